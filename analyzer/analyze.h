@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "analyzer/report/report_model.h"
+
+namespace rankscope::analyzer {
+
+struct AnalyzeOptions {
+    unsigned workers = 0;       // threads of phase 1; 0: one per core
+    bool storeResults = true;   // write attribution, gaps and findings into trace.db (left out, with a loss row in the report, where it is read-only)
+};
+
+/// trace.db to report. `trace` is a run name, a run directory or a .db file. Throws store::Error.
+Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options = {});
+
+}  // namespace rankscope::analyzer

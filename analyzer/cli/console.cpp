@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/console.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "analyzer/cli/errors.h"
+
+namespace rankscope::cli {
+namespace {
+
+constexpr std::string_view kReset = "\033[0m";
+constexpr std::string_view kBoldRed = "\033[1;31m";
+constexpr std::string_view kYellow = "\033[33m";
+constexpr std::string_view kCyan = "\033[36m";
+
+}  // namespace
+
+bool Console::useColor(int descriptor) const {
+    if (m_color != ColorMode::automatic) return m_color == ColorMode::always;
+    const char* noColor = std::getenv("NO_COLOR");
+    if (noColor && *noColor) return false;
+    const char* term = std::getenv("TERM");
+    return isatty(descriptor) && term && std::string_view(term) != "dumb";
+}
+
+void Console::message(std::string_view color, std::string_view label, std::string_view line) const {
+    std::string text = "rankscope: ";
+    if (!label.empty()) {
+        const bool colored = colorOnStderr();
+        if (colored) text += color;
+        text += label;
+        if (colored) text += kReset;
+    }
+    text += line;
+    text += '\n';
+    // One write, so that the lines of several ranks' wrappers do not mix.
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
+}
+
+void Console::result(std::string_view text) const {
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    if (written && std::fflush(stdout) == 0) return;
+    throw VerbError(kExitInput, fmt::format("cannot write to stdout: {}", std::strerror(errno)));
+}
+
+void Console::note(std::string_view line) const {
+    if (m_verbosity >= 0) message({}, {}, line);
+}
+
+void Console::detail(std::string_view line) const {
+    if (m_verbosity > 0) message({}, {}, line);
+}
+
+void Console::warning(std::string_view line) const {
+    message(kYellow, "warning: ", line);
+}
+
+void Console::error(std::string_view line, std::string_view hint) const {
+    message(kBoldRed, "error: ", line);
+    if (!hint.empty()) message(kCyan, "hint: ", hint);
+}
+
+void Console::next(std::string_view command) const {
+    if (m_verbosity >= 0) message(kCyan, "next: ", command);
+}
+
+}  // namespace rankscope::cli

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace rankscope::cli {
+
+enum class ColorMode { automatic, always, never };
+
+// Where a verb speaks: results on stdout, messages on stderr. -q silences notes, -v adds details; errors and warnings always come out.
+class Console {
+  public:
+    void setColor(ColorMode mode) { m_color = mode; }
+    void setVerbosity(int level) { m_verbosity = level; }
+
+    void result(std::string_view text) const;   // stdout, as it is
+    void note(std::string_view line) const;     // stderr, unless -q
+    void detail(std::string_view line) const;   // stderr, with -v only
+    void warning(std::string_view line) const;  // stderr
+    void error(std::string_view line, std::string_view hint = {}) const;  // stderr; the hint says what to do about it
+    void next(std::string_view command) const;  // the next useful command, unless -q
+
+    bool colorOnStdout() const { return useColor(1); }
+    bool colorOnStderr() const { return useColor(2); }
+
+  private:
+    bool useColor(int descriptor) const;
+    void message(std::string_view color, std::string_view label, std::string_view line) const;
+
+    ColorMode m_color = ColorMode::automatic;
+    int m_verbosity = 0;
+};
+
+}  // namespace rankscope::cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace rankscope::cli {
+
+// Exit codes of every verb but `run`, whose status is the job's own. Part of the command-line contract.
+enum ExitCode : int {
+    kExitOk = 0,
+    kExitGateFailed = 1,
+    kExitUsage = 2,
+    kExitInput = 3,
+    kExitInternal = 4,
+};
+
+constexpr int kExitCommandNotExecutable = 126;  // as a shell says it
+constexpr int kExitCommandNotFound = 127;
+
+// Ends a verb: what is wrong, and in `hint` what to do about it. Caught once, in main.
+class VerbError : public std::runtime_error {
+  public:
+    VerbError(ExitCode code, const std::string& what, std::string hint = {}) : std::runtime_error(what), m_code(code), m_hint(std::move(hint)) {}
+    ExitCode code() const { return m_code; }
+    const std::string& hint() const { return m_hint; }
+
+  private:
+    ExitCode m_code;
+    std::string m_hint;
+};
+
+}  // namespace rankscope::cli

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+namespace rankscope::cli {
+
+// Where the parts of Rankscope lie, relative to the running binary: the build tree and an installed prefix have the same layout.
+struct InstallLayout {
+    std::filesystem::path prefix;
+    std::filesystem::path injector;   // lib/rankscope/librankscope_injector.so
+    std::filesystem::path vgpu;       // lib/rankscope/vgpu, a folder to put in front of LD_LIBRARY_PATH
+    std::filesystem::path workload;   // libexec/rankscope/rankscope-workload
+    std::filesystem::path scenarios;  // share/rankscope/scenarios
+};
+
+InstallLayout findInstallLayout();
+
+}  // namespace rankscope::cli

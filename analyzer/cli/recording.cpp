@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/recording.h"
+
+#include <fmt/format.h>
+
+#include "analyzer/cli/collect_step.h"
+#include "analyzer/cli/errors.h"
+#include "analyzer/cli/nothing_recorded.h"
+
+namespace rankscope::cli {
+namespace {
+
+ProcessEnd endOf(const JobEnd& job) {
+    return job.firstFailed >= 0 ? job.processes[static_cast<size_t>(job.firstFailed)] : ProcessEnd{};
+}
+
+void collectAndReport(const Recording& recording, const Console& console) {
+    if (!recording.collect) {
+        console.next(fmt::format("rankscope collect {}", recording.shownName));
+        return;
+    }
+    const Collected collected = collectRun(findRun(recording.run.path().string()));
+    if (collected.recordedNothing) {
+        const auto& job = recording.processes.front();
+        console.warning(fmt::format("nothing was recorded: {}", whyNothingRecorded(job, recording.run.captureFolder())));
+        console.next("rankscope doctor");
+        return;
+    }
+    console.note(fmt::format("{}: {}", recording.shownName, collected.summary));
+    if (!collected.warning.empty()) console.warning(collected.warning);
+    console.next(fmt::format("rankscope analyze {}", recording.shownName));
+}
+
+}  // namespace
+
+ProcessEnd record(const Recording& recording, const Console& console) {
+    JobEnd job;
+    try {
+        job = runJob(recording.processes, recording.gracePeriodMs, recording.endWithUs);
+    } catch (...) {
+        recording.run.abandon();
+        throw;
+    }
+    const ProcessEnd end = endOf(job);
+    try {
+        if (recording.run.leave(end)) collectAndReport(recording, console);
+    } catch (const VerbError& error) {
+        console.error(fmt::format("the job has ended, but collecting failed: {}", error.what()), error.hint());
+    } catch (const std::exception& error) {
+        console.error(fmt::format("the job has ended, but collecting failed: {}", error.what()));
+        console.next(fmt::format("rankscope collect {}", recording.shownName));
+    }
+    return end;
+}
+
+}  // namespace rankscope::cli

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "analyzer/analyze.h"
+#include "analyzer/cli/collect_step.h"
+#include "analyzer/cli/errors.h"
+#include "analyzer/cli/run_input.h"
+#include "analyzer/cli/verb.h"
+#include "analyzer/report/renderers.h"
+
+namespace rankscope::cli {
+namespace {
+
+struct AnalyzeVerbOptions {
+    std::string run;
+    std::string format = "text";
+    std::string output;
+    unsigned workers = 0;
+};
+
+std::string render(const analyzer::Report& report, const std::string& format, bool color) {
+    if (format == "json") return analyzer::renderJson(report);
+    if (format == "md") return analyzer::renderMarkdown(report);
+    analyzer::TextStyle style;
+    style.colour = color;
+    return analyzer::renderText(report, style);
+}
+
+// Written beside and renamed, so that a reader never sees half a report. What is no regular file (a device, a pipe) is written to as it is: a
+// rename would put a file in its place. A link keeps pointing to what it points to.
+void writeReport(const std::string& text, const std::string& name) {
+    std::error_code error;
+    std::string file = name;
+    if (std::filesystem::is_symlink(name, error)) {
+        const auto target = std::filesystem::weakly_canonical(name, error);
+        if (!error) file = target.string();
+    }
+    const bool inPlace = std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error);
+    const std::string beside = inPlace ? file : file + ".new";
+    std::ofstream stream(beside, std::ios::binary);
+    stream << text;
+    stream.close();
+    if (inPlace) {
+        if (stream) return;
+        throw VerbError(kExitInput, fmt::format("cannot write {}", name), "choose another place with -o");
+    }
+    error.clear();
+    if (stream) std::filesystem::rename(beside, file, error);
+    if (stream && !error) return;
+    std::error_code ignored;
+    std::filesystem::remove(beside, ignored);
+    throw VerbError(kExitInput, fmt::format("cannot write {}", name), "choose another place with -o");
+}
+
+int analyze(const AnalyzeVerbOptions& options, const Console& console) {
+    const RunInput input = findRun(options.run);
+    collectOnDemand(input, console);
+    analyzer::AnalyzeOptions settings;
+    settings.workers = options.workers;
+    const analyzer::Report report = analyzer::analyze(input.database, settings);
+    const bool toFile = !options.output.empty();
+    std::string text = render(report, options.format, !toFile && console.colorOnStdout());
+    if (!text.empty() && text.back() != '\n') text += '\n';
+    if (toFile)
+        writeReport(text, options.output);
+    else
+        console.result(text);
+    if (options.format == "text" && !toFile) return kExitOk;  // a report for people ends by the next command itself
+    console.next(report.findings.empty() ? "rankscope explain" : "rankscope explain " + report.findings.front().id);
+    return kExitOk;
+}
+
+}  // namespace
+
+void addAnalyzeVerb(CLI::App& app, Invocation& invocation) {
+    auto options = std::make_shared<AnalyzeVerbOptions>();
+    auto* verb = app.add_subcommand("analyze", "Steps, breakdown, efficiencies and findings of a run; findings are kept in trace.db too");
+    verb->add_option("NAME", options->run, "Run name, run directory or .db file")->required();
+    verb->add_option("--format", options->format, "text, json or md")->check(CLI::IsMember({"text", "json", "md"}))->capture_default_str();
+    verb->add_option("-o,--output", options->output, "File for the report; stdout when left out")->type_name("FILE");
+    verb->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
+    verb->callback([options, &invocation] {
+        invocation.action = [options, &invocation] { return analyze(*options, invocation.console); };
+    });
+}
+
+}  // namespace rankscope::cli

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "analyzer/cli/collect_step.h"
+#include "analyzer/cli/errors.h"
+#include "analyzer/cli/run_input.h"
+#include "analyzer/cli/verb.h"
+
+namespace rankscope::cli {
+namespace {
+
+RunInput findRecordedRun(const std::string& run) {
+    RunInput input = findRun(run);
+    if (input.captures.empty()) throw VerbError(kExitInput, fmt::format("{} has no capture folder", run), "an imported run is made by `rankscope import`");
+    return input;
+}
+
+int collect(const std::vector<std::string>& runs, const Console& console) {
+    const std::string& run = runs.front();
+    const RunInput input = findRecordedRun(run);
+    std::vector<std::filesystem::path> otherHosts;
+    for (size_t i = 1; i < runs.size(); ++i) otherHosts.push_back(findRecordedRun(runs[i]).directory);
+    const Collected collected = collectRun(input, otherHosts);
+    if (collected.recordedNothing)
+        throw VerbError(kExitInput, fmt::format("{} holds no capture files: the job recorded nothing", run), "`rankscope doctor` tells what this machine can record");
+    console.note(fmt::format("{}: {}", run, collected.summary));
+    if (!collected.warning.empty()) console.warning(collected.warning);
+    console.next(fmt::format("rankscope analyze {}", run));
+    return kExitOk;
+}
+
+}  // namespace
+
+void addCollectVerb(CLI::App& app, Invocation& invocation) {
+    auto runs = std::make_shared<std::vector<std::string>>();
+    auto* verb = app.add_subcommand("collect", "Build NAME/trace.db from the capture files; ranks that are missing or died are tolerated");
+    verb->add_option("NAME", *runs, "Run name or run directory; further ones are the same job's on hosts without a shared file system")->required();
+    verb->callback([runs, &invocation] {
+        invocation.action = [runs, &invocation] { return collect(*runs, invocation.console); };
+    });
+}
+
+}  // namespace rankscope::cli

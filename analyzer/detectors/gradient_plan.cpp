@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/detectors/gradient_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/timeline/step_model.h"
+
+namespace rankscope::analyzer {
+
+GradientPlan planOf(const CriticalStep& step) {
+    GradientPlan plan;
+    plan.computeNs = static_cast<double>(step.attribution->computeNs);
+    if (step.own.empty()) return plan;
+    const CommTask& first = step.tasks[step.own.front()];
+    plan.firstStart = static_cast<double>(first.computeBeforeNs);
+    for (size_t i : step.own) {
+        const CommTask& task = step.tasks[i];
+        plan.bytes += static_cast<double>(std::max<int64_t>(task.bytes, 0));
+        plan.transferNs += static_cast<double>(task.transferNs());
+        plan.backwardEnd = std::max(plan.backwardEnd, static_cast<double>(task.computeAtEndNs));
+    }
+    plan.messages = step.own.size();
+    plan.backwardStart = plan.backwardEnd * (1 - GradientPlan::kBackwardShare);
+    return plan;
+}
+
+double stepWithBuckets(const CriticalStep& step, const GradientPlan& plan, const std::vector<size_t>& replaced, double bucketBytes, double alphaNs,
+                       double betaNsPerByte) {
+    const std::vector<ModelTask> recorded = modelTasks(step.tasks);
+    std::vector<ModelTask> changed;
+    double total = 0;
+    double neededAt = plan.backwardEnd;
+    std::vector<bool> gone(step.tasks.size(), false);
+    for (size_t i : replaced) {
+        gone[i] = true;
+        total += static_cast<double>(std::max<int64_t>(step.tasks[i].bytes, 0));
+        neededAt = std::max(neededAt, recorded[i].neededAt);
+    }
+    for (size_t i = 0; i < recorded.size(); ++i)
+        if (!gone[i]) changed.push_back(recorded[i]);
+    // Gradients appear evenly over the backward pass, or as early as the job was seen to send them.
+    const double from = std::min(plan.firstStart, plan.backwardStart);
+    const auto buckets = static_cast<size_t>(std::max(1.0, std::ceil(total / bucketBytes)));
+    for (size_t k = 1; k <= buckets; ++k) {
+        const double share = static_cast<double>(k) / static_cast<double>(buckets);
+        const double ready = from + (plan.backwardEnd - from) * share;
+        changed.push_back({ready, alphaNs + betaNsPerByte * total / static_cast<double>(buckets), neededAt});
+    }
+    std::stable_sort(changed.begin(), changed.end(), [](const ModelTask& a, const ModelTask& b) { return a.readyAt < b.readyAt; });
+    return modelStepNs(changed, plan.computeNs);
+}
+
+}  // namespace rankscope::analyzer

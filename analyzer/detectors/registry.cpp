@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "analyzer/detectors/catalogue.h"
+#include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/rs101_bubble.h"
+#include "analyzer/detectors/rs201_overlap.h"
+#include "analyzer/detectors/rs202_small_messages.h"
+#include "analyzer/detectors/rs203_saturation.h"
+#include "analyzer/detectors/rs301_straggler.h"
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr std::array kDetectors{
+    Detector{"RS301", detectStraggler},
+    Detector{"RS101", detectBubble},
+    Detector{"RS202", detectSmallMessages},
+    Detector{"RS201", detectPoorOverlap},
+    Detector{"RS203", detectSaturation},
+};
+
+/// A loss touches a claim when it may be anywhere, or lies on a rank that the claim names or communicates with.
+bool touches(const store::Loss& loss, const Analysis& analysis, const Finding& finding) {
+    if (!loss.rank) return true;
+    const auto holds = [&loss](const std::vector<int>& ranks) { return std::find(ranks.begin(), ranks.end(), *loss.rank) != ranks.end(); };
+    if (holds(finding.ranks) || holds(finding.affectedRanks)) return true;
+    const auto communicator = finding.communicator ? analysis.facts.communicators.find(*finding.communicator) : analysis.facts.communicators.end();
+    return communicator != analysis.facts.communicators.end() && holds(communicator->second.ranks);
+}
+
+/// What holds for every claim: enough steps, nothing lost where it points, a clock good enough.
+void applySharedRules(const Analysis& analysis, Finding& finding) {
+    if (const CatalogueEntry* entry = findCatalogueEntry(finding.id)) finding.title = entry->title;
+    if (finding.verdict == Verdict::found && static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps) {
+        finding.verdict = Verdict::inconclusive;
+        finding.whyInconclusive = "only " + std::to_string(analysis.steps.size()) + " analysed step(s): a persistent cause needs " +
+                                  std::to_string(CommonThresholds::kFewestSteps);
+    }
+    for (const store::Loss& loss : analysis.facts.losses) {
+        if (loss.severity == store::Severity::info) continue;
+        if (!touches(loss, analysis, finding)) continue;
+        finding.confidence *= 0.8;
+        finding.evidence.facts.push_back("records are missing" + (loss.rank ? " on rank " + std::to_string(*loss.rank) : std::string()) + " (" + loss.kind +
+                                         "): confidence lowered");
+        break;
+    }
+}
+
+}  // namespace
+
+std::span<const Detector> detectors() { return kDetectors; }
+
+std::vector<Finding> detect(const Analysis& analysis) {
+    Claims claims;
+    std::vector<Finding> findings;
+    if (analysis.steps.empty() || analysis.stepNs <= 0) return findings;
+    for (const Detector& detector : kDetectors) detector.detect(analysis, claims, findings);
+    for (Finding& finding : findings) applySharedRules(analysis, finding);
+    std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+        return a.savingNsPerStep.value_or(a.severity) > b.savingNsPerStep.value_or(b.severity);
+    });
+    return findings;
+}
+
+void setCost(const Analysis& analysis, const std::vector<double>& costPerStepNs, Finding& finding) {
+    const double cost = median(costPerStepNs);
+    const double spread = quartileHalfWidth(costPerStepNs);
+    finding.severity = cost / analysis.stepNs;
+    finding.savingNsPerStep = cost;
+    finding.savingLowNs = std::max(0.0, cost - spread);
+    finding.savingHighNs = cost + spread;
+    if (finding.severity < CommonThresholds::kFloorShare) finding.verdict = Verdict::note;
+}
+
+void setTypicalStep(const Analysis& analysis, const std::vector<double>& costPerStepNs, int rank, Finding& finding) {
+    finding.steps = analysis.steps;
+    const double typical = median(costPerStepNs);
+    size_t best = 0;
+    for (size_t i = 1; i < costPerStepNs.size() && i < analysis.steps.size(); ++i)
+        if (std::abs(costPerStepNs[i] - typical) < std::abs(costPerStepNs[best] - typical)) best = i;
+    if (const StepWindow* window = analysis.window(rank, analysis.steps[best])) {
+        finding.windowStartNs = window->startNs;
+        finding.windowEndNs = window->startNs + window->durNs;
+    }
+}
+
+}  // namespace rankscope::analyzer

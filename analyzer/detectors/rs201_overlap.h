@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/detectors/detector.h"
+
+namespace rankscope::analyzer {
+
+struct OverlapThresholds {
+    double lateStart = 0.75;          // gradients that first leave after this share of backward do not overlap it; with hooks they leave in its first layers
+    double bucketMebi = 25;           // bucket the saving is predicted with: the default of DDP's bucket_cap_mb
+    double overlapTarget = 0.8;       // share of hidden communication above which overlap is called good (the field's target)
+};
+
+void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/detectors/rs202_small_messages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/detectors/gradient_plan.h"
+#include "analyzer/report/units.h"
+#include "analyzer/timeline/operation.h"
+#include "analyzer/timeline/statistics.h"
+#include "analyzer/timeline/step_model.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr SmallMessageThresholds kThresholds;
+constexpr double kMebi = 1024.0 * 1024.0;
+
+/// Small messages of one op and type that follow each other closely enough to be one: indices into step.tasks.
+std::vector<size_t> mergeable(const CriticalStep& step, const CostFit& fit) {
+    std::vector<size_t> result;
+    std::vector<size_t> run;
+    const auto flush = [&] {
+        if (static_cast<int>(run.size()) >= 2) result.insert(result.end(), run.begin(), run.end());
+        run.clear();
+    };
+    for (size_t i : step.own) {
+        const CommTask& task = step.tasks[i];
+        const bool small = task.op == fit.op && task.bytes > 0 &&
+                           fit.betaNsPerByte * static_cast<double>(task.bytes) < (1 - kThresholds.alphaShare) / kThresholds.alphaShare * fit.alphaNs;
+        if (!small) {
+            flush();
+            continue;
+        }
+        if (!run.empty()) {
+            const CommTask& previous = step.tasks[run.back()];
+            const double gap = static_cast<double>(task.startNs - previous.endNs);
+            const bool follows = i == run.back() + 1 && task.dataType == previous.dataType &&
+                                 gap <= kThresholds.gapShare * static_cast<double>(task.transferNs());
+            if (!follows) flush();
+        }
+        run.push_back(i);
+    }
+    flush();
+    return result;
+}
+
+struct Proposal {
+    double bucketBytes = 0;
+    std::vector<double> savings;  // per step
+};
+
+/// The power of two that saves most, over all steps.
+Proposal bestBucket(const std::vector<CriticalStep>& steps, const std::vector<std::vector<size_t>>& runs, const CostFit& fit, double mergedAlphaNs) {
+    Proposal best;
+    for (double bucket = 1; bucket <= 512; bucket *= 2) {
+        if (fit.betaNsPerByte * bucket * kMebi < fit.alphaNs) continue;  // still small
+        Proposal proposal{bucket * kMebi, {}};
+        for (size_t s = 0; s < steps.size(); ++s) {
+            const GradientPlan plan = planOf(steps[s]);
+            const double before = modelStepNs(modelTasks(steps[s].tasks), plan.computeNs);
+            const double after = stepWithBuckets(steps[s], plan, runs[s], proposal.bucketBytes, mergedAlphaNs, fit.betaNsPerByte);
+            proposal.savings.push_back(std::max(0.0, before - after));
+        }
+        if (median(proposal.savings) > median(best.savings)) best = proposal;
+    }
+    return best;
+}
+
+}  // namespace
+
+void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
+    for (const CostFit& fit : analysis.fits) {
+        const CommRole role = analysis.layout.role(fit.communicatorId);
+        if (role != CommRole::gradients && role != CommRole::shardedParameters) continue;  // the others' calls need each other's results
+        const Communicator& communicator = analysis.facts.communicators.at(fit.communicatorId);
+        const std::vector<CriticalStep> steps = criticalSteps(analysis, communicator);
+        std::vector<std::vector<size_t>> runs;
+        std::vector<double> counts, exposed, bytes;
+        for (const CriticalStep& step : steps) {
+            runs.push_back(mergeable(step, fit));
+            double exposedNs = 0, total = 0;
+            for (size_t i : runs.back()) {
+                exposedNs += static_cast<double>(step.tasks[i].exposedTransferNs);
+                total += static_cast<double>(step.tasks[i].bytes);
+            }
+            counts.push_back(static_cast<double>(runs.back().size()));
+            exposed.push_back(exposedNs);
+            bytes.push_back(total);
+        }
+        if (median(counts) < kThresholds.fewestMessages || median(exposed) <= 0) continue;
+        const double hopAlpha = analysis.peaks.alphaPerHop(communicator) * startupHops(fit.op, communicator.size);
+        Proposal proposal = bestBucket(steps, runs, fit, std::max(fit.alphaNs, hopAlpha));
+        // What is not exposed cannot be saved.
+        for (size_t s = 0; s < proposal.savings.size(); ++s) proposal.savings[s] = std::min(proposal.savings[s], exposed[s]);
+        if (median(proposal.savings) <= 0) continue;
+
+        Finding finding;
+        finding.id = "RS202";
+        finding.ranks = recordedMembers(analysis, communicator);
+        finding.affectedRanks = finding.ranks;
+        finding.communicator = communicator.id;
+        setCost(analysis, proposal.savings, finding);
+        setTypicalStep(analysis, proposal.savings, steps.front().rank->rank, finding);
+        const double size = median(bytes) / median(counts);
+        finding.cause = fmt::format("{:.0f} {} calls of about {} per step pay {} of start-up each", median(counts), store::toText(fit.op), bytesText(size),
+                                    durationText(fit.alphaNs));
+        finding.evidence.facts = {
+            fmt::format("alpha {}, beta {:.3g} ns/KiB ({}): n* = {}, the messages are {:.1f} times smaller", durationText(fit.alphaNs),
+                        fit.betaNsPerByte * 1024, fit.source, bytesText(fit.crossoverBytes()), fit.crossoverBytes() / std::max(1.0, size)),
+            fmt::format("start-up takes {} of every step, {} of the messages' transfer is exposed", durationText(median(counts) * fit.alphaNs),
+                        durationText(median(exposed))),
+        };
+        finding.evidence.numbers = {{"messages_per_step", median(counts)}, {"message_bytes", size}, {"alpha_ns", fit.alphaNs},
+                                    {"crossover_bytes", fit.crossoverBytes()}, {"exposed_transfer_ns_per_step", median(exposed)}};
+        for (size_t k = 0; k < std::min<size_t>(3, runs.front().size()); ++k) {
+            const CommTask& task = steps.front().tasks[runs.front()[k]];
+            if (task.collectiveId != 0) finding.evidence.rows.push_back({"collective", task.collectiveId, steps.front().rank->rank, "one of the small messages"});
+        }
+        const double megabytes = proposal.bucketBytes / kMebi;
+        finding.fix = {fmt::format("merge them into buckets of {:.0f} MiB: DDP bucket_cap_mb={:.0f}; DeepSpeed reduce_bucket_size={:.0f}; FSDP: wrap larger units",
+                                   megabytes, megabytes, proposal.bucketBytes),
+                       "or communicate less often: gradient accumulation with no_sync()"};
+        finding.confidence = fit.source == "fit" ? 0.85 : 0.75;
+        if (finding.verdict == Verdict::found) claims.stormNs[communicator.id] += *finding.savingNsPerStep;
+        findings.push_back(std::move(finding));
+    }
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/detectors/detector.h"
+
+namespace rankscope::analyzer {
+
+struct SmallMessageThresholds {
+    int fewestMessages = 8;        // per step in runs that could be merged: a handful of small messages is no storm
+    double gapShare = 0.5;         // messages follow each other when the gap is under this share of a message's own time: nothing in between needs them apart
+    double alphaShare = 0.5;       // start-up share of a message's time from which it is small (bytes < n*)
+};
+
+void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+
+}  // namespace rankscope::analyzer

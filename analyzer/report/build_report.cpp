@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/report/build_report.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "analyzer/report/collective_table.h"
+#include "analyzer/report/loss_text.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+RunSection runSection(const Analysis& analysis) {
+    const TraceFacts& facts = analysis.facts;
+    RunSection run;
+    run.name = facts.text("run_name");
+    run.worldSize = std::max(std::atoi(facts.text("world_size", "0").c_str()), static_cast<int>(facts.ranks.size()));
+    for (const auto& [id, name] : facts.hosts) run.hosts.push_back(name);
+    run.source = facts.text("source", "unknown");
+    run.isVirtual = facts.text("virtual") == "1";
+    run.durationNs = std::atoll(facts.text("duration_ns", "0").c_str());
+    run.steps = facts.wholeRunIsOneStep ? 0 : static_cast<int>(analysis.steps.size());
+    run.stepSource = facts.stepSource;
+    run.stepNs = analysis.stepNs;
+    const std::string overhead = facts.text("overhead_ns");
+    if (!overhead.empty()) run.overheadNs = std::atoll(overhead.c_str());
+    return run;
+}
+
+std::vector<StepRow> stepRows(const Analysis& analysis) {
+    std::map<int, std::pair<int64_t, int64_t>> extents;  // over ranks: first start, last end
+    std::set<int> warmUp;
+    for (const RankFacts& rank : analysis.facts.ranks) {
+        for (const StepWindow& step : rank.steps) {
+            const auto [at, isNew] = extents.try_emplace(step.step, step.startNs, step.startNs + step.durNs);
+            at->second.first = std::min(at->second.first, step.startNs);
+            at->second.second = std::max(at->second.second, step.startNs + step.durNs);
+            if (step.warmUp) warmUp.insert(step.step);
+        }
+    }
+    std::vector<StepRow> rows;
+    if (analysis.facts.wholeRunIsOneStep) return rows;
+    for (const auto& [step, extent] : extents) rows.push_back({step, extent.first, extent.second - extent.first, warmUp.count(step) != 0});
+    return rows;
+}
+
+BreakdownRow breakdownRow(const Analysis& analysis, const RankSummary& rank) {
+    BreakdownRow row;
+    row.rank = rank.rank;
+    const RankFacts* facts = analysis.facts.findRank(rank.rank);
+    row.host = facts->host;
+    for (size_t i = 0; i < rank.steps.size(); ++i)
+        if (!facts->steps[i].warmUp) row.total += rank.steps[i];
+    for (size_t cause = 0; cause < rank.idleByCauseNs.size(); ++cause)
+        row.idleByCauseNs[std::string(toText(static_cast<IdleCause>(cause)))] = rank.idleByCauseNs[cause];
+    return row;
+}
+
+/// The POP model. Without a replay on an ideal network, transfer is unknown and stays inside serialisation.
+EfficiencySection efficiencyOf(const std::vector<BreakdownRow>& rows) {
+    EfficiencySection result;
+    double compute = 0, longest = 0, step = 0;
+    for (const BreakdownRow& row : rows) {
+        compute += static_cast<double>(row.total.computeNs);
+        longest = std::max(longest, static_cast<double>(row.total.computeNs));
+        step = std::max(step, static_cast<double>(row.total.stepNs));
+    }
+    if (rows.empty() || step <= 0 || longest <= 0) return result;
+    const double mean = compute / static_cast<double>(rows.size());
+    result.parallel = mean / step;
+    result.loadBalance = mean / longest;
+    result.serialisation = *result.parallel / *result.loadBalance;
+    return result;
+}
+
+}  // namespace
+
+Report buildReport(const Analysis& analysis, std::vector<Finding> findings) {
+    Report report;
+    report.run = runSection(analysis);
+    const Layout& layout = analysis.layout;
+    report.layout = {layout.dp, layout.tp, layout.pp, layout.ep, layout.zero, layout.schedule, layout.confidence};
+    report.clock = {analysis.facts.clock.method, analysis.facts.clock.maxOffsetNs, analysis.facts.clock.boundNs};
+    report.linkPeakSource = analysis.peaks.source;
+    report.steps = stepRows(analysis);
+    report.run.warmUpSteps = static_cast<int>(std::count_if(report.steps.begin(), report.steps.end(), [](const StepRow& s) { return s.warmUp; }));
+    for (const RankSummary& rank : analysis.ranks) report.breakdown.push_back(breakdownRow(analysis, rank));
+    report.efficiency = efficiencyOf(report.breakdown);
+    report.collectives = collectiveTable(analysis);
+    for (Finding& finding : findings) (finding.verdict == Verdict::note ? report.notes : report.findings).push_back(std::move(finding));
+    for (const store::Loss& loss : analysis.facts.losses) {
+        std::optional<int> rank;
+        if (loss.rank) rank = *loss.rank;
+        report.losses.push_back({loss.kind, std::string(store::toText(loss.severity)), loss.count, loss.message, rank});
+    }
+    for (const auto& [rank, sources] : analysis.facts.sourcesNotLive)
+        for (const std::string& source : sources) report.losses.push_back({"source_not_live", "warning", 1, source, rank});
+    orderLosses(report.losses);
+    for (const RankFacts& rank : analysis.facts.ranks) report.hostOfRank[rank.rank] = rank.host;
+    return report;
+}
+
+}  // namespace rankscope::analyzer

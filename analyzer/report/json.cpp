@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "analyzer/report/renderers.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json orNull(const std::optional<T>& value) {
+    return value ? Json(*value) : Json(nullptr);
+}
+
+Json orNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+int64_t whole(double value) { return static_cast<int64_t>(value < 0 ? value - 0.5 : value + 0.5); }
+
+Json evidenceJson(const Evidence& evidence) {
+    Json numbers = Json::object();
+    for (const auto& [name, value] : evidence.numbers) numbers[name] = value;
+    Json rows = Json::array();
+    for (const EvidenceRow& row : evidence.rows) {
+        rows.push_back({{"table", row.table}, {"id", row.id}, {"rank", row.rank < 0 ? Json(nullptr) : Json(row.rank)}, {"note", row.note}});
+    }
+    return {{"facts", evidence.facts}, {"numbers", numbers}, {"rows", rows}};
+}
+
+Json findingJson(const Report& report, const Finding& f) {
+    std::set<std::string> hosts;
+    for (int rank : f.ranks) {
+        const auto host = report.hostOfRank.find(rank);
+        if (host != report.hostOfRank.end() && !host->second.empty()) hosts.insert(host->second);
+    }
+    Json json;
+    json["id"] = f.id;
+    json["title"] = f.title;
+    json["severity"] = f.severity;
+    json["ranks"] = f.ranks;
+    json["affected_ranks"] = f.affectedRanks;
+    json["hosts"] = hosts;
+    json["communicator"] = orNull(f.communicator);
+    json["steps"] = f.steps;
+    json["window_ns"] = f.windowEndNs > f.windowStartNs ? Json::array({f.windowStartNs, f.windowEndNs}) : Json(nullptr);
+    json["cause"] = f.cause;
+    json["evidence"] = evidenceJson(f.evidence);
+    json["fix"] = f.fix;
+    json["saving_ns_per_step"] = f.savingNsPerStep ? Json(whole(*f.savingNsPerStep)) : Json(nullptr);
+    json["saving_interval_ns"] = f.savingNsPerStep ? Json::array({whole(f.savingLowNs), whole(f.savingHighNs)}) : Json(nullptr);
+    json["confidence"] = f.confidence;
+    json["verdict"] = f.verdict == Verdict::inconclusive ? "inconclusive" : "found";
+    json["why_inconclusive"] = orNull(f.whyInconclusive);
+    return json;
+}
+
+Json breakdownJson(const BreakdownRow& row) {
+    return {{"rank", row.rank},
+            {"compute_ns", row.total.computeNs},
+            {"exposed_comm_ns", row.total.exposedCommNs()},
+            {"exposed_wait_ns", row.total.exposedWaitNs},
+            {"exposed_transfer_ns", row.total.exposedTransferNs},
+            {"overlapped_comm_ns", row.total.overlappedCommNs},
+            {"memory_ns", row.total.memoryNs},
+            {"idle_ns", row.total.idleNs},
+            {"step_ns", row.total.stepNs},
+            {"idle_by_cause_ns", row.idleByCauseNs}};
+}
+
+Json collectiveJson(const CollectiveRow& row) {
+    Json last = Json::array();
+    for (const auto& [rank, count] : row.lastRanks) last.push_back({{"rank", rank}, {"count", count}});
+    return {{"communicator", orNull(row.communicator)},
+            {"communicator_name", orNull(row.communicatorName)},
+            {"ranks", row.ranks},
+            {"op", row.op},
+            {"size_class", row.sizeClass},
+            {"count", row.count},
+            {"bytes", orNull(row.bytes)},
+            {"wait_ns", row.waitNs},
+            {"transfer_ns", orNull(row.transferNs)},
+            {"algbw", orNull(row.algbw)},
+            {"busbw", orNull(row.busbw)},
+            {"algo", orNull(row.algorithm)},
+            {"proto", orNull(row.protocol)},
+            {"alpha_ns", orNull(row.alphaNs)},
+            {"crossover_bytes", orNull(row.crossoverBytes)},
+            {"fit_source", orNull(row.fitSource)},
+            {"last_ranks", last}};
+}
+
+template <typename Rows, typename Function>
+Json arrayOf(const Rows& rows, Function&& function) {
+    Json array = Json::array();
+    for (const auto& row : rows) array.push_back(function(row));
+    return array;
+}
+
+}  // namespace
+
+std::string renderFindingJson(const Report& report, const Finding& finding) {
+    return findingJson(report, finding).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string renderJson(const Report& r) {
+    const auto finding = [&](const Finding& f) { return findingJson(r, f); };
+    Json json;
+    json["schema"] = "rankscope.report/1";
+    json["run"] = {{"name", orNull(r.run.name)},
+                   {"world_size", r.run.worldSize},
+                   {"hosts", r.run.hosts},
+                   {"source", r.run.source},
+                   {"virtual", r.run.isVirtual},
+                   {"duration_ns", r.run.durationNs},
+                   {"steps", r.run.steps},
+                   {"step_source", r.run.stepSource},
+                   {"overhead", orNull(r.run.overheadNs)}};
+    json["layout"] = {{"dp", orNull(r.layout.dp)},     {"tp", orNull(r.layout.tp)},     {"pp", orNull(r.layout.pp)},
+                      {"ep", orNull(r.layout.ep)},     {"zero", orNull(r.layout.zero)}, {"schedule", r.layout.schedule},
+                      {"confidence", r.layout.confidence}};
+    json["clock"] = {{"method", r.clock.method}, {"max_offset_ns", r.clock.maxOffsetNs}, {"bound_ns", r.clock.boundNs}};
+    json["link_peak_source"] = orNull(r.linkPeakSource);
+    json["steps"] = arrayOf(r.steps, [](const StepRow& s) {
+        return Json{{"index", s.index}, {"start_ns", s.startNs}, {"dur_ns", s.durNs}, {"warm_up", s.warmUp}};
+    });
+    json["breakdown"] = arrayOf(r.breakdown, breakdownJson);
+    json["efficiency"] = {{"parallel", orNull(r.efficiency.parallel)},
+                          {"load_balance", orNull(r.efficiency.loadBalance)},
+                          {"serialisation", orNull(r.efficiency.serialisation)},
+                          {"transfer", orNull(r.efficiency.transfer)}};
+    json["collectives"] = arrayOf(r.collectives, collectiveJson);
+    json["replay"] = nullptr;
+    json["findings"] = arrayOf(r.findings, finding);
+    json["notes"] = arrayOf(r.notes, finding);
+    json["loss"] = arrayOf(r.losses, [](const LossRow& l) {
+        return Json{{"kind", l.kind}, {"severity", l.severity}, {"count", l.count}, {"rank", orNull(l.rank)}, {"what_it_means", l.meaning}};
+    });
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace rankscope::analyzer

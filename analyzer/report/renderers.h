@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "analyzer/report/report_model.h"
+
+namespace rankscope::analyzer {
+
+struct TextStyle {
+    bool colour = false;
+    size_t mostRankRows = 16;  // a breakdown of more ranks is summed up
+};
+
+std::string renderText(const Report& report, const TextStyle& style = {});
+std::string renderJson(const Report& report);  // rankscope.report/1
+std::string renderMarkdown(const Report& report);
+
+/// One finding as an object of rankscope.report/1.
+std::string renderFindingJson(const Report& report, const Finding& finding);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report as data: rankscope.report/1. What is unknown is std::nullopt and prints as null or 'unknown'.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/detectors/finding.h"
+#include "analyzer/timeline/attribution.h"
+
+namespace rankscope::analyzer {
+
+struct RunSection {
+    std::string name;
+    int worldSize = 0;
+    std::vector<std::string> hosts;
+    std::string source;
+    bool isVirtual = false;
+    int64_t durationNs = 0;
+    int steps = 0;          // analysed
+    int warmUpSteps = 0;
+    std::string stepSource; // nvtx:NAME | period | none
+    double stepNs = 0;
+    std::optional<int64_t> overheadNs;
+};
+
+struct LayoutSection {
+    std::optional<int> dp, tp, pp, ep, zero;
+    std::string schedule;
+    double confidence = 0;
+};
+
+struct ClockSection {
+    std::string method;
+    int64_t maxOffsetNs = 0;
+    int64_t boundNs = 0;
+};
+
+struct StepRow {
+    int index = 0;
+    int64_t startNs = 0;
+    int64_t durNs = 0;
+    bool warmUp = false;
+};
+
+struct BreakdownRow {
+    int rank = 0;
+    std::string host;
+    Attribution total;                           // sum over the analysed steps
+    std::map<std::string, int64_t> idleByCauseNs;
+};
+
+struct EfficiencySection {
+    std::optional<double> parallel, loadBalance, serialisation, transfer;
+};
+
+struct CollectiveRow {
+    std::optional<int64_t> communicator;
+    std::string communicatorName;
+    int ranks = 0;
+    std::string op;
+    std::string sizeClass;                       // "16 MiB to 64 MiB" | "unknown size"
+    int64_t count = 0;                           // instances in analysed steps
+    std::optional<int64_t> bytes;                // sum
+    int64_t waitNs = 0;                          // sum over members
+    std::optional<int64_t> transferNs;           // sum over instances
+    std::optional<double> algbw, busbw;          // bytes per second
+    std::string algorithm, protocol;             // empty: unknown
+    std::optional<double> alphaNs, crossoverBytes;
+    std::string fitSource;
+    std::vector<std::pair<int, int64_t>> lastRanks;  // who arrived last how often, most often first
+};
+
+struct LossRow {
+    std::string kind;
+    std::string severity;
+    int64_t count = 0;
+    std::string meaning;
+    std::optional<int> rank;
+};
+
+struct Report {
+    RunSection run;
+    LayoutSection layout;
+    ClockSection clock;
+    std::string linkPeakSource;                  // empty: unknown
+    std::vector<StepRow> steps;
+    std::vector<BreakdownRow> breakdown;
+    EfficiencySection efficiency;
+    std::vector<CollectiveRow> collectives;
+    std::vector<Finding> findings;               // found and inconclusive, by saving
+    std::vector<Finding> notes;
+    std::vector<LossRow> losses;
+    std::map<int, std::string> hostOfRank;
+};
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/report/result_store.h"
+
+#include "analyzer/report/renderers.h"
+#include "collector/store/sqlite.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+using store::Statement;
+
+void storeAttribution(store::Database& db, const Analysis& analysis) {
+    Statement insert(db, "INSERT INTO attribution VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+    for (const RankSummary& rank : analysis.ranks) {
+        const RankFacts* facts = analysis.facts.findRank(rank.rank);
+        for (size_t i = 0; i < rank.steps.size(); ++i) {
+            const Attribution& a = rank.steps[i];
+            insert.bind(1, int64_t{rank.rank}).bind(2, int64_t{facts->steps[i].step}).bind(3, a.stepNs).bind(4, a.computeNs).bind(5, a.exposedCommNs());
+            insert.bind(6, a.exposedWaitNs).bind(7, a.exposedTransferNs).bind(8, a.overlappedCommNs).bind(9, a.memoryNs).bind(10, a.idleNs).run();
+        }
+    }
+}
+
+void storeGaps(store::Database& db, const Analysis& analysis) {
+    Statement insert(db, "INSERT INTO idle_gap (rank, step, start_ns, dur_ns, cause) VALUES (?1, ?2, ?3, ?4, ?5)");
+    for (const RankSummary& rank : analysis.ranks)
+        for (const IdleGap& gap : rank.idleGaps)
+            insert.bind(1, int64_t{rank.rank}).bind(2, int64_t{gap.step}).bind(3, gap.startNs).bind(4, gap.durNs).bind(5, toText(gap.cause)).run();
+}
+
+void storeFinding(store::Database& db, const Report& report, const Finding& f, int64_t id) {
+    Statement insert(db, "INSERT INTO finding VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+    const char* verdicts[] = {"found", "inconclusive", "note"};
+    const std::string json = renderFindingJson(report, f);
+    insert.bind(1, id).bind(2, std::string_view(f.id)).bind(3, std::string_view(f.title));
+    insert.bind(4, std::string_view(verdicts[static_cast<size_t>(f.verdict)])).bind(5, f.severity);
+    if (f.savingNsPerStep) {
+        insert.bind(6, static_cast<int64_t>(*f.savingNsPerStep));
+    } else {
+        insert.bindNull(6);
+    }
+    if (f.windowEndNs > f.windowStartNs) {
+        insert.bind(7, f.windowStartNs).bind(8, f.windowEndNs);
+    } else {
+        insert.bindNull(7).bindNull(8);
+    }
+    insert.bind(9, std::string_view(json)).run();
+    Statement evidence(db, "INSERT OR IGNORE INTO finding_evidence VALUES (?1, ?2, ?3, ?4, ?5)");
+    for (const EvidenceRow& row : f.evidence.rows) {
+        evidence.bind(1, id).bind(2, std::string_view(row.table)).bind(3, row.id);
+        if (row.rank >= 0) {
+            evidence.bind(4, int64_t{row.rank});
+        } else {
+            evidence.bindNull(4);
+        }
+        evidence.bind(5, std::string_view(row.note)).run();
+    }
+}
+
+}  // namespace
+
+void storeResults(const std::filesystem::path& database, const Analysis& analysis, const Report& report) {
+    store::Database db(database.string(), store::OpenMode::readWrite);
+    store::Transaction transaction(db);
+    for (const char* table : {"finding_evidence", "finding", "idle_gap", "attribution"}) db.execute(std::string("DELETE FROM ") + table);
+    storeAttribution(db, analysis);
+    storeGaps(db, analysis);
+    int64_t id = 0;
+    for (const Finding& finding : report.findings) storeFinding(db, report, finding, ++id);
+    for (const Finding& note : report.notes) storeFinding(db, report, note, ++id);
+    transaction.commit();
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/report/loss_text.h"
+#include "analyzer/report/nothing_found.h"
+#include "analyzer/report/renderers.h"
+#include "analyzer/report/units.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+enum class Shade { plain, bold, dim, red, yellow, green };
+
+class Painter {
+  public:
+    explicit Painter(bool colour) : m_colour(colour) {}
+    std::string operator()(Shade shade, const std::string& text) const {
+        if (!m_colour || shade == Shade::plain) return text;
+        const char* codes[] = {"", "1", "2", "31", "33", "32"};
+        return fmt::format("\x1b[{}m{}\x1b[0m", codes[static_cast<size_t>(shade)], text);
+    }
+
+  private:
+    bool m_colour;
+};
+
+std::string degree(const char* name, const std::optional<int>& value) { return value ? fmt::format("{}{} ", name, *value) : std::string(); }
+
+std::string layoutText(const LayoutSection& layout) {
+    std::string text = degree("dp", layout.dp) + degree("tp", layout.tp) + degree("pp", layout.pp);
+    if (layout.ep && *layout.ep > 1) text += degree("ep", layout.ep);
+    if (text.empty()) return "unknown";
+    text.pop_back();
+    if (layout.zero && *layout.zero > 0) text += fmt::format(", ZeRO-{}", *layout.zero);
+    if (layout.pp && *layout.pp > 1) text += ", schedule " + layout.schedule;
+    return text;
+}
+
+void addHead(const Report& r, const Painter& paint, std::string& out) {
+    const std::string name = r.run.name.empty() ? "this run" : r.run.name;
+    out += paint(Shade::bold, fmt::format("{}: {} rank{} on {} host{}{}", name, r.run.worldSize, r.run.worldSize == 1 ? "" : "s", std::max<size_t>(1, r.run.hosts.size()),
+                                          r.run.hosts.size() > 1 ? "s" : "", r.run.isVirtual ? ", virtual GPUs" : "")) +
+           "\n";
+    if (r.run.steps > 0) {
+        out += fmt::format("step {} (median of {}, {} warm-up left out; boundaries: {})\n", durationText(r.run.stepNs), r.run.steps, r.run.warmUpSteps,
+                           r.run.stepSource);
+    } else if (r.run.stepNs > 0) {
+        out += fmt::format("no steps found: the {} of device activity are analysed as one\n", durationText(r.run.stepNs));
+    } else {
+        out += "no device activity was recorded: there is nothing to analyse\n";
+    }
+    out += fmt::format("layout {}\n", layoutText(r.layout));
+    if (r.run.hosts.size() > 1) {
+        out += fmt::format("clocks aligned by {}, arrival times good to {}\n", r.clock.method, durationText(static_cast<double>(r.clock.boundNs)));
+    }
+    if (!r.linkPeakSource.empty()) out += "link peaks: " + r.linkPeakSource + "\n";
+    for (const LossRow& loss : r.losses) {
+        const Shade shade = loss.severity == "error" ? Shade::red : loss.severity == "warning" ? Shade::yellow : Shade::dim;
+        out += paint(shade, fmt::format("{}: {}", loss.severity, lossText(loss))) + "\n";
+    }
+    out += "\n";
+}
+
+void addHeadline(const Report& r, const Painter& paint, std::string& out) {
+    const auto found = std::count_if(r.findings.begin(), r.findings.end(), [](const Finding& f) { return f.verdict == Verdict::found; });
+    if (r.run.stepNs <= 0) return;
+    if (found == 0) {
+        out += paint(isClean(r) ? Shade::green : Shade::yellow, nothingFoundText(r)) + "\n";
+        return;
+    }
+    const Finding& first = *std::find_if(r.findings.begin(), r.findings.end(), [](const Finding& f) { return f.verdict == Verdict::found; });
+    out += paint(Shade::bold, fmt::format("{} finding{}. The first costs {} of every step: {}.", found, found == 1 ? "" : "s", percentText(first.severity),
+                                          first.cause)) +
+           "\n";
+}
+
+void addFinding(const Report& r, const Finding& f, const Painter& paint, std::string& out) {
+    const bool open = f.verdict == Verdict::inconclusive;
+    out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint(Shade::bold, f.title) + (open ? " (inconclusive)" : "") +
+           fmt::format(", {} of the step\n", percentText(f.severity));
+    out += "  where   " + ranksText(f.ranks);
+    for (const auto& [rank, host] : r.hostOfRank)
+        if (f.ranks.size() == 1 && f.ranks.front() == rank && !host.empty()) out += " on " + host;
+    if (f.communicator) out += fmt::format(", communicator {}", *f.communicator);
+    if (!f.affectedRanks.empty() && f.affectedRanks != f.ranks) out += "; " + ranksText(f.affectedRanks) + (f.affectedRanks.size() == 1 ? " waits" : " wait");
+    out += "\n  why     " + f.cause + "\n";
+    if (open) out += "  but     " + f.whyInconclusive + "\n";
+    for (size_t i = 0; i < f.evidence.facts.size(); ++i) out += (i == 0 ? "  shown   " : "          ") + f.evidence.facts[i] + "\n";
+    if (f.windowEndNs > f.windowStartNs) {
+        out += fmt::format("          best seen at {} to {}, in {} analysed step{}\n", durationText(static_cast<double>(f.windowStartNs)),
+                           durationText(static_cast<double>(f.windowEndNs)), f.steps.size(), f.steps.size() == 1 ? "" : "s");
+    }
+    for (size_t i = 0; i < f.fix.size(); ++i) out += paint(Shade::green, i == 0 ? "  fix     " : "          ") + f.fix[i] + "\n";
+    if (f.savingNsPerStep) {
+        out += fmt::format("  saves   about {} per step ({}; {} to {}), confidence {:.0f} %\n", durationText(*f.savingNsPerStep),
+                           percentText(r.run.stepNs > 0 ? *f.savingNsPerStep / r.run.stepNs : 0), durationText(f.savingLowNs), durationText(f.savingHighNs),
+                           100 * f.confidence);
+    }
+}
+
+std::string shareRow(const std::string& who, const Attribution& a) {
+    const double step = std::max<double>(1, static_cast<double>(a.stepNs));
+    const auto share = [&](int64_t ns) { return 100 * static_cast<double>(ns) / step; };
+    return fmt::format("  {:<8}{:>9.1f}{:>9.1f}{:>10.1f}{:>9.1f}{:>8.1f}{:>12.1f}\n", who, share(a.computeNs), share(a.exposedWaitNs), share(a.exposedTransferNs),
+                       share(a.memoryNs), share(a.idleNs), share(a.overlappedCommNs));
+}
+
+void addBreakdown(const Report& r, const TextStyle& style, const Painter& paint, std::string& out) {
+    if (r.breakdown.empty() || r.run.stepNs <= 0) return;
+    out += "\n" + paint(Shade::bold, "Where the time goes") + ", in % of the step (compute + waiting + transfer + memory + idle = 100)\n";
+    out += paint(Shade::dim, fmt::format("  {:<8}{:>9}{:>9}{:>10}{:>9}{:>8}{:>12}", "rank", "compute", "waiting", "transfer", "memory", "idle", "hidden comm")) + "\n";
+    if (r.breakdown.size() <= style.mostRankRows) {
+        for (const BreakdownRow& row : r.breakdown) out += shareRow(std::to_string(row.rank), row.total);
+    } else {
+        // Too many to read: the whole, and the ranks at both ends of the one column that tells them apart.
+        Attribution all;
+        for (const BreakdownRow& row : r.breakdown) all += row.total;
+        std::vector<BreakdownRow> rows = r.breakdown;
+        std::stable_sort(rows.begin(), rows.end(), [](const BreakdownRow& a, const BreakdownRow& b) { return a.total.computeNs > b.total.computeNs; });
+        out += shareRow("all", all);
+        for (size_t i = 0; i < 4; ++i) out += shareRow(std::to_string(rows[i].rank), rows[i].total);
+        out += "  ...\n";
+        for (size_t i = rows.size() - 4; i < rows.size(); ++i) out += shareRow(std::to_string(rows[i].rank), rows[i].total);
+        out += paint(Shade::dim, fmt::format("  the 4 ranks with most and least compute of {}", rows.size())) + "\n";
+    }
+    if (r.efficiency.parallel) {
+        out += fmt::format("  parallel efficiency {} = load balance {} x serialisation and transfer {}\n", percentText(*r.efficiency.parallel),
+                           percentText(*r.efficiency.loadBalance), percentText(*r.efficiency.serialisation));
+    }
+}
+
+void addCollectives(const Report& r, const Painter& paint, std::string& out) {
+    if (r.collectives.empty()) return;
+    constexpr size_t kMost = 8;
+    out += "\n" + paint(Shade::bold, "Collectives") + ", sums over the analysed steps\n";
+    out += paint(Shade::dim, fmt::format("  {:<15}{:<20}{:>7}{:>7}{:>11}{:>11}{:>12}  {}", "op", "size", "ranks", "count", "waiting", "transfer", "busbw", "last")) + "\n";
+    for (size_t i = 0; i < std::min(kMost, r.collectives.size()); ++i) {
+        const CollectiveRow& row = r.collectives[i];
+        std::string last;
+        for (size_t k = 0; k < std::min<size_t>(3, row.lastRanks.size()); ++k)
+            last += fmt::format("{}rank {} ({}x)", k == 0 ? "" : ", ", row.lastRanks[k].first, row.lastRanks[k].second);
+        out += fmt::format("  {:<15}{:<20}{:>7}{:>7}{:>11}{:>11}{:>12}  {}\n", row.op, row.sizeClass, row.ranks > 0 ? std::to_string(row.ranks) : "?", row.count,
+                           durationText(static_cast<double>(row.waitNs)),
+                           row.transferNs ? durationText(static_cast<double>(*row.transferNs)) : "unknown",
+                           row.busbw ? fmt::format("{:.1f} GB/s", *row.busbw / 1e9) : "unknown", last.empty() ? "unknown" : last);
+    }
+    if (r.collectives.size() > kMost) out += paint(Shade::dim, fmt::format("  and {} more kinds: --format json lists them", r.collectives.size() - kMost)) + "\n";
+}
+
+}  // namespace
+
+std::string renderText(const Report& r, const TextStyle& style) {
+    const Painter paint(style.colour);
+    std::string out;
+    addHead(r, paint, out);
+    addHeadline(r, paint, out);
+    for (const Finding& finding : r.findings) addFinding(r, finding, paint, out);
+    if (!r.notes.empty()) {
+        out += "\n" + paint(Shade::bold, "Notes") + " (under 3 % of the step)\n";
+        for (const Finding& note : r.notes) out += fmt::format("  {} {}: {} ({})\n", note.id, note.title, note.cause, percentText(note.severity));
+    }
+    addBreakdown(r, style, paint, out);
+    addCollectives(r, paint, out);
+    const std::string name = r.run.name.empty() ? "NAME" : r.run.name;
+    if (!r.findings.empty()) {
+        out += fmt::format("\nNext: rankscope explain {}\n", r.findings.front().id);
+    } else {
+        out += fmt::format("\nNext: rankscope analyze {} --format json\n", name);
+    }
+    return out;
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/timeline/cost_fit.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analyzer/timeline/operation.h"
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+struct Point {
+    double bytes = 0;
+    double timeNs = 0;
+};
+
+/// Median time per size: transfers are disturbed upwards only (shared links), and a size seen often must not outweigh the others.
+std::vector<Point> medianPerSize(const std::map<int64_t, std::vector<double>>& timesBySize) {
+    std::vector<Point> points;
+    for (const auto& [bytes, times] : timesBySize) points.push_back({static_cast<double>(bytes), median(times)});
+    return points;
+}
+
+/// Theil-Sen: the median of the slopes between all pairs of sizes, of at most kMost sizes spread over the range.
+void fitLine(std::vector<Point> points, CostFit& fit) {
+    constexpr size_t kMost = 64;
+    if (points.size() > kMost) {
+        std::vector<Point> thinned;
+        for (size_t i = 0; i < kMost; ++i) thinned.push_back(points[i * (points.size() - 1) / (kMost - 1)]);
+        points = thinned;
+    }
+    std::vector<double> slopes;
+    for (size_t i = 0; i < points.size(); ++i)
+        for (size_t j = i + 1; j < points.size(); ++j) slopes.push_back((points[j].timeNs - points[i].timeNs) / (points[j].bytes - points[i].bytes));
+    fit.betaNsPerByte = std::max(0.0, median(slopes));
+    std::vector<double> intercepts;
+    for (const Point& point : points) intercepts.push_back(point.timeNs - fit.betaNsPerByte * point.bytes);
+    fit.alphaNs = std::max(0.0, median(intercepts));
+    fit.source = "fit";
+}
+
+void usePeakAsPrior(const std::vector<Point>& points, double ceiling, int ranks, CostFit& fit) {
+    fit.betaNsPerByte = busFactor(fit.op, ranks) / ceiling;
+    std::vector<double> rest;
+    for (const Point& point : points) rest.push_back(point.timeNs - fit.betaNsPerByte * point.bytes);
+    fit.alphaNs = std::max(0.0, median(rest));
+    fit.source = "link peak as prior (sizes differ by less than 4x)";
+}
+
+}  // namespace
+
+std::vector<CostFit> fitCosts(const TraceFacts& facts, const LinkPeaks& peaks) {
+    std::map<std::pair<int64_t, store::Op>, std::map<int64_t, std::vector<double>>> samples;
+    for (const store::Collective& collective : facts.collectives) {
+        if (!collective.transferNs || !collective.bytes || *collective.bytes <= 0 || *collective.transferNs <= 0) continue;
+        samples[{collective.communicatorId, collective.op}][*collective.bytes].push_back(static_cast<double>(*collective.transferNs));
+    }
+    std::vector<CostFit> fits;
+    for (const auto& [who, timesBySize] : samples) {
+        const auto communicator = facts.communicators.find(who.first);
+        if (communicator == facts.communicators.end()) continue;
+        CostFit fit;
+        fit.communicatorId = who.first;
+        fit.op = who.second;
+        fit.ceiling = peaks.busCeiling(communicator->second);
+        fit.smallestBytes = timesBySize.begin()->first;
+        fit.largestBytes = timesBySize.rbegin()->first;
+        for (const auto& [bytes, times] : timesBySize) fit.samples += static_cast<int>(times.size());
+        const std::vector<Point> points = medianPerSize(timesBySize);
+        if (static_cast<double>(fit.largestBytes) >= CostFit::kSmallestRange * static_cast<double>(fit.smallestBytes)) {
+            fitLine(points, fit);
+        } else if (fit.ceiling) {
+            usePeakAsPrior(points, *fit.ceiling, communicator->second.size, fit);
+        } else {
+            continue;
+        }
+        fits.push_back(fit);
+    }
+    return fits;
+}
+
+}  // namespace rankscope::analyzer

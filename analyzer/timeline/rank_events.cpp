@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/timeline/rank_events.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "collector/store/reader.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+void readKernels(store::TraceReader& trace, int rank, RankEvents& events) {
+    trace.forEach<store::Kernel>(rank, [&](const store::Kernel& row) {
+        const int64_t end = row.startNs + row.durNs;
+        if (row.nccl == store::NcclKernel::no) {
+            const KernelKey key{row.nameId, row.gridBlocks ? int64_t{*row.gridBlocks} : -1, row.blockThreads ? int64_t{*row.blockThreads} : -1};
+            events.compute.push_back({row.startNs, end, key, row.streamId, row.correlationId ? int64_t{*row.correlationId} : -1});
+        } else {
+            CommTask task;
+            task.kernelId = row.id;
+            task.streamId = row.streamId;
+            task.startNs = row.startNs;
+            task.endNs = end;
+            events.communication.push_back(task);
+        }
+    });
+}
+
+void readMemoryTasks(store::TraceReader& trace, int rank, RankEvents& events) {
+    trace.forEach<store::Memcpy>(rank, [&](const store::Memcpy& row) { events.memory.push_back({row.startNs, row.startNs + row.durNs}); });
+    trace.forEach<store::Memset>(rank, [&](const store::Memset& row) { events.memory.push_back({row.startNs, row.startNs + row.durNs}); });
+    std::sort(events.memory.begin(), events.memory.end(), [](const MemoryTask& a, const MemoryTask& b) { return a.startNs < b.startNs; });
+}
+
+void addCall(CommTask& task, store::Op op, store::DataType type, int64_t communicator, int64_t bytes) {
+    if (task.calls == 0) {
+        task.op = op;
+        task.dataType = type;
+        task.communicatorId = communicator;
+        task.bytes = bytes;
+    } else if (bytes >= 0) {
+        task.bytes = std::max<int64_t>(task.bytes, 0) + bytes;
+    }
+    ++task.calls;
+}
+
+/// Joins the NCCL kernels with their calls, collective instances and p2p instances.
+void joinCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, RankEvents& events) {
+    std::unordered_map<int64_t, CommTask*> byKernel;
+    for (CommTask& task : events.communication) byKernel[task.kernelId] = &task;
+    std::unordered_map<int64_t, CommTask*> byCall;
+    trace.forEach<store::NcclCall>(rank, [&](const store::NcclCall& row) {
+        const auto kernel = row.kernelId ? byKernel.find(*row.kernelId) : byKernel.end();
+        if (kernel == byKernel.end()) return;
+        addCall(*kernel->second, row.op, row.dataType, row.communicatorId.value_or(0), row.bytes.value_or(-1));
+        byCall[row.id] = kernel->second;
+    });
+    const auto byRank = [](const store::CollectiveMember& m, int wanted) { return m.rank < wanted; };
+    auto member = std::lower_bound(facts.members.begin(), facts.members.end(), rank, byRank);
+    for (; member != facts.members.end() && member->rank == rank; ++member) {
+        if (!member->kernelId) continue;
+        const auto kernel = byKernel.find(*member->kernelId);
+        const store::Collective* collective = facts.findCollective(member->collectiveId);
+        if (kernel == byKernel.end() || collective == nullptr) continue;
+        CommTask& task = *kernel->second;
+        // An imported trace may have instances without calls.
+        if (task.calls == 0) addCall(task, collective->op, collective->dataType, collective->communicatorId, collective->bytes.value_or(-1));
+        task.collectiveId = collective->id;
+        task.waitNs = std::max(task.waitNs, member->waitNs.value_or(0));
+        task.lastRank = collective->lastRank.value_or(-1);
+    }
+    const auto joinSide = [&](store::Maybe<int64_t> call, store::Maybe<int64_t> waitNs, int peer) {
+        const auto at = call ? byCall.find(*call) : byCall.end();
+        if (at == byCall.end()) return;
+        if (waitNs.value_or(0) >= at->second->waitNs) at->second->lastRank = waitNs.value_or(0) > 0 ? peer : rank;
+        at->second->waitNs = std::max(at->second->waitNs, waitNs.value_or(0));
+    };
+    for (const store::P2p& p2p : facts.pointToPoint) {
+        if (p2p.srcRank == rank) joinSide(p2p.sendCallId, p2p.sendWaitNs, p2p.dstRank);
+        if (p2p.dstRank == rank) joinSide(p2p.recvCallId, p2p.recvWaitNs, p2p.srcRank);
+    }
+    for (CommTask& task : events.communication) task.waitNs = std::clamp<int64_t>(task.waitNs, 0, task.endNs - task.startNs);
+}
+
+void readHostCalls(store::TraceReader& trace, int rank, RankEvents& events) {
+    trace.forEach<store::ApiCall>(rank, [&](const store::ApiCall& row) {
+        events.hostCalls.push_back({row.startNs, row.startNs + row.durNs, row.correlationId ? int64_t{*row.correlationId} : -1, row.kind});
+    });
+}
+
+}  // namespace
+
+RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, int rank) {
+    RankEvents events;
+    events.rank = rank;
+    readKernels(trace, rank, events);
+    readMemoryTasks(trace, rank, events);
+    joinCalls(trace, facts, rank, events);
+    readHostCalls(trace, rank, events);
+    return events;
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one rank's device and host did: the input of phase 1. Held for one rank at a time per worker.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/timeline/trace_facts.h"
+
+namespace rankscope::store {
+class TraceReader;
+}
+
+namespace rankscope::analyzer {
+
+/// Two kernels with the same key do the same work: the name and the launch shape agree.
+struct KernelKey {
+    int32_t nameId = 0;
+    int64_t gridBlocks = -1;
+    int64_t blockThreads = -1;
+    auto operator<=>(const KernelKey&) const = default;
+};
+
+struct ComputeTask {
+    int64_t startNs = 0;
+    int64_t endNs = 0;
+    KernelKey key;
+    int32_t streamId = 0;
+    int64_t correlation = -1;
+};
+
+struct MemoryTask {
+    int64_t startNs = 0;
+    int64_t endNs = 0;
+};
+
+/// One NCCL kernel with the calls it carries.
+struct CommTask {
+    int64_t kernelId = 0;
+    int64_t collectiveId = 0;     // 0: none matched
+    int64_t communicatorId = 0;   // 0: unknown
+    store::Op op = store::Op::unknown;
+    store::DataType dataType = store::DataType::unknown;
+    int64_t bytes = -1;           // of all its calls; -1 unknown
+    int32_t streamId = 0;
+    int32_t calls = 0;
+    int32_t lastRank = -1;        // who arrived last; -1 unknown
+    int64_t startNs = 0;
+    int64_t endNs = 0;
+    int64_t waitNs = 0;           // first part of the kernel, waiting for the others
+    // Filled by summarize():
+    int step = -1;                // number of the step it starts in; -1 in warm-up and outside
+    int64_t exposedWaitNs = 0;
+    int64_t exposedTransferNs = 0;
+    int64_t computeBeforeNs = 0;  // device compute of the step done when it starts
+    int64_t computeAtEndNs = 0;   // and when it ends
+    int64_t idleNetworkBeforeNs = 0;  // compute without any communication since the one before it, in the step
+    int64_t idleNetworkAfterNs = 0;   // the same up to the next one
+
+    int64_t transferNs() const { return endNs - startNs - waitNs; }
+    bool pointToPoint() const { return store::isP2p(op); }
+};
+
+/// A host call that may explain an idle device.
+struct HostCall {
+    int64_t startNs = 0;
+    int64_t endNs = 0;
+    int64_t correlation = -1;
+    store::ApiKind kind = store::ApiKind::other;
+};
+
+struct RankEvents {
+    int rank = 0;
+    std::vector<ComputeTask> compute;  // by start
+    std::vector<CommTask> communication;  // by start
+    std::vector<MemoryTask> memory;
+    std::vector<HostCall> hostCalls;   // by start
+};
+
+RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, int rank);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/timeline/rank_summary.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analyzer/timeline/idle_causes.h"
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+/// Index of the step a time lies in, -1 outside.
+int indexAt(const std::vector<StepWindow>& steps, int64_t timeNs) {
+    const auto after = std::upper_bound(steps.begin(), steps.end(), timeNs, [](int64_t t, const StepWindow& s) { return t < s.startNs; });
+    if (after == steps.begin()) return -1;
+    const auto& step = *(after - 1);
+    return timeNs < step.startNs + step.durNs ? static_cast<int>(after - 1 - steps.begin()) : -1;
+}
+
+DeviceActivity activityOf(const RankEvents& events) {
+    std::vector<Interval> compute, transfer, wait, memory;
+    for (const ComputeTask& task : events.compute) compute.push_back({task.startNs, task.endNs});
+    for (const CommTask& task : events.communication) {
+        wait.push_back({task.startNs, task.startNs + task.waitNs});
+        transfer.push_back({task.startNs + task.waitNs, task.endNs});
+    }
+    for (const MemoryTask& task : events.memory) memory.push_back({task.startNs, task.endNs});
+    return {unite(std::move(compute)), unite(std::move(transfer)), unite(std::move(wait)), unite(std::move(memory))};
+}
+
+std::vector<KernelStatistics> kernelStatistics(const RankEvents& events, const std::vector<StepWindow>& steps) {
+    std::map<std::pair<KernelKey, int>, std::vector<double>> durations;
+    for (const ComputeTask& task : events.compute) {
+        const int index = indexAt(steps, task.startNs);
+        if (index < 0 || steps[static_cast<size_t>(index)].warmUp) continue;
+        durations[{task.key, steps[static_cast<size_t>(index)].step}].push_back(static_cast<double>(task.endNs - task.startNs));
+    }
+    std::vector<KernelStatistics> result;
+    for (auto& [where, values] : durations) {
+        KernelStatistics statistics{where.first, where.second, static_cast<int32_t>(values.size())};
+        for (double value : values) statistics.totalNs += static_cast<int64_t>(value);
+        statistics.medianNs = median(std::move(values));
+        result.push_back(statistics);
+    }
+    return result;
+}
+
+/// How much of each communication is exposed, and where the network was idle around it.
+void measureExposure(std::vector<CommTask>& tasks, const CoveredLength& compute, const std::vector<StepWindow>& steps) {
+    int64_t claimedUntil = INT64_MIN;  // exposed time is given to the first of several concurrent kernels
+    int64_t networkBusyUntil = INT64_MIN;
+    int previousIndex = -1;
+    for (size_t i = 0; i < tasks.size(); ++i) {
+        CommTask& task = tasks[i];
+        const int64_t transferStart = task.startNs + task.waitNs;
+        const auto exposed = [&](int64_t from, int64_t to) {
+            from = std::max(from, claimedUntil);
+            return to > from ? to - from - compute.within(from, to) : 0;
+        };
+        task.exposedWaitNs = exposed(task.startNs, transferStart);
+        task.exposedTransferNs = exposed(transferStart, task.endNs);
+        claimedUntil = std::max(claimedUntil, task.endNs);
+        const int index = indexAt(steps, task.startNs);
+        if (index < 0) continue;
+        const StepWindow& window = steps[static_cast<size_t>(index)];
+        if (!window.warmUp) task.step = window.step;
+        if (index != previousIndex) networkBusyUntil = std::max(networkBusyUntil, window.startNs);
+        previousIndex = index;
+        task.computeBeforeNs = compute.within(window.startNs, task.startNs);
+        task.computeAtEndNs = compute.within(window.startNs, std::min(task.endNs, window.startNs + window.durNs));
+        task.idleNetworkBeforeNs = compute.within(networkBusyUntil, task.startNs);
+        networkBusyUntil = std::max(networkBusyUntil, task.endNs);
+        const int64_t stepEnd = window.startNs + window.durNs;
+        const int64_t nextStart = i + 1 < tasks.size() ? std::min(tasks[i + 1].startNs, stepEnd) : stepEnd;
+        task.idleNetworkAfterNs = compute.within(networkBusyUntil, nextStart);
+    }
+}
+
+int32_t busiestStream(const std::vector<ComputeTask>& tasks) {
+    std::map<int32_t, int64_t> time;
+    for (const ComputeTask& task : tasks) time[task.streamId] += task.endNs - task.startNs;
+    const auto most = std::max_element(time.begin(), time.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == time.end() ? 0 : most->first;
+}
+
+}  // namespace
+
+std::string_view toText(IdleCause cause) {
+    switch (cause) {
+        case IdleCause::blockingCall: return "blocking_call";
+        case IdleCause::lateLaunch: return "late_launch";
+        case IdleCause::allocator: return "allocator";
+        case IdleCause::input: return "input";
+        case IdleCause::dependency: return "dependency";
+        case IdleCause::other: break;
+    }
+    return "other";
+}
+
+RankSummary summarize(RankEvents events, const RankFacts& facts) {
+    RankSummary summary;
+    summary.rank = events.rank;
+    summary.computeStreamId = busiestStream(events.compute);
+    summary.kernels = kernelStatistics(events, facts.steps);
+    summary.idleByCauseNs.assign(6, 0);
+    const DeviceActivity activity = activityOf(events);
+    const IdleCauses causes(events);
+    for (size_t i = 0; i < facts.steps.size(); ++i) {
+        const StepWindow& step = facts.steps[i];
+        IntervalSet idle;
+        summary.steps.push_back(attribute(activity, step.startNs, step.startNs + step.durNs, &idle));
+        for (const Interval& gap : idle) {
+            const int64_t duration = gap.endNs - gap.startNs;
+            const IdleCause cause = duration < RankSummary::kShortestGapNs ? IdleCause::other : causes.of(gap, step.startNs);
+            if (!step.warmUp) summary.idleByCauseNs[static_cast<size_t>(cause)] += duration;
+            if (duration >= RankSummary::kShortestGapNs) summary.idleGaps.push_back({step.step, gap.startNs, duration, cause});
+        }
+    }
+    summary.communication = std::move(events.communication);
+    measureExposure(summary.communication, CoveredLength(activity.compute), facts.steps);
+    return summary;
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,211 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# From a fresh checkout to working tools: installs what is missing, builds, runs.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+usage() {
+    cat <<'TEXT'
+Usage: ./bootstrap.sh demo | test | build | bench
+
+  demo    build, profile a faulty 8-rank FSDP job on the built-in virtual GPUs, print the diagnosis
+  test    build and run the whole test suite
+  build   leave the tools in build/bin/
+  bench   build and run the benchmarks: what recording and collecting cost, each beside its yardstick
+
+Installs missing packages of packages.txt with apt-get (as root or through sudo). Where CUDA 13 with CUPTI, NVTX and NCCL is not installed,
+its compiler and headers are fetched from PyPI into build/cuda; no GPU is needed.
+RANKSCOPE_IGNORE_CUDA=1 ignores an installed CUDA. JOBS=N sets the number of parallel compilations.
+TEXT
+}
+
+readonly jobs="${JOBS:-$(nproc)}"
+readonly fetched_cuda="$PWD/build/cuda"
+# One release, so that everybody builds with the same headers.
+readonly cuda_wheels=(nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85
+                      nvidia-cuda-cupti==13.0.85 nvidia-nvtx==13.0.85 nvidia-nccl-cu13==2.28.9)
+
+# Checkouts share the compiler's cache: nothing in a result depends on where the checkout lies but debug paths.
+export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
+
+say() { printf '== %s\n' "$*" >&2; }
+fail() { printf 'bootstrap.sh: %s\n' "$*" >&2; exit 1; }
+
+packages_for() { awk -v when="$1" '$1 == when { print $2 }' packages.txt; }
+
+is_installed() { [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null)" = 'ii ' ]; }
+
+lists_are_fresh=
+update_lists() {
+    [ -n "$lists_are_fresh" ] && return
+    as_root apt-get update -qq
+    lists_are_fresh=1
+}
+
+is_offered() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+install_packages() {
+    local when package missing=()
+    command -v dpkg-query >/dev/null || { say "not a Debian or Ubuntu system: the packages of packages.txt are expected to be here"; return; }
+    for when in "$@"; do
+        for package in $(packages_for "$when"); do
+            is_installed "$package" && continue
+            # Tests that need it skip, and say so, where the distribution has no such package.
+            [ "$when" = jobs ] && update_lists
+            if [ "$when" = jobs ] && ! is_offered "$package"; then say "no package $package here: its tests will be skipped"; continue; fi
+            missing+=("$package")
+        done
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null || fail "these packages are missing, and neither root nor sudo is available: ${missing[*]}"
+    say "installing: ${missing[*]}"
+    update_lists
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# True for a folder that holds CUDA 13 or newer with everything that the build includes.
+is_complete_cuda() {
+    local root="$1" header version
+    [ -x "$root/bin/nvcc" ] || return 1
+    for header in cuda_runtime_api.h cupti.h nvtx3/nvToolsExt.h nccl.h; do
+        [ -e "$root/include/$header" ] || [ -e "$root/extras/CUPTI/include/$header" ] || [ -e "/usr/include/$header" ] || return 1
+    done
+    [ -e "$root/include/nv/target" ] || [ -e "$root/include/cccl/nv/target" ] || return 1  # cuda_fp16.h, which nccl.h includes, needs it
+    version=$(awk '$2 == "CUDART_VERSION" { print $3; exit }' "$root/include/cuda_runtime_api.h")
+    [ "${version:-0}" -ge 13000 ]
+}
+
+fetch_cuda() {
+    is_complete_cuda "$fetched_cuda" && return
+    install_packages cuda
+    say "fetching the CUDA 13.0 compiler and headers from PyPI (about 300 MB) into build/cuda"
+    rm -rf "$fetched_cuda" "$fetched_cuda.new"
+    mkdir -p "$fetched_cuda.new/wheels"
+    python3 -m pip download --quiet --no-deps --disable-pip-version-check --dest "$fetched_cuda.new/wheels" "${cuda_wheels[@]}"
+    python3 - "$fetched_cuda.new" <<'PYTHON'
+import os, pathlib, shutil, sys, zipfile
+
+root = pathlib.Path(sys.argv[1])
+for wheel in sorted((root / "wheels").glob("*.whl")):
+    with zipfile.ZipFile(wheel) as archive:
+        for entry in archive.infolist():
+            parts = pathlib.PurePosixPath(entry.filename).parts
+            # nvidia/<package>/{bin,include,lib,nvvm}/… becomes {bin,include,lib,nvvm}/…
+            if entry.is_dir() or len(parts) < 4 or parts[0] != "nvidia" or parts[2] not in ("bin", "include", "lib", "nvvm"):
+                continue
+            target = root.joinpath(*parts[2:])
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(entry) as source, open(target, "wb") as copy:
+                shutil.copyfileobj(source, copy)
+            if "bin" in parts:
+                os.chmod(target, 0o755)
+shutil.rmtree(root / "wheels")
+# nvcc looks for lib64 and links -lcudart, the wheels have lib and libcudart.so.13.
+(root / "lib64").symlink_to("lib")
+for library in (root / "lib").glob("lib*.so.*"):
+    short = library.with_name(library.name.split(".so.")[0] + ".so")
+    if not short.exists():
+        short.symlink_to(library.name)
+PYTHON
+    mv "$fetched_cuda.new" "$fetched_cuda"
+    is_complete_cuda "$fetched_cuda" || fail "the fetched CUDA in $fetched_cuda is not complete"
+}
+
+# Sets cuda_root to an installed CUDA, or fetches one.
+find_cuda() {
+    local nvcc candidates=()
+    if [ -z "${RANKSCOPE_IGNORE_CUDA:-}" ]; then
+        candidates=("${CUDA_HOME:-}" "${CUDA_PATH:-}")
+        if nvcc=$(command -v nvcc); then candidates+=("$(dirname "$(dirname "$(readlink -f "$nvcc")")")"); fi
+        candidates+=(/usr/local/cuda)
+        for cuda_root in "${candidates[@]}"; do
+            if [ -n "$cuda_root" ] && is_complete_cuda "$cuda_root"; then return; fi
+        done
+    fi
+    fetch_cuda
+    cuda_root="$fetched_cuda"
+}
+
+# build_preset PRESET [cmake options]: configures and builds; the output of a build that works stays out of sight.
+build_preset() {
+    local preset="$1" log
+    shift
+    mkdir -p build
+    log="build/bootstrap-$preset.log"
+    say "building ($preset, $jobs at a time; log: $log)"
+    if ! { cmake --preset "$preset" "-DRANKSCOPE_CUDA_ROOT=$cuda_root" "$@" && cmake --build --preset "$preset" -j "$jobs"; } >"$log" 2>&1; then
+        tail -n 60 "$log" >&2
+        fail "the build failed; the whole log is in $log"
+    fi
+}
+
+build_tools() {
+    install_packages build
+    find_cuda
+    # Without tests at first; a tree that was built with them keeps them.
+    if [ -e build/CMakeCache.txt ]; then build_preset dev; else build_preset dev -DRANKSCOPE_TESTS=OFF; fi
+}
+
+demo() {
+    build_tools
+    say "build/bin/rankscope reference run fsdp-slow-rank -o demo-run --force"
+    build/bin/rankscope -q reference run fsdp-slow-rank -o demo-run --force
+    say "build/bin/rankscope analyze demo-run"
+    build/bin/rankscope -q analyze demo-run
+    # The finding named in the report, so that the next command is about what was just read.
+    local finding
+    finding=$(build/bin/rankscope -q analyze demo-run --format json | grep -o '"id": *"RS[0-9]*"' | head -n 1 | grep -o 'RS[0-9]*' || true)
+    printf '\nnext: build/bin/rankscope explain %s\n' "${finding:-RS301}"
+}
+
+run_tests() {
+    local preset="$1" log status=0
+    log="build/bootstrap-$preset-tests.log"
+    say "testing ($preset)"
+    ctest --preset "$preset" -j "$jobs" >"$log" 2>&1 || status=$?
+    if [ $status -ne 0 ]; then cat "$log"; else grep -A 1000 'tests passed' "$log" || tail -n 5 "$log"; fi
+    return $status
+}
+
+test_all() {
+    local failed=0
+    install_packages build test jobs
+    find_cuda
+    build_preset dev -DRANKSCOPE_TESTS=ON
+    run_tests dev || failed=1
+    build_preset dev-asan
+    run_tests dev-asan || failed=1
+    build_preset dev-tsan
+    run_tests dev-tsan || failed=1
+    [ $failed -eq 0 ] || fail "tests failed"
+    say "all tests passed"
+}
+
+bench() {
+    local program
+    install_packages build test bench
+    find_cuda
+    build_preset dev -DRANKSCOPE_TESTS=ON
+    for program in recording collecting; do
+        cmake --build --preset dev -j "$jobs" --target "rankscope_bench_$program" >>build/bootstrap-dev.log 2>&1 ||
+            fail "the build failed; the whole log is in build/bootstrap-dev.log"
+        say "build/tests/bench/rankscope_bench_$program"
+        "build/tests/bench/rankscope_bench_$program"
+    done
+}
+
+case "${1:-}" in
+    demo) demo ;;
+    bench) bench ;;
+    test) test_all ;;
+    build)
+        build_tools
+        say "the tools are in build/bin; next: build/bin/rankscope doctor"
+        ;;
+    -h | --help) usage ;;
+    *) usage >&2; exit 2 ;;
+esac

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# Options of the build, and what every target shares.
+
+set(RANKSCOPE_ROOMS "injector;collector;analyzer;reference;gui;tests" CACHE STRING "Rooms to build")
+set(RANKSCOPE_SANITIZE "" CACHE STRING "Sanitizers of the offline rooms and their tests: address,undefined or thread")
+option(RANKSCOPE_CUDA "Build what needs CUDA headers (injector, reference)" ON)
+option(RANKSCOPE_TESTS "Build the tests" ON)
+
+# One layout for the build tree and the installed tree: bin/, lib/rankscope/, libexec/rankscope/, share/rankscope/.
+set(RANKSCOPE_BIN_DIR "${CMAKE_BINARY_DIR}/bin")
+set(RANKSCOPE_LIB_DIR "${CMAKE_BINARY_DIR}/lib/rankscope")
+set(RANKSCOPE_LIBEXEC_DIR "${CMAKE_BINARY_DIR}/libexec/rankscope")
+set(RANKSCOPE_SHARE_DIR "${CMAKE_BINARY_DIR}/share/rankscope")
+
+find_program(RANKSCOPE_CCACHE ccache)
+if(RANKSCOPE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${RANKSCOPE_CCACHE}")
+  set(CMAKE_C_COMPILER_LAUNCHER "${RANKSCOPE_CCACHE}")
+endif()
+
+add_library(rankscope_options INTERFACE)
+target_include_directories(rankscope_options INTERFACE "${CMAKE_SOURCE_DIR}")
+target_compile_options(rankscope_options INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers)
+
+# Targets of the offline rooms (collector, analyzer, gui) and their tests link this: it carries the sanitizers.
+add_library(rankscope_offline INTERFACE)
+target_link_libraries(rankscope_offline INTERFACE rankscope_options)
+if(RANKSCOPE_SANITIZE)
+  target_compile_options(rankscope_offline INTERFACE -fsanitize=${RANKSCOPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(rankscope_offline INTERFACE -fsanitize=${RANKSCOPE_SANITIZE})
+endif()

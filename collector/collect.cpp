@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/collect.h"
+
+#include "collector/ingest/capture_set.h"
+#include "collector/ingest/run_description.h"
+#include "collector/ingest/trace_builder.h"
+#include "collector/store/error.h"
+
+namespace rankscope::collector {
+namespace {
+
+namespace fs = std::filesystem;
+
+void requireSomething(const CaptureSet& captures, const fs::path& runDirectory) {
+    if (!captures.ranks.empty()) return;
+    const std::string where = runDirectory.string();
+    if (captures.filesFound == 0) {
+        throw store::Error(where, "no capture file (*.cap) below it", "the job recorded nothing: `rankscope doctor` tells what this machine can record");
+    }
+    if (captures.firstError.empty()) {
+        throw store::Error(where, "its " + std::to_string(captures.filesFound) + " capture files are of processes that used neither a GPU nor NCCL",
+                           "nothing to analyse: `rankscope doctor` tells what this machine can record");
+    }
+    throw store::Error(where, "none of its " + std::to_string(captures.filesFound) + " capture files can be read; the first: " + captures.firstError,
+                       "the files are damaged, or of another version of rankscope");
+}
+
+}  // namespace
+
+CollectResult collect(const fs::path& runDirectory, const CollectOptions& options) {
+    std::error_code ignored;
+    if (!fs::is_directory(runDirectory, ignored)) throw store::Error(runDirectory.string(), "no such run directory", "`rankscope run -o NAME -- COMMAND` makes one");
+    std::vector<fs::path> directories{runDirectory};
+    directories.insert(directories.end(), options.moreDirectories.begin(), options.moreDirectories.end());
+
+    CaptureSet captures = findCaptures(directories, options.threads);
+    requireSomething(captures, runDirectory);
+
+    RunFacts facts = describeRun(runDirectory, captures.losses);
+    facts.source = "capture";
+    facts.virtualGpu = facts.virtualGpu || captures.virtualGpu;
+    if (captures.worldSize > facts.worldSize.value_or(-1)) facts.worldSize = captures.worldSize;
+    facts.threads = options.threads;
+    facts.keepBytes = options.keepBytes;
+
+    const fs::path output = options.output.empty() ? runDirectory / "trace.db" : options.output;
+    CollectResult result{output, {}, captures.filesFound};
+    TraceBuilder builder(output, std::move(facts));
+    for (const CaptureChoice& choice : captures.ranks) {
+        result.ranks.push_back(choice.rank);
+        builder.add(choice.rank, [choice] { return decodeCapture(choice); });
+    }
+    for (store::Loss& loss : captures.losses) builder.addLoss(std::move(loss));
+    builder.finish();
+    return result;
+}
+
+}  // namespace rankscope::collector

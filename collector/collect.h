@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace rankscope::collector {
+
+struct CollectOptions {
+    std::vector<std::filesystem::path> moreDirectories;  ///< run directories of other hosts, joined with the first
+    std::filesystem::path output;                        ///< empty: trace.db in the run directory
+    unsigned threads = 0;                                ///< 0: one per core
+    uint64_t keepBytes = 1ull << 30;                     ///< decoded ranks kept in memory; what is beyond is read twice
+};
+
+struct CollectResult {
+    std::filesystem::path file;
+    std::vector<int32_t> ranks;  ///< that left a recording, ascending
+    size_t captureFiles = 0;
+};
+
+/// Makes trace.db of the capture files of a run. Ranks that are missing or died, and files that are damaged, become losses in it. Throws
+/// store::Error when there is nothing to read or the file cannot be written; an older trace.db is then still there.
+CollectResult collect(const std::filesystem::path& runDirectory, const CollectOptions& options = {});
+
+}  // namespace rankscope::collector

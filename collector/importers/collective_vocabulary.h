@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What other tools call collectives, element types and communication kernels, in the words of trace.db.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "collector/store/vocabulary.h"
+
+namespace rankscope::collector {
+
+/// torch.distributed's "Collective name" or the name behind "nccl:" in its annotations. unknown for what is no transfer ("wait") or not listed.
+store::Op opFromTorchName(std::string_view name);
+/// "Float", "BFloat16" (Collective's dtype) or "float", "c10::BFloat16" (Input type).
+store::DataType dataTypeFromTorchName(std::string_view name);
+
+/// "nccl:all_reduce", "nccl:send 0->1": the annotation torch.distributed puts around a call.
+struct CollectiveAnnotation {
+    store::Op op = store::Op::unknown;
+    std::optional<int32_t> peer;  ///< of send and recv
+};
+std::optional<CollectiveAnnotation> parseCollectiveAnnotation(std::string_view name);
+
+/// True for kernels that move data between devices, by a list of name patterns: NCCL, RCCL, MSCCL, DeepEP, NVSHMEM, peer-to-peer reductions.
+bool isCommunicationKernelName(std::string_view name);
+/// True for the kernels among them whose launch is a call of NCCL's (or RCCL's) API.
+bool isNcclKernelName(std::string_view name);
+/// The operation an NCCL or RCCL kernel's name tells: unknown for "SendRecv" (send, recv or all-to-all) and "Generic". Says nothing about algorithm and
+/// protocol: the name is that of the kernel chosen to run any of them.
+store::Op opFromKernelName(std::string_view name);
+
+/// Bytes as nccl-tests counts them, from the elements one rank hands in and gets back. Empty when that cannot be told.
+std::optional<int64_t> collectiveBytes(store::Op op, store::DataType type, std::optional<int64_t> inElements, std::optional<int64_t> outElements,
+                                       std::optional<int64_t> ranks);
+
+}  // namespace rankscope::collector

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/importers/import.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "collector/importers/communicator_inference.h"
+#include "collector/importers/import_error.h"
+#include "collector/importers/kineto_file.h"
+#include "collector/importers/rank_of_file.h"
+#include "collector/importers/trace_format.h"
+#include "collector/ingest/trace_builder.h"
+
+namespace rankscope::collector {
+
+namespace {
+
+// Unix times before 2001 are times since a base, or since boot.
+constexpr int64_t kPlausibleUnixNs = 978'307'200'000'000'000;
+
+/// One rank of the run to be: its file, what is small of it, and its recording while memory allows.
+struct Part {
+    std::filesystem::path file;
+    int32_t rank = -1;
+    int64_t baseNs = 0;
+    bool baseTold = false;
+    std::optional<int64_t> firstNs;  ///< relative to the base
+    KinetoHeader header;
+    ImportLosses losses;
+    RankCalls calls;
+    CallPlan plan;
+    std::shared_ptr<RankRecording> recording;  // null: read again; shared because std::function must be copyable
+};
+
+void refuseOtherFormats(const std::filesystem::path& file) {
+    switch (detectFormat(file)) {
+        case TraceFormat::kineto: return;
+        case TraceFormat::nsysSqlite:
+            throw ImportError(file, 0, "this is an SQLite database, as Nsight Systems exports them; importing it is not supported yet",
+                              "import the Kineto traces of the run, or wrap the job in `rankscope run`");
+        case TraceFormat::nsysReport:
+            throw ImportError(file, 0, "this is a report of Nsight Systems; importing it is not supported yet",
+                              "import the Kineto traces of the run, or wrap the job in `rankscope run`");
+        case TraceFormat::flightRecorder:
+        case TraceFormat::flightRecorderPickle:
+            throw ImportError(file, 0, "this is a dump of PyTorch's flight recorder; importing it is not supported yet", "");
+        case TraceFormat::captureFile:
+            throw ImportError(file, 0, "this is a capture file of Rankscope itself", "use `rankscope collect` on its run directory");
+        case TraceFormat::unknown:
+            throw ImportError(file, 0, "the format is not known", "a PyTorch (Kineto) or Chrome trace is expected, .json or .json.gz");
+    }
+}
+
+Part readPart(const std::filesystem::path& file, ImportResult& result) {
+    KinetoFile read = readKinetoFile(file, rankFromFileName(file.filename().string()));
+    Part part;
+    part.file = file;
+    part.header = std::move(read.header);
+    part.losses = std::move(read.losses);
+    part.firstNs = earliestNs(read.recording);
+    part.recording = std::make_shared<RankRecording>(std::move(read.recording));
+    result.events += read.events;
+    result.kernels += part.recording->kernels.size();
+    return part;
+}
+
+void assignRanks(std::vector<Part>& parts) {
+    std::map<int32_t, const Part*> taken;
+    const auto take = [&taken](Part& part, int32_t rank) {
+        const auto [other, isNew] = taken.emplace(rank, &part);
+        if (!isNew) {
+            throw ImportError(part.file, 0, "it is of rank " + std::to_string(rank) + ", and so is " + other->second->file.string(),
+                              "import one file per rank; recordings of several runs, or several steps of one rank, are runs of their own");
+        }
+        part.rank = rank;
+    };
+    for (Part& part : parts) {
+        if (part.header.rank && *part.header.rank >= 0 && *part.header.rank <= INT32_MAX) take(part, static_cast<int32_t>(*part.header.rank));
+    }
+    for (Part& part : parts) {
+        if (part.rank >= 0) continue;
+        const auto rank = rankFromFileName(part.file.filename().string());
+        if (rank && taken.count(*rank) == 0) take(part, *rank);
+    }
+    int32_t next = 0;
+    for (Part& part : parts) {
+        if (part.rank >= 0) continue;
+        while (taken.count(next) > 0) ++next;
+        take(part, next);
+        part.losses.add("rank_unknown", "warning", std::nullopt, "neither the trace nor the file's name tells the rank; the next free number was given");
+    }
+    std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.rank < b.rank; });
+}
+
+/// Puts all files on one time base: what baseTimeNanoseconds says, which a file that is cut off has lost.
+void settleBases(std::vector<Part>& parts) {
+    std::set<int64_t> told;
+    for (const Part& part : parts) {
+        if (part.header.baseTimeNs) told.insert(*part.header.baseTimeNs);
+    }
+    for (Part& part : parts) {
+        if (part.header.baseTimeNs) {
+            part.baseNs = *part.header.baseTimeNs;
+            part.baseTold = true;
+        } else if (part.firstNs && *part.firstNs < kPlausibleUnixNs && told.size() == 1) {
+            part.baseNs = *told.begin();
+            part.losses.add("clock", "warning", std::nullopt, "baseTimeNanoseconds is missing; that of the other files was taken");
+        }
+    }
+}
+
+store::Severity severityOf(const std::string& text) {
+    if (text == "error") return store::Severity::error;
+    return text == "info" ? store::Severity::info : store::Severity::warning;
+}
+
+store::Loss toRow(const ImportLoss& loss) {
+    store::Loss row;
+    row.kind = loss.kind;
+    row.severity = severityOf(loss.severity);
+    row.source = "importer";
+    row.count = loss.count;
+    if (loss.offset) row.offset = static_cast<int64_t>(*loss.offset);
+    row.message = loss.message;
+    return row;
+}
+
+/// What of a recording depends on the whole set of files.
+void complete(const Part& part, RankRecording& recording) {
+    recording.rank = part.rank;
+    recording.worldSize = -1;  // of the job, not of what was imported
+    recording.process.captureFile = part.file.filename().string();
+    shiftTimes(recording, part.baseNs);
+    if (part.firstNs && part.baseNs + *part.firstNs >= kPlausibleUnixNs) {
+        recording.startUnixAtNs = part.baseNs + *part.firstNs;
+        recording.startUnixNs = recording.startUnixAtNs;
+    }
+    applyPlan(part.plan, recording);
+    for (const ImportLoss& loss : part.losses.all()) {
+        store::Loss row = toRow(loss);
+        row.rank = part.rank;
+        row.file = part.file.filename().string();
+        recording.losses.push_back(std::move(row));
+    }
+}
+
+int64_t countWarnings(const ImportLosses& losses) {
+    return std::count_if(losses.all().begin(), losses.all().end(), [](const ImportLoss& loss) { return loss.severity != "info"; });
+}
+
+}  // namespace
+
+ImportResult importRun(const std::vector<std::filesystem::path>& files, const std::filesystem::path& outRunDir, const ImportOptions& options) {
+    ImportResult result;
+    result.source = "kineto";
+    if (files.empty()) throw ImportError(outRunDir, 0, "no files to import were named", "");
+    for (const std::filesystem::path& file : files) refuseOtherFormats(file);
+
+    std::vector<Part> parts;
+    uint64_t kept = 0;
+    for (const std::filesystem::path& file : files) {
+        Part part = readPart(file, result);
+        // Times on the shared base are needed before the base of every file is known: keep the calls relative and move them later.
+        part.calls = collectCalls(*part.recording);
+        kept += sizeInMemory(*part.recording);
+        if (kept > options.keepBytes) {
+            kept -= sizeInMemory(*part.recording);
+            part.recording.reset();
+        }
+        parts.push_back(std::move(part));
+        if (options.progress) options.progress(file, parts.size(), files.size());
+    }
+    assignRanks(parts);
+    settleBases(parts);
+
+    ImportLosses runLosses;
+    std::vector<RankCalls> calls;
+    std::optional<int32_t> worldSize;
+    for (Part& part : parts) {
+        part.calls.rank = part.rank;
+        for (RankCalls::Call& call : part.calls.calls) {
+            call.startNs += part.baseNs;
+            call.endNs += part.baseNs;
+        }
+        calls.push_back(std::move(part.calls));
+        result.ranks.push_back(part.rank);
+        if (part.header.worldSize && *part.header.worldSize > 0 && *part.header.worldSize <= INT32_MAX) {
+            worldSize = std::max(worldSize.value_or(0), static_cast<int32_t>(*part.header.worldSize));
+        }
+    }
+    std::vector<CallPlan> plans = inferCommunicators(calls, runLosses);
+    for (size_t i = 0; i < parts.size(); ++i) parts[i].plan = std::move(plans[i]);
+
+    RunFacts facts;
+    facts.source = result.source;
+    facts.runName = std::filesystem::absolute(outRunDir).lexically_normal().filename().string();
+    if (facts.runName.empty()) facts.runName = outRunDir.string();
+    facts.keepBytes = options.keepBytes;
+    // Importing some ranks of a large job is a choice: it is told once, not as one missing rank after the other.
+    const int64_t missing = worldSize.value_or(0) - static_cast<int64_t>(parts.size());
+    if (missing > 0) {
+        facts.meta["job_world_size"] = std::to_string(*worldSize);
+        runLosses.add("missing_rank", "warning", std::nullopt,
+                      "the job had " + std::to_string(*worldSize) + " ranks; the others were not imported, and collectives with them are incomplete", missing);
+    }
+    std::filesystem::create_directories(outRunDir);
+    TraceBuilder builder(outRunDir / "trace.db", facts);
+    for (const ImportLoss& loss : runLosses.all()) builder.addLoss(toRow(loss));
+    result.losses = static_cast<uint64_t>(countWarnings(runLosses));
+    for (Part& part : parts) {
+        result.losses += static_cast<uint64_t>(countWarnings(part.losses));
+        if (part.recording) {
+            complete(part, *part.recording);
+            builder.add(std::move(*part.recording));
+            part.recording.reset();
+        } else {
+            const int32_t rank = part.rank;
+            builder.add(rank, [part = std::make_shared<const Part>(std::move(part))] {
+                RankRecording recording = readKinetoFile(part->file, part->rank).recording;
+                complete(*part, recording);
+                return recording;
+            });
+        }
+    }
+    builder.finish();
+    return result;
+}
+
+}  // namespace rankscope::collector

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/importers/kineto_rank.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "collector/importers/api_name.h"
+#include "collector/importers/collective_vocabulary.h"
+#include "collector/importers/kineto_names.h"
+
+namespace rankscope::collector {
+
+namespace {
+
+constexpr std::string_view kGpuDomain = "gpu_user_annotation";
+
+std::optional<uint32_t> narrow(std::optional<int64_t> value) {
+    if (!value || *value < 0 || *value > std::numeric_limits<uint32_t>::max()) return std::nullopt;
+    return static_cast<uint32_t>(*value);
+}
+
+std::optional<uint32_t> saturate(std::optional<int64_t> value) {
+    if (!value) return std::nullopt;
+    return static_cast<uint32_t>(std::clamp<int64_t>(*value, 0, std::numeric_limits<uint32_t>::max()));
+}
+
+}  // namespace
+
+void TorchCollective::completeWith(const TorchCollective& other) {
+    if (op == store::Op::unknown) op = other.op;
+    if (dataType == store::DataType::unknown) dataType = other.dataType;
+    if (!inElements) inElements = other.inElements;
+    if (!outElements) outElements = other.outElements;
+    if (!groupSize) groupSize = other.groupSize;
+    if (!sequence) sequence = other.sequence;
+    if (!peerGlobalRank) peerGlobalRank = other.peerGlobalRank;
+    if (group < 0) group = other.group;
+}
+
+void KinetoRank::add(const KinetoEvent& event) {
+    if (event.category != KinetoCategory::metadata && !event.hasTime) return;
+    switch (event.category) {
+        case KinetoCategory::kernel: return addKernel(event);
+        case KinetoCategory::memcpy: return addCopy(event);
+        case KinetoCategory::memset: return addSet(event);
+        case KinetoCategory::runtimeCall:
+        case KinetoCategory::driverCall: return addCall(event);
+        case KinetoCategory::synchronization: return addSynchronization(event);
+        case KinetoCategory::annotation:
+        case KinetoCategory::gpuAnnotation:
+        case KinetoCategory::commParameters: return addAnnotation(event);
+        case KinetoCategory::metadata: return addMetadata(event);
+        case KinetoCategory::unknownGpu: ++m_unknownGpuEvents; return;
+        case KinetoCategory::other: return;
+    }
+}
+
+// ---- one event, one row
+
+int32_t KinetoRank::streamOf(const KinetoEvent& event) {
+    const int64_t device = event.device ? *event.device : event.pid.value_or(0);
+    const int64_t context = event.context.value_or(0);
+    const int64_t native = event.stream ? *event.stream : event.tid.value_or(0);
+    const uint64_t key = (static_cast<uint64_t>(device) * 0x9e3779b97f4a7c15u) ^ (static_cast<uint64_t>(context) << 40) ^ static_cast<uint64_t>(native);
+    const auto known = m_streams.find(key);
+    if (known != m_streams.end()) return known->second;
+    const auto index = static_cast<int32_t>(m_recording.streams.size());
+    LocalStream stream;
+    stream.device = static_cast<int32_t>(device);
+    stream.context = context;
+    stream.nativeId = native;
+    m_recording.streams.push_back(stream);
+    m_streams.emplace(key, index);
+    return index;
+}
+
+int32_t KinetoRank::threadOf(const KinetoEvent& event) {
+    const int64_t tid = event.tid.value_or(-1);
+    const auto known = m_threads.find(tid);
+    if (known != m_threads.end()) return known->second;
+    const auto index = static_cast<int32_t>(m_recording.threads.size());
+    m_recording.threads.push_back({event.tid, ""});
+    m_threads.emplace(tid, index);
+    if (!m_pid) m_pid = event.pid;
+    return index;
+}
+
+void KinetoRank::addKernel(const KinetoEvent& event) {
+    store::Kernel kernel;
+    kernel.streamId = streamOf(event);
+    kernel.startNs = event.startNs;
+    kernel.durNs = event.durNs;
+    kernel.nameId = m_recording.strings.intern(event.name);
+    kernel.correlationId = narrow(event.correlation);
+    kernel.gridBlocks = saturate(event.gridBlocks);
+    kernel.blockThreads = saturate(event.blockThreads);
+    if (event.graphNode.value_or(0) != 0) kernel.graphNode = event.graphNode;
+
+    const auto name = static_cast<size_t>(kernel.nameId);
+    if (name >= m_nameKinds.size()) m_nameKinds.resize(name + 1, -1);
+    if (m_nameKinds[name] < 0) {
+        m_nameKinds[name] = isNcclKernelName(event.name) ? 1 : isCommunicationKernelName(event.name) ? 2 : 0;
+    }
+    if (m_nameKinds[name] > 0 || !event.collective.empty()) {
+        kernel.nccl = event.collective.empty() ? store::NcclKernel::byName : store::NcclKernel::byCall;
+        m_communication.push_back({m_recording.kernels.size(), event.externalId, toldBy(event), m_nameKinds[name] == 1 || !event.collective.empty()});
+    }
+    m_recording.kernels.push_back(kernel);
+}
+
+void KinetoRank::addCopy(const KinetoEvent& event) {
+    const CopyText text = parseCopy(event.name, event.copyKind);
+    store::Memcpy copy;
+    copy.streamId = streamOf(event);
+    copy.startNs = event.startNs;
+    copy.durNs = event.durNs;
+    copy.bytes = event.bytes.value_or(-1);  // ROCm tells it on the call: completeCopies()
+    copy.kind = text.kind;
+    copy.srcMemory = text.srcMemory;
+    copy.dstMemory = text.dstMemory;
+    copy.correlationId = narrow(event.correlation);
+    m_recording.memcpys.push_back(copy);
+}
+
+void KinetoRank::addSet(const KinetoEvent& event) {
+    store::Memset set;
+    set.streamId = streamOf(event);
+    set.startNs = event.startNs;
+    set.durNs = event.durNs;
+    set.bytes = event.bytes.value_or(-1);
+    set.correlationId = narrow(event.correlation);
+    m_recording.memsets.push_back(set);
+}
+
+void KinetoRank::addCall(const KinetoEvent& event) {
+    store::ApiCall call;
+    call.threadId = threadOf(event);
+    call.startNs = event.startNs;
+    call.durNs = event.durNs;
+    call.nameId = m_recording.strings.intern(event.name);
+    call.kind = apiKindFromName(event.name);
+    call.source = store::ApiSource::imported;
+    call.correlationId = narrow(event.correlation);
+    call.argument = event.bytes;
+    m_recording.apiCalls.push_back(call);
+}
+
+void KinetoRank::addSynchronization(const KinetoEvent& event) {
+    store::Synchronization wait;
+    wait.kind = parseSynchronizationKind(event.syncKind.empty() ? event.name : event.syncKind);
+    // A wait for the whole context comes with stream -1, as unsigned or as signed number.
+    const bool noStream = wait.kind == 4 || event.stream.value_or(0) == -1 || event.stream.value_or(0) == std::numeric_limits<uint32_t>::max();
+    if (!noStream) wait.streamId = streamOf(event);
+    wait.startNs = event.startNs;
+    wait.durNs = event.durNs;
+    wait.eventId = event.eventId;
+    wait.correlationId = narrow(event.correlation);
+    m_recording.synchronizations.push_back(wait);
+}
+
+void KinetoRank::addAnnotation(const KinetoEvent& event) {
+    const bool onDevice = event.category == KinetoCategory::gpuAnnotation;
+    Span span;
+    span.startNs = event.startNs;
+    span.endNs = event.startNs + event.durNs;
+    span.externalId = event.externalId;
+    if (event.category == KinetoCategory::commParameters) {
+        span.place = threadOf(event);
+        span.told = toldBy(event);
+        m_operators.push_back(std::move(span));
+        return;
+    }
+    if (const auto annotation = parseCollectiveAnnotation(event.name)) {
+        span.place = onDevice ? streamOf(event) : threadOf(event);
+        span.told.op = annotation->op;
+        span.told.peerGlobalRank = annotation->peer;
+        span.told.inElements = firstTensorElements(event.inputDims);
+        span.told.dataType = dataTypeFromTorchName(firstInputType(event.inputType));
+        (onDevice ? m_gpuAnnotations : m_annotations).push_back(std::move(span));
+    }
+    store::NvtxRange range;
+    range.startNs = event.startNs;
+    range.durNs = event.durNs;
+    range.nameId = m_recording.strings.intern(event.name);
+    if (onDevice) {
+        range.kind = store::NvtxKind::startEnd;
+        range.domainId = m_recording.strings.intern(kGpuDomain);
+    } else {
+        range.kind = store::NvtxKind::pushPop;
+        range.threadId = threadOf(event);
+    }
+    m_recording.nvtx.push_back(range);
+}
+
+void KinetoRank::addMetadata(const KinetoEvent& event) {
+    if (event.name == "process_name" && event.pid) m_processNames[*event.pid] = std::string(event.argsName);
+    if (event.name == "thread_name" && event.tid) {
+        const auto thread = m_threads.find(*event.tid);
+        if (thread != m_threads.end()) m_recording.threads[static_cast<size_t>(thread->second)].name = std::string(event.argsName);
+    }
+}
+
+// ---- collectives
+
+TorchCollective KinetoRank::toldBy(const KinetoEvent& event) {
+    TorchCollective told;
+    told.op = opFromTorchName(event.collective);
+    told.dataType = dataTypeFromTorchName(event.dataType);
+    told.inElements = event.inElements;
+    told.outElements = event.outElements;
+    told.groupSize = event.groupSize;
+    told.sequence = event.sequence;
+    if (told.op == store::Op::send) told.peerGlobalRank = event.destinationRank;
+    if (told.op == store::Op::recv) told.peerGlobalRank = event.sourceRank;
+    if (!event.collective.empty()) told.group = groupOf(event);
+    return told;
+}
+
+int32_t KinetoRank::groupOf(const KinetoEvent& event) {
+    if (event.groupName.empty() && event.groupRanks.empty()) return -1;
+    TorchGroup group;
+    group.name = std::string(event.groupName);
+    group.description = std::string(event.groupDescription);
+    group.size = event.groupSize.value_or(0);
+    group.ranks = parseRanks(event.groupRanks);
+    if (group.ranks.empty() && event.groupStart && event.groupStride.value_or(0) > 0 && group.size > 0 && group.size < (1 << 24)) {
+        for (int64_t i = 0; i < group.size; ++i) group.ranks.push_back(*event.groupStart + i * *event.groupStride);
+    }
+    for (size_t i = 0; i < m_groups.size(); ++i) {
+        if (m_groups[i].name == group.name && m_groups[i].ranks == group.ranks) return static_cast<int32_t>(i);
+    }
+    m_groups.push_back(std::move(group));
+    return static_cast<int32_t>(m_groups.size() - 1);
+}
+
+const KinetoRank::Span* KinetoRank::innermost(const std::vector<Span>& spans, int32_t place, int64_t timeNs) {
+    // Sorted by (place, start): the last one that starts at or before the time and still runs. Spans of a place nest, and hardly: a few steps back do.
+    auto at = std::upper_bound(spans.begin(), spans.end(), std::pair(place, timeNs),
+                               [](const std::pair<int32_t, int64_t>& key, const Span& span) { return key < std::pair(span.place, span.startNs); });
+    for (int steps = 0; at != spans.begin() && steps < 8; ++steps) {
+        --at;
+        if (at->place != place) return nullptr;
+        if (at->endNs >= timeNs) return &*at;
+    }
+    return nullptr;
+}
+
+void KinetoRank::makeCalls() {
+    if (m_communication.empty()) return;
+    for (auto* spans : {&m_operators, &m_annotations, &m_gpuAnnotations}) {
+        std::stable_sort(spans->begin(), spans->end(),
+                         [](const Span& a, const Span& b) { return std::pair(a.place, a.startNs) < std::pair(b.place, b.startNs); });
+    }
+    std::unordered_map<int64_t, const Span*> operatorById;
+    for (const Span& span : m_operators) {
+        if (span.externalId && span.told.op != store::Op::unknown) operatorById.emplace(*span.externalId, &span);
+    }
+    std::unordered_map<uint32_t, const store::ApiCall*> launchOf;
+    for (const CommunicationKernel& communication : m_communication) {
+        const auto& correlation = m_recording.kernels[communication.kernel].correlationId;
+        if (correlation) launchOf.emplace(*correlation, nullptr);
+    }
+    for (const store::ApiCall& call : m_recording.apiCalls) {
+        if (!call.correlationId) continue;
+        const auto wanted = launchOf.find(*call.correlationId);
+        if (wanted != launchOf.end() && (wanted->second == nullptr || call.kind == store::ApiKind::launch)) wanted->second = &call;
+    }
+
+    for (CommunicationKernel& communication : m_communication) {
+        store::Kernel& kernel = m_recording.kernels[communication.kernel];
+        if (!communication.hasCall) continue;
+        const store::ApiCall* launch = nullptr;
+        if (kernel.correlationId) launch = launchOf[*kernel.correlationId];
+        const Span* host = nullptr;
+        TorchCollective told = communication.told;
+        if (launch != nullptr) {
+            host = innermost(m_operators, launch->threadId, launch->startNs);
+            if (host != nullptr) told.completeWith(host->told);
+            if (const Span* annotation = innermost(m_annotations, launch->threadId, launch->startNs)) {
+                told.completeWith(annotation->told);
+                if (host == nullptr) host = annotation;
+            }
+        }
+        // Old versions repeat the correlation id as External id: then it names no operator.
+        if (host == nullptr && communication.externalId && (!kernel.correlationId || *communication.externalId != *kernel.correlationId)) {
+            const auto byId = operatorById.find(*communication.externalId);
+            if (byId != operatorById.end()) {
+                host = byId->second;
+                told.completeWith(host->told);
+            }
+        }
+        if (told.op == store::Op::unknown) {
+            if (const Span* annotation = innermost(m_gpuAnnotations, kernel.streamId, kernel.startNs)) told.completeWith(annotation->told);
+        }
+
+        store::NcclCall call;
+        call.evidence = store::evidence::kImported;
+        if (told.op == store::Op::unknown) {
+            told.op = opFromKernelName(m_recording.strings[kernel.nameId]);
+            call.evidence = store::evidence::kInferred;
+        } else {
+            kernel.nccl = store::NcclKernel::byCall;
+        }
+        if (host != nullptr) {
+            call.threadId = host->place;
+            call.startNs = host->startNs;
+            call.durNs = host->endNs - host->startNs;
+        } else if (launch != nullptr) {
+            call.threadId = launch->threadId;
+            call.startNs = launch->startNs;
+            call.durNs = launch->durNs;
+        } else {
+            call.startNs = kernel.startNs;  // launched before the recording began: no later than this
+        }
+        call.op = told.op;
+        call.dataType = told.dataType;
+        call.count = told.inElements ? told.inElements : told.outElements;
+        call.bytes = collectiveBytes(told.op, told.dataType, told.inElements, told.outElements, told.groupSize);
+        call.streamId = kernel.streamId;
+        call.kernelId = static_cast<int64_t>(communication.kernel);
+        if (told.group >= 0) {
+            call.communicatorId = told.group;
+            const auto& ranks = m_groups[static_cast<size_t>(told.group)].ranks;
+            const auto peer = told.peerGlobalRank ? std::find(ranks.begin(), ranks.end(), *told.peerGlobalRank) : ranks.end();
+            if (peer != ranks.end()) call.peer = static_cast<int32_t>(peer - ranks.begin());
+        }
+        if (!store::isP2p(told.op)) call.seq = told.sequence;  // the framework's own number; import renumbers from 0
+        m_recording.ncclCalls.push_back(call);
+    }
+}
+
+void KinetoRank::makeCommunicators(const KinetoHeader& header, std::optional<int64_t> rank) {
+    // Operators tell groups too that no kernel of this recording ran on; those are left out.
+    std::vector<int64_t> place(m_groups.size(), -1);
+    for (store::NcclCall& call : m_recording.ncclCalls) {
+        if (!call.communicatorId) continue;
+        int64_t& index = place[static_cast<size_t>(*call.communicatorId)];
+        if (index < 0) {
+            index = static_cast<int64_t>(m_recording.communicators.size());
+            m_recording.communicators.push_back(communicatorOf(m_groups[static_cast<size_t>(*call.communicatorId)], header, rank));
+        }
+        call.communicatorId = index;
+    }
+}
+
+LocalCommunicator KinetoRank::communicatorOf(TorchGroup group, const KinetoHeader& header, std::optional<int64_t> rank) {
+    if (group.ranks.empty()) {
+        for (const KinetoProcessGroup& told : header.groups) {
+            if (told.name == group.name) group.ranks = told.ranks;
+        }
+    }
+    if (group.size == 0) group.size = static_cast<int64_t>(group.ranks.size());
+    LocalCommunicator communicator;
+    communicator.identity = "process_group";
+    communicator.name = group.description.empty() || group.description == "undefined" ? group.name : group.description;
+    communicator.nRanks = static_cast<int32_t>(group.size);
+    // The name and the members are the same on every member. Groups without a list of members stay apart by name and size only.
+    uint64_t hash = 0xcbf29ce484222325u;
+    const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 0x100000001b3u; };
+    for (const char c : group.name) mix(static_cast<unsigned char>(c));
+    mix(static_cast<uint64_t>(group.size));
+    for (const int64_t member : group.ranks) mix(static_cast<uint64_t>(member) + 0x100);
+    communicator.hash = hash;
+    if (rank) {
+        const auto self = std::find(group.ranks.begin(), group.ranks.end(), *rank);
+        if (self != group.ranks.end()) communicator.commRank = static_cast<int32_t>(self - group.ranks.begin());
+    }
+    return communicator;
+}
+
+// ---- the whole
+
+void KinetoRank::completeCopies(ImportLosses& losses) {
+    const auto unknown = [](const auto& row) { return row.bytes < 0; };
+    if (std::none_of(m_recording.memcpys.begin(), m_recording.memcpys.end(), unknown) &&
+        std::none_of(m_recording.memsets.begin(), m_recording.memsets.end(), unknown)) {
+        return;
+    }
+    std::unordered_map<uint32_t, int64_t> bytesOf;
+    for (const store::ApiCall& call : m_recording.apiCalls) {
+        if (call.correlationId && call.argument) bytesOf.emplace(*call.correlationId, *call.argument);
+    }
+    int64_t missing = 0;
+    const auto complete = [&](auto& rows) {
+        for (auto& row : rows) {
+            if (row.bytes >= 0) continue;
+            const auto found = row.correlationId ? bytesOf.find(*row.correlationId) : bytesOf.end();
+            row.bytes = found == bytesOf.end() ? 0 : found->second;
+            missing += found == bytesOf.end();
+        }
+    };
+    complete(m_recording.memcpys);
+    complete(m_recording.memsets);
+    if (missing > 0) losses.add("source_absent", "info", std::nullopt, "copies and sets without a size in the trace count as 0 bytes", missing);
+}
+
+void KinetoRank::setDepths() {
+    std::vector<store::NvtxRange*> ranges;
+    for (store::NvtxRange& range : m_recording.nvtx) {
+        if (range.threadId) ranges.push_back(&range);
+    }
+    std::stable_sort(ranges.begin(), ranges.end(), [](const store::NvtxRange* a, const store::NvtxRange* b) {
+        if (*a->threadId != *b->threadId) return *a->threadId < *b->threadId;
+        if (a->startNs != b->startNs) return a->startNs < b->startNs;
+        return *a->durNs > *b->durNs;
+    });
+    std::vector<int64_t> openEnds;
+    std::optional<int32_t> thread;
+    for (store::NvtxRange* range : ranges) {
+        if (thread != range->threadId) openEnds.clear();
+        thread = range->threadId;
+        const int64_t end = range->startNs + *range->durNs;
+        while (!openEnds.empty() && (openEnds.back() <= range->startNs || openEnds.back() < end)) openEnds.pop_back();
+        range->depth = static_cast<int32_t>(openEnds.size());
+        openEnds.push_back(end);
+    }
+}
+
+RankRecording KinetoRank::finish(const KinetoHeader& header, std::optional<int32_t> fallbackRank, ImportLosses& losses) {
+    completeCopies(losses);
+    setDepths();
+    makeCalls();
+    std::optional<int64_t> rank = header.rank;
+    if (!rank && fallbackRank) rank = *fallbackRank;
+    makeCommunicators(header, rank);
+    if (m_unknownGpuEvents > 0) {
+        losses.add("source_absent", "info", std::nullopt, "device events of a kind this version does not know are left out", m_unknownGpuEvents);
+    }
+    if (m_recording.kernels.empty()) {
+        losses.add("source_absent", "warning", std::nullopt, "the trace holds no GPU kernels; record with ProfilerActivity.CUDA");
+    }
+    for (const KinetoDevice& device : header.devices) {
+        const bool used = std::any_of(m_recording.streams.begin(), m_recording.streams.end(),
+                                      [&](const LocalStream& stream) { return stream.device == device.ordinal; });
+        if (used) {
+            m_recording.devices.push_back({static_cast<int32_t>(device.ordinal), device.name, device.memoryBytes, device.multiprocessors, device.computeCapability});
+        }
+    }
+    m_recording.worldSize = static_cast<int32_t>(header.worldSize.value_or(-1));
+    m_recording.hostName = header.hostName.empty() ? "unknown" : header.hostName;  // one host unless the traces tell names
+    m_recording.process.pid = m_pid.value_or(0);
+    const auto name = m_processNames.find(m_recording.process.pid);
+    if (name != m_processNames.end() && !name->second.empty()) m_recording.process.executable = name->second;
+    m_recording.process.identitySource = header.rank ? "trace" : "none";
+    if (!header.ncclVersion.empty()) m_recording.meta["nccl_version"] = header.ncclVersion;
+    m_recording.sources.push_back({0, "kineto", "live", std::nullopt, "imported"});
+    return std::move(m_recording);
+}
+
+}  // namespace rankscope::collector

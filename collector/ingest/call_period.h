@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "collector/ingest/communicator_set.h"
+
+namespace rankscope::collector {
+
+/// calls[first + i] repeats itself every `length` calls, `repeats` times, up to the end of the recording.
+struct CallPeriod {
+    size_t first = 0;
+    size_t length = 0;
+    size_t repeats = 0;
+};
+
+/// The shortest period of a rank's NCCL calls by (communicator, op, bytes, peer). None when there are no three repetitions, or when a call has
+/// no kernel to take times from.
+std::optional<CallPeriod> findCallPeriod(const RankSummary& summary, int32_t summaryIndex, const CommunicatorSet& communicators);
+
+}  // namespace rankscope::collector

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/ingest/capture_decoder.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "collector/ingest/api_merge.h"
+#include "collector/ingest/device_share.h"
+#include "collector/ingest/nccl_join.h"
+#include "collector/ingest/nvtx_pairing.h"
+#include "collector/ingest/raw_capture.h"
+
+namespace rankscope::collector {
+namespace {
+
+/// A thread per ring, in the order of the rings; rings whose ThreadRecord was lost are told by their records.
+ThreadOfRing makeThreads(const RawCapture& raw, std::unordered_map<int64_t, int32_t>& threadOfTid, RankRecording& recording) {
+    std::map<uint32_t, LocalThread> byRing;
+    for (const auto& record : raw.threads) byRing[record.threadIndex] = {record.tid, recording.strings[raw.text(record.name)]};
+    const auto seen = [&byRing](const auto& list) {
+        for (const auto& entry : list) byRing.try_emplace(entry.thread);
+    };
+    seen(raw.apiCalls);
+    seen(raw.ncclCalls);
+    seen(raw.nvtx);
+    seen(raw.allocations);
+    ThreadOfRing threads;
+    for (const auto& [ring, thread] : byRing) {
+        const auto index = static_cast<int32_t>(recording.threads.size());
+        threads[ring] = index;
+        if (thread.tid) threadOfTid.try_emplace(*thread.tid, index);
+        recording.threads.push_back(thread);
+    }
+    return threads;
+}
+
+/// CUPTI stamps events on the device only when asked to; without a stamp, the time of the call that recorded the event stands for it.
+void timeCudaEvents(RankRecording& recording) {
+    std::unordered_map<uint32_t, int64_t> unknown;
+    for (const store::CudaEvent& event : recording.cudaEvents) {
+        if (event.timeNs == 0 && event.correlationId) unknown.emplace(*event.correlationId, 0);
+    }
+    if (!unknown.empty()) {
+        for (const store::ApiCall& call : recording.apiCalls) {
+            if (!call.correlationId) continue;
+            const auto place = unknown.find(*call.correlationId);
+            if (place != unknown.end()) place->second = call.startNs;
+        }
+    }
+    for (store::CudaEvent& event : recording.cudaEvents) {
+        if (event.timeNs == 0 && event.correlationId) event.timeNs = unknown[*event.correlationId];
+    }
+    const size_t untimed = std::erase_if(recording.cudaEvents, [](const store::CudaEvent& event) { return event.timeNs == 0; });
+    if (untimed > 0) {
+        recording.losses.push_back({0, "untimed_event", store::Severity::info, {}, "cupti", static_cast<int64_t>(untimed), {}, {},
+                                    "CUDA events without a time, whose call was not recorded, were left out"});
+    }
+}
+
+/// Variables by which a launcher tells a process its place in the job, and paths of ours: the tables rank and process have the former, and
+/// neither is a setting of the job.
+bool isLauncherVariable(std::string_view key) {
+    constexpr std::string_view kPrefix = "env.";
+    if (!key.starts_with(kPrefix)) return false;
+    key.remove_prefix(kPrefix.size());
+    constexpr std::string_view kPrefixes[] = {"OMPI_", "PMIX_", "PMI_", "SLURM_", "MASTER_", "TORCHELASTIC_", "GROUP_", "ROLE_", "LOCAL_", "RANKSCOPE_"};
+    constexpr std::string_view kNames[] = {"RANK", "WORLD_SIZE", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "NCCL_PROFILER_PLUGIN"};
+    return std::ranges::any_of(kPrefixes, [key](std::string_view prefix) { return key.starts_with(prefix); }) ||
+           std::ranges::find(kNames, key) != std::end(kNames);
+}
+
+const char* endKindOf(const std::optional<capture::ProcessEndRecord>& end) {
+    if (!end) return "vanished";
+    switch (end->head.aux) {
+        case 1: return "exit";
+        case 2: return "_exit";
+        case 3: return "signal";
+        case 4: return "exec";
+        default: return "exit";
+    }
+}
+
+void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecording& recording) {
+    const capture::FileHeader& header = raw.header;
+    recording.rank = choice.rank;
+    if (header.localRank >= 0) recording.localRank = header.localRank;
+    recording.worldSize = header.worldSize;
+    for (const auto& identity : raw.identities) {
+        if (identity.worldSize > 0) recording.worldSize = identity.worldSize;
+        if (identity.localRank >= 0 && (identity.device < 0 || identity.device == choice.device)) recording.localRank = identity.localRank;
+    }
+    recording.device = choice.device;
+    recording.hostName = header.host;
+    recording.bootId = header.bootId;
+    recording.startUnixNs = header.realtimeNs;
+    recording.startUnixAtNs = header.processStartNs;
+
+    store::Process& process = recording.process;
+    process.pid = header.pid;
+    process.parentPid = header.parentPid;
+    process.attempt = header.attempt;
+    process.executable = header.executable;
+    process.startNs = header.processStartNs;
+    process.endNs = raw.processEnd ? raw.processEnd->timeNs : std::max(raw.lastNs, header.processStartNs);
+    process.endKind = endKindOf(raw.processEnd);
+    if (raw.processEnd && raw.processEnd->code >= 0) process.endCode = raw.processEnd->code;
+    process.identitySource = header.identitySource;
+    process.captureFile = choice.name;
+    recording.meta["tool_version"] = header.injectorVersion;
+    recording.meta["overhead_ns"] = std::to_string(raw.overheadNs);
+    std::erase_if(recording.meta, [](const auto& entry) { return isLauncherVariable(entry.first); });
+    // What recording cost in real time has no place in a trace of virtual time, which is the same on every machine.
+    if (header.virtualGpu) std::erase_if(recording.meta, [](const auto& entry) { return entry.first.starts_with("overhead."); });
+}
+
+/// A process that left without a farewell, or by a signal: what it did last may be missing.
+void addDeath(const RawCapture& raw, RankRecording& recording) {
+    const std::string& how = recording.process.endKind;
+    recording.died = how == "vanished" || how == "signal";
+    if (!recording.died) return;
+    const std::string cause = how == "signal" ? fmt::format("died of signal {}", recording.process.endCode.value_or(0))
+                                              : "vanished without a farewell (SIGKILL, out of memory, power)";
+    recording.losses.push_back({0, "died", store::Severity::error, recording.rank, "injector", 1, recording.process.captureFile, {},
+                                fmt::format("rank {} (pid {} on {}) {}: its recording ends there", recording.rank, recording.process.pid, recording.hostName, cause)});
+    if (raw.cuptiHighWaterNs > 0 && raw.lastNs > raw.cuptiHighWaterNs && how == "vanished") {
+        recording.losses.push_back({0, "cupti_undelivered", store::Severity::warning, recording.rank, "cupti", 1, recording.process.captureFile, {},
+                                    fmt::format("device work of the last {:.3f} ms before rank {} vanished was not delivered",
+                                                static_cast<double>(raw.lastNs - raw.cuptiHighWaterNs) / 1e6, recording.rank)});
+    }
+}
+
+}  // namespace
+
+RankRecording decodeCapture(const CaptureChoice& choice) {
+    RawCapture raw = readRawCapture(choice.path);
+    RankRecording recording = std::move(raw.recording);
+    addIdentity(raw, choice, recording);
+    std::unordered_map<int64_t, int32_t> threadOfTid;
+    const ThreadOfRing threads = makeThreads(raw, threadOfTid, recording);
+    mergeApiCalls(raw, threads, threadOfTid, recording);
+    timeCudaEvents(recording);
+    int64_t unpaired = 0;
+    recording.nvtx = pairNvtx(raw, threads, unpaired);
+    if (unpaired > 0) {
+        recording.losses.push_back({0, "unpaired_range", store::Severity::info, {}, "nvtx", unpaired, {}, {}, "NVTX ranges ended whose start was not recorded"});
+    }
+    joinNcclCalls(raw, threads, recording);
+    addDeath(raw, recording);
+    if (choice.device >= 0) keepDevice(raw, choice.device, recording);
+    for (store::Loss& loss : recording.losses) {
+        if (!loss.file) loss.file = choice.name;
+    }
+    return recording;
+}
+
+}  // namespace rankscope::collector

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/ingest/capture_set.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <set>
+#include <thread>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "injector/capture_format/reader.h"
+
+namespace rankscope::collector {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What one look at a file tells.
+struct Glance {
+    std::string path, name;
+    capture::FileHeader header{};
+    std::map<int32_t, int32_t> rankOfDevice;  ///< of a process that drives several ranks
+    int32_t rank = -1;
+    int32_t worldSize = -1;
+    uint64_t gpuRecords = 0;
+    uint64_t ncclRecords = 0;
+    uint64_t records = 0;
+};
+
+/// Files below `directory`, by name: the order of a directory is not the same everywhere.
+std::vector<fs::path> captureFiles(const fs::path& directory) {
+    std::vector<fs::path> files;
+    std::error_code error;
+    fs::recursive_directory_iterator entry(directory, fs::directory_options::skip_permission_denied, error);
+    for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+        std::error_code ignored;
+        if (entry->path().extension() == ".cap" && !entry->is_directory(ignored)) files.push_back(entry->path());
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+Glance glanceAt(const std::string& path, const std::string& name) {
+    capture::CaptureReader reader(path);
+    Glance glance;
+    glance.path = path;
+    glance.name = name;
+    glance.header = reader.header();
+    glance.rank = glance.header.rank;
+    glance.worldSize = glance.header.worldSize;
+    while (const capture::RecordView* view = reader.next()) {
+        ++glance.records;
+        switch (view->type()) {
+            case capture::RecordType::kernel:
+            case capture::RecordType::memcpy:
+            case capture::RecordType::memset: ++glance.gpuRecords; break;
+            case capture::RecordType::ncclCall: ++glance.ncclRecords; break;
+            case capture::RecordType::rankIdentity: {
+                const auto identity = view->as<capture::RankIdentityRecord>();
+                if (identity.worldSize > 0) glance.worldSize = identity.worldSize;
+                if (identity.rank < 0) break;
+                if (identity.device >= 0) glance.rankOfDevice[identity.device] = identity.rank;
+                if (identity.device < 0) glance.rank = identity.rank;
+                break;
+            }
+            default: break;
+        }
+    }
+    std::set<int32_t> ranks;
+    for (const auto& [device, rank] : glance.rankOfDevice) ranks.insert(rank);
+    if (ranks.size() == 1) glance.rank = *ranks.begin();
+    if (ranks.size() < 2) glance.rankOfDevice.clear();
+    return glance;
+}
+
+/// A file, and what came of looking at it.
+struct Look {
+    std::string path, name;
+    std::optional<Glance> glance;
+    std::string error;  ///< set when there is no glance
+};
+
+void glanceAtAll(std::vector<Look>& looks, unsigned threads) {
+    std::atomic<size_t> next{0};
+    const auto work = [&] {
+        for (size_t i = next++; i < looks.size(); i = next++) {
+            try {
+                looks[i].glance = glanceAt(looks[i].path, looks[i].name);
+            } catch (const std::exception& error) {
+                looks[i].error = error.what();
+            }
+        }
+    };
+    const size_t wanted = threads ? threads : std::max(1u, std::thread::hardware_concurrency());
+    std::vector<std::thread> helpers;
+    for (size_t i = 1; i < std::min(wanted, looks.size()); ++i) helpers.emplace_back(work);
+    work();
+    for (std::thread& helper : helpers) helper.join();
+}
+
+/// One rank that a file offers.
+struct Offer {
+    const Glance* glance;
+    int32_t rank;
+    int32_t device;
+    /// More is better: later attempt, more GPU work, more of anything; the name decides what is left.
+    auto worth() const { return std::make_tuple(glance->header.attempt, glance->gpuRecords, glance->ncclRecords, glance->records); }
+};
+
+class Chooser {
+public:
+    explicit Chooser(CaptureSet& set) : m_set(set) {}
+
+    void offer(const Glance& glance) {
+        for (const auto& [device, rank] : glance.rankOfDevice) m_offers.push_back({&glance, rank, device});
+        if (glance.rankOfDevice.empty()) m_offers.push_back({&glance, glance.rank, -1});
+    }
+
+    void choose() {
+        nameUnknownRanks();
+        std::map<int32_t, std::vector<Offer>> byRank;
+        for (const Offer& offer : m_offers) byRank[offer.rank].push_back(offer);
+        for (auto& [rank, offers] : byRank) {
+            std::stable_sort(offers.begin(), offers.end(), [](const Offer& a, const Offer& b) { return a.worth() > b.worth(); });
+            for (size_t i = 1; i < offers.size(); ++i) refuse(offers[i], offers[0]);
+            m_set.ranks.push_back({offers[0].glance->path, offers[0].glance->name, rank, offers[0].device});
+        }
+    }
+
+private:
+    bool didAnything(const Offer& offer) const { return offer.glance->gpuRecords + offer.glance->ncclRecords > 0; }
+
+    /// A process whose rank nobody told: alone it is rank 0; beside others it is a helper unless it used the GPU.
+    void nameUnknownRanks() {
+        std::set<int32_t> taken;
+        for (const Offer& offer : m_offers) taken.insert(offer.rank);
+        taken.erase(-1);
+        const bool alone = m_offers.size() == 1;
+        std::erase_if(m_offers, [&](const Offer& offer) { return offer.rank < 0 && !alone && !didAnything(offer); });
+        int32_t next = 0;
+        for (Offer& offer : m_offers) {
+            if (offer.rank >= 0) continue;
+            while (taken.count(next)) ++next;
+            offer.rank = next;
+            taken.insert(next);
+            if (alone) continue;
+            m_set.losses.push_back({0, "unknown_rank", store::Severity::warning, next, "collector", 1, offer.glance->name, {},
+                                    fmt::format("{} does not tell its rank: it is shown as rank {}", offer.glance->name, next)});
+        }
+    }
+
+    void refuse(const Offer& offer, const Offer& chosen) {
+        const Glance& file = *offer.glance;
+        if (file.header.attempt != chosen.glance->header.attempt) {
+            m_set.losses.push_back({0, "earlier_attempt", store::Severity::info, offer.rank, "collector", 1, file.name, {},
+                                    fmt::format("attempt {} of rank {} was restarted: attempt {} is shown", file.header.attempt, offer.rank, chosen.glance->header.attempt)});
+            return;
+        }
+        if (!didAnything(offer)) return;  // a launcher or helper that inherited the rank's variables
+        m_set.losses.push_back({0, "duplicate_rank", store::Severity::warning, offer.rank, "collector", 1, file.name, {},
+                                fmt::format("two files claim rank {}: {} is used, {} ({} device records) is not", offer.rank, chosen.glance->name, file.name, file.gpuRecords)});
+    }
+
+    CaptureSet& m_set;
+    std::vector<Offer> m_offers;
+};
+
+}  // namespace
+
+CaptureSet findCaptures(const std::vector<fs::path>& directories, unsigned threads) {
+    std::vector<Look> looks;
+    for (const fs::path& directory : directories) {
+        for (const fs::path& file : captureFiles(directory)) looks.push_back({file.string(), file.lexically_relative(directory).string(), {}, {}});
+    }
+    glanceAtAll(looks, threads);
+
+    CaptureSet set;
+    set.filesFound = looks.size();
+    Chooser chooser(set);
+    for (const Look& look : looks) {
+        if (!look.glance) {
+            if (set.firstError.empty()) set.firstError = look.error;
+            set.losses.push_back({0, "unreadable_file", store::Severity::error, {}, "collector", 1, look.name, 0, look.error + ": nothing of it is used"});
+            continue;
+        }
+        set.worldSize = std::max(set.worldSize, look.glance->worldSize);
+        set.virtualGpu = set.virtualGpu || look.glance->header.virtualGpu != 0;
+        chooser.offer(*look.glance);
+    }
+    chooser.choose();
+    return set;
+}
+
+}  // namespace rankscope::collector

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/ingest/rank_preparation.h"
+
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "collector/ingest/row_order.h"
+
+namespace rankscope::collector {
+namespace {
+
+using store::NcclKernel;
+
+void sortKernels(RankRecording& recording) {
+    const auto& streams = recording.streams;
+    const std::vector<int64_t> place = sortRows(recording.kernels, [&streams](const store::Kernel& a, const store::Kernel& b) {
+        if (a.startNs != b.startNs) return a.startNs < b.startNs;
+        const LocalStream& s = streams[static_cast<size_t>(a.streamId)];
+        const LocalStream& t = streams[static_cast<size_t>(b.streamId)];
+        return std::tie(s.device, s.context, s.nativeId, a.correlationId, a.graphNode, a.durNs) <
+               std::tie(t.device, t.context, t.nativeId, b.correlationId, b.graphNode, b.durNs);
+    });
+    if (place.empty()) return;
+    for (store::NcclCall& call : recording.ncclCalls) {
+        if (call.kernelId) call.kernelId = place[static_cast<size_t>(*call.kernelId)];
+    }
+}
+
+/// Rows that name a kernel, thread, stream or communicator that does not exist would break the joins; a source's mistake costs the link only.
+void dropDanglingLinks(RankRecording& recording) {
+    const auto valid = [](int64_t index, size_t size) { return index >= 0 && static_cast<size_t>(index) < size; };
+    for (store::NcclCall& call : recording.ncclCalls) {
+        if (call.kernelId && !valid(*call.kernelId, recording.kernels.size())) call.kernelId.reset();
+        if (call.communicatorId && !valid(*call.communicatorId, recording.communicators.size())) call.communicatorId.reset();
+        if (call.streamId && !valid(*call.streamId, recording.streams.size())) call.streamId.reset();
+        if (call.threadId && !valid(*call.threadId, recording.threads.size())) call.threadId.reset();
+    }
+}
+
+template <typename Row>
+void sortByStart(std::vector<Row>& rows) {
+    sortRows(rows, [](const Row& a, const Row& b) { return a.startNs < b.startNs; });
+}
+
+void sortHostEvents(RankRecording& recording) {
+    sortRows(recording.apiCalls, [](const store::ApiCall& a, const store::ApiCall& b) {
+        return std::tie(a.startNs, a.threadId, a.source, a.correlationId) < std::tie(b.startNs, b.threadId, b.source, b.correlationId);
+    });
+    sortRows(recording.nvtx, [](const store::NvtxRange& a, const store::NvtxRange& b) {
+        return std::tie(a.startNs, a.threadId, a.depth) < std::tie(b.startNs, b.threadId, b.depth);
+    });
+    sortRows(recording.ncclCalls, [](const store::NcclCall& a, const store::NcclCall& b) {
+        return std::tie(a.startNs, a.threadId) < std::tie(b.startNs, b.threadId);
+    });
+}
+
+void markNcclKernels(RankRecording& recording) {
+    std::vector<signed char> byName(recording.strings.size(), -1);
+    for (store::Kernel& kernel : recording.kernels) {
+        if (kernel.nccl != NcclKernel::no) continue;
+        signed char& known = byName[static_cast<size_t>(kernel.nameId)];
+        if (known < 0) known = looksLikeNcclKernel(recording.strings[kernel.nameId]);
+        if (known) kernel.nccl = NcclKernel::byName;
+    }
+    for (const store::NcclCall& call : recording.ncclCalls) {
+        if (call.kernelId) recording.kernels[static_cast<size_t>(*call.kernelId)].nccl = NcclKernel::byCall;
+    }
+}
+
+/// Numbers collectives per communicator, and sends and receives per peer. Communicators are told apart by hash: the same one may be listed twice.
+void numberCalls(RankRecording& recording) {
+    std::map<uint64_t, int64_t> collectives;
+    std::map<std::tuple<uint64_t, store::Op, int32_t>, int64_t> messages;
+    for (store::NcclCall& call : recording.ncclCalls) {
+        if (!call.communicatorId) continue;
+        const uint64_t hash = recording.communicators[static_cast<size_t>(*call.communicatorId)].hash;
+        int64_t& next = store::isP2p(call.op) ? messages[{hash, call.op, call.peer.value_or(-1)}] : collectives[hash];
+        if (call.seq) next = *call.seq;
+        call.seq = next++;
+    }
+}
+
+}  // namespace
+
+bool looksLikeNcclKernel(std::string_view kernelName) noexcept {
+    constexpr std::array<std::string_view, 9> kPatterns = {"ncclDevKernel", "ncclKernel", "nccl:", "ncclSymkDevKernel", "rcclGenericKernel", "mscclKernel",
+                                                           "nvshmem", "deep_ep::", "NCCL"};
+    for (const std::string_view pattern : kPatterns) {
+        if (kernelName.find(pattern) != std::string_view::npos) return true;
+    }
+    return kernelName.starts_with("nccl");
+}
+
+void prepare(RankRecording& recording) {
+    dropDanglingLinks(recording);
+    sortKernels(recording);
+    sortByStart(recording.memcpys);
+    sortByStart(recording.memsets);
+    sortByStart(recording.synchronizations);
+    sortByStart(recording.allocations);
+    sortRows(recording.cudaEvents, [](const store::CudaEvent& a, const store::CudaEvent& b) { return a.timeNs < b.timeNs; });
+    sortHostEvents(recording);
+    markNcclKernels(recording);
+    numberCalls(recording);
+}
+
+}  // namespace rankscope::collector

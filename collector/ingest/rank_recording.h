@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one rank recorded, before anything is joined across ranks. Captures and importers both fill this, and TraceBuilder does the rest.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "collector/store/event_model.h"
+
+namespace rankscope::collector {
+
+/// Texts of one recording: ids 0, 1… in order of first use.
+class LocalStrings {
+public:
+    int32_t intern(std::string_view text);
+    const std::string& operator[](int32_t id) const { return *m_texts[static_cast<size_t>(id)]; }
+    size_t size() const noexcept { return m_texts.size(); }
+
+private:
+    std::unordered_map<std::string, int32_t> m_ids;
+    std::vector<const std::string*> m_texts;  // keys of m_ids, which stay where they are
+};
+
+struct LocalStream {
+    int32_t device = 0;  ///< CUDA ordinal
+    int64_t context = 0;
+    int64_t nativeId = 0;
+    std::optional<int64_t> handle;
+    std::optional<int64_t> priority;
+};
+
+struct LocalThread {
+    std::optional<int64_t> tid;
+    std::string name;
+};
+
+struct LocalDevice {
+    int32_t ordinal = 0;
+    std::string name;
+    std::optional<int64_t> memoryBytes, multiprocessors, computeCapability;
+};
+
+struct LocalCommunicator {
+    uint64_t hash = 0;                   ///< the same on every member, different from every other communicator of the run
+    std::string identity = "inferred";   ///< comm_hash | unique_id | process_group | inferred
+    int32_t commRank = -1;               ///< rank in it, -1 unknown
+    int32_t nRanks = 0;                  ///< 0 unknown
+    int32_t parent = -1;                 ///< index of the parent, -1 none
+    std::string name;
+    std::optional<int64_t> createNs, destroyNs;
+    std::optional<std::string> endKind;
+};
+
+/// One rank. Times are nanoseconds of the host's clock (any epoch, the same for all ranks of a host). Every list may be in any order; its
+/// rows' `id` and `rank` are ignored, and the other *Id fields are indices into this struct: nameId and domainId into strings, streamId into
+/// streams, threadId into threads, NcclCall::communicatorId into communicators, NcclCall::kernelId into kernels (as pushed; -1 or NULL none).
+struct RankRecording {
+    int32_t rank = 0;
+    std::optional<int64_t> localRank;
+    int32_t worldSize = -1;              ///< -1 unknown
+    int32_t device = -1;                 ///< CUDA ordinal it computes on; -1: that of its first kernel
+    std::string hostName;
+    std::string bootId;
+    store::Process process;              ///< id and hostId are ignored
+    bool died = false;
+    int64_t startUnixNs = 0;             ///< wall-clock time at `startUnixAtNs` of the host's clock; 0 unknown
+    int64_t startUnixAtNs = 0;
+    std::map<std::string, std::string> meta;  ///< copied into the trace from the lowest rank that has the key
+
+    LocalStrings strings;
+    std::vector<LocalStream> streams;
+    std::vector<LocalThread> threads;
+    std::vector<LocalDevice> devices;
+    std::vector<LocalCommunicator> communicators;
+
+    std::vector<store::Kernel> kernels;  ///< nccl: byCall where the source says so; TraceBuilder adds byName and what NcclCall::kernelId proves
+    std::vector<store::Memcpy> memcpys;
+    std::vector<store::Memset> memsets;
+    std::vector<store::ApiCall> apiCalls;
+    std::vector<store::Synchronization> synchronizations;
+    std::vector<store::CudaEvent> cudaEvents;
+    std::vector<store::Allocation> allocations;
+    std::vector<store::NvtxRange> nvtx;
+    /// seq may be left NULL: then the k-th call (by start) of a communicator is its k-th collective; p2p calls count per peer and direction.
+    std::vector<store::NcclCall> ncclCalls;
+    std::vector<store::SourceStatus> sources;
+    std::vector<store::Loss> losses;     ///< rank may be left NULL
+};
+
+}  // namespace rankscope::collector

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/ingest/rank_summary.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "collector/ingest/launch_order.h"
+
+namespace rankscope::collector {
+namespace {
+
+/// Ranges of one pattern beyond this are no steps.
+constexpr int64_t kMaxStepRanges = 100'000;
+
+/// "ProfilerStep#12" and "step 12" count as one range that repeats.
+std::string patternOf(std::string_view name) {
+    while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.back()))) name.remove_suffix(1);
+    while (!name.empty() && std::string_view(" #:_-=/[(").find(name.back()) != std::string_view::npos) name.remove_suffix(1);
+    return std::string(name);
+}
+
+template <typename Row>
+int64_t endOf(const Row& row) {
+    if constexpr (requires { row.timeNs; }) {
+        return row.timeNs;
+    } else if constexpr (requires { row.durNs.has_value(); }) {
+        return row.startNs + row.durNs.value_or(0);
+    } else {
+        return row.startNs + row.durNs;
+    }
+}
+
+template <typename Row>
+int64_t startOf(const Row& row) {
+    if constexpr (requires { row.timeNs; }) {
+        return row.timeNs;
+    } else {
+        return row.startNs;
+    }
+}
+
+template <typename Row>
+void widen(const std::vector<Row>& rows, int64_t& first, int64_t& last) {
+    for (const Row& row : rows) {
+        first = std::min(first, startOf(row));
+        last = std::max(last, endOf(row));
+    }
+}
+
+void addCalls(const RankRecording& recording, RankSummary& summary) {
+    summary.calls.reserve(recording.ncclCalls.size());
+    for (const store::NcclCall& call : recording.ncclCalls) {
+        CallFact fact;
+        fact.communicator = static_cast<int32_t>(call.communicatorId.value_or(-1));
+        fact.op = call.op;
+        fact.dataType = call.dataType;
+        fact.algorithm = call.algorithm;
+        fact.protocol = call.protocol;
+        fact.peer = call.peer.value_or(-1);
+        fact.seq = call.seq.value_or(-1);
+        fact.bytes = call.bytes.value_or(-1);
+        fact.hostStartNs = call.startNs;
+        fact.callIndex = static_cast<int64_t>(summary.calls.size());
+        if (call.kernelId) {
+            const store::Kernel& kernel = recording.kernels[static_cast<size_t>(*call.kernelId)];
+            fact.kernelIndex = *call.kernelId;
+            fact.arrivalNs = kernel.startNs;
+            fact.endNs = kernel.startNs + kernel.durNs;
+        }
+        summary.calls.push_back(fact);
+    }
+}
+
+void addRanges(const RankRecording& recording, RankSummary& summary) {
+    std::vector<int32_t> patternOfName(recording.strings.size(), -1);
+    std::vector<std::string> patterns;
+    std::map<std::string, int32_t> patternIds;
+    std::vector<int64_t> counts;
+    const auto patternId = [&](int32_t nameId) {
+        int32_t& id = patternOfName[static_cast<size_t>(nameId)];
+        if (id < 0) {
+            id = patternIds.try_emplace(patternOf(recording.strings[nameId]), static_cast<int32_t>(patternIds.size())).first->second;
+            if (static_cast<size_t>(id) == patterns.size()) patterns.push_back(patternOf(recording.strings[nameId]));
+            counts.resize(patterns.size());
+        }
+        return id;
+    };
+    const auto eligible = [](const store::NvtxRange& range) { return range.kind != store::NvtxKind::mark && range.durNs && !range.domainId; };
+    for (const store::NvtxRange& range : recording.nvtx) {
+        if (eligible(range)) ++counts[static_cast<size_t>(patternId(range.nameId))];
+    }
+    if (counts.empty()) return;
+    const LaunchOrder launches(recording);
+    for (const store::NvtxRange& range : recording.nvtx) {
+        if (!eligible(range)) continue;
+        const auto id = static_cast<size_t>(patternId(range.nameId));
+        if (counts[id] > kMaxStepRanges || patterns[id].empty()) continue;
+        const int64_t endNs = range.startNs + *range.durNs;
+        summary.ranges.push_back({patterns[id], range.depth, range.startNs, endNs, launches.drainedNs(range.startNs), launches.drainedNs(endNs)});
+    }
+}
+
+}  // namespace
+
+RankSummary summarize(const RankRecording& recording) {
+    RankSummary summary;
+    summary.rank = recording.rank;
+    summary.localRank = recording.localRank;
+    summary.worldSize = recording.worldSize;
+    summary.device = recording.device;
+    summary.hostName = recording.hostName;
+    summary.bootId = recording.bootId;
+    summary.process = recording.process;
+    summary.died = recording.died;
+    summary.startUnixNs = recording.startUnixNs;
+    summary.startUnixAtNs = recording.startUnixAtNs;
+    summary.meta = recording.meta;
+    summary.streams = recording.streams;
+    summary.threads = recording.threads;
+    summary.devices = recording.devices;
+    summary.communicators = recording.communicators;
+    summary.sources = recording.sources;
+    summary.losses = recording.losses;
+    if (summary.device < 0 && !recording.kernels.empty()) {
+        summary.device = recording.streams[static_cast<size_t>(recording.kernels.front().streamId)].device;
+    }
+
+    const auto rows = [](const auto& list) { return static_cast<int64_t>(list.size()); };
+    summary.rowCounts = {rows(recording.kernels), rows(recording.memcpys), rows(recording.memsets),
+                         rows(recording.apiCalls), rows(recording.synchronizations), rows(recording.cudaEvents),
+                         rows(recording.allocations), rows(recording.nvtx), rows(recording.ncclCalls)};
+    widen(recording.kernels, summary.deviceFirstNs, summary.deviceLastNs);
+    widen(recording.memcpys, summary.deviceFirstNs, summary.deviceLastNs);
+    widen(recording.memsets, summary.deviceFirstNs, summary.deviceLastNs);
+    summary.firstNs = summary.deviceFirstNs;
+    summary.lastNs = summary.deviceLastNs;
+    widen(recording.apiCalls, summary.firstNs, summary.lastNs);
+    widen(recording.synchronizations, summary.firstNs, summary.lastNs);
+    widen(recording.cudaEvents, summary.firstNs, summary.lastNs);
+    widen(recording.allocations, summary.firstNs, summary.lastNs);
+    widen(recording.nvtx, summary.firstNs, summary.lastNs);
+    widen(recording.ncclCalls, summary.firstNs, summary.lastNs);
+    addCalls(recording, summary);
+    addRanges(recording, summary);
+    return summary;
+}
+
+}  // namespace rankscope::collector

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/ingest/raw_capture.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "collector/ingest/capture_loss.h"
+#include "injector/capture_format/reader.h"
+#include "injector/capture_format/record_traits.h"
+
+namespace rankscope::collector {
+namespace {
+
+using namespace capture;
+
+constexpr uint16_t kWholeContext = 0xffff;
+
+/// Times beyond this are no times, and sums of two would not fit.
+constexpr int64_t kLatestNs = int64_t{1} << 61;
+
+bool plausible(std::initializer_list<int64_t> times) {
+    return std::all_of(times.begin(), times.end(), [](int64_t ns) { return ns >= 0 && ns < kLatestNs; });
+}
+
+/// 0 is CUPTI's "unknown": an activity that was not finished when it was delivered.
+bool isDeviceTime(int64_t ns) { return ns != 0 && plausible({ns}); }
+
+/// False when a record's times cannot be true: a damaged or hostile file.
+bool timesPlausible(const RecordView& view) {
+    const auto startAndEnd = [](const auto& record) { return plausible({record.startNs, record.endNs}) && record.startNs <= record.endNs; };
+    switch (view.type()) {
+        case RecordType::kernel: return isDeviceTime(view.as<KernelRecord>().startNs);
+        case RecordType::memcpy: return isDeviceTime(view.as<MemcpyRecord>().startNs);
+        case RecordType::memset: return isDeviceTime(view.as<MemsetRecord>().startNs);
+        case RecordType::cuptiApi: return plausible({view.as<CuptiApiRecord>().startNs});
+        case RecordType::synchronization: return plausible({view.as<SynchronizationRecord>().startNs});
+        case RecordType::cudaEvent: return plausible({view.as<CudaEventRecord>().timeNs});
+        case RecordType::apiCall: return startAndEnd(view.as<ApiCallRecord>());
+        case RecordType::ncclCall: return startAndEnd(view.as<NcclCallRecord>());
+        case RecordType::ncclGroup: return startAndEnd(view.as<NcclGroupRecord>());
+        case RecordType::ncclPayload: return plausible({view.as<NcclPayloadRecord>().timeNs});
+        case RecordType::allocation: return plausible({view.as<AllocationRecord>().timeNs});
+        case RecordType::nvtxPush:
+        case RecordType::nvtxPop:
+        case RecordType::nvtxMark:
+        case RecordType::nvtxStart:
+        case RecordType::nvtxEnd: return plausible({view.as<NvtxRecord>().timeNs});
+        case RecordType::communicator: return plausible({view.as<CommunicatorRecord>().timeNs});
+        case RecordType::communicatorEnd: return plausible({view.as<CommunicatorEndRecord>().timeNs});
+        case RecordType::pluginColl:
+        case RecordType::pluginP2p: return plausible({view.as<PluginCollRecord>().startNs, view.as<PluginCollRecord>().endNs});
+        case RecordType::processEnd: return plausible({view.as<ProcessEndRecord>().timeNs});
+        case RecordType::overhead: return plausible({view.as<OverheadRecord>().startNs, view.as<OverheadRecord>().durNs});
+        default: return true;
+    }
+}
+
+class RawReader {
+public:
+    explicit RawReader(const std::string& path) : m_reader(path) { m_raw.header = m_reader.header(); }
+    RawCapture read() &&;
+
+private:
+    void take(const RecordView& view);
+    void takeKernel(const KernelRecord& record);
+    void takeGraph(const KernelGraphRecord& record);
+    void takeStream(const StreamRecord& record);
+    int32_t streamOf(uint16_t index);
+    void resolveNames();
+
+    CaptureReader m_reader;
+    RawCapture m_raw;
+    std::map<uint16_t, int32_t> m_streams;
+    std::unordered_map<uint32_t, int32_t> m_textByLow;  // kernels name their text by the low half of its id
+    std::vector<DeviceRecord> m_devices;
+    std::vector<StatusRecord> m_statuses;
+    bool m_graphFollows = false;
+    int64_t m_impossible = 0;
+};
+
+int32_t RawReader::streamOf(uint16_t index) {
+    const auto [place, isNew] = m_streams.try_emplace(index, static_cast<int32_t>(m_raw.recording.streams.size()));
+    // Its definition was lost: the index still tells it from other streams.
+    if (isNew) m_raw.recording.streams.push_back({0, 0, index, {}, {}});
+    return place->second;
+}
+
+void RawReader::takeStream(const StreamRecord& record) {
+    LocalStream& stream = m_raw.recording.streams[static_cast<size_t>(streamOf(record.head.aux))];
+    stream = {record.device, record.context, record.stream, {}, record.priority};
+    if (record.handle != 0) stream.handle = static_cast<int64_t>(record.handle);
+}
+
+void RawReader::takeKernel(const KernelRecord& record) {
+    store::Kernel kernel;
+    kernel.streamId = streamOf(record.head.aux);
+    kernel.startNs = record.startNs;
+    kernel.durNs = record.durNs;
+    kernel.nameId = static_cast<int32_t>(record.nameIdLow);  // resolveNames() makes it a string
+    if (record.correlationId != 0) kernel.correlationId = record.correlationId;
+    kernel.gridBlocks = record.gridBlocks;
+    kernel.blockThreads = record.blockThreads;
+    m_raw.recording.kernels.push_back(kernel);
+    m_graphFollows = (record.flags & 2) != 0;
+}
+
+void RawReader::takeGraph(const KernelGraphRecord& record) {
+    if (!m_graphFollows || m_raw.recording.kernels.empty()) return;
+    store::Kernel& kernel = m_raw.recording.kernels.back();
+    const int64_t longerNs = static_cast<int64_t>(record.durHigh) << 32;
+    if (!plausible({longerNs})) {
+        ++m_impossible;
+        return;
+    }
+    kernel.durNs += longerNs;
+    if (record.graphNodeId != 0) kernel.graphNode = static_cast<int64_t>(record.graphNodeId);
+    m_graphFollows = false;
+}
+
+void RawReader::take(const RecordView& view) {
+    if (!timesPlausible(view)) {
+        ++m_impossible;
+        return;
+    }
+    RankRecording& recording = m_raw.recording;
+    if (view.type() != RecordType::loss && view.type() != RecordType::status) m_raw.lastNs = std::max(m_raw.lastNs, recordTimeNs(view.data));
+    const auto onThread = [&view](auto& list, auto record) { list.push_back({view.threadIndex, record}); };
+    switch (view.type()) {
+        case RecordType::kernel: takeKernel(view.as<KernelRecord>()); break;
+        case RecordType::kernelGraph: takeGraph(view.as<KernelGraphRecord>()); break;
+        case RecordType::cuptiApi: m_raw.cuptiApis.push_back(view.as<CuptiApiRecord>()); break;
+        case RecordType::externalCorrelation: m_raw.externalCorrelations.push_back(view.as<ExternalCorrelationRecord>()); break;
+        case RecordType::apiCall: onThread(m_raw.apiCalls, view.as<ApiCallRecord>()); break;
+        case RecordType::ncclCall: onThread(m_raw.ncclCalls, view.as<NcclCallRecord>()); break;
+        case RecordType::ncclGroup: onThread(m_raw.ncclGroups, view.as<NcclGroupRecord>()); break;
+        case RecordType::ncclPayload: onThread(m_raw.ncclPayloads, view.as<NcclPayloadRecord>()); break;
+        case RecordType::allocation: onThread(m_raw.allocations, view.as<AllocationRecord>()); break;
+        case RecordType::nvtxPush:
+        case RecordType::nvtxPop:
+        case RecordType::nvtxMark:
+        case RecordType::nvtxStart:
+        case RecordType::nvtxEnd: onThread(m_raw.nvtx, view.as<NvtxRecord>()); break;
+        case RecordType::memcpy: {
+            const auto record = view.as<MemcpyRecord>();
+            recording.memcpys.push_back({0, 0, streamOf(record.head.aux), record.startNs, record.durNs, static_cast<int64_t>(record.bytes), record.copyKind,
+                                         record.srcKind, record.dstKind, record.correlationId});
+            break;
+        }
+        case RecordType::memset: {
+            const auto record = view.as<MemsetRecord>();
+            recording.memsets.push_back({0, 0, streamOf(record.head.aux), record.startNs, record.durNs, static_cast<int64_t>(record.bytes), record.correlationId});
+            break;
+        }
+        case RecordType::synchronization: {
+            const auto record = view.as<SynchronizationRecord>();
+            store::Synchronization row{0, 0, {}, record.startNs, record.durNs, static_cast<int32_t>(record.kind), record.eventId, record.correlationId};
+            if (record.head.aux != kWholeContext) row.streamId = streamOf(record.head.aux);
+            recording.synchronizations.push_back(row);
+            break;
+        }
+        case RecordType::cudaEvent: {
+            const auto record = view.as<CudaEventRecord>();
+            recording.cudaEvents.push_back({0, 0, streamOf(record.head.aux), record.timeNs, record.eventId, record.correlationId});
+            break;
+        }
+        case RecordType::string: {
+            const auto record = view.as<StringRecord>();
+            const int32_t id = recording.strings.intern(view.text());
+            m_raw.textIds[record.id] = id;
+            m_textByLow[static_cast<uint32_t>(record.id)] = id;
+            break;
+        }
+        case RecordType::metadata: recording.meta.emplace(view.key(), view.value()); break;
+        case RecordType::stream: takeStream(view.as<StreamRecord>()); break;
+        case RecordType::device: m_devices.push_back(view.as<DeviceRecord>()); break;
+        case RecordType::thread: m_raw.threads.push_back(view.as<ThreadRecord>()); break;
+        case RecordType::communicator: m_raw.communicators.push_back(view.as<CommunicatorRecord>()); break;
+        case RecordType::communicatorEnd: m_raw.communicatorEnds.push_back(view.as<CommunicatorEndRecord>()); break;
+        case RecordType::pluginColl:
+        case RecordType::pluginP2p: m_raw.pluginCalls.push_back(view.as<PluginCollRecord>()); break;
+        case RecordType::rankIdentity: m_raw.identities.push_back(view.as<RankIdentityRecord>()); break;
+        case RecordType::processEnd: m_raw.processEnd = view.as<ProcessEndRecord>(); break;
+        case RecordType::overhead: m_raw.overheadNs = std::min(kLatestNs, m_raw.overheadNs + view.as<OverheadRecord>().durNs); break;
+        case RecordType::loss: recording.losses.push_back(lossOf(view.as<LossRecord>(), view.fileOffset)); break;
+        case RecordType::status: m_statuses.push_back(view.as<StatusRecord>()); break;
+        default: break;
+    }
+    if (view.type() != RecordType::kernel) m_graphFollows = false;
+}
+
+/// Strings may come after their first use, so names are looked up at the end.
+void RawReader::resolveNames() {
+    RankRecording& recording = m_raw.recording;
+    const int32_t unnamed = recording.strings.intern("(name not recorded)");
+    for (store::Kernel& kernel : recording.kernels) {
+        const auto place = m_textByLow.find(static_cast<uint32_t>(kernel.nameId));
+        kernel.nameId = place == m_textByLow.end() ? unnamed : place->second;
+    }
+    for (const DeviceRecord& device : m_devices) {
+        recording.devices.push_back({device.ordinal, recording.strings[m_raw.text(device.name)], static_cast<int64_t>(device.memoryBytes), device.multiprocessors,
+                                     device.computeCapability});
+    }
+    for (const StatusRecord& status : m_statuses) recording.sources.push_back(sourceStatusOf(status, recording.strings[m_raw.text(status.message)]));
+}
+
+RawCapture RawReader::read() && {
+    m_raw.recording.strings.intern("");
+    while (const RecordView* view = m_reader.next()) take(*view);
+    resolveNames();
+    for (const ReaderLoss& loss : m_reader.losses()) m_raw.recording.losses.push_back(lossOf(loss));
+    if (m_impossible > 0) {
+        m_raw.recording.losses.push_back({0, "bad_record", store::Severity::warning, {}, "collector", m_impossible, {}, {},
+                                          "records with impossible times were left out: the file is damaged, or CUPTI delivered unfinished work"});
+    }
+    m_raw.cuptiHighWaterNs = m_reader.highWaterNs(Source::cupti);
+    return std::move(m_raw);
+}
+
+}  // namespace
+
+int32_t RawCapture::text(capture::StringId id) const {
+    const auto place = textIds.find(id);
+    return place == textIds.end() ? 0 : place->second;
+}
+
+RawCapture readRawCapture(const std::string& path) { return RawReader(path).read(); }
+
+}  // namespace rankscope::collector

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/ingest/trace_tables.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace rankscope::collector {
+namespace {
+
+template <typename Row>
+void writeRows(store::TraceWriter& writer, const std::vector<Row>& rows) {
+    writer.write(std::span<const Row>(rows));
+}
+
+std::optional<std::string> textOrNull(const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); }
+
+std::optional<int64_t> deviceIdOf(const std::vector<store::Device>& devices, int32_t host, int32_t ordinal) {
+    for (const store::Device& device : devices) {
+        if (device.hostId == host && device.ordinal == ordinal) return device.id;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+TraceTables::TraceTables(const JoinedRanks& ranks) : m_ranks(ranks) {
+    nameProcesses();
+    nameDevices();
+    nameThreadsAndStreams();
+}
+
+/// One process may drive several ranks.
+void TraceTables::nameProcesses() {
+    std::map<std::tuple<int32_t, int64_t, int64_t>, int64_t> known;
+    for (size_t s = 0; s < m_ranks.summaries.size(); ++s) {
+        store::Process process = m_ranks.summaries[s].process;
+        const auto [place, isNew] = known.try_emplace({hostOf(s), process.pid, process.attempt}, static_cast<int64_t>(m_processes.size()));
+        m_processOf.push_back(place->second);
+        if (!isNew) continue;
+        process.id = place->second;
+        process.hostId = hostOf(s);
+        if (process.startNs) process.startNs = m_ranks.clocks.jobNs(s, *process.startNs);
+        if (process.endNs) process.endNs = m_ranks.clocks.jobNs(s, *process.endNs);
+        m_processes.push_back(std::move(process));
+    }
+}
+
+void TraceTables::nameDevices() {
+    std::map<std::pair<int32_t, int32_t>, store::Device> byPlace;
+    const auto place = [&byPlace](int32_t host, int32_t ordinal) -> store::Device& {
+        store::Device& device = byPlace[{host, ordinal}];
+        device.hostId = host;
+        device.ordinal = ordinal;
+        return device;
+    };
+    for (size_t s = 0; s < m_ranks.summaries.size(); ++s) {
+        const RankSummary& summary = m_ranks.summaries[s];
+        for (const LocalStream& stream : summary.streams) place(hostOf(s), stream.device);
+        if (summary.device >= 0) place(hostOf(s), summary.device);
+        for (const LocalDevice& local : summary.devices) {
+            store::Device& device = place(hostOf(s), local.ordinal);
+            if (!device.name) device.name = textOrNull(local.name);
+            if (!device.memoryBytes) device.memoryBytes = local.memoryBytes;
+            if (!device.multiprocessors) device.multiprocessors = local.multiprocessors;
+            if (!device.computeCapability) device.computeCapability = local.computeCapability;
+        }
+    }
+    for (auto& [at, device] : byPlace) {
+        device.id = static_cast<int64_t>(m_devices.size());
+        m_devices.push_back(std::move(device));
+    }
+}
+
+void TraceTables::nameThreadsAndStreams() {
+    for (size_t s = 0; s < m_ranks.summaries.size(); ++s) {
+        const RankSummary& summary = m_ranks.summaries[s];
+        auto& threadIds = m_threadIds.emplace_back();
+        for (const LocalThread& local : summary.threads) {
+            threadIds.push_back(static_cast<int32_t>(m_threads.size()) + 1);
+            m_threads.push_back({threadIds.back(), m_processOf[s], summary.rank, local.tid, textOrNull(local.name)});
+        }
+        std::vector<size_t> order(summary.streams.size());
+        for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+        std::stable_sort(order.begin(), order.end(), [&summary](size_t a, size_t b) {
+            const LocalStream& x = summary.streams[a];
+            const LocalStream& y = summary.streams[b];
+            return std::tie(x.device, x.context, x.nativeId) < std::tie(y.device, y.context, y.nativeId);
+        });
+        auto& streamIds = m_streamIds.emplace_back(summary.streams.size());
+        for (const size_t i : order) {
+            const LocalStream& local = summary.streams[i];
+            streamIds[i] = static_cast<int32_t>(m_streams.size()) + 1;
+            m_streams.push_back({streamIds[i], summary.rank, deviceIdOf(m_devices, hostOf(s), local.device), local.context, local.nativeId, local.handle, local.priority});
+        }
+    }
+}
+
+void TraceTables::writeIdentities(store::TraceWriter& writer, const std::vector<int32_t>& missingRanks) const {
+    for (size_t h = 0; h < m_ranks.clocks.hosts.size(); ++h) {
+        const HostClocks::Host& host = m_ranks.clocks.hosts[h];
+        const auto id = static_cast<int64_t>(h);
+        writer.write(store::Host{id, host.name, textOrNull(host.bootId)});
+        // The model maps host time to job time, whose 0 is the first event.
+        writer.write(store::ClockModel{id, host.method, host.fit.anchorNs, host.fit.offsetNs - m_ranks.clocks.originNs, host.fit.driftPpb, host.fit.boundNs, host.fit.samples});
+    }
+    writeRows(writer, m_processes);
+    writeRows(writer, m_devices);
+    std::vector<store::Rank> ranks;
+    for (size_t s = 0; s < m_ranks.summaries.size(); ++s) {
+        const RankSummary& summary = m_ranks.summaries[s];
+        ranks.push_back({summary.rank, m_processOf[s], hostOf(s), summary.localRank, deviceIdOf(m_devices, hostOf(s), summary.device),
+                         summary.died ? store::RankState::died : store::RankState::complete});
+    }
+    for (const int32_t rank : missingRanks) ranks.push_back({rank, {}, {}, {}, {}, store::RankState::missing});
+    std::sort(ranks.begin(), ranks.end(), [](const store::Rank& a, const store::Rank& b) { return a.rank < b.rank; });
+    writeRows(writer, ranks);
+    writeRows(writer, m_threads);
+    writeRows(writer, m_streams);
+    writeCommunicators(writer);
+    for (const RankSummary& summary : m_ranks.summaries) {
+        std::map<std::string, store::SourceStatus> latest;  // a source that was refused later is refused
+        for (const store::SourceStatus& source : summary.sources) latest[source.source] = source;
+        for (auto& [name, source] : latest) {
+            source.rank = summary.rank;
+            writer.write(source);
+        }
+    }
+}
+
+void TraceTables::writeCommunicators(store::TraceWriter& writer) const {
+    const auto& joined = m_ranks.communicators.all();
+    std::map<uint64_t, int64_t> idOfHash;
+    for (size_t i = 0; i < joined.size(); ++i) idOfHash[joined[i].hash] = m_ranks.communicatorIds[i];
+    std::vector<store::Communicator> rows;
+    std::vector<store::CommunicatorMember> members;
+    for (size_t i = 0; i < joined.size(); ++i) {
+        const JoinedCommunicator& from = joined[i];
+        std::set<int32_t> hosts;
+        for (const JoinedMember& member : from.members) {
+            const auto summary = static_cast<size_t>(member.summary);
+            hosts.insert(hostOf(summary));
+            const LocalCommunicator& local = m_ranks.summaries[summary].communicators[static_cast<size_t>(member.local)];
+            store::CommunicatorMember row{m_ranks.communicatorIds[i], member.commRank, m_ranks.summaries[summary].rank, {}, {}, local.endKind};
+            if (local.createNs) row.createNs = m_ranks.clocks.jobNs(summary, *local.createNs);
+            if (local.destroyNs) row.destroyNs = m_ranks.clocks.jobNs(summary, *local.destroyNs);
+            members.push_back(row);
+        }
+        const auto parent = idOfHash.find(from.parentHash);
+        rows.push_back({m_ranks.communicatorIds[i], static_cast<int64_t>(from.hash), from.identity, from.nRanks,
+                        parent != idOfHash.end() && from.parentHash != 0 ? std::optional(parent->second) : std::nullopt, textOrNull(from.name),
+                        static_cast<int32_t>(hosts.size())});
+    }
+    std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+    std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return std::tie(a.communicatorId, a.commRank) < std::tie(b.communicatorId, b.commRank); });
+    writeRows(writer, rows);
+    writeRows(writer, members);
+}
+
+void TraceTables::translate(size_t summary, RankRecording& recording) const {
+    const RowIds& ids = m_ranks.ids;
+    const auto& threads = m_threadIds[summary];
+    const auto& streams = m_streamIds[summary];
+    const auto threadId = [&threads](auto& id) { id = threads[static_cast<size_t>(id)]; };
+    const auto streamId = [&streams](auto& id) { id = streams[static_cast<size_t>(id)]; };
+    size_t table = 0;
+    const auto each = [&](auto& rows, auto&& adjust) {
+        int64_t id = ids.first(summary, table++);
+        for (auto& row : rows) {
+            row.id = id++;
+            row.rank = recording.rank;
+            // Both ends are translated, so that intervals that touch still touch.
+            if constexpr (requires { row.timeNs; }) {
+                row.timeNs = m_ranks.clocks.jobNs(summary, row.timeNs);
+            } else if constexpr (requires { row.durNs.has_value(); }) {
+                const int64_t startNs = m_ranks.clocks.jobNs(summary, row.startNs);
+                if (row.durNs) row.durNs = m_ranks.clocks.jobNs(summary, row.startNs + *row.durNs) - startNs;
+                row.startNs = startNs;
+            } else {
+                const int64_t startNs = m_ranks.clocks.jobNs(summary, row.startNs);
+                row.durNs = m_ranks.clocks.jobNs(summary, row.startNs + row.durNs) - startNs;
+                row.startNs = startNs;
+            }
+            adjust(row);
+        }
+    };
+    each(recording.kernels, [&](store::Kernel& row) { streamId(row.streamId); });
+    each(recording.memcpys, [&](store::Memcpy& row) { streamId(row.streamId); });
+    each(recording.memsets, [&](store::Memset& row) { streamId(row.streamId); });
+    each(recording.apiCalls, [&](store::ApiCall& row) { threadId(row.threadId); });
+    each(recording.synchronizations, [&](store::Synchronization& row) {
+        if (row.streamId) streamId(*row.streamId);
+    });
+    each(recording.cudaEvents, [&](store::CudaEvent& row) { streamId(row.streamId); });
+    each(recording.allocations, [&](store::Allocation& row) {
+        if (row.threadId) threadId(*row.threadId);
+    });
+    each(recording.nvtx, [&](store::NvtxRange& row) {
+        if (row.threadId) threadId(*row.threadId);
+    });
+    each(recording.ncclCalls, [&](store::NcclCall& row) {
+        if (row.threadId) threadId(*row.threadId);
+        if (row.streamId) streamId(*row.streamId);
+        if (row.kernelId) row.kernelId = ids.kernel(summary, *row.kernelId);
+        if (row.communicatorId) {
+            const int32_t joined = m_ranks.communicators.joinedOf(static_cast<int32_t>(summary), static_cast<int32_t>(*row.communicatorId));
+            row.communicatorId = m_ranks.communicatorIds[static_cast<size_t>(joined)];
+        }
+    });
+}
+
+void TraceTables::writeLosses(store::TraceWriter& writer, const std::vector<store::Loss>& ofRun, const std::vector<store::Loss>& ofCollectives,
+                              const std::vector<store::Loss>& ofMessages) const {
+    std::vector<store::Loss> all = ofRun;
+    for (const RankSummary& summary : m_ranks.summaries) {
+        for (store::Loss loss : summary.losses) {
+            if (!loss.rank) loss.rank = summary.rank;
+            all.push_back(std::move(loss));
+        }
+    }
+    all.insert(all.end(), ofCollectives.begin(), ofCollectives.end());
+    all.insert(all.end(), ofMessages.begin(), ofMessages.end());
+    for (const HostClocks::Host& host : m_ranks.clocks.hosts) {
+        if (host.method != "none") continue;
+        all.push_back({0, "clock", store::Severity::warning, {}, "collector", 1, {}, {},
+                       "nothing ties the clock of host " + host.name + " to the others: no collective with recorded kernels spans them; its times are as its own clock says"});
+    }
+    std::stable_sort(all.begin(), all.end(), [](const store::Loss& a, const store::Loss& b) {
+        return std::make_tuple(-static_cast<int>(a.severity), a.rank.value_or(-1)) < std::make_tuple(-static_cast<int>(b.severity), b.rank.value_or(-1));
+    });
+    writeRows(writer, all);
+}
+
+void TraceTables::writeMeta(store::TraceWriter& writer, const RunFacts& facts, const std::string& stepSource) const {
+    for (auto summary = m_ranks.summaries.rbegin(); summary != m_ranks.summaries.rend(); ++summary) {
+        for (const auto& [key, value] : summary->meta) writer.setMeta(key, value);
+    }
+    for (const auto& [key, value] : facts.meta) writer.setMeta(key, value);
+    writer.setMeta("schema_version", "1");
+    writer.setMeta("run_name", facts.runName);
+    writer.setMeta("source", facts.source);
+    writer.setMeta("virtual", facts.virtualGpu ? "1" : "0");
+    writer.setMeta("world_size", std::to_string(facts.worldSize.value_or(0)));
+    writer.setMeta("step_source", stepSource);
+    int64_t lastNs = 0;
+    for (size_t s = 0; s < m_ranks.summaries.size(); ++s) {
+        const RankSummary& summary = m_ranks.summaries[s];
+        if (summary.firstNs <= summary.lastNs) lastNs = std::max(lastNs, m_ranks.clocks.jobNs(s, summary.lastNs));
+    }
+    writer.setMeta("duration_ns", std::to_string(lastNs));
+    if (!m_ranks.summaries.empty() && m_ranks.summaries[0].startUnixNs != 0) {
+        const RankSummary& first = m_ranks.summaries[0];  // on the reference host, whose clock the origin is in
+        writer.setMeta("start_unix_ns", std::to_string(first.startUnixNs + (m_ranks.clocks.originNs - first.startUnixAtNs)));
+    }
+}
+
+void writeRecording(store::TraceWriter& writer, RankRecording& recording) {
+    std::vector<int32_t> traceIds(recording.strings.size(), 0);
+    const auto name = [&](int32_t& id) {
+        int32_t& traceId = traceIds[static_cast<size_t>(id)];
+        if (traceId == 0) traceId = writer.intern(recording.strings[id]);
+        id = traceId;
+    };
+    for (store::Kernel& row : recording.kernels) name(row.nameId);
+    for (store::ApiCall& row : recording.apiCalls) name(row.nameId);
+    for (store::Allocation& row : recording.allocations) name(row.nameId);
+    for (store::NvtxRange& row : recording.nvtx) {
+        name(row.nameId);
+        if (row.domainId) name(*row.domainId);
+    }
+    writeRows(writer, recording.kernels);
+    writeRows(writer, recording.memcpys);
+    writeRows(writer, recording.memsets);
+    writeRows(writer, recording.apiCalls);
+    writeRows(writer, recording.synchronizations);
+    writeRows(writer, recording.cudaEvents);
+    writeRows(writer, recording.allocations);
+    writeRows(writer, recording.nvtx);
+    writeRows(writer, recording.ncclCalls);
+}
+
+void placeInSteps(const std::vector<store::Step>& steps, MatchedCollectives& matched) {
+    size_t member = 0;
+    for (store::Collective& collective : matched.collectives) {
+        while (member < matched.members.size() && matched.members[member].collectiveId < collective.id) ++member;
+        if (member == matched.members.size() || matched.members[member].collectiveId != collective.id) continue;
+        const store::CollectiveMember& lowest = matched.members[member];
+        const auto after = std::upper_bound(steps.begin(), steps.end(), std::make_pair(lowest.rank, *lowest.arrivalNs),
+                                            [](const auto& key, const store::Step& step) { return key < std::make_pair(step.rank, step.startNs); });
+        if (after == steps.begin()) continue;
+        const store::Step& step = *std::prev(after);
+        if (step.rank == lowest.rank && *lowest.arrivalNs < step.startNs + step.durNs) collective.step = step.step;
+    }
+}
+
+void writeMatches(store::TraceWriter& writer, const MatchedCollectives& collectives, const MatchedMessages& messages, const Segmentation& steps) {
+    writeRows(writer, collectives.collectives);
+    writeRows(writer, collectives.members);
+    writeRows(writer, messages.messages);
+    writeRows(writer, steps.steps);
+}
+
+}  // namespace rankscope::collector

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/store/reader.h"
+
+#include "collector/store/column_access.h"
+#include "collector/store/error.h"
+#include "collector/store/schema.h"
+#include "collector/store/tables.h"
+
+namespace rankscope::store {
+namespace {
+
+template <typename Row>
+std::string selectSql(const std::string& tail) {
+    std::string names;
+    std::apply([&names](const auto&... column) { ((names += (names.empty() ? "" : ",") + std::string(column.name)), ...); }, Table<Row>::kColumns);
+    return "SELECT " + names + " FROM " + tableName<Row>() + " " + tail;
+}
+
+template <typename Row, size_t... I>
+void takeRow(sqlite3_stmt* statement, Row& row, std::index_sequence<I...>) {
+    (takeValue(statement, static_cast<int>(I), row.*std::get<I>(Table<Row>::kColumns).field), ...);
+}
+
+template <typename Row>
+std::string orderColumns() {
+    if constexpr (requires(Row row) { row.id; }) return "ORDER BY id";
+    return "";  // tables without rowid come in the order of their key
+}
+
+std::string whereIds(const IdRange& ids) {
+    return "WHERE id BETWEEN " + std::to_string(ids.first) + " AND " + std::to_string(ids.last) + " ORDER BY id";
+}
+
+template <typename Row>
+const char* timeColumn() {
+    if constexpr (requires(Row row) { row.timeNs; }) return "time_ns";
+    return "start_ns";
+}
+
+/// First id in `ids` whose time is not below `timeNs`; last + 1 when there is none.
+template <typename Row>
+int64_t firstNotBefore(Database& database, IdRange ids, int64_t timeNs) {
+    Statement lookUp(database, std::string("SELECT ") + timeColumn<Row>() + " FROM " + tableName<Row>() + " WHERE id = ?1");
+    int64_t low = ids.first;
+    int64_t high = ids.last + 1;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        lookUp.bind(1, middle);
+        const bool before = lookUp.step() && lookUp.integer(0) < timeNs;
+        lookUp.reset();
+        before ? low = middle + 1 : high = middle;
+    }
+    return low;
+}
+
+void refuseOtherSchemas(Database& database) {
+    int64_t version = 0;
+    bool ours = false;
+    try {
+        version = database.integer("PRAGMA user_version");
+        ours = database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('meta', 'extent', 'kernel', 'nccl_call')") == 4;
+    } catch (const Error& error) {
+        throw Error(database.file(), "not a readable trace.db: " + error.cause(), "make it again with `rankscope collect` or `rankscope import`");
+    }
+    if (!ours) throw Error(database.file(), "a SQLite file, but no trace.db of Rankscope's", "Nsight Systems' and other exports go through `rankscope import`");
+    if (version != kSchemaVersion) {
+        throw Error(database.file(), "trace.db has schema version " + std::to_string(version) + ", this rankscope reads version " + std::to_string(kSchemaVersion),
+                    version > kSchemaVersion ? "use the newer rankscope that wrote it" : "make it again with `rankscope collect` or `rankscope import`");
+    }
+}
+
+std::string existingFile(const std::filesystem::path& run) {
+    const std::filesystem::path file = TraceReader::databasePath(run);
+    std::error_code ignored;
+    if (!std::filesystem::exists(file, ignored)) {
+        throw Error(file.string(), "no such file", "a run is named by its directory, its name or its .db file; `rankscope collect " + run.string() + "` makes trace.db");
+    }
+    if (std::filesystem::file_size(file, ignored) == 0) throw Error(file.string(), "the file is empty", "make it again with `rankscope collect` or `rankscope import`");
+    return file.string();
+}
+
+}  // namespace
+
+template <typename Row>
+Cursor<Row>::Cursor(Database& database, const std::string& tail)
+    : m_statement(database, selectSql<Row>(tail.empty() ? orderColumns<Row>() : tail)) {}
+
+template <typename Row>
+bool Cursor<Row>::next(Row& row) {
+    if (!m_statement.step()) return false;
+    takeRow(m_statement.handle(), row, std::make_index_sequence<std::tuple_size_v<std::decay_t<decltype(Table<Row>::kColumns)>>>());
+    return true;
+}
+
+TraceReader::TraceReader(const std::filesystem::path& run) : m_database(existingFile(run), OpenMode::readOnly) {
+    refuseOtherSchemas(m_database);
+    m_database.execute("PRAGMA cache_size = -32768; PRAGMA mmap_size = 1073741824; PRAGMA query_only = ON");
+    readMeta();
+    readExtents();
+}
+
+TraceReader::~TraceReader() = default;
+TraceReader::TraceReader(TraceReader&&) noexcept = default;
+TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
+
+std::filesystem::path TraceReader::databasePath(const std::filesystem::path& run) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(run, ignored) || (run.extension() != ".db" && !std::filesystem::is_regular_file(run, ignored))) return run / "trace.db";
+    return run;
+}
+
+void TraceReader::readMeta() {
+    Statement select(m_database, "SELECT key, value FROM meta");
+    while (select.step()) m_meta.emplace(select.text(0), select.text(1));
+}
+
+void TraceReader::readExtents() {
+    Cursor<Extent> rows(m_database, "");
+    Extent extent;
+    while (rows.next(extent)) m_extents[{extent.tableName, extent.rank}] = extent;
+}
+
+std::string TraceReader::meta(const std::string& key, const std::string& fallback) const {
+    const auto place = m_meta.find(key);
+    return place == m_meta.end() ? fallback : place->second;
+}
+
+int64_t TraceReader::metaInteger(const std::string& key, int64_t fallback) const {
+    const auto place = m_meta.find(key);
+    if (place == m_meta.end() || place->second.empty()) return fallback;
+    char* end = nullptr;
+    const int64_t value = std::strtoll(place->second.c_str(), &end, 10);
+    return *end == '\0' ? value : fallback;
+}
+
+void TraceReader::loadStrings() {
+    if (m_stringsLoaded) return;
+    m_stringsLoaded = true;
+    m_strings.resize(1);
+    Statement select(m_database, "SELECT id, text FROM string ORDER BY id");
+    while (select.step()) {
+        const int64_t id = select.integer(0);
+        if (id < 1 || id > (int64_t{1} << 28)) continue;  // only a damaged file has such ids
+        m_strings.resize(static_cast<size_t>(id) + 1);
+        m_strings.back() = select.text(1);
+        m_stringIds.emplace(m_strings.back(), id);
+    }
+}
+
+const std::string& TraceReader::string(int64_t id) {
+    loadStrings();
+    return id > 0 && id < static_cast<int64_t>(m_strings.size()) ? m_strings[static_cast<size_t>(id)] : m_strings[0];
+}
+
+int64_t TraceReader::stringId(std::string_view text) {
+    loadStrings();
+    const auto place = m_stringIds.find(text);
+    return place == m_stringIds.end() ? 0 : place->second;
+}
+
+IdRange TraceReader::extentOf(const char* table, int32_t rank, int64_t* maxDurNs) const {
+    const auto place = m_extents.find({table, rank});
+    if (place == m_extents.end()) return {};
+    if (maxDurNs) *maxDurNs = place->second.maxDurNs;
+    return {place->second.firstId, place->second.lastId};
+}
+
+template <typename Row>
+std::vector<Row> TraceReader::all() {
+    std::vector<Row> rows;
+    Cursor<Row> cursor(m_database, "");
+    for (Row row; cursor.next(row);) rows.push_back(row);
+    return rows;
+}
+
+template <typename Row>
+IdRange TraceReader::extent(int32_t rank) const {
+    return extentOf(tableName<Row>(), rank, nullptr);
+}
+
+template <typename Row>
+Cursor<Row> TraceReader::cursor(int32_t rank) {
+    return Cursor<Row>(m_database, whereIds(extentOf(tableName<Row>(), rank, nullptr)));
+}
+
+template <typename Row>
+Cursor<Row> TraceReader::cursor(int32_t rank, int64_t fromNs, int64_t toNs) {
+    int64_t maxDurNs = 0;
+    const IdRange ids = extentOf(tableName<Row>(), rank, &maxDurNs);
+    if (ids.empty() || toNs <= fromNs) return Cursor<Row>(m_database, whereIds({}));
+    const IdRange window{firstNotBefore<Row>(m_database, ids, fromNs - maxDurNs), firstNotBefore<Row>(m_database, ids, toNs) - 1};
+    std::string overlap;
+    if constexpr (requires(Row row) { row.durNs; }) {
+        overlap = " AND (start_ns + ifnull(dur_ns, 0) > " + std::to_string(fromNs) + " OR start_ns = " + std::to_string(fromNs) + ")";
+    }
+    return Cursor<Row>(m_database, "WHERE id BETWEEN " + std::to_string(window.first) + " AND " + std::to_string(window.last) + overlap + " ORDER BY id");
+}
+
+template <typename Row>
+bool TraceReader::find(int64_t id, Row& row) {
+    return Cursor<Row>(m_database, "WHERE id = " + std::to_string(id)).next(row);
+}
+
+// clang-format off
+#define RANKSCOPE_READS_WHOLE(Row) template class Cursor<Row>; template std::vector<Row> TraceReader::all();
+#define RANKSCOPE_READS_BY_ID(Row) RANKSCOPE_READS_WHOLE(Row) template bool TraceReader::find(int64_t, Row&);
+#define RANKSCOPE_READS_BY_RANK(Row) RANKSCOPE_READS_BY_ID(Row) template IdRange TraceReader::extent<Row>(int32_t) const; \
+    template Cursor<Row> TraceReader::cursor(int32_t); template Cursor<Row> TraceReader::cursor(int32_t, int64_t, int64_t);
+// clang-format on
+
+RANKSCOPE_READS_BY_ID(Host)
+RANKSCOPE_READS_WHOLE(ClockModel)
+RANKSCOPE_READS_BY_ID(Process)
+RANKSCOPE_READS_WHOLE(Rank)
+RANKSCOPE_READS_BY_ID(Device)
+RANKSCOPE_READS_BY_ID(Thread)
+RANKSCOPE_READS_BY_ID(Stream)
+RANKSCOPE_READS_BY_ID(Communicator)
+RANKSCOPE_READS_WHOLE(CommunicatorMember)
+RANKSCOPE_READS_BY_RANK(Kernel)
+RANKSCOPE_READS_BY_RANK(Memcpy)
+RANKSCOPE_READS_BY_RANK(Memset)
+RANKSCOPE_READS_BY_RANK(ApiCall)
+RANKSCOPE_READS_BY_RANK(Synchronization)
+RANKSCOPE_READS_BY_RANK(CudaEvent)
+RANKSCOPE_READS_BY_RANK(Allocation)
+RANKSCOPE_READS_BY_RANK(NvtxRange)
+RANKSCOPE_READS_BY_RANK(NcclCall)
+RANKSCOPE_READS_BY_ID(Collective)
+RANKSCOPE_READS_WHOLE(CollectiveMember)
+RANKSCOPE_READS_BY_ID(P2p)
+RANKSCOPE_READS_WHOLE(Step)
+RANKSCOPE_READS_BY_ID(Loss)
+RANKSCOPE_READS_WHOLE(SourceStatus)
+RANKSCOPE_READS_WHOLE(Extent)
+
+}  // namespace rankscope::store

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collector/store/event_model.h"
+#include "collector/store/sqlite.h"
+
+namespace rankscope::store {
+
+/// Row ids of one rank in one event table. Empty when last < first.
+struct IdRange {
+    int64_t first = 0;
+    int64_t last = -1;
+    bool empty() const noexcept { return last < first; }
+    int64_t count() const noexcept { return empty() ? 0 : last - first + 1; }
+};
+
+/// Rows one after the other, in id order. Must not outlive its reader.
+template <typename Row>
+class Cursor {
+public:
+    Cursor(Database& database, const std::string& tail);
+    /// Fills `row`; false at the end.
+    bool next(Row& row);
+
+private:
+    Statement m_statement;
+};
+
+/// Reads a trace.db; never writes. One reader per thread. Throws Error when there is no file, when it is none of ours, damaged, or of another
+/// schema version.
+class TraceReader {
+public:
+    /// A run name, a run directory or a .db file.
+    explicit TraceReader(const std::filesystem::path& run);
+    ~TraceReader();
+    TraceReader(TraceReader&&) noexcept;
+    TraceReader& operator=(TraceReader&&) noexcept;
+
+    /// The .db file a run name, run directory or file means; the file need not exist.
+    static std::filesystem::path databasePath(const std::filesystem::path& run);
+
+    const std::string& file() const noexcept { return m_database.file(); }
+    /// For SQL that the typed reading does not cover.
+    Database& database() noexcept { return m_database; }
+
+    const std::map<std::string, std::string>& meta() const noexcept { return m_meta; }
+    /// Value of a meta key, or `fallback`.
+    std::string meta(const std::string& key, const std::string& fallback) const;
+    int64_t metaInteger(const std::string& key, int64_t fallback) const;
+
+    /// Text of a string id; empty for 0 and for ids that do not exist. All strings are loaded at the first call.
+    const std::string& string(int64_t id);
+    /// Id of a text, 0 when no row uses it.
+    int64_t stringId(std::string_view text);
+
+    /// A whole table, for the small ones (hosts, ranks, communicators, collectives, steps, losses…).
+    template <typename Row>
+    std::vector<Row> all();
+    /// A whole table in id order, streamed.
+    template <typename Row>
+    Cursor<Row> cursor() {
+        return Cursor<Row>(m_database, "");
+    }
+
+    /// One rank's rows of an event table (Kernel, Memcpy, Memset, ApiCall, Synchronization, CudaEvent, Allocation, NvtxRange, NcclCall) in order
+    /// of start.
+    template <typename Row>
+    Cursor<Row> cursor(int32_t rank);
+    /// As above, only rows that overlap [fromNs, toNs).
+    template <typename Row>
+    Cursor<Row> cursor(int32_t rank, int64_t fromNs, int64_t toNs);
+    template <typename Row, typename Function>
+    void forEach(int32_t rank, Function&& function) {
+        Cursor<Row> rows = cursor<Row>(rank);
+        Row row;
+        while (rows.next(row)) function(static_cast<const Row&>(row));
+    }
+    /// One row by id; false when there is none.
+    template <typename Row>
+    bool find(int64_t id, Row& row);
+    /// Ids of one rank's rows.
+    template <typename Row>
+    IdRange extent(int32_t rank) const;
+
+private:
+    void readMeta();
+    void readExtents();
+    void loadStrings();
+    IdRange extentOf(const char* table, int32_t rank, int64_t* maxDurNs) const;
+
+    Database m_database;
+    std::map<std::string, std::string> m_meta;
+    std::map<std::pair<std::string, int32_t>, Extent> m_extents;
+    std::vector<std::string> m_strings;
+    std::map<std::string, int64_t, std::less<>> m_stringIds;
+    bool m_stringsLoaded = false;
+};
+
+}  // namespace rankscope::store

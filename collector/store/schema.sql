@@ -1,0 +1,396 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- trace.db: everything Rankscope knows about one run. This file is the only DDL; docs and readers follow it.
+--
+-- Conventions. Times are int64 nanoseconds on the job clock: 0 is the first recorded event of the run (meta.start_unix_ns tells its wall-clock time),
+-- and the clock is that of the reference host (see clock_model). *_ns is a time or a duration (dur_ns), bytes are bytes. Texts live in `string`.
+-- Event tables are written sorted by (rank, start_ns): all rows of a rank are one contiguous id range (see extent), so a range of time in a rank is found
+-- by bisecting ids and needs no index. NULL means unknown. -1 in a *_id column never occurs. 64-bit hashes are stored as the signed integer of the same bits.
+
+PRAGMA user_version = 1;  -- schema version: raised with every incompatible change
+
+CREATE TABLE meta (
+  key TEXT PRIMARY KEY,            -- schema_version, tool_version, run_name, source (capture|kineto|nsys|flight_recorder), virtual (0|1), start_unix_ns, duration_ns,
+                                   -- world_size, links (RANKSCOPE_LINKS as given), env.NAME (allow-listed environment of rank 0), nccl_version, cuda_version, overhead_ns
+  value TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE string (
+  id INTEGER PRIMARY KEY,          -- 1, 2… in order of first appearance in the sorted tables
+  text TEXT NOT NULL               -- UTF-8; invalid bytes replaced by U+FFFD
+);
+
+CREATE TABLE host (
+  id INTEGER PRIMARY KEY,          -- 0, 1… by lowest rank on it
+  name TEXT NOT NULL,
+  boot_id TEXT
+);
+
+CREATE TABLE clock_model (         -- job time = host time + offset_ns + drift_ppb * (host time - anchor_ns) / 1e9
+  host_id INTEGER PRIMARY KEY REFERENCES host(id),
+  method TEXT NOT NULL,            -- reference | same_host | collectives | none
+  anchor_ns INTEGER NOT NULL,      -- host time at which offset_ns holds
+  offset_ns INTEGER NOT NULL,
+  drift_ppb INTEGER NOT NULL,      -- parts per billion
+  bound_ns INTEGER NOT NULL,       -- largest error of an aligned time of this host against the reference host
+  samples INTEGER NOT NULL         -- matched collectives that the estimate rests on
+);
+
+CREATE TABLE process (
+  id INTEGER PRIMARY KEY,          -- 0, 1… by (rank, attempt, start)
+  host_id INTEGER NOT NULL REFERENCES host(id),
+  pid INTEGER NOT NULL,
+  parent_pid INTEGER,
+  attempt INTEGER NOT NULL,        -- elastic restart count, 0 first
+  executable TEXT,
+  start_ns INTEGER,
+  end_ns INTEGER,                  -- last sign of life
+  end_kind TEXT NOT NULL,          -- exit | _exit | signal | exec | vanished (no farewell: killed or power lost)
+  end_code INTEGER,                -- exit status or signal number
+  identity_source TEXT,            -- torchrun | openmpi | pmix | pmi | slurm | nccl | trace | none
+  capture_file TEXT                -- file name below the run directory, or the imported file
+);
+
+CREATE TABLE rank (
+  rank INTEGER PRIMARY KEY,        -- global rank
+  process_id INTEGER REFERENCES process(id),  -- NULL: the rank left no capture
+  host_id INTEGER REFERENCES host(id),
+  local_rank INTEGER,
+  device_id INTEGER REFERENCES device(id),
+  state TEXT NOT NULL              -- complete | died | missing
+);
+
+CREATE TABLE device (
+  id INTEGER PRIMARY KEY,          -- 0, 1… by (host, ordinal)
+  host_id INTEGER NOT NULL REFERENCES host(id),
+  ordinal INTEGER NOT NULL,        -- CUDA ordinal in the process
+  name TEXT,
+  memory_bytes INTEGER,
+  multiprocessors INTEGER,
+  compute_capability INTEGER       -- major * 10 + minor
+);
+
+CREATE TABLE thread (
+  id INTEGER PRIMARY KEY,
+  process_id INTEGER NOT NULL REFERENCES process(id),
+  rank INTEGER,
+  tid INTEGER,
+  name TEXT
+);
+
+CREATE TABLE stream (
+  id INTEGER PRIMARY KEY,          -- 1, 2… by (rank, device, context, native id)
+  rank INTEGER NOT NULL,
+  device_id INTEGER REFERENCES device(id),
+  context INTEGER NOT NULL,
+  native_id INTEGER NOT NULL,      -- CUPTI's stream id
+  handle INTEGER,                  -- cudaStream_t where known
+  priority INTEGER
+);
+
+CREATE TABLE communicator (
+  id INTEGER PRIMARY KEY,          -- 1, 2… by (first use, smallest member)
+  hash INTEGER NOT NULL,           -- identity across ranks
+  identity TEXT NOT NULL,          -- comm_hash (NCCL's own) | unique_id | process_group (imported) | inferred
+  n_ranks INTEGER NOT NULL,        -- size NCCL told
+  parent_id INTEGER REFERENCES communicator(id),
+  name TEXT,                       -- NCCL's commName or the framework's process group description
+  node_count INTEGER NOT NULL      -- hosts its recorded members are on
+);
+
+CREATE TABLE communicator_member (
+  communicator_id INTEGER NOT NULL REFERENCES communicator(id),
+  comm_rank INTEGER NOT NULL,      -- rank in the communicator
+  rank INTEGER NOT NULL,           -- global rank
+  create_ns INTEGER,
+  destroy_ns INTEGER,              -- NULL: never destroyed in the recording
+  end_kind TEXT,                   -- destroy | abort | finalize
+  PRIMARY KEY (communicator_id, comm_rank)
+) WITHOUT ROWID;
+
+CREATE TABLE kernel (
+  id INTEGER PRIMARY KEY,          -- sorted by (rank, start_ns)
+  rank INTEGER NOT NULL,
+  stream_id INTEGER NOT NULL REFERENCES stream(id),
+  start_ns INTEGER NOT NULL,
+  dur_ns INTEGER NOT NULL,
+  name_id INTEGER NOT NULL REFERENCES string(id),
+  correlation_id INTEGER,          -- joins api_call.correlation_id of the same rank; NULL in a trace without it
+  nccl INTEGER NOT NULL,           -- 0 compute; 1 NCCL kernel known by its call (external correlation, plugin or trace metadata); 2 by its name only
+  grid_blocks INTEGER,
+  block_threads INTEGER,
+  graph_node INTEGER               -- CUDA graph node id; NULL when launched directly
+);
+
+CREATE TABLE memcpy (
+  id INTEGER PRIMARY KEY,          -- sorted by (rank, start_ns)
+  rank INTEGER NOT NULL,
+  stream_id INTEGER NOT NULL REFERENCES stream(id),
+  start_ns INTEGER NOT NULL,
+  dur_ns INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  kind INTEGER NOT NULL,           -- CUpti_ActivityMemcpyKind: 1 HtoD, 2 DtoH, 8 DtoD, 10 PtoP
+  src_memory INTEGER,              -- CUpti_ActivityMemoryKind: 1 pageable, 2 pinned, 3 device
+  dst_memory INTEGER,
+  correlation_id INTEGER
+);
+
+CREATE TABLE memset (
+  id INTEGER PRIMARY KEY,          -- sorted by (rank, start_ns)
+  rank INTEGER NOT NULL,
+  stream_id INTEGER NOT NULL REFERENCES stream(id),
+  start_ns INTEGER NOT NULL,
+  dur_ns INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  correlation_id INTEGER
+);
+
+CREATE TABLE api_call (
+  id INTEGER PRIMARY KEY,          -- sorted by (rank, start_ns)
+  rank INTEGER NOT NULL,
+  thread_id INTEGER NOT NULL REFERENCES thread(id),
+  start_ns INTEGER NOT NULL,
+  dur_ns INTEGER NOT NULL,
+  name_id INTEGER NOT NULL REFERENCES string(id),  -- cudaLaunchKernel, cudaStreamSynchronize…
+  kind INTEGER NOT NULL,           -- 0 other, 1 launch, 2 copy, 3 set, 4 allocate, 5 free, 6 synchronise (blocks the host), 7 event record or wait, 8 graph launch
+  source INTEGER NOT NULL,         -- 1 hook, 2 CUPTI runtime, 3 CUPTI driver, 4 imported
+  correlation_id INTEGER,          -- CUPTI's; NULL for hooks
+  argument INTEGER                 -- bytes or stream handle, from the hook
+);
+
+CREATE TABLE synchronization (
+  id INTEGER PRIMARY KEY,          -- sorted by (rank, start_ns)
+  rank INTEGER NOT NULL,
+  stream_id INTEGER REFERENCES stream(id),  -- NULL: the whole context
+  start_ns INTEGER NOT NULL,
+  dur_ns INTEGER NOT NULL,
+  kind INTEGER NOT NULL,           -- CUpti_ActivitySynchronizationType: 1 event, 2 stream wait event, 3 stream, 4 context
+  event_id INTEGER,
+  correlation_id INTEGER
+);
+
+CREATE TABLE cuda_event (
+  id INTEGER PRIMARY KEY,          -- sorted by (rank, time_ns)
+  rank INTEGER NOT NULL,
+  stream_id INTEGER NOT NULL REFERENCES stream(id),
+  time_ns INTEGER NOT NULL,
+  event_id INTEGER NOT NULL,
+  correlation_id INTEGER
+);
+
+CREATE TABLE allocation (
+  id INTEGER PRIMARY KEY,          -- sorted by (rank, start_ns)
+  rank INTEGER NOT NULL,
+  thread_id INTEGER REFERENCES thread(id),
+  start_ns INTEGER NOT NULL,
+  dur_ns INTEGER NOT NULL,
+  free INTEGER NOT NULL,           -- 0 allocate, 1 free
+  bytes INTEGER,
+  name_id INTEGER NOT NULL REFERENCES string(id)
+);
+
+CREATE TABLE nvtx (
+  id INTEGER PRIMARY KEY,          -- sorted by (rank, start_ns)
+  rank INTEGER NOT NULL,
+  thread_id INTEGER REFERENCES thread(id),
+  start_ns INTEGER NOT NULL,
+  dur_ns INTEGER,                  -- NULL: never closed; 0: a mark
+  kind INTEGER NOT NULL,           -- 1 push/pop range, 2 start/end range, 3 mark
+  domain_id INTEGER REFERENCES string(id),  -- NULL: the default domain
+  name_id INTEGER NOT NULL REFERENCES string(id),
+  depth INTEGER NOT NULL,          -- 0 outermost push/pop range of its thread
+  color INTEGER,
+  category INTEGER,
+  payload INTEGER
+);
+
+CREATE TABLE nccl_call (
+  id INTEGER PRIMARY KEY,          -- sorted by (rank, start_ns)
+  rank INTEGER NOT NULL,
+  thread_id INTEGER REFERENCES thread(id),
+  communicator_id INTEGER REFERENCES communicator(id),
+  start_ns INTEGER NOT NULL,       -- of the call on the host
+  dur_ns INTEGER NOT NULL,
+  op TEXT NOT NULL,                -- all_reduce | all_gather | reduce_scatter | broadcast | reduce | all_to_all | gather | scatter | send | recv | unknown
+  seq INTEGER,                     -- k-th collective (0-based) of this member on the communicator; for send/recv the k-th with that peer and direction
+  count INTEGER,                   -- elements, as passed
+  data_type TEXT,                  -- i8 u8 i32 u32 i64 u64 f16 f32 f64 bf16 f8e4m3 f8e5m2
+  bytes INTEGER,                   -- as nccl-tests counts them: all_gather, reduce_scatter, all_to_all: n x the per-rank chunk; send/recv: the message
+  reduce_op INTEGER,               -- ncclRedOp_t
+  peer INTEGER,                    -- rank in the communicator: peer of send/recv, root of a rooted collective
+  stream_id INTEGER REFERENCES stream(id),
+  group_id INTEGER,                -- calls of one ncclGroupStart/End share it (per rank); NULL outside a group
+  kernel_id INTEGER REFERENCES kernel(id),  -- kernel that carried it; calls of a group may share one; NULL unknown
+  algorithm TEXT,                  -- ring | tree | nvls | nvls_tree | collnet_direct | collnet_chain | pat; NULL unknown: never taken from a kernel's name
+  protocol TEXT,                   -- ll | ll128 | simple
+  channels INTEGER,
+  evidence INTEGER NOT NULL        -- bits: 1 hook, 2 NVTX payload, 4 profiler plugin, 8 external correlation, 16 imported metadata, 32 inferred
+);
+
+CREATE TABLE collective (
+  id INTEGER PRIMARY KEY,          -- sorted by (communicator_id, seq)
+  communicator_id INTEGER NOT NULL REFERENCES communicator(id),
+  seq INTEGER NOT NULL,
+  op TEXT NOT NULL,
+  bytes INTEGER,                   -- as nccl_call.bytes
+  data_type TEXT,
+  algorithm TEXT,
+  protocol TEXT,
+  members INTEGER NOT NULL,        -- members whose kernel is recorded
+  first_arrival_ns INTEGER,
+  last_arrival_ns INTEGER,
+  last_rank INTEGER,               -- global rank that arrived last; NULL when the clock bound cannot tell
+  end_ns INTEGER,                  -- last end
+  transfer_ns INTEGER,             -- end - last arrival of all-reduce, all-gather, reduce-scatter, all-to-all; NULL where the op does not define it
+  complete INTEGER NOT NULL,       -- 1: every member recorded and op, bytes and dtype agree
+  step INTEGER                     -- step index in which it starts, NULL outside
+);
+
+CREATE TABLE collective_member (
+  collective_id INTEGER NOT NULL REFERENCES collective(id),
+  rank INTEGER NOT NULL,
+  call_id INTEGER REFERENCES nccl_call(id),
+  kernel_id INTEGER REFERENCES kernel(id),
+  arrival_ns INTEGER,              -- start of its kernel
+  end_ns INTEGER,
+  wait_ns INTEGER,                 -- max(0, last arrival - arrival), at most the kernel's duration
+  transfer_ns INTEGER,
+  PRIMARY KEY (collective_id, rank)
+) WITHOUT ROWID;
+
+CREATE TABLE p2p (
+  id INTEGER PRIMARY KEY,          -- sorted by (communicator_id, src_rank, dst_rank, seq)
+  communicator_id INTEGER NOT NULL REFERENCES communicator(id),
+  src_rank INTEGER NOT NULL,       -- global rank
+  dst_rank INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  bytes INTEGER,
+  send_call_id INTEGER REFERENCES nccl_call(id),
+  recv_call_id INTEGER REFERENCES nccl_call(id),
+  send_arrival_ns INTEGER,
+  recv_arrival_ns INTEGER,
+  send_end_ns INTEGER,
+  recv_end_ns INTEGER,
+  send_wait_ns INTEGER,
+  recv_wait_ns INTEGER,
+  transfer_ns INTEGER,             -- receiver's end - max(arrivals); NULL when negative
+  complete INTEGER NOT NULL        -- 1: both sides recorded and the sizes agree
+);
+
+CREATE TABLE step (
+  rank INTEGER NOT NULL,
+  step INTEGER NOT NULL,           -- 0-based, the same number on every rank
+  start_ns INTEGER NOT NULL,
+  dur_ns INTEGER NOT NULL,
+  warm_up INTEGER NOT NULL,        -- 1: not analysed
+  PRIMARY KEY (rank, step)
+) WITHOUT ROWID;
+-- meta.step_source tells how steps were found: nvtx:NAME, period or none.
+
+CREATE TABLE loss (
+  id INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL,              -- missing_rank, died, ring_full, size_cap, cupti_dropped, cupti_undelivered, torn_tail, bad_block, first_death, unmatched_collective, clock, source_refused, source_absent, duplicate_rank, …
+  severity TEXT NOT NULL,          -- info | warning | error
+  rank INTEGER,
+  source TEXT,                     -- hooks | cupti | nvtx | nccl_plugin | injector | collector | importer
+  count INTEGER NOT NULL,
+  file TEXT,
+  offset INTEGER,                  -- byte offset in file
+  message TEXT NOT NULL            -- what it means for the reader of a report
+);
+
+CREATE TABLE source_status (
+  rank INTEGER NOT NULL,
+  source TEXT NOT NULL,
+  state TEXT NOT NULL,             -- live | refused | taken | shut_down | not_asked
+  code INTEGER,
+  message TEXT,
+  PRIMARY KEY (rank, source)
+) WITHOUT ROWID;
+
+CREATE TABLE extent (              -- the contiguous ids of one rank in one event table
+  table_name TEXT NOT NULL,
+  rank INTEGER NOT NULL,
+  first_id INTEGER NOT NULL,
+  last_id INTEGER NOT NULL,        -- inclusive
+  max_dur_ns INTEGER NOT NULL,     -- longest event: how far before a window an overlapping event may start
+  PRIMARY KEY (table_name, rank)
+) WITHOUT ROWID;
+
+-- Written by `analyze`; replaced as a whole each time.
+
+CREATE TABLE attribution (
+  rank INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  step_ns INTEGER NOT NULL,        -- = compute + exposed_wait + exposed_transfer + overlapped_comm… : compute_ns + exposed_comm_ns + memory_ns + idle_ns
+  compute_ns INTEGER NOT NULL,     -- |C|, overlapped communication included
+  exposed_comm_ns INTEGER NOT NULL,-- |N \ C| = exposed_wait_ns + exposed_transfer_ns
+  exposed_wait_ns INTEGER NOT NULL,
+  exposed_transfer_ns INTEGER NOT NULL,
+  overlapped_comm_ns INTEGER NOT NULL,  -- |N and C|, part of compute_ns
+  memory_ns INTEGER NOT NULL,      -- |M \ (C or N)|
+  idle_ns INTEGER NOT NULL,
+  PRIMARY KEY (rank, step)
+) WITHOUT ROWID;
+
+CREATE TABLE idle_gap (
+  id INTEGER PRIMARY KEY,
+  rank INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  start_ns INTEGER NOT NULL,
+  dur_ns INTEGER NOT NULL,
+  cause TEXT NOT NULL              -- blocking_call | late_launch | allocator | input | dependency | other
+);
+
+CREATE TABLE finding (
+  id INTEGER PRIMARY KEY,          -- rank order of the report
+  diagnosis TEXT NOT NULL,         -- RS101…
+  title TEXT NOT NULL,
+  verdict TEXT NOT NULL,           -- found | inconclusive | note
+  severity REAL NOT NULL,          -- share of the step time it costs, 0..1
+  saving_ns_per_step INTEGER,
+  start_ns INTEGER,                -- window in which the evidence is best seen
+  end_ns INTEGER,
+  report_json TEXT NOT NULL        -- the finding as in rankscope.report/1
+);
+
+CREATE TABLE finding_evidence (
+  finding_id INTEGER NOT NULL REFERENCES finding(id),
+  table_name TEXT NOT NULL,
+  row_id INTEGER NOT NULL,
+  rank INTEGER,
+  note TEXT,
+  PRIMARY KEY (finding_id, table_name, row_id)
+) WITHOUT ROWID;
+
+-- Nsight Systems' table and column names, so that existing SQL runs here.
+
+CREATE VIEW StringIds AS SELECT id, text AS value FROM string;
+
+CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS
+  SELECT k.start_ns AS start, k.start_ns + k.dur_ns AS "end", d.ordinal AS deviceId, s.context AS contextId, s.native_id AS streamId,
+         k.correlation_id AS correlationId, k.rank AS globalPid, k.name_id AS demangledName, k.name_id AS shortName, k.name_id AS mangledName,
+         k.grid_blocks AS gridX, 1 AS gridY, 1 AS gridZ, k.block_threads AS blockX, 1 AS blockY, 1 AS blockZ, k.graph_node AS graphNodeId
+  FROM kernel k JOIN stream s ON s.id = k.stream_id LEFT JOIN device d ON d.id = s.device_id;
+
+CREATE VIEW CUPTI_ACTIVITY_KIND_MEMCPY AS
+  SELECT m.start_ns AS start, m.start_ns + m.dur_ns AS "end", d.ordinal AS deviceId, s.context AS contextId, s.native_id AS streamId,
+         m.correlation_id AS correlationId, m.rank AS globalPid, m.bytes AS bytes, m.kind AS copyKind, m.src_memory AS srcKind, m.dst_memory AS dstKind
+  FROM memcpy m JOIN stream s ON s.id = m.stream_id LEFT JOIN device d ON d.id = s.device_id;
+
+CREATE VIEW CUPTI_ACTIVITY_KIND_MEMSET AS
+  SELECT m.start_ns AS start, m.start_ns + m.dur_ns AS "end", d.ordinal AS deviceId, s.context AS contextId, s.native_id AS streamId,
+         m.correlation_id AS correlationId, m.rank AS globalPid, m.bytes AS bytes
+  FROM memset m JOIN stream s ON s.id = m.stream_id LEFT JOIN device d ON d.id = s.device_id;
+
+CREATE VIEW CUPTI_ACTIVITY_KIND_RUNTIME AS
+  SELECT a.start_ns AS start, a.start_ns + a.dur_ns AS "end", a.correlation_id AS correlationId, a.name_id AS nameId, a.thread_id AS globalTid
+  FROM api_call a;
+
+CREATE VIEW CUPTI_ACTIVITY_KIND_SYNCHRONIZATION AS
+  SELECT y.start_ns AS start, y.start_ns + y.dur_ns AS "end", y.kind AS syncType, s.native_id AS streamId, y.correlation_id AS correlationId, y.rank AS globalPid
+  FROM synchronization y LEFT JOIN stream s ON s.id = y.stream_id;
+
+CREATE VIEW NVTX_EVENTS AS
+  SELECT n.start_ns AS start, n.start_ns + n.dur_ns AS "end", CASE n.kind WHEN 1 THEN 59 WHEN 2 THEN 60 ELSE 34 END AS eventType,
+         t.text AS text, n.name_id AS textId, n.thread_id AS globalTid, n.color AS color, n.category AS category, n.domain_id AS domainId
+  FROM nvtx n JOIN string t ON t.id = n.name_id;

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/store/sqlite.h"
+
+#include <sqlite3.h>
+
+#include "collector/store/error.h"
+
+namespace rankscope::store {
+namespace {
+
+std::string hintFor(int code) {
+    switch (code & 0xff) {
+        case SQLITE_FULL: return "the disk is full: free some space or write elsewhere";
+        case SQLITE_READONLY: return "the file or its folder is read-only: write elsewhere with -o";
+        case SQLITE_CANTOPEN: return "check that the folder exists and may be written";
+        case SQLITE_IOERR: return "the disk may be full or failing";
+        case SQLITE_NOTADB: return "this is no trace.db";
+        case SQLITE_CORRUPT: return "the file is damaged: run `rankscope collect` again";
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED: return "another program has the file open for writing";
+        default: return {};
+    }
+}
+
+}  // namespace
+
+void checkSqlite(int code, const Database& database, const char* call, std::string_view detail) {
+    if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
+    std::string cause = std::string(call) + ": " + (database.handle() ? sqlite3_errmsg(database.handle()) : sqlite3_errstr(code));
+    if (!detail.empty()) cause.append(" in: ").append(detail.substr(0, 200));
+    throw Error(database.file(), cause, hintFor(code));
+}
+
+void Database::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
+
+Database::Database(const std::string& file, OpenMode mode) : m_file(file) {
+    int flags = SQLITE_OPEN_NOMUTEX;
+    flags |= mode == OpenMode::readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+    if (mode == OpenMode::create) flags |= SQLITE_OPEN_CREATE;
+    sqlite3* handle = nullptr;
+    const int code = sqlite3_open_v2(file.c_str(), &handle, flags, nullptr);
+    m_handle.reset(handle);
+    checkSqlite(code, *this, "open");
+    sqlite3_extended_result_codes(handle, 1);
+    sqlite3_busy_timeout(handle, 5000);
+}
+
+Database::~Database() = default;
+
+void Database::execute(const std::string& sql) {
+    checkSqlite(sqlite3_exec(handle(), sql.c_str(), nullptr, nullptr, nullptr), *this, "execute", sql);
+}
+
+int64_t Database::integer(const std::string& sql, int64_t fallback) {
+    Statement statement(*this, sql);
+    return statement.step() ? statement.integer(0) : fallback;
+}
+
+void Database::close() {
+    sqlite3* handle = m_handle.release();
+    const int code = sqlite3_close(handle);
+    if (code == SQLITE_OK) return;
+    m_handle.reset(handle);
+    checkSqlite(code, *this, "close");
+}
+
+void Statement::Finalize::operator()(sqlite3_stmt* handle) const noexcept { sqlite3_finalize(handle); }
+
+Statement::Statement(Database& database, const std::string& sql) : m_database(&database) {
+    sqlite3_stmt* handle = nullptr;
+    const int code = sqlite3_prepare_v3(database.handle(), sql.c_str(), static_cast<int>(sql.size()) + 1, SQLITE_PREPARE_PERSISTENT, &handle, nullptr);
+    m_handle.reset(handle);
+    checkSqlite(code, database, "prepare", sql);
+}
+
+Statement& Statement::bind(int index, int64_t value) {
+    checkSqlite(sqlite3_bind_int64(handle(), index, value), *m_database, "bind");
+    return *this;
+}
+
+Statement& Statement::bind(int index, double value) {
+    checkSqlite(sqlite3_bind_double(handle(), index, value), *m_database, "bind");
+    return *this;
+}
+
+Statement& Statement::bind(int index, std::string_view text) {
+    checkSqlite(sqlite3_bind_text64(handle(), index, text.data() ? text.data() : "", text.size(), SQLITE_TRANSIENT, SQLITE_UTF8), *m_database, "bind");
+    return *this;
+}
+
+Statement& Statement::bindNull(int index) {
+    checkSqlite(sqlite3_bind_null(handle(), index), *m_database, "bind");
+    return *this;
+}
+
+bool Statement::step() {
+    const int code = sqlite3_step(handle());
+    if (code == SQLITE_ROW) return true;
+    if (code != SQLITE_DONE) checkSqlite(code, *m_database, "step", sqlite3_sql(handle()));
+    return false;
+}
+
+void Statement::reset() {
+    sqlite3_reset(handle());
+    sqlite3_clear_bindings(handle());
+}
+
+void Statement::run() {
+    while (step()) {
+    }
+    reset();
+}
+
+bool Statement::isNull(int column) const { return sqlite3_column_type(handle(), column) == SQLITE_NULL; }
+int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle(), column); }
+double Statement::real(int column) const { return sqlite3_column_double(handle(), column); }
+
+std::string_view Statement::text(int column) const {
+    const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(handle(), column));
+    return bytes ? std::string_view(bytes, static_cast<size_t>(sqlite3_column_bytes(handle(), column))) : std::string_view();
+}
+
+Transaction::Transaction(Database& database) : m_database(&database) { database.execute("BEGIN"); }
+
+Transaction::~Transaction() {
+    if (m_open) sqlite3_exec(m_database->handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+void Transaction::commit() {
+    m_database->execute("COMMIT");
+    m_open = false;
+}
+
+}  // namespace rankscope::store

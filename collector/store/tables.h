@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which struct of event_model.h is which table of schema.sql, column by column. A unit test compares this list with the schema.
+#pragma once
+
+#include <tuple>
+
+#include "collector/store/event_model.h"
+
+namespace rankscope::store {
+
+template <typename Row, typename Field>
+struct Column {
+    const char* name;
+    Field Row::*field;
+};
+
+template <typename Row>
+struct Table;
+
+template <>
+struct Table<Host> {
+    static constexpr const char* kName = "host";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &Host::id},
+        Column{"name", &Host::name},
+        Column{"boot_id", &Host::bootId});
+};
+
+template <>
+struct Table<ClockModel> {
+    static constexpr const char* kName = "clock_model";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"host_id", &ClockModel::hostId},
+        Column{"method", &ClockModel::method},
+        Column{"anchor_ns", &ClockModel::anchorNs},
+        Column{"offset_ns", &ClockModel::offsetNs},
+        Column{"drift_ppb", &ClockModel::driftPpb},
+        Column{"bound_ns", &ClockModel::boundNs},
+        Column{"samples", &ClockModel::samples});
+};
+
+template <>
+struct Table<Process> {
+    static constexpr const char* kName = "process";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &Process::id},
+        Column{"host_id", &Process::hostId},
+        Column{"pid", &Process::pid},
+        Column{"parent_pid", &Process::parentPid},
+        Column{"attempt", &Process::attempt},
+        Column{"executable", &Process::executable},
+        Column{"start_ns", &Process::startNs},
+        Column{"end_ns", &Process::endNs},
+        Column{"end_kind", &Process::endKind},
+        Column{"end_code", &Process::endCode},
+        Column{"identity_source", &Process::identitySource},
+        Column{"capture_file", &Process::captureFile});
+};
+
+template <>
+struct Table<Rank> {
+    static constexpr const char* kName = "rank";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"rank", &Rank::rank},
+        Column{"process_id", &Rank::processId},
+        Column{"host_id", &Rank::hostId},
+        Column{"local_rank", &Rank::localRank},
+        Column{"device_id", &Rank::deviceId},
+        Column{"state", &Rank::state});
+};
+
+template <>
+struct Table<Device> {
+    static constexpr const char* kName = "device";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &Device::id},
+        Column{"host_id", &Device::hostId},
+        Column{"ordinal", &Device::ordinal},
+        Column{"name", &Device::name},
+        Column{"memory_bytes", &Device::memoryBytes},
+        Column{"multiprocessors", &Device::multiprocessors},
+        Column{"compute_capability", &Device::computeCapability});
+};
+
+template <>
+struct Table<Thread> {
+    static constexpr const char* kName = "thread";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &Thread::id},
+        Column{"process_id", &Thread::processId},
+        Column{"rank", &Thread::rank},
+        Column{"tid", &Thread::tid},
+        Column{"name", &Thread::name});
+};
+
+template <>
+struct Table<Stream> {
+    static constexpr const char* kName = "stream";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &Stream::id},
+        Column{"rank", &Stream::rank},
+        Column{"device_id", &Stream::deviceId},
+        Column{"context", &Stream::context},
+        Column{"native_id", &Stream::nativeId},
+        Column{"handle", &Stream::handle},
+        Column{"priority", &Stream::priority});
+};
+
+template <>
+struct Table<Communicator> {
+    static constexpr const char* kName = "communicator";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &Communicator::id},
+        Column{"hash", &Communicator::hash},
+        Column{"identity", &Communicator::identity},
+        Column{"n_ranks", &Communicator::nRanks},
+        Column{"parent_id", &Communicator::parentId},
+        Column{"name", &Communicator::name},
+        Column{"node_count", &Communicator::nodeCount});
+};
+
+template <>
+struct Table<CommunicatorMember> {
+    static constexpr const char* kName = "communicator_member";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"communicator_id", &CommunicatorMember::communicatorId},
+        Column{"comm_rank", &CommunicatorMember::commRank},
+        Column{"rank", &CommunicatorMember::rank},
+        Column{"create_ns", &CommunicatorMember::createNs},
+        Column{"destroy_ns", &CommunicatorMember::destroyNs},
+        Column{"end_kind", &CommunicatorMember::endKind});
+};
+
+template <>
+struct Table<Kernel> {
+    static constexpr const char* kName = "kernel";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &Kernel::id},
+        Column{"rank", &Kernel::rank},
+        Column{"stream_id", &Kernel::streamId},
+        Column{"start_ns", &Kernel::startNs},
+        Column{"dur_ns", &Kernel::durNs},
+        Column{"name_id", &Kernel::nameId},
+        Column{"correlation_id", &Kernel::correlationId},
+        Column{"nccl", &Kernel::nccl},
+        Column{"grid_blocks", &Kernel::gridBlocks},
+        Column{"block_threads", &Kernel::blockThreads},
+        Column{"graph_node", &Kernel::graphNode});
+};
+
+template <>
+struct Table<Memcpy> {
+    static constexpr const char* kName = "memcpy";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &Memcpy::id},
+        Column{"rank", &Memcpy::rank},
+        Column{"stream_id", &Memcpy::streamId},
+        Column{"start_ns", &Memcpy::startNs},
+        Column{"dur_ns", &Memcpy::durNs},
+        Column{"bytes", &Memcpy::bytes},
+        Column{"kind", &Memcpy::kind},
+        Column{"src_memory", &Memcpy::srcMemory},
+        Column{"dst_memory", &Memcpy::dstMemory},
+        Column{"correlation_id", &Memcpy::correlationId});
+};
+
+template <>
+struct Table<Memset> {
+    static constexpr const char* kName = "memset";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &Memset::id},
+        Column{"rank", &Memset::rank},
+        Column{"stream_id", &Memset::streamId},
+        Column{"start_ns", &Memset::startNs},
+        Column{"dur_ns", &Memset::durNs},
+        Column{"bytes", &Memset::bytes},
+        Column{"correlation_id", &Memset::correlationId});
+};
+
+template <>
+struct Table<ApiCall> {
+    static constexpr const char* kName = "api_call";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &ApiCall::id},
+        Column{"rank", &ApiCall::rank},
+        Column{"thread_id", &ApiCall::threadId},
+        Column{"start_ns", &ApiCall::startNs},
+        Column{"dur_ns", &ApiCall::durNs},
+        Column{"name_id", &ApiCall::nameId},
+        Column{"kind", &ApiCall::kind},
+        Column{"source", &ApiCall::source},
+        Column{"correlation_id", &ApiCall::correlationId},
+        Column{"argument", &ApiCall::argument});
+};
+
+template <>
+struct Table<Synchronization> {
+    static constexpr const char* kName = "synchronization";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &Synchronization::id},
+        Column{"rank", &Synchronization::rank},
+        Column{"stream_id", &Synchronization::streamId},
+        Column{"start_ns", &Synchronization::startNs},
+        Column{"dur_ns", &Synchronization::durNs},
+        Column{"kind", &Synchronization::kind},
+        Column{"event_id", &Synchronization::eventId},
+        Column{"correlation_id", &Synchronization::correlationId});
+};
+
+template <>
+struct Table<CudaEvent> {
+    static constexpr const char* kName = "cuda_event";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &CudaEvent::id},
+        Column{"rank", &CudaEvent::rank},
+        Column{"stream_id", &CudaEvent::streamId},
+        Column{"time_ns", &CudaEvent::timeNs},
+        Column{"event_id", &CudaEvent::eventId},
+        Column{"correlation_id", &CudaEvent::correlationId});
+};
+
+template <>
+struct Table<Allocation> {
+    static constexpr const char* kName = "allocation";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &Allocation::id},
+        Column{"rank", &Allocation::rank},
+        Column{"thread_id", &Allocation::threadId},
+        Column{"start_ns", &Allocation::startNs},
+        Column{"dur_ns", &Allocation::durNs},
+        Column{"free", &Allocation::free},
+        Column{"bytes", &Allocation::bytes},
+        Column{"name_id", &Allocation::nameId});
+};
+
+template <>
+struct Table<NvtxRange> {
+    static constexpr const char* kName = "nvtx";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &NvtxRange::id},
+        Column{"rank", &NvtxRange::rank},
+        Column{"thread_id", &NvtxRange::threadId},
+        Column{"start_ns", &NvtxRange::startNs},
+        Column{"dur_ns", &NvtxRange::durNs},
+        Column{"kind", &NvtxRange::kind},
+        Column{"domain_id", &NvtxRange::domainId},
+        Column{"name_id", &NvtxRange::nameId},
+        Column{"depth", &NvtxRange::depth},
+        Column{"color", &NvtxRange::color},
+        Column{"category", &NvtxRange::category},
+        Column{"payload", &NvtxRange::payload});
+};
+
+template <>
+struct Table<NcclCall> {
+    static constexpr const char* kName = "nccl_call";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &NcclCall::id},
+        Column{"rank", &NcclCall::rank},
+        Column{"thread_id", &NcclCall::threadId},
+        Column{"communicator_id", &NcclCall::communicatorId},
+        Column{"start_ns", &NcclCall::startNs},
+        Column{"dur_ns", &NcclCall::durNs},
+        Column{"op", &NcclCall::op},
+        Column{"seq", &NcclCall::seq},
+        Column{"count", &NcclCall::count},
+        Column{"data_type", &NcclCall::dataType},
+        Column{"bytes", &NcclCall::bytes},
+        Column{"reduce_op", &NcclCall::reduceOp},
+        Column{"peer", &NcclCall::peer},
+        Column{"stream_id", &NcclCall::streamId},
+        Column{"group_id", &NcclCall::groupId},
+        Column{"kernel_id", &NcclCall::kernelId},
+        Column{"algorithm", &NcclCall::algorithm},
+        Column{"protocol", &NcclCall::protocol},
+        Column{"channels", &NcclCall::channels},
+        Column{"evidence", &NcclCall::evidence});
+};
+
+template <>
+struct Table<Collective> {
+    static constexpr const char* kName = "collective";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &Collective::id},
+        Column{"communicator_id", &Collective::communicatorId},
+        Column{"seq", &Collective::seq},
+        Column{"op", &Collective::op},
+        Column{"bytes", &Collective::bytes},
+        Column{"data_type", &Collective::dataType},
+        Column{"algorithm", &Collective::algorithm},
+        Column{"protocol", &Collective::protocol},
+        Column{"members", &Collective::members},
+        Column{"first_arrival_ns", &Collective::firstArrivalNs},
+        Column{"last_arrival_ns", &Collective::lastArrivalNs},
+        Column{"last_rank", &Collective::lastRank},
+        Column{"end_ns", &Collective::endNs},
+        Column{"transfer_ns", &Collective::transferNs},
+        Column{"complete", &Collective::complete},
+        Column{"step", &Collective::step});
+};
+
+template <>
+struct Table<CollectiveMember> {
+    static constexpr const char* kName = "collective_member";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"collective_id", &CollectiveMember::collectiveId},
+        Column{"rank", &CollectiveMember::rank},
+        Column{"call_id", &CollectiveMember::callId},
+        Column{"kernel_id", &CollectiveMember::kernelId},
+        Column{"arrival_ns", &CollectiveMember::arrivalNs},
+        Column{"end_ns", &CollectiveMember::endNs},
+        Column{"wait_ns", &CollectiveMember::waitNs},
+        Column{"transfer_ns", &CollectiveMember::transferNs});
+};
+
+template <>
+struct Table<P2p> {
+    static constexpr const char* kName = "p2p";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &P2p::id},
+        Column{"communicator_id", &P2p::communicatorId},
+        Column{"src_rank", &P2p::srcRank},
+        Column{"dst_rank", &P2p::dstRank},
+        Column{"seq", &P2p::seq},
+        Column{"bytes", &P2p::bytes},
+        Column{"send_call_id", &P2p::sendCallId},
+        Column{"recv_call_id", &P2p::recvCallId},
+        Column{"send_arrival_ns", &P2p::sendArrivalNs},
+        Column{"recv_arrival_ns", &P2p::recvArrivalNs},
+        Column{"send_end_ns", &P2p::sendEndNs},
+        Column{"recv_end_ns", &P2p::recvEndNs},
+        Column{"send_wait_ns", &P2p::sendWaitNs},
+        Column{"recv_wait_ns", &P2p::recvWaitNs},
+        Column{"transfer_ns", &P2p::transferNs},
+        Column{"complete", &P2p::complete});
+};
+
+template <>
+struct Table<Step> {
+    static constexpr const char* kName = "step";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"rank", &Step::rank},
+        Column{"step", &Step::step},
+        Column{"start_ns", &Step::startNs},
+        Column{"dur_ns", &Step::durNs},
+        Column{"warm_up", &Step::warmUp});
+};
+
+template <>
+struct Table<Loss> {
+    static constexpr const char* kName = "loss";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &Loss::id},
+        Column{"kind", &Loss::kind},
+        Column{"severity", &Loss::severity},
+        Column{"rank", &Loss::rank},
+        Column{"source", &Loss::source},
+        Column{"count", &Loss::count},
+        Column{"file", &Loss::file},
+        Column{"offset", &Loss::offset},
+        Column{"message", &Loss::message});
+};
+
+template <>
+struct Table<SourceStatus> {
+    static constexpr const char* kName = "source_status";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"rank", &SourceStatus::rank},
+        Column{"source", &SourceStatus::source},
+        Column{"state", &SourceStatus::state},
+        Column{"code", &SourceStatus::code},
+        Column{"message", &SourceStatus::message});
+};
+
+template <>
+struct Table<Extent> {
+    static constexpr const char* kName = "extent";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"table_name", &Extent::tableName},
+        Column{"rank", &Extent::rank},
+        Column{"first_id", &Extent::firstId},
+        Column{"last_id", &Extent::lastId},
+        Column{"max_dur_ns", &Extent::maxDurNs});
+};
+
+/// Name of a row type's table.
+template <typename Row>
+constexpr const char* tableName() noexcept {
+    return Table<Row>::kName;
+}
+
+}  // namespace rankscope::store

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/store/writer.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+#include "collector/store/column_access.h"
+#include "collector/store/error.h"
+#include "collector/store/row_feed.h"
+#include "collector/store/schema.h"
+#include "collector/store/tables.h"
+
+namespace rankscope::store {
+namespace {
+
+struct StringRow {
+    int64_t id = 0;
+    std::string text;
+};
+
+struct MetaRow {
+    std::string key;
+    std::string value;
+};
+
+/// The virtual table and the INSERT … SELECT that empties it into its table.
+struct Insert {
+    std::unique_ptr<RowFeed> feed;
+    std::unique_ptr<Statement> statement;
+};
+
+template <typename Row, size_t... I>
+constexpr auto columnFunctions(std::index_sequence<I...>) {
+    return std::array<FeedRows::ColumnFunction, sizeof...(I)>{[](sqlite3_context* context, const void* row) {
+        putValue(context, static_cast<const Row*>(row)->*std::get<I>(Table<Row>::kColumns).field);
+    }...};
+}
+
+template <typename Row>
+constexpr size_t kColumnCount = std::tuple_size_v<std::decay_t<decltype(Table<Row>::kColumns)>>;
+
+template <typename Row>
+concept EventRow = requires(Row row) {
+    row.id;
+    row.rank;
+} && (requires(Row row) { row.startNs; } || requires(Row row) { row.timeNs; });
+
+template <typename Row>
+int64_t durationOf(const Row& row) {
+    if constexpr (requires { row.durNs.has_value(); }) {
+        return row.durNs.value_or(0);
+    } else if constexpr (requires { row.durNs; }) {
+        return row.durNs;
+    } else {
+        return 0;
+    }
+}
+
+std::filesystem::path besideOf(const std::filesystem::path& target) {
+    return target.parent_path() / ("." + target.filename().string() + "." + std::to_string(getpid()) + ".part");
+}
+
+void syncFile(const std::string& file) {
+    const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    const bool ok = fd >= 0 && ::fsync(fd) == 0;
+    const int error = errno;
+    if (fd >= 0) ::close(fd);
+    if (!ok) throw Error(file, std::string("fsync: ") + std::strerror(error), "the disk may be full or failing");
+}
+
+}  // namespace
+
+template <>
+struct Table<StringRow> {
+    static constexpr const char* kName = "string";
+    static constexpr auto kColumns = std::make_tuple(Column{"id", &StringRow::id}, Column{"text", &StringRow::text});
+};
+
+template <>
+struct Table<MetaRow> {
+    static constexpr const char* kName = "meta";
+    static constexpr auto kColumns = std::make_tuple(Column{"key", &MetaRow::key}, Column{"value", &MetaRow::value});
+};
+
+struct TraceWriter::State {
+    explicit State(const std::filesystem::path& targetPath)
+        : target(targetPath), part(besideOf(targetPath)), database(freshFile(part), OpenMode::create) {
+        database.execute("PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
+                         "PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;");
+        database.execute("BEGIN");
+        database.execute(std::string(schemaSql()));
+    }
+
+    ~State() {
+        if (finished) return;
+        std::error_code ignored;
+        std::filesystem::remove(part, ignored);
+    }
+
+    static std::string freshFile(const std::filesystem::path& file) {
+        std::error_code ignored;
+        std::filesystem::remove(file, ignored);
+        return file.string();
+    }
+
+    template <typename Row>
+    void write(std::span<const Row> rows) {
+        static constexpr auto kFunctions = columnFunctions<Row>(std::make_index_sequence<kColumnCount<Row>>());
+        if (rows.empty()) return;
+        Insert& insert = insertOf<Row>();
+        insert.feed->rows = {reinterpret_cast<const std::byte*>(rows.data()), sizeof(Row), rows.size(), kFunctions.data()};
+        insert.statement->run();
+        insert.feed->rows = {};
+        rowCount += static_cast<int64_t>(rows.size());
+        if constexpr (EventRow<Row>) extend<Row>(rows);
+    }
+
+    template <typename Row>
+    Insert& insertOf() {
+        const std::string table = tableName<Row>();
+        Insert& insert = inserts[table];
+        if (insert.feed) return insert;
+        std::string names;
+        std::apply([&names](const auto&... column) { ((names += (names.empty() ? "" : ",") + std::string(column.name)), ...); }, Table<Row>::kColumns);
+        insert.feed = std::make_unique<RowFeed>(database, "feed_" + table, kColumnCount<Row>);
+        insert.statement = std::make_unique<Statement>(database, "INSERT INTO main." + table + "(" + names + ") SELECT * FROM feed_" + table);
+        return insert;
+    }
+
+    template <typename Row>
+    void extend(std::span<const Row> rows) {
+        for (const Row& row : rows) {
+            if (extents.empty() || extents.back().rank != row.rank || extents.back().tableName != tableName<Row>()) {
+                extents.push_back({tableName<Row>(), row.rank, row.id, row.id, 0});
+            }
+            Extent& extent = extents.back();
+            extent.lastId = row.id;
+            extent.maxDurNs = std::max(extent.maxDurNs, durationOf(row));
+        }
+    }
+
+    std::filesystem::path target;
+    std::filesystem::path part;
+    Database database;
+    std::map<std::string, Insert> inserts;  // destroyed before the database
+    std::map<std::string, std::string> meta;
+    std::unordered_map<std::string, int32_t> stringIds;
+    std::vector<StringRow> newStrings;
+    std::vector<Extent> extents;
+    int64_t nextLossId = 1;
+    int64_t rowCount = 0;
+    bool finished = false;
+};
+
+TraceWriter::TraceWriter(const std::filesystem::path& target) : m_state(std::make_unique<State>(target)) {}
+TraceWriter::~TraceWriter() = default;
+
+template <typename Row>
+void TraceWriter::write(std::span<const Row> rows) {
+    m_state->write(rows);
+}
+
+template <>
+void TraceWriter::write(std::span<const Loss> rows) {
+    std::vector<Loss> numbered(rows.begin(), rows.end());
+    for (Loss& loss : numbered) loss.id = m_state->nextLossId++;
+    m_state->write(std::span<const Loss>(numbered));
+}
+
+template void TraceWriter::write(std::span<const Host>);
+template void TraceWriter::write(std::span<const ClockModel>);
+template void TraceWriter::write(std::span<const Process>);
+template void TraceWriter::write(std::span<const Rank>);
+template void TraceWriter::write(std::span<const Device>);
+template void TraceWriter::write(std::span<const Thread>);
+template void TraceWriter::write(std::span<const Stream>);
+template void TraceWriter::write(std::span<const Communicator>);
+template void TraceWriter::write(std::span<const CommunicatorMember>);
+template void TraceWriter::write(std::span<const Kernel>);
+template void TraceWriter::write(std::span<const Memcpy>);
+template void TraceWriter::write(std::span<const Memset>);
+template void TraceWriter::write(std::span<const ApiCall>);
+template void TraceWriter::write(std::span<const Synchronization>);
+template void TraceWriter::write(std::span<const CudaEvent>);
+template void TraceWriter::write(std::span<const Allocation>);
+template void TraceWriter::write(std::span<const NvtxRange>);
+template void TraceWriter::write(std::span<const NcclCall>);
+template void TraceWriter::write(std::span<const Collective>);
+template void TraceWriter::write(std::span<const CollectiveMember>);
+template void TraceWriter::write(std::span<const P2p>);
+template void TraceWriter::write(std::span<const Step>);
+template void TraceWriter::write(std::span<const SourceStatus>);
+
+int32_t TraceWriter::intern(std::string_view text) {
+    const auto id = static_cast<int32_t>(m_state->stringIds.size()) + 1;
+    const auto [place, isNew] = m_state->stringIds.try_emplace(cleanUtf8(text), id);
+    if (isNew) m_state->newStrings.push_back({id, place->first});
+    return place->second;
+}
+
+void TraceWriter::setMeta(const std::string& key, std::string value) { m_state->meta[key] = cleanUtf8(value); }
+
+int64_t TraceWriter::rowCount() const noexcept { return m_state->rowCount; }
+
+void TraceWriter::finish() {
+    State& state = *m_state;
+    std::vector<MetaRow> metaRows;
+    for (const auto& [key, value] : state.meta) metaRows.push_back({key, value});
+    state.write(std::span<const MetaRow>(metaRows));
+    state.write(std::span<const StringRow>(state.newStrings));
+    std::sort(state.extents.begin(), state.extents.end(),
+              [](const Extent& a, const Extent& b) { return std::tie(a.tableName, a.rank) < std::tie(b.tableName, b.rank); });
+    state.write(std::span<const Extent>(state.extents));
+    state.database.execute("COMMIT");
+    state.inserts.clear();
+    state.database.close();
+    syncFile(state.part.string());
+    std::error_code error;
+    std::filesystem::rename(state.part, state.target, error);
+    if (error) throw Error(state.target.string(), "rename: " + error.message(), "check that the folder may be written");
+    state.finished = true;
+}
+
+namespace {
+
+/// Length of the valid UTF-8 sequence at the front of `text`, 0 when there is none.
+size_t validSequence(std::string_view text) {
+    const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
+    const unsigned char first = byte(0);
+    if (first == 0) return 0;
+    if (first < 0x80) return 1;
+    const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+    for (size_t i = 1; i < length; ++i) {
+        if ((byte(i) & 0xc0) != 0x80) return 0;
+    }
+    // Overlong forms, surrogates and what lies beyond U+10FFFF show in the second byte.
+    if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f)) return 0;
+    if ((first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f)) return 0;
+    return length;
+}
+
+}  // namespace
+
+std::string cleanUtf8(std::string_view text) {
+    std::string clean;
+    clean.reserve(text.size());
+    while (!text.empty()) {
+        const size_t length = validSequence(text);
+        if (length == 0) {
+            clean += text[0] == '\0' ? " " : "\xef\xbf\xbd";
+            text.remove_prefix(1);
+            continue;
+        }
+        clean += text.substr(0, length);
+        text.remove_prefix(length);
+    }
+    return clean;
+}
+
+}  // namespace rankscope::store

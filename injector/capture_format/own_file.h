@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace rankscope::capture {
+
+/// A file of ours in a process that is not ours: the job may close every descriptor or put a file of its own in our descriptor's place.
+/// So each use first makes sure that the number still means our file, and opens it again by name when it does not. Not thread-safe.
+class OwnFile {
+public:
+    constexpr OwnFile() = default;
+    OwnFile(const OwnFile&) = delete;
+    OwnFile& operator=(const OwnFile&) = delete;
+
+    /// Creates it (O_EXCL). False with errno set.
+    bool create(const char* path) noexcept;
+    /// A descriptor that means our file at this moment, or -1: it is gone.
+    int descriptor() noexcept;
+    void close() noexcept;
+    void closeAndUnlink() noexcept;
+    bool isOpen() const noexcept { return m_fd >= 0; }
+
+private:
+    bool isOurs(int fd) const noexcept;
+
+    int m_fd = -1;
+    uint64_t m_device = 0;
+    uint64_t m_inode = 0;
+    char m_path[4096] = {};
+};
+
+}  // namespace rankscope::capture

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "injector/capture_format/block_scanner.h"
+#include "injector/capture_format/reader_loss.h"
+#include "injector/capture_format/record_cursor.h"
+#include "injector/capture_format/record_view.h"
+#include "injector/capture_format/ring_reader.h"
+
+namespace rankscope::capture {
+
+/// The file is no capture file at all, or cannot be opened. Says file, offset and cause.
+class CaptureError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// Reads a capture file from front to back, and then what the .ring file of the same name holds when the process died.
+///
+///     CaptureReader reader("capture/node1.4711.99.cap");
+///     while (const RecordView* record = reader.next()) {
+///         if (record->type() == RecordType::ncclCall) use(record->as<NcclCallRecord>());
+///     }
+///     for (const ReaderLoss& loss : reader.losses()) …
+///
+/// Whatever the bytes are, next() ends, memory stays below a few MiB, and what could not be read is in losses(), complete once
+/// next() has returned null. Not thread-safe; one reader per file.
+class CaptureReader {
+public:
+    /// Throws CaptureError.
+    explicit CaptureReader(std::string path);
+
+    const FileHeader& header() const { return m_header; }
+    const std::string& path() const { return m_path; }
+
+    /// The next record of a known type, or null at the end. Valid until the next call.
+    const RecordView* next();
+
+    const std::vector<ReaderLoss>& losses() const { return m_losses.rows(); }
+    /// Records delivered so far.
+    uint64_t recordCount() const { return m_recordCount; }
+    /// Records of types this version does not know; also a loss.
+    uint64_t unknownRecords() const { return m_unknownRecords; }
+    /// Newest timestamp a source is known to have delivered, by Source; 0 none. Complete at the end.
+    int64_t highWaterNs(Source source) const;
+
+private:
+    bool nextRun();
+    void noteLost(uint32_t threadIndex, uint64_t lostRecords);
+    void finish();
+
+    std::string m_path;
+    FileHeader m_header{};
+    LossList m_losses;
+    std::unique_ptr<BlockScanner> m_blocks;
+    std::unique_ptr<RingReader> m_rings;
+    RecordCursor m_cursor;
+    RecordView m_view;
+    uint64_t m_runOffset = 0;
+    const uint8_t* m_runData = nullptr;
+    bool m_finished = false;
+    uint64_t m_recordCount = 0;
+    uint64_t m_unknownRecords = 0;
+    uint64_t m_toldLost = 0;                       ///< by LossRecords of kind ringFull
+    std::map<uint32_t, uint64_t> m_lostByThread;   ///< by block headers and rings
+    int64_t m_highWaterNs[8] = {};
+};
+
+}  // namespace rankscope::capture

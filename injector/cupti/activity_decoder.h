@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "injector/cupti/stream_table.h"
+#include "injector/record/block_builder.h"
+
+namespace rankscope::injector::cupti {
+
+using ActivityBlock = BlockBuilder<65536>;
+
+/// Turns one CUPTI activity record into ours. Reads only fields that every layout from 11.8 to 13.x has at the same place; `version`
+/// is cuptiGetVersion's and opens the few newer ones. Thread-safe.
+class ActivityDecoder {
+public:
+    constexpr ActivityDecoder() = default;
+
+    void setVersion(uint32_t version) noexcept { m_version = version; }
+    void decode(const void* activity, ActivityBlock& block, StringTable& strings) noexcept;
+    void clear() noexcept { m_streams.clear(); }
+
+private:
+    uint16_t stream(ActivityBlock& block, uint32_t device, uint32_t context, uint32_t stream) noexcept;
+    void decodeKernel(const void* activity, ActivityBlock& block, StringTable& strings) noexcept;
+
+    uint32_t m_version = 0;
+    StreamTable m_streams;
+};
+
+}  // namespace rankscope::injector::cupti

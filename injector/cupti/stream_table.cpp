@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "injector/cupti/stream_table.h"
+
+namespace rankscope::injector::cupti {
+
+uint16_t StreamTable::indexOf(uint32_t device, uint32_t context, uint32_t stream, bool& isNew) noexcept {
+    isNew = false;
+    Lock lock(m_mutex);
+    // Newest first: a job makes a few streams and goes on with the last.
+    for (uint32_t i = m_count; i-- > 0;)
+        if (m_streams[i].stream == stream && m_streams[i].context == context && m_streams[i].device == device) return static_cast<uint16_t>(i);
+    if (m_count == kMaxStreams) return kNone;
+    m_streams[m_count] = {device, context, stream};
+    isNew = true;
+    return static_cast<uint16_t>(m_count++);
+}
+
+uint16_t StreamTable::find(uint32_t context, uint32_t stream) noexcept {
+    Lock lock(m_mutex);
+    for (uint32_t i = m_count; i-- > 0;)
+        if (m_streams[i].stream == stream && m_streams[i].context == context) return static_cast<uint16_t>(i);
+    return kNone;
+}
+
+void StreamTable::clear() noexcept {
+    m_mutex.renew();
+    m_count = 0;
+}
+
+}  // namespace rankscope::injector::cupti

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "injector/record/mutex.h"
+
+namespace rankscope::injector::cupti {
+
+/// Numbers the (device, context, stream) triples of this file 0, 1…
+class StreamTable {
+public:
+    static constexpr uint32_t kMaxStreams = 4096;
+    static constexpr uint16_t kNone = 0xffff;
+
+    constexpr StreamTable() = default;
+
+    /// `isNew` is set when the caller has to write the StreamRecord. kNone when the table is full.
+    uint16_t indexOf(uint32_t device, uint32_t context, uint32_t stream, bool& isNew) noexcept;
+    /// Looks up without adding; a device of ~0 means any.
+    uint16_t find(uint32_t context, uint32_t stream) noexcept;
+    void clear() noexcept;
+
+private:
+    struct Stream {
+        uint32_t device;
+        uint32_t context;
+        uint32_t stream;
+    };
+    Mutex m_mutex;
+    uint32_t m_count = 0;
+    Stream m_streams[kMaxStreams] = {};
+};
+
+}  // namespace rankscope::injector::cupti

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs in every process that inherits LD_PRELOAD, shells and launchers included: it arms the library and nothing else.
+#include <cstring>
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "injector/entry/environment.h"
+#include "injector/entry/session.h"
+#include "injector/export.h"
+#include "injector/hooks/communicator_recorder.h"
+#include "injector/nccl_plugin/chained_plugin.h"
+#include "injector/nccl_plugin/plugin_events.h"
+#include "injector/nvtx/domains.h"
+#include "injector/nvtx/payload_schemas.h"
+#include "injector/record/permanent_memory.h"
+#include "injector/text.h"
+
+/// Marks the one copy that works when the library was preloaded twice under different paths.
+RANKSCOPE_EXPORT const char rankscopeInjector[] = "rankscope injector";
+
+namespace rankscope::injector {
+namespace {
+
+constinit const char kInsideThisCopy = 0;
+
+bool isOurs(const char* value, const char* self) noexcept { return value != nullptr && std::strcmp(value, self) == 0; }
+
+/// NVTX, the CUDA driver and NCCL each load one library named by a variable. Ours goes in when the user named none; what the user
+/// named is kept in a variable of our own, to be chained.
+void nameOurselves(const char* variable, const char* chained, const char* self) noexcept {
+    const char* users = readVariable(variable);
+    if (isOurs(users, self)) return;  // inherited from our parent
+    if (users != nullptr && users[0] != '\0') {
+        if (chained == nullptr) return;
+        if (!writeVariable(chained, users)) return;
+    }
+    writeVariable(variable, self);
+}
+
+void beforeFork() {}
+void afterForkInParent() {}
+void afterForkInChild() {
+    // Whatever thread held a lock at the fork does not exist here.
+    renewPermanentMemoryLock();
+    renewPluginLock();
+    renewChainLock();
+    nvtx::renewDomainLock();
+    nvtx::renewSchemaLock();
+    g_communicators.clear();
+    g_session.afterForkInChild();
+}
+
+__attribute__((constructor)) void arm() {
+    const char* directory = readVariable("RANKSCOPE_DIR");
+    Dl_info info{};
+    // Two copies under two names both find the first one's symbol, so each asks which file it is in itself.
+    const void* first = dlsym(RTLD_DEFAULT, "rankscopeInjector");
+    dlerror();
+    Dl_info firstInfo{};
+    const bool known = dladdr(&kInsideThisCopy, &info) != 0 && info.dli_fname != nullptr;
+    const bool isSecond = first != nullptr && dladdr(first, &firstInfo) != 0 && firstInfo.dli_fbase != info.dli_fbase;
+    if (directory == nullptr || directory[0] == '\0' || !known || isSecond) {
+        g_session.switchOff();
+        return;
+    }
+    pthread_atfork(beforeFork, afterForkInParent, afterForkInChild);
+    if (info.dli_fname[0] != '/') return;
+    // The user's NVTX tool stays alone: NVTX hands its functions to one tool, and calling a second one's behind its back is not safe.
+    nameOurselves("NVTX_INJECTION64_PATH", nullptr, info.dli_fname);
+    nameOurselves("CUDA_INJECTION64_PATH", "RANKSCOPE_CHAIN_CUDA_INJECTION", info.dli_fname);
+    nameOurselves("NCCL_PROFILER_PLUGIN", "RANKSCOPE_CHAIN_NCCL_PROFILER", info.dli_fname);
+}
+
+__attribute__((destructor)) void disarm() { g_session.finish(EndCause::exit, -1); }
+
+}  // namespace
+}  // namespace rankscope::injector

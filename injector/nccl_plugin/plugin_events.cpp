@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "injector/nccl_plugin/plugin_events.h"
+
+#include <atomic>
+
+#include "injector/entry/session.h"
+#include "injector/nccl_plugin/profiler_abi.h"
+#include "injector/nccl_plugin/vocabulary.h"
+#include "injector/text.h"
+
+namespace rankscope::injector {
+
+namespace {
+
+constexpr size_t kContexts = 1024;
+
+struct Tables {
+    Mutex mutex;
+    PluginContext contexts[kContexts];
+    PluginEvent events[kPluginEvents];
+    std::atomic<uint32_t> nextEvent{0};
+    std::atomic<bool> told{false};
+};
+
+constinit Tables g_tables;
+
+}  // namespace
+
+PluginContext* openContext(uint64_t commHash, int32_t rank, uint8_t version) noexcept {
+    const ErrnoKeeper keep;
+    if (commHash != 0) t_thread.toldCommHash = commHash;
+    if (g_session.isAlive(Cause::gpu) && !g_tables.told.exchange(true)) {
+        FixedText<32> message;
+        message.append("profiler plugin v").append(static_cast<int64_t>(version));
+        g_session.tellStatus(capture::Source::ncclPlugin, 1, 0, message.c_str());
+    }
+    const Lock lock(g_tables.mutex);
+    for (auto& context : g_tables.contexts) {
+        if (context.used) continue;
+        context = {commHash, nullptr, rank, true};
+        return &context;
+    }
+    return nullptr;
+}
+
+void closeContext(PluginContext* context) noexcept {
+    const Lock lock(g_tables.mutex);
+    context->used = false;
+}
+
+void renewPluginLock() noexcept { g_tables.mutex.renew(); }
+
+int wantedEvents() noexcept {
+    int events = profiler_abi::coll | profiler_abi::p2p;
+    if (g_session.config().ncclChannels) events |= profiler_abi::kernelChannel;
+    return events;
+}
+
+PluginEvent* newEvent() noexcept {
+    const uint32_t index = g_tables.nextEvent.fetch_add(1, std::memory_order_relaxed) % kPluginEvents;
+    PluginEvent& event = g_tables.events[index];
+    event = {};
+    return &event;
+}
+
+PluginEvent* asEvent(void* handle) noexcept {
+    const auto at = reinterpret_cast<uintptr_t>(handle);
+    const auto first = reinterpret_cast<uintptr_t>(g_tables.events);
+    if (at < first || at >= first + sizeof g_tables.events || (at - first) % sizeof(PluginEvent) != 0) return nullptr;
+    return static_cast<PluginEvent*>(handle);
+}
+
+void beginOperation(PluginEvent& event, const PluginOperation& operation, uint8_t version) noexcept {
+    if (!g_session.isRecording(Cause::gpu)) return;
+    capture::PluginCollRecord& record = event.record;
+    record.head.type = operation.p2p ? capture::RecordType::pluginP2p : capture::RecordType::pluginColl;
+    record.head.cells = sizeof record / capture::kCellBytes;
+    record.head.aux = static_cast<uint16_t>(opFromWord(operation.func));
+    record.seq = g_session.nextSeq();
+    record.startNs = g_session.now();
+    record.commHash = operation.commHash;
+    record.seqNumber = operation.seqNumber;
+    record.count = operation.count;
+    record.algorithm = static_cast<uint8_t>(algorithmFromWord(operation.algorithm));
+    record.protocol = static_cast<uint8_t>(protocolFromWord(operation.protocol));
+    record.nChannels = operation.nChannels;
+    record.nWarps = operation.nWarps;
+    record.dataType = dataTypeFromWord(operation.dataType);
+    record.pluginVersion = version;
+    record.peerOrRoot = operation.peerOrRoot;
+    record.rank = operation.rank;
+}
+
+void beginChannel(PluginEvent& event, const PluginContext& context, const PluginEvent* parent, uint16_t channel, uint64_t gpuTimer) noexcept {
+    event.isChannel = true;
+    event.channel = channel;
+    event.channelStart = gpuTimer;
+    event.parentSeq = parent == nullptr ? 0 : parent->record.seq;
+    event.record.commHash = context.commHash;
+}
+
+void endChannel(PluginEvent& event, uint64_t gpuTimer) noexcept {
+    if (!event.isChannel || !g_session.isRecording(Cause::gpu)) return;
+    capture::PluginChannelRecord record{};
+    record.head = {capture::RecordType::pluginKernelChannel, 1, event.channel};
+    record.seq = event.parentSeq;
+    record.startNs = static_cast<int64_t>(event.channelStart);
+    record.endNs = static_cast<int64_t>(gpuTimer);
+    record.commHash = event.record.commHash;
+    event.isChannel = false;
+    // The channel's stamps are the GPU's; the ring's own order needs none of them.
+    g_session.push(record, 0);
+}
+
+void endEvent(PluginEvent& event) noexcept {
+    if (event.record.head.type == capture::RecordType::padding || !g_session.isRecording(Cause::gpu)) return;
+    event.record.endNs = g_session.now();
+    g_session.push(event.record, event.record.endNs);
+    event.record.head.type = capture::RecordType::padding;
+}
+
+}  // namespace rankscope::injector

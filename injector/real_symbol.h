@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+
+namespace rankscope::injector {
+
+/// Finds the function a hook stands in front of: the next definition in the global scope; else the one the caller's own dependencies
+/// give (a library loaded with RTLD_LOCAL); else that of any loaded library whose name starts with `libraryPrefix`. Null: nowhere.
+/// `mayGo`: it is in a library that dlclose can unload.
+void* findRealSymbol(const char* name, const char* libraryPrefix, void* self, void* caller, bool* mayGo = nullptr) noexcept;
+
+/// Finds a function in a library that is loaded already, or else opens `soname`. Null: not to be had.
+void* findInLoaded(const char* libraryPrefix, const char* name) noexcept;
+
+/// A looked-up address in a library that dlclose can unload. All of them hang in one list; our dlclose empties it.
+struct ForgettableAddress {
+    std::atomic<void*>* address = nullptr;
+    std::atomic<ForgettableAddress*> next{nullptr};
+    std::atomic<bool> listed{false};
+};
+void listForgettable(ForgettableAddress& entry) noexcept;
+void forgetAddresses() noexcept;
+
+/// The real function behind a hook, looked up once.
+template <typename Function>
+class RealSymbol {
+public:
+    constexpr RealSymbol(const char* name, const char* libraryPrefix) : m_name(name), m_libraryPrefix(libraryPrefix) {}
+
+    Function get(void* self, void* caller) noexcept {
+        const auto known = reinterpret_cast<Function>(m_function.load(std::memory_order_relaxed));
+        if (__builtin_expect(known != nullptr, 1)) return known;
+        return find(self, caller);
+    }
+
+private:
+    __attribute__((noinline, cold)) Function find(void* self, void* caller) noexcept {
+        bool mayGo = false;
+        void* found = findRealSymbol(m_name, m_libraryPrefix, self, caller, &mayGo);
+        if (found == nullptr) return nullptr;
+        m_function.store(found, std::memory_order_relaxed);
+        if (mayGo) {
+            m_forgettable.address = &m_function;
+            listForgettable(m_forgettable);
+        }
+        return reinterpret_cast<Function>(found);
+    }
+
+    const char* m_name;
+    const char* m_libraryPrefix;
+    std::atomic<void*> m_function{nullptr};
+    ForgettableAddress m_forgettable;
+};
+
+}  // namespace rankscope::injector

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "injector/record/writer_thread.h"
+
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "injector/record/futex.h"
+
+namespace rankscope::injector {
+namespace {
+
+constexpr int64_t kRoundNs = 50'000'000;
+constexpr int kRoundsPerPeriod = 4;
+constexpr int64_t kStopWaitNs = 2'000'000'000;
+constexpr size_t kStackBytes = 1u << 20;  // CUPTI's buffer callbacks run on it too
+
+/// Whether only the main thread's remains and this thread are left: two threads, and the main one is a zombie.
+bool isLastThread() noexcept {
+    struct Stat {
+        char text[512] = {};
+        bool read(const char* path) noexcept {
+            const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+            if (fd < 0) return false;
+            const ssize_t got = ::read(fd, text, sizeof text - 1);
+            ::close(fd);
+            return got > 0;
+        }
+        /// Counted from the name's closing parenthesis: 1 is the state, 18 the number of threads.
+        const char* field(int number) const noexcept {
+            const char* at = std::strrchr(text, ')');
+            for (int i = 0; i < number && at != nullptr; ++i) at = std::strchr(at + 1, ' ');
+            return at == nullptr ? "" : at + 1;
+        }
+    };
+    Stat process;
+    return process.read("/proc/self/stat") && process.field(1)[0] == 'Z' && std::strncmp(process.field(18), "2 ", 2) == 0;
+}
+
+}  // namespace
+
+bool WriterThread::start(RingFile& rings, CaptureSink& sink, Periodic periodic) noexcept {
+    m_rings = &rings;
+    m_sink = &sink;
+    m_periodic = periodic;
+    m_stop.store(false, std::memory_order_relaxed);
+    m_alive.store(1, std::memory_order_relaxed);
+    // The job's signals must reach the job's threads.
+    sigset_t all;
+    sigset_t old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, kStackBytes);
+    pthread_t thread;
+    const int error = pthread_create(&thread, &attributes, [](void* self) { return entry(self); }, this);
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    if (error != 0) m_alive.store(0, std::memory_order_relaxed);
+    return error == 0;
+}
+
+void* WriterThread::entry(void* self) noexcept {
+    prctl(PR_SET_NAME, "rankscope", 0, 0, 0);
+    static_cast<WriterThread*>(self)->run();
+    return nullptr;
+}
+
+void WriterThread::run() noexcept {
+    int round = 0;
+    while (!m_stop.load(std::memory_order_acquire)) {
+        const uint32_t seen = m_signal.load(std::memory_order_acquire);
+        m_asleep.store(true, std::memory_order_seq_cst);
+        futexWait(m_signal, seen, kRoundNs);
+        m_asleep.store(false, std::memory_order_relaxed);
+        if (m_stop.load(std::memory_order_acquire)) break;
+        drainNow();
+        if (++round % kRoundsPerPeriod != 0) continue;
+        m_sink->tellLosses();
+        if (m_periodic != nullptr) m_periodic();
+        // When the job's last thread leaves by pthread_exit, the process ends with that thread. It must not wait for ours.
+        if (isLastThread()) break;
+        timespec used{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+        m_cpuNs.store(int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec, std::memory_order_relaxed);
+    }
+    m_alive.store(0, std::memory_order_release);
+    futexWake(m_alive);
+}
+
+void WriterThread::wake() noexcept {
+    if (!m_asleep.load(std::memory_order_relaxed)) return;
+    m_signal.fetch_add(1, std::memory_order_release);
+    futexWake(m_signal);
+}
+
+void WriterThread::drainNow() noexcept {
+    Lock lock(m_consumer);
+    const uint32_t count = m_rings->count();
+    for (uint32_t i = 0; i < count; ++i) {
+        Ring& ring = m_rings->ring(i);
+        // The state first: what an ended thread pushed came before it.
+        const RingState state = RingFile::state(ring);
+        if (state == RingState::free) continue;
+        m_sink->drain(ring, m_toldLost[i]);
+        if (state != RingState::ended) continue;
+        m_toldLost[i] = 0;
+        RingFile::free(ring);
+    }
+}
+
+void WriterThread::stop() noexcept {
+    m_stop.store(true, std::memory_order_release);
+    m_signal.fetch_add(1, std::memory_order_release);
+    futexWake(m_signal);
+    timespec begin{};
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    while (m_alive.load(std::memory_order_acquire) != 0) {
+        futexWait(m_alive, 1, kStopWaitNs);
+        timespec now{};
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if ((now.tv_sec - begin.tv_sec) * 1'000'000'000 + (now.tv_nsec - begin.tv_nsec) >= kStopWaitNs) return;
+    }
+}
+
+void WriterThread::measureRecordCost(const Clock& clock) noexcept {
+    constexpr uint32_t kCells = 512;
+    constexpr int kRounds = 8;
+    static uint8_t cells[kCells * capture::kCellBytes];
+    static capture::RingHeader header;
+    int64_t least = INT64_MAX;
+    for (int round = 0; round < kRounds; ++round) {
+        Ring ring;
+        header = {};
+        ring.bind(&header, cells, kCells);
+        const int64_t begin = clock.now();
+        for (uint32_t i = 0; i < kCells; ++i) {
+            capture::ApiCallRecord record{};
+            record.head = {capture::RecordType::apiCall, 1, 0};
+            record.startNs = clock.now();
+            record.endNs = clock.now();
+            if (ring.hasRoom(1)) ring.push(&record, 1);
+        }
+        const int64_t passed = clock.now() - begin;
+        if (passed < least) least = passed;
+    }
+    m_recordCostNs.store(least / kCells, std::memory_order_relaxed);
+}
+
+void WriterThread::abandon() noexcept {
+    m_consumer.renew();
+    m_asleep.store(false, std::memory_order_relaxed);
+    m_alive.store(0, std::memory_order_relaxed);
+    for (uint64_t& lost : m_toldLost) lost = 0;
+}
+
+}  // namespace rankscope::injector

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "injector/record/capture_sink.h"
+#include "injector/record/clock.h"
+#include "injector/record/ring_file.h"
+
+namespace rankscope::injector {
+
+/// Moves records from the rings into the capture file. Sleeps between its rounds and never spins; a thread whose ring is half full
+/// wakes it early. `periodic` runs about every 200 ms on the same thread (CUPTI's flush, the clock).
+class WriterThread {
+public:
+    using Periodic = void (*)();
+
+    constexpr WriterThread() = default;
+
+    bool start(RingFile& rings, CaptureSink& sink, Periodic periodic) noexcept;
+
+    /// Any thread, at any time; cheap when the writer is awake already.
+    void wake() noexcept;
+
+    /// Drains every ring on the calling thread. Safe beside the writer thread.
+    void drainNow() noexcept;
+
+    /// Ends the thread and waits until it is gone, at most two seconds: a job must not hang because of us.
+    void stop() noexcept;
+
+    /// Processor time the thread has taken.
+    int64_t cpuNs() const noexcept { return m_cpuNs.load(std::memory_order_relaxed); }
+    /// What one recorded call costs the job on this machine: two stamps and one push, measured here once; 0 unknown.
+    int64_t recordCostNs() const noexcept { return m_recordCostNs.load(std::memory_order_relaxed); }
+    void measureRecordCost(const Clock& clock) noexcept;
+
+    /// In a forked child, where the thread does not exist.
+    void abandon() noexcept;
+
+private:
+    static void* entry(void* self) noexcept;
+    void run() noexcept;
+
+    RingFile* m_rings = nullptr;
+    CaptureSink* m_sink = nullptr;
+    Periodic m_periodic = nullptr;
+    Mutex m_consumer;
+    uint64_t m_toldLost[RingFile::kMaxRings] = {};
+    std::atomic<uint32_t> m_signal{0};
+    std::atomic<bool> m_asleep{false};
+    std::atomic<bool> m_stop{false};
+    std::atomic<uint32_t> m_alive{0};
+    std::atomic<int64_t> m_cpuNs{0};
+    std::atomic<int64_t> m_recordCostNs{0};
+};
+
+}  // namespace rankscope::injector

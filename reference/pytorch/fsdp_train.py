@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FSDP2 (ZeRO-3), the twin of the workload kind fsdp: torchrun --standalone --nproc_per_node=2 reference/pytorch/fsdp_train.py
+
+Needs GPUs and torch 2.6 or newer."""
+import contextlib
+
+import torch
+import torch.distributed as dist
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+from transformer import Transformer, join_job, parser, train
+
+
+@contextlib.contextmanager
+def reduced_only_when(model, last: bool):
+    model.set_requires_gradient_sync(last)
+    yield
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--prefetch", type=int, default=1, help="layers gathered ahead of the one in use; 0 leaves it to FSDP")
+    options.add_argument("--keep-gathered", action="store_true", help="do not free a layer between forward and backward")
+    arguments = options.parse_args()
+    device = join_job(arguments)
+    model = Transformer(arguments.layers, arguments.hidden, arguments.heads).to(device)
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.bfloat16)
+    for block in model.blocks:
+        fully_shard(block, mp_policy=policy, reshard_after_forward=not arguments.keep_gathered)
+    fully_shard(model, mp_policy=policy)
+    if arguments.prefetch:
+        blocks = list(model.blocks)
+        for i, block in enumerate(blocks):
+            block.set_modules_to_forward_prefetch(blocks[i + 1 : i + 1 + arguments.prefetch])
+            block.set_modules_to_backward_prefetch(blocks[max(0, i - arguments.prefetch) : i][::-1])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    loss = train(model, optimizer, device, arguments, lambda last: reduced_only_when(model, last))
+    if dist.get_rank() == 0:
+        print(f"fsdp: {dist.get_world_size()} ranks, {arguments.steps} steps, loss {loss:.6f}", flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all processes of a virtual job share: one sparse mapping, plain structs, indices instead of pointers.
+// Everything but the atomics is read and written under Arena::lock only, unless a comment says otherwise.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace rankscope::vgpu {
+
+inline constexpr uint32_t kNone = 0xffffffffu;
+inline constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
+/// Every virtual job starts at this instant: 2026-01-01 00:00:00 UTC in ns.
+inline constexpr int64_t kEpochNs = 1767225600000000000;
+
+inline constexpr uint32_t kMaxProcesses = 256;
+inline constexpr uint32_t kMaxThreads = 1024;
+inline constexpr uint32_t kMaxDevices = 512;
+inline constexpr uint32_t kMaxStreams = 4096;
+inline constexpr uint32_t kMaxComms = 4096;
+inline constexpr uint32_t kMaxMembers = 1u << 18;
+inline constexpr uint32_t kMaxTransfers = 1u << 16;
+inline constexpr uint32_t kMaxExchanges = 1u << 16;
+inline constexpr uint32_t kOpsPerProcess = 1u << 14;    // power of two: rings are masked
+inline constexpr uint32_t kPartsPerProcess = 1u << 18;
+inline constexpr uint32_t kHeapEntries = 1u << 18;
+inline constexpr uint32_t kStreamHistory = 2048;        // power of two
+inline constexpr uint32_t kStreamDepth = 1024;          ///< a stream takes this many unfinished operations, then the host waits
+inline constexpr uint32_t kMaxWaits = 32;
+inline constexpr uint32_t kTransferBuckets = 64;
+
+enum class OpKind : uint8_t { none, kernel, copy, memset, record, wait, transfer, host };
+enum class OpState : uint8_t { queued, running, done };
+
+/// One operation of a stream. Its process fills it, the engine runs it, its process takes it back.
+struct Op {
+    OpKind kind;
+    OpState state;
+    uint8_t contended;    ///< a compute kernel: slowed while a transfer is resident on its device
+    uint32_t stream;
+    uint32_t next;        ///< next op of the stream, index into the process's ops
+    uint64_t seq;         ///< position in its stream, from 1
+    int64_t readyNs;      ///< host time of the call + launch latency
+    int64_t workNs;       ///< duration at full rate
+    uint32_t depStream;   ///< wait: goes on once that stream has finished depSeq
+    uint64_t depSeq;
+    uint32_t firstPart, pendingParts;
+    double remainingNs, rate;
+    int64_t updatedNs;
+    int64_t startNs, endNs;
+};
+
+enum class TransferKind : uint8_t { allReduce, allGather, reduceScatter, broadcast, reduce, allToAll, gather, scatter, p2p };
+
+/// An operation's share in a transfer: its membership in a collective, or one send or receive.
+struct Part {
+    uint32_t process, op, next;    ///< next part of the op
+    uint32_t nextOfTransfer;
+    uint32_t comm;
+    uint32_t member;               ///< my rank in the communicator
+    TransferKind kind;
+    uint8_t isSend;
+    uint32_t peer;                 ///< p2p
+    uint64_t key;                  ///< collective: its number in the communicator; p2p: number of this pair
+    uint64_t fingerprint;          ///< must agree between the members, else the transfer never starts
+    int64_t latencyNs;             ///< alpha part
+    double busBytes;               ///< bytes at the rate of the bus bandwidth
+    double efficiency;             ///< share of the link rate the protocol and algorithm reach
+};
+
+struct Transfer {
+    uint32_t inUse, comm, next;    ///< next open transfer of the communicator, in its bucket
+    uint64_t key;
+    uint32_t src, dst;             ///< p2p
+    TransferKind kind;
+    uint8_t flowing, mismatched;
+    uint32_t expected, arrived, firstPart, lowestMember;
+    uint64_t fingerprint;
+    int64_t latencyNs;
+    double busBytes, efficiency;
+    double remaining, rate;
+    int64_t updatedNs;
+    uint32_t version, island;
+    uint64_t orderKey;
+    uint32_t nextActive, prevActive;
+};
+
+enum class StreamState : uint8_t { idle, scheduled, running, blocked };
+
+struct Stream {
+    uint32_t process, device, ordinal, nextOfProcess;
+    uint32_t head, tail;
+    StreamState state;
+    uint32_t version;
+    int64_t lastEndNs;
+    uint32_t firstWaiter, nextWaiter;    ///< streams whose head waits for this one
+    std::atomic<uint64_t> finishedSeq;   ///< read without the lock
+    std::atomic<int64_t> endNs[kStreamHistory];
+};
+
+/// A link end: how many flows use it now, and what it carries in bytes per ns (= GB/s).
+struct Port {
+    uint32_t flows;
+    double rate;
+};
+
+struct Device {
+    uint32_t process, ordinal;
+    int32_t rank;
+    uint64_t hostKey;             ///< equal keys = one virtual node
+    uint32_t residentTransfers;
+    double slowedRate;            ///< rate of compute beside a transfer
+    Port out, in, nicOut, nicIn;
+};
+
+enum class ThreadState : uint32_t { free, running, waiting, excluded };
+enum class WaitKind : uint32_t { ops, until, comm };
+
+struct HostThread {
+    std::atomic<ThreadState> state;
+    std::atomic<int64_t> boundNs;    ///< nothing this thread issues from now on carries an earlier host time
+    std::atomic<uint32_t> futex;
+    uint32_t process, nextOfProcess;
+    int32_t tid;
+    WaitKind waitKind;
+    uint32_t waitCount;
+    uint32_t waitStream[kMaxWaits];
+    uint64_t waitSeq[kMaxWaits];
+    int64_t waitUntilNs;
+    uint32_t waitComm;
+    int64_t resumeNs;
+};
+
+struct HeapEntry {
+    int64_t timeNs;
+    uint64_t order;       ///< breaks ties the same way on every machine
+    uint32_t kind, index, version, unused;
+};
+
+struct Process {
+    std::atomic<uint32_t> alive;
+    int32_t pid;
+    uint64_t startTime;
+    int32_t rank;
+    uint32_t island, nextOfIsland;
+    uint32_t firstThread, firstStream;
+    int64_t lastClockNs;
+    std::atomic<uint64_t> submitted, drained;    ///< ring of op indices, process → engine
+    std::atomic<uint64_t> finished, harvested;   ///< ring of op indices, engine → process
+    uint32_t submission[kOpsPerProcess];
+    uint32_t completion[kOpsPerProcess];
+    Op ops[kOpsPerProcess];
+    Part parts[kPartsPerProcess];
+    HeapEntry heap[kHeapEntries];                ///< used while this process is the root of its island
+    uint32_t heapSize;
+    uint32_t firstFlow;                          ///< active flows of the island rooted here
+    uint32_t flowsDirty;
+    int64_t nowNs;
+};
+
+struct Member {
+    uint32_t process, device;
+    int64_t arrivedNs;
+    uint32_t joined, left;
+    int32_t color, key;
+};
+
+struct Comm {
+    uint32_t inUse;
+    unsigned char id[128];
+    uint64_t hash;
+    uint32_t size, joined, firstMember;    ///< index into Arena::members
+    uint32_t complete, aborted;
+    int64_t readyNs;
+    uint32_t nodes, smallestNode;          ///< smallestNode: fewest members on one node
+    uint32_t openTransfers[kTransferBuckets];
+    std::atomic<uint32_t> dataFutex;
+};
+
+/// Rendezvous of the bytes of one collective or message; independent of virtual time.
+struct Exchange {
+    uint32_t inUse, comm, next;
+    uint64_t key;
+    uint32_t src, dst;
+    uint32_t p2p, expectedPosts, posts, readersLeft, ready;
+    uint64_t slots;      ///< offset of uint64_t[members], contribution offsets
+    uint64_t result;     ///< offset of the reduced windows, or 0
+};
+
+struct Arena {
+    std::atomic<uint64_t> magic;
+    pthread_mutex_t lock;        ///< robust
+    pthread_mutex_t dataLock;    ///< robust; taken after lock, never before
+    int64_t launchNs;            ///< the lookahead: an op starts no earlier than its host time + this
+    std::atomic<uint64_t> progress;
+    uint32_t processCount;
+    uint32_t threadCount, deviceCount, streamCount, commCount, memberCount;
+    uint32_t freeTransfer, transferCount, freeExchange, exchangeCount;
+    uint32_t freeThread, freeStream;
+    uint32_t openExchanges[kMaxComms][kTransferBuckets];
+    HostThread threads[kMaxThreads];
+    Device devices[kMaxDevices];
+    Comm comms[kMaxComms];
+    Member members[kMaxMembers];
+    Transfer transfers[kMaxTransfers];
+    Exchange exchanges[kMaxExchanges];
+    Stream streams[kMaxStreams];
+    uint64_t dataUsed;
+    uint64_t dataFree[48];       ///< free lists by power of two
+    alignas(4096) Process processes[kMaxProcesses];
+    // followed by the data heap
+};
+
+inline constexpr uint64_t kDataBytes = uint64_t{64} << 30;
+inline constexpr uint64_t kArenaBytes = sizeof(Arena) + kDataBytes;
+
+/// Prepares zeroed memory as an empty arena.
+/// Bucket of a transfer or exchange within its communicator.
+inline uint32_t bucketOf(uint64_t key, uint32_t src, uint32_t dst) { return static_cast<uint32_t>((key * 31 + src * 7 + dst * 13) % kTransferBuckets); }
+
+void initializeArena(Arena& arena, int64_t launchNs);
+
+/// Scoped hold of a robust process-shared mutex. A previous holder's death does not make it unusable.
+class SharedLock {
+  public:
+    explicit SharedLock(pthread_mutex_t& mutex);
+    ~SharedLock() { unlock(); }
+    SharedLock(const SharedLock&) = delete;
+    SharedLock& operator=(const SharedLock&) = delete;
+    void lock();
+    void unlock();
+    /// True once when the last holder died inside; what it was doing may be half done.
+    bool takeOwnerDied();
+
+  private:
+    pthread_mutex_t& m_mutex;
+    bool m_held = false;
+    bool m_ownerDied = false;
+};
+
+/// Maps the arena of the job named `key`, creating it if this is the first process. Never returns null: aborts with a message when
+/// shared memory is unusable, since no virtual GPU can exist then.
+Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex);
+
+/// Removes the arena's name if no live process is left.
+void detachArena(Arena* arena, uint32_t processIndex);
+
+bool processLives(int32_t pid, uint64_t startTime);
+uint64_t processStartTime(int32_t pid);
+
+void futexWait(std::atomic<uint32_t>& word, uint32_t expected, int timeoutMs);
+void futexWake(std::atomic<uint32_t>& word, int count = 1 << 30);
+
+}  // namespace rankscope::vgpu

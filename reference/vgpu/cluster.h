@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine a virtual job runs on: rates, latencies and planted device or link faults, read from the scenario file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rankscope::vgpu {
+
+struct LinkClass {
+    double alphaUs;
+    double gbps;    ///< 1e9 bytes/s, one direction, per rank
+};
+
+/// A factor that applies to one rank or one node; -1 = not limited to one.
+struct PlantedFactor {
+    int rank, node;
+    double factor;
+};
+
+struct PlantedRate {
+    int rank, peer, node;
+    double gbps;      ///< absolute rate, or 0
+    double factor;    ///< else: share of the healthy rate
+};
+
+struct ClockOffset {
+    int host;
+    double us, ppm;
+};
+
+struct Cluster {
+    bool fromScenario = false;
+    int nodes = 1;
+    int ranksPerNode = 8;
+    double tflops = 300, hbmGbps = 2000, launchUs = 6, memoryGb = 80, pcieGbps = 50, pageableGbps = 12;
+    LinkClass intra{6, 200}, inter{18, 40};
+    bool nvls = false;
+    uint64_t seed = 7;
+    double noise = 0, noiseRun = 0;
+    double smContention = 1;
+    std::vector<PlantedFactor> slowCompute;
+    std::vector<PlantedRate> slowLinks, slowNics;
+    std::vector<ClockOffset> clockOffsets;
+
+    int64_t launchNs() const { return static_cast<int64_t>(launchUs * 1000); }
+    double computeFactor(int rank) const;
+    double portGbps(int rank) const;
+    double nicGbps(int rank) const;
+    int nodeOf(int rank) const { return fromScenario && ranksPerNode > 0 && rank >= 0 ? rank / ranksPerNode : 0; }
+    int64_t stamp(int node, int64_t ns, int64_t epochNs) const;
+};
+
+/// Reads a scenario file; throws std::runtime_error that names the file and the cause.
+Cluster readCluster(const std::string& path);
+/// Same from text.
+Cluster parseCluster(const std::string& text);
+
+/// About normal, mean 0, deviation 1, within ±3; the same on every machine (no libm).
+double normalNoise(uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
+uint64_t mixHash(uint64_t value);
+
+}  // namespace rankscope::vgpu

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "reference/vgpu/activity.h"
+#include "reference/vgpu/device_ops.h"
+#include "reference/vgpu/memory.h"
+
+using namespace rankscope::vgpu;
+
+namespace {
+
+constexpr int64_t kMallocNs = 60000, kFreeNs = 30000, kHostAllocNs = 100000, kAsyncNs = 1500, kQuickNs = 300;
+
+uint64_t capacity(LocalProcess& process) { return static_cast<uint64_t>(process.cluster().memoryGb * 1e9); }
+
+cudaError_t allocate(ApiCall& call, void** pointer, size_t bytes, MemoryKind kind) {
+    if (!pointer) return call.end(cudaErrorInvalidValue);
+    if (bytes == 0) {
+        *pointer = nullptr;
+        return call.end(cudaSuccess);
+    }
+    void* memory = allocateMemory(kind, call.clock().device, bytes, capacity(call.process()));
+    if (!memory) return call.end(cudaErrorMemoryAllocation);
+    *pointer = memory;
+    return call.end(cudaSuccess);
+}
+
+void synchronizeDevice(ApiCall& call) {
+    std::vector<StreamPoint> points;
+    {
+        std::lock_guard guard(call.process().mutex());
+        points = everythingOn(call.process(), call.clock().device);
+    }
+    waitForCompletion(call.process(), points);
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t CUDARTAPI cudaMalloc(void** pointer, size_t bytes) {
+    RANKSCOPE_RUNTIME_CALL("cudaMalloc", cudaMalloc_v3020, kMallocNs);
+    return allocate(call, pointer, bytes, MemoryKind::device);
+}
+cudaError_t CUDARTAPI cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
+    RANKSCOPE_RUNTIME_CALL("cudaMallocManaged", cudaMallocManaged_v6000, kMallocNs);
+    return allocate(call, pointer, bytes, MemoryKind::managed);
+}
+cudaError_t CUDARTAPI cudaMallocHost(void** pointer, size_t bytes) {
+    RANKSCOPE_RUNTIME_CALL("cudaMallocHost", cudaMallocHost_v3020, kHostAllocNs);
+    return allocate(call, pointer, bytes, MemoryKind::pinned);
+}
+cudaError_t CUDARTAPI cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
+    RANKSCOPE_RUNTIME_CALL("cudaHostAlloc", cudaHostAlloc_v3020, kHostAllocNs);
+    return allocate(call, pointer, bytes, MemoryKind::pinned);
+}
+cudaError_t CUDARTAPI cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
+    RANKSCOPE_RUNTIME_CALL("cudaMallocPitch", cudaMallocPitch_v3020, kMallocNs);
+    if (!pitch) return call.end(cudaErrorInvalidValue);
+    *pitch = (width + 511) / 512 * 512;
+    return allocate(call, pointer, *pitch * height, MemoryKind::device);
+}
+cudaError_t CUDARTAPI cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) {
+    RANKSCOPE_RUNTIME_CALL("cudaMallocAsync", cudaMallocAsync_v11020, kAsyncNs);
+    return allocate(call, pointer, bytes, MemoryKind::device);
+}
+cudaError_t CUDARTAPI cudaMallocAsync_ptsz(void** pointer, size_t bytes, cudaStream_t) {
+    RANKSCOPE_RUNTIME_CALL("cudaMallocAsync_ptsz", cudaMallocAsync_ptsz_v11020, kAsyncNs);
+    return allocate(call, pointer, bytes, MemoryKind::device);
+}
+
+cudaError_t CUDARTAPI cudaFree(void* pointer) {
+    RANKSCOPE_RUNTIME_CALL("cudaFree", cudaFree_v3020, kFreeNs);
+    if (!pointer) return call.end(cudaSuccess);
+    synchronizeDevice(call);
+    return call.end(freeMemory(pointer) ? cudaSuccess : cudaErrorInvalidValue);
+}
+cudaError_t CUDARTAPI cudaFreeHost(void* pointer) {
+    RANKSCOPE_RUNTIME_CALL("cudaFreeHost", cudaFreeHost_v3020, kFreeNs);
+    if (!pointer) return call.end(cudaSuccess);
+    synchronizeDevice(call);
+    return call.end(freeMemory(pointer) ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+static cudaError_t freeAsync(ApiCall& call, void* pointer, cudaStream_t handle, bool perThread) {
+    // Other streams' pending work may still name the memory, so its pages go back only once this stream has come here.
+    LocalProcess& process = call.process();
+    std::lock_guard guard(process.mutex());
+    LocalStream* stream = resolveStream(process, call.clock(), handle, perThread);
+    if (!stream) return call.end(cudaErrorInvalidResourceHandle);
+    if (findAllocation(pointer).base != pointer) return call.end(cudaErrorInvalidValue);
+    OpSpec spec;
+    spec.kind = OpKind::host;
+    StreamPoint point = process.submit(*stream, std::move(spec), OpReport{});
+    enqueueEffect(point, [pointer] { freeMemory(pointer); });
+    return call.end(cudaSuccess);
+}
+cudaError_t CUDARTAPI cudaFreeAsync(void* pointer, cudaStream_t stream) {
+    RANKSCOPE_RUNTIME_CALL("cudaFreeAsync", cudaFreeAsync_v11020, kAsyncNs);
+    return freeAsync(call, pointer, stream, false);
+}
+cudaError_t CUDARTAPI cudaFreeAsync_ptsz(void* pointer, cudaStream_t stream) {
+    RANKSCOPE_RUNTIME_CALL("cudaFreeAsync_ptsz", cudaFreeAsync_ptsz_v11020, kAsyncNs);
+    return freeAsync(call, pointer, stream, true);
+}
+
+cudaError_t CUDARTAPI cudaHostRegister(void* pointer, size_t bytes, unsigned) {
+    RANKSCOPE_RUNTIME_CALL("cudaHostRegister", cudaHostRegister_v4000, kHostAllocNs);
+    return call.end(registerHostMemory(pointer, bytes) ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered);
+}
+cudaError_t CUDARTAPI cudaHostUnregister(void* pointer) {
+    RANKSCOPE_RUNTIME_CALL("cudaHostUnregister", cudaHostUnregister_v4000, kFreeNs);
+    return call.end(unregisterHostMemory(pointer) ? cudaSuccess : cudaErrorHostMemoryNotRegistered);
+}
+cudaError_t CUDARTAPI cudaHostGetDevicePointer(void** devicePointer, void* hostPointer, unsigned) {
+    RANKSCOPE_RUNTIME_CALL("cudaHostGetDevicePointer", cudaHostGetDevicePointer_v3020, kQuickNs);
+    *devicePointer = hostPointer;
+    return call.end(cudaSuccess);
+}
+
+cudaError_t CUDARTAPI cudaMemGetInfo(size_t* freeBytes, size_t* totalBytes) {
+    RANKSCOPE_RUNTIME_CALL("cudaMemGetInfo", cudaMemGetInfo_v3020, kQuickNs);
+    uint64_t total = capacity(call.process());
+    if (totalBytes) *totalBytes = total;
+    if (freeBytes) *freeBytes = total - deviceMemoryUsed(call.clock().device);
+    return call.end(cudaSuccess);
+}
+
+cudaError_t CUDARTAPI cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+    RANKSCOPE_RUNTIME_CALL("cudaPointerGetAttributes", cudaPointerGetAttributes_v4000, kQuickNs);
+    if (!attributes) return call.end(cudaErrorInvalidValue);
+    Allocation allocation = findAllocation(pointer);
+    std::memset(attributes, 0, sizeof *attributes);
+    attributes->device = allocation.device;
+    attributes->type = cudaMemoryTypeUnregistered;
+    if (allocation.kind == MemoryKind::device) attributes->type = cudaMemoryTypeDevice;
+    if (allocation.kind == MemoryKind::pinned) attributes->type = cudaMemoryTypeHost;
+    if (allocation.kind == MemoryKind::managed) attributes->type = cudaMemoryTypeManaged;
+    if (allocation.kind != MemoryKind::pageable) attributes->devicePointer = const_cast<void*>(pointer);
+    if (allocation.kind != MemoryKind::device) attributes->hostPointer = const_cast<void*>(pointer);
+    return call.end(cudaSuccess);
+}
+
+}  // extern "C"

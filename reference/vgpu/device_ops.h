@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What streams are given to do, by the runtime API and by NCCL alike: ordering rules, costs, records, effects.
+#pragma once
+
+#include <functional>
+
+#include "reference/vgpu/api_call.h"
+#include "reference/vgpu/local_process.h"
+#include "reference/vgpu/public_api.h"
+
+namespace rankscope::vgpu {
+
+struct LocalEvent {
+    StreamPoint point{kNone, 0};    ///< the record operation, stream kNone: never recorded
+    unsigned flags = 0;
+    uint32_t id = 0;
+    int device = 0;
+    uint32_t recordStreamId = 0;
+};
+
+/// The stream behind a handle: null and the two special handles name the default streams. Null if the handle is unknown.
+/// LocalProcess::mutex() is held.
+LocalStream* resolveStream(LocalProcess& process, ThreadClock& thread, cudaStream_t handle, bool perThreadDefault);
+bool forgetStream(cudaStream_t handle);
+/// Gives a new stream the handle the program sees.
+cudaStream_t rememberStream(LocalStream* stream);
+
+/// Default-stream rules: orders the next operation of `stream` behind what CUDA says it waits for. Mutex held.
+void orderBehindDefaults(LocalProcess& process, LocalStream& stream);
+/// `stream` waits for `point`, in time and in effect. Mutex held.
+void orderBehind(LocalProcess& process, LocalStream& stream, StreamPoint point);
+
+/// Fills stream, device, context and correlation of a report.
+OpReport reportFor(const LocalStream& stream, uint32_t correlation, OpReport::Kind kind, bool wanted);
+
+/// Newest operation of every stream of a device.
+std::vector<StreamPoint> everythingOn(LocalProcess& process, int device);
+/// Time and effects: returns when the operations have ended. Mutex not held.
+void waitForCompletion(LocalProcess& process, const std::vector<StreamPoint>& points);
+
+/// An effect on memory, in the order of the stream `at` is in. Mutex held.
+void enqueueEffect(StreamPoint at, std::function<void()> effect);
+
+/// Copies what moves of `bytes` (RANKSCOPE_VGPU_DATA).
+void moveBytes(void* to, const void* from, size_t bytes);
+void setBytes(void* to, int value, size_t bytes);
+
+struct KernelLaunch {
+    const void* function = nullptr;
+    const char* name = "";
+    dim3 grid, block;
+    size_t sharedBytes = 0;
+    void** args = nullptr;
+};
+void submitKernel(ApiCall& call, LocalStream& stream, const KernelLaunch& launch);
+
+}  // namespace rankscope::vgpu

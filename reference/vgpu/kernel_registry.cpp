@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/vgpu/kernel_registry.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace rankscope::vgpu {
+namespace {
+
+std::mutex g_mutex;
+
+std::map<const void*, std::unique_ptr<Kernel>>& kernels() {
+    static auto* registered = new std::map<const void*, std::unique_ptr<Kernel>>;
+    return *registered;
+}
+
+struct Cost {
+    double flop, bytes;
+};
+
+size_t typeBytes(std::string type) {
+    if (type.find("KernelCost") != std::string::npos) return sizeof(Cost);
+    if (!type.empty() && (type.back() == '*' || type.back() == '&')) return 8;
+    if (type.starts_with("const ")) type.erase(0, 6);
+    if (type.ends_with(" const")) type.resize(type.size() - 6);
+    if (type == "char" || type == "signed char" || type == "unsigned char" || type == "bool") return 1;
+    if (type == "short" || type == "unsigned short") return 2;
+    if (type == "int" || type == "unsigned int" || type == "float") return 4;
+    if (type == "double" || type == "long" || type == "unsigned long" || type == "long long" || type == "unsigned long long") return 8;
+    return 64;    // a struct: its size is not in the name; arguments lie on the caller's stack, so reading past it is harmless
+}
+
+std::vector<size_t> parameterBytes(const char* mangledName) {
+    int status = 0;
+    std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(mangledName, nullptr, nullptr, &status), std::free);
+    std::vector<size_t> sizes;
+    if (!text) return sizes;
+    std::string_view signature = text.get();
+    size_t close = signature.rfind(')');
+    if (close == std::string_view::npos) return sizes;
+    size_t open = close;
+    for (int depth = 0; open-- > 0;) {
+        if (signature[open] == ')') depth++;
+        if (signature[open] == '(' && depth-- == 0) break;
+    }
+    std::string parameter;
+    int depth = 0;
+    for (char c : std::string(signature.substr(open + 1, close - open - 1)) + ",") {
+        if (c == ',' && depth == 0) {
+            while (!parameter.empty() && parameter.front() == ' ') parameter.erase(0, 1);
+            if (!parameter.empty()) sizes.push_back(typeBytes(parameter));
+            parameter.clear();
+            continue;
+        }
+        if (c == '<' || c == '(') depth++;
+        if (c == '>' || c == ')') depth--;
+        parameter += c;
+    }
+    return sizes;
+}
+
+}  // namespace
+
+void registerKernel(const void* hostFunction, const char* mangledName) {
+    auto kernel = std::make_unique<Kernel>();
+    kernel->hostFunction = hostFunction;
+    kernel->name = mangledName;
+    kernel->declaresCost = kernel->name.find("10KernelCost") != std::string::npos;
+    kernel->parameterBytes = parameterBytes(mangledName);
+    std::lock_guard guard(g_mutex);
+    auto& slot = kernels()[hostFunction];
+    if (slot) kernel->body = slot->body;
+    slot = std::move(kernel);
+}
+
+Kernel* findKernel(const void* function) {
+    std::lock_guard guard(g_mutex);
+    auto it = kernels().find(function);
+    if (it != kernels().end()) return it->second.get();
+    for (auto& [host, kernel] : kernels())
+        if (kernel.get() == function) return kernel.get();
+    return nullptr;
+}
+
+double kernelWorkNs(const Cluster& cluster, const KernelLaunch& launch) {
+    const Kernel* kernel = findKernel(launch.function);
+    if (kernel && kernel->declaresCost && launch.args && launch.args[0]) {
+        Cost cost;
+        std::memcpy(&cost, launch.args[0], sizeof cost);
+        return std::max({2000.0, cost.flop / (cluster.tflops * 1e3), cost.bytes / cluster.hbmGbps});
+    }
+    return 3000.0 + 20.0 * launch.grid.x * static_cast<double>(launch.grid.y) * launch.grid.z;
+}
+
+std::function<void()> kernelBody(const KernelLaunch& launch) {
+    const Kernel* kernel = findKernel(launch.function);
+    if (!kernel || !kernel->body || !launch.args) return {};
+    auto values = std::make_shared<std::vector<std::vector<char>>>();
+    for (size_t i = 0; i < kernel->parameterBytes.size(); i++) {
+        auto* from = static_cast<const char*>(launch.args[i]);
+        values->emplace_back(from, from + kernel->parameterBytes[i]);
+    }
+    return [values, body = kernel->body] {
+        std::vector<void*> pointers;
+        for (auto& value : *values) pointers.push_back(value.data());
+        body(pointers.data());
+    };
+}
+
+}  // namespace rankscope::vgpu

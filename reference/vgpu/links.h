@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who uses which link end, and how fast a flow runs: every flow on a port gets an equal share of it, the slowest port decides.
+#pragma once
+
+#include "reference/vgpu/arena.h"
+
+namespace rankscope::vgpu {
+
+/// Enters (direction +1) or leaves (-1) the ports a transfer's flow uses.
+void countFlow(Arena& arena, const Transfer& transfer, int direction);
+
+/// Bytes per ns the flow gets while the ports are used as they are now.
+double flowRate(const Arena& arena, const Transfer& transfer);
+
+/// Fills nodes and smallestNode of a communicator whose members are all known.
+void classifyNodes(Arena& arena, Comm& comm);
+
+}  // namespace rankscope::vgpu

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// This process as a member of the virtual job: its identity, host clocks, streams, and the hand-over of operations to the engine.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reference/vgpu/arena.h"
+#include "reference/vgpu/cluster.h"
+#include "reference/vgpu/engine.h"
+
+namespace rankscope::vgpu {
+
+/// What a finished operation is reported as; kept beside the shared Op because nobody else needs it.
+struct OpReport {
+    enum class Kind : uint8_t { none, kernel, copy, memset, event } kind = Kind::none;
+    bool wanted = false;    ///< its activity kind was enabled when it was issued
+    uint32_t correlation = 0, streamId = 0, deviceId = 0, contextId = 0;
+    const char* name = nullptr;
+    int grid[3]{}, block[3]{};
+    uint32_t staticShared = 0, dynamicShared = 0;
+    uint16_t registers = 0;
+    uint64_t bytes = 0;
+    uint8_t copyKind = 0, srcKind = 0, dstKind = 0, isAsync = 0;
+    uint32_t value = 0;
+    uint32_t eventId = 0;
+    uint32_t graphId = 0;
+    uint64_t graphNode = 0;
+};
+
+struct StreamPoint {
+    uint32_t stream;    ///< index in the arena
+    uint64_t seq;
+};
+
+struct LocalStream {
+    uint32_t shared = kNone;
+    uint32_t id = 0;          ///< as CUPTI shows it
+    uint32_t ordinal = 0;     ///< in order of creation, within the process
+    int device = 0;
+    unsigned flags = 0;
+    int priority = 0;
+    uint64_t submitted = 0;   ///< number of the newest operation
+    uint64_t legacySeen = 0;  ///< newest operation of the legacy stream this stream already waits for
+    uint64_t kernels = 0;     ///< counts for the noise
+    std::map<uint32_t, uint64_t> waitedFor;    ///< newest operation of other streams this one already waits for
+    bool perThread = false;
+};
+
+struct LocalDevice {
+    uint32_t shared = kNone;
+    int rank = -1;
+    double computeFactor = 1;
+    LocalStream* legacy = nullptr;
+    std::vector<LocalStream*> streams;    ///< in order of creation
+    uint64_t memoryUsed = 0;
+    uint32_t nextStreamId = 13;    // what a fresh context of the real library counts from
+};
+
+/// The virtual clock of one application thread.
+struct ThreadClock {
+    HostThread* shared = nullptr;
+    int64_t ns = 0;
+    int device = 0;
+    int32_t tid = 0;
+    uint64_t generation = 0;
+};
+
+/// One part of an operation that moves data between ranks, before it has a place in the arena.
+using PartSpec = Part;
+
+struct OpSpec {
+    OpKind kind = OpKind::kernel;
+    int64_t workNs = 0;
+    bool contended = false;
+    StreamPoint dependency{kNone, 0};
+    std::vector<PartSpec> parts;
+};
+
+class LocalProcess {
+  public:
+    static LocalProcess& instance();
+
+    /// The calling thread's clock; joins the job and registers the thread on the first call.
+    ThreadClock& clock();
+    /// The calling thread's clock if it has one, else null. Never registers.
+    static ThreadClock* clockIfAny();
+
+    const Cluster& cluster() const { return m_cluster; }
+    Arena& arena() { return *m_arena; }
+    uint32_t index() const { return m_index; }
+    int rank() const { return m_rank; }
+    uint64_t hostKey() const { return m_hostKey; }
+    int deviceCount() const { return m_cluster.ranksPerNode; }
+
+    /// Serialises what touches this process's streams, devices and operations.
+    std::mutex& mutex() { return m_mutex; }
+
+    // The following need mutex() held.
+    LocalDevice& device(int ordinal);
+    LocalStream* createStream(int device, unsigned flags, int priority, bool isLegacy = false);
+    StreamPoint submit(LocalStream& stream, OpSpec spec, const OpReport& report);
+    void waitEventOrder(LocalStream& stream, StreamPoint point);
+    void harvest(int64_t upToNs = kForever);
+    void adoptRank(int rank);
+    double noiseFactor(LocalStream& stream);
+
+    // The following must be called without it.
+    /// Lets the thread's clock reach the end of all given operations.
+    void waitFor(std::span<const StreamPoint> points);
+    /// True if the operation is done at the thread's present time.
+    bool doneNow(StreamPoint point);
+    /// Returns once everything that ends up to the thread's present time has been simulated.
+    void settle();
+    /// Waits until the communicator is complete; false if it was aborted.
+    bool waitForComm(uint32_t comm);
+    /// Publishes the clock: from now on this thread issues nothing earlier.
+    void publish(ThreadClock& thread);
+    int64_t endOf(StreamPoint point) const;
+
+    /// Virtual time as this process's host shows it.
+    int64_t stamp(int64_t ns) const { return m_cluster.clockOffsets.empty() ? ns : m_cluster.stamp(m_node, ns, kEpochNs); }
+    int64_t nowStamp();
+
+    Engine engine() { return Engine(*m_arena); }
+    bool attached() const { return m_arena != nullptr; }
+    /// As a full launch queue does: the host does not run further ahead of the device than the queues are deep.
+    void throttle(LocalStream& stream);
+    void releaseThread(ThreadClock& thread);
+    void leave();
+    void forgetAfterFork();
+
+  private:
+    LocalProcess();
+    void attach();
+    void registerThread(ThreadClock& thread);
+    uint32_t takeOp();
+    uint32_t takePart();
+    void sleepUntilResumed(ThreadClock& thread, SharedLock& lock);
+
+    std::mutex m_mutex;
+    Cluster m_cluster;
+    Arena* m_arena = nullptr;
+    uint32_t m_index = kNone;
+    int m_rank = -1, m_node = 0;
+    uint64_t m_hostKey = 0;
+    std::map<int, LocalDevice> m_devices;
+    std::vector<std::unique_ptr<LocalStream>> m_streams;
+    std::vector<uint32_t> m_freeOps, m_freeParts;
+    uint32_t m_nextOp = 0, m_nextPart = 0;
+    std::vector<OpReport> m_reports;
+    std::vector<StreamPoint> m_order;    ///< the newest submissions, a ring
+    uint64_t m_submitted = 0;
+};
+
+}  // namespace rankscope::vgpu

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's profiler plugin interface as a host sees it, versions 3 to 5; laid out after NCCL 2.28.9 (src/include/plugin/profiler).
+// Only the events this library sends are spelled out; the unions are padded to their real size.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "reference/vgpu/public_api.h"
+
+namespace rankscope::vgpu::profiler_abi {
+
+inline constexpr int kGroup = 1, kColl = 2, kP2p = 4;
+
+using Logger = void (*)(int level, unsigned long flags, const char* file, int line, const char* format, ...);
+
+struct CollV5 {
+    uint64_t seqNumber;
+    const char* func;
+    const void* sendBuffer;
+    void* recvBuffer;
+    size_t count;
+    int root;
+    const char* datatype;
+    uint8_t channels, warps;
+    const char* algorithm;
+    const char* protocol;
+    void* parentGroup;    ///< version 5 only
+};
+
+struct P2pV5 {
+    const char* func;
+    void* buffer;
+    const char* datatype;
+    size_t count;
+    int peer;
+    uint8_t channels;    ///< versions 4 and 5
+    void* parentGroup;
+};
+
+struct CollV3 {
+    const char* name;
+    uint64_t commHash;
+    CollV5 rest;    ///< same fields in the same order
+};
+
+struct P2pV3 {
+    const char* name;
+    uint64_t commHash;
+    const char* func;
+    void* buffer;
+    const char* datatype;
+    size_t count;
+    int peer;
+};
+
+struct DescriptorV5 {
+    uint64_t type;
+    void* parent;
+    int rank;
+    union {
+        CollV5 coll;
+        P2pV5 p2p;
+    };
+};
+
+struct DescriptorV4 {
+    uint8_t type;
+    void* parent;
+    int rank;
+    union {
+        CollV5 coll;
+        P2pV5 p2p;
+    };
+};
+
+struct DescriptorV3 {
+    uint8_t type;
+    void* parent;
+    int rank;
+    union {
+        CollV3 coll;
+        P2pV3 p2p;
+    };
+};
+
+struct PluginV5 {
+    const char* name;
+    ncclResult_t (*init)(void** context, uint64_t commId, int* mask, const char* commName, int nodes, int ranks, int rank, Logger logger);
+    ncclResult_t (*startEvent)(void* context, void** handle, DescriptorV5* descriptor);
+    ncclResult_t (*stopEvent)(void* handle);
+    ncclResult_t (*recordEventState)(void* handle, int state, void* args);
+    ncclResult_t (*finalize)(void* context);
+};
+
+struct PluginV4 {
+    const char* name;
+    ncclResult_t (*init)(void** context, int* mask, const char* commName, uint64_t commHash, int nodes, int ranks, int rank, Logger logger);
+    ncclResult_t (*startEvent)(void* context, void** handle, DescriptorV4* descriptor);
+    ncclResult_t (*stopEvent)(void* handle);
+    ncclResult_t (*recordEventState)(void* handle, int state, void* args);
+    ncclResult_t (*finalize)(void* context);
+};
+
+struct PluginV3 {
+    const char* name;
+    ncclResult_t (*init)(void** context, int* mask);
+    ncclResult_t (*startEvent)(void* context, void** handle, DescriptorV3* descriptor);
+    ncclResult_t (*stopEvent)(void* handle);
+    ncclResult_t (*recordEventState)(void* handle, int state, void* args);
+    ncclResult_t (*finalize)(void* context);
+};
+
+}  // namespace rankscope::vgpu::profiler_abi

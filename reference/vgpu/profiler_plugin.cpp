@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/vgpu/profiler_plugin.h"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "reference/vgpu/profiler_abi.h"
+
+namespace rankscope::vgpu {
+namespace {
+
+using namespace profiler_abi;
+
+struct Plugin {
+    const PluginV5* v5 = nullptr;
+    const PluginV4* v4 = nullptr;
+    const PluginV3* v3 = nullptr;
+    bool present() const { return v5 || v4 || v3; }
+};
+
+/// One mask for all communicators: a plugin keeps the pointer and may change it at any time.
+int g_mask = 0;
+
+void ignoreLog(int, unsigned long, const char*, int, const char*, ...) {}
+
+void* openLibrary(const char* name) {
+    if (std::strcmp(name, "STATIC_PLUGIN") == 0) return dlopen(nullptr, RTLD_NOW);
+    if (std::strchr(name, '/')) return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    return dlopen(("libnccl-profiler-" + std::string(name) + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+const Plugin& plugin() {
+    static const Plugin loaded = [] {
+        Plugin found;
+        const char* name = std::getenv("NCCL_PROFILER_PLUGIN");
+        if (!name || !*name || std::strcmp(name, "none") == 0) return found;
+        void* library = openLibrary(name);
+        if (!library) return found;    // NCCL goes on without, too
+        if (void* symbol = dlsym(library, "ncclProfiler_v5")) found.v5 = static_cast<const PluginV5*>(symbol);
+        else if (void* older = dlsym(library, "ncclProfiler_v4")) found.v4 = static_cast<const PluginV4*>(older);
+        else if (void* oldest = dlsym(library, "ncclProfiler_v3")) found.v3 = static_cast<const PluginV3*>(oldest);
+        return found;
+    }();
+    return loaded;
+}
+
+template <typename Interface, typename Descriptor>
+void* start(const Interface& interface, void* context, Descriptor& descriptor) {
+    void* handle = nullptr;
+    return interface.startEvent(context, &handle, &descriptor) == ncclSuccess ? handle : nullptr;
+}
+
+template <typename Descriptor>
+Descriptor describe(int type, void* parent, int rank) {
+    Descriptor descriptor;
+    std::memset(&descriptor, 0, sizeof descriptor);
+    descriptor.type = static_cast<decltype(descriptor.type)>(type);
+    descriptor.parent = parent;
+    descriptor.rank = rank;
+    return descriptor;
+}
+
+CollV5 collective(const PluginEvent& event, void* group) {
+    return {event.sequence,      event.function, event.send,      event.recv,     event.count, event.root, event.datatype,
+            static_cast<uint8_t>(event.channels), 16, event.algorithm, event.protocol, group};
+}
+
+void fill(DescriptorV5& descriptor, const PluginEvent& event, const ncclComm&, void* group) {
+    if (!event.isMessage) descriptor.coll = collective(event, group);
+    else descriptor.p2p = {event.function, event.send ? const_cast<void*>(event.send) : event.recv, event.datatype, event.count, event.peer,
+                           static_cast<uint8_t>(event.channels), group};
+}
+
+void fill(DescriptorV4& descriptor, const PluginEvent& event, const ncclComm&, void*) {
+    if (!event.isMessage) descriptor.coll = collective(event, nullptr);
+    else descriptor.p2p = {event.function, event.send ? const_cast<void*>(event.send) : event.recv, event.datatype, event.count, event.peer,
+                           static_cast<uint8_t>(event.channels), nullptr};
+}
+
+void fill(DescriptorV3& descriptor, const PluginEvent& event, const ncclComm& comm, void*) {
+    if (!event.isMessage) descriptor.coll = {comm.name.c_str(), comm.hash, collective(event, nullptr)};
+    else descriptor.p2p = {comm.name.c_str(), comm.hash, event.function, event.send ? const_cast<void*>(event.send) : event.recv,
+                           event.datatype, event.count, event.peer};
+}
+
+template <typename Descriptor, typename Interface>
+void report(const Interface& interface, ncclComm& comm, const std::vector<PluginEvent>& events) {
+    int mask = __atomic_load_n(&g_mask, __ATOMIC_RELAXED);
+    void* group = nullptr;
+    if (mask & (kGroup | kColl | kP2p)) {
+        auto descriptor = describe<Descriptor>(kGroup, nullptr, comm.rank);
+        if (mask & kGroup) group = start(interface, comm.profilerContext, descriptor);
+    }
+    for (const PluginEvent& event : events) {
+        int type = event.isMessage ? kP2p : kColl;
+        if (!(mask & type)) continue;
+        auto descriptor = describe<Descriptor>(type, group, comm.rank);
+        fill(descriptor, event, comm, group);
+        if (void* handle = start(interface, comm.profilerContext, descriptor)) interface.stopEvent(handle);
+    }
+    if (group) interface.stopEvent(group);
+}
+
+}  // namespace
+
+void openProfiler(ncclComm& comm) {
+    const Plugin& loaded = plugin();
+    if (!loaded.present()) return;
+    const char* name = comm.name.c_str();
+    int nodes = static_cast<int>(comm.shape.nodes);
+    ncclResult_t result = ncclSuccess;
+    if (loaded.v5) result = loaded.v5->init(&comm.profilerContext, comm.hash, &g_mask, name, nodes, comm.size, comm.rank, ignoreLog);
+    else if (loaded.v4) result = loaded.v4->init(&comm.profilerContext, &g_mask, name, comm.hash, nodes, comm.size, comm.rank, ignoreLog);
+    else result = loaded.v3->init(&comm.profilerContext, &g_mask);
+    comm.profiled = result == ncclSuccess;
+}
+
+void closeProfiler(ncclComm& comm) {
+    if (!comm.profiled) return;
+    const Plugin& loaded = plugin();
+    if (loaded.v5) loaded.v5->finalize(comm.profilerContext);
+    else if (loaded.v4) loaded.v4->finalize(comm.profilerContext);
+    else loaded.v3->finalize(comm.profilerContext);
+    comm.profiled = false;
+}
+
+void reportGroup(ncclComm& comm, const std::vector<PluginEvent>& events) {
+    if (!comm.profiled || comm.size == 1) return;    // NCCL sends no events for a lone rank
+    const Plugin& loaded = plugin();
+    if (loaded.v5) report<DescriptorV5>(*loaded.v5, comm, events);
+    else if (loaded.v4) report<DescriptorV4>(*loaded.v4, comm, events);
+    else report<DescriptorV3>(*loaded.v3, comm, events);
+}
+
+const char* datatypeText(ncclDataType_t type) {
+    switch (type) {
+        case ncclInt8: return "ncclInt8";
+        case ncclUint8: return "ncclUint8";
+        case ncclInt32: return "ncclInt32";
+        case ncclUint32: return "ncclUint32";
+        case ncclInt64: return "ncclInt64";
+        case ncclUint64: return "ncclUint64";
+        case ncclFloat16: return "ncclFloat16";
+        case ncclFloat32: return "ncclFloat32";
+        case ncclFloat64: return "ncclFloat64";
+        case ncclBfloat16: return "ncclBfloat16";
+        case ncclFloat8e4m3: return "ncclFloat8e4m3";
+        case ncclFloat8e5m2: return "ncclFloat8e5m2";
+        default: return "Unknown";
+    }
+}
+
+}  // namespace rankscope::vgpu

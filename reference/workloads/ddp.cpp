@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data parallelism: every rank holds the whole model; gradients are summed in buckets while backward still runs.
+#include <algorithm>
+#include <string>
+
+#include "reference/workloads/gradients.h"
+#include "reference/workloads/workload.h"
+
+namespace rankscope::reference {
+
+namespace {
+
+/// Gradient tensors of all layers in the order in which backward finishes them: last layer first.
+std::vector<int64_t> gradientTensors(const Transformer& transformer, int layers) {
+    std::vector<int64_t> tensors;
+    for (int layer = 0; layer < layers; ++layer)
+        for (const LayerKernel& kernel : transformer.backward())
+            if (kernel.parameters) tensors.push_back(kernel.parameters);
+    return tensors;
+}
+
+std::vector<Bucket> planFor(const Scenario& scenario, const std::vector<int64_t>& tensors) {
+    const int64_t elementBytes = dtypeBytes(scenario.parallel.gradDtype);
+    if (scenario.faults.singleBucket) return planSingleBucket(tensors);
+    if (scenario.faults.smallBucketsKb) return planEqualBuckets(tensors, elementBytes, static_cast<int64_t>(*scenario.faults.smallBucketsKb * 1024));
+    return planBuckets(tensors, elementBytes, static_cast<int64_t>(scenario.parallel.bucketMb * 1024 * 1024));
+}
+
+class DdpTraining {
+  public:
+    explicit DdpTraining(Worker& worker)
+        : m_worker(worker),
+          m_scenario(worker.scenario()),
+          m_transformer(m_scenario.model),
+          m_overlap(m_scenario.parallel.overlap && !m_scenario.faults.noOverlap),
+          m_gradients(makeGradients()) {}
+
+    void runStep() {
+        const int accumulate = m_scenario.parallel.accumulate;
+        for (int micro = 0; micro < accumulate; ++micro) {
+            forward();
+            if (micro == 0) m_worker.dieIfPlanned();
+            backward(micro, accumulate);
+        }
+        m_gradients.optimize(m_transformer, m_scenario.model.layers);
+    }
+
+  private:
+    Gradients makeGradients() {
+        const int64_t elements = m_transformer.parametersPerLayer() * m_scenario.model.layers;
+        std::vector<Bucket> buckets = planFor(m_scenario, gradientTensors(m_transformer, m_scenario.model.layers));
+        int64_t largest = 0;
+        for (const Bucket& bucket : buckets) largest = std::max(largest, bucket.end - bucket.begin);
+        const int64_t elementBytes = dtypeBytes(m_scenario.parallel.gradDtype);
+        m_worker.planMemory(elements * elementBytes, largest * elementBytes);
+        return Gradients(m_worker, m_worker.world(), m_scenario.worldSize(), m_worker.rank(), std::move(buckets), elements);
+    }
+
+    void forward() {
+        const NvtxRange range("forward");
+        m_worker.launch(m_transformer.embedding());
+        for (int layer = 0; layer < m_scenario.model.layers; ++layer) {
+            const NvtxRange layerRange("layer " + std::to_string(layer));
+            for (const LayerKernel& kernel : m_transformer.forward()) m_worker.launch(kernel);
+        }
+        m_worker.launchLoss(m_transformer.loss());
+    }
+
+    void backward(int micro, int accumulate) {
+        const NvtxRange range("backward");
+        const bool noSync = m_scenario.parallel.noSync;
+        m_gradients.beginBackward(micro, accumulate, !noSync || micro + 1 == accumulate, noSync);
+        for (int layer = m_scenario.model.layers; layer-- > 0;) {
+            const NvtxRange layerRange("layer " + std::to_string(layer));
+            for (const LayerKernel& kernel : m_transformer.backward()) {
+                if (!kernel.parameters) {
+                    m_worker.launch(kernel);
+                    continue;
+                }
+                m_worker.launch(kernel, m_gradients.nextTask(kernel.parameters));
+                m_gradients.ready(kernel.parameters, m_overlap);
+            }
+        }
+        m_gradients.endBackward();
+    }
+
+    Worker& m_worker;
+    const Scenario& m_scenario;
+    Transformer m_transformer;
+    bool m_overlap;
+    Gradients m_gradients;
+};
+
+}  // namespace
+
+int runDdp(Worker& worker) {
+    DdpTraining training(worker);
+    for (int step = 0; step < worker.scenario().steps; ++step) {
+        const NvtxRange range("ProfilerStep#" + std::to_string(step));
+        worker.beginStep(step);
+        training.runStep();
+        worker.endStep();
+    }
+    return worker.finish();
+}
+
+}  // namespace rankscope::reference

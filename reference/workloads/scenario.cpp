@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/workloads/scenario.h"
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "reference/workloads/scenario_faults.h"
+#include "reference/workloads/scenario_json.h"
+
+namespace rankscope::reference {
+
+using nlohmann::json;
+
+const char* kindName(Kind kind) {
+    switch (kind) {
+        case Kind::ddp: return "ddp";
+        case Kind::fsdp: return "fsdp";
+        case Kind::pp: return "pp";
+    }
+    return "unknown";
+}
+
+const char* dtypeName(Dtype dtype) {
+    switch (dtype) {
+        case Dtype::bf16: return "bf16";
+        case Dtype::fp16: return "fp16";
+        case Dtype::fp32: return "fp32";
+    }
+    return "unknown";
+}
+
+int64_t dtypeBytes(Dtype dtype) { return dtype == Dtype::fp32 ? 4 : 2; }
+
+namespace {
+
+json parseJson(const std::string& text, const std::string& origin) {
+    try {
+        return json::parse(text);
+    } catch (const json::exception& error) {
+        throw ScenarioError(origin + ": not valid JSON: " + error.what());
+    }
+}
+
+Kind readKind(ObjectReader& reader) {
+    const std::string name = reader.text("kind", "fsdp");
+    for (const Kind kind : {Kind::ddp, Kind::fsdp, Kind::pp})
+        if (name == kindName(kind)) return kind;
+    for (const char* later : {"zero1", "zero2", "hsdp", "tp", "tp+sp", "ep", "3d"})
+        if (name == later) reader.fail("kind", "is '" + name + "': not available yet (available: ddp, fsdp, pp)");
+    reader.fail("kind", "is '" + name + "': use ddp, fsdp or pp");
+}
+
+Link readLink(ObjectReader reader, const Link& fallback) {
+    Link link;
+    link.alphaUs = reader.notNegative("alpha_us", fallback.alphaUs);
+    link.gbps = reader.positive("gbps", fallback.gbps);
+    reader.rejectUnknownKeys();
+    return link;
+}
+
+Cluster readCluster(ObjectReader reader) {
+    Cluster cluster;
+    cluster.nodes = reader.integer("nodes", cluster.nodes, 1);
+    cluster.ranksPerNode = reader.integer("ranks_per_node", cluster.ranksPerNode, 1);
+    cluster.tflops = reader.positive("tflops", cluster.tflops);
+    cluster.hbmGbps = reader.positive("hbm_gbps", cluster.hbmGbps);
+    cluster.launchUs = reader.notNegative("launch_us", cluster.launchUs);
+    cluster.intra = readLink(reader.object("intra"), cluster.intra);
+    cluster.inter = readLink(reader.object("inter"), cluster.inter);
+    // Read by the virtual GPUs alone.
+    reader.boolean("nvls", false);
+    for (const char* key : {"memory_gb", "pcie_gbps", "pageable_gbps"}) reader.positive(key, 1);
+    reader.rejectUnknownKeys();
+    return cluster;
+}
+
+Model readModel(ObjectReader reader) {
+    Model model;
+    model.layers = reader.integer("layers", model.layers, 1);
+    model.hidden = reader.longInteger("hidden", model.hidden, 1);
+    model.seq = reader.longInteger("seq", model.seq, 1);
+    model.microBatch = reader.longInteger("micro_batch", model.microBatch, 1);
+    if (model.hidden > 1 << 20) reader.fail("hidden", "must be at most 1048576");
+    if (model.seq > 1 << 24 || model.microBatch > 1 << 16) reader.fail("seq", "and 'micro_batch' must be at most 16777216 and 65536");
+    model.dtype = reader.dtype("dtype", model.dtype);
+    if (reader.integer("experts", 0, 0) != 0) reader.fail("experts", "is for the kind ep, which is not available yet");
+    reader.rejectUnknownKeys();
+    return model;
+}
+
+Parallel readParallel(ObjectReader reader) {
+    Parallel parallel;
+    parallel.dp = reader.integer("dp", parallel.dp, 1);
+    parallel.tp = reader.integer("tp", parallel.tp, 1);
+    parallel.pp = reader.integer("pp", parallel.pp, 1);
+    parallel.ep = reader.integer("ep", parallel.ep, 1);
+    const std::string schedule = reader.text("schedule", "1f1b");
+    if (schedule == "interleaved") reader.fail("schedule", "is 'interleaved': not available yet (available: gpipe, 1f1b)");
+    if (schedule != "1f1b" && schedule != "gpipe") reader.fail("schedule", "is '" + schedule + "': use gpipe or 1f1b");
+    parallel.schedule = schedule == "gpipe" ? Schedule::gpipe : Schedule::oneForwardOneBackward;
+    parallel.virtualStages = reader.integer("virtual_stages", parallel.virtualStages, 1);
+    if (parallel.virtualStages != 1) reader.fail("virtual_stages", "other than 1 needs the interleaved schedule, which is not available yet");
+    parallel.microBatches = reader.integer("micro_batches", parallel.microBatches, 1);
+    parallel.bucketMb = reader.positive("bucket_mb", parallel.bucketMb);
+    parallel.overlap = reader.boolean("overlap", parallel.overlap);
+    parallel.prefetch = reader.boolean("prefetch", parallel.prefetch);
+    parallel.accumulate = reader.integer("accumulate", parallel.accumulate, 1);
+    if (parallel.accumulate > 64) reader.fail("accumulate", "must be at most 64");
+    parallel.noSync = reader.boolean("no_sync", parallel.noSync);
+    parallel.gradDtype = reader.dtype("grad_dtype", parallel.gradDtype);
+    reader.rejectUnknownKeys();
+    return parallel;
+}
+
+void checkCombination(const Scenario& scenario, const std::string& origin) {
+    const auto fail = [&](const std::string& what) { throw ScenarioError(origin + ": " + what); };
+    const Parallel& parallel = scenario.parallel;
+    const std::string kind = kindName(scenario.kind);
+    if (parallel.tp != 1) fail("parallel.tp = " + std::to_string(parallel.tp) + ": the kind '" + kind + "' has no tensor parallelism (use 1)");
+    if (parallel.ep != 1) fail("parallel.ep = " + std::to_string(parallel.ep) + ": the kind '" + kind + "' has no experts (use 1)");
+    if (scenario.kind == Kind::pp && parallel.pp < 2) fail("the kind 'pp' needs parallel.pp of at least 2");
+    if (scenario.kind != Kind::pp && parallel.pp != 1)
+        fail("parallel.pp = " + std::to_string(parallel.pp) + ": the kind '" + kind + "' has no pipeline (use 1, or the kind pp)");
+    if (scenario.kind == Kind::pp && scenario.model.layers % parallel.pp != 0)
+        fail("model.layers = " + std::to_string(scenario.model.layers) + " cannot be divided over " + std::to_string(parallel.pp) + " stages");
+    if (scenario.kind == Kind::pp && parallel.accumulate != 1)
+        fail("parallel.accumulate is for ddp and fsdp: a pipeline accumulates over parallel.micro_batches");
+    const int64_t places = int64_t{scenario.cluster.nodes} * scenario.cluster.ranksPerNode;
+    if (places != scenario.worldSize())
+        fail("cluster has " + std::to_string(scenario.cluster.nodes) + " nodes x " + std::to_string(scenario.cluster.ranksPerNode) +
+             " ranks = " + std::to_string(places) + ", but dp x tp x pp = " + std::to_string(scenario.worldSize()));
+}
+
+}  // namespace
+
+Scenario parseScenario(const std::string& text, const std::string& origin) {
+    const json document = parseJson(text, origin);
+    ObjectReader reader(document, origin, "");
+    Scenario scenario;
+    scenario.kind = readKind(reader);
+    scenario.name = reader.text("name", kindName(scenario.kind));
+    scenario.description = reader.text("description", "");
+    scenario.steps = reader.integer("steps", scenario.steps, 1);
+    scenario.seed = reader.longInteger("seed", scenario.seed, 0);
+    scenario.noise = reader.notNegative("noise", scenario.noise);
+    scenario.noiseRun = reader.notNegative("noise_run", scenario.noiseRun);
+    scenario.cluster = readCluster(reader.object("cluster"));
+    scenario.model = readModel(reader.object("model"));
+    scenario.parallel = readParallel(reader.object("parallel"));
+    checkCombination(scenario, origin);
+    if (const json* faults = reader.find("faults")) scenario.faults = readFaults(*faults, scenario, origin);
+    // The truth about the run: the score reads it, the workload does not.
+    for (const char* key : {"expect", "allow"})
+        if (const json* list = reader.find(key); list && !list->is_array()) reader.fail(key, "must be a list");
+    if (const json* fixed = reader.find("fixed"); fixed && !fixed->is_object()) reader.fail("fixed", "must be a JSON object");
+    reader.rejectUnknownKeys();
+    return scenario;
+}
+
+Scenario loadScenario(const std::string& path) {
+    std::ifstream file(path);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (!file) throw ScenarioError(path + ": cannot be read");
+    return parseScenario(text.str(), path);
+}
+
+std::string fixedScenarioText(const std::string& text, const std::string& origin) {
+    parseScenario(text, origin);  // complain about the scenario itself first
+    json document = parseJson(text, origin);
+    if (!document.contains("fixed")) throw ScenarioError(origin + ": has no 'fixed' overrides");
+    const json fixed = document["fixed"];
+    document.erase("fixed");
+    document.erase("expect");
+    document.merge_patch(fixed);
+    const std::string result = document.dump(2) + "\n";
+    parseScenario(result, origin + " with its 'fixed' overrides");
+    return result;
+}
+
+std::string linksText(const Cluster& cluster) {
+    const auto link = [](const char* name, const Link& values) {
+        char text[96];
+        snprintf(text, sizeof text, "%s:gbps=%.10g,alpha_us=%.10g", name, values.gbps, values.alphaUs);
+        return std::string(text);
+    };
+    return link("intra", cluster.intra) + ";" + link("inter", cluster.inter);
+}
+
+std::string summaryText(const Scenario& scenario) {
+    json summary;
+    summary["name"] = scenario.name;
+    summary["description"] = scenario.description;
+    summary["kind"] = kindName(scenario.kind);
+    summary["world_size"] = scenario.worldSize();
+    summary["nodes"] = scenario.cluster.nodes;
+    summary["ranks_per_node"] = scenario.cluster.ranksPerNode;
+    summary["links"] = linksText(scenario.cluster);
+    summary["steps"] = scenario.steps;
+    summary["faults"] = scenario.faults.kinds;
+    return summary.dump() + "\n";
+}
+
+}  // namespace rankscope::reference

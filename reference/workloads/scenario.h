@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// A reference scenario: the job to run, the cluster it pretends to run on, and the faults planted in it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace rankscope::reference {
+
+enum class Kind : uint8_t { ddp, fsdp, pp };
+enum class Dtype : uint8_t { bf16, fp16, fp32 };
+enum class Schedule : uint8_t { gpipe, oneForwardOneBackward };
+
+const char* kindName(Kind kind);
+const char* dtypeName(Dtype dtype);
+int64_t dtypeBytes(Dtype dtype);
+
+/// One class of links; gbps are 1e9 bytes per second, in one direction, per rank.
+struct Link {
+    double alphaUs = 0;
+    double gbps = 0;
+};
+
+struct Cluster {
+    int nodes = 2;
+    int ranksPerNode = 4;
+    double tflops = 300;
+    double hbmGbps = 2000;
+    double launchUs = 6;
+    Link intra{6, 200};
+    Link inter{18, 40};
+};
+
+struct Model {
+    int layers = 16;
+    int64_t hidden = 4096;
+    int64_t seq = 2048;
+    int64_t microBatch = 2;
+    Dtype dtype = Dtype::bf16;
+};
+
+struct Parallel {
+    int dp = 8;
+    int tp = 1;
+    int pp = 1;
+    int ep = 1;
+    Schedule schedule = Schedule::oneForwardOneBackward;
+    int virtualStages = 1;
+    int microBatches = 8;
+    double bucketMb = 25;
+    bool overlap = true;
+    bool prefetch = true;
+    int accumulate = 1;
+    bool noSync = true;
+    Dtype gradDtype = Dtype::bf16;
+};
+
+/// Planted faults. Labels that `parallel` or `cluster` already express change nothing.
+struct Straggler {
+    int rank = 0;
+    double factor = 1.5;
+};
+struct Kill {
+    int rank = 0;
+    int step = 0;
+};
+
+struct Faults {
+    std::vector<std::string> kinds;  ///< in file order, as written
+    std::vector<std::string> virtualOnly;  ///< those that only virtual GPUs can plant
+    std::vector<Straggler> stragglers;
+    std::optional<double> smallBucketsKb;
+    bool singleBucket = false;
+    bool noOverlap = false;
+    bool noPrefetch = false;
+    std::optional<Kill> kill;
+};
+
+struct Scenario {
+    std::string name;
+    std::string description;
+    Kind kind = Kind::fsdp;
+    int steps = 12;
+    int64_t seed = 7;
+    double noise = 0.02;
+    double noiseRun = 0;
+    Cluster cluster;
+    Model model;
+    Parallel parallel;
+    Faults faults;
+
+    int worldSize() const { return parallel.dp * parallel.tp * parallel.pp; }
+};
+
+/// Says which key of which file is wrong, and what would be right.
+struct ScenarioError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// Reads and checks a scenario. `origin` names it in messages. Throws ScenarioError.
+Scenario parseScenario(const std::string& text, const std::string& origin);
+Scenario loadScenario(const std::string& path);
+
+/// The scenario with its `fixed` overrides merged into it (RFC 7386) and nothing left to expect, as JSON text. Throws ScenarioError.
+std::string fixedScenarioText(const std::string& text, const std::string& origin);
+
+/// The link peaks in the form of RANKSCOPE_LINKS.
+std::string linksText(const Cluster& cluster);
+
+/// One JSON object for tools that start workloads: name, kind, world_size, nodes, ranks_per_node, links, steps, faults.
+std::string summaryText(const Scenario& scenario);
+
+}  // namespace rankscope::reference

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work and parameters of one transformer layer: the kernels it launches with their floating-point operations and bytes.
+// Counts follow Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM" (2021), section 5.1:
+// a matrix product of m x k by k x n costs 2mkn, attention 4 b s^2 h forward; backward costs twice the forward.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "reference/workloads/kernels.h"
+#include "reference/workloads/scenario.h"
+
+namespace rankscope::reference {
+
+struct LayerKernel {
+    Kernel kernel;
+    KernelCost cost;
+    int64_t blocks;
+    int64_t parameters;  ///< elements whose gradient this backward kernel finishes; 0 in the forward pass
+};
+
+class Transformer {
+  public:
+    explicit Transformer(const Model& model) : m_model(model) {}
+
+    std::vector<LayerKernel> forward() const;   ///< of one layer, in launch order
+    std::vector<LayerKernel> backward() const;  ///< of one layer, in launch order
+
+    int64_t parametersPerLayer() const { return 12 * m_model.hidden * m_model.hidden + 13 * m_model.hidden; }
+    int64_t activationElements() const { return tokens() * m_model.hidden; }
+    int64_t tokens() const { return m_model.microBatch * m_model.seq; }
+
+    LayerKernel embedding() const;
+    LayerKernel loss() const;
+    /// Adam in mixed precision: 16-bit or fp32 gradient read, three fp32 states read and written, per element.
+    static LayerKernel adam(int64_t elements, int64_t gradientBytes);
+    /// fp32 master weights rounded to the compute type.
+    static LayerKernel cast(int64_t elements, int64_t parameterBytes);
+    /// A gradient added to another of the same type.
+    static LayerKernel accumulate(int64_t elements, int64_t gradientBytes);
+
+  private:
+    LayerKernel gemm(Kernel kernel, int64_t inputs, int64_t outputs, double times, int64_t parameters) const;
+    LayerKernel attention(Kernel kernel, double times) const;
+    LayerKernel norm(Kernel kernel, double times, int64_t parameters) const;
+
+    Model m_model;
+};
+
+}  // namespace rankscope::reference

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/workloads/worker.h"
+
+#include <nvtx3/nvToolsExt.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "reference/workloads/check.h"
+#include "reference/workloads/kernels.h"
+#include "reference/workloads/rendezvous.h"
+
+namespace rankscope::reference {
+
+namespace {
+
+// What a training framework's host code spends between device calls.
+constexpr int64_t kHostPerKernelNs = 3000;
+constexpr int64_t kHostPerCollectiveNs = 6000;
+constexpr int64_t kHostPerStepNs = 80000;
+
+constexpr std::chrono::seconds kRendezvousTimeout{120};
+constexpr uint64_t kProbeElements = 64;  // at either end: 256 bytes at most, well inside what virtual GPUs move
+constexpr double kDeviceShare = 0.85;    // of the free memory; the rest is NCCL's
+
+}  // namespace
+
+NvtxRange::NvtxRange(const std::string& name) { nvtxRangePushA(name.c_str()); }
+NvtxRange::~NvtxRange() { nvtxRangePop(); }
+
+Worker::Worker(const Scenario& scenario, const Identity& identity) : m_scenario(scenario), m_identity(identity) {
+    const char* data = getenv("RANKSCOPE_VGPU_DATA");
+    m_probe = m_virtualGpu.present() && data && strcmp(data, "full") == 0 ? UINT64_MAX : kProbeElements;
+    if (!m_virtualGpu.present() && !scenario.faults.virtualOnly.empty())
+        throw DeviceError("the fault '" + scenario.faults.virtualOnly.front() + "' can only be planted in virtual GPUs: use rankscope run --virtual");
+    for (const Straggler& straggler : scenario.faults.stragglers)
+        if (straggler.rank == identity.rank) m_slowdown *= straggler.factor;
+    chooseDevice();
+    joinJob();
+    require(cudaStreamCreateWithFlags(&m_compute, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    require(cudaStreamCreateWithFlags(&m_comm, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    m_orderEvent = newEvent();
+    m_batchBytes = scenario.model.microBatch * scenario.model.seq * 8;  // token ids
+    require(cudaMalloc(reinterpret_cast<void**>(&m_result), sizeof *m_result), "cudaMalloc");
+    require(cudaMalloc(reinterpret_cast<void**>(&m_loss), sizeof *m_loss), "cudaMalloc");
+    require(cudaMalloc(&m_batch, m_batchBytes), "cudaMalloc");
+    require(cudaMallocHost(reinterpret_cast<void**>(&m_hostLoss), sizeof *m_hostLoss), "cudaMallocHost");
+    require(cudaMallocHost(&m_hostBatch, m_batchBytes), "cudaMallocHost");
+    require(cudaMemsetAsync(m_result, 0, sizeof *m_result, m_compute), "cudaMemsetAsync");
+}
+
+Worker::~Worker() {
+    // Errors on the way out have been reported where they happened; the process ends next.
+    for (ncclComm_t comm : m_splits) ncclCommDestroy(comm);
+    if (m_world) ncclCommDestroy(m_world);
+    for (void* buffer : m_buffers) cudaFree(buffer);
+    for (void* buffer : {static_cast<void*>(m_result), static_cast<void*>(m_loss), m_batch}) cudaFree(buffer);
+    cudaFreeHost(m_hostLoss);
+    cudaFreeHost(m_hostBatch);
+    for (cudaEvent_t event : m_events) cudaEventDestroy(event);
+    if (m_compute) cudaStreamDestroy(m_compute);
+    if (m_comm) cudaStreamDestroy(m_comm);
+}
+
+void Worker::chooseDevice() {
+    int devices = 0;
+    require(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+    if (devices < 1) throw DeviceError("cudaGetDeviceCount: no device");
+    m_ranksPerDevice = (m_scenario.cluster.ranksPerNode + devices - 1) / devices;
+    require(cudaSetDevice(m_identity.localRank % devices), "cudaSetDevice");
+    if (m_virtualGpu.present()) return;
+    int processors = 0;
+    int threads = 0;
+    require(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, m_identity.localRank % devices), "cudaDeviceGetAttribute");
+    require(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, m_identity.localRank % devices), "cudaDeviceGetAttribute");
+    m_residentBlocks = std::max(1, processors * (threads / static_cast<int>(kThreadsPerBlock)));
+}
+
+void Worker::joinJob() {
+    Rendezvous rendezvous(m_identity);
+    ncclUniqueId own;
+    if (rank() == 0) require(ncclGetUniqueId(&own), "ncclGetUniqueId");
+    const ncclUniqueId id = rendezvous.exchange(rank() == 0 ? &own : nullptr, kRendezvousTimeout);
+    require(ncclCommInitRank(&m_world, m_identity.worldSize, id, rank()), "ncclCommInitRank");
+}
+
+ncclComm_t Worker::split(int colour, int key) {
+    ncclComm_t comm = nullptr;
+    require(ncclCommSplit(m_world, colour, key, &comm, nullptr), "ncclCommSplit");
+    m_splits.push_back(comm);
+    return comm;
+}
+
+void Worker::planMemory(int64_t totalBytes, int64_t largestBytes) {
+    if (m_virtualGpu.present()) return;
+    size_t freeBytes = 0;
+    size_t deviceBytes = 0;
+    require(cudaMemGetInfo(&freeBytes, &deviceBytes), "cudaMemGetInfo");
+    const double budget = static_cast<double>(freeBytes) * kDeviceShare / m_ranksPerDevice;
+    if (static_cast<double>(totalBytes) <= budget) return;
+    if (static_cast<double>(largestBytes) > budget)
+        throw DeviceError("one buffer of " + std::to_string(largestBytes) + " bytes does not fit into this rank's share of the device, " +
+                          std::to_string(static_cast<int64_t>(budget)) + " bytes: use a smaller model");
+    m_shared = allocate(largestBytes);
+    fprintf(stderr, "rank %d: the device is too small for separate buffers; they share one, and the arithmetic is not checked\n", rank());
+}
+
+void* Worker::allocate(int64_t bytes) {
+    if (m_shared) return m_shared;
+    void* buffer = nullptr;
+    require(cudaMalloc(&buffer, static_cast<size_t>(bytes)), "cudaMalloc");
+    m_buffers.push_back(buffer);
+    return buffer;
+}
+
+KernelTask Worker::task(TaskOp op, Dtype dtype, void* data) const {
+    KernelTask task{};
+    task.op = m_shared ? TaskOp::none : op;
+    task.element = dtype == Dtype::bf16 ? Element::bf16 : dtype == Dtype::fp16 ? Element::fp16 : Element::fp32;
+    task.data = data;
+    task.result = m_result;
+    task.probe = m_probe;
+    task.rank = static_cast<uint32_t>(rank());
+    task.ranks = static_cast<uint32_t>(m_identity.worldSize);
+    task.step = static_cast<uint32_t>(m_step);
+    task.microSteps = 1;
+    task.microLast = 1;
+    task.layers = static_cast<uint32_t>(m_scenario.model.layers);
+    return task;
+}
+
+double Worker::spinNsPerBlock(const LayerKernel& kernel) const {
+    if (m_virtualGpu.present()) return 0;
+    const double ns = std::max(kernel.cost.flop / (m_scenario.cluster.tflops * 1e3), kernel.cost.bytes / m_scenario.cluster.hbmGbps);
+    const double waves = static_cast<double>((kernel.blocks + m_residentBlocks - 1) / m_residentBlocks);
+    return m_slowdown * ns / waves;
+}
+
+void Worker::launch(const LayerKernel& kernel, const KernelTask& planned) {
+    KernelTask task = planned;
+    task.spinNsPerBlock = spinNsPerBlock(kernel);
+    const bool checks = task.op == TaskOp::checkGradient || task.op == TaskOp::checkParameter || task.op == TaskOp::checkActivation ||
+                        task.op == TaskOp::checkBackward;
+    if (checks) visitProbes(task, 0, 1, [this](uint64_t) { ++m_expectedChecks; });
+    m_virtualGpu.hostWork(kHostPerKernelNs);
+    const auto blocks = static_cast<unsigned>(std::min<int64_t>(kernel.blocks, INT32_MAX));
+    require(launchKernel(kernel.kernel, blocks, m_compute, kernel.cost, task), "kernel launch");
+}
+
+void Worker::launch(const LayerKernel& kernel) { launch(kernel, task(TaskOp::none, Dtype::bf16, nullptr)); }
+
+void Worker::beforeCollective() const { m_virtualGpu.hostWork(kHostPerCollectiveNs); }
+
+void Worker::order(cudaStream_t earlier, cudaStream_t later) {
+    // A wait refers to the record that came before it, so one event serves every pair.
+    require(cudaEventRecord(m_orderEvent, earlier), "cudaEventRecord");
+    require(cudaStreamWaitEvent(later, m_orderEvent, 0), "cudaStreamWaitEvent");
+}
+
+cudaEvent_t Worker::newEvent() {
+    cudaEvent_t event = nullptr;
+    require(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    m_events.push_back(event);
+    return event;
+}
+
+void Worker::beginStep(int step) {
+    m_step = step;
+    m_lossLaunched = false;
+    m_virtualGpu.hostWork(kHostPerStepNs);
+    require(cudaMemcpyAsync(m_batch, m_hostBatch, static_cast<size_t>(m_batchBytes), cudaMemcpyHostToDevice, m_compute), "cudaMemcpyAsync");
+}
+
+void Worker::launchLoss(const LayerKernel& kernel) {
+    launch(kernel, task(TaskOp::writeLoss, Dtype::fp32, m_loss));
+    m_lossLaunched = true;
+}
+
+void Worker::endStep() {
+    if (m_lossLaunched)
+        require(cudaMemcpyAsync(m_hostLoss, m_loss, sizeof *m_hostLoss, cudaMemcpyDeviceToHost, m_compute), "cudaMemcpyAsync");
+    require(cudaStreamSynchronize(m_compute), "cudaStreamSynchronize");
+    if (m_lossLaunched && !m_shared && *m_hostLoss != static_cast<float>(m_step + 1)) m_lossWrong = true;
+}
+
+void Worker::dieIfPlanned() const {
+    const auto& kill = m_scenario.faults.kill;
+    if (kill && kill->rank == rank() && kill->step == m_step) m_virtualGpu.die(SIGKILL);
+}
+
+int Worker::finish() {
+    TaskResult result{};
+    require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    require(cudaMemcpy(&result, m_result, sizeof result, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    if (rank() == 0)
+        printf("%s: %d ranks, %d steps, checksum %016llx\n", kindName(m_scenario.kind), m_identity.worldSize, m_scenario.steps, result.checksum);
+    if (result.mismatches || m_lossWrong || result.checks != m_expectedChecks) {
+        fprintf(stderr, "rank %d: wrong results: %llu of %" PRIu64 " values compared, %llu differ%s\n", rank(), result.checks, m_expectedChecks,
+                result.mismatches, m_lossWrong ? ", and a loss read back is not the one written" : "");
+        return 1;
+    }
+    return 0;
+}
+
+}  // namespace rankscope::reference

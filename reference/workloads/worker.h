@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank of a running workload: its device, streams, communicator and memory, and what every training step has in common.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reference/workloads/identity.h"
+#include "reference/workloads/kernel_task.h"
+#include "reference/workloads/scenario.h"
+#include "reference/workloads/transformer.h"
+#include "reference/workloads/virtual_gpu.h"
+
+namespace rankscope::reference {
+
+/// An NVTX range on the calling thread.
+class NvtxRange {
+  public:
+    explicit NvtxRange(const std::string& name);
+    ~NvtxRange();
+    NvtxRange(const NvtxRange&) = delete;
+    NvtxRange& operator=(const NvtxRange&) = delete;
+};
+
+class Worker {
+  public:
+    /// Joins the job: device, streams, world communicator. Blocks until every rank has come.
+    Worker(const Scenario& scenario, const Identity& identity);
+    ~Worker();
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
+
+    const Scenario& scenario() const { return m_scenario; }
+    int rank() const { return m_identity.rank; }
+    cudaStream_t compute() const { return m_compute; }
+    cudaStream_t comm() const { return m_comm; }
+    ncclComm_t world() const { return m_world; }
+    /// A communicator of the ranks with the same colour, ordered by key; destroyed with the worker.
+    ncclComm_t split(int colour, int key);
+
+    /// Called once before allocate(). Where a real device is smaller than `totalBytes`, all buffers share one of `largestBytes`, and the
+    /// arithmetic is not checked: the timing is that of the declared sizes all the same.
+    void planMemory(int64_t totalBytes, int64_t largestBytes);
+    void* allocate(int64_t bytes);
+    /// `bytes` into a buffer; its beginning where all buffers are one.
+    void* at(void* buffer, int64_t bytes) const { return m_shared ? m_shared : static_cast<char*>(buffer) + bytes; }
+
+    /// A task with everything filled in that does not depend on the tensor; TaskOp::none when buffers are shared.
+    KernelTask task(TaskOp op, Dtype dtype, void* data) const;
+    /// Launches on the compute stream, after the host time that a framework spends per operation.
+    void launch(const LayerKernel& kernel, const KernelTask& task);
+    void launch(const LayerKernel& kernel);
+    /// Host time of a framework around one collective.
+    void beforeCollective() const;
+    /// What is issued on `later` from now on starts after what was issued on `earlier` until now.
+    void order(cudaStream_t earlier, cudaStream_t later);
+    cudaEvent_t newEvent();
+
+    void beginStep(int step);
+    /// Launches the loss kernel; endStep() reads its result back.
+    void launchLoss(const LayerKernel& kernel);
+    void endStep();
+    /// Dies here when the scenario says that this rank dies in this step.
+    void dieIfPlanned() const;
+    int step() const { return m_step; }
+
+    /// Waits for the device and compares the checks. Returns the exit status; rank 0 prints the result on stdout.
+    int finish();
+
+  private:
+    void chooseDevice();
+    void joinJob();
+    double spinNsPerBlock(const LayerKernel& kernel) const;
+
+    const Scenario& m_scenario;
+    const Identity& m_identity;
+    VirtualGpu m_virtualGpu;
+    int m_ranksPerDevice = 1;
+    int m_residentBlocks = 1;
+    double m_slowdown = 1;
+    cudaStream_t m_compute = nullptr;
+    cudaStream_t m_comm = nullptr;
+    ncclComm_t m_world = nullptr;
+    std::vector<ncclComm_t> m_splits;
+    std::vector<cudaEvent_t> m_events;
+    cudaEvent_t m_orderEvent = nullptr;
+    std::vector<void*> m_buffers;
+    void* m_shared = nullptr;  ///< the one buffer of a device too small for all
+    TaskResult* m_result = nullptr;
+    float* m_loss = nullptr;
+    float* m_hostLoss = nullptr;
+    void* m_batch = nullptr;
+    void* m_hostBatch = nullptr;
+    int64_t m_batchBytes = 0;
+    uint64_t m_expectedChecks = 0;
+    uint64_t m_probe = 0;
+    int m_step = -1;
+    bool m_lossLaunched = false;
+    bool m_lossWrong = false;
+};
+
+}  // namespace rankscope::reference

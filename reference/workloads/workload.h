@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of jobs. Each runs all steps of the scenario and returns the exit status of Worker::finish().
+#pragma once
+
+#include "reference/workloads/worker.h"
+
+namespace rankscope::reference {
+
+int runDdp(Worker& worker);
+int runFsdp(Worker& worker);
+int runPipeline(Worker& worker);
+
+}  // namespace rankscope::reference

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "tests/unit/analyzer/jobs.h"
+
+namespace rankscope::analyzer::test {
+namespace {
+
+/// "RS301[5] RS203[0 1]": what was found, with ranks; inconclusive ones carry a question mark.
+std::string foundIn(const Report& report) {
+    std::string text;
+    for (const Finding& f : report.findings) {
+        if (!text.empty()) text += " ";
+        text += f.id + (f.verdict == Verdict::inconclusive ? "?" : "") + fmt::format("[{}]", fmt::join(f.ranks, " "));
+    }
+    return text;
+}
+
+std::string idsIn(const Report& report) {
+    std::string text;
+    for (const Finding& f : report.findings) text += (text.empty() ? "" : " ") + f.id + (f.verdict == Verdict::inconclusive ? "?" : "");
+    return text;
+}
+
+double savingShare(const Report& report, size_t finding = 0) { return report.findings.at(finding).savingNsPerStep.value_or(0) / report.run.stepNs; }
+
+TEST(Healthy, JobsOfAnyShapeHaveNoFinding) {
+    for (unsigned seed = 1; seed <= 4; ++seed) {
+        for (int ranks : {2, 3, 8, 16}) {
+            for (double noise : {0.0, 0.05}) {
+                DdpJob ddp;
+                ddp.ranks = ranks;
+                ddp.noise = noise;
+                ddp.seed = seed;
+                EXPECT_EQ(foundIn(playDdp(ddp).analyze()), "") << "ddp " << ranks << " ranks, noise " << noise << ", seed " << seed;
+                FsdpJob fsdp;
+                fsdp.ranks = ranks;
+                fsdp.noise = noise;
+                fsdp.seed = seed;
+                EXPECT_EQ(foundIn(playFsdp(fsdp).analyze()), "") << "fsdp " << ranks << " ranks, noise " << noise << ", seed " << seed;
+            }
+        }
+        PipelineJob pipeline;
+        pipeline.ranks = 8;
+        pipeline.stages = 4;
+        pipeline.noise = 0.05;
+        pipeline.seed = seed;
+        EXPECT_EQ(foundIn(playPipeline(pipeline).analyze()), "") << "seed " << seed;
+    }
+}
+
+TEST(Straggler, IsFoundInEveryKindOfJobWithItsRank) {
+    for (int ranks : {2, 8}) {
+        for (double factor : {1.15, 1.5, 3.0}) {
+            DdpJob ddp;
+            ddp.ranks = ranks;
+            ddp.slow = {{1, factor}};
+            EXPECT_EQ(foundIn(playDdp(ddp).analyze()), "RS301[1]") << "ddp " << ranks << " ranks, factor " << factor;
+            FsdpJob fsdp;
+            fsdp.ranks = ranks;
+            fsdp.slow = {{ranks - 1, factor}};
+            EXPECT_EQ(foundIn(playFsdp(fsdp).analyze()), fmt::format("RS301[{}]", ranks - 1)) << "fsdp " << ranks << " ranks, factor " << factor;
+        }
+    }
+    PipelineJob pipeline;
+    pipeline.ranks = 4;
+    pipeline.slow = {{2, 1.4}};
+    EXPECT_EQ(foundIn(playPipeline(pipeline).analyze()), "RS301[2]");
+}
+
+TEST(Straggler, SavingIsTheStepTimeThatABalancedRunHasLess) {
+    DdpJob slow;
+    slow.noise = 0;
+    slow.slow = {{5, 1.4}};
+    DdpJob balanced = slow;
+    balanced.slow = {};
+    const Report before = playDdp(slow).analyze(), after = playDdp(balanced).analyze();
+    ASSERT_EQ(foundIn(before), "RS301[5]");
+    EXPECT_NEAR(*before.findings[0].savingNsPerStep, before.run.stepNs - after.run.stepNs, 0.03 * before.run.stepNs);
+    EXPECT_EQ(before.findings[0].affectedRanks, (std::vector<int>{0, 1, 2, 3, 4, 6, 7}));
+}
+
+TEST(Straggler, TwoOfThemAreTwoFindings) {
+    FsdpJob job;
+    job.slow = {{2, 1.5}, {6, 1.5}};
+    const Report report = playFsdp(job).analyze();
+    std::vector<int> ranks;
+    for (const Finding& f : report.findings) ranks.insert(ranks.end(), f.ranks.begin(), f.ranks.end());
+    std::sort(ranks.begin(), ranks.end());
+    EXPECT_EQ(idsIn(report), "RS301 RS301");
+    EXPECT_EQ(ranks, (std::vector<int>{2, 6}));
+}
+
+TEST(Straggler, JustUnderTheFloorIsANote) {
+    DdpJob job;
+    job.noise = 0.002;
+    job.slow = {{3, 1.031}};
+    const Report report = playDdp(job).analyze();
+    EXPECT_EQ(foundIn(report), "");
+    for (const Finding& note : report.notes) EXPECT_EQ(note.id, "RS301");
+}
+
+TEST(Straggler, HiddenByCommunicationCostsLittle) {
+    FsdpJob job;
+    job.slow = {{3, 1.3}};
+    job.layerBytes = 1000e6;  // communication takes several times the compute
+    const Report report = playFsdp(job).analyze();
+    EXPECT_EQ(idsIn(report), "RS203");
+}
+
+TEST(Straggler, ASlowClockIsNoStraggler) {
+    // Rank 1's arrivals look late by less than the clock's error, its kernels are as fast as the others'.
+    DdpJob job;
+    job.ranksPerHost = 4;
+    TraceFixture trace = playDdp(job);
+    trace.clockBound(50 * kUs);
+    EXPECT_EQ(foundIn(trace.analyze()), "");
+}
+
+TEST(Straggler, OneStepIsTooFewToSaySo) {
+    DdpJob job;
+    job.steps = 2;  // one of them is warm-up
+    job.slow = {{4, 1.5}};
+    EXPECT_EQ(foundIn(playDdp(job).analyze()), "RS301?[4]");
+}
+
+TEST(Straggler, LossLowersTheConfidence) {
+    DdpJob job;
+    job.slow = {{4, 1.5}};
+    TraceFixture trace = playDdp(job);
+    const double whole = trace.analyze().findings.at(0).confidence;
+    trace.loss("ring_full", store::Severity::warning, 4);
+    EXPECT_LT(trace.analyze().findings.at(0).confidence, whole);
+}
+
+TEST(Straggler, LossOnARankThatWaitsLowersTheConfidenceToo) {
+    DdpJob job;
+    job.slow = {{4, 1.5}};
+    TraceFixture trace = playDdp(job);
+    const double whole = trace.analyze().findings.at(0).confidence;
+    trace.loss("bad_block", store::Severity::warning, 0);
+    EXPECT_LT(trace.analyze().findings.at(0).confidence, whole);
+}
+
+TEST(Overlap, GradientsAfterBackwardAreFound) {
+    DdpJob job;
+    job.buckets = Buckets::afterBackward;
+    const Report report = playDdp(job).analyze();
+    EXPECT_EQ(idsIn(report), "RS201");
+    DdpJob healthy;
+    const double measured = report.run.stepNs - playDdp(healthy).analyze().run.stepNs;
+    EXPECT_NEAR(*report.findings.at(0).savingNsPerStep, measured, 0.05 * report.run.stepNs);
+}
+
+TEST(Overlap, ASingleBucketIsFoundAndNamed) {
+    DdpJob job;
+    job.buckets = Buckets::single;
+    const Report report = playDdp(job).analyze();
+    ASSERT_EQ(idsIn(report), "RS201");
+    EXPECT_NE(report.findings[0].cause.find("one bucket"), std::string::npos);
+}
+
+TEST(Overlap, ShardedWithoutPrefetchOrOverlapIsFound) {
+    for (bool overlap : {true, false}) {
+        FsdpJob job;
+        job.prefetch = false;
+        job.overlap = overlap;
+        const Report report = playFsdp(job).analyze();
+        ASSERT_EQ(idsIn(report), "RS201") << "overlap " << overlap;
+        // On one stream the gathers queue behind the scatters either way: the trace cannot tell the two apart, and prefetch mends both.
+        EXPECT_NE(report.findings[0].cause.find("prefetch is off"), std::string::npos) << report.findings[0].cause;
+        FsdpJob healthy;
+        const double measured = report.run.stepNs - playFsdp(healthy).analyze().run.stepNs;
+        EXPECT_NEAR(*report.findings.at(0).savingNsPerStep, measured, 0.05 * report.run.stepNs);
+    }
+}
+
+TEST(Overlap, JustUnderTheFloorIsANote) {
+    DdpJob job;
+    job.buckets = Buckets::afterBackward;
+    job.layerBytes = 10e6;
+    job.messagesPerLayer = 1;
+    job.wire.alphaNs = 1000;
+    const Report report = playDdp(job).analyze();
+    EXPECT_EQ(foundIn(report), "");
+    ASSERT_FALSE(report.notes.empty());
+    EXPECT_EQ(report.notes[0].id, "RS201");
+}
+
+TEST(SmallMessages, AStormIsFoundAndTheBucketIsLargerThanTheCrossover) {
+    DdpJob job;
+    job.messagesPerLayer = 200;
+    job.layerBytes = 20e6;
+    const Report report = playDdp(job).analyze();
+    ASSERT_EQ(idsIn(report), "RS202");
+    EXPECT_GT(savingShare(report), 0.5);
+}
+
+TEST(SmallMessages, FewOrHiddenOnesAreNoStorm) {
+    DdpJob job;
+    job.messagesPerLayer = 20;  // 240 x 60 us, hidden behind 48 ms of backward
+    job.layerBytes = 2e6;
+    EXPECT_EQ(foundIn(playDdp(job).analyze()), "");
+}
+
+TEST(Saturation, VolumeBeyondComputeAtTheCeilingIsFound) {
+    DdpJob ddp;
+    ddp.layerBytes = 600e6;
+    EXPECT_EQ(idsIn(playDdp(ddp).analyze()), "RS203");
+    FsdpJob fsdp;
+    fsdp.layerBytes = 500e6;
+    EXPECT_EQ(idsIn(playFsdp(fsdp).analyze()), "RS203");
+}
+
+TEST(Saturation, WithoutAPeakItIsInconclusive) {
+    FsdpJob job;
+    job.layerBytes = 500e6;
+    job.linksKnown = false;
+    EXPECT_EQ(idsIn(playFsdp(job).analyze()), "RS203?");
+}
+
+TEST(Saturation, ALinkFarUnderItsCeilingIsAnotherDiagnosis) {
+    FsdpJob job;
+    job.layerBytes = 500e6;
+    job.linksKnown = false;
+    TraceFixture trace = playFsdp(job);
+    trace.links("intra:gbps=300;inter:gbps=300");
+    EXPECT_EQ(foundIn(trace.analyze()), "");
+}
+
+TEST(Bubble, TooFewMicroBatchesAreFoundForBothSchedules) {
+    for (bool gpipe : {true, false}) {
+        PipelineJob job;
+        job.ranks = 4;
+        job.microBatches = 6;
+        job.gpipe = gpipe;
+        const Report report = playPipeline(job).analyze();
+        ASSERT_EQ(foundIn(report), "RS101[0 1 2 3]") << "gpipe " << gpipe;
+        EXPECT_EQ(report.layout.schedule, gpipe ? "gpipe" : "1f1b");
+        EXPECT_NE(report.findings[0].cause.find("too few micro-batches: 6 over 4 stages"), std::string::npos) << report.findings[0].cause;
+        // At equal tokens: the step of 30 micro-batches over five.
+        PipelineJob fixed = job;
+        fixed.microBatches = 30;
+        const double measured = report.run.stepNs - playPipeline(fixed).analyze().run.stepNs / 5;
+        EXPECT_NEAR(*report.findings[0].savingNsPerStep, measured, 0.05 * report.run.stepNs);
+    }
+}
+
+TEST(Bubble, UnderTheThresholdTheScheduleExplainsIt) {
+    PipelineJob job;
+    job.ranks = 4;
+    job.microBatches = 30;  // 3 / 33 = 9.1 %
+    EXPECT_EQ(foundIn(playPipeline(job).analyze()), "");
+}
+
+TEST(Bubble, AHeavyStageIsNeitherABubbleNorAStraggler) {
+    PipelineJob job;
+    job.ranks = 4;
+    job.heavy = {{1, 1.5}};
+    EXPECT_EQ(foundIn(playPipeline(job).analyze()), "");
+}
+
+}  // namespace
+}  // namespace rankscope::analyzer::test

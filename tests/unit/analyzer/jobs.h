@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training jobs played on paper: kernels and collectives with the times a simple clock gives them, for detectors to look at.
+#pragma once
+
+#include <map>
+
+#include "tests/unit/analyzer/trace_fixture.h"
+
+namespace rankscope::analyzer::test {
+
+struct Wire {
+    double alphaNs = 60'000;
+    double busBytesPerNs = 100;  // = GB/s
+    double timeNs(store::Op op, double bytes, int ranks) const;
+};
+
+struct JobShape {
+    int ranks = 8;
+    int ranksPerHost = 4;
+    int layers = 12;
+    int steps = 6;                        // the first is warm-up
+    double forwardNs = 2e6;               // of a layer; backward takes twice as long
+    double layerBytes = 100e6;            // gradients or parameters
+    double noise = 0.02;
+    unsigned seed = 1;
+    std::map<int, double> slow;           // rank: factor
+    Wire wire;
+    bool linksKnown = true;
+};
+
+enum class Buckets { perLayer, afterBackward, single, computeStream };
+
+struct DdpJob : JobShape {
+    Buckets buckets = Buckets::perLayer;
+    int messagesPerLayer = 4;
+};
+TraceFixture playDdp(const DdpJob& job);
+
+struct FsdpJob : JobShape {
+    bool prefetch = true;
+    bool overlap = true;
+};
+TraceFixture playFsdp(const FsdpJob& job);
+
+struct PipelineJob : JobShape {
+    int stages = 4;                       // ranks = stages x replicas
+    int microBatches = 40;
+    bool gpipe = false;
+    std::map<int, double> heavy;          // stage: more work (other grid) by this factor
+};
+TraceFixture playPipeline(const PipelineJob& job);
+
+}  // namespace rankscope::analyzer::test

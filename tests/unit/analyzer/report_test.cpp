@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analyzer/analyze.h"
+#include "analyzer/detectors/catalogue.h"
+#include "analyzer/report/renderers.h"
+#include "analyzer/report/units.h"
+#include "collector/store/sqlite.h"
+#include "tests/unit/analyzer/jobs.h"
+
+namespace rankscope::analyzer::test {
+namespace {
+
+DdpJob slowJob() {
+    DdpJob job;
+    job.slow = {{5, 1.5}};
+    return job;
+}
+
+TEST(ReportJson, HoldsTheContractAndAddsUp) {
+    const auto json = nlohmann::json::parse(renderJson(playDdp(slowJob()).analyze()));
+    EXPECT_EQ(json["schema"], "rankscope.report/1");
+    EXPECT_EQ(json["run"]["world_size"], 8);
+    EXPECT_EQ(json["layout"]["dp"], 8);
+    EXPECT_EQ(json["steps"].size(), 6u);
+    ASSERT_EQ(json["breakdown"].size(), 8u);
+    for (const auto& row : json["breakdown"]) {
+        const int64_t sum = row["compute_ns"].get<int64_t>() + row["exposed_comm_ns"].get<int64_t>() + row["memory_ns"].get<int64_t>() + row["idle_ns"].get<int64_t>();
+        EXPECT_EQ(sum, row["step_ns"].get<int64_t>());
+        EXPECT_EQ(row["exposed_comm_ns"].get<int64_t>(), row["exposed_wait_ns"].get<int64_t>() + row["exposed_transfer_ns"].get<int64_t>());
+    }
+    const auto& finding = json["findings"].at(0);
+    for (const char* key : {"id", "title", "severity", "ranks", "affected_ranks", "hosts", "communicator", "steps", "window_ns", "cause", "evidence", "fix",
+                            "saving_ns_per_step", "saving_interval_ns", "confidence", "verdict", "why_inconclusive"})
+        EXPECT_TRUE(finding.contains(key)) << key;
+    EXPECT_EQ(finding["hosts"], nlohmann::json::array({"node1"}));
+    EXPECT_TRUE(json["replay"].is_null());
+    EXPECT_TRUE(json["efficiency"]["transfer"].is_null());
+}
+
+TEST(ReportText, NamesRankCauseFixAndTheNextCommand) {
+    const std::string text = renderText(playDdp(slowJob()).analyze());
+    for (const char* part : {"RS301", "rank 5 on node1", "fix", "saves", "Next: rankscope explain RS301"}) EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    TextStyle style;
+    style.colour = true;
+    EXPECT_NE(renderText(playDdp(slowJob()).analyze(), style).find('\x1b'), std::string::npos);
+}
+
+TEST(ReportMarkdown, HasOneHeadingPerFinding) {
+    EXPECT_NE(renderMarkdown(playDdp(slowJob()).analyze()).find("### RS301 straggler rank"), std::string::npos);
+}
+
+TEST(Reports, ClaimNoHealthWhenRecordsAreMissing) {
+    const DdpJob healthy;
+    TraceFixture trace = playDdp(healthy);
+    const std::string clean = "nothing that Rankscope knows costs 3 % of the step or more";
+    EXPECT_NE(renderText(trace.analyze()).find(clean), std::string::npos);
+    EXPECT_NE(renderMarkdown(trace.analyze()).find(clean), std::string::npos);
+    trace.loss("bad_block", store::Severity::warning, 1);
+    EXPECT_EQ(renderText(trace.analyze()).find(clean), std::string::npos);
+    EXPECT_EQ(renderMarkdown(trace.analyze()).find(clean), std::string::npos);
+}
+
+TEST(Results, AreStoredAndReplacedAsAWhole) {
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "trace.db";
+    playDdp(slowJob()).write(file);
+    analyze(file);
+    analyze(file);
+    store::Database db(file.string(), store::OpenMode::readOnly);
+    EXPECT_EQ(db.integer("SELECT count(*) FROM finding"), 1);
+    EXPECT_GT(db.integer("SELECT count(*) FROM finding_evidence"), 0);
+    EXPECT_EQ(db.integer("SELECT count(*) FROM attribution"), 8 * 6);
+    EXPECT_EQ(db.integer("SELECT count(*) FROM attribution WHERE compute_ns + exposed_comm_ns + memory_ns + idle_ns <> step_ns"), 0);
+    EXPECT_EQ(db.integer("SELECT count(*) FROM attribution a JOIN step s ON s.rank = a.rank AND s.step = a.step WHERE a.step_ns <> s.dur_ns"), 0);
+}
+
+TEST(Imported, OneRankWithoutStepsSizesOrPeersSaysWhatIsUnknown) {
+    TraceFixture trace(1, 1);
+    trace.kernel(0, 0, 10 * kMs, "gemm", 64);
+    trace.kernel(0, 20 * kMs, 10 * kMs, "gemm", 64);
+    trace.copy(0, 12 * kMs, kMs);
+    const Report report = trace.analyze();
+    const std::string text = renderText(report);
+    EXPECT_TRUE(report.findings.empty());
+    EXPECT_NE(text.find("no steps found"), std::string::npos) << text;
+    EXPECT_NE(text.find("layout unknown"), std::string::npos) << text;
+    ASSERT_EQ(report.breakdown.size(), 1u);
+    EXPECT_EQ(report.breakdown[0].total.stepNs, 30 * kMs);
+    EXPECT_EQ(report.breakdown[0].total.memoryNs, kMs);
+    EXPECT_EQ(report.breakdown[0].total.idleNs, 9 * kMs);
+}
+
+TEST(Imported, AnEmptyTraceIsAnEmptyReport) {
+    const Report report = TraceFixture(2, 2).analyze();
+    EXPECT_TRUE(report.findings.empty());
+    EXPECT_NE(renderText(report).find("nothing to analyse"), std::string::npos);
+    EXPECT_EQ(nlohmann::json::parse(renderJson(report))["findings"].size(), 0u);
+}
+
+TEST(Catalogue, EveryDetectedDiagnosisExplainsItsThresholds) {
+    for (const char* id : {"RS101", "RS201", "RS202", "RS203", "RS301"}) {
+        const CatalogueEntry* entry = findCatalogueEntry(id);
+        ASSERT_NE(entry, nullptr) << id;
+        EXPECT_TRUE(entry->detected) << id;
+        EXPECT_FALSE(entry->thresholds.empty()) << id;
+        EXPECT_FALSE(entry->falsePositives.empty()) << id;
+    }
+    EXPECT_NE(renderCatalogueEntry(*findCatalogueEntry("rs208")).find("not detected yet"), std::string::npos);
+    EXPECT_EQ(findCatalogueEntry("RS999"), nullptr);
+}
+
+TEST(Units, ReadLikeAPersonWritesThem) {
+    EXPECT_EQ(bytesText(25.0 * 1024 * 1024), "25 MiB");
+    EXPECT_EQ(durationText(12'345'678), "12.3 ms");
+    EXPECT_EQ(ranksText({7, 0, 1, 2}), "ranks 0-2, 7");
+    EXPECT_EQ(ranksText({3}), "rank 3");
+}
+
+}  // namespace
+}  // namespace rankscope::analyzer::test

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds a small trace.db in sight: ranks, kernels, collectives, sends and steps in any order; ids and waits are worked out when it is written.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analyzer/report/report_model.h"
+#include "collector/store/event_model.h"
+
+namespace rankscope::analyzer::test {
+
+constexpr int64_t kUs = 1'000;
+constexpr int64_t kMs = 1'000'000;
+
+/// Removes itself.
+class TemporaryFolder {
+  public:
+    TemporaryFolder();
+    ~TemporaryFolder();
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+    const std::filesystem::path& path() const { return m_path; }
+
+  private:
+    std::filesystem::path m_path;
+};
+
+enum class Lane { compute, communication };
+
+class TraceFixture {
+  public:
+    /// Ranks 0 … count-1, ranksPerHost on each host.
+    TraceFixture(int ranks, int ranksPerHost);
+
+    TraceFixture& links(const std::string& text);
+    TraceFixture& clockBound(int64_t boundNs);
+    void kernel(int rank, int64_t startNs, int64_t durNs, const std::string& name, int64_t grid);
+    void copy(int rank, int64_t startNs, int64_t durNs);
+    /// A communicator; returns its handle.
+    int communicator(std::vector<int> ranks);
+    /// A collective that members enter at `arrivals` (by member) and all leave at last arrival + transferNs. Returns its end.
+    int64_t collective(int communicator, store::Op op, int64_t bytes, const std::vector<int64_t>& arrivals, int64_t transferNs,
+                       Lane lane = Lane::communication);
+    /// A message: both kernels end at the later arrival + transferNs. Returns that.
+    int64_t message(int communicator, int src, int dst, int64_t bytes, int64_t sendArrivalNs, int64_t recvArrivalNs, int64_t transferNs);
+    void step(int rank, int number, int64_t startNs, int64_t durNs, bool warmUp = false);
+    void loss(const std::string& kind, store::Severity severity, int rank);
+
+    int ranks() const { return m_ranks; }
+    void write(const std::filesystem::path& file) const;
+    /// Writes and analyses.
+    Report analyze() const;
+
+  private:
+    struct KernelRow {
+        int rank;
+        Lane lane;
+        int64_t startNs, durNs;
+        std::string name;
+        int64_t grid;
+        bool nccl;
+        size_t key;  // order of declaration: how calls find their kernel
+    };
+    struct CallRow {
+        int rank, communicator;
+        store::Op op;
+        int64_t bytes, seq;
+        size_t kernelKey;
+    };
+    struct CollectiveRow {
+        int communicator;
+        store::Op op;
+        int64_t bytes, seq, lastArrivalNs, endNs, transferNs;
+        std::vector<int64_t> arrivals;
+        std::vector<size_t> calls;
+    };
+    struct MessageRow {
+        int communicator, src, dst;
+        int64_t bytes, sendNs, recvNs, endNs;
+        size_t sendCall, recvCall;
+    };
+    size_t addKernel(int rank, Lane lane, int64_t startNs, int64_t durNs, const std::string& name, int64_t grid, bool nccl);
+
+    int m_ranks, m_ranksPerHost;
+    std::string m_links;
+    int64_t m_clockBoundNs = 0;
+    std::vector<KernelRow> m_kernels;
+    std::vector<store::Memcpy> m_copies;
+    std::vector<CallRow> m_calls;
+    std::vector<CollectiveRow> m_collectives;
+    std::vector<MessageRow> m_messages;
+    std::vector<std::vector<int>> m_communicators;
+    std::vector<store::Step> m_steps;
+    std::vector<store::Loss> m_losses;
+};
+
+}  // namespace rankscope::analyzer::test

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/collect.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "collector/store/error.h"
+#include "collector/store/reader.h"
+#include "tests/unit/collector/training_job.h"
+
+namespace rankscope {
+namespace {
+
+using store::TraceReader;
+using test::TemporaryFolder;
+using test::TrainingJob;
+
+TraceReader collected(const std::filesystem::path& run) { return TraceReader(collector::collect(run).file); }
+
+bool hasLoss(TraceReader& trace, const std::string& kind) {
+    for (const store::Loss& loss : trace.all<store::Loss>()) {
+        if (loss.kind == kind) return true;
+    }
+    return false;
+}
+
+/// Everything a table holds, as text.
+std::string dump(const std::filesystem::path& file) {
+    TraceReader trace(file);
+    std::string text;
+    store::Statement tables(trace.database(), "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
+    while (tables.step()) {
+        const std::string table(tables.text(0));
+        store::Statement columns(trace.database(), "SELECT group_concat('quote(' || name || ')', '||'',''||') FROM pragma_table_info('" + table + "')");
+        columns.step();
+        store::Statement rows(trace.database(), "SELECT " + std::string(columns.text(0)) + " FROM " + table);
+        while (rows.step()) text += table + ": " + std::string(rows.text(0)) + "\n";
+    }
+    return text;
+}
+
+TEST(Collect, TellsWaitAndTransferOfACollectiveApart) {
+    const TemporaryFolder run;
+    const TrainingJob job;
+    job.write(run.path());
+    TraceReader trace = collected(run.path());
+
+    const auto collectives = trace.all<store::Collective>();
+    ASSERT_EQ(collectives.size(), static_cast<size_t>(job.steps));
+    for (const store::Collective& collective : collectives) {
+        EXPECT_TRUE(collective.complete);
+        EXPECT_EQ(collective.op, store::Op::allReduce);
+        EXPECT_EQ(collective.bytes, 4 << 20);
+        EXPECT_EQ(collective.lastRank, job.slowRank);
+        EXPECT_EQ(collective.transferNs, job.transferNs);
+    }
+    for (const store::CollectiveMember& member : trace.all<store::CollectiveMember>()) {
+        EXPECT_EQ(member.waitNs, member.rank == job.slowRank ? 0 : job.slowComputeNs - job.computeNs);
+        EXPECT_EQ(member.transferNs, job.transferNs);
+    }
+}
+
+TEST(Collect, TiesEveryCallToItsKernelAndMarksIt) {
+    const TemporaryFolder run;
+    const TrainingJob job;
+    job.write(run.path());
+    TraceReader trace = collected(run.path());
+
+    int calls = 0;
+    trace.forEach<store::NcclCall>(1, [&](const store::NcclCall& call) {
+        ++calls;
+        ASSERT_TRUE(call.kernelId);
+        store::Kernel kernel;
+        ASSERT_TRUE(trace.find(*call.kernelId, kernel));
+        EXPECT_EQ(kernel.rank, 1);
+        EXPECT_EQ(kernel.nccl, store::NcclKernel::byCall);
+        EXPECT_TRUE(call.evidence & store::evidence::kExternalCorrelation);
+    });
+    EXPECT_EQ(calls, job.steps);
+}
+
+TEST(Collect, StepsFollowTheNvtxRangeAndTileTheRank) {
+    const TemporaryFolder run;
+    const TrainingJob job;
+    job.write(run.path());
+    TraceReader trace = collected(run.path());
+
+    EXPECT_EQ(trace.meta("step_source", ""), "nvtx:train_step");
+    const auto steps = trace.all<store::Step>();
+    ASSERT_EQ(steps.size(), static_cast<size_t>(job.ranks * job.steps));
+    for (size_t i = 0; i < steps.size(); ++i) {
+        EXPECT_EQ(steps[i].durNs, job.stepNs());
+        if (i > 0 && steps[i].rank == steps[i - 1].rank) EXPECT_EQ(steps[i].startNs, steps[i - 1].startNs + steps[i - 1].durNs);
+    }
+    for (const store::Collective& collective : trace.all<store::Collective>()) EXPECT_EQ(collective.step, static_cast<int32_t>(collective.seq));
+}
+
+TEST(Collect, WithoutRangesStepsComeFromThePeriodOfTheCalls) {
+    const TemporaryFolder run;
+    TrainingJob job;
+    job.stepRanges = false;
+    job.write(run.path());
+    TraceReader trace = collected(run.path());
+
+    EXPECT_EQ(trace.meta("step_source", ""), "period");
+    EXPECT_EQ(trace.all<store::Step>().size(), static_cast<size_t>(job.ranks * job.steps));
+}
+
+TEST(Collect, GivesTheSameContentWhateverTheThreadsAndWhetherRanksAreReadTwice) {
+    const TemporaryFolder run;
+    TrainingJob().write(run.path());
+    collector::CollectOptions one;
+    one.threads = 1;
+    one.output = run.path() / "one.db";
+    collector::CollectOptions many;
+    many.threads = 4;
+    many.keepBytes = 0;
+    many.output = run.path() / "many.db";
+    collector::collect(run.path(), one);
+    collector::collect(run.path(), many);
+    EXPECT_EQ(dump(one.output), dump(many.output));
+}
+
+TEST(Collect, JoinsFoldersOfSeveralHostsWhereverTheyLie) {
+    const TemporaryFolder run;
+    TrainingJob job;
+    job.ranksPerHost = 2;
+    for (int rank = 0; rank < job.ranks; ++rank) job.writeRank(run.path() / job.hostOf(rank), rank);
+    TraceReader trace = collected(run.path());
+
+    EXPECT_EQ(trace.all<store::Host>().size(), 2u);
+    EXPECT_EQ(trace.all<store::Communicator>().at(0).nodeCount, 2);
+    EXPECT_EQ(trace.all<store::Rank>().size(), 4u);
+    for (const store::Collective& collective : trace.all<store::Collective>()) EXPECT_TRUE(collective.complete);
+}
+
+TEST(Collect, UndoesOffsetAndDriftOfAnotherHostsClock) {
+    const TemporaryFolder run;
+    TrainingJob job;
+    job.ranksPerHost = 2;
+    job.slowRank = 3;
+    job.steps = 40;
+    job.hostOffsetNs = 7'000'000;
+    job.hostDriftPpb = 20'000;
+    job.write(run.path());
+    TraceReader trace = collected(run.path());
+
+    const auto models = trace.all<store::ClockModel>();
+    ASSERT_EQ(models.size(), 2u);
+    EXPECT_EQ(models[0].method, "reference");
+    EXPECT_EQ(models[1].method, "collectives");
+    EXPECT_NEAR(models[1].driftPpb, -20'000, 20);
+    EXPECT_LE(models[1].boundNs, 1'000);
+    for (const store::CollectiveMember& member : trace.all<store::CollectiveMember>()) {
+        EXPECT_NEAR(*member.waitNs, member.rank == job.slowRank ? 0 : job.slowComputeNs - job.computeNs, 2'000);
+    }
+    for (const store::Collective& collective : trace.all<store::Collective>()) EXPECT_EQ(collective.lastRank, 3);
+}
+
+TEST(Collect, NamesTheRankThatLeftNoFile) {
+    const TemporaryFolder run;
+    const TrainingJob job;
+    for (int rank = 0; rank < job.ranks; ++rank) {
+        if (rank != 1) job.writeRank(run.path(), rank);
+    }
+    TraceReader trace = collected(run.path());
+
+    EXPECT_EQ(trace.all<store::Rank>().at(1).state, store::RankState::missing);
+    EXPECT_TRUE(hasLoss(trace, "missing_rank"));
+    EXPECT_TRUE(hasLoss(trace, "unmatched_collective"));
+    for (const store::Collective& collective : trace.all<store::Collective>()) {
+        EXPECT_FALSE(collective.complete);
+        EXPECT_FALSE(collective.lastRank);
+    }
+}
+
+TEST(Collect, NamesTheRankThatVanished) {
+    const TemporaryFolder run;
+    const TrainingJob job;
+    for (int rank = 0; rank < job.ranks; ++rank) job.writeRank(run.path(), rank, rank == 3);
+    TraceReader trace = collected(run.path());
+
+    EXPECT_EQ(trace.all<store::Rank>().at(3).state, store::RankState::died);
+    EXPECT_EQ(trace.all<store::Process>().at(3).endKind, "vanished");
+    EXPECT_EQ(trace.all<store::Rank>().at(0).state, store::RankState::complete);
+    EXPECT_TRUE(hasLoss(trace, "died"));
+}
+
+TEST(Collect, KeepsTheStepsOfAJobWhoseRanksAllDied) {
+    const TemporaryFolder run;
+    const TrainingJob job;
+    for (int rank = 0; rank < job.ranks; ++rank) job.writeRank(run.path(), rank, true);
+    TraceReader trace = collected(run.path());
+
+    EXPECT_EQ(trace.meta("step_source", ""), "nvtx:train_step");
+    EXPECT_EQ(trace.all<store::Step>().size(), static_cast<size_t>(job.ranks * job.steps));
+}
+
+TEST(Collect, NamesTheRankThatStoppedFirstWhenSeveralDied) {
+    const TemporaryFolder run;
+    for (int rank = 0; rank < 3; ++rank) {
+        test::CaptureFile file(run.path() / "capture" / ("r" + std::to_string(rank) + ".cap"), {rank, 3, "node0", 50 + rank, 0});
+        file.stream(0, 7, 0);
+        file.kernel("k", 0, 100, 10);
+        file.kernel("k", 0, rank == 1 ? 1'000 : 5'000'000 + rank, 10);
+    }
+    TraceReader trace = collected(run.path());
+    std::vector<std::optional<int64_t>> first;
+    for (const store::Loss& loss : trace.all<store::Loss>())
+        if (loss.kind == "first_death") first.push_back(loss.rank);
+    ASSERT_EQ(first.size(), 1u);
+    EXPECT_EQ(first[0], 1);
+}
+
+TEST(Collect, TakesTheLastAttemptOfARestartedRank) {
+    const TemporaryFolder run;
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        test::CaptureFile file(run.path() / "capture" / ("a" + std::to_string(attempt) + ".cap"), {0, 1, "node0", 50 + attempt, attempt});
+        file.stream(0, 7, 0);
+        file.kernel(attempt == 0 ? "old" : "new", 0, 100, 10);
+        if (attempt == 0) file.kernel("old", 0, 200, 10);
+        file.end(1'000);
+    }
+    TraceReader trace = collected(run.path());
+    ASSERT_EQ(trace.extent<store::Kernel>(0).count(), 1);
+    trace.forEach<store::Kernel>(0, [&](const store::Kernel& kernel) { EXPECT_EQ(trace.string(kernel.nameId), "new"); });
+    EXPECT_TRUE(hasLoss(trace, "earlier_attempt"));
+}
+
+TEST(Collect, OfTwoFilesOfOneRankTheOneWithMoreDeviceWorkCounts) {
+    const TemporaryFolder run;
+    for (int pid = 1; pid <= 2; ++pid) {
+        test::CaptureFile file(run.path() / "capture" / ("p" + std::to_string(pid) + ".cap"), {0, 1, "node0", pid, 0});
+        file.stream(0, 7, 0);
+        for (int i = 0; i < pid; ++i) file.kernel("k", 0, 100 + 50 * i, 10);
+        file.end(1'000);
+    }
+    TraceReader trace = collected(run.path());
+    EXPECT_EQ(trace.all<store::Process>().at(0).pid, 2);
+    EXPECT_TRUE(hasLoss(trace, "duplicate_rank"));
+}
+
+TEST(Collect, MembersThatDisagreeAreALossAndIncomplete) {
+    const TemporaryFolder run;
+    for (int rank = 0; rank < 2; ++rank) {
+        test::CaptureFile file(run.path() / "capture" / ("r" + std::to_string(rank) + ".cap"), {rank, 2, "node0", 10 + rank, 0});
+        file.stream(0, 7, 0);
+        file.communicator(1, 77, rank, 2);
+        file.ncclCall(capture::NcclOp::allReduce, 1, rank == 0 ? 100 : 200, 1'000, 1, 0);
+        file.end(9'000);
+    }
+    TraceReader trace = collected(run.path());
+    ASSERT_EQ(trace.all<store::Collective>().size(), 1u);
+    EXPECT_FALSE(trace.all<store::Collective>()[0].complete);
+    EXPECT_TRUE(hasLoss(trace, "unmatched_collective"));
+}
+
+TEST(Collect, CallsOfAGroupShareItsKernel) {
+    const TemporaryFolder run;
+    {
+        test::CaptureFile file(run.path() / "capture" / "r.cap", {0, 1, "node0", 10, 0});
+        file.stream(0, 7, 0xabc);
+        file.communicator(1, 77, 0, 1);
+        file.ncclCall(capture::NcclOp::allReduce, 1, 100, 1'000, 1, 0xabc, -1, 5);
+        file.ncclCall(capture::NcclOp::allReduce, 1, 100, 2'000, 2, 0xabc, -1, 5);
+        file.ncclGroup(5, 900, 9'000, 3, 2);
+        file.kernel("ncclDevKernel_AllReduce", 0, 10'000, 500, 42, 8'000);
+        file.external(42, 3);
+        file.end(20'000);
+    }
+    TraceReader trace = collected(run.path());
+    int linked = 0;
+    trace.forEach<store::NcclCall>(0, [&](const store::NcclCall& call) { linked += call.kernelId.has_value(); });
+    EXPECT_EQ(linked, 2);
+}
+
+TEST(Collect, SendsMeetTheirReceives) {
+    const TemporaryFolder run;
+    for (int rank = 0; rank < 2; ++rank) {
+        test::CaptureFile file(run.path() / "capture" / ("r" + std::to_string(rank) + ".cap"), {rank, 2, "node0", 10 + rank, 0});
+        file.stream(0, 7, 0);
+        file.communicator(1, 77, rank, 2);
+        for (int k = 0; k < 2; ++k) {
+            const int64_t at = 100'000 * (k + 1);
+            file.ncclCall(rank == 0 ? capture::NcclOp::send : capture::NcclOp::recv, 1, 256, at - 5'000, 10 + k, 0, 1 - rank);
+            // The receiver waits 7 us for the sender; both end together.
+            const int64_t arrivalNs = rank == 0 ? at + 7'000 : at;
+            file.kernel("ncclDevKernel_SendRecv", 0, arrivalNs, at + 10'000 - arrivalNs, 1 + k, at - 4'000);
+            file.external(1 + k, 10 + k);
+        }
+        file.end(900'000);
+    }
+    TraceReader trace = collected(run.path());
+    const auto messages = trace.all<store::P2p>();
+    ASSERT_EQ(messages.size(), 2u);
+    for (const store::P2p& message : messages) {
+        EXPECT_TRUE(message.complete);
+        EXPECT_EQ(message.srcRank, 0);
+        EXPECT_EQ(message.bytes, 1024);
+        EXPECT_EQ(message.recvWaitNs, 7'000);
+        EXPECT_EQ(message.sendWaitNs, 0);
+        EXPECT_EQ(message.transferNs, 3'000);
+    }
+}
+
+TEST(Collect, AHookedCallThatCuptiSawToIsOneRowWithItsArgument) {
+    const TemporaryFolder run;
+    {
+        test::CaptureFile file(run.path() / "capture" / "r.cap", {0, 1, "node0", 10, 0});
+        file.stream(0, 7, 0);
+        file.hookedApi(capture::CudaApi::malloc, 1'000, 2'000, 4096);
+        file.api(20, 1'100, 800, 1);  // cudaMalloc
+        file.hookedApi(capture::CudaApi::streamSynchronize, 3'000, 4'000, 7);
+        file.kernel("k", 0, 5'000, 10);
+        file.end(9'000);
+    }
+    TraceReader trace = collected(run.path());
+    std::vector<store::ApiCall> calls;
+    trace.forEach<store::ApiCall>(0, [&](const store::ApiCall& call) { calls.push_back(call); });
+    ASSERT_EQ(calls.size(), 2u);
+    EXPECT_EQ(calls[0].source, store::ApiSource::cuptiRuntime);
+    EXPECT_EQ(calls[0].argument, 4096);
+    EXPECT_EQ(trace.string(calls[0].nameId), "cudaMalloc");
+    EXPECT_EQ(calls[1].source, store::ApiSource::hook);
+    EXPECT_EQ(calls[1].kind, store::ApiKind::synchronize);
+    EXPECT_EQ(trace.extent<store::Allocation>(0).count(), 1);
+}
+
+TEST(Collect, AnEventWithoutADeviceTimeHasTheTimeOfItsCall) {
+    const TemporaryFolder run;
+    {
+        test::CaptureFile file(run.path() / "capture" / "r.cap", {0, 1, "node0", 10, 0});
+        file.stream(0, 7, 0);
+        file.kernel("k", 0, 5'000, 10);
+        file.api(135, 7'000, 100, 9);  // cudaEventRecord
+        file.add(capture::CudaEventRecord{{capture::RecordType::cudaEvent, 1, 0}, 9, 0, 3, {}});
+        file.add(capture::CudaEventRecord{{capture::RecordType::cudaEvent, 1, 0}, 10, 0, 4, {}});
+        file.end(9'000);
+    }
+    TraceReader trace = collected(run.path());
+    ASSERT_EQ(trace.extent<store::CudaEvent>(0).count(), 1);
+    trace.forEach<store::CudaEvent>(0, [](const store::CudaEvent& event) { EXPECT_EQ(event.timeNs, 2'000); });
+    EXPECT_TRUE(hasLoss(trace, "untimed_event"));
+}
+
+TEST(Collect, OneProcessThatDrivesTwoDevicesIsTwoRanks) {
+    const TemporaryFolder run;
+    {
+        test::CaptureFile file(run.path() / "capture" / "r.cap", {-1, -1, "node0", 10, 0});
+        for (int device = 0; device < 2; ++device) {
+            file.add(capture::RankIdentityRecord{{capture::RecordType::rankIdentity, 1, 0}, device, 2, device, 1, device, 0});
+            file.stream(static_cast<uint16_t>(device), 7, 0, device);
+            file.communicator(static_cast<uint32_t>(device) + 1, 77, device, 2, 1, device);
+            file.kernel("k", static_cast<uint16_t>(device), 5'000 + device, 10);
+            file.ncclCall(capture::NcclOp::allReduce, static_cast<uint32_t>(device) + 1, 8, 100 + device, 0, 0);
+        }
+        file.end(9'000);
+    }
+    TraceReader trace = collected(run.path());
+    ASSERT_EQ(trace.all<store::Rank>().size(), 2u);
+    EXPECT_EQ(trace.all<store::Process>().size(), 1u);
+    for (int rank = 0; rank < 2; ++rank) {
+        EXPECT_EQ(trace.extent<store::Kernel>(rank).count(), 1);
+        EXPECT_EQ(trace.extent<store::NcclCall>(rank).count(), 1);
+    }
+    EXPECT_TRUE(trace.all<store::Collective>().at(0).complete);
+}
+
+}  // namespace
+}  // namespace rankscope

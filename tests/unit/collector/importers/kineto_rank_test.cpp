@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "collector/importers/collective_vocabulary.h"
+#include "collector/importers/import_error.h"
+#include "collector/importers/kineto_file.h"
+#include "tests/unit/collector/importers/trace_files.h"
+
+namespace rankscope::collector {
+namespace {
+
+using store::NcclKernel;
+using store::Op;
+using tests::annotationEvent;
+using tests::kernelEvent;
+using tests::launchEvent;
+
+KinetoFile readEvents(const std::string& events) {
+    const tests::TraceFolder folder;
+    return readKinetoFile(folder.write("trace.json", R"({"distributedInfo": {"rank": 1, "world_size": 2}, "traceEvents": [)" + events + "]}"));
+}
+
+TEST(KinetoRank, KernelsKeepStreamDeviceCorrelationAndShape) {
+    const RankRecording recording = readEvents(kernelEvent("gemm", "10.5", "3", 42, R"(, "grid": [32, 2, 1], "block": [128, 1, 1])")).recording;
+    ASSERT_EQ(recording.kernels.size(), 1u);
+    const store::Kernel& kernel = recording.kernels[0];
+    EXPECT_EQ(recording.strings[kernel.nameId], "gemm");
+    EXPECT_EQ(kernel.startNs, 10500);
+    EXPECT_EQ(kernel.durNs, 3000);
+    EXPECT_EQ(kernel.correlationId, 42u);
+    EXPECT_EQ(kernel.gridBlocks, 64u);
+    EXPECT_EQ(kernel.blockThreads, 128u);
+    EXPECT_EQ(kernel.nccl, NcclKernel::no);
+    EXPECT_EQ(recording.streams[static_cast<size_t>(kernel.streamId)].nativeId, 7);
+}
+
+TEST(KinetoRank, CopiesAndSetsTellKindAndBytes) {
+    const RankRecording recording =
+        readEvents(R"j({"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "pid": 0, "tid": 7, "ts": 1, "dur": 1,
+                       "args": {"device": 0, "context": 1, "stream": 7, "correlation": 1, "bytes": 832}},
+                      {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "pid": 0, "tid": 7, "ts": 3, "dur": 1,
+                       "args": {"device": 0, "context": 1, "stream": 7, "correlation": 2, "bytes": 16}})j")
+            .recording;
+    ASSERT_EQ(recording.memcpys.size(), 1u);
+    EXPECT_EQ(recording.memcpys[0].kind, 1);
+    EXPECT_EQ(recording.memcpys[0].bytes, 832);
+    EXPECT_EQ(recording.memcpys[0].srcMemory, 2);
+    EXPECT_EQ(recording.memcpys[0].dstMemory, 3);
+    ASSERT_EQ(recording.memsets.size(), 1u);
+    EXPECT_EQ(recording.memsets[0].bytes, 16);
+}
+
+TEST(KinetoRank, RocmCopiesTakeTheirSizeFromTheCall) {
+    const RankRecording recording =
+        readEvents(R"j({"ph": "X", "cat": "cuda_runtime", "name": "hipMemcpyWithStream", "pid": 1, "tid": 1, "ts": 1, "dur": 9,
+                       "args": {"correlation": 117, "size": "2560", "kind": "1"}},
+                      {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Host -> Device)", "pid": 2, "tid": 0, "ts": 2, "dur": 1,
+                       "args": {"device": 2, "stream": 0, "correlation": 117, "kind": "HtoD"}})j")
+            .recording;
+    ASSERT_EQ(recording.memcpys.size(), 1u);
+    EXPECT_EQ(recording.memcpys[0].bytes, 2560);
+    EXPECT_EQ(recording.memcpys[0].kind, 1);
+    EXPECT_FALSE(recording.memcpys[0].srcMemory) << "ROCm's Host is pinned or pageable";
+    EXPECT_EQ(recording.apiCalls[0].kind, store::ApiKind::copy);
+}
+
+TEST(KinetoRank, SynchronizationsTellKindAndStream) {
+    const RankRecording recording =
+        readEvents(kernelEvent("k", "1", "1", 1) +
+                   R"(,{"ph": "X", "cat": "cuda_sync", "name": "Stream Sync", "pid": 0, "tid": 7, "ts": 1, "dur": 9,
+                       "args": {"cuda_sync_kind": "Stream Sync", "stream": 7, "correlation": 15, "device": 0, "context": 1}},
+                      {"ph": "X", "cat": "cuda_sync", "name": "Context Sync", "pid": 0, "tid": 7, "ts": 1, "dur": 9,
+                       "args": {"cuda_sync_kind": "Context Sync", "stream": -1, "correlation": 16, "device": 0, "context": 1}})")
+            .recording;
+    ASSERT_EQ(recording.synchronizations.size(), 2u);
+    EXPECT_EQ(recording.synchronizations[0].kind, 3);
+    EXPECT_EQ(recording.synchronizations[0].streamId, recording.kernels[0].streamId);
+    EXPECT_EQ(recording.synchronizations[1].kind, 4);
+    EXPECT_FALSE(recording.synchronizations[1].streamId);
+}
+
+TEST(KinetoRank, AKernelThatTellsItsCollectiveIsACall) {
+    const RankRecording recording =
+        readEvents(kernelEvent("ncclDevKernel_Generic(x)", "10", "5", 9,
+                               R"(, "Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": 2, "dtype": "BFloat16",
+                                   "Process Group Name": "0", "Process Group Description": "default_pg", "Process Group Ranks": "[0, 1]")"))
+            .recording;
+    ASSERT_EQ(recording.ncclCalls.size(), 1u);
+    const store::NcclCall& call = recording.ncclCalls[0];
+    EXPECT_EQ(call.op, Op::allReduce);
+    EXPECT_EQ(call.bytes, 2000);
+    EXPECT_EQ(call.count, 1000);
+    EXPECT_EQ(call.dataType, store::DataType::bf16);
+    EXPECT_EQ(call.evidence, store::evidence::kImported);
+    EXPECT_EQ(call.algorithm, store::Algorithm::unknown);
+    EXPECT_EQ(recording.kernels[0].nccl, NcclKernel::byCall);
+    ASSERT_TRUE(call.communicatorId);
+    const LocalCommunicator& communicator = recording.communicators[static_cast<size_t>(*call.communicatorId)];
+    EXPECT_EQ(communicator.identity, "process_group");
+    EXPECT_EQ(communicator.name, "default_pg");
+    EXPECT_EQ(communicator.nRanks, 2);
+    EXPECT_EQ(communicator.commRank, 1);
+}
+
+TEST(KinetoRank, ACollectiveIsFoundByTheOperatorAroundItsLaunch) {
+    // RCCL: the kernel tells nothing, record_param_comms around the launch does.
+    const RankRecording recording =
+        readEvents(R"({"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 100, "tid": 100, "ts": 10, "dur": 50, "args": {"External id": 47,
+                       "Collective name": "_allgather_base", "dtype": "Float", "In msg nelems": 100, "Out msg nelems": 200, "Group size": 2,
+                       "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}},)" +
+                   launchEvent("20", 5) + "," + kernelEvent("ncclDevKernel_Generic(x)", "70", "5", 5))
+            .recording;
+    ASSERT_EQ(recording.ncclCalls.size(), 1u);
+    EXPECT_EQ(recording.ncclCalls[0].op, Op::allGather);
+    EXPECT_EQ(recording.ncclCalls[0].bytes, 800);
+    EXPECT_EQ(recording.ncclCalls[0].startNs, 10000) << "the call on the host, not the kernel";
+    EXPECT_EQ(recording.ncclCalls[0].durNs, 50000);
+    EXPECT_EQ(recording.kernels[0].nccl, NcclKernel::byCall);
+}
+
+TEST(KinetoRank, AnAnnotationTellsWhatASendRecvKernelCarried) {
+    const RankRecording recording =
+        readEvents(annotationEvent("nccl:all_to_all", "10", "50", R"("Input Dims": [[8, 1024]], "Input type": ["float"])") + "," + launchEvent("20", 5) + "," +
+                   kernelEvent("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(x)", "70", "5", 5))
+            .recording;
+    ASSERT_EQ(recording.ncclCalls.size(), 1u);
+    EXPECT_EQ(recording.ncclCalls[0].op, Op::allToAll);
+    EXPECT_EQ(recording.ncclCalls[0].bytes, 8 * 1024 * 4);
+    EXPECT_EQ(recording.ncclCalls[0].evidence, store::evidence::kImported);
+    EXPECT_FALSE(recording.ncclCalls[0].communicatorId);
+}
+
+TEST(KinetoRank, ALaunchOutsideTheAnnotationOrOnAnotherThreadIsNotItsOwn) {
+    for (const std::string& launch : {launchEvent("61", 5), launchEvent("20", 5, 101)}) {
+        const RankRecording recording =
+            readEvents(annotationEvent("nccl:all_to_all", "10", "50") + "," + launch + "," + kernelEvent("ncclKernel_SendRecv_RING_SIMPLE(x)", "70", "5", 5)).recording;
+        ASSERT_EQ(recording.ncclCalls.size(), 1u);
+        EXPECT_EQ(recording.ncclCalls[0].op, Op::unknown);
+    }
+}
+
+TEST(KinetoRank, ANameAloneGivesTheOperationButNoAlgorithm) {
+    const RankRecording recording = readEvents(kernelEvent("ncclKernel_AllReduce_RING_LL_Sum_float(x)", "1", "5", 5)).recording;
+    ASSERT_EQ(recording.ncclCalls.size(), 1u);
+    const store::NcclCall& call = recording.ncclCalls[0];
+    EXPECT_EQ(call.op, Op::allReduce);
+    EXPECT_EQ(call.evidence, store::evidence::kInferred);
+    EXPECT_EQ(call.algorithm, store::Algorithm::unknown);
+    EXPECT_EQ(call.protocol, store::Protocol::unknown);
+    EXPECT_FALSE(call.bytes);
+    EXPECT_EQ(recording.kernels[0].nccl, NcclKernel::byName);
+}
+
+TEST(KinetoRank, CommunicationOfOtherLibrariesIsMarkedButNoNcclCall) {
+    const RankRecording recording = readEvents(kernelEvent("void dpsk::ep::internode::dispatch<true>(int)", "1", "5", 5) + "," +
+                                               kernelEvent("ampere_sgemm_128x64", "9", "5", 6))
+                                        .recording;
+    EXPECT_EQ(recording.kernels[0].nccl, NcclKernel::byName);
+    EXPECT_EQ(recording.kernels[1].nccl, NcclKernel::no);
+    EXPECT_TRUE(recording.ncclCalls.empty());
+}
+
+TEST(KinetoRank, SendsTellTheirPeerInTheGroup) {
+    const RankRecording recording =
+        readEvents(kernelEvent("ncclDevKernel_SendRecv(x)", "10", "5", 9,
+                               R"(, "Collective name": "send", "In msg nelems": 10, "dtype": "Float", "Group size": 2, "Src Rank": 1, "Dst Rank": 5,
+                                   "Process Group Name": "pp", "Process Group Ranks": "[1, 5]")"))
+            .recording;
+    ASSERT_EQ(recording.ncclCalls.size(), 1u);
+    EXPECT_EQ(recording.ncclCalls[0].op, Op::send);
+    EXPECT_EQ(recording.ncclCalls[0].peer, 1);
+    EXPECT_EQ(recording.ncclCalls[0].bytes, 40);
+}
+
+TEST(KinetoRank, AnnotationsNestAndThoseOnTheDeviceStandApart) {
+    const RankRecording recording = readEvents(annotationEvent("ProfilerStep#3", "1", "100") + "," + annotationEvent("forward", "2", "50") + "," +
+                                               annotationEvent("loss", "60", "5") + "," +
+                                               R"({"ph": "X", "cat": "gpu_user_annotation", "name": "ProfilerStep#3", "pid": 0, "tid": 7, "ts": 2, "dur": 9})")
+                                        .recording;
+    ASSERT_EQ(recording.nvtx.size(), 4u);
+    EXPECT_EQ(recording.nvtx[0].depth, 0);
+    EXPECT_EQ(recording.nvtx[1].depth, 1);
+    EXPECT_EQ(recording.nvtx[2].depth, 1);
+    EXPECT_FALSE(recording.nvtx[0].domainId);
+    ASSERT_TRUE(recording.nvtx[3].domainId);
+    EXPECT_FALSE(recording.nvtx[3].threadId);
+}
+
+TEST(KinetoRank, ATraceWithoutKernelsSaysSoAndOneWithoutAnythingIsRefused) {
+    const KinetoFile cpuOnly = readEvents(annotationEvent("gloo:all_reduce", "1", "9"));
+    ASSERT_EQ(cpuOnly.losses.all().size(), 1u);
+    EXPECT_EQ(cpuOnly.losses.all()[0].kind, "source_absent");
+    EXPECT_THROW(readEvents(R"({"ph": "X", "cat": "backward-compute", "name": "x", "pid": 0, "tid": 0, "ts": 1, "dur": 1})"), ImportError);
+    EXPECT_THROW(readEvents("1, 2, 3"), ImportError);
+}
+
+TEST(CollectiveVocabulary, KernelNamesOfNcclAndRccl) {
+    EXPECT_EQ(opFromKernelName("ncclKernel_AllGather_RING_LL_Sum_int8_t(ncclWorkElem)"), Op::allGather);
+    EXPECT_EQ(opFromKernelName("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"), Op::reduceScatter);
+    EXPECT_EQ(opFromKernelName("ncclDevKernel_Broadcast_RING_LL(x)"), Op::broadcast);
+    EXPECT_EQ(opFromKernelName("ncclDevKernel_Reduce_Sum_f32_TREE_LL(x)"), Op::reduce);
+    EXPECT_EQ(opFromKernelName("ncclDevKernel_SendRecv(x)"), Op::unknown);
+    EXPECT_EQ(opFromKernelName("ncclDevKernel_Generic(x)"), Op::unknown);
+    EXPECT_EQ(opFromKernelName("reduce_kernel<512>"), Op::unknown);
+    EXPECT_FALSE(isCommunicationKernelName("void at::native::reduce_kernel<512, 1>"));
+}
+
+TEST(CollectiveVocabulary, BytesCountAsNcclTestsCountThem) {
+    const auto type = store::DataType::f32;
+    EXPECT_EQ(collectiveBytes(Op::allReduce, type, 100, 100, 8), 400);
+    EXPECT_EQ(collectiveBytes(Op::allGather, type, 100, 800, 8), 3200);
+    EXPECT_EQ(collectiveBytes(Op::reduceScatter, type, 800, 100, 8), 3200);
+    EXPECT_EQ(collectiveBytes(Op::allToAll, type, 800, 800, 8), 3200);
+    EXPECT_EQ(collectiveBytes(Op::recv, type, std::nullopt, 10, 2), 40);
+    EXPECT_EQ(collectiveBytes(Op::allReduce, store::DataType::unknown, 100, 100, 8), std::nullopt);
+    EXPECT_EQ(collectiveBytes(Op::allReduce, type, INT64_MAX, 1, 8), std::nullopt);
+}
+
+}  // namespace
+}  // namespace rankscope::collector

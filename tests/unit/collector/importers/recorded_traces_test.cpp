@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recordings of real jobs by other people, with what is known of them. They live beside the project; the tests skip where they are absent.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "collector/importers/import.h"
+#include "collector/store/sqlite.h"
+#include "tests/unit/collector/importers/trace_files.h"
+
+namespace rankscope::collector {
+namespace {
+
+using store::Database;
+using store::OpenMode;
+
+class RecordedTraces : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!std::filesystem::exists(kKineto)) GTEST_SKIP() << "recorded runs are not here: " << kKineto;
+    }
+
+    Database import(const std::vector<std::filesystem::path>& files) {
+        importRun(files, m_folder / "run");
+        return Database((m_folder / "run/trace.db").string(), OpenMode::readOnly);
+    }
+    Database import(const std::string& file) { return import(std::vector<std::filesystem::path>{kKineto / file}); }
+
+    /// Length of the union of the kernels that fulfil `condition`.
+    static int64_t unionNs(Database& trace, const std::string& condition) {
+        return trace.integer(
+            "WITH spans AS (SELECT start_ns AS s, start_ns + dur_ns AS e FROM kernel WHERE " + condition +
+            "), reach AS (SELECT s, e, MAX(e) OVER (ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM spans) "
+            "SELECT SUM(MAX(0, e - MAX(s, COALESCE(before, s)))) FROM reach");
+    }
+    static double overlap(Database& trace) {
+        const int64_t communication = unionNs(trace, "nccl <> 0");
+        return static_cast<double>(communication + unionNs(trace, "nccl = 0") - unionNs(trace, "1")) / static_cast<double>(communication);
+    }
+    static double busy(Database& trace) {
+        return static_cast<double>(unionNs(trace, "1")) / static_cast<double>(trace.integer("SELECT MAX(start_ns + dur_ns) - MIN(start_ns) FROM kernel"));
+    }
+
+    const std::filesystem::path kKineto = std::filesystem::path(RANKSCOPE_SHARED_DATA) / "kineto";
+    tests::TraceFolder m_folder;
+};
+
+TEST_F(RecordedTraces, EightRanksOfDlrmMatchIntoEightCollectives) {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(kKineto / "dlrm_8rank")) files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    ASSERT_EQ(files.size(), 8u);
+    Database trace = import(files);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM rank"), 8);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 2104);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE op = 'all_reduce'"), 8 * 3);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE op = 'all_to_all'"), 8 * 5);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE members = 8"), 8);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM communicator"), 1);
+
+    // Nobody leaves a collective before the others: a real host's clocks agree within 7 us. Arrivals are up to 7.6 ms apart.
+    EXPECT_LE(trace.integer("SELECT MAX(spread) FROM (SELECT MAX(end_ns) - MIN(end_ns) AS spread FROM collective_member GROUP BY collective_id)"), 7000);
+    EXPECT_EQ(trace.integer("SELECT MAX(last_arrival_ns - first_arrival_ns) FROM collective"), 7624000);
+
+    std::vector<int64_t> late;
+    store::Statement rows(trace, "SELECT last_rank FROM collective ORDER BY seq");
+    while (rows.step()) late.push_back(rows.integer(0));
+    EXPECT_EQ(late, (std::vector<int64_t>{7, 7, 7, 7, 7, 5, 5, 4}));
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE severity <> 'info'"), 0);
+}
+
+TEST_F(RecordedTraces, NcclParserConfigTellsSizesAndOverlap) {
+    Database trace = import("hta/nccl_parser_config/nccl_data.json.gz");
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE op = 'all_reduce'"), 15);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE op = 'broadcast'"), 6);
+    EXPECT_EQ(trace.integer("SELECT MAX(bytes) FROM nccl_call"), 7875584 * 4);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE algorithm IS NOT NULL OR protocol IS NOT NULL"), 0) << "the name says RING_LL at 26 MB";
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE evidence & 16"), 21);
+    EXPECT_EQ(trace.integer("SELECT n_ranks FROM communicator WHERE identity = 'process_group' AND name = 'default_pg'"), 2);
+    EXPECT_NEAR(overlap(trace), 0.156, 0.0005);
+    EXPECT_NEAR(busy(trace), 0.235, 0.001);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM step"), 3);
+}
+
+TEST_F(RecordedTraces, TraceDiffControlOverlapsAlmostHalf) {
+    Database trace = import("hta/trace_diff/control/control.json.gz");
+    EXPECT_EQ(trace.integer("SELECT rank FROM rank"), 3);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel WHERE nccl <> 0"), 60);
+    EXPECT_NEAR(overlap(trace), 0.46, 0.005);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE op = 'all_to_all'"), 42);
+}
+
+TEST_F(RecordedTraces, NegativeQueueLengthHardlyOverlaps) {
+    Database trace = import("hta/negative_queue_length_values_check/rank0.json.gz");
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel k JOIN string s ON s.id = k.name_id WHERE k.nccl <> 0 AND s.text LIKE '%SendRecv%'"), 80);
+    EXPECT_NEAR(overlap(trace), 0.014, 0.0005);
+}
+
+TEST_F(RecordedTraces, Mi300CommunicationIsSeenWithAndWithoutArgs) {
+    Database trace = import("mi300/mi300_resnet_act_checkpoint.json.gz");
+    EXPECT_NEAR(static_cast<double>(trace.integer("SELECT SUM(dur_ns) FROM kernel WHERE nccl <> 0")) / 1e6, 71.5, 0.05);
+    EXPECT_NEAR(overlap(trace), 0.22, 0.005);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE op = 'all_reduce' AND data_type = 'bf16'"), 6);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE op = 'unknown'"), 5) << "launched before the recording began";
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM device WHERE name = 'AMD Instinct MI300X'"), 1);
+}
+
+TEST_F(RecordedTraces, NanosecondTimesAreExact) {
+    Database trace = import("hta/ns_resolution_trace/rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz");
+    EXPECT_EQ(trace.integer("SELECT value FROM meta WHERE key = 'start_unix_ns'"), 1712195495502094565);
+}
+
+TEST_F(RecordedTraces, RankFromTheFileNameAndIdsAboveInt64) {
+    Database trace = import("hta/large_integer_trace/rank-70.Mar_25_20_48_12.2861.pt.trace.json.gz");
+    EXPECT_EQ(trace.integer("SELECT rank FROM rank"), 70);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE op = 'all_reduce'"), 1);
+}
+
+TEST_F(RecordedTraces, CudaSyncEventsBecomeSynchronizations) {
+    Database trace = import("hta/critical_path/alexnet/benchmark_result_2869224_1695835535_trace.json.gz");
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM synchronization"), 41);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM synchronization WHERE kind = 0"), 0);
+}
+
+TEST_F(RecordedTraces, HipTracesTellCallsAndCopySizes) {
+    Database trace = import("hta/amd_trace/mi250_minitoy_train_ROCm6_2_kineto.json.gz");
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel"), 14);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM memcpy WHERE bytes > 0 AND kind = 1"), 2);
+    EXPECT_GT(trace.integer("SELECT COUNT(*) FROM api_call WHERE kind = 1"), 0);
+}
+
+TEST_F(RecordedTraces, EveryOtherFileIsImported) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(kKineto)) {
+        if (!entry.is_regular_file()) continue;
+        EXPECT_NO_THROW(importRun({entry.path()}, m_folder / "each")) << entry.path();
+        Database trace((m_folder / "each/trace.db").string(), OpenMode::readOnly);
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE kind IN ('bad_block', 'torn_tail', 'bad_text')"), 0) << entry.path();
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM rank"), 1) << entry.path();
+    }
+}
+
+TEST_F(RecordedTraces, WhatIsNotSupportedYetSaysSo) {
+    const std::filesystem::path data = kKineto.parent_path();
+    EXPECT_ANY_THROW(importRun({data / "nsys/h100_2gpu_1s.sqlite"}, m_folder / "run"));
+    EXPECT_ANY_THROW(importRun({data / "flight_recorder/gpu_error_1st/rank_0.json"}, m_folder / "run"));
+    EXPECT_ANY_THROW(importRun({data / "straggler/timeline-ST.json.gz"}, m_folder / "run"));
+}
+
+}  // namespace
+}  // namespace rankscope::collector

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+
+#include "collector/store/error.h"
+#include "collector/store/reader.h"
+#include "collector/store/schema.h"
+#include "collector/store/tables.h"
+#include "collector/store/writer.h"
+#include "tests/unit/collector/capture_file.h"
+
+namespace rankscope::store {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TemporaryFolder;
+
+Kernel kernelAt(int64_t id, int32_t rank, int64_t startNs, int64_t durNs, int32_t nameId) {
+    Kernel kernel;
+    kernel.id = id;
+    kernel.rank = rank;
+    kernel.streamId = 1;
+    kernel.startNs = startNs;
+    kernel.durNs = durNs;
+    kernel.nameId = nameId;
+    return kernel;
+}
+
+/// Three kernels of rank 0, one of rank 1.
+void writeSmallTrace(const fs::path& file) {
+    TraceWriter writer(file);
+    const int32_t name = writer.intern("gemm");
+    writer.write(Rank{0});
+    writer.write(Rank{1});
+    writer.write(Stream{1, 0});
+    const std::vector<Kernel> first = {kernelAt(1, 0, 100, 50, name), kernelAt(2, 0, 200, 500, name), kernelAt(3, 0, 900, 10, name)};
+    writer.write(std::span<const Kernel>(first));
+    writer.write(kernelAt(4, 1, 100, 5, name));
+    writer.setMeta("run_name", "small");
+    writer.setMeta("world_size", "2");
+    writer.finish();
+}
+
+std::vector<int64_t> idsIn(TraceReader& trace, int32_t rank, int64_t fromNs, int64_t toNs) {
+    std::vector<int64_t> ids;
+    auto rows = trace.cursor<Kernel>(rank, fromNs, toNs);
+    for (Kernel row; rows.next(row);) ids.push_back(row.id);
+    return ids;
+}
+
+TEST(Store, ReadsBackWhatWasWrittenRankByRank) {
+    const TemporaryFolder folder;
+    writeSmallTrace(folder.path() / "trace.db");
+    TraceReader trace(folder.path());
+    std::vector<int64_t> starts;
+    trace.forEach<Kernel>(0, [&](const Kernel& kernel) {
+        starts.push_back(kernel.startNs);
+        EXPECT_EQ(trace.string(kernel.nameId), "gemm");
+        EXPECT_FALSE(kernel.correlationId);
+    });
+    EXPECT_EQ(starts, (std::vector<int64_t>{100, 200, 900}));
+    EXPECT_EQ(trace.extent<Kernel>(1).count(), 1);
+    EXPECT_TRUE(trace.extent<Kernel>(7).empty());
+    EXPECT_EQ(trace.metaInteger("world_size", 0), 2);
+    EXPECT_EQ(trace.meta("absent", "fallback"), "fallback");
+    EXPECT_EQ(trace.stringId("gemm"), 1);
+}
+
+TEST(Store, AWindowHoldsWhatOverlapsItHoweverLongAgoItBegan) {
+    const TemporaryFolder folder;
+    writeSmallTrace(folder.path() / "trace.db");
+    TraceReader trace(folder.path());
+    EXPECT_EQ(idsIn(trace, 0, 600, 800), (std::vector<int64_t>{2}));
+    EXPECT_EQ(idsIn(trace, 0, 140, 201), (std::vector<int64_t>{1, 2}));
+    EXPECT_EQ(idsIn(trace, 0, 700, 900), std::vector<int64_t>{});
+    EXPECT_EQ(idsIn(trace, 0, 0, 5'000).size(), 3u);
+    EXPECT_EQ(idsIn(trace, 5, 0, 5'000).size(), 0u);
+}
+
+TEST(Store, AcceptsARunDirectoryAFileAndANameAlike) {
+    const TemporaryFolder folder;
+    writeSmallTrace(folder.path() / "trace.db");
+    EXPECT_EQ(TraceReader(folder.path()).meta("run_name", ""), "small");
+    EXPECT_EQ(TraceReader(folder.path() / "trace.db").meta("run_name", ""), "small");
+    EXPECT_EQ(TraceReader::databasePath("name"), fs::path("name/trace.db"));
+}
+
+TEST(Store, NothingIsLeftOfATraceThatWasNotFinished) {
+    const TemporaryFolder folder;
+    { TraceWriter writer(folder.path() / "trace.db"); }
+    EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(Store, AFinishedTraceReplacesTheOldOneAsAWhole) {
+    const TemporaryFolder folder;
+    writeSmallTrace(folder.path() / "trace.db");
+    {
+        TraceWriter writer(folder.path() / "trace.db");
+        writer.write(Rank{0});
+    }
+    EXPECT_EQ(TraceReader(folder.path()).all<Rank>().size(), 2u);
+    writeSmallTrace(folder.path() / "trace.db");
+    EXPECT_EQ(TraceReader(folder.path()).all<Rank>().size(), 2u);
+}
+
+std::string errorOf(const fs::path& run) {
+    try {
+        TraceReader trace(run);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return {};
+}
+
+TEST(Store, SaysWhyAFileIsNoTrace) {
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "trace.db";
+    EXPECT_NE(errorOf(file).find("no such file"), std::string::npos);
+    std::ofstream(file) << "";
+    EXPECT_NE(errorOf(file).find("empty"), std::string::npos);
+    std::ofstream(file) << std::string(5'000, 'x');
+    EXPECT_NE(errorOf(file).find("not a readable trace.db"), std::string::npos);
+    fs::remove(file);
+    Database(file.string(), OpenMode::create).execute("CREATE TABLE t(a)");
+    EXPECT_NE(errorOf(file).find("no trace.db of Rankscope"), std::string::npos);
+}
+
+TEST(Store, ATraceOfAnotherVersionIsRefusedByItsNumber) {
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "trace.db";
+    writeSmallTrace(file);
+    Database(file.string(), OpenMode::readWrite).execute("PRAGMA user_version = 99");
+    EXPECT_NE(errorOf(file).find("version 99"), std::string::npos);
+}
+
+TEST(Store, ATruncatedTraceIsAnErrorAndNoCrash) {
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "trace.db";
+    writeSmallTrace(file);
+    for (auto size = fs::file_size(file) - 1; size > 0; size = size * 3 / 4) {
+        fs::resize_file(file, size);
+        try {
+            TraceReader trace(file);
+            trace.forEach<Kernel>(0, [](const Kernel&) {});
+            trace.all<Loss>();
+        } catch (const Error&) {
+        }
+    }
+    EXPECT_FALSE(errorOf(file).empty());
+}
+
+template <typename Row>
+void expectColumns(Database& database) {
+    std::vector<std::string> written;
+    std::apply([&](const auto&... column) { (written.emplace_back(column.name), ...); }, Table<Row>::kColumns);
+    std::vector<std::string> declared;
+    Statement columns(database, std::string("SELECT name FROM pragma_table_info('") + tableName<Row>() + "')");
+    while (columns.step()) declared.emplace_back(columns.text(0));
+    EXPECT_EQ(written, declared) << tableName<Row>();
+}
+
+TEST(Store, StructsHaveTheColumnsOfTheSchemaInItsOrder) {
+    Database database(":memory:", OpenMode::create);
+    database.execute(std::string(schemaSql()));
+    EXPECT_EQ(database.integer("PRAGMA user_version"), kSchemaVersion);
+    expectColumns<Host>(database);
+    expectColumns<ClockModel>(database);
+    expectColumns<Process>(database);
+    expectColumns<Rank>(database);
+    expectColumns<Device>(database);
+    expectColumns<Thread>(database);
+    expectColumns<Stream>(database);
+    expectColumns<Communicator>(database);
+    expectColumns<CommunicatorMember>(database);
+    expectColumns<Kernel>(database);
+    expectColumns<Memcpy>(database);
+    expectColumns<Memset>(database);
+    expectColumns<ApiCall>(database);
+    expectColumns<Synchronization>(database);
+    expectColumns<CudaEvent>(database);
+    expectColumns<Allocation>(database);
+    expectColumns<NvtxRange>(database);
+    expectColumns<NcclCall>(database);
+    expectColumns<Collective>(database);
+    expectColumns<CollectiveMember>(database);
+    expectColumns<P2p>(database);
+    expectColumns<Step>(database);
+    expectColumns<Loss>(database);
+    expectColumns<SourceStatus>(database);
+    expectColumns<Extent>(database);
+}
+
+TEST(Store, NsightViewsAnswerNsightQueries) {
+    const TemporaryFolder folder;
+    writeSmallTrace(folder.path() / "trace.db");
+    TraceReader trace(folder.path());
+    EXPECT_EQ(trace.database().integer("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.shortName WHERE s.value = 'gemm'"), 4);
+    for (const char* view : {"CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "NVTX_EVENTS"}) {
+        EXPECT_EQ(trace.database().integer(std::string("SELECT count(*) FROM ") + view), 0) << view;
+    }
+}
+
+TEST(Store, TextsThatAreNoUtf8AreRepaired) {
+    EXPECT_EQ(cleanUtf8("plain"), "plain");
+    EXPECT_EQ(cleanUtf8("\xc3\xa9"), "\xc3\xa9");
+    EXPECT_EQ(cleanUtf8("a\xff"), "a\xef\xbf\xbd");
+    EXPECT_EQ(cleanUtf8(std::string_view("a\0b", 3)), "a b");
+    EXPECT_EQ(cleanUtf8("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+    EXPECT_EQ(cleanUtf8("\xe2\x82"), "\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+}  // namespace
+}  // namespace rankscope::store

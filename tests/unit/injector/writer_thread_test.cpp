@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "injector/record/writer_thread.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "injector/capture_format/reader.h"
+#include "tests/unit/injector/temporary_folder.h"
+
+using namespace rankscope;
+using injector::CaptureSink;
+using injector::Ring;
+using injector::RingFile;
+using injector::WriterThread;
+
+namespace {
+
+// As in the library: in static memory, because a detached thread may look at them until it is gone.
+constinit RingFile g_rings;
+constinit CaptureSink g_sink;
+constinit WriterThread g_writer;
+
+class Recording : public testing::Test {
+protected:
+    void open(uint64_t maxBytes = 0) {
+        capture::FileHeader header{};
+        header.processStartNs = 77;
+        ASSERT_TRUE(g_sink.open((m_folder.path() + "/a.cap").c_str(), header, maxBytes));
+        ASSERT_TRUE(g_rings.open((m_folder.path() + "/a.ring").c_str(), 1024, 1, 77));
+        ASSERT_TRUE(g_writer.start(g_rings, g_sink, nullptr));
+    }
+    void close() {
+        g_writer.stop();
+        g_writer.drainNow();
+        g_sink.close();
+        g_rings.closeAndUnlink();
+    }
+    std::string path() const { return m_folder.path() + "/a.cap"; }
+    TemporaryFolder m_folder;
+};
+
+void push(Ring& ring, uint32_t seq) {
+    capture::ApiCallRecord record{};
+    record.head = {capture::RecordType::apiCall, 1, 0};
+    record.seq = seq;
+    record.startNs = seq;
+    record.endNs = seq + 1;
+    if (!ring.hasRoom(1)) {
+        ring.countLost(record.endNs);
+        return;
+    }
+    ring.push(&record, 1);
+    if (ring.needsDrain()) g_writer.wake();
+}
+
+/// Records and told losses by thread index.
+struct Counted {
+    std::map<uint32_t, std::vector<uint32_t>> seqs;
+    uint64_t lost = 0;
+};
+
+Counted countIn(const std::string& path) {
+    capture::CaptureReader reader(path);
+    Counted counted;
+    while (const auto* record = reader.next()) {
+        if (record->type() == capture::RecordType::apiCall) counted.seqs[record->threadIndex].push_back(record->as<capture::ApiCallRecord>().seq);
+        if (record->type() == capture::RecordType::loss) counted.lost += record->as<capture::LossRecord>().count;
+    }
+    EXPECT_TRUE(reader.losses().empty());
+    return counted;
+}
+
+}  // namespace
+
+TEST_F(Recording, WhatFourThreadsPushIsInTheFileOrCountedAsLost) {
+    open();
+    constexpr uint32_t kEach = 20000;
+    std::vector<std::thread> threads;
+    for (uint32_t t = 0; t < 4; ++t)
+        threads.emplace_back([t] {
+            Ring* ring = g_rings.acquire(t, 100);
+            ASSERT_NE(ring, nullptr);
+            for (uint32_t i = 0; i < kEach; ++i) push(*ring, i);
+            RingFile::retire(*ring);
+        });
+    for (auto& thread : threads) thread.join();
+    close();
+    const Counted counted = countIn(path());
+    uint64_t records = 0;
+    for (const auto& [thread, seqs] : counted.seqs) {
+        records += seqs.size();
+        for (size_t i = 1; i < seqs.size(); ++i) ASSERT_LT(seqs[i - 1], seqs[i]) << thread;
+    }
+    EXPECT_EQ(records + counted.lost, 4u * kEach);
+    EXPECT_FALSE(std::filesystem::exists(m_folder.path() + "/a.ring"));
+}
+
+TEST_F(Recording, TheRingOfAnEndedThreadIsUsedAgainAfterItsDrain) {
+    open();
+    for (uint32_t generation = 0; generation < 50; ++generation) {
+        Ring* ring = g_rings.acquire(generation, 1);
+        ASSERT_NE(ring, nullptr);
+        push(*ring, generation);
+        RingFile::retire(*ring);
+        g_writer.drainNow();
+    }
+    EXPECT_EQ(g_rings.count(), 1u);
+    close();
+    const Counted counted = countIn(path());
+    ASSERT_EQ(counted.seqs.size(), 50u);
+    for (const auto& [thread, seqs] : counted.seqs) EXPECT_EQ(seqs, std::vector<uint32_t>{thread});
+}
+
+TEST_F(Recording, BeyondTheSizeCapTheFirstPartIsKeptAndTheRestIsCounted) {
+    open(capture::kFileHeaderBytes + 2 * (capture::kBlockHeaderBytes + 10 * 32));
+    Ring* ring = g_rings.acquire(0, 1);
+    for (uint32_t round = 0; round < 5; ++round) {
+        for (uint32_t i = 0; i < 10; ++i) push(*ring, round * 10 + i);
+        g_writer.drainNow();
+    }
+    close();
+    const Counted counted = countIn(path());
+    EXPECT_GE(counted.seqs.at(0).size(), 10u);
+    EXPECT_EQ(counted.seqs.at(0).front(), 0u);
+    EXPECT_EQ(counted.seqs.at(0).size() + counted.lost, 50u);
+    EXPECT_GT(counted.lost, 0u);
+}
+
+TEST_F(Recording, AKilledProcessLeavesItsRingsToTheReader) {
+    open();
+    g_writer.stop();
+    Ring* ring = g_rings.acquire(3, 1);
+    for (uint32_t i = 0; i < 7; ++i) push(*ring, i);
+    // Nothing is drained or closed: what a SIGKILL leaves.
+    EXPECT_EQ(countIn(path()).seqs.at(3), (std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6}));
+    close();
+}
+
+TEST_F(Recording, NoRoomForARingMeansNoRingAndNoFault) {
+    RingFile rings;
+    EXPECT_EQ(rings.acquire(0, 1), nullptr);
+    EXPECT_FALSE(rings.open((m_folder.path() + "/missing/a.ring").c_str(), 1024, 1, 1));
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "reference/workloads/scenario.h"
+
+namespace rankscope::reference {
+namespace {
+
+std::string errorOf(const std::string& text) {
+    try {
+        parseScenario(text, "s.json");
+    } catch (const ScenarioError& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(Scenario, EveryKeyIsOptionalAndHasTheDocumentedDefault) {
+    const Scenario scenario = parseScenario("{}", "s.json");
+    EXPECT_EQ(scenario.kind, Kind::fsdp);
+    EXPECT_EQ(scenario.steps, 12);
+    EXPECT_EQ(scenario.seed, 7);
+    EXPECT_DOUBLE_EQ(scenario.noise, 0.02);
+    EXPECT_DOUBLE_EQ(scenario.noiseRun, 0);
+    EXPECT_EQ(scenario.cluster.nodes, 2);
+    EXPECT_EQ(scenario.cluster.ranksPerNode, 4);
+    EXPECT_DOUBLE_EQ(scenario.cluster.tflops, 300);
+    EXPECT_DOUBLE_EQ(scenario.cluster.hbmGbps, 2000);
+    EXPECT_DOUBLE_EQ(scenario.cluster.launchUs, 6);
+    EXPECT_DOUBLE_EQ(scenario.cluster.intra.alphaUs, 6);
+    EXPECT_DOUBLE_EQ(scenario.cluster.intra.gbps, 200);
+    EXPECT_DOUBLE_EQ(scenario.cluster.inter.alphaUs, 18);
+    EXPECT_DOUBLE_EQ(scenario.cluster.inter.gbps, 40);
+    EXPECT_EQ(scenario.model.layers, 16);
+    EXPECT_EQ(scenario.model.hidden, 4096);
+    EXPECT_EQ(scenario.model.seq, 2048);
+    EXPECT_EQ(scenario.model.microBatch, 2);
+    EXPECT_EQ(scenario.model.dtype, Dtype::bf16);
+    EXPECT_EQ(scenario.parallel.dp, 8);
+    EXPECT_EQ(scenario.parallel.tp, 1);
+    EXPECT_EQ(scenario.parallel.pp, 1);
+    EXPECT_EQ(scenario.parallel.ep, 1);
+    EXPECT_EQ(scenario.parallel.schedule, Schedule::oneForwardOneBackward);
+    EXPECT_EQ(scenario.parallel.virtualStages, 1);
+    EXPECT_EQ(scenario.parallel.microBatches, 8);
+    EXPECT_DOUBLE_EQ(scenario.parallel.bucketMb, 25);
+    EXPECT_TRUE(scenario.parallel.overlap);
+    EXPECT_TRUE(scenario.parallel.prefetch);
+    EXPECT_EQ(scenario.parallel.accumulate, 1);
+    EXPECT_TRUE(scenario.parallel.noSync);
+    EXPECT_EQ(scenario.parallel.gradDtype, Dtype::bf16);
+    EXPECT_TRUE(scenario.faults.kinds.empty());
+}
+
+TEST(Scenario, UnknownKeysAreNamedWithTheirPath) {
+    EXPECT_EQ(errorOf(R"({"model": {"layer": 4}})").rfind("s.json: 'model.layer' is not a known key (known: ", 0), 0u);
+    EXPECT_EQ(errorOf(R"({"cluster": {"intra": {"gbs": 4}}})").rfind("s.json: 'cluster.intra.gbs' is not a known key", 0), 0u);
+    EXPECT_EQ(errorOf(R"({"fault": []})").rfind("s.json: 'fault' is not a known key", 0), 0u);
+    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "straggler", "ranks": 3}]})").rfind("s.json: 'faults[0].ranks' is not a known key", 0), 0u);
+}
+
+TEST(Scenario, WrongTypesAndRangesAreErrors) {
+    EXPECT_EQ(errorOf(R"({"steps": 0})"), "s.json: 'steps' must be at least 1, it is 0");
+    EXPECT_EQ(errorOf(R"({"steps": 2.5})"), "s.json: 'steps' must be an integer");
+    EXPECT_EQ(errorOf(R"({"seed": 18446744073709551615})"), "s.json: 'seed' must be an integer");
+    EXPECT_EQ(errorOf(R"({"cluster": {"tflops": 0}})"), "s.json: 'cluster.tflops' must be more than zero, it is 0");
+    EXPECT_EQ(errorOf(R"({"model": {"dtype": "int8"}})"), "s.json: 'model.dtype' is 'int8': use bf16, fp16 or fp32");
+    EXPECT_EQ(errorOf(R"({"model": 3})"), "s.json: 'model' must be a JSON object");
+    EXPECT_EQ(errorOf(R"([])"), "s.json: the scenario must be a JSON object");
+    EXPECT_EQ(errorOf("{").rfind("s.json: not valid JSON: ", 0), 0u);
+    EXPECT_EQ(errorOf(R"({"parallel": {"overlap": 1}})"), "s.json: 'parallel.overlap' must be true or false");
+}
+
+TEST(Scenario, WorldSizeMustFitTheCluster) {
+    EXPECT_EQ(errorOf(R"({"parallel": {"dp": 6}})"), "s.json: cluster has 2 nodes x 4 ranks = 8, but dp x tp x pp = 6");
+    EXPECT_EQ(parseScenario(R"({"kind": "pp", "parallel": {"dp": 2, "pp": 4}})", "s.json").worldSize(), 8);
+}
+
+TEST(Scenario, ImpossibleCombinationsAreErrors) {
+    EXPECT_EQ(errorOf(R"({"kind": "pp"})"), "s.json: the kind 'pp' needs parallel.pp of at least 2");
+    EXPECT_EQ(errorOf(R"({"kind": "ddp", "parallel": {"dp": 4, "pp": 2}})"),
+              "s.json: parallel.pp = 2: the kind 'ddp' has no pipeline (use 1, or the kind pp)");
+    EXPECT_EQ(errorOf(R"({"kind": "pp", "parallel": {"dp": 2, "pp": 4}, "model": {"layers": 6}})"),
+              "s.json: model.layers = 6 cannot be divided over 4 stages");
+    EXPECT_EQ(errorOf(R"({"kind": "fsdp", "faults": [{"kind": "small_buckets"}]})"),
+              "s.json: 'faults[0].kind' is 'small_buckets', which makes no sense for a job of the kind 'fsdp'");
+    EXPECT_EQ(errorOf(R"({"kind": "ddp", "faults": [{"kind": "few_micro_batches"}]})"),
+              "s.json: 'faults[0].kind' is 'few_micro_batches', which makes no sense for a job of the kind 'ddp'");
+    EXPECT_EQ(errorOf(R"({"kind": "ddp", "faults": [{"kind": "small_buckets"}, {"kind": "single_bucket"}]})"),
+              "s.json: 'small_buckets' and 'single_bucket' exclude each other");
+    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "straggler", "rank": 8}]})"), "s.json: 'faults[0].rank' is 8 of 8 ranks");
+    EXPECT_EQ(errorOf(R"({"cluster": {"nodes": 1, "ranks_per_node": 8}, "faults": [{"kind": "clock_offset"}]})"),
+              "s.json: 'faults[0].kind' is 'clock_offset', which needs at least two nodes");
+}
+
+TEST(Scenario, WhatIsNotAvailableYetSaysSo) {
+    EXPECT_EQ(errorOf(R"({"kind": "tp"})"), "s.json: 'kind' is 'tp': not available yet (available: ddp, fsdp, pp)");
+    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "oom"}]})"), "s.json: 'faults[0].kind' is 'oom': not available yet");
+    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "gremlins"}]})"), "s.json: 'faults[0].kind' is 'gremlins', which is not a fault of this harness");
+    EXPECT_EQ(errorOf(R"({"parallel": {"schedule": "interleaved"}})"),
+              "s.json: 'parallel.schedule' is 'interleaved': not available yet (available: gpipe, 1f1b)");
+}
+
+TEST(Scenario, FaultStrengthsLeftOutHaveDefaults) {
+    const Scenario scenario = parseScenario(R"({"kind": "ddp", "faults": [{"kind": "straggler"}, {"kind": "small_buckets"}, {"kind": "kill"}]})", "s.json");
+    ASSERT_EQ(scenario.faults.stragglers.size(), 1u);
+    EXPECT_EQ(scenario.faults.stragglers[0].rank, 0);
+    EXPECT_DOUBLE_EQ(scenario.faults.stragglers[0].factor, 1.5);
+    EXPECT_DOUBLE_EQ(scenario.faults.smallBucketsKb.value(), 1024);
+    EXPECT_EQ(scenario.faults.kill->rank, 0);
+    EXPECT_EQ(scenario.faults.kill->step, 6);
+}
+
+TEST(Scenario, FixedOverridesAreMergedAndNothingIsExpectedAfterwards) {
+    const std::string text = R"({"kind": "pp", "cluster": {"nodes": 1}, "parallel": {"dp": 1, "pp": 4, "micro_batches": 4},
+                                 "faults": [{"kind": "few_micro_batches"}], "expect": [{"id": "RS101"}],
+                                 "fixed": {"parallel": {"micro_batches": 40}, "faults": []}})";
+    const std::string fixedText = fixedScenarioText(text, "s.json");
+    const Scenario fixed = parseScenario(fixedText, "fixed");
+    EXPECT_EQ(fixed.parallel.microBatches, 40);
+    EXPECT_EQ(fixed.parallel.pp, 4);
+    EXPECT_TRUE(fixed.faults.kinds.empty());
+    const auto document = nlohmann::json::parse(fixedText);
+    EXPECT_FALSE(document.contains("expect"));
+    EXPECT_FALSE(document.contains("fixed"));
+}
+
+TEST(Scenario, OverridesThatMakeNoSenseAreErrors) {
+    EXPECT_THROW(fixedScenarioText(R"({"fixed": {"parallel": {"dp": 3}}})", "s.json"), ScenarioError);
+    EXPECT_THROW(fixedScenarioText("{}", "s.json"), ScenarioError);
+}
+
+TEST(Scenario, SummaryTellsWhatALauncherNeeds) {
+    const auto summary = nlohmann::json::parse(summaryText(parseScenario(R"({"name": "n", "cluster": {"inter": {"gbps": 12.5}}})", "s.json")));
+    EXPECT_EQ(summary["name"], "n");
+    EXPECT_EQ(summary["kind"], "fsdp");
+    EXPECT_EQ(summary["world_size"], 8);
+    EXPECT_EQ(summary["nodes"], 2);
+    EXPECT_EQ(summary["ranks_per_node"], 4);
+    EXPECT_EQ(summary["links"], "intra:gbps=200,alpha_us=6;inter:gbps=12.5,alpha_us=18");
+}
+
+TEST(Scenario, BuiltInScenariosAreValidAndNamedLikeTheirFiles) {
+    int healthy = 0;
+    int all = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(RANKSCOPE_SCENARIO_FOLDER)) {
+        SCOPED_TRACE(entry.path().string());
+        const Scenario scenario = loadScenario(entry.path().string());
+        EXPECT_EQ(scenario.name, entry.path().stem().string());
+        EXPECT_FALSE(scenario.description.empty());
+        EXPECT_FALSE(scenario.faults.kinds.empty()) << "a healthy scenario says 'none'";
+        healthy += scenario.faults.kinds == std::vector<std::string>{"none"};
+        ++all;
+    }
+    ASSERT_GT(all, 0);
+    EXPECT_GE(3 * healthy + 3, all) << "healthy controls belong to every kind";
+}
+
+}  // namespace
+}  // namespace rankscope::reference

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole jobs of several processes on the virtual GPUs, recorded by a plain CUPTI client.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string jobKey() { return "test." + std::to_string(getpid()); }
+
+/// How the name of the job's shared memory ends: its key, hashed (FNV-1a).
+std::string arenaSuffix() {
+    unsigned long long hash = 1469598103934665603ull;
+    for (unsigned char c : jobKey()) hash = (hash ^ c) * 1099511628211ull;
+    char text[20];
+    std::snprintf(text, sizeof text, ".%016llx", hash);
+    return text;
+}
+
+class VgpuJob : public testing::Test {
+  protected:
+    VgpuJob() : m_folder(fs::path(testing::TempDir()) / ("vgpu_job." + std::to_string(getpid()))) { fs::create_directories(m_folder); }
+    ~VgpuJob() override { fs::remove_all(m_folder); }
+
+    int run(const std::string& arguments, const std::string& environment = "", const std::string& launcher = "") {
+        std::string command = environment + " VGPU_DUMP=" + (m_folder / "dump").string() + " RANKSCOPE_VGPU_JOB=" + jobKey() + " LD_LIBRARY_PATH=" VGPU_FOLDER " CUDA_INJECTION64_PATH=" VGPU_CLIENT
+                              " " + launcher + " timeout 60 " VGPU_JOB " " + arguments;
+        int status = std::system(command.c_str());
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
+
+    /// Sorted, since CUPTI promises no order.
+    std::vector<std::string> records(int rank) {
+        std::ifstream file(m_folder / ("dump." + std::to_string(rank)));
+        std::vector<std::string> lines;
+        for (std::string line; std::getline(file, line);) lines.push_back(line);
+        std::sort(lines.begin(), lines.end());
+        return lines;
+    }
+
+    /// Durations of a rank's kernels whose name contains `part`, in ns.
+    std::vector<long long> kernels(int rank, const std::string& part) {
+        std::vector<long long> durations;
+        for (const std::string& line : records(rank)) {
+            long long start = 0, duration = 0;
+            if (line.find(part) == std::string::npos || std::sscanf(line.c_str(), "kernel %lld %lld", &start, &duration) != 2) continue;
+            durations.push_back(duration);
+        }
+        return durations;
+    }
+
+    std::string scenario(const std::string& text) {
+        fs::path path = m_folder / "scenario.json";
+        std::ofstream(path) << text;
+        return "RANKSCOPE_SCENARIO=" + path.string();
+    }
+
+    fs::path m_folder;
+};
+
+TEST_F(VgpuJob, trainingSumsAreExactOnEveryRank) { EXPECT_EQ(run("train 4 3"), 0); }
+TEST_F(VgpuJob, messagesArriveWhereTheyWereSent) { EXPECT_EQ(run("p2p 4", "RANKSCOPE_VGPU_DATA=full"), 0); }
+TEST_F(VgpuJob, oneProcessMayDriveAllDevices) { EXPECT_EQ(run("devices 4"), 0); }
+TEST_F(VgpuJob, aSecondThreadMayDoTheWaiting) { EXPECT_EQ(run("threads 2 2"), 0); }
+TEST_F(VgpuJob, survivorsOfADeadRankAbort) { EXPECT_EQ(run("death 3"), 0); }
+
+TEST_F(VgpuJob, aStragglersKernelsAreSlowerByItsFactorAndItsCollectivesShorter) {
+    std::string environment = scenario(R"({"noise": 0, "cluster": {"nodes": 1, "ranks_per_node": 4},
+                                           "faults": [{"kind": "straggler", "rank": 3, "factor": 2}]})");
+    ASSERT_EQ(run("train 4 1", environment), 0);
+    // Ranks 0 and 3 launch the same grids: 100 blocks of 20 ns on top of 3 us, ten times, then 400 blocks.
+    std::vector<long long> healthy = kernels(0, "compute"), slow = kernels(3, "compute");
+    ASSERT_EQ(healthy.size(), 11u);
+    EXPECT_EQ(healthy.front(), 5000);
+    EXPECT_EQ(slow.front(), 10000);
+    std::vector<long long> waits = kernels(0, "AllReduce"), last = kernels(3, "AllReduce");
+    ASSERT_EQ(waits.size(), 1u);
+    ASSERT_EQ(last.size(), 1u);
+    EXPECT_EQ(waits.front() - last.front(), 10 * 5000);
+}
+
+TEST_F(VgpuJob, recordsDoNotDependOnHowTheSystemRunsTheRanks) {
+    std::string environment = scenario(R"({"noise": 0.05, "cluster": {"nodes": 2, "ranks_per_node": 2}})");
+    ASSERT_EQ(run("train 4 3", environment), 0);
+    std::vector<std::vector<std::string>> expected;
+    for (int rank = 0; rank < 4; rank++) expected.push_back(records(rank));
+    ASSERT_FALSE(expected[0].empty());
+    for (int attempt = 0; attempt < 4; attempt++) {    // the host pauses at random places
+        ASSERT_EQ(run("jitter 4 3", environment, attempt % 2 ? "nice -n 15" : "taskset -c 0"), 0);
+        for (int rank = 0; rank < 4; rank++) EXPECT_EQ(records(rank), expected[static_cast<size_t>(rank)]) << "rank " << rank;
+    }
+}
+
+TEST_F(VgpuJob, sharedMemoryIsGoneAfterTheJob) {
+    auto count = [] {
+        return std::count_if(fs::directory_iterator("/dev/shm"), fs::directory_iterator(), [](const fs::directory_entry& entry) {
+            return entry.path().filename().string().ends_with(arenaSuffix());
+        });
+    };
+    ASSERT_EQ(run("train 2 1"), 0);
+    EXPECT_EQ(count(), 0);
+    ASSERT_EQ(run("death 2"), 0);    // also when one of its processes was killed
+    EXPECT_EQ(count(), 0);
+}
+
+}  // namespace

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "reference/vgpu/cluster.h"
+#include "reference/vgpu/nccl_cost_model.h"
+#include "reference/vgpu/reductions.h"
+
+namespace rankscope::vgpu {
+namespace {
+
+TEST(VgpuCostModel, ringAllReduceTakesTwoHopsPerOtherRank) {
+    CollectiveCost cost = costOf(Cluster{}, {8, 1, 8}, TransferKind::allReduce, 8e6, Algorithm::ring, Protocol::simple);
+    EXPECT_EQ(cost.latencyNs, 14 * 6000);
+    EXPECT_DOUBLE_EQ(cost.busBytes, 14e6);
+    EXPECT_DOUBLE_EQ(cost.efficiency, 1.0);
+}
+
+TEST(VgpuCostModel, acrossNodesTheSlowerAlphaCounts) {
+    CollectiveCost cost = costOf(Cluster{}, {8, 2, 4}, TransferKind::allGather, 8e6, Algorithm::ring, Protocol::simple);
+    EXPECT_EQ(cost.latencyNs, 7 * 18000);
+}
+
+TEST(VgpuCostModel, smallMessagesTakeLatencyProtocolsAndLargeOnesBandwidth) {
+    CommShape shape{8, 1, 8};
+    auto small = chooseCollective(Cluster{}, shape, {}, TransferKind::allReduce, 1024);
+    auto large = chooseCollective(Cluster{}, shape, {}, TransferKind::allReduce, 1e9);
+    ASSERT_TRUE(small && large);
+    EXPECT_EQ(small->protocol, Protocol::ll);
+    EXPECT_EQ(large->protocol, Protocol::simple);
+    EXPECT_EQ(large->algorithm, Algorithm::ring);
+}
+
+TEST(VgpuCostModel, environmentForcesPerFunction) {
+    AlgorithmRules rules;
+    ASSERT_TRUE(rules.parse("allreduce:tree;allgather:ring", "^LL;allreduce:LL128"));
+    EXPECT_FALSE(rules.allows(TransferKind::allReduce, Algorithm::ring, Protocol::ll128));
+    EXPECT_TRUE(rules.allows(TransferKind::allReduce, Algorithm::tree, Protocol::ll128));
+    EXPECT_FALSE(rules.allows(TransferKind::allReduce, Algorithm::tree, Protocol::simple));
+    EXPECT_TRUE(rules.allows(TransferKind::allGather, Algorithm::ring, Protocol::simple));
+    EXPECT_FALSE(rules.allows(TransferKind::allGather, Algorithm::ring, Protocol::ll));
+}
+
+TEST(VgpuCostModel, unknownTokensAreRefused) {
+    AlgorithmRules rules;
+    EXPECT_FALSE(rules.parse("rings", nullptr));
+    EXPECT_FALSE(rules.parse(nullptr, "LL256"));
+    EXPECT_FALSE(rules.parse("sendrecv:ring", nullptr));
+}
+
+TEST(VgpuCluster, faultsSlowWhatTheyName) {
+    Cluster cluster = parseCluster(R"({"cluster": {"nodes": 2, "ranks_per_node": 2, "intra": {"gbps": 100}},
+        "faults": [{"kind": "straggler", "rank": 3, "factor": 2}, {"kind": "slow_link", "rank": 1, "gbps": 10},
+                   {"kind": "slow_nic", "node": 0, "gbps": 5}, {"kind": "clock_offset", "host": 1, "us": 2, "ppm": 10}]})");
+    EXPECT_DOUBLE_EQ(cluster.computeFactor(3), 2);
+    EXPECT_DOUBLE_EQ(cluster.computeFactor(2), 1);
+    EXPECT_DOUBLE_EQ(cluster.portGbps(1), 10);
+    EXPECT_DOUBLE_EQ(cluster.portGbps(0), 100);
+    EXPECT_DOUBLE_EQ(cluster.nicGbps(0), 5);
+    EXPECT_DOUBLE_EQ(cluster.nicGbps(2), 40);
+    EXPECT_EQ(cluster.stamp(1, 1'000'000, 0), 1'000'000 + 2000 + 10);
+    EXPECT_EQ(cluster.stamp(0, 1'000'000, 0), 1'000'000);
+}
+
+TEST(VgpuCluster, noiseIsTheSameForTheSameSeedAndCentred) {
+    double sum = 0, squares = 0;
+    for (uint64_t k = 0; k < 4000; k++) {
+        double value = normalNoise(7, 1, 2, k);
+        EXPECT_EQ(value, normalNoise(7, 1, 2, k));
+        sum += value;
+        squares += value * value;
+    }
+    EXPECT_NEAR(sum / 4000, 0, 0.06);
+    EXPECT_NEAR(squares / 4000, 1, 0.1);
+    EXPECT_NE(normalNoise(7, 1, 2, 0), normalNoise(8, 1, 2, 0));
+}
+
+template <typename T>
+T reduced(ncclDataType_t type, ncclRedOp_t op, std::vector<T> inputs) {
+    std::vector<const std::byte*> pointers;
+    for (T& input : inputs) pointers.push_back(reinterpret_cast<std::byte*>(&input));
+    T out{};
+    reduceElements({type, op, 1}, pointers.data(), pointers.size(), reinterpret_cast<std::byte*>(&out), sizeof out);
+    return out;
+}
+
+TEST(VgpuReductions, areExactForWhatTheTypesCanHold) {
+    EXPECT_EQ(reduced<float>(ncclFloat32, ncclSum, {1, 2, 3.5f}), 6.5f);
+    EXPECT_EQ(reduced<double>(ncclFloat64, ncclAvg, {1, 2, 3}), 2.0);
+    EXPECT_EQ(reduced<int32_t>(ncclInt32, ncclMin, {4, -7, 3}), -7);
+    EXPECT_EQ(reduced<uint64_t>(ncclUint64, ncclProd, {3, 5, 7}), 105u);
+    EXPECT_EQ(reduced<uint16_t>(ncclBfloat16, ncclSum, {0x3f80, 0x4000}), 0x4040);    // 1 + 2 = 3
+    EXPECT_EQ(reduced<uint16_t>(ncclFloat16, ncclSum, {0x3c00, 0x3800}), 0x3e00);     // 1 + 0.5 = 1.5
+    EXPECT_EQ(reduced<uint16_t>(ncclFloat16, ncclMax, {0xbc00, 0x0001}), 0x0001);     // -1 and the smallest subnormal
+}
+
+}  // namespace
+}  // namespace rankscope::vgpu

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small multi-process CUDA and NCCL program, one process per rank, forked here. It is an ordinary program: nothing in it knows of
+// virtual GPUs. Usage: vgpu_job MODE RANKS [STEPS]. Exit code 0 if every rank saw the data it should.
+//   train    compute on one stream, all-reduce on another, joined by events; every rank checks the sums
+//   p2p      a ring of grouped send and receive, then an all-to-all
+//   jitter   train, with random pauses of the host in real time
+//   death    rank 1 is killed before its collective; the others abort and report a remote error
+//   threads  a second thread does the waiting while the first sleeps in pthread_join
+//   devices  one process drives all ranks' GPUs with ncclCommInitAll
+#include <cuda_runtime.h>
+#include <nccl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#define CHECK(call)                                                                    \
+    do {                                                                               \
+        int status = static_cast<int>(call);                                           \
+        if (status != 0) {                                                             \
+            std::fprintf(stderr, "line %d: %s = %d\n", __LINE__, #call, status);       \
+            std::exit(2);                                                              \
+        }                                                                              \
+    } while (0)
+
+__global__ void compute(float* data) { data[threadIdx.x] *= 1; }
+
+namespace {
+
+constexpr int kElements = 1 << 12;    // 16 KiB: larger than what moves by default is not needed here
+
+bool g_jitter = false;
+
+void pauseSometimes(int rank) {
+    if (g_jitter && std::rand() % 4 == 0) usleep(static_cast<useconds_t>(std::rand() % 8000 * (1 + rank % 3)));
+}
+
+struct Rank {
+    int rank, size;
+    ncclComm_t comm = nullptr;
+    cudaStream_t work = nullptr, transfer = nullptr;
+    float* data = nullptr;
+
+    void open(const ncclUniqueId& id) {
+        CHECK(cudaSetDevice(0));
+        CHECK(cudaStreamCreateWithFlags(&work, cudaStreamNonBlocking));
+        CHECK(cudaStreamCreateWithFlags(&transfer, cudaStreamNonBlocking));
+        CHECK(cudaMalloc(reinterpret_cast<void**>(&data), kElements * sizeof(float)));
+        CHECK(ncclCommInitRank(&comm, size, id, rank));
+    }
+    void close() {
+        CHECK(ncclCommDestroy(comm));
+        CHECK(cudaFree(data));
+        CHECK(cudaDeviceSynchronize());
+    }
+    int compare(const float* device, float expected) {
+        std::vector<float> host(kElements, -1);
+        CHECK(cudaMemcpyAsync(host.data(), device, kElements * sizeof(float), cudaMemcpyDeviceToHost, transfer));
+        CHECK(cudaStreamSynchronize(transfer));
+        int wrong = (host.front() != expected) + (host[500] != expected) + (host.back() != expected);
+        if (wrong) std::fprintf(stderr, "rank %d: got %g .. %g, expected %g\n", rank, host.front(), host.back(), expected);
+        return wrong;
+    }
+};
+
+int train(Rank& rank, int steps) {
+    int wrong = 0;
+    std::vector<float> host(kElements, static_cast<float>(rank.rank + 1));
+    cudaEvent_t ready;
+    CHECK(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming));
+    for (int step = 0; step < steps; step++) {
+        CHECK(cudaMemcpyAsync(rank.data, host.data(), kElements * sizeof(float), cudaMemcpyHostToDevice, rank.work));
+        for (int kernel = 0; kernel < 10; kernel++) {
+            compute<<<100 + 50 * (rank.rank % 3), 256, 0, rank.work>>>(rank.data);
+            pauseSometimes(rank.rank);
+        }
+        CHECK(cudaEventRecord(ready, rank.work));
+        CHECK(cudaStreamWaitEvent(rank.transfer, ready, 0));
+        CHECK(ncclAllReduce(rank.data, rank.data, kElements, ncclFloat, ncclSum, rank.comm, rank.transfer));
+        compute<<<400, 256, 0, rank.work>>>(rank.data);
+        pauseSometimes(rank.rank);
+        wrong += rank.compare(rank.data, static_cast<float>(rank.size * (rank.size + 1) / 2));
+        CHECK(cudaStreamSynchronize(rank.work));
+    }
+    return wrong;
+}
+
+int messages(Rank& rank) {
+    float* received;
+    CHECK(cudaMalloc(reinterpret_cast<void**>(&received), kElements * sizeof(float)));
+    std::vector<float> host(kElements, static_cast<float>(rank.rank));
+    CHECK(cudaMemcpy(rank.data, host.data(), kElements * sizeof(float), cudaMemcpyHostToDevice));
+    int next = (rank.rank + 1) % rank.size, previous = (rank.rank + rank.size - 1) % rank.size;
+    CHECK(ncclGroupStart());
+    CHECK(ncclSend(rank.data, kElements, ncclFloat, next, rank.comm, rank.transfer));
+    CHECK(ncclRecv(received, kElements, ncclFloat, previous, rank.comm, rank.transfer));
+    CHECK(ncclGroupEnd());
+    int wrong = rank.compare(received, static_cast<float>(previous));
+    // Every rank sends its number to everybody: chunk p of what arrives is p.
+    size_t chunk = kElements / static_cast<size_t>(rank.size);
+    CHECK(ncclAlltoAll(rank.data, received, chunk, ncclFloat, rank.comm, rank.transfer));
+    std::vector<float> out(kElements);
+    CHECK(cudaMemcpyAsync(out.data(), received, kElements * sizeof(float), cudaMemcpyDeviceToHost, rank.transfer));
+    CHECK(cudaStreamSynchronize(rank.transfer));
+    for (int peer = 0; peer < rank.size; peer++) wrong += out[chunk * static_cast<size_t>(peer)] != static_cast<float>(peer);
+    CHECK(cudaFree(received));
+    return wrong;
+}
+
+int death(Rank& rank) {
+    if (rank.rank == 1) raise(SIGKILL);
+    CHECK(ncclAllReduce(rank.data, rank.data, kElements, ncclFloat, ncclSum, rank.comm, rank.transfer));
+    ncclResult_t error = ncclSuccess;
+    while (error == ncclSuccess) {
+        usleep(1000);
+        CHECK(ncclCommGetAsyncError(rank.comm, &error));
+    }
+    CHECK(ncclCommAbort(rank.comm));
+    CHECK(cudaDeviceSynchronize());
+    return error == ncclRemoteError ? 0 : 1;
+}
+
+int runRank(const std::string& mode, int number, int size, int steps, const ncclUniqueId& id) {
+    setenv("RANK", std::to_string(number).c_str(), 1);
+    std::srand(static_cast<unsigned>(getpid()));    // pauses differ from run to run, on purpose
+    Rank rank{number, size};
+    rank.open(id);
+    int wrong = 0;
+    if (mode == "p2p") wrong = messages(rank);
+    else if (mode == "death") return death(rank);
+    else if (mode == "threads") std::thread([&] {
+            CHECK(cudaSetDevice(0));
+            wrong = train(rank, steps);
+        }).join();
+    else wrong = train(rank, steps);
+    rank.close();
+    return wrong != 0;
+}
+
+int allDevices(int count) {
+    std::vector<ncclComm_t> comms(static_cast<size_t>(count));
+    std::vector<float*> data(comms.size());
+    std::vector<cudaStream_t> streams(comms.size());
+    CHECK(ncclCommInitAll(comms.data(), count, nullptr));
+    for (int d = 0; d < count; d++) {
+        CHECK(cudaSetDevice(d));
+        CHECK(cudaStreamCreate(&streams[d]));
+        CHECK(cudaMalloc(reinterpret_cast<void**>(&data[d]), kElements * sizeof(float)));
+        std::vector<float> host(kElements, static_cast<float>(d + 1));
+        CHECK(cudaMemcpy(data[d], host.data(), kElements * sizeof(float), cudaMemcpyHostToDevice));
+    }
+    CHECK(ncclGroupStart());
+    for (int d = 0; d < count; d++) CHECK(ncclAllReduce(data[d], data[d], kElements, ncclFloat, ncclSum, comms[d], streams[d]));
+    CHECK(ncclGroupEnd());
+    int wrong = 0;
+    for (int d = 0; d < count; d++) {
+        CHECK(cudaSetDevice(d));
+        CHECK(cudaStreamSynchronize(streams[d]));
+        float first = 0;
+        CHECK(cudaMemcpy(&first, data[d], sizeof first, cudaMemcpyDeviceToHost));
+        wrong += first != static_cast<float>(count * (count + 1) / 2);
+    }
+    for (ncclComm_t comm : comms) CHECK(ncclCommDestroy(comm));
+    return wrong != 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 3) return 64;
+    const std::string mode = argv[1];
+    const int ranks = std::atoi(argv[2]), steps = argc > 3 ? std::atoi(argv[3]) : 3;
+    g_jitter = mode == "jitter";
+    if (mode == "devices") return allDevices(ranks);
+    std::vector<int> pipes(static_cast<size_t>(ranks) * 2);
+    for (int r = 0; r < ranks; r++)
+        if (pipe(&pipes[2 * static_cast<size_t>(r)]) != 0) return 1;
+    std::vector<pid_t> children;
+    for (int r = 0; r < ranks; r++) {
+        pid_t child = fork();
+        if (child == 0) {
+            ncclUniqueId id;
+            if (r == 0) {
+                setenv("RANK", "0", 1);
+                CHECK(ncclGetUniqueId(&id));
+                for (int peer = 1; peer < ranks; peer++)
+                    if (write(pipes[2 * static_cast<size_t>(peer) + 1], &id, sizeof id) != sizeof id) return 1;
+            } else if (read(pipes[2 * static_cast<size_t>(r)], &id, sizeof id) != sizeof id) {
+                return 1;
+            }
+            return runRank(mode, r, ranks, steps, id);
+        }
+        children.push_back(child);
+    }
+    int failures = 0;
+    for (int r = 0; r < ranks; r++) {
+        int status = 0;
+        waitpid(children[static_cast<size_t>(r)], &status, 0);
+        bool planted = mode == "death" && r == 1;
+        if (planted ? !WIFSIGNALED(status) : status != 0) failures++;
+    }
+    return failures;
+}

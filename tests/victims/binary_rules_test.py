@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the injector is made of, read from its binary: few symbols shown, few libraries needed, an old glibc enough."""
+
+import re
+import shutil
+import subprocess
+import unittest
+
+from victim import INJECTOR, main
+
+SHOWN = re.compile(r"(nccl[A-Z]\w+|cuda[A-Z]\w+|__cuda[A-Z]\w+|cupti[A-Z]\w+|ncclProfiler_v\d+|_exit|_Exit|quick_exit|dlclose|InitializeInjection(Nvtx2|NvtxExtension)?|rankscopeInjector)")
+NEEDED = {"libc.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+# What ends the process, prints, takes signals, or calls the job's getenv and setenv behind its back.
+FORBIDDEN = {"exit", "abort", "__assert_fail", "__cxa_throw", "_ZSt9terminatev", "printf", "puts", "putchar", "fprintf", "vprintf", "fputs", "fwrite",
+             "perror", "signal", "sigaction", "sigaltstack", "raise", "realloc", "_Znwm", "setenv", "putenv", "unsetenv"}
+NEWEST_GLIBC = (2, 28)
+
+
+@unittest.skipUnless(shutil.which("readelf"), "needs readelf")
+class BinaryRules(unittest.TestCase):
+    def readelf(self, *options):
+        return subprocess.run(["readelf", "-W", *options, INJECTOR], capture_output=True, text=True, check=True).stdout
+
+    def symbols(self):
+        """(name without version, is defined here) of every dynamic symbol."""
+        for line in self.readelf("--dyn-syms").splitlines():
+            fields = line.split()
+            if len(fields) >= 8 and fields[0].rstrip(":").isdigit():
+                yield fields[7].split("@")[0], fields[6] != "UND"
+
+    def test_only_hooks_and_entry_points_are_shown(self):
+        shown = {name for name, defined in self.symbols() if defined}
+        self.assertIn("ncclAllReduce", shown)
+        self.assertEqual({name for name in shown if not SHOWN.fullmatch(name)}, set())
+
+    def test_the_hooks_todays_compilers_and_libraries_call_are_there(self):
+        shown = {name for name, defined in self.symbols() if defined}
+        expected = {"__cudaLaunchKernel", "__cudaLaunchKernel_ptsz", "cudaLaunchKernel", "cudaLaunchKernel_ptsz", "cudaLaunchKernelExC",
+                    "cudaLaunchKernelExC_ptsz", "cudaLaunchCooperativeKernel", "cudaGraphLaunch", "cudaMalloc", "cudaFree", "cudaMallocAsync",
+                    "cudaMemcpyAsync", "cudaMemcpyAsync_ptsz", "cudaMemsetAsync", "cudaStreamSynchronize", "cudaStreamSynchronize_ptsz",
+                    "cudaEventSynchronize", "cudaDeviceSynchronize", "ncclAllGather", "ncclReduceScatter", "ncclBroadcast", "ncclSend", "ncclRecv",
+                    "ncclGroupStart", "ncclGroupEnd", "ncclCommInitRank", "ncclCommInitRankConfig", "ncclCommInitAll", "ncclCommSplit",
+                    "ncclCommDestroy", "ncclCommAbort", "ncclCommFinalize", "ncclProfiler_v3", "ncclProfiler_v4", "ncclProfiler_v5",
+                    "InitializeInjection", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension"}
+        self.assertEqual(expected - shown, set())
+
+    def test_only_the_c_library_is_needed(self):
+        needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", self.readelf("-d")))
+        self.assertIn("libc.so.6", needed)
+        self.assertEqual(needed - NEEDED, set())
+        self.assertEqual(re.findall(r"\((?:RPATH|RUNPATH)\).*", self.readelf("-d")), [])
+
+    def test_an_old_glibc_is_enough(self):
+        versions = [tuple(int(part) for part in version.split(".")) for version in re.findall(r"Name: GLIBC_([\d.]+)", self.readelf("-V"))]
+        self.assertGreater(len(versions), 0)
+        self.assertLessEqual(max(versions), NEWEST_GLIBC)
+
+    def test_nothing_that_ends_prints_or_throws_is_called(self):
+        undefined = {name for name, defined in self.symbols() if not defined}
+        self.assertIn("dlsym", undefined)
+        self.assertEqual(undefined & FORBIDDEN, set())
+        self.assertEqual({name for name in undefined if name.startswith(("_ZN", "_ZS", "__cxa_", "__gxx"))} - {"__cxa_finalize", "__cxa_atexit", "__cxa_at_quick_exit"}, set())
+
+    def test_the_stack_is_not_executable(self):
+        stack = [line.split() for line in self.readelf("-l").splitlines() if "GNU_STACK" in line]
+        self.assertEqual(len(stack), 1)
+        self.assertNotIn("E", stack[0][6])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""However a process ends, it ends as it does alone, and every call it made before is in the capture."""
+
+import unittest
+
+from victim import VictimTest, gpu_kinds, main, victim
+
+CLEAN = {"return": 3, "exit": 4, "_exit": 5, "_Exit": 6, "quick_exit": 7, "exit-in-thread": 8, "running-threads": 9, "late-calls": 10}
+SIGNALS = {"segv": -11, "abort": -6, "throw": -6, "kill": -9, "term": -15, "int": -2}
+
+
+class Ends(VictimTest):
+    def test_clean_ends_keep_status_and_calls(self):
+        for gpu in gpu_kinds():
+            for how, status in CLEAN.items():
+                with self.subTest(how=how, gpu=gpu):
+                    outcome = self.compare(victim("ends"), how, 1000, gpu=gpu)
+                    self.assertEqual(outcome.returncode, status)
+                    capture = self.one_capture()
+                    self.assertCalls(capture, 1010 if how == "late-calls" else 1000)
+                    self.assertEqual(self.left_rings(), [])
+                    self.assertEqual([record["code"] for record in capture.of("processEnd")], [status])
+                    self.assertEqual(capture.of("readerLoss"), [])
+
+    def test_pthread_exit_of_the_main_thread_ends_the_process_well(self):
+        outcome = self.compare(victim("ends"), "pthread_exit", 1000)
+        self.assertEqual(outcome.returncode, 0)
+        self.assertCalls(self.one_capture(), 1000)
+
+    def test_a_fatal_signal_stays_the_same_and_loses_no_committed_call(self):
+        for gpu in gpu_kinds():
+            for how, status in SIGNALS.items():
+                with self.subTest(how=how, gpu=gpu):
+                    outcome = self.compare(victim("ends"), how, 1000, gpu=gpu)
+                    self.assertEqual(outcome.returncode, status)
+                    self.assertCalls(self.one_capture(), 1000)
+
+    def test_the_own_handler_of_a_crash_runs(self):
+        outcome = self.compare(victim("ends"), "own-handler", 100)
+        self.assertEqual(outcome.returncode, 66)
+        self.assertIn(b"own handler", outcome.out)
+        self.assertCalls(self.one_capture(), 100)
+
+    def test_more_calls_than_a_ring_holds_are_there_or_counted_after_a_kill(self):
+        for gpu in gpu_kinds():
+            with self.subTest(gpu=gpu):
+                self.compare(victim("ends"), "kill", 100000, gpu=gpu)
+                capture = self.one_capture()
+                self.assertCalls(capture, 100000)
+                self.assertGreater(capture.calls(), 10000)
+
+    def test_a_handler_may_leave_in_the_middle_of_a_hook(self):
+        for gpu in gpu_kinds():
+            with self.subTest(gpu=gpu):
+                outcome = self.compare(victim("exit_in_handler"), gpu=gpu)
+                self.assertEqual(outcome.out, b"40 ended\n")
+
+
+if __name__ == "__main__":
+    main()

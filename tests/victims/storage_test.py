@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nowhere to write, no room, no rights: the job does not notice, and what was lost is told where there is room to tell it."""
+
+import os
+import resource
+import subprocess
+import unittest
+
+from victim import VictimTest, gpu_kinds, main, victim
+
+
+class Storage(VictimTest):
+    def test_a_folder_that_cannot_be_written_does_not_harm(self):
+        file = self.folder / "file"
+        file.write_text("")
+        for directory in ("/nonexistent/folder", str(file), "/proc/self", "relative/folder", "/nonexistent" * 300):
+            for gpu in gpu_kinds():
+                with self.subTest(directory=directory[:20], gpu=gpu):
+                    self.compare(victim("ends"), "return", 1000, gpu=gpu, directory=directory)
+                    self.assertEqual(self.captures, [])
+        self.assertEqual(file.read_text(), "")
+
+    def test_a_limit_of_file_size_does_not_kill(self):
+        # SIGXFSZ ends a process that writes beyond the limit and does not expect it.
+        for limit in (0, 1024, 100_000, 2_000_000):
+            with self.subTest(limit=limit):
+                def limited():
+                    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+                self.compare(victim("ends"), "return", 100000, preexec_fn=limited, may_be_cut=True)
+
+    def test_no_descriptors_left_does_not_harm(self):
+        for limit in range(4, 12):
+            with self.subTest(limit=limit):
+                def limited():
+                    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+                self.compare(victim("ends"), "return", 1000, preexec_fn=limited)
+
+    def test_little_address_space_does_not_harm(self):
+        for megabytes in (64, 128, 512):
+            with self.subTest(megabytes=megabytes):
+                def limited():
+                    resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+                self.compare(victim("threads"), "storm", preexec_fn=limited)
+
+    def test_the_size_asked_for_is_kept(self):
+        self.run_injected(victim("ends"), "return", 200000, environment={"RANKSCOPE_MAX_BYTES": "1000000"})
+        capture = self.one_capture()
+        self.assertLess(capture.path.stat().st_size, 1_100_000)
+        self.assertGreater(capture.calls(), 1000)
+        self.assertGreater(sum(record["count"] for record in capture.of("loss")), 0)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs the right to mount")
+class FullDisk(VictimTest):
+    def mounted(self, options):
+        folder = self.folder / f"mount{self._runs}"
+        folder.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True).returncode != 0:
+            self.skipTest("mounting is not allowed here")
+        self.addCleanup(subprocess.run, ["umount", "-l", folder], capture_output=True)
+        return folder
+
+    def test_a_disk_that_fills_up_does_not_kill(self):
+        for gpu in gpu_kinds():
+            for size in ("4k", "16k", "64k", "700k", "1500k", "4m"):
+                with self.subTest(size=size, gpu=gpu):
+                    folder = self.mounted(f"size={size}")
+                    self.compare(victim("ends"), "return", 100000, gpu=gpu, directory=folder, may_be_cut=True)
+                    for capture in self.captures:
+                        lost = sum(record["count"] for record in capture.of("loss"))
+                        self.assertTrue(capture.calls() + capture.lost() == 100000 or lost > 0 or capture.of("readerLoss") or capture.calls() == 0, size)
+
+    def test_a_disk_that_fills_up_does_not_kill_many_threads(self):
+        for size in ("64k", "700k", "1500k", "4m"):
+            with self.subTest(size=size):
+                folder = self.mounted(f"size={size}")
+                self.compare(victim("threads"), "crowd", directory=folder, may_be_cut=True)
+
+    def test_a_read_only_disk_does_not_harm(self):
+        folder = self.mounted("ro,size=1m")
+        self.compare(victim("ends"), "return", 1000, directory=folder)
+        self.assertEqual(self.captures, [])
+
+
+if __name__ == "__main__":
+    main()
