@@ -14,6 +14,11 @@ const CostFit* Analysis::findFit(int64_t communicator, store::Op op) const {
     return nullptr;
 }
 
+const RankSummary* Analysis::findRank(int rank) const {
+    const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank, [](const RankSummary& r, int wanted) { return r.rank < wanted; });
+    return at != ranks.end() && at->rank == rank ? &*at : nullptr;
+}
+
 const StepWindow* Analysis::window(int rank, int step) const {
     const RankFacts* known = facts.findRank(rank);
     if (known == nullptr) return nullptr;

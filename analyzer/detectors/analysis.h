@@ -22,6 +22,8 @@ struct Analysis {
     double stepNs = 0;               // median over these steps of the longest rank's step
 
     const CostFit* findFit(int64_t communicator, store::Op op) const;
+    /// Summary of a recorded rank, nullptr when it left nothing.
+    const RankSummary* findRank(int rank) const;
     /// A rank's window of a step, nullptr when it has none.
     const StepWindow* window(int rank, int step) const;
     /// A rank's attribution of a step.

@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
-#include <set>
 #include <span>
 #include <vector>
 
 #include "analyzer/detectors/analysis.h"
+#include "analyzer/detectors/claims.h"
 #include "analyzer/detectors/finding.h"
 
 namespace rankscope::analyzer {
-
-/// Time that a diagnosis has taken for itself, so that a shallower one does not count it again. Detectors run in the registry's order,
-/// deepest cause first.
-struct Claims {
-    double stragglerNs = 0;                        // per step
-    std::set<int> stragglers;
-    std::map<int64_t, double> stormNs;             // per step, by communicator
-    std::map<int64_t, double> overlapNs;           // per step, by communicator
-};
 
 struct Detector {
     const char* id;

@@ -84,7 +84,7 @@ int enoughMicroBatches(const Pipeline& pipeline) {
 
 void detectBubble(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     const auto hasStraggler = [&](const Pipeline& pipeline) {
-        return std::any_of(pipeline.stages.begin(), pipeline.stages.end(), [&](int rank) { return claims.stragglers.count(rank) != 0; });
+        return std::any_of(pipeline.stages.begin(), pipeline.stages.end(), [&](int rank) { return claims.isCulprit(rank); });
     };
     // Replicas of a pipeline have the same schedule: they make one finding, with the numbers of the worst that no straggler disturbs.
     const bool onlyDisturbed = std::all_of(analysis.layout.pipelines.begin(), analysis.layout.pipelines.end(), hasStraggler);
@@ -103,14 +103,14 @@ void detectBubble(const Analysis& analysis, Claims& claims, std::vector<Finding>
     if (worst == nullptr) return;
     std::sort(ranks.begin(), ranks.end());
     const double theory = worst->theoreticalBubble();
-    // A straggler's share of the waiting is its own; its own stage does not wait for itself.
-    const double stages = static_cast<double>(worst->stages.size());
-    const double straggler = hasStraggler(*worst) && bubble.stepNs > 0 ? claims.stragglerNs / bubble.stepNs * (stages - 1) / stages : 0;
+    // What deeper causes explain of the waiting is theirs.
+    double straggler = 0;
+    for (int rank : worst->stages) straggler += claims.explainedNs(analysis, rank) / bubble.stepNs / static_cast<double>(worst->stages.size());
     const double share = median(bubble.shares);
     const double remaining = share - straggler;
     const double unexplained = median(bubble.unexplained);
     const bool fewMicroBatches = theory > kThresholds.share && remaining > kThresholds.share;
-    const bool moreThanTheSchedule = theory > 0 && claims.stragglers.empty() && share > kThresholds.share && unexplained > kThresholds.unexplained;
+    const bool moreThanTheSchedule = theory > 0 && straggler <= 0 && share > kThresholds.share && unexplained > kThresholds.unexplained;
     if (!fewMicroBatches && !moreThanTheSchedule) return;
 
     Finding finding;

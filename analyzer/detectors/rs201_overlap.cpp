@@ -133,9 +133,7 @@ void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Fin
             overlap.push_back(step.transferNs() > 0 ? 1 - step.exposedTransferNs() / step.transferNs() : 1);
         }
         // A storm explains its own part.
-        const auto storm = claims.stormNs.find(id);
-        if (storm != claims.stormNs.end())
-            for (double& cost : costs) cost = std::max(0.0, cost - storm->second);
+        for (double& cost : costs) cost = std::max(0.0, cost - claims.explainedTransferNs(id, "RS201"));
         if (median(costs) <= 0 || median(overlap) > kThresholds.overlapTarget) continue;
 
         Finding finding;
@@ -162,7 +160,7 @@ void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Fin
         finding.confidence = 0.85;
         // A pipeline accumulates gradients over its micro-batches and sends them once, in the cool-down: only the last backward could hide them.
         if (analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr) finding.verdict = Verdict::note;
-        if (finding.verdict == Verdict::found) claims.overlapNs[id] += *finding.savingNsPerStep;
+        if (finding.verdict == Verdict::found) claims.takeTransfer("RS201", id, *finding.savingNsPerStep);
         findings.push_back(std::move(finding));
     }
 }

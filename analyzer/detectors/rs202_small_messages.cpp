@@ -124,7 +124,7 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
                                    megabytes, megabytes, proposal.bucketBytes),
                        "or communicate less often: gradient accumulation with no_sync()"};
         finding.confidence = fit.source == "fit" ? 0.85 : 0.75;
-        if (finding.verdict == Verdict::found) claims.stormNs[communicator.id] += *finding.savingNsPerStep;
+        if (finding.verdict == Verdict::found) claims.takeTransfer("RS202", communicator.id, *finding.savingNsPerStep);
         findings.push_back(std::move(finding));
     }
 }

@@ -63,8 +63,7 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         const Communicator& communicator = analysis.facts.communicators.at(id);
         const std::vector<CriticalStep> steps = criticalSteps(analysis, communicator);
         if (steps.empty()) continue;
-        const auto claimed = [&](const std::map<int64_t, double>& by) { return by.count(id) != 0 ? by.at(id) : 0.0; };
-        const double explained = claimed(claims.stormNs) + claimed(claims.overlapNs);
+        const double explained = claims.explainedTransferNs(id);
         std::vector<double> costs, shares, startups, bandwidths;
         std::vector<double> bytes;
         const std::optional<double> ceiling = analysis.peaks.busCeiling(communicator);

@@ -147,10 +147,7 @@ void detectStraggler(const Analysis& analysis, Claims& claims, std::vector<Findi
         }
         // What costs little and rests on a step or two is not even worth a note.
         if (finding.verdict == Verdict::note && static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps) continue;
-        if (finding.verdict == Verdict::found) {
-            claims.stragglers.insert(suspect.rank);
-            claims.stragglerNs = std::max(claims.stragglerNs, *finding.savingNsPerStep);
-        }
+        if (finding.verdict == Verdict::found) claims.takeWaiting(analysis, "RS301", {suspect.rank}, savings);
         findings.push_back(std::move(finding));
     }
 }

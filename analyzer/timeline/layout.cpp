@@ -59,6 +59,45 @@ CommRole roleOf(const Usage& usage) {
 
 }  // namespace
 
+std::string_view toText(CommRole role) {
+    switch (role) {
+        case CommRole::gradients: return "gradients";
+        case CommRole::shardedParameters: return "sharded_parameters";
+        case CommRole::activations: return "activations";
+        case CommRole::experts: return "experts";
+        case CommRole::pipeline: return "pipeline";
+        case CommRole::replicas: return "replicas";
+        case CommRole::control: return "control";
+        case CommRole::unknown: break;
+    }
+    return "unknown";
+}
+
+int Pipeline::stageOf(int rank) const {
+    const auto at = std::find(stages.begin(), stages.end(), rank);
+    return at == stages.end() ? -1 : static_cast<int>(at - stages.begin());
+}
+
+int Layout::stageOf(int rank) const {
+    const Pipeline* pipeline = pipelineOf(rank);
+    return pipeline == nullptr ? -1 : pipeline->stageOf(rank);
+}
+
+std::vector<int> Layout::ranksOfStage(int stage) const {
+    std::vector<int> ranks;
+    for (const Pipeline& pipeline : pipelines)
+        if (stage >= 0 && static_cast<size_t>(stage) < pipeline.stages.size()) ranks.push_back(pipeline.stages[static_cast<size_t>(stage)]);
+    std::sort(ranks.begin(), ranks.end());
+    return ranks;
+}
+
+CommRole Layout::role(int64_t communicator, store::Op op) const {
+    const auto at = uses.find(communicator);
+    if (at == uses.end()) return CommRole::unknown;
+    const auto use = at->second.find(op);
+    return use == at->second.end() ? CommRole::unknown : use->second.role;
+}
+
 CommRole Layout::role(int64_t communicator) const {
     const auto at = roles.find(communicator);
     return at == roles.end() ? CommRole::unknown : at->second;
@@ -72,7 +111,7 @@ const Pipeline* Layout::pipelineOf(int rank) const {
 
 Layout inferLayout(const TraceFacts& facts, const std::vector<RankSummary>& ranks) {
     Layout layout;
-    layout.pipelines = findPipelines(facts);
+    layout.pipelines = findPipelines(facts, ranks);
     if (!layout.pipelines.empty()) {
         layout.pp = static_cast<int>(layout.pipelines.front().stages.size());
         layout.schedule = layout.pipelines.front().schedule;

@@ -74,7 +74,7 @@ double Pipeline::theoreticalBubble() const {
     return microBatches > 0 ? others / (microBatches * virtualStages + others) : 0;
 }
 
-std::vector<Pipeline> findPipelines(const TraceFacts& facts) {
+std::vector<Pipeline> findPipelines(const TraceFacts& facts, const std::vector<RankSummary>& /*ranks*/) {
     Edges edges;
     for (const store::P2p& p2p : facts.pointToPoint) {
         if (p2p.srcRank == p2p.dstRank) continue;
