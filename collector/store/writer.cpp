@@ -8,13 +8,17 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "collector/store/column_access.h"
 #include "collector/store/error.h"
+#include "collector/store/page_file.h"
+#include "collector/store/row_encoding.h"
 #include "collector/store/row_feed.h"
 #include "collector/store/schema.h"
+#include "collector/store/table_pages.h"
 #include "collector/store/tables.h"
 
 namespace rankscope::store {
@@ -44,13 +48,14 @@ constexpr auto columnFunctions(std::index_sequence<I...>) {
 }
 
 template <typename Row>
-constexpr size_t kColumnCount = std::tuple_size_v<std::decay_t<decltype(Table<Row>::kColumns)>>;
-
-template <typename Row>
 concept EventRow = requires(Row row) {
     row.id;
     row.rank;
 } && (requires(Row row) { row.startNs; } || requires(Row row) { row.timeNs; });
+
+/// The tables that grow with the job's length. Their pages are built here; all others go through SQLite.
+template <typename Row>
+concept BulkRow = EventRow<Row> || std::is_same_v<Row, Collective> || std::is_same_v<Row, P2p>;
 
 template <typename Row>
 int64_t durationOf(const Row& row) {
@@ -90,12 +95,12 @@ struct Table<MetaRow> {
 };
 
 struct TraceWriter::State {
-    explicit State(const std::filesystem::path& targetPath)
-        : target(targetPath), part(besideOf(targetPath)), database(freshFile(part), OpenMode::create) {
-        database.execute("PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
-                         "PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;");
-        database.execute("BEGIN");
-        database.execute(std::string(schemaSql()));
+    explicit State(const std::filesystem::path& targetPath) : target(targetPath), part(besideOf(targetPath)) {
+        std::error_code ignored;
+        std::filesystem::remove(part, ignored);
+        database.emplace(part.string(), OpenMode::create);
+        beginSql();
+        database->execute(std::string(schemaSql()));
     }
 
     ~State() {
@@ -104,52 +109,103 @@ struct TraceWriter::State {
         std::filesystem::remove(part, ignored);
     }
 
-    static std::string freshFile(const std::filesystem::path& file) {
-        std::error_code ignored;
-        std::filesystem::remove(file, ignored);
-        return file.string();
+    // The file is SQLite's or ours, never both's: whoever is asked for it takes it from the other.
+
+    Database& sql() {
+        if (database) return *database;
+        pages->close();
+        pages.reset();
+        database.emplace(part.string(), OpenMode::readWrite);
+        beginSql();
+        return *database;
+    }
+
+    PageFile& pageFile() {
+        if (pages) return *pages;
+        if (roots.empty()) readRoots();
+        inserts.clear();
+        database->execute("COMMIT");
+        database->close();
+        database.reset();
+        return pages.emplace(part.string());
+    }
+
+    void beginSql() {
+        database->execute("PRAGMA page_size = 16384; PRAGMA auto_vacuum = NONE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+                          "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;");
+        database->execute("BEGIN");
+    }
+
+    void readRoots() {
+        Statement tables(*database, "SELECT name, rootpage FROM sqlite_schema WHERE type = 'table'");
+        while (tables.step()) roots[std::string(tables.text(0))] = static_cast<uint32_t>(tables.integer(1));
     }
 
     template <typename Row>
     void write(std::span<const Row> rows) {
-        static constexpr auto kFunctions = columnFunctions<Row>(std::make_index_sequence<kColumnCount<Row>>());
         if (rows.empty()) return;
-        Insert& insert = insertOf<Row>();
-        insert.feed->rows = {reinterpret_cast<const std::byte*>(rows.data()), sizeof(Row), rows.size(), kFunctions.data()};
-        insert.statement->run();
-        insert.feed->rows = {};
+        if constexpr (BulkRow<Row>) writePages(rows);
+        else insert(rows);
         rowCount += static_cast<int64_t>(rows.size());
         if constexpr (EventRow<Row>) extend<Row>(rows);
     }
 
     template <typename Row>
-    Insert& insertOf() {
+    void writePages(std::span<const Row> rows) {
+        PageFile& file = pageFile();
+        TablePages& table = bulkTables.try_emplace(tableName<Row>(), tableName<Row>(), roots.at(tableName<Row>())).first->second;
+        uint8_t record[kRecordRoom<Row>];
+        for (const Row& row : rows) table.add(file, row.id, {record, encodeRow(row, record)});
+    }
+
+    template <typename Row>
+    void insert(std::span<const Row> rows) {
+        static constexpr auto kFunctions = columnFunctions<Row>(std::make_index_sequence<kColumnCount<Row>>());
+        Insert& insert = insertOf<Row>(sql());
+        insert.feed->rows = {reinterpret_cast<const std::byte*>(rows.data()), sizeof(Row), rows.size(), kFunctions.data()};
+        insert.statement->run();
+        insert.feed->rows = {};
+    }
+
+    template <typename Row>
+    Insert& insertOf(Database& into) {
         const std::string table = tableName<Row>();
         Insert& insert = inserts[table];
         if (insert.feed) return insert;
         std::string names;
         std::apply([&names](const auto&... column) { ((names += (names.empty() ? "" : ",") + std::string(column.name)), ...); }, Table<Row>::kColumns);
-        insert.feed = std::make_unique<RowFeed>(database, "feed_" + table, kColumnCount<Row>);
-        insert.statement = std::make_unique<Statement>(database, "INSERT INTO main." + table + "(" + names + ") SELECT * FROM feed_" + table);
+        insert.feed = std::make_unique<RowFeed>(into, "feed_" + table, kColumnCount<Row>);
+        insert.statement = std::make_unique<Statement>(into, "INSERT INTO main." + table + "(" + names + ") SELECT * FROM feed_" + table);
         return insert;
+    }
+
+    void close() {
+        pageFile().close();
+        pages.reset();
     }
 
     template <typename Row>
     void extend(std::span<const Row> rows) {
-        for (const Row& row : rows) {
-            if (extents.empty() || extents.back().rank != row.rank || extents.back().tableName != tableName<Row>()) {
-                extents.push_back({tableName<Row>(), row.rank, row.id, row.id, 0});
+        for (size_t i = 0; i < rows.size();) {
+            const int32_t rank = rows[i].rank;
+            if (extents.empty() || extents.back().rank != rank || extents.back().tableName != tableName<Row>()) {
+                extents.push_back({tableName<Row>(), rank, rows[i].id, rows[i].id, 0});
             }
             Extent& extent = extents.back();
-            extent.lastId = row.id;
-            extent.maxDurNs = std::max(extent.maxDurNs, durationOf(row));
+            for (; i < rows.size() && rows[i].rank == rank; ++i) {
+                extent.lastId = rows[i].id;
+                extent.maxDurNs = std::max(extent.maxDurNs, durationOf(rows[i]));
+            }
         }
     }
 
     std::filesystem::path target;
     std::filesystem::path part;
-    Database database;
+    std::optional<Database> database;
+    std::optional<PageFile> pages;
     std::map<std::string, Insert> inserts;  // destroyed before the database
+    std::map<std::string, TablePages> bulkTables;
+    std::map<std::string, uint32_t> roots;
     std::map<std::string, std::string> meta;
     std::unordered_map<std::string, int32_t> stringIds;
     std::vector<StringRow> newStrings;
@@ -218,9 +274,8 @@ void TraceWriter::finish() {
     std::sort(state.extents.begin(), state.extents.end(),
               [](const Extent& a, const Extent& b) { return std::tie(a.tableName, a.rank) < std::tie(b.tableName, b.rank); });
     state.write(std::span<const Extent>(state.extents));
-    state.database.execute("COMMIT");
-    state.inserts.clear();
-    state.database.close();
+    for (auto& [name, table] : state.bulkTables) table.finish(state.pageFile());
+    state.close();
     syncFile(state.part.string());
     std::error_code error;
     std::filesystem::rename(state.part, state.target, error);

@@ -87,6 +87,116 @@ TEST(Store, AcceptsARunDirectoryAFileAndANameAlike) {
     EXPECT_EQ(TraceReader::databasePath("name"), fs::path("name/trace.db"));
 }
 
+/// Values at both sides of every width that SQLite's record format has.
+std::vector<int64_t> widthEdges() {
+    std::vector<int64_t> edges = {0, 1, 2, -1, -2, INT64_MAX, INT64_MIN};
+    for (const int bits : {7, 8, 15, 16, 23, 24, 31, 32, 39, 47, 48, 55}) {
+        for (const int64_t near : {-1, 0, 1}) {
+            edges.push_back((int64_t{1} << bits) + near);
+            edges.push_back(-(int64_t{1} << bits) + near);
+        }
+    }
+    return edges;
+}
+
+std::string integrityOf(TraceReader& trace) {
+    Statement check(trace.database(), "PRAGMA integrity_check");
+    return check.step() ? std::string(check.text(0)) : "no answer";
+}
+
+TEST(Store, NumbersOfEveryWidthAndEveryWordComeBack) {
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "trace.db";
+    const std::vector<int64_t> edges = widthEdges();
+    {
+        TraceWriter writer(file);
+        int64_t id = 1;
+        for (const int64_t edge : edges) {
+            NcclCall call;
+            call.id = id;
+            call.startNs = edge;
+            call.durNs = -edge / 2;
+            call.op = static_cast<Op>(id % 11);
+            call.algorithm = static_cast<Algorithm>(id % 8);
+            call.protocol = static_cast<Protocol>(id % 4);
+            call.dataType = static_cast<DataType>(id % 13);
+            if (id % 3 == 0) call.seq = edge;
+            writer.write(call);
+            id += id < 20 ? 1 : 1'000'000'007;
+        }
+        writer.finish();
+    }
+    TraceReader trace(file);
+    EXPECT_EQ(integrityOf(trace), "ok");
+    size_t i = 0;
+    trace.forEach<NcclCall>(0, [&](const NcclCall& call) {
+        EXPECT_EQ(call.startNs, edges[i]);
+        EXPECT_EQ(call.durNs, -edges[i] / 2);
+        EXPECT_EQ(call.op, static_cast<Op>(call.id % 11));
+        EXPECT_EQ(call.algorithm, static_cast<Algorithm>(call.id % 8));
+        EXPECT_EQ(call.protocol, static_cast<Protocol>(call.id % 4));
+        EXPECT_EQ(call.dataType, static_cast<DataType>(call.id % 13));
+        EXPECT_EQ(call.seq, call.id % 3 == 0 ? std::optional(edges[i]) : std::nullopt);
+        ++i;
+    });
+    EXPECT_EQ(i, edges.size());
+}
+
+/// Wide rows, written in spans that end anywhere, with rows of a small table in between.
+void writeManyKernels(const fs::path& file, int64_t count) {
+    TraceWriter writer(file);
+    std::vector<Kernel> rows;
+    for (int64_t id = 1; id <= count; ++id) {
+        rows.push_back(kernelAt(id, 0, INT64_MAX - count + id, INT64_MAX / 2, INT32_MAX));
+        rows.back().graphNode = INT64_MIN + id;
+        rows.back().correlationId = UINT32_MAX;
+        if (id % 9'973 != 0) continue;
+        writer.write(std::span<const Kernel>(rows));
+        rows.clear();
+        writer.write(Stream{id, 0});
+    }
+    writer.write(std::span<const Kernel>(rows));
+    writer.finish();
+}
+
+TEST(Store, TablesOfOneLeafOfTwoLevelsAndOfThreeAreWhatSqliteExpects) {
+    for (const int64_t count : {int64_t{1}, int64_t{3'000}, int64_t{400'000}}) {
+        const TemporaryFolder folder;
+        writeManyKernels(folder.path() / "trace.db", count);
+        TraceReader trace(folder.path());
+        EXPECT_EQ(integrityOf(trace), "ok") << count;
+        EXPECT_EQ(trace.database().integer("SELECT count(*) FROM kernel"), count);
+        EXPECT_EQ(trace.database().integer("SELECT count(*) FROM stream"), count / 9'973);
+        for (const int64_t id : {int64_t{1}, count / 2 + 1, count}) {
+            Kernel kernel;
+            ASSERT_TRUE(trace.find(id, kernel)) << id;
+            EXPECT_EQ(kernel.graphNode, INT64_MIN + id);
+        }
+        Kernel kernel;
+        EXPECT_FALSE(trace.find(count + 1, kernel));
+    }
+}
+
+TEST(Store, AFinishedTraceTakesFurtherRowsFromSqlite) {
+    const TemporaryFolder folder;
+    writeManyKernels(folder.path() / "trace.db", 3'000);
+    {
+        Database database((folder.path() / "trace.db").string(), OpenMode::readWrite);
+        database.execute("DELETE FROM kernel WHERE id % 2 = 0; INSERT INTO kernel(rank, stream_id, start_ns, dur_ns, name_id, nccl) SELECT 1, 1, id, 1, 1, 0 FROM kernel; VACUUM");
+    }
+    TraceReader trace(folder.path());
+    EXPECT_EQ(integrityOf(trace), "ok");
+    EXPECT_EQ(trace.database().integer("SELECT count(*) FROM kernel"), 3'000);
+}
+
+TEST(Store, IdsThatDoNotGrowAreRefused) {
+    const TemporaryFolder folder;
+    TraceWriter writer(folder.path() / "trace.db");
+    writer.write(kernelAt(2, 0, 100, 50, 1));
+    EXPECT_THROW(writer.write(kernelAt(2, 0, 100, 50, 1)), Error);
+    EXPECT_THROW(writer.write(kernelAt(1, 0, 100, 50, 1)), Error);
+}
+
 TEST(Store, NothingIsLeftOfATraceThatWasNotFinished) {
     const TemporaryFolder folder;
     { TraceWriter writer(folder.path() / "trace.db"); }
