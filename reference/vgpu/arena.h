@@ -32,6 +32,7 @@ inline constexpr uint32_t kStreamHistory = 2048;        // power of two
 inline constexpr uint32_t kStreamDepth = 1024;          ///< a stream takes this many unfinished operations, then the host waits
 inline constexpr uint32_t kMaxWaits = 32;
 inline constexpr uint32_t kTransferBuckets = 64;
+inline constexpr uint32_t kMaxPairLinks = 32;    // one bit each in Comm::ringPairs
 
 enum class OpKind : uint8_t { none, kernel, copy, memset, record, wait, transfer, host };
 enum class OpState : uint8_t { queued, running, done };
@@ -108,6 +109,13 @@ struct Port {
     double rate;
 };
 
+/// The link between two ranks when it is slower than its class (a planted fault).
+struct PairLink {
+    int32_t rankA, rankB;
+    double gbps, factor;          ///< its rate, or 0: that share of what the two ends allow
+    uint32_t forward, backward;   ///< flows from A to B, from B to A
+};
+
 struct Device {
     uint32_t process, ordinal;
     int32_t rank;
@@ -177,6 +185,8 @@ struct Comm {
     uint32_t complete, aborted;
     int64_t readyNs;
     uint32_t nodes, smallestNode;          ///< smallestNode: fewest members on one node
+    uint32_t pairsForward, pairsBackward;  ///< bit i: the ring uses Arena::pairLinks[i], from A to B or from B to A
+    uint32_t railPairs;                    ///< those of them that lead from node to node
     uint32_t openTransfers[kTransferBuckets];
     std::atomic<uint32_t> dataFutex;
 };
@@ -201,6 +211,8 @@ struct Arena {
     uint32_t threadCount, deviceCount, streamCount, commCount, memberCount;
     uint32_t freeTransfer, transferCount, freeExchange, exchangeCount;
     uint32_t freeThread, freeStream;
+    uint32_t pairLinkCount;
+    PairLink pairLinks[kMaxPairLinks];
     uint32_t openExchanges[kMaxComms][kTransferBuckets];
     HostThread threads[kMaxThreads];
     Device devices[kMaxDevices];

@@ -2,6 +2,8 @@
 #include "reference/vgpu/cluster.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -49,6 +51,8 @@ void readFault(Cluster& cluster, const Json& fault) {
     } else if (kind == "under_used_link") {
         PlantedRate link{-1, -1, -1, number(fault, "gbps", 0), number(fault, "factor", 0.25)};
         (cluster.nodes > 1 ? cluster.slowNics : cluster.slowLinks).push_back(link);
+    } else if (kind == "alloc_churn") {
+        cluster.mallocUs = cluster.freeUs = number(fault, "us", cluster.mallocUs);
     } else if (kind == "sm_contention") {
         cluster.smContention = number(fault, "factor", 1.3);
     } else if (kind == "clock_offset") {
@@ -76,6 +80,8 @@ Cluster parseCluster(const std::string& text) {
     cluster.memoryGb = number(description, "memory_gb", cluster.memoryGb);
     cluster.pcieGbps = number(description, "pcie_gbps", cluster.pcieGbps);
     cluster.pageableGbps = number(description, "pageable_gbps", cluster.pageableGbps);
+    cluster.mallocUs = number(description, "malloc_us", cluster.mallocUs);
+    cluster.freeUs = number(description, "free_us", cluster.freeUs);
     cluster.intra = linkClass(description, "intra", cluster.intra);
     cluster.inter = linkClass(description, "inter", cluster.inter);
     cluster.nvls = description.value("nvls", false);
@@ -100,11 +106,11 @@ Cluster readCluster(const std::string& path) {
     }
 }
 
-double Cluster::computeFactor(int rank) const {
+double Cluster::computeFactor(int rank, int node) const {
     double factor = 1;
     for (const PlantedFactor& slow : slowCompute) {
         if (slow.rank >= 0 && slow.rank == rank) factor *= slow.factor;
-        if (slow.node >= 0 && slow.node == nodeOf(rank)) factor *= slow.factor;
+        if (slow.node >= 0 && slow.node == node) factor *= slow.factor;
     }
     return factor;
 }
@@ -116,13 +122,24 @@ double Cluster::portGbps(int rank) const {
     return gbps;
 }
 
-double Cluster::nicGbps(int rank) const {
+double Cluster::nicGbps(int rank, int node) const {
     double gbps = inter.gbps;
     for (const PlantedRate& slow : slowLinks)
         if (slow.peer < 0 && slow.rank == rank) gbps = std::min(gbps, slowed(inter.gbps, slow));
     for (const PlantedRate& slow : slowNics)
-        if (slow.node < 0 || slow.node == nodeOf(rank)) gbps = std::min(gbps, slowed(inter.gbps, slow));
+        if (slow.node < 0 || slow.node == node) gbps = std::min(gbps, slowed(inter.gbps, slow));
     return gbps;
+}
+
+int Cluster::placement(int rank, const char* hostName, int launcherNode) const {
+    if (hostName && *hostName) {
+        const char* digits = hostName + std::strlen(hostName);
+        while (digits > hostName && digits[-1] >= '0' && digits[-1] <= '9') digits--;
+        const long number = *digits ? std::strtol(digits, nullptr, 10) : -1;
+        if (number >= 0 && number < nodes) return static_cast<int>(number);
+    }
+    if (launcherNode >= 0 && launcherNode < nodes) return launcherNode;
+    return fromScenario && ranksPerNode > 0 && rank >= 0 ? rank / ranksPerNode : 0;
 }
 
 int64_t Cluster::stamp(int node, int64_t ns, int64_t epochNs) const {

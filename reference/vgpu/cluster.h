@@ -35,6 +35,7 @@ struct Cluster {
     int nodes = 1;
     int ranksPerNode = 8;
     double tflops = 300, hbmGbps = 2000, launchUs = 6, memoryGb = 80, pcieGbps = 50, pageableGbps = 12;
+    double mallocUs = 60, freeUs = 30;    ///< host time of cudaMalloc and cudaFree, on top of their wait for the device
     LinkClass intra{6, 200}, inter{18, 40};
     bool nvls = false;
     uint64_t seed = 7;
@@ -45,10 +46,12 @@ struct Cluster {
     std::vector<ClockOffset> clockOffsets;
 
     int64_t launchNs() const { return static_cast<int64_t>(launchUs * 1000); }
-    double computeFactor(int rank) const;
+    double computeFactor(int rank, int node) const;
     double portGbps(int rank) const;
-    double nicGbps(int rank) const;
-    int nodeOf(int rank) const { return fromScenario && ranksPerNode > 0 && rank >= 0 ? rank / ranksPerNode : 0; }
+    double nicGbps(int rank, int node) const;
+    /// The node a rank runs on: the number its virtual host's name ends with ("node1"), else what the launcher says (`launcherNode`,
+    /// negative: nothing), else as if ranks were dealt out in blocks.
+    int placement(int rank, const char* hostName, int launcherNode) const;
     int64_t stamp(int node, int64_t ns, int64_t epochNs) const;
 };
 

@@ -9,9 +9,22 @@ using namespace rankscope::vgpu;
 
 namespace {
 
-constexpr int64_t kMallocNs = 60000, kFreeNs = 30000, kHostAllocNs = 100000, kAsyncNs = 1500, kQuickNs = 300;
+constexpr int64_t kUnpinNs = 30000, kHostAllocNs = 100000, kAsyncNs = 1500, kQuickNs = 300;
+
+// What cudaMalloc and cudaFree cost the host beside their wait for the device; a scenario may say so.
+int64_t mallocNs() { return static_cast<int64_t>(LocalProcess::instance().cluster().mallocUs * 1000); }
+int64_t freeNs() { return static_cast<int64_t>(LocalProcess::instance().cluster().freeUs * 1000); }
 
 uint64_t capacity(LocalProcess& process) { return static_cast<uint64_t>(process.cluster().memoryGb * 1e9); }
+
+void synchronizeDevice(ApiCall& call) {
+    std::vector<StreamPoint> points;
+    {
+        std::lock_guard guard(call.process().mutex());
+        points = everythingOn(call.process(), call.clock().device);
+    }
+    waitForCompletion(call.process(), points);
+}
 
 cudaError_t allocate(ApiCall& call, void** pointer, size_t bytes, MemoryKind kind) {
     if (!pointer) return call.end(cudaErrorInvalidValue);
@@ -25,13 +38,11 @@ cudaError_t allocate(ApiCall& call, void** pointer, size_t bytes, MemoryKind kin
     return call.end(cudaSuccess);
 }
 
-void synchronizeDevice(ApiCall& call) {
-    std::vector<StreamPoint> points;
-    {
-        std::lock_guard guard(call.process().mutex());
-        points = everythingOn(call.process(), call.clock().device);
-    }
-    waitForCompletion(call.process(), points);
+/// Mapping device memory synchronises implicitly (CUDA programming guide, "Implicit Synchronization").
+cudaError_t allocateAndWait(ApiCall& call, void** pointer, size_t bytes, MemoryKind kind) {
+    cudaError_t result = allocate(call, pointer, bytes, kind);
+    if (result == cudaSuccess && bytes > 0) synchronizeDevice(call);
+    return result;
 }
 
 }  // namespace
@@ -39,12 +50,12 @@ void synchronizeDevice(ApiCall& call) {
 extern "C" {
 
 cudaError_t CUDARTAPI cudaMalloc(void** pointer, size_t bytes) {
-    RANKSCOPE_RUNTIME_CALL("cudaMalloc", cudaMalloc_v3020, kMallocNs);
-    return allocate(call, pointer, bytes, MemoryKind::device);
+    RANKSCOPE_RUNTIME_CALL("cudaMalloc", cudaMalloc_v3020, mallocNs());
+    return allocateAndWait(call, pointer, bytes, MemoryKind::device);
 }
 cudaError_t CUDARTAPI cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
-    RANKSCOPE_RUNTIME_CALL("cudaMallocManaged", cudaMallocManaged_v6000, kMallocNs);
-    return allocate(call, pointer, bytes, MemoryKind::managed);
+    RANKSCOPE_RUNTIME_CALL("cudaMallocManaged", cudaMallocManaged_v6000, mallocNs());
+    return allocateAndWait(call, pointer, bytes, MemoryKind::managed);
 }
 cudaError_t CUDARTAPI cudaMallocHost(void** pointer, size_t bytes) {
     RANKSCOPE_RUNTIME_CALL("cudaMallocHost", cudaMallocHost_v3020, kHostAllocNs);
@@ -55,10 +66,10 @@ cudaError_t CUDARTAPI cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
     return allocate(call, pointer, bytes, MemoryKind::pinned);
 }
 cudaError_t CUDARTAPI cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
-    RANKSCOPE_RUNTIME_CALL("cudaMallocPitch", cudaMallocPitch_v3020, kMallocNs);
+    RANKSCOPE_RUNTIME_CALL("cudaMallocPitch", cudaMallocPitch_v3020, mallocNs());
     if (!pitch) return call.end(cudaErrorInvalidValue);
     *pitch = (width + 511) / 512 * 512;
-    return allocate(call, pointer, *pitch * height, MemoryKind::device);
+    return allocateAndWait(call, pointer, *pitch * height, MemoryKind::device);
 }
 cudaError_t CUDARTAPI cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) {
     RANKSCOPE_RUNTIME_CALL("cudaMallocAsync", cudaMallocAsync_v11020, kAsyncNs);
@@ -70,13 +81,13 @@ cudaError_t CUDARTAPI cudaMallocAsync_ptsz(void** pointer, size_t bytes, cudaStr
 }
 
 cudaError_t CUDARTAPI cudaFree(void* pointer) {
-    RANKSCOPE_RUNTIME_CALL("cudaFree", cudaFree_v3020, kFreeNs);
+    RANKSCOPE_RUNTIME_CALL("cudaFree", cudaFree_v3020, freeNs());
     if (!pointer) return call.end(cudaSuccess);
     synchronizeDevice(call);
     return call.end(freeMemory(pointer) ? cudaSuccess : cudaErrorInvalidValue);
 }
 cudaError_t CUDARTAPI cudaFreeHost(void* pointer) {
-    RANKSCOPE_RUNTIME_CALL("cudaFreeHost", cudaFreeHost_v3020, kFreeNs);
+    RANKSCOPE_RUNTIME_CALL("cudaFreeHost", cudaFreeHost_v3020, kUnpinNs);
     if (!pointer) return call.end(cudaSuccess);
     synchronizeDevice(call);
     return call.end(freeMemory(pointer) ? cudaSuccess : cudaErrorInvalidValue);
@@ -109,7 +120,7 @@ cudaError_t CUDARTAPI cudaHostRegister(void* pointer, size_t bytes, unsigned) {
     return call.end(registerHostMemory(pointer, bytes) ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered);
 }
 cudaError_t CUDARTAPI cudaHostUnregister(void* pointer) {
-    RANKSCOPE_RUNTIME_CALL("cudaHostUnregister", cudaHostUnregister_v4000, kFreeNs);
+    RANKSCOPE_RUNTIME_CALL("cudaHostUnregister", cudaHostUnregister_v4000, kUnpinNs);
     return call.end(unregisterHostMemory(pointer) ? cudaSuccess : cudaErrorHostMemoryNotRegistered);
 }
 cudaError_t CUDARTAPI cudaHostGetDevicePointer(void** devicePointer, void* hostPointer, unsigned) {

@@ -2,7 +2,9 @@
 #include "reference/vgpu/links.h"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_map>
+#include <vector>
 
 namespace rankscope::vgpu {
 namespace {
@@ -13,6 +15,48 @@ const Device& deviceOf(const Arena& arena, const Comm& comm, uint32_t rank) {
 }
 
 double share(const Port& port) { return port.rate / std::max(1u, port.flows); }
+
+/// What a slow pair link of ends that allow `endsRate` gives each of its flows in one direction.
+double share(const PairLink& link, double endsRate, uint32_t flows) {
+    return std::min(endsRate, link.gbps > 0 ? link.gbps : endsRate * link.factor) / std::max(1u, flows);
+}
+
+/// Calls visit(pair index, is forward) for the slow pair links from one device to another.
+template <typename Visit>
+void forEachPair(const Arena& arena, const Device& from, const Device& to, Visit visit) {
+    for (uint32_t i = 0; i < arena.pairLinkCount; i++) {
+        const PairLink& link = arena.pairLinks[i];
+        if (link.rankA == from.rank && link.rankB == to.rank) visit(i, true);
+        if (link.rankB == from.rank && link.rankA == to.rank) visit(i, false);
+    }
+}
+
+template <typename Visit>
+void forEachBit(uint32_t bits, Visit visit) {
+    for (; bits; bits &= bits - 1) visit(static_cast<uint32_t>(std::countr_zero(bits)));
+}
+
+double ringPairLimit(const Arena& arena, const Comm& comm) {
+    double limit = 1e30;
+    const Device& any = deviceOf(arena, comm, 0);
+    auto consider = [&](uint32_t i, uint32_t flows) {
+        const PairLink& link = arena.pairLinks[i];
+        bool rail = comm.railPairs >> i & 1;    // each rail carries its part of what goes from node to node
+        double ends = rail ? any.nicOut.rate : any.out.rate;
+        limit = std::min(limit, share(link, ends, flows) * (rail ? comm.smallestNode : 1));
+    };
+    forEachBit(comm.pairsForward, [&](uint32_t i) { consider(i, arena.pairLinks[i].forward); });
+    forEachBit(comm.pairsBackward, [&](uint32_t i) { consider(i, arena.pairLinks[i].backward); });
+    return limit;
+}
+
+void addRingEdge(const Arena& arena, Comm& comm, uint32_t from, uint32_t to, bool rail) {
+    if (from == to) return;
+    forEachPair(arena, deviceOf(arena, comm, from), deviceOf(arena, comm, to), [&](uint32_t i, bool forward) {
+        (forward ? comm.pairsForward : comm.pairsBackward) |= 1u << i;
+        if (rail) comm.railPairs |= 1u << i;
+    });
+}
 
 }  // namespace
 
@@ -25,6 +69,8 @@ void countFlow(Arena& arena, const Transfer& transfer, int direction) {
         bool sameNode = from.hostKey == to.hostKey;
         (sameNode ? from.out : from.nicOut).flows += delta;
         (sameNode ? to.in : to.nicIn).flows += delta;
+        forEachPair(arena, from, to,
+                    [&](uint32_t i, bool forward) { (forward ? arena.pairLinks[i].forward : arena.pairLinks[i].backward) += delta; });
         return;
     }
     for (uint32_t rank = 0; rank < comm.size; rank++) {
@@ -36,6 +82,8 @@ void countFlow(Arena& arena, const Transfer& transfer, int direction) {
             device.nicIn.flows += delta;
         }
     }
+    forEachBit(comm.pairsForward, [&](uint32_t i) { arena.pairLinks[i].forward += delta; });
+    forEachBit(comm.pairsBackward, [&](uint32_t i) { arena.pairLinks[i].backward += delta; });
 }
 
 double flowRate(const Arena& arena, const Transfer& transfer) {
@@ -44,9 +92,16 @@ double flowRate(const Arena& arena, const Transfer& transfer) {
         const Device& from = deviceOf(arena, comm, transfer.src);
         const Device& to = deviceOf(arena, comm, transfer.dst);
         bool sameNode = from.hostKey == to.hostKey;
-        return transfer.efficiency * (sameNode ? std::min(share(from.out), share(to.in)) : std::min(share(from.nicOut), share(to.nicIn)));
+        const Port& out = sameNode ? from.out : from.nicOut;
+        const Port& in = sameNode ? to.in : to.nicIn;
+        double rate = std::min(share(out), share(in));
+        forEachPair(arena, from, to, [&](uint32_t i, bool forward) {
+            const PairLink& link = arena.pairLinks[i];
+            rate = std::min(rate, share(link, std::min(out.rate, in.rate), forward ? link.forward : link.backward));
+        });
+        return transfer.efficiency * rate;
     }
-    double rate = 1e30;
+    double rate = ringPairLimit(arena, comm);
     for (uint32_t rank = 0; rank < comm.size; rank++) {
         const Device& device = deviceOf(arena, comm, rank);
         rate = std::min({rate, share(device.out), share(device.in)});
@@ -56,11 +111,24 @@ double flowRate(const Arena& arena, const Transfer& transfer) {
 }
 
 void classifyNodes(Arena& arena, Comm& comm) {
-    std::unordered_map<uint64_t, uint32_t> members;    // only counted, never iterated in an order that matters
-    for (uint32_t rank = 0; rank < comm.size; rank++) members[deviceOf(arena, comm, rank).hostKey]++;
-    comm.nodes = static_cast<uint32_t>(members.size());
+    std::unordered_map<uint64_t, size_t> nodeOfHost;    // looked up only, never iterated
+    std::vector<std::vector<uint32_t>> nodes;           // in order of their first member
+    for (uint32_t rank = 0; rank < comm.size; rank++) {
+        auto [it, fresh] = nodeOfHost.try_emplace(deviceOf(arena, comm, rank).hostKey, nodes.size());
+        if (fresh) nodes.emplace_back();
+        nodes[it->second].push_back(rank);
+    }
+    comm.nodes = static_cast<uint32_t>(nodes.size());
     comm.smallestNode = comm.size;
-    for (const auto& [host, count] : members) comm.smallestNode = std::min(comm.smallestNode, count);
+    for (const auto& members : nodes) comm.smallestNode = std::min(comm.smallestNode, static_cast<uint32_t>(members.size()));
+    comm.pairsForward = comm.pairsBackward = comm.railPairs = 0;
+    if (arena.pairLinkCount == 0) return;
+    for (size_t node = 0; node < nodes.size(); node++) {
+        const std::vector<uint32_t>& members = nodes[node];
+        const std::vector<uint32_t>& next = nodes[(node + 1) % nodes.size()];
+        for (size_t i = 0; i < members.size(); i++) addRingEdge(arena, comm, members[i], members[(i + 1) % members.size()], false);
+        for (size_t i = 0; i < comm.smallestNode && nodes.size() > 1; i++) addRingEdge(arena, comm, members[i], next[i], true);
+    }
 }
 
 }  // namespace rankscope::vgpu

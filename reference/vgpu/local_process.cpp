@@ -41,10 +41,12 @@ const char* firstOf(std::initializer_list<const char*> names) {
     return nullptr;
 }
 
-int rankFromEnvironment() {
-    const char* text = firstOf({"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"});
+int numberOf(std::initializer_list<const char*> names) {
+    const char* text = firstOf(names);
     return text ? std::atoi(text) : -1;
 }
+int rankFromEnvironment() { return numberOf({"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}); }
+int nodeFromEnvironment() { return numberOf({"GROUP_RANK", "SLURM_NODEID"}); }
 
 uint64_t textKey(const char* text) {
     uint64_t hash = 1469598103934665603ull;
@@ -87,8 +89,12 @@ LocalProcess::LocalProcess() {
         }
     }
     m_rank = rankFromEnvironment();
-    m_node = m_cluster.nodeOf(m_rank);
+    placeOnNode();
+}
+
+void LocalProcess::placeOnNode() {
     const char* host = std::getenv("RANKSCOPE_HOST");
+    m_node = m_cluster.placement(m_rank, host, nodeFromEnvironment());
     m_hostKey = host && *host ? textKey(host) : static_cast<uint64_t>(m_node);
 }
 
@@ -111,8 +117,16 @@ void LocalProcess::attach() {
         if (m_rank >= 0 && arena->processes[p].rank == m_rank && !arena->processes[p].alive)
             start = std::max(start, arena->processes[p].lastClockNs);
     arena->processes[m_index].lastClockNs = start;
+    plantPairLinks();
     m_reports.resize(kOpsPerProcess);
     m_order.resize(kOpsPerProcess);
+}
+
+void LocalProcess::plantPairLinks() {
+    if (m_arena->pairLinkCount) return;    // an earlier process read the same scenario
+    for (const PlantedRate& slow : m_cluster.slowLinks)
+        if (slow.peer >= 0 && m_arena->pairLinkCount < kMaxPairLinks)
+            m_arena->pairLinks[m_arena->pairLinkCount++] = {slow.rank, slow.peer, slow.gbps, slow.factor, 0, 0};
 }
 
 ThreadClock* LocalProcess::clockIfAny() { return t_slot.clock.shared && t_slot.clock.generation == g_generation ? &t_slot.clock : nullptr; }
@@ -205,7 +219,6 @@ LocalDevice& LocalProcess::device(int ordinal) {
     LocalDevice& device = it->second;
     if (fresh) {
         device.rank = m_rank >= 0 ? m_rank : ordinal;
-        device.computeFactor = m_cluster.computeFactor(device.rank);
         {
             SharedLock lock(m_arena->lock);
             device.shared = m_arena->deviceCount++;
@@ -214,28 +227,32 @@ LocalDevice& LocalProcess::device(int ordinal) {
             shared = Device{};
             shared.process = m_index;
             shared.ordinal = static_cast<uint32_t>(ordinal);
-            shared.rank = device.rank;
-            shared.hostKey = m_hostKey;
             shared.slowedRate = 1.0 / m_cluster.smContention;
-            shared.out.rate = shared.in.rate = m_cluster.portGbps(device.rank);
-            shared.nicOut.rate = shared.nicIn.rate = m_cluster.nicGbps(device.rank);
+            describeDevice(device);
         }
         device.legacy = createStream(ordinal, 0, 0, true);
     }
     return device;
 }
 
+void LocalProcess::describeDevice(LocalDevice& device) {
+    Device& shared = m_arena->devices[device.shared];
+    device.computeFactor = m_cluster.computeFactor(device.rank, m_node);
+    shared.rank = device.rank;
+    shared.hostKey = m_hostKey;
+    shared.out.rate = shared.in.rate = m_cluster.portGbps(device.rank);
+    shared.nicOut.rate = shared.nicIn.rate = m_cluster.nicGbps(device.rank, m_node);
+}
+
 void LocalProcess::adoptRank(int rank) {
     if (m_rank >= 0) return;
     m_rank = rank;
+    placeOnNode();
     for (auto& [ordinal, device] : m_devices) {
         if (m_devices.size() > 1) break;
         device.rank = rank;
-        device.computeFactor = m_cluster.computeFactor(rank);
         SharedLock lock(m_arena->lock);
-        m_arena->devices[device.shared].rank = rank;
-        m_arena->devices[device.shared].out.rate = m_arena->devices[device.shared].in.rate = m_cluster.portGbps(rank);
-        m_arena->devices[device.shared].nicOut.rate = m_arena->devices[device.shared].nicIn.rate = m_cluster.nicGbps(rank);
+        describeDevice(device);
     }
 }
 

@@ -139,6 +139,9 @@ class LocalProcess {
   private:
     LocalProcess();
     void attach();
+    void placeOnNode();
+    void plantPairLinks();
+    void describeDevice(LocalDevice& device);
     void registerThread(ThreadClock& thread);
     uint32_t takeOp();
     uint32_t takePart();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole jobs of several processes on the virtual GPUs, recorded by a plain CUPTI client.
+#include <cupti.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,6 +60,43 @@ class VgpuJob : public testing::Test {
         return durations;
     }
 
+    struct Call {
+        long long startNs, durationNs;
+        unsigned correlation;
+        long long endNs() const { return startNs + durationNs; }
+    };
+    /// A rank's runtime calls of one kind, in the order they were made.
+    std::vector<Call> calls(int rank, unsigned wanted) {
+        std::vector<Call> found;
+        for (const std::string& line : records(rank)) {
+            Call call{};
+            int kind = 0;
+            unsigned cbid = 0;
+            if (std::sscanf(line.c_str(), "api %lld %lld %d %u %u", &call.startNs, &call.durationNs, &kind, &cbid, &call.correlation) != 5) continue;
+            if (kind == CUPTI_ACTIVITY_KIND_RUNTIME && cbid == wanted) found.push_back(call);
+        }
+        std::sort(found.begin(), found.end(), [](const Call& a, const Call& b) { return a.startNs < b.startNs; });
+        return found;
+    }
+
+    struct Copy {
+        long long startNs, durationNs, bytes;
+        unsigned stream, correlation;
+        int source, destination;
+        long long endNs() const { return startNs + durationNs; }
+    };
+    std::vector<Copy> copies(int rank) {
+        std::vector<Copy> found;
+        for (const std::string& line : records(rank)) {
+            Copy copy{};
+            if (std::sscanf(line.c_str(), "memcpy %lld %lld %u %u %lld %d %d", &copy.startNs, &copy.durationNs, &copy.stream, &copy.correlation,
+                            &copy.bytes, &copy.source, &copy.destination) == 7)
+                found.push_back(copy);
+        }
+        std::sort(found.begin(), found.end(), [](const Copy& a, const Copy& b) { return a.startNs < b.startNs; });
+        return found;
+    }
+
     std::string scenario(const std::string& text) {
         fs::path path = m_folder / "scenario.json";
         std::ofstream(path) << text;
@@ -87,6 +125,37 @@ TEST_F(VgpuJob, aStragglersKernelsAreSlowerByItsFactorAndItsCollectivesShorter) 
     ASSERT_EQ(waits.size(), 1u);
     ASSERT_EQ(last.size(), 1u);
     EXPECT_EQ(waits.front() - last.front(), 10 * 5000);
+}
+
+TEST_F(VgpuJob, allocatingAndFreeingWaitForTheDeviceAndTakeTheStatedTime) {
+    std::string environment = scenario(R"({"noise": 0, "cluster": {"nodes": 1, "ranks_per_node": 1, "malloc_us": 100, "free_us": 40}})");
+    ASSERT_EQ(run("memory 1", environment), 0);
+    std::vector<Call> allocations = calls(0, CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020), frees = calls(0, CUPTI_RUNTIME_TRACE_CBID_cudaFree_v3020);
+    std::vector<long long> ran = kernels(0, "compute");
+    ASSERT_EQ(allocations.size(), 3u);    // one by open(), one on an idle device, one beside a kernel
+    ASSERT_EQ(ran.size(), 2u);
+    EXPECT_EQ(allocations[1].durationNs, 100'000);
+    EXPECT_GT(allocations[2].durationNs, ran[0] + 100'000 - 10'000);    // but for what the launch took
+    EXPECT_GT(frees[0].durationNs, ran[1] + 40'000 - 10'000);
+}
+
+TEST_F(VgpuJob, pageableCopiesAreSlowerHoldTheCallerAndSayWhatTheyAre) {
+    std::string environment = scenario(R"({"noise": 0, "cluster": {"nodes": 1, "ranks_per_node": 1}})");
+    ASSERT_EQ(run("memory 1", environment), 0);
+    std::vector<Copy> made = copies(0);
+    ASSERT_EQ(made.size(), 3u);
+    EXPECT_EQ(made[0].durationNs, 1500 + 1'000'000);    // 12 MB at 12 GB/s, staged
+    EXPECT_EQ(made[1].durationNs, 1500 + 240'000);      // at 50 GB/s from pinned memory
+    EXPECT_EQ(made[0].source, CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE);
+    EXPECT_EQ(made[0].destination, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE);
+    EXPECT_EQ(made[1].source, CUPTI_ACTIVITY_MEMORY_KIND_PINNED);
+    EXPECT_EQ(made[2].destination, CUPTI_ACTIVITY_MEMORY_KIND_PINNED);
+    std::vector<Call> async = calls(0, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020), blocking = calls(0, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_v3020);
+    ASSERT_EQ(async.size(), 2u);
+    ASSERT_EQ(blocking.size(), 1u);
+    EXPECT_GE(async[0].endNs(), made[0].endNs());    // asynchronous in name only
+    EXPECT_LT(async[1].endNs(), made[1].endNs());
+    EXPECT_GE(blocking[0].endNs(), made[2].endNs());
 }
 
 TEST_F(VgpuJob, recordsDoNotDependOnHowTheSystemRunsTheRanks) {

@@ -53,14 +53,32 @@ TEST(VgpuCluster, faultsSlowWhatTheyName) {
     Cluster cluster = parseCluster(R"({"cluster": {"nodes": 2, "ranks_per_node": 2, "intra": {"gbps": 100}},
         "faults": [{"kind": "straggler", "rank": 3, "factor": 2}, {"kind": "slow_link", "rank": 1, "gbps": 10},
                    {"kind": "slow_nic", "node": 0, "gbps": 5}, {"kind": "clock_offset", "host": 1, "us": 2, "ppm": 10}]})");
-    EXPECT_DOUBLE_EQ(cluster.computeFactor(3), 2);
-    EXPECT_DOUBLE_EQ(cluster.computeFactor(2), 1);
+    EXPECT_DOUBLE_EQ(cluster.computeFactor(3, 1), 2);
+    EXPECT_DOUBLE_EQ(cluster.computeFactor(2, 1), 1);
     EXPECT_DOUBLE_EQ(cluster.portGbps(1), 10);
     EXPECT_DOUBLE_EQ(cluster.portGbps(0), 100);
-    EXPECT_DOUBLE_EQ(cluster.nicGbps(0), 5);
-    EXPECT_DOUBLE_EQ(cluster.nicGbps(2), 40);
+    EXPECT_DOUBLE_EQ(cluster.nicGbps(0, 0), 5);
+    EXPECT_DOUBLE_EQ(cluster.nicGbps(2, 1), 40);
     EXPECT_EQ(cluster.stamp(1, 1'000'000, 0), 1'000'000 + 2000 + 10);
     EXPECT_EQ(cluster.stamp(0, 1'000'000, 0), 1'000'000);
+}
+
+TEST(VgpuCluster, nodesAreWhereTheRanksReallyRun) {
+    Cluster cluster = parseCluster(R"({"cluster": {"nodes": 2, "ranks_per_node": 4}, "faults": [{"kind": "slow_node", "node": 1, "factor": 3}]})");
+    EXPECT_EQ(cluster.placement(5, nullptr, -1), 1);      // dealt out in blocks
+    EXPECT_EQ(cluster.placement(5, nullptr, 0), 0);       // the launcher knows better
+    EXPECT_EQ(cluster.placement(2, "node1", -1), 1);      // the virtual host's name comes first
+    EXPECT_EQ(cluster.placement(2, "gpu-box", -1), 0);    // a name that tells nothing
+    EXPECT_EQ(cluster.placement(2, "rack77", 1), 1);      // a number that is no node of this cluster
+    EXPECT_DOUBLE_EQ(cluster.computeFactor(2, 1), 3);
+    EXPECT_DOUBLE_EQ(cluster.computeFactor(5, 0), 1);
+}
+
+TEST(VgpuCluster, allocationsCostWhatTheScenarioSays) {
+    EXPECT_DOUBLE_EQ(parseCluster(R"({"cluster": {"malloc_us": 80, "free_us": 40}})").freeUs, 40);
+    Cluster churn = parseCluster(R"({"faults": [{"kind": "alloc_churn", "per_step": 4, "us": 250}]})");
+    EXPECT_DOUBLE_EQ(churn.mallocUs, 250);
+    EXPECT_DOUBLE_EQ(churn.freeUs, 250);
 }
 
 TEST(VgpuCluster, noiseIsTheSameForTheSameSeedAndCentred) {

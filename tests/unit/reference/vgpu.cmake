@@ -4,7 +4,7 @@ if(NOT TARGET rankscope_vgpu)
   return()
 endif()
 
-add_executable(rankscope_vgpu_tests test_vgpu_engine.cpp test_vgpu_models.cpp)
+add_executable(rankscope_vgpu_tests test_vgpu_engine.cpp test_vgpu_links.cpp test_vgpu_models.cpp)
 target_link_libraries(rankscope_vgpu_tests PRIVATE rankscope_vgpu_engine GTest::gtest_main)
 gtest_discover_tests(rankscope_vgpu_tests)
 
@@ -22,7 +22,7 @@ target_link_libraries(rankscope_vgpu_cupti_client PRIVATE rankscope_options rank
 set_target_properties(rankscope_vgpu_cupti_client PROPERTIES CXX_VISIBILITY_PRESET default)
 
 add_executable(rankscope_vgpu_job_tests test_vgpu_jobs.cpp)
-target_link_libraries(rankscope_vgpu_job_tests PRIVATE rankscope_options GTest::gtest_main)
+target_link_libraries(rankscope_vgpu_job_tests PRIVATE rankscope_options rankscope_cuda_headers GTest::gtest_main)
 target_compile_definitions(rankscope_vgpu_job_tests PRIVATE VGPU_FOLDER="${RANKSCOPE_LIB_DIR}/vgpu" VGPU_JOB="${vgpu_job}"
   VGPU_CLIENT="$<TARGET_FILE:rankscope_vgpu_cupti_client>")
 add_dependencies(rankscope_vgpu_job_tests rankscope_vgpu_job rankscope_vgpu_cupti_client)

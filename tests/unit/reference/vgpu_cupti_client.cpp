@@ -35,9 +35,9 @@ void print(const CUpti_Activity* record) {
         }
         case CUPTI_ACTIVITY_KIND_MEMCPY: {
             auto* m = reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
-            std::fprintf(output(), "memcpy %llu %llu %u %u %llu\n", static_cast<unsigned long long>(m->start) - kEpochNs,
+            std::fprintf(output(), "memcpy %llu %llu %u %u %llu %d %d\n", static_cast<unsigned long long>(m->start) - kEpochNs,
                          static_cast<unsigned long long>(m->end - m->start), m->streamId, m->correlationId,
-                         static_cast<unsigned long long>(m->bytes));
+                         static_cast<unsigned long long>(m->bytes), m->srcKind, m->dstKind);
             break;
         }
         case CUPTI_ACTIVITY_KIND_RUNTIME:

@@ -6,6 +6,7 @@
 //   jitter   train, with random pauses of the host in real time
 //   death    rank 1 is killed before its collective; the others abort and report a remote error
 //   threads  a second thread does the waiting while the first sleeps in pthread_join
+//   memory   one rank allocates, frees and copies while a kernel of 2 ms runs
 //   devices  one process drives all ranks' GPUs with ncclCommInitAll
 #include <cuda_runtime.h>
 #include <nccl.h>
@@ -113,6 +114,26 @@ int messages(Rank& rank) {
     return wrong;
 }
 
+int memory(Rank& rank) {
+    constexpr int kBlocks = 65535;
+    constexpr size_t kBytes = 12'000'000;
+    void *fresh = nullptr, *pinned = nullptr, *device = nullptr;
+    std::vector<char> pageable(kBytes);
+    CHECK(cudaMallocHost(&pinned, kBytes));
+    CHECK(cudaMalloc(&device, kBytes));
+    compute<<<kBlocks, 1, 0, rank.work>>>(rank.data);
+    CHECK(cudaMalloc(&fresh, 1 << 20));
+    compute<<<kBlocks, 1, 0, rank.work>>>(rank.data);
+    CHECK(cudaFree(fresh));
+    CHECK(cudaMemcpyAsync(device, pageable.data(), kBytes, cudaMemcpyHostToDevice, rank.work));
+    CHECK(cudaMemcpyAsync(device, pinned, kBytes, cudaMemcpyHostToDevice, rank.work));
+    CHECK(cudaStreamSynchronize(rank.work));
+    CHECK(cudaMemcpy(pinned, device, kBytes, cudaMemcpyDeviceToHost));
+    CHECK(cudaFree(device));
+    CHECK(cudaFreeHost(pinned));
+    return 0;
+}
+
 int death(Rank& rank) {
     if (rank.rank == 1) raise(SIGKILL);
     CHECK(ncclAllReduce(rank.data, rank.data, kElements, ncclFloat, ncclSum, rank.comm, rank.transfer));
@@ -133,6 +154,7 @@ int runRank(const std::string& mode, int number, int size, int steps, const nccl
     rank.open(id);
     int wrong = 0;
     if (mode == "p2p") wrong = messages(rank);
+    else if (mode == "memory") wrong = memory(rank);
     else if (mode == "death") return death(rank);
     else if (mode == "threads") std::thread([&] {
             CHECK(cudaSetDevice(0));
