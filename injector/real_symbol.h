@@ -28,9 +28,12 @@ class RealSymbol {
 public:
     constexpr RealSymbol(const char* name, const char* libraryPrefix) : m_name(name), m_libraryPrefix(libraryPrefix) {}
 
+    /// Null: not looked up yet, or forgotten since.
+    Function known() const noexcept { return reinterpret_cast<Function>(m_function.load(std::memory_order_relaxed)); }
+
     Function get(void* self, void* caller) noexcept {
-        const auto known = reinterpret_cast<Function>(m_function.load(std::memory_order_relaxed));
-        if (__builtin_expect(known != nullptr, 1)) return known;
+        const Function function = known();
+        if (__builtin_expect(function != nullptr, 1)) return function;
         return find(self, caller);
     }
 

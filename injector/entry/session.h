@@ -38,11 +38,14 @@ public:
 
     Mode mode() const noexcept { return m_mode.load(std::memory_order_acquire); }
 
+    /// Whether calls are only passed on: the order of the modes makes this one comparison.
+    bool isPassive() const noexcept { return m_mode.load(std::memory_order_relaxed) >= Mode::waiting; }
+
     /// Whether a call that begins now is recorded. Starts the session on the first call of the process.
     bool isRecording(Cause cause) noexcept {
         const Mode mode = this->mode();
         if (__builtin_expect(mode == Mode::recording, 1)) return true;
-        if (mode == Mode::off || mode == Mode::waiting) return false;
+        if (mode >= Mode::waiting) return false;
         return enterSlow(cause);
     }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "injector/entry/session.h"
+#include "injector/hooks/hook.h"
 
 namespace rankscope::injector {
 
@@ -64,10 +65,12 @@ inline void recordAllocation(capture::CudaApi api, uint64_t bytes, const void* a
     const auto real = realSymbol.get(reinterpret_cast<void*>(&function), __builtin_return_address(0));            \
     if (__builtin_expect(real == nullptr, 0)) return kCudaSymbolNotFound
 
+/// As RANKSCOPE_HOOK, for a function of the CUDA runtime.
+#define RANKSCOPE_CUDA_FUNCTION(function, parameters, arguments, ...) \
+    RANKSCOPE_HOOK(function, "libcudart.so", kCudaSymbolNotFound, parameters, arguments, __VA_ARGS__)
+
 /// A hook: function, what it is, its argument of interest, (parameters), arguments.
 #define RANKSCOPE_CUDA_HOOK(function, api, argument, parameters, ...)                                             \
-    RANKSCOPE_EXPORT int function parameters {                                                                    \
-        RANKSCOPE_REAL_CUDA(function);                                                                            \
-        if (!isRecordedCudaCall()) return real(__VA_ARGS__);                                                      \
-        return recordCudaCall(CudaApi::api, toArgument(argument), [&] { return real(__VA_ARGS__); });             \
-    }
+    RANKSCOPE_CUDA_FUNCTION(                                                                                      \
+        function, parameters, (__VA_ARGS__), if (!isRecordedCudaCall()) return real(__VA_ARGS__);                 \
+        return recordCudaCall(CudaApi::api, toArgument(argument), [&] { return real(__VA_ARGS__); });)

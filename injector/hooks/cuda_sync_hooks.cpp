@@ -7,21 +7,18 @@
 using namespace rankscope::injector;
 using rankscope::capture::CudaApi;
 
-RANKSCOPE_CUDA_HOOK(cudaStreamSynchronize, streamSynchronize, stream, (CudaStream stream), stream)
-RANKSCOPE_CUDA_HOOK(cudaStreamSynchronize_ptsz, streamSynchronize, stream, (CudaStream stream), stream)
-RANKSCOPE_CUDA_HOOK(cudaEventSynchronize, eventSynchronize, event, (CudaEvent event), event)
-RANKSCOPE_CUDA_HOOK(cudaStreamWaitEvent, streamWaitEvent, stream, (CudaStream stream, CudaEvent event, unsigned flags), stream, event, flags)
-RANKSCOPE_CUDA_HOOK(cudaStreamWaitEvent_ptsz, streamWaitEvent, stream, (CudaStream stream, CudaEvent event, unsigned flags), stream, event, flags)
-RANKSCOPE_CUDA_HOOK(cudaEventRecord, eventRecord, stream, (CudaEvent event, CudaStream stream), event, stream)
-RANKSCOPE_CUDA_HOOK(cudaEventRecord_ptsz, eventRecord, stream, (CudaEvent event, CudaStream stream), event, stream)
-RANKSCOPE_CUDA_HOOK(cudaEventRecordWithFlags, eventRecord, stream, (CudaEvent event, CudaStream stream, unsigned flags), event, stream, flags)
-RANKSCOPE_CUDA_HOOK(cudaEventRecordWithFlags_ptsz, eventRecord, stream, (CudaEvent event, CudaStream stream, unsigned flags), event, stream, flags)
+RANKSCOPE_CUDA_HOOK(cudaStreamSynchronize, streamSynchronize, stream, (CudaStream stream), stream);
+RANKSCOPE_CUDA_HOOK(cudaStreamSynchronize_ptsz, streamSynchronize, stream, (CudaStream stream), stream);
+RANKSCOPE_CUDA_HOOK(cudaEventSynchronize, eventSynchronize, event, (CudaEvent event), event);
+RANKSCOPE_CUDA_HOOK(cudaStreamWaitEvent, streamWaitEvent, stream, (CudaStream stream, CudaEvent event, unsigned flags), stream, event, flags);
+RANKSCOPE_CUDA_HOOK(cudaStreamWaitEvent_ptsz, streamWaitEvent, stream, (CudaStream stream, CudaEvent event, unsigned flags), stream, event, flags);
+RANKSCOPE_CUDA_HOOK(cudaEventRecord, eventRecord, stream, (CudaEvent event, CudaStream stream), event, stream);
+RANKSCOPE_CUDA_HOOK(cudaEventRecord_ptsz, eventRecord, stream, (CudaEvent event, CudaStream stream), event, stream);
+RANKSCOPE_CUDA_HOOK(cudaEventRecordWithFlags, eventRecord, stream, (CudaEvent event, CudaStream stream, unsigned flags), event, stream, flags);
+RANKSCOPE_CUDA_HOOK(cudaEventRecordWithFlags_ptsz, eventRecord, stream, (CudaEvent event, CudaStream stream, unsigned flags), event, stream, flags);
 
-RANKSCOPE_EXPORT int cudaDeviceSynchronize() {
-    RANKSCOPE_REAL_CUDA(cudaDeviceSynchronize);
-    if (!isRecordedCudaCall()) return real();
-    return recordCudaCall(CudaApi::deviceSynchronize, 0, [&] { return real(); });
-}
+RANKSCOPE_CUDA_FUNCTION(cudaDeviceSynchronize, (), (), if (!isRecordedCudaCall()) return real();
+                        return recordCudaCall(CudaApi::deviceSynchronize, 0, [&] { return real(); }););
 
 RANKSCOPE_EXPORT int cudaProfilerStart() {
     RANKSCOPE_REAL_CUDA(cudaProfilerStart);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives and point-to-point calls of NCCL 2.18 to 2.30. Each hook stamps, calls through and pushes; nothing else.
 #include "injector/export.h"
+#include "injector/hooks/hook.h"
 #include "injector/hooks/nccl_call.h"
 #include "injector/real_symbol.h"
 
@@ -13,71 +14,46 @@ using rankscope::capture::NcclOp;
     const auto real = realSymbol.get(reinterpret_cast<void*>(&function), __builtin_return_address(0));            \
     if (__builtin_expect(real == nullptr, 0)) return kNcclSystemError
 
-RANKSCOPE_EXPORT int ncclAllReduce(const void* send, void* recv, size_t count, int type, int op, NcclComm comm, NcclStream stream) {
-    RANKSCOPE_REAL(ncclAllReduce);
-    if (!isOuterNcclCall() || !g_session.isRecording(Cause::gpu)) return real(send, recv, count, type, op, comm, stream);
-    return recordNcclCall({NcclOp::allReduce, count, type, op, -1, comm, stream}, [&] { return real(send, recv, count, type, op, comm, stream); });
-}
+/// A hook: function, operation, its count, type, reduction (-1 none), peer or root (-1 none), (parameters), arguments.
+#define RANKSCOPE_NCCL_HOOK(function, operation, elements, elementType, reduction, peerOrRoot, parameters, ...)                                  \
+    RANKSCOPE_HOOK(                                                                                                                              \
+        function, "libnccl.so", kNcclSystemError, parameters, (__VA_ARGS__),                                                                     \
+        if (!isOuterNcclCall() || !g_session.isRecording(Cause::gpu)) return real(__VA_ARGS__);                                                  \
+        return recordNcclCall({NcclOp::operation, elements, elementType, reduction, peerOrRoot, comm, stream}, [&] { return real(__VA_ARGS__); });)
 
-RANKSCOPE_EXPORT int ncclBroadcast(const void* send, void* recv, size_t count, int type, int root, NcclComm comm, NcclStream stream) {
-    RANKSCOPE_REAL(ncclBroadcast);
-    if (!isOuterNcclCall() || !g_session.isRecording(Cause::gpu)) return real(send, recv, count, type, root, comm, stream);
-    return recordNcclCall({NcclOp::broadcast, count, type, -1, root, comm, stream}, [&] { return real(send, recv, count, type, root, comm, stream); });
-}
-
-RANKSCOPE_EXPORT int ncclBcast(void* buffer, size_t count, int type, int root, NcclComm comm, NcclStream stream) {
-    RANKSCOPE_REAL(ncclBcast);
-    if (!isOuterNcclCall() || !g_session.isRecording(Cause::gpu)) return real(buffer, count, type, root, comm, stream);
-    return recordNcclCall({NcclOp::broadcast, count, type, -1, root, comm, stream}, [&] { return real(buffer, count, type, root, comm, stream); });
-}
-
-RANKSCOPE_EXPORT int ncclReduce(const void* send, void* recv, size_t count, int type, int op, int root, NcclComm comm, NcclStream stream) {
-    RANKSCOPE_REAL(ncclReduce);
-    if (!isOuterNcclCall() || !g_session.isRecording(Cause::gpu)) return real(send, recv, count, type, op, root, comm, stream);
-    return recordNcclCall({NcclOp::reduce, count, type, op, root, comm, stream}, [&] { return real(send, recv, count, type, op, root, comm, stream); });
-}
-
-RANKSCOPE_EXPORT int ncclAllGather(const void* send, void* recv, size_t count, int type, NcclComm comm, NcclStream stream) {
-    RANKSCOPE_REAL(ncclAllGather);
-    if (!isOuterNcclCall() || !g_session.isRecording(Cause::gpu)) return real(send, recv, count, type, comm, stream);
-    return recordNcclCall({NcclOp::allGather, count, type, -1, -1, comm, stream}, [&] { return real(send, recv, count, type, comm, stream); });
-}
-
-RANKSCOPE_EXPORT int ncclReduceScatter(const void* send, void* recv, size_t count, int type, int op, NcclComm comm, NcclStream stream) {
-    RANKSCOPE_REAL(ncclReduceScatter);
-    if (!isOuterNcclCall() || !g_session.isRecording(Cause::gpu)) return real(send, recv, count, type, op, comm, stream);
-    return recordNcclCall({NcclOp::reduceScatter, count, type, op, -1, comm, stream}, [&] { return real(send, recv, count, type, op, comm, stream); });
-}
-
-RANKSCOPE_EXPORT int ncclAlltoAll(const void* send, void* recv, size_t count, int type, NcclComm comm, NcclStream stream) {
-    RANKSCOPE_REAL(ncclAlltoAll);
-    if (!isOuterNcclCall() || !g_session.isRecording(Cause::gpu)) return real(send, recv, count, type, comm, stream);
-    return recordNcclCall({NcclOp::allToAll, count, type, -1, -1, comm, stream}, [&] { return real(send, recv, count, type, comm, stream); });
-}
-
-RANKSCOPE_EXPORT int ncclGather(const void* send, void* recv, size_t count, int type, int root, NcclComm comm, NcclStream stream) {
-    RANKSCOPE_REAL(ncclGather);
-    if (!isOuterNcclCall() || !g_session.isRecording(Cause::gpu)) return real(send, recv, count, type, root, comm, stream);
-    return recordNcclCall({NcclOp::gather, count, type, -1, root, comm, stream}, [&] { return real(send, recv, count, type, root, comm, stream); });
-}
-
-RANKSCOPE_EXPORT int ncclScatter(const void* send, void* recv, size_t count, int type, int root, NcclComm comm, NcclStream stream) {
-    RANKSCOPE_REAL(ncclScatter);
-    if (!isOuterNcclCall() || !g_session.isRecording(Cause::gpu)) return real(send, recv, count, type, root, comm, stream);
-    return recordNcclCall({NcclOp::scatter, count, type, -1, root, comm, stream}, [&] { return real(send, recv, count, type, root, comm, stream); });
-}
-
-RANKSCOPE_EXPORT int ncclSend(const void* send, size_t count, int type, int peer, NcclComm comm, NcclStream stream) {
-    RANKSCOPE_REAL(ncclSend);
-    if (!isOuterNcclCall() || !g_session.isRecording(Cause::gpu)) return real(send, count, type, peer, comm, stream);
-    return recordNcclCall({NcclOp::send, count, type, -1, peer, comm, stream}, [&] { return real(send, count, type, peer, comm, stream); });
-}
-
-RANKSCOPE_EXPORT int ncclRecv(void* recv, size_t count, int type, int peer, NcclComm comm, NcclStream stream) {
-    RANKSCOPE_REAL(ncclRecv);
-    if (!isOuterNcclCall() || !g_session.isRecording(Cause::gpu)) return real(recv, count, type, peer, comm, stream);
-    return recordNcclCall({NcclOp::recv, count, type, -1, peer, comm, stream}, [&] { return real(recv, count, type, peer, comm, stream); });
-}
+RANKSCOPE_NCCL_HOOK(ncclAllReduce, allReduce, count, type, op, -1,
+                    (const void* send, void* recv, size_t count, int type, int op, NcclComm comm, NcclStream stream),
+                    send, recv, count, type, op, comm, stream);
+RANKSCOPE_NCCL_HOOK(ncclBroadcast, broadcast, count, type, -1, root,
+                    (const void* send, void* recv, size_t count, int type, int root, NcclComm comm, NcclStream stream),
+                    send, recv, count, type, root, comm, stream);
+RANKSCOPE_NCCL_HOOK(ncclBcast, broadcast, count, type, -1, root,
+                    (void* buffer, size_t count, int type, int root, NcclComm comm, NcclStream stream),
+                    buffer, count, type, root, comm, stream);
+RANKSCOPE_NCCL_HOOK(ncclReduce, reduce, count, type, op, root,
+                    (const void* send, void* recv, size_t count, int type, int op, int root, NcclComm comm, NcclStream stream),
+                    send, recv, count, type, op, root, comm, stream);
+RANKSCOPE_NCCL_HOOK(ncclAllGather, allGather, count, type, -1, -1,
+                    (const void* send, void* recv, size_t count, int type, NcclComm comm, NcclStream stream),
+                    send, recv, count, type, comm, stream);
+RANKSCOPE_NCCL_HOOK(ncclReduceScatter, reduceScatter, count, type, op, -1,
+                    (const void* send, void* recv, size_t count, int type, int op, NcclComm comm, NcclStream stream),
+                    send, recv, count, type, op, comm, stream);
+RANKSCOPE_NCCL_HOOK(ncclAlltoAll, allToAll, count, type, -1, -1,
+                    (const void* send, void* recv, size_t count, int type, NcclComm comm, NcclStream stream),
+                    send, recv, count, type, comm, stream);
+RANKSCOPE_NCCL_HOOK(ncclGather, gather, count, type, -1, root,
+                    (const void* send, void* recv, size_t count, int type, int root, NcclComm comm, NcclStream stream),
+                    send, recv, count, type, root, comm, stream);
+RANKSCOPE_NCCL_HOOK(ncclScatter, scatter, count, type, -1, root,
+                    (const void* send, void* recv, size_t count, int type, int root, NcclComm comm, NcclStream stream),
+                    send, recv, count, type, root, comm, stream);
+RANKSCOPE_NCCL_HOOK(ncclSend, send, count, type, -1, peer,
+                    (const void* send, size_t count, int type, int peer, NcclComm comm, NcclStream stream),
+                    send, count, type, peer, comm, stream);
+RANKSCOPE_NCCL_HOOK(ncclRecv, recv, count, type, -1, peer,
+                    (void* recv, size_t count, int type, int peer, NcclComm comm, NcclStream stream),
+                    recv, count, type, peer, comm, stream);
 
 RANKSCOPE_EXPORT int ncclGroupStart() {
     RANKSCOPE_REAL(ncclGroupStart);
