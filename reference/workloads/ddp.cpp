@@ -53,7 +53,7 @@ class DdpTraining {
         for (const Bucket& bucket : buckets) largest = std::max(largest, bucket.end - bucket.begin);
         const int64_t elementBytes = dtypeBytes(m_scenario.parallel.gradDtype);
         m_worker.planMemory(elements * elementBytes, largest * elementBytes);
-        return Gradients(m_worker, m_worker.world(), m_scenario.worldSize(), m_worker.rank(), std::move(buckets), elements);
+        return Gradients(m_worker, m_worker.world(), std::move(buckets), elements);
     }
 
     void forward() {

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "reference/workloads/check.h"
-#include "reference/workloads/nccl_types.h"
 #include "reference/workloads/workload.h"
 
 namespace rankscope::reference {
@@ -28,6 +27,7 @@ class FsdpTraining {
     explicit FsdpTraining(Worker& worker)
         : m_worker(worker),
           m_scenario(worker.scenario()),
+          m_world(worker.world()),
           m_transformer(m_scenario.model),
           m_layers(m_scenario.model.layers),
           m_ranks(m_scenario.worldSize()),
@@ -50,7 +50,7 @@ class FsdpTraining {
             use(i);
         }
         phase.reset();
-        m_worker.order(m_worker.comm(), m_worker.compute());
+        m_worker.computeAfter(m_world);
         optimize();
     }
 
@@ -131,14 +131,11 @@ class FsdpTraining {
         for (; m_gathered < std::min(end, m_uses.size()); ++m_gathered) {
             const size_t slot = m_gathered % kGatheredLayers;
             const int layer = m_uses[m_gathered].layer;
-            m_worker.beforeCollective();
             const bool mustFollow = !m_prefetch || m_gathered == 0;  // the first one reads what the optimizer wrote
-            if (mustFollow) m_worker.order(m_worker.compute(), m_worker.comm());
-            else if (m_gathered >= kGatheredLayers) require(cudaStreamWaitEvent(m_worker.comm(), m_released[slot], 0), "cudaStreamWaitEvent");
-            require(ncclAllGather(m_parameterShards[layer], m_gatheredBuffers[slot], static_cast<size_t>(m_shard), ncclType(m_scenario.model.dtype),
-                                  m_worker.world(), m_worker.comm()),
-                    "ncclAllGather");
-            require(cudaEventRecord(m_gatherDone[slot], m_worker.comm()), "cudaEventRecord");
+            if (mustFollow) m_worker.startAfterCompute(m_world);
+            else if (m_gathered >= kGatheredLayers) require(cudaStreamWaitEvent(m_world.stream, m_released[slot], 0), "cudaStreamWaitEvent");
+            m_worker.allGather(m_world, m_parameterShards[layer], m_gatheredBuffers[slot], m_shard, m_scenario.model.dtype);
+            require(cudaEventRecord(m_gatherDone[slot], m_world.stream), "cudaEventRecord");
         }
     }
 
@@ -178,13 +175,10 @@ class FsdpTraining {
     }
 
     void reduce(const Use& use) {
-        m_worker.beforeCollective();
-        m_worker.order(m_worker.compute(), m_worker.comm());
-        require(ncclReduceScatter(gradientBuffer(use.layer), m_gradientShards[use.layer], static_cast<size_t>(m_shard), ncclType(gradientType()),
-                                  ncclSum, m_worker.world(), m_worker.comm()),
-                "ncclReduceScatter");
-        require(cudaEventRecord(m_reduceDone[gradientSlot(use.layer)], m_worker.comm()), "cudaEventRecord");
-        if (!m_overlap) m_worker.order(m_worker.comm(), m_worker.compute());
+        m_worker.startAfterCompute(m_world);
+        m_worker.reduceScatter(m_world, gradientBuffer(use.layer), m_gradientShards[use.layer], m_shard, gradientType());
+        require(cudaEventRecord(m_reduceDone[gradientSlot(use.layer)], m_world.stream), "cudaEventRecord");
+        if (!m_overlap) m_worker.computeAfter(m_world);
     }
 
     void optimize() {
@@ -198,6 +192,7 @@ class FsdpTraining {
 
     Worker& m_worker;
     const Scenario& m_scenario;
+    Group m_world;
     Transformer m_transformer;
     int m_layers;
     int m_ranks;

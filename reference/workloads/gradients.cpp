@@ -3,13 +3,10 @@
 
 #include <algorithm>
 
-#include "reference/workloads/check.h"
-#include "reference/workloads/nccl_types.h"
-
 namespace rankscope::reference {
 
-Gradients::Gradients(Worker& worker, ncclComm_t comm, int replicas, int replica, std::vector<Bucket> buckets, int64_t elements)
-    : m_worker(worker), m_comm(comm), m_replicas(replicas), m_replica(replica), m_buckets(std::move(buckets)), m_elements(elements) {
+Gradients::Gradients(Worker& worker, const Group& replicas, std::vector<Bucket> buckets, int64_t elements)
+    : m_worker(worker), m_replicas(replicas), m_buckets(std::move(buckets)), m_elements(elements) {
     m_data = m_worker.allocate(m_elements * dtypeBytes(dtype()));
 }
 
@@ -33,8 +30,8 @@ void Gradients::describe(KernelTask& task, int64_t begin, int64_t elements) cons
     task.chunkOrigin = static_cast<uint64_t>(reference.begin);
     task.chunkLength = static_cast<uint64_t>(reference.end - reference.begin);
     task.end = static_cast<uint64_t>(inside ? reference.end : m_elements);
-    task.rank = static_cast<uint32_t>(m_replica);
-    task.ranks = static_cast<uint32_t>(m_replicas);
+    task.rank = static_cast<uint32_t>(m_replicas.rank);
+    task.ranks = static_cast<uint32_t>(m_replicas.size);
     task.microSteps = static_cast<uint32_t>(m_microSteps);
 }
 
@@ -55,17 +52,13 @@ void Gradients::ready(int64_t elements, bool overlap) {
 void Gradients::endBackward() {
     if (!m_synchronise) return;
     while (m_reduced < m_buckets.size()) reduceNext();
-    m_worker.order(m_worker.comm(), m_worker.compute());
+    m_worker.computeAfter(m_replicas);
 }
 
 void Gradients::reduceNext() {
     const Bucket& bucket = m_buckets[m_reduced++];
-    if (m_replicas == 1) return;
-    m_worker.beforeCollective();
-    m_worker.order(m_worker.compute(), m_worker.comm());
-    void* data = m_worker.at(m_data, bucket.begin * dtypeBytes(dtype()));
-    require(ncclAllReduce(data, data, static_cast<size_t>(bucket.end - bucket.begin), ncclType(dtype()), ncclSum, m_comm, m_worker.comm()),
-            "ncclAllReduce");
+    m_worker.startAfterCompute(m_replicas);
+    m_worker.allReduce(m_replicas, m_worker.at(m_data, bucket.begin * dtypeBytes(dtype())), bucket.end - bucket.begin, dtype());
 }
 
 void Gradients::optimize(const Transformer& transformer, int layers) {

@@ -11,8 +11,8 @@ namespace rankscope::reference {
 
 class Gradients {
   public:
-    /// `tensors` in the order in which backward finishes them; `replicas` ranks of `comm` sum theirs, of which this one is `replica`.
-    Gradients(Worker& worker, ncclComm_t comm, int replicas, int replica, std::vector<Bucket> buckets, int64_t elements);
+    /// Buckets in the order in which backward finishes them; the ranks of `replicas` sum theirs.
+    Gradients(Worker& worker, const Group& replicas, std::vector<Bucket> buckets, int64_t elements);
 
     /// Call before backward of micro-step `micro` of `microSteps`; `synchronise`: this one is reduced; `keep`: adds to the earlier ones.
     void beginBackward(int micro, int microSteps, bool synchronise, bool keep);
@@ -33,9 +33,7 @@ class Gradients {
     void describe(KernelTask& task, int64_t begin, int64_t elements) const;
 
     Worker& m_worker;
-    ncclComm_t m_comm;
-    int m_replicas;
-    int m_replica;
+    Group m_replicas;
     std::vector<Bucket> m_buckets;
     int64_t m_elements;
     void* m_data = nullptr;

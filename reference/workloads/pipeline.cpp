@@ -6,9 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "reference/workloads/check.h"
 #include "reference/workloads/gradients.h"
-#include "reference/workloads/nccl_types.h"
 #include "reference/workloads/schedule.h"
 #include "reference/workloads/workload.h"
 
@@ -22,14 +20,12 @@ class PipelineTraining {
         : m_worker(worker),
           m_scenario(worker.scenario()),
           m_transformer(m_scenario.model),
-          m_replicas(m_scenario.parallel.dp),
-          m_replica(worker.rank() % m_replicas),
-          m_stages(m_scenario.parallel.pp),
-          m_stage(worker.rank() / m_replicas),
+          m_replicas(worker.join(Layout(m_scenario.parallel, worker.rank()).data())),
+          m_pipeline(worker.join(Layout(m_scenario.parallel, worker.rank()).pipeline())),
+          m_stages(m_pipeline.size),
+          m_stage(m_pipeline.rank),
           m_layersPerStage(m_scenario.model.layers / m_stages),
           m_actions(planPipeline(m_scenario.parallel.schedule, m_stages, m_stage, m_scenario.parallel.microBatches)) {
-        m_pipeline = m_replicas > 1 ? m_worker.split(m_replica, m_stage) : m_worker.world();
-        if (m_replicas > 1) m_dataParallel = m_worker.split(m_stage, m_replica);
         allocateAll();
     }
 
@@ -62,7 +58,7 @@ class PipelineTraining {
         for (const Bucket& bucket : buckets) largest = std::max(largest, (bucket.end - bucket.begin) * gradientBytes);
         const int64_t activationBytes = m_transformer.activationElements() * dtypeBytes(dtype());
         m_worker.planMemory(elements * gradientBytes + 2 * microBatches() * activationBytes, largest);
-        m_gradients.emplace(m_worker, m_dataParallel, m_replicas, m_replica, std::move(buckets), elements);
+        m_gradients.emplace(m_worker, m_replicas, std::move(buckets), elements);
         for (int micro = 0; micro < microBatches(); ++micro) {
             m_activations.push_back(m_worker.allocate(activationBytes));
             m_activationGradients.push_back(m_worker.allocate(activationBytes));
@@ -73,7 +69,7 @@ class PipelineTraining {
         KernelTask task = m_worker.task(op, dtype(), data);
         task.count = task.chunkLength = task.end = static_cast<uint64_t>(m_transformer.activationElements());
         // Replicas work on different data.
-        task.micro = static_cast<uint32_t>(micro * m_replicas + m_replica);
+        task.micro = static_cast<uint32_t>(micro * m_replicas.size + m_replicas.rank);
         task.layer = static_cast<uint32_t>(layer);
         return task;
     }
@@ -102,7 +98,7 @@ class PipelineTraining {
         if (lastStage()) m_worker.launch(m_transformer.loss(), activationTask(TaskOp::startBackward, gradient, micro, 0));
         // The micro-batches' gradients add up; the last one stands for all of them in the arithmetic.
         const bool last = micro + 1 == microBatches();
-        if (last) m_gradients->beginBackward(0, 1, m_replicas > 1, false);
+        if (last) m_gradients->beginBackward(0, 1, true, false);
         for (int i = m_layersPerStage; i-- > 0;) {
             const int layer = m_stage * m_layersPerStage + i;
             const NvtxRange layerRange("layer " + std::to_string(layer));
@@ -122,22 +118,20 @@ class PipelineTraining {
     }
 
     void transfer(const Transfer& transfer) {
-        const size_t elements = static_cast<size_t>(m_transformer.activationElements());
-        m_worker.beforeCollective();
-        m_worker.order(m_worker.compute(), m_worker.comm());
+        std::vector<Message> messages;
         const auto send = [&](const std::vector<void*>& buffers, int micro, int peer) {
-            require(ncclSend(buffers[micro], elements, ncclType(dtype()), peer, m_pipeline, m_worker.comm()), "ncclSend");
+            messages.push_back({Message::Type::send, buffers[micro], m_transformer.activationElements(), peer});
         };
         const auto receive = [&](const std::vector<void*>& buffers, int micro, int peer) {
-            require(ncclRecv(buffers[micro], elements, ncclType(dtype()), peer, m_pipeline, m_worker.comm()), "ncclRecv");
+            messages.push_back({Message::Type::receive, buffers[micro], m_transformer.activationElements(), peer});
         };
-        require(ncclGroupStart(), "ncclGroupStart");
         if (transfer.sendGradient) send(m_activationGradients, *transfer.sendGradient, m_stage - 1);
         if (transfer.receiveActivation) receive(m_activations, *transfer.receiveActivation, m_stage - 1);
         if (transfer.sendActivation) send(m_activations, *transfer.sendActivation, m_stage + 1);
         if (transfer.receiveGradient) receive(m_activationGradients, *transfer.receiveGradient, m_stage + 1);
-        require(ncclGroupEnd(), "ncclGroupEnd");
-        if (transfer.receives()) m_worker.order(m_worker.comm(), m_worker.compute());
+        m_worker.startAfterCompute(m_pipeline);
+        m_worker.exchange(m_pipeline, messages, dtype());
+        if (transfer.receives()) m_worker.computeAfter(m_pipeline);
     }
 
     void optimize() {
@@ -145,20 +139,18 @@ class PipelineTraining {
         m_gradients->endBackward();
         m_gradients->optimize(m_transformer, m_layersPerStage);
         // The step ends only when this stage's last send has left.
-        m_worker.order(m_worker.comm(), m_worker.compute());
+        m_worker.computeAfter(m_pipeline);
     }
 
     Worker& m_worker;
     const Scenario& m_scenario;
     Transformer m_transformer;
-    int m_replicas;
-    int m_replica;
+    Group m_replicas;
+    Group m_pipeline;
     int m_stages;
     int m_stage;
     int m_layersPerStage;
     std::vector<PipelineAction> m_actions;
-    ncclComm_t m_pipeline = nullptr;
-    ncclComm_t m_dataParallel = nullptr;
     std::optional<Gradients> m_gradients;
     std::vector<void*> m_activations, m_activationGradients;
 };

@@ -20,7 +20,6 @@ namespace {
 
 // What a training framework's host code spends between device calls.
 constexpr int64_t kHostPerKernelNs = 3000;
-constexpr int64_t kHostPerCollectiveNs = 6000;
 constexpr int64_t kHostPerStepNs = 80000;
 
 constexpr std::chrono::seconds kRendezvousTimeout{120};
@@ -42,7 +41,7 @@ Worker::Worker(const Scenario& scenario, const Identity& identity) : m_scenario(
     chooseDevice();
     joinJob();
     require(cudaStreamCreateWithFlags(&m_compute, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-    require(cudaStreamCreateWithFlags(&m_comm, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    require(cudaStreamCreateWithFlags(&m_world.stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     m_orderEvent = newEvent();
     m_batchBytes = scenario.model.microBatch * scenario.model.seq * 8;  // token ids
     require(cudaMalloc(reinterpret_cast<void**>(&m_result), sizeof *m_result), "cudaMalloc");
@@ -55,15 +54,17 @@ Worker::Worker(const Scenario& scenario, const Identity& identity) : m_scenario(
 
 Worker::~Worker() {
     // Errors on the way out have been reported where they happened; the process ends next.
-    for (ncclComm_t comm : m_splits) ncclCommDestroy(comm);
-    if (m_world) ncclCommDestroy(m_world);
+    m_groups.push_back(m_world);
+    for (const Group& group : m_groups)
+        if (group.comm) ncclCommDestroy(group.comm);
     for (void* buffer : m_buffers) cudaFree(buffer);
     for (void* buffer : {static_cast<void*>(m_result), static_cast<void*>(m_loss), m_batch}) cudaFree(buffer);
     cudaFreeHost(m_hostLoss);
     cudaFreeHost(m_hostBatch);
     for (cudaEvent_t event : m_events) cudaEventDestroy(event);
     if (m_compute) cudaStreamDestroy(m_compute);
-    if (m_comm) cudaStreamDestroy(m_comm);
+    for (const Group& group : m_groups)
+        if (group.stream) cudaStreamDestroy(group.stream);
 }
 
 void Worker::chooseDevice() {
@@ -85,14 +86,9 @@ void Worker::joinJob() {
     ncclUniqueId own;
     if (rank() == 0) require(ncclGetUniqueId(&own), "ncclGetUniqueId");
     const ncclUniqueId id = rendezvous.exchange(rank() == 0 ? &own : nullptr, kRendezvousTimeout);
-    require(ncclCommInitRank(&m_world, m_identity.worldSize, id, rank()), "ncclCommInitRank");
-}
-
-ncclComm_t Worker::split(int colour, int key) {
-    ncclComm_t comm = nullptr;
-    require(ncclCommSplit(m_world, colour, key, &comm, nullptr), "ncclCommSplit");
-    m_splits.push_back(comm);
-    return comm;
+    require(ncclCommInitRank(&m_world.comm, m_identity.worldSize, id, rank()), "ncclCommInitRank");
+    m_world.size = m_identity.worldSize;
+    m_world.rank = rank();
 }
 
 void Worker::planMemory(int64_t totalBytes, int64_t largestBytes) {
@@ -152,8 +148,6 @@ void Worker::launch(const LayerKernel& kernel, const KernelTask& planned) {
 }
 
 void Worker::launch(const LayerKernel& kernel) { launch(kernel, task(TaskOp::none, Dtype::bf16, nullptr)); }
-
-void Worker::beforeCollective() const { m_virtualGpu.hostWork(kHostPerCollectiveNs); }
 
 void Worker::order(cudaStream_t earlier, cudaStream_t later) {
     // A wait refers to the record that came before it, so one event serves every pair.

@@ -11,6 +11,7 @@
 
 #include "reference/workloads/identity.h"
 #include "reference/workloads/kernel_task.h"
+#include "reference/workloads/layout.h"
 #include "reference/workloads/scenario.h"
 #include "reference/workloads/transformer.h"
 #include "reference/workloads/virtual_gpu.h"
@@ -26,6 +27,25 @@ class NvtxRange {
     NvtxRange& operator=(const NvtxRange&) = delete;
 };
 
+/// Ranks that communicate with each other, on a stream of their own, as a torch process group does. A rank that is alone in a group
+/// other than the world has neither communicator nor stream.
+struct Group {
+    ncclComm_t comm = nullptr;
+    cudaStream_t stream = nullptr;
+    int size = 1;
+    int rank = 0;  ///< of this process in the group
+    bool alone() const { return size == 1; }
+};
+
+/// One half of a point-to-point exchange.
+struct Message {
+    enum class Type { send, receive } type;
+    void* data;
+    int64_t elements;
+    int peer;  ///< rank in the group
+};
+
+/// What every kind of job is made of. Faults of hosts and ranks are planted here, once for all kinds.
 class Worker {
   public:
     /// Joins the job: device, streams, world communicator. Blocks until every rank has come.
@@ -37,10 +57,9 @@ class Worker {
     const Scenario& scenario() const { return m_scenario; }
     int rank() const { return m_identity.rank; }
     cudaStream_t compute() const { return m_compute; }
-    cudaStream_t comm() const { return m_comm; }
-    ncclComm_t world() const { return m_world; }
-    /// A communicator of the ranks with the same colour, ordered by key; destroyed with the worker.
-    ncclComm_t split(int colour, int key);
+    const Group& world() const { return m_world; }
+    /// The group of the ranks with the same colour. Every rank of the job must call it, in the same order of calls. Lives as long as the worker.
+    Group join(const RankSet& ranks);
 
     /// Called once before allocate(). Where a real device is smaller than `totalBytes`, all buffers share one of `largestBytes`, and the
     /// arithmetic is not checked: the timing is that of the declared sizes all the same.
@@ -54,8 +73,16 @@ class Worker {
     /// Launches on the compute stream, after the host time that a framework spends per operation.
     void launch(const LayerKernel& kernel, const KernelTask& task);
     void launch(const LayerKernel& kernel);
-    /// Host time of a framework around one collective.
-    void beforeCollective() const;
+
+    // Collectives go to the group's stream; sizes are in elements. A group of one sends nothing: at most it copies from one buffer to the other.
+    void allReduce(const Group& group, void* data, int64_t elements, Dtype dtype);
+    void allGather(const Group& group, const void* part, void* whole, int64_t elementsPerRank, Dtype dtype);
+    void reduceScatter(const Group& group, const void* whole, void* part, int64_t elementsPerRank, Dtype dtype);
+    /// All messages in one NCCL group call, in this order.
+    void exchange(const Group& group, const std::vector<Message>& messages, Dtype dtype);
+    /// What the group does from now on starts after the compute stream's work until now, and the other way round.
+    void startAfterCompute(const Group& group);
+    void computeAfter(const Group& group);
     /// What is issued on `later` from now on starts after what was issued on `earlier` until now.
     void order(cudaStream_t earlier, cudaStream_t later);
     cudaEvent_t newEvent();
@@ -75,6 +102,9 @@ class Worker {
     void chooseDevice();
     void joinJob();
     double spinNsPerBlock(const LayerKernel& kernel) const;
+    /// Host time of a framework around one collective.
+    void beforeCollective() const;
+    void copy(const Group& group, const void* from, void* to, int64_t bytes);
 
     const Scenario& m_scenario;
     const Identity& m_identity;
@@ -83,9 +113,8 @@ class Worker {
     int m_residentBlocks = 1;
     double m_slowdown = 1;
     cudaStream_t m_compute = nullptr;
-    cudaStream_t m_comm = nullptr;
-    ncclComm_t m_world = nullptr;
-    std::vector<ncclComm_t> m_splits;
+    Group m_world;
+    std::vector<Group> m_groups;  ///< the others
     std::vector<cudaEvent_t> m_events;
     cudaEvent_t m_orderEvent = nullptr;
     std::vector<void*> m_buffers;

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/workloads/check.h"
+#include "reference/workloads/nccl_types.h"
+#include "reference/workloads/worker.h"
+
+namespace rankscope::reference {
+
+namespace {
+
+constexpr int64_t kHostPerCollectiveNs = 6000;  // what a training framework's host code spends around one
+
+}  // namespace
+
+Group Worker::join(const RankSet& ranks) {
+    Group group{.size = ranks.size, .rank = ranks.rank};
+    if (group.alone()) return group;  // so is everybody else: all groups of a kind have one size
+    require(ncclCommSplit(m_world.comm, ranks.colour, ranks.rank, &group.comm, nullptr), "ncclCommSplit");
+    m_groups.push_back(group);
+    require(cudaStreamCreateWithFlags(&group.stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    m_groups.back() = group;
+    return group;
+}
+
+void Worker::beforeCollective() const { m_virtualGpu.hostWork(kHostPerCollectiveNs); }
+
+void Worker::copy(const Group& group, const void* from, void* to, int64_t bytes) {
+    if (from == to) return;
+    const cudaStream_t stream = group.stream ? group.stream : m_compute;
+    require(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, stream), "cudaMemcpyAsync");
+}
+
+void Worker::allReduce(const Group& group, void* data, int64_t elements, Dtype dtype) {
+    if (group.alone()) return;
+    beforeCollective();
+    require(ncclAllReduce(data, data, static_cast<size_t>(elements), ncclType(dtype), ncclSum, group.comm, group.stream), "ncclAllReduce");
+}
+
+void Worker::allGather(const Group& group, const void* part, void* whole, int64_t elementsPerRank, Dtype dtype) {
+    if (group.alone()) return copy(group, part, whole, elementsPerRank * dtypeBytes(dtype));
+    beforeCollective();
+    require(ncclAllGather(part, whole, static_cast<size_t>(elementsPerRank), ncclType(dtype), group.comm, group.stream), "ncclAllGather");
+}
+
+void Worker::reduceScatter(const Group& group, const void* whole, void* part, int64_t elementsPerRank, Dtype dtype) {
+    if (group.alone()) return copy(group, whole, part, elementsPerRank * dtypeBytes(dtype));
+    beforeCollective();
+    require(ncclReduceScatter(whole, part, static_cast<size_t>(elementsPerRank), ncclType(dtype), ncclSum, group.comm, group.stream),
+            "ncclReduceScatter");
+}
+
+void Worker::exchange(const Group& group, const std::vector<Message>& messages, Dtype dtype) {
+    if (group.alone() || messages.empty()) return;
+    beforeCollective();
+    require(ncclGroupStart(), "ncclGroupStart");
+    for (const Message& message : messages) {
+        const auto count = static_cast<size_t>(message.elements);
+        if (message.type == Message::Type::send)
+            require(ncclSend(message.data, count, ncclType(dtype), message.peer, group.comm, group.stream), "ncclSend");
+        else
+            require(ncclRecv(message.data, count, ncclType(dtype), message.peer, group.comm, group.stream), "ncclRecv");
+    }
+    require(ncclGroupEnd(), "ncclGroupEnd");
+}
+
+void Worker::startAfterCompute(const Group& group) {
+    if (group.stream) order(m_compute, group.stream);
+}
+
+void Worker::computeAfter(const Group& group) {
+    if (group.stream) order(group.stream, m_compute);
+}
+
+}  // namespace rankscope::reference
