@@ -106,6 +106,10 @@ Cluster readCluster(const std::string& path) {
     }
 }
 
+double Cluster::channelBandwidthShare() const { return std::min(1.0, static_cast<double>(maxChannels) / kChannelsToFillALink); }
+
+double Cluster::rateBesideTransfers() const { return 1 / (1 + (smContention - 1) * std::min(1.0, static_cast<double>(maxChannels) / kMaxChannels)); }
+
 double Cluster::computeFactor(int rank, int node) const {
     double factor = 1;
     for (const PlantedFactor& slow : slowCompute) {

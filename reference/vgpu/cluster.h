@@ -8,6 +8,9 @@
 
 namespace rankscope::vgpu {
 
+/// Channels (thread blocks) of a collective at most, and how many it takes to fill a link.
+inline constexpr int kMaxChannels = 16, kChannelsToFillALink = 8;
+
 struct LinkClass {
     double alphaUs;
     double gbps;    ///< 1e9 bytes/s, one direction, per rank
@@ -38,6 +41,7 @@ struct Cluster {
     double mallocUs = 60, freeUs = 30;    ///< host time of cudaMalloc and cudaFree, on top of their wait for the device
     LinkClass intra{6, 200}, inter{18, 40};
     bool nvls = false;
+    int maxChannels = kMaxChannels;    ///< NCCL_MAX_CTAS or NCCL_MAX_NCHANNELS
     uint64_t seed = 7;
     double noise = 0, noiseRun = 0;
     double smContention = 1;
@@ -45,6 +49,9 @@ struct Cluster {
     std::vector<PlantedRate> slowLinks, slowNics;
     std::vector<ClockOffset> clockOffsets;
 
+    /// Share of the link that many channels can fill; and the rate of compute beside a collective, which takes that many multiprocessors.
+    double channelBandwidthShare() const;
+    double rateBesideTransfers() const;
     int64_t launchNs() const { return static_cast<int64_t>(launchUs * 1000); }
     double computeFactor(int rank, int node) const;
     double portGbps(int rank) const;

@@ -88,6 +88,7 @@ LocalProcess::LocalProcess() {
             std::exit(78);
         }
     }
+    if (int limit = numberOf({"NCCL_MAX_CTAS", "NCCL_MAX_NCHANNELS"}); limit > 0) m_cluster.maxChannels = std::min(limit, kMaxChannels);
     m_rank = rankFromEnvironment();
     placeOnNode();
 }
@@ -227,7 +228,7 @@ LocalDevice& LocalProcess::device(int ordinal) {
             shared = Device{};
             shared.process = m_index;
             shared.ordinal = static_cast<uint32_t>(ordinal);
-            shared.slowedRate = 1.0 / m_cluster.smContention;
+            shared.slowedRate = m_cluster.rateBesideTransfers();
             describeDevice(device);
         }
         device.legacy = createStream(ordinal, 0, 0, true);

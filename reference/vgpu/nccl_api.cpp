@@ -164,6 +164,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     process.clock().ns += kDestroyNs;
     process.publish(process.clock());
     closeProfiler(*comm);
+    comm->tuner.close();
     delete comm;
     return ncclSuccess;
 }
@@ -175,6 +176,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     LocalProcess& process = LocalProcess::instance();
     abortPending(process, *comm);
     closeProfiler(*comm);
+    comm->tuner.close();
     delete comm;
     return ncclSuccess;
 }

@@ -96,6 +96,10 @@ ncclResult_t completeComm(LocalProcess& process, const CommRequest& request, uin
         delete handle;
         return ncclInvalidUsage;
     }
+    if (ncclResult_t result = handle->tuner.open(process.cluster(), handle->shape, handle->hash); result != ncclSuccess) {
+        delete handle;
+        return result;
+    }
     openProfiler(*handle);
     *request.result = handle;
     return ncclSuccess;

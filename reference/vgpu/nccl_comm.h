@@ -13,6 +13,7 @@
 #include "reference/vgpu/nccl_cost_model.h"
 #include "reference/vgpu/public_api.h"
 #include "reference/vgpu/reductions.h"
+#include "reference/vgpu/tuner_plugin.h"
 
 /// NCCL's opaque type.
 struct ncclComm {
@@ -22,6 +23,7 @@ struct ncclComm {
     std::string name;
     rankscope::vgpu::CommShape shape;
     rankscope::vgpu::AlgorithmRules rules;
+    rankscope::vgpu::Tuner tuner;
     uint64_t collectives = 0;                  ///< issued so far: names the next one for all members
     std::vector<uint64_t> sends, receives;     ///< per peer
     uint32_t splits = 0;

@@ -3,109 +3,65 @@
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
-#include <cstring>
-#include <vector>
 
 namespace rankscope::vgpu {
 namespace {
 
-// Shares of the link a protocol reaches, and of alpha it costs per hop. The stated alpha is that of Simple.
-constexpr double kBandwidth[kProtocols] = {0.35, 0.92, 1.0};
+// Shares of the link a protocol reaches: LL sends a flag with every 4 bytes, LL128 8 bytes of flags in every 128, Simple none.
+constexpr double kBandwidth[kProtocols] = {0.5, 0.9375, 1.0};
+// Shares of alpha a hop costs; the stated alpha is that of Simple, which needs memory fences. Between what NCCL's own model says of NVLink
+// (LL 0.6 us of 3.4) and of the overhead that all protocols have in common.
 constexpr double kLatency[kProtocols] = {0.4, 0.6, 1.0};
 // A tree's inner ranks send and receive twice over the same port in part of the pipeline.
 constexpr double kTreeBandwidth = 0.85;
+// NCCL's model of NVLink SHARP on Hopper, and of PAT.
+constexpr double kNvlsBandwidth = 0.85, kPatBandwidth = 0.75;
+// NVLS synchronises all ranks through the switch: an all-reduce is a reduce-scatter and an all-gather of two hops each.
+constexpr uint32_t kNvlsHops = 2;
 
-// Names NCCL knows; those without a model here are understood and never chosen.
-const std::vector<std::string> kAlgorithmNames = {"tree", "ring", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"};
-const std::vector<std::string> kProtocolNames = {"ll", "ll128", "simple"};
-const std::vector<std::string> kFunctionNames = {"broadcast", "reduce", "allgather", "reducescatter", "allreduce"};
+uint32_t log2Ceil(uint32_t value) { return value > 1 ? static_cast<uint32_t>(std::bit_width(value - 1)) : 0; }
 
-int functionIndex(TransferKind function) {
-    switch (function) {
-        case TransferKind::broadcast: return 0;
-        case TransferKind::reduce: return 1;
-        case TransferKind::allGather: return 2;
-        case TransferKind::reduceScatter: return 3;
-        default: return 4;
+double alphaNs(const Cluster& cluster, bool acrossNodes) {
+    return 1000 * (acrossNodes ? std::max(cluster.intra.alphaUs, cluster.inter.alphaUs) : cluster.intra.alphaUs);
+}
+
+/// Hops times alpha of the slowest link class they take.
+double latencyNs(const Cluster& cluster, const CommShape& shape, TransferKind function, Algorithm algorithm) {
+    const uint32_t halves = function == TransferKind::allReduce ? 2 : 1;
+    const double hop = alphaNs(cluster, shape.nodes > 1);
+    switch (algorithm) {
+        case Algorithm::tree: return 2 * log2Ceil(shape.size) * hop;
+        case Algorithm::nvls: return halves * kNvlsHops * alphaNs(cluster, false);
+        case Algorithm::nvlsTree: return halves * kNvlsHops * alphaNs(cluster, false) + 2 * log2Ceil(shape.nodes) * hop;
+        case Algorithm::pat: return log2Ceil(shape.size) * hop;
+        default: return halves * (shape.size - 1) * hop;
     }
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-    std::vector<std::string> parts;
-    size_t begin = 0;
-    for (size_t end; (end = text.find(separator, begin)) != std::string::npos; begin = end + 1) parts.push_back(text.substr(begin, end - begin));
-    parts.push_back(text.substr(begin));
-    return parts;
-}
-
-bool parseMask(std::string list, const std::vector<std::string>& names, uint32_t& mask) {
-    bool inverted = list.starts_with('^');
-    if (inverted) list.erase(0, 1);
-    mask = 0;
-    for (const std::string& token : split(list, ',')) {
-        auto it = std::find(names.begin(), names.end(), token);
-        if (it == names.end()) return false;
-        mask |= 1u << (it - names.begin());
+double bandwidthShare(Algorithm algorithm) {
+    switch (algorithm) {
+        case Algorithm::tree:
+        case Algorithm::nvlsTree: return kTreeBandwidth;
+        case Algorithm::nvls: return kNvlsBandwidth;
+        case Algorithm::pat: return kPatBandwidth;
+        default: return 1;
     }
-    if (inverted) mask = ~mask;
-    return true;
-}
-
-bool parseList(const char* text, const std::vector<std::string>& names, uint32_t (&masks)[5]) {
-    if (!text || !*text) return true;
-    std::string lower = text;
-    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    bool first = true;
-    for (const std::string& section : split(lower, ';')) {
-        if (section.empty()) continue;
-        size_t colon = section.find(':');
-        uint32_t mask;
-        if (!parseMask(colon == std::string::npos ? section : section.substr(colon + 1), names, mask)) return false;
-        if (colon == std::string::npos) {
-            if (!first) return false;    // only the first item may leave the function out
-            for (uint32_t& each : masks) each = mask;
-        } else {
-            if (first)
-                for (uint32_t& each : masks) each = ~0u;
-            auto function = std::find(kFunctionNames.begin(), kFunctionNames.end(), section.substr(0, colon));
-            if (function == kFunctionNames.end()) return false;
-            masks[function - kFunctionNames.begin()] = mask;
-        }
-        first = false;
-    }
-    return true;
-}
-
-uint32_t hopsOf(TransferKind function, uint32_t ranks, Algorithm algorithm) {
-    if (algorithm == Algorithm::tree) return 2 * static_cast<uint32_t>(std::bit_width(ranks - 1));
-    return function == TransferKind::allReduce ? 2 * (ranks - 1) : ranks - 1;
 }
 
 int channelsFor(double bytes, Protocol protocol) {
     double perChannel = protocol == Protocol::ll ? 8192 : 65536;
     int channels = 1;
-    while (channels < 16 && bytes > perChannel * channels) channels *= 2;
+    while (channels < kMaxChannels && bytes > perChannel * channels) channels *= 2;
     return channels;
 }
 
+double predictedNs(const Cluster& cluster, const CommShape& shape, const CollectiveCost& cost) {
+    double ceiling = cluster.intra.gbps;
+    if (shape.nodes > 1) ceiling = std::min(ceiling, shape.smallestNode * cluster.inter.gbps);
+    return static_cast<double>(cost.latencyNs) + cost.busBytes / (ceiling * cost.efficiency);
+}
+
 }  // namespace
-
-const char* nameOf(Algorithm algorithm) { return algorithm == Algorithm::tree ? "TREE" : "RING"; }
-const char* nameOf(Protocol protocol) {
-    static const char* const names[kProtocols] = {"LL", "LL128", "SIMPLE"};
-    return names[static_cast<int>(protocol)];
-}
-
-bool AlgorithmRules::parse(const char* algorithms, const char* protocols) {
-    return parseList(algorithms, kAlgorithmNames, m_algorithms) && parseList(protocols, kProtocolNames, m_protocols);
-}
-
-bool AlgorithmRules::allows(TransferKind function, Algorithm algorithm, Protocol protocol) const {
-    int index = functionIndex(function);
-    if (algorithm == Algorithm::tree && function != TransferKind::allReduce) return false;
-    return (m_algorithms[index] >> static_cast<int>(algorithm) & 1) && (m_protocols[index] >> static_cast<int>(protocol) & 1);
-}
 
 double busBytesOf(TransferKind function, uint32_t ranks, double bytes) {
     double share = static_cast<double>(ranks - 1) / ranks;
@@ -123,37 +79,68 @@ double busBytesOf(TransferKind function, uint32_t ranks, double bytes) {
     return bytes;
 }
 
+bool isAvailable(const Cluster& cluster, const CommShape& shape, TransferKind function, Algorithm algorithm, Protocol protocol) {
+    const bool allReduce = function == TransferKind::allReduce;
+    const bool chunked = function == TransferKind::allGather || function == TransferKind::reduceScatter;
+    if (protocol != Protocol::simple && algorithm != Algorithm::ring && algorithm != Algorithm::tree) return false;
+    switch (algorithm) {
+        case Algorithm::ring: return true;
+        case Algorithm::tree: return allReduce;
+        case Algorithm::nvls: return cluster.nvls && shape.nodes == 1 && (allReduce || chunked);
+        case Algorithm::nvlsTree: return cluster.nvls && shape.nodes > 1 && allReduce;
+        case Algorithm::pat: return chunked && shape.nodes == shape.size && shape.size > 1;    // one GPU per node only
+        default: return false;
+    }
+}
+
 CollectiveCost costOf(const Cluster& cluster, const CommShape& shape, TransferKind function, double bytes, Algorithm algorithm,
                       Protocol protocol) {
     CollectiveCost cost;
     int p = static_cast<int>(protocol);
     cost.algorithm = algorithm;
     cost.protocol = protocol;
-    cost.channels = channelsFor(bytes, protocol);
-    double alphaNs = 1000 * (shape.nodes > 1 ? std::max(cluster.intra.alphaUs, cluster.inter.alphaUs) : cluster.intra.alphaUs);
-    cost.latencyNs = static_cast<int64_t>(hopsOf(function, shape.size, algorithm) * alphaNs * kLatency[p]);
-    cost.busBytes = busBytesOf(function, shape.size, bytes);
-    cost.efficiency = kBandwidth[p] * (algorithm == Algorithm::tree ? kTreeBandwidth : 1.0);
+    cost.channels = std::min(channelsFor(bytes, protocol), cluster.maxChannels);
+    cost.latencyNs = static_cast<int64_t>(latencyNs(cluster, shape, function, algorithm) * kLatency[p]);
+    // The switch reduces: a rank sends its buffer once and gets it back once.
+    bool inSwitch = algorithm == Algorithm::nvls && function == TransferKind::allReduce;
+    cost.busBytes = inSwitch ? bytes : busBytesOf(function, shape.size, bytes);
+    cost.efficiency = kBandwidth[p] * bandwidthShare(algorithm) * cluster.channelBandwidthShare();
     return cost;
+}
+
+CostTable costTable(const Cluster& cluster, const CommShape& shape, const AlgorithmRules& rules, TransferKind function, double bytes) {
+    CostTable table;
+    for (int a = 0; a < kAlgorithms; a++) {
+        for (int p = 0; p < kProtocols; p++) {
+            auto algorithm = static_cast<Algorithm>(a);
+            auto protocol = static_cast<Protocol>(p);
+            bool allowed = isAvailable(cluster, shape, function, algorithm, protocol) && rules.allows(function, algorithm, protocol);
+            table[a][p] = allowed ? static_cast<float>(predictedNs(cluster, shape, costOf(cluster, shape, function, bytes, algorithm, protocol)) / 1000)
+                                  : kUnavailable;
+        }
+    }
+    return table;
+}
+
+std::optional<CollectiveCost> cheapest(const CostTable& table, const Cluster& cluster, const CommShape& shape, TransferKind function,
+                                       double bytes) {
+    std::optional<CollectiveCost> best;
+    float bestUs = 0;
+    for (int a = 0; a < kAlgorithms; a++) {
+        for (int p = 0; p < kProtocols; p++) {
+            auto algorithm = static_cast<Algorithm>(a);
+            auto protocol = static_cast<Protocol>(p);
+            if (table[a][p] < 0 || (best && table[a][p] >= bestUs) || !isAvailable(cluster, shape, function, algorithm, protocol)) continue;
+            best = costOf(cluster, shape, function, bytes, algorithm, protocol);
+            bestUs = table[a][p];
+        }
+    }
+    return best;
 }
 
 std::optional<CollectiveCost> chooseCollective(const Cluster& cluster, const CommShape& shape, const AlgorithmRules& rules,
                                                TransferKind function, double bytes) {
-    double ceiling = cluster.intra.gbps;
-    if (shape.nodes > 1) ceiling = std::min(ceiling, shape.smallestNode * cluster.inter.gbps);
-    std::optional<CollectiveCost> best;
-    double bestNs = 0;
-    for (Algorithm algorithm : {Algorithm::ring, Algorithm::tree}) {
-        for (Protocol protocol : {Protocol::simple, Protocol::ll128, Protocol::ll}) {
-            if (!rules.allows(function, algorithm, protocol)) continue;
-            CollectiveCost cost = costOf(cluster, shape, function, bytes, algorithm, protocol);
-            double ns = static_cast<double>(cost.latencyNs) + cost.busBytes / (ceiling * cost.efficiency);
-            if (best && ns >= bestNs) continue;
-            best = cost;
-            bestNs = ns;
-        }
-    }
-    return best;
+    return cheapest(costTable(cluster, shape, rules, function, bytes), cluster, shape, function, bytes);
 }
 
 }  // namespace rankscope::vgpu

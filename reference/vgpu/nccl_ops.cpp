@@ -23,11 +23,11 @@ thread_local std::vector<CommRequest> t_requests;
 
 const char* typeName(ncclDataType_t type) {
     switch (type) {
-        case ncclInt8: return "i8";
+        case ncclInt8:
         case ncclUint8: return "u8";
-        case ncclInt32: return "i32";
+        case ncclInt32:
         case ncclUint32: return "u32";
-        case ncclInt64: return "i64";
+        case ncclInt64:
         case ncclUint64: return "u64";
         case ncclFloat16: return "f16";
         case ncclFloat32: return "f32";
@@ -39,28 +39,19 @@ const char* typeName(ncclDataType_t type) {
     }
 }
 
-const char* opName(ncclRedOp_t op) {
-    switch (op) {
-        case ncclProd: return "Prod";
-        case ncclMin:
-        case ncclMax: return "MinMax";
-        case ncclAvg: return "SumPostDiv";
-        case ncclSum: return "Sum";
-        default: return "PreMulSum";
-    }
-}
-
-/// Kernel names live as long as the process: activity records point at them.
+/// Kernel names live as long as the process: activity records point at them. Like NCCL's they do not tell what ran: one kernel per function
+/// and type carries all operators, algorithms and protocols, and is called after the sum, the ring (or tree) and LL (src/device/generate.py).
 const char* kernelName(const NcclCall& call, const CollectiveCost& cost) {
     std::string name = "ncclDevKernel_";
     name += call.function;
     switch (call.data.kind) {
         case TransferKind::allReduce:
         case TransferKind::reduce:
-        case TransferKind::reduceScatter: name += std::string("_") + opName(call.op) + "_" + typeName(call.type); break;
+        case TransferKind::reduceScatter: name += std::string("_Sum_") + typeName(call.type); break;
         default: break;
     }
-    name += std::string("_") + nameOf(cost.algorithm) + "_" + nameOf(cost.protocol) + "(ncclDevKernelArgsStorage<4096ul>)";
+    name += cost.algorithm == Algorithm::tree ? "_TREE_LL" : "_RING_LL";
+    name += "(ncclDevKernelArgsStorage<4096ul>)";
     static auto* names = new std::set<std::string>;    // guarded by LocalProcess::mutex()
     return names->insert(name).first->c_str();
 }
@@ -154,7 +145,9 @@ ncclResult_t launchCollective(LocalProcess& process, NcclCall& call) {
     thread.ns += kEnqueueNs;
     LocalStream* stream = streamOf(process, thread, call);
     if (!stream) return ncclInvalidArgument;
-    std::optional<CollectiveCost> cost = chooseCollective(process.cluster(), comm.shape, comm.rules, call.data.kind, call.bytes);
+    std::optional<CollectiveCost> cost;
+    if (ncclResult_t result = comm.tuner.choose(process.cluster(), comm.shape, comm.rules, call.data.kind, call.bytes, cost); result != ncclSuccess)
+        return result;
     if (!cost) return ncclInvalidUsage;
     process.throttle(*stream);
     reportGroup(comm, {pluginEvent(call, *cost)});

@@ -3,11 +3,9 @@
 
 #include <dlfcn.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <string>
 
+#include "reference/vgpu/plugin_library.h"
 #include "reference/vgpu/profiler_abi.h"
 
 namespace rankscope::vgpu {
@@ -25,21 +23,11 @@ struct Plugin {
 /// One mask for all communicators: a plugin keeps the pointer and may change it at any time.
 int g_mask = 0;
 
-void ignoreLog(int, unsigned long, const char*, int, const char*, ...) {}
-
-void* openLibrary(const char* name) {
-    if (std::strcmp(name, "STATIC_PLUGIN") == 0) return dlopen(nullptr, RTLD_NOW);
-    if (std::strchr(name, '/')) return dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    return dlopen(("libnccl-profiler-" + std::string(name) + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
-}
-
 const Plugin& plugin() {
     static const Plugin loaded = [] {
         Plugin found;
-        const char* name = std::getenv("NCCL_PROFILER_PLUGIN");
-        if (!name || !*name || std::strcmp(name, "none") == 0) return found;
-        void* library = openLibrary(name);
-        if (!library) return found;    // NCCL goes on without, too
+        void* library = openPlugin("NCCL_PROFILER_PLUGIN", "nccl-profiler");
+        if (!library) return found;
         if (void* symbol = dlsym(library, "ncclProfiler_v5")) found.v5 = static_cast<const PluginV5*>(symbol);
         else if (void* older = dlsym(library, "ncclProfiler_v4")) found.v4 = static_cast<const PluginV4*>(older);
         else if (void* oldest = dlsym(library, "ncclProfiler_v3")) found.v3 = static_cast<const PluginV3*>(oldest);

@@ -32,6 +32,76 @@ TEST(VgpuCostModel, smallMessagesTakeLatencyProtocolsAndLargeOnesBandwidth) {
     EXPECT_EQ(large->algorithm, Algorithm::ring);
 }
 
+TEST(VgpuCostModel, protocolsTradeBandwidthForLatency) {
+    CommShape shape{8, 1, 8};
+    CollectiveCost ll = costOf(Cluster{}, shape, TransferKind::allReduce, 1e6, Algorithm::ring, Protocol::ll);
+    CollectiveCost ll128 = costOf(Cluster{}, shape, TransferKind::allReduce, 1e6, Algorithm::ring, Protocol::ll128);
+    EXPECT_DOUBLE_EQ(ll.efficiency, 0.5);
+    EXPECT_DOUBLE_EQ(ll128.efficiency, 120.0 / 128.0);
+    EXPECT_LT(ll.latencyNs, ll128.latencyNs);
+    EXPECT_LT(ll128.latencyNs, 14 * 6000);
+}
+
+TEST(VgpuCostModel, onlyWhatNcclHasIsAvailable) {
+    Cluster plain, sharp;
+    sharp.nvls = true;
+    CommShape one{8, 1, 8}, two{8, 2, 4}, spread{8, 8, 1};
+    auto has = [](const Cluster& cluster, CommShape shape, TransferKind function, Algorithm algorithm, Protocol protocol = Protocol::simple) {
+        return isAvailable(cluster, shape, function, algorithm, protocol);
+    };
+    EXPECT_TRUE(has(plain, two, TransferKind::allReduce, Algorithm::tree, Protocol::ll));
+    EXPECT_FALSE(has(plain, two, TransferKind::allGather, Algorithm::tree));
+    EXPECT_FALSE(has(plain, two, TransferKind::broadcast, Algorithm::tree));
+    EXPECT_FALSE(has(plain, one, TransferKind::allReduce, Algorithm::nvls));
+    EXPECT_TRUE(has(sharp, one, TransferKind::allReduce, Algorithm::nvls));
+    EXPECT_TRUE(has(sharp, one, TransferKind::reduceScatter, Algorithm::nvls));
+    EXPECT_FALSE(has(sharp, one, TransferKind::allReduce, Algorithm::nvls, Protocol::ll));
+    EXPECT_FALSE(has(sharp, two, TransferKind::allReduce, Algorithm::nvls));
+    EXPECT_TRUE(has(sharp, two, TransferKind::allReduce, Algorithm::nvlsTree));
+    EXPECT_TRUE(has(plain, spread, TransferKind::allGather, Algorithm::pat));
+    EXPECT_FALSE(has(plain, two, TransferKind::allGather, Algorithm::pat));
+    EXPECT_FALSE(has(plain, two, TransferKind::allReduce, Algorithm::collnetDirect));
+}
+
+TEST(VgpuCostModel, nvlsReducesInTheSwitch) {
+    Cluster cluster;
+    cluster.nvls = true;
+    auto chosen = chooseCollective(cluster, {8, 1, 8}, {}, TransferKind::allReduce, 1e9);
+    ASSERT_TRUE(chosen);
+    EXPECT_EQ(chosen->algorithm, Algorithm::nvls);
+    EXPECT_DOUBLE_EQ(chosen->busBytes, 1e9);    // once up and once down, instead of 1.75 times
+}
+
+TEST(VgpuCostModel, oneGpuPerNodeGathersByPatWhenLatencyCounts) {
+    auto small = chooseCollective(Cluster{}, {16, 16, 1}, {}, TransferKind::allGather, 1e6);
+    auto large = chooseCollective(Cluster{}, {16, 16, 1}, {}, TransferKind::allGather, 1e10);
+    ASSERT_TRUE(small && large);
+    EXPECT_EQ(small->algorithm, Algorithm::pat);
+    EXPECT_EQ(large->algorithm, Algorithm::ring);
+}
+
+TEST(VgpuCostModel, theCostTableHoldsWhatMayBeChosen) {
+    AlgorithmRules rules;
+    ASSERT_TRUE(rules.parse("ring", "^ll"));
+    CostTable table = costTable(Cluster{}, {8, 2, 4}, rules, TransferKind::allReduce, 1e6);
+    EXPECT_EQ(table[0][2], kUnavailable);
+    EXPECT_EQ(table[1][0], kUnavailable);
+    // 14 hops of 18 us, then 1.75 MB at min(200, 4 x 40) GB/s.
+    EXPECT_NEAR(table[1][2], 252 + 1.75e6 / 160e3, 1e-3);
+    EXPECT_FALSE(cheapest(CostTable{{{-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}}}, Cluster{}, {8, 2, 4},
+                          TransferKind::allReduce, 1e6));
+}
+
+TEST(VgpuCostModel, fewerChannelsLeaveMoreOfTheDeviceToComputeAndLessOfTheLink) {
+    Cluster cluster = parseCluster(R"({"faults": [{"kind": "sm_contention", "factor": 1.4}]})");
+    EXPECT_DOUBLE_EQ(cluster.rateBesideTransfers(), 1 / 1.4);
+    cluster.maxChannels = 4;
+    EXPECT_DOUBLE_EQ(cluster.rateBesideTransfers(), 1 / 1.1);
+    CollectiveCost cost = costOf(cluster, {8, 1, 8}, TransferKind::allReduce, 1e9, Algorithm::ring, Protocol::simple);
+    EXPECT_EQ(cost.channels, 4);
+    EXPECT_DOUBLE_EQ(cost.efficiency, 0.5);
+}
+
 TEST(VgpuCostModel, environmentForcesPerFunction) {
     AlgorithmRules rules;
     ASSERT_TRUE(rules.parse("allreduce:tree;allgather:ring", "^LL;allreduce:LL128"));

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's tuner plugin interface as a host sees it, versions 2 to 5; laid out after NCCL 2.28.9 (src/include/plugin/tuner).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "reference/vgpu/public_api.h"
+
+namespace rankscope::vgpu::tuner_abi {
+
+using Logger = void (*)(int level, unsigned long flags, const char* file, int line, const char* format, ...);
+
+inline constexpr int kHardwareLinks = 3, kComputeCapabilities = 4, kScales = 3;
+
+struct NvlDomains {
+    int count, minRanks, maxRanks;
+};
+
+struct Constants {
+    double baseLatencies[7][3];
+    double hwLatencies[kHardwareLinks][7][3];
+    double llMaxBws[kComputeCapabilities][kScales];
+    double perChMaxRingLL128Bws[kComputeCapabilities][kScales];
+    double perChMaxTreeLL128Bws[kComputeCapabilities][kScales];
+    double perChMaxTreeBws[kComputeCapabilities][kScales];
+    double perChMaxNVLSTreeBws[kComputeCapabilities][kScales];
+};
+
+/// `table` is float[algorithms][protocols], though it is declared as a pointer to pointers.
+struct TunerV5 {
+    const char* name;
+    ncclResult_t (*init)(void** context, uint64_t commId, size_t ranks, size_t nodes, Logger logger, NvlDomains* domains, Constants* constants);
+    ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms, int protocols, int registered,
+                                int* channels);
+    ncclResult_t (*finalize)(void* context);
+};
+
+struct TunerV4 {
+    const char* name;
+    ncclResult_t (*init)(size_t ranks, size_t nodes, Logger logger, void** context);
+    ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms, int protocols, int registered,
+                                int* channels);
+    ncclResult_t (*destroy)(void* context);
+};
+
+struct TunerV3 {
+    const char* name;
+    ncclResult_t (*init)(size_t ranks, size_t nodes, Logger logger, void** context);
+    ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms, int protocols, int* channels);
+    ncclResult_t (*destroy)(void* context);
+};
+
+struct TunerV2 {
+    const char* name;
+    ncclResult_t (*init)(size_t ranks, size_t nodes, Logger logger, void** context);
+    ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int collNet, int nvls, int pipeOps, int* algorithm, int* protocol,
+                                int* channels);
+    ncclResult_t (*destroy)(void* context);
+};
+
+}  // namespace rankscope::vgpu::tuner_abi
