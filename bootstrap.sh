@@ -42,7 +42,10 @@ update_lists() {
     lists_are_fresh=1
 }
 
-is_offered() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
+is_offered() {
+    local policy
+    policy=$(apt-cache policy "$1" 2>/dev/null) && [[ "$policy" == *'Candidate: '[!\(]* ]]
+}
 
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi

@@ -2,9 +2,9 @@
 #include "injector/real_symbol.h"
 
 #include <cerrno>
-#include <cstring>
 #include <dlfcn.h>
-#include <link.h>
+
+#include "injector/loaded_libraries.h"
 
 #ifndef RTLD_NEXT
 #define RTLD_NEXT (reinterpret_cast<void*>(-1L))
@@ -12,11 +12,6 @@
 
 namespace rankscope::injector {
 namespace {
-
-const char* baseName(const char* path) noexcept {
-    const char* slash = std::strrchr(path, '/');
-    return slash == nullptr ? path : slash + 1;
-}
 
 /// The real one: ours would make everything forget its address.
 void closeLibrary(void* handle) noexcept {
@@ -36,28 +31,12 @@ void* symbolOf(const char* library, const char* name, void* self) noexcept {
     return symbol == self ? nullptr : symbol;
 }
 
-struct Search {
-    const char* libraryPrefix;
-    int skip;          ///< matches seen before
-    char path[4096];
-};
-
-/// Only copies the path: opening it here would take the loader's locks in the wrong order.
-int visit(dl_phdr_info* info, size_t, void* data) noexcept {
-    auto* search = static_cast<Search*>(data);
-    const char* path = info->dlpi_name;
-    if (path == nullptr || std::strncmp(baseName(path), search->libraryPrefix, std::strlen(search->libraryPrefix)) != 0) return 0;
-    if (std::strlen(path) >= sizeof search->path || search->skip-- > 0) return 0;
-    std::strcpy(search->path, path);
-    return 1;
-}
-
 void* searchLoaded(const char* libraryPrefix, const char* name, void* self) noexcept {
     constexpr int kMaxCopies = 8;
     for (int copy = 0; copy < kMaxCopies; ++copy) {
-        Search search{libraryPrefix, copy, {}};
-        if (dl_iterate_phdr(visit, &search) == 0) return nullptr;
-        if (void* symbol = symbolOf(search.path, name, self)) return symbol;
+        char path[4096];
+        if (!findLoadedLibrary(libraryPrefix, copy, path, sizeof path)) return nullptr;
+        if (void* symbol = symbolOf(path, name, self)) return symbol;
     }
     return nullptr;
 }

@@ -8,6 +8,7 @@
 #include "injector/entry/session.h"
 #include "injector/export.h"
 #include "injector/hooks/communicator_recorder.h"
+#include "injector/loaded_libraries.h"
 #include "injector/nccl_plugin/chained_plugin.h"
 #include "injector/nccl_plugin/plugin_events.h"
 #include "injector/nvtx/domains.h"
@@ -37,10 +38,17 @@ void nameOurselves(const char* variable, const char* chained, const char* self) 
     writeVariable(variable, self);
 }
 
-void beforeFork() {}
-void afterForkInParent() {}
+void beforeFork() {
+    lockLoadedLibraries();
+    g_session.beforeFork();
+}
+void afterForkInParent() {
+    g_session.afterForkInParent();
+    unlockLoadedLibraries();
+}
 void afterForkInChild() {
     // Whatever thread held a lock at the fork does not exist here.
+    renewLoadedLibraries();
     renewPermanentMemoryLock();
     renewPluginLock();
     renewChainLock();

@@ -28,6 +28,9 @@ namespace {
 constexpr uint32_t kCellsPerRing = 16384;
 constexpr int64_t kRingWaitNs = 5'000'000'000;
 
+/// Around our registrations for the exit: libc guards its list by a lock that it does not renew in a forked child, so no fork may happen meanwhile.
+constinit Mutex g_exitListMutex;
+
 pthread_key_t g_threadKey;
 bool g_threadKeyMade = false;
 
@@ -100,8 +103,11 @@ bool Session::start() noexcept {
         return false;
     }
     if (!g_threadKeyMade) g_threadKeyMade = pthread_key_create(&g_threadKey, onThreadEnd) == 0;
-    on_exit(onExit, nullptr);
-    at_quick_exit(onQuickExit);
+    {
+        Lock lock(g_exitListMutex);
+        on_exit(onExit, nullptr);
+        at_quick_exit(onQuickExit);
+    }
     writeEnvironment();
     for (const auto& [source, trace] : {std::pair{Source::hooks, static_cast<Trace>(traceNccl | traceApi)}, std::pair{Source::nvtx, traceNvtx}})
         tellStatus(source, m_config.traces(trace) ? 1 : 5, 0, "");
@@ -321,6 +327,7 @@ void Session::everyPeriod() noexcept {
     if (!m_lateExitRegistered && m_gpuStarted.load(std::memory_order_relaxed)) {
         // Handlers run last come first: by now CUDA has registered its own, and ours must run while CUPTI still works.
         m_lateExitRegistered = true;
+        Lock lock(g_exitListMutex);
         on_exit(onExit, nullptr);
     }
 }
@@ -383,12 +390,18 @@ void Session::finish(EndCause cause, int32_t code) noexcept {
     m_rings.closeAndUnlink();
 }
 
+void Session::beforeFork() noexcept { g_exitListMutex.lock(); }
+
+void Session::afterForkInParent() noexcept { g_exitListMutex.unlock(); }
+
 void Session::afterForkInChild() noexcept {
+    g_exitListMutex.renew();
     m_startMutex.renew();
     m_rangeMutex.renew();
     m_generation.fetch_add(1, std::memory_order_relaxed);
     cupti::afterForkInChild();
-    if (mode() == Mode::armed || m_pid == 0) return;
+    // Still armed does not mean untouched: a thread may have been in the middle of start(), which begins by setting the process id.
+    if (m_pid == 0) return;
     m_sink.abandon();
     m_rings.abandon();
     m_writer.abandon();

@@ -108,7 +108,9 @@ public:
     void noteExitStatus(int32_t status) noexcept { m_exitStatus = status; }
     /// Another copy of the library does the work.
     void switchOff() noexcept { m_mode.store(Mode::off, std::memory_order_release); }
-    /// In a forked child, on its only thread.
+    /// Around a fork, on the forking thread; in the child it is the only one.
+    void beforeFork() noexcept;
+    void afterForkInParent() noexcept;
     void afterForkInChild() noexcept;
     /// The calling thread ends.
     void threadEnds() noexcept;

@@ -41,6 +41,14 @@ class Fork(VictimTest):
         self.assertEqual([child.calls() for child in children], [3] * 40)
         self.assertGreater(parent.calls(), 0)
 
+    def test_forks_during_the_first_call_never_hang(self):
+        # Forks 25 us apart reach from before the first call to behind it.
+        outcome = self.compare(victim("fork_start"), 80, 25)
+        self.assertEqual(outcome.out, b"80 children ended well\n")
+        calls = sorted(capture.calls() for capture in self.captures)
+        self.assertEqual(calls.count(3), 80)
+        self.assertEqual(set(calls), {2, 3})
+
     def test_vfork_children_do_not_touch_the_parents_recording(self):
         for gpu in gpu_kinds():
             with self.subTest(gpu=gpu):
