@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUPTI session against a CUPTI of our own behind the seam. Every test is a process of its own under ctest.
+// The CUPTI session against a CUPTI of our own behind the seam.
 #include "injector/cupti/cupti_session.h"
 
 #include <cupti.h>
@@ -13,6 +13,7 @@
 
 #include "injector/capture_format/reader.h"
 #include "injector/entry/session.h"
+#include "tests/unit/injector/own_process.h"
 #include "tests/unit/injector/temporary_folder.h"
 
 using namespace rankscope;
@@ -63,14 +64,16 @@ bool loadFake(cupti::Api& api) noexcept {
     return true;
 }
 
-class CuptiSession : public testing::Test {
-protected:
-    void SetUp() override {
+class CuptiSession {
+public:
+    void setUp() {
         setenv("RANKSCOPE_DIR", m_folder.path().c_str(), 1);
         setenv("RANKSCOPE_TRACE", "nvtx", 1);  // so that the session itself starts no CUPTI
         unsetenv("RANKSCOPE_CLOCK");
         ASSERT_TRUE(g_session.isRecording(Cause::nvtx));
     }
+
+protected:
     std::string finishAndFind() {
         g_session.finish(EndCause::exit, 0);
         for (const auto& entry : std::filesystem::directory_iterator(m_folder.path()))
@@ -99,7 +102,7 @@ protected:
 
 }  // namespace
 
-TEST_F(CuptiSession, RecordsOfACompletedBufferAreInTheFile) {
+OWN_PROCESS_TEST(CuptiSession, RecordsOfACompletedBufferAreInTheFile) {
     cupti::start(true, loadFake);
     ASSERT_NE(g_fake.complete, nullptr);
     uint8_t* buffer = nullptr;
@@ -136,7 +139,7 @@ TEST_F(CuptiSession, RecordsOfACompletedBufferAreInTheFile) {
     EXPECT_EQ(cuptiStatuses(path)[0].status, 1u);
 }
 
-TEST_F(CuptiSession, WhenAnotherToolHoldsCuptiItsNameIsTold) {
+OWN_PROCESS_TEST(CuptiSession, WhenAnotherToolHoldsCuptiItsNameIsTold) {
     g_fake.subscribeResult = cupti::kMultipleSubscribers;
     g_fake.holder = "Nsight Systems";
     cupti::start(true, loadFake);
@@ -149,7 +152,7 @@ TEST_F(CuptiSession, WhenAnotherToolHoldsCuptiItsNameIsTold) {
     EXPECT_NE(statuses.back().message.find("Nsight Systems"), std::string::npos);
 }
 
-TEST_F(CuptiSession, ARefusalIsToldWithItsCodeAndEverythingElseGoesOn) {
+OWN_PROCESS_TEST(CuptiSession, ARefusalIsToldWithItsCodeAndEverythingElseGoesOn) {
     g_fake.enableResult = 35;
     cupti::start(true, loadFake);
     EXPECT_FALSE(cupti::g_live.load());
@@ -161,7 +164,7 @@ TEST_F(CuptiSession, ARefusalIsToldWithItsCodeAndEverythingElseGoesOn) {
     EXPECT_NE(statuses.back().message.find("A_REASON"), std::string::npos);
 }
 
-TEST_F(CuptiSession, YieldsToAClientOfTheJobAndStaysAway) {
+OWN_PROCESS_TEST(CuptiSession, YieldsToAClientOfTheJobAndStaysAway) {
     cupti::start(true, loadFake);
     ASSERT_TRUE(cupti::g_live.load());
     cupti::yieldTo("libkineto.so");
@@ -173,7 +176,7 @@ TEST_F(CuptiSession, YieldsToAClientOfTheJobAndStaysAway) {
     EXPECT_NE(cuptiStatuses(finishAndFind()).back().message.find("libkineto.so"), std::string::npos);
 }
 
-TEST_F(CuptiSession, ConcurrentKernelsAreAskedForAndNeverTheKindThatSerialises) {
+OWN_PROCESS_TEST(CuptiSession, ConcurrentKernelsAreAskedForAndNeverTheKindThatSerialises) {
     cupti::start(true, loadFake);
     EXPECT_NE(std::find(g_fake.enabled.begin(), g_fake.enabled.end(), CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), g_fake.enabled.end());
     EXPECT_EQ(std::find(g_fake.enabled.begin(), g_fake.enabled.end(), CUPTI_ACTIVITY_KIND_KERNEL), g_fake.enabled.end());

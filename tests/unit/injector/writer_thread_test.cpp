@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "injector/capture_format/reader.h"
+#include "tests/unit/injector/own_process.h"
 #include "tests/unit/injector/temporary_folder.h"
 
 using namespace rankscope;
@@ -23,7 +24,7 @@ constinit RingFile g_rings;
 constinit CaptureSink g_sink;
 constinit WriterThread g_writer;
 
-class Recording : public testing::Test {
+class Recording {
 protected:
     void open(uint64_t maxBytes = 0) {
         capture::FileHeader header{};
@@ -75,7 +76,7 @@ Counted countIn(const std::string& path) {
 
 }  // namespace
 
-TEST_F(Recording, WhatFourThreadsPushIsInTheFileOrCountedAsLost) {
+OWN_PROCESS_TEST(Recording, WhatFourThreadsPushIsInTheFileOrCountedAsLost) {
     open();
     constexpr uint32_t kEach = 20000;
     std::vector<std::thread> threads;
@@ -98,7 +99,7 @@ TEST_F(Recording, WhatFourThreadsPushIsInTheFileOrCountedAsLost) {
     EXPECT_FALSE(std::filesystem::exists(m_folder.path() + "/a.ring"));
 }
 
-TEST_F(Recording, TheRingOfAnEndedThreadIsUsedAgainAfterItsDrain) {
+OWN_PROCESS_TEST(Recording, TheRingOfAnEndedThreadIsUsedAgainAfterItsDrain) {
     open();
     for (uint32_t generation = 0; generation < 50; ++generation) {
         Ring* ring = g_rings.acquire(generation, 1);
@@ -114,7 +115,7 @@ TEST_F(Recording, TheRingOfAnEndedThreadIsUsedAgainAfterItsDrain) {
     for (const auto& [thread, seqs] : counted.seqs) EXPECT_EQ(seqs, std::vector<uint32_t>{thread});
 }
 
-TEST_F(Recording, BeyondTheSizeCapTheFirstPartIsKeptAndTheRestIsCounted) {
+OWN_PROCESS_TEST(Recording, BeyondTheSizeCapTheFirstPartIsKeptAndTheRestIsCounted) {
     open(capture::kFileHeaderBytes + 2 * (capture::kBlockHeaderBytes + 10 * 32));
     Ring* ring = g_rings.acquire(0, 1);
     for (uint32_t round = 0; round < 5; ++round) {
@@ -129,7 +130,7 @@ TEST_F(Recording, BeyondTheSizeCapTheFirstPartIsKeptAndTheRestIsCounted) {
     EXPECT_GT(counted.lost, 0u);
 }
 
-TEST_F(Recording, AKilledProcessLeavesItsRingsToTheReader) {
+OWN_PROCESS_TEST(Recording, AKilledProcessLeavesItsRingsToTheReader) {
     open();
     g_writer.stop();
     Ring* ring = g_rings.acquire(3, 1);
@@ -139,7 +140,7 @@ TEST_F(Recording, AKilledProcessLeavesItsRingsToTheReader) {
     close();
 }
 
-TEST_F(Recording, NoRoomForARingMeansNoRingAndNoFault) {
+OWN_PROCESS_TEST(Recording, NoRoomForARingMeansNoRingAndNoFault) {
     RingFile rings;
     EXPECT_EQ(rings.acquire(0, 1), nullptr);
     EXPECT_FALSE(rings.open((m_folder.path() + "/missing/a.ring").c_str(), 1024, 1, 1));

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's calls into the profiler plugin, in the binary layout of each version. The descriptors are made of bytes at the offsets that NCCL's own
+// headers give (plugins/profiler/example/nccl/profiler_v3.h to profiler_v6.h), not of the structs under test.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <dlfcn.h>
+
+#include "injector/nccl_plugin/profiler_abi.h"
+#include "tests/unit/injector/chained_profiler.h"
+#include "tests/unit/injector/recorded_session.h"
+
+namespace rankscope::injector {
+extern "C" const profiler_abi::ProfilerV3 ncclProfiler_v3;
+extern "C" const profiler_abi::ProfilerV4 ncclProfiler_v4;
+extern "C" const profiler_abi::ProfilerV5 ncclProfiler_v5;
+extern "C" const profiler_abi::ProfilerV5 ncclProfiler_v6;
+}  // namespace rankscope::injector
+
+using namespace rankscope;
+using namespace rankscope::injector;
+using capture::RecordType;
+using test::RecordedSession;
+
+namespace {
+
+constexpr int kGroup = 1, kColl = 2, kP2p = 4, kKernelChannel = 64, kKernelChannelStop = 22;
+
+/// A descriptor on NCCL's stack.
+class Descriptor {
+public:
+    template <typename Value>
+    Descriptor& put(size_t offset, Value value) {
+        std::memcpy(m_bytes + offset, &value, sizeof value);
+        return *this;
+    }
+    template <typename Value>
+    Value get(size_t offset) const {
+        Value value;
+        std::memcpy(&value, m_bytes + offset, sizeof value);
+        return value;
+    }
+    void* at() { return m_bytes; }
+
+private:
+    alignas(8) unsigned char m_bytes[256] = {};
+};
+
+Descriptor head(int version, uint64_t type, void* parent, int rank) {
+    Descriptor descriptor;
+    if (version >= 5) descriptor.put<uint64_t>(0, type);
+    else descriptor.put<uint8_t>(0, static_cast<uint8_t>(type));
+    return descriptor.put(8, parent).put(16, rank);
+}
+
+Descriptor collective(int version, int rank) {
+    Descriptor d = head(version, kColl, nullptr, rank);
+    size_t at = 24;
+    if (version == 3) {
+        d.put<const char*>(24, "comm name").put<uint64_t>(32, 0xc0ffee);
+        at = 40;
+    }
+    d.put<uint64_t>(at, 41).put<const char*>(at + 8, "AllReduce").put<void*>(at + 16, nullptr).put<void*>(at + 24, nullptr).put<size_t>(at + 32, 1000);
+    d.put<int>(at + 40, 2).put<const char*>(at + 48, "ncclBfloat16").put<uint8_t>(at + 56, 16).put<uint8_t>(at + 57, 8);
+    return d.put<const char*>(at + 64, "RING").put<const char*>(at + 72, "LL128");
+}
+
+Descriptor message(int version, int rank) {
+    Descriptor d = head(version, kP2p, nullptr, rank);
+    size_t at = 24;
+    if (version == 3) {
+        d.put<const char*>(24, "comm name").put<uint64_t>(32, 0xc0ffee);
+        at = 40;
+    }
+    d.put<const char*>(at, "Send").put<void*>(at + 8, nullptr).put<const char*>(at + 16, "ncclFloat32").put<size_t>(at + 24, 77).put<int>(at + 32, 5);
+    if (version >= 4) d.put<uint8_t>(at + 36, 4);
+    return d;
+}
+
+/// One version's table with its differences of types taken away.
+struct Plugin {
+    int version;
+    int (*init)(void** context, int* mask);
+    int (*startEvent)(void* context, void** handle, void* descriptor);
+    int (*stopEvent)(void* handle);
+    int (*recordEventState)(void* handle, int state, void* arguments);
+    int (*finalize)(void* context);
+};
+
+const Plugin kPlugins[] = {
+    {3, [](void** context, int* mask) { return ncclProfiler_v3.init(context, mask); },
+     [](void* context, void** handle, void* d) { return ncclProfiler_v3.startEvent(context, handle, static_cast<profiler_abi::DescriptorV3*>(d)); },
+     ncclProfiler_v3.stopEvent, ncclProfiler_v3.recordEventState, ncclProfiler_v3.finalize},
+    {4, [](void** context, int* mask) { return ncclProfiler_v4.init(context, mask, "comm name", 0xc0ffee, 1, 8, 3, nullptr); },
+     [](void* context, void** handle, void* d) { return ncclProfiler_v4.startEvent(context, handle, static_cast<profiler_abi::DescriptorV4*>(d)); },
+     ncclProfiler_v4.stopEvent, ncclProfiler_v4.recordEventState, ncclProfiler_v4.finalize},
+    {5, [](void** context, int* mask) { return ncclProfiler_v5.init(context, 0xc0ffee, mask, "comm name", 1, 8, 3, nullptr); },
+     [](void* context, void** handle, void* d) { return ncclProfiler_v5.startEvent(context, handle, static_cast<profiler_abi::DescriptorV5*>(d)); },
+     ncclProfiler_v5.stopEvent, ncclProfiler_v5.recordEventState, ncclProfiler_v5.finalize},
+    {6, [](void** context, int* mask) { return ncclProfiler_v6.init(context, 0xc0ffee, mask, "comm name", 1, 8, 3, nullptr); },
+     [](void* context, void** handle, void* d) { return ncclProfiler_v6.startEvent(context, handle, static_cast<profiler_abi::DescriptorV5*>(d)); },
+     ncclProfiler_v6.stopEvent, ncclProfiler_v6.recordEventState, ncclProfiler_v6.finalize},
+};
+
+struct NcclPlugin : RecordedSession {
+    void setUp() { start(Cause::nvtx, {{"RANKSCOPE_TRACE", "nccl"}, {"RANKSCOPE_NCCL_CHANNELS", "1"}}); }
+    std::vector<capture::PluginCollRecord> events(RecordType type) const { return all<capture::PluginCollRecord>(type); }
+};
+
+OWN_PROCESS_TEST(NcclPlugin, ACollectiveOfEveryVersionIsRecordedWithWhatNcclChose) {
+    for (const Plugin& plugin : kPlugins) {
+        void* context = nullptr;
+        int mask = 0;
+        ASSERT_EQ(plugin.init(&context, &mask), 0);
+        EXPECT_EQ(mask & (kColl | kP2p), kColl | kP2p) << plugin.version;
+        EXPECT_EQ(mask & kGroup, 0) << plugin.version;
+        Descriptor descriptor = collective(plugin.version, 3);
+        void* handle = nullptr;
+        EXPECT_EQ(plugin.startEvent(context, &handle, descriptor.at()), 0);
+        ASSERT_NE(handle, nullptr);
+        EXPECT_EQ(plugin.stopEvent(handle), 0);
+        EXPECT_EQ(plugin.finalize(context), 0);
+    }
+    finish();
+    const auto recorded = events(RecordType::pluginColl);
+    ASSERT_EQ(recorded.size(), std::size(kPlugins));
+    for (size_t i = 0; i < recorded.size(); ++i) {
+        const capture::PluginCollRecord& event = recorded[i];
+        EXPECT_EQ(event.pluginVersion, kPlugins[i].version);
+        EXPECT_EQ(event.head.aux, static_cast<uint16_t>(capture::NcclOp::allReduce));
+        EXPECT_EQ(event.commHash, 0xc0ffeeu);
+        EXPECT_EQ(event.seqNumber, 41u);
+        EXPECT_EQ(event.count, 1000u);
+        EXPECT_EQ(event.peerOrRoot, 2);
+        EXPECT_EQ(event.rank, 3);
+        EXPECT_EQ(event.dataType, 9);
+        EXPECT_EQ(event.nChannels, 16);
+        EXPECT_EQ(event.nWarps, 8);
+        EXPECT_EQ(event.algorithm, static_cast<uint8_t>(capture::Algorithm::ring));
+        EXPECT_EQ(event.protocol, static_cast<uint8_t>(capture::Protocol::ll128));
+        EXPECT_LE(event.startNs, event.endNs);
+    }
+}
+
+OWN_PROCESS_TEST(NcclPlugin, ASendOfEveryVersionIsRecorded) {
+    for (const Plugin& plugin : kPlugins) {
+        void* context = nullptr;
+        void* handle = nullptr;
+        int mask = 0;
+        plugin.init(&context, &mask);
+        Descriptor descriptor = message(plugin.version, 6);
+        plugin.startEvent(context, &handle, descriptor.at());
+        plugin.stopEvent(handle);
+        plugin.stopEvent(handle);  // NCCL does not, but a second record would be a lie
+    }
+    finish();
+    const auto recorded = events(RecordType::pluginP2p);
+    ASSERT_EQ(recorded.size(), std::size(kPlugins));
+    for (size_t i = 0; i < recorded.size(); ++i) {
+        EXPECT_EQ(recorded[i].pluginVersion, kPlugins[i].version);
+        EXPECT_EQ(recorded[i].head.aux, static_cast<uint16_t>(capture::NcclOp::send));
+        EXPECT_EQ(recorded[i].commHash, 0xc0ffeeu);
+        EXPECT_EQ(recorded[i].count, 77u);
+        EXPECT_EQ(recorded[i].peerOrRoot, 5);
+        EXPECT_EQ(recorded[i].rank, 6);
+        EXPECT_EQ(recorded[i].dataType, 7);
+        EXPECT_EQ(recorded[i].nChannels, kPlugins[i].version == 3 ? 0 : 4);
+        EXPECT_EQ(recorded[i].algorithm, static_cast<uint8_t>(capture::Algorithm::unknown));
+    }
+}
+
+OWN_PROCESS_TEST(NcclPlugin, KernelChannelsCarryTheGpusTimeAndTheirCollective) {
+    for (const Plugin& plugin : kPlugins) {
+        void* context = nullptr;
+        void* parent = nullptr;
+        void* handle = nullptr;
+        int mask = 0;
+        plugin.init(&context, &mask);
+        // v3 tells no GPU time, so its channels are not asked for.
+        EXPECT_EQ((mask & kKernelChannel) != 0, plugin.version > 3);
+        if (plugin.version == 3) continue;
+        Descriptor coll = collective(plugin.version, 3);
+        plugin.startEvent(context, &parent, coll.at());
+        Descriptor channel = head(plugin.version, kKernelChannel, parent, 3);
+        channel.put<uint8_t>(24, 11).put<uint64_t>(32, 5'000);
+        plugin.startEvent(context, &handle, channel.at());
+        Descriptor stop;
+        stop.put<uint64_t>(0, 9'000);
+        plugin.recordEventState(handle, kKernelChannelStop, stop.at());
+        plugin.stopEvent(handle);
+        plugin.stopEvent(parent);
+    }
+    finish();
+    const auto channels = all<capture::PluginChannelRecord>(RecordType::pluginKernelChannel);
+    const auto collectives = events(RecordType::pluginColl);
+    ASSERT_EQ(channels.size(), 3u);
+    ASSERT_EQ(collectives.size(), 3u);
+    for (size_t i = 0; i < channels.size(); ++i) {
+        EXPECT_EQ(channels[i].head.aux, 11);
+        EXPECT_EQ(channels[i].startNs, 5'000);
+        EXPECT_EQ(channels[i].endNs, 9'000);
+        EXPECT_EQ(channels[i].commHash, 0xc0ffeeu);
+        EXPECT_EQ(channels[i].seq, collectives[i].seq);
+    }
+}
+
+OWN_PROCESS_TEST(NcclPlugin, EventsThatNobodyAskedForAndForeignHandlesDoNothing) {
+    for (const Plugin& plugin : kPlugins) {
+        void* context = nullptr;
+        void* handle = &context;
+        int mask = 0;
+        plugin.init(&context, &mask);
+        Descriptor group = head(plugin.version, kGroup, nullptr, 0);
+        EXPECT_EQ(plugin.startEvent(context, &handle, group.at()), 0);
+        EXPECT_EQ(handle, nullptr);
+        EXPECT_EQ(plugin.startEvent(nullptr, &handle, group.at()), 0);
+        int elsewhere = 0;  // with PXN a handle comes from another process
+        EXPECT_EQ(plugin.stopEvent(&elsewhere), 0);
+        EXPECT_EQ(plugin.stopEvent(nullptr), 0);
+        EXPECT_EQ(plugin.recordEventState(&elsewhere, kKernelChannelStop, nullptr), 0);
+        EXPECT_EQ(plugin.finalize(nullptr), 0);
+    }
+    finish();
+    EXPECT_TRUE(events(RecordType::pluginColl).empty());
+    EXPECT_TRUE(events(RecordType::pluginP2p).empty());
+}
+
+OWN_PROCESS_TEST(NcclPlugin, NoMoreContextsThanTheTableHoldsAndNoneIsLostForGood) {
+    const Plugin& plugin = kPlugins[2];
+    std::vector<void*> contexts;
+    int mask = 0;
+    for (void* context = nullptr;; context = nullptr) {
+        ASSERT_EQ(plugin.init(&context, &mask), 0);
+        if (context == nullptr) break;
+        contexts.push_back(context);
+        ASSERT_LT(contexts.size(), 100'000u);
+    }
+    EXPECT_GE(contexts.size(), 1000u);
+    plugin.finalize(contexts.back());
+    void* again = nullptr;
+    plugin.init(&again, &mask);
+    EXPECT_EQ(again, contexts.back());
+    finish();
+}
+
+// --- the user's own plugin ---
+
+struct ChainedNcclPlugin : RecordedSession {
+    void startWith(const char* plugin) {
+        setenv("RANKSCOPE_CHAIN_NCCL_PROFILER", plugin, 1);
+        start(Cause::nvtx, {{"RANKSCOPE_TRACE", "nccl"}});
+    }
+    static const ChainedProfilerLog& log() {
+        void* library = dlopen(RANKSCOPE_TEST_CHAINED_PROFILER, RTLD_NOW);
+        return *static_cast<const ChainedProfilerLog*>(dlsym(library, "chainedProfilerLog"));
+    }
+};
+
+OWN_PROCESS_TEST(ChainedNcclPlugin, EveryCallReachesItWithItsOwnHandlesAndOursIsRecordedToo) {
+    startWith(RANKSCOPE_TEST_CHAINED_PROFILER);
+    for (const Plugin& plugin : kPlugins) {
+        void* context = nullptr;
+        int mask = 0;
+        ASSERT_EQ(plugin.init(&context, &mask), 0);
+        EXPECT_EQ(mask & kGroup, kGroup) << "it asked for groups";
+        void* group = nullptr;
+        Descriptor groupEvent = head(plugin.version, kGroup, nullptr, 3);
+        plugin.startEvent(context, &group, groupEvent.at());
+        ASSERT_NE(group, nullptr) << plugin.version;
+        Descriptor coll = collective(plugin.version, 3);
+        coll.put<void*>(8, group);
+        if (plugin.version >= 5) coll.put<void*>(104, group);
+        void* handle = nullptr;
+        plugin.startEvent(context, &handle, coll.at());
+        EXPECT_EQ(coll.get<void*>(8), group) << "NCCL's descriptor is as it was";
+        if (plugin.version >= 5) {
+            EXPECT_EQ(coll.get<void*>(104), group);
+        }
+        plugin.recordEventState(handle, 9, nullptr);
+        plugin.stopEvent(handle);
+        plugin.stopEvent(group);
+        plugin.finalize(context);
+
+        const ChainedProfilerLog& theirs = log();
+        // NCCL speaks v6 and the plugin only v5: they are the same table.
+        EXPECT_EQ(theirs.lastVersion, plugin.version == 6 ? 5 : plugin.version);
+        EXPECT_EQ(theirs.starts, 2) << plugin.version;
+        EXPECT_EQ(theirs.stops, 2);
+        EXPECT_EQ(theirs.states, 1);
+        EXPECT_EQ(theirs.lastState, 9);
+        EXPECT_EQ(theirs.finalized, 1);
+        EXPECT_EQ(theirs.parentOfLast, theirs.handleOfFirst) << "a parent is named by the plugin's own handle";
+        if (plugin.version >= 5) {
+            EXPECT_EQ(theirs.groupOfLast, theirs.handleOfFirst);
+        }
+        EXPECT_EQ(theirs.foreignHandles, 0);
+    }
+    finish();
+    EXPECT_EQ(all<capture::PluginCollRecord>(RecordType::pluginColl).size(), std::size(kPlugins));
+}
+
+OWN_PROCESS_TEST(ChainedNcclPlugin, OneThatCannotBeOpenedIsNamedAndOursGoesOn) {
+    startWith("/nowhere/libnccl-profiler-gone.so");
+    void* context = nullptr;
+    int mask = 0;
+    ASSERT_EQ(kPlugins[2].init(&context, &mask), 0);
+    EXPECT_EQ(mask & kColl, kColl);
+    finish();
+    bool told = false;
+    for (const auto& [status, message] : statuses(capture::Source::ncclPlugin)) told = told || message.find("cannot be opened") != std::string::npos;
+    EXPECT_TRUE(told);
+}
+
+}  // namespace
