@@ -52,7 +52,7 @@ void readFault(Cluster& cluster, const Json& fault) {
         PlantedRate link{-1, -1, -1, number(fault, "gbps", 0), number(fault, "factor", 0.25)};
         (cluster.nodes > 1 ? cluster.slowNics : cluster.slowLinks).push_back(link);
     } else if (kind == "alloc_churn") {
-        cluster.mallocUs = cluster.freeUs = number(fault, "us", cluster.mallocUs);
+        cluster.mallocUs = cluster.freeUs = number(fault, "us", 500);
     } else if (kind == "sm_contention") {
         cluster.smContention = number(fault, "factor", 1.3);
     } else if (kind == "clock_offset") {

@@ -72,6 +72,7 @@ Cluster readCluster(ObjectReader reader) {
     // Read by the virtual GPUs alone.
     reader.boolean("nvls", false);
     for (const char* key : {"memory_gb", "pcie_gbps", "pageable_gbps"}) reader.positive(key, 1);
+    for (const char* key : {"malloc_us", "free_us"}) reader.notNegative(key, 1);
     reader.rejectUnknownKeys();
     return cluster;
 }

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <stdexcept>
 #include <string>
-#include <vector>
+
+#include "reference/workloads/faults.h"
 
 namespace rankscope::reference {
 
@@ -56,27 +56,6 @@ struct Parallel {
     int accumulate = 1;
     bool noSync = true;
     Dtype gradDtype = Dtype::bf16;
-};
-
-/// Planted faults. Labels that `parallel` or `cluster` already express change nothing.
-struct Straggler {
-    int rank = 0;
-    double factor = 1.5;
-};
-struct Kill {
-    int rank = 0;
-    int step = 0;
-};
-
-struct Faults {
-    std::vector<std::string> kinds;  ///< in file order, as written
-    std::vector<std::string> virtualOnly;  ///< those that only virtual GPUs can plant
-    std::vector<Straggler> stragglers;
-    std::optional<double> smallBucketsKb;
-    bool singleBucket = false;
-    bool noOverlap = false;
-    bool noPrefetch = false;
-    std::optional<Kill> kill;
 };
 
 struct Scenario {

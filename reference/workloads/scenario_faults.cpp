@@ -14,10 +14,10 @@ using nlohmann::json;
 namespace {
 
 constexpr double kDefaultSmallBucketsKb = 1024;
+constexpr int kMostLaunchBoundMicroSteps = 4;  // more would only make the trace long
 
-constexpr std::array kNotYetAvailable = {
-    "jitter",       "late_launch",     "stage_imbalance", "wrong_algo", "no_no_sync",  "fp32_grads",      "tp_across_nodes", "uneven_work",
-    "launch_bound", "sync_every_step", "slow_input",      "alloc_churn", "pageable_copies", "missing_rank", "mismatch",        "oom"};
+constexpr std::array kNotYetAvailable = {"late_launch",     "stage_imbalance", "wrong_algo",   "no_no_sync", "fp32_grads",
+                                         "tp_across_nodes", "uneven_work",     "missing_rank", "mismatch",   "oom"};
 
 int readRank(ObjectReader& reader, const Scenario& scenario, int fallback) {
     const int rank = reader.integer("rank", fallback, 0);
@@ -75,6 +75,47 @@ bool readVirtualFault(const std::string& kind, ObjectReader& reader, const Scena
     return true;
 }
 
+/// Forward and backward passes in a step: host faults that a training loop repeats come in each of them.
+int microSteps(const Scenario& scenario) { return scenario.parallel.pp > 1 ? scenario.parallel.microBatches : scenario.parallel.accumulate; }
+
+/// Faults of the hosts of all ranks. False: not one of them.
+bool readHostFault(const std::string& kind, ObjectReader& reader, const Scenario& scenario, Faults& faults) {
+    const int micro = microSteps(scenario);
+    if (kind == "jitter") {
+        Jitter jitter;
+        jitter.share = reader.positive("share", jitter.share);
+        if (jitter.share > 1) reader.fail("share", "is a share of the steps: at most 1");
+        jitter.ms = reader.positive("ms", jitter.ms * micro);
+        if (scenario.worldSize() < 2) reader.fail("kind", "is 'jitter', which changes between ranks: it needs at least two");
+        faults.jitter = jitter;
+    } else if (kind == "launch_bound") {
+        LaunchBound bound;
+        bound.kernels = reader.integer("kernels", bound.kernels * std::min(micro, kMostLaunchBoundMicroSteps), 2);
+        bound.hostUs = reader.notNegative("host_us", bound.hostUs);
+        faults.launchBound = bound;
+    } else if (kind == "sync_every_step") {
+        SyncEveryStep sync;
+        sync.perStep = reader.integer("per_step", sync.perStep * micro, 1);
+        sync.hostMs = reader.notNegative("host_ms", sync.hostMs);
+        faults.syncEveryStep = sync;
+    } else if (kind == "slow_input") {
+        faults.slowInput = SlowInput{reader.positive("ms", SlowInput{}.ms * micro)};
+    } else if (kind == "alloc_churn") {
+        AllocChurn churn;
+        churn.perStep = reader.integer("per_step", churn.perStep * micro, 1);
+        churn.us = reader.positive("us", churn.us);
+        faults.allocChurn = churn;
+    } else if (kind == "pageable_copies") {
+        PageableCopies copies;
+        copies.perStep = reader.integer("per_step", copies.perStep * micro, 1);
+        copies.mb = reader.positive("mb", copies.mb * micro);
+        faults.pageableCopies = copies;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 void needKind(const ObjectReader& reader, const Scenario& scenario, const std::string& fault, std::initializer_list<Kind> kinds) {
     if (std::find(kinds.begin(), kinds.end(), scenario.kind) == kinds.end())
         reader.fail("kind", "is '" + fault + "', which makes no sense for a job of the kind '" + kindName(scenario.kind) + "'");
@@ -90,6 +131,8 @@ void readFault(ObjectReader& reader, const Scenario& scenario, Faults& faults) {
     if (kind == "none") return;
     if (readVirtualFault(kind, reader, scenario)) {
         faults.virtualOnly.push_back(kind);
+    } else if (readHostFault(kind, reader, scenario, faults)) {
+        return;
     } else if (kind == "straggler") {
         Straggler straggler;
         straggler.rank = readRank(reader, scenario, 0);

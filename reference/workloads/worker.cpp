@@ -20,7 +20,8 @@ namespace {
 
 // What a training framework's host code spends between device calls.
 constexpr int64_t kHostPerKernelNs = 3000;
-constexpr int64_t kHostPerStepNs = 80000;
+constexpr int64_t kHostPerStepNs = 50000;
+constexpr int64_t kHostPerBatchNs = 30000;  // a data loader whose workers keep up
 
 constexpr std::chrono::seconds kRendezvousTimeout{120};
 constexpr uint64_t kProbeElements = 64;  // at either end: 256 bytes at most, well inside what virtual GPUs move
@@ -50,9 +51,12 @@ Worker::Worker(const Scenario& scenario, const Identity& identity) : m_scenario(
     require(cudaMallocHost(reinterpret_cast<void**>(&m_hostLoss), sizeof *m_hostLoss), "cudaMallocHost");
     require(cudaMallocHost(&m_hostBatch, m_batchBytes), "cudaMallocHost");
     require(cudaMemsetAsync(m_result, 0, sizeof *m_result, m_compute), "cudaMemsetAsync");
+    const int64_t activation = Transformer(scenario.model).activationElements() * dtypeBytes(scenario.model.dtype);
+    m_hostFaults.emplace(scenario, rank(), m_virtualGpu, activation);
 }
 
 Worker::~Worker() {
+    m_hostFaults.reset();
     // Errors on the way out have been reported where they happened; the process ends next.
     m_groups.push_back(m_world);
     for (const Group& group : m_groups)
@@ -129,14 +133,32 @@ KernelTask Worker::task(TaskOp op, Dtype dtype, void* data) const {
     return task;
 }
 
-double Worker::spinNsPerBlock(const LayerKernel& kernel) const {
-    if (m_virtualGpu.present()) return 0;
-    const double ns = std::max(kernel.cost.flop / (m_scenario.cluster.tflops * 1e3), kernel.cost.bytes / m_scenario.cluster.hbmGbps);
-    const double waves = static_cast<double>((kernel.blocks + m_residentBlocks - 1) / m_residentBlocks);
-    return m_slowdown * ns / waves;
+double Worker::healthyNs(const KernelCost& cost) const {
+    return std::max(cost.flop / (m_scenario.cluster.tflops * 1e3), cost.bytes / m_scenario.cluster.hbmGbps);
 }
 
-void Worker::launch(const LayerKernel& kernel, const KernelTask& planned) {
+double Worker::spinNsPerBlock(const LayerKernel& kernel) const {
+    if (m_virtualGpu.present()) return 0;
+    const double waves = static_cast<double>((kernel.blocks + m_residentBlocks - 1) / m_residentBlocks);
+    return m_slowdown * healthyNs(kernel.cost) / waves;
+}
+
+void Worker::launch(const LayerKernel& kernel, const KernelTask& task) {
+    m_hostFaults->beforeLaunch(m_compute);
+    const int pieces = m_hostFaults->pieces(healthyNs(kernel.cost));
+    pieces > 1 ? launchPieces(kernel, task, pieces) : launchOne(kernel, task);
+}
+
+void Worker::launchPieces(const LayerKernel& kernel, const KernelTask& planned, int pieces) {
+    const LayerKernel piece{kernel.kernel, {kernel.cost.flop / pieces, kernel.cost.bytes / pieces}, std::max<int64_t>(1, kernel.blocks / pieces), 0};
+    const KernelTask nothing = task(TaskOp::none, Dtype::bf16, nullptr);
+    for (int i = 1; i <= pieces; ++i) {
+        m_virtualGpu.hostWork(m_hostFaults->pieceDelayNs());
+        launchOne(piece, i < pieces ? nothing : planned);
+    }
+}
+
+void Worker::launchOne(const LayerKernel& kernel, const KernelTask& planned) {
     KernelTask task = planned;
     task.spinNsPerBlock = spinNsPerBlock(kernel);
     const bool checks = task.op == TaskOp::checkGradient || task.op == TaskOp::checkParameter || task.op == TaskOp::checkActivation ||
@@ -165,8 +187,16 @@ cudaEvent_t Worker::newEvent() {
 void Worker::beginStep(int step) {
     m_step = step;
     m_lossLaunched = false;
+    m_hostFaults->beginStep(step);
     m_virtualGpu.hostWork(kHostPerStepNs);
+    fetchBatch();
     require(cudaMemcpyAsync(m_batch, m_hostBatch, static_cast<size_t>(m_batchBytes), cudaMemcpyHostToDevice, m_compute), "cudaMemcpyAsync");
+}
+
+void Worker::fetchBatch() const {
+    // The range that torch's profiler puts around a data loader without worker processes (torch/utils/data/dataloader.py).
+    const NvtxRange range("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+    m_virtualGpu.hostWork(kHostPerBatchNs + m_hostFaults->inputDelayNs());
 }
 
 void Worker::launchLoss(const LayerKernel& kernel) {

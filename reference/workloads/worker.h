@@ -6,9 +6,11 @@
 #include <nccl.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "reference/workloads/host_faults.h"
 #include "reference/workloads/identity.h"
 #include "reference/workloads/kernel_task.h"
 #include "reference/workloads/layout.h"
@@ -87,6 +89,7 @@ class Worker {
     void order(cudaStream_t earlier, cudaStream_t later);
     cudaEvent_t newEvent();
 
+    /// Fetches the next batch and copies it to the device.
     void beginStep(int step);
     /// Launches the loss kernel; endStep() reads its result back.
     void launchLoss(const LayerKernel& kernel);
@@ -101,14 +104,19 @@ class Worker {
   private:
     void chooseDevice();
     void joinJob();
+    double healthyNs(const KernelCost& cost) const;
     double spinNsPerBlock(const LayerKernel& kernel) const;
     /// Host time of a framework around one collective.
     void beforeCollective() const;
     void copy(const Group& group, const void* from, void* to, int64_t bytes);
+    void fetchBatch() const;
+    void launchOne(const LayerKernel& kernel, const KernelTask& planned);
+    void launchPieces(const LayerKernel& kernel, const KernelTask& task, int pieces);
 
     const Scenario& m_scenario;
     const Identity& m_identity;
     VirtualGpu m_virtualGpu;
+    std::optional<HostFaults> m_hostFaults;
     int m_ranksPerDevice = 1;
     int m_residentBlocks = 1;
     double m_slowdown = 1;

@@ -115,6 +115,38 @@ TEST(Scenario, FaultStrengthsLeftOutHaveDefaults) {
     EXPECT_EQ(scenario.faults.kill->step, 6);
 }
 
+TEST(Scenario, HostFaultsHaveDefaultsForEachMicroStep) {
+    const std::string faults = R"("faults": [{"kind": "jitter"}, {"kind": "launch_bound"}, {"kind": "sync_every_step"}, {"kind": "slow_input"},
+                                             {"kind": "alloc_churn"}, {"kind": "pageable_copies"}])";
+    const Faults once = parseScenario("{" + faults + "}", "s.json").faults;
+    EXPECT_DOUBLE_EQ(once.jitter->share, 0.2);
+    EXPECT_DOUBLE_EQ(once.jitter->ms, 100);
+    EXPECT_EQ(once.launchBound->kernels, 2048);
+    EXPECT_EQ(once.syncEveryStep->perStep, 8);
+    EXPECT_DOUBLE_EQ(once.syncEveryStep->hostMs, 2);
+    EXPECT_DOUBLE_EQ(once.slowInput->ms, 30);
+    EXPECT_EQ(once.allocChurn->perStep, 16);
+    EXPECT_DOUBLE_EQ(once.allocChurn->us, 500);
+    EXPECT_EQ(once.pageableCopies->perStep, 4);
+    EXPECT_DOUBLE_EQ(once.pageableCopies->mb, 256);
+    const Faults many = parseScenario(R"({"parallel": {"accumulate": 6}, )" + faults + "}", "s.json").faults;
+    EXPECT_DOUBLE_EQ(many.jitter->ms, 600);
+    EXPECT_EQ(many.launchBound->kernels, 4 * 2048);
+    EXPECT_EQ(many.syncEveryStep->perStep, 48);
+    EXPECT_DOUBLE_EQ(many.slowInput->ms, 180);
+    EXPECT_EQ(many.allocChurn->perStep, 96);
+    EXPECT_DOUBLE_EQ(many.pageableCopies->mb, 1536);
+    const Faults given = parseScenario(R"({"parallel": {"accumulate": 6}, "faults": [{"kind": "sync_every_step", "per_step": 3, "host_ms": 0}]})", "s.json").faults;
+    EXPECT_EQ(given.syncEveryStep->perStep, 3);
+    EXPECT_DOUBLE_EQ(given.syncEveryStep->hostMs, 0);
+}
+
+TEST(Scenario, SenselessStrengthsAreNamed) {
+    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "jitter", "share": 1.5}]})"), "s.json: 'faults[0].share' is a share of the steps: at most 1");
+    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "sync_every_step", "per_step": 0}]})"), "s.json: 'faults[0].per_step' must be at least 1, it is 0");
+    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "slow_input", "ms": 0}]})"), "s.json: 'faults[0].ms' must be more than zero, it is 0");
+}
+
 TEST(Scenario, FixedOverridesAreMergedAndNothingIsExpectedAfterwards) {
     const std::string text = R"({"kind": "pp", "cluster": {"nodes": 1}, "parallel": {"dp": 1, "pp": 4, "micro_batches": 4},
                                  "faults": [{"kind": "few_micro_batches"}], "expect": [{"id": "RS101"}],

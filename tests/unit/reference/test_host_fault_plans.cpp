@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "reference/workloads/jitter_plan.h"
+#include "reference/workloads/launch_spread.h"
+
+namespace rankscope::reference {
+namespace {
+
+std::vector<int> stepOf(LaunchSpread& spread, int launches) {
+    std::vector<int> occasions;
+    spread.beginStep();
+    for (int launch = 0; launch < launches; ++launch) occasions.push_back(spread.beforeLaunch());
+    return occasions;
+}
+
+TEST(LaunchSpread, TheFirstStepIsCountedAndTheNextOnesAreCutEvenly) {
+    LaunchSpread spread(3);
+    for (int launch = 0; launch < 5; ++launch) EXPECT_EQ(spread.beforeLaunch(), 0) << "before the first step";
+    EXPECT_EQ(stepOf(spread, 12), std::vector<int>(12, 0));
+    const std::vector<int> middles = {0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0};
+    EXPECT_EQ(stepOf(spread, 12), middles);
+    EXPECT_EQ(stepOf(spread, 12), middles);
+}
+
+TEST(LaunchSpread, MoreOccasionsThanLaunchesAllComeUp) {
+    LaunchSpread spread(5);
+    stepOf(spread, 2);
+    EXPECT_EQ(stepOf(spread, 2), (std::vector<int>{3, 2}));
+}
+
+Scenario withJitter(double share, int steps, int64_t seed) {
+    Scenario scenario;
+    scenario.steps = steps;
+    scenario.seed = seed;
+    scenario.faults.jitter = Jitter{share, 10};
+    return scenario;
+}
+
+TEST(JitterPlan, HitsTheShareOfStepsOnChangingRanksBehindTheFirstTwo) {
+    for (int64_t seed = 0; seed < 50; ++seed) {
+        const JitterPlan plan(withJitter(0.25, 20, seed));
+        int hits = 0;
+        int before = -1;
+        for (int step = 0; step < 20; ++step) {
+            const int rank = plan.rankIn(step);
+            if (rank < 0) continue;
+            EXPECT_GE(step, 2);
+            EXPECT_LT(rank, 8);
+            EXPECT_NE(rank, before);
+            before = rank;
+            ++hits;
+        }
+        EXPECT_EQ(hits, 5) << "seed " << seed;
+    }
+}
+
+TEST(JitterPlan, AnotherSeedIsAnotherPlanAndNoFaultIsNone) {
+    const JitterPlan a(withJitter(0.25, 40, 1)), b(withJitter(0.25, 40, 1)), c(withJitter(0.25, 40, 2));
+    std::vector<int> stepsOfA, stepsOfB, stepsOfC;
+    for (int step = 0; step < 40; ++step) {
+        stepsOfA.push_back(a.rankIn(step));
+        stepsOfB.push_back(b.rankIn(step));
+        stepsOfC.push_back(c.rankIn(step));
+    }
+    EXPECT_EQ(stepsOfA, stepsOfB);
+    EXPECT_NE(stepsOfA, stepsOfC);
+    EXPECT_EQ(JitterPlan(Scenario{}).rankIn(3), -1);
+}
+
+}  // namespace
+}  // namespace rankscope::reference
