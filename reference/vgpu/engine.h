@@ -46,6 +46,7 @@ class Engine {
     void finish(uint32_t streamIndex, int64_t nowNs);
     void arrive(Stream& stream, Op& op, int64_t nowNs);
     void beginFlow(Transfer& transfer, int64_t nowNs);
+    void endFlow(Transfer& transfer, int64_t nowNs);
     void endTransfer(Transfer& transfer, int64_t nowNs);
     void updateFlows(uint32_t root, int64_t nowNs);
     void changeResidents(uint32_t device, int direction, int64_t nowNs);
