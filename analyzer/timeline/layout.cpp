@@ -2,59 +2,105 @@
 #include "analyzer/timeline/layout.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "analyzer/timeline/comm_roles.h"
+#include "analyzer/timeline/comm_usage.h"
+#include "analyzer/timeline/pipelines.h"
 
 namespace rankscope::analyzer {
 namespace {
 
-/// How a communicator is used in a step, seen from one member.
-struct Usage {
-    int allReduces = 0, allGathers = 0, reduceScatters = 0, allToAlls = 0;
-    int earlyAllReduces = 0;  // before a fifth of the step's compute: a forward pass has not ended by then
-    int earlyAllGathers = 0;
-    int64_t allReduceNs = 0, exposedAllReduceNs = 0;
-};
-
-Usage usageOf(const RankSummary& rank, const RankFacts& facts, int64_t communicator) {
-    Usage usage;
-    int64_t compute = 0;
-    int step = -1;
-    for (size_t i = 0; i < facts.steps.size(); ++i) {
-        if (facts.steps[i].warmUp || rank.steps[i].computeNs == 0) continue;
-        step = facts.steps[i].step;
-        compute = rank.steps[i].computeNs;
-        break;
-    }
-    int64_t largest = 0;
-    for (const CommTask& task : rank.communication)
-        if (task.communicatorId == communicator && task.step == step) largest = std::max(largest, task.bytes);
-    for (const CommTask& task : rank.communication) {
-        if (task.communicatorId != communicator || task.step != step || step < 0) continue;
-        if (task.bytes >= 0 && task.bytes * 1000 < largest) continue;  // a loss value or a flag says nothing about the layout
-        const bool early = task.computeBeforeNs * 5 < compute;
-        if (task.op == store::Op::allReduce) {
-            ++usage.allReduces;
-            usage.earlyAllReduces += early;
-            usage.allReduceNs += task.transferNs();
-            usage.exposedAllReduceNs += task.exposedTransferNs;
-        }
-        if (task.op == store::Op::allGather) {
-            ++usage.allGathers;
-            usage.earlyAllGathers += early;
-        }
-        usage.reduceScatters += task.op == store::Op::reduceScatter;
-        usage.allToAlls += task.op == store::Op::allToAll;
-    }
-    return usage;
+/// Most frequent value; the larger of two equally frequent ones. Nothing from nothing.
+std::optional<int> mostCommon(const std::map<int, int>& byRank) {
+    std::map<int, int> counts;
+    for (const auto& [rank, value] : byRank) ++counts[value];
+    const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second || (a.second == b.second && a.first < b.first); });
+    if (most == counts.end()) return std::nullopt;
+    return most->first;
 }
 
-CommRole roleOf(const Usage& usage) {
-    if (usage.allGathers > 0 && usage.reduceScatters > 0 && usage.earlyAllGathers > 0 && usage.allGathers > usage.reduceScatters)
-        return CommRole::shardedParameters;
-    if (usage.allToAlls > usage.allReduces) return CommRole::experts;
-    const bool computeWaits = usage.exposedAllReduceNs * 5 > usage.allReduceNs * 4;
-    if (usage.allReduces >= 4 && usage.earlyAllReduces > 0 && computeWaits) return CommRole::activations;
-    if (usage.allReduces > 0 || usage.reduceScatters > 0) return CommRole::gradients;
-    return CommRole::unknown;
+/// The role of the operation that takes most time.
+CommRole mainRole(const CommUsage& usage, const std::map<store::Op, CommUse>& uses) {
+    std::map<CommRole, int64_t> time;
+    for (const CommUseEvent& event : usage.events) {
+        const auto use = uses.find(event.op);
+        if (use != uses.end()) time[use->second.role] += event.durationNs;
+    }
+    const auto most = std::max_element(time.begin(), time.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most != time.end()) return most->first;
+    return uses.empty() ? CommRole::unknown : uses.begin()->second.role;
+}
+
+/// Sizes of a rank's groups, by role.
+using GroupSizes = std::map<CommRole, std::map<int, int>>;  // role, rank: ranks in the largest such group
+
+/// An all-reduce beside a sharded group that shares one rank with it sums shards between copies: HSDP, not data parallel on its own.
+void findReplicas(const TraceFacts& facts, Layout& layout) {
+    std::set<int> sharding;  // ranks in a sharded group
+    for (const auto& [id, role] : layout.roles)
+        if (role == CommRole::shardedParameters) sharding.insert(facts.communicators.at(id).ranks.begin(), facts.communicators.at(id).ranks.end());
+    for (auto& [id, role] : layout.roles) {
+        if (role != CommRole::gradients) continue;
+        const std::vector<int>& ranks = facts.communicators.at(id).ranks;
+        const auto use = layout.uses[id].find(store::Op::allReduce);
+        if (use == layout.uses[id].end() || !std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return sharding.count(rank) != 0; })) continue;
+        const bool crosses = std::all_of(layout.roles.begin(), layout.roles.end(), [&](const auto& other) {
+            if (other.second != CommRole::shardedParameters) return true;
+            const std::vector<int>& inner = facts.communicators.at(other.first).ranks;
+            return std::count_if(ranks.begin(), ranks.end(), [&](int rank) { return std::find(inner.begin(), inner.end(), rank) != inner.end(); }) <= 1;
+        });
+        if (!crosses) continue;
+        role = CommRole::replicas;
+        use->second.role = CommRole::replicas;
+    }
+}
+
+void sayZero(const std::map<int64_t, RoleEvidence>& evidence, Layout& layout) {
+    double best = 0;
+    for (const auto& [id, roles] : evidence) {
+        const CommRole role = layout.role(id);
+        if (!roles.zero || (role != CommRole::gradients && role != CommRole::shardedParameters)) continue;
+        // One sharded group outweighs the plain all-reduces beside it (norms, experts).
+        const double weight = roles.zeroConfidence + *roles.zero;
+        if (weight <= best) continue;
+        best = weight;
+        layout.zero = roles.zero;
+        layout.confidences["zero"] = roles.zeroConfidence;
+    }
+}
+
+void sayDegrees(const TraceFacts& facts, const GroupSizes& groups, Layout& layout) {
+    const auto common = [&](CommRole role) { return groups.count(role) != 0 ? mostCommon(groups.at(role)) : std::nullopt; };
+    layout.tp = common(CommRole::activations);
+    layout.shard = common(CommRole::shardedParameters);
+    layout.replicate = common(CommRole::replicas);
+    layout.dp = common(CommRole::gradients);
+    if (layout.shard) layout.dp = *layout.shard * layout.replicate.value_or(1);
+    for (const auto& [id, ops] : layout.uses)
+        for (const auto& [op, use] : ops)
+            if (use.role == CommRole::experts && use.confidence > 0.5) layout.ep = std::max(layout.ep.value_or(1), facts.communicators.at(id).size);
+    if (!layout.pipelines.empty()) {
+        layout.pp = static_cast<int>(layout.pipelines.front().stages.size());
+        layout.schedule = layout.pipelines.front().schedule;
+        layout.confidences["schedule"] = layout.schedule == "unknown" ? 0 : layout.pipelines.front().confidence;
+    }
+}
+
+/// A degree nothing speaks for is 1 when the others explain every rank; data parallelism may also be the rest of the world.
+void completeDegrees(int world, Layout& layout) {
+    const bool any = layout.dp || layout.tp || layout.pp || layout.ep;
+    if (!any || world < 1) return;
+    const int model = layout.tp.value_or(1) * layout.pp.value_or(1);
+    if (!layout.dp && (layout.tp || layout.pp) && model == world) layout.dp = 1;
+    if (!layout.dp && layout.ep && *layout.ep * model == world) layout.dp = layout.ep;  // experts are spread over data-parallel ranks
+    const bool whole = layout.dp.value_or(1) * model == world;
+    layout.confidence = whole ? 0.9 : 0.4;
+    for (const auto& [name, degree] : {std::pair{"dp", layout.dp}, {"tp", layout.tp}, {"pp", layout.pp}, {"ep", layout.ep}})
+        if (degree) layout.confidences[name] = layout.confidence;
+    if (!whole) return;
+    for (std::optional<int>* degree : {&layout.dp, &layout.tp, &layout.pp, &layout.ep}) *degree = degree->value_or(1);
 }
 
 }  // namespace
@@ -111,49 +157,40 @@ const Pipeline* Layout::pipelineOf(int rank) const {
 
 Layout inferLayout(const TraceFacts& facts, const std::vector<RankSummary>& ranks) {
     Layout layout;
-    layout.pipelines = findPipelines(facts, ranks);
-    if (!layout.pipelines.empty()) {
-        layout.pp = static_cast<int>(layout.pipelines.front().stages.size());
-        layout.schedule = layout.pipelines.front().schedule;
-    }
-    bool anyRole = false;
+    const Exchanges exchanges = findExchanges(facts, ranks);
+    layout.pipelines = exchanges.pipelines;
+    const std::map<int64_t, CommUsage> usages = commUsages(facts, ranks);
+    std::map<int64_t, RoleEvidence> evidence;
+    bool sequenceParallel = false;
     for (const auto& [id, communicator] : facts.communicators) {
         if (communicator.size < 2) continue;
-        for (const RankSummary& rank : ranks) {
-            if (std::find(communicator.ranks.begin(), communicator.ranks.end(), rank.rank) == communicator.ranks.end()) continue;
-            const RankFacts* known = facts.findRank(rank.rank);
-            const Usage usage = usageOf(rank, *known, id);
-            const CommRole role = roleOf(usage);
-            if (role == CommRole::unknown) break;
-            anyRole = true;
-            layout.roles[id] = role;
-            if (role == CommRole::gradients) {
-                layout.dp = std::max(layout.dp.value_or(1), communicator.size);
-                // ZeRO-1 and 2 also scatter the gradients; which of the two it is does not show in the communication.
-                if (!layout.zero && usage.reduceScatters == 0) layout.zero = 0;
-            }
-            if (role == CommRole::shardedParameters) {
-                layout.dp = std::max(layout.dp.value_or(1), communicator.size);
-                layout.zero = 3;
-            }
-            if (role == CommRole::activations) layout.tp = std::max(layout.tp.value_or(1), communicator.size);
-            if (role == CommRole::experts) layout.ep = std::max(layout.ep.value_or(1), communicator.size);
-            break;
+        const auto usage = usages.find(id);
+        if (usage == usages.end()) {
+            layout.uses[id][store::Op::unknown] = {CommRole::control, 0.6};  // used outside of the steps only
+            layout.roles[id] = CommRole::control;
+            continue;
+        }
+        RoleEvidence roles = rolesOf(usage->second);
+        const auto sends = exchanges.roles.find(id);
+        if (sends != exchanges.roles.end()) roles.uses[store::Op::send] = roles.uses[store::Op::recv] = sends->second;
+        sequenceParallel |= roles.sequenceParallel;
+        layout.uses[id] = roles.uses;
+        layout.roles[id] = mainRole(usage->second, roles.uses);
+        evidence[id] = std::move(roles);
+    }
+    findReplicas(facts, layout);
+    GroupSizes groups;
+    for (const auto& [id, role] : layout.roles) {
+        const Communicator& communicator = facts.communicators.at(id);
+        for (int rank : communicator.ranks) {
+            int& size = groups[role][rank];
+            size = std::max(size, communicator.size);
         }
     }
-    if (!anyRole && layout.pipelines.empty()) return layout;
-    // A degree nothing speaks for is 1 when the others explain every rank.
-    const int world = static_cast<int>(facts.ranks.size());
-    const int explained = layout.dp.value_or(1) * layout.tp.value_or(1) * layout.pp.value_or(1);
-    if (explained == world) {
-        layout.dp = layout.dp.value_or(1);
-        layout.tp = layout.tp.value_or(1);
-        layout.pp = layout.pp.value_or(1);
-        layout.ep = layout.ep.value_or(1);
-        layout.confidence = 0.9;
-    } else {
-        layout.confidence = 0.4;
-    }
+    sayZero(evidence, layout);
+    sayDegrees(facts, groups, layout);
+    if (sequenceParallel) layout.sp = layout.tp;
+    completeDegrees(std::max(std::atoi(facts.text("world_size", "0").c_str()), static_cast<int>(facts.ranks.size())), layout);
     return layout;
 }
 

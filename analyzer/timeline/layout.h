@@ -70,8 +70,4 @@ struct Layout {
 
 Layout inferLayout(const TraceFacts& facts, const std::vector<RankSummary>& ranks);
 
-/// Pipelines from send/recv alone: chains of ranks in which each talks to its neighbours only, closed to a ring by interleaved schedules. All-to-alls
-/// made of sends are left out. Linear in the messages.
-std::vector<Pipeline> findPipelines(const TraceFacts& facts, const std::vector<RankSummary>& ranks);
-
 }  // namespace rankscope::analyzer
