@@ -74,13 +74,23 @@ EfficiencySection efficiencyOf(const std::vector<BreakdownRow>& rows) {
     return result;
 }
 
+LayoutSection layoutSection(const Layout& layout) {
+    LayoutSection section{layout.dp, layout.tp, layout.pp, layout.ep, layout.sp, layout.zero, layout.shard, layout.replicate, {}, {}, layout.schedule, layout.confidence,
+                          layout.confidences};
+    if (!layout.pipelines.empty() && layout.pipelines.front().microBatches > 0) {
+        section.microBatches = layout.pipelines.front().microBatches;
+        section.virtualStages = layout.pipelines.front().virtualStages;
+    }
+    return section;
+}
+
 }  // namespace
 
 Report buildReport(const Analysis& analysis, std::vector<Finding> findings) {
     Report report;
     report.run = runSection(analysis);
     const Layout& layout = analysis.layout;
-    report.layout = {layout.dp, layout.tp, layout.pp, layout.ep, layout.zero, layout.schedule, layout.confidence};
+    report.layout = layoutSection(layout);
     report.clock = {analysis.facts.clock.method, analysis.facts.clock.maxOffsetNs, analysis.facts.clock.boundNs};
     report.linkPeakSource = analysis.peaks.source;
     report.steps = stepRows(analysis);

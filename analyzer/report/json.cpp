@@ -118,7 +118,13 @@ std::string renderJson(const Report& r) {
                    {"overhead", orNull(r.run.overheadNs)}};
     json["layout"] = {{"dp", orNull(r.layout.dp)},     {"tp", orNull(r.layout.tp)},     {"pp", orNull(r.layout.pp)},
                       {"ep", orNull(r.layout.ep)},     {"zero", orNull(r.layout.zero)}, {"schedule", r.layout.schedule},
-                      {"confidence", r.layout.confidence}};
+                      {"confidence", r.layout.confidence},
+                      {"sp", orNull(r.layout.sp)},
+                      {"shard", orNull(r.layout.shard)},
+                      {"replicate", orNull(r.layout.replicate)},
+                      {"micro_batches", orNull(r.layout.microBatches)},
+                      {"virtual_stages", orNull(r.layout.virtualStages)},
+                      {"confidences", r.layout.confidences}};
     json["clock"] = {{"method", r.clock.method}, {"max_offset_ns", r.clock.maxOffsetNs}, {"bound_ns", r.clock.boundNs}};
     json["link_peak_source"] = orNull(r.linkPeakSource);
     json["steps"] = arrayOf(r.steps, [](const StepRow& s) {

@@ -28,9 +28,11 @@ struct RunSection {
 };
 
 struct LayoutSection {
-    std::optional<int> dp, tp, pp, ep, zero;
+    std::optional<int> dp, tp, pp, ep, sp, zero, shard, replicate;
+    std::optional<int> microBatches, virtualStages;
     std::string schedule;
     double confidence = 0;
+    std::map<std::string, double> confidences;   // by degree
 };
 
 struct ClockSection {

@@ -33,8 +33,12 @@ std::string layoutText(const LayoutSection& layout) {
     if (layout.ep && *layout.ep > 1) text += degree("ep", layout.ep);
     if (text.empty()) return "unknown";
     text.pop_back();
+    if (layout.sp && *layout.sp > 1) text += ", sequence parallel";
     if (layout.zero && *layout.zero > 0) text += fmt::format(", ZeRO-{}", *layout.zero);
+    if (layout.replicate && *layout.replicate > 1) text += fmt::format(" in {} copies of {} shards (HSDP)", *layout.replicate, layout.shard.value_or(1));
     if (layout.pp && *layout.pp > 1) text += ", schedule " + layout.schedule;
+    if (layout.microBatches) text += fmt::format(", {} micro-batches", *layout.microBatches);
+    if (layout.virtualStages.value_or(1) > 1) text += fmt::format(", {} virtual stages a rank", *layout.virtualStages);
     return text;
 }
 

@@ -88,6 +88,13 @@ void sayDegrees(const TraceFacts& facts, const GroupSizes& groups, Layout& layou
     }
 }
 
+/// As recorded; a trace of a few ranks may tell only by its largest communicator.
+int worldSize(const TraceFacts& facts) {
+    int world = std::max(std::atoi(facts.text("world_size", "0").c_str()), static_cast<int>(facts.ranks.size()));
+    for (const auto& [id, communicator] : facts.communicators) world = std::max(world, communicator.size);
+    return world;
+}
+
 /// A degree nothing speaks for is 1 when the others explain every rank; data parallelism may also be the rest of the world.
 void completeDegrees(int world, Layout& layout) {
     const bool any = layout.dp || layout.tp || layout.pp || layout.ep;
@@ -100,7 +107,12 @@ void completeDegrees(int world, Layout& layout) {
     for (const auto& [name, degree] : {std::pair{"dp", layout.dp}, {"tp", layout.tp}, {"pp", layout.pp}, {"ep", layout.ep}})
         if (degree) layout.confidences[name] = layout.confidence;
     if (!whole) return;
-    for (std::optional<int>* degree : {&layout.dp, &layout.tp, &layout.pp, &layout.ep}) *degree = degree->value_or(1);
+    for (std::optional<int>* degree : {&layout.dp, &layout.tp, &layout.pp}) *degree = degree->value_or(1);
+    // All-to-alls that do not look like dispatch and combine leave it open.
+    const bool exchanges = std::any_of(layout.uses.begin(), layout.uses.end(), [](const auto& entry) {
+        return std::any_of(entry.second.begin(), entry.second.end(), [](const auto& use) { return use.second.role == CommRole::experts; });
+    });
+    if (!exchanges) layout.ep = layout.ep.value_or(1);
 }
 
 }  // namespace
@@ -180,17 +192,23 @@ Layout inferLayout(const TraceFacts& facts, const std::vector<RankSummary>& rank
     }
     findReplicas(facts, layout);
     GroupSizes groups;
-    for (const auto& [id, role] : layout.roles) {
+    for (const auto& [id, ops] : layout.uses) {
         const Communicator& communicator = facts.communicators.at(id);
-        for (int rank : communicator.ranks) {
-            int& size = groups[role][rank];
-            size = std::max(size, communicator.size);
+        std::set<CommRole> roles;
+        for (const auto& [op, use] : ops) roles.insert(use.role);
+        // Tensor-parallel groups also sum the gradients of what they all hold, such as norms: they are not data parallel for that.
+        if (roles.count(CommRole::activations) != 0) roles = {CommRole::activations};
+        for (CommRole role : roles) {
+            for (int rank : communicator.ranks) {
+                int& size = groups[role][rank];
+                size = std::max(size, communicator.size);
+            }
         }
     }
     sayZero(evidence, layout);
     sayDegrees(facts, groups, layout);
     if (sequenceParallel) layout.sp = layout.tp;
-    completeDegrees(std::max(std::atoi(facts.text("world_size", "0").c_str()), static_cast<int>(facts.ranks.size())), layout);
+    completeDegrees(worldSize(facts), layout);
     return layout;
 }
 
