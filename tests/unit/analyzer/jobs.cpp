@@ -165,9 +165,29 @@ namespace {
 struct Action {
     bool forward;
     int micro;
+    int chunk = 0;  // virtual stage of the rank
 };
 
+/// Interleaved 1F1B as Megatron-LM orders it: groups of P micro-batches, chunk by chunk (arXiv:2104.04473).
+std::vector<Action> interleavedActions(const PipelineJob& job, int stage) {
+    const int total = job.microBatches * job.virtualStages;
+    const int group = job.stages * job.virtualStages;
+    const int ahead = std::min(total, (job.stages - stage - 1) * 2 + (job.virtualStages - 1) * job.stages);
+    const auto action = [&](int k, bool forward) {
+        const int chunk = k % group / job.stages;
+        return Action{forward, k / group * job.stages + k % job.stages, forward ? chunk : job.virtualStages - 1 - chunk};
+    };
+    std::vector<Action> actions;
+    for (int k = 0; k < ahead; ++k) actions.push_back(action(k, true));
+    for (int k = 0; k < total; ++k) {
+        if (ahead + k < total) actions.push_back(action(ahead + k, true));
+        actions.push_back(action(k, false));
+    }
+    return actions;
+}
+
 std::vector<Action> actionsOf(const PipelineJob& job, int stage) {
+    if (job.virtualStages > 1) return interleavedActions(job, stage);
     std::vector<Action> actions;
     const int ahead = job.gpipe ? job.microBatches : std::min(job.microBatches, job.stages - stage);
     int forward = 0, backward = 0;
@@ -193,14 +213,14 @@ TraceFixture playPipeline(const PipelineJob& job) {
         gradients.push_back(trace.communicator(members));
     }
     std::vector<int64_t> now(static_cast<size_t>(job.ranks), 0);
-    const double activationNs = job.wire.timeNs(store::Op::send, 16e6, 2);
+    const double activationNs = job.wire.timeNs(store::Op::send, job.messageBytes, 2);
     for (int step = 0; step < job.steps; ++step) {
         const std::vector<int64_t> starts = now;
         for (int replica = 0; replica < replicas; ++replica) {
             std::vector<std::vector<Action>> todo;
             std::vector<size_t> done(static_cast<size_t>(job.stages), 0);
             // End of the compute that a neighbour waits for; -1: not yet.
-            const auto table = [&] { return std::vector<std::vector<int64_t>>(static_cast<size_t>(job.stages), std::vector<int64_t>(static_cast<size_t>(job.microBatches), -1)); };
+            const auto table = [&] { return std::vector<std::vector<int64_t>>(static_cast<size_t>(job.stages * job.virtualStages), std::vector<int64_t>(static_cast<size_t>(job.microBatches), -1)); };
             auto forwardEnd = table();
             auto backwardEnd = table();
             for (int stage = 0; stage < job.stages; ++stage) todo.push_back(actionsOf(job, stage));
@@ -213,22 +233,24 @@ TraceFixture playPipeline(const PipelineJob& job) {
                     if (done[s] == todo[s].size()) continue;
                     const Action action = todo[s][done[s]];
                     const auto m = static_cast<size_t>(action.micro);
-                    const int from = action.forward ? stage - 1 : stage + 1;
-                    const bool receives = from >= 0 && from < job.stages;
+                    // Stages as the model sees them: chunk c of stage s holds the layers of place c P + s.
+                    const int place = action.chunk * job.stages + stage;
+                    const int from = action.forward ? place - 1 : place + 1;
+                    const bool receives = from >= 0 && from < job.stages * job.virtualStages;
                     int64_t input = 0;
                     if (receives) {
                         input = (action.forward ? forwardEnd : backwardEnd)[static_cast<size_t>(from)][m];
                         if (input < 0) continue;
-                        now[r] = trace.message(chain, from * replicas + replica, rank, 16'000'000, input + kGap, now[r] + kGap, durations.noisy(activationNs));
+                        now[r] = trace.message(chain, from % job.stages * replicas + replica, rank, static_cast<int64_t>(job.messageBytes), input + kGap, now[r] + kGap, durations.noisy(activationNs));
                     }
                     const auto heavy = job.heavy.find(stage);
-                    const double work = (action.forward ? 1 : 2) * job.forwardNs * (heavy == job.heavy.end() ? 1 : heavy->second);
+                    const double work = (action.forward ? 1 : 2) * job.forwardNs * (heavy == job.heavy.end() ? 1 : heavy->second) / job.virtualStages;
                     for (int layer = 0; layer < 2; ++layer) {
                         const int64_t duration = durations.compute(rank, work / 2);
                         trace.kernel(rank, now[r] + kGap, duration, action.forward ? "forward" : "backward", heavy == job.heavy.end() ? 64 : 128);
                         now[r] += kGap + duration;
                     }
-                    (action.forward ? forwardEnd : backwardEnd)[s][m] = now[r];
+                    (action.forward ? forwardEnd : backwardEnd)[static_cast<size_t>(place)][m] = now[r];
                     ++done[s];
                     moved = true;
                 }

@@ -46,6 +46,8 @@ struct PipelineJob : JobShape {
     int stages = 4;                       // ranks = stages x replicas
     int microBatches = 40;
     bool gpipe = false;
+    int virtualStages = 1;                // above 1: interleaved 1F1B; micro-batches must be a multiple of the stages
+    double messageBytes = 16e6;           // of an activation
     std::map<int, double> heavy;          // stage: more work (other grid) by this factor
 };
 TraceFixture playPipeline(const PipelineJob& job);
