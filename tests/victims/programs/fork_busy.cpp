@@ -11,6 +11,7 @@
 #include "gpu_calls.h"
 
 int main(int, char** argv) {
+    warmUpRuntime();
     const int children = std::atoi(argv[1]);
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;

@@ -34,6 +34,7 @@ int statusOf(pid_t pid) {
 }  // namespace
 
 int main(int, char** argv) {
+    warmUpRuntime();
     const int times = std::atoi(argv[1]);
     const int step = std::atoi(argv[2]);
     int ended = 0;
