@@ -29,5 +29,6 @@ void addAnalyzeVerb(CLI::App& app, Invocation& invocation);
 void addExplainVerb(CLI::App& app, Invocation& invocation);
 void addDoctorVerb(CLI::App& app, Invocation& invocation);
 void addReferenceVerb(CLI::App& app, Invocation& invocation);
+void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation);  // in builds that have the reference room
 
 }  // namespace rankscope::cli

@@ -2,13 +2,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "analyzer/analyze.h"
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/output_file.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/report/renderers.h"
@@ -31,32 +30,6 @@ std::string render(const analyzer::Report& report, const std::string& format, bo
     return analyzer::renderText(report, style);
 }
 
-// Written beside and renamed, so that a reader never sees half a report. What is no regular file (a device, a pipe) is written to as it is: a
-// rename would put a file in its place. A link keeps pointing to what it points to.
-void writeReport(const std::string& text, const std::string& name) {
-    std::error_code error;
-    std::string file = name;
-    if (std::filesystem::is_symlink(name, error)) {
-        const auto target = std::filesystem::weakly_canonical(name, error);
-        if (!error) file = target.string();
-    }
-    const bool inPlace = std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error);
-    const std::string beside = inPlace ? file : file + ".new";
-    std::ofstream stream(beside, std::ios::binary);
-    stream << text;
-    stream.close();
-    if (inPlace) {
-        if (stream) return;
-        throw VerbError(kExitInput, fmt::format("cannot write {}", name), "choose another place with -o");
-    }
-    error.clear();
-    if (stream) std::filesystem::rename(beside, file, error);
-    if (stream && !error) return;
-    std::error_code ignored;
-    std::filesystem::remove(beside, ignored);
-    throw VerbError(kExitInput, fmt::format("cannot write {}", name), "choose another place with -o");
-}
-
 int analyze(const AnalyzeVerbOptions& options, const Console& console) {
     const RunInput input = findRun(options.run);
     collectOnDemand(input, console);
@@ -67,7 +40,7 @@ int analyze(const AnalyzeVerbOptions& options, const Console& console) {
     std::string text = render(report, options.format, !toFile && console.colorOnStdout());
     if (!text.empty() && text.back() != '\n') text += '\n';
     if (toFile)
-        writeReport(text, options.output);
+        writeOutputFile(text, options.output);
     else
         console.result(text);
     if (options.format == "text" && !toFile) return kExitOk;  // a report for people ends by the next command itself

@@ -130,6 +130,10 @@ void addReferenceVerb(CLI::App& app, Invocation& invocation) {
         invocation.action = [options, &invocation] { return runScenario(*options, invocation.console); };
     });
 
+#ifdef RANKSCOPE_HAVE_SCORE
+    addReferenceScoreVerb(*verb, invocation);
+#endif
+
     auto format = std::make_shared<std::string>("text");
     auto* names = verb->add_subcommand("list", "Name the built-in scenarios");
     names->add_option("--format", *format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();

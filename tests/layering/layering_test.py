@@ -19,7 +19,8 @@ ALLOWED = {
     "collector": ["collector", "injector/capture_format"],
     "collector/store": [],
     "analyzer": ["analyzer", "collector/store"],
-    "analyzer/cli": ["analyzer", "collector/store", "collector/collect.h", "collector/importers/import.h", "collector/importers/import_error.h"],
+    "analyzer/cli": ["analyzer", "collector/store", "collector/collect.h", "collector/importers/import.h", "collector/importers/import_error.h",
+                     "reference/score/score.h"],
     "gui": ["gui", "collector/store", "analyzer/detectors", "analyzer/report"],
     "reference": ["reference"],
     "reference/vgpu": [],  # the virtual GPUs know neither the workloads nor the profiler

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "analyzer/cli/errors.h"
+#include "analyzer/cli/install_layout.h"
+#include "analyzer/cli/output_file.h"
+#include "analyzer/cli/verb.h"
+#include "reference/score/score.h"
+
+namespace rankscope::cli {
+namespace {
+
+struct ScoreVerbOptions {
+    score::ScoreOptions score;
+    std::string scenarios;
+    std::string keep;
+    std::string format = "text";
+    std::string output;
+    std::string require;
+    bool noFixed = false;
+    bool list = false;
+};
+
+std::string render(const score::Scoreboard& board, const std::string& format) {
+    if (format == "json") return score::renderJson(board);
+    return format == "md" ? score::renderMarkdown(board) : score::renderText(board);
+}
+
+std::string progressLine(const score::ScenarioScore& scenario, size_t done, size_t all) {
+    const char* verdict = !scenario.error.empty() ? "failed" : scenario.missed.empty() && scenario.falseAlarms.empty() ? "ok" : "not as expected";
+    return fmt::format("[{}/{}] {}: {} ({:.1f} s)", done, all, scenario.name, verdict, scenario.wallS);
+}
+
+std::string checkRequirement(const std::string& text) {
+    try {
+        score::parseRequirement(text);
+    } catch (const score::ScoreError& error) {
+        return error.what();
+    }
+    return {};
+}
+
+int run(ScoreVerbOptions options, const Console& console) {
+    const InstallLayout layout = findInstallLayout();
+    options.score.tool = layout.prefix / "bin/rankscope";
+    options.score.builtIns = layout.scenarios;
+    options.score.scenarios = options.scenarios;
+    options.score.keep = options.keep;
+    options.score.runFixed = !options.noFixed;
+    if (options.list) {
+        std::string names;
+        for (const std::string& name : score::namesOf(options.score)) names += name + "\n";
+        console.result(names);
+        return kExitOk;
+    }
+    const score::Scoreboard board = score::runScore(options.score, [&](const score::ScenarioScore& scenario, size_t done, size_t all) {
+        console.note(progressLine(scenario, done, all));
+    });
+    const std::string text = render(board, options.format);
+    if (options.output.empty())
+        console.result(text);
+    else
+        writeOutputFile(text, options.output);
+    for (const score::ScenarioScore& scenario : board.scenarios)
+        if (!scenario.error.empty()) console.error(fmt::format("{}: {}", scenario.name, scenario.error));
+    if (board.tally.errors > 0) return kExitInput;
+    if (score::meets(board, score::parseRequirement(options.require))) return kExitOk;
+    console.error(fmt::format("precision {:.3f} and recall {:.3f} do not meet {}", board.tally.total.precision(), board.tally.total.recall(), options.require));
+    return kExitGateFailed;
+}
+
+}  // namespace
+
+void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
+    auto options = std::make_shared<ScoreVerbOptions>();
+    auto* verb = reference.add_subcommand("score", "Run scenarios and compare the findings with what was planted");
+    auto* suite = verb->add_option("--suite", options->score.suite, "core: every diagnosis and kind; full: core and generated scenarios")
+                      ->check(CLI::IsMember({"core", "full"}))->capture_default_str();
+    verb->add_option("--scenarios", options->scenarios, "Every *.json of this folder instead of a suite")->type_name("DIR")->excludes(suite);
+    verb->add_option("--only", options->score.only, "Scenarios whose name contains this or matches it as a shell pattern")->type_name("PATTERN");
+    verb->add_option("--format", options->format, "text, json or md")->check(CLI::IsMember({"text", "json", "md"}))->capture_default_str();
+    verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
+    verb->add_option("--require", options->require, "Exit with 1 below this, e.g. precision=0.98,recall=0.95")->type_name("SHARES")->check(checkRequirement);
+    verb->add_option("--jobs", options->score.jobs, "Scenarios at a time; 0: one per core")->capture_default_str();
+    verb->add_option("--timeout", options->score.timeoutS, "Seconds after which a run is ended and counts as failed")->check(CLI::PositiveNumber)->capture_default_str();
+    verb->add_option("--keep", options->keep, "Keep scenarios, runs and reports in this folder")->type_name("DIR");
+    verb->add_flag("--no-fixed", options->noFixed, "Leave out the repaired twins, and with them the measured savings");
+    verb->add_flag("--list", options->list, "Name the scenarios that would run");
+    verb->callback([options, &invocation] {
+        invocation.action = [options, &invocation] {
+            try {
+                return run(*options, invocation.console);
+            } catch (const score::ScoreError& error) {
+                throw VerbError(kExitInput, error.what());
+            }
+        };
+    });
+}
+
+}  // namespace rankscope::cli

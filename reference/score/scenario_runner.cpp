@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/score/scenario_runner.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "reference/score/command.h"
+#include "reference/score/run_report.h"
+
+namespace rankscope::score {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string failureOf(const CommandEnd& end, const char* what, int timeoutS) {
+    if (end.timedOut) return fmt::format("{} was ended after {} s", what, timeoutS);
+    return end.messages.empty() ? fmt::format("{} failed with status {}", what, end.status) : fmt::format("{} failed: {}", what, end.messages);
+}
+
+/// Runs and analyzes one twin. Throws ScenarioFileError.
+RunReport runTwin(const Scenario& scenario, const fs::path& folder, bool fixed, const RunSettings& settings, const std::atomic<bool>& stop) {
+    const fs::path run = folder / (fixed ? "fixed" : "faulty");
+    const fs::path report = folder / (fixed ? "fixed.json" : "faulty.json");
+    std::vector<std::string> words = {settings.tool, "-q", "reference", "run", folder / "scenario.json", "-o", run};
+    if (fixed) words.push_back("--fixed");
+    const CommandEnd ran = runCommand(words, folder / "run.log", settings.timeoutS, stop);
+    const bool mayFail = scenario.plantsFailure && !fixed && fs::exists(run / "trace.db");
+    if (ran.status != 0 && (ran.timedOut || !mayFail)) throw ScenarioFileError(failureOf(ran, fixed ? "the repaired run" : "the run", settings.timeoutS));
+    const CommandEnd analyzed =
+        runCommand({settings.tool, "-q", "analyze", run, "--format", "json", "-o", report}, folder / "analyze.log", settings.timeoutS, stop);
+    if (analyzed.status != 0) throw ScenarioFileError(failureOf(analyzed, "the analysis", settings.timeoutS));
+    if (!settings.keep) {
+        std::error_code ignored;
+        fs::remove_all(run, ignored);
+    }
+    return readReport(report);
+}
+
+ScenarioScore judgeIn(const fs::path& folder, const Scenario& scenario, const RunSettings& settings, const std::atomic<bool>& stop) {
+    fs::create_directories(folder);
+    std::ofstream(folder / "scenario.json") << scenario.json;
+    const RunReport faulty = runTwin(scenario, folder, false, settings, stop);
+    if (!settings.runFixed || !scenario.hasFixed) return judge(scenario, faulty, nullptr);
+    const RunReport fixed = runTwin(scenario, folder, true, settings, stop);
+    return judge(scenario, faulty, &fixed);
+}
+
+}  // namespace
+
+ScenarioScore runAndJudge(const Scenario& scenario, const RunSettings& settings, const std::atomic<bool>& stop) {
+    if (!scenario.error.empty()) return failed(scenario, scenario.error);
+    const auto begin = std::chrono::steady_clock::now();
+    const fs::path folder = settings.folder / scenario.name;
+    ScenarioScore score;
+    try {
+        score = judgeIn(folder, scenario, settings, stop);
+    } catch (const std::exception& error) {
+        score = failed(scenario, error.what());
+    }
+    score.wallS = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    std::error_code ignored;
+    if (!settings.keep) fs::remove_all(folder, ignored);
+    return score;
+}
+
+}  // namespace rankscope::score

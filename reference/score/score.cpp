@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/score/score.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "reference/score/scenario_runner.h"
+#include "reference/score/suites.h"
+
+namespace rankscope::score {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::atomic<bool> stopRequested{false};
+
+/// While it lives, SIGINT and SIGTERM ask for an orderly end.
+class StopOnSignals {
+  public:
+    StopOnSignals() {
+        struct sigaction action {};
+        action.sa_handler = [](int) { stopRequested = true; };
+        sigaction(SIGINT, &action, &m_interrupt);
+        sigaction(SIGTERM, &action, &m_terminate);
+    }
+    ~StopOnSignals() {
+        sigaction(SIGINT, &m_interrupt, nullptr);
+        sigaction(SIGTERM, &m_terminate, nullptr);
+    }
+
+  private:
+    struct sigaction m_interrupt {}, m_terminate {};
+};
+
+/// A folder for the runs: the user's, or a temporary one that goes with this object.
+class Workplace {
+  public:
+    explicit Workplace(const fs::path& keep) : m_temporary(keep.empty()) {
+        std::error_code error;
+        if (!m_temporary) {
+            fs::create_directories(keep, error);
+            if (error) throw ScoreError(fmt::format("cannot create {}: {}", keep.string(), error.message()));
+            m_folder = fs::absolute(keep);
+            return;
+        }
+        std::string pattern = (fs::temp_directory_path() / "rankscope-score-XXXXXX").string();
+        if (!mkdtemp(pattern.data())) throw ScoreError(fmt::format("cannot create a folder like {}: {}", pattern, std::strerror(errno)));
+        m_folder = pattern;
+    }
+    ~Workplace() {
+        std::error_code ignored;
+        if (m_temporary) fs::remove_all(m_folder, ignored);
+    }
+    const fs::path& folder() const { return m_folder; }
+
+  private:
+    bool m_temporary;
+    fs::path m_folder;
+};
+
+bool wanted(const std::string& name, const std::string& only) {
+    return only.empty() || name.find(only) != std::string::npos || fnmatch(only.c_str(), name.c_str(), 0) == 0;
+}
+
+std::vector<Scenario> chosen(const ScoreOptions& options) {
+    std::vector<Scenario> scenarios = readFolder(options.scenarios.empty() ? options.builtIns : options.scenarios);
+    std::erase_if(scenarios, [&](const Scenario& scenario) { return !wanted(scenario.name, options.only); });
+    if (scenarios.empty()) throw ScoreError("there is no scenario to run");
+    return scenarios;
+}
+
+void runAll(const std::vector<Scenario>& scenarios, const RunSettings& settings, unsigned jobs, std::vector<ScenarioScore>& scores,
+            const std::function<void(const ScenarioScore&, size_t, size_t)>& done) {
+    std::atomic<size_t> next{0};
+    std::mutex mutex;  // guards `finished` and `done`
+    size_t finished = 0;
+    const auto work = [&] {
+        for (size_t i = next++; i < scenarios.size() && !stopRequested; i = next++) {
+            scores[i] = runAndJudge(scenarios[i], settings, stopRequested);
+            const std::lock_guard lock(mutex);
+            if (!stopRequested) done(scores[i], ++finished, scenarios.size());
+        }
+    };
+    std::vector<std::jthread> threads;
+    for (unsigned i = 0; i < std::min<size_t>(jobs, scenarios.size()); ++i) threads.emplace_back(work);
+}
+
+double readShare(const std::string& text, const std::string& value) {
+    char* end = nullptr;
+    const double share = std::strtod(value.c_str(), &end);
+    if (value.empty() || *end != '\0' || !(share >= 0 && share <= 1)) throw ScoreError(fmt::format("'{}': write precision=0.98,recall=0.95", text));
+    return share;
+}
+
+}  // namespace
+
+std::vector<std::string> namesOf(const ScoreOptions& options) {
+    std::vector<std::string> names;
+    for (const Scenario& scenario : chosen(options)) names.push_back(scenario.name);
+    return names;
+}
+
+Scoreboard runScore(const ScoreOptions& options, const std::function<void(const ScenarioScore&, size_t, size_t)>& done) {
+    const auto begin = std::chrono::steady_clock::now();
+    const std::vector<Scenario> scenarios = chosen(options);
+    const StopOnSignals signals;
+    const Workplace workplace(options.keep);
+    const unsigned jobs = options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
+    Scoreboard board;
+    board.suite = options.scenarios.empty() ? options.suite : options.scenarios.string();
+    board.scenarios.resize(scenarios.size());
+    runAll(scenarios, {options.tool, workplace.folder(), options.timeoutS, options.runFixed, !options.keep.empty()}, jobs, board.scenarios, done);
+    if (stopRequested) throw ScoreError("interrupted");
+    board.tally = addUp(board.scenarios);
+    board.wallS = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return board;
+}
+
+Requirement parseRequirement(const std::string& text) {
+    Requirement requirement;
+    for (size_t begin = 0; begin < text.size();) {
+        const size_t end = std::min(text.find(',', begin), text.size());
+        const std::string part = text.substr(begin, end - begin);
+        const size_t sign = part.find('=');
+        const std::string name = part.substr(0, sign);
+        if (sign == std::string::npos || (name != "precision" && name != "recall")) throw ScoreError(fmt::format("'{}': write precision=0.98,recall=0.95", text));
+        (name == "precision" ? requirement.precision : requirement.recall) = readShare(text, part.substr(sign + 1));
+        begin = end + 1;
+    }
+    return requirement;
+}
+
+bool meets(const Scoreboard& board, const Requirement& requirement) {
+    const Counts& total = board.tally.total;
+    return (!requirement.precision || total.precision() >= *requirement.precision) && (!requirement.recall || total.recall() >= *requirement.recall);
+}
+
+}  // namespace rankscope::score

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entry of the score: runs scenarios with known faults through `rankscope reference run` and `rankscope analyze`, and compares the findings with
+// what was planted. It knows scenario files and JSON reports (rankscope.report/1), nothing else of the profiler.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "reference/score/tally.h"
+#include "reference/score/verdict.h"
+
+namespace rankscope::score {
+
+struct ScoreOptions {
+    std::filesystem::path tool;             ///< the `rankscope` binary
+    std::filesystem::path builtIns;         ///< folder of the built-in scenarios
+    std::string suite = "core";             ///< core or full
+    std::filesystem::path scenarios;        ///< run every *.json of this folder instead of a suite
+    std::string only;                       ///< names that contain this, or match it as a shell pattern; empty: all
+    std::filesystem::path keep;             ///< keep runs and reports here; empty: in a temporary folder, removed at the end
+    unsigned jobs = 0;                      ///< scenarios at a time; 0: one per core
+    int timeoutS = 300;                     ///< for each run and each analysis; what takes longer is ended and counts as failed
+    bool runFixed = true;                   ///< run the repaired twins too
+};
+
+struct Scoreboard {
+    std::string suite;                      ///< its name, or the folder
+    std::vector<ScenarioScore> scenarios;   ///< in the order of the suite
+    Tally tally;
+    double wallS = 0;
+};
+
+/// What must be reached; empty: not demanded. All are shares between 0 and 1.
+struct Requirement {
+    std::optional<double> precision;
+    std::optional<double> recall;
+};
+
+/// Says what is wrong with the input as a whole (no such folder, nothing to run). One bad scenario is a row of the result instead.
+struct ScoreError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// Names of the scenarios that would run, in order. Throws ScoreError.
+std::vector<std::string> namesOf(const ScoreOptions& options);
+
+/// Runs them. `done` is called after each scenario, from one thread at a time. Throws ScoreError. SIGINT and SIGTERM end the running jobs, remove
+/// the temporary folder and throw ScoreError.
+Scoreboard runScore(const ScoreOptions& options, const std::function<void(const ScenarioScore&, size_t done, size_t all)>& done);
+
+/// "precision=0.98,recall=0.95". Throws ScoreError.
+Requirement parseRequirement(const std::string& text);
+bool meets(const Scoreboard& board, const Requirement& requirement);
+
+std::string renderText(const Scoreboard& board);
+std::string renderMarkdown(const Scoreboard& board);
+std::string renderJson(const Scoreboard& board);
+
+}  // namespace rankscope::score

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reference/score/score.h"
+
+namespace rankscope::score {
+namespace {
+
+std::string percent(const std::optional<double>& share, int digits = 1) { return share ? fmt::format("{:.{}f} %", 100 * *share, digits) : "-"; }
+std::string milliseconds(const std::optional<double>& ns) { return ns ? fmt::format("{:.2f}", *ns / 1e6) : "-"; }
+
+using Row = std::vector<std::string>;
+
+/// A table as text (columns padded) or as Markdown. The first column is left-aligned, the others right-aligned but for `leftLast`.
+std::string table(const std::vector<Row>& rows, bool markdown, bool leftLast) {
+    std::vector<size_t> widths(rows.front().size(), 0);
+    for (const Row& row : rows)
+        for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    const auto isLeft = [&](size_t i) { return i == 0 || (leftLast && i + 1 == widths.size()); };
+    std::string text;
+    for (size_t r = 0; r < rows.size(); ++r) {
+        std::string line = markdown ? "|" : " ";
+        for (size_t i = 0; i < rows[r].size(); ++i) {
+            const std::string cell = isLeft(i) ? fmt::format("{:<{}}", rows[r][i], widths[i]) : fmt::format("{:>{}}", rows[r][i], widths[i]);
+            line += " " + cell + (markdown ? " |" : " ");
+        }
+        while (!line.empty() && line.back() == ' ') line.pop_back();
+        text += line + "\n";
+        if (r > 0 || !markdown) continue;
+        text += "|";
+        for (size_t i = 0; i < widths.size(); ++i) text += isLeft(i) ? " --- |" : " ---: |";
+        text += "\n";
+    }
+    return text;
+}
+
+std::string limitsText(const DiagnosisTally& diagnosis) {
+    std::string text;
+    for (const StrengthLevel& level : diagnosis.detectionLimits)
+        text += fmt::format("{}{} {} ({} of the step)", text.empty() ? "" : "; ", level.strength.fault, level.strength.text, percent(level.medianCost));
+    return text.empty() ? "-" : text;
+}
+
+Row countsRow(const std::string& name, const Counts& counts, const std::string& limits) {
+    return {name, std::to_string(counts.truePositives), std::to_string(counts.falseAlarms), std::to_string(counts.missed), std::to_string(counts.wrongRank),
+            fmt::format("{:.3f}", counts.precision()), fmt::format("{:.3f}", counts.recall()), fmt::format("{:.3f}", counts.f1()), limits};
+}
+
+std::string confusionTable(const Tally& tally, bool markdown) {
+    std::vector<Row> rows = {{"diagnosis", "true", "false", "missed", "wrong rank", "precision", "recall", "F1", "found in 95 % of seeds from"}};
+    for (const auto& [id, diagnosis] : tally.byDiagnosis) rows.push_back(countsRow(id, diagnosis.counts, limitsText(diagnosis)));
+    rows.push_back(countsRow("all", tally.total, ""));
+    return table(rows, markdown, true);
+}
+
+std::string savingTable(const std::vector<ScenarioScore>& scenarios, bool markdown) {
+    std::vector<Row> rows = {{"scenario", "step ms", "predicted ms", "measured ms", "error", "replay error", "wall s"}};
+    for (const ScenarioScore& score : scenarios) {
+        if (!score.savingError() && !score.replayError) continue;
+        rows.push_back({score.name, milliseconds(score.faultyStepNs), milliseconds(score.predictedSavingNs), milliseconds(score.measuredSavingNs),
+                        percent(score.savingError()), percent(score.replayError, 2), fmt::format("{:.1f}", score.wallS)});
+    }
+    return rows.size() > 1 ? table(rows, markdown, false) : std::string();
+}
+
+std::string oneLine(std::string text) {
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return text;
+}
+
+/// What did not go as expected, a line each.
+std::vector<std::string> complaints(const std::vector<ScenarioScore>& scenarios) {
+    std::vector<std::string> lines;
+    for (const ScenarioScore& score : scenarios) {
+        if (!score.error.empty()) {
+            lines.push_back(fmt::format("{}: error: {}", score.name, oneLine(score.error)));
+        } else if (!score.missed.empty() || !score.falseAlarms.empty()) {
+            lines.push_back(fmt::format("{}: expected {}, found {}{}", score.name, toText(score.expected), toText(score.found), score.wrongRank.empty() ? "" : " (wrong rank)"));
+        }
+    }
+    return lines;
+}
+
+std::string render(const Scoreboard& board, bool markdown) {
+    const Tally& tally = board.tally;
+    const auto heading = [&](const char* text) { return markdown ? fmt::format("\n## {}\n\n", text) : fmt::format("\n{}\n", text); };
+    std::string text = fmt::format("{}{}: {} scenarios, {} of them healthy, {} failed, {:.0f} s\n", markdown ? "# Score of " : "", board.suite, board.scenarios.size(),
+                                   tally.healthy, tally.errors, board.wallS);
+    text += heading("Diagnoses") + confusionTable(tally, markdown);
+    if (const auto lines = complaints(board.scenarios); !lines.empty()) {
+        text += heading("Not as expected");
+        for (const std::string& line : lines) text += (markdown ? "- " : "  ") + line + "\n";
+    }
+    if (const std::string savings = savingTable(board.scenarios, markdown); !savings.empty()) text += heading("Savings per step at equal tokens: predicted and measured") + savings;
+    const char* indent = markdown ? "" : "  ";
+    text += fmt::format("\n{}saving error: median {}, worst {} of the faulty step\n", indent, percent(tally.savingErrorMedian), percent(tally.savingErrorWorst));
+    if (tally.replayErrorMedian)
+        text += fmt::format("{}replay error: median {}, worst {} of the measured step\n", indent, percent(tally.replayErrorMedian, 2), percent(tally.replayErrorWorst, 2));
+    return text;
+}
+
+}  // namespace
+
+std::string renderText(const Scoreboard& board) { return render(board, false); }
+std::string renderMarkdown(const Scoreboard& board) { return render(board, true); }
+
+}  // namespace rankscope::score

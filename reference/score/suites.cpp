@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/score/suites.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "reference/score/score.h"
+
+namespace rankscope::score {
+namespace {
+
+namespace fs = std::filesystem;
+
+Scenario readFile(const fs::path& file) {
+    Scenario scenario;
+    try {
+        std::ifstream stream(file, std::ios::binary);
+        const std::string text((std::istreambuf_iterator<char>(stream)), {});
+        if (!stream) throw ScenarioFileError(fmt::format("{}: cannot be read", file.string()));
+        scenario = parseScenario(text, file.string());
+    } catch (const ScenarioFileError& error) {
+        scenario.error = error.what();
+    }
+    scenario.name = file.stem().string();
+    return scenario;
+}
+
+}  // namespace
+
+std::vector<Scenario> readFolder(const fs::path& folder) {
+    std::vector<fs::path> files;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error))
+        if (entry.path().extension() == ".json") files.push_back(entry.path());
+    if (error) throw ScoreError(fmt::format("cannot read the folder {}: {}", folder.string(), error.message()));
+    std::sort(files.begin(), files.end());
+    std::vector<Scenario> scenarios;
+    for (const fs::path& file : files) scenarios.push_back(readFile(file));
+    return scenarios;
+}
+
+}  // namespace rankscope::score

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "reference/score/scenario_file.h"
+
+namespace rankscope::score {
+
+/// Every *.json of a folder, in the order of their names. A file that is no scenario has `error` set. Throws ScoreError when there is no such folder.
+std::vector<Scenario> readFolder(const std::filesystem::path& folder);
+
+}  // namespace rankscope::score

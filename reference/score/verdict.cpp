@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/score/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rankscope::score {
+namespace {
+
+bool fits(const Claim& truth, const Claim& finding) { return truth.id == finding.id && (truth.ranks.empty() || truth.ranks == finding.ranks); }
+
+// Faults whose cost decides: see kMustBeFoundCost.
+void decideByCost(ScenarioScore& score, std::vector<Claim>& allowed) {
+    const std::optional<double> cost = score.measuredCost();
+    if (cost && *cost >= kMustBeFoundCost) return;
+    if (!cost || *cost >= kMustNotBeFoundCost) allowed.insert(allowed.end(), score.expected.begin(), score.expected.end());
+    score.expected.clear();
+}
+
+void measureSaving(const Scenario& scenario, const RunReport& fixed, ScenarioScore& score) {
+    const double after = scenario.rareSteps ? fixed.meanStepNs : fixed.medianStepNs;
+    if (score.faultyStepNs <= 0 || after <= 0 || scenario.fixedTokens <= 0) return;
+    score.measuredSavingNs = score.faultyStepNs - after * scenario.tokens / scenario.fixedTokens;
+}
+
+void findHits(const std::vector<Finding>& findings, ScenarioScore& score, std::vector<bool>& used) {
+    for (const Claim& truth : score.expected) {
+        bool hit = false;
+        for (size_t i = 0; i < findings.size(); ++i) {
+            if (used[i] || !fits(truth, findings[i].claim)) continue;
+            used[i] = hit = true;
+            if (!truth.ranks.empty()) break;
+        }
+        // Two expectations of one id without ranks are met by the same findings.
+        const bool shared = truth.ranks.empty() && std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.claim.id == truth.id; });
+        (hit || shared ? score.hits : score.missed).push_back(truth);
+    }
+}
+
+void predictSaving(const std::vector<Finding>& findings, const std::vector<bool>& used, ScenarioScore& score) {
+    if (score.expected.empty() || !score.missed.empty()) return;
+    double sum = 0;
+    for (size_t i = 0; i < findings.size(); ++i) {
+        if (!used[i]) continue;
+        if (!findings[i].savingNs) return;
+        sum += *findings[i].savingNs;
+    }
+    score.predictedSavingNs = sum;
+}
+
+void findFalseAlarms(const std::vector<Finding>& findings, const std::vector<bool>& used, const std::vector<Claim>& allowed, ScenarioScore& score) {
+    for (size_t i = 0; i < findings.size(); ++i) {
+        const Claim& claim = findings[i].claim;
+        if (used[i] || std::any_of(allowed.begin(), allowed.end(), [&](const Claim& truth) { return fits(truth, claim); })) continue;
+        score.falseAlarms.push_back(claim);
+        if (std::any_of(score.missed.begin(), score.missed.end(), [&](const Claim& truth) { return truth.id == claim.id; })) score.wrongRank.push_back(claim);
+    }
+}
+
+}  // namespace
+
+std::optional<double> ScenarioScore::savingError() const {
+    if (!predictedSavingNs || !measuredSavingNs || faultyStepNs <= 0) return {};
+    return std::abs(*predictedSavingNs - *measuredSavingNs) / faultyStepNs;
+}
+
+std::optional<double> ScenarioScore::measuredCost() const {
+    if (!measuredSavingNs || faultyStepNs <= 0) return {};
+    return *measuredSavingNs / faultyStepNs;
+}
+
+ScenarioScore judge(const Scenario& scenario, const RunReport& faulty, const RunReport* fixed) {
+    ScenarioScore score;
+    score.name = scenario.name;
+    score.expected = scenario.expect;
+    score.strength = scenario.strength;
+    score.replayError = faulty.replayError;
+    score.faultyStepNs = scenario.rareSteps ? faulty.meanStepNs : faulty.medianStepNs;
+    for (const Finding& finding : faulty.findings) score.found.push_back(finding.claim);
+    if (fixed) measureSaving(scenario, *fixed, score);
+    std::vector<Claim> allowed = scenario.allow;
+    if (scenario.decidedByCost) decideByCost(score, allowed);
+
+    std::vector<bool> used(faulty.findings.size(), false);
+    findHits(faulty.findings, score, used);
+    predictSaving(faulty.findings, used, score);
+    findFalseAlarms(faulty.findings, used, allowed, score);
+    return score;
+}
+
+ScenarioScore failed(const Scenario& scenario, const std::string& why) {
+    ScenarioScore score;
+    score.name = scenario.name;
+    score.expected = score.missed = scenario.expect;
+    score.strength = scenario.strength;
+    score.error = why;
+    return score;
+}
+
+}  // namespace rankscope::score

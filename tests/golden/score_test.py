@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`rankscope reference score` on folders of scenarios: what is counted, what a bad file does, and the exit codes."""
+
+import json
+import subprocess
+import unittest
+
+from virtual_run import RANKSCOPE, SMALL, TIMEOUT_S, VirtualRunTest
+
+# Enough compute per byte that nothing but the straggler costs anything.
+STRAGGLER = dict(SMALL, model={"layers": 8, "hidden": 2048, "seq": 2048, "micro_batch": 4}, expect=[{"id": "RS301", "ranks": [1]}], fixed={"faults": []})
+
+
+class Score(VirtualRunTest):
+    def score(self, *options):
+        return subprocess.run([RANKSCOPE, "-q", "reference", "score", *options], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=TIMEOUT_S)
+
+    def test_a_fault_that_is_found_meets_the_gate_and_its_saving_is_measured(self):
+        self.write_scenario(STRAGGLER)
+        result = self.score("--scenarios", ".", "--format", "json", "--require", "precision=1,recall=1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        row, = json.loads(result.stdout)["scenarios"]
+        self.assertEqual((row["found"], row["missed"], row["false_alarms"]), ([{"id": "RS301", "ranks": [1]}], [], []))
+        self.assertGreater(row["measured_saving_ns"], 0.1 * row["step_ns"])
+        self.assertLess(row["saving_error"], 0.1)
+
+    def test_a_wrong_rank_is_a_miss_and_a_false_alarm_and_fails_the_gate(self):
+        self.write_scenario(dict(STRAGGLER, expect=[{"id": "RS301", "ranks": [2]}]))
+        result = self.score("--scenarios", ".", "--no-fixed", "--format", "json", "--require", "recall=0.95")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        counts = json.loads(result.stdout)["by_diagnosis"]["RS301"]
+        self.assertEqual([counts[key] for key in ("true", "false", "missed", "wrong_rank")], [0, 1, 1, 1])
+
+    def test_a_broken_file_is_an_error_and_the_rest_runs(self):
+        self.write_scenario(STRAGGLER)
+        (self.folder / "broken.json").write_text('{"kind": ')
+        self.write_scenario(dict(SMALL, name="unknown", kind="telepathy"))
+        result = self.score("--scenarios", ".", "--no-fixed", "-o", "score.json", "--format", "json")
+        self.assertEqual(result.returncode, 3)
+        rows = {row["name"]: row for row in json.loads((self.folder / "score.json").read_text())["scenarios"]}
+        self.assertIn("not valid JSON", rows["broken"]["error"])
+        self.assertIn("telepathy", rows["unknown"]["error"])
+        self.assertIsNone(rows["small"]["error"])
+        self.assertEqual(len(rows["small"]["found"]), 1)
+
+    def test_what_cannot_be_scored_is_said(self):
+        (self.folder / "empty").mkdir()
+        for options, code in [(["--scenarios", "empty"], 3), (["--scenarios", "missing"], 3), (["--suite", "none"], 2), (["--require", "recall"], 2)]:
+            result = self.score(*options)
+            self.assertEqual(result.returncode, code, (options, result.stderr))
+            self.assertTrue(result.stderr or result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
