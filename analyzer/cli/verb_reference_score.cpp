@@ -47,12 +47,13 @@ int run(ScoreVerbOptions options, const Console& console) {
     const InstallLayout layout = findInstallLayout();
     options.score.tool = layout.prefix / "bin/rankscope";
     options.score.builtIns = layout.scenarios;
+    options.score.fullSuite = layout.prefix / "share/rankscope/score/full_suite.json";
     options.score.scenarios = options.scenarios;
     options.score.keep = options.keep;
     options.score.runFixed = !options.noFixed;
     if (options.list) {
         std::string names;
-        for (const std::string& name : score::namesOf(options.score)) names += name + "\n";
+        for (const score::Scenario& scenario : score::scenariosOf(options.score)) names += scenario.name + "\n";
         console.result(names);
         return kExitOk;
     }

@@ -71,13 +71,6 @@ bool wanted(const std::string& name, const std::string& only) {
     return only.empty() || name.find(only) != std::string::npos || fnmatch(only.c_str(), name.c_str(), 0) == 0;
 }
 
-std::vector<Scenario> chosen(const ScoreOptions& options) {
-    std::vector<Scenario> scenarios = readFolder(options.scenarios.empty() ? options.builtIns : options.scenarios);
-    std::erase_if(scenarios, [&](const Scenario& scenario) { return !wanted(scenario.name, options.only); });
-    if (scenarios.empty()) throw ScoreError("there is no scenario to run");
-    return scenarios;
-}
-
 void runAll(const std::vector<Scenario>& scenarios, const RunSettings& settings, unsigned jobs, std::vector<ScenarioScore>& scores,
             const std::function<void(const ScenarioScore&, size_t, size_t)>& done) {
     std::atomic<size_t> next{0};
@@ -103,15 +96,18 @@ double readShare(const std::string& text, const std::string& value) {
 
 }  // namespace
 
-std::vector<std::string> namesOf(const ScoreOptions& options) {
-    std::vector<std::string> names;
-    for (const Scenario& scenario : chosen(options)) names.push_back(scenario.name);
-    return names;
+std::vector<Scenario> scenariosOf(const ScoreOptions& options) {
+    std::vector<Scenario> scenarios = readFolder(options.scenarios.empty() ? options.builtIns : options.scenarios);
+    if (options.scenarios.empty() && options.suite == "full")
+        for (Scenario& scenario : readGenerated(options.fullSuite)) scenarios.push_back(std::move(scenario));
+    std::erase_if(scenarios, [&](const Scenario& scenario) { return !wanted(scenario.name, options.only); });
+    if (scenarios.empty()) throw ScoreError("there is no scenario to run");
+    return scenarios;
 }
 
 Scoreboard runScore(const ScoreOptions& options, const std::function<void(const ScenarioScore&, size_t, size_t)>& done) {
     const auto begin = std::chrono::steady_clock::now();
-    const std::vector<Scenario> scenarios = chosen(options);
+    const std::vector<Scenario> scenarios = scenariosOf(options);
     const StopOnSignals signals;
     const Workplace workplace(options.keep);
     const unsigned jobs = options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());

@@ -18,6 +18,7 @@ namespace rankscope::score {
 struct ScoreOptions {
     std::filesystem::path tool;             ///< the `rankscope` binary
     std::filesystem::path builtIns;         ///< folder of the built-in scenarios
+    std::filesystem::path fullSuite;        ///< full_suite.json
     std::string suite = "core";             ///< core or full
     std::filesystem::path scenarios;        ///< run every *.json of this folder instead of a suite
     std::string only;                       ///< names that contain this, or match it as a shell pattern; empty: all
@@ -45,8 +46,8 @@ struct ScoreError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Names of the scenarios that would run, in order. Throws ScoreError.
-std::vector<std::string> namesOf(const ScoreOptions& options);
+/// The scenarios that would run, in order. Throws ScoreError.
+std::vector<Scenario> scenariosOf(const ScoreOptions& options);
 
 /// Runs them. `done` is called after each scenario, from one thread at a time. Throws ScoreError. SIGINT and SIGTERM end the running jobs, remove
 /// the temporary folder and throw ScoreError.

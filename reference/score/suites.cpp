@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "reference/score/generator.h"
 #include "reference/score/score.h"
 
 namespace rankscope::score {
@@ -14,13 +15,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string readText(const fs::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    std::string text((std::istreambuf_iterator<char>(stream)), {});
+    if (!stream) throw ScenarioFileError(fmt::format("{}: cannot be read", file.string()));
+    return text;
+}
+
 Scenario readFile(const fs::path& file) {
     Scenario scenario;
     try {
-        std::ifstream stream(file, std::ios::binary);
-        const std::string text((std::istreambuf_iterator<char>(stream)), {});
-        if (!stream) throw ScenarioFileError(fmt::format("{}: cannot be read", file.string()));
-        scenario = parseScenario(text, file.string());
+        scenario = parseScenario(readText(file), file.string());
     } catch (const ScenarioFileError& error) {
         scenario.error = error.what();
     }
@@ -40,6 +45,14 @@ std::vector<Scenario> readFolder(const fs::path& folder) {
     std::vector<Scenario> scenarios;
     for (const fs::path& file : files) scenarios.push_back(readFile(file));
     return scenarios;
+}
+
+std::vector<Scenario> readGenerated(const fs::path& table) {
+    try {
+        return generate(readText(table), table.string());
+    } catch (const ScenarioFileError& error) {
+        throw ScoreError(error.what());
+    }
 }
 
 }  // namespace rankscope::score

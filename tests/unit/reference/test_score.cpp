@@ -4,7 +4,9 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
+#include "reference/score/generator.h"
 #include "reference/score/run_report.h"
 #include "reference/score/score.h"
 #include "reference/score/tally.h"
@@ -149,6 +151,49 @@ TEST(Tally, DetectionLimitIsTheWeakestLevelBelowWhichSeedsAreMissed) {
     const auto& limits = addUp(scores).byDiagnosis.at("RS301").detectionLimits;
     ASSERT_EQ(limits.size(), 1u);
     EXPECT_EQ(limits[0].strength.level, 3);
+}
+
+constexpr const char* kTable = R"({"noise": [0, 0.01, 0.05], "steps": [6, 8], "healthy_seeds": 2, "fault_seeds": 3,
+    "jobs": {"pp-4": {"job": {"kind": "pp", "cluster": {"nodes": 2, "ranks_per_node": 4}, "parallel": {"dp": 2, "pp": 4}}, "sizes": {"/model/layers": [8, 16]}}},
+    "faults": [{"name": "slow_node", "jobs": ["pp-4"], "plant": {"kind": "slow_node", "node": "$node"}, "strengths": [{"factor": 1.1}, {"factor": 1.5}],
+                "expect": {"id": "RS302", "ranks": "$node_ranks"}},
+               {"name": "few", "jobs": ["pp-4"], "plant": {"kind": "few_micro_batches"}, "expect": {"id": "RS101"}, "fixed": {"parallel": {"micro_batches": 64}},
+                "strengths": [{"with": {"parallel": {"micro_batches": 40}}, "text": "M 40", "demand": "never"}]}]})";
+
+TEST(Generator, MakesTheSameScenariosEachTime) {
+    const auto first = generate(kTable, "table"), second = generate(kTable, "table");
+    ASSERT_EQ(first.size(), 2u + 2u * 3u + 3u);
+    for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].json, second[i].json);
+}
+
+TEST(Generator, StrengthsOfOneSeedDifferInNothingElse) {
+    const auto scenarios = generate(kTable, "table");
+    auto weak = nlohmann::json::parse(scenarios[2].json), strong = nlohmann::json::parse(scenarios[5].json);
+    EXPECT_EQ(weak["faults"][0]["factor"], 1.1);
+    EXPECT_EQ(strong["faults"][0]["factor"], 1.5);
+    for (auto* document : {&weak, &strong}) {
+        document->erase("name");
+        (*document)["faults"][0].erase("factor");
+    }
+    EXPECT_EQ(weak, strong);
+}
+
+TEST(Generator, PlacesAreWhatTheExpectationNames) {
+    for (const Scenario& scenario : generate(kTable, "table")) {
+        if (scenario.expect.empty() || scenario.expect[0].id != "RS302") continue;
+        const int node = nlohmann::json::parse(scenario.json)["faults"][0]["node"];
+        const std::vector<int> ranks = node == 0 ? std::vector{0, 1, 2, 3} : std::vector{4, 5, 6, 7};
+        EXPECT_EQ(scenario.expect[0].ranks, ranks);
+        EXPECT_TRUE(scenario.decidedByCost);
+    }
+}
+
+TEST(Generator, WhatTheScheduleExplainsIsDemandedByNobody) {
+    const Scenario scenario = generate(kTable, "table").back();
+    EXPECT_TRUE(scenario.expect.empty());
+    EXPECT_TRUE(scenario.allow.empty());
+    EXPECT_FALSE(scenario.decidedByCost);
+    EXPECT_EQ(scenario.strength->diagnosis, "RS101");
 }
 
 TEST(Requirement, GatesOnBothShares) {
