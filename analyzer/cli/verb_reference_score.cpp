@@ -81,7 +81,8 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
     auto* suite = verb->add_option("--suite", options->score.suite, "core: every diagnosis and kind; full: core and generated scenarios")
                       ->check(CLI::IsMember({"core", "full"}))->capture_default_str();
     verb->add_option("--scenarios", options->scenarios, "Every *.json of this folder instead of a suite")->type_name("DIR")->excludes(suite);
-    verb->add_option("--only", options->score.only, "Scenarios whose name contains this or matches it as a shell pattern")->type_name("PATTERN");
+    verb->add_option("--only", options->score.only, "Scenarios whose name contains this or matches it as a shell pattern; may be repeated")->type_name("PATTERN")
+        ->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     verb->add_option("--format", options->format, "text, json or md")->check(CLI::IsMember({"text", "json", "md"}))->capture_default_str();
     verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
     verb->add_option("--require", options->require, "Exit with 1 below this, e.g. precision=0.98,recall=0.95")->type_name("SHARES")->check(checkRequirement);

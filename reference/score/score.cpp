@@ -67,8 +67,9 @@ class Workplace {
     fs::path m_folder;
 };
 
-bool wanted(const std::string& name, const std::string& only) {
-    return only.empty() || name.find(only) != std::string::npos || fnmatch(only.c_str(), name.c_str(), 0) == 0;
+bool wanted(const std::string& name, const std::vector<std::string>& only) {
+    const auto fits = [&](const std::string& pattern) { return name.find(pattern) != std::string::npos || fnmatch(pattern.c_str(), name.c_str(), 0) == 0; };
+    return only.empty() || std::any_of(only.begin(), only.end(), fits);
 }
 
 void runAll(const std::vector<Scenario>& scenarios, const RunSettings& settings, unsigned jobs, std::vector<ScenarioScore>& scores,

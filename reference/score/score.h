@@ -21,7 +21,7 @@ struct ScoreOptions {
     std::filesystem::path fullSuite;        ///< full_suite.json
     std::string suite = "core";             ///< core or full
     std::filesystem::path scenarios;        ///< run every *.json of this folder instead of a suite
-    std::string only;                       ///< names that contain this, or match it as a shell pattern; empty: all
+    std::vector<std::string> only;          ///< names that are or contain one of these, or match one as a shell pattern; empty: all
     std::filesystem::path keep;             ///< keep runs and reports here; empty: in a temporary folder, removed at the end
     unsigned jobs = 0;                      ///< scenarios at a time; 0: one per core
     int timeoutS = 300;                     ///< for each run and each analysis; what takes longer is ended and counts as failed
