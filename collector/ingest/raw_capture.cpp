@@ -14,6 +14,7 @@ namespace {
 using namespace capture;
 
 constexpr uint16_t kWholeContext = 0xffff;
+constexpr uint16_t kExecFailed = 5;  ///< ProcessEndRecord
 
 /// Times beyond this are no times, and sums of two would not fit.
 constexpr int64_t kLatestNs = int64_t{1} << 61;
@@ -179,7 +180,10 @@ void RawReader::take(const RecordView& view) {
         case RecordType::pluginColl:
         case RecordType::pluginP2p: m_raw.pluginCalls.push_back(view.as<PluginCollRecord>()); break;
         case RecordType::rankIdentity: m_raw.identities.push_back(view.as<RankIdentityRecord>()); break;
-        case RecordType::processEnd: m_raw.processEnd = view.as<ProcessEndRecord>(); break;
+        case RecordType::processEnd:
+            m_raw.processEnd = view.as<ProcessEndRecord>();
+            if (m_raw.processEnd->head.aux == kExecFailed) m_raw.processEnd.reset();
+            break;
         case RecordType::overhead: m_raw.overheadNs = std::min(kLatestNs, m_raw.overheadNs + view.as<OverheadRecord>().durNs); break;
         case RecordType::loss: recording.losses.push_back(lossOf(view.as<LossRecord>(), view.fileOffset)); break;
         case RecordType::status: m_statuses.push_back(view.as<StatusRecord>()); break;

@@ -463,7 +463,7 @@ struct StatusRecord {
 };
 static_assert(sizeof(StatusRecord) == 32);
 
-/// aux: 1 exit or return from main, 2 _exit, 3 fatal signal, 4 exec.
+/// aux: 1 exit or return from main, 2 _exit, 3 fatal signal, 4 exec, 5 that exec failed: the process goes on, and the record before this one is void.
 struct ProcessEndRecord {
     RecordHead head;
     int32_t code;          ///< exit status or signal number; -1 unknown

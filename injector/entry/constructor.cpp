@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "injector/entry/environment.h"
+#include "injector/entry/exec_hooks.h"
 #include "injector/entry/session.h"
 #include "injector/export.h"
 #include "injector/hooks/communicator_recorder.h"
@@ -59,6 +60,7 @@ void afterForkInChild() {
 }
 
 __attribute__((constructor)) void arm() {
+    findRealExec();
     const char* directory = readVariable("RANKSCOPE_DIR");
     Dl_info info{};
     // Two copies under two names both find the first one's symbol, so each asks which file it is in itself.

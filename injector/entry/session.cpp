@@ -366,6 +366,35 @@ void Session::writeOverhead() noexcept {
     block.add(record);
 }
 
+void Session::writeEnd(EndCause cause, int32_t code) noexcept {
+    capture::ProcessEndRecord end{};
+    end.head = {capture::RecordType::processEnd, 1, static_cast<uint16_t>(cause)};
+    end.code = code;
+    // In a virtual run the newest record's time: the clock is a library call, and this may be a handler that interrupted one.
+    end.timeNs = isVirtual() ? m_sink.highWaterNs() : now();
+    BlockBuilder<8192> block(m_sink, Source::injector);
+    block.add(end);
+}
+
+bool Session::beforeExec() noexcept {
+    const Mode mode = this->mode();
+    if (mode == Mode::off || mode == Mode::armed || getpid() != m_pid || m_finished.load()) return false;
+    ErrnoKeeper errnoKeeper;
+    flushAtEnd();
+    RecursionGuard guard;
+    m_writer.drainNow();
+    m_sink.tellLosses();
+    // The ring file stays: other threads may record until the kernel ends them, and the reader finds that there.
+    writeEnd(EndCause::exec, -1);
+    return true;
+}
+
+void Session::afterFailedExec() noexcept {
+    ErrnoKeeper errnoKeeper;
+    RecursionGuard guard;
+    writeEnd(EndCause::execFailed, -1);
+}
+
 void Session::finish(EndCause cause, int32_t code) noexcept {
     const Mode mode = this->mode();
     if (mode == Mode::off || mode == Mode::armed || getpid() != m_pid || m_finished.exchange(true)) return;
@@ -373,19 +402,11 @@ void Session::finish(EndCause cause, int32_t code) noexcept {
     flushAtEnd();
     RecursionGuard guard;
     cupti::finish();
-    capture::ProcessEndRecord end{};
-    end.head = {capture::RecordType::processEnd, 1, static_cast<uint16_t>(cause)};
-    end.code = cause == EndCause::exit ? m_exitStatus : code;
     setMode(Mode::off);
     m_writer.stop();
     m_writer.drainNow();
     writeOverhead();
-    {
-        // In a virtual run the newest record's time: the clock is a library call, and this may be a handler that interrupted one.
-        end.timeNs = isVirtual() ? m_sink.highWaterNs() : now();
-        BlockBuilder<8192> block(m_sink, Source::injector);
-        block.add(end);
-    }
+    writeEnd(cause, cause == EndCause::exit ? m_exitStatus : code);
     m_sink.close();
     m_rings.closeAndUnlink();
 }

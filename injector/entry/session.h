@@ -26,7 +26,7 @@ enum class Mode : uint8_t {
 enum class Cause : uint8_t { gpu, nvtx };
 
 /// How the process ends; the numbers are ProcessEndRecord's.
-enum class EndCause : uint16_t { exit = 1, quickExit = 2 };
+enum class EndCause : uint16_t { exit = 1, quickExit = 2, exec = 4, execFailed = 5 };
 
 /// The recording of this process. One per process, in static memory, never destroyed: hooks may run before and after everything else.
 /// Hot path: mode(), now(), push(). The rest locks and is rare.
@@ -104,6 +104,10 @@ public:
     void atExit(int32_t status) noexcept;
     /// Nothing of the job runs after this.
     void finish(EndCause cause, int32_t code) noexcept;
+    /// The process is about to become another one: everything so far and a last word go into the file. False: there is nothing to tell, and nothing was touched.
+    bool beforeExec() noexcept;
+    /// It did not: the last word is taken back, and recording goes on.
+    void afterFailedExec() noexcept;
     int32_t exitStatus() const noexcept { return m_exitStatus; }
     void noteExitStatus(int32_t status) noexcept { m_exitStatus = status; }
     /// Another copy of the library does the work.
@@ -135,6 +139,7 @@ private:
     void everyPeriod() noexcept;
     void writeOverhead() noexcept;
     void flushAtEnd() noexcept;
+    void writeEnd(EndCause cause, int32_t code) noexcept;
 
     std::atomic<Mode> m_mode{Mode::armed};
     std::atomic<uint32_t> m_generation{1};

@@ -113,6 +113,16 @@ RANKSCOPE_EXPORT int ncclCommShrink(NcclComm comm, int* excluded, int nExcluded,
     return result;
 }
 
+// NCCL 2.29. Old ranks pass the communicator and rank -1, new ones no communicator and their rank; only some know the unique id, so that the identity is
+// what NCCL tells itself.
+RANKSCOPE_EXPORT int ncclCommGrow(NcclComm comm, int nRanks, const NcclUniqueId* id, int rank, NcclComm* grown, NcclConfig* config) {
+    RANKSCOPE_REAL(ncclCommGrow);
+    if (!isOuterNcclCall()) return real(comm, nRanks, id, rank, grown, config);
+    const int result = callThrough([&] { return real(comm, nRanks, id, rank, grown, config); });
+    if (isMade(result, grown)) made(*grown, 0, rank, nRanks, caller);
+    return result;
+}
+
 RANKSCOPE_EXPORT int ncclCommFinalize(NcclComm comm) {
     RANKSCOPE_REAL(ncclCommFinalize);
     if (!isOuterNcclCall()) return real(comm);

@@ -8,7 +8,7 @@ import unittest
 
 from victim import INJECTOR, main
 
-SHOWN = re.compile(r"(nccl[A-Z]\w+|cuda[A-Z]\w+|__cuda[A-Z]\w+|cupti[A-Z]\w+|ncclProfiler_v\d+|_exit|_Exit|quick_exit|dlclose|InitializeInjection(Nvtx2|NvtxExtension)?|rankscopeInjector)")
+SHOWN = re.compile(r"(nccl[A-Z]\w+|cuda[A-Z]\w+|__cuda[A-Z]\w+|cupti[A-Z]\w+|ncclProfiler_v\d+|_exit|_Exit|quick_exit|f?execv\w*|execl[pe]?|dlclose|InitializeInjection(Nvtx2|NvtxExtension)?|rankscopeInjector)")
 NEEDED = {"libc.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 # What ends the process, prints, takes signals, or calls the job's getenv and setenv behind its back.
 FORBIDDEN = {"exit", "abort", "__assert_fail", "__cxa_throw", "_ZSt9terminatev", "printf", "puts", "putchar", "fprintf", "vprintf", "fputs", "fwrite",
@@ -39,7 +39,7 @@ class BinaryRules(unittest.TestCase):
                     "cudaLaunchKernelExC_ptsz", "cudaLaunchCooperativeKernel", "cudaGraphLaunch", "cudaMalloc", "cudaFree", "cudaMallocAsync",
                     "cudaMemcpyAsync", "cudaMemcpyAsync_ptsz", "cudaMemsetAsync", "cudaStreamSynchronize", "cudaStreamSynchronize_ptsz",
                     "cudaEventSynchronize", "cudaDeviceSynchronize", "ncclAllGather", "ncclReduceScatter", "ncclBroadcast", "ncclSend", "ncclRecv",
-                    "ncclGroupStart", "ncclGroupEnd", "ncclCommInitRank", "ncclCommInitRankConfig", "ncclCommInitAll", "ncclCommSplit",
+                    "ncclGroupStart", "ncclGroupEnd", "ncclCommInitRank", "ncclCommInitRankConfig", "ncclCommInitAll", "ncclCommSplit", "ncclCommShrink", "ncclCommGrow",
                     "ncclCommDestroy", "ncclCommAbort", "ncclCommFinalize", "ncclProfiler_v3", "ncclProfiler_v4", "ncclProfiler_v5",
                     "InitializeInjection", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension"}
         self.assertEqual(expected - shown, set())

@@ -1,16 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// exec BEFORE AFTER: calls the GPU, then becomes itself anew and calls it again under the same process id.
+// exec HOW BEFORE AFTER: calls the GPU, fails to become another program, calls it once more, then becomes itself anew by the function HOW and calls it again
+// under the same process id.
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
+#include <string>
 #include <unistd.h>
 
 #include "gpu_calls.h"
 
+namespace {
+
+void become(const std::string& how, const char* path, const char* after) {
+    char name[] = "exec";
+    char* const arguments[] = {name, const_cast<char*>(after), nullptr};
+    if (how == "execl") execl(path, name, after, static_cast<char*>(nullptr));
+    if (how == "execle") execle(path, name, after, static_cast<char*>(nullptr), environ);
+    if (how == "execlp") execlp(path, name, after, static_cast<char*>(nullptr));
+    if (how == "execv") execv(path, arguments);
+    if (how == "execve") execve(path, arguments, environ);
+    if (how == "execvp") execvp(path, arguments);
+    if (how == "execvpe") execvpe(path, arguments, environ);
+    if (how == "fexecve") fexecve(open(path, O_RDONLY | O_CLOEXEC), arguments, environ);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-    callGpu(std::atoi(argv[1]));
-    std::printf("image with %s calls\n", argv[1]);
+    if (argc == 2) {
+        callGpu(std::atoi(argv[1]));
+        std::printf("%s: second image with %s calls\n", argv[0], argv[1]);
+        return 9;
+    }
+    callGpu(std::atoi(argv[2]));
+    become(argv[1], "/nonexistent/program", argv[3]);
+    std::printf("%s failed: %d\n", argv[1], errno);
+    callGpu(1);
     std::fflush(stdout);
-    if (argc == 2) return 9;
-    execl("/proc/self/exe", argv[0], argv[2], static_cast<char*>(nullptr));
+    if (std::atoi(argv[3]) == 0) raise(9);
+    become(argv[1], "/proc/self/exe", argv[3]);
     return 1;
 }
