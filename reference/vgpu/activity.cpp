@@ -40,71 +40,6 @@ CUpti_ActivityKind asStored(CUpti_ActivityKind kind) {
     return kind == CUPTI_ACTIVITY_KIND_KERNEL ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL : kind;
 }
 
-void recordKernel(const OpReport& report, int64_t startNs, int64_t endNs) {
-    CUpti_ActivityKernel10 record{};
-    record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-    record.registersPerThread = report.registers;
-    record.start = static_cast<uint64_t>(startNs);
-    record.end = static_cast<uint64_t>(endNs);
-    record.completed = record.end;
-    record.deviceId = report.deviceId;
-    record.contextId = report.contextId;
-    record.streamId = report.streamId;
-    record.gridX = report.grid[0];
-    record.gridY = report.grid[1];
-    record.gridZ = report.grid[2];
-    record.blockX = report.block[0];
-    record.blockY = report.block[1];
-    record.blockZ = report.block[2];
-    record.staticSharedMemory = static_cast<int32_t>(report.staticShared);
-    record.dynamicSharedMemory = static_cast<int32_t>(report.dynamicShared);
-    record.correlationId = report.correlation;
-    record.gridId = report.correlation;
-    record.name = report.name;
-    record.graphId = report.graphId;
-    record.graphNodeId = report.graphNode;
-    record.channelType = CUPTI_CHANNEL_TYPE_COMPUTE;
-    appendRecord(&record, sizeof record);
-}
-
-void recordCopy(const OpReport& report, int64_t startNs, int64_t endNs) {
-    CUpti_ActivityMemcpy6 record{};
-    record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
-    record.copyKind = report.copyKind;
-    record.srcKind = report.srcKind;
-    record.dstKind = report.dstKind;
-    record.flags = report.isAsync ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : 0;
-    record.bytes = report.bytes;
-    record.start = static_cast<uint64_t>(startNs);
-    record.end = static_cast<uint64_t>(endNs);
-    record.deviceId = report.deviceId;
-    record.contextId = report.contextId;
-    record.streamId = report.streamId;
-    record.correlationId = report.correlation;
-    record.graphId = report.graphId;
-    record.graphNodeId = report.graphNode;
-    record.copyCount = 1;
-    appendRecord(&record, sizeof record);
-}
-
-void recordSet(const OpReport& report, int64_t startNs, int64_t endNs) {
-    CUpti_ActivityMemset4 record{};
-    record.kind = CUPTI_ACTIVITY_KIND_MEMSET;
-    record.value = report.value;
-    record.bytes = report.bytes;
-    record.start = static_cast<uint64_t>(startNs);
-    record.end = static_cast<uint64_t>(endNs);
-    record.deviceId = report.deviceId;
-    record.contextId = report.contextId;
-    record.streamId = report.streamId;
-    record.correlationId = report.correlation;
-    record.flags = report.isAsync ? CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC : 0;
-    record.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
-    record.graphId = report.graphId;
-    record.graphNodeId = report.graphNode;
-    appendRecord(&record, sizeof record);
-}
-
 }  // namespace
 
 bool activityWanted(CUpti_ActivityKind kind) {
@@ -138,16 +73,6 @@ void appendRecord(const void* record, size_t bytes) {
     std::memcpy(buffer.memory + buffer.used, record, bytes);
     buffer.used += bytes;
     buffer.records++;
-}
-
-void recordOperation(const OpReport& report, int64_t startNs, int64_t endNs) {
-    switch (report.kind) {
-        case OpReport::Kind::kernel: return recordKernel(report, startNs, endNs);
-        case OpReport::Kind::copy: return recordCopy(report, startNs, endNs);
-        case OpReport::Kind::memset: return recordSet(report, startNs, endNs);
-        case OpReport::Kind::event:
-        case OpReport::Kind::none: return;
-    }
 }
 
 void recordExternalCorrelation(uint32_t correlation) {
@@ -184,22 +109,6 @@ void deliverBuffers(bool partial) {
 uint32_t nextCorrelation() { return ++g_state->correlation; }
 
 void resetActivityAfterFork() { g_state = new ActivityState; }
-
-size_t recordBytes(CUpti_ActivityKind kind) {
-    switch (kind) {
-        case CUPTI_ACTIVITY_KIND_KERNEL:
-        case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: return sizeof(CUpti_ActivityKernel10);
-        case CUPTI_ACTIVITY_KIND_MEMCPY: return sizeof(CUpti_ActivityMemcpy6);
-        case CUPTI_ACTIVITY_KIND_MEMSET: return sizeof(CUpti_ActivityMemset4);
-        case CUPTI_ACTIVITY_KIND_RUNTIME:
-        case CUPTI_ACTIVITY_KIND_DRIVER: return sizeof(CUpti_ActivityAPI);
-        case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: return sizeof(CUpti_ActivitySynchronization2);
-        case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: return sizeof(CUpti_ActivityExternalCorrelation);
-        case CUPTI_ACTIVITY_KIND_CUDA_EVENT: return sizeof(CUpti_ActivityCudaEvent2);
-        case CUPTI_ACTIVITY_KIND_MEMORY2: return sizeof(CUpti_ActivityMemory4);
-        default: return 0;
-    }
-}
 
 }  // namespace rankscope::vgpu
 

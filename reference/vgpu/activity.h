@@ -19,6 +19,9 @@ void appendRecord(const void* record, size_t bytes);
 /// Turns a finished operation into its record; times are stamps.
 void recordOperation(const OpReport& report, int64_t startNs, int64_t endNs);
 
+/// A launched graph as one record, by the report of any of its nodes.
+void recordGraph(const OpReport& report, int64_t startNs, int64_t endNs);
+
 /// Records of the ids pushed by the calling thread, tied to `correlation`.
 void recordExternalCorrelation(uint32_t correlation);
 

@@ -69,6 +69,15 @@ LocalStream* prepare(ApiCall& call, cudaStream_t handle, bool perThread) {
     return stream;
 }
 
+/// Issues an operation whose cost is known beforehand.
+auto submitting(LocalProcess& process, OpSpec spec, std::function<void()> effect) {
+    return [&process, spec = std::move(spec), effect = std::move(effect)](LocalStream& stream, const OpReport& report) {
+        StreamPoint point = process.submit(stream, spec, report);
+        enqueueEffect(point, effect);
+        return point;
+    };
+}
+
 cudaError_t copy(ApiCall& call, const CopyShape& shape, cudaStream_t handle, bool perThread, bool async) {
     if (shape.bytes() == 0) return call.end(cudaSuccess);
     if (!shape.to || !shape.from) return call.end(cudaErrorInvalidValue);
@@ -80,23 +89,24 @@ cudaError_t copy(ApiCall& call, const CopyShape& shape, cudaStream_t handle, boo
     bool pageable = from.kind == MemoryKind::pageable || to.kind == MemoryKind::pageable;
     // Pageable copies are staged: the call returns when the source has been read, here when the copy is done.
     bool blocking = !async ? direction != CUPTI_ACTIVITY_MEMCPY_KIND_DTOD : pageable;
+    DeviceWork work;
+    work.recordKind = CUPTI_ACTIVITY_KIND_MEMCPY;
+    work.report.kind = OpReport::Kind::copy;
+    work.report.bytes = shape.bytes();
+    work.report.copyKind = direction;
+    work.report.srcKind = recordKind(from.kind);
+    work.report.dstKind = recordKind(to.kind);
+    work.report.isAsync = async;
+    OpSpec spec;
+    spec.kind = OpKind::copy;
+    spec.workNs = static_cast<int64_t>(copyNs(process.cluster(), direction, pageable, static_cast<double>(shape.bytes())));
+    work.issue = submitting(process, std::move(spec), [shape] { moveRows(shape); });
     StreamPoint point;
     {
         std::lock_guard guard(process.mutex());
-        orderBehindDefaults(process, *stream);
-        OpReport report = reportFor(*stream, call.correlation(), OpReport::Kind::copy, activityWanted(CUPTI_ACTIVITY_KIND_MEMCPY));
-        report.bytes = shape.bytes();
-        report.copyKind = direction;
-        report.srcKind = recordKind(from.kind);
-        report.dstKind = recordKind(to.kind);
-        report.isAsync = async;
-        OpSpec spec;
-        spec.kind = OpKind::copy;
-        spec.workNs = static_cast<int64_t>(copyNs(process.cluster(), direction, pageable, static_cast<double>(shape.bytes())));
-        point = process.submit(*stream, std::move(spec), report);
-        enqueueEffect(point, [shape] { moveRows(shape); });
+        point = perform(call, *stream, std::move(work));
     }
-    if (blocking) {
+    if (blocking && point.stream != kNone) {
         int64_t startNs = call.clock().ns;
         waitForCompletion(process, {point});
         if (!async)
@@ -111,20 +121,22 @@ cudaError_t set(ApiCall& call, void* to, size_t pitch, int value, size_t rowByte
     LocalProcess& process = call.process();
     LocalStream* stream = prepare(call, handle, perThread);
     if (!stream) return call.end(cudaErrorInvalidResourceHandle);
-    std::lock_guard guard(process.mutex());
-    orderBehindDefaults(process, *stream);
-    OpReport report = reportFor(*stream, call.correlation(), OpReport::Kind::memset, activityWanted(CUPTI_ACTIVITY_KIND_MEMSET));
-    report.bytes = rowBytes * rows;
-    report.value = static_cast<uint32_t>(value) & 0xffu;
-    report.isAsync = async;
+    DeviceWork work;
+    work.recordKind = CUPTI_ACTIVITY_KIND_MEMSET;
+    work.report.kind = OpReport::Kind::memset;
+    work.report.bytes = rowBytes * rows;
+    work.report.value = static_cast<uint32_t>(value) & 0xffu;
+    work.report.isAsync = async;
+    work.report.dstKind = recordKind(findAllocation(to).kind);
     OpSpec spec;
     spec.kind = OpKind::memset;
-    spec.workNs = static_cast<int64_t>(kCopyLatencyNs + static_cast<double>(report.bytes) / process.cluster().hbmGbps);
-    StreamPoint point = process.submit(*stream, std::move(spec), report);
-    enqueueEffect(point, [=] {
+    spec.workNs = static_cast<int64_t>(kCopyLatencyNs + static_cast<double>(rowBytes * rows) / process.cluster().hbmGbps);
+    work.issue = submitting(process, std::move(spec), [=] {
         if (rows == 1) return setBytes(to, value, rowBytes);
         for (size_t row = 0; row < rows; row++) std::memset(static_cast<char*>(to) + row * pitch, value, rowBytes);
     });
+    std::lock_guard guard(process.mutex());
+    perform(call, *stream, std::move(work));
     return call.end(cudaSuccess);
 }
 
@@ -217,13 +229,13 @@ static cudaError_t hostFunction(ApiCall& call, cudaStream_t handle, cudaHostFn_t
     LocalStream* stream = prepare(call, handle, perThread);
     if (!stream) return call.end(cudaErrorInvalidResourceHandle);
     if (!function) return call.end(cudaErrorInvalidValue);
-    std::lock_guard guard(call.process().mutex());
-    orderBehindDefaults(call.process(), *stream);
     OpSpec spec;
     spec.kind = OpKind::host;
     spec.workNs = 5000;    // waking the driver's thread
-    StreamPoint point = call.process().submit(*stream, std::move(spec), OpReport{});
-    enqueueEffect(point, [function, userData] { function(userData); });
+    DeviceWork work;
+    work.issue = submitting(call.process(), std::move(spec), [function, userData] { function(userData); });
+    std::lock_guard guard(call.process().mutex());
+    perform(call, *stream, std::move(work));
     return call.end(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* userData) {

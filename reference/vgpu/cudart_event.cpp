@@ -2,6 +2,7 @@
 #include "reference/vgpu/activity.h"
 #include "reference/vgpu/data_plane.h"
 #include "reference/vgpu/device_ops.h"
+#include "reference/vgpu/graph_capture.h"
 
 using namespace rankscope::vgpu;
 
@@ -10,6 +11,11 @@ namespace {
 constexpr int64_t kCreateNs = 1200, kRecordNs = 900, kQueryNs = 600, kSyncNs = 900;
 
 LocalEvent* eventOf(cudaEvent_t handle) { return reinterpret_cast<LocalEvent*>(handle); }
+
+bool isCaptured(ApiCall& call, const LocalEvent& event) {
+    std::lock_guard guard(call.process().mutex());
+    return event.capture != nullptr;
+}
 
 cudaError_t create(ApiCall& call, cudaEvent_t* handle, unsigned flags) {
     static std::atomic<uint32_t> nextId{1};
@@ -34,21 +40,26 @@ cudaError_t record(ApiCall& call, cudaEvent_t handle, cudaStream_t streamHandle,
     if (!stream) return call.end(cudaErrorInvalidResourceHandle);
     process.throttle(*stream);
     std::lock_guard guard(process.mutex());
+    event->capture = stream->capture;
+    event->capturedNodes.clear();
+    event->recordStreamId = stream->id;
+    if (stream->capture) {
+        event->capturedNodes = stream->capture->frontier(*stream);
+        event->point = {kNone, 0};
+        return call.end(cudaSuccess);
+    }
     orderBehindDefaults(process, *stream);
-    OpReport report = reportFor(*stream, call.correlation(), OpReport::Kind::event, false);
-    report.eventId = event->id;
     OpSpec spec;
     spec.kind = OpKind::record;
-    event->point = process.submit(*stream, std::move(spec), report);
-    event->recordStreamId = stream->id;
+    event->point = process.submit(*stream, std::move(spec), OpReport{});
     if (activityWanted(CUPTI_ACTIVITY_KIND_CUDA_EVENT)) {
         CUpti_ActivityCudaEvent2 activity{};
         activity.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
         activity.correlationId = call.correlation();
-        activity.contextId = report.contextId;
+        activity.contextId = static_cast<uint32_t>(stream->device) + 1;
         activity.streamId = stream->id;
         activity.eventId = event->id;
-        activity.deviceId = report.deviceId;
+        activity.deviceId = static_cast<uint32_t>(stream->device);
         appendRecord(&activity, sizeof activity);
     }
     return call.end(cudaSuccess);
@@ -93,6 +104,7 @@ cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t handle) {
     RANKSCOPE_RUNTIME_CALL("cudaEventSynchronize", cudaEventSynchronize_v3020, kSyncNs);
     LocalEvent* event = eventOf(handle);
     if (!event) return call.end(cudaErrorInvalidResourceHandle);
+    if (isCaptured(call, *event)) return call.end(cudaErrorCapturedEvent);
     int64_t startNs = call.clock().ns;
     if (event->point.stream != kNone) waitForCompletion(call.process(), {event->point});
     call.recordSynchronization(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE, event->recordStreamId, event->id, startNs);
@@ -103,6 +115,7 @@ cudaError_t CUDARTAPI cudaEventQuery(cudaEvent_t handle) {
     RANKSCOPE_RUNTIME_CALL("cudaEventQuery", cudaEventQuery_v3020, kQueryNs);
     LocalEvent* event = eventOf(handle);
     if (!event) return call.end(cudaErrorInvalidResourceHandle);
+    if (isCaptured(call, *event)) return call.end(cudaErrorCapturedEvent);
     if (event->point.stream == kNone) return call.end(cudaSuccess);
     if (!call.process().doneNow(event->point)) return call.end(cudaErrorNotReady);
     DataPlane::instance().waitFor({&event->point, 1});

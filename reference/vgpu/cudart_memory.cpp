@@ -100,6 +100,7 @@ static cudaError_t freeAsync(ApiCall& call, void* pointer, cudaStream_t handle, 
     LocalStream* stream = resolveStream(process, call.clock(), handle, perThread);
     if (!stream) return call.end(cudaErrorInvalidResourceHandle);
     if (findAllocation(pointer).base != pointer) return call.end(cudaErrorInvalidValue);
+    if (stream->capture) return call.end(cudaErrorStreamCaptureUnsupported);
     OpSpec spec;
     spec.kind = OpKind::host;
     StreamPoint point = process.submit(*stream, std::move(spec), OpReport{});

@@ -4,6 +4,7 @@
 #include "reference/vgpu/activity.h"
 #include "reference/vgpu/data_plane.h"
 #include "reference/vgpu/device_ops.h"
+#include "reference/vgpu/graph_capture.h"
 
 using namespace rankscope::vgpu;
 
@@ -31,9 +32,18 @@ StreamPoint newest(ApiCall& call, const LocalStream& stream) {
     return {stream.shared, stream.submitted};
 }
 
+/// The host cannot wait for what does not run: that ends the capture.
+bool refusesCapture(ApiCall& call, LocalStream& stream) {
+    std::lock_guard guard(call.process().mutex());
+    if (!stream.capture) return false;
+    stream.capture->invalidate();
+    return true;
+}
+
 cudaError_t synchronize(ApiCall& call, cudaStream_t handle, bool perThread) {
     LocalStream* stream = resolve(call, handle, perThread);
     if (!stream) return call.end(cudaErrorInvalidResourceHandle);
+    if (refusesCapture(call, *stream)) return call.end(cudaErrorStreamCaptureUnsupported);
     int64_t startNs = call.clock().ns;
     waitForCompletion(call.process(), {newest(call, *stream)});
     call.recordSynchronization(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE, stream->id, 0, startNs);
@@ -43,10 +53,20 @@ cudaError_t synchronize(ApiCall& call, cudaStream_t handle, bool perThread) {
 cudaError_t query(ApiCall& call, cudaStream_t handle, bool perThread) {
     LocalStream* stream = resolve(call, handle, perThread);
     if (!stream) return call.end(cudaErrorInvalidResourceHandle);
+    if (refusesCapture(call, *stream)) return call.end(cudaErrorStreamCaptureUnsupported);
     StreamPoint point = newest(call, *stream);
     if (!call.process().doneNow(point)) return call.end(cudaErrorNotReady);
     DataPlane::instance().waitFor({&point, 1});
     return call.end(cudaSuccess);
+}
+
+/// A wait between streams that capture; a stream outside is drawn in. Mutex held.
+cudaError_t waitCaptured(LocalStream& stream, const LocalEvent& event) {
+    if (!event.capture || !event.capture->valid()) return cudaErrorStreamCaptureIsolation;
+    if (stream.capture && stream.capture != event.capture) return cudaErrorStreamCaptureMerge;
+    if (!stream.capture) event.capture->join(stream);
+    stream.capture->wait(stream, event.capturedNodes);
+    return cudaSuccess;
 }
 
 cudaError_t waitEvent(ApiCall& call, cudaStream_t handle, cudaEvent_t eventHandle, bool perThread) {
@@ -55,6 +75,7 @@ cudaError_t waitEvent(ApiCall& call, cudaStream_t handle, cudaEvent_t eventHandl
     if (!stream || !event) return call.end(cudaErrorInvalidResourceHandle);
     call.process().throttle(*stream);
     std::lock_guard guard(call.process().mutex());
+    if (event->capture || stream->capture) return call.end(waitCaptured(*stream, *event));
     orderBehind(call.process(), *stream, event->point);
     call.recordSynchronization(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT, stream->id, event->id, call.clock().ns);
     return call.end(cudaSuccess);

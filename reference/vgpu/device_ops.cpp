@@ -8,6 +8,7 @@
 #include "reference/vgpu/activity.h"
 #include "reference/vgpu/data_plane.h"
 #include "reference/vgpu/exchange.h"
+#include "reference/vgpu/graph_capture.h"
 #include "reference/vgpu/kernel_registry.h"
 
 namespace rankscope::vgpu {
@@ -71,15 +72,23 @@ void orderBehindDefaults(LocalProcess& process, LocalStream& stream) {
     }
 }
 
-OpReport reportFor(const LocalStream& stream, uint32_t correlation, OpReport::Kind kind, bool wanted) {
-    OpReport report;
-    report.kind = kind;
-    report.wanted = wanted;
+OpReport reportOf(const DeviceWork& work, const LocalStream& stream, uint32_t correlation) {
+    OpReport report = work.report;
+    report.wanted = work.recordKind != CUPTI_ACTIVITY_KIND_INVALID && activityWanted(work.recordKind);
     report.correlation = correlation;
     report.streamId = stream.id;
     report.deviceId = static_cast<uint32_t>(stream.device);
     report.contextId = static_cast<uint32_t>(stream.device) + 1;
     return report;
+}
+
+StreamPoint perform(ApiCall& call, LocalStream& stream, DeviceWork work) {
+    if (stream.capture) {
+        stream.capture->add(stream, std::move(work));
+        return {kNone, 0};
+    }
+    orderBehindDefaults(call.process(), stream);
+    return work.issue(stream, reportOf(work, stream, call.correlation()));
 }
 
 std::vector<StreamPoint> everythingOn(LocalProcess& process, int ordinal) {
@@ -113,9 +122,10 @@ void setBytes(void* to, int value, size_t bytes) {
 }
 
 void submitKernel(ApiCall& call, LocalStream& stream, const KernelLaunch& launch) {
-    LocalProcess& process = call.process();
-    orderBehindDefaults(process, stream);
-    OpReport report = reportFor(stream, call.correlation(), OpReport::Kind::kernel, activityWanted(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    DeviceWork work;
+    work.recordKind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    OpReport& report = work.report;
+    report.kind = OpReport::Kind::kernel;
     report.name = launch.name;
     report.grid[0] = static_cast<int>(launch.grid.x);
     report.grid[1] = static_cast<int>(launch.grid.y);
@@ -125,13 +135,18 @@ void submitKernel(ApiCall& call, LocalStream& stream, const KernelLaunch& launch
     report.block[2] = static_cast<int>(launch.block.z);
     report.dynamicShared = static_cast<uint32_t>(launch.sharedBytes);
     report.registers = 32;
-    OpSpec spec;
-    spec.kind = OpKind::kernel;
-    spec.contended = true;
-    double factor = process.device(stream.device).computeFactor * process.noiseFactor(stream);
-    spec.workNs = std::max<int64_t>(1, static_cast<int64_t>(kernelWorkNs(process.cluster(), launch) * factor));
-    StreamPoint point = process.submit(stream, std::move(spec), report);
-    if (auto body = kernelBody(launch)) enqueueEffect(point, std::move(body));
+    const double healthyNs = kernelWorkNs(call.process().cluster(), launch);
+    work.issue = [healthyNs, body = kernelBody(launch), &process = call.process()](LocalStream& on, const OpReport& as) {
+        OpSpec spec;
+        spec.kind = OpKind::kernel;
+        spec.contended = true;
+        double factor = process.device(on.device).computeFactor * process.noiseFactor(on);
+        spec.workNs = std::max<int64_t>(1, static_cast<int64_t>(healthyNs * factor));
+        StreamPoint point = process.submit(on, std::move(spec), as);
+        if (body) enqueueEffect(point, body);
+        return point;
+    };
+    perform(call, stream, std::move(work));
 }
 
 }  // namespace rankscope::vgpu

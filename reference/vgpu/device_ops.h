@@ -16,7 +16,24 @@ struct LocalEvent {
     uint32_t id = 0;
     int device = 0;
     uint32_t recordStreamId = 0;
+    std::shared_ptr<Capture> capture;       ///< recorded while capturing: it stands for these nodes of the graph
+    std::vector<uint32_t> capturedNodes;
 };
+
+/// Something a stream is given to do: at once, or at every launch of the graph it was captured into.
+struct DeviceWork {
+    CUpti_ActivityKind recordKind = CUPTI_ACTIVITY_KIND_INVALID;    ///< what it is reported as, if anything
+    OpReport report;                                                ///< without stream, correlation and graph
+    /// Submits the operation and enqueues its effects. Mutex held.
+    std::function<StreamPoint(LocalStream& stream, const OpReport& report)> issue;
+    /// What happens on the host before a graph issues it. Mutex not held.
+    std::function<void()> announce;
+};
+
+/// Issues the work, behind what CUDA says the stream waits for; or keeps it, if the stream captures: then stream kNone. Mutex held.
+StreamPoint perform(ApiCall& call, LocalStream& stream, DeviceWork work);
+/// The report of work issued now on a stream.
+OpReport reportOf(const DeviceWork& work, const LocalStream& stream, uint32_t correlation);
 
 /// The stream behind a handle: null and the two special handles name the default streams. Null if the handle is unknown.
 /// LocalProcess::mutex() is held.
@@ -29,9 +46,6 @@ cudaStream_t rememberStream(LocalStream* stream);
 void orderBehindDefaults(LocalProcess& process, LocalStream& stream);
 /// `stream` waits for `point`, in time and in effect. Mutex held.
 void orderBehind(LocalProcess& process, LocalStream& stream, StreamPoint point);
-
-/// Fills stream, device, context and correlation of a report.
-OpReport reportFor(const LocalStream& stream, uint32_t correlation, OpReport::Kind kind, bool wanted);
 
 /// Newest operation of every stream of a device.
 std::vector<StreamPoint> everythingOn(LocalProcess& process, int device);

@@ -347,6 +347,13 @@ void LocalProcess::waitEventOrder(LocalStream& stream, StreamPoint point) {
     submit(stream, spec, OpReport{});
 }
 
+void LocalProcess::reportSpan(OpReport& report, int64_t startNs, int64_t endNs) {
+    const std::shared_ptr<GraphSpan> span = std::move(report.span);
+    span->startNs = std::min(span->startNs, startNs);
+    span->endNs = std::max(span->endNs, endNs);
+    if (--span->nodesLeft == 0) recordGraph(report, stamp(span->startNs), stamp(span->endNs));
+}
+
 void LocalProcess::harvest(int64_t upToNs) {
     Process& process = m_arena->processes[m_index];
     uint64_t end = process.finished.load(std::memory_order_acquire);
@@ -356,6 +363,7 @@ void LocalProcess::harvest(int64_t upToNs) {
         Op& op = process.ops[index];
         OpReport& report = m_reports[index];
         if (report.wanted && op.endNs <= upToNs) recordOperation(report, stamp(op.startNs), stamp(op.endNs));
+        if (report.span) reportSpan(report, op.startNs, op.endNs);
         for (uint32_t part = op.firstPart; part != kNone; part = process.parts[part].next) m_freeParts.push_back(part);
         m_freeOps.push_back(index);
     }

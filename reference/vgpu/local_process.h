@@ -17,9 +17,15 @@
 
 namespace rankscope::vgpu {
 
+/// A launched graph that is reported as a whole.
+struct GraphSpan {
+    size_t nodesLeft = 0;
+    int64_t startNs = kForever, endNs = 0;
+};
+
 /// What a finished operation is reported as; kept beside the shared Op because nobody else needs it.
 struct OpReport {
-    enum class Kind : uint8_t { none, kernel, copy, memset, event } kind = Kind::none;
+    enum class Kind : uint8_t { none, kernel, copy, memset } kind = Kind::none;
     bool wanted = false;    ///< its activity kind was enabled when it was issued
     uint32_t correlation = 0, streamId = 0, deviceId = 0, contextId = 0;
     const char* name = nullptr;
@@ -29,9 +35,9 @@ struct OpReport {
     uint64_t bytes = 0;
     uint8_t copyKind = 0, srcKind = 0, dstKind = 0, isAsync = 0;
     uint32_t value = 0;
-    uint32_t eventId = 0;
     uint32_t graphId = 0;
     uint64_t graphNode = 0;
+    std::shared_ptr<GraphSpan> span;    ///< set: this operation has no record of its own
 };
 
 struct StreamPoint {
@@ -51,6 +57,8 @@ struct LocalStream {
     uint64_t kernels = 0;     ///< counts for the noise
     std::map<uint32_t, uint64_t> waitedFor;    ///< newest operation of other streams this one already waits for
     bool perThread = false;
+    std::shared_ptr<class Capture> capture;    ///< set: operations become nodes of its graph
+    uint32_t captureLane = 0;
 };
 
 struct LocalDevice {
@@ -143,6 +151,7 @@ class LocalProcess {
     void plantPairLinks();
     void describeDevice(LocalDevice& device);
     void registerThread(ThreadClock& thread);
+    void reportSpan(OpReport& report, int64_t startNs, int64_t endNs);
     uint32_t takeOp();
     uint32_t takePart();
     void sleepUntilResumed(ThreadClock& thread, SharedLock& lock);

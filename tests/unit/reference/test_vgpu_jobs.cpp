@@ -158,6 +158,42 @@ TEST_F(VgpuJob, pageableCopiesAreSlowerHoldTheCallerAndSayWhatTheyAre) {
     EXPECT_GE(blocking[0].endNs(), made[2].endNs());
 }
 
+TEST_F(VgpuJob, aCapturedStepRunsAsAGraphAndItsKernelsHaveNoLaunchOfTheirOwn) {
+    std::string environment = scenario(R"({"noise": 0, "cluster": {"nodes": 1, "ranks_per_node": 2}})");
+    ASSERT_EQ(run("graph 2", environment), 0);
+    struct Node {
+        long long startNs, durationNs;
+        unsigned stream, correlation, graph;
+        unsigned long long node;
+        char name[64];
+        long long endNs() const { return startNs + durationNs; }
+    };
+    std::vector<Node> nodes;
+    for (const std::string& line : records(1)) {
+        Node n{};
+        if (std::sscanf(line.c_str(), "kernel %lld %lld %u %u %u %llu %63s", &n.startNs, &n.durationNs, &n.stream, &n.correlation, &n.graph, &n.node,
+                        n.name) == 7)
+            nodes.push_back(n);
+    }
+    std::sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) { return std::pair(a.startNs, a.node) < std::pair(b.startNs, b.node); });
+    ASSERT_EQ(nodes.size(), 12u);    // three launches of three kernels and an all-reduce; nothing ran at capture
+    std::vector<Call> launches = calls(1, CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000);
+    ASSERT_EQ(launches.size(), 3u);
+    for (size_t i = 0; i < nodes.size(); i++) {
+        EXPECT_EQ(nodes[i].correlation, launches[i / 4].correlation);
+        EXPECT_NE(nodes[i].graph, 0u);
+        EXPECT_EQ(nodes[i].node, nodes[i % 4].node);    // a node keeps its id from launch to launch
+    }
+    const Node &first = nodes[0], &last = nodes[3];
+    EXPECT_EQ(first.durationNs, 5000);
+    EXPECT_EQ(last.durationNs, 9000);
+    for (const Node* beside : {&nodes[1], &nodes[2]}) {    // the all-reduce and the kernel beside it
+        EXPECT_EQ(beside->startNs, first.endNs());
+        EXPECT_LE(beside->endNs(), last.startNs);
+    }
+    EXPECT_NE(nodes[1].stream, nodes[2].stream);
+}
+
 TEST_F(VgpuJob, environmentAndTunerPluginsChooseTheAlgorithm) {
     // Four ranks of one node, 16 KiB: a tree with LL by default, six hops of 6 us and 24 KiB at 200 GB/s over a ring with Simple.
     std::string environment = scenario(R"({"noise": 0, "cluster": {"nodes": 1, "ranks_per_node": 4}})");

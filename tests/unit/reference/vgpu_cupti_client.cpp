@@ -29,8 +29,9 @@ void print(const CUpti_Activity* record) {
     switch (record->kind) {
         case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
             auto* k = reinterpret_cast<const CUpti_ActivityKernel10*>(record);
-            std::fprintf(output(), "kernel %llu %llu %u %u %s\n", static_cast<unsigned long long>(k->start) - kEpochNs,
-                         static_cast<unsigned long long>(k->end - k->start), k->streamId, k->correlationId, k->name);
+            std::fprintf(output(), "kernel %llu %llu %u %u %u %llu %s\n", static_cast<unsigned long long>(k->start) - kEpochNs,
+                         static_cast<unsigned long long>(k->end - k->start), k->streamId, k->correlationId, k->graphId,
+                         static_cast<unsigned long long>(k->graphNodeId), k->name);
             break;
         }
         case CUPTI_ACTIVITY_KIND_MEMCPY: {

@@ -7,6 +7,7 @@
 //   death    rank 1 is killed before its collective; the others abort and report a remote error
 //   threads  a second thread does the waiting while the first sleeps in pthread_join
 //   memory   one rank allocates, frees and copies while a kernel of 2 ms runs
+//   graph    a step captured from two streams, launched three times; what a capture forbids fails
 //   devices  one process drives all ranks' GPUs with ncclCommInitAll
 #include <cuda_runtime.h>
 #include <nccl.h>
@@ -134,6 +135,50 @@ int memory(Rank& rank) {
     return 0;
 }
 
+int graph(Rank& rank) {
+    std::vector<float> host(kElements, static_cast<float>(rank.rank + 1));
+    cudaEvent_t ready, reduced;
+    CHECK(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming));
+    CHECK(cudaEventCreateWithFlags(&reduced, cudaEventDisableTiming));
+    cudaGraph_t captured;
+    CHECK(cudaStreamBeginCapture(rank.work, cudaStreamCaptureModeThreadLocal));
+    CHECK(cudaMemcpyAsync(rank.data, host.data(), kElements * sizeof(float), cudaMemcpyHostToDevice, rank.work));
+    compute<<<100, 256, 0, rank.work>>>(rank.data);
+    CHECK(cudaEventRecord(ready, rank.work));
+    CHECK(cudaStreamWaitEvent(rank.transfer, ready, 0));
+    CHECK(ncclAllReduce(rank.data, rank.data, kElements, ncclFloat, ncclSum, rank.comm, rank.transfer));
+    CHECK(cudaEventRecord(reduced, rank.transfer));
+    compute<<<200, 256, 0, rank.work>>>(rank.data);    // beside the all-reduce
+    CHECK(cudaStreamWaitEvent(rank.work, reduced, 0));
+    compute<<<300, 256, 0, rank.work>>>(rank.data);
+    cudaStreamCaptureStatus capturing;
+    CHECK(cudaStreamIsCapturing(rank.transfer, &capturing));
+    if (capturing != cudaStreamCaptureStatusActive) return 1;
+    CHECK(cudaStreamEndCapture(rank.work, &captured));
+    cudaGraphExec_t exec;
+    CHECK(cudaGraphInstantiate(&exec, captured, 0));
+    CHECK(cudaGraphDestroy(captured));
+    int wrong = 0;
+    for (int launch = 0; launch < 3; launch++) {
+        CHECK(cudaGraphLaunch(exec, rank.work));
+        CHECK(cudaStreamSynchronize(rank.work));
+        wrong += rank.compare(rank.data, static_cast<float>(rank.size * (rank.size + 1) / 2));
+    }
+    CHECK(cudaGraphExecDestroy(exec));
+
+    CHECK(cudaStreamBeginCapture(rank.work, cudaStreamCaptureModeThreadLocal));    // a stream drawn in that does not lead back
+    CHECK(cudaEventRecord(ready, rank.work));
+    CHECK(cudaStreamWaitEvent(rank.transfer, ready, 0));
+    compute<<<1, 1, 0, rank.transfer>>>(rank.data);
+    wrong += cudaStreamEndCapture(rank.work, &captured) != cudaErrorStreamCaptureUnjoined || captured != nullptr;
+    CHECK(cudaStreamBeginCapture(rank.work, cudaStreamCaptureModeThreadLocal));    // nobody can wait for what does not run
+    wrong += cudaStreamSynchronize(rank.work) != cudaErrorStreamCaptureUnsupported;
+    wrong += cudaStreamEndCapture(rank.work, &captured) != cudaErrorStreamCaptureInvalidated;
+    CHECK(cudaStreamSynchronize(rank.transfer));
+    cudaGetLastError();
+    return wrong;
+}
+
 int death(Rank& rank) {
     if (rank.rank == 1) raise(SIGKILL);
     CHECK(ncclAllReduce(rank.data, rank.data, kElements, ncclFloat, ncclSum, rank.comm, rank.transfer));
@@ -154,6 +199,7 @@ int runRank(const std::string& mode, int number, int size, int steps, const nccl
     rank.open(id);
     int wrong = 0;
     if (mode == "p2p") wrong = messages(rank);
+    else if (mode == "graph") wrong = graph(rank);
     else if (mode == "memory") wrong = memory(rank);
     else if (mode == "death") return death(rank);
     else if (mode == "threads") std::thread([&] {
