@@ -6,15 +6,14 @@
 #include <algorithm>
 #include <cctype>
 
+#include "analyzer/detectors/catalogue_entries.h"
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/rs101_bubble.h"
 #include "analyzer/detectors/rs201_overlap.h"
 #include "analyzer/detectors/rs202_small_messages.h"
 #include "analyzer/detectors/rs203_saturation.h"
 #include "analyzer/detectors/rs301_straggler.h"
 
 namespace rankscope::analyzer {
-namespace {
 
 ThresholdEntry floorEntry() {
     return {"floor", CommonThresholds::kFloorShare, "share of the step", "what costs less is a note: the spread from run to run of real jobs hides the gain"};
@@ -23,6 +22,8 @@ ThresholdEntry floorEntry() {
 ThresholdEntry fewestStepsEntry() {
     return {"fewest steps", CommonThresholds::kFewestSteps, "analysed steps", "fewer cannot tell a persistent cause from an accident: inconclusive"};
 }
+
+namespace {
 
 CatalogueEntry straggler() {
     constexpr StragglerThresholds t;
@@ -42,26 +43,6 @@ CatalogueEntry straggler() {
         "Kernels with one name and grid whose work depends on the data (sparse attention, experts). A rank that only waits is never named: its kernels are as "
         "fast as its peers'. A slow rank hidden by communication that takes longer anyway is a note.";
     e.fix = "Look at that device's clocks, temperature, power cap and neighbours; move the rank; replace the device when the slowness moves with it.";
-    e.detected = true;
-    return e;
-}
-
-CatalogueEntry bubble() {
-    constexpr BubbleThresholds t;
-    CatalogueEntry e{"RS101", "pipeline bubble"};
-    e.definition =
-        "Idle or receive-wait time of the pipeline's stages inside a step, as a share of the step, averaged over the stages. It is compared with what the inferred "
-        "schedule leaves idle by itself, (P-1)/(M V + P-1) for P stages, M micro-batches and V virtual stages: 'too few micro-batches' when that alone is over the "
-        "threshold, 'more than the schedule explains' when schedule and stage balance together do not account for it.";
-    e.thresholds = {
-        {"share", t.share, "of the step", "the field's target for a pipeline bubble"},
-        {"unexplained", t.unexplained, "of the step", "noise of kernels and launch gaps stay under it"},
-        floorEntry(), fewestStepsEntry(),
-    };
-    e.falsePositives =
-        "A stage that is heavier than the others makes them wait: that is stage imbalance (RS102) and is not counted as a bubble. A stage whose device is slow is "
-        "RS301, which keeps its share of the waiting. The number of virtual stages cannot be told from send/recv alone: rings are left out.";
-    e.fix = "More micro-batches per step, or interleaved virtual stages. GPipe keeps the activations of all M micro-batches, 1F1B of at most P.";
     e.detected = true;
     return e;
 }
@@ -132,12 +113,9 @@ CatalogueEntry later(const char* id, const char* title, const char* definition, 
 
 std::vector<CatalogueEntry> makeCatalogue() {
     return {
-        bubble(),
         overlap(),
         smallMessages(),
         saturation(),
-        later("RS102", "stage imbalance", "Compute per pipeline stage differs: the slowest stage sets the beat.", "Move layers from the slowest stage to the fastest."),
-        later("RS103", "pipeline p2p exposed", "Send/recv transfer, not waiting, lies on the critical path.", "Overlap p2p, larger micro-batches, better placement."),
         later("RS204", "under-used link", "Large messages run far under the ceiling of their own link class or of their siblings.", "The network interface, P2P/SHM or channel setting that is wrong."),
         later("RS205", "wrong algorithm or protocol", "The algorithm or protocol NCCL used loses to another for this op, size and group.", "NCCL_ALGO / NCCL_PROTO per collective, or a tuner table."),
         later("RS206", "redundant communication", "The same data is communicated more often than needed.", "no_sync, reshard_after_forward, broadcast_buffers."),
@@ -165,6 +143,7 @@ std::vector<CatalogueEntry> makeCatalogue() {
 std::span<const CatalogueEntry> catalogue() {
     static const std::vector<CatalogueEntry> kEntries = [] {
         std::vector<CatalogueEntry> entries = makeCatalogue();
+        for (CatalogueEntry& entry : pipelineEntries()) entries.push_back(std::move(entry));
         std::sort(entries.begin(), entries.end(), [](const CatalogueEntry& a, const CatalogueEntry& b) { return a.id < b.id; });
         return entries;
     }();

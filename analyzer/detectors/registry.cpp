@@ -6,6 +6,8 @@
 #include "analyzer/detectors/catalogue.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/rs101_bubble.h"
+#include "analyzer/detectors/rs102_stage_imbalance.h"
+#include "analyzer/detectors/rs103_p2p_exposed.h"
 #include "analyzer/detectors/rs201_overlap.h"
 #include "analyzer/detectors/rs202_small_messages.h"
 #include "analyzer/detectors/rs203_saturation.h"
@@ -17,6 +19,8 @@ namespace {
 
 constexpr std::array kDetectors{
     Detector{"RS301", detectStraggler},
+    Detector{"RS102", detectStageImbalance},
+    Detector{"RS103", detectExposedP2p},
     Detector{"RS101", detectBubble},
     Detector{"RS202", detectSmallMessages},
     Detector{"RS201", detectPoorOverlap},

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "analyzer/detectors/pipeline_times.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -14,62 +14,39 @@ namespace {
 
 constexpr BubbleThresholds kThresholds;
 
-struct StageTimes {
-    double stepNs = 0;
-    double computeNs = 0;
-    double bubbleNs = 0;  // idle, or waiting in a send or receive
+struct Bubble {
+    std::vector<double> shares;       // per step, mean over stages
+    std::vector<double> remaining;    // of it, what no deeper cause explains
+    std::vector<double> unexplained;  // of it, what schedule and stage balance do not explain either
+    std::vector<double> perStage;     // median share of each stage
 };
 
-StageTimes stageTimes(const Analysis& analysis, const RankSummary& rank, int step) {
-    StageTimes times;
-    const Attribution* attribution = analysis.attribution(rank, step);
-    if (attribution == nullptr) return times;
-    times.stepNs = static_cast<double>(attribution->stepNs);
-    times.computeNs = static_cast<double>(attribution->computeNs);
-    times.bubbleNs = static_cast<double>(attribution->idleNs);
-    for (const CommTask& task : analysis.tasks(rank, step))
-        if (task.pointToPoint()) times.bubbleNs += static_cast<double>(task.exposedWaitNs);
-    return times;
+/// Share of the step in which the stages stand still when the schedule runs with these stages.
+double scheduleShare(const PipelineModel& model, double stepNs) {
+    const double makespan = model.makespanNs();
+    double idle = 0;
+    for (double work : model.stageNs) idle += makespan - work * model.microBatches;
+    return stepNs > 0 ? idle / static_cast<double>(model.stageNs.size()) / stepNs : 0;
 }
 
-struct PipelineBubble {
-    std::vector<double> shares;       // per step, mean over stages
-    std::vector<double> unexplained;  // share beyond what schedule and stage balance explain
-    std::vector<double> perStage;     // median share of each stage
-    double stepNs = 0;
-};
-
-PipelineBubble measure(const Analysis& analysis, const Pipeline& pipeline) {
-    PipelineBubble bubble;
-    std::vector<std::vector<double>> byStage(pipeline.stages.size());
-    std::vector<double> stepTimes;
-    for (int step : analysis.steps) {
-        double share = 0, compute = 0, longest = 0, length = 0;
-        size_t seen = 0;
-        for (size_t stage = 0; stage < pipeline.stages.size(); ++stage) {
-            for (const RankSummary& rank : analysis.ranks) {
-                if (rank.rank != pipeline.stages[stage]) continue;
-                const StageTimes times = stageTimes(analysis, rank, step);
-                if (times.stepNs <= 0) continue;
-                ++seen;
-                share += times.bubbleNs / times.stepNs;
-                byStage[stage].push_back(times.bubbleNs / times.stepNs);
-                compute += times.computeNs;
-                longest = std::max(longest, times.computeNs);
-                length = std::max(length, times.stepNs);
-            }
-        }
-        if (seen == 0 || longest <= 0) continue;
-        const double stages = static_cast<double>(seen);
-        // With stages of unlike speed the slowest sets the beat: the others idle even in an endless step.
-        const double balanced = compute / stages / longest;
-        const double explained = 1 - balanced * (1 - pipeline.theoreticalBubble());
-        bubble.shares.push_back(share / stages);
-        bubble.unexplained.push_back(share / stages - explained);
-        stepTimes.push_back(length);
+Bubble measure(const Claims& claims, const PipelineTimes& times) {
+    Bubble bubble;
+    for (size_t s = 0; s < times.ranks.size(); ++s) {
+        std::vector<double> shares;
+        for (const PipelineStep& step : times.steps) shares.push_back(step.stages[s].bubbleNs / step.stages[s].stepNs);
+        bubble.perStage.push_back(median(std::move(shares)));
     }
-    for (std::vector<double>& shares : byStage) bubble.perStage.push_back(median(shares));
-    bubble.stepNs = median(stepTimes);
+    const std::vector<int> ranks = times.allRanks();
+    for (const PipelineStep& step : times.steps) {
+        const double share = step.bubbleShare(), stepNs = step.stepNs();
+        double claimed = 0;
+        for (int rank : ranks) claimed += claims.explainedNs(rank, step.step) / stepNs / static_cast<double>(ranks.size());
+        const PipelineModel model = times.model(step);
+        bubble.shares.push_back(share);
+        bubble.remaining.push_back(share - claimed);
+        // Slow and heavy stages are in the model; what hosts did is in the claims only.
+        bubble.unexplained.push_back(share - std::max(scheduleShare(model, stepNs), scheduleShare(model.balanced(), stepNs) + claimed));
+    }
     return bubble;
 }
 
@@ -80,90 +57,98 @@ int enoughMicroBatches(const Pipeline& pipeline) {
     return changed.microBatches;
 }
 
-}  // namespace
+/// Step time saved at equal tokens by `enough` micro-batches in one step: as much work shares one fill, one drain and one optimizer.
+double savingNs(const PipelineTimes& times, const PipelineStep& step, int enough) {
+    const PipelineModel now = times.model(step).balanced();
+    PipelineModel then = now;
+    then.microBatches = enough;
+    const double fewer = static_cast<double>(now.microBatches) / enough;
+    double tail = 0;
+    for (const StageTimes& stage : step.stages) tail = std::max(tail, stage.tailNs);
+    return now.makespanNs() - then.makespanNs() * fewer + tail * (1 - fewer);
+}
 
-void detectBubble(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
-    const auto hasStraggler = [&](const Pipeline& pipeline) {
-        return std::any_of(pipeline.stages.begin(), pipeline.stages.end(), [&](int rank) { return claims.isCulprit(rank); });
-    };
-    // Replicas of a pipeline have the same schedule: they make one finding, with the numbers of the worst that no straggler disturbs.
-    const bool onlyDisturbed = std::all_of(analysis.layout.pipelines.begin(), analysis.layout.pipelines.end(), hasStraggler);
-    const Pipeline* worst = nullptr;
-    PipelineBubble bubble;
-    std::vector<int> ranks;
-    for (const Pipeline& pipeline : analysis.layout.pipelines) {
-        ranks.insert(ranks.end(), pipeline.stages.begin(), pipeline.stages.end());
-        if (hasStraggler(pipeline) && !onlyDisturbed) continue;
-        PipelineBubble candidate = measure(analysis, pipeline);
-        if (candidate.shares.empty()) continue;
-        if (worst != nullptr && median(candidate.shares) <= median(bubble.shares)) continue;
-        worst = &pipeline;
-        bubble = std::move(candidate);
-    }
-    if (worst == nullptr) return;
-    std::sort(ranks.begin(), ranks.end());
-    const double theory = worst->theoreticalBubble();
-    // What deeper causes explain of the waiting is theirs.
-    double straggler = 0;
-    for (int rank : worst->stages) straggler += claims.explainedNs(analysis, rank) / bubble.stepNs / static_cast<double>(worst->stages.size());
+void sayTooFew(const PipelineTimes& times, Finding& finding, int enough) {
+    const Pipeline& shape = *times.shape;
+    Pipeline changed = shape;
+    changed.microBatches = enough;
+    finding.cause = fmt::format("too few micro-batches: {} over {} stages; the schedule itself leaves (P-1)/(M V + P-1) = {} idle", shape.microBatches, shape.stages.size(),
+                                percentText(shape.theoreticalBubble()));
+    Pipeline more = shape;
+    ++more.virtualStages;
+    finding.fix = {fmt::format("raise the micro-batches per step from {} to {} (bubble {}): a larger global batch, or smaller micro-batches", shape.microBatches, enough,
+                               percentText(changed.theoreticalBubble())),
+                   fmt::format("or interleave: with V = {} virtual stages per rank the bubble is {} (Megatron --num-layers-per-virtual-pipeline-stage), for more p2p traffic",
+                               more.virtualStages, percentText(more.theoreticalBubble())),
+                   shape.schedule == "gpipe" ? "memory: GPipe keeps the activations of all micro-batches; 1F1B at most one per stage"
+                                             : "memory: 1F1B keeps the activations of at most P micro-batches, whatever their number; interleaving keeps up to (V-1)/V P more"};
+}
+
+void addEvidence(const Analysis& analysis, const PipelineTimes& times, const Bubble& bubble, Finding& finding) {
+    const Pipeline& shape = *times.shape;
     const double share = median(bubble.shares);
-    const double remaining = share - straggler;
-    const double unexplained = median(bubble.unexplained);
-    const bool fewMicroBatches = theory > kThresholds.share && remaining > kThresholds.share;
-    const bool moreThanTheSchedule = theory > 0 && straggler <= 0 && share > kThresholds.share && unexplained > kThresholds.unexplained;
-    if (!fewMicroBatches && !moreThanTheSchedule) return;
-
-    Finding finding;
-    finding.id = "RS101";
-    finding.ranks = ranks;
-    finding.affectedRanks = ranks;
-    std::vector<double> costs;
-    if (fewMicroBatches) {
-        const int enough = enoughMicroBatches(*worst);
-        Pipeline changed = *worst;
-        changed.microBatches = enough;
-        const double others = static_cast<double>(worst->stages.size()) - 1;
-        // At equal tokens: M micro-batches take the time of M + (P-1)/V beats; more of them in one step share one fill and one drain.
-        for (double s : bubble.shares) {
-            const double beats = worst->microBatches + others / worst->virtualStages;
-            const double busy = 1 - std::max(0.0, s - theory) - straggler;  // the part of the step that the beat fills
-            const double perBeat = busy * bubble.stepNs / beats;
-            costs.push_back(perBeat * others / worst->virtualStages * (1 - static_cast<double>(worst->microBatches) / enough));
-        }
-        finding.cause = fmt::format("too few micro-batches: {} over {} stages; the schedule itself leaves (P-1)/(M V + P-1) = {} idle", worst->microBatches,
-                                    worst->stages.size(), percentText(theory));
-        finding.fix = {fmt::format("raise the micro-batches per step from {} to {} (bubble {}): a larger global batch, or smaller micro-batches", worst->microBatches, enough,
-                                   percentText(changed.theoreticalBubble())),
-                       "or interleave: with V virtual stages per rank the bubble shrinks by V (Megatron --num-layers-per-virtual-pipeline-stage), for more p2p traffic",
-                       worst->schedule == "gpipe" ? "memory: GPipe keeps the activations of all micro-batches; 1F1B at most one per stage"
-                                                  : "memory: 1F1B keeps the activations of at most P micro-batches, whatever their number"};
-    } else {
-        for (double u : bubble.unexplained) costs.push_back(std::max(0.0, u) * bubble.stepNs);
-        finding.cause = fmt::format("the stages idle for {} of the step where schedule and stage balance explain {}", percentText(share), percentText(share - unexplained));
-        finding.fix = {"look at the send/recv waits in the window: transfers that are late, host calls that block between micro-batches"};
-    }
-    setCost(analysis, costs, finding);
-    // What it costs is the idleness; the saving is what the proposed change brings back of it.
-    finding.severity = fewMicroBatches ? remaining : unexplained;
-    if (finding.severity >= CommonThresholds::kFloorShare) finding.verdict = Verdict::found;
-    setTypicalStep(analysis, costs, worst->stages.front(), finding);
     std::string perStage;
     for (size_t i = 0; i < bubble.perStage.size(); ++i) perStage += fmt::format("{}{}", i == 0 ? "" : ", ", percentText(bubble.perStage[i]));
     finding.evidence.facts = {
         fmt::format("idle or waiting to receive: {} of the step on average, per stage {}", percentText(share), perStage),
-        fmt::format("schedule {}, P = {}, M = {}: theory {}", worst->schedule, worst->stages.size(), worst->microBatches, percentText(theory)),
+        fmt::format("schedule {}, P = {}, M = {}, V = {}: theory {}", shape.schedule, shape.stages.size(), shape.microBatches, shape.virtualStages,
+                    percentText(shape.theoreticalBubble())),
     };
-    finding.evidence.numbers = {{"bubble_share", share}, {"theoretical_bubble_share", theory}, {"micro_batches", worst->microBatches},
-                                {"stages", static_cast<double>(worst->stages.size())}};
-    int rowsLeft = 3;
-    for (const RankSummary& rank : analysis.ranks)
-        for (const CommTask& task : rank.communication)
-            if (rowsLeft > 0 && task.pointToPoint() && task.startNs >= finding.windowStartNs && task.startNs < finding.windowEndNs &&
-                static_cast<double>(task.exposedWaitNs) > 0.02 * bubble.stepNs) {
-                finding.evidence.rows.push_back({"kernel", task.kernelId, rank.rank, "waits for its neighbour for " + durationText(static_cast<double>(task.exposedWaitNs))});
-                --rowsLeft;
-            }
-    finding.confidence = worst->schedule == "unknown" ? 0.7 : 0.9;
+    const double claimed = share - median(bubble.remaining);
+    if (claimed > 0.005) finding.evidence.facts.push_back(fmt::format("{} of the step is explained by other findings and not counted here", percentText(claimed)));
+    finding.evidence.numbers = {{"bubble_share", share},
+                                {"theoretical_bubble_share", shape.theoreticalBubble()},
+                                {"micro_batches", shape.microBatches},
+                                {"virtual_stages", shape.virtualStages},
+                                {"stages", static_cast<double>(shape.stages.size())}};
+    std::vector<EvidenceRow> rows;
+    for (int rank : times.allRanks()) {
+        const RankSummary* summary = analysis.findRank(rank);
+        if (summary == nullptr) continue;
+        for (const CommTask& task : summary->communication) {
+            if (finding.evidence.rows.size() == 3) return;
+            if (task.startNs < finding.windowStartNs || task.startNs >= finding.windowEndNs || analysis.layout.role(task) != CommRole::pipeline) continue;
+            if (static_cast<double>(task.exposedWaitNs) < 0.02 * analysis.stepNs) continue;
+            finding.evidence.rows.push_back({"kernel", task.kernelId, rank, "waits for its neighbour for " + durationText(static_cast<double>(task.exposedWaitNs))});
+        }
+    }
+}
+
+}  // namespace
+
+void detectBubble(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
+    const PipelineTimes times = pipelineTimes(analysis);
+    if (times.empty() || times.shape->microBatches < 1) return;
+    const Bubble bubble = measure(claims, times);
+    const double share = median(bubble.shares), remaining = median(bubble.remaining), unexplained = median(bubble.unexplained);
+    const bool tooFew = times.shape->theoreticalBubble() > kThresholds.share && remaining > kThresholds.share;
+    const bool moreThanTheSchedule = remaining > kThresholds.share && unexplained > kThresholds.unexplained;
+    if (!tooFew && !moreThanTheSchedule) return;
+
+    Finding finding;
+    finding.id = "RS101";
+    finding.ranks = finding.affectedRanks = times.allRanks();
+    std::vector<double> costs;
+    if (tooFew) {
+        const int enough = enoughMicroBatches(*times.shape);
+        for (const PipelineStep& step : times.steps) costs.push_back(std::max(0.0, savingNs(times, step, enough)));
+        sayTooFew(times, finding, enough);
+        if (moreThanTheSchedule) finding.cause += fmt::format("; {} of the step are more than schedule and stage balance explain", percentText(unexplained));
+    } else {
+        for (double u : bubble.unexplained) costs.push_back(std::max(0.0, u) * analysis.stepNs);
+        finding.cause = fmt::format("the stages stand still for {} of the step where schedule and stage balance explain {}", percentText(share), percentText(share - unexplained));
+        finding.fix = {"look at the send/recv waits in the window: transfers that are late, host calls that block between micro-batches"};
+    }
+    setCost(analysis, costs, finding);
+    // What it costs is the idleness; the saving is what the proposed change brings back of it.
+    finding.severity = tooFew ? remaining : unexplained;
+    if (finding.severity >= CommonThresholds::kFloorShare) finding.verdict = Verdict::found;
+    setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
+    addEvidence(analysis, times, bubble, finding);
+    finding.confidence = times.shape->schedule == "unknown" ? 0.7 : times.shape->confidence;
+    if (finding.verdict == Verdict::found)
+        for (const PipelineStep& step : times.steps)
+            for (int rank : finding.ranks) claims.take("RS101", rank, step.step, std::max(0.0, standstillNs(analysis, rank, step.step) - claims.explainedNs(rank, step.step)));
     findings.push_back(std::move(finding));
 }
 

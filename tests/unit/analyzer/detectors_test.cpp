@@ -3,26 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "tests/unit/analyzer/found.h"
 #include "tests/unit/analyzer/jobs.h"
 
 namespace rankscope::analyzer::test {
 namespace {
-
-/// "RS301[5] RS203[0 1]": what was found, with ranks; inconclusive ones carry a question mark.
-std::string foundIn(const Report& report) {
-    std::string text;
-    for (const Finding& f : report.findings) {
-        if (!text.empty()) text += " ";
-        text += f.id + (f.verdict == Verdict::inconclusive ? "?" : "") + fmt::format("[{}]", fmt::join(f.ranks, " "));
-    }
-    return text;
-}
-
-std::string idsIn(const Report& report) {
-    std::string text;
-    for (const Finding& f : report.findings) text += (text.empty() ? "" : " ") + f.id + (f.verdict == Verdict::inconclusive ? "?" : "");
-    return text;
-}
 
 double savingShare(const Report& report, size_t finding = 0) { return report.findings.at(finding).savingNsPerStep.value_or(0) / report.run.stepNs; }
 
@@ -228,38 +213,6 @@ TEST(Saturation, ALinkFarUnderItsCeilingIsAnotherDiagnosis) {
     TraceFixture trace = playFsdp(job);
     trace.links("intra:gbps=300;inter:gbps=300");
     EXPECT_EQ(foundIn(trace.analyze()), "");
-}
-
-TEST(Bubble, TooFewMicroBatchesAreFoundForBothSchedules) {
-    for (bool gpipe : {true, false}) {
-        PipelineJob job;
-        job.ranks = 4;
-        job.microBatches = 6;
-        job.gpipe = gpipe;
-        const Report report = playPipeline(job).analyze();
-        ASSERT_EQ(foundIn(report), "RS101[0 1 2 3]") << "gpipe " << gpipe;
-        EXPECT_EQ(report.layout.schedule, gpipe ? "gpipe" : "1f1b");
-        EXPECT_NE(report.findings[0].cause.find("too few micro-batches: 6 over 4 stages"), std::string::npos) << report.findings[0].cause;
-        // At equal tokens: the step of 30 micro-batches over five.
-        PipelineJob fixed = job;
-        fixed.microBatches = 30;
-        const double measured = report.run.stepNs - playPipeline(fixed).analyze().run.stepNs / 5;
-        EXPECT_NEAR(*report.findings[0].savingNsPerStep, measured, 0.05 * report.run.stepNs);
-    }
-}
-
-TEST(Bubble, UnderTheThresholdTheScheduleExplainsIt) {
-    PipelineJob job;
-    job.ranks = 4;
-    job.microBatches = 30;  // 3 / 33 = 9.1 %
-    EXPECT_EQ(foundIn(playPipeline(job).analyze()), "");
-}
-
-TEST(Bubble, AHeavyStageIsNeitherABubbleNorAStraggler) {
-    PipelineJob job;
-    job.ranks = 4;
-    job.heavy = {{1, 1.5}};
-    EXPECT_EQ(foundIn(playPipeline(job).analyze()), "");
 }
 
 }  // namespace

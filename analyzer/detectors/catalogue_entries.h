@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The catalogue's pieces: what entries share, and the entries of one family per file.
+#pragma once
+
+#include <vector>
+
+#include "analyzer/detectors/catalogue.h"
+
+namespace rankscope::analyzer {
+
+ThresholdEntry floorEntry();
+ThresholdEntry fewestStepsEntry();
+
+std::vector<CatalogueEntry> pipelineEntries();  // RS1xx
+
+}  // namespace rankscope::analyzer

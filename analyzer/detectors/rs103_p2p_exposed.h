@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/detectors/detector.h"
+
+namespace rankscope::analyzer {
+
+struct P2pThresholds {
+    double share = 0.05;  // of the step: sends of plain 1F1B are never quite hidden; below it the bubble matters more
+};
+
+void detectExposedP2p(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+
+}  // namespace rankscope::analyzer
