@@ -21,7 +21,9 @@ struct SmallFloat {
         uint32_t exponent = (bits >> MantissaBits) & ((1u << ExponentBits) - 1);
         uint32_t mantissa = bits & ((1u << MantissaBits) - 1);
         float value;
-        if (exponent == 0) {
+        if (exponent == 0 && ExponentBits == 8) {
+            value = std::bit_cast<float>(mantissa << (23 - MantissaBits));  // float's own subnormals, zero among them
+        } else if (exponent == 0) {
             value = static_cast<float>(mantissa) * std::bit_cast<float>(static_cast<uint32_t>(127 + 1 - kBias - MantissaBits) << 23);
         } else if (exponent == (1u << ExponentBits) - 1 && ExponentBits != 4) {
             value = std::bit_cast<float>(0x7f800000u | (mantissa << (23 - MantissaBits)));
@@ -38,10 +40,11 @@ struct SmallFloat {
         constexpr int kShift = 23 - MantissaBits;
         constexpr uint32_t kTop = ((1u << ExponentBits) - 1) << MantissaBits;
         if (bits > 0x7f800000u) return static_cast<Storage>(sign | kTop | ((1u << MantissaBits) - 1));
-        int exponent = static_cast<int>(bits >> 23) - 127 + kBias;
-        uint32_t mantissa = (bits & 0x7fffffu) | 0x800000u;
+        const bool subnormal = bits < 0x800000u;  // zero among them: no implicit leading one
+        int exponent = std::max(static_cast<int>(bits >> 23), 1) - 127 + kBias;
+        uint32_t mantissa = (bits & 0x7fffffu) | (subnormal ? 0u : 0x800000u);
         int shift = kShift;
-        if (exponent <= 0) {
+        if (exponent <= 0 || subnormal) {
             shift += 1 - exponent;
             exponent = 0;
             if (shift > 25) return sign;

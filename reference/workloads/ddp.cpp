@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data parallelism: every rank holds the whole model; gradients are summed in buckets while backward still runs.
-#include <algorithm>
 #include <string>
 
 #include "reference/workloads/gradients.h"
@@ -10,20 +9,11 @@ namespace rankscope::reference {
 
 namespace {
 
-/// Gradient tensors of all layers in the order in which backward finishes them: last layer first.
-std::vector<int64_t> gradientTensors(const Transformer& transformer, int layers) {
-    std::vector<int64_t> tensors;
-    for (int layer = 0; layer < layers; ++layer)
-        for (const LayerKernel& kernel : transformer.backward())
-            if (kernel.parameters) tensors.push_back(kernel.parameters);
+GradientTensors gradientTensors(const Model& model) {
+    GradientTensors tensors{.layers = model.layers};
+    for (const LayerKernel& kernel : Transformer(model).backward())
+        if (kernel.parameters) tensors.ofLayer.push_back(kernel.parameters);
     return tensors;
-}
-
-std::vector<Bucket> planFor(const Scenario& scenario, const std::vector<int64_t>& tensors) {
-    const int64_t elementBytes = dtypeBytes(scenario.parallel.gradDtype);
-    if (scenario.faults.singleBucket) return planSingleBucket(tensors);
-    if (scenario.faults.smallBucketsKb) return planEqualBuckets(tensors, elementBytes, static_cast<int64_t>(*scenario.faults.smallBucketsKb * 1024));
-    return planBuckets(tensors, elementBytes, static_cast<int64_t>(scenario.parallel.bucketMb * 1024 * 1024));
 }
 
 class DdpTraining {
@@ -42,18 +32,15 @@ class DdpTraining {
             if (micro == 0) m_worker.dieIfPlanned();
             backward(micro, accumulate);
         }
-        m_gradients.optimize(m_transformer, m_scenario.model.layers);
+        const NvtxRange range("optimizer");
+        m_gradients.optimize();
     }
 
   private:
     Gradients makeGradients() {
-        const int64_t elements = m_transformer.parametersPerLayer() * m_scenario.model.layers;
-        std::vector<Bucket> buckets = planFor(m_scenario, gradientTensors(m_transformer, m_scenario.model.layers));
-        int64_t largest = 0;
-        for (const Bucket& bucket : buckets) largest = std::max(largest, bucket.end - bucket.begin);
-        const int64_t elementBytes = dtypeBytes(m_scenario.parallel.gradDtype);
-        m_worker.planMemory(elements * elementBytes, largest * elementBytes);
-        return Gradients(m_worker, m_worker.world(), std::move(buckets), elements);
+        const GradientTensors tensors = gradientTensors(m_scenario.model);
+        m_worker.planMemory(Gradients::bytes(m_scenario, tensors), Gradients::largestBucketBytes(m_scenario, tensors));
+        return Gradients(m_worker, m_worker.world(), tensors);
     }
 
     void forward() {

@@ -2,12 +2,39 @@
 #include "reference/workloads/gradients.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace rankscope::reference {
 
-Gradients::Gradients(Worker& worker, const Group& replicas, std::vector<Bucket> buckets, int64_t elements)
-    : m_worker(worker), m_replicas(replicas), m_buckets(std::move(buckets)), m_elements(elements) {
+std::vector<int64_t> GradientTensors::all() const {
+    std::vector<int64_t> tensors;
+    for (int layer = 0; layer < layers; ++layer) tensors.insert(tensors.end(), ofLayer.begin(), ofLayer.end());
+    return tensors;
+}
+
+int64_t GradientTensors::elements() const { return layers * std::accumulate(ofLayer.begin(), ofLayer.end(), int64_t{0}); }
+
+std::vector<Bucket> planGradientBuckets(const Scenario& scenario, const GradientTensors& tensors) {
+    const int64_t elementBytes = dtypeBytes(scenario.parallel.gradDtype);
+    if (scenario.faults.singleBucket) return planSingleBucket(tensors.all());
+    if (scenario.faults.smallBucketsKb)
+        return planEqualBuckets(tensors.all(), elementBytes, static_cast<int64_t>(*scenario.faults.smallBucketsKb * 1024));
+    return planBuckets(tensors.all(), elementBytes, static_cast<int64_t>(scenario.parallel.bucketMb * 1024 * 1024));
+}
+
+Gradients::Gradients(Worker& worker, const Group& replicas, const GradientTensors& tensors)
+    : m_worker(worker), m_replicas(replicas), m_tensors(tensors), m_buckets(planGradientBuckets(worker.scenario(), tensors)), m_elements(tensors.elements()) {
     m_data = m_worker.allocate(m_elements * dtypeBytes(dtype()));
+}
+
+int64_t Gradients::bytes(const Scenario& scenario, const GradientTensors& tensors) {
+    return tensors.elements() * dtypeBytes(scenario.parallel.gradDtype);
+}
+
+int64_t Gradients::largestBucketBytes(const Scenario& scenario, const GradientTensors& tensors) {
+    int64_t largest = 0;
+    for (const Bucket& bucket : planGradientBuckets(scenario, tensors)) largest = std::max(largest, bucket.end - bucket.begin);
+    return largest * dtypeBytes(scenario.parallel.gradDtype);
 }
 
 void Gradients::beginBackward(int micro, int microSteps, bool synchronise, bool keep) {
@@ -33,6 +60,7 @@ void Gradients::describe(KernelTask& task, int64_t begin, int64_t elements) cons
     task.rank = static_cast<uint32_t>(m_replicas.rank);
     task.ranks = static_cast<uint32_t>(m_replicas.size);
     task.microSteps = static_cast<uint32_t>(m_microSteps);
+    task.layer = m_tensors.salt;
 }
 
 KernelTask Gradients::nextTask(int64_t elements) const {
@@ -61,16 +89,15 @@ void Gradients::reduceNext() {
     m_worker.allReduce(m_replicas, m_worker.at(m_data, bucket.begin * dtypeBytes(dtype())), bucket.end - bucket.begin, dtype());
 }
 
-void Gradients::optimize(const Transformer& transformer, int layers) {
-    const NvtxRange range("optimizer");
+void Gradients::optimize() {
     int64_t begin = 0;
-    for (int layer = 0; layer < layers; ++layer) {
-        for (const LayerKernel& kernel : transformer.backward()) {
-            if (!kernel.parameters) continue;
-            m_worker.launch(Transformer::adam(kernel.parameters, dtypeBytes(dtype())), checkTask(begin, kernel.parameters));
-            begin += kernel.parameters;
+    for (int layer = 0; layer < m_tensors.layers; ++layer) {
+        const int64_t layerBegin = begin;
+        for (const int64_t elements : m_tensors.ofLayer) {
+            m_worker.launch(Transformer::adam(elements, dtypeBytes(dtype())), checkTask(begin, elements));
+            begin += elements;
         }
-        m_worker.launch(Transformer::cast(transformer.parametersPerLayer(), dtypeBytes(m_worker.scenario().model.dtype)));
+        m_worker.launch(Transformer::cast(begin - layerBegin, dtypeBytes(m_worker.scenario().model.dtype)));
     }
 }
 

@@ -9,10 +9,28 @@
 
 namespace rankscope::reference {
 
+/// What is reduced together: the gradients of `layers` layers, each of the given tensors (numbers of elements), in the order in which backward
+/// finishes them.
+struct GradientTensors {
+    std::vector<int64_t> ofLayer;
+    int layers = 0;
+    uint32_t salt = 0;  ///< tells what different ranks hold apart in the arithmetic
+
+    std::vector<int64_t> all() const;
+    int64_t elements() const;
+};
+
+/// Buckets as parallel.bucket_mb and the planted faults ask for.
+std::vector<Bucket> planGradientBuckets(const Scenario& scenario, const GradientTensors& tensors);
+
 class Gradients {
   public:
-    /// Buckets in the order in which backward finishes them; the ranks of `replicas` sum theirs.
-    Gradients(Worker& worker, const Group& replicas, std::vector<Bucket> buckets, int64_t elements);
+    /// The ranks of `replicas` sum their gradients.
+    Gradients(Worker& worker, const Group& replicas, const GradientTensors& tensors);
+
+    /// Device memory: all of it, and the largest bucket.
+    static int64_t bytes(const Scenario& scenario, const GradientTensors& tensors);
+    static int64_t largestBucketBytes(const Scenario& scenario, const GradientTensors& tensors);
 
     /// Call before backward of micro-step `micro` of `microSteps`; `synchronise`: this one is reduced; `keep`: adds to the earlier ones.
     void beginBackward(int micro, int microSteps, bool synchronise, bool keep);
@@ -23,7 +41,7 @@ class Gradients {
     /// Reduces what is left, and makes the compute stream wait for all of it.
     void endBackward();
     /// Launches the optimizer: a kernel per tensor, which checks the sums at the ends of its bucket, and one cast per layer.
-    void optimize(const Transformer& transformer, int layers);
+    void optimize();
 
     Dtype dtype() const { return m_worker.scenario().parallel.gradDtype; }
 
@@ -34,6 +52,7 @@ class Gradients {
 
     Worker& m_worker;
     Group m_replicas;
+    GradientTensors m_tensors;
     std::vector<Bucket> m_buckets;
     int64_t m_elements;
     void* m_data = nullptr;

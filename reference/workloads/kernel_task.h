@@ -24,7 +24,7 @@ enum class TaskOp : uint32_t {
     setParameter,     ///< writes the parameters of `step`
     checkParameter,
     startActivation,  ///< the input of the first layer
-    forwardLayer,     ///< one layer's map, in place
+    forwardLayer,     ///< one (part of a) layer's map, in place; of several `ranks`, each stores a share, and the shares add up to the value
     checkActivation,  ///< compares with the map of the layers [0, layer) applied by this one rank
     startBackward,    ///< the gradient of the loss, from the last activation
     backwardLayer,
@@ -54,6 +54,8 @@ struct TaskRange {
     uint64_t first, count;                   ///< what this kernel works on
     uint64_t chunkOrigin, chunkLength, end;  ///< probes are the ends of each chunk; the last one stops at `end`
     uint64_t probe;                          ///< elements at either end of a chunk
+    const uint64_t* chunkEnds;               ///< where chunks differ in length: the end of each, ascending; readable by host and device
+    uint64_t chunks;                         ///< length of that list; 0: chunks of chunkLength
 };
 
 struct TaskMoment {
@@ -103,10 +105,10 @@ RANKSCOPE_HOST_DEVICE inline uint32_t gradientCap(uint32_t ranks, uint32_t micro
     return cap < 1 ? 1 : cap > 7 ? 7 : cap;
 }
 
-RANKSCOPE_HOST_DEVICE inline uint32_t gradientValue(uint64_t index, uint32_t rank, uint32_t ranks, uint32_t step, uint32_t micro, uint32_t microSteps) {
-    const uint32_t cap = gradientCap(ranks, microSteps);
-    if (rank * microSteps * cap >= 256u) return 0;  // in very large jobs only the first ranks contribute
-    return static_cast<uint32_t>((index * 7 + rank * 3u + step * 5u + micro * 11u) % (cap + 1));
+RANKSCOPE_HOST_DEVICE inline uint32_t gradientValue(uint64_t index, uint32_t rank, const TaskMoment& at, uint32_t micro) {
+    const uint32_t cap = gradientCap(at.ranks, at.microSteps);
+    if (rank * at.microSteps * cap >= 256u) return 0;  // in very large jobs only the first ranks contribute
+    return static_cast<uint32_t>((index * 7 + rank * 3u + at.step * 5u + micro * 11u + at.layer * 13u) % (cap + 1));
 }
 
 RANKSCOPE_HOST_DEVICE inline uint32_t parameterValue(uint64_t index, uint32_t layer, uint32_t step) {
@@ -120,14 +122,40 @@ RANKSCOPE_HOST_DEVICE inline uint32_t forwardValue(uint32_t value, uint32_t laye
 RANKSCOPE_HOST_DEVICE inline uint32_t lossGradientValue(uint32_t activation, uint32_t micro) { return (activation * 2 + micro) % 251; }
 RANKSCOPE_HOST_DEVICE inline uint32_t backwardValue(uint32_t value, uint32_t layer) { return (value * 5 + layer + 2) % 251; }
 
+/// What rank `rank` of `ranks` contributes to a sum that is `value`.
+RANKSCOPE_HOST_DEVICE inline uint32_t shareOf(uint32_t value, uint32_t rank, uint32_t ranks) {
+    return value / ranks + (rank < value % ranks ? 1 : 0);
+}
+
+RANKSCOPE_HOST_DEVICE inline uint64_t chunkEnd(const KernelTask& task, uint64_t chunk) {
+    if (task.chunks) return chunk < task.chunks ? task.chunkEnds[chunk] : UINT64_MAX;
+    const uint64_t end = task.chunkOrigin + (chunk + 1) * task.chunkLength;
+    return end < task.end ? end : task.end;
+}
+RANKSCOPE_HOST_DEVICE inline uint64_t chunkBegin(const KernelTask& task, uint64_t chunk) {
+    return chunk == 0 ? task.chunkOrigin : chunkEnd(task, chunk - 1);
+}
+/// The chunk that holds the first element of the task.
+RANKSCOPE_HOST_DEVICE inline uint64_t firstChunkOf(const KernelTask& task) {
+    if (!task.chunks) return (task.first - task.chunkOrigin) / task.chunkLength;
+    uint64_t low = 0;
+    for (uint64_t high = task.chunks; low < high;) {
+        const uint64_t middle = (low + high) / 2;
+        if (task.chunkEnds[middle] > task.first) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
 /// Calls visit(index) for every probe of the task; the threads of a block share the work.
 template <class Visit>
 RANKSCOPE_HOST_DEVICE inline void visitProbes(const KernelTask& task, uint32_t thread, uint32_t threads, Visit visit) {
-    if (task.count == 0 || task.chunkLength == 0) return;
+    if (task.count == 0 || (task.chunkLength == 0 && task.chunks == 0)) return;
     const uint64_t last = task.first + task.count;
-    const uint64_t firstChunk = (task.first - task.chunkOrigin) / task.chunkLength;
-    for (uint64_t begin = task.chunkOrigin + firstChunk * task.chunkLength; begin < last; begin += task.chunkLength) {
-        const uint64_t end = begin + task.chunkLength < task.end ? begin + task.chunkLength : task.end;
+    uint64_t chunk = firstChunkOf(task);
+    for (uint64_t begin = chunkBegin(task, chunk), end = 0; begin < last; begin = end, ++chunk) {
+        end = chunkEnd(task, chunk);
+        if (end <= begin) continue;
         const uint64_t headEnd = end - begin <= task.probe ? end : begin + task.probe;
         const uint64_t tailBegin = end - headEnd <= task.probe ? headEnd : end - task.probe;
         for (uint64_t i = begin + thread; i < headEnd; i += threads)
@@ -149,7 +177,7 @@ RANKSCOPE_HOST_DEVICE inline uint32_t expectedValue(uint64_t index, const Kernel
         case TaskOp::checkGradient:
             for (uint32_t rank = 0; rank < task.ranks; ++rank)
                 for (uint32_t micro = task.microFirst; micro < task.microLast; ++micro)
-                    value += gradientValue(index, rank, task.ranks, task.step, micro, task.microSteps);
+                    value += gradientValue(index, rank, task, micro);
             return value;
         case TaskOp::checkParameter: return parameterValue(index, task.layer, task.step);
         case TaskOp::checkActivation: return expectedActivation(index, task);
@@ -182,16 +210,16 @@ RANKSCOPE_HOST_DEVICE inline void runTask(const KernelTask& task, uint32_t threa
         const auto store = [&](uint32_t value) { storeElement(task.data, at, task.element, value); };
         switch (task.op) {
             case TaskOp::setGradient:
-                store(gradientValue(index, task.rank, task.ranks, task.step, task.micro, task.microSteps));
+                store(gradientValue(index, task.rank, task, task.micro));
                 break;
             case TaskOp::addGradient:
-                store(static_cast<uint32_t>(current()) + gradientValue(index, task.rank, task.ranks, task.step, task.micro, task.microSteps));
+                store(static_cast<uint32_t>(current()) + gradientValue(index, task.rank, task, task.micro));
                 break;
             case TaskOp::setParameter: store(parameterValue(index, task.layer, task.step)); break;
             case TaskOp::startActivation: store(inputValue(index, task.step, task.micro)); break;
-            case TaskOp::forwardLayer: store(forwardValue(static_cast<uint32_t>(current()), task.layer)); break;
+            case TaskOp::forwardLayer: store(shareOf(forwardValue(static_cast<uint32_t>(current()), task.layer), task.rank, task.ranks)); break;
             case TaskOp::startBackward: store(lossGradientValue(expectedActivation(index, task), task.micro)); break;
-            case TaskOp::backwardLayer: store(backwardValue(static_cast<uint32_t>(current()), task.layer)); break;
+            case TaskOp::backwardLayer: store(shareOf(backwardValue(static_cast<uint32_t>(current()), task.layer), task.rank, task.ranks)); break;
             default: {
                 const float found = current();
                 const uint32_t expected = expectedValue(index, task);

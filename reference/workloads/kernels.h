@@ -22,6 +22,10 @@
     X(projectionGemmBackward)          \
     X(mlpUpGemmBackward)               \
     X(mlpDownGemmBackward)             \
+    X(routerGemmForward)               \
+    X(routerGemmBackward)              \
+    X(permuteTokens)                   \
+    X(unpermuteTokens)                 \
     X(embeddingForward)                \
     X(crossEntropyLoss)                \
     X(accumulateGradient)              \

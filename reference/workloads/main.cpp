@@ -86,7 +86,12 @@ int runRank(const Scenario& scenario, const Identity& identity) {
     switch (scenario.kind) {
         case Kind::ddp: return runDdp(worker);
         case Kind::fsdp: return runFsdp(worker);
-        case Kind::pp: return runPipeline(worker);
+        case Kind::tp:
+        case Kind::tpSp:
+        case Kind::pp:
+        case Kind::ep:
+        case Kind::threeD: return runModelParallel(worker);
+        default: throw ScenarioError(scenario.name + ": the kind '" + kindName(scenario.kind) + "' is not available yet");
     }
     return kUsage;
 }

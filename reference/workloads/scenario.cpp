@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "reference/workloads/scenario_check.h"
 #include "reference/workloads/scenario_faults.h"
 #include "reference/workloads/scenario_json.h"
 
@@ -16,11 +17,20 @@ using nlohmann::json;
 const char* kindName(Kind kind) {
     switch (kind) {
         case Kind::ddp: return "ddp";
+        case Kind::zero1: return "zero1";
+        case Kind::zero2: return "zero2";
         case Kind::fsdp: return "fsdp";
+        case Kind::hsdp: return "hsdp";
+        case Kind::tp: return "tp";
+        case Kind::tpSp: return "tp+sp";
         case Kind::pp: return "pp";
+        case Kind::ep: return "ep";
+        case Kind::threeD: return "3d";
     }
     return "unknown";
 }
+
+bool cutsModel(Kind kind) { return kind >= Kind::tp; }
 
 const char* dtypeName(Dtype dtype) {
     switch (dtype) {
@@ -45,11 +55,10 @@ json parseJson(const std::string& text, const std::string& origin) {
 
 Kind readKind(ObjectReader& reader) {
     const std::string name = reader.text("kind", "fsdp");
-    for (const Kind kind : {Kind::ddp, Kind::fsdp, Kind::pp})
+    if (name == "tp_sp" || name == "sp") return Kind::tpSp;
+    for (const Kind kind : {Kind::ddp, Kind::zero1, Kind::zero2, Kind::fsdp, Kind::hsdp, Kind::tp, Kind::tpSp, Kind::pp, Kind::ep, Kind::threeD})
         if (name == kindName(kind)) return kind;
-    for (const char* later : {"zero1", "zero2", "hsdp", "tp", "tp+sp", "ep", "3d"})
-        if (name == later) reader.fail("kind", "is '" + name + "': not available yet (available: ddp, fsdp, pp)");
-    reader.fail("kind", "is '" + name + "': use ddp, fsdp or pp");
+    reader.fail("kind", "is '" + name + "': use ddp, zero1, zero2, fsdp, hsdp, tp, tp+sp, pp, ep or 3d");
 }
 
 Link readLink(ObjectReader reader, const Link& fallback) {
@@ -86,7 +95,7 @@ Model readModel(ObjectReader reader) {
     if (model.hidden > 1 << 20) reader.fail("hidden", "must be at most 1048576");
     if (model.seq > 1 << 24 || model.microBatch > 1 << 16) reader.fail("seq", "and 'micro_batch' must be at most 16777216 and 65536");
     model.dtype = reader.dtype("dtype", model.dtype);
-    if (reader.integer("experts", 0, 0) != 0) reader.fail("experts", "is for the kind ep, which is not available yet");
+    model.experts = reader.integer("experts", model.experts, 0);
     reader.rejectUnknownKeys();
     return model;
 }
@@ -98,11 +107,10 @@ Parallel readParallel(ObjectReader reader) {
     parallel.pp = reader.integer("pp", parallel.pp, 1);
     parallel.ep = reader.integer("ep", parallel.ep, 1);
     const std::string schedule = reader.text("schedule", "1f1b");
-    if (schedule == "interleaved") reader.fail("schedule", "is 'interleaved': not available yet (available: gpipe, 1f1b)");
-    if (schedule != "1f1b" && schedule != "gpipe") reader.fail("schedule", "is '" + schedule + "': use gpipe or 1f1b");
-    parallel.schedule = schedule == "gpipe" ? Schedule::gpipe : Schedule::oneForwardOneBackward;
+    if (schedule == "gpipe") parallel.schedule = Schedule::gpipe;
+    else if (schedule == "interleaved") parallel.schedule = Schedule::interleaved;
+    else if (schedule != "1f1b") reader.fail("schedule", "is '" + schedule + "': use gpipe, 1f1b or interleaved");
     parallel.virtualStages = reader.integer("virtual_stages", parallel.virtualStages, 1);
-    if (parallel.virtualStages != 1) reader.fail("virtual_stages", "other than 1 needs the interleaved schedule, which is not available yet");
     parallel.microBatches = reader.integer("micro_batches", parallel.microBatches, 1);
     parallel.bucketMb = reader.positive("bucket_mb", parallel.bucketMb);
     parallel.overlap = reader.boolean("overlap", parallel.overlap);
@@ -113,25 +121,6 @@ Parallel readParallel(ObjectReader reader) {
     parallel.gradDtype = reader.dtype("grad_dtype", parallel.gradDtype);
     reader.rejectUnknownKeys();
     return parallel;
-}
-
-void checkCombination(const Scenario& scenario, const std::string& origin) {
-    const auto fail = [&](const std::string& what) { throw ScenarioError(origin + ": " + what); };
-    const Parallel& parallel = scenario.parallel;
-    const std::string kind = kindName(scenario.kind);
-    if (parallel.tp != 1) fail("parallel.tp = " + std::to_string(parallel.tp) + ": the kind '" + kind + "' has no tensor parallelism (use 1)");
-    if (parallel.ep != 1) fail("parallel.ep = " + std::to_string(parallel.ep) + ": the kind '" + kind + "' has no experts (use 1)");
-    if (scenario.kind == Kind::pp && parallel.pp < 2) fail("the kind 'pp' needs parallel.pp of at least 2");
-    if (scenario.kind != Kind::pp && parallel.pp != 1)
-        fail("parallel.pp = " + std::to_string(parallel.pp) + ": the kind '" + kind + "' has no pipeline (use 1, or the kind pp)");
-    if (scenario.kind == Kind::pp && scenario.model.layers % parallel.pp != 0)
-        fail("model.layers = " + std::to_string(scenario.model.layers) + " cannot be divided over " + std::to_string(parallel.pp) + " stages");
-    if (scenario.kind == Kind::pp && parallel.accumulate != 1)
-        fail("parallel.accumulate is for ddp and fsdp: a pipeline accumulates over parallel.micro_batches");
-    const int64_t places = int64_t{scenario.cluster.nodes} * scenario.cluster.ranksPerNode;
-    if (places != scenario.worldSize())
-        fail("cluster has " + std::to_string(scenario.cluster.nodes) + " nodes x " + std::to_string(scenario.cluster.ranksPerNode) +
-             " ranks = " + std::to_string(places) + ", but dp x tp x pp = " + std::to_string(scenario.worldSize()));
 }
 
 }  // namespace
@@ -150,6 +139,8 @@ Scenario parseScenario(const std::string& text, const std::string& origin) {
     scenario.cluster = readCluster(reader.object("cluster"));
     scenario.model = readModel(reader.object("model"));
     scenario.parallel = readParallel(reader.object("parallel"));
+    // Experts without a number: one for each rank that they are spread over.
+    if (scenario.parallel.ep > 1 && scenario.model.experts == 0) scenario.model.experts = scenario.parallel.ep;
     checkCombination(scenario, origin);
     if (const json* faults = reader.find("faults")) scenario.faults = readFaults(*faults, scenario, origin);
     // The truth about the run: the score reads it, the workload does not.

@@ -10,11 +10,13 @@
 
 namespace rankscope::reference {
 
-enum class Kind : uint8_t { ddp, fsdp, pp };
+enum class Kind : uint8_t { ddp, zero1, zero2, fsdp, hsdp, tp, tpSp, pp, ep, threeD };
 enum class Dtype : uint8_t { bf16, fp16, fp32 };
-enum class Schedule : uint8_t { gpipe, oneForwardOneBackward };
+enum class Schedule : uint8_t { gpipe, oneForwardOneBackward, interleaved };
 
 const char* kindName(Kind kind);
+/// Layers are cut into parts, stages or experts: the kinds tp, tp+sp, pp, ep and 3d, in which every degree may be combined.
+bool cutsModel(Kind kind);
 const char* dtypeName(Dtype dtype);
 int64_t dtypeBytes(Dtype dtype);
 
@@ -40,6 +42,7 @@ struct Model {
     int64_t seq = 2048;
     int64_t microBatch = 2;
     Dtype dtype = Dtype::bf16;
+    int experts = 0;  ///< of each layer; each token goes to one. 0: a dense model
 };
 
 struct Parallel {

@@ -3,30 +3,36 @@
 // entry grouped into one call. The order is Megatron-LM's (megatron/core/pipeline_parallel/schedules.py).
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "reference/workloads/scenario.h"
 
 namespace rankscope::reference {
 
-/// Micro-batches whose activation or gradient moves; nothing for the neighbour that a first or last stage has not.
-struct Transfer {
-    std::optional<int> sendActivation;
-    std::optional<int> receiveActivation;
-    std::optional<int> sendGradient;
-    std::optional<int> receiveGradient;
-
-    bool sends() const { return sendActivation || sendGradient; }
-    bool receives() const { return receiveActivation || receiveGradient; }
+/// An activation that enters or leaves chunk `chunk` of this stage (going forward), or its gradient (going backward).
+struct PipelineMessage {
+    enum class What { activation, gradient } what;
+    bool send;
+    int chunk;
+    int micro;
+    int peer;  ///< stage
 };
 
 struct PipelineAction {
     enum class Type { forward, backward, transfer } type;
-    int micro = 0;      ///< of forward and backward
-    Transfer transfer;  ///< of transfer
+    int chunk = 0;  ///< of forward and backward
+    int micro = 0;
+    std::vector<PipelineMessage> messages;  ///< of transfer
+
+    bool receives() const {
+        for (const PipelineMessage& message : messages)
+            if (!message.send) return true;
+        return false;
+    }
 };
 
-std::vector<PipelineAction> planPipeline(Schedule schedule, int stages, int stage, int microBatches);
+/// `virtualStages`: chunks of layers per stage; chunk c of stage s is part c x stages + s of the model. More than one needs the interleaved
+/// schedule, and that needs a number of micro-batches that `stages` divides.
+std::vector<PipelineAction> planPipeline(Schedule schedule, int stages, int stage, int microBatches, int virtualStages = 1);
 
 }  // namespace rankscope::reference

@@ -20,50 +20,91 @@ LayerKernel streaming(Kernel kernel, int64_t elements, double flopEach, double b
 
 }  // namespace
 
-LayerKernel Transformer::gemm(Kernel kernel, int64_t inputs, int64_t outputs, double times, int64_t parameters) const {
-    const double rows = static_cast<double>(tokens());
+/// `weights`: matrices of inputs x outputs that the rows are spread over.
+LayerKernel Transformer::gemm(Kernel kernel, int64_t rowCount, int64_t inputs, int64_t outputs, double times, int64_t weights) const {
+    const double rows = static_cast<double>(rowCount);
     const double in = static_cast<double>(inputs);
     const double out = static_cast<double>(outputs);
-    const double bytes = static_cast<double>(dtypeBytes(m_model.dtype)) * (rows * in + in * out + rows * out);
-    return {kernel, {times * 2 * rows * in * out, times * bytes}, divideUp(tokens(), kTile) * divideUp(outputs, kTile), parameters};
+    const double bytes = static_cast<double>(dtypeBytes(m_model.dtype)) * (rows * in + static_cast<double>(weights) * in * out + rows * out);
+    return {kernel, {times * 2 * rows * in * out, times * bytes}, divideUp(rowCount, kTile) * divideUp(outputs, kTile), weights * inputs * outputs};
 }
 
 LayerKernel Transformer::attention(Kernel kernel, double times) const {
-    const double elements = static_cast<double>(activationElements());
+    const double elements = static_cast<double>(activationElements() / m_share.tensor);
     const double flop = 4 * elements * static_cast<double>(m_model.seq);
     // Fused attention reads queries, keys and values and writes the output; the scores stay on the chip.
     const double bytes = 4 * elements * static_cast<double>(dtypeBytes(m_model.dtype));
-    const int64_t heads = divideUp(m_model.hidden, kTile);
+    const int64_t heads = divideUp(m_model.hidden / m_share.tensor, kTile);
     return {kernel, {times * flop, times * bytes}, m_model.microBatch * heads * divideUp(m_model.seq, kTile), 0};
 }
 
-LayerKernel Transformer::norm(Kernel kernel, double times, int64_t parameters) const {
-    const double elements = static_cast<double>(activationElements());
+LayerKernel Transformer::norm(Kernel kernel, double times) const {
+    const int64_t parts = m_share.sequence ? m_share.tensor : 1;
+    const double elements = static_cast<double>(activationElements() / parts);
     // Residual added on the way: two tensors read, one written.
     const double bytes = 3 * elements * static_cast<double>(dtypeBytes(m_model.dtype));
-    return {kernel, {times * 8 * elements, times * bytes}, divideUp(tokens(), 4), parameters};
+    return {kernel, {times * 8 * elements, times * bytes}, divideUp(tokens() / parts, 4), 2 * m_model.hidden};
+}
+
+LayerKernel Transformer::qkv(Kernel kernel, double times) const {
+    const int64_t outputs = 3 * m_model.hidden / m_share.tensor;
+    LayerKernel result = gemm(kernel, tokens(), m_model.hidden, outputs, times, 1);
+    result.parameters += outputs;
+    return result;
+}
+
+LayerKernel Transformer::projection(Kernel kernel, double times) const {
+    LayerKernel result = gemm(kernel, tokens(), m_model.hidden / m_share.tensor, m_model.hidden, times, 1);
+    result.parameters += m_model.hidden;
+    return result;
+}
+
+LayerKernel Transformer::mlp(Kernel kernel, int64_t inputs, int64_t outputs, double times, int64_t biases) const {
+    const int64_t weights = std::max(1, m_share.localExperts);
+    LayerKernel result = gemm(kernel, m_share.experts ? m_share.expertTokens : tokens(), inputs, outputs, times, weights);
+    result.parameters += weights * biases;
+    return result;
+}
+
+LayerKernel Transformer::mlpUp(Kernel kernel, double times) const {
+    const int64_t inner = 4 * m_model.hidden / m_share.tensor;
+    return mlp(kernel, m_model.hidden, inner, times, inner);
+}
+
+LayerKernel Transformer::mlpDown(Kernel kernel, double times) const {
+    return mlp(kernel, 4 * m_model.hidden / m_share.tensor, m_model.hidden, times, m_model.hidden);
+}
+
+LayerKernel Transformer::router(Kernel kernel, double times) const { return gemm(kernel, tokens(), m_model.hidden, m_share.experts, times, 1); }
+
+LayerKernel Transformer::permute(Kernel kernel) const {
+    return streaming(kernel, activationElements(), 0, 2 * static_cast<double>(dtypeBytes(m_model.dtype)));
 }
 
 std::vector<LayerKernel> Transformer::forward() const {
-    const int64_t h = m_model.hidden;
-    return {norm(Kernel::layerNormForward, 1, 0),
-            gemm(Kernel::qkvGemmForward, h, 3 * h, 1, 0),
-            attention(Kernel::attentionForward, 1),
-            gemm(Kernel::projectionGemmForward, h, h, 1, 0),
-            norm(Kernel::layerNormForward, 1, 0),
-            gemm(Kernel::mlpUpGemmForward, h, 4 * h, 1, 0),
-            gemm(Kernel::mlpDownGemmForward, 4 * h, h, 1, 0)};
+    return {norm(Kernel::layerNormForward, 1), qkv(Kernel::qkvGemmForward, 1),   attention(Kernel::attentionForward, 1), projection(Kernel::projectionGemmForward, 1),
+            norm(Kernel::layerNormForward, 1), mlpUp(Kernel::mlpUpGemmForward, 1), mlpDown(Kernel::mlpDownGemmForward, 1)};
 }
 
 std::vector<LayerKernel> Transformer::backward() const {
-    const int64_t h = m_model.hidden;
-    return {gemm(Kernel::mlpDownGemmBackward, 4 * h, h, kBackwardTimes, 4 * h * h + h),
-            gemm(Kernel::mlpUpGemmBackward, h, 4 * h, kBackwardTimes, 4 * h * h + 4 * h),
-            norm(Kernel::layerNormBackward, kBackwardTimes, 2 * h),
-            gemm(Kernel::projectionGemmBackward, h, h, kBackwardTimes, h * h + h),
+    return {mlpDown(Kernel::mlpDownGemmBackward, kBackwardTimes),
+            mlpUp(Kernel::mlpUpGemmBackward, kBackwardTimes),
+            norm(Kernel::layerNormBackward, kBackwardTimes),
+            projection(Kernel::projectionGemmBackward, kBackwardTimes),
             attention(Kernel::attentionBackward, kBackwardTimes),
-            gemm(Kernel::qkvGemmBackward, h, 3 * h, kBackwardTimes, 3 * h * h + 3 * h),
-            norm(Kernel::layerNormBackward, kBackwardTimes, 2 * h)};
+            qkv(Kernel::qkvGemmBackward, kBackwardTimes),
+            norm(Kernel::layerNormBackward, kBackwardTimes)};
+}
+
+int64_t Transformer::denseParametersPerLayer() const {
+    int64_t parameters = 2 * norm(Kernel::layerNormBackward, 1).parameters + qkv(Kernel::qkvGemmBackward, 1).parameters +
+                         projection(Kernel::projectionGemmBackward, 1).parameters;
+    if (m_share.experts) return parameters + router(Kernel::routerGemmBackward, 1).parameters;
+    return parameters + mlpUp(Kernel::mlpUpGemmBackward, 1).parameters + mlpDown(Kernel::mlpDownGemmBackward, 1).parameters;
+}
+
+int64_t Transformer::expertParametersPerLayer() const {
+    return m_share.experts ? mlpUp(Kernel::mlpUpGemmBackward, 1).parameters + mlpDown(Kernel::mlpDownGemmBackward, 1).parameters : 0;
 }
 
 LayerKernel Transformer::embedding() const {

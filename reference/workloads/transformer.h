@@ -16,16 +16,40 @@ struct LayerKernel {
     Kernel kernel;
     KernelCost cost;
     int64_t blocks;
-    int64_t parameters;  ///< elements whose gradient this backward kernel finishes; 0 in the forward pass
+    int64_t parameters;  ///< elements of the kernel's weights, whose gradient it finishes in a backward pass
+};
+
+/// What one rank holds of each layer, as Megatron-LM cuts it: attention heads and the inner dimension of the MLP over `tensor` ranks; with
+/// `sequence` norms work on their part of the sequence. With experts the MLP is that of `localExperts` of them, for the tokens they get.
+struct LayerShare {
+    int tensor = 1;
+    bool sequence = false;
+    int experts = 0;  ///< of the layer
+    int localExperts = 0;
+    int64_t expertTokens = 0;
 };
 
 class Transformer {
   public:
-    explicit Transformer(const Model& model) : m_model(model) {}
+    explicit Transformer(const Model& model, const LayerShare& share = {}) : m_model(model), m_share(share) {}
 
-    std::vector<LayerKernel> forward() const;   ///< of one layer, in launch order
-    std::vector<LayerKernel> backward() const;  ///< of one layer, in launch order
+    std::vector<LayerKernel> forward() const;   ///< of one dense layer, in launch order
+    std::vector<LayerKernel> backward() const;  ///< of one dense layer, in launch order
 
+    // The kernels of a layer. `times`: 1 forward, 2 backward, 1 for the gradient of either the input or the weights.
+    LayerKernel norm(Kernel kernel, double times) const;
+    LayerKernel qkv(Kernel kernel, double times) const;
+    LayerKernel attention(Kernel kernel, double times) const;
+    LayerKernel projection(Kernel kernel, double times) const;
+    LayerKernel mlpUp(Kernel kernel, double times) const;
+    LayerKernel mlpDown(Kernel kernel, double times) const;
+    LayerKernel router(Kernel kernel, double times) const;
+    LayerKernel permute(Kernel kernel) const;
+
+    /// Of this rank, without experts' own.
+    int64_t denseParametersPerLayer() const;
+    int64_t expertParametersPerLayer() const;
+    /// Of a layer that is not cut.
     int64_t parametersPerLayer() const { return 12 * m_model.hidden * m_model.hidden + 13 * m_model.hidden; }
     int64_t activationElements() const { return tokens() * m_model.hidden; }
     int64_t tokens() const { return m_model.microBatch * m_model.seq; }
@@ -40,11 +64,11 @@ class Transformer {
     static LayerKernel accumulate(int64_t elements, int64_t gradientBytes);
 
   private:
-    LayerKernel gemm(Kernel kernel, int64_t inputs, int64_t outputs, double times, int64_t parameters) const;
-    LayerKernel attention(Kernel kernel, double times) const;
-    LayerKernel norm(Kernel kernel, double times, int64_t parameters) const;
+    LayerKernel gemm(Kernel kernel, int64_t rows, int64_t inputs, int64_t outputs, double times, int64_t weights) const;
+    LayerKernel mlp(Kernel kernel, int64_t inputs, int64_t outputs, double times, int64_t biases) const;
 
     Model m_model;
+    LayerShare m_share;
 };
 
 }  // namespace rankscope::reference

@@ -62,6 +62,7 @@ Worker::~Worker() {
     for (const Group& group : m_groups)
         if (group.comm) ncclCommDestroy(group.comm);
     for (void* buffer : m_buffers) cudaFree(buffer);
+    for (uint64_t* table : m_tables) cudaFreeHost(table);
     for (void* buffer : {static_cast<void*>(m_result), static_cast<void*>(m_loss), m_batch}) cudaFree(buffer);
     cudaFreeHost(m_hostLoss);
     cudaFreeHost(m_hostBatch);
@@ -112,9 +113,16 @@ void Worker::planMemory(int64_t totalBytes, int64_t largestBytes) {
 void* Worker::allocate(int64_t bytes) {
     if (m_shared) return m_shared;
     void* buffer = nullptr;
-    require(cudaMalloc(&buffer, static_cast<size_t>(bytes)), "cudaMalloc");
+    require(cudaMalloc(&buffer, static_cast<size_t>(std::max<int64_t>(1, bytes))), "cudaMalloc");
     m_buffers.push_back(buffer);
     return buffer;
+}
+
+uint64_t* Worker::allocateTable(size_t length) {
+    uint64_t* table = nullptr;
+    require(cudaMallocHost(reinterpret_cast<void**>(&table), std::max<size_t>(1, length) * sizeof *table), "cudaMallocHost");
+    m_tables.push_back(table);
+    return table;
 }
 
 KernelTask Worker::task(TaskOp op, Dtype dtype, void* data) const {

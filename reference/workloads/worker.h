@@ -67,6 +67,8 @@ class Worker {
     /// arithmetic is not checked: the timing is that of the declared sizes all the same.
     void planMemory(int64_t totalBytes, int64_t largestBytes);
     void* allocate(int64_t bytes);
+    /// A list that host and device read.
+    uint64_t* allocateTable(size_t length);
     /// `bytes` into a buffer; its beginning where all buffers are one.
     void* at(void* buffer, int64_t bytes) const { return m_shared ? m_shared : static_cast<char*>(buffer) + bytes; }
 
@@ -80,7 +82,7 @@ class Worker {
     void allReduce(const Group& group, void* data, int64_t elements, Dtype dtype);
     void allGather(const Group& group, const void* part, void* whole, int64_t elementsPerRank, Dtype dtype);
     void reduceScatter(const Group& group, const void* whole, void* part, int64_t elementsPerRank, Dtype dtype);
-    /// All messages in one NCCL group call, in this order.
+    /// All messages in one NCCL group call, in this order; what a rank sends to itself is copied.
     void exchange(const Group& group, const std::vector<Message>& messages, Dtype dtype);
     /// What the group does from now on starts after the compute stream's work until now, and the other way round.
     void startAfterCompute(const Group& group);
@@ -109,6 +111,7 @@ class Worker {
     /// Host time of a framework around one collective.
     void beforeCollective() const;
     void copy(const Group& group, const void* from, void* to, int64_t bytes);
+    void copyToItself(const Group& group, const std::vector<Message>& messages, Dtype dtype);
     void fetchBatch() const;
     void launchOne(const LayerKernel& kernel, const KernelTask& planned);
     void launchPieces(const LayerKernel& kernel, const KernelTask& task, int pieces);
@@ -126,6 +129,7 @@ class Worker {
     std::vector<cudaEvent_t> m_events;
     cudaEvent_t m_orderEvent = nullptr;
     std::vector<void*> m_buffers;
+    std::vector<uint64_t*> m_tables;
     void* m_shared = nullptr;  ///< the one buffer of a device too small for all
     TaskResult* m_result = nullptr;
     float* m_loss = nullptr;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "reference/workloads/check.h"
 #include "reference/workloads/nccl_types.h"
 #include "reference/workloads/worker.h"
@@ -48,11 +50,23 @@ void Worker::reduceScatter(const Group& group, const void* whole, void* part, in
             "ncclReduceScatter");
 }
 
+void Worker::copyToItself(const Group& group, const std::vector<Message>& messages, Dtype dtype) {
+    std::vector<const Message*> sent;
+    std::vector<const Message*> received;
+    for (const Message& message : messages)
+        if (message.peer == group.rank) (message.type == Message::Type::send ? sent : received).push_back(&message);
+    for (size_t i = 0; i < sent.size() && i < received.size(); ++i)
+        copy(group, sent[i]->data, received[i]->data, sent[i]->elements * dtypeBytes(dtype));
+}
+
 void Worker::exchange(const Group& group, const std::vector<Message>& messages, Dtype dtype) {
-    if (group.alone() || messages.empty()) return;
+    copyToItself(group, messages, dtype);
+    const auto leaves = [&](const Message& message) { return message.peer != group.rank; };
+    if (std::none_of(messages.begin(), messages.end(), leaves)) return;
     beforeCollective();
     require(ncclGroupStart(), "ncclGroupStart");
     for (const Message& message : messages) {
+        if (!leaves(message)) continue;
         const auto count = static_cast<size_t>(message.elements);
         if (message.type == Message::Type::send)
             require(ncclSend(message.data, count, ncclType(dtype), message.peer, group.comm, group.stream), "ncclSend");

@@ -8,6 +8,6 @@ namespace rankscope::reference {
 
 int runDdp(Worker& worker);
 int runFsdp(Worker& worker);
-int runPipeline(Worker& worker);
+int runModelParallel(Worker& worker);  ///< tp, tp+sp, pp, ep and 3d
 
 }  // namespace rankscope::reference

@@ -97,12 +97,45 @@ TEST(Scenario, ImpossibleCombinationsAreErrors) {
               "s.json: 'faults[0].kind' is 'clock_offset', which needs at least two nodes");
 }
 
-TEST(Scenario, WhatIsNotAvailableYetSaysSo) {
-    EXPECT_EQ(errorOf(R"({"kind": "tp"})"), "s.json: 'kind' is 'tp': not available yet (available: ddp, fsdp, pp)");
-    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "oom"}]})"), "s.json: 'faults[0].kind' is 'oom': not available yet");
+TEST(Scenario, UnknownKindsAndFaultsAreErrors) {
+    EXPECT_EQ(errorOf(R"({"kind": "dp"})"), "s.json: 'kind' is 'dp': use ddp, zero1, zero2, fsdp, hsdp, tp, tp+sp, pp, ep or 3d");
     EXPECT_EQ(errorOf(R"({"faults": [{"kind": "gremlins"}]})"), "s.json: 'faults[0].kind' is 'gremlins', which is not a fault of this harness");
-    EXPECT_EQ(errorOf(R"({"parallel": {"schedule": "interleaved"}})"),
-              "s.json: 'parallel.schedule' is 'interleaved': not available yet (available: gpipe, 1f1b)");
+}
+
+TEST(Scenario, KindsThatCutTheModelCombineEveryDegree) {
+    const Scenario scenario = parseScenario(R"({"kind": "3d", "cluster": {"nodes": 4}, "model": {"experts": 8},
+        "parallel": {"dp": 4, "tp": 2, "pp": 2, "ep": 4}})", "s.json");
+    EXPECT_EQ(scenario.worldSize(), 16);
+    EXPECT_EQ(scenario.model.experts, 8);
+    EXPECT_EQ(parseScenario(R"({"kind": "tp_sp", "parallel": {"dp": 4, "tp": 2}})", "s.json").kind, Kind::tpSp);
+    EXPECT_EQ(parseScenario(R"({"kind": "ep", "parallel": {"ep": 4}})", "s.json").model.experts, 4);
+}
+
+TEST(Scenario, DegreesThatDoNotFitNameTheirKey) {
+    const auto with = [](const std::string& kind, const std::string& parallel, const std::string& more = "") {
+        return errorOf(R"({"kind": ")" + kind + R"(", "parallel": {)" + parallel + "}" + more + "}");
+    };
+    EXPECT_EQ(with("tp", ""), "s.json: the kind 'tp' needs parallel.tp of at least 2");
+    EXPECT_EQ(with("ep", ""), "s.json: the kind 'ep' needs parallel.ep of at least 2");
+    EXPECT_EQ(with("3d", ""), "s.json: the kind '3d' needs parallel.tp or parallel.pp of at least 2 (with one of each, use ddp or ep)");
+    EXPECT_EQ(with("zero1", R"("dp": 4, "tp": 2)"), "s.json: parallel.tp = 2: the kind 'zero1' has no tensor parallelism (use 1, or the kind tp)");
+    EXPECT_EQ(with("ep", R"("ep": 3)"), "s.json: parallel.ep = 3 does not divide parallel.dp = 8: experts are spread over replicas");
+    EXPECT_EQ(with("ep", R"("ep": 4)", R"(, "model": {"experts": 6})"), "s.json: model.experts = 6 cannot be divided over parallel.ep = 4");
+    EXPECT_EQ(with("ddp", "", R"(, "model": {"experts": 8})"), "s.json: model.experts = 8: the kind 'ddp' has none (use the kind ep)");
+    EXPECT_EQ(with("tp", R"("dp": 1, "tp": 8)", R"(, "model": {"hidden": 100})"), "s.json: model.hidden = 100 cannot be divided over parallel.tp = 8");
+    EXPECT_EQ(with("tp+sp", R"("dp": 1, "tp": 8)", R"(, "model": {"seq": 100})"), "s.json: model.seq = 100 cannot be divided over parallel.tp = 8");
+    EXPECT_EQ(with("hsdp", "", R"(, "cluster": {"nodes": 1, "ranks_per_node": 8})").rfind("s.json: the kind 'hsdp' needs cluster.nodes", 0), 0u);
+}
+
+TEST(Scenario, SchedulesThatDoNotFitNameTheirKey) {
+    const auto pipeline = [](const std::string& parallel) { return errorOf(R"({"kind": "pp", "parallel": {"dp": 2, "pp": 4, )" + parallel + "}}"); };
+    EXPECT_EQ(pipeline(R"("schedule": "interleaved")"), "s.json: parallel.schedule = interleaved needs parallel.virtual_stages of at least 2");
+    EXPECT_EQ(pipeline(R"("virtual_stages": 2)"), "s.json: parallel.virtual_stages = 2 needs parallel.schedule = interleaved");
+    EXPECT_EQ(pipeline(R"("schedule": "interleaved", "virtual_stages": 2, "micro_batches": 6)"),
+              "s.json: parallel.micro_batches = 6 is not a multiple of parallel.pp = 4, which the interleaved schedule needs");
+    EXPECT_EQ(pipeline(R"("schedule": "interleaved", "virtual_stages": 3)"), "s.json: model.layers = 16 cannot be divided over 12 stages");
+    EXPECT_EQ(pipeline(R"("schedule": "zigzag")"), "s.json: 'parallel.schedule' is 'zigzag': use gpipe, 1f1b or interleaved");
+    EXPECT_EQ(pipeline(R"("schedule": "interleaved", "virtual_stages": 4)"), "no error");
 }
 
 TEST(Scenario, FaultStrengthsLeftOutHaveDefaults) {

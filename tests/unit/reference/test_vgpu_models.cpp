@@ -179,6 +179,8 @@ TEST(VgpuReductions, areExactForWhatTheTypesCanHold) {
     EXPECT_EQ(reduced<int32_t>(ncclInt32, ncclMin, {4, -7, 3}), -7);
     EXPECT_EQ(reduced<uint64_t>(ncclUint64, ncclProd, {3, 5, 7}), 105u);
     EXPECT_EQ(reduced<uint16_t>(ncclBfloat16, ncclSum, {0x3f80, 0x4000}), 0x4040);    // 1 + 2 = 3
+    EXPECT_EQ(reduced<uint16_t>(ncclBfloat16, ncclSum, {0x0000, 0x0000}), 0x0000);    // 0 + 0 = 0
+    EXPECT_EQ(reduced<uint16_t>(ncclBfloat16, ncclSum, {0x0001, 0x0002}), 0x0003);    // subnormals add up
     EXPECT_EQ(reduced<uint16_t>(ncclFloat16, ncclSum, {0x3c00, 0x3800}), 0x3e00);     // 1 + 0.5 = 1.5
     EXPECT_EQ(reduced<uint16_t>(ncclFloat16, ncclMax, {0xbc00, 0x0001}), 0x0001);     // -1 and the smallest subnormal
 }
