@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data parallelism: every rank holds the whole model; gradients are summed in buckets while backward still runs.
+// Data parallelism: every rank holds the whole model; gradients are summed in buckets while backward still runs. With ZeRO-1 and ZeRO-2 every rank
+// updates a part of the parameters and gathers the rest.
+#include <optional>
 #include <string>
 
 #include "reference/workloads/gradients.h"
+#include "reference/workloads/sharded_parameters.h"
 #include "reference/workloads/workload.h"
 
 namespace rankscope::reference {
@@ -16,6 +19,10 @@ GradientTensors gradientTensors(const Model& model) {
     return tensors;
 }
 
+GradientSharding shardingOf(Kind kind) {
+    return kind == Kind::zero1 ? GradientSharding::optimizer : kind == Kind::zero2 ? GradientSharding::gradients : GradientSharding::none;
+}
+
 class DdpTraining {
   public:
     explicit DdpTraining(Worker& worker)
@@ -23,7 +30,12 @@ class DdpTraining {
           m_scenario(worker.scenario()),
           m_transformer(m_scenario.model),
           m_overlap(m_scenario.parallel.overlap && !m_scenario.faults.noOverlap),
-          m_gradients(makeGradients()) {}
+          m_sharding(shardingOf(m_scenario.kind)),
+          m_gradients(makeGradients()) {
+        if (m_sharding == GradientSharding::none) return;
+        m_parameters.emplace(worker, worker.world(), m_gradients, m_transformer.parametersPerLayer(), m_scenario.model.layers);
+        m_parameters->initialise();
+    }
 
     void runStep() {
         const int accumulate = m_scenario.parallel.accumulate;
@@ -33,14 +45,15 @@ class DdpTraining {
             backward(micro, accumulate);
         }
         const NvtxRange range("optimizer");
-        m_gradients.optimize();
+        m_parameters ? m_parameters->update() : m_gradients.optimize();
     }
 
   private:
     Gradients makeGradients() {
         const GradientTensors tensors = gradientTensors(m_scenario.model);
-        m_worker.planMemory(Gradients::bytes(m_scenario, tensors), Gradients::largestBucketBytes(m_scenario, tensors));
-        return Gradients(m_worker, m_worker.world(), tensors);
+        const int64_t parameterBytes = m_sharding == GradientSharding::none ? 0 : tensors.elements() * dtypeBytes(m_scenario.model.dtype);
+        m_worker.planMemory(Gradients::bytes(m_scenario, tensors) + parameterBytes, Gradients::largestBucketBytes(m_scenario, tensors));
+        return Gradients(m_worker, m_worker.world(), tensors, m_sharding);
     }
 
     void forward() {
@@ -48,7 +61,9 @@ class DdpTraining {
         m_worker.launch(m_transformer.embedding());
         for (int layer = 0; layer < m_scenario.model.layers; ++layer) {
             const NvtxRange layerRange("layer " + std::to_string(layer));
-            for (const LayerKernel& kernel : m_transformer.forward()) m_worker.launch(kernel);
+            const std::vector<LayerKernel> kernels = m_transformer.forward();
+            for (const LayerKernel& kernel : kernels)
+                m_parameters && &kernel == &kernels.front() ? m_worker.launch(kernel, m_parameters->use(layer)) : m_worker.launch(kernel);
         }
         m_worker.launchLoss(m_transformer.loss());
     }
@@ -75,7 +90,9 @@ class DdpTraining {
     const Scenario& m_scenario;
     Transformer m_transformer;
     bool m_overlap;
+    GradientSharding m_sharding;
     Gradients m_gradients;
+    std::optional<ShardedParameters> m_parameters;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fully sharded data parallelism (ZeRO-3): every rank holds a part of each layer; a layer is gathered before it is used, in forward and
-// again in backward, and its gradients are summed into the parts.
+// again in backward, and its gradients are summed into the parts. Hybrid (hsdp): the ranks of a node hold one copy among them, and the sums of
+// each part are summed again over the nodes.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -27,10 +28,11 @@ class FsdpTraining {
     explicit FsdpTraining(Worker& worker)
         : m_worker(worker),
           m_scenario(worker.scenario()),
-          m_world(worker.world()),
+          m_shards(hybrid() ? worker.join(nodeRanks(m_scenario.cluster, worker.rank())) : worker.world()),
+          m_replicas(hybrid() ? worker.join(sameLocalRanks(m_scenario.cluster, worker.rank())) : Group{}),
           m_transformer(m_scenario.model),
           m_layers(m_scenario.model.layers),
-          m_ranks(m_scenario.worldSize()),
+          m_ranks(m_shards.size),
           m_shard((m_transformer.parametersPerLayer() + m_ranks - 1) / m_ranks),
           m_overlap(m_scenario.parallel.overlap && !m_scenario.faults.noOverlap),
           m_prefetch(m_scenario.parallel.prefetch && !m_scenario.faults.noPrefetch && m_overlap) {
@@ -50,7 +52,8 @@ class FsdpTraining {
             use(i);
         }
         phase.reset();
-        m_worker.computeAfter(m_world);
+        m_worker.computeAfter(m_shards);
+        m_worker.computeAfter(m_replicas);
         optimize();
     }
 
@@ -59,6 +62,7 @@ class FsdpTraining {
     }
 
   private:
+    bool hybrid() const { return m_scenario.kind == Kind::hsdp; }
     int64_t whole() const { return m_shard * m_ranks; }
     int accumulate() const { return m_scenario.parallel.accumulate; }
     Dtype gradientType() const { return m_scenario.parallel.gradDtype; }
@@ -99,7 +103,7 @@ class FsdpTraining {
     KernelTask parameterTask(TaskOp op, int layer, int step) const {
         const bool sharded = op == TaskOp::setParameter;
         KernelTask task = m_worker.task(op, m_scenario.model.dtype, sharded ? m_parameterShards[layer] : nullptr);
-        task.first = task.dataOrigin = task.chunkOrigin = sharded ? static_cast<uint64_t>(m_shard * m_worker.rank()) : 0;
+        task.first = task.dataOrigin = task.chunkOrigin = sharded ? static_cast<uint64_t>(m_shard * m_shards.rank) : 0;
         task.count = task.chunkLength = static_cast<uint64_t>(sharded ? m_shard : whole());
         task.end = task.first + task.count;
         task.layer = static_cast<uint32_t>(layer);
@@ -111,7 +115,7 @@ class FsdpTraining {
         const bool sharded = op == TaskOp::checkGradient;
         void* data = sharded ? m_gradientShards[use.layer] : gradientBuffer(use.layer);
         KernelTask task = m_worker.task(op, gradientType(), data);
-        task.first = task.dataOrigin = sharded ? static_cast<uint64_t>(m_shard * m_worker.rank()) : 0;
+        task.first = task.dataOrigin = sharded ? static_cast<uint64_t>(m_shard * m_shards.rank) : 0;
         task.count = static_cast<uint64_t>(sharded ? m_shard : whole());
         task.chunkLength = static_cast<uint64_t>(m_shard);  // every part's ends travel to its owner
         task.end = static_cast<uint64_t>(whole());
@@ -119,6 +123,7 @@ class FsdpTraining {
         task.microSteps = static_cast<uint32_t>(accumulate());
         task.microFirst = static_cast<uint32_t>(keepsGradients() ? 0 : use.micro);
         task.microLast = static_cast<uint32_t>(use.micro + 1);
+        task.layer = static_cast<uint32_t>(use.layer);
         return task;
     }
 
@@ -132,10 +137,10 @@ class FsdpTraining {
             const size_t slot = m_gathered % kGatheredLayers;
             const int layer = m_uses[m_gathered].layer;
             const bool mustFollow = !m_prefetch || m_gathered == 0;  // the first one reads what the optimizer wrote
-            if (mustFollow) m_worker.startAfterCompute(m_world);
-            else if (m_gathered >= kGatheredLayers) require(cudaStreamWaitEvent(m_world.stream, m_released[slot], 0), "cudaStreamWaitEvent");
-            m_worker.allGather(m_world, m_parameterShards[layer], m_gatheredBuffers[slot], m_shard, m_scenario.model.dtype);
-            require(cudaEventRecord(m_gatherDone[slot], m_world.stream), "cudaEventRecord");
+            if (mustFollow) m_worker.startAfterCompute(m_shards);
+            else if (m_gathered >= kGatheredLayers) require(cudaStreamWaitEvent(m_shards.stream, m_released[slot], 0), "cudaStreamWaitEvent");
+            m_worker.allGather(m_shards, m_parameterShards[layer], m_gatheredBuffers[slot], m_shard, m_scenario.model.dtype);
+            require(cudaEventRecord(m_gatherDone[slot], m_shards.stream), "cudaEventRecord");
         }
     }
 
@@ -175,10 +180,18 @@ class FsdpTraining {
     }
 
     void reduce(const Use& use) {
-        m_worker.startAfterCompute(m_world);
-        m_worker.reduceScatter(m_world, gradientBuffer(use.layer), m_gradientShards[use.layer], m_shard, gradientType());
-        require(cudaEventRecord(m_reduceDone[gradientSlot(use.layer)], m_world.stream), "cudaEventRecord");
-        if (!m_overlap) m_worker.computeAfter(m_world);
+        m_worker.startAfterCompute(m_shards);
+        // The part is free once the sum of an earlier micro-step over the nodes is done.
+        if (hybrid() && use.micro > 0 && !keepsGradients()) m_worker.order(m_replicas.stream, m_shards.stream);
+        m_worker.reduceScatter(m_shards, gradientBuffer(use.layer), m_gradientShards[use.layer], m_shard, gradientType());
+        require(cudaEventRecord(m_reduceDone[gradientSlot(use.layer)], m_shards.stream), "cudaEventRecord");
+        if (hybrid()) {
+            m_worker.order(m_shards.stream, m_replicas.stream);
+            m_worker.allReduce(m_replicas, m_gradientShards[use.layer], m_shard, gradientType());
+        }
+        if (m_overlap) return;
+        m_worker.computeAfter(m_shards);
+        m_worker.computeAfter(m_replicas);
     }
 
     void optimize() {
@@ -192,7 +205,8 @@ class FsdpTraining {
 
     Worker& m_worker;
     const Scenario& m_scenario;
-    Group m_world;
+    Group m_shards;
+    Group m_replicas;  ///< ranks that hold the same part
     Transformer m_transformer;
     int m_layers;
     int m_ranks;

@@ -14,17 +14,24 @@ std::vector<int64_t> GradientTensors::all() const {
 
 int64_t GradientTensors::elements() const { return layers * std::accumulate(ofLayer.begin(), ofLayer.end(), int64_t{0}); }
 
-std::vector<Bucket> planGradientBuckets(const Scenario& scenario, const GradientTensors& tensors) {
+std::vector<Bucket> planGradientBuckets(const Scenario& scenario, const GradientTensors& tensors, int shards) {
     const int64_t elementBytes = dtypeBytes(scenario.parallel.gradDtype);
     if (scenario.faults.singleBucket) return planSingleBucket(tensors.all());
-    if (scenario.faults.smallBucketsKb)
-        return planEqualBuckets(tensors.all(), elementBytes, static_cast<int64_t>(*scenario.faults.smallBucketsKb * 1024));
+    if (scenario.faults.smallBucketsKb) {
+        const int64_t each = static_cast<int64_t>(*scenario.faults.smallBucketsKb * 1024) / elementBytes;
+        return planEqualBuckets(tensors.all(), 1, std::max<int64_t>(shards, each / shards * shards));
+    }
     return planBuckets(tensors.all(), elementBytes, static_cast<int64_t>(scenario.parallel.bucketMb * 1024 * 1024));
 }
 
-Gradients::Gradients(Worker& worker, const Group& replicas, const GradientTensors& tensors)
-    : m_worker(worker), m_replicas(replicas), m_tensors(tensors), m_buckets(planGradientBuckets(worker.scenario(), tensors)), m_elements(tensors.elements()) {
-    m_data = m_worker.allocate(m_elements * dtypeBytes(dtype()));
+Gradients::Gradients(Worker& worker, const Group& replicas, const GradientTensors& tensors, GradientSharding sharding)
+    : m_worker(worker),
+      m_replicas(replicas),
+      m_tensors(tensors),
+      m_sharding(sharding),
+      m_buckets(planGradientBuckets(worker.scenario(), tensors, sharding == GradientSharding::none ? 1 : replicas.size)) {
+    store();
+    m_data = m_worker.allocate(storedElements() * dtypeBytes(dtype()));
 }
 
 int64_t Gradients::bytes(const Scenario& scenario, const GradientTensors& tensors) {
@@ -37,6 +44,33 @@ int64_t Gradients::largestBucketBytes(const Scenario& scenario, const GradientTe
     return largest * dtypeBytes(scenario.parallel.gradDtype);
 }
 
+void Gradients::store() {
+    const int64_t parts = m_sharding == GradientSharding::none ? 1 : m_replicas.size;
+    int64_t begin = 0;
+    for (const Bucket& bucket : m_buckets) {
+        const int64_t part = (bucket.end - bucket.begin + parts - 1) / parts;
+        m_stored.push_back({begin, begin + part * parts});
+        for (int64_t i = 1; i <= parts; ++i) m_partEnds.push_back(static_cast<uint64_t>(begin + i * part));
+        begin += part * parts;
+    }
+    std::vector<uint64_t> ends;
+    for (const Bucket& bucket : m_stored) ends.push_back(static_cast<uint64_t>(bucket.end));
+    if (m_sharding == GradientSharding::gradients) ends = m_partEnds;
+    m_chunks = ends.size();
+    m_chunkEnds = m_worker.allocateTable(m_chunks);
+    std::copy(ends.begin(), ends.end(), m_chunkEnds);
+}
+
+size_t Gradients::bucketOf(int64_t element) const {
+    const auto bucket = std::find_if(m_buckets.begin(), m_buckets.end(), [&](const Bucket& b) { return element < b.end; });
+    return static_cast<size_t>(bucket - m_buckets.begin());
+}
+
+int64_t Gradients::storedAt(int64_t element) const {
+    const size_t bucket = bucketOf(element);
+    return m_stored[bucket].begin + element - m_buckets[bucket].begin;
+}
+
 void Gradients::beginBackward(int micro, int microSteps, bool synchronise, bool keep) {
     m_ready = 0;
     m_reduced = 0;
@@ -47,16 +81,12 @@ void Gradients::beginBackward(int micro, int microSteps, bool synchronise, bool 
     if (!keep) m_microFirst = micro;
 }
 
-void Gradients::describe(KernelTask& task, int64_t begin, int64_t elements) const {
-    // Either each tensor lies inside one bucket, or all buckets but the last are equal: one chunk length tells where probes are.
-    const auto bucket = std::find_if(m_buckets.begin(), m_buckets.end(), [&](const Bucket& b) { return begin < b.end; });
-    const bool inside = begin + elements <= bucket->end;
-    const Bucket& reference = inside ? *bucket : m_buckets.front();
-    task.first = static_cast<uint64_t>(begin);
-    task.count = static_cast<uint64_t>(elements);
-    task.chunkOrigin = static_cast<uint64_t>(reference.begin);
-    task.chunkLength = static_cast<uint64_t>(reference.end - reference.begin);
-    task.end = static_cast<uint64_t>(inside ? reference.end : m_elements);
+void Gradients::describe(KernelTask& task, int64_t storedBegin, int64_t elements) const {
+    task.first = static_cast<uint64_t>(storedBegin);
+    task.count = static_cast<uint64_t>(std::max<int64_t>(0, elements));
+    task.end = static_cast<uint64_t>(storedElements());
+    task.chunkEnds = m_chunkEnds;
+    task.chunks = m_chunks;
     task.rank = static_cast<uint32_t>(m_replicas.rank);
     task.ranks = static_cast<uint32_t>(m_replicas.size);
     task.microSteps = static_cast<uint32_t>(m_microSteps);
@@ -66,7 +96,7 @@ void Gradients::describe(KernelTask& task, int64_t begin, int64_t elements) cons
 KernelTask Gradients::nextTask(int64_t elements) const {
     const bool adds = m_keep && m_micro > m_microFirst;
     KernelTask task = m_worker.task(adds ? TaskOp::addGradient : TaskOp::setGradient, dtype(), m_data);
-    describe(task, m_ready, elements);
+    describe(task, storedAt(m_ready), elements);
     task.micro = static_cast<uint32_t>(m_micro);
     return task;
 }
@@ -84,9 +114,16 @@ void Gradients::endBackward() {
 }
 
 void Gradients::reduceNext() {
-    const Bucket& bucket = m_buckets[m_reduced++];
+    const size_t bucket = m_reduced++;
+    const int64_t begin = m_stored[bucket].begin;
+    void* data = m_worker.at(m_data, begin * dtypeBytes(dtype()));
     m_worker.startAfterCompute(m_replicas);
-    m_worker.allReduce(m_replicas, m_worker.at(m_data, bucket.begin * dtypeBytes(dtype())), bucket.end - bucket.begin, dtype());
+    if (m_sharding == GradientSharding::gradients) {
+        const int64_t part = partLength(bucket);
+        m_worker.reduceScatter(m_replicas, data, m_worker.at(m_data, (begin + part * m_replicas.rank) * dtypeBytes(dtype())), part, dtype());
+    } else {
+        m_worker.allReduce(m_replicas, data, m_stored[bucket].end - begin, dtype());
+    }
 }
 
 void Gradients::optimize() {
@@ -94,16 +131,23 @@ void Gradients::optimize() {
     for (int layer = 0; layer < m_tensors.layers; ++layer) {
         const int64_t layerBegin = begin;
         for (const int64_t elements : m_tensors.ofLayer) {
-            m_worker.launch(Transformer::adam(elements, dtypeBytes(dtype())), checkTask(begin, elements));
+            m_worker.launch(Transformer::adam(elements, dtypeBytes(dtype())), checkTask(storedAt(begin), elements));
             begin += elements;
         }
         m_worker.launch(Transformer::cast(begin - layerBegin, dtypeBytes(m_worker.scenario().model.dtype)));
     }
 }
 
-KernelTask Gradients::checkTask(int64_t begin, int64_t elements) const {
+void Gradients::optimizePart(size_t bucket) {
+    const int64_t part = partLength(bucket);
+    const int64_t begin = m_stored[bucket].begin + part * m_replicas.rank;
+    const int64_t end = m_stored[bucket].begin + m_buckets[bucket].end - m_buckets[bucket].begin;  // padding has no sums
+    m_worker.launch(Transformer::adam(part, dtypeBytes(dtype())), checkTask(begin, std::min(part, end - begin)));
+}
+
+KernelTask Gradients::checkTask(int64_t storedBegin, int64_t elements) const {
     KernelTask task = m_worker.task(TaskOp::checkGradient, dtype(), m_data);
-    describe(task, begin, elements);
+    describe(task, storedBegin, elements);
     task.microFirst = static_cast<uint32_t>(m_microFirst);
     task.microLast = static_cast<uint32_t>(m_micro + 1);
     return task;

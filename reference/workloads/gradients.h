@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replica's gradients and their all-reduce in buckets, as DistributedDataParallel does it.
+// A replica's gradients and their reduction in buckets, as DistributedDataParallel does it; the optimizer works on all of them, or as in ZeRO
+// (Rajbhandari et al., 2020) on this rank's part of each bucket.
 #pragma once
 
 #include <vector>
@@ -20,13 +21,19 @@ struct GradientTensors {
     int64_t elements() const;
 };
 
-/// Buckets as parallel.bucket_mb and the planted faults ask for.
-std::vector<Bucket> planGradientBuckets(const Scenario& scenario, const GradientTensors& tensors);
+enum class GradientSharding : uint8_t {
+    none,
+    optimizer,  ///< ZeRO-1: every rank gets all sums and updates its part
+    gradients,  ///< ZeRO-2: every rank gets the sums of its part
+};
+
+/// Buckets as parallel.bucket_mb and the planted faults ask for; where buckets have equal sizes, `shards` divides them.
+std::vector<Bucket> planGradientBuckets(const Scenario& scenario, const GradientTensors& tensors, int shards = 1);
 
 class Gradients {
   public:
     /// The ranks of `replicas` sum their gradients.
-    Gradients(Worker& worker, const Group& replicas, const GradientTensors& tensors);
+    Gradients(Worker& worker, const Group& replicas, const GradientTensors& tensors, GradientSharding sharding = GradientSharding::none);
 
     /// Device memory: all of it, and the largest bucket.
     static int64_t bytes(const Scenario& scenario, const GradientTensors& tensors);
@@ -42,19 +49,36 @@ class Gradients {
     void endBackward();
     /// Launches the optimizer: a kernel per tensor, which checks the sums at the ends of its bucket, and one cast per layer.
     void optimize();
+    /// Launches the optimizer for this rank's part of a bucket; checks the sums there.
+    void optimizePart(size_t bucket);
 
     Dtype dtype() const { return m_worker.scenario().parallel.gradDtype; }
+    size_t buckets() const { return m_buckets.size(); }
+    /// Where a bucket is stored: a whole number of elements for each rank, the last rank's end being padding.
+    const Bucket& stored(size_t bucket) const { return m_stored[bucket]; }
+    int64_t storedElements() const { return m_stored.back().end; }
+    /// The bucket that holds an element, counted in the order in which backward finishes them.
+    size_t bucketOf(int64_t element) const;
+    int64_t storedAt(int64_t element) const;
+    /// The ends of every rank's part of every bucket.
+    const std::vector<uint64_t>& partEnds() const { return m_partEnds; }
 
   private:
+    void store();
     void reduceNext();
-    KernelTask checkTask(int64_t begin, int64_t elements) const;
-    void describe(KernelTask& task, int64_t begin, int64_t elements) const;
+    int64_t partLength(size_t bucket) const { return (m_stored[bucket].end - m_stored[bucket].begin) / m_replicas.size; }
+    KernelTask checkTask(int64_t storedBegin, int64_t elements) const;
+    void describe(KernelTask& task, int64_t storedBegin, int64_t elements) const;
 
     Worker& m_worker;
     Group m_replicas;
     GradientTensors m_tensors;
+    GradientSharding m_sharding;
     std::vector<Bucket> m_buckets;
-    int64_t m_elements;
+    std::vector<Bucket> m_stored;
+    std::vector<uint64_t> m_partEnds;
+    uint64_t* m_chunkEnds = nullptr;  ///< where values are known: the ends of what is sent at a time
+    size_t m_chunks = 0;
     void* m_data = nullptr;
     int64_t m_ready = 0;
     size_t m_reduced = 0;

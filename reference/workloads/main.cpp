@@ -84,14 +84,16 @@ void describeVirtualCluster(const Scenario& scenario, const std::string& path, i
 int runRank(const Scenario& scenario, const Identity& identity) {
     Worker worker(scenario, identity);
     switch (scenario.kind) {
-        case Kind::ddp: return runDdp(worker);
-        case Kind::fsdp: return runFsdp(worker);
+        case Kind::ddp:
+        case Kind::zero1:
+        case Kind::zero2: return runDdp(worker);
+        case Kind::fsdp:
+        case Kind::hsdp: return runFsdp(worker);
         case Kind::tp:
         case Kind::tpSp:
         case Kind::pp:
         case Kind::ep:
         case Kind::threeD: return runModelParallel(worker);
-        default: throw ScenarioError(scenario.name + ": the kind '" + kindName(scenario.kind) + "' is not available yet");
     }
     return kUsage;
 }

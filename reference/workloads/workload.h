@@ -6,8 +6,8 @@
 
 namespace rankscope::reference {
 
-int runDdp(Worker& worker);
-int runFsdp(Worker& worker);
+int runDdp(Worker& worker);            ///< ddp, zero1 and zero2
+int runFsdp(Worker& worker);           ///< fsdp and hsdp
 int runModelParallel(Worker& worker);  ///< tp, tp+sp, pp, ep and 3d
 
 }  // namespace rankscope::reference
