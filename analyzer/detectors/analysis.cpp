@@ -48,6 +48,9 @@ Analysis makeAnalysis(TraceFacts facts, std::vector<RankSummary> ranks) {
     Analysis analysis;
     analysis.facts = std::move(facts);
     analysis.ranks = std::move(ranks);
+    int64_t gapId = 0;
+    for (RankSummary& rank : analysis.ranks)
+        for (IdleGap& gap : rank.idleGaps) gap.id = ++gapId;
     std::map<int, int> seenBy;
     std::map<int, int64_t> longest;
     for (const RankFacts& rank : analysis.facts.ranks) {

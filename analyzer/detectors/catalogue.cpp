@@ -11,7 +11,7 @@
 #include "analyzer/detectors/rs201_overlap.h"
 #include "analyzer/detectors/rs202_small_messages.h"
 #include "analyzer/detectors/rs203_saturation.h"
-#include "analyzer/detectors/rs301_straggler.h"
+#include "analyzer/detectors/slow_ranks.h"
 
 namespace rankscope::analyzer {
 
@@ -124,14 +124,6 @@ std::vector<CatalogueEntry> makeCatalogue() {
         later("RS209", "communication slows compute", "The same kernel is slower while NCCL runs beside it.", "NCCL_MAX_CTAS, fewer channels."),
         later("RS210", "full-precision gradients", "Gradients are reduced in fp32 where parameters compute in 16 bit.", "bf16/fp16 compression hook, reduce_dtype."),
         straggler(),
-        later("RS302", "straggler node", "All ranks of one host are slower for the same work.", "Check that host."),
-        later("RS303", "transient stall", "Rare long steps of changing ranks.", "What that rank did in that window."),
-        later("RS304", "uneven work", "Ranks run different amounts of work.", "Bucketing by length, capacity factor, balancing loss."),
-        later("RS401", "launch-bound", "The device idles while kernels start as soon as they are launched.", "CUDA graphs, fusion, larger batch, torch.compile."),
-        later("RS402", "synchronisation stall", "The device idles behind a blocking call.", "Remove the call or move it off the step."),
-        later("RS403", "input stall", "The device idles at the start of the step while the host is not in CUDA.", "More workers, prefetch, pinned memory."),
-        later("RS404", "allocator churn", "cudaMalloc/cudaFree in the steady state.", "expandable_segments, pool size, lower peak."),
-        later("RS405", "pageable copies", "Host-device copies from pageable memory.", "pin_memory, non_blocking."),
         later("RS501", "missing rank", "All members but some entered a collective.", "Look at the rank that is missing."),
         later("RS502", "mismatched collective", "Members disagree on op, size, dtype, root or order.", "Compare both sides at the first divergence."),
         later("RS503", "root cause behind a timeout", "One rank failed first, the others only wait.", "Look at that rank's error."),
@@ -143,7 +135,7 @@ std::vector<CatalogueEntry> makeCatalogue() {
 std::span<const CatalogueEntry> catalogue() {
     static const std::vector<CatalogueEntry> kEntries = [] {
         std::vector<CatalogueEntry> entries = makeCatalogue();
-        for (CatalogueEntry& entry : pipelineEntries()) entries.push_back(std::move(entry));
+        for (const auto& family : {pipelineEntries(), imbalanceEntries(), hostEntries()}) entries.insert(entries.end(), family.begin(), family.end());
         std::sort(entries.begin(), entries.end(), [](const CatalogueEntry& a, const CatalogueEntry& b) { return a.id < b.id; });
         return entries;
     }();

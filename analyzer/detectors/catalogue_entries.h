@@ -11,6 +11,8 @@ namespace rankscope::analyzer {
 ThresholdEntry floorEntry();
 ThresholdEntry fewestStepsEntry();
 
-std::vector<CatalogueEntry> pipelineEntries();  // RS1xx
+std::vector<CatalogueEntry> pipelineEntries();   // RS1xx
+std::vector<CatalogueEntry> imbalanceEntries();  // RS302 to RS304
+std::vector<CatalogueEntry> hostEntries();       // RS4xx
 
 }  // namespace rankscope::analyzer

@@ -18,6 +18,7 @@ struct Detector {
 /// What all detectors share.
 struct CommonThresholds {
     static constexpr double kFloorShare = 0.03;  // what costs less of the step is a note: below it the run-to-run spread of real jobs hides the gain
+    static constexpr double kNoteShare = 0.005;  // what costs less is not even a note: it would be on every report
     static constexpr int kFewestSteps = 3;       // fewer analysed steps cannot tell a persistent cause from an accident: inconclusive
 };
 

@@ -16,16 +16,25 @@ struct Sample {
     double totalNs = 0;
 };
 
-/// Median of sorted values without the one at `left`.
-double medianWithout(const std::vector<Sample>& sorted, size_t left) {
-    const size_t n = sorted.size() - 1;
-    const auto at = [&](size_t i) { return sorted[i < left ? i : i + 1].medianNs; };
-    return n % 2 == 1 ? at(n / 2) : (at(n / 2 - 1) + at(n / 2)) / 2;
+/// Median of the sorted samples that are peers of `own`; 0 when there is none.
+template <typename IsPeer>
+double peerMedian(const std::vector<Sample>& sorted, IsPeer&& isPeer) {
+    size_t count = 0;
+    for (const Sample& sample : sorted) count += isPeer(sample.rank);
+    if (count == 0) return 0;
+    double lower = 0;
+    size_t seen = 0;
+    for (const Sample& sample : sorted) {
+        if (!isPeer(sample.rank)) continue;
+        ++seen;
+        if (seen == (count + 1) / 2) lower = sample.medianNs;
+        if (seen == count / 2 + 1) return (lower + sample.medianNs) / 2;
+    }
+    return lower;
 }
 
-}  // namespace
-
-std::vector<KernelRatio> kernelRatios(const Analysis& analysis) {
+template <typename ArePeers>
+std::vector<KernelRatio> ratiosAmong(const Analysis& analysis, ArePeers&& arePeers) {
     std::map<std::pair<KernelKey, int>, std::vector<Sample>> samples;
     for (size_t r = 0; r < analysis.ranks.size(); ++r)
         for (const KernelStatistics& k : analysis.ranks[r].kernels)
@@ -50,9 +59,10 @@ std::vector<KernelRatio> kernelRatios(const Analysis& analysis) {
         for (size_t i = 0; i < values.size(); ++i) {
             Sums& sum = sums[values[i].rank];
             sum.total += values[i].totalNs;
-            if (values.size() < 2) continue;
+            const double peer = peerMedian(values, [&, own = values[i].rank](size_t other) { return arePeers(own, other); });
+            if (peer <= 0) continue;
             const double own = values[i].medianNs * values[i].count;
-            const double peers = medianWithout(values, i) * values[i].count;
+            const double peers = peer * values[i].count;
             sum.compared += values[i].totalNs;
             sum.own[index] += own;
             sum.peers[index] += peers;
@@ -81,6 +91,18 @@ std::vector<KernelRatio> kernelRatios(const Analysis& analysis) {
         }
     }
     return result;
+}
+
+}  // namespace
+
+std::vector<KernelRatio> kernelRatios(const Analysis& analysis) {
+    return ratiosAmong(analysis, [](size_t own, size_t other) { return own != other; });
+}
+
+std::vector<KernelRatio> kernelRatiosBetweenHosts(const Analysis& analysis) {
+    std::vector<int64_t> hosts;
+    for (const RankSummary& rank : analysis.ranks) hosts.push_back(analysis.facts.findRank(rank.rank)->hostId);
+    return ratiosAmong(analysis, [&](size_t own, size_t other) { return hosts[own] != hosts[other]; });
 }
 
 }  // namespace rankscope::analyzer

@@ -20,4 +20,7 @@ struct KernelRatio {
 /// One per analysis.ranks. A kernel's duration in a step is its median; a peer value is the median over the other ranks.
 std::vector<KernelRatio> kernelRatios(const Analysis& analysis);
 
+/// The same, with only ranks of other hosts as peers.
+std::vector<KernelRatio> kernelRatiosBetweenHosts(const Analysis& analysis);
+
 }  // namespace rankscope::analyzer

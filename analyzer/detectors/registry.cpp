@@ -12,13 +12,29 @@
 #include "analyzer/detectors/rs202_small_messages.h"
 #include "analyzer/detectors/rs203_saturation.h"
 #include "analyzer/detectors/rs301_straggler.h"
+#include "analyzer/detectors/rs302_straggler_node.h"
+#include "analyzer/detectors/rs303_transient.h"
+#include "analyzer/detectors/rs304_uneven_work.h"
+#include "analyzer/detectors/rs401_launch_bound.h"
+#include "analyzer/detectors/rs402_synchronisation.h"
+#include "analyzer/detectors/rs403_input.h"
+#include "analyzer/detectors/rs404_allocator.h"
+#include "analyzer/detectors/rs405_pageable.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
 namespace {
 
 constexpr std::array kDetectors{
+    Detector{"RS403", detectInputStall},
+    Detector{"RS404", detectAllocatorChurn},
+    Detector{"RS405", detectPageableCopies},
+    Detector{"RS402", detectSynchronisationStall},
+    Detector{"RS401", detectLaunchBound},
+    Detector{"RS303", detectTransientStall},
+    Detector{"RS302", detectStragglerNode},
     Detector{"RS301", detectStraggler},
+    Detector{"RS304", detectUnevenWork},
     Detector{"RS102", detectStageImbalance},
     Detector{"RS103", detectExposedP2p},
     Detector{"RS101", detectBubble},

@@ -22,10 +22,10 @@ void storeAttribution(store::Database& db, const Analysis& analysis) {
 }
 
 void storeGaps(store::Database& db, const Analysis& analysis) {
-    Statement insert(db, "INSERT INTO idle_gap (rank, step, start_ns, dur_ns, cause) VALUES (?1, ?2, ?3, ?4, ?5)");
+    Statement insert(db, "INSERT INTO idle_gap VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
     for (const RankSummary& rank : analysis.ranks)
         for (const IdleGap& gap : rank.idleGaps)
-            insert.bind(1, int64_t{rank.rank}).bind(2, int64_t{gap.step}).bind(3, gap.startNs).bind(4, gap.durNs).bind(5, toText(gap.cause)).run();
+            insert.bind(1, gap.id).bind(2, int64_t{rank.rank}).bind(3, int64_t{gap.step}).bind(4, gap.startNs).bind(5, gap.durNs).bind(6, toText(gap.cause)).run();
 }
 
 void storeFinding(store::Database& db, const Report& report, const Finding& f, int64_t id) {

@@ -2,48 +2,156 @@
 #include "analyzer/timeline/idle_causes.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace rankscope::analyzer {
 namespace {
 
-/// Time the calls cover inside the gap; calls are sorted by start and do not overlap much (one host thread drives a device as a rule).
-int64_t covered(const std::vector<HostCall>& calls, const Interval& gap) {
-    int64_t total = 0;
-    auto call = std::lower_bound(calls.begin(), calls.end(), gap.startNs, [](const HostCall& c, int64_t t) { return c.endNs <= t; });
-    for (; call != calls.end() && call->startNs < gap.endNs; ++call)
-        total += std::max<int64_t>(0, std::min(call->endNs, gap.endNs) - std::max(call->startNs, gap.startNs));
-    return total;
+constexpr int64_t kShortestWaitNs = 20'000;  // a call that returned sooner found its work done: the time of the call itself
+constexpr int kMostRanges = 4096;            // looked back over: far back only long ranges are still open
+constexpr int64_t kLaunchSlackNs = 10'000;   // launches are no better timed than this on real machines
+
+template <typename Wanted>
+CoveredLength covered(const std::vector<HostCall>& calls, Wanted&& wanted) {
+    std::vector<Interval> intervals;
+    for (const HostCall& call : calls)
+        if (wanted(call)) intervals.push_back({call.startNs, call.endNs});
+    return CoveredLength(unite(std::move(intervals)));
+}
+
+CoveredLength coveredByLoading(const std::vector<HostRange>& ranges) {
+    std::vector<Interval> intervals;
+    for (const HostRange& range : ranges)
+        if (range.loadsData) intervals.push_back({range.startNs, range.endNs});
+    return CoveredLength(unite(std::move(intervals)));
 }
 
 }  // namespace
 
-IdleCauses::IdleCauses(const RankEvents& events) : m_events(events) {
-    std::unordered_map<int64_t, int64_t> launches;
+IdleCauses::IdleCauses(const RankEvents& events)
+    : m_events(events),
+      m_allocating(covered(events.hostCalls, [](const HostCall& call) { return call.allocates(); })),
+      m_loading(coveredByLoading(events.ranges)),
+      m_inCuda(covered(events.hostCalls, [](const HostCall&) { return true; })) {
+    std::unordered_map<int64_t, const HostCall*> submissions;
     for (const HostCall& call : events.hostCalls) {
-        if (call.kind == store::ApiKind::synchronize) m_blocking.push_back(call);
-        if (call.kind == store::ApiKind::allocate || call.kind == store::ApiKind::free) m_memory.push_back(call);
-        if (call.correlation >= 0) launches.emplace(call.correlation, call.startNs);
+        if (call.waits || call.allocates()) m_waiting.push_back(&call);
+        if (!call.submits()) continue;
+        m_submissions.push_back(&call);
+        if (call.correlation >= 0) submissions.emplace(call.correlation, &call);
     }
-    for (const ComputeTask& task : events.compute) {
-        const auto launch = launches.find(task.correlation);
-        m_starts.push_back({task.startNs, launch == launches.end() ? -1 : launch->second});
-    }
+    std::stable_sort(m_waiting.begin(), m_waiting.end(), [](const HostCall* a, const HostCall* b) { return a->endNs < b->endNs; });
+    std::vector<int64_t> latencies;
+    const auto add = [&](int64_t startNs, int64_t correlation) {
+        const auto found = correlation >= 0 ? submissions.find(correlation) : submissions.end();
+        m_starts.push_back({startNs, found == submissions.end() ? nullptr : found->second});
+        if (found != submissions.end()) latencies.push_back(std::max<int64_t>(0, startNs - found->second->endNs));
+    };
+    for (const ComputeTask& task : events.compute) add(task.startNs, task.correlation);
+    for (const CommTask& task : events.communication) add(task.startNs, task.correlation);
+    for (const MemoryTask& task : events.memory) add(task.startNs, task.correlation);
+    std::stable_sort(m_starts.begin(), m_starts.end(), [](const Start& a, const Start& b) { return a.deviceStartNs < b.deviceStartNs; });
+    if (latencies.empty()) return;
+    // Most operations queue behind others; those that do not are the fast ones.
+    const auto low = latencies.begin() + static_cast<std::ptrdiff_t>(latencies.size() / 20);
+    std::nth_element(latencies.begin(), low, latencies.end());
+    m_latencyNs = *low;
 }
 
-IdleCause IdleCauses::of(const Interval& gap, int64_t stepStartNs) const {
-    if (m_events.hostCalls.empty()) return IdleCause::other;  // no host rows: nothing to tell it from
-    const int64_t half = (gap.endNs - gap.startNs) / 2;
-    if (covered(m_memory, gap) > half) return IdleCause::allocator;
+const IdleCauses::Start* IdleCauses::endOf(const Interval& gap) const {
     const auto next = std::lower_bound(m_starts.begin(), m_starts.end(), gap.endNs, [](const Start& s, int64_t t) { return s.deviceStartNs < t; });
-    const bool endsInCompute = next != m_starts.end() && next->deviceStartNs == gap.endNs && next->launchNs >= 0;
-    if (endsInCompute && next->launchNs <= gap.startNs) return IdleCause::dependency;  // it was ready to run: it waited for something on the device
-    if (covered(m_blocking, gap) > half) return IdleCause::blockingCall;
-    if (!endsInCompute) return IdleCause::other;
-    const auto call = std::lower_bound(m_events.hostCalls.begin(), m_events.hostCalls.end(), gap.startNs,
-                                       [](const HostCall& c, int64_t t) { return c.startNs < t; });
-    const bool hostWasElsewhere = call == m_events.hostCalls.end() || call->startNs > gap.startNs + half;
-    return gap.startNs <= stepStartNs && hostWasElsewhere ? IdleCause::input : IdleCause::lateLaunch;
+    if (next == m_starts.end()) return nullptr;
+    // Of operations that begin together the last one submitted is the one that was waited for.
+    const Start* last = &*next;
+    for (auto at = next; at != m_starts.end() && at->deviceStartNs == next->deviceStartNs; ++at)
+        if (at->submission != nullptr && (last->submission == nullptr || at->submission->endNs > last->submission->endNs)) last = &*at;
+    return last;
+}
+
+const HostCall* IdleCauses::drain(const HostCall& submission, int64_t idleFromNs) const {
+    auto call = std::upper_bound(m_waiting.begin(), m_waiting.end(), submission.startNs, [](int64_t t, const HostCall* c) { return t < c->endNs; });
+    // The latest that waited for work still running: calls behind it found an idle device and cost nothing but themselves.
+    for (int looked = 0; call != m_waiting.begin() && looked < 64; ++looked) {
+        const HostCall* candidate = *--call;
+        if (candidate->startNs >= idleFromNs) continue;
+        if (candidate->endNs < idleFromNs && candidate->endNs - candidate->startNs < kShortestWaitNs) return nullptr;
+        // What was submitted since then kept the device busy: the wait is over and done with.
+        const auto after = std::lower_bound(m_submissions.begin(), m_submissions.end(), candidate->endNs,
+                                            [](const HostCall* c, int64_t t) { return c->startNs < t; });
+        const bool first = after == m_submissions.end() || (*after)->startNs >= submission.startNs;
+        return first ? candidate : nullptr;
+    }
+    return nullptr;
+}
+
+int32_t IdleCauses::rangeAt(int32_t thread, int64_t timeNs) const {
+    auto range = std::upper_bound(m_events.ranges.begin(), m_events.ranges.end(), timeNs, [](int64_t t, const HostRange& r) { return t < r.startNs; });
+    // Ranges nest: the last one to begin that still runs is the innermost.
+    for (int looked = 0; range != m_events.ranges.begin() && looked < kMostRanges; ++looked) {
+        --range;
+        if (range->threadId == thread && range->endNs > timeNs) return range->nameId;
+    }
+    return 0;
+}
+
+int32_t IdleCauses::loadingBefore(int64_t timeNs) const {
+    auto range = std::upper_bound(m_events.ranges.begin(), m_events.ranges.end(), timeNs, [](int64_t t, const HostRange& r) { return t < r.startNs; });
+    for (int looked = 0; range != m_events.ranges.begin() && looked < kMostRanges; ++looked)
+        if ((--range)->loadsData) return range->nameId;
+    return 0;
+}
+
+IdleVerdict IdleCauses::lateHost(const Interval& gap, const HostCall& submission, int64_t stepStartNs) const {
+    IdleVerdict verdict;
+    verdict.launchKnown = true;
+    verdict.cause = IdleCause::lateLaunch;
+    verdict.rangeNameId = rangeAt(submission.threadId, submission.startNs);
+    const int64_t lateNs = submission.startNs - gap.startNs;
+    const HostCall* drained = drain(submission, gap.startNs);
+    if (drained != nullptr) verdict.blockedUntilNs = drained->endNs;
+    if (lateNs <= 0) return verdict;  // submitted just before: the launch took its time
+    const auto mostOf = [&](const CoveredLength& covered) { return covered.within(gap.startNs, submission.startNs) * 2 > lateNs; };
+    if (mostOf(m_loading)) {
+        verdict.cause = IdleCause::input;
+        verdict.rangeNameId = loadingBefore(submission.startNs);
+        return verdict;
+    }
+    const bool allocates = mostOf(m_allocating) || (drained != nullptr && drained->allocates());
+    // Silence at the start of a step is taken for the wait for its batch, whatever ended the step before.
+    const int64_t fromNs = std::max(gap.startNs, stepStartNs);
+    const bool atStart = m_events.rangedSteps && gap.startNs <= stepStartNs;
+    if (!allocates && atStart && m_inCuda.within(fromNs, submission.startNs) * 10 < submission.startNs - fromNs) {
+        verdict.cause = IdleCause::input;
+        return verdict;
+    }
+    if (drained == nullptr && !allocates) return verdict;
+    verdict.cause = allocates ? IdleCause::allocator : IdleCause::blockingCall;
+    const HostCall* blamed = drained;
+    if (allocates && (drained == nullptr || !drained->allocates())) {
+        const auto inside = std::upper_bound(m_waiting.begin(), m_waiting.end(), gap.startNs, [](int64_t t, const HostCall* c) { return t < c->endNs; });
+        for (auto call = inside; call != m_waiting.end() && (*call)->startNs < submission.startNs; ++call)
+            if ((*call)->allocates()) blamed = *call;
+    }
+    if (blamed == nullptr) return verdict;
+    verdict.callId = blamed->id;
+    verdict.pageableCopy = blamed->pageableCopy;
+    verdict.callNameId = blamed->nameId;
+    verdict.rangeNameId = rangeAt(blamed->threadId, blamed->endNs - 1);
+    return verdict;
+}
+
+IdleVerdict IdleCauses::of(const Interval& gap, int64_t stepStartNs) const {
+    if (!hostIsKnown()) return {};  // no host rows: nothing to tell it from
+    const Start* end = endOf(gap);
+    if (end == nullptr || end->submission == nullptr) return {};
+    const HostCall& submission = *end->submission;
+    // It could have begun here: from then on the device held it up, before that the host did.
+    const int64_t readyNs = submission.endNs + m_latencyNs;
+    const int64_t hostNs = std::min(readyNs, gap.endNs) - gap.startNs;
+    if (hostNs > 0 && (hostNs * 2 >= gap.endNs - gap.startNs || gap.endNs <= readyNs + kLaunchSlackNs)) return lateHost(gap, submission, stepStartNs);
+    IdleVerdict verdict;
+    verdict.launchKnown = true;
+    verdict.cause = gap.endNs - gap.startNs < RankSummary::kShortestGapNs ? IdleCause::other : IdleCause::dependency;
+    return verdict;
 }
 
 }  // namespace rankscope::analyzer

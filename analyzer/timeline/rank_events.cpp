@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analyzer/timeline/range_names.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::analyzer {
@@ -21,14 +22,38 @@ void readKernels(store::TraceReader& trace, int rank, RankEvents& events) {
             task.streamId = row.streamId;
             task.startNs = row.startNs;
             task.endNs = end;
+            task.correlation = row.correlationId ? int64_t{*row.correlationId} : -1;
             events.communication.push_back(task);
         }
     });
 }
 
+MemoryTask memoryTask(const store::Memcpy& row) {
+    constexpr int32_t kHostToDevice = 1, kDeviceToHost = 2;  // CUpti_ActivityMemcpyKind
+    constexpr int32_t kPageable = 1, kPinned = 2;            // CUpti_ActivityMemoryKind
+    MemoryTask task;
+    task.startNs = row.startNs;
+    task.endNs = row.startNs + row.durNs;
+    task.correlation = row.correlationId ? int64_t{*row.correlationId} : -1;
+    task.copyId = row.id;
+    task.bytes = row.bytes;
+    task.toDevice = row.kind == kHostToDevice;
+    task.toHost = row.kind == kDeviceToHost;
+    const int32_t hostSide = task.toDevice ? row.srcMemory.value_or(0) : task.toHost ? row.dstMemory.value_or(0) : 0;
+    task.pageable = hostSide == kPageable;
+    task.pinned = hostSide == kPinned;
+    return task;
+}
+
 void readMemoryTasks(store::TraceReader& trace, int rank, RankEvents& events) {
-    trace.forEach<store::Memcpy>(rank, [&](const store::Memcpy& row) { events.memory.push_back({row.startNs, row.startNs + row.durNs}); });
-    trace.forEach<store::Memset>(rank, [&](const store::Memset& row) { events.memory.push_back({row.startNs, row.startNs + row.durNs}); });
+    trace.forEach<store::Memcpy>(rank, [&](const store::Memcpy& row) { events.memory.push_back(memoryTask(row)); });
+    trace.forEach<store::Memset>(rank, [&](const store::Memset& row) {
+        MemoryTask task;
+        task.startNs = row.startNs;
+        task.endNs = row.startNs + row.durNs;
+        task.correlation = row.correlationId ? int64_t{*row.correlationId} : -1;
+        events.memory.push_back(task);
+    });
     std::sort(events.memory.begin(), events.memory.end(), [](const MemoryTask& a, const MemoryTask& b) { return a.startNs < b.startNs; });
 }
 
@@ -82,10 +107,42 @@ void joinCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, Ran
     for (CommTask& task : events.communication) task.waitNs = std::clamp<int64_t>(task.waitNs, 0, task.endNs - task.startNs);
 }
 
-void readHostCalls(store::TraceReader& trace, int rank, RankEvents& events) {
+void readHostCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, RankEvents& events) {
+    std::unordered_map<int64_t, const MemoryTask*> copies;
+    for (const MemoryTask& task : events.memory)
+        if (task.copyId != 0 && task.correlation >= 0) copies.emplace(task.correlation, &task);
     trace.forEach<store::ApiCall>(rank, [&](const store::ApiCall& row) {
-        events.hostCalls.push_back({row.startNs, row.startNs + row.durNs, row.correlationId ? int64_t{*row.correlationId} : -1, row.kind});
+        HostCall call;
+        call.startNs = row.startNs;
+        call.endNs = row.startNs + row.durNs;
+        call.correlation = row.correlationId ? int64_t{*row.correlationId} : -1;
+        call.kind = row.kind;
+        call.id = row.id;
+        call.nameId = row.nameId;
+        call.threadId = row.threadId;
+        call.waits = row.kind == store::ApiKind::synchronize;
+        if (row.kind == store::ApiKind::copy) {
+            // A copy blocks when it is seen to: cudaMemcpyAsync does so too with pageable memory. Without its record the name has to do.
+            const auto copy = copies.find(call.correlation);
+            const auto name = static_cast<size_t>(row.nameId);
+            const bool asynchronous = name < facts.strings.size() && facts.strings[name].find("Async") != std::string::npos;
+            call.waits = copy != copies.end() ? call.endNs >= copy->second->endNs : !asynchronous;
+            call.pageableCopy = copy != copies.end() && copy->second->pageable && copy->second->bytes > MemoryTask::kStagedBytes;
+        }
+        events.hostCalls.push_back(call);
     });
+}
+
+void readRanges(store::TraceReader& trace, const TraceFacts& facts, int rank, RankEvents& events) {
+    std::unordered_map<int32_t, bool> loadsData;
+    trace.forEach<store::NvtxRange>(rank, [&](const store::NvtxRange& row) {
+        if (!row.threadId || row.durNs.value_or(0) <= 0) return;  // marks, and what a profiler shows on the device's side
+        const auto [known, isNew] = loadsData.try_emplace(row.nameId, false);
+        const auto name = static_cast<size_t>(row.nameId);
+        if (isNew && name < facts.strings.size()) known->second = namesDataLoading(facts.strings[name]);
+        events.ranges.push_back({row.startNs, row.startNs + *row.durNs, row.nameId, *row.threadId, known->second});
+    });
+    events.rangedSteps = facts.stepSource.starts_with("nvtx");
 }
 
 }  // namespace
@@ -96,7 +153,8 @@ RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, in
     readKernels(trace, rank, events);
     readMemoryTasks(trace, rank, events);
     joinCalls(trace, facts, rank, events);
-    readHostCalls(trace, rank, events);
+    readHostCalls(trace, facts, rank, events);
+    readRanges(trace, facts, rank, events);
     return events;
 }
 

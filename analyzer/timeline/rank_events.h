@@ -30,9 +30,20 @@ struct ComputeTask {
     int64_t correlation = -1;
 };
 
+/// A copy or a set.
 struct MemoryTask {
     int64_t startNs = 0;
     int64_t endNs = 0;
+    int64_t correlation = -1;
+    int64_t copyId = 0;           // row of memcpy; 0: a set
+    int64_t bytes = 0;
+    bool toDevice = false;        // host to device
+    bool toHost = false;          // device to host
+    bool pageable = false;        // the host side is pageable memory
+    bool pinned = false;          // the host side is known to be pinned
+
+    /// Up to here the driver stages a pageable copy in one piece and returns at once (CUDA driver API, "API synchronization behavior").
+    static constexpr int64_t kStagedBytes = 64 * 1024;
 };
 
 /// One NCCL kernel with the calls it carries.
@@ -44,6 +55,7 @@ struct CommTask {
     store::DataType dataType = store::DataType::unknown;
     int64_t bytes = -1;           // of all its calls; -1 unknown
     int32_t streamId = 0;
+    int64_t correlation = -1;
     int32_t calls = 0;
     int32_t lastRank = -1;        // who arrived last; -1 unknown
     int64_t startNs = 0;
@@ -68,14 +80,36 @@ struct HostCall {
     int64_t endNs = 0;
     int64_t correlation = -1;
     store::ApiKind kind = store::ApiKind::other;
+    bool waits = false;           // returns only when device work is done: a synchronisation, or a copy that does not return before its end
+    bool pageableCopy = false;    // a copy over 64 KiB between device and pageable memory
+    int64_t id = 0;               // row of api_call
+    int32_t nameId = 0;
+    int32_t threadId = 0;
+
+    /// Puts work on the device.
+    bool submits() const {
+        return kind == store::ApiKind::launch || kind == store::ApiKind::graphLaunch || kind == store::ApiKind::copy || kind == store::ApiKind::set;
+    }
+    bool allocates() const { return kind == store::ApiKind::allocate || kind == store::ApiKind::free; }
+};
+
+/// A range the program marked on a host thread.
+struct HostRange {
+    int64_t startNs = 0;
+    int64_t endNs = 0;
+    int32_t nameId = 0;
+    int32_t threadId = 0;
+    bool loadsData = false;       // its name says that it fetches the next batch
 };
 
 struct RankEvents {
     int rank = 0;
     std::vector<ComputeTask> compute;  // by start
     std::vector<CommTask> communication;  // by start
-    std::vector<MemoryTask> memory;
+    std::vector<MemoryTask> memory;    // by start
     std::vector<HostCall> hostCalls;   // by start
+    std::vector<HostRange> ranges;     // by start
+    bool rangedSteps = true;           // steps begin with a range of the host, not with a period of the collectives
 };
 
 RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, int rank);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/timeline/host_stalls.h"
+#include "analyzer/timeline/host_use.h"
 #include "analyzer/timeline/idle_causes.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -112,11 +114,14 @@ RankSummary summarize(RankEvents events, const RankFacts& facts) {
         summary.steps.push_back(attribute(activity, step.startNs, step.startNs + step.durNs, &idle));
         for (const Interval& gap : idle) {
             const int64_t duration = gap.endNs - gap.startNs;
-            const IdleCause cause = duration < RankSummary::kShortestGapNs ? IdleCause::other : causes.of(gap, step.startNs);
+            const IdleCause cause = causes.of(gap, step.startNs).cause;
             if (!step.warmUp) summary.idleByCauseNs[static_cast<size_t>(cause)] += duration;
-            if (duration >= RankSummary::kShortestGapNs) summary.idleGaps.push_back({step.step, gap.startNs, duration, cause});
+            if (duration >= RankSummary::kShortestGapNs) summary.idleGaps.push_back({0, step.step, gap.startNs, duration, cause});
         }
     }
+    summary.hostIsKnown = causes.hostIsKnown();
+    summary.hostStalls = hostStalls(activity, causes, facts);
+    summary.hostUse = hostUse(events, activity, facts);
     summary.communication = std::move(events.communication);
     measureExposure(summary.communication, CoveredLength(activity.compute), facts.steps);
     return summary;

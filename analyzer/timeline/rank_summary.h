@@ -23,10 +23,44 @@ enum class IdleCause : uint8_t { other, blockingCall, lateLaunch, allocator, inp
 std::string_view toText(IdleCause cause);
 
 struct IdleGap {
+    int64_t id = 0;    // row of idle_gap: numbered over all ranks by makeAnalysis()
     int step = 0;  // its number
     int64_t startNs = 0;
     int64_t durNs = 0;
     IdleCause cause = IdleCause::other;
+};
+
+/// Time in which the host kept the device from computing: host_stalls.h.
+struct HostStall {
+    int step = -1;              // its number; -1 in warm-up
+    int64_t startNs = 0;
+    int64_t endNs = 0;
+    int64_t stallNs = 0;        // end - start without waiting for other ranks
+    IdleCause cause = IdleCause::other;
+    int64_t callId = 0;         // row of api_call that is to blame; 0: none
+    int32_t callNameId = 0;
+    int32_t rangeNameId = 0;    // host range around it; 0: none
+    bool pageableCopy = false;  // that call copied from or to pageable memory
+};
+
+/// Copies over 64 KiB between host and device in one step; smaller ones are staged at once, from whatever memory.
+struct CopyUse {
+    int32_t count = 0;
+    int32_t blocking = 0;       // of them: the call returned only when the copy was done
+    int64_t bytes = 0;
+    int64_t deviceNs = 0;
+    int64_t exposedNs = 0;      // no kernel ran meanwhile
+    int64_t longestNs = 0;
+    int64_t longestId = 0;      // row of memcpy
+};
+
+/// What the host asked of the allocator and the copy engine in one analysed step.
+struct HostUse {
+    int step = 0;
+    int32_t allocatorCalls = 0;
+    int64_t allocatorNs = 0;
+    int64_t allocatorCallId = 0;  // row of api_call: the first
+    CopyUse pageable, pinned;
 };
 
 struct RankSummary {
@@ -36,6 +70,9 @@ struct RankSummary {
     std::vector<CommTask> communication;    // by start
     std::vector<IdleGap> idleGaps;          // those worth a row: kShortestGapNs and longer
     std::vector<int64_t> idleByCauseNs;     // of analysed steps, by IdleCause
+    std::vector<HostStall> hostStalls;      // by start
+    std::vector<HostUse> hostUse;           // by step
+    bool hostIsKnown = false;               // calls of the host are recorded: without them its causes are 'other'
     int32_t computeStreamId = 0;            // the stream with most compute time
 
     static constexpr int64_t kShortestGapNs = 10'000;  // shorter gaps are launch gaps between dependent kernels; summed up, not stored

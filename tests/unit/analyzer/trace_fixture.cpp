@@ -36,7 +36,7 @@ TraceFixture& TraceFixture::clockBound(int64_t boundNs) {
 }
 
 size_t TraceFixture::addKernel(int rank, Lane lane, int64_t startNs, int64_t durNs, const std::string& name, int64_t grid, bool nccl) {
-    m_kernels.push_back({rank, lane, startNs, durNs, name, grid, nccl, m_kernels.size()});
+    m_kernels.push_back({rank, lane, startNs, durNs, name, grid, nccl, m_kernels.size(), 0});
     return m_kernels.size() - 1;
 }
 
@@ -52,6 +52,59 @@ void TraceFixture::copy(int rank, int64_t startNs, int64_t durNs) {
     row.bytes = 1;
     row.kind = 1;
     m_copies.push_back(row);
+}
+
+void TraceFixture::launchedKernel(int rank, int64_t startNs, int64_t durNs, const std::string& name, int64_t grid, int64_t launchNs, int64_t launchDurNs) {
+    m_kernels[addKernel(rank, Lane::compute, startNs, durNs, name, grid, false)].correlation = ++m_correlations;
+    m_hostCalls.push_back({rank, launchNs, launchDurNs, "cudaLaunchKernel", store::ApiKind::launch, m_correlations});
+}
+
+void TraceFixture::hostCopy(int rank, int64_t startNs, int64_t durNs, int64_t bytes, bool pageable, int64_t callNs, int64_t callDurNs) {
+    copy(rank, startNs, durNs);
+    m_copies.back().bytes = bytes;
+    m_copies.back().srcMemory = pageable ? 1 : 2;
+    m_copies.back().dstMemory = 3;
+    m_copies.back().correlationId = ++m_correlations;
+    m_hostCalls.push_back({rank, callNs, callDurNs, "cudaMemcpyAsync", store::ApiKind::copy, m_correlations});
+}
+
+void TraceFixture::call(int rank, int64_t startNs, int64_t durNs, const std::string& name, store::ApiKind kind) {
+    m_hostCalls.push_back({rank, startNs, durNs, name, kind, 0});
+}
+
+void TraceFixture::range(int rank, int64_t startNs, int64_t durNs, const std::string& name) { m_ranges.push_back({rank, startNs, durNs, name}); }
+
+void TraceFixture::writeHostEvents(store::TraceWriter& out) const {
+    const auto byStart = [](const auto& a, const auto& b) { return std::pair(a.rank, a.startNs) < std::pair(b.rank, b.startNs); };
+    std::vector<HostCallRow> calls = m_hostCalls;
+    std::stable_sort(calls.begin(), calls.end(), byStart);
+    int64_t id = 0;
+    for (const HostCallRow& call : calls) {
+        store::ApiCall row;
+        row.id = ++id;
+        row.rank = call.rank;
+        row.threadId = call.rank + 1;
+        row.startNs = call.startNs;
+        row.durNs = call.durNs;
+        row.nameId = out.intern(call.name);
+        row.kind = call.kind;
+        row.source = store::ApiSource::cuptiRuntime;
+        if (call.correlation != 0) row.correlationId = call.correlation;
+        out.write(row);
+    }
+    std::vector<RangeRow> ranges = m_ranges;
+    std::stable_sort(ranges.begin(), ranges.end(), byStart);
+    id = 0;
+    for (const RangeRow& range : ranges) {
+        store::NvtxRange row;
+        row.id = ++id;
+        row.rank = range.rank;
+        row.threadId = range.rank + 1;
+        row.startNs = range.startNs;
+        row.durNs = range.durNs;
+        row.nameId = out.intern(range.name);
+        out.write(row);
+    }
 }
 
 int TraceFixture::communicator(std::vector<int> ranks) {
@@ -114,6 +167,7 @@ void TraceFixture::write(const std::filesystem::path& file) const {
         row.hostId = rank / m_ranksPerHost;
         out.write(row);
     }
+    for (int rank = 0; rank < m_ranks && !m_hostCalls.empty(); ++rank) out.write(store::Thread{rank + 1, rank, rank, {}, {}});
     for (int rank = 0; rank < m_ranks; ++rank)
         for (int lane = 0; lane < 2; ++lane) out.write(store::Stream{1 + 2 * rank + lane, rank, {}, 1, 7 + lane, {}, {}});
     for (size_t c = 0; c < m_communicators.size(); ++c) {
@@ -143,6 +197,7 @@ void TraceFixture::write(const std::filesystem::path& file) const {
         row.nccl = k.nccl ? store::NcclKernel::byCall : store::NcclKernel::no;
         row.gridBlocks = static_cast<uint32_t>(k.grid);
         row.blockThreads = 256;
+        if (k.correlation != 0) row.correlationId = k.correlation;
         out.write(row);
     }
     std::vector<store::Memcpy> copies = m_copies;
@@ -152,6 +207,7 @@ void TraceFixture::write(const std::filesystem::path& file) const {
         copies[i].streamId = 1 + 2 * copies[i].rank;
         out.write(copies[i]);
     }
+    writeHostEvents(out);
     std::vector<size_t> callOrder(m_calls.size());
     for (size_t i = 0; i < callOrder.size(); ++i) callOrder[i] = i;
     const auto callStart = [&](size_t i) { return m_kernels[m_calls[i].kernelKey].startNs; };

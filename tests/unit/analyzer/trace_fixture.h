@@ -11,6 +11,10 @@
 #include "analyzer/report/report_model.h"
 #include "collector/store/event_model.h"
 
+namespace rankscope::store {
+class TraceWriter;
+}
+
 namespace rankscope::analyzer::test {
 
 constexpr int64_t kUs = 1'000;
@@ -40,6 +44,14 @@ class TraceFixture {
     TraceFixture& clockBound(int64_t boundNs);
     void kernel(int rank, int64_t startNs, int64_t durNs, const std::string& name, int64_t grid);
     void copy(int rank, int64_t startNs, int64_t durNs);
+    /// A kernel on the compute lane with the host call that launched it.
+    void launchedKernel(int rank, int64_t startNs, int64_t durNs, const std::string& name, int64_t grid, int64_t launchNs, int64_t launchDurNs);
+    /// A copy from host to device, from pageable or pinned memory, with its host call.
+    void hostCopy(int rank, int64_t startNs, int64_t durNs, int64_t bytes, bool pageable, int64_t callNs, int64_t callDurNs);
+    /// A host call that puts nothing on the device.
+    void call(int rank, int64_t startNs, int64_t durNs, const std::string& name, store::ApiKind kind);
+    /// A range on the host thread.
+    void range(int rank, int64_t startNs, int64_t durNs, const std::string& name);
     /// A communicator; returns its handle.
     int communicator(std::vector<int> ranks);
     /// A collective that members enter at `arrivals` (by member) and all leave at last arrival + transferNs. Returns its end.
@@ -64,7 +76,21 @@ class TraceFixture {
         int64_t grid;
         bool nccl;
         size_t key;  // order of declaration: how calls find their kernel
+        uint32_t correlation = 0;
     };
+    struct HostCallRow {
+        int rank;
+        int64_t startNs, durNs;
+        std::string name;
+        store::ApiKind kind;
+        uint32_t correlation;  // 0: none
+    };
+    struct RangeRow {
+        int rank;
+        int64_t startNs, durNs;
+        std::string name;
+    };
+    void writeHostEvents(store::TraceWriter& out) const;
     struct CallRow {
         int rank, communicator;
         store::Op op;
@@ -94,6 +120,9 @@ class TraceFixture {
     std::vector<CollectiveRow> m_collectives;
     std::vector<MessageRow> m_messages;
     std::vector<std::vector<int>> m_communicators;
+    std::vector<HostCallRow> m_hostCalls;
+    std::vector<RangeRow> m_ranges;
+    uint32_t m_correlations = 0;
     std::vector<store::Step> m_steps;
     std::vector<store::Loss> m_losses;
 };

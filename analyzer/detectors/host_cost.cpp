@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/detectors/host_cost.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr double kNamedShare = 0.5;    // of the worst rank's stall: whoever stalls less is not where the fix goes
+constexpr double kWaitingShare = 0.25; // of the cost: whoever waits less is not worth naming as affected
+
+}  // namespace
+
+double ownTimeNs(const Analysis& analysis, const RankSummary& rank, int step) {
+    const Attribution* attribution = analysis.attribution(rank, step);
+    return attribution == nullptr ? 0 : static_cast<double>(attribution->stepNs - attribution->exposedWaitNs);
+}
+
+size_t HostCost::worst() const {
+    return static_cast<size_t>(std::max_element(medianStallNs.begin(), medianStallNs.end()) - medianStallNs.begin());
+}
+
+HostCost hostCost(const Analysis& analysis, const std::function<double(const RankSummary&, int step)>& stallOf) {
+    HostCost cost;
+    cost.stallNs.resize(analysis.ranks.size());
+    for (int step : analysis.steps) {
+        double before = 0, after = 0, longest = 0;
+        for (size_t r = 0; r < analysis.ranks.size(); ++r) {
+            const double own = ownTimeNs(analysis, analysis.ranks[r], step);
+            const double stall = std::min(stallOf(analysis.ranks[r], step), own);
+            cost.stallNs[r].push_back(stall);
+            before = std::max(before, own);
+            after = std::max(after, own - stall);
+            longest = std::max(longest, stall);
+        }
+        cost.costNs.push_back(std::clamp(before - after, 0.0, longest));
+    }
+    for (const std::vector<double>& stalls : cost.stallNs) cost.medianStallNs.push_back(median(stalls));
+    const double most = cost.medianStallNs.empty() ? 0 : cost.medianStallNs[cost.worst()];
+    for (size_t r = 0; r < analysis.ranks.size(); ++r)
+        if (most > 0 && cost.medianStallNs[r] >= kNamedShare * most) cost.ranks.push_back(analysis.ranks[r].rank);
+    return cost;
+}
+
+double stallSum(const RankSummary& rank, int step, const StallTest& wanted) {
+    double sum = 0;
+    for (const HostStall& stall : rank.hostStalls)
+        if (stall.step == step && wanted(stall)) sum += static_cast<double>(stall.stallNs);
+    return sum;
+}
+
+std::vector<HostStall> longestStalls(const Analysis& analysis, const HostCost& cost, const Finding& finding, const StallTest& wanted) {
+    std::vector<HostStall> stalls;
+    for (const HostStall& stall : analysis.ranks[cost.worst()].hostStalls)
+        if (stall.startNs < finding.windowEndNs && stall.endNs > finding.windowStartNs && wanted(stall)) stalls.push_back(stall);
+    std::stable_sort(stalls.begin(), stalls.end(), [](const HostStall& a, const HostStall& b) { return a.stallNs > b.stallNs; });
+    return stalls;
+}
+
+bool describeHostCost(const Analysis& analysis, const HostCost& cost, Finding& finding) {
+    if (cost.ranks.empty() || median(cost.costNs) <= 0) return false;
+    finding.ranks = cost.ranks;
+    setCost(analysis, cost.costNs, finding);
+    setTypicalStep(analysis, cost.costNs, analysis.ranks[cost.worst()].rank, finding);
+    if (finding.severity < CommonThresholds::kNoteShare) return false;
+    // What costs little and rests on a step or two is not even worth a note.
+    if (finding.verdict == Verdict::note && static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps) return false;
+    for (const RankSummary& rank : analysis.ranks) {
+        if (std::find(cost.ranks.begin(), cost.ranks.end(), rank.rank) != cost.ranks.end()) continue;
+        std::vector<double> waits;
+        for (int step : analysis.steps)
+            if (const Attribution* attribution = analysis.attribution(rank, step)) waits.push_back(static_cast<double>(attribution->exposedWaitNs));
+        if (median(waits) > kWaitingShare * *finding.savingNsPerStep) finding.affectedRanks.push_back(rank.rank);
+    }
+    return true;
+}
+
+void setAverageCost(const Analysis& analysis, double meanNsPerStep, Finding& finding) {
+    finding.severity = meanNsPerStep / analysis.stepNs;
+    finding.savingNsPerStep = finding.savingLowNs = finding.savingHighNs = meanNsPerStep;
+    if (finding.severity < CommonThresholds::kFloorShare) finding.verdict = Verdict::note;
+}
+
+void addGapRows(const RankSummary& rank, IdleCause cause, Finding& finding) {
+    std::vector<IdleGap> gaps;
+    for (const IdleGap& gap : rank.idleGaps)
+        if (gap.cause == cause && gap.startNs >= finding.windowStartNs && gap.startNs < finding.windowEndNs) gaps.push_back(gap);
+    std::stable_sort(gaps.begin(), gaps.end(), [](const IdleGap& a, const IdleGap& b) { return a.durNs > b.durNs; });
+    for (const IdleGap& gap : gaps)
+        if (finding.evidence.rows.size() < 5)
+            finding.evidence.rows.push_back({"idle_gap", gap.id, rank.rank, fmt::format("idle for {:.3f} ms", static_cast<double>(gap.durNs) / 1e6)});
+}
+
+void claimHostCost(const Analysis& analysis, const HostCost& cost, const Finding& finding, Claims& claims) {
+    if (finding.verdict != Verdict::found) return;
+    for (size_t r = 0; r < analysis.ranks.size(); ++r)
+        for (size_t s = 0; s < analysis.steps.size(); ++s) claims.take(finding.id, analysis.ranks[r].rank, analysis.steps[s], cost.stallNs[r][s]);
+    claims.takeWaiting(analysis, finding.id, finding.ranks, cost.costNs);
+}
+
+std::string ranksText(const Analysis& analysis, const std::vector<int>& ranks) {
+    if (ranks.size() > 1 && ranks.size() == analysis.ranks.size()) return "all ranks";
+    std::string text;
+    for (size_t i = 0; i < ranks.size();) {
+        size_t last = i;
+        while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+        if (!text.empty()) text += ", ";
+        text += last == i ? std::to_string(ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[last]);
+        i = last + 1;
+    }
+    return (ranks.size() == 1 ? "rank " : "ranks ") + text;
+}
+
+std::string nameOr(const Analysis& analysis, int32_t nameId, const std::string& fallback) {
+    const auto id = static_cast<size_t>(nameId);
+    return nameId > 0 && id < analysis.facts.strings.size() ? analysis.facts.strings[id] : fallback;
+}
+
+std::string withoutNumber(std::string name) {
+    const size_t last = name.find_last_not_of("0123456789");
+    if (last == std::string::npos || last + 1 == name.size()) return name;
+    const size_t end = name.find_last_not_of(" #_:-", last);
+    return end == std::string::npos ? name : name.substr(0, end + 1);
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What standstills made by the host cost the step: shared by RS401 to RS405.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analyzer/detectors/analysis.h"
+#include "analyzer/detectors/claims.h"
+#include "analyzer/detectors/finding.h"
+
+namespace rankscope::analyzer {
+
+/// A rank's step without waiting for others, ns: the longest of these sets the pace.
+double ownTimeNs(const Analysis& analysis, const RankSummary& rank, int step);
+
+struct HostCost {
+    std::vector<std::vector<double>> stallNs;  // by rank of analysis.ranks, then by analysed step
+    std::vector<double> costNs;                // by analysed step: what the step is shorter when the stalls are gone, on whichever rank then sets the pace
+    std::vector<int> ranks;                    // that stall; the others wait for them or for nobody
+    std::vector<double> medianStallNs;         // by rank of analysis.ranks
+
+    /// The rank that stalls longest, as index into analysis.ranks.
+    size_t worst() const;
+};
+
+/// `stallOf(rank, step)`: ns of the step the rank would not need. Ranks that stall less than half as long as the worst are not named.
+HostCost hostCost(const Analysis& analysis, const std::function<double(const RankSummary&, int step)>& stallOf);
+
+using StallTest = std::function<bool(const HostStall&)>;
+/// Sum over the stalls of a rank and step that pass the test.
+double stallSum(const RankSummary& rank, int step, const StallTest& wanted);
+
+/// The stalls of the worst rank in the finding's window, longest first.
+std::vector<HostStall> longestStalls(const Analysis& analysis, const HostCost& cost, const Finding& finding, const StallTest& wanted);
+
+/// Fills ranks, affected ranks, cost, window; false when it costs nothing worth a word.
+bool describeHostCost(const Analysis& analysis, const HostCost& cost, Finding& finding);
+
+/// Cost of what hits some steps only: the mean over all steps, without an interval.
+void setAverageCost(const Analysis& analysis, double meanNsPerStep, Finding& finding);
+
+/// The longest idle gaps of that cause in the finding's window become rows of evidence, five in all.
+void addGapRows(const RankSummary& rank, IdleCause cause, Finding& finding);
+
+/// Books what a finding explains: the stalling ranks' own standstill, the others' waiting.
+void claimHostCost(const Analysis& analysis, const HostCost& cost, const Finding& finding, Claims& claims);
+
+/// "rank 3", "ranks 0-3, 6", "all ranks".
+std::string ranksText(const Analysis& analysis, const std::vector<int>& ranks);
+
+/// Text of a name id, `fallback` for 0.
+std::string nameOr(const Analysis& analysis, int32_t nameId, const std::string& fallback);
+
+/// "layer" of "layer 3", "ProfilerStep" of "ProfilerStep#7".
+std::string withoutNumber(std::string name);
+
+}  // namespace rankscope::analyzer

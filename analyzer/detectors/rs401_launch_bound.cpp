@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/detectors/rs401_launch_bound.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/detectors/host_cost.h"
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr LaunchBoundThresholds kThresholds;
+
+bool isLate(const HostStall& stall) { return stall.cause == IdleCause::lateLaunch; }
+
+/// The pace of one rank's host in one step.
+struct Pace {
+    int gaps = 0;
+    double lateNs = 0;
+    double largestNs = 0;
+    int kernels = 0;
+    double kernelNs = 0;
+    bool bound() const {
+        return gaps >= kThresholds.fewestGaps && largestNs <= kThresholds.largestShare * lateNs && gaps >= kThresholds.gapsShare * kernels;
+    }
+};
+
+Pace paceOf(const RankSummary& rank, int step) {
+    Pace pace;
+    for (const HostStall& stall : rank.hostStalls) {
+        if (stall.step != step || !isLate(stall)) continue;
+        ++pace.gaps;
+        pace.lateNs += static_cast<double>(stall.stallNs);
+        pace.largestNs = std::max(pace.largestNs, static_cast<double>(stall.stallNs));
+    }
+    for (const KernelStatistics& kernel : rank.kernels) {
+        if (kernel.step != step) continue;
+        pace.kernels += kernel.count;
+        pace.kernelNs += static_cast<double>(kernel.totalNs);
+    }
+    return pace;
+}
+
+}  // namespace
+
+void detectLaunchBound(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
+    const HostCost cost = hostCost(analysis, [](const RankSummary& rank, int step) {
+        const Pace pace = paceOf(rank, step);
+        return pace.bound() ? pace.lateNs : 0.0;
+    });
+    Finding finding;
+    finding.id = "RS401";
+    if (!describeHostCost(analysis, cost, finding)) return;
+    const RankSummary& worst = analysis.ranks[cost.worst()];
+    std::vector<double> gaps, late, kernels, kernelNs;
+    for (int step : analysis.steps) {
+        const Pace pace = paceOf(worst, step);
+        gaps.push_back(pace.gaps);
+        late.push_back(pace.lateNs / std::max(1, pace.gaps));
+        kernels.push_back(pace.kernels);
+        kernelNs.push_back(pace.kernelNs / std::max(1, pace.kernels));
+    }
+    finding.cause = fmt::format("{} launch kernels more slowly than the device runs them: {:.0f} of {:.0f} kernels of a step start as soon as they are launched, and the "
+                                "device idles {:.1f} us in front of each",
+                                ranksText(analysis, finding.ranks), median(gaps), median(kernels), median(late) / 1e3);
+    finding.evidence.facts.push_back(fmt::format("a kernel runs {:.1f} us on average (rank {})", median(kernelNs) / 1e3, worst.rank));
+    finding.evidence.facts.push_back(fmt::format("the device idles {:.2f} ms of a step between launches", median(cost.stallNs[cost.worst()]) / 1e6));
+    finding.evidence.numbers.emplace_back("late_launches_per_step", median(gaps));
+    finding.evidence.numbers.emplace_back("kernels_per_step", median(kernels));
+    finding.evidence.numbers.emplace_back("mean_kernel_ns", median(kernelNs));
+    addGapRows(worst, IdleCause::lateLaunch, finding);
+    finding.fix = {
+        "capture the step in a CUDA graph (torch.cuda.make_graphed_callables, torch.compile(mode='reduce-overhead')): one launch instead of thousands",
+        "fewer, larger kernels: torch.compile or fused kernels, fused optimizer (fused=True), a larger micro-batch",
+    };
+    finding.confidence = 0.85;
+    claimHostCost(analysis, cost, finding, claims);
+    findings.push_back(std::move(finding));
+}
+
+}  // namespace rankscope::analyzer

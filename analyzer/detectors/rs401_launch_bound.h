@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/detectors/detector.h"
+
+namespace rankscope::analyzer {
+
+struct LaunchBoundThresholds {
+    int fewestGaps = 20;         // per step: a handful of late launches is something the host does there, not its pace
+    double largestShare = 0.5;   // of the step's late time in one gap: then that gap is the matter
+    double gapsShare = 0.5;      // of the kernels start as soon as they are launched: the device waits for the host, not the other way round
+};
+
+void detectLaunchBound(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/detectors/rs404_allocator.h"
+
+#include <fmt/format.h>
+
+#include "analyzer/detectors/host_cost.h"
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+bool isAllocator(const HostStall& stall) { return stall.cause == IdleCause::allocator; }
+
+}  // namespace
+
+void detectAllocatorChurn(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
+    const HostCost cost = hostCost(analysis, [](const RankSummary& rank, int step) { return stallSum(rank, step, isAllocator); });
+    Finding finding;
+    finding.id = "RS404";
+    if (!describeHostCost(analysis, cost, finding)) return;
+    const RankSummary& worst = analysis.ranks[cost.worst()];
+    std::vector<double> calls, spent;
+    for (const HostUse& use : worst.hostUse) {
+        calls.push_back(use.allocatorCalls);
+        spent.push_back(static_cast<double>(use.allocatorNs));
+    }
+    const std::vector<HostStall> stalls = longestStalls(analysis, cost, finding, isAllocator);
+    const std::string call = stalls.empty() ? "cudaFree" : nameOr(analysis, stalls[0].callNameId, "cudaFree");
+    finding.cause = fmt::format("{} call the device allocator {:.0f} times in every step, warm-up long over; {} waits for the device to drain, and it idles until the host "
+                                "has caught up",
+                                ranksText(analysis, finding.ranks), median(calls), call);
+    finding.evidence.facts.push_back(fmt::format("the device idles {:.2f} ms of a step behind allocator calls, which take {:.2f} ms of the host's time (rank {})",
+                                                 median(cost.stallNs[cost.worst()]) / 1e6, median(spent) / 1e6, worst.rank));
+    finding.evidence.numbers.emplace_back("allocator_calls_per_step", median(calls));
+    finding.evidence.numbers.emplace_back("allocator_ns_per_step", median(spent));
+    for (const HostStall& stall : stalls)
+        if (finding.evidence.rows.size() < 5 && stall.callId != 0)
+            finding.evidence.rows.push_back({"api_call", stall.callId, worst.rank,
+                                             fmt::format("the device idles {:.3f} ms around it", static_cast<double>(stall.stallNs) / 1e6)});
+    finding.fix = {
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; and lower the peak (smaller micro-batch, activation checkpointing), so that the pool is never given back",
+        "own code: allocate once and reuse, or cudaMallocAsync with cudaMemPoolAttrReleaseThreshold raised; no torch.cuda.empty_cache() in the loop",
+    };
+    finding.confidence = 0.9;
+    claimHostCost(analysis, cost, finding, claims);
+    findings.push_back(std::move(finding));
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/detectors/rs405_pageable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/detectors/host_cost.h"
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr PageableThresholds kThresholds;
+
+bool isPageable(const HostStall& stall) { return stall.pageableCopy; }
+
+const HostUse* useOf(const RankSummary& rank, int step) {
+    const auto use = std::lower_bound(rank.hostUse.begin(), rank.hostUse.end(), step, [](const HostUse& u, int wanted) { return u.step < wanted; });
+    return use != rank.hostUse.end() && use->step == step ? &*use : nullptr;
+}
+
+/// Bytes per ns of the run's own pinned copies; 0 when it has none.
+double pinnedRate(const Analysis& analysis) {
+    std::vector<double> rates;
+    for (const RankSummary& rank : analysis.ranks)
+        for (const HostUse& use : rank.hostUse)
+            if (use.pinned.deviceNs > 0) rates.push_back(static_cast<double>(use.pinned.bytes) / static_cast<double>(use.pinned.deviceNs));
+    return median(rates);
+}
+
+/// What a step does not need: the exposed copies, which pinned memory and a stream of their own hide under compute as far as that reaches, and the idleness
+/// behind the calls that waited for them.
+double excessNs(const Analysis& analysis, const RankSummary& rank, int step, double rate) {
+    const HostUse* use = useOf(rank, step);
+    const Attribution* attribution = analysis.attribution(rank, step);
+    if (use == nullptr || use->pageable.count == 0 || attribution == nullptr) return 0;
+    const double remaining = std::max(0.0, static_cast<double>(use->pageable.bytes) / rate - static_cast<double>(attribution->computeNs));
+    return std::max(0.0, static_cast<double>(use->pageable.exposedNs) - remaining) + stallSum(rank, step, isPageable);
+}
+
+}  // namespace
+
+void detectPageableCopies(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
+    const double seen = pinnedRate(analysis);
+    const double rate = seen > 0 ? seen : kThresholds.pinnedGbps;
+    const HostCost cost = hostCost(analysis, [&](const RankSummary& rank, int step) { return excessNs(analysis, rank, step, rate); });
+    Finding finding;
+    finding.id = "RS405";
+    if (!describeHostCost(analysis, cost, finding)) return;
+    const RankSummary& worst = analysis.ranks[cost.worst()];
+    std::vector<double> count, bytes, gbps, exposed, blocking;
+    for (int step : analysis.steps) {
+        const HostUse* use = useOf(worst, step);
+        if (use == nullptr || use->pageable.count == 0) continue;
+        const CopyUse& copies = use->pageable;
+        count.push_back(copies.count);
+        bytes.push_back(static_cast<double>(copies.bytes));
+        gbps.push_back(static_cast<double>(copies.bytes) / static_cast<double>(std::max<int64_t>(1, copies.deviceNs)));
+        exposed.push_back(static_cast<double>(copies.exposedNs));
+        blocking.push_back(copies.blocking);
+        const StepWindow* window = analysis.window(worst.rank, step);
+        if (window != nullptr && window->startNs == finding.windowStartNs)
+            finding.evidence.rows.push_back({"memcpy", copies.longestId, worst.rank,
+                                             fmt::format("{:.3f} ms from or to pageable memory", static_cast<double>(copies.longestNs) / 1e6)});
+    }
+    // Pinned memory alone, still on the compute stream, makes them faster but leaves them exposed.
+    finding.savingLowNs = std::max(0.0, finding.savingLowNs - median(exposed) * std::min(1.0, median(gbps) / rate));
+    finding.cause = fmt::format("{} copy {:.1f} MB per step between the device and pageable memory, at {:.1f} GB/s where pinned memory {} {:.0f}",
+                                ranksText(analysis, finding.ranks), median(bytes) / 1e6, median(gbps), seen > 0 ? "reaches" : "would reach about", rate);
+    finding.evidence.facts.push_back(fmt::format("{:.0f} copies per step over 64 KiB, {:.0f} of them block the host until they are done; {:.2f} ms of them are exposed (rank {})",
+                                                 median(count), median(blocking), median(exposed) / 1e6, worst.rank));
+    finding.evidence.numbers.emplace_back("pageable_bytes_per_step", median(bytes));
+    finding.evidence.numbers.emplace_back("pageable_gbps", median(gbps));
+    finding.evidence.numbers.emplace_back("pinned_gbps", rate);
+    for (const HostStall& stall : longestStalls(analysis, cost, finding, isPageable))
+        if (finding.evidence.rows.size() < 5 && stall.callId != 0)
+            finding.evidence.rows.push_back({"api_call", stall.callId, worst.rank,
+                                             fmt::format("the device idles {:.3f} ms behind it", static_cast<double>(stall.stallNs) / 1e6)});
+    finding.fix = {
+        "DataLoader(pin_memory=True) and tensor.to(device, non_blocking=True); own buffers: cudaHostAlloc or torch.empty(..., pin_memory=True)",
+        "copy the next batch on a stream of its own while this one computes",
+    };
+    finding.confidence = seen > 0 ? 0.9 : 0.75;
+    claimHostCost(analysis, cost, finding, claims);
+    findings.push_back(std::move(finding));
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/detectors/slow_ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/host_cost.h"
+#include "analyzer/report/kernel_name.h"
+#include "analyzer/timeline/statistics.h"
+#include "analyzer/timeline/step_model.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr StragglerThresholds kThresholds;
+
+bool contains(const std::vector<int>& ranks, int rank) { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); }
+
+/// Compute of the rank waits for others all through the step: in its pipeline, or in collectives of activations or tokens.
+bool worksInLockstep(const Analysis& analysis, const RankSummary& rank) {
+    if (analysis.layout.pipelineOf(rank.rank) != nullptr) return true;
+    for (const auto& [id, communicator] : analysis.facts.communicators) {
+        const CommRole role = analysis.layout.role(id);
+        if ((role == CommRole::activations || role == CommRole::experts) && contains(communicator.ranks, rank.rank)) return true;
+    }
+    return false;
+}
+
+/// Step time saved when the rank computed as fast as its peers.
+double savingOf(const Analysis& analysis, const RankSummary& suspect, int step, double ratio, double typicalPeerWaitNs) {
+    const Attribution* own = analysis.attribution(suspect, step);
+    if (own == nullptr || ratio <= 1) return 0;
+    const double compute = static_cast<double>(own->computeNs);
+    const double extra = compute * (1 - 1 / ratio);
+    // In lockstep the slowest sets the beat, and it shows as the others' waiting; behind collectives the step model tells what other work hides.
+    if (worksInLockstep(analysis, suspect)) return std::clamp(typicalPeerWaitNs - static_cast<double>(own->exposedWaitNs), 0.0, extra);
+    const std::vector<ModelTask> before = modelTasks(analysis.tasks(suspect, step));
+    std::vector<ModelTask> after = before;
+    for (ModelTask& task : after) {
+        task.readyAt /= ratio;
+        task.neededAt /= ratio;
+    }
+    return std::clamp(modelStepNs(before, compute) - modelStepNs(after, compute / ratio), 0.0, extra);
+}
+
+/// The longest waits in the typical step are the rows to look at.
+void addWaitRows(const Analysis& analysis, const SlowGroup& group, Finding& finding) {
+    std::vector<std::pair<int64_t, EvidenceRow>> rows;
+    for (const RankSummary& peer : analysis.ranks) {
+        if (contains(group.ranks, peer.rank)) continue;
+        for (const CommTask& task : peer.communication) {
+            if (task.startNs < finding.windowStartNs || task.startNs >= finding.windowEndNs || !contains(group.ranks, task.lastRank)) continue;
+            const bool collective = task.collectiveId != 0;
+            rows.push_back({task.exposedWaitNs,
+                            {collective ? "collective" : "kernel", collective ? task.collectiveId : task.kernelId, peer.rank,
+                             fmt::format("rank {} waits {:.3f} ms for rank {}", peer.rank, static_cast<double>(task.exposedWaitNs) / 1e6, task.lastRank)}});
+        }
+    }
+    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (const auto& [wait, row] : rows) {
+        const bool known = std::any_of(finding.evidence.rows.begin(), finding.evidence.rows.end(),
+                                       [&, id = row.id, table = row.table](const EvidenceRow& r) { return r.id == id && r.table == table; });
+        if (finding.evidence.rows.size() < 5 && wait > 0 && !known) finding.evidence.rows.push_back(row);
+    }
+}
+
+void addEvidence(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group, const SlowCost& cost, Finding& finding) {
+    const std::string who = ranksText(analysis, group.ranks);
+    const KernelRatio& first = ratios[group.members.front()];
+    finding.evidence.facts.push_back(fmt::format("the same kernels take {:.2f}x as long on {} as on {} peers (median of {} steps, +/- {:.3f})", group.ratio, who,
+                                                 group.members.size() == 1 ? "its" : "their", first.perStep.size(), first.error));
+    finding.evidence.numbers.emplace_back("kernel_time_ratio", group.ratio);
+    const auto nameId = static_cast<size_t>(first.slowestKey.nameId);
+    if (first.slowestRatio > 1 && nameId < analysis.facts.strings.size()) {
+        finding.evidence.facts.push_back(fmt::format("most of it in {} (grid {}): {:.2f}x", readableKernelName(analysis.facts.strings[nameId]),
+                                                     first.slowestKey.gridBlocks < 0 ? "unknown" : std::to_string(first.slowestKey.gridBlocks), first.slowestRatio));
+    }
+    const double lastShare = cost.waitedNs > 0 ? cost.waitedForGroupNs / cost.waitedNs : 0;
+    if (lastShare > 0) {
+        finding.evidence.facts.push_back(fmt::format("{:.0f} % of the others' exposed waiting is for {}", 100 * lastShare, who));
+        finding.evidence.numbers.emplace_back("wait_share_for_rank", lastShare);
+    }
+    addWaitRows(analysis, group, finding);
+}
+
+}  // namespace
+
+bool isSlow(const KernelRatio& ratio) {
+    if (ratio.comparedShare < kThresholds.comparedShare || ratio.ratio < kThresholds.ratio) return false;
+    if (ratio.ratio - 1 < kThresholds.errors * ratio.error) return false;
+    const double halfway = 1 + (ratio.ratio - 1) / 2;
+    const auto slower = std::count_if(ratio.perStep.begin(), ratio.perStep.end(), [&](double r) { return r > halfway; });
+    return static_cast<double>(slower) >= kThresholds.stepsShare * static_cast<double>(ratio.perStep.size());
+}
+
+SlowGroup makeSlowGroup(const Analysis& analysis, const std::vector<KernelRatio>& ratios, std::vector<size_t> members) {
+    SlowGroup group{std::move(members), 0, {}};
+    std::vector<double> values;
+    for (size_t member : group.members) {
+        values.push_back(ratios[member].ratio);
+        group.ranks.push_back(analysis.ranks[member].rank);
+    }
+    group.ratio = median(std::move(values));
+    return group;
+}
+
+SlowCost costOfSlowness(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group) {
+    SlowCost cost;
+    for (size_t s = 0; s < analysis.steps.size(); ++s) {
+        std::vector<double> peers;
+        for (const RankSummary& peer : analysis.ranks) {
+            if (contains(group.ranks, peer.rank)) continue;
+            double total = 0;
+            for (const CommTask& task : analysis.tasks(peer, analysis.steps[s])) {
+                const auto exposed = static_cast<double>(task.exposedWaitNs);
+                total += exposed;
+                if (contains(group.ranks, task.lastRank)) cost.waitedForGroupNs += exposed;
+                if (task.lastRank < 0) cost.undecidedNs += exposed;
+            }
+            peers.push_back(total);
+            cost.waitByPeer[peer.rank] += total;
+            cost.waitedNs += total;
+        }
+        const double typicalWait = median(std::move(peers));
+        // Of slow ranks the one that gains least still holds the step; whoever costs others time is waited for.
+        std::vector<double> savings;
+        for (size_t member : group.members) savings.push_back(savingOf(analysis, analysis.ranks[member], analysis.steps[s], ratios[member].perStep[s], typicalWait));
+        cost.savings.push_back(typicalWait > 0 ? median(std::move(savings)) : 0);
+    }
+    return cost;
+}
+
+bool describeSlowness(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group, const SlowCost& cost, Finding& finding) {
+    finding.ranks = group.ranks;
+    setCost(analysis, cost.savings, finding);
+    setTypicalStep(analysis, cost.savings, group.ranks.front(), finding);
+    // What costs little and rests on a step or two is not even worth a note.
+    if (finding.verdict == Verdict::note && static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps) return false;
+    const double perStep = 1.0 / static_cast<double>(analysis.steps.size());
+    for (const auto& [peer, wait] : cost.waitByPeer)
+        if (wait * perStep > 0.25 * *finding.savingNsPerStep) finding.affectedRanks.push_back(peer);
+    addEvidence(analysis, ratios, group, cost, finding);
+    finding.confidence = std::min(0.95, 0.6 + 0.35 * std::min(1.0, (group.ratio - 1) / 0.1));
+    const bool pipeline = analysis.layout.pipelineOf(group.ranks.front()) != nullptr;
+    if (finding.verdict == Verdict::found && !pipeline && cost.waitedNs > 0 && cost.undecidedNs > cost.waitedNs / 2) {
+        finding.verdict = Verdict::inconclusive;
+        finding.whyInconclusive = fmt::format("its kernels are slower, but who arrives last is hidden by the clock bound of {:.1f} us between hosts",
+                                              static_cast<double>(analysis.facts.clock.boundNs) / 1e3);
+    }
+    return true;
+}
+
+}  // namespace rankscope::analyzer

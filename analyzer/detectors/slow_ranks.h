@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks whose devices run the same kernels more slowly: what RS301 (one rank) and RS302 (all ranks of a host) share.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "analyzer/detectors/claims.h"
+#include "analyzer/detectors/finding.h"
+#include "analyzer/detectors/kernel_ratios.h"
+
+namespace rankscope::analyzer {
+
+struct StragglerThresholds {
+    double ratio = 1.03;         // same kernels, same launch shape: clocks of healthy devices of one model differ by 1 to 2 %
+    double errors = 3;           // standard errors the ratio must stand above 1: noise is no straggler
+    double stepsShare = 2.0 / 3; // share of steps in which it must be slower: rare slow steps are RS303
+    double comparedShare = 0.5;  // share of its compute time that peers run as well, else there is nothing to compare with
+};
+
+bool isSlow(const KernelRatio& ratio);
+
+/// Slow ranks that share a cause, as indices into analysis.ranks.
+struct SlowGroup {
+    std::vector<size_t> members;
+    double ratio = 0;            // median over the members
+    std::vector<int> ranks;
+};
+SlowGroup makeSlowGroup(const Analysis& analysis, const std::vector<KernelRatio>& ratios, std::vector<size_t> members);
+
+/// What a group costs the job.
+struct SlowCost {
+    std::vector<double> savings;       // by analysed step
+    std::map<int, double> waitByPeer;  // sums over the analysed steps, ns
+    double waitedNs = 0, waitedForGroupNs = 0, undecidedNs = 0;  // of the peers' exposed waiting: all, behind a member, behind nobody the clocks can name
+};
+SlowCost costOfSlowness(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group);
+
+/// Fills everything of a finding but id, cause and fix. False: not worth a word.
+bool describeSlowness(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group, const SlowCost& cost, Finding& finding);
+
+}  // namespace rankscope::analyzer

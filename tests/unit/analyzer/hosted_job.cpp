@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/analyzer/hosted_job.h"
+
+#include <algorithm>
+#include <random>
+
+namespace rankscope::analyzer::test {
+namespace {
+
+constexpr int64_t kLatency = 6 * kUs;  // from a launch to the kernel's start on an idle device
+
+/// One rank: its host thread and its compute stream.
+class Player {
+  public:
+    Player(const HostedJob& job, TraceFixture& trace, int rank) : m_job(job), m_trace(trace), m_rank(rank), m_random(job.seed * 100 + static_cast<unsigned>(rank)) {}
+
+    bool troubled() const { return m_job.troubled.empty() || m_job.troubled.count(m_rank) != 0; }
+    void work(double ns) { m_hostNs += static_cast<int64_t>(ns); }
+
+    void launch(const char* name, int64_t grid, double ns) {
+        const auto slow = m_job.slow.find(m_rank);
+        std::normal_distribution<double> noise(1, m_job.noise);
+        const auto duration = static_cast<int64_t>(ns * (slow == m_job.slow.end() ? 1 : slow->second) * std::clamp(noise(m_random), 0.7, 1.3));
+        const auto callNs = static_cast<int64_t>(m_job.launchNs);
+        const int64_t startNs = std::max(m_deviceNs, m_hostNs + callNs + kLatency);
+        if (m_job.hostRecorded) {
+            m_trace.launchedKernel(m_rank, startNs, duration, name, grid, m_hostNs, callNs);
+        } else {
+            m_trace.kernel(m_rank, startNs, duration, name, grid);
+        }
+        m_hostNs += callNs;
+        m_deviceNs = startNs + duration;
+    }
+
+    void wait(const char* name, store::ApiKind kind, double ownNs) {
+        const int64_t endNs = std::max(m_hostNs, m_deviceNs) + static_cast<int64_t>(ownNs);
+        if (m_job.hostRecorded) m_trace.call(m_rank, m_hostNs, endNs - m_hostNs, name, kind);
+        m_hostNs = endNs;
+    }
+
+    void allocate() {
+        const auto ns = static_cast<int64_t>(m_job.allocatorNs);
+        if (m_job.hostRecorded) m_trace.call(m_rank, m_hostNs, ns, "cudaMalloc", store::ApiKind::allocate);
+        m_hostNs += ns;
+    }
+
+    void copyPageable(double bytes) {
+        const int64_t startNs = std::max(m_deviceNs, m_hostNs + kLatency);
+        const auto duration = static_cast<int64_t>(bytes / 10);
+        m_trace.hostCopy(m_rank, startNs, duration, static_cast<int64_t>(bytes), true, m_hostNs, startNs + duration + 2 * kUs - m_hostNs);
+        m_deviceNs = startNs + duration;
+        m_hostNs = m_deviceNs + 2 * kUs;
+    }
+
+    int64_t hostNs() const { return m_hostNs; }
+    int64_t deviceNs() const { return m_deviceNs; }
+    void deviceBusyUntil(int64_t ns) { m_deviceNs = ns; }
+
+  private:
+    const HostedJob& m_job;
+    TraceFixture& m_trace;
+    int m_rank;
+    std::mt19937 m_random;
+    int64_t m_hostNs = 0, m_deviceNs = 0;
+};
+
+/// Host trouble spread over the launches of a step.
+void trouble(const HostedJob& job, Player& player, int launch, int launches) {
+    if (!player.troubled()) return;
+    const auto due = [&](int perStep) { return perStep > 0 && (launch + 1) * perStep / launches > launch * perStep / launches; };
+    if (due(job.readsPerStep)) {
+        player.wait("cudaStreamSynchronize", store::ApiKind::synchronize, 2e3);
+        player.work(job.readNs);
+    }
+    if (due(job.releasesPerStep)) {
+        player.wait("cudaFree", store::ApiKind::free, job.allocatorNs);
+        player.allocate();
+    }
+    if (job.pageableBytes > 0 && launch == launches / 2) player.copyPageable(job.pageableBytes);
+}
+
+}  // namespace
+
+TraceFixture playHosted(const HostedJob& job) {
+    TraceFixture trace(job.ranks, job.ranksPerHost);
+    std::vector<int> ranks;
+    std::vector<Player> players;
+    for (int rank = 0; rank < job.ranks; ++rank) {
+        ranks.push_back(rank);
+        players.emplace_back(job, trace, rank);
+    }
+    const int world = trace.communicator(ranks);
+    for (int step = 0; step < job.steps; ++step) {
+        std::vector<int64_t> starts, arrivals;
+        for (int rank = 0; rank < job.ranks; ++rank) {
+            Player& player = players[static_cast<size_t>(rank)];
+            starts.push_back(player.hostNs());
+            const double input = player.troubled() ? job.inputNs : 20e3;
+            if (job.inputInRange) trace.range(rank, player.hostNs(), static_cast<int64_t>(input), "next_batch");
+            player.work(input);
+            for (int piece = 0; piece < job.pieces && player.troubled(); ++piece) player.launch("piece", 1, 2e3);
+            const auto pause = job.pauses.find(step);
+            double share = 0;
+            for (int key : {-1, step}) {
+                const auto extra = job.extraWork.find(key);
+                if (extra != job.extraWork.end() && extra->second.first == rank) share = extra->second.second;
+            }
+            const int launches = 3 * job.layers;
+            for (int launch = 0; launch < launches; ++launch) {
+                if (launch == 1 && pause != job.pauses.end() && pause->second.first == rank) player.work(pause->second.second);
+                player.launch(launch < job.layers ? "forward" : "backward", share > 0 ? static_cast<int64_t>(64 * (1 + share)) : 64, job.forwardNs * (1 + share));
+                trouble(job, player, launch, launches);
+            }
+            arrivals.push_back(player.deviceNs() + 4 * kUs);
+        }
+        const auto transfer = static_cast<int64_t>(job.wire.timeNs(store::Op::allReduce, job.layerBytes, job.ranks));
+        const int64_t end = trace.collective(world, store::Op::allReduce, static_cast<int64_t>(job.layerBytes), arrivals, transfer);
+        for (int rank = 0; rank < job.ranks; ++rank) {
+            Player& player = players[static_cast<size_t>(rank)];
+            player.deviceBusyUntil(end);
+            player.launch("adam", 32, job.forwardNs / 4);
+            player.wait("cudaStreamSynchronize", store::ApiKind::synchronize, 2e3);  // the loss
+            trace.step(rank, step, starts[static_cast<size_t>(rank)], player.hostNs() - starts[static_cast<size_t>(rank)], step == 0);
+        }
+    }
+    return trace;
+}
+
+std::string notedIn(const Report& report) {
+    std::string text;
+    for (const Finding& f : report.notes) text += (text.empty() ? "" : " ") + f.id;
+    return text;
+}
+
+const Finding* findingOf(const Report& report, const std::string& id) {
+    for (const Finding& f : report.findings)
+        if (f.id == id) return &f;
+    return nullptr;
+}
+
+}  // namespace rankscope::analyzer::test

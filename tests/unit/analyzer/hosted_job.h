@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A data-parallel job played on paper with its hosts: launches, waits, copies and allocations, each where a simple clock puts it.
+#pragma once
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "tests/unit/analyzer/found.h"
+#include "tests/unit/analyzer/jobs.h"
+
+namespace rankscope::analyzer::test {
+
+struct HostedJob : JobShape {
+    HostedJob() { layerBytes = 20e6; steps = 12; }
+    std::set<int> troubled;        // ranks with host trouble; empty: all
+    double inputNs = 20e3;         // host time in front of each step
+    bool inputInRange = false;     // in a range "next_batch"
+    int readsPerStep = 0;          // values read back, the host works readNs behind each
+    double readNs = 1e6;
+    int releasesPerStep = 0;       // cudaFree and cudaMalloc, allocatorNs each
+    double allocatorNs = 300e3;
+    double pageableBytes = 0;      // copied from pageable memory in the middle of a step, at 10 GB/s
+    int pieces = 0;                // tiny kernels of 2 us in front of each step, launched in launchNs each
+    double launchNs = 5e3;
+    std::map<int, std::pair<int, double>> pauses;  // step: rank, ns in which its host does nothing
+    std::map<int, std::pair<int, double>> extraWork;  // step: rank, share of larger grids in that step; step -1: all
+    bool hostRecorded = true;
+};
+TraceFixture playHosted(const HostedJob& job);
+
+std::string notedIn(const Report& report);
+const Finding* findingOf(const Report& report, const std::string& id);
+
+}  // namespace rankscope::analyzer::test

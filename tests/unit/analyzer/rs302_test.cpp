@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/analyzer/hosted_job.h"
+
+namespace rankscope::analyzer::test {
+namespace {
+
+TEST(StragglerNode, AllRanksOfASlowHostAreOneFinding) {
+    DdpJob job;
+    for (int rank : {4, 5, 6, 7}) job.slow[rank] = 1.4;
+    DdpJob balanced = job;
+    balanced.slow.clear();
+    const Report report = playDdp(job).analyze();
+    ASSERT_EQ(foundIn(report), "RS302[4 5 6 7]");
+    EXPECT_NE(report.findings[0].cause.find("node1"), std::string::npos) << report.findings[0].cause;
+    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - playDdp(balanced).analyze().run.stepNs, 0.03 * report.run.stepNs);
+}
+
+TEST(StragglerNode, OfThreeHostsTheSlowOneIsNamed) {
+    FsdpJob job;
+    job.ranks = 12;
+    for (int rank : {0, 1, 2, 3}) job.slow[rank] = 1.3;
+    EXPECT_EQ(foundIn(playFsdp(job).analyze()), "RS302[0 1 2 3]");
+}
+
+TEST(StragglerNode, OneSlowRankOfAHostIsAStraggler) {
+    DdpJob job;
+    job.slow = {{5, 1.4}};
+    EXPECT_EQ(foundIn(playDdp(job).analyze()), "RS301[5]");
+}
+
+TEST(StragglerNode, WithOneRankPerHostThereAreOnlyStragglers) {
+    DdpJob job;
+    job.ranksPerHost = 1;
+    job.slow = {{5, 1.4}};
+    EXPECT_EQ(foundIn(playDdp(job).analyze()), "RS301[5]");
+}
+
+TEST(StragglerNode, JustUnderTheFloorIsANote) {
+    DdpJob job;
+    job.noise = 0.002;
+    for (int rank : {4, 5, 6, 7}) job.slow[rank] = 1.031;
+    const Report report = playDdp(job).analyze();
+    EXPECT_EQ(foundIn(report), "");
+    EXPECT_EQ(notedIn(report), "RS302");
+}
+
+}  // namespace
+}  // namespace rankscope::analyzer::test

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/analyzer/hosted_job.h"
+
+namespace rankscope::analyzer::test {
+namespace {
+
+HostedJob pausing(std::map<int, std::pair<int, double>> pauses) {
+    HostedJob job;
+    job.ranks = 4;
+    job.pauses = std::move(pauses);
+    return job;
+}
+
+TEST(TransientStall, PausesOfChangingRanksAreFoundWithTheirStepsAndRanks) {
+    const Report report = playHosted(pausing({{3, {1, 30e6}}, {8, {2, 30e6}}})).analyze();
+    ASSERT_EQ(foundIn(report), "RS303[1 2]");
+    EXPECT_EQ(report.findings[0].steps, (std::vector<int>{3, 8}));
+    // Two pauses of 30 ms, less the 2 ms of the first kernel, over eleven steps.
+    EXPECT_NEAR(*report.findings[0].savingNsPerStep, 2 * 28e6 / 11, 0.01 * report.run.stepNs);
+    EXPECT_NE(report.findings[0].cause.find("launched nothing"), std::string::npos) << report.findings[0].cause;
+}
+
+TEST(TransientStall, OneSlowStepIsNotSaidToComeBack) {
+    const Report report = playHosted(pausing({{5, {1, 60e6}}})).analyze();
+    EXPECT_EQ(foundIn(report), "");
+    EXPECT_EQ(notedIn(report), "RS303");
+}
+
+TEST(TransientStall, OneInFiftyStaysUnderTheFloor) {
+    HostedJob job = pausing({{20, {1, 30e6}}, {40, {3, 30e6}}});
+    job.ranks = 2;
+    job.pauses[40].first = 0;
+    job.steps = 51;
+    EXPECT_EQ(foundIn(playHosted(job).analyze()), "");
+}
+
+TEST(TransientStall, TwoModesOfStepsAreNone) {
+    HostedJob job;
+    job.ranks = 4;
+    for (int step = 1; step < job.steps; step += 2) job.pauses[step] = {1, 20e6};
+    const Report report = playHosted(job).analyze();
+    EXPECT_EQ(findingOf(report, "RS303"), nullptr);
+}
+
+TEST(TransientStall, StepsWithMoreWorkAreNone) {
+    HostedJob job;
+    job.ranks = 2;
+    job.extraWork = {{3, {1, 0.5}}, {8, {0, 0.5}}};
+    EXPECT_EQ(findingOf(playHosted(job).analyze(), "RS303"), nullptr);
+}
+
+TEST(TransientStall, JustUnderTheFloorIsANote) {
+    const Report report = playHosted(pausing({{3, {1, 11e6}}, {8, {2, 11e6}}})).analyze();
+    EXPECT_EQ(foundIn(report), "");
+    EXPECT_EQ(notedIn(report), "RS303");
+}
+
+}  // namespace
+}  // namespace rankscope::analyzer::test

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "analyzer/timeline/range_names.h"
+#include "tests/unit/analyzer/hosted_job.h"
+
+namespace rankscope::analyzer::test {
+namespace {
+
+HostedJob feeding(double ns) {
+    HostedJob job;
+    job.ranks = 4;
+    job.inputNs = ns;
+    return job;
+}
+
+TEST(InputStall, AHostAwayFromCudaAtTheStartOfTheStepIsFound) {
+    const Report report = playHosted(feeding(10e6)).analyze();
+    ASSERT_EQ(foundIn(report), "RS403[0 1 2 3]");
+    const double measured = report.run.stepNs - playHosted(feeding(0)).analyze().run.stepNs;
+    EXPECT_NEAR(*report.findings[0].savingNsPerStep, measured, 0.03 * report.run.stepNs);
+}
+
+TEST(InputStall, ARangeThatNamesDataIsQuoted) {
+    HostedJob job = feeding(10e6);
+    job.inputInRange = true;
+    const Report report = playHosted(job).analyze();
+    ASSERT_EQ(foundIn(report), "RS403[0 1 2 3]");
+    EXPECT_NE(report.findings[0].cause.find("next_batch"), std::string::npos) << report.findings[0].cause;
+}
+
+TEST(InputStall, OfOneRankIsThatRanks) {
+    HostedJob job = feeding(10e6);
+    job.troubled = {3};
+    EXPECT_EQ(foundIn(playHosted(job).analyze()), "RS403[3]");
+}
+
+TEST(InputStall, ABatchInTimeIsNone) { EXPECT_EQ(foundIn(playHosted(feeding(50e3)).analyze()), ""); }
+
+TEST(InputStall, JustUnderTheFloorIsANote) {
+    const Report report = playHosted(feeding(1.9e6)).analyze();
+    EXPECT_EQ(foundIn(report), "");
+    EXPECT_EQ(notedIn(report), "RS403");
+}
+
+TEST(RangeNames, TellDataLoadingFromWhatSoundsLikeIt) {
+    for (const char* name : {"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "data", "Data Loading", "next_batch", "load_input", "get batch", "dataloader", "data_time"})
+        EXPECT_TRUE(namesDataLoading(name)) << name;
+    for (const char* name : {"DistributedDataParallel.forward", "BatchNorm2d", "input_grad", "forward", "nccl:all_reduce", "Optimizer.step#Adam.step", "ProfilerStep#3", ""})
+        EXPECT_FALSE(namesDataLoading(name)) << name;
+}
+
+}  // namespace
+}  // namespace rankscope::analyzer::test
