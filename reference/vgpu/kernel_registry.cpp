@@ -2,6 +2,8 @@
 #include "reference/vgpu/kernel_registry.h"
 
 #include <cxxabi.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -24,6 +26,21 @@ struct Cost {
     double flop, bytes;
 };
 
+constexpr size_t kUnknownBytes = 0;
+// What all parameters of a kernel may take together on every device.
+constexpr size_t kLargestStructBytes = 4096;
+
+/// A struct argument, with whatever lies behind it as far as memory goes: too much is harmless.
+std::vector<char> copyStruct(const char* from) {
+    std::vector<char> value(kLargestStructBytes);
+    const size_t toPageEnd = kLargestStructBytes - reinterpret_cast<uintptr_t>(from) % kLargestStructBytes;    // pages are as large
+    iovec local{value.data(), value.size()};
+    iovec remote[2] = {{const_cast<char*>(from), toPageEnd}, {const_cast<char*>(from) + toPageEnd, kLargestStructBytes - toPageEnd}};
+    // The kernel stops where a plain copy would fault.
+    if (process_vm_readv(getpid(), &local, 1, remote, 2, 0) <= 0) std::memcpy(value.data(), from, std::min<size_t>(toPageEnd, 64));
+    return value;
+}
+
 size_t typeBytes(std::string type) {
     if (type.find("KernelCost") != std::string::npos) return sizeof(Cost);
     if (!type.empty() && (type.back() == '*' || type.back() == '&')) return 8;
@@ -33,7 +50,7 @@ size_t typeBytes(std::string type) {
     if (type == "short" || type == "unsigned short") return 2;
     if (type == "int" || type == "unsigned int" || type == "float") return 4;
     if (type == "double" || type == "long" || type == "unsigned long" || type == "long long" || type == "unsigned long long") return 8;
-    return 64;    // a struct: its size is not in the name; arguments lie on the caller's stack, so reading past it is harmless
+    return kUnknownBytes;    // a struct: its size is not in the name
 }
 
 std::vector<size_t> parameterBytes(const char* mangledName) {
@@ -104,7 +121,8 @@ std::function<void()> kernelBody(const KernelLaunch& launch) {
     auto values = std::make_shared<std::vector<std::vector<char>>>();
     for (size_t i = 0; i < kernel->parameterBytes.size(); i++) {
         auto* from = static_cast<const char*>(launch.args[i]);
-        values->emplace_back(from, from + kernel->parameterBytes[i]);
+        if (kernel->parameterBytes[i] == kUnknownBytes) values->push_back(copyStruct(from));
+        else values->emplace_back(from, from + kernel->parameterBytes[i]);
     }
     return [values, body = kernel->body] {
         std::vector<void*> pointers;

@@ -12,7 +12,7 @@ struct Kernel {
     const void* hostFunction;
     std::string name;           ///< mangled
     bool declaresCost;          ///< its first parameter is a KernelCost
-    std::vector<size_t> parameterBytes;    ///< as far as the mangled name tells
+    std::vector<size_t> parameterBytes;    ///< as far as the mangled name tells; 0: a struct
     void (*body)(void** args) = nullptr;
 };
 

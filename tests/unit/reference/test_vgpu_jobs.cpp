@@ -108,6 +108,7 @@ class VgpuJob : public testing::Test {
 
 TEST_F(VgpuJob, trainingSumsAreExactOnEveryRank) { EXPECT_EQ(run("train 4 3"), 0); }
 TEST_F(VgpuJob, messagesArriveWhereTheyWereSent) { EXPECT_EQ(run("p2p 4", "RANKSCOPE_VGPU_DATA=full"), 0); }
+TEST_F(VgpuJob, kernelsGetStructParametersWhole) { EXPECT_EQ(run("struct 1"), 0); }
 TEST_F(VgpuJob, oneProcessMayDriveAllDevices) { EXPECT_EQ(run("devices 4"), 0); }
 TEST_F(VgpuJob, aSecondThreadMayDoTheWaiting) { EXPECT_EQ(run("threads 2 2"), 0); }
 TEST_F(VgpuJob, survivorsOfADeadRankAbort) { EXPECT_EQ(run("death 3"), 0); }

@@ -7,9 +7,11 @@
 //   death    rank 1 is killed before its collective; the others abort and report a remote error
 //   threads  a second thread does the waiting while the first sleeps in pthread_join
 //   memory   one rank allocates, frees and copies while a kernel of 2 ms runs
+//   struct   a kernel with a large struct for a parameter, run by its host twin
 //   graph    a step captured from two streams, launched three times; what a capture forbids fails
 //   devices  one process drives all ranks' GPUs with ncclCommInitAll
 #include <cuda_runtime.h>
+#include <dlfcn.h>
 #include <nccl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -30,6 +32,13 @@
             std::exit(2);                                                              \
         }                                                                              \
     } while (0)
+
+struct Wide {
+    double head[40];    // 320 bytes, more than fits in a cache line
+    int tail;
+};
+__global__ void take(Wide wide, int* out) { *out = wide.tail + static_cast<int>(wide.head[39]); }
+void takeOnHost(void** args) { **static_cast<int**>(args[1]) = static_cast<Wide*>(args[0])->tail + static_cast<int>(static_cast<Wide*>(args[0])->head[39]); }
 
 __global__ void compute(float* data) { data[threadIdx.x] *= 1; }
 
@@ -179,6 +188,20 @@ int graph(Rank& rank) {
     return wrong;
 }
 
+/// Virtual GPUs run only kernels whose host twin they know.
+int structs(Rank& rank) {
+    using Register = void (*)(const void*, void (*)(void**));
+    if (auto body = reinterpret_cast<Register>(dlsym(RTLD_DEFAULT, "rankscopeVgpuKernelBody"))) body(reinterpret_cast<const void*>(take), takeOnHost);
+    Wide wide{};
+    wide.head[39] = 7;
+    wide.tail = 35;
+    int out = 0;
+    take<<<1, 1, 0, rank.work>>>(wide, reinterpret_cast<int*>(rank.data));
+    CHECK(cudaMemcpyAsync(&out, rank.data, sizeof out, cudaMemcpyDeviceToHost, rank.work));
+    CHECK(cudaStreamSynchronize(rank.work));
+    return out != 42;
+}
+
 int death(Rank& rank) {
     if (rank.rank == 1) raise(SIGKILL);
     CHECK(ncclAllReduce(rank.data, rank.data, kElements, ncclFloat, ncclSum, rank.comm, rank.transfer));
@@ -199,6 +222,7 @@ int runRank(const std::string& mode, int number, int size, int steps, const nccl
     rank.open(id);
     int wrong = 0;
     if (mode == "p2p") wrong = messages(rank);
+    else if (mode == "struct") wrong = structs(rank);
     else if (mode == "graph") wrong = graph(rank);
     else if (mode == "memory") wrong = memory(rank);
     else if (mode == "death") return death(rank);
