@@ -25,6 +25,25 @@ struct Jitter {
     double ms = 100;
 };
 
+/// Replicas have unequal amounts of work, by other sequence lengths: the heaviest `factor` times the mean, the others spread evenly below it.
+/// With `ranks` given, the replicas of those have `factor` times the mean, and the others share the rest.
+struct UnevenWork {
+    double factor = 1.5;
+    std::vector<int> ranks;
+};
+
+/// A pipeline stage has `factor` times the work of the others.
+struct StageImbalance {
+    int stage = 0;
+    double factor = 1.5;
+};
+
+/// NCCL_ALGO and NCCL_PROTO as a user would set them; empty: not set.
+struct WrongAlgo {
+    std::string algo;
+    std::string proto;
+};
+
 /// From the start of each step kernels are cut into tiny pieces until `kernels` were launched; each piece costs the host `hostUs` more.
 struct LaunchBound {
     int kernels = 2048;
@@ -63,6 +82,11 @@ struct Faults {
     bool singleBucket = false;
     bool noOverlap = false;
     bool noPrefetch = false;
+    bool noNoSync = false;
+    bool fp32Grads = false;
+    std::optional<WrongAlgo> wrongAlgo;
+    std::optional<UnevenWork> unevenWork;
+    std::optional<StageImbalance> stageImbalance;
     std::optional<Kill> kill;
     std::optional<Jitter> jitter;
     std::optional<LaunchBound> launchBound;

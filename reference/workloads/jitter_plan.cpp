@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <numeric>
 
+#include "reference/workloads/seeded_hash.h"
+
 namespace rankscope::reference {
 
 namespace {
@@ -13,13 +15,6 @@ namespace {
 constexpr int kWarmUpSteps = 2;
 // Early in the step: later the host is so far ahead of the device that a pause of its own costs nothing.
 constexpr int kEarlyLaunches = 6;
-
-uint64_t hash(uint64_t seed, uint64_t value) {  // splitmix64
-    uint64_t mixed = seed * 0x9e3779b97f4a7c15ull + value + 0x9e3779b97f4a7c15ull;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ull;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebull;
-    return mixed ^ (mixed >> 31);
-}
 
 }  // namespace
 
@@ -31,7 +26,7 @@ JitterPlan::JitterPlan(const Scenario& scenario) {
     std::iota(steps.begin(), steps.end(), 0);
     if (scenario.steps > kWarmUpSteps) steps.erase(steps.begin(), steps.begin() + kWarmUpSteps);
     std::stable_sort(steps.begin(), steps.end(),
-                     [&](int a, int b) { return hash(seed, static_cast<uint64_t>(a)) < hash(seed, static_cast<uint64_t>(b)); });
+                     [&](int a, int b) { return seededHash(seed, static_cast<uint64_t>(a)) < seededHash(seed, static_cast<uint64_t>(b)); });
     const auto hit = static_cast<size_t>(std::max(1.0, std::round(jitter->share * scenario.steps)));
     steps.resize(std::min(hit, steps.size()));
     std::sort(steps.begin(), steps.end());
@@ -40,7 +35,7 @@ JitterPlan::JitterPlan(const Scenario& scenario) {
     const int ranks = scenario.worldSize();
     int before = -1;
     for (const int step : steps) {
-        const uint64_t drawn = hash(~seed, static_cast<uint64_t>(step));
+        const uint64_t drawn = seededHash(~seed, static_cast<uint64_t>(step));
         int rank = static_cast<int>(drawn % static_cast<uint64_t>(ranks));
         if (rank == before) rank = (rank + 1) % ranks;
         m_ranks[static_cast<size_t>(step)] = before = rank;

@@ -81,6 +81,13 @@ void describeVirtualCluster(const Scenario& scenario, const std::string& path, i
     if (scenario.cluster.nodes > 1) setenv("RANKSCOPE_HOST", ("node" + std::to_string(rank / scenario.cluster.ranksPerNode)).c_str(), 0);
 }
 
+/// As if they had been in the job's environment from the start; what a user sets wins, so that a recommendation can be tried.
+void setNcclVariables(const Faults& faults) {
+    if (!faults.wrongAlgo) return;
+    if (!faults.wrongAlgo->algo.empty()) setenv("NCCL_ALGO", faults.wrongAlgo->algo.c_str(), 0);
+    if (!faults.wrongAlgo->proto.empty()) setenv("NCCL_PROTO", faults.wrongAlgo->proto.c_str(), 0);
+}
+
 int runRank(const Scenario& scenario, const Identity& identity) {
     Worker worker(scenario, identity);
     switch (scenario.kind) {
@@ -123,6 +130,7 @@ int main(int argc, char** argv) {
             throw ScenarioError(arguments.scenario + ": is for " + std::to_string(scenario.worldSize()) + " ranks, but " +
                                 std::to_string(identity.worldSize) + (identity.worldSize == 1 ? " was" : " were") + " started");
         describeVirtualCluster(scenario, arguments.scenario, identity.rank);
+        setNcclVariables(scenario.faults);
         return runRank(scenario, identity);
     } catch (const UsageError& error) {
         fprintf(stderr, "rankscope-workload: %s\n%s", error.what(), kHelp);

@@ -143,6 +143,7 @@ Scenario parseScenario(const std::string& text, const std::string& origin) {
     if (scenario.parallel.ep > 1 && scenario.model.experts == 0) scenario.model.experts = scenario.parallel.ep;
     checkCombination(scenario, origin);
     if (const json* faults = reader.find("faults")) scenario.faults = readFaults(*faults, scenario, origin);
+    applySettings(scenario.faults, scenario.parallel);
     // The truth about the run: the score reads it, the workload does not.
     for (const char* key : {"expect", "allow"})
         if (const json* list = reader.find(key); list && !list->is_array()) reader.fail(key, "must be a list");

@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <set>
+#include <sstream>
 #include <string_view>
 
+#include "reference/workloads/layout.h"
 #include "reference/workloads/scenario_json.h"
 
 namespace rankscope::reference {
@@ -16,8 +20,7 @@ namespace {
 constexpr double kDefaultSmallBucketsKb = 1024;
 constexpr int kMostLaunchBoundMicroSteps = 4;  // more would only make the trace long
 
-constexpr std::array kNotYetAvailable = {"late_launch",     "stage_imbalance", "wrong_algo",   "no_no_sync", "fp32_grads",
-                                         "tp_across_nodes", "uneven_work",     "missing_rank", "mismatch",   "oom"};
+constexpr std::array kNotYetAvailable = {"late_launch", "tp_across_nodes", "missing_rank", "mismatch", "oom"};
 
 int readRank(ObjectReader& reader, const Scenario& scenario, int fallback) {
     const int rank = reader.integer("rank", fallback, 0);
@@ -29,6 +32,11 @@ int readNode(ObjectReader& reader, const Scenario& scenario, const char* key, in
     const int node = reader.integer(key, fallback, 0);
     if (node >= scenario.cluster.nodes) reader.fail(key, "is " + std::to_string(node) + " of " + std::to_string(scenario.cluster.nodes) + " nodes");
     return node;
+}
+
+void needKind(const ObjectReader& reader, const Scenario& scenario, const std::string& fault, std::initializer_list<Kind> kinds) {
+    if (std::find(kinds.begin(), kinds.end(), scenario.kind) == kinds.end())
+        reader.fail("kind", "is '" + fault + "', which makes no sense for a job of the kind '" + kindName(scenario.kind) + "'");
 }
 
 void needNodes(const ObjectReader& reader, const Scenario& scenario, const std::string& fault) {
@@ -116,9 +124,75 @@ bool readHostFault(const std::string& kind, ObjectReader& reader, const Scenario
     return true;
 }
 
-void needKind(const ObjectReader& reader, const Scenario& scenario, const std::string& fault, std::initializer_list<Kind> kinds) {
-    if (std::find(kinds.begin(), kinds.end(), scenario.kind) == kinds.end())
-        reader.fail("kind", "is '" + fault + "', which makes no sense for a job of the kind '" + kindName(scenario.kind) + "'");
+void needReplicas(const ObjectReader& reader, const Scenario& scenario, const std::string& fault) {
+    if (scenario.parallel.dp < 2) reader.fail("kind", "is '" + fault + "', which needs replicas to differ (parallel.dp of at least 2)");
+}
+
+UnevenWork readUnevenWork(ObjectReader& reader, const Scenario& scenario) {
+    UnevenWork uneven;
+    uneven.factor = reader.positive("factor", uneven.factor);
+    if (uneven.factor < 1) reader.fail("factor", "is what the heaviest has over the mean: at least 1");
+    uneven.ranks = reader.ranks("ranks", scenario.worldSize());
+    std::set<int> heavy;
+    for (const int rank : uneven.ranks) heavy.insert(Layout(scenario.parallel, rank).dataRank());
+    if (static_cast<int>(heavy.size()) == scenario.parallel.dp) reader.fail("ranks", "names every replica: none is left to have less");
+    return uneven;
+}
+
+/// Names that NCCL knows, in its own syntax: "tree", "allreduce:tree;allgather:ring", "^LL".
+void checkNcclNames(const ObjectReader& reader, const char* key, std::string value, const std::set<std::string>& known) {
+    std::transform(value.begin(), value.end(), value.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    static const std::set<std::string> functions = {"broadcast", "reduce", "allgather", "reducescatter", "allreduce"};
+    std::istringstream sections(value);
+    for (std::string section; std::getline(sections, section, ';');) {
+        if (const size_t colon = section.find(':'); colon != std::string::npos) {
+            if (!functions.count(section.substr(0, colon))) reader.fail(key, "names the function '" + section.substr(0, colon) + "', which NCCL has not");
+            section.erase(0, colon + 1);
+        }
+        if (!section.empty() && section[0] == '^') section.erase(0, 1);
+        std::istringstream names(section);
+        for (std::string name; std::getline(names, name, ',');)
+            if (!known.count(name)) reader.fail(key, "is '" + value + "': NCCL knows no '" + name + "'");
+    }
+}
+
+WrongAlgo readWrongAlgo(ObjectReader& reader) {
+    WrongAlgo wrong;
+    wrong.algo = reader.text("algo", "");
+    wrong.proto = reader.text("proto", wrong.algo.empty() ? "LL" : "");
+    checkNcclNames(reader, "algo", wrong.algo, {"tree", "ring", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"});
+    checkNcclNames(reader, "proto", wrong.proto, {"ll", "ll128", "simple"});
+    return wrong;
+}
+
+/// Faults of the job itself: of how its work is dealt out, and of settings. False: not one of them.
+bool readJobFault(const std::string& kind, ObjectReader& reader, const Scenario& scenario, Faults& faults) {
+    if (kind == "uneven_work") {
+        needReplicas(reader, scenario, kind);
+        faults.unevenWork = readUnevenWork(reader, scenario);
+    } else if (kind == "stage_imbalance") {
+        if (scenario.parallel.pp < 2) reader.fail("kind", "is 'stage_imbalance', which needs a pipeline (parallel.pp of at least 2)");
+        StageImbalance imbalance;
+        imbalance.stage = reader.integer("stage", imbalance.stage, 0);
+        if (imbalance.stage >= scenario.parallel.pp)
+            reader.fail("stage", "is " + std::to_string(imbalance.stage) + " of " + std::to_string(scenario.parallel.pp) + " stages");
+        imbalance.factor = reader.positive("factor", imbalance.factor);
+        faults.stageImbalance = imbalance;
+    } else if (kind == "fp32_grads") {
+        needReplicas(reader, scenario, kind);
+        if (scenario.model.dtype == Dtype::fp32) reader.fail("kind", "is 'fp32_grads', but model.dtype is fp32: nothing computes in 16 bit");
+        faults.fp32Grads = true;
+    } else if (kind == "no_no_sync") {
+        needReplicas(reader, scenario, kind);
+        if (scenario.parallel.pp > 1) reader.fail("kind", "is 'no_no_sync', which makes no sense in a pipeline: it accumulates over micro-batches");
+        if (scenario.parallel.accumulate < 2) reader.fail("kind", "is 'no_no_sync', which needs parallel.accumulate of at least 2");
+        faults.noNoSync = true;
+    } else if (kind == "wrong_algo") {
+        faults.wrongAlgo = readWrongAlgo(reader);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 bool mayRepeat(const std::string& kind) { return kind == "straggler" || kind == "slow_link" || kind == "slow_nic" || kind == "clock_offset"; }
@@ -131,7 +205,7 @@ void readFault(ObjectReader& reader, const Scenario& scenario, Faults& faults) {
     if (kind == "none") return;
     if (readVirtualFault(kind, reader, scenario)) {
         faults.virtualOnly.push_back(kind);
-    } else if (readHostFault(kind, reader, scenario, faults)) {
+    } else if (readHostFault(kind, reader, scenario, faults) || readJobFault(kind, reader, scenario, faults)) {
         return;
     } else if (kind == "straggler") {
         Straggler straggler;
@@ -181,6 +255,11 @@ Faults readFaults(const json& list, const Scenario& scenario, const std::string&
     }
     if (faults.smallBucketsKb && faults.singleBucket) throw ScenarioError(origin + ": 'small_buckets' and 'single_bucket' exclude each other");
     return faults;
+}
+
+void applySettings(const Faults& faults, Parallel& parallel) {
+    if (faults.fp32Grads) parallel.gradDtype = Dtype::fp32;
+    if (faults.noNoSync) parallel.noSync = false;
 }
 
 }  // namespace rankscope::reference

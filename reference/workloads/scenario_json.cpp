@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/workloads/scenario_json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -64,6 +65,20 @@ std::string ObjectReader::text(const char* key, const std::string& fallback) {
     if (!value) return fallback;
     if (!value->is_string()) fail(key, "must be a text");
     return value->get<std::string>();
+}
+
+std::vector<int> ObjectReader::ranks(const char* key, int worldSize) {
+    std::vector<int> result;
+    const json* list = find(key);
+    if (!list) return result;
+    if (!list->is_array() || list->empty()) fail(key, "must be a list of ranks");
+    for (const json& entry : *list) {
+        if (!entry.is_number_unsigned() || entry.get<uint64_t>() >= static_cast<uint64_t>(worldSize))
+            fail(key, "names " + entry.dump() + " of " + std::to_string(worldSize) + " ranks");
+        result.push_back(entry.get<int>());
+        if (std::count(result.begin(), result.end(), result.back()) > 1) fail(key, "names rank " + entry.dump() + " twice");
+    }
+    return result;
 }
 
 Dtype ObjectReader::dtype(const char* key, Dtype fallback) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "reference/workloads/scenario.h"
 
@@ -21,6 +22,8 @@ class ObjectReader {
     double notNegative(const char* key, double fallback);
     bool boolean(const char* key, bool fallback);
     std::string text(const char* key, const std::string& fallback);
+    /// A list of different ranks of a job of `worldSize`; empty when the key is missing.
+    std::vector<int> ranks(const char* key, int worldSize);
     Dtype dtype(const char* key, Dtype fallback);
     const nlohmann::json* find(const char* key);
     ObjectReader object(const char* key);

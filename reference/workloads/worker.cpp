@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include "reference/workloads/check.h"
 #include "reference/workloads/kernels.h"
 #include "reference/workloads/rendezvous.h"
+#include "reference/workloads/work_share.h"
 
 namespace rankscope::reference {
 
@@ -39,6 +41,7 @@ Worker::Worker(const Scenario& scenario, const Identity& identity) : m_scenario(
         throw DeviceError("the fault '" + scenario.faults.virtualOnly.front() + "' can only be planted in virtual GPUs: use rankscope run --virtual");
     for (const Straggler& straggler : scenario.faults.stragglers)
         if (straggler.rank == identity.rank) m_slowdown *= straggler.factor;
+    m_workShare = workShare(scenario, identity.rank);
     chooseDevice();
     joinJob();
     require(cudaStreamCreateWithFlags(&m_compute, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
@@ -151,8 +154,19 @@ double Worker::spinNsPerBlock(const LayerKernel& kernel) const {
     return m_slowdown * healthyNs(kernel.cost) / waves;
 }
 
-void Worker::launch(const LayerKernel& kernel, const KernelTask& task) {
+LayerKernel Worker::withShareOfWork(const LayerKernel& kernel) const {
+    // Parameters, and what is done with them, are as many as ever: only the data differ.
+    if (kernel.kernel == Kernel::adamStep || kernel.kernel == Kernel::castParameters || kernel.kernel == Kernel::accumulateGradient) return kernel;
+    LayerKernel shared = kernel;
+    shared.cost.flop *= m_workShare;
+    shared.cost.bytes *= m_workShare;
+    shared.blocks = std::max<int64_t>(1, std::llround(static_cast<double>(kernel.blocks) * m_workShare));
+    return shared;
+}
+
+void Worker::launch(const LayerKernel& planned, const KernelTask& task) {
     m_hostFaults->beforeLaunch(m_compute);
+    const LayerKernel kernel = withShareOfWork(planned);
     const int pieces = m_hostFaults->pieces(healthyNs(kernel.cost));
     pieces > 1 ? launchPieces(kernel, task, pieces) : launchOne(kernel, task);
 }

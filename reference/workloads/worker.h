@@ -113,6 +113,7 @@ class Worker {
     void copy(const Group& group, const void* from, void* to, int64_t bytes);
     void copyToItself(const Group& group, const std::vector<Message>& messages, Dtype dtype);
     void fetchBatch() const;
+    LayerKernel withShareOfWork(const LayerKernel& kernel) const;
     void launchOne(const LayerKernel& kernel, const KernelTask& planned);
     void launchPieces(const LayerKernel& kernel, const KernelTask& task, int pieces);
 
@@ -122,7 +123,8 @@ class Worker {
     std::optional<HostFaults> m_hostFaults;
     int m_ranksPerDevice = 1;
     int m_residentBlocks = 1;
-    double m_slowdown = 1;
+    double m_slowdown = 1;   ///< of the same work
+    double m_workShare = 1;  ///< of the usual work
     cudaStream_t m_compute = nullptr;
     Group m_world;
     std::vector<Group> m_groups;  ///< the others

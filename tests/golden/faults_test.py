@@ -38,17 +38,28 @@ class Trace:
         return self.one(f"SELECT count(*) FROM api_call JOIN string ON string.id = name_id WHERE text = '{name}' AND rank = 0 AND source = "
                         "(SELECT min(source) FROM api_call)")
 
+    def blocks(self, rank):
+        """Of the largest grid of a layer."""
+        return self.one(f"SELECT max(grid_blocks) FROM kernel JOIN string ON string.id = name_id WHERE rank = {rank} AND text LIKE '%GemmForward%'")
+
+    def reduced_bytes(self):
+        return self.one("SELECT sum(bytes) FROM nccl_call WHERE rank = 0")
+
     def kernels(self, condition):
         return self.one(f"SELECT count(*) FROM kernel WHERE nccl = 0 AND rank = 0 AND {condition}")
 
 
 class Faults(VirtualRunTest):
-    def trace(self, kind, name, faults):
+    def trace(self, kind, name, faults, **more):
         scenario = {"name": f"{kind}-{name}", "kind": kind, "steps": STEPS, "noise": 0, "cluster": {"nodes": 1, "ranks_per_node": 2}, "model": MODEL,
-                    **JOBS[kind], "faults": faults}
+                    **JOBS[kind], "faults": faults, **more}
         trace = Trace(self.run_scenario(self.write_scenario(scenario), f"{kind}-{name}") / "trace.db")
         self.addCleanup(trace.connection.close)
         return trace
+
+    def healthy_and(self, kind, faults, **parallel):
+        job = {"parallel": {**JOBS[kind]["parallel"], **parallel}}
+        return self.trace(kind, "healthy", [], **job), self.trace(kind, "faulty", faults, **job)
 
     def compare(self, fault, longer_ms, check=None):
         """The fault costs about `longer_ms` a step on every kind: two thirds of it at least, where other waiting hides a part, and not twice as much."""
@@ -61,6 +72,37 @@ class Faults(VirtualRunTest):
                 self.assertLess(longer, longer_ms * 2)
                 if check:
                     check(healthy, faulty)
+
+    def test_uneven_work_is_larger_grids_on_some_ranks(self):
+        for kind in ("ddp", "fsdp"):
+            with self.subTest(kind=kind):
+                healthy, faulty = self.healthy_and(kind, [{"kind": "uneven_work", "factor": 1.5, "ranks": [1]}])
+                self.assertEqual([faulty.blocks(0) / healthy.blocks(0), faulty.blocks(1) / healthy.blocks(1)], [0.5, 1.5])
+                self.assertGreater(faulty.step_ms(), 1.25 * healthy.step_ms())
+
+    def test_a_heavier_stage_has_larger_grids(self):
+        healthy, faulty = self.healthy_and("pp", [{"kind": "stage_imbalance", "stage": 1, "factor": 2}])
+        self.assertEqual([faulty.blocks(0) / healthy.blocks(0), faulty.blocks(1) / healthy.blocks(1)], [1, 2])
+        self.assertGreater(faulty.step_ms(), 1.4 * healthy.step_ms())
+
+    def test_fp32_gradients_are_twice_the_bytes(self):
+        for kind, share in (("ddp", 2), ("fsdp", 4 / 3)):  # two of three messages of fsdp carry parameters
+            with self.subTest(kind=kind):
+                healthy, faulty = self.healthy_and(kind, [{"kind": "fp32_grads"}])
+                self.assertAlmostEqual(faulty.reduced_bytes() / healthy.reduced_bytes(), share)
+
+    def test_without_no_sync_every_micro_step_is_reduced(self):
+        for kind, share in (("ddp", 3), ("fsdp", 9 / 7)):
+            with self.subTest(kind=kind):
+                healthy, faulty = self.healthy_and(kind, [{"kind": "no_no_sync"}], accumulate=3)
+                self.assertAlmostEqual(faulty.reduced_bytes() / healthy.reduced_bytes(), share)
+
+    def test_a_wrong_protocol_is_used_and_recorded(self):
+        for kind in ("ddp", "fsdp"):
+            with self.subTest(kind=kind):
+                faulty = self.trace(kind, "faulty", [{"kind": "wrong_algo"}])
+                self.assertEqual(faulty.rows("SELECT DISTINCT lower(protocol) FROM collective"), [("ll",)])
+                self.assertEqual(faulty.rows("SELECT value FROM meta WHERE key = 'env.NCCL_PROTO'"), [("LL",)])
 
     def test_jitter_stops_one_rank_in_some_steps(self):
         for kind in JOBS:

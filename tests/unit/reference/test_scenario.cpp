@@ -174,6 +174,32 @@ TEST(Scenario, HostFaultsHaveDefaultsForEachMicroStep) {
     EXPECT_DOUBLE_EQ(given.syncEveryStep->hostMs, 0);
 }
 
+TEST(Scenario, FaultsThatAreSettingsSetThem) {
+    const Scenario scenario = parseScenario(R"({"parallel": {"accumulate": 2}, "faults": [{"kind": "fp32_grads"}, {"kind": "no_no_sync"}]})", "s.json");
+    EXPECT_EQ(scenario.parallel.gradDtype, Dtype::fp32);
+    EXPECT_FALSE(scenario.parallel.noSync);
+    const Faults algo = parseScenario(R"({"faults": [{"kind": "wrong_algo", "algo": "allreduce:tree;allgather:ring"}]})", "s.json").faults;
+    EXPECT_EQ(algo.wrongAlgo->algo, "allreduce:tree;allgather:ring");
+    EXPECT_EQ(algo.wrongAlgo->proto, "");
+    EXPECT_EQ(parseScenario(R"({"faults": [{"kind": "wrong_algo"}]})", "s.json").faults.wrongAlgo->proto, "LL");
+}
+
+TEST(Scenario, FaultsOfTheJobNeedAJobThatCanHaveThem) {
+    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "no_no_sync"}]})"), "s.json: 'faults[0].kind' is 'no_no_sync', which needs parallel.accumulate of at least 2");
+    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "stage_imbalance"}]})"),
+              "s.json: 'faults[0].kind' is 'stage_imbalance', which needs a pipeline (parallel.pp of at least 2)");
+    EXPECT_EQ(errorOf(R"({"kind": "pp", "parallel": {"dp": 2, "pp": 4}, "faults": [{"kind": "stage_imbalance", "stage": 4}]})"),
+              "s.json: 'faults[0].stage' is 4 of 4 stages");
+    EXPECT_EQ(errorOf(R"({"kind": "pp", "parallel": {"dp": 1, "pp": 8}, "faults": [{"kind": "uneven_work"}]})"),
+              "s.json: 'faults[0].kind' is 'uneven_work', which needs replicas to differ (parallel.dp of at least 2)");
+    EXPECT_EQ(errorOf(R"({"model": {"dtype": "fp32"}, "faults": [{"kind": "fp32_grads"}]})"),
+              "s.json: 'faults[0].kind' is 'fp32_grads', but model.dtype is fp32: nothing computes in 16 bit");
+    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "wrong_algo", "algo": "star"}]})"), "s.json: 'faults[0].algo' is 'star': NCCL knows no 'star'");
+    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "uneven_work", "ranks": [1, 1]}]})"), "s.json: 'faults[0].ranks' names rank 1 twice");
+    EXPECT_EQ(errorOf(R"({"cluster": {"nodes": 1, "ranks_per_node": 2}, "parallel": {"dp": 2}, "faults": [{"kind": "uneven_work", "ranks": [1, 0]}]})"),
+              "s.json: 'faults[0].ranks' names every replica: none is left to have less");
+}
+
 TEST(Scenario, SenselessStrengthsAreNamed) {
     EXPECT_EQ(errorOf(R"({"faults": [{"kind": "jitter", "share": 1.5}]})"), "s.json: 'faults[0].share' is a share of the steps: at most 1");
     EXPECT_EQ(errorOf(R"({"faults": [{"kind": "sync_every_step", "per_step": 0}]})"), "s.json: 'faults[0].per_step' must be at least 1, it is 0");

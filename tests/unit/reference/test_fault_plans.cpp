@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "reference/workloads/jitter_plan.h"
 #include "reference/workloads/launch_spread.h"
+#include "reference/workloads/work_share.h"
 
 namespace rankscope::reference {
 namespace {
@@ -68,6 +70,31 @@ TEST(JitterPlan, AnotherSeedIsAnotherPlanAndNoFaultIsNone) {
     EXPECT_EQ(stepsOfA, stepsOfB);
     EXPECT_NE(stepsOfA, stepsOfC);
     EXPECT_EQ(JitterPlan(Scenario{}).rankIn(3), -1);
+}
+
+TEST(WorkShare, UnevenReplicasHaveTheFactorAtMostAndTheMeanOfOne) {
+    Scenario scenario;
+    scenario.parallel = {.dp = 4, .tp = 2};
+    scenario.faults.unevenWork = UnevenWork{1.6, {}};
+    double sum = 0, most = 0;
+    for (int rank = 0; rank < 8; rank += 2) {
+        EXPECT_DOUBLE_EQ(workShare(scenario, rank), workShare(scenario, rank + 1)) << "tensor-parallel ranks have the same data";
+        sum += workShare(scenario, rank);
+        most = std::max(most, workShare(scenario, rank));
+    }
+    EXPECT_DOUBLE_EQ(sum, 4);
+    EXPECT_DOUBLE_EQ(most, 1.6);
+    scenario.faults.unevenWork->ranks = {3};
+    EXPECT_DOUBLE_EQ(workShare(scenario, 2), 1.6);
+    EXPECT_DOUBLE_EQ(workShare(scenario, 3), 1.6);
+    EXPECT_DOUBLE_EQ(workShare(scenario, 0), 0.8);
+}
+
+TEST(WorkShare, AHeavierStageIsOneStage) {
+    Scenario scenario;
+    scenario.parallel = {.dp = 2, .pp = 4};
+    scenario.faults.stageImbalance = StageImbalance{2, 1.5};
+    for (int rank = 0; rank < 8; ++rank) EXPECT_DOUBLE_EQ(workShare(scenario, rank), rank / 2 == 2 ? 1.5 : 1);
 }
 
 }  // namespace

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of the usual work a rank has in each kernel of its layers, with the faults uneven_work and stage_imbalance.
+#pragma once
+
+#include "reference/workloads/scenario.h"
+
+namespace rankscope::reference {
+
+/// 1 without such a fault. With uneven_work the mean over the replicas is 1; all ranks of a replica have the same data.
+double workShare(const Scenario& scenario, int rank);
+
+}  // namespace rankscope::reference
