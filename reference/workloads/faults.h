@@ -84,6 +84,7 @@ struct Faults {
     bool noPrefetch = false;
     bool noNoSync = false;
     bool fp32Grads = false;
+    bool tpAcrossNodes = false;
     std::optional<WrongAlgo> wrongAlgo;
     std::optional<UnevenWork> unevenWork;
     std::optional<StageImbalance> stageImbalance;

@@ -3,11 +3,13 @@
 
 namespace rankscope::reference {
 
-Layout::Layout(const Parallel& parallel, int rank)
-    : m_parallel(parallel),
-      m_tensorRank(rank % parallel.tp),
-      m_dataRank(rank / parallel.tp % parallel.dp),
-      m_stage(rank / parallel.tp / parallel.dp) {}
+Layout::Layout(const Parallel& parallel, int rank) : m_parallel(parallel) {
+    const int others = parallel.dp * parallel.pp;
+    m_tensorRank = parallel.tensorOutermost ? rank / others : rank % parallel.tp;
+    const int place = parallel.tensorOutermost ? rank % others : rank / parallel.tp;
+    m_dataRank = place % parallel.dp;
+    m_stage = place / parallel.dp;
+}
 
 RankSet Layout::tensor() const { return {m_stage * m_parallel.dp + m_dataRank, m_parallel.tp, m_tensorRank}; }
 

@@ -3,6 +3,7 @@
 
 #include "reference/workloads/check.h"
 #include "reference/workloads/expert_routing.h"
+#include "reference/workloads/work_share.h"
 
 namespace rankscope::reference {
 
@@ -13,7 +14,7 @@ ModelPart::ModelPart(Worker& worker, const Layout& layout)
       m_sequence(worker.scenario().kind == Kind::tpSp),
       m_overlap(worker.scenario().parallel.overlap && !worker.scenario().faults.noOverlap),
       m_experts(worker.scenario().model.experts),
-      m_tokensPerRank(m_experts ? tokensPerRank(routeTokens(Transformer(worker.scenario().model).tokens(), m_experts), m_expert.size)
+      m_tokensPerRank(m_experts ? tokensPerRank(routeTokens(Transformer(worker.scenario().model).tokens(), m_experts, expertSkew(worker.scenario())), m_expert.size)
                                 : std::vector<int64_t>{}),
       m_transformer(worker.scenario().model, share()) {}
 

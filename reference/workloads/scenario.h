@@ -50,6 +50,7 @@ struct Parallel {
     int tp = 1;
     int pp = 1;
     int ep = 1;
+    bool tensorOutermost = false;  ///< tensor-parallel ranks lie farthest from each other instead of side by side; planted by tp_across_nodes
     Schedule schedule = Schedule::oneForwardOneBackward;
     int virtualStages = 1;
     int microBatches = 8;

@@ -20,7 +20,7 @@ namespace {
 constexpr double kDefaultSmallBucketsKb = 1024;
 constexpr int kMostLaunchBoundMicroSteps = 4;  // more would only make the trace long
 
-constexpr std::array kNotYetAvailable = {"late_launch", "tp_across_nodes", "missing_rank", "mismatch", "oom"};
+constexpr std::array kNotYetAvailable = {"late_launch", "missing_rank", "mismatch", "oom"};
 
 int readRank(ObjectReader& reader, const Scenario& scenario, int fallback) {
     const int rank = reader.integer("rank", fallback, 0);
@@ -36,6 +36,21 @@ int readNode(ObjectReader& reader, const Scenario& scenario, const char* key, in
 
 void needKind(const ObjectReader& reader, const Scenario& scenario, const std::string& fault, std::initializer_list<Kind> kinds) {
     if (std::find(kinds.begin(), kinds.end(), scenario.kind) == kinds.end())
+        reader.fail("kind", "is '" + fault + "', which makes no sense for a job of the kind '" + kindName(scenario.kind) + "'");
+}
+
+void needReplicas(const ObjectReader& reader, const Scenario& scenario, const std::string& fault) {
+    if (scenario.parallel.dp < 2) reader.fail("kind", "is '" + fault + "', which needs replicas (parallel.dp of at least 2)");
+}
+
+void needPipeline(const ObjectReader& reader, const Scenario& scenario, const std::string& fault) {
+    if (scenario.parallel.pp < 2) reader.fail("kind", "is '" + fault + "', which needs a pipeline (parallel.pp of at least 2)");
+}
+
+/// Sharded parameters have no buckets: each layer's gradients are one message.
+void needBuckets(const ObjectReader& reader, const Scenario& scenario, const std::string& fault) {
+    needReplicas(reader, scenario, fault);
+    if (scenario.kind == Kind::fsdp || scenario.kind == Kind::hsdp)
         reader.fail("kind", "is '" + fault + "', which makes no sense for a job of the kind '" + kindName(scenario.kind) + "'");
 }
 
@@ -124,10 +139,6 @@ bool readHostFault(const std::string& kind, ObjectReader& reader, const Scenario
     return true;
 }
 
-void needReplicas(const ObjectReader& reader, const Scenario& scenario, const std::string& fault) {
-    if (scenario.parallel.dp < 2) reader.fail("kind", "is '" + fault + "', which needs replicas to differ (parallel.dp of at least 2)");
-}
-
 UnevenWork readUnevenWork(ObjectReader& reader, const Scenario& scenario) {
     UnevenWork uneven;
     uneven.factor = reader.positive("factor", uneven.factor);
@@ -171,7 +182,7 @@ bool readJobFault(const std::string& kind, ObjectReader& reader, const Scenario&
         needReplicas(reader, scenario, kind);
         faults.unevenWork = readUnevenWork(reader, scenario);
     } else if (kind == "stage_imbalance") {
-        if (scenario.parallel.pp < 2) reader.fail("kind", "is 'stage_imbalance', which needs a pipeline (parallel.pp of at least 2)");
+        needPipeline(reader, scenario, kind);
         StageImbalance imbalance;
         imbalance.stage = reader.integer("stage", imbalance.stage, 0);
         if (imbalance.stage >= scenario.parallel.pp)
@@ -184,9 +195,13 @@ bool readJobFault(const std::string& kind, ObjectReader& reader, const Scenario&
         faults.fp32Grads = true;
     } else if (kind == "no_no_sync") {
         needReplicas(reader, scenario, kind);
-        if (scenario.parallel.pp > 1) reader.fail("kind", "is 'no_no_sync', which makes no sense in a pipeline: it accumulates over micro-batches");
-        if (scenario.parallel.accumulate < 2) reader.fail("kind", "is 'no_no_sync', which needs parallel.accumulate of at least 2");
+        if (microSteps(scenario) < 2)
+            reader.fail("kind", std::string("is 'no_no_sync', which needs parallel.") + (scenario.parallel.pp > 1 ? "micro_batches" : "accumulate") + " of at least 2");
         faults.noNoSync = true;
+    } else if (kind == "tp_across_nodes") {
+        needNodes(reader, scenario, kind);
+        if (scenario.parallel.tp < 2) reader.fail("kind", "is 'tp_across_nodes', which needs parallel.tp of at least 2");
+        faults.tpAcrossNodes = true;
     } else if (kind == "wrong_algo") {
         faults.wrongAlgo = readWrongAlgo(reader);
     } else {
@@ -213,23 +228,23 @@ void readFault(ObjectReader& reader, const Scenario& scenario, Faults& faults) {
         straggler.factor = reader.positive("factor", straggler.factor);
         faults.stragglers.push_back(straggler);
     } else if (kind == "small_buckets") {
-        needKind(reader, scenario, kind, {Kind::ddp});
+        needBuckets(reader, scenario, kind);
         const double kb = reader.positive("kb", kDefaultSmallBucketsKb);
         if (kb * 1024 < static_cast<double>(dtypeBytes(scenario.parallel.gradDtype))) reader.fail("kb", "is less than one gradient");
         faults.smallBucketsKb = kb;
     } else if (kind == "single_bucket") {
-        needKind(reader, scenario, kind, {Kind::ddp});
+        needBuckets(reader, scenario, kind);
         faults.singleBucket = true;
     } else if (kind == "no_overlap") {
-        needKind(reader, scenario, kind, {Kind::ddp, Kind::fsdp});
+        needReplicas(reader, scenario, kind);
         faults.noOverlap = true;
     } else if (kind == "no_prefetch") {
-        needKind(reader, scenario, kind, {Kind::fsdp});
+        needKind(reader, scenario, kind, {Kind::fsdp, Kind::hsdp});
         faults.noPrefetch = true;
     } else if (kind == "saturated") {
         return;
     } else if (kind == "few_micro_batches") {
-        needKind(reader, scenario, kind, {Kind::pp});
+        needPipeline(reader, scenario, kind);
     } else if (kind == "kill") {
         Kill kill;
         kill.rank = readRank(reader, scenario, 0);
@@ -260,6 +275,7 @@ Faults readFaults(const json& list, const Scenario& scenario, const std::string&
 void applySettings(const Faults& faults, Parallel& parallel) {
     if (faults.fp32Grads) parallel.gradDtype = Dtype::fp32;
     if (faults.noNoSync) parallel.noSync = false;
+    if (faults.tpAcrossNodes) parallel.tensorOutermost = true;
 }
 
 }  // namespace rankscope::reference

@@ -40,10 +40,23 @@ double shareBySeed(const Scenario& scenario, const UnevenWork& uneven, int repli
 double workShare(const Scenario& scenario, int rank) {
     const Layout layout(scenario.parallel, rank);
     double share = 1;
-    if (const auto& uneven = scenario.faults.unevenWork)
+    if (const auto& uneven = scenario.faults.unevenWork; uneven && scenario.model.experts == 0)
         share *= uneven->ranks.empty() ? shareBySeed(scenario, *uneven, layout.dataRank()) : shareAmongGiven(scenario, *uneven, layout.dataRank());
     if (const auto& imbalance = scenario.faults.stageImbalance; imbalance && imbalance->stage == layout.stage()) share *= imbalance->factor;
     return share;
+}
+
+ExpertSkew expertSkew(const Scenario& scenario) {
+    const auto& uneven = scenario.faults.unevenWork;
+    if (!uneven || scenario.model.experts == 0) return {};
+    const int expertsPerRank = scenario.model.experts / scenario.parallel.ep;
+    // h tokens for one of E experts, L of them on its rank, R ranks, T tokens, and (T - h) / (E - 1) for each other: solve
+    // h + (L - 1) (T - h) / (E - 1) = factor T / R for h E / T.
+    const double experts = scenario.model.experts;
+    const double factor = experts * (uneven->factor * (experts - 1) / scenario.parallel.ep - (expertsPerRank - 1)) / (experts - expertsPerRank);
+    if (!uneven->ranks.empty()) return {factor, Layout(scenario.parallel, uneven->ranks.front()).expert().rank * expertsPerRank};
+    const uint64_t drawn = seededHash(static_cast<uint64_t>(scenario.seed), static_cast<uint64_t>(scenario.model.experts));
+    return {factor, static_cast<int>(drawn % static_cast<uint64_t>(scenario.model.experts))};
 }
 
 }  // namespace rankscope::reference

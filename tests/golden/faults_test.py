@@ -14,7 +14,10 @@ MODEL = {"layers": 4, "hidden": 1024, "seq": 1024, "micro_batch": 2}
 JOBS = {
     "ddp": {"parallel": {"dp": 2}},
     "fsdp": {"parallel": {"dp": 2}},
+    "tp": {"parallel": {"dp": 1, "tp": 2}},
+    "tp+sp": {"parallel": {"dp": 1, "tp": 2}},
     "pp": {"parallel": {"dp": 1, "pp": 2, "micro_batches": 2}},
+    "ep": {"parallel": {"dp": 2, "ep": 2}, "model": dict(MODEL, experts=4)},
 }
 STEPS = 5
 
@@ -80,6 +83,18 @@ class Faults(VirtualRunTest):
                 self.assertEqual([faulty.blocks(0) / healthy.blocks(0), faulty.blocks(1) / healthy.blocks(1)], [0.5, 1.5])
                 self.assertGreater(faulty.step_ms(), 1.25 * healthy.step_ms())
 
+    def test_uneven_experts_get_unequal_numbers_of_tokens(self):
+        healthy, faulty = self.healthy_and("ep", [{"kind": "uneven_work", "factor": 1.5, "ranks": [1]}])
+        sent = "SELECT sum(bytes) FROM nccl_call WHERE op = (SELECT op FROM nccl_call WHERE peer IS NOT NULL ORDER BY id LIMIT 1) AND rank = "
+        to_heavy = [trace.one(sent + "0") for trace in (healthy, faulty)]
+        self.assertAlmostEqual(to_heavy[1] / to_heavy[0], 1, delta=0.01)  # half goes out more, half comes back less
+        self.assertGreater(faulty.step_ms(), 1.1 * healthy.step_ms())
+
+    def test_tensor_parallel_groups_span_nodes(self):
+        job = {"cluster": {"nodes": 2, "ranks_per_node": 2, "inter": {"gbps": 10}}, "parallel": {"dp": 2, "tp": 2}}
+        healthy, faulty = (self.trace("tp", name, faults, **job) for name, faults in (("healthy", []), ("faulty", [{"kind": "tp_across_nodes"}])))
+        self.assertGreater(faulty.step_ms(), 1.2 * healthy.step_ms())
+
     def test_a_heavier_stage_has_larger_grids(self):
         healthy, faulty = self.healthy_and("pp", [{"kind": "stage_imbalance", "stage": 1, "factor": 2}])
         self.assertEqual([faulty.blocks(0) / healthy.blocks(0), faulty.blocks(1) / healthy.blocks(1)], [1, 2])
@@ -142,7 +157,7 @@ class Faults(VirtualRunTest):
 
     def test_pageable_copies_are_blocking_and_slow(self):
         def check(healthy, faulty):
-            pageable = "SELECT count(*), coalesce(sum(bytes), 0), coalesce(sum(dur_ns), 0) FROM memcpy WHERE rank = 0 AND bytes > 1000000"
+            pageable = "SELECT count(*), coalesce(sum(bytes), 0), coalesce(sum(dur_ns), 0) FROM memcpy WHERE rank = 0 AND src_memory = 1 AND bytes > 1000000"
             self.assertEqual(healthy.rows(pageable)[0][0], 0)
             count, size, duration = faulty.rows(pageable)[0]
             self.assertEqual((count, size), (3 * (STEPS - 1), 120 * 1024 * 1024 * (STEPS - 1)))

@@ -90,6 +90,19 @@ TEST(WorkShare, UnevenReplicasHaveTheFactorAtMostAndTheMeanOfOne) {
     EXPECT_DOUBLE_EQ(workShare(scenario, 0), 0.8);
 }
 
+TEST(WorkShare, WithExpertsOneOfThemIsWantedMoreAndTheDensePartIsBalanced) {
+    Scenario scenario;
+    scenario.kind = Kind::ep;
+    scenario.model.experts = 8;
+    scenario.parallel = {.dp = 4, .ep = 4};
+    EXPECT_DOUBLE_EQ(expertSkew(scenario).factor, 1);
+    scenario.faults.unevenWork = UnevenWork{1.5, {2}};
+    for (int rank = 0; rank < 4; ++rank) EXPECT_DOUBLE_EQ(workShare(scenario, rank), 1);
+    const std::vector<int64_t> tokens = tokensPerRank(routeTokens(8000, 8, expertSkew(scenario)), 4);
+    EXPECT_NEAR(tokens[2], 3000, 1);
+    EXPECT_EQ(tokens[0] + tokens[1] + tokens[2] + tokens[3], 8000);
+}
+
 TEST(WorkShare, AHeavierStageIsOneStage) {
     Scenario scenario;
     scenario.parallel = {.dp = 2, .pp = 4};

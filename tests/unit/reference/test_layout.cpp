@@ -33,6 +33,15 @@ std::vector<int> members(const Parallel& parallel, Dimension dimension, int rank
 
 const Parallel kJob{.dp = 4, .tp = 2, .pp = 2, .ep = 2};
 
+TEST(Layout, TensorRanksFarFromEachOtherAreInDifferentNodesAndTheOtherGroupsStayDisjoint) {
+    Parallel apart = kJob;
+    apart.tensorOutermost = true;
+    EXPECT_EQ(members(apart, &Layout::tensor, 3), (std::vector<int>{3, 11}));
+    EXPECT_EQ(members(apart, &Layout::data, 3), (std::vector<int>{0, 1, 2, 3}));
+    EXPECT_EQ(members(apart, &Layout::pipeline, 3), (std::vector<int>{3, 7}));
+    for (const Dimension dimension : {&Layout::tensor, &Layout::data, &Layout::pipeline, &Layout::expert, &Layout::expertData}) setsOf(apart, dimension);
+}
+
 TEST(Layout, RanksAreOrderedAsInMegatron) {
     // The example of megatron/core/parallel_state.py, with 16 ranks: tensor groups are neighbours, pipeline groups are furthest apart.
     EXPECT_EQ(members(kJob, &Layout::tensor, 5), (std::vector<int>{4, 5}));

@@ -89,7 +89,7 @@ TEST(Scenario, ImpossibleCombinationsAreErrors) {
     EXPECT_EQ(errorOf(R"({"kind": "fsdp", "faults": [{"kind": "small_buckets"}]})"),
               "s.json: 'faults[0].kind' is 'small_buckets', which makes no sense for a job of the kind 'fsdp'");
     EXPECT_EQ(errorOf(R"({"kind": "ddp", "faults": [{"kind": "few_micro_batches"}]})"),
-              "s.json: 'faults[0].kind' is 'few_micro_batches', which makes no sense for a job of the kind 'ddp'");
+              "s.json: 'faults[0].kind' is 'few_micro_batches', which needs a pipeline (parallel.pp of at least 2)");
     EXPECT_EQ(errorOf(R"({"kind": "ddp", "faults": [{"kind": "small_buckets"}, {"kind": "single_bucket"}]})"),
               "s.json: 'small_buckets' and 'single_bucket' exclude each other");
     EXPECT_EQ(errorOf(R"({"faults": [{"kind": "straggler", "rank": 8}]})"), "s.json: 'faults[0].rank' is 8 of 8 ranks");
@@ -191,7 +191,8 @@ TEST(Scenario, FaultsOfTheJobNeedAJobThatCanHaveThem) {
     EXPECT_EQ(errorOf(R"({"kind": "pp", "parallel": {"dp": 2, "pp": 4}, "faults": [{"kind": "stage_imbalance", "stage": 4}]})"),
               "s.json: 'faults[0].stage' is 4 of 4 stages");
     EXPECT_EQ(errorOf(R"({"kind": "pp", "parallel": {"dp": 1, "pp": 8}, "faults": [{"kind": "uneven_work"}]})"),
-              "s.json: 'faults[0].kind' is 'uneven_work', which needs replicas to differ (parallel.dp of at least 2)");
+              "s.json: 'faults[0].kind' is 'uneven_work', which needs replicas (parallel.dp of at least 2)");
+    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "tp_across_nodes"}]})"), "s.json: 'faults[0].kind' is 'tp_across_nodes', which needs parallel.tp of at least 2");
     EXPECT_EQ(errorOf(R"({"model": {"dtype": "fp32"}, "faults": [{"kind": "fp32_grads"}]})"),
               "s.json: 'faults[0].kind' is 'fp32_grads', but model.dtype is fp32: nothing computes in 16 bit");
     EXPECT_EQ(errorOf(R"({"faults": [{"kind": "wrong_algo", "algo": "star"}]})"), "s.json: 'faults[0].algo' is 'star': NCCL knows no 'star'");
