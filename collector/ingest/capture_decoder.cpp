@@ -10,6 +10,7 @@
 #include "collector/ingest/device_share.h"
 #include "collector/ingest/nccl_join.h"
 #include "collector/ingest/nvtx_pairing.h"
+#include "collector/ingest/process_end.h"
 #include "collector/ingest/raw_capture.h"
 
 namespace rankscope::collector {
@@ -71,9 +72,18 @@ bool isLauncherVariable(std::string_view key) {
            std::ranges::find(kNames, key) != std::end(kNames);
 }
 
-const char* endKindOf(const std::optional<capture::ProcessEndRecord>& end) {
-    if (!end) return "vanished";
-    switch (end->head.aux) {
+const char* silentEndKind(SilentEnd end) {
+    switch (end) {
+        case SilentEnd::running: return "running";
+        case SilentEnd::killed: return "vanished";
+        case SilentEnd::unknown: break;
+    }
+    return "unknown";
+}
+
+const char* endKindOf(const RawCapture& raw, const std::string& path) {
+    if (!raw.processEnd) return silentEndKind(silentEndOf(path, raw.header));
+    switch (raw.processEnd->head.aux) {
         case 1: return "exit";
         case 2: return "_exit";
         case 3: return "signal";
@@ -104,7 +114,7 @@ void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecordi
     process.executable = header.executable;
     process.startNs = header.processStartNs;
     process.endNs = raw.processEnd ? raw.processEnd->timeNs : std::max(raw.lastNs, header.processStartNs);
-    process.endKind = endKindOf(raw.processEnd);
+    process.endKind = endKindOf(raw, choice.path);
     if (raw.processEnd && raw.processEnd->code >= 0) process.endCode = raw.processEnd->code;
     process.identitySource = header.identitySource;
     process.captureFile = choice.name;
@@ -115,20 +125,34 @@ void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecordi
     if (header.virtualGpu) std::erase_if(recording.meta, [](const auto& entry) { return entry.first.starts_with("overhead."); });
 }
 
-/// A process that left without a farewell, or by a signal: what it did last may be missing.
-void addDeath(const RawCapture& raw, RankRecording& recording) {
+void addUndelivered(const RawCapture& raw, RankRecording& recording) {
+    if (raw.processEnd || raw.cuptiHighWaterNs == 0 || raw.lastNs <= raw.cuptiHighWaterNs) return;
+    recording.losses.push_back({0, "cupti_undelivered", store::Severity::warning, recording.rank, "cupti", 1, recording.process.captureFile, {},
+                                fmt::format("device work of the last {:.3f} ms of rank {}'s recording was not delivered",
+                                            static_cast<double>(raw.lastNs - raw.cuptiHighWaterNs) / 1e6, recording.rank)});
+}
+
+/// A process that left without a farewell or by a signal, or has not left: what it did last may be missing.
+void addEnd(const RawCapture& raw, RankRecording& recording) {
     const std::string& how = recording.process.endKind;
-    recording.died = how == "vanished" || how == "signal";
-    if (!recording.died) return;
-    const std::string cause = how == "signal" ? fmt::format("died of signal {}", recording.process.endCode.value_or(0))
-                                              : "vanished without a farewell (SIGKILL, out of memory, power)";
-    recording.losses.push_back({0, "died", store::Severity::error, recording.rank, "injector", 1, recording.process.captureFile, {},
-                                fmt::format("rank {} (pid {} on {}) {}: its recording ends there", recording.rank, recording.process.pid, recording.hostName, cause)});
-    if (raw.cuptiHighWaterNs > 0 && raw.lastNs > raw.cuptiHighWaterNs && how == "vanished") {
-        recording.losses.push_back({0, "cupti_undelivered", store::Severity::warning, recording.rank, "cupti", 1, recording.process.captureFile, {},
-                                    fmt::format("device work of the last {:.3f} ms before rank {} vanished was not delivered",
-                                                static_cast<double>(raw.lastNs - raw.cuptiHighWaterNs) / 1e6, recording.rank)});
+    const auto tell = [&recording](const char* kind, store::Severity severity, const std::string& what) {
+        recording.losses.push_back({0, kind, severity, recording.rank, "injector", 1, recording.process.captureFile, {},
+                                    fmt::format("rank {} (pid {} on {}) {}", recording.rank, recording.process.pid, recording.hostName, what)});
+    };
+    if (how == "running") {
+        recording.state = store::RankState::running;
+        tell("running", store::Severity::warning, "was still running when this was collected: collect again when the job has ended");
+    } else if (how == "unknown") {
+        recording.state = store::RankState::unknown;
+        tell("unknown_end", store::Severity::warning, "has no end in its file, and nothing tells how it ended: the file was cut, or copied without its .ring file");
+    } else if (how == "vanished") {
+        recording.state = store::RankState::died;
+        tell("died", store::Severity::error, "vanished without a farewell (SIGKILL, out of memory, power): its recording ends there");
+    } else if (how == "signal") {
+        recording.state = store::RankState::died;
+        tell("died", store::Severity::error, fmt::format("died of signal {}: its recording ends there", recording.process.endCode.value_or(0)));
     }
+    addUndelivered(raw, recording);
 }
 
 }  // namespace
@@ -147,7 +171,7 @@ RankRecording decodeCapture(const CaptureChoice& choice) {
         recording.losses.push_back({0, "unpaired_range", store::Severity::info, {}, "nvtx", unpaired, {}, {}, "NVTX ranges ended whose start was not recorded"});
     }
     joinNcclCalls(raw, threads, recording);
-    addDeath(raw, recording);
+    addEnd(raw, recording);
     if (choice.device >= 0) keepDevice(raw, choice.device, recording);
     for (store::Loss& loss : recording.losses) {
         if (!loss.file) loss.file = choice.name;

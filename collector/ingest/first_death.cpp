@@ -21,7 +21,7 @@ std::optional<store::Loss> nameFirstDeath(const JoinedRanks& ranks) {
     std::vector<Death> deaths;
     for (size_t i = 0; i < ranks.summaries.size(); ++i) {
         const RankSummary& summary = ranks.summaries[i];
-        if (!summary.died || !summary.process.endNs) continue;
+        if (summary.state != store::RankState::died || !summary.process.endNs) continue;
         const auto host = static_cast<size_t>(ranks.clocks.hostOfSummary[i]);
         deaths.push_back({ranks.clocks.jobNs(i, *summary.process.endNs), ranks.clocks.hosts[host].fit.boundNs, &summary});
     }

@@ -67,7 +67,7 @@ struct RankRecording {
     std::string hostName;
     std::string bootId;
     store::Process process;              ///< id and hostId are ignored
-    bool died = false;
+    store::RankState state = store::RankState::complete;
     int64_t startUnixNs = 0;             ///< wall-clock time at `startUnixAtNs` of the host's clock; 0 unknown
     int64_t startUnixAtNs = 0;
     std::map<std::string, std::string> meta;  ///< copied into the trace from the lowest rank that has the key

@@ -111,7 +111,7 @@ RankSummary summarize(const RankRecording& recording) {
     summary.hostName = recording.hostName;
     summary.bootId = recording.bootId;
     summary.process = recording.process;
-    summary.died = recording.died;
+    summary.state = recording.state;
     summary.startUnixNs = recording.startUnixNs;
     summary.startUnixAtNs = recording.startUnixAtNs;
     summary.meta = recording.meta;

@@ -48,7 +48,7 @@ struct RankSummary {
     int32_t device = -1;
     std::string hostName, bootId;
     store::Process process;
-    bool died = false;
+    store::RankState state = store::RankState::complete;
     int64_t startUnixNs = 0;
     int64_t startUnixAtNs = 0;
     std::map<std::string, std::string> meta;

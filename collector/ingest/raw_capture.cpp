@@ -66,6 +66,7 @@ private:
     void takeKernel(const KernelRecord& record);
     void takeGraph(const KernelGraphRecord& record);
     void takeStream(const StreamRecord& record);
+    void addLoss(store::Loss loss);
     int32_t streamOf(uint16_t index);
     void resolveNames();
 
@@ -116,6 +117,16 @@ void RawReader::takeGraph(const KernelGraphRecord& record) {
     kernel.durNs += longerNs;
     if (record.graphNodeId != 0) kernel.graphNode = static_cast<int64_t>(record.graphNodeId);
     m_graphFollows = false;
+}
+
+/// A loss that goes on, a full disk say, is told again and again; for the reader of a report it is one.
+void RawReader::addLoss(store::Loss loss) {
+    for (store::Loss& known : m_raw.recording.losses) {
+        if (known.kind != loss.kind || known.source != loss.source) continue;
+        if (__builtin_add_overflow(known.count, loss.count, &known.count)) known.count = INT64_MAX;
+        return;
+    }
+    m_raw.recording.losses.push_back(std::move(loss));
 }
 
 void RawReader::take(const RecordView& view) {
@@ -185,7 +196,7 @@ void RawReader::take(const RecordView& view) {
             if (m_raw.processEnd->head.aux == kExecFailed) m_raw.processEnd.reset();
             break;
         case RecordType::overhead: m_raw.overheadNs = std::min(kLatestNs, m_raw.overheadNs + view.as<OverheadRecord>().durNs); break;
-        case RecordType::loss: recording.losses.push_back(lossOf(view.as<LossRecord>(), view.fileOffset)); break;
+        case RecordType::loss: addLoss(lossOf(view.as<LossRecord>(), view.fileOffset)); break;
         case RecordType::status: m_statuses.push_back(view.as<StatusRecord>()); break;
         default: break;
     }

@@ -12,6 +12,8 @@
 namespace rankscope::collector {
 namespace {
 
+bool isComplete(const RankSummary& summary) { return summary.state == store::RankState::complete; }
+
 /// A first step that takes this much longer than the others is warm-up.
 constexpr double kWarmUpFactor = 1.25;
 constexpr size_t kMostWarmUpSteps = 2;
@@ -72,10 +74,10 @@ std::optional<std::string> bestPattern(const std::vector<RankSummary>& summaries
         for (const RankSummary& summary : summaries) {
             if (!recordedAnything(summary)) continue;
             const size_t found = outermost(summary, candidate.pattern).size();
-            everywhere = everywhere && (found >= least || (summary.died && found >= 1));
+            everywhere = everywhere && (found >= least || (!isComplete(summary) && found >= 1));
             anywhere = anywhere || found > 0;
-            if (candidate.tier == 2 && !summary.died) everywhere = everywhere && (!count || *count == found);
-            if (!summary.died) count = found;
+            if (candidate.tier == 2 && isComplete(summary)) everywhere = everywhere && (!count || *count == found);
+            if (isComplete(summary)) count = found;
         }
         // When all ranks died, none is left to tell the full number: a name that speaks of steps is then enough.
         if (everywhere && (count || (candidate.tier < 2 && anywhere))) return candidate.pattern;

@@ -112,7 +112,7 @@ void TraceTables::writeIdentities(store::TraceWriter& writer, const std::vector<
     for (size_t s = 0; s < m_ranks.summaries.size(); ++s) {
         const RankSummary& summary = m_ranks.summaries[s];
         ranks.push_back({summary.rank, m_processOf[s], hostOf(s), summary.localRank, deviceIdOf(m_devices, hostOf(s), summary.device),
-                         summary.died ? store::RankState::died : store::RankState::complete});
+                         summary.state});
     }
     for (const int32_t rank : missingRanks) ranks.push_back({rank, {}, {}, {}, {}, store::RankState::missing});
     std::sort(ranks.begin(), ranks.end(), [](const store::Rank& a, const store::Rank& b) { return a.rank < b.rank; });

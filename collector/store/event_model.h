@@ -39,7 +39,7 @@ struct Process {
     Maybe<std::string> executable;
     Maybe<int64_t> startNs;
     Maybe<int64_t> endNs;
-    std::string endKind = "exit";  ///< exit | _exit | signal | exec | vanished
+    std::string endKind = "exit";  ///< exit | _exit | signal | exec | vanished | running | unknown
     Maybe<int64_t> endCode;
     Maybe<std::string> identitySource;
     Maybe<std::string> captureFile;

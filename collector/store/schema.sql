@@ -44,7 +44,7 @@ CREATE TABLE process (
   executable TEXT,
   start_ns INTEGER,
   end_ns INTEGER,                  -- last sign of life
-  end_kind TEXT NOT NULL,          -- exit | _exit | signal | exec | vanished (no farewell: killed or power lost)
+  end_kind TEXT NOT NULL,          -- exit | _exit | signal | exec | vanished (no farewell: killed or power lost) | running (when it was collected) | unknown (the end of the file is missing)
   end_code INTEGER,                -- exit status or signal number
   identity_source TEXT,            -- torchrun | openmpi | pmix | pmi | slurm | nccl | trace | none
   capture_file TEXT                -- file name below the run directory, or the imported file
@@ -56,7 +56,7 @@ CREATE TABLE rank (
   host_id INTEGER REFERENCES host(id),
   local_rank INTEGER,
   device_id INTEGER REFERENCES device(id),
-  state TEXT NOT NULL              -- complete | died | missing
+  state TEXT NOT NULL              -- complete | died | missing | running (when it was collected) | unknown (how it ended is not recorded)
 );
 
 CREATE TABLE device (
@@ -288,11 +288,11 @@ CREATE TABLE step (
 
 CREATE TABLE loss (
   id INTEGER PRIMARY KEY,
-  kind TEXT NOT NULL,              -- missing_rank, died, ring_full, size_cap, cupti_dropped, cupti_undelivered, torn_tail, bad_block, first_death, unmatched_collective, clock, source_refused, source_absent, duplicate_rank, …
+  kind TEXT NOT NULL,              -- missing_rank, died, running, unknown_end, ring_full, size_cap, cupti_dropped, cupti_undelivered, torn_tail, bad_block, first_death, unmatched_collective, clock, source_refused, source_absent, duplicate_rank, …
   severity TEXT NOT NULL,          -- info | warning | error
   rank INTEGER,
   source TEXT,                     -- hooks | cupti | nvtx | nccl_plugin | injector | collector | importer
-  count INTEGER NOT NULL,
+  count INTEGER NOT NULL,          -- of what the message names: records, blocks of a file (torn_tail, bad_block), calls, files, ranks
   file TEXT,
   offset INTEGER,                  -- byte offset in file
   message TEXT NOT NULL            -- what it means for the reader of a report

@@ -12,7 +12,7 @@ constexpr std::array<std::string_view, 8> kAlgorithms = {"", "tree", "ring", "co
 constexpr std::array<std::string_view, 4> kProtocols = {"", "ll", "ll128", "simple"};
 constexpr std::array<std::string_view, 13> kDataTypes = {"i8", "u8", "i32", "u32", "i64", "u64", "f16", "f32", "f64", "bf16", "f8e4m3", "f8e5m2", ""};
 constexpr std::array<int32_t, 13> kElementBytes = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 0};
-constexpr std::array<std::string_view, 3> kRankStates = {"complete", "died", "missing"};
+constexpr std::array<std::string_view, 5> kRankStates = {"complete", "died", "missing", "running", "unknown"};
 constexpr std::array<std::string_view, 3> kSeverities = {"info", "warning", "error"};
 
 template <typename Texts, typename Enum>

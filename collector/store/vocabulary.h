@@ -11,7 +11,7 @@ enum class Op : uint8_t { unknown, allReduce, allGather, reduceScatter, broadcas
 enum class Algorithm : uint8_t { unknown, tree, ring, collnetDirect, collnetChain, nvls, nvlsTree, pat };
 enum class Protocol : uint8_t { unknown, ll, ll128, simple };
 enum class DataType : uint8_t { i8, u8, i32, u32, i64, u64, f16, f32, f64, bf16, f8e4m3, f8e5m2, unknown };
-enum class RankState : uint8_t { complete, died, missing };
+enum class RankState : uint8_t { complete, died, missing, running, unknown };
 enum class Severity : uint8_t { info, warning, error };
 
 /// api_call.kind

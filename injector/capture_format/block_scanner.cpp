@@ -47,7 +47,7 @@ bool BlockScanner::readHeader(uint64_t offset, BlockHeader& header) const {
     return readAt(offset, &header, sizeof header) == sizeof header && isHeader(header);
 }
 
-bool BlockScanner::resync() {
+bool BlockScanner::resync(bool told) {
     // Search for the magic byte by byte: after an insertion or a deletion the blocks are no longer aligned.
     const uint64_t from = m_offset;
     std::vector<uint8_t> window(kSearchWindow);
@@ -64,15 +64,17 @@ bool BlockScanner::resync() {
             std::memcpy(&header, hit, sizeof header);
             if (!isHeader(header)) continue;
             m_offset = position + i;
-            m_losses.add(ReaderLossKind::corruptHeader, from, m_offset - from,
+            if (told) return true;
+            m_losses.add(ReaderLossKind::corruptHeader, from, 1,
                          at(from) + std::to_string(m_offset - from) + " bytes are no block, skipped to the next one");
             return true;
         }
         position += candidates;
     }
-    m_losses.add(m_size - from < sizeof(BlockHeader) ? ReaderLossKind::tornTail : ReaderLossKind::corruptHeader, from, m_size - from,
-                 at(from) + "the last " + std::to_string(m_size - from) + " bytes are no whole block");
     m_offset = m_size;
+    if (told) return false;
+    m_losses.add(m_size - from < sizeof(BlockHeader) ? ReaderLossKind::tornTail : ReaderLossKind::corruptHeader, from, 1,
+                 at(from) + "the last " + std::to_string(m_size - from) + " bytes are no whole block");
     return false;
 }
 
@@ -87,14 +89,14 @@ bool BlockScanner::next() {
         m_payload.resize(header.payloadBytes);
         const size_t got = readAt(begin + sizeof header, m_payload.data(), m_payload.size());
         if (got < m_payload.size()) {
-            m_losses.add(ReaderLossKind::tornTail, begin, header.recordCount, at(begin) + "the file ends inside a block");
+            m_losses.add(ReaderLossKind::tornTail, begin, 1, at(begin) + "the file ends inside a block of " + std::to_string(header.recordCount) + " records");
             m_sequenceEnd = std::max<uint64_t>(m_sequenceEnd, header.sequence);  // this one was not finished
             m_offset = begin + 1;  // a header of an older, longer write may lie behind
-            if (!resync()) return false;
+            if (!resync(true)) return false;
             continue;
         }
         if (crc32c(m_payload.data(), m_payload.size()) != header.payloadCrc) {
-            m_losses.add(ReaderLossKind::corruptPayload, begin, header.recordCount,
+            m_losses.add(ReaderLossKind::corruptPayload, begin, 1,
                          at(begin) + "the checksum of a block with " + std::to_string(header.recordCount) + " records is wrong");
             // The length may be the lie, so go on right behind the header instead of behind the payload, unless a block starts there.
             BlockHeader following;

@@ -32,7 +32,8 @@ public:
 private:
     size_t readAt(uint64_t offset, void* into, size_t bytes) const;
     bool readHeader(uint64_t offset, BlockHeader& header) const;
-    bool resync();
+    /// Goes to the next header behind m_offset; false when there is none. `told`: the bytes up to the file's end are a loss already.
+    bool resync(bool told = false);
     std::string at(uint64_t offset) const;
 
     int m_fd;

@@ -9,9 +9,9 @@ namespace rankscope::capture {
 
 /// What a reader could not read. Never an exception: the readable part is still worth having.
 enum class ReaderLossKind : uint8_t {
-    tornTail,         ///< the file ends inside a block; count: records the block claimed
-    corruptHeader,    ///< bytes that are no block; count: bytes skipped until the next one
-    corruptPayload,   ///< the checksum of a block's payload is wrong; count: records the block claimed
+    tornTail,         ///< the file ends inside a block; count: blocks
+    corruptHeader,    ///< bytes that are no block; count: such places, however long (the message tells the bytes)
+    corruptPayload,   ///< the checksum of a block's payload is wrong; count: blocks (the message tells the records they claimed)
     malformedRecord,  ///< a record that contradicts itself inside an intact block; count: records
     sequenceGap,      ///< blocks are missing; count: blocks
     repeatedBlock,    ///< a block came again or out of order; count: blocks, which were skipped

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <stdexcept>
@@ -14,6 +15,7 @@
 #include "injector/capture_format/block_writer.h"
 #include "injector/capture_format/record_traits.h"
 #include "injector/capture_format/records.h"
+#include "injector/capture_format/ring_layout.h"
 
 namespace rankscope::test {
 
@@ -23,7 +25,19 @@ struct CaptureIdentity {
     std::string host = "node0";
     int pid = 1000;
     int attempt = 0;
+    std::string bootId = "boot";
 };
+
+/// The ring file a process leaves beside its capture file when it is killed; empty, all records were in the file.
+inline void leaveRings(std::filesystem::path captureFile) {
+    capture::RingFileHeader header{};
+    std::memcpy(header.magic, capture::kRingMagic, sizeof header.magic);
+    header.formatVersion = capture::kFormatVersion;
+    header.endianMark = 0x01020304;
+    header.cellsPerRing = capture::kRingMinCells;
+    header.processStartNs = 1;
+    std::ofstream(captureFile.replace_extension(".ring"), std::ios::binary).write(reinterpret_cast<const char*>(&header), sizeof header);
+}
 
 /// One process's file. Records go to blocks of their thread; finish() or the destructor writes what is left.
 class CaptureFile {
@@ -45,7 +59,7 @@ public:
         header.attempt = identity.attempt;
         std::strncpy(header.identitySource, "torchrun", sizeof header.identitySource - 1);
         std::strncpy(header.host, identity.host.c_str(), sizeof header.host - 1);
-        std::strncpy(header.bootId, "boot", sizeof header.bootId - 1);
+        std::strncpy(header.bootId, identity.bootId.c_str(), sizeof header.bootId - 1);
         std::strncpy(header.executable, "/usr/bin/train", sizeof header.executable - 1);
         std::strncpy(header.injectorVersion, "0.1.0", sizeof header.injectorVersion - 1);
         if (!m_writer.open(path.c_str(), header, 0)) throw std::runtime_error("cannot write " + path.string());

@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <sstream>
+#include <unistd.h>
+
+#include <fstream>
 
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
@@ -91,7 +95,8 @@ TEST(Collect, StepsFollowTheNvtxRangeAndTileTheRank) {
     ASSERT_EQ(steps.size(), static_cast<size_t>(job.ranks * job.steps));
     for (size_t i = 0; i < steps.size(); ++i) {
         EXPECT_EQ(steps[i].durNs, job.stepNs());
-        if (i > 0 && steps[i].rank == steps[i - 1].rank) EXPECT_EQ(steps[i].startNs, steps[i - 1].startNs + steps[i - 1].durNs);
+        if (i == 0 || steps[i].rank != steps[i - 1].rank) continue;
+        EXPECT_EQ(steps[i].startNs, steps[i - 1].startNs + steps[i - 1].durNs);
     }
     for (const store::Collective& collective : trace.all<store::Collective>()) EXPECT_EQ(collective.step, static_cast<int32_t>(collective.seq));
 }
@@ -187,6 +192,92 @@ TEST(Collect, NamesTheRankThatVanished) {
     EXPECT_TRUE(hasLoss(trace, "died"));
 }
 
+TEST(Collect, AFileThatLostItsEndIsNotCalledADeath) {
+    const TemporaryFolder run;
+    TrainingJob job;
+    job.write(run.path());
+    // Its last block holds the farewell; no ring file tells of a kill.
+    std::filesystem::resize_file(job.fileOf(run.path(), 1), std::filesystem::file_size(job.fileOf(run.path(), 1)) - 1);
+    TraceReader trace = collected(run.path());
+
+    EXPECT_EQ(trace.all<store::Rank>().at(1).state, store::RankState::unknown);
+    EXPECT_EQ(trace.all<store::Process>().at(1).endKind, "unknown");
+    EXPECT_TRUE(hasLoss(trace, "unknown_end"));
+    EXPECT_TRUE(hasLoss(trace, "torn_tail"));
+    EXPECT_FALSE(hasLoss(trace, "died"));
+    EXPECT_EQ(trace.database().integer("SELECT count(*) FROM loss WHERE kind IN ('torn_tail', 'bad_block')"), 1) << "one torn tail, told once";
+    EXPECT_EQ(trace.database().integer("SELECT count FROM loss WHERE kind = 'torn_tail'"), 1);
+}
+
+/// The first field of /proc/self/stat that tells when this process began.
+std::string ownStartTicks() {
+    std::string stat;
+    std::getline(std::ifstream("/proc/self/stat"), stat);
+    std::istringstream fields(stat.substr(stat.rfind(')') + 1));
+    std::string field;
+    for (int number = 3; number <= 22; ++number) fields >> field;
+    return field;
+}
+
+TEST(Collect, ARankThatStillRunsIsSaidToRun) {
+    const TemporaryFolder run;
+    std::string bootId;
+    std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), bootId);
+    const auto writeLiving = [&](int rank, const std::string& ticks) {
+        const std::filesystem::path path = run.path() / "capture" / ("node0." + std::to_string(getpid()) + "." + ticks + ".cap");
+        test::CaptureFile file(path, {rank, 2, "node0", getpid(), 0, bootId});
+        file.stream(0, 7, 0);
+        file.kernel("gemm", 0, 1'000'000 + rank, 500, 1);
+        test::leaveRings(path);
+    };
+    writeLiving(0, ownStartTicks());
+    writeLiving(1, std::to_string(std::stoll(ownStartTicks()) - 1));  // an earlier process had the same id
+    TraceReader trace = collected(run.path());
+
+    EXPECT_EQ(trace.all<store::Rank>().at(0).state, store::RankState::running);
+    EXPECT_EQ(trace.all<store::Rank>().at(1).state, store::RankState::died);
+    EXPECT_EQ(trace.database().integer("SELECT count(*) FROM loss WHERE kind = 'running' AND rank = 0"), 1);
+    EXPECT_EQ(trace.database().integer("SELECT count(*) FROM loss WHERE kind = 'died' AND rank = 1"), 1);
+}
+
+TEST(Collect, AProcessThatBecameAnotherHasNotDiedAndOneThatFailedToHasNoEnd) {
+    const TemporaryFolder run;
+    constexpr uint16_t kExec = 4, kExecFailed = 5;
+    for (int rank = 0; rank < 2; ++rank) {
+        const std::filesystem::path path = run.path() / "capture" / ("node0." + std::to_string(1000 + rank) + ".1.cap");
+        test::CaptureFile file(path, {rank, 2, "node0", 1000 + rank, 0});
+        file.stream(0, 7, 0);
+        file.kernel("gemm", 0, 1'000'000, 500, 1);
+        file.end(2'000'000, kExec, -1);
+        if (rank == 1) file.end(3'000'000, kExecFailed, -1);
+        test::leaveRings(path);
+    }
+    TraceReader trace = collected(run.path());
+
+    EXPECT_EQ(trace.all<store::Process>().at(0).endKind, "exec");
+    EXPECT_EQ(trace.all<store::Rank>().at(0).state, store::RankState::complete);
+    EXPECT_EQ(trace.all<store::Process>().at(1).endKind, "vanished");
+}
+
+TEST(Collect, ALossThatIsToldAgainAndAgainIsOneRow) {
+    const TemporaryFolder run;
+    {
+        test::CaptureFile file(run.path() / "capture" / "node0.1000.1.cap", {0, 1, "node0", 1000, 0});
+        file.stream(0, 7, 0);
+        file.kernel("gemm", 0, 1'000'000, 500, 1);
+        for (int64_t i = 1; i <= 4; ++i) {
+            file.add(capture::LossRecord{{capture::RecordType::loss, 1, static_cast<uint16_t>(capture::LossKind::ioError)}, capture::Source::hooks, {}, i, i, 10});
+            file.add(capture::LossRecord{{capture::RecordType::loss, 1, static_cast<uint16_t>(capture::LossKind::ioError)}, capture::Source::cupti, {}, i, i, 1});
+        }
+        file.end(2'000'000);
+    }
+    TraceReader trace = collected(run.path());
+
+    EXPECT_EQ(trace.database().integer("SELECT count(*) FROM loss WHERE kind = 'io_error'"), 2);
+    EXPECT_EQ(trace.database().integer("SELECT count FROM loss WHERE kind = 'io_error' AND source = 'hooks'"), 40);
+    EXPECT_EQ(trace.database().integer("SELECT count FROM loss WHERE kind = 'io_error' AND source = 'cupti'"), 4);
+}
+
 TEST(Collect, KeepsTheStepsOfAJobWhoseRanksAllDied) {
     const TemporaryFolder run;
     const TrainingJob job;
@@ -200,7 +291,9 @@ TEST(Collect, KeepsTheStepsOfAJobWhoseRanksAllDied) {
 TEST(Collect, NamesTheRankThatStoppedFirstWhenSeveralDied) {
     const TemporaryFolder run;
     for (int rank = 0; rank < 3; ++rank) {
-        test::CaptureFile file(run.path() / "capture" / ("r" + std::to_string(rank) + ".cap"), {rank, 3, "node0", 50 + rank, 0});
+        const std::filesystem::path path = run.path() / "capture" / ("r" + std::to_string(rank) + ".cap");
+        test::CaptureFile file(path, {rank, 3, "node0", 50 + rank, 0});
+        test::leaveRings(path);
         file.stream(0, 7, 0);
         file.kernel("k", 0, 100, 10);
         file.kernel("k", 0, rank == 1 ? 1'000 : 5'000'000 + rank, 10);

@@ -36,7 +36,7 @@ struct TrainingJob {
         return run / "capture" / (hostOf(rank) + "." + std::to_string(1000 + rank) + ".1.cap");
     }
 
-    /// Writes one rank's file; `died` leaves out the farewell.
+    /// Writes one rank's file; `died` leaves out the farewell and leaves the rings.
     void writeRank(const std::filesystem::path& run, int rank, bool died = false) const {
         CaptureFile file(fileOf(run, rank), {rank, ranks, hostOf(rank), 1000 + rank, 0});
         file.stream(0, 7, 0);
@@ -61,7 +61,8 @@ struct TrainingJob {
             file.api(165, at(computeStartNs + 1'000), at(endNs) - at(computeStartNs + 1'000), correlation++);  // cudaDeviceSynchronize
             if (stepRanges) file.pop(at(endNs));
         }
-        if (!died) file.end(shown(rank, originNs + steps * stepNs() + 1'000));
+        if (died) leaveRings(fileOf(run, rank));
+        else file.end(shown(rank, originNs + steps * stepNs() + 1'000));
     }
 
     void write(const std::filesystem::path& run) const {

@@ -88,6 +88,12 @@ uint64_t lossCount(const CaptureReader& reader, ReaderLossKind kind) {
     return count;
 }
 
+bool lossSays(const CaptureReader& reader, const std::string& text) {
+    for (const auto& loss : reader.losses())
+        if (loss.message.find(text) != std::string::npos) return true;
+    return false;
+}
+
 constexpr size_t kFirstBlock = kFileHeaderBytes;
 constexpr size_t kSecondBlock = kFirstBlock + kBlockHeaderBytes + 32;
 constexpr size_t kThirdBlock = kSecondBlock + kBlockHeaderBytes + 64;
@@ -135,7 +141,8 @@ TEST_F(CaptureFormat, AFlippedByteInAPayloadCostsThatBlockOnly) {
     writeFile(bytes);
     CaptureReader reader(m_path);
     EXPECT_EQ(startTimes(reader), (std::vector<int64_t>{100, 300, 300, 300}));
-    EXPECT_EQ(lossCount(reader, ReaderLossKind::corruptPayload), 2u);
+    EXPECT_EQ(lossCount(reader, ReaderLossKind::corruptPayload), 1u);
+    EXPECT_TRUE(lossSays(reader, "a block with 2 records"));
 }
 
 TEST_F(CaptureFormat, AFlippedByteInABlockHeaderIsSkippedToTheNextBlock) {
@@ -145,7 +152,8 @@ TEST_F(CaptureFormat, AFlippedByteInABlockHeaderIsSkippedToTheNextBlock) {
     writeFile(bytes);
     CaptureReader reader(m_path);
     EXPECT_EQ(startTimes(reader), (std::vector<int64_t>{100, 300, 300, 300}));
-    EXPECT_EQ(lossCount(reader, ReaderLossKind::corruptHeader), kThirdBlock - kSecondBlock);
+    EXPECT_EQ(lossCount(reader, ReaderLossKind::corruptHeader), 1u);
+    EXPECT_TRUE(lossSays(reader, std::to_string(kThirdBlock - kSecondBlock) + " bytes are no block"));
     EXPECT_EQ(lossCount(reader, ReaderLossKind::sequenceGap), 1u);
 }
 
@@ -156,7 +164,8 @@ TEST_F(CaptureFormat, InsertedBytesDoNotHideTheBlocksBehindThem) {
     writeFile(bytes);
     CaptureReader reader(m_path);
     EXPECT_EQ(startTimes(reader), (std::vector<int64_t>{100, 200, 200, 300, 300, 300}));
-    EXPECT_EQ(lossCount(reader, ReaderLossKind::corruptHeader), 5u);
+    EXPECT_EQ(lossCount(reader, ReaderLossKind::corruptHeader), 1u);
+    EXPECT_TRUE(lossSays(reader, " 5 bytes are no block"));
 }
 
 TEST_F(CaptureFormat, ARepeatedBlockIsReadOnce) {
@@ -178,7 +187,7 @@ TEST_F(CaptureFormat, EveryTruncationGivesTheWholeBlocksBeforeItAndALoss) {
         const size_t whole = size >= kFileEnd ? 6 : size >= kThirdBlock ? 3 : size >= kSecondBlock ? 1 : 0;
         ASSERT_EQ(startTimes(reader).size(), whole) << size;
         const bool atBoundary = size == kFileHeaderBytes || size == kSecondBlock || size == kThirdBlock || size == kFileEnd;
-        ASSERT_EQ(reader.losses().empty(), atBoundary) << size;
+        ASSERT_EQ(reader.losses().size(), atBoundary ? 0u : 1u) << size;
     }
 }
 
@@ -216,7 +225,8 @@ TEST_F(CaptureFormat, RandomRubbishBehindAHeaderEndsWithoutRecords) {
     writeFile(bytes);
     CaptureReader reader(m_path);
     EXPECT_TRUE(startTimes(reader).empty());
-    EXPECT_EQ(lossCount(reader, ReaderLossKind::corruptHeader), 300000u);
+    EXPECT_EQ(lossCount(reader, ReaderLossKind::corruptHeader), 1u);
+    EXPECT_TRUE(lossSays(reader, "the last 300000 bytes"));
 }
 
 TEST_F(CaptureFormat, RecordsThatLieAboutTheirLengthInsideAnIntactBlockAreCounted) {
