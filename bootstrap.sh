@@ -11,7 +11,7 @@ Usage: ./bootstrap.sh demo | test | build | bench
   demo    build, profile a faulty 8-rank FSDP job on the built-in virtual GPUs, print the diagnosis
   test    build and run the whole test suite
   build   leave the tools in build/bin/
-  bench   build and run the benchmarks: what recording and collecting cost, each beside its yardstick
+  bench   build and run the benchmarks: what recording, collecting and importing cost, each beside its yardstick
 
 Installs missing packages of packages.txt with apt-get (as root or through sudo). Where CUDA 13 with CUPTI, NVTX and NCCL is not installed,
 its compiler and headers are fetched from PyPI into build/cuda; no GPU is needed.
@@ -193,7 +193,7 @@ bench() {
     install_packages build test bench
     find_cuda
     build_preset dev -DRANKSCOPE_TESTS=ON
-    for program in recording collecting; do
+    for program in recording collecting importing; do
         cmake --build --preset dev -j "$jobs" --target "rankscope_bench_$program" >>build/bootstrap-dev.log 2>&1 ||
             fail "the build failed; the whole log is in build/bootstrap-dev.log"
         say "build/tests/bench/rankscope_bench_$program"

@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
-#include <map>
-
 #include "collector/collect.h"
 #include "collector/store/reader.h"
+#include "tests/bench/median_reporter.h"
 #include "tests/unit/collector/capture_file.h"
 
 namespace rankscope {
@@ -138,27 +137,14 @@ void attachInsertIndex(benchmark::State& state) {
     state.SetItemsProcessed(state.iterations() * kYardstickRows);
 }
 
-/// Remembers the medians while the console shows everything.
-class MedianReporter : public benchmark::ConsoleReporter {
-public:
-    void ReportRuns(const std::vector<Run>& runs) override {
-        ConsoleReporter::ReportRuns(runs);
-        for (const Run& run : runs) {
-            if (run.aggregate_name != "median") continue;
-            for (const auto& [name, counter] : run.counters) medians[run.run_name.function_name + "/" + run.run_name.args][name] = counter.value;
-        }
-    }
-    std::map<std::string, std::map<std::string, double>> medians;
-};
-
-void printTable(MedianReporter& reporter) {
-    const auto rate = [&](const std::string& name) { return reporter.medians[name]["items_per_second"] / 1e6; };
-    const double one = rate("oneRowInserts/");
-    const double merge = rate("attachInsertIndex/");
+void printTable(const bench::MedianReporter& reporter) {
+    const auto rate = [&](const std::string& name) { return reporter.median(name, "items_per_second") / 1e6; };
+    const double one = rate("oneRowInserts");
+    const double merge = rate("attachInsertIndex");
     const double ours = rate("collecting/8");
     const double alone = rate("collecting/1");
     if (one <= 0 || merge <= 0 || ours <= 0) return;
-    const double size = reporter.medians["collecting/8"]["bytes_per_event"];
+    const double size = reporter.median("collecting/8", "bytes_per_event");
     fmt::print("\n| what | ours | yardstick | ratio | goal |\n| --- | --- | --- | --- | --- |\n");
     fmt::print("| capture to trace.db, M events/s (8 ranks), against one-row inserts; the file has no indexes | {:.2f} | {:.2f} | {:.2f} | >= 1.2 |\n", ours, one, ours / one);
     fmt::print("| the same file holds all that analyzer and GUI need | {:.2f} | {:.2f} | {:.2f} | >= 0.7 |\n", ours, one, ours / one);
@@ -176,14 +162,7 @@ BENCHMARK(attachInsertIndex)->UseRealTime()->Unit(benchmark::kMillisecond);
 }  // namespace rankscope
 
 int main(int argc, char** argv) {
-    // Repetitions of all benchmarks interleave, so that a noisy minute hits ours and the yardstick alike.
-    std::vector<char*> arguments(argv, argv + argc);
-    std::string repetitions = "--benchmark_repetitions=5";
-    std::string interleaving = "--benchmark_enable_random_interleaving=true";
-    arguments.insert(arguments.begin() + 1, {repetitions.data(), interleaving.data()});
-    int count = static_cast<int>(arguments.size());
-    benchmark::Initialize(&count, arguments.data());
-    rankscope::MedianReporter reporter;
-    benchmark::RunSpecifiedBenchmarks(&reporter);
+    rankscope::bench::MedianReporter reporter;
+    rankscope::bench::runInTurns(argc, argv, 5, reporter);
     rankscope::printTable(reporter);
 }

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the job pays for being recorded. The stand-ins do nothing, so that every nanosecond seen is the hook's.
-if(TARGET rankscope_injector)
+find_package(benchmark QUIET)
+if(benchmark_FOUND AND TARGET rankscope_injector)
   add_library(rankscope_bench_cudart SHARED recording_cudart.cpp)
   set_target_properties(rankscope_bench_cudart PROPERTIES PREFIX "" OUTPUT_NAME "libcudart.so.bench" SUFFIX "")
   add_library(rankscope_bench_nccl SHARED recording_nccl.cpp)
   set_target_properties(rankscope_bench_nccl PROPERTIES PREFIX "" OUTPUT_NAME "libnccl.so.bench" SUFFIX "")
   add_executable(rankscope_bench_recording recording_bench.cpp)
-  target_link_libraries(rankscope_bench_recording PRIVATE rankscope_options rankscope_bench_cudart rankscope_bench_nccl)
+  target_link_libraries(rankscope_bench_recording PRIVATE rankscope_options rankscope_bench_cudart rankscope_bench_nccl benchmark::benchmark)
   foreach(target IN ITEMS rankscope_bench_cudart rankscope_bench_nccl rankscope_bench_recording)
     target_compile_options(${target} PRIVATE -O2 -fvisibility=default)
     set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recording costs the job: our figure beside its yardstick, measured in turns (A B A B…), medians. The program runs itself as children,
-// with and without the injector preloaded; a child measures one thing and prints one number.
+// What recording costs the job: our figure beside its yardstick, measured in random turns, medians. The program runs itself as children,
+// with and without the injector preloaded; a child measures one thing and prints one number, which is the time Google Benchmark is told.
+#include <benchmark/benchmark.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +15,8 @@
 #include <unistd.h>
 #include <vector>
 
+#include "tests/bench/median_reporter.h"
+
 extern "C" int cudaStreamSynchronize(void* stream);
 extern "C" int ncclAllReduce(const void*, void*, size_t count, int type, int op, void* comm, void* stream);
 
@@ -24,6 +28,7 @@ constexpr int kTurns = 7;
 constexpr int kCallsInARow = 4000;  // fits a ring even when the writer thread does not run meanwhile
 constexpr int kRows = 40;
 constexpr int kEventsPerSecond = 120000;
+constexpr const char* kChild = "--child";
 
 double now() {
     timespec time{};
@@ -117,7 +122,7 @@ Result runChild(const char* self, const char* what, Setting setting) {
             setenv("RANKSCOPE_TRACE", "nccl,api", 1);
             if (!setting.recording) setenv("RANKSCOPE_CAPTURE_RANGE", "cudaProfilerApi", 1);
         }
-        execl(self, self, what, setting.recording ? "recording" : "not", static_cast<char*>(nullptr));
+        execl(self, self, kChild, what, setting.recording ? "recording" : "not", static_cast<char*>(nullptr));
         _exit(127);
     }
     close(pipeEnds[1]);
@@ -131,45 +136,61 @@ Result runChild(const char* self, const char* what, Setting setting) {
     return {std::atof(text), bytes};
 }
 
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
+/// One child an iteration. Its figure is nanoseconds of a call, or for `share` per cent of a core.
+void inChild(benchmark::State& state, const char* what, Setting setting) {
+    static const std::string self = fs::read_symlink("/proc/self/exe");
+    Result result{};
+    for (auto _ : state) {
+        result = runChild(self.c_str(), what, setting);
+        state.SetIterationTime(std::max(result.figure, 0.0) * 1e-9);
+    }
+    if (result.figure < 0) state.SkipWithError("cannot be measured here");
+    state.counters["figure"] = result.figure;
+    state.counters["bytes_per_event"] = result.bytes / (kRows * kCallsInARow);
 }
+
+constexpr Setting kAlone{false, false}, kWaiting{true, false}, kRecording{true, true};
+#define RANKSCOPE_IN_CHILD(name, what, setting) BENCHMARK_CAPTURE(inChild, name, what, setting)->UseManualTime()->Iterations(1)->Unit(benchmark::kNanosecond)
+RANKSCOPE_IN_CHILD(call, "cuda", kAlone);
+RANKSCOPE_IN_CHILD(call_while_not_recording, "cuda", kWaiting);
+RANKSCOPE_IN_CHILD(call_recorded, "cuda", kRecording);
+RANKSCOPE_IN_CHILD(two_timer_reads, "timer", kAlone);
+RANKSCOPE_IN_CHILD(nccl_call, "nccl", kAlone);
+RANKSCOPE_IN_CHILD(nccl_call_recorded, "nccl", kRecording);
+RANKSCOPE_IN_CHILD(helper_thread, "helper", kRecording);
 
 void print(const char* what, const char* unit, double ours, double yardstick, const char* goal, bool holds) {
     if (yardstick > 0) std::printf("| %-52s | %8.2f %-7s | %8.2f | %6.2f | %-34s | %s |\n", what, ours, unit, yardstick, ours / yardstick, goal, holds ? "holds" : "misses");
     else std::printf("| %-52s | %8.2f %-7s | %8s | %6s | %-34s | %s |\n", what, ours, unit, "", "", goal, holds ? "holds" : "misses");
 }
 
+void printTable(const rankscope::bench::MedianReporter& reporter) {
+    const auto figure = [&](const std::string& name) { return reporter.median("inChild/" + name, "figure"); };
+    const double direct = figure("call");
+    const double waiting = figure("call_while_not_recording");
+    const double timer = figure("two_timer_reads");
+    const double call = figure("call_recorded") - direct;
+    const double ncclCall = figure("nccl_call_recorded") - figure("nccl_call");
+    const double share = figure("helper_thread");
+    const double bytes = reporter.median("inChild/call_recorded", "bytes_per_event");
+    if (direct <= 0 || timer <= 0) return;
+    std::printf("\n| what | ours | yardstick | ratio | goal | |\n| --- | --- | --- | --- | --- | --- |\n");
+    print("hooked call while not recording / direct PLT call", "ns", waiting, direct, "<= 1.6x", waiting <= 1.6 * direct);
+    print("recording a call / two timer reads", "ns", call, timer, "<= 1.5x + 5 ns", call <= 1.5 * timer + 5);
+    print("recording an NCCL call, arguments decoded", "ns", ncclCall, timer, "<= 60 ns", ncclCall <= 60);
+    print("our share of a launch of 5 us", "%", call / 5000 * 100, 0, "<= 1 %", call <= 50);
+    print("helper thread at 120,000 events/s", "% core", share, 0, "<= 0.5 %", share >= 0 && share <= 0.5);
+    print("capture file", "B/event", bytes, 0, "<= 32 B and the file's head", bytes <= 32.5);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc == 3) {
-        std::printf("%.3f\n", measure(argv[1], std::strcmp(argv[2], "recording") == 0));
+    if (argc == 4 && std::strcmp(argv[1], kChild) == 0) {
+        std::printf("%.3f\n", measure(argv[2], std::strcmp(argv[3], "recording") == 0));
         return 0;
     }
-    const std::string self = fs::read_symlink("/proc/self/exe");
-    std::vector<double> direct, waiting, recorded, timer, ncclDirect, ncclRecorded, share, bytes;
-    for (int turn = 0; turn < kTurns; ++turn) {
-        direct.push_back(runChild(self.c_str(), "cuda", {false, false}).figure);
-        waiting.push_back(runChild(self.c_str(), "cuda", {true, false}).figure);
-        timer.push_back(runChild(self.c_str(), "timer", {false, false}).figure);
-        const Result full = runChild(self.c_str(), "cuda", {true, true});
-        recorded.push_back(full.figure);
-        bytes.push_back(full.bytes / (kRows * kCallsInARow));
-        ncclDirect.push_back(runChild(self.c_str(), "nccl", {false, false}).figure);
-        ncclRecorded.push_back(runChild(self.c_str(), "nccl", {true, true}).figure);
-        if (turn < 3) share.push_back(runChild(self.c_str(), "helper", {true, true}).figure);
-    }
-    const double call = median(recorded) - median(direct);
-    const double ncclCall = median(ncclRecorded) - median(ncclDirect);
-    const double limit = 1.5 * median(timer) + 5;
-    std::printf("| what | ours | yardstick | ratio | goal | |\n| --- | --- | --- | --- | --- | --- |\n");
-    print("hooked call while not recording / direct PLT call", "ns", median(waiting), median(direct), "<= 1.6x", median(waiting) <= 1.6 * median(direct));
-    print("recording a call / two timer reads", "ns", call, median(timer), "<= 1.5x + 5 ns", call <= limit);
-    print("recording an NCCL call, arguments decoded", "ns", ncclCall, median(timer), "<= 60 ns", ncclCall <= 60);
-    print("our share of a launch of 5 us", "%", call / 5000 * 100, 0, "<= 1 %", call <= 50);
-    print("helper thread at 120,000 events/s", "% core", median(share), 0, "<= 0.5 %", median(share) >= 0 && median(share) <= 0.5);
-    print("capture file", "B/event", median(bytes), 0, "<= 32 B and the file's head", median(bytes) <= 32.5);
-    return 0;
+    rankscope::bench::MedianReporter reporter;
+    rankscope::bench::runInTurns(argc, argv, kTurns, reporter);
+    printTable(reporter);
 }
