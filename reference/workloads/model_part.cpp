@@ -42,17 +42,16 @@ std::vector<int64_t> ModelPart::expertTensors() const {
 }
 
 int64_t ModelPart::workBytes() const {
-    const int64_t elements = (m_sequence ? m_transformer.activationElements() : 0) + share().expertTokens * m_worker.scenario().model.hidden;
+    const int64_t elements = (m_sequence ? m_transformer.activationElements() : 0) +
+                             (tokensTravel() ? share().expertTokens * m_worker.scenario().model.hidden : 0);
     return elements * dtypeBytes(dtype());
 }
 
 void ModelPart::allocate() {
     if (m_sequence) m_whole = m_worker.allocate(m_transformer.activationElements() * dtypeBytes(dtype()));
-    if (!moe()) return;
+    if (!tokensTravel()) return;
     m_expertTokens = m_worker.allocate(share().expertTokens * m_worker.scenario().model.hidden * dtypeBytes(dtype()));
-    // Sums over the tensor group and sends between stages move the ends of a whole activation, tokens on their way to experts the ends of each
-    // part: values that went through both are known at the ends of the whole only.
-    if (m_expert.alone() || !m_tensor.alone() || m_worker.scenario().parallel.pp > 1) return;
+    if (!m_tensor.alone() || m_worker.scenario().parallel.pp > 1) return;
     m_tokenEnds = m_worker.allocateTable(m_tokensPerRank.size());
     uint64_t end = 0;
     for (size_t rank = 0; rank < m_tokensPerRank.size(); ++rank)
@@ -65,6 +64,12 @@ KernelTask ModelPart::task(TaskOp op, void* data, uint32_t micro) const {
     task.first = task.dataOrigin = task.chunkOrigin = m_sequence ? elements * static_cast<uint64_t>(m_tensor.rank) : 0;
     task.count = task.chunkLength = elements;
     task.end = task.first + elements;
+    // Sums over the tensor group and sends between stages move the ends of an activation or of the group's parts, tokens on their way to experts
+    // the ends of theirs: values that go through both are known at the ends of the whole only.
+    if (m_sequence && tokensTravel()) {
+        task.chunkOrigin = 0;
+        task.chunkLength = task.end = static_cast<uint64_t>(m_transformer.activationElements());
+    }
     if (m_tokenEnds) {
         task.chunkEnds = m_tokenEnds;
         task.chunks = m_tokensPerRank.size();
@@ -78,11 +83,11 @@ KernelTask ModelPart::task(TaskOp op, void* data, uint32_t micro) const {
 
 /// A map on all tokens, or on those of this rank's experts; what it stores is this rank's share of the tensor group's sum.
 KernelTask ModelPart::mapTask(TaskOp op, void* data, int64_t elements, int map, uint32_t micro) const {
-    const bool onExperts = data == m_expertTokens;
+    const bool onExperts = tokensTravel() && data == m_expertTokens;
     KernelTask task = this->task(op, data, micro);
     task.first = task.dataOrigin = task.chunkOrigin = 0;
     task.count = task.end = static_cast<uint64_t>(elements);
-    task.chunkLength = static_cast<uint64_t>(onExperts ? elements / m_expert.size : m_sequence ? elements / m_tensor.size : elements);
+    task.chunkLength = static_cast<uint64_t>(onExperts ? elements / m_expert.size : m_sequence && !tokensTravel() ? elements / m_tensor.size : elements);
     if (onExperts) task.chunks = 0;
     task.layer = static_cast<uint32_t>(map);
     task.rank = static_cast<uint32_t>(m_tensor.rank);
@@ -110,6 +115,7 @@ void ModelPart::dispatch(void* whole) { exchangeTokens(whole, true); }
 void ModelPart::combine(void* whole) { exchangeTokens(whole, false); }
 
 void ModelPart::exchangeTokens(void* whole, bool toExperts) {
+    if (!tokensTravel()) return;
     // As torch.distributed.all_to_all_single does it with sizes of its own: one group of sends and receives (c10d/NCCLUtils, all2all_single_unequal_split).
     const int64_t hidden = m_worker.scenario().model.hidden;
     const int64_t elementBytes = dtypeBytes(dtype());
@@ -160,7 +166,7 @@ void ModelPart::mlpForward(int layer, void* activation, uint32_t micro) {
         m_worker.launch(m_transformer.router(Kernel::routerGemmForward, 1));
         m_worker.launch(m_transformer.permute(Kernel::permuteTokens));
         dispatch(whole);
-        work = m_expertTokens;
+        work = expertTokens(whole);
         elements = share().expertTokens * m_worker.scenario().model.hidden;
     }
     m_worker.launch(m_transformer.mlpUp(Kernel::mlpUpGemmForward, 1));
@@ -188,7 +194,7 @@ void ModelPart::mlpBackward(int layer, void* gradient, uint32_t micro, Gradients
         dispatch(whole);
         launchFinishing(m_transformer.mlpDown(Kernel::mlpDownGemmBackward, 2), experts);
         m_worker.launch(m_transformer.mlpUp(Kernel::mlpUpGemmBackward, 1),
-                        mapTask(TaskOp::backwardLayer, m_expertTokens, share().expertTokens * m_worker.scenario().model.hidden, 2 * layer + 1, micro));
+                        mapTask(TaskOp::backwardLayer, expertTokens(whole), share().expertTokens * m_worker.scenario().model.hidden, 2 * layer + 1, micro));
         launchFinishing(m_transformer.mlpUp(Kernel::mlpUpGemmBackward, 1), experts);
         combine(whole);
         m_worker.launch(m_transformer.permute(Kernel::permuteTokens));

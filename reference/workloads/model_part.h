@@ -37,9 +37,9 @@ class ModelPart {
     uint32_t maps() const { return static_cast<uint32_t>(2 * m_worker.scenario().model.layers); }
 
   private:
-    struct Pass;
-
     bool moe() const { return m_experts > 0; }
+    bool tokensTravel() const { return moe() && !m_expert.alone(); }
+    void* expertTokens(void* whole) const { return tokensTravel() ? m_expertTokens : whole; }
     Dtype dtype() const { return m_worker.scenario().model.dtype; }
     LayerShare share() const;
     KernelTask mapTask(TaskOp op, void* data, int64_t elements, int map, uint32_t micro) const;
@@ -66,7 +66,7 @@ class ModelPart {
     Transformer m_transformer;
     void* m_whole = nullptr;         ///< with sequence parallelism: an activation of all tokens
     void* m_expertTokens = nullptr;  ///< what this rank's experts got, one rank's after the other's
-    uint64_t* m_tokenEnds = nullptr;  ///< in elements of an activation; where its probes are, if tokens travel but nothing else does
+    uint64_t* m_tokenEnds = nullptr;  ///< in elements of an activation: where its probes are if tokens travel and nothing else does
 };
 
 }  // namespace rankscope::reference
