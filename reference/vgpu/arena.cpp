@@ -23,7 +23,21 @@ namespace {
 
 constexpr uint64_t kMagic = 0x56475055'00000001;
 constexpr const char* kFolder = "/dev/shm";
-constexpr const char* kPrefix = "rankscope-vgpu.";
+
+// Two builds whose arenas look different never share one, nor judge each other's: the name of the file tells them apart.
+constexpr uint64_t layoutTag() {
+    uint64_t tag = kMagic;
+    for (uint64_t size : {sizeof(Arena), sizeof(Process), sizeof(Comm), sizeof(Transfer), sizeof(Part), sizeof(Op), sizeof(Device), sizeof(HostThread),
+                          sizeof(Stream), offsetof(Arena, progress), offsetof(Arena, pairLinks), offsetof(Process, submitted)})
+        tag = (tag ^ size) * 1099511628211ull;
+    return tag >> 32;
+}
+
+std::string filePrefix() {
+    char text[48];
+    std::snprintf(text, sizeof text, "rankscope-vgpu-%08llx.", static_cast<unsigned long long>(layoutTag()));
+    return text;
+}
 
 int g_arenaFd = -1;
 std::string g_arenaPath;
@@ -54,8 +68,9 @@ bool hasLiveProcess(const Arena& arena) {
 void removeStaleArenas() {
     DIR* folder = opendir(kFolder);
     if (!folder) return;
+    const std::string prefix = filePrefix();
     while (const dirent* entry = readdir(folder)) {
-        if (std::strncmp(entry->d_name, kPrefix, std::strlen(kPrefix)) != 0) continue;
+        if (std::strncmp(entry->d_name, prefix.c_str(), prefix.size()) != 0) continue;
         std::string path = std::string(kFolder) + "/" + entry->d_name;
         int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
         if (fd < 0) continue;
@@ -115,10 +130,9 @@ bool SharedLock::takeOwnerDied() {
 }
 
 Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex) {
-    char name[64];
-    std::snprintf(name, sizeof name, "%s%u.%016llx", kPrefix, static_cast<unsigned>(getuid()),
-                  static_cast<unsigned long long>(hashText(key)));
-    g_arenaPath = std::string(kFolder) + "/" + name;
+    char name[48];
+    std::snprintf(name, sizeof name, "%u.%016llx", static_cast<unsigned>(getuid()), static_cast<unsigned long long>(hashText(key)));
+    g_arenaPath = std::string(kFolder) + "/" + filePrefix() + name;
     for (;;) {
         int fd = open(g_arenaPath.c_str(), O_RDWR | O_CLOEXEC);
         if (fd < 0) {

@@ -157,6 +157,8 @@ struct Process {
     uint32_t island, nextOfIsland;
     uint32_t firstThread, firstStream;
     int64_t lastClockNs;
+    std::atomic<uint32_t> dataBell;        ///< rung when data this process waits for has come; a futex
+    std::atomic<uint32_t> dataSleepers;    ///< threads that sleep on it
     std::atomic<uint64_t> submitted, drained;    ///< ring of op indices, process → engine
     std::atomic<uint64_t> finished, harvested;   ///< ring of op indices, engine → process
     uint32_t submission[kOpsPerProcess];
@@ -188,7 +190,6 @@ struct Comm {
     uint32_t pairsForward, pairsBackward;  ///< bit i: the ring uses Arena::pairLinks[i], from A to B or from B to A
     uint32_t railPairs;                    ///< those of them that lead from node to node
     uint32_t openTransfers[kTransferBuckets];
-    std::atomic<uint32_t> dataFutex;
 };
 
 /// Rendezvous of the bytes of one collective or message; independent of virtual time.
@@ -207,6 +208,7 @@ struct Arena {
     pthread_mutex_t dataLock;    ///< robust; taken after lock, never before
     int64_t launchNs;            ///< the lookahead: an op starts no earlier than its host time + this
     std::atomic<uint64_t> progress;
+    int64_t inspectedMs;         ///< when somebody last looked for dead and sleeping processes, on the monotonic clock
     uint32_t processCount;
     uint32_t threadCount, deviceCount, streamCount, commCount, memberCount;
     uint32_t freeTransfer, transferCount, freeExchange, exchangeCount;

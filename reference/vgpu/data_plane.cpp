@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
@@ -12,6 +11,15 @@ namespace rankscope::vgpu {
 namespace {
 
 DataPlane* g_plane = nullptr;
+
+// The bell tells of data from other ranks; what another stream of this process did is only seen by looking.
+constexpr int kWaiterPollMs = 10, kHelperFirstPollMs = 5, kHelperLastPollMs = 80;
+
+void sleepUntilRung(Process& process, uint32_t bell, int timeoutMs) {
+    process.dataSleepers.fetch_add(1);
+    futexWait(process.dataBell, bell, timeoutMs);
+    process.dataSleepers.fetch_sub(1);
+}
 
 }  // namespace
 
@@ -59,16 +67,20 @@ bool DataPlane::pump() {
 }
 
 void DataPlane::waitFor(std::span<const StreamPoint> points) {
-    std::mutex& mutex = LocalProcess::instance().mutex();
-    for (useconds_t pause = 20;; pause = std::min<useconds_t>(pause * 2, 1000)) {
-        {
-            std::lock_guard guard(mutex);
-            if (m_blocked.empty()) return;
-            pump();
-            if (std::all_of(points.begin(), points.end(), [&](StreamPoint point) { return done(point); })) return;
-        }
-        usleep(pause);
+    LocalProcess& process = LocalProcess::instance();
+    Process& shared = process.arena().processes[process.index()];
+    std::unique_lock lock(process.mutex());
+    if (m_blocked.empty()) return;
+    m_waiters++;
+    for (;;) {
+        const uint32_t bell = shared.dataBell.load();
+        pump();
+        if (std::all_of(points.begin(), points.end(), [&](StreamPoint point) { return done(point); })) break;
+        lock.unlock();
+        sleepUntilRung(shared, bell, kWaiterPollMs);
+        lock.lock();
     }
+    m_waiters--;
 }
 
 // Peers must get our contributions even while all our threads sleep outside CUDA, so somebody has to go on pumping.
@@ -79,14 +91,20 @@ void DataPlane::startHelper() {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);    // signals belong to the job's own threads
     std::thread([this] {
-        std::mutex& mutex = LocalProcess::instance().mutex();
+        LocalProcess& process = LocalProcess::instance();
+        Process& shared = process.arena().processes[process.index()];
+        int pauseMs = kHelperFirstPollMs;
         for (;;) {
-            usleep(5000);
-            std::lock_guard guard(mutex);
-            if (pump()) {
-                m_helperRuns = false;
-                return;
+            const uint32_t bell = shared.dataBell.load();
+            {
+                std::lock_guard guard(process.mutex());
+                if (m_waiters == 0 && pump()) {
+                    m_helperRuns = false;
+                    return;
+                }
             }
+            sleepUntilRung(shared, bell, pauseMs);
+            pauseMs = std::min(2 * pauseMs, kHelperLastPollMs);
         }
     }).detach();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -35,6 +35,7 @@ class DataPlane {
 
     std::map<uint32_t, std::deque<Pending>> m_blocked;    ///< by stream; what ran at once never gets here
     bool m_helperRuns = false;
+    uint32_t m_waiters = 0;    ///< threads in waitFor: they do the helper's work
 };
 
 }  // namespace rankscope::vgpu

@@ -155,8 +155,7 @@ bool ExchangeTask::attempt() {
         if (exchange.posts == exchange.expectedPosts) {
             if (m_spec.kind == TransferKind::allReduce || m_spec.kind == TransferKind::reduce) reduce(exchange);
             exchange.ready = 1;
-            m_arena.comms[m_spec.comm].dataFutex.fetch_add(1);
-            futexWake(m_arena.comms[m_spec.comm].dataFutex);
+            ringReaders();
         }
     }
     if (!reads()) return true;
@@ -164,6 +163,16 @@ bool ExchangeTask::attempt() {
     read(exchange);
     if (--exchange.readersLeft == 0) release(exchange);
     return true;
+}
+
+void ExchangeTask::ringReaders() {
+    const Member* members = m_arena.members + m_arena.comms[m_spec.comm].firstMember;
+    for (uint32_t rank = 0; rank < m_spec.size; rank++) {
+        if (rank == m_spec.rank || (m_spec.kind == TransferKind::p2p && rank != m_spec.peer)) continue;
+        Process& reader = m_arena.processes[members[rank].process];
+        reader.dataBell.fetch_add(1);
+        if (reader.dataSleepers.load()) futexWake(reader.dataBell);
+    }
 }
 
 void ExchangeTask::post(Exchange& exchange) {

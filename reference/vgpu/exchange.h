@@ -39,6 +39,7 @@ class ExchangeTask {
     bool attempt();
 
   private:
+    void ringReaders();
     bool posts() const;
     bool reads() const;
     uint32_t posters() const;

@@ -2,6 +2,7 @@
 #include "reference/vgpu/kernel_registry.h"
 
 #include <cxxabi.h>
+#include <pthread.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -30,8 +31,24 @@ constexpr size_t kUnknownBytes = 0;
 // What all parameters of a kernel may take together on every device.
 constexpr size_t kLargestStructBytes = 4096;
 
+/// Arguments usually are the launching function's own variables.
+bool onOwnStack(const char* from, size_t bytes) {
+    static thread_local const char* stackEnd = [] {
+        pthread_attr_t attributes;
+        void* low = nullptr;
+        size_t size = 0;
+        if (pthread_getattr_np(pthread_self(), &attributes) != 0) return static_cast<const char*>(nullptr);
+        pthread_attr_getstack(&attributes, &low, &size);
+        pthread_attr_destroy(&attributes);
+        return static_cast<const char*>(low) + size;
+    }();
+    const char* here = reinterpret_cast<const char*>(&bytes);
+    return stackEnd && from > here && from + bytes <= stackEnd;
+}
+
 /// A struct argument, with whatever lies behind it as far as memory goes: too much is harmless.
 std::vector<char> copyStruct(const char* from) {
+    if (onOwnStack(from, kLargestStructBytes)) return {from, from + kLargestStructBytes};
     std::vector<char> value(kLargestStructBytes);
     const size_t toPageEnd = kLargestStructBytes - reinterpret_cast<uintptr_t>(from) % kLargestStructBytes;    // pages are as large
     iovec local{value.data(), value.size()};

@@ -20,7 +20,8 @@ namespace {
 
 // Further ahead than this no process runs, summed over its streams.
 constexpr uint64_t kProcessDepth = 12000;
-constexpr int kPollMs = 25;
+// Whoever comes to wait moves the simulation and wakes the others; they look by themselves only in case nobody comes any more.
+constexpr int kFirstPollMs = 25, kLastPollMs = 200;
 
 LocalProcess* g_process = nullptr;
 std::mutex g_processMutex;
@@ -398,15 +399,17 @@ int64_t LocalProcess::endOf(StreamPoint point) const { return m_arena->streams[p
 void LocalProcess::sleepUntilResumed(ThreadClock& thread, SharedLock& lock) {
     StallWatch watch(*m_arena, m_index);
     HostThread& shared = *thread.shared;
+    int pauseMs = kFirstPollMs;
     for (;;) {
         while (shared.state == ThreadState::waiting && (engine().advance(m_index) || engine().advanceQuiescent())) {
         }
         if (shared.state != ThreadState::waiting) break;
         uint32_t word = shared.futex.load();
         lock.unlock();
-        futexWait(shared.futex, word, kPollMs);
+        futexWait(shared.futex, word, pauseMs);
         lock.lock();
-        if (shared.state == ThreadState::waiting) watch.inspect(kPollMs);
+        if (shared.state == ThreadState::waiting) watch.inspect(pauseMs);
+        pauseMs = std::min(2 * pauseMs, kLastPollMs);
     }
     thread.ns = shared.resumeNs;
 }

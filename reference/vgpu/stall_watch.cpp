@@ -2,6 +2,7 @@
 #include "reference/vgpu/stall_watch.h"
 
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,6 +16,7 @@ constexpr int kSiblingSleepsMs = 60;
 // Any other sleeping thread may merely be slow; only a job that would else hang for ever goes on without it.
 constexpr int kSleepsMs = 3000;
 constexpr int kSpinsMs = 15000;
+constexpr int kInspectMs = 50;
 
 char taskState(int32_t pid, int32_t tid) {
     char path[64], text[512];
@@ -45,6 +47,12 @@ bool StallWatch::inspect(int sleptMs) {
         return false;
     }
     m_stalledMs += sleptMs;
+    // One waiter looks for all, or a large job would do little else than read /proc.
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t nowMs = now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+    if (nowMs - m_arena.inspectedMs < kInspectMs) return false;
+    m_arena.inspectedMs = nowMs;
     bool reaped = reapDeadProcesses();
     return excludeSleepers() || reaped;
 }
