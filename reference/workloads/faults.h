@@ -44,6 +44,11 @@ struct WrongAlgo {
     std::string proto;
 };
 
+/// Communication is issued this much later than compute has come to where it was due; without `ms` by a share of what it should hide under.
+struct LateLaunch {
+    std::optional<double> ms;
+};
+
 /// From the start of each step kernels are cut into tiny pieces until `kernels` were launched; each piece costs the host `hostUs` more.
 struct LaunchBound {
     int kernels = 2048;
@@ -90,6 +95,7 @@ struct Faults {
     std::optional<StageImbalance> stageImbalance;
     std::optional<Kill> kill;
     std::optional<Jitter> jitter;
+    std::optional<LateLaunch> lateLaunch;
     std::optional<LaunchBound> launchBound;
     std::optional<SyncEveryStep> syncEveryStep;
     std::optional<SlowInput> slowInput;

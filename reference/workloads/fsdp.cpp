@@ -138,16 +138,16 @@ class FsdpTraining {
             const int layer = m_uses[m_gathered].layer;
             const bool mustFollow = !m_prefetch || m_gathered == 0;  // the first one reads what the optimizer wrote
             if (mustFollow) m_worker.startAfterCompute(m_shards);
-            else if (m_gathered >= kGatheredLayers) require(cudaStreamWaitEvent(m_shards.stream, m_released[slot], 0), "cudaStreamWaitEvent");
+            else if (m_gathered >= kGatheredLayers) m_worker.startAfter(m_shards, m_released[slot]);
             m_worker.allGather(m_shards, m_parameterShards[layer], m_gatheredBuffers[slot], m_shard, m_scenario.model.dtype);
-            require(cudaEventRecord(m_gatherDone[slot], m_shards.stream), "cudaEventRecord");
+            m_worker.record(m_shards, m_gatherDone[slot]);
         }
     }
 
     void use(size_t index) {
         const Use& use = m_uses[index];
         const size_t slot = index % kGatheredLayers;
-        require(cudaStreamWaitEvent(m_worker.compute(), m_gatherDone[slot], 0), "cudaStreamWaitEvent");
+        m_worker.computeAfter(m_gatherDone[slot]);
         KernelTask check = parameterTask(TaskOp::checkParameter, use.layer, m_worker.step());
         check.data = m_gatheredBuffers[slot];
         if (use.forward) forward(use, check);
@@ -169,7 +169,7 @@ class FsdpTraining {
     void backward(const Use& use, const KernelTask& check) {
         const NvtxRange range("layer " + std::to_string(use.layer));
         // The gradient buffer is free once its last reduce-scatter has read it.
-        require(cudaStreamWaitEvent(m_worker.compute(), m_reduceDone[gradientSlot(use.layer)], 0), "cudaStreamWaitEvent");
+        m_worker.computeAfter(m_reduceDone[gradientSlot(use.layer)]);
         const bool adds = keepsGradients() && use.micro > 0;
         const std::vector<LayerKernel> kernels = m_transformer.backward();
         for (size_t i = 0; i < kernels.size(); ++i) {
@@ -182,11 +182,11 @@ class FsdpTraining {
     void reduce(const Use& use) {
         m_worker.startAfterCompute(m_shards);
         // The part is free once the sum of an earlier micro-step over the nodes is done.
-        if (hybrid() && use.micro > 0 && !keepsGradients()) m_worker.order(m_replicas.stream, m_shards.stream);
+        if (hybrid() && use.micro > 0 && !keepsGradients()) m_worker.startAfter(m_shards, m_replicas);
         m_worker.reduceScatter(m_shards, gradientBuffer(use.layer), m_gradientShards[use.layer], m_shard, gradientType());
-        require(cudaEventRecord(m_reduceDone[gradientSlot(use.layer)], m_shards.stream), "cudaEventRecord");
+        m_worker.record(m_shards, m_reduceDone[gradientSlot(use.layer)]);
         if (hybrid()) {
-            m_worker.order(m_shards.stream, m_replicas.stream);
+            m_worker.startAfter(m_replicas, m_shards);
             m_worker.allReduce(m_replicas, m_gradientShards[use.layer], m_shard, gradientType());
         }
         if (m_overlap) return;

@@ -20,7 +20,7 @@ namespace {
 constexpr double kDefaultSmallBucketsKb = 1024;
 constexpr int kMostLaunchBoundMicroSteps = 4;  // more would only make the trace long
 
-constexpr std::array kNotYetAvailable = {"late_launch", "missing_rank", "mismatch", "oom"};
+constexpr std::array kNotYetAvailable = {"missing_rank", "mismatch", "oom"};
 
 int readRank(ObjectReader& reader, const Scenario& scenario, int fallback) {
     const int rank = reader.integer("rank", fallback, 0);
@@ -111,6 +111,11 @@ bool readHostFault(const std::string& kind, ObjectReader& reader, const Scenario
         jitter.ms = reader.positive("ms", jitter.ms * micro);
         if (scenario.worldSize() < 2) reader.fail("kind", "is 'jitter', which changes between ranks: it needs at least two");
         faults.jitter = jitter;
+    } else if (kind == "late_launch") {
+        needKind(reader, scenario, kind, {Kind::ddp, Kind::zero1, Kind::zero2, Kind::fsdp, Kind::hsdp});
+        LateLaunch late;
+        if (reader.has("ms")) late.ms = reader.positive("ms", 1);
+        faults.lateLaunch = late;
     } else if (kind == "launch_bound") {
         LaunchBound bound;
         bound.kernels = reader.integer("kernels", bound.kernels * std::min(micro, kMostLaunchBoundMicroSteps), 2);

@@ -45,7 +45,7 @@ KernelTask ShardedParameters::use(int layer) {
     const int64_t first = firstElement(layer);
     const int64_t last = first + m_elementsPerLayer - 1;
     for (size_t bucket = m_gradients.bucketOf(first); m_overlap && bucket <= m_gradients.bucketOf(last); ++bucket)
-        require(cudaStreamWaitEvent(m_worker.compute(), m_gathered[bucket], 0), "cudaStreamWaitEvent");
+        m_worker.computeAfter(m_gathered[bucket]);
     return task(TaskOp::checkParameter, m_gradients.storedAt(first), m_gradients.storedAt(last) + 1, m_worker.step());
 }
 
@@ -71,7 +71,7 @@ void ShardedParameters::gather(size_t bucket) {
     void* own = m_worker.at(m_data, (stored.begin + part * m_replicas.rank) * dtypeBytes(dtype));
     m_worker.startAfterCompute(m_replicas);
     m_worker.allGather(m_replicas, own, whole, part, dtype);
-    require(cudaEventRecord(m_gathered[bucket], m_replicas.stream), "cudaEventRecord");
+    m_worker.record(m_replicas, m_gathered[bucket]);
 }
 
 }  // namespace rankscope::reference

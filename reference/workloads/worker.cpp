@@ -25,6 +25,10 @@ constexpr int64_t kHostPerKernelNs = 3000;
 constexpr int64_t kHostPerStepNs = 50000;
 constexpr int64_t kHostPerBatchNs = 30000;  // a data loader whose workers keep up
 
+// How late communication is where late_launch does not say so, in forward passes of a layer or in steps.
+constexpr double kLateLayers = 1.5;
+constexpr double kLateShareOfStep = 0.15;
+
 constexpr std::chrono::seconds kRendezvousTimeout{120};
 constexpr uint64_t kProbeElements = 64;  // at either end: 256 bytes at most, well inside what virtual GPUs move
 constexpr double kDeviceShare = 0.85;    // of the free memory; the rest is NCCL's
@@ -55,11 +59,13 @@ Worker::Worker(const Scenario& scenario, const Identity& identity) : m_scenario(
     require(cudaMallocHost(&m_hostBatch, m_batchBytes), "cudaMallocHost");
     require(cudaMemsetAsync(m_result, 0, sizeof *m_result, m_compute), "cudaMemsetAsync");
     const int64_t activation = Transformer(scenario.model).activationElements() * dtypeBytes(scenario.model.dtype);
+    m_calls.emplace(m_virtualGpu, communicationLagNs());
     m_hostFaults.emplace(scenario, rank(), m_virtualGpu, activation);
 }
 
 Worker::~Worker() {
     m_hostFaults.reset();
+    m_calls.reset();
     // Errors on the way out have been reported where they happened; the process ends next.
     m_groups.push_back(m_world);
     for (const Group& group : m_groups)
@@ -148,6 +154,18 @@ double Worker::healthyNs(const KernelCost& cost) const {
     return std::max(cost.flop / (m_scenario.cluster.tflops * 1e3), cost.bytes / m_scenario.cluster.hbmGbps);
 }
 
+int64_t Worker::communicationLagNs() const {
+    const auto& late = m_scenario.faults.lateLaunch;
+    if (!late) return 0;
+    if (late->ms) return std::llround(*late->ms * 1e6);
+    double layerNs = 0;
+    for (const LayerKernel& kernel : Transformer(m_scenario.model).forward()) layerNs += healthyNs(kernel.cost);
+    // Sharded layers are gathered under the layer before them; gradients, which only the end of backward waits for, under much more.
+    const bool sharded = m_scenario.kind == Kind::fsdp || m_scenario.kind == Kind::hsdp;
+    const double layers = sharded ? kLateLayers : kLateShareOfStep * 3 * m_scenario.model.layers * m_scenario.parallel.accumulate;
+    return std::llround(layers * layerNs);
+}
+
 double Worker::spinNsPerBlock(const LayerKernel& kernel) const {
     if (m_virtualGpu.present()) return 0;
     const double waves = static_cast<double>((kernel.blocks + m_residentBlocks - 1) / m_residentBlocks);
@@ -227,6 +245,7 @@ void Worker::launchLoss(const LayerKernel& kernel) {
 }
 
 void Worker::endStep() {
+    m_calls->issueAll();
     if (m_lossLaunched)
         require(cudaMemcpyAsync(m_hostLoss, m_loss, sizeof *m_hostLoss, cudaMemcpyDeviceToHost, m_compute), "cudaMemcpyAsync");
     require(cudaStreamSynchronize(m_compute), "cudaStreamSynchronize");

@@ -13,6 +13,7 @@
 #include "reference/workloads/host_faults.h"
 #include "reference/workloads/identity.h"
 #include "reference/workloads/kernel_task.h"
+#include "reference/workloads/late_calls.h"
 #include "reference/workloads/layout.h"
 #include "reference/workloads/scenario.h"
 #include "reference/workloads/transformer.h"
@@ -87,8 +88,12 @@ class Worker {
     /// What the group does from now on starts after the compute stream's work until now, and the other way round.
     void startAfterCompute(const Group& group);
     void computeAfter(const Group& group);
-    /// What is issued on `later` from now on starts after what was issued on `earlier` until now.
-    void order(cudaStream_t earlier, cudaStream_t later);
+    /// The group's stream waits for an event, or for the stream of another group; `event` marks where the group's stream is now.
+    void startAfter(const Group& group, cudaEvent_t event);
+    void startAfter(const Group& group, const Group& earlier);
+    void record(const Group& group, cudaEvent_t event);
+    /// The compute stream waits for an event of a group's stream.
+    void computeAfter(cudaEvent_t recorded);
     cudaEvent_t newEvent();
 
     /// Fetches the next batch and copies it to the device.
@@ -104,6 +109,9 @@ class Worker {
     int finish();
 
   private:
+    /// What is issued on `later` from now on starts after what was issued on `earlier` until now.
+    void order(cudaStream_t earlier, cudaStream_t later);
+    int64_t communicationLagNs() const;
     void chooseDevice();
     void joinJob();
     double healthyNs(const KernelCost& cost) const;
@@ -121,6 +129,7 @@ class Worker {
     const Identity& m_identity;
     VirtualGpu m_virtualGpu;
     std::optional<HostFaults> m_hostFaults;
+    std::optional<LateCalls> m_calls;  ///< of communication
     int m_ranksPerDevice = 1;
     int m_residentBlocks = 1;
     double m_slowdown = 1;   ///< of the same work

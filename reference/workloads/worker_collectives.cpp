@@ -33,21 +33,27 @@ void Worker::copy(const Group& group, const void* from, void* to, int64_t bytes)
 
 void Worker::allReduce(const Group& group, void* data, int64_t elements, Dtype dtype) {
     if (group.alone()) return;
-    beforeCollective();
-    require(ncclAllReduce(data, data, static_cast<size_t>(elements), ncclType(dtype), ncclSum, group.comm, group.stream), "ncclAllReduce");
+    m_calls->communicate(m_compute, [=, this] {
+        beforeCollective();
+        require(ncclAllReduce(data, data, static_cast<size_t>(elements), ncclType(dtype), ncclSum, group.comm, group.stream), "ncclAllReduce");
+    });
 }
 
 void Worker::allGather(const Group& group, const void* part, void* whole, int64_t elementsPerRank, Dtype dtype) {
     if (group.alone()) return copy(group, part, whole, elementsPerRank * dtypeBytes(dtype));
-    beforeCollective();
-    require(ncclAllGather(part, whole, static_cast<size_t>(elementsPerRank), ncclType(dtype), group.comm, group.stream), "ncclAllGather");
+    m_calls->communicate(m_compute, [=, this] {
+        beforeCollective();
+        require(ncclAllGather(part, whole, static_cast<size_t>(elementsPerRank), ncclType(dtype), group.comm, group.stream), "ncclAllGather");
+    });
 }
 
 void Worker::reduceScatter(const Group& group, const void* whole, void* part, int64_t elementsPerRank, Dtype dtype) {
     if (group.alone()) return copy(group, whole, part, elementsPerRank * dtypeBytes(dtype));
-    beforeCollective();
-    require(ncclReduceScatter(whole, part, static_cast<size_t>(elementsPerRank), ncclType(dtype), ncclSum, group.comm, group.stream),
-            "ncclReduceScatter");
+    m_calls->communicate(m_compute, [=, this] {
+        beforeCollective();
+        require(ncclReduceScatter(whole, part, static_cast<size_t>(elementsPerRank), ncclType(dtype), ncclSum, group.comm, group.stream),
+                "ncclReduceScatter");
+    });
 }
 
 void Worker::copyToItself(const Group& group, const std::vector<Message>& messages, Dtype dtype) {
@@ -77,11 +83,30 @@ void Worker::exchange(const Group& group, const std::vector<Message>& messages, 
 }
 
 void Worker::startAfterCompute(const Group& group) {
-    if (group.stream) order(m_compute, group.stream);
+    if (!group.stream) return;
+    m_calls->enabled() ? m_calls->order(m_compute, group.stream) : order(m_compute, group.stream);
+}
+
+void Worker::startAfter(const Group& group, cudaEvent_t event) {
+    m_calls->prepare([=] { require(cudaStreamWaitEvent(group.stream, event, 0), "cudaStreamWaitEvent"); });
+}
+
+void Worker::startAfter(const Group& group, const Group& earlier) {
+    m_calls->prepare([=, this] { order(earlier.stream, group.stream); });
+}
+
+void Worker::record(const Group& group, cudaEvent_t event) {
+    m_calls->prepare([=] { require(cudaEventRecord(event, group.stream), "cudaEventRecord"); }, event);
 }
 
 void Worker::computeAfter(const Group& group) {
+    m_calls->issueAll();
     if (group.stream) order(group.stream, m_compute);
+}
+
+void Worker::computeAfter(cudaEvent_t recorded) {
+    m_calls->issueUntil(recorded);
+    require(cudaStreamWaitEvent(m_compute, recorded, 0), "cudaStreamWaitEvent");
 }
 
 }  // namespace rankscope::reference

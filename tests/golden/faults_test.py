@@ -119,6 +119,16 @@ class Faults(VirtualRunTest):
                 self.assertEqual(faulty.rows("SELECT DISTINCT lower(protocol) FROM collective"), [("ll",)])
                 self.assertEqual(faulty.rows("SELECT value FROM meta WHERE key = 'env.NCCL_PROTO'"), [("LL",)])
 
+    def test_late_communication_is_called_after_its_data_are_ready(self):
+        """By the lag, or the default's share of the step: the first call behind backward's kernels comes when they have run, not before."""
+        for kind in ("ddp", "fsdp"):
+            with self.subTest(kind=kind):
+                healthy, faulty = self.healthy_and(kind, [{"kind": "late_launch", "ms": 3}])
+                self.assertGreater(faulty.step_ms() - healthy.step_ms(), 2.5)
+                late = "SELECT min(call.start_ns - step.start_ns) / 1e6 FROM step JOIN nccl_call call ON call.rank = step.rank AND call.start_ns BETWEEN " \
+                       "step.start_ns AND step.start_ns + step.dur_ns WHERE step.rank = 0 AND step.step = 3"
+                self.assertGreaterEqual(faulty.one(late) - healthy.one(late), 3)
+
     def test_jitter_stops_one_rank_in_some_steps(self):
         for kind in JOBS:
             with self.subTest(kind=kind):

@@ -192,6 +192,8 @@ TEST(Scenario, FaultsOfTheJobNeedAJobThatCanHaveThem) {
               "s.json: 'faults[0].stage' is 4 of 4 stages");
     EXPECT_EQ(errorOf(R"({"kind": "pp", "parallel": {"dp": 1, "pp": 8}, "faults": [{"kind": "uneven_work"}]})"),
               "s.json: 'faults[0].kind' is 'uneven_work', which needs replicas (parallel.dp of at least 2)");
+    EXPECT_EQ(errorOf(R"({"kind": "pp", "parallel": {"dp": 2, "pp": 4}, "faults": [{"kind": "late_launch"}]})"),
+              "s.json: 'faults[0].kind' is 'late_launch', which makes no sense for a job of the kind 'pp'");
     EXPECT_EQ(errorOf(R"({"faults": [{"kind": "tp_across_nodes"}]})"), "s.json: 'faults[0].kind' is 'tp_across_nodes', which needs parallel.tp of at least 2");
     EXPECT_EQ(errorOf(R"({"model": {"dtype": "fp32"}, "faults": [{"kind": "fp32_grads"}]})"),
               "s.json: 'faults[0].kind' is 'fp32_grads', but model.dtype is fp32: nothing computes in 16 bit");

@@ -70,10 +70,12 @@ TEST(WorkloadJobs, AccumulatedGradientsAreExactWithAndWithoutNoSync) {
 }
 
 TEST(WorkloadJobs, PlantedFaultsDoNotChangeTheResult) {
-    for (const char* fault : {"straggler", "small_buckets", "single_bucket", "no_overlap"})
-        expectExact(runJob(dataParallel("ddp", 2, "", std::string(R"(, "faults": [{"kind": ")") + fault + "\"}]"), 2));
-    for (const char* fault : {"straggler", "no_overlap", "no_prefetch"})
-        expectExact(runJob(dataParallel("fsdp", 2, "", std::string(R"(, "faults": [{"kind": ")") + fault + "\"}]"), 2));
+    const auto withFault = [](const char* fault) { return std::string(R"(, "faults": [{"kind": ")") + fault + "\"}]"; };
+    for (const char* fault : {"straggler", "small_buckets", "single_bucket", "no_overlap"}) expectExact(runJob(dataParallel("ddp", 2, "", withFault(fault)), 2));
+    for (const char* fault : {"straggler", "no_overlap", "no_prefetch"}) expectExact(runJob(dataParallel("fsdp", 2, "", withFault(fault)), 2));
+    for (const char* fault : {"jitter", "late_launch", "launch_bound", "sync_every_step", "alloc_churn", "pageable_copies", "uneven_work", "fp32_grads"})
+        for (const char* kind : {"ddp", "fsdp"}) expectExact(runJob(dataParallel(kind, 2, "", withFault(fault)), 2, kMoveAllData));
+    for (const char* kind : {"zero1", "zero2"}) expectExact(runJob(dataParallel(kind, 2, "", withFault("late_launch")), 2, kMoveAllData));
 }
 
 TEST(WorkloadJobs, PipelineOutputEqualsThatOfOneRank) {
