@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/detectors/analysis.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "analyzer/timeline/statistics.h"
 
@@ -44,6 +47,41 @@ std::vector<CommTask> Analysis::tasks(const RankSummary& rank, int step) const {
     return result;
 }
 
+namespace {
+
+constexpr size_t kFewestStepsLeft = 3;  // fewer make no claim: then steps with gaps in the recording are better than none
+
+/// Leaves out steps in which some rank's device records are missing, and says so.
+void leaveOutLostSteps(Analysis& analysis, std::vector<double>& lengths) {
+    std::set<int> lost;
+    for (const RankSummary& rank : analysis.ranks) lost.insert(rank.lostSteps.begin(), rank.lostSteps.end());
+    const auto left = std::count_if(analysis.steps.begin(), analysis.steps.end(), [&](int step) { return lost.count(step) == 0; });
+    const bool enough = left >= static_cast<std::ptrdiff_t>(kFewestStepsLeft);
+    for (const RankSummary& rank : analysis.ranks) {
+        if (rank.lostSteps.empty()) continue;
+        store::Loss loss;
+        loss.kind = "device_records_missing";
+        loss.severity = store::Severity::warning;
+        loss.rank = rank.rank;
+        loss.count = static_cast<int64_t>(rank.lostSteps.size());
+        loss.message = fmt::format("in {} step(s) of rank {}, first step {}, the device records of launched work are missing: {}", rank.lostSteps.size(), rank.rank,
+                                   rank.lostSteps.front(), enough ? "these steps are left out on every rank" : "what looks idle there may have been busy");
+        analysis.facts.losses.push_back(std::move(loss));
+    }
+    if (!enough || lost.empty()) return;
+    std::vector<int> steps;
+    std::vector<double> kept;
+    for (size_t i = 0; i < analysis.steps.size(); ++i) {
+        if (lost.count(analysis.steps[i]) != 0) continue;
+        steps.push_back(analysis.steps[i]);
+        kept.push_back(lengths[i]);
+    }
+    analysis.steps = std::move(steps);
+    lengths = std::move(kept);
+}
+
+}  // namespace
+
 Analysis makeAnalysis(TraceFacts facts, std::vector<RankSummary> ranks) {
     Analysis analysis;
     analysis.facts = std::move(facts);
@@ -66,6 +104,7 @@ Analysis makeAnalysis(TraceFacts facts, std::vector<RankSummary> ranks) {
         analysis.steps.push_back(step);
         lengths.push_back(static_cast<double>(longest[step]));
     }
+    leaveOutLostSteps(analysis, lengths);
     analysis.stepNs = median(lengths);
     analysis.peaks = readLinkPeaks(analysis.facts);
     analysis.fits = fitCosts(analysis.facts, analysis.peaks);

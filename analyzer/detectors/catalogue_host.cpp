@@ -16,7 +16,7 @@ CatalogueEntry launchBound() {
     e.thresholds = {
         {"fewest gaps", static_cast<double>(t.fewestGaps), "per step", "a handful of late launches is something the host does there, not its pace"},
         {"largest share", t.largestShare, "of the late time in one gap", "above it that one gap is the matter"},
-        {"gaps share", t.gapsShare, "of the step's kernels", "from here on the device waits for the host, not the other way round"},
+        {"gaps share", t.gapsShare, "of the step's kernels", "part of a step can be bound while the rest is not"},
         floorEntry(), fewestStepsEntry(),
     };
     e.falsePositives = "A profiler that records every call slows the host's launches: compare the step time with the unprofiled one. Launches that are late because the host had just "

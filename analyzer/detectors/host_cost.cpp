@@ -12,9 +12,22 @@ namespace rankscope::analyzer {
 namespace {
 
 constexpr double kNamedShare = 0.5;    // of the worst rank's stall: whoever stalls less is not where the fix goes
+/// Stalls in every micro-batch lengthen the beat of a pipeline, and its bubble with it: the step grows as a whole. 1 elsewhere.
+double bubbleFactor(const Analysis& analysis, const RankSummary& rank, int step, int times, double busyNs) {
+    const Pipeline* pipeline = analysis.layout.pipelineOf(rank.rank);
+    const Attribution* attribution = analysis.attribution(rank, step);
+    if (pipeline == nullptr || attribution == nullptr || pipeline->microBatches <= 0 || times < pipeline->microBatches || busyNs <= 0) return 1;
+    return std::max(1.0, static_cast<double>(attribution->stepNs) / busyNs);
+}
+
 constexpr double kWaitingShare = 0.25; // of the cost: whoever waits less is not worth naming as affected
 
 }  // namespace
+
+double exposedTransferNs(const Analysis& analysis, const RankSummary& rank, int step) {
+    const Attribution* attribution = analysis.attribution(rank, step);
+    return attribution == nullptr ? 0 : static_cast<double>(attribution->exposedTransferNs);
+}
 
 double ownTimeNs(const Analysis& analysis, const RankSummary& rank, int step) {
     const Attribution* attribution = analysis.attribution(rank, step);
@@ -25,20 +38,31 @@ size_t HostCost::worst() const {
     return static_cast<size_t>(std::max_element(medianStallNs.begin(), medianStallNs.end()) - medianStallNs.begin());
 }
 
-HostCost hostCost(const Analysis& analysis, const std::function<double(const RankSummary&, int step)>& stallOf) {
+HostCost hostCost(const Analysis& analysis, const std::function<Stalled(const RankSummary&, int step)>& stallOf) {
     HostCost cost;
     cost.stallNs.resize(analysis.ranks.size());
     for (int step : analysis.steps) {
-        double before = 0, after = 0, longest = 0;
+        std::vector<double> stalls;
+        std::vector<int> times;
+        for (const RankSummary& rank : analysis.ranks) {
+            const Stalled stalled = stallOf(rank, step);
+            stalls.push_back(std::min(stalled.ns, ownTimeNs(analysis, rank, step)));
+            times.push_back(stalled.times);
+        }
+        const size_t worst = static_cast<size_t>(std::max_element(stalls.begin(), stalls.end()) - stalls.begin());
+        const double usualTransfer = worst < stalls.size() ? exposedTransferNs(analysis, analysis.ranks[worst], step) : 0;
+        double before = 0, after = 0;
         for (size_t r = 0; r < analysis.ranks.size(); ++r) {
             const double own = ownTimeNs(analysis, analysis.ranks[r], step);
-            const double stall = std::min(stallOf(analysis.ranks[r], step), own);
-            cost.stallNs[r].push_back(stall);
+            // Whoever runs out of compute waiting for a late rank sees transfers that its compute hides otherwise.
+            const double uncovered = std::max(0.0, exposedTransferNs(analysis, analysis.ranks[r], step) - usualTransfer);
             before = std::max(before, own);
-            after = std::max(after, own - stall);
-            longest = std::max(longest, stall);
+            const bool stallsToo = stalls[r] >= kNamedShare * stalls[worst];
+            after = std::max(after, own - stalls[r] - (stallsToo ? 0 : uncovered));
+            cost.stallNs[r].push_back(stalls[r]);
         }
-        cost.costNs.push_back(std::clamp(before - after, 0.0, longest));
+        const double saved = stalls.empty() ? 0 : std::clamp(before - after, 0.0, stalls[worst]);
+        cost.costNs.push_back(saved * (saved > 0 ? bubbleFactor(analysis, analysis.ranks[worst], step, times[worst], before) : 1));
     }
     for (const std::vector<double>& stalls : cost.stallNs) cost.medianStallNs.push_back(median(stalls));
     const double most = cost.medianStallNs.empty() ? 0 : cost.medianStallNs[cost.worst()];
@@ -47,10 +71,13 @@ HostCost hostCost(const Analysis& analysis, const std::function<double(const Ran
     return cost;
 }
 
-double stallSum(const RankSummary& rank, int step, const StallTest& wanted) {
-    double sum = 0;
-    for (const HostStall& stall : rank.hostStalls)
-        if (stall.step == step && wanted(stall)) sum += static_cast<double>(stall.stallNs);
+Stalled stallSum(const RankSummary& rank, int step, const StallTest& wanted) {
+    Stalled sum;
+    for (const HostStall& stall : rank.hostStalls) {
+        if (stall.step != step || !wanted(stall)) continue;
+        sum.ns += static_cast<double>(stall.stallNs);
+        ++sum.times;
+    }
     return sum;
 }
 

@@ -15,6 +15,15 @@ namespace rankscope::analyzer {
 /// A rank's step without waiting for others, ns: the longest of these sets the pace.
 double ownTimeNs(const Analysis& analysis, const RankSummary& rank, int step);
 
+/// Exposed transfer of a rank's step, ns.
+double exposedTransferNs(const Analysis& analysis, const RankSummary& rank, int step);
+
+/// Time of one step that a rank would not need, and in how many pieces.
+struct Stalled {
+    double ns = 0;
+    int times = 0;
+};
+
 struct HostCost {
     std::vector<std::vector<double>> stallNs;  // by rank of analysis.ranks, then by analysed step
     std::vector<double> costNs;                // by analysed step: what the step is shorter when the stalls are gone, on whichever rank then sets the pace
@@ -25,12 +34,12 @@ struct HostCost {
     size_t worst() const;
 };
 
-/// `stallOf(rank, step)`: ns of the step the rank would not need. Ranks that stall less than half as long as the worst are not named.
-HostCost hostCost(const Analysis& analysis, const std::function<double(const RankSummary&, int step)>& stallOf);
+/// Ranks that stall less than half as long as the worst are not named. In a pipeline whose ranks stall in every micro-batch, the bubble grows with the beat.
+HostCost hostCost(const Analysis& analysis, const std::function<Stalled(const RankSummary&, int step)>& stallOf);
 
 using StallTest = std::function<bool(const HostStall&)>;
 /// Sum over the stalls of a rank and step that pass the test.
-double stallSum(const RankSummary& rank, int step, const StallTest& wanted);
+Stalled stallSum(const RankSummary& rank, int step, const StallTest& wanted);
 
 /// The stalls of the worst rank in the finding's window, longest first.
 std::vector<HostStall> longestStalls(const Analysis& analysis, const HostCost& cost, const Finding& finding, const StallTest& wanted);

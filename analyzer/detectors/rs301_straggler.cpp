@@ -10,23 +10,28 @@ namespace rankscope::analyzer {
 void detectStraggler(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     if (analysis.ranks.size() < 2) return;
     const std::vector<KernelRatio> ratios = kernelRatios(analysis);
+    std::vector<SlowGroup> groups;
+    std::vector<SlowCost> costs;
     for (size_t r = 0; r < analysis.ranks.size(); ++r) {
-        const int rank = analysis.ranks[r].rank;
-        if (!isSlow(ratios[r]) || claims.culprits("RS302").count(rank) != 0) continue;
-        const SlowGroup group = makeSlowGroup(analysis, ratios, {r});
-        const SlowCost cost = costOfSlowness(analysis, ratios, group);
+        if (!isSlow(ratios[r]) || claims.culprits("RS302").count(analysis.ranks[r].rank) != 0) continue;
+        groups.push_back(makeSlowGroup(analysis, ratios, {r}));
+        costs.push_back(costOfSlowness(analysis, ratios, groups.back()));
+    }
+    shareSavings(costs);
+    for (size_t g = 0; g < groups.size(); ++g) {
+        const int rank = groups[g].ranks.front();
         Finding finding;
         finding.id = "RS301";
-        if (!describeSlowness(analysis, ratios, group, cost, finding)) continue;
+        if (!describeSlowness(analysis, ratios, groups[g], costs[g], finding)) continue;
         const std::string host = analysis.facts.findRank(rank)->host;
         finding.cause = fmt::format("rank {}{} computes {:.2f}x as long as its peers for the same work, and they wait for it", rank, host.empty() ? "" : " (" + host + ")",
-                                    group.ratio);
+                                    groups[g].ratio);
         finding.fix = {
             fmt::format("check the device of rank {}{}: nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE (throttling, ECC, a neighbour's process)", rank,
                         host.empty() ? "" : " on " + host),
             "move the rank to another device or leave that device out; when the slowness moves with the device, replace it",
         };
-        if (finding.verdict == Verdict::found) claims.takeWaiting(analysis, "RS301", {rank}, cost.savings);
+        if (finding.verdict == Verdict::found) claims.takeWaiting(analysis, "RS301", {rank}, costs[g].shares);
         findings.push_back(std::move(finding));
     }
 }

@@ -40,8 +40,12 @@ void detectStragglerNode(const Analysis& analysis, Claims& claims, std::vector<F
         SlowGroup group = makeSlowGroup(analysis, ratios, members);
         if (isSlowHost(ratios, group)) slow.push_back(std::move(group));
     }
-    for (const SlowGroup& group : slow) {
-        const SlowCost cost = costOfSlowness(analysis, ratios, group);
+    std::vector<SlowCost> costs;
+    for (const SlowGroup& group : slow) costs.push_back(costOfSlowness(analysis, ratios, group));
+    shareSavings(costs);
+    for (size_t g = 0; g < slow.size(); ++g) {
+        const SlowGroup& group = slow[g];
+        const SlowCost& cost = costs[g];
         Finding finding;
         finding.id = "RS302";
         if (!describeSlowness(analysis, ratios, group, cost, finding)) continue;
@@ -53,7 +57,7 @@ void detectStragglerNode(const Analysis& analysis, Claims& claims, std::vector<F
             "leave the host out (drain it in the scheduler) and run again; when the slowness stays with the host, have it repaired",
         };
         // Named as a whole, whatever the verdict: its ranks are no stragglers of their own.
-        claims.takeWaiting(analysis, "RS302", group.ranks, finding.verdict == Verdict::found ? cost.savings : std::vector<double>());
+        claims.takeWaiting(analysis, "RS302", group.ranks, finding.verdict == Verdict::found ? cost.shares : std::vector<double>());
         findings.push_back(std::move(finding));
     }
 }

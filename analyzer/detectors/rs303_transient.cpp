@@ -122,22 +122,26 @@ std::vector<Event> eventsOf(const Analysis& analysis, size_t rank) {
 
 /// Sets each event's cost; returns the cost of each step: how much later its last rank is than without the events.
 std::vector<double> chargeSteps(const Analysis& analysis, std::vector<Event>& events) {
-    std::vector<double> costs;
+    std::vector<double> costs, typical;
+    for (const RankSummary& rank : analysis.ranks) {
+        std::vector<double> own;
+        for (int step : analysis.steps) own.push_back(ownTimeNs(analysis, rank, step));
+        typical.push_back(median(std::move(own)));
+    }
     for (size_t s = 0; s < analysis.steps.size(); ++s) {
         double before = 0, after = 0;
         Event* last = nullptr;
         for (size_t r = 0; r < analysis.ranks.size(); ++r) {
             const double own = ownTimeNs(analysis, analysis.ranks[r], analysis.steps[s]);
             before = std::max(before, own);
-            double left = own;
+            double left = std::min(own, typical[r]);  // what a waiting rank shows beyond that (transfers its compute hides otherwise) follows from the stall
             for (Event& event : events) {
                 if (event.rank != r || event.step != s) continue;
-                left -= event.excessNs;
                 if (last == nullptr || event.excessNs > last->excessNs) last = &event;
             }
             after = std::max(after, left);
         }
-        costs.push_back(std::max(0.0, before - after));
+        costs.push_back(last == nullptr ? 0 : std::clamp(before - after, 0.0, last->excessNs));
         if (last != nullptr) last->costNs = costs.back();
     }
     std::erase_if(events, [](const Event& event) { return event.costNs <= 0; });

@@ -101,17 +101,28 @@ std::vector<int> heavyRanks(const Analysis& analysis, const Imbalance& imbalance
     return always.empty() ? sometimes : always;
 }
 
+size_t heaviestMember(const Imbalance& imbalance, size_t step) {
+    size_t heaviest = 0;
+    for (size_t i = 1; i < imbalance.group.size(); ++i)
+        if (imbalance.excessNs[i][step] > imbalance.excessNs[heaviest][step]) heaviest = i;
+    return heaviest;
+}
+
 /// Step by step: how much earlier the last rank is done when every peer has the mean work.
 std::vector<double> costsOf(const Analysis& analysis, const Imbalance& imbalance) {
     std::vector<double> costs;
     for (size_t s = 0; s < analysis.steps.size(); ++s) {
         double before = 0, after = 0, most = 0;
+        const RankSummary& heaviest = analysis.ranks[imbalance.group[heaviestMember(imbalance, s)]];
+        const double usualTransfer = exposedTransferNs(analysis, heaviest, analysis.steps[s]);
         for (size_t r = 0; r < analysis.ranks.size(); ++r) {
             const double own = ownTimeNs(analysis, analysis.ranks[r], analysis.steps[s]);
             const auto member = std::find(imbalance.group.begin(), imbalance.group.end(), r);
             const double excess = member == imbalance.group.end() ? 0 : imbalance.excessNs[static_cast<size_t>(member - imbalance.group.begin())][s];
+            // Lighter ranks run out of compute waiting, and see transfers that equal work hides.
+            const double uncovered = excess > 0 ? 0 : std::max(0.0, exposedTransferNs(analysis, analysis.ranks[r], analysis.steps[s]) - usualTransfer);
             before = std::max(before, own);
-            after = std::max(after, own - excess);
+            after = std::max(after, own - excess - uncovered);
             most = std::max(most, excess);
         }
         costs.push_back(std::clamp(before - after, 0.0, most));

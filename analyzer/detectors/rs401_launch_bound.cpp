@@ -48,7 +48,7 @@ Pace paceOf(const RankSummary& rank, int step) {
 void detectLaunchBound(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     const HostCost cost = hostCost(analysis, [](const RankSummary& rank, int step) {
         const Pace pace = paceOf(rank, step);
-        return pace.bound() ? pace.lateNs : 0.0;
+        return pace.bound() ? Stalled{pace.lateNs, pace.gaps} : Stalled{};
     });
     Finding finding;
     finding.id = "RS401";

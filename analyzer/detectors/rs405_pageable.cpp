@@ -31,12 +31,12 @@ double pinnedRate(const Analysis& analysis) {
 
 /// What a step does not need: the exposed copies, which pinned memory and a stream of their own hide under compute as far as that reaches, and the idleness
 /// behind the calls that waited for them.
-double excessNs(const Analysis& analysis, const RankSummary& rank, int step, double rate) {
+Stalled excessOf(const Analysis& analysis, const RankSummary& rank, int step, double rate) {
     const HostUse* use = useOf(rank, step);
     const Attribution* attribution = analysis.attribution(rank, step);
-    if (use == nullptr || use->pageable.count == 0 || attribution == nullptr) return 0;
+    if (use == nullptr || use->pageable.count == 0 || attribution == nullptr) return {};
     const double remaining = std::max(0.0, static_cast<double>(use->pageable.bytes) / rate - static_cast<double>(attribution->computeNs));
-    return std::max(0.0, static_cast<double>(use->pageable.exposedNs) - remaining) + stallSum(rank, step, isPageable);
+    return {std::max(0.0, static_cast<double>(use->pageable.exposedNs) - remaining) + stallSum(rank, step, isPageable).ns, use->pageable.count};
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ double excessNs(const Analysis& analysis, const RankSummary& rank, int step, dou
 void detectPageableCopies(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     const double seen = pinnedRate(analysis);
     const double rate = seen > 0 ? seen : kThresholds.pinnedGbps;
-    const HostCost cost = hostCost(analysis, [&](const RankSummary& rank, int step) { return excessNs(analysis, rank, step, rate); });
+    const HostCost cost = hostCost(analysis, [&](const RankSummary& rank, int step) { return excessOf(analysis, rank, step, rate); });
     Finding finding;
     finding.id = "RS405";
     if (!describeHostCost(analysis, cost, finding)) return;

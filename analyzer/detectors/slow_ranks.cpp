@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/host_cost.h"
@@ -18,9 +19,8 @@ constexpr StragglerThresholds kThresholds;
 
 bool contains(const std::vector<int>& ranks, int rank) { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); }
 
-/// Compute of the rank waits for others all through the step: in its pipeline, or in collectives of activations or tokens.
+/// Compute of the rank waits for others all through the step: in collectives of activations or tokens.
 bool worksInLockstep(const Analysis& analysis, const RankSummary& rank) {
-    if (analysis.layout.pipelineOf(rank.rank) != nullptr) return true;
     for (const auto& [id, communicator] : analysis.facts.communicators) {
         const CommRole role = analysis.layout.role(id);
         if ((role == CommRole::activations || role == CommRole::experts) && contains(communicator.ranks, rank.rank)) return true;
@@ -28,14 +28,44 @@ bool worksInLockstep(const Analysis& analysis, const RankSummary& rank) {
     return false;
 }
 
+/// Compute that the rank would not need at its peers' pace.
+double extraCompute(const Analysis& analysis, const RankSummary& rank, int step, double ratio) {
+    const Attribution* own = analysis.attribution(rank, step);
+    return own == nullptr || ratio <= 1 ? 0 : static_cast<double>(own->computeNs) * (1 - 1 / ratio);
+}
+
+/// How much earlier the last rank is done when the group computes as fast as its peers and no other rank is slow.
+double ownTimeSaved(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group, const RankSummary& suspect, size_t stepIndex) {
+    const int step = analysis.steps[stepIndex];
+    double before = 0, after = 0;
+    const double usualTransfer = exposedTransferNs(analysis, suspect, step);
+    for (size_t r = 0; r < analysis.ranks.size(); ++r) {
+        const RankSummary& rank = analysis.ranks[r];
+        const bool member = contains(group.ranks, rank.rank);
+        if (!member && isSlow(ratios[r])) continue;
+        const double own = ownTimeNs(analysis, rank, step);
+        // Those that wait for the suspect see transfers that their compute hides otherwise.
+        double less = std::max(0.0, exposedTransferNs(analysis, rank, step) - usualTransfer);
+        if (member) less = extraCompute(analysis, rank, step, ratios[r].perStep[stepIndex]);
+        before = std::max(before, own);
+        after = std::max(after, own - less);
+    }
+    return std::max(0.0, before - after);
+}
+
 /// Step time saved when the rank computed as fast as its peers.
-double savingOf(const Analysis& analysis, const RankSummary& suspect, int step, double ratio, double typicalPeerWaitNs) {
+double savingOf(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group, size_t member, size_t stepIndex, double typicalPeerWaitNs) {
+    const RankSummary& suspect = analysis.ranks[member];
+    const int step = analysis.steps[stepIndex];
+    const double ratio = ratios[member].perStep[stepIndex];
     const Attribution* own = analysis.attribution(suspect, step);
     if (own == nullptr || ratio <= 1) return 0;
     const double compute = static_cast<double>(own->computeNs);
-    const double extra = compute * (1 - 1 / ratio);
-    // In lockstep the slowest sets the beat, and it shows as the others' waiting; behind collectives the step model tells what other work hides.
-    if (worksInLockstep(analysis, suspect)) return std::clamp(typicalPeerWaitNs - static_cast<double>(own->exposedWaitNs), 0.0, extra);
+    const double extra = extraCompute(analysis, suspect, step, ratio);
+    // In a pipeline the beat of the slowest stage shows as the others' waiting; elsewhere the step model tells what other work hides, unless
+    // compute waits for every collective.
+    if (analysis.layout.pipelineOf(suspect.rank) != nullptr) return std::clamp(typicalPeerWaitNs - static_cast<double>(own->exposedWaitNs), 0.0, extra);
+    if (worksInLockstep(analysis, suspect)) return std::min(extra, ownTimeSaved(analysis, ratios, group, suspect, stepIndex));
     const std::vector<ModelTask> before = modelTasks(analysis.tasks(suspect, step));
     std::vector<ModelTask> after = before;
     for (ModelTask& task : after) {
@@ -43,6 +73,23 @@ double savingOf(const Analysis& analysis, const RankSummary& suspect, int step, 
         task.neededAt /= ratio;
     }
     return std::clamp(modelStepNs(before, compute) - modelStepNs(after, compute / ratio), 0.0, extra);
+}
+
+/// By collective: the member with the shortest kernel. All leave together, so it came last, and durations need no clock in common.
+std::unordered_map<int64_t, int> shortestKernels(const TraceFacts& facts) {
+    std::unordered_map<int64_t, std::pair<int64_t, int>> shortest;
+    for (const store::CollectiveMember& member : facts.members) {
+        if (!member.arrivalNs || !member.endNs) continue;
+        const std::pair<int64_t, int> kernel{*member.endNs - *member.arrivalNs, member.rank};
+        const auto [known, isNew] = shortest.try_emplace(member.collectiveId, kernel);
+        if (!isNew) known->second = std::min(known->second, kernel);
+    }
+    std::unordered_map<int64_t, int> ranks;
+    for (const store::Collective& collective : facts.collectives) {
+        const auto kernel = shortest.find(collective.id);
+        if (kernel != shortest.end() && store::isSynchronizing(collective.op)) ranks[collective.id] = kernel->second.second;
+    }
+    return ranks;
 }
 
 /// The longest waits in the typical step are the rows to look at.
@@ -108,16 +155,21 @@ SlowGroup makeSlowGroup(const Analysis& analysis, const std::vector<KernelRatio>
 
 SlowCost costOfSlowness(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group) {
     SlowCost cost;
+    const std::unordered_map<int64_t, int> shortest = shortestKernels(analysis.facts);
     for (size_t s = 0; s < analysis.steps.size(); ++s) {
         std::vector<double> peers;
+        double waited = 0;  // hidden under compute or not
         for (const RankSummary& peer : analysis.ranks) {
             if (contains(group.ranks, peer.rank)) continue;
             double total = 0;
             for (const CommTask& task : analysis.tasks(peer, analysis.steps[s])) {
                 const auto exposed = static_cast<double>(task.exposedWaitNs);
                 total += exposed;
-                if (contains(group.ranks, task.lastRank)) cost.waitedForGroupNs += exposed;
-                if (task.lastRank < 0) cost.undecidedNs += exposed;
+                waited += static_cast<double>(task.waitNs);
+                const auto last = shortest.find(task.collectiveId);
+                const int lastRank = task.lastRank >= 0 || last == shortest.end() ? task.lastRank : last->second;
+                if (contains(group.ranks, lastRank)) cost.waitedForGroupNs += exposed;
+                if (lastRank < 0) cost.undecidedNs += exposed;
             }
             peers.push_back(total);
             cost.waitByPeer[peer.rank] += total;
@@ -126,22 +178,43 @@ SlowCost costOfSlowness(const Analysis& analysis, const std::vector<KernelRatio>
         const double typicalWait = median(std::move(peers));
         // Of slow ranks the one that gains least still holds the step; whoever costs others time is waited for.
         std::vector<double> savings;
-        for (size_t member : group.members) savings.push_back(savingOf(analysis, analysis.ranks[member], analysis.steps[s], ratios[member].perStep[s], typicalWait));
-        cost.savings.push_back(typicalWait > 0 ? median(std::move(savings)) : 0);
+        for (size_t member : group.members) savings.push_back(savingOf(analysis, ratios, group, member, s, typicalWait));
+        cost.savings.push_back(waited > 0 ? median(std::move(savings)) : 0);
     }
+    cost.shares = cost.savings;
     return cost;
+}
+
+void shareSavings(std::vector<SlowCost>& costs) {
+    for (size_t s = 0; !costs.empty() && s < costs[0].savings.size(); ++s) {
+        std::vector<SlowCost*> slowest;
+        for (SlowCost& cost : costs) slowest.push_back(&cost);
+        std::stable_sort(slowest.begin(), slowest.end(), [s](const SlowCost* a, const SlowCost* b) { return a->savings[s] > b->savings[s]; });
+        double share = 0;
+        for (size_t k = slowest.size(); k-- > 0;) {
+            const double next = k + 1 < slowest.size() ? slowest[k + 1]->savings[s] : 0;
+            share += (slowest[k]->savings[s] - next) / static_cast<double>(k + 1);
+            slowest[k]->shares[s] = share;
+        }
+    }
 }
 
 bool describeSlowness(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group, const SlowCost& cost, Finding& finding) {
     finding.ranks = group.ranks;
     setCost(analysis, cost.savings, finding);
     setTypicalStep(analysis, cost.savings, group.ranks.front(), finding);
+    // What it costs decides whether it is said; what it saves must add up with the others.
+    const Verdict verdict = finding.verdict;
+    setCost(analysis, cost.shares, finding);
+    finding.verdict = verdict;
     // What costs little and rests on a step or two is not even worth a note.
     if (finding.verdict == Verdict::note && static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps) return false;
     const double perStep = 1.0 / static_cast<double>(analysis.steps.size());
     for (const auto& [peer, wait] : cost.waitByPeer)
         if (wait * perStep > 0.25 * *finding.savingNsPerStep) finding.affectedRanks.push_back(peer);
     addEvidence(analysis, ratios, group, cost, finding);
+    if (median(cost.shares) < 0.99 * median(cost.savings))
+        finding.evidence.facts.push_back("another rank is slow as well: the saving is this one's part of what repairing all of them gains");
     finding.confidence = std::min(0.95, 0.6 + 0.35 * std::min(1.0, (group.ratio - 1) / 0.1));
     const bool pipeline = analysis.layout.pipelineOf(group.ranks.front()) != nullptr;
     if (finding.verdict == Verdict::found && !pipeline && cost.waitedNs > 0 && cost.undecidedNs > cost.waitedNs / 2) {

@@ -91,7 +91,8 @@ void joinCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, Ran
         // An imported trace may have instances without calls.
         if (task.calls == 0) addCall(task, collective->op, collective->dataType, collective->communicatorId, collective->bytes.value_or(-1));
         task.collectiveId = collective->id;
-        task.waitNs = std::max(task.waitNs, member->waitNs.value_or(0));
+        if (!member->waitNs) task.waitKnown = false;
+        task.waitNs = std::max(task.waitNs, member->waitNs ? *member->waitNs : facts.likelyWaitNs(*collective, *member));
         task.lastRank = collective->lastRank.value_or(-1);
     }
     const auto joinSide = [&](store::Maybe<int64_t> call, store::Maybe<int64_t> waitNs, int peer) {

@@ -61,6 +61,7 @@ struct CommTask {
     int64_t startNs = 0;
     int64_t endNs = 0;
     int64_t waitNs = 0;           // first part of the kernel, waiting for the others
+    bool waitKnown = true;        // false: some member's arrival is not recorded, and waitNs is an estimate
     // Filled by summarize():
     int step = -1;                // number of the step it starts in; -1 in warm-up and outside
     int64_t exposedWaitNs = 0;

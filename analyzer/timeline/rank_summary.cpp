@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/timeline/device_loss.h"
 #include "analyzer/timeline/host_stalls.h"
 #include "analyzer/timeline/host_use.h"
 #include "analyzer/timeline/idle_causes.h"
@@ -119,6 +120,7 @@ RankSummary summarize(RankEvents events, const RankFacts& facts) {
             if (duration >= RankSummary::kShortestGapNs) summary.idleGaps.push_back({0, step.step, gap.startNs, duration, cause});
         }
     }
+    summary.lostSteps = stepsWithLostRecords(events, facts);
     summary.hostIsKnown = causes.hostIsKnown();
     summary.hostStalls = hostStalls(activity, causes, facts);
     summary.hostUse = hostUse(events, activity, facts);

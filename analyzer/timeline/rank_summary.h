@@ -72,6 +72,7 @@ struct RankSummary {
     std::vector<int64_t> idleByCauseNs;     // of analysed steps, by IdleCause
     std::vector<HostStall> hostStalls;      // by start
     std::vector<HostUse> hostUse;           // by step
+    std::vector<int> lostSteps;             // numbers of steps in which device records are missing: device_loss.h
     bool hostIsKnown = false;               // calls of the host are recorded: without them its causes are 'other'
     int32_t computeStreamId = 0;            // the stream with most compute time
 

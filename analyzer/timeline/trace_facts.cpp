@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyzer/timeline/statistics.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::analyzer {
@@ -67,6 +68,10 @@ void readInstances(store::TraceReader& trace, TraceFacts& facts) {
     std::sort(facts.members.begin(), facts.members.end(),
               [](const auto& a, const auto& b) { return std::pair(a.rank, a.collectiveId) < std::pair(b.rank, b.collectiveId); });
     facts.pointToPoint = trace.all<store::P2p>();
+    std::map<std::tuple<int64_t, store::Op, int64_t>, std::vector<double>> transfers;
+    for (const store::Collective& row : facts.collectives)
+        if (row.transferNs) transfers[{row.communicatorId, row.op, row.bytes.value_or(-1)}].push_back(static_cast<double>(*row.transferNs));
+    for (auto& [kind, times] : transfers) facts.typicalTransferNs[kind] = static_cast<int64_t>(median(std::move(times)));
 }
 
 void readSteps(store::TraceReader& trace, TraceFacts& facts) {
@@ -103,6 +108,15 @@ void readSources(store::TraceReader& trace, TraceFacts& facts) {
 }
 
 }  // namespace
+
+int64_t TraceFacts::likelyWaitNs(const store::Collective& collective, const store::CollectiveMember& member) const {
+    if (!member.arrivalNs || !member.endNs) return 0;
+    const int64_t atLeastNs = std::max<int64_t>(0, collective.lastArrivalNs.value_or(*member.arrivalNs) - *member.arrivalNs);
+    const int64_t durationNs = std::max<int64_t>(0, *member.endNs - *member.arrivalNs);
+    const auto typical = typicalTransferNs.find({collective.communicatorId, collective.op, collective.bytes.value_or(-1)});
+    const int64_t likelyNs = typical == typicalTransferNs.end() ? 0 : durationNs - typical->second;
+    return std::min(std::max(atLeastNs, likelyNs), durationNs);
+}
 
 const RankFacts* TraceFacts::findRank(int rank) const {
     const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank, [](const RankFacts& r, int wanted) { return r.rank < wanted; });

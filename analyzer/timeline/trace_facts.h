@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "collector/store/event_model.h"
@@ -63,6 +64,10 @@ struct TraceFacts {
     std::string stepSource;                             // nvtx:NAME | period | none
     bool wholeRunIsOneStep = false;                     // no steps found: everything is analysed as one
 
+    std::map<std::tuple<int64_t, store::Op, int64_t>, int64_t> typicalTransferNs;  // by (communicator, op, bytes): median over the instances whose members are all recorded
+
+    /// Wait of a member whose peers' arrivals are not all recorded: at least until the last recorded one, at most what a transfer of this size leaves of its kernel.
+    int64_t likelyWaitNs(const store::Collective& collective, const store::CollectiveMember& member) const;
     const RankFacts* findRank(int rank) const;
     const store::Collective* findCollective(int64_t id) const;
     std::string text(const std::string& key, const std::string& fallback = {}) const;
