@@ -8,10 +8,15 @@
 
 #include "analyzer/detectors/catalogue_entries.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/micro_steps.h"
 #include "analyzer/detectors/rs201_overlap.h"
 #include "analyzer/detectors/rs202_small_messages.h"
 #include "analyzer/detectors/rs203_saturation.h"
 #include "analyzer/detectors/slow_ranks.h"
+#include "analyzer/detectors/link_probes.h"
+#include "analyzer/detectors/rs205_algorithm.h"
+#include "analyzer/detectors/rs209_contention.h"
+#include "analyzer/detectors/rs210_full_precision.h"
 
 namespace rankscope::analyzer {
 
@@ -105,6 +110,125 @@ CatalogueEntry saturation() {
     return e;
 }
 
+CatalogueEntry underUsedLink() {
+    CatalogueEntry e{"RS204", "under-used link"};
+    e.definition =
+        "Large collectives and messages of one link class (inside a node, or between nodes) run far under its peak in every group that uses it. Expected is the time that "
+        "peak, start-up, and the recorded algorithm and protocol give at their slow end, so that a wrong protocol (RS205) does not count. Only transfers beside which none "
+        "of their ranks carried another are looked at: contention is no under-used link. Recorded NCCL variables that keep it off the fast way are named.";
+    e.thresholds = {
+        {"slow", LinkProbeThresholds::kSlow, "x the expected time", "healthy links reach 80 to 95 % of their peak, unseen sharing may take a tenth"},
+        {"start-up share", CollectiveSpeedThresholds::kStartupShare, "of the expected time", "above it the message says more about latency than about the link"},
+        {"shared share", CollectiveSpeedThresholds::kSharedShare, "of a transfer beside another", "a tenth stays within what peaks are known to"},
+        floorEntry(), fewestStepsEntry(),
+    };
+    e.falsePositives =
+        "A configured peak that is too high makes any link look under-used. Where one member's NIC is slow and every group contains it, this looks the same; groups "
+        "without it, messages between pairs, or the order in which members leave make it RS208. Without a peak nothing is said.";
+    e.fix = "The variable that the finding names; NCCL_DEBUG=INFO prints the transport in use. NCCL_IB_HCA, NCCL_SOCKET_IFNAME, NCCL_P2P_LEVEL, NCCL_MIN_CTAS.";
+    e.detected = true;
+    return e;
+}
+
+CatalogueEntry algorithm() {
+    constexpr AlgorithmThresholds t;
+    CatalogueEntry e{"RS205", "wrong algorithm or protocol"};
+    e.definition =
+        "The algorithm or protocol that the NCCL profiler plugin recorded loses to another for this operation, size and group. Times are hops x alpha + bus bytes / "
+        "(bandwidth x share): ring all-reduce 2(P-1) hops, tree 2 ceil(log2 P); LL reaches a quarter to half of the bandwidth at 0.2 to 0.4 of the start-up, LL128 0.85 to "
+        "0.94 at 0.3 to 0.6, a tree 0.8 to 0.92. The present choice is taken at what was measured within its range, the other at its slow end. alpha and bandwidth come from "
+        "the link peak, else from the fit.";
+    e.thresholds = {
+        {"forced", t.forcedRatio, "x the better choice", "NCCL_ALGO or NCCL_PROTO is set: nobody weighed the sizes"},
+        {"chosen", t.chosenRatio, "x the better choice", "NCCL chose by itself and knows the hardware better than these formulas unless they differ grossly"},
+        floorEntry(), fewestStepsEntry(),
+    };
+    e.falsePositives = "NVLS, CollNet and PAT have no formula here and are never judged. LL128 is proposed only where the run uses it: elsewhere it may corrupt data. Kernel names prove nothing.";
+    e.fix = "Unset the variable, or the per-collective syntax (NCCL_PROTO=\"allreduce:Simple\"); a tuner plugin's table where the setting would hurt other sizes.";
+    e.detected = true;
+    return e;
+}
+
+CatalogueEntry redundant() {
+    CatalogueEntry e{"RS206", "redundant communication"};
+    e.definition =
+        "Within one optimizer step the same sequence of gradient reductions (operation, type, sizes) repeats once per micro-step, each behind a forward and a backward pass: "
+        "only the last is needed, the gradients can be added up locally. The cost is what the step gains without the others.";
+    e.thresholds = {
+        {"spacing", MicroStepThresholds::kSpacing, "of a micro-step", "micro-steps do the same work: their reductions begin evenly spaced in the compute"},
+        floorEntry(), fewestStepsEntry(),
+    };
+    e.falsePositives =
+        "Equal buckets of one backward pass repeat too, but not behind a forward pass each. ZeRO-2 and FSDP hold one more copy of the gradients without the repeats: where "
+        "memory is short they are the price. What hides behind compute costs nothing and is a note.";
+    e.fix = "no_sync() around all micro-steps but the last, or the framework's own accumulation.";
+    e.detected = true;
+    return e;
+}
+
+CatalogueEntry tensorParallelSpan() {
+    CatalogueEntry e{"RS207", "tensor parallelism across nodes"};
+    e.definition =
+        "A communicator with the tensor-parallel pattern (collectives of activations that compute waits for) spans nodes. The cost is what the step gains when its messages "
+        "run at the speed inside a node, less what the data-parallel groups lose that move out in exchange.";
+    e.thresholds = {floorEntry(), fewestStepsEntry()};
+    e.falsePositives = "Nodes joined by NVLink (NVL72) count as several here when their hosts differ: set RANKSCOPE_LINKS so that intra and inter are equal. Without a peak the verdict is 'inconclusive'.";
+    e.fix = "Order ranks so that tensor-parallel groups are neighbours on a node, or lower the degree to the ranks of a node.";
+    e.detected = true;
+    return e;
+}
+
+CatalogueEntry slowLink() {
+    CatalogueEntry e{"RS208", "slow link or NIC"};
+    e.definition =
+        "Large transfers that need one rank, pair or node are slower than link peak, algorithm and protocol explain, and those that do not need it are as fast as they should "
+        "be. All groups and pairs of the job are probes; the suspect is the one that every slow probe needs and no fast one does. Where one group of all ranks is the only "
+        "probe, the order in which members leave it tells: a ring's last chunk arrives behind the slow link last.";
+    e.thresholds = {
+        {"slow", LinkProbeThresholds::kSlow, "x the expected time", "healthy links reach 80 to 95 % of their peak, unseen sharing may take a tenth"},
+        {"fewest", static_cast<double>(CollectiveSpeedThresholds::kFewest), "large transfers per probe", "one slow message is an accident"},
+        floorEntry(), fewestStepsEntry(),
+    };
+    e.falsePositives = "Other jobs on the same switch. With two nodes, one slow NIC and two cannot be told apart by traffic between them: that is RS204. Ties are not broken by guessing.";
+    e.fix = "Check that rank's or host's link: negotiated rate, cable, PCIe width, error counters; leave the node out and compare.";
+    e.detected = true;
+    return e;
+}
+
+CatalogueEntry contention() {
+    constexpr ContentionThresholds t;
+    CatalogueEntry e{"RS209", "communication slows compute"};
+    e.definition =
+        "Kernels of one name, grid and block take longer beside NCCL kernels than alone, on every rank: communication takes multiprocessors and memory bandwidth. The lost "
+        "share is (duration - median alone) / time beside communication; the cost is what the step gains without the loss.";
+    e.thresholds = {
+        {"slowdown", t.slowdown, "x the time alone", "NCCL's few multiprocessors cost a few percent on healthy devices"},
+        {"errors", t.errors, "standard errors above no slowdown", "noise of single kernels is no contention"},
+        {"every rank", t.everyRank, "of the median loss on each rank", "one rank alone is a slow device (RS301)"},
+        floorEntry(), fewestStepsEntry(),
+    };
+    e.falsePositives = "Kernels with one name and grid whose work depends on the data, when the heavier ones happen to run beside communication.";
+    e.fix = "NCCL_MAX_CTAS / fewer channels, as long as communication stays hidden; NVLS or copy engines where the hardware has them.";
+    e.detected = true;
+    return e;
+}
+
+CatalogueEntry fullPrecision() {
+    constexpr FullPrecisionThresholds t;
+    CatalogueEntry e{"RS210", "full-precision gradients"};
+    e.definition =
+        "Gradients are reduced in fp32 although the model computes in 16 bit, as the type of gathered parameters or activations, or the names of the kernels, show. The cost "
+        "is what the step gains with half the bytes: what hides behind compute costs nothing.";
+    e.thresholds = {
+        {"compute share", t.computeShare, "of compute in 16-bit kernels", "mixed precision keeps norms and the optimizer in fp32, the products are 16 bit"},
+        floorEntry(), fewestStepsEntry(),
+    };
+    e.falsePositives = "fp32 sums may be wanted for accuracy over many replicas: the finding says what they cost, not that they are wrong. TF32 models compute in fp32 and are not named.";
+    e.fix = "bf16 compression hook (DDP), reduce_dtype (FSDP), communication_data_type (DeepSpeed).";
+    e.detected = true;
+    return e;
+}
+
 CatalogueEntry later(const char* id, const char* title, const char* definition, const char* fix) {
     CatalogueEntry e{id, title, definition};
     e.fix = fix;
@@ -116,13 +240,13 @@ std::vector<CatalogueEntry> makeCatalogue() {
         overlap(),
         smallMessages(),
         saturation(),
-        later("RS204", "under-used link", "Large messages run far under the ceiling of their own link class or of their siblings.", "The network interface, P2P/SHM or channel setting that is wrong."),
-        later("RS205", "wrong algorithm or protocol", "The algorithm or protocol NCCL used loses to another for this op, size and group.", "NCCL_ALGO / NCCL_PROTO per collective, or a tuner table."),
-        later("RS206", "redundant communication", "The same data is communicated more often than needed.", "no_sync, reshard_after_forward, broadcast_buffers."),
-        later("RS207", "tensor parallelism across nodes", "A communicator with the tensor-parallel pattern spans nodes.", "Rank order or TP degree that keeps it inside a node."),
-        later("RS208", "slow link or NIC", "One pair, rank, node or rail is slower than its siblings for the same sizes.", "Check that link."),
-        later("RS209", "communication slows compute", "The same kernel is slower while NCCL runs beside it.", "NCCL_MAX_CTAS, fewer channels."),
-        later("RS210", "full-precision gradients", "Gradients are reduced in fp32 where parameters compute in 16 bit.", "bf16/fp16 compression hook, reduce_dtype."),
+        underUsedLink(),
+        algorithm(),
+        redundant(),
+        tensorParallelSpan(),
+        slowLink(),
+        contention(),
+        fullPrecision(),
         straggler(),
         later("RS501", "missing rank", "All members but some entered a collective.", "Look at the rank that is missing."),
         later("RS502", "mismatched collective", "Members disagree on op, size, dtype, root or order.", "Compare both sides at the first divergence."),

@@ -2,6 +2,8 @@
 #include "analyzer/detectors/critical_step.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 namespace rankscope::analyzer {
 
@@ -17,6 +19,11 @@ double CriticalStep::transferNs() const {
     return sum;
 }
 
+CommRole roleOf(const Analysis& analysis, const CommTask& task) {
+    const CommRole role = analysis.layout.role(task);
+    return role != CommRole::unknown ? role : analysis.layout.role(task.communicatorId);
+}
+
 std::vector<int> recordedMembers(const Analysis& analysis, const Communicator& communicator) {
     std::vector<int> ranks;
     for (const RankSummary& rank : analysis.ranks)
@@ -25,12 +32,18 @@ std::vector<int> recordedMembers(const Analysis& analysis, const Communicator& c
 }
 
 std::vector<CriticalStep> criticalSteps(const Analysis& analysis, const Communicator& communicator) {
-    const std::vector<int> members = recordedMembers(analysis, communicator);
+    return criticalSteps(analysis, std::set<int64_t>{communicator.id});
+}
+
+std::vector<CriticalStep> criticalSteps(const Analysis& analysis, const std::set<int64_t>& communicators) {
+    std::set<int> members;
+    for (int64_t id : communicators)
+        for (int rank : recordedMembers(analysis, analysis.facts.communicators.at(id))) members.insert(rank);
     std::vector<CriticalStep> result;
     for (int step : analysis.steps) {
         CriticalStep critical;
         for (const RankSummary& rank : analysis.ranks) {
-            if (!std::binary_search(members.begin(), members.end(), rank.rank)) continue;
+            if (members.count(rank.rank) == 0) continue;
             const Attribution* attribution = analysis.attribution(rank, step);
             if (attribution == nullptr) continue;
             if (critical.rank != nullptr && critical.attribution->exposedWaitNs <= attribution->exposedWaitNs) continue;
@@ -40,10 +53,32 @@ std::vector<CriticalStep> criticalSteps(const Analysis& analysis, const Communic
         if (critical.rank == nullptr) continue;
         for (CommTask& task : analysis.tasks(*critical.rank, step)) {
             if (task.pointToPoint()) continue;
-            if (task.communicatorId == communicator.id) critical.own.push_back(critical.tasks.size());
+            if (communicators.count(task.communicatorId) != 0) critical.own.push_back(critical.tasks.size());
             critical.tasks.push_back(task);
         }
         if (!critical.own.empty()) result.push_back(std::move(critical));
+    }
+    return result;
+}
+
+std::vector<CommunicatorClass> communicatorClasses(const Analysis& analysis) {
+    std::map<std::tuple<CommRole, int, int, int>, CommunicatorClass> classes;
+    for (const auto& [id, role] : analysis.layout.roles) {
+        const auto at = analysis.facts.communicators.find(id);
+        if (at == analysis.facts.communicators.end() || at->second.size < 2) continue;
+        const Communicator& communicator = at->second;
+        CommunicatorClass& found = classes[{role, communicator.size, communicator.nodes, communicator.smallestNode}];
+        found.role = role;
+        if (found.first == nullptr) found.first = &communicator;
+        found.ids.insert(id);
+        const std::vector<int> members = recordedMembers(analysis, communicator);
+        found.ranks.insert(found.ranks.end(), members.begin(), members.end());
+    }
+    std::vector<CommunicatorClass> result;
+    for (auto& [key, found] : classes) {
+        std::sort(found.ranks.begin(), found.ranks.end());
+        found.ranks.erase(std::unique(found.ranks.begin(), found.ranks.end()), found.ranks.end());
+        if (!found.ranks.empty()) result.push_back(std::move(found));
     }
     return result;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "analyzer/detectors/analysis.h"
@@ -20,6 +21,21 @@ struct CriticalStep {
 
 /// One per analysed step; steps without a collective of the communicator are left out.
 std::vector<CriticalStep> criticalSteps(const Analysis& analysis, const Communicator& communicator);
+
+/// The same for several communicators at once (the sibling groups of one kind): the member of any of them that waits least, with its own collectives on them.
+std::vector<CriticalStep> criticalSteps(const Analysis& analysis, const std::set<int64_t>& communicators);
+
+/// Communicators that do the same on different ranks: one role, size and spread over nodes.
+struct CommunicatorClass {
+    CommRole role = CommRole::unknown;
+    const Communicator* first = nullptr;
+    std::set<int64_t> ids;
+    std::vector<int> ranks;  // recorded members of any, by rank
+};
+std::vector<CommunicatorClass> communicatorClasses(const Analysis& analysis);
+
+/// What a task is for: of its operation on its communicator, else of the communicator as a whole.
+CommRole roleOf(const Analysis& analysis, const CommTask& task);
 
 /// Members of the communicator that are recorded.
 std::vector<int> recordedMembers(const Analysis& analysis, const Communicator& communicator);

@@ -11,6 +11,13 @@
 #include "analyzer/detectors/rs201_overlap.h"
 #include "analyzer/detectors/rs202_small_messages.h"
 #include "analyzer/detectors/rs203_saturation.h"
+#include "analyzer/detectors/rs204_under_used_link.h"
+#include "analyzer/detectors/rs205_algorithm.h"
+#include "analyzer/detectors/rs206_redundant.h"
+#include "analyzer/detectors/rs207_tensor_parallel_span.h"
+#include "analyzer/detectors/rs208_slow_link.h"
+#include "analyzer/detectors/rs209_contention.h"
+#include "analyzer/detectors/rs210_full_precision.h"
 #include "analyzer/detectors/rs301_straggler.h"
 #include "analyzer/detectors/rs302_straggler_node.h"
 #include "analyzer/detectors/rs303_transient.h"
@@ -38,6 +45,13 @@ constexpr std::array kDetectors{
     Detector{"RS102", detectStageImbalance},
     Detector{"RS103", detectExposedP2p},
     Detector{"RS101", detectBubble},
+    Detector{"RS209", detectContention},
+    Detector{"RS208", detectSlowLink},
+    Detector{"RS204", detectUnderUsedLink},
+    Detector{"RS205", detectAlgorithm},
+    Detector{"RS207", detectTensorParallelSpan},
+    Detector{"RS206", detectRedundant},
+    Detector{"RS210", detectFullPrecision},
     Detector{"RS202", detectSmallMessages},
     Detector{"RS201", detectPoorOverlap},
     Detector{"RS203", detectSaturation},

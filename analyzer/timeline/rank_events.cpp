@@ -78,6 +78,7 @@ void joinCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, Ran
         const auto kernel = row.kernelId ? byKernel.find(*row.kernelId) : byKernel.end();
         if (kernel == byKernel.end()) return;
         addCall(*kernel->second, row.op, row.dataType, row.communicatorId.value_or(0), row.bytes.value_or(-1));
+        kernel->second->launchNs = std::max(kernel->second->launchNs, row.startNs + row.durNs);
         byCall[row.id] = kernel->second;
     });
     const auto byRank = [](const store::CollectiveMember& m, int wanted) { return m.rank < wanted; };
@@ -94,6 +95,8 @@ void joinCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, Ran
         if (!member->waitNs) task.waitKnown = false;
         task.waitNs = std::max(task.waitNs, member->waitNs ? *member->waitNs : facts.likelyWaitNs(*collective, *member));
         task.lastRank = collective->lastRank.value_or(-1);
+        task.algorithm = collective->algorithm;
+        task.protocol = collective->protocol;
     }
     const auto joinSide = [&](store::Maybe<int64_t> call, store::Maybe<int64_t> waitNs, int peer) {
         const auto at = call ? byCall.find(*call) : byCall.end();

@@ -58,6 +58,9 @@ struct CommTask {
     int64_t correlation = -1;
     int32_t calls = 0;
     int32_t lastRank = -1;        // who arrived last; -1 unknown
+    store::Algorithm algorithm = store::Algorithm::unknown;  // of its collective, from the profiler plugin
+    store::Protocol protocol = store::Protocol::unknown;
+    int64_t launchNs = -1;        // end of the NCCL call on the host; -1 unknown
     int64_t startNs = 0;
     int64_t endNs = 0;
     int64_t waitNs = 0;           // first part of the kernel, waiting for the others

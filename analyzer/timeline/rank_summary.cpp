@@ -124,6 +124,9 @@ RankSummary summarize(RankEvents events, const RankFacts& facts) {
     summary.hostIsKnown = causes.hostIsKnown();
     summary.hostStalls = hostStalls(activity, causes, facts);
     summary.hostUse = hostUse(events, activity, facts);
+    std::vector<Interval> communication;
+    for (const CommTask& task : events.communication) communication.push_back({task.startNs, task.endNs});
+    summary.contention = measureContention(events.compute, CoveredLength(unite(std::move(communication))), facts.steps);
     summary.communication = std::move(events.communication);
     measureExposure(summary.communication, CoveredLength(activity.compute), facts.steps);
     return summary;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyzer/timeline/attribution.h"
+#include "analyzer/timeline/contention.h"
 #include "analyzer/timeline/rank_events.h"
 
 namespace rankscope::analyzer {
@@ -74,6 +75,7 @@ struct RankSummary {
     std::vector<HostUse> hostUse;           // by step
     std::vector<int> lostSteps;             // numbers of steps in which device records are missing: device_loss.h
     bool hostIsKnown = false;               // calls of the host are recorded: without them its causes are 'other'
+    Contention contention;                  // of compute with communication
     int32_t computeStreamId = 0;            // the stream with most compute time
 
     static constexpr int64_t kShortestGapNs = 10'000;  // shorter gaps are launch gaps between dependent kernels; summed up, not stored

@@ -35,6 +35,27 @@ TraceFixture& TraceFixture::clockBound(int64_t boundNs) {
     return *this;
 }
 
+TraceFixture& TraceFixture::environment(const std::string& name, const std::string& value) {
+    m_environment[name] = value;
+    return *this;
+}
+
+TraceFixture& TraceFixture::dataType(store::DataType type) {
+    m_dataType = type;
+    return *this;
+}
+
+TraceFixture& TraceFixture::choice(store::Algorithm algorithm, store::Protocol protocol) {
+    m_algorithm = algorithm;
+    m_protocol = protocol;
+    return *this;
+}
+
+TraceFixture& TraceFixture::leavesEarly(std::vector<int64_t> byNs) {
+    m_early = std::move(byNs);
+    return *this;
+}
+
 size_t TraceFixture::addKernel(int rank, Lane lane, int64_t startNs, int64_t durNs, const std::string& name, int64_t grid, bool nccl) {
     m_kernels.push_back({rank, lane, startNs, durNs, name, grid, nccl, m_kernels.size(), 0});
     return m_kernels.size() - 1;
@@ -114,12 +135,13 @@ int TraceFixture::communicator(std::vector<int> ranks) {
 
 int64_t TraceFixture::collective(int communicator, store::Op op, int64_t bytes, const std::vector<int64_t>& arrivals, int64_t transferNs, Lane lane) {
     const int64_t last = *std::max_element(arrivals.begin(), arrivals.end());
-    CollectiveRow row{communicator, op, bytes, 0, last, last + transferNs, transferNs, arrivals, {}};
+    CollectiveRow row{communicator, op, bytes, 0, last, last + transferNs, transferNs, arrivals, {}, m_algorithm, m_protocol, m_early};
+    row.early.resize(arrivals.size(), 0);
     for (const CollectiveRow& other : m_collectives) row.seq += other.communicator == communicator;
     for (size_t i = 0; i < arrivals.size(); ++i) {
         const int rank = m_communicators[static_cast<size_t>(communicator)][i];
-        const size_t key = addKernel(rank, lane, arrivals[i], row.endNs - arrivals[i], "ncclDevKernel", 16, true);
-        m_calls.push_back({rank, communicator, op, bytes, row.seq, key});
+        const size_t key = addKernel(rank, lane, arrivals[i], row.endNs - row.early[i] - arrivals[i], "ncclDevKernel", 16, true);
+        m_calls.push_back({rank, communicator, op, bytes, row.seq, key, m_dataType});
         row.calls.push_back(m_calls.size() - 1);
     }
     m_collectives.push_back(row);
@@ -129,9 +151,9 @@ int64_t TraceFixture::collective(int communicator, store::Op op, int64_t bytes, 
 int64_t TraceFixture::message(int communicator, int src, int dst, int64_t bytes, int64_t sendNs, int64_t recvNs, int64_t transferNs) {
     const int64_t end = std::max(sendNs, recvNs) + transferNs;
     const size_t sendKey = addKernel(src, Lane::communication, sendNs, end - sendNs, "ncclDevKernel", 2, true);
-    m_calls.push_back({src, communicator, store::Op::send, bytes, 0, sendKey});
+    m_calls.push_back({src, communicator, store::Op::send, bytes, 0, sendKey, m_dataType});
     const size_t recvKey = addKernel(dst, Lane::communication, recvNs, end - recvNs, "ncclDevKernel", 2, true);
-    m_calls.push_back({dst, communicator, store::Op::recv, bytes, 0, recvKey});
+    m_calls.push_back({dst, communicator, store::Op::recv, bytes, 0, recvKey, m_dataType});
     m_messages.push_back({communicator, src, dst, bytes, sendNs, recvNs, end, m_calls.size() - 2, m_calls.size() - 1});
     return end;
 }
@@ -154,6 +176,7 @@ void TraceFixture::write(const std::filesystem::path& file) const {
     out.setMeta("world_size", std::to_string(m_ranks));
     out.setMeta("step_source", m_steps.empty() ? "none" : "nvtx:step");
     if (!m_links.empty()) out.setMeta("links", m_links);
+    for (const auto& [name, value] : m_environment) out.setMeta("env." + name, value);
 
     const int hosts = (m_ranks + m_ranksPerHost - 1) / m_ranksPerHost;
     for (int host = 0; host < hosts; ++host) out.write(store::Host{host, "node" + std::to_string(host), std::nullopt});
@@ -224,7 +247,7 @@ void TraceFixture::write(const std::filesystem::path& file) const {
         row.startNs = callStart(callOrder[i]);
         row.op = call.op;
         row.seq = call.seq;
-        row.dataType = store::DataType::bf16;
+        row.dataType = call.dataType;
         if (call.bytes >= 0) row.bytes = call.bytes;
         row.kernelId = kernelIds[call.kernelKey];
         row.evidence = 1;
@@ -245,7 +268,9 @@ void TraceFixture::write(const std::filesystem::path& file) const {
         row.seq = c.seq;
         row.op = c.op;
         if (c.bytes >= 0) row.bytes = c.bytes;
-        row.dataType = store::DataType::bf16;
+        row.dataType = m_calls[c.calls.front()].dataType;
+        row.algorithm = c.algorithm;
+        row.protocol = c.protocol;
         row.members = static_cast<int32_t>(ranks.size());
         row.firstArrivalNs = *std::min_element(c.arrivals.begin(), c.arrivals.end());
         row.lastArrivalNs = c.lastArrivalNs;
@@ -259,7 +284,7 @@ void TraceFixture::write(const std::filesystem::path& file) const {
             if (step.rank == ranks[last] && step.startNs <= c.lastArrivalNs && c.lastArrivalNs < step.startNs + step.durNs) row.step = step.step;
         out.write(row);
         for (size_t m = 0; m < ranks.size(); ++m)
-            members.push_back({row.id, ranks[m], callIds[c.calls[m]], kernelIds[m_calls[c.calls[m]].kernelKey], c.arrivals[m], c.endNs, c.lastArrivalNs - c.arrivals[m],
+            members.push_back({row.id, ranks[m], callIds[c.calls[m]], kernelIds[m_calls[c.calls[m]].kernelKey], c.arrivals[m], c.endNs - c.early[m], c.lastArrivalNs - c.arrivals[m],
                                c.transferNs});
     }
     for (const store::CollectiveMember& member : members) out.write(member);

@@ -42,6 +42,13 @@ class TraceFixture {
 
     TraceFixture& links(const std::string& text);
     TraceFixture& clockBound(int64_t boundNs);
+    /// A recorded environment variable of the job.
+    TraceFixture& environment(const std::string& name, const std::string& value);
+    /// What the collectives from here on carry, and how (as the profiler plugin tells).
+    TraceFixture& dataType(store::DataType type);
+    TraceFixture& choice(store::Algorithm algorithm, store::Protocol protocol);
+    /// From here on member i leaves a collective this much before the last one.
+    TraceFixture& leavesEarly(std::vector<int64_t> byNs);
     void kernel(int rank, int64_t startNs, int64_t durNs, const std::string& name, int64_t grid);
     void copy(int rank, int64_t startNs, int64_t durNs);
     /// A kernel on the compute lane with the host call that launched it.
@@ -96,6 +103,7 @@ class TraceFixture {
         store::Op op;
         int64_t bytes, seq;
         size_t kernelKey;
+        store::DataType dataType;
     };
     struct CollectiveRow {
         int communicator;
@@ -103,6 +111,9 @@ class TraceFixture {
         int64_t bytes, seq, lastArrivalNs, endNs, transferNs;
         std::vector<int64_t> arrivals;
         std::vector<size_t> calls;
+        store::Algorithm algorithm = store::Algorithm::unknown;
+        store::Protocol protocol = store::Protocol::unknown;
+        std::vector<int64_t> early;
     };
     struct MessageRow {
         int communicator, src, dst;
@@ -114,6 +125,11 @@ class TraceFixture {
     int m_ranks, m_ranksPerHost;
     std::string m_links;
     int64_t m_clockBoundNs = 0;
+    std::map<std::string, std::string> m_environment;
+    store::DataType m_dataType = store::DataType::bf16;
+    store::Algorithm m_algorithm = store::Algorithm::unknown;
+    store::Protocol m_protocol = store::Protocol::unknown;
+    std::vector<int64_t> m_early;
     std::vector<KernelRow> m_kernels;
     std::vector<store::Memcpy> m_copies;
     std::vector<CallRow> m_calls;

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/detectors/link_probes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analyzer/report/units.h"
+#include "analyzer/timeline/operation.h"
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr size_t kRows = 2;  // evidence rows per probe
+
+void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
+    const std::set<int64_t> shared = sharedCollectives(analysis);
+    for (const auto& [id, communicator] : analysis.facts.communicators) {
+        const std::vector<LargeCollective> large = largeCollectives(analysis, communicator, shared);
+        const std::optional<double> slowness = slownessOf(large);
+        if (!slowness) continue;
+        LinkProbe probe;
+        probe.communicatorId = id;
+        probe.betweenNodes = communicator.nodes > 1;
+        probe.ranks = communicator.ranks;
+        probe.slowness = *slowness;
+        probe.samples = large.size();
+        std::vector<double> rates;
+        for (const LargeCollective& c : large)
+            rates.push_back(static_cast<double>(*c.collective->bytes) * busFactor(c.collective->op, communicator.size) / c.transferNs);
+        probe.busBytesPerNs = median(rates);
+        probe.peakBytesPerNs = linkModel(analysis.peaks, communicator, large.front().collective->op)->bytesPerNs;
+        for (size_t i = 0; i < std::min(kRows, large.size()); ++i)
+            probe.rows.push_back({"collective", large[i].collective->id, communicator.ranks.front(),
+                                  fmt::format("{} of {} took {:.1f} times what the link's peak gives", store::toText(large[i].collective->op),
+                                              bytesText(static_cast<double>(*large[i].collective->bytes)), large[i].slowness())});
+        probes.push_back(std::move(probe));
+    }
+}
+
+
+/// The rank's kernel of a message: the send or receive that ends with it, when it carries nothing else.
+const CommTask* loneKernel(const RankSummary* rank, int64_t startNs) {
+    if (rank == nullptr) return nullptr;
+    const auto task = std::lower_bound(rank->communication.begin(), rank->communication.end(), startNs, [](const CommTask& t, int64_t ns) { return t.startNs < ns; });
+    if (task == rank->communication.end() || task->startNs != startNs || !task->pointToPoint() || task->calls != 1) return nullptr;
+    const int64_t from = task->startNs + task->waitNs;
+    const auto overlaps = [&](const CommTask& other) { return other.startNs + other.waitNs < task->endNs && other.endNs > from; };
+    if (task + 1 != rank->communication.end() && overlaps(*(task + 1))) return nullptr;
+    if (task != rank->communication.begin() && overlaps(*(task - 1))) return nullptr;
+    return &*task;
+}
+
+void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
+    struct Samples {
+        std::vector<double> slowness, rates;
+        std::vector<EvidenceRow> rows;
+        int64_t communicatorId = 0;
+        double peak = 0;
+        bool betweenNodes = false;
+    };
+    std::map<std::pair<int, int>, Samples> pairs;
+    for (const store::P2p& message : analysis.facts.pointToPoint) {
+        if (!message.bytes || !message.transferNs || *message.transferNs <= 0 || !message.sendArrivalNs || !message.recvArrivalNs) continue;
+        if (loneKernel(analysis.findRank(message.srcRank), *message.sendArrivalNs) == nullptr ||
+            loneKernel(analysis.findRank(message.dstRank), *message.recvArrivalNs) == nullptr)
+            continue;
+        const bool inside = analysis.facts.sameHost({message.srcRank, message.dstRank});
+        const std::optional<LinkClass>& link = inside ? analysis.peaks.intra : analysis.peaks.inter;
+        if (!link) continue;
+        const double expected = link->alphaNs + static_cast<double>(*message.bytes) / link->bytesPerNs;
+        if (link->alphaNs > CollectiveSpeedThresholds::kStartupShare * expected) continue;
+        // Between hosts the arrivals are known to the clock's bound only.
+        if (!inside && static_cast<double>(analysis.facts.clock.boundNs) > 0.1 * expected) continue;
+        Samples& samples = pairs[{message.srcRank, message.dstRank}];
+        samples.slowness.push_back(static_cast<double>(*message.transferNs) / expected);
+        samples.rates.push_back(static_cast<double>(*message.bytes) / static_cast<double>(*message.transferNs));
+        samples.communicatorId = message.communicatorId;
+        samples.peak = link->bytesPerNs;
+        samples.betweenNodes = !inside;
+        if (samples.rows.size() < kRows)
+            samples.rows.push_back({"p2p", message.id, message.srcRank, fmt::format("{} took {:.1f} times what the link's peak gives",
+                                                                                     bytesText(static_cast<double>(*message.bytes)), samples.slowness.back())});
+    }
+    for (auto& [ends, samples] : pairs) {
+        if (samples.slowness.size() < CollectiveSpeedThresholds::kFewest) continue;
+        LinkProbe probe;
+        probe.communicatorId = samples.communicatorId;
+        probe.pair = true;
+        probe.betweenNodes = samples.betweenNodes;
+        probe.ranks = {ends.first, ends.second};
+        probe.samples = samples.slowness.size();
+        probe.slowness = median(samples.slowness);
+        probe.busBytesPerNs = median(samples.rates);
+        probe.peakBytesPerNs = samples.peak;
+        probe.rows = std::move(samples.rows);
+        probes.push_back(std::move(probe));
+    }
+}
+
+}  // namespace
+
+bool LinkProbe::slow() const { return slowness >= LinkProbeThresholds::kSlow; }
+
+bool LinkProbe::touches(int rank) const { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); }
+
+std::vector<LinkProbe> linkProbes(const Analysis& analysis) {
+    std::vector<LinkProbe> probes;
+    addCollectives(analysis, probes);
+    addPairs(analysis, probes);
+    return probes;
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the job's own traffic says about its links: each communicator and each pair of neighbours is a probe that touches some ranks, and was as fast as
+// its links should be, or slower.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/detectors/collective_speed.h"
+#include "analyzer/detectors/finding.h"
+
+namespace rankscope::analyzer {
+
+struct LinkProbe {
+    int64_t communicatorId = 0;
+    bool pair = false;          // messages from ranks[0] to ranks[1]; else all members of the communicator
+    bool betweenNodes = false;
+    std::vector<int> ranks;     // members; of a pair: sender, receiver
+    double slowness = 1;        // median of measured over expected time
+    double busBytesPerNs = 0;   // median reached
+    double peakBytesPerNs = 0;  // what the expectation rests on
+    size_t samples = 0;
+    std::vector<EvidenceRow> rows;
+
+    bool slow() const;
+    bool touches(int rank) const;
+};
+
+struct LinkProbeThresholds {
+    // Healthy links reach 80 to 95 % of their peak with NCCL, and a tenth may go to sharing that went unseen: under two thirds something is wrong.
+    static constexpr double kSlow = 1.5;
+};
+
+/// All probes with enough large, undisturbed messages, expected times from the link peaks. Without peaks there are none.
+std::vector<LinkProbe> linkProbes(const Analysis& analysis);
+
+}  // namespace rankscope::analyzer

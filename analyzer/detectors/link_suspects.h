@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is behind slow probes. A suspect is consistent when every probe that needs its link is slow; the one that explains most slow probes is taken, until
+// none is left unexplained.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "analyzer/detectors/link_probes.h"
+
+namespace rankscope::analyzer {
+
+struct LinkSuspect {
+    std::vector<int> ranks;            // one rank, a pair, or all ranks of a node
+    bool node = false;
+    bool pair = false;                 // messages from ranks[0] to ranks[1]
+    bool bothWays = false;             // and back
+    bool betweenNodes = false;         // only its links to other nodes are slow
+    std::vector<const LinkProbe*> explains;
+    std::vector<const LinkProbe*> exonerates;  // probes as fast as they should be that tell it from the others
+};
+
+struct LinkSuspects {
+    std::vector<LinkSuspect> found;               // told apart from everybody else
+    std::vector<const LinkProbe*> unexplained;    // slow, with several suspects left or the whole class of links
+    std::vector<int> candidates;                  // who may be behind those
+};
+
+LinkSuspects findSuspects(const Analysis& analysis, const std::vector<LinkProbe>& probes);
+
+/// Members of a slow communicator by how much earlier than the last one they leave its large collectives (ns, median); empty when the ends differ by less
+/// than the clock between the members' hosts can show. A ring passes its last chunks on behind the slow link: the receiver leaves last.
+std::vector<std::pair<int, double>> leavingOrder(const Analysis& analysis, const LinkProbe& probe);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/detectors/rs204_under_used_link.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/detectors/link_saving.h"
+#include "analyzer/detectors/link_suspects.h"
+#include "analyzer/report/units.h"
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+struct Cause {
+    std::string text;
+    std::string fix;
+};
+
+/// Settings recorded with the job that keep NCCL off the fast way.
+std::vector<Cause> visibleCauses(const Analysis& analysis, bool betweenNodes) {
+    const auto value = [&](const char* name) { return analysis.facts.text(std::string("env.") + name); };
+    const auto is = [&](const char* name, const char* wanted) { return value(name) == wanted; };
+    std::vector<Cause> causes;
+    if (betweenNodes) {
+        if (is("NCCL_IB_DISABLE", "1")) causes.push_back({"NCCL_IB_DISABLE=1 keeps NCCL off InfiniBand/RoCE: it uses sockets", "unset NCCL_IB_DISABLE"});
+        if (is("NCCL_NET", "Socket") || is("NCCL_NET", "socket")) causes.push_back({"NCCL_NET=Socket forces the socket transport", "unset NCCL_NET (or set it to IB)"});
+        if (is("NCCL_NET_GDR_LEVEL", "LOC") || is("NCCL_NET_GDR_LEVEL", "0")) causes.push_back({"NCCL_NET_GDR_LEVEL turns GPUDirect RDMA off", "unset NCCL_NET_GDR_LEVEL"});
+        if (const std::string names = value("NCCL_SOCKET_IFNAME"); !names.empty() && causes.empty())
+            causes.push_back({"NCCL_SOCKET_IFNAME=" + names + " names the interface", "check that NCCL_SOCKET_IFNAME is the fast interface, and NCCL_IB_HCA the right adapters"});
+        if (const std::string names = value("NCCL_IB_HCA"); !names.empty()) causes.push_back({"NCCL_IB_HCA=" + names + " limits the adapters", "name all adapters in NCCL_IB_HCA, or unset it"});
+    } else {
+        if (is("NCCL_P2P_DISABLE", "1")) causes.push_back({"NCCL_P2P_DISABLE=1 keeps NCCL off NVLink and PCIe peer-to-peer: copies go through the host", "unset NCCL_P2P_DISABLE"});
+        if (is("NCCL_P2P_LEVEL", "LOC") || is("NCCL_P2P_LEVEL", "0")) causes.push_back({"NCCL_P2P_LEVEL turns peer-to-peer off", "unset NCCL_P2P_LEVEL (or NVL)"});
+        if (is("NCCL_SHM_DISABLE", "1")) causes.push_back({"NCCL_SHM_DISABLE=1 sends what is not peer-to-peer through the network", "unset NCCL_SHM_DISABLE"});
+    }
+    for (const char* name : {"NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS"})
+        if (const std::string channels = value(name); !channels.empty() && std::atoi(channels.c_str()) < 8)
+            causes.push_back({fmt::format("{}={} leaves too few channels for this link", name, channels), fmt::format("unset {} or raise it to 16", name)});
+    return causes;
+}
+
+void claim(const Analysis& analysis, const std::vector<const LinkProbe*>& slow, bool betweenNodes, const std::vector<int>& candidates, Claims& claims,
+           std::vector<Finding>& findings) {
+    const std::vector<double> costs = savingAtPeak(analysis, slow);
+    if (median(costs) <= 0) return;
+    Finding finding;
+    finding.id = "RS204";
+    std::set<int> ranks;
+    std::vector<double> rates, peaks, slowness;
+    for (const LinkProbe* probe : slow) {
+        ranks.insert(probe->ranks.begin(), probe->ranks.end());
+        rates.push_back(probe->busBytesPerNs);
+        peaks.push_back(probe->peakBytesPerNs);
+        slowness.push_back(probe->slowness);
+        if (finding.evidence.rows.size() < 4) finding.evidence.rows.insert(finding.evidence.rows.end(), probe->rows.begin(), probe->rows.end());
+    }
+    finding.ranks.assign(ranks.begin(), ranks.end());
+    finding.affectedRanks = finding.ranks;
+    finding.communicator = slow.front()->communicatorId;
+    setCost(analysis, costs, finding);
+    setTypicalStep(analysis, costs, finding.ranks.front(), finding);
+    const std::vector<Cause> causes = visibleCauses(analysis, betweenNodes);
+    finding.cause = fmt::format("large messages {} run at {:.1f} of {:.1f} GB/s", betweenNodes ? "between nodes" : "inside the node", median(rates), median(peaks));
+    for (const Cause& cause : causes) finding.cause += "; " + cause.text;
+    finding.evidence.facts = {fmt::format("all {} group(s) that use these links are slow alike: {:.1f} times what peak, algorithm and protocol explain ({})", slow.size(),
+                                          median(slowness), analysis.peaks.source),
+                              "no other transfer of their ranks ran beside the messages counted"};
+    if (betweenNodes && !candidates.empty() && causes.empty())
+        finding.evidence.facts.push_back("a slow NIC of one member would look the same when all groups share it; nothing in this trace tells them apart");
+    finding.evidence.numbers = {{"busbw_bytes_per_ns", median(rates)}, {"peak_bytes_per_ns", median(peaks)}, {"slowness", median(slowness)}};
+    for (const Cause& cause : causes) finding.fix.push_back(cause.fix);
+    if (betweenNodes)
+        finding.fix.push_back("NCCL_DEBUG=INFO prints the transport ('NET/IB' or 'NET/Socket'): set NCCL_IB_HCA / NCCL_SOCKET_IFNAME to the fast adapters, NCCL_NET_GDR_LEVEL=PHB");
+    else
+        finding.fix.push_back("NCCL_DEBUG=INFO prints the transport ('P2P/CUMEM', 'SHM'): nvidia-smi topo -m shows whether NVLink is there; NCCL_P2P_LEVEL=NVL, NCCL_MIN_CTAS=16");
+    finding.confidence = causes.empty() ? 0.7 : 0.9;
+    if (finding.verdict == Verdict::found)
+        for (const LinkProbe* probe : slow) claims.takeTransfer("RS204", probe->communicatorId, *finding.savingNsPerStep);
+    findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+void detectUnderUsedLink(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
+    const std::vector<LinkProbe> probes = linkProbes(analysis);
+    const LinkSuspects suspects = findSuspects(analysis, probes);
+    for (bool betweenNodes : {false, true}) {
+        std::vector<const LinkProbe*> slow;
+        for (const LinkProbe* probe : suspects.unexplained)
+            if (probe->betweenNodes == betweenNodes && claims.explainedTransferNs(probe->communicatorId, "RS204") <= 0) slow.push_back(probe);
+        // Links of a class that are not all slow have a culprit of their own, named or not.
+        const bool someFast = std::any_of(probes.begin(), probes.end(), [&](const LinkProbe& probe) { return probe.betweenNodes == betweenNodes && !probe.slow(); });
+        if (!slow.empty() && !someFast) claim(analysis, slow, betweenNodes, suspects.candidates, claims, findings);
+    }
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/detectors/rs207_tensor_parallel_span.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/detectors/faster_network.h"
+#include "analyzer/report/units.h"
+#include "analyzer/timeline/nccl_formulas.h"
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+/// Ranks on the smallest node of the job: the largest tensor-parallel group that fits everywhere.
+int ranksPerNode(const Analysis& analysis) {
+    std::map<int64_t, int> count;
+    for (const RankFacts& rank : analysis.facts.ranks) ++count[rank.hostId];
+    int least = 0;
+    for (const auto& [host, ranks] : count) least = least == 0 ? ranks : std::min(least, ranks);
+    return least;
+}
+
+/// The same message inside one node; nothing when its link is not known.
+std::optional<double> insideNs(const Analysis& analysis, const Communicator& communicator, const CommTask& task) {
+    if (!analysis.peaks.intra || task.bytes <= 0) return std::nullopt;
+    const LinkModel link{analysis.peaks.intra->alphaNs, analysis.peaks.intra->bytesPerNs};
+    // NCCL would choose anew: the fastest of the choices it uses in this job, at the slow end of what each may cost.
+    double best = collectiveNs(link, task.op, communicator.size, static_cast<double>(task.bytes), {store::Algorithm::ring, store::Protocol::simple}).high;
+    for (AlgorithmChoice choice : algorithmChoices(task.op))
+        if (choice.protocol != store::Protocol::ll128)
+            best = std::min(best, collectiveNs(link, task.op, communicator.size, static_cast<double>(task.bytes), choice).high);
+    return best;
+}
+
+/// Groups with another role that would leave the node when the tensor-parallel groups move in: what their transfer would grow to is the price.
+double priceNs(const Analysis& analysis, const CriticalStep& step) {
+    double price = 0;
+    for (const CommTask& task : step.tasks) {
+        const CommRole role = roleOf(analysis, task);
+        if (role != CommRole::gradients && role != CommRole::shardedParameters && role != CommRole::replicas) continue;
+        const auto at = analysis.facts.communicators.find(task.communicatorId);
+        if (at == analysis.facts.communicators.end() || at->second.nodes > 1 || !analysis.peaks.inter || task.bytes <= 0) continue;
+        const LinkModel between{analysis.peaks.inter->alphaNs, analysis.peaks.inter->bytesPerNs};
+        const double then = collectiveNs(between, task.op, at->second.size, static_cast<double>(task.bytes), {store::Algorithm::ring, store::Protocol::simple}).high;
+        // What is exposed today grows; what hides may go on hiding.
+        const double share = task.transferNs() > 0 ? static_cast<double>(task.exposedTransferNs) / static_cast<double>(task.transferNs()) : 0;
+        price += share * std::max(0.0, then - static_cast<double>(task.transferNs()));
+    }
+    return price;
+}
+
+}  // namespace
+
+void detectTensorParallelSpan(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
+    for (const CommunicatorClass& where : communicatorClasses(analysis)) {
+        if (where.role != CommRole::activations || where.first->nodes < 2) continue;
+        const std::vector<CriticalStep> steps = criticalSteps(analysis, where.ids);
+        if (steps.empty()) continue;
+        std::vector<double> costs, exposed, calls, bytes;
+        bool known = true;
+        for (const CriticalStep& step : steps) {
+            std::vector<double> times = transfersOf(step);
+            double total = 0;
+            for (size_t i : step.own) {
+                const std::optional<double> inside = insideNs(analysis, *where.first, step.tasks[i]);
+                known = known && (inside || step.tasks[i].bytes == 0);
+                if (inside) times[i] = std::min(times[i], *inside);
+                total += static_cast<double>(std::max<int64_t>(0, step.tasks[i].bytes));
+            }
+            costs.push_back(std::max(0.0, known ? savingOf(step, times) - priceNs(analysis, step) : step.exposedTransferNs()));
+            exposed.push_back(step.exposedTransferNs());
+            calls.push_back(static_cast<double>(step.own.size()));
+            bytes.push_back(total);
+        }
+        if (median(costs) <= 0) continue;
+        Finding finding;
+        finding.id = "RS207";
+        finding.ranks = finding.affectedRanks = where.ranks;
+        finding.communicator = where.first->id;
+        setCost(analysis, costs, finding);
+        setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
+        if (!known && finding.verdict == Verdict::found) {
+            finding.verdict = Verdict::inconclusive;
+            finding.whyInconclusive = "the speed inside a node is not known: set RANKSCOPE_LINKS (for instance \"intra:gbps=200;inter:gbps=40\") and analyse again";
+            finding.savingNsPerStep.reset();
+        }
+        const int perNode = ranksPerNode(analysis);
+        finding.cause = fmt::format("tensor-parallel groups of {} ranks span {} nodes: {:.0f} collectives of {} a step wait for the network between them", where.first->size,
+                                    where.first->nodes, median(calls), bytesText(median(bytes) / std::max(1.0, median(calls))));
+        finding.evidence.facts = {fmt::format("{} of their transfer is exposed a step: compute needs each result", durationText(median(exposed))),
+                                  fmt::format("ranks {} are on {} nodes; {} ranks fit on one", fmt::join(where.first->ranks, ", "), where.first->nodes, perNode)};
+        finding.evidence.numbers = {{"exposed_transfer_ns_per_step", median(exposed)}, {"calls_per_step", median(calls)}, {"bytes_per_step", median(bytes)}};
+        for (size_t k = 0; k < std::min<size_t>(3, steps.front().own.size()); ++k)
+            if (const CommTask& task = steps.front().tasks[steps.front().own[k]]; task.collectiveId != 0)
+                finding.evidence.rows.push_back({"collective", task.collectiveId, steps.front().rank->rank, "compute waits for it across nodes"});
+        if (where.first->size <= perNode)
+            finding.fix = {fmt::format("order ranks so that tensor-parallel groups are neighbours on one node (Megatron --tp-comm first in the order \"tp-cp-ep-dp-pp\"; "
+                                       "init_device_mesh(\"cuda\", (dp, tp)) with tp={} last)", where.first->size)};
+        else
+            finding.fix = {fmt::format("tensor-parallel degree {} at most (ranks per node), the rest as pipeline or data parallelism", perNode)};
+        finding.confidence = 0.85;
+        if (finding.verdict == Verdict::found)
+            for (int64_t id : where.ids) claims.takeTransfer("RS207", id, *finding.savingNsPerStep);
+        findings.push_back(std::move(finding));
+    }
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/detectors/rs208_slow_link.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/detectors/link_saving.h"
+#include "analyzer/detectors/link_suspects.h"
+#include "analyzer/report/units.h"
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+std::string hostOf(const Analysis& analysis, int rank) {
+    const RankFacts* known = analysis.facts.findRank(rank);
+    return known == nullptr || known->host.empty() ? "its host" : known->host;
+}
+
+double slownessOf(const LinkSuspect& suspect) {
+    std::vector<double> values;
+    for (const LinkProbe* probe : suspect.explains) values.push_back(probe->slowness);
+    return median(std::move(values));
+}
+
+std::string causeOf(const Analysis& analysis, const LinkSuspect& suspect) {
+    const double ratio = slownessOf(suspect);
+    const char* way = suspect.betweenNodes ? "way to other nodes" : "link";
+    if (suspect.node) return fmt::format("{} ({}): its way to other nodes is {:.1f} times slower than it should be", hostOf(analysis, suspect.ranks.front()), ranksText(suspect.ranks), ratio);
+    if (suspect.pair)
+        return fmt::format("messages {} rank {} and rank {} ({}, {}) take {:.1f} times what the link's peak gives; other pairs do not", suspect.bothWays ? "between" : "from the first to the second of", suspect.ranks[0], suspect.ranks[1],
+                           hostOf(analysis, suspect.ranks[0]), hostOf(analysis, suspect.ranks[1]), ratio);
+    return fmt::format("rank {} on {}: its {} is {:.1f} times slower than it should be", suspect.ranks[0], hostOf(analysis, suspect.ranks[0]), way, ratio);
+}
+
+void addEvidence(const LinkSuspect& suspect, Finding& finding) {
+    for (const LinkProbe* probe : suspect.explains) {
+        finding.evidence.facts.push_back(fmt::format("slow: {} {}: {:.1f} of {:.1f} GB/s in {} large transfers", probe->pair ? "messages between" : "collectives of",
+                                                     ranksText(probe->ranks), probe->busBytesPerNs, probe->peakBytesPerNs, probe->samples));
+        finding.evidence.rows.insert(finding.evidence.rows.end(), probe->rows.begin(), probe->rows.end());
+        if (finding.evidence.facts.size() == 3) break;
+    }
+    size_t listed = 0;
+    for (const LinkProbe* probe : suspect.exonerates) {
+        if (probe->slow() || listed++ == 3) continue;
+        finding.evidence.facts.push_back(fmt::format("as fast as it should be: {} {}: {:.1f} of {:.1f} GB/s", probe->pair ? "messages between" : "collectives of",
+                                                     ranksText(probe->ranks), probe->busBytesPerNs, probe->peakBytesPerNs));
+    }
+    finding.evidence.numbers.emplace_back("slowness", slownessOf(suspect));
+}
+
+void claim(const Analysis& analysis, const LinkSuspect& suspect, double confidence, Claims& claims, std::vector<Finding>& findings) {
+    const std::vector<double> costs = savingAtPeak(analysis, suspect.explains);
+    if (median(costs) <= 0) return;
+    Finding finding;
+    finding.id = "RS208";
+    finding.ranks = suspect.ranks;
+    std::set<int> affected;
+    for (const LinkProbe* probe : suspect.explains) affected.insert(probe->ranks.begin(), probe->ranks.end());
+    finding.affectedRanks.assign(affected.begin(), affected.end());
+    finding.communicator = suspect.explains.front()->communicatorId;
+    setCost(analysis, costs, finding);
+    setTypicalStep(analysis, costs, suspect.ranks.front(), finding);
+    finding.cause = causeOf(analysis, suspect);
+    addEvidence(suspect, finding);
+    finding.fix = {suspect.node || suspect.betweenNodes ? fmt::format("check the NIC of {}: negotiated rate, cable, switch port, PCIe width (ibstat, ethtool, lspci -vv), congestion and retransmits",
+                                                                      hostOf(analysis, suspect.ranks.front()))
+                                                        : fmt::format("check the device's links on {}: nvidia-smi nvlink -s, nvidia-smi topo -m, PCIe width (lspci -vv), dmesg for Xid and AER errors",
+                                                                      hostOf(analysis, suspect.ranks.front())),
+                   "leave that node or device out of the job until it is repaired, and run again: the cost should go with it"};
+    finding.confidence = confidence;
+    if (finding.verdict == Verdict::found)
+        for (const LinkProbe* probe : suspect.explains) claims.takeTransfer("RS208", probe->communicatorId, *finding.savingNsPerStep);
+    findings.push_back(std::move(finding));
+}
+
+/// Who leaves the slow collectives last when no other traffic tells: the receiver behind the slow link, and the rank before it in the order, which sends.
+std::optional<LinkSuspect> lastToLeave(const Analysis& analysis, const std::vector<LinkProbe>& probes, const LinkProbe& slow) {
+    const std::vector<std::pair<int, double>> order = leavingOrder(analysis, slow);
+    if (order.size() < 3) return std::nullopt;
+    // One rank must stand out: the last to leave, by more than half of what separates the second from the third.
+    const double first = order[1].second - order[0].second;
+    const double next = order[2].second - order[1].second;
+    if (first < 0.5 * next || first <= 0) return std::nullopt;
+    LinkSuspect suspect;
+    suspect.ranks = {order[0].first};
+    suspect.explains = {&slow};
+    for (const LinkProbe& probe : probes)
+        if (!probe.slow()) suspect.exonerates.push_back(&probe);
+    return suspect;
+}
+
+}  // namespace
+
+void detectSlowLink(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
+    const std::vector<LinkProbe> probes = linkProbes(analysis);
+    const LinkSuspects suspects = findSuspects(analysis, probes);
+    for (const LinkSuspect& suspect : suspects.found) claim(analysis, suspect, 0.85, claims, findings);
+    std::set<int> named;
+    for (const LinkProbe* probe : suspects.unexplained) {
+        const std::optional<LinkSuspect> suspect = lastToLeave(analysis, probes, *probe);
+        if (suspect && named.insert(suspect->ranks.front()).second) claim(analysis, *suspect, 0.6, claims, findings);
+    }
+}
+
+}  // namespace rankscope::analyzer

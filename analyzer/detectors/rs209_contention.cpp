@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/detectors/rs209_contention.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/detectors/critical_step.h"
+#include "analyzer/report/units.h"
+#include "analyzer/timeline/statistics.h"
+#include "analyzer/timeline/step_model.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr ContentionThresholds kThresholds;
+
+/// The step with compute that loses nothing: where communication is what compute waits for anyway, faster compute gains less.
+double savingWithout(const CriticalStep& step, double lostNs) {
+    const auto compute = static_cast<double>(step.attribution->computeNs);
+    if (compute <= 0 || lostNs <= 0 || lostNs >= compute) return 0;
+    std::vector<ModelTask> tasks = modelTasks(step.tasks);
+    const double before = modelStepNs(tasks, compute);
+    const double scale = (compute - lostNs) / compute;
+    for (ModelTask& task : tasks) {
+        task.readyAt *= scale;
+        task.neededAt *= scale;
+    }
+    return std::clamp(before - modelStepNs(tasks, compute - lostNs), 0.0, lostNs);
+}
+
+double lostIn(const Contention& contention, int step) {
+    for (const auto& [number, ns] : contention.lostNs)
+        if (number == step) return ns;
+    return 0;
+}
+
+}  // namespace
+
+void detectContention(const Analysis& analysis, Claims&, std::vector<Finding>& findings) {
+    std::vector<double> shares, slowdowns;
+    std::vector<int> ranks;
+    const RankSummary* worst = nullptr;
+    for (const RankSummary& rank : analysis.ranks) {
+        const Contention& c = rank.contention;
+        if (c.samples < Contention::kFewest) continue;
+        if (c.lostShare <= kThresholds.errors * c.lostShareError) return;
+        shares.push_back(c.lostShare);
+        slowdowns.push_back(c.slowdown());
+        ranks.push_back(rank.rank);
+        if (worst == nullptr || c.lostShare > worst->contention.lostShare) worst = &rank;
+    }
+    if (worst == nullptr || median(slowdowns) < kThresholds.slowdown) return;
+    if (*std::min_element(shares.begin(), shares.end()) < kThresholds.everyRank * median(shares)) return;
+
+    std::vector<double> costs;
+    for (int step : analysis.steps) {
+        // The rank that waits least sets the beat.
+        const RankSummary* critical = nullptr;
+        int64_t least = INT64_MAX;
+        for (const RankSummary& rank : analysis.ranks) {
+            const Attribution* attribution = analysis.attribution(rank, step);
+            if (attribution == nullptr || attribution->exposedWaitNs >= least) continue;
+            least = attribution->exposedWaitNs;
+            critical = &rank;
+        }
+        if (critical == nullptr) continue;
+        CriticalStep where{critical, analysis.attribution(*critical, step), {}, {}};
+        for (const CommTask& task : analysis.tasks(*critical, step))
+            if (!task.pointToPoint()) where.tasks.push_back(task);
+        costs.push_back(savingWithout(where, lostIn(critical->contention, step)));
+    }
+    if (median(costs) <= 0) return;
+    Finding finding;
+    finding.id = "RS209";
+    finding.ranks = finding.affectedRanks = ranks;
+    setCost(analysis, costs, finding);
+    setTypicalStep(analysis, costs, worst->rank, finding);
+    const Contention& c = worst->contention;
+    const auto name = static_cast<size_t>(c.key.nameId);
+    finding.cause = fmt::format("compute kernels run {:.2f} times slower while NCCL kernels run beside them, on all {} ranks", median(slowdowns), ranks.size());
+    finding.evidence.facts = {
+        fmt::format("{} ({} blocks): {} alone, {} beside communication on rank {}", name < analysis.facts.strings.size() ? analysis.facts.strings[name] : "a kernel",
+                    c.key.gridBlocks, durationText(c.keyAloneNs), durationText(c.keyBesideNs), worst->rank),
+        fmt::format("{} kernels of that rank compared with others of the same name, grid and block", c.samples),
+        fmt::format("{} of compute a step is lost so", durationText(median(costs)))};
+    finding.evidence.numbers = {{"slowdown", median(slowdowns)}, {"alone_ns", c.keyAloneNs}, {"beside_ns", c.keyBesideNs}};
+    for (const CommTask& task : worst->communication) {
+        if (task.step < 0 || task.computeAtEndNs - task.computeBeforeNs <= 0) continue;
+        finding.evidence.rows.push_back({"kernel", task.kernelId, worst->rank, "compute runs beside it"});
+        if (finding.evidence.rows.size() == 3) break;
+    }
+    std::string channels = analysis.facts.text("env.NCCL_MAX_CTAS");
+    if (channels.empty()) channels = analysis.facts.text("env.NCCL_MAX_NCHANNELS");
+    finding.fix = {fmt::format("NCCL_MAX_CTAS=8 (NCCL_MAX_NCHANNELS before 2.17{}): fewer multiprocessors for communication", channels.empty() ? "" : "; now " + channels),
+                   "the trade-off: fewer channels also slow communication; halve them as long as it stays hidden behind compute, and measure with rankscope compare",
+                   "on H100 and later: NVLink SHARP (NCCL_NVLS_ENABLE=1) or copy-engine collectives need fewer multiprocessors"};
+    finding.confidence = 0.75;
+    findings.push_back(std::move(finding));
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much slower compute kernels progress while NCCL kernels run beside them: the same kernels (name, grid, block) beside communication and alone.
+#pragma once
+
+#include <vector>
+
+#include "analyzer/timeline/intervals.h"
+#include "analyzer/timeline/rank_events.h"
+
+namespace rankscope::analyzer {
+
+struct Contention {
+    double lostShare = 0;      // of the time beside communication, lost to it: 1 - 1 / slowdown; median over kernels
+    double lostShareError = 0; // its standard error
+    int samples = 0;           // kernels beside communication that have equals alone
+    KernelKey key;             // the one that loses most time
+    double keyAloneNs = 0;     // its median duration alone
+    double keyBesideNs = 0;    // and beside communication
+    std::vector<std::pair<int, double>> lostNs;  // by analysed step: time lost, summed over kernels
+
+    double slowdown() const { return lostShare < 1 ? 1 / (1 - lostShare) : 0; }
+
+    static constexpr double kBesideShare = 0.5;  // of a kernel's time beside communication, from which it is counted as beside
+    static constexpr int kFewest = 3;            // kernels of a key on either side
+};
+
+/// `communication`: all NCCL kernels, waits included: they hold their multiprocessors while they wait, too.
+Contention measureContention(const std::vector<ComputeTask>& compute, const CoveredLength& communication, const std::vector<StepWindow>& steps);
+
+}  // namespace rankscope::analyzer

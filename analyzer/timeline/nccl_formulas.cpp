@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/timeline/nccl_formulas.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/timeline/operation.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+using store::Algorithm;
+using store::Op;
+using store::Protocol;
+
+/// Share of the link's bandwidth. LL: at best half; NCCL's table goes down to a quarter where the SMs cannot poll the flags fast enough.
+Range bandwidthShare(AlgorithmChoice choice) {
+    Range share{1, 1};
+    if (choice.protocol == Protocol::ll) share = {0.25, 0.5};
+    if (choice.protocol == Protocol::ll128) share = {0.85, 120.0 / 128};
+    if (choice.algorithm == Algorithm::tree) {
+        share.low *= 0.8;
+        share.high *= 0.92;
+    }
+    return share;
+}
+
+/// Start-up per hop against that of Simple (baseLat and hwLat of tuning.cc: LL 0.18 to 0.36, LL128 0.29 to 0.6 of it).
+Range startupShare(Protocol protocol) {
+    if (protocol == Protocol::ll) return {0.2, 0.4};
+    if (protocol == Protocol::ll128) return {0.3, 0.6};
+    return {1, 1};
+}
+
+double hopsOf(Op op, int ranks, Algorithm algorithm) {
+    if (algorithm == Algorithm::tree) return 2 * std::ceil(std::log2(std::max(ranks, 2)));
+    return startupHops(op, ranks);
+}
+
+}  // namespace
+
+std::optional<LinkModel> linkModel(const LinkPeaks& peaks, const Communicator& communicator, Op op) {
+    std::optional<double> ceiling = peaks.busCeiling(communicator);
+    if (!ceiling) return std::nullopt;
+    if (op == Op::allToAll && communicator.nodes > 1 && peaks.inter) {
+        const double leaving = std::max(1, communicator.size - communicator.smallestNode);
+        ceiling = peaks.inter->bytesPerNs * (communicator.size - 1) / leaving;
+        if (peaks.intra) ceiling = std::min(*ceiling, peaks.intra->bytesPerNs);
+    }
+    return LinkModel{peaks.alphaPerHop(communicator), *ceiling};
+}
+
+bool isModelled(Op op, AlgorithmChoice choice) {
+    if (choice.protocol == Protocol::unknown) return false;
+    if (choice.algorithm == Algorithm::ring) return op == Op::allReduce || op == Op::allGather || op == Op::reduceScatter;
+    return choice.algorithm == Algorithm::tree && op == Op::allReduce;
+}
+
+Range collectiveNs(const LinkModel& link, Op op, int ranks, double bytes, AlgorithmChoice choice) {
+    const Range bandwidth = bandwidthShare(choice);
+    const Range startup = startupShare(choice.protocol);
+    const double startupNs = hopsOf(op, ranks, choice.algorithm) * link.alphaNs;
+    const double busNs = bytes * busFactor(op, ranks) / link.bytesPerNs;
+    return {startupNs * startup.low + busNs / bandwidth.high, startupNs * startup.high + busNs / bandwidth.low};
+}
+
+std::vector<AlgorithmChoice> algorithmChoices(Op op) {
+    std::vector<AlgorithmChoice> choices;
+    for (Algorithm algorithm : {Algorithm::ring, Algorithm::tree})
+        for (Protocol protocol : {Protocol::simple, Protocol::ll128, Protocol::ll})
+            if (isModelled(op, {algorithm, protocol})) choices.push_back({algorithm, protocol});
+    return choices;
+}
+
+std::string toSetting(Algorithm algorithm) { return algorithm == Algorithm::tree ? "tree" : "ring"; }
+
+std::string toSetting(Protocol protocol) { return protocol == Protocol::ll ? "LL" : protocol == Protocol::ll128 ? "LL128" : "Simple"; }
+
+std::string toSetting(Op op) {
+    switch (op) {
+        case Op::allReduce: return "allreduce";
+        case Op::allGather: return "allgather";
+        case Op::reduceScatter: return "reducescatter";
+        case Op::broadcast: return "broadcast";
+        case Op::reduce: return "reduce";
+        default: return "";
+    }
+}
+
+}  // namespace rankscope::analyzer

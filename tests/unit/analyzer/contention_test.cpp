@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// RS207 (tensor parallelism between nodes) and RS209 (communication slows compute).
+#include <gtest/gtest.h>
+
+#include "tests/unit/analyzer/player.h"
+
+namespace rankscope::analyzer::test {
+namespace {
+
+using store::Op;
+
+/// Forward alone, backward of the same kernels beside communication; `factor` slows what runs beside it.
+Report playBeside(double factor) {
+    Player player(4, 4, "intra:gbps=100,alpha_us=5");
+    const int world = player.communicator({0, 1, 2, 3});
+    for (int step = 0; step < 6; ++step) {
+        for (int layer = 0; layer < 8; ++layer) player.compute(2e6);
+        player.compute(1e6, "head");
+        for (int layer = 0; layer < 8; ++layer) {
+            player.beside(world, Op::allReduce, 100e6, 1.5e6);
+            player.compute(2e6 + 1.5e6 * (factor - 1) / factor);
+        }
+        player.endStep();
+    }
+    return player.trace.analyze();
+}
+
+TEST(Contention, ComputeThatSlowsBesideCommunicationIsFound) {
+    const Report report = playBeside(1.5);
+    ASSERT_EQ(Player::found(report), "RS209[0 1 2 3]");
+    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - playBeside(1).run.stepNs, 0.03 * report.run.stepNs);
+}
+
+TEST(Contention, SilentWhenHealthyAndJustUnderTheThreshold) {
+    EXPECT_EQ(Player::found(playBeside(1)), "");
+    EXPECT_EQ(Player::found(playBeside(1.04)), "");
+}
+
+struct Tensor {
+    bool apart = true;      // groups of neighbours on two nodes, else inside one
+    double bytes = 30e6;
+    double computeNs = 1e6;
+    bool linksKnown = true;
+};
+
+Report playTensor(const Tensor& job) {
+    const double intra = 200, inter = 25;
+    Player player(8, job.apart ? 2 : 4, job.linksKnown ? "intra:gbps=200,alpha_us=5;inter:gbps=25,alpha_us=10" : "");
+    const std::vector<int> tensor{player.communicator({0, 1, 2, 3}), player.communicator({4, 5, 6, 7})};
+    const double rate = job.apart ? 2 * inter : intra, alpha = job.apart ? 10e3 : 5e3;
+    for (int step = 0; step < 6; ++step) {
+        for (int layer = 0; layer < 24; ++layer) {
+            player.compute(job.computeNs * (layer < 8 ? 0.5 : 1.25) * (layer % 2 == 0 ? 0.8 : 1.2));  // attention and MLP, forward and backward
+            player.blocking(tensor, Op::allReduce, job.bytes, {6 * alpha + job.bytes * 1.5 / rate});
+        }
+        player.endStep();
+    }
+    return player.trace.analyze();
+}
+
+TEST(TensorParallelSpan, GroupsAcrossNodesAreFound) {
+    const Report report = playTensor({});
+    ASSERT_EQ(Player::found(report), "RS207[0 1 2 3 4 5 6 7]");
+    Tensor inside;
+    inside.apart = false;
+    const Report fixed = playTensor(inside);
+    EXPECT_EQ(Player::found(fixed), "");
+    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - fixed.run.stepNs, 0.03 * report.run.stepNs);
+    EXPECT_NE(report.findings[0].fix.at(0).find("degree 2"), std::string::npos) << report.findings[0].fix[0];
+}
+
+TEST(TensorParallelSpan, WithoutPeaksItIsInconclusive) {
+    Tensor job;
+    job.linksKnown = false;
+    EXPECT_EQ(Player::found(playTensor(job)), "RS207?[0 1 2 3 4 5 6 7]");
+}
+
+TEST(TensorParallelSpan, UnderTheFloorWhenTheMessagesAreShort) {
+    Tensor job;
+    job.bytes = 200e3;
+    job.computeNs = 4e6;
+    const Report report = playTensor(job);
+    EXPECT_EQ(Player::found(report).find("RS207"), std::string::npos) << Player::found(report);
+}
+
+}  // namespace
+}  // namespace rankscope::analyzer::test
