@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "reference/vgpu/local_process.h"
+#include "reference/vgpu/memory.h"
 #include "reference/vgpu/public_api.h"
 
 namespace rankscope::vgpu {
@@ -18,6 +19,19 @@ void appendRecord(const void* record, size_t bytes);
 
 /// Turns a finished operation into its record; times are stamps.
 void recordOperation(const OpReport& report, int64_t startNs, int64_t endNs);
+
+/// A piece of memory that comes or goes.
+struct MemoryEvent {
+    bool isRelease;
+    MemoryKind kind;
+    const void* address;
+    uint64_t bytes;
+    uint32_t correlation, deviceId, streamId;
+    bool isAsync;
+};
+void recordMemory(const MemoryEvent& event, int64_t stampNs);
+/// A kind of memory in CUPTI's numbers.
+uint8_t activityMemoryKind(MemoryKind kind);
 
 /// A launched graph as one record, by the report of any of its nodes.
 void recordGraph(const OpReport& report, int64_t startNs, int64_t endNs);

@@ -2,6 +2,8 @@
 // Finished operations as CUPTI's records.
 #include "reference/vgpu/activity.h"
 
+#include <unistd.h>
+
 namespace rankscope::vgpu {
 namespace {
 
@@ -75,6 +77,34 @@ void recordOperation(const OpReport& report, int64_t startNs, int64_t endNs) {
         case OpReport::Kind::memset: return append(setRecord(report, startNs, endNs));
         case OpReport::Kind::none: return;
     }
+}
+
+uint8_t activityMemoryKind(MemoryKind kind) {
+    switch (kind) {
+        case MemoryKind::device: return CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+        case MemoryKind::pinned: return CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
+        case MemoryKind::managed: return CUPTI_ACTIVITY_MEMORY_KIND_MANAGED;
+        case MemoryKind::pageable: break;
+    }
+    return CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
+}
+
+void recordMemory(const MemoryEvent& event, int64_t stampNs) {
+    if (!activityWanted(CUPTI_ACTIVITY_KIND_MEMORY2)) return;
+    CUpti_ActivityMemory4 record{};
+    record.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
+    record.memoryOperationType = event.isRelease ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
+    record.memoryKind = static_cast<CUpti_ActivityMemoryKind>(activityMemoryKind(event.kind));
+    record.correlationId = event.correlation;
+    record.address = reinterpret_cast<uint64_t>(event.address);
+    record.bytes = event.bytes;
+    record.timestamp = static_cast<uint64_t>(stampNs);
+    record.processId = static_cast<uint32_t>(getpid());
+    record.deviceId = event.deviceId;
+    record.contextId = event.deviceId + 1;
+    record.streamId = event.streamId;
+    record.isAsync = event.isAsync;
+    append(record);
 }
 
 void recordGraph(const OpReport& report, int64_t startNs, int64_t endNs) {

@@ -26,16 +26,6 @@ struct CopyShape {
     size_t bytes() const { return rowBytes * rows; }
 };
 
-uint8_t recordKind(MemoryKind kind) {
-    switch (kind) {
-        case MemoryKind::device: return CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
-        case MemoryKind::pinned: return CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
-        case MemoryKind::managed: return CUPTI_ACTIVITY_MEMORY_KIND_MANAGED;
-        case MemoryKind::pageable: break;
-    }
-    return CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
-}
-
 bool onDevice(MemoryKind kind) { return kind == MemoryKind::device || kind == MemoryKind::managed; }
 
 uint8_t directionOf(const Allocation& from, const Allocation& to) {
@@ -94,8 +84,8 @@ cudaError_t copy(ApiCall& call, const CopyShape& shape, cudaStream_t handle, boo
     work.report.kind = OpReport::Kind::copy;
     work.report.bytes = shape.bytes();
     work.report.copyKind = direction;
-    work.report.srcKind = recordKind(from.kind);
-    work.report.dstKind = recordKind(to.kind);
+    work.report.srcKind = activityMemoryKind(from.kind);
+    work.report.dstKind = activityMemoryKind(to.kind);
     work.report.isAsync = async;
     OpSpec spec;
     spec.kind = OpKind::copy;
@@ -127,7 +117,7 @@ cudaError_t set(ApiCall& call, void* to, size_t pitch, int value, size_t rowByte
     work.report.bytes = rowBytes * rows;
     work.report.value = static_cast<uint32_t>(value) & 0xffu;
     work.report.isAsync = async;
-    work.report.dstKind = recordKind(findAllocation(to).kind);
+    work.report.dstKind = activityMemoryKind(findAllocation(to).kind);
     OpSpec spec;
     spec.kind = OpKind::memset;
     spec.workNs = static_cast<int64_t>(kCopyLatencyNs + static_cast<double>(rowBytes * rows) / process.cluster().hbmGbps);

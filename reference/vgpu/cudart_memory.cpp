@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
+#include <optional>
 
 #include "reference/vgpu/activity.h"
 #include "reference/vgpu/device_ops.h"
@@ -26,7 +27,8 @@ void synchronizeDevice(ApiCall& call) {
     waitForCompletion(call.process(), points);
 }
 
-cudaError_t allocate(ApiCall& call, void** pointer, size_t bytes, MemoryKind kind) {
+/// `asyncStream`: the stream's number, if the memory comes in its order.
+cudaError_t allocate(ApiCall& call, void** pointer, size_t bytes, MemoryKind kind, std::optional<uint32_t> asyncStream = {}) {
     if (!pointer) return call.end(cudaErrorInvalidValue);
     if (bytes == 0) {
         *pointer = nullptr;
@@ -35,7 +37,31 @@ cudaError_t allocate(ApiCall& call, void** pointer, size_t bytes, MemoryKind kin
     void* memory = allocateMemory(kind, call.clock().device, bytes, capacity(call.process()));
     if (!memory) return call.end(cudaErrorMemoryAllocation);
     *pointer = memory;
+    recordMemory({false, kind, memory, bytes, call.correlation(), static_cast<uint32_t>(call.clock().device), asyncStream.value_or(CUPTI_SYNCHRONIZATION_INVALID_VALUE), asyncStream.has_value()},
+                 call.process().stamp(call.clock().ns));
     return call.end(cudaSuccess);
+}
+
+void recordRelease(ApiCall& call, const Allocation& gone, std::optional<uint32_t> asyncStream = {}) {
+    recordMemory({true, gone.kind, gone.base, gone.bytes, call.correlation(), static_cast<uint32_t>(gone.device),
+                  asyncStream.value_or(CUPTI_SYNCHRONIZATION_INVALID_VALUE), asyncStream.has_value()},
+                 call.process().stamp(call.clock().ns));
+}
+
+cudaError_t releaseAndWait(ApiCall& call, void* pointer) {
+    if (!pointer) return call.end(cudaSuccess);
+    synchronizeDevice(call);
+    Allocation gone{};
+    if (!freeMemory(pointer, &gone)) return call.end(cudaErrorInvalidValue);
+    recordRelease(call, gone);
+    return call.end(cudaSuccess);
+}
+
+/// The number of a stream; that of the default stream if the handle is unknown.
+uint32_t streamNumber(ApiCall& call, cudaStream_t handle, bool perThread) {
+    std::lock_guard guard(call.process().mutex());
+    const LocalStream* stream = resolveStream(call.process(), call.clock(), handle, perThread);
+    return stream ? stream->id : 7;
 }
 
 /// Mapping device memory synchronises implicitly (CUDA programming guide, "Implicit Synchronization").
@@ -71,26 +97,22 @@ cudaError_t CUDARTAPI cudaMallocPitch(void** pointer, size_t* pitch, size_t widt
     *pitch = (width + 511) / 512 * 512;
     return allocateAndWait(call, pointer, *pitch * height, MemoryKind::device);
 }
-cudaError_t CUDARTAPI cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) {
+cudaError_t CUDARTAPI cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
     RANKSCOPE_RUNTIME_CALL("cudaMallocAsync", cudaMallocAsync_v11020, kAsyncNs);
-    return allocate(call, pointer, bytes, MemoryKind::device);
+    return allocate(call, pointer, bytes, MemoryKind::device, streamNumber(call, stream, false));
 }
-cudaError_t CUDARTAPI cudaMallocAsync_ptsz(void** pointer, size_t bytes, cudaStream_t) {
+cudaError_t CUDARTAPI cudaMallocAsync_ptsz(void** pointer, size_t bytes, cudaStream_t stream) {
     RANKSCOPE_RUNTIME_CALL("cudaMallocAsync_ptsz", cudaMallocAsync_ptsz_v11020, kAsyncNs);
-    return allocate(call, pointer, bytes, MemoryKind::device);
+    return allocate(call, pointer, bytes, MemoryKind::device, streamNumber(call, stream, true));
 }
 
 cudaError_t CUDARTAPI cudaFree(void* pointer) {
     RANKSCOPE_RUNTIME_CALL("cudaFree", cudaFree_v3020, freeNs());
-    if (!pointer) return call.end(cudaSuccess);
-    synchronizeDevice(call);
-    return call.end(freeMemory(pointer) ? cudaSuccess : cudaErrorInvalidValue);
+    return releaseAndWait(call, pointer);
 }
 cudaError_t CUDARTAPI cudaFreeHost(void* pointer) {
     RANKSCOPE_RUNTIME_CALL("cudaFreeHost", cudaFreeHost_v3020, kUnpinNs);
-    if (!pointer) return call.end(cudaSuccess);
-    synchronizeDevice(call);
-    return call.end(freeMemory(pointer) ? cudaSuccess : cudaErrorInvalidValue);
+    return releaseAndWait(call, pointer);
 }
 
 static cudaError_t freeAsync(ApiCall& call, void* pointer, cudaStream_t handle, bool perThread) {
@@ -99,12 +121,14 @@ static cudaError_t freeAsync(ApiCall& call, void* pointer, cudaStream_t handle, 
     std::lock_guard guard(process.mutex());
     LocalStream* stream = resolveStream(process, call.clock(), handle, perThread);
     if (!stream) return call.end(cudaErrorInvalidResourceHandle);
-    if (findAllocation(pointer).base != pointer) return call.end(cudaErrorInvalidValue);
+    const Allocation gone = findAllocation(pointer);
+    if (gone.base != pointer) return call.end(cudaErrorInvalidValue);
     if (stream->capture) return call.end(cudaErrorStreamCaptureUnsupported);
     OpSpec spec;
     spec.kind = OpKind::host;
     StreamPoint point = process.submit(*stream, std::move(spec), OpReport{});
     enqueueEffect(point, [pointer] { freeMemory(pointer); });
+    recordRelease(call, gone, stream->id);
     return call.end(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaFreeAsync(void* pointer, cudaStream_t stream) {

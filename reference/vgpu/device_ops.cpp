@@ -10,6 +10,7 @@
 #include "reference/vgpu/exchange.h"
 #include "reference/vgpu/graph_capture.h"
 #include "reference/vgpu/kernel_registry.h"
+#include "reference/vgpu/profiler_api_events.h"
 
 namespace rankscope::vgpu {
 namespace {
@@ -101,8 +102,11 @@ std::vector<StreamPoint> everythingOn(LocalProcess& process, int ordinal) {
 void waitForCompletion(LocalProcess& process, const std::vector<StreamPoint>& points) {
     process.waitFor(points);
     DataPlane::instance().waitFor(points);
-    std::lock_guard guard(process.mutex());
-    process.harvest();
+    {
+        std::lock_guard guard(process.mutex());
+        process.harvest();
+    }
+    sendChannelEvents(process);
 }
 
 void enqueueEffect(StreamPoint at, std::function<void()> effect) {

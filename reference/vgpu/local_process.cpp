@@ -13,6 +13,7 @@
 
 #include "reference/vgpu/activity.h"
 #include "reference/vgpu/data_plane.h"
+#include "reference/vgpu/profiler_api_events.h"
 #include "reference/vgpu/stall_watch.h"
 
 namespace rankscope::vgpu {
@@ -364,6 +365,11 @@ void LocalProcess::harvest(int64_t upToNs) {
         Op& op = process.ops[index];
         OpReport& report = m_reports[index];
         if (report.wanted && op.endNs <= upToNs) recordOperation(report, stamp(op.startNs), stamp(op.endNs));
+        if (report.channels) {
+            report.channels->startNs = stamp(op.startNs);
+            report.channels->endNs = stamp(op.endNs);
+            keepChannelEvents(std::move(report.channels));
+        }
         if (report.span) reportSpan(report, op.startNs, op.endNs);
         for (uint32_t part = op.firstPart; part != kNone; part = process.parts[part].next) m_freeParts.push_back(part);
         m_freeOps.push_back(index);

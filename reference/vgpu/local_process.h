@@ -37,6 +37,7 @@ struct OpReport {
     uint32_t value = 0;
     uint32_t graphId = 0;
     uint64_t graphNode = 0;
+    std::shared_ptr<struct ChannelEvents> channels;    ///< a profiler plugin wants to know when this kernel ran
     std::shared_ptr<GraphSpan> span;    ///< set: this operation has no record of its own
 };
 

@@ -10,7 +10,7 @@
 #include "reference/vgpu/device_ops.h"
 #include "reference/vgpu/graph_capture.h"
 #include "reference/vgpu/nccl_kernels.h"
-#include "reference/vgpu/profiler_plugin.h"
+#include "reference/vgpu/profiler_api_events.h"
 
 namespace rankscope::vgpu {
 namespace {
@@ -56,6 +56,17 @@ double transferNoise(const LocalProcess& process, const ncclComm& comm, uint64_t
     return std::max(0.2, 1 + cluster.noise * normalNoise(cluster.seed, 0x4e43434c, comm.hash, key));
 }
 
+/// The call as the program made it.
+PluginEvent callEvent(const NcclCall& call) {
+    PluginEvent event;
+    event.isMessage = call.data.kind == TransferKind::p2p;
+    event.function = call.function;
+    event.count = call.count;
+    event.datatype = datatypeText(call.type);
+    event.root = static_cast<int>(call.data.root);
+    return event;
+}
+
 /// What the collective, as the members number it, asks of this rank's stream.
 OpSpec specOf(const LocalProcess& process, const NcclCall& call, const CollectiveCost& cost) {
     OpSpec spec;
@@ -88,8 +99,24 @@ void addressData(NcclCall& call) {
 /// Reports a kernel's calls now; when they are captured, at each launch of the graph instead, by the callback that feeds NCCL's network
 /// proxies: inside one node there is none.
 void announce(ncclComm& comm, const LocalStream& stream, std::vector<PluginEvent> events, DeviceWork& work) {
-    if (!stream.capture) return reportGroup(comm, events);
+    if (!stream.capture) {
+        const int channels = events.front().channels;
+        work.report.channels = channelEvents(comm, reportGroup(comm, events), channels);
+        return;
+    }
+    for (PluginEvent& event : events) event.apiCall = nullptr;    // long gone when the graph is launched
     if (comm.shape.nodes > 1) work.announce = [&comm, events = std::move(events)] { reportGroup(comm, events); };
+}
+
+/// The driver call that launches NCCL's kernel.
+void launchKernel(LocalProcess& process, ncclComm& comm, LocalStream& stream, cudaStream_t handle, DeviceWork work) {
+    void* launch = ProfilerCalls::ofThread().beginKernelLaunch(comm, handle);
+    {
+        ApiCall driverCall(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, "cuLaunchKernelEx", kLaunchNs);
+        std::lock_guard guard(process.mutex());
+        perform(driverCall, stream, std::move(work));
+    }
+    ProfilerCalls::endKernelLaunch(launch);
 }
 
 ncclResult_t launchCollective(LocalProcess& process, NcclCall& call) {
@@ -113,9 +140,7 @@ ncclResult_t launchCollective(LocalProcess& process, NcclCall& call) {
         enqueueExchange(process.arena(), point, *call.comm, call.data);
         return point;
     };
-    ApiCall driverCall(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, "cuLaunchKernelEx", kLaunchNs);
-    std::lock_guard guard(process.mutex());
-    perform(driverCall, *stream, std::move(work));
+    launchKernel(process, comm, *stream, call.stream, std::move(work));
     return ncclSuccess;
 }
 
@@ -168,15 +193,14 @@ ncclResult_t launchMessages(LocalProcess& process, std::vector<NcclCall>& calls)
     DeviceWork work = kernelWork(kSendRecvKernel, std::min<int>(16, static_cast<int>(calls.size()) * 2));
     announce(comm, *stream, pluginEvents(calls), work);
     work.issue = [&process, calls](LocalStream& on, const OpReport& report) mutable { return issueMessages(process, calls, on, report); };
-    ApiCall driverCall(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, "cuLaunchKernelEx", kLaunchNs);
-    std::lock_guard guard(process.mutex());
-    perform(driverCall, *stream, std::move(work));
+    launchKernel(process, comm, *stream, calls.front().stream, std::move(work));
     return ncclSuccess;
 }
 
 ncclResult_t launchAll(std::vector<NcclCall> calls) {
     LocalProcess& process = LocalProcess::instance();
     ncclResult_t result = ncclSuccess;
+    ProfilerCalls::ofThread().launching();
     std::vector<bool> taken(calls.size());
     for (size_t i = 0; i < calls.size() && result == ncclSuccess; i++) {
         if (taken[i]) continue;
@@ -193,6 +217,7 @@ ncclResult_t launchAll(std::vector<NcclCall> calls) {
         }
         result = launchMessages(process, together);
     }
+    ProfilerCalls::ofThread().done();
     process.publish(process.clock());
     return result;
 }
@@ -235,6 +260,9 @@ ncclResult_t requestComm(CommRequest request) {
 ncclResult_t issue(NcclCall call) {
     if (!call.comm) return ncclInvalidArgument;
     if (*call.comm->aborted) return ncclInvalidUsage;
+    LocalProcess& process = LocalProcess::instance();
+    const LocalStream* stream = streamOf(process, process.clock(), call);
+    call.apiEvent = ProfilerCalls::ofThread().call(*call.comm, callEvent(call), call.stream, stream && stream->capture, t_depth + 1);
     if (t_depth > 0) {
         t_calls.push_back(std::move(call));
         return ncclSuccess;

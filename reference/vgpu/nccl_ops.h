@@ -16,6 +16,7 @@ struct NcclCall {
     size_t count = 0;
     ncclDataType_t type = ncclFloat32;
     ncclRedOp_t op = ncclSum;
+    void* apiEvent = nullptr;      ///< the profiler plugin's, of the call itself
 };
 
 /// Takes a call: launches it, or keeps it until the thread's group ends.

@@ -10,7 +10,9 @@
 
 namespace rankscope::vgpu::profiler_abi {
 
-inline constexpr int kGroup = 1, kColl = 2, kP2p = 4;
+inline constexpr int kGroup = 1, kColl = 2, kP2p = 4, kProxyOp = 8, kProxyStep = 16, kKernelCh = 64, kNetPlugin = 128, kGroupApi = 256, kCollApi = 512,
+                     kP2pApi = 1024, kKernelLaunch = 2048;
+inline constexpr int kKernelChStop = 22, kGroupStartApiStop = 23, kGroupEndApiStart = 24;
 
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line, const char* format, ...);
 
@@ -38,6 +40,46 @@ struct P2pV5 {
     void* parentGroup;
 };
 
+struct GroupApiV5 {
+    bool graphCaptured;
+    int groupDepth;
+};
+
+struct CollApiV5 {
+    const char* func;
+    size_t count;
+    const char* datatype;
+    int root;
+    void* stream;
+    bool graphCaptured;
+};
+
+struct P2pApiV5 {
+    const char* func;
+    size_t count;
+    const char* datatype;
+    void* stream;
+    bool graphCaptured;
+};
+
+struct KernelLaunchV5 {
+    void* stream;
+};
+
+struct KernelChannel {
+    uint8_t channelId;
+    uint64_t pTimer;    ///< start, by the device's clock
+};
+
+/// Of recordEventState; as large as the real union.
+union StateArguments {
+    uint64_t pTimer;    ///< kKernelChStop: end, by the device's clock
+    struct {
+        size_t first;
+        void* second;
+    } padding;
+};
+
 struct CollV3 {
     const char* name;
     uint64_t commHash;
@@ -59,6 +101,11 @@ struct DescriptorV5 {
     void* parent;
     int rank;
     union {
+        GroupApiV5 groupApi;
+        CollApiV5 collApi;
+        P2pApiV5 p2pApi;
+        KernelLaunchV5 kernelLaunch;
+        KernelChannel kernelCh;
         CollV5 coll;
         P2pV5 p2p;
     };
@@ -69,6 +116,7 @@ struct DescriptorV4 {
     void* parent;
     int rank;
     union {
+        KernelChannel kernelCh;
         CollV5 coll;
         P2pV5 p2p;
     };

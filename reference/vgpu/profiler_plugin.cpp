@@ -3,54 +3,17 @@
 
 #include <dlfcn.h>
 
-#include <cstring>
-
 #include "reference/vgpu/plugin_library.h"
 #include "reference/vgpu/profiler_abi.h"
+#include "reference/vgpu/profiler_host.h"
 
 namespace rankscope::vgpu {
 namespace {
 
 using namespace profiler_abi;
 
-struct Plugin {
-    const PluginV5* v5 = nullptr;
-    const PluginV4* v4 = nullptr;
-    const PluginV3* v3 = nullptr;
-    bool present() const { return v5 || v4 || v3; }
-};
-
 /// One mask for all communicators: a plugin keeps the pointer and may change it at any time.
 int g_mask = 0;
-
-const Plugin& plugin() {
-    static const Plugin loaded = [] {
-        Plugin found;
-        void* library = openPlugin("NCCL_PROFILER_PLUGIN", "nccl-profiler");
-        if (!library) return found;
-        if (void* symbol = dlsym(library, "ncclProfiler_v5")) found.v5 = static_cast<const PluginV5*>(symbol);
-        else if (void* older = dlsym(library, "ncclProfiler_v4")) found.v4 = static_cast<const PluginV4*>(older);
-        else if (void* oldest = dlsym(library, "ncclProfiler_v3")) found.v3 = static_cast<const PluginV3*>(oldest);
-        return found;
-    }();
-    return loaded;
-}
-
-template <typename Interface, typename Descriptor>
-void* start(const Interface& interface, void* context, Descriptor& descriptor) {
-    void* handle = nullptr;
-    return interface.startEvent(context, &handle, &descriptor) == ncclSuccess ? handle : nullptr;
-}
-
-template <typename Descriptor>
-Descriptor describe(int type, void* parent, int rank) {
-    Descriptor descriptor;
-    std::memset(&descriptor, 0, sizeof descriptor);
-    descriptor.type = static_cast<decltype(descriptor.type)>(type);
-    descriptor.parent = parent;
-    descriptor.rank = rank;
-    return descriptor;
-}
 
 CollV5 collective(const PluginEvent& event, void* group) {
     return {event.sequence,      event.function, event.send,      event.recv,     event.count, event.root, event.datatype,
@@ -75,28 +38,56 @@ void fill(DescriptorV3& descriptor, const PluginEvent& event, const ncclComm& co
                            event.datatype, event.count, event.peer};
 }
 
+/// Version 5 hangs collectives below the program's calls, older ones below the group.
+void* parentOf(const DescriptorV5&, const PluginEvent& event, void*) { return event.apiCall; }
+template <typename Descriptor>
+void* parentOf(const Descriptor&, const PluginEvent&, void* group) {
+    return group;
+}
+
 template <typename Descriptor, typename Interface>
-void report(const Interface& interface, ncclComm& comm, const std::vector<PluginEvent>& events) {
-    int mask = __atomic_load_n(&g_mask, __ATOMIC_RELAXED);
+std::vector<void*> report(const Interface& interface, ncclComm& comm, const std::vector<PluginEvent>& events) {
+    const int mask = profilerMask();
+    std::vector<void*> handles;
     void* group = nullptr;
-    if (mask & (kGroup | kColl | kP2p)) {
+    if (mask & kGroup) {
         auto descriptor = describe<Descriptor>(kGroup, nullptr, comm.rank);
-        if (mask & kGroup) group = start(interface, comm.profilerContext, descriptor);
+        group = start(interface, comm.profilerContext, descriptor);
     }
     for (const PluginEvent& event : events) {
         int type = event.isMessage ? kP2p : kColl;
-        if (!(mask & type)) continue;
-        auto descriptor = describe<Descriptor>(type, group, comm.rank);
+        if (!(mask & (type | kKernelCh))) continue;
+        auto descriptor = describe<Descriptor>(type, nullptr, comm.rank);
+        descriptor.parent = parentOf(descriptor, event, group);
         fill(descriptor, event, comm, group);
-        if (void* handle = start(interface, comm.profilerContext, descriptor)) interface.stopEvent(handle);
+        void* handle = start(interface, comm.profilerContext, descriptor);
+        if (!handle) continue;
+        interface.stopEvent(handle);
+        handles.push_back(handle);
     }
     if (group) interface.stopEvent(group);
+    return handles;
 }
 
 }  // namespace
 
+const ProfilerPlugin& profilerPlugin() {
+    static const ProfilerPlugin loaded = [] {
+        ProfilerPlugin found;
+        void* library = openPlugin("NCCL_PROFILER_PLUGIN", "nccl-profiler");
+        if (!library) return found;
+        if (void* symbol = dlsym(library, "ncclProfiler_v5")) found.v5 = static_cast<const PluginV5*>(symbol);
+        else if (void* older = dlsym(library, "ncclProfiler_v4")) found.v4 = static_cast<const PluginV4*>(older);
+        else if (void* oldest = dlsym(library, "ncclProfiler_v3")) found.v3 = static_cast<const PluginV3*>(oldest);
+        return found;
+    }();
+    return loaded;
+}
+
+int profilerMask() { return __atomic_load_n(&g_mask, __ATOMIC_RELAXED); }
+
 void openProfiler(ncclComm& comm) {
-    const Plugin& loaded = plugin();
+    const ProfilerPlugin& loaded = profilerPlugin();
     if (!loaded.present()) return;
     const char* name = comm.name.c_str();
     int nodes = static_cast<int>(comm.shape.nodes);
@@ -109,19 +100,19 @@ void openProfiler(ncclComm& comm) {
 
 void closeProfiler(ncclComm& comm) {
     if (!comm.profiled) return;
-    const Plugin& loaded = plugin();
+    const ProfilerPlugin& loaded = profilerPlugin();
     if (loaded.v5) loaded.v5->finalize(comm.profilerContext);
     else if (loaded.v4) loaded.v4->finalize(comm.profilerContext);
     else loaded.v3->finalize(comm.profilerContext);
     comm.profiled = false;
 }
 
-void reportGroup(ncclComm& comm, const std::vector<PluginEvent>& events) {
-    if (!comm.profiled || comm.size == 1) return;    // NCCL sends no events for a lone rank
-    const Plugin& loaded = plugin();
-    if (loaded.v5) report<DescriptorV5>(*loaded.v5, comm, events);
-    else if (loaded.v4) report<DescriptorV4>(*loaded.v4, comm, events);
-    else report<DescriptorV3>(*loaded.v3, comm, events);
+std::vector<void*> reportGroup(ncclComm& comm, const std::vector<PluginEvent>& events) {
+    if (!comm.profiled || comm.size == 1) return {};    // NCCL sends no events for a lone rank
+    const ProfilerPlugin& loaded = profilerPlugin();
+    if (loaded.v5) return report<DescriptorV5>(*loaded.v5, comm, events);
+    if (loaded.v4) return report<DescriptorV4>(*loaded.v4, comm, events);
+    return report<DescriptorV3>(*loaded.v3, comm, events);
 }
 
 const char* datatypeText(ncclDataType_t type) {

@@ -19,12 +19,14 @@ struct PluginEvent {
     int channels = 1;
     const char* algorithm = "";
     const char* protocol = "";
+    void* apiCall = nullptr;    ///< the event of the program's call
 };
 
 void openProfiler(ncclComm& comm);
 void closeProfiler(ncclComm& comm);
-/// One group of calls on a communicator, as NCCL reports it: group, its calls, end. Called without LocalProcess::mutex().
-void reportGroup(ncclComm& comm, const std::vector<PluginEvent>& events);
+/// One group of calls on a communicator, as NCCL reports it: group, its calls, end. Returns the events of the calls, by which those of their
+/// channels are tied to them. Called without LocalProcess::mutex().
+std::vector<void*> reportGroup(ncclComm& comm, const std::vector<PluginEvent>& events);
 
 /// "ncclFloat32" and so on.
 const char* datatypeText(ncclDataType_t type);

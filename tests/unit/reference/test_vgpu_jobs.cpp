@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -138,6 +139,61 @@ TEST_F(VgpuJob, allocatingAndFreeingWaitForTheDeviceAndTakeTheStatedTime) {
     EXPECT_EQ(allocations[1].durationNs, 100'000);
     EXPECT_GT(allocations[2].durationNs, ran[0] + 100'000 - 10'000);    // but for what the launch took
     EXPECT_GT(frees[0].durationNs, ran[1] + 40'000 - 10'000);
+}
+
+TEST_F(VgpuJob, memoryThatComesAndGoesIsRecorded) {
+    ASSERT_EQ(run("memory 1"), 0);
+    std::multimap<long long, int> operations;    // by size: allocations minus releases
+    for (const std::string& line : records(0)) {
+        int operation = 0, kind = 0;
+        long long bytes = 0;
+        if (std::sscanf(line.c_str(), "memory %d %d %lld", &operation, &kind, &bytes) == 3)
+            operations.emplace(bytes, operation == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION ? kind : -kind);
+    }
+    std::vector<int> twelve;
+    for (auto [it, end] = operations.equal_range(12'000'000); it != end; ++it) twelve.push_back(it->second);
+    std::sort(twelve.begin(), twelve.end());
+    const int device = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, pinned = CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
+    EXPECT_EQ(twelve, (std::vector<int>{-device, -pinned, pinned, device}));
+    EXPECT_EQ(operations.count(1 << 20), 2u);
+}
+
+TEST_F(VgpuJob, aProfilerPluginIsToldOfCallsLaunchesAndChannels) {
+    std::string environment = scenario(R"({"noise": 0, "cluster": {"nodes": 1, "ranks_per_node": 2}})");
+    ASSERT_EQ(run("train 2 1", environment + " NCCL_PROFILER_PLUGIN=" VGPU_PROFILER), 0);
+    constexpr int kGroup = 1, kColl = 2, kKernelCh = 64, kGroupApi = 256, kCollApi = 512, kKernelLaunch = 2048, kKernelChStop = 22;
+    struct Event {
+        unsigned long id, parent;
+        std::string text;
+        long long endNs = 0;
+    };
+    std::multimap<int, Event> events;
+    std::map<unsigned long, long long> channelEnds;
+    std::ifstream file(m_folder / "dump.plugin.1");
+    for (std::string line; std::getline(file, line);) {
+        unsigned long id = 0, parent = 0;
+        int type = 0;
+        long long ns = 0;
+        char text[64];
+        if (std::sscanf(line.c_str(), "start %lu %d %lu %63s", &id, &type, &parent, text) == 4) events.emplace(type, Event{id, parent, text});
+        if (std::sscanf(line.c_str(), "state %lu %d %lld", &id, &type, &ns) == 3 && type == kKernelChStop) channelEnds[id] = ns;
+    }
+    for (int once : {kGroup, kColl, kGroupApi, kCollApi, kKernelLaunch}) ASSERT_EQ(events.count(once), 1u) << once;
+    const Event &call = events.find(kGroupApi)->second, &api = events.find(kCollApi)->second, &collective = events.find(kColl)->second;
+    EXPECT_EQ(api.text, "AllReduce");
+    EXPECT_EQ(api.parent, call.id);
+    EXPECT_EQ(events.find(kKernelLaunch)->second.parent, call.id);
+    EXPECT_EQ(collective.parent, api.id);
+    EXPECT_EQ(collective.text, "AllReduce/RING/LL/2");
+    ASSERT_EQ(events.count(kKernelCh), 2u);
+    long long startNs = 0, durationNs = 0;
+    for (const std::string& line : records(1))
+        if (line.find("AllReduce") != std::string::npos) std::sscanf(line.c_str(), "kernel %lld %lld", &startNs, &durationNs);
+    for (auto [it, end] = events.equal_range(kKernelCh); it != end; ++it) {
+        EXPECT_EQ(it->second.parent, collective.id);
+        EXPECT_EQ(std::atoll(it->second.text.c_str()), startNs);
+        EXPECT_EQ(channelEnds[it->second.id], startNs + durationNs);
+    }
 }
 
 TEST_F(VgpuJob, pageableCopiesAreSlowerHoldTheCallerAndSayWhatTheyAre) {

@@ -27,10 +27,15 @@ foreach(version IN ITEMS 2 5)
   target_compile_definitions(rankscope_vgpu_tuner_v${version} PRIVATE VGPU_TUNER_VERSION=${version})
 endforeach()
 
+add_library(rankscope_vgpu_profiler MODULE vgpu_profiler.cpp)
+target_link_libraries(rankscope_vgpu_profiler PRIVATE rankscope_options rankscope_cuda_headers)
+
 add_executable(rankscope_vgpu_job_tests test_vgpu_jobs.cpp)
 target_link_libraries(rankscope_vgpu_job_tests PRIVATE rankscope_options rankscope_cuda_headers GTest::gtest_main)
 target_compile_definitions(rankscope_vgpu_job_tests PRIVATE VGPU_FOLDER="${RANKSCOPE_LIB_DIR}/vgpu" VGPU_JOB="${vgpu_job}"
   VGPU_CLIENT="$<TARGET_FILE:rankscope_vgpu_cupti_client>"
-  VGPU_TUNER_V5="$<TARGET_FILE:rankscope_vgpu_tuner_v5>" VGPU_TUNER_V2="$<TARGET_FILE:rankscope_vgpu_tuner_v2>")
-add_dependencies(rankscope_vgpu_job_tests rankscope_vgpu_job rankscope_vgpu_cupti_client rankscope_vgpu_tuner_v5 rankscope_vgpu_tuner_v2)
+  VGPU_TUNER_V5="$<TARGET_FILE:rankscope_vgpu_tuner_v5>" VGPU_TUNER_V2="$<TARGET_FILE:rankscope_vgpu_tuner_v2>"
+  VGPU_PROFILER="$<TARGET_FILE:rankscope_vgpu_profiler>")
+add_dependencies(rankscope_vgpu_job_tests rankscope_vgpu_job rankscope_vgpu_cupti_client rankscope_vgpu_tuner_v5 rankscope_vgpu_tuner_v2
+  rankscope_vgpu_profiler)
 gtest_discover_tests(rankscope_vgpu_job_tests PROPERTIES TIMEOUT 120)

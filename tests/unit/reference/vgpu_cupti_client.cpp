@@ -48,6 +48,12 @@ void print(const CUpti_Activity* record) {
                          static_cast<unsigned long long>(a->end - a->start), static_cast<int>(a->kind), a->cbid, a->correlationId);
             break;
         }
+        case CUPTI_ACTIVITY_KIND_MEMORY2: {
+            auto* m = reinterpret_cast<const CUpti_ActivityMemory4*>(record);
+            std::fprintf(output(), "memory %d %d %llu %u\n", static_cast<int>(m->memoryOperationType), static_cast<int>(m->memoryKind),
+                         static_cast<unsigned long long>(m->bytes), m->correlationId);
+            break;
+        }
         default: std::fprintf(output(), "kind %d\n", static_cast<int>(record->kind));
     }
 }
@@ -64,7 +70,7 @@ void completed(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t validBytes) 
 extern "C" int InitializeInjection() {
     cuptiActivityRegisterCallbacks(requested, completed);
     for (CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_RUNTIME,
-                                    CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION})
+                                    CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_MEMORY2})
         cuptiActivityEnable(kind);
     std::atexit([] { cuptiActivityFlushAll(1); });
     return 1;
