@@ -144,19 +144,25 @@ void printTable(const bench::MedianReporter& reporter) {
     const double ours = rate("collecting/8");
     const double alone = rate("collecting/1");
     if (one <= 0 || merge <= 0 || ours <= 0) return;
+    // Beside other work the wall clock favours whoever has more threads; processor time does not.
+    const auto rateOfWork = [&](const std::string& name) { return rate(name) * reporter.median(name, "seconds") / reporter.median(name, "cpu_seconds"); };
     const double size = reporter.median("collecting/8", "bytes_per_event");
     fmt::print("\n| what | ours | yardstick | ratio | goal |\n| --- | --- | --- | --- | --- |\n");
     fmt::print("| capture to trace.db, M events/s (8 ranks), against one-row inserts; the file has no indexes | {:.2f} | {:.2f} | {:.2f} | >= 1.2 |\n", ours, one, ours / one);
     fmt::print("| the same file holds all that analyzer and GUI need | {:.2f} | {:.2f} | {:.2f} | >= 0.7 |\n", ours, one, ours / one);
+    fmt::print("| the same by processor time of all threads | {:.2f} | {:.2f} | {:.2f} | |\n", rateOfWork("collecting/8"), rateOfWork("oneRowInserts"),
+               rateOfWork("collecting/8") / rateOfWork("oneRowInserts"));
     fmt::print("| merge of 8 ranks, sorted and findable by time, M rows/s, against ATTACH, INSERT SELECT, CREATE INDEX | {:.2f} | {:.2f} | {:.2f} | >= 1.0 |\n", ours, merge,
                ours / merge);
+    fmt::print("| the same by processor time of all threads | {:.2f} | {:.2f} | {:.2f} | |\n", rateOfWork("collecting/8"), rateOfWork("attachInsertIndex"),
+               rateOfWork("collecting/8") / rateOfWork("attachInsertIndex"));
     fmt::print("| 8 ranks against 1 rank, M events/s | {:.2f} | {:.2f} | {:.2f} | about 1: linear in ranks |\n", ours, alone, ours / alone);
     fmt::print("| size, bytes an event | {:.1f} | | | <= 40 |\n", size);
 }
 
-BENCHMARK(collecting)->Arg(1)->Arg(8)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(oneRowInserts)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(attachInsertIndex)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(collecting)->Arg(1)->Arg(8)->UseRealTime()->MeasureProcessCPUTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(oneRowInserts)->UseRealTime()->MeasureProcessCPUTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(attachInsertIndex)->UseRealTime()->MeasureProcessCPUTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace rankscope

@@ -18,11 +18,14 @@ public:
             if (run.aggregate_name != "median") continue;
             auto& counters = m_medians[run.run_name.function_name + (run.run_name.args.empty() ? "" : "/" + run.run_name.args)];
             for (const auto& [name, counter] : run.counters) counters[name] = counter.value;
-            counters["seconds"] = run.GetAdjustedRealTime() / benchmark::GetTimeUnitMultiplier(run.time_unit);
+            const double unit = benchmark::GetTimeUnitMultiplier(run.time_unit);
+            counters["seconds"] = run.GetAdjustedRealTime() / unit;
+            counters["cpu_seconds"] = run.GetAdjustedCPUTime() / unit;
         }
     }
 
-    /// A counter of a benchmark ("function" or "function/args"), 0 when it did not run. "seconds" is its time.
+    /// A counter of a benchmark ("function" or "function/args"), 0 when it did not run. "seconds" is its time,
+    /// "cpu_seconds" its processor time: of all threads with MeasureProcessCPUTime().
     double median(const std::string& benchmark, const std::string& counter) const {
         const auto found = m_medians.find(benchmark);
         if (found == m_medians.end()) return 0;
