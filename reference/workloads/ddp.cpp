@@ -41,7 +41,7 @@ class DdpTraining {
         const int accumulate = m_scenario.parallel.accumulate;
         for (int micro = 0; micro < accumulate; ++micro) {
             forward();
-            if (micro == 0) m_worker.dieIfPlanned();
+            if (micro == 0) m_worker.failIfPlanned();
             backward(micro, accumulate);
         }
         const NvtxRange range("optimizer");

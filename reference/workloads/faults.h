@@ -14,7 +14,27 @@ struct Straggler {
     double factor = 1.5;
 };
 
+/// Faults that end a job come inside a step, after its first forward pass.
 struct Kill {
+    int rank = 0;
+    int step = 0;
+};
+
+/// An allocation beyond the device's memory.
+struct OutOfMemory {
+    int rank = 0;
+    int step = 0;
+};
+
+/// Hangs: issues nothing more.
+struct MissingRank {
+    int rank = 0;
+    int step = 0;
+};
+
+/// Asks for another collective than the others: half the size, another type, another operation, or two in exchanged order.
+struct Mismatch {
+    enum class What { size, dtype, op, order } what = What::size;
     int rank = 0;
     int step = 0;
 };
@@ -94,6 +114,11 @@ struct Faults {
     std::optional<UnevenWork> unevenWork;
     std::optional<StageImbalance> stageImbalance;
     std::optional<Kill> kill;
+    std::optional<OutOfMemory> oom;
+    std::optional<MissingRank> missingRank;
+    std::optional<Mismatch> mismatch;
+    double watchdogSeconds = 30;    ///< how long a rank waits for a collective
+    int watchedFromStep = 1000000;  ///< the first step with a failure that leaves the others waiting
     std::optional<Jitter> jitter;
     std::optional<LateLaunch> lateLaunch;
     std::optional<LaunchBound> launchBound;

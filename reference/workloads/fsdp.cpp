@@ -163,7 +163,7 @@ class FsdpTraining {
         for (size_t i = 0; i < kernels.size(); ++i) i == 0 ? m_worker.launch(kernels[i], check) : m_worker.launch(kernels[i]);
         if (use.layer + 1 < m_layers) return;
         m_worker.launchLoss(m_transformer.loss());
-        if (use.micro == 0) m_worker.dieIfPlanned();
+        if (use.micro == 0) m_worker.failIfPlanned();
     }
 
     void backward(const Use& use, const KernelTask& check) {

@@ -95,7 +95,7 @@ class ModelParallelTraining {
             // The gradient of the loss; its kernel compares the output of the model with that of one rank.
             m_worker.launch(m_part.transformer().loss(), m_part.task(TaskOp::checkActivation, activation(chunk, micro), data));
         }
-        if (chunk == 0 && micro == 0) m_worker.dieIfPlanned();
+        if (chunk == 0 && micro == 0) m_worker.failIfPlanned();
     }
 
     void backward(int chunk, int micro) {

@@ -2,11 +2,9 @@
 #include "reference/workloads/scenario_faults.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <set>
 #include <sstream>
-#include <string_view>
 
 #include "reference/workloads/layout.h"
 #include "reference/workloads/scenario_json.h"
@@ -19,8 +17,6 @@ namespace {
 
 constexpr double kDefaultSmallBucketsKb = 1024;
 constexpr int kMostLaunchBoundMicroSteps = 4;  // more would only make the trace long
-
-constexpr std::array kNotYetAvailable = {"missing_rank", "mismatch", "oom"};
 
 int readRank(ObjectReader& reader, const Scenario& scenario, int fallback) {
     const int rank = reader.integer("rank", fallback, 0);
@@ -215,6 +211,43 @@ bool readJobFault(const std::string& kind, ObjectReader& reader, const Scenario&
     return true;
 }
 
+int readStep(ObjectReader& reader, const Scenario& scenario) {
+    const int step = reader.integer("step", scenario.steps / 2, 0);
+    if (step >= scenario.steps) reader.fail("step", "is " + std::to_string(step) + " of " + std::to_string(scenario.steps) + " steps");
+    return step;
+}
+
+Mismatch::What readWhat(ObjectReader& reader) {
+    const std::string what = reader.text("what", "size");
+    if (what == "size") return Mismatch::What::size;
+    if (what == "dtype") return Mismatch::What::dtype;
+    if (what == "op") return Mismatch::What::op;
+    if (what == "order") return Mismatch::What::order;
+    reader.fail("what", "is '" + what + "': use op, size, dtype or order");
+}
+
+/// Faults that end the job. False: not one of them.
+bool readFailure(const std::string& kind, ObjectReader& reader, const Scenario& scenario, Faults& faults) {
+    if (kind != "kill" && kind != "oom" && kind != "missing_rank" && kind != "mismatch") return false;
+    const int rank = readRank(reader, scenario, 0);
+    const int step = readStep(reader, scenario);
+    if (kind == "kill") {
+        faults.kill = Kill{rank, step};
+        return true;
+    }
+    if (scenario.worldSize() < 2) reader.fail("kind", "is '" + kind + "', which needs others that wait: at least two ranks");
+    if (kind == "oom") faults.oom = OutOfMemory{rank, step};
+    if (kind == "missing_rank") faults.missingRank = MissingRank{rank, step};
+    if (kind == "mismatch") {
+        if (scenario.parallel.dp * scenario.parallel.tp < 2) reader.fail("kind", "is 'mismatch', but the job has no collectives (only sends between stages)");
+        faults.mismatch = Mismatch{readWhat(reader), rank, step};
+        if (faults.mismatch->what == Mismatch::What::order) needKind(reader, scenario, "mismatch' of 'order", {Kind::ddp, Kind::zero1, Kind::zero2});
+    }
+    faults.watchdogSeconds = reader.positive("timeout_s", faults.watchdogSeconds);
+    faults.watchedFromStep = std::min(faults.watchedFromStep, step);
+    return true;
+}
+
 bool mayRepeat(const std::string& kind) { return kind == "straggler" || kind == "slow_link" || kind == "slow_nic" || kind == "clock_offset"; }
 
 void readFault(ObjectReader& reader, const Scenario& scenario, Faults& faults) {
@@ -225,7 +258,8 @@ void readFault(ObjectReader& reader, const Scenario& scenario, Faults& faults) {
     if (kind == "none") return;
     if (readVirtualFault(kind, reader, scenario)) {
         faults.virtualOnly.push_back(kind);
-    } else if (readHostFault(kind, reader, scenario, faults) || readJobFault(kind, reader, scenario, faults)) {
+    } else if (readHostFault(kind, reader, scenario, faults) || readJobFault(kind, reader, scenario, faults) ||
+               readFailure(kind, reader, scenario, faults)) {
         return;
     } else if (kind == "straggler") {
         Straggler straggler;
@@ -250,14 +284,6 @@ void readFault(ObjectReader& reader, const Scenario& scenario, Faults& faults) {
         return;
     } else if (kind == "few_micro_batches") {
         needPipeline(reader, scenario, kind);
-    } else if (kind == "kill") {
-        Kill kill;
-        kill.rank = readRank(reader, scenario, 0);
-        kill.step = reader.integer("step", scenario.steps / 2, 0);
-        if (kill.step >= scenario.steps) reader.fail("step", "is " + std::to_string(kill.step) + " of " + std::to_string(scenario.steps) + " steps");
-        faults.kill = kill;
-    } else if (std::find(kNotYetAvailable.begin(), kNotYetAvailable.end(), std::string_view(kind)) != kNotYetAvailable.end()) {
-        reader.fail("kind", "is '" + kind + "': not available yet");
     } else {
         reader.fail("kind", "is '" + kind + "', which is not a fault of this harness");
     }

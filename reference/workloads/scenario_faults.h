@@ -9,7 +9,7 @@
 
 namespace rankscope::reference {
 
-/// `scenario` is complete but for its faults. Throws ScenarioError for unknown, not yet available or senseless faults.
+/// `scenario` is complete but for its faults. Throws ScenarioError for unknown or senseless faults.
 Faults readFaults(const nlohmann::json& list, const Scenario& scenario, const std::string& origin);
 
 /// Faults that are nothing but other settings of the job.

@@ -2,7 +2,6 @@
 #include "reference/workloads/worker.h"
 
 #include <nvtx3/nvToolsExt.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cinttypes>
@@ -38,7 +37,7 @@ constexpr double kDeviceShare = 0.85;    // of the free memory; the rest is NCCL
 NvtxRange::NvtxRange(const std::string& name) { nvtxRangePushA(name.c_str()); }
 NvtxRange::~NvtxRange() { nvtxRangePop(); }
 
-Worker::Worker(const Scenario& scenario, const Identity& identity) : m_scenario(scenario), m_identity(identity) {
+Worker::Worker(const Scenario& scenario, const Identity& identity) : m_scenario(scenario), m_identity(identity), m_failures(scenario.faults, identity.rank, m_virtualGpu) {
     const char* data = getenv("RANKSCOPE_VGPU_DATA");
     m_probe = m_virtualGpu.present() && data && strcmp(data, "full") == 0 ? UINT64_MAX : kProbeElements;
     if (!m_virtualGpu.present() && !scenario.faults.virtualOnly.empty())
@@ -248,13 +247,8 @@ void Worker::endStep() {
     m_calls->issueAll();
     if (m_lossLaunched)
         require(cudaMemcpyAsync(m_hostLoss, m_loss, sizeof *m_hostLoss, cudaMemcpyDeviceToHost, m_compute), "cudaMemcpyAsync");
-    require(cudaStreamSynchronize(m_compute), "cudaStreamSynchronize");
+    m_failures.waitFor(m_compute, m_step);
     if (m_lossLaunched && !m_shared && *m_hostLoss != static_cast<float>(m_step + 1)) m_lossWrong = true;
-}
-
-void Worker::dieIfPlanned() const {
-    const auto& kill = m_scenario.faults.kill;
-    if (kill && kill->rank == rank() && kill->step == m_step) m_virtualGpu.die(SIGKILL);
 }
 
 int Worker::finish() {

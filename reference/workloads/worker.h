@@ -15,6 +15,7 @@
 #include "reference/workloads/kernel_task.h"
 #include "reference/workloads/late_calls.h"
 #include "reference/workloads/layout.h"
+#include "reference/workloads/planted_failures.h"
 #include "reference/workloads/scenario.h"
 #include "reference/workloads/transformer.h"
 #include "reference/workloads/virtual_gpu.h"
@@ -101,8 +102,8 @@ class Worker {
     /// Launches the loss kernel; endStep() reads its result back.
     void launchLoss(const LayerKernel& kernel);
     void endStep();
-    /// Dies here when the scenario says that this rank dies in this step.
-    void dieIfPlanned() const;
+    /// Fails here when the scenario says that this rank fails in this step.
+    void failIfPlanned() const { m_failures.strike(m_step); }
     int step() const { return m_step; }
 
     /// Waits for the device and compares the checks. Returns the exit status; rank 0 prints the result on stdout.
@@ -118,6 +119,7 @@ class Worker {
     double spinNsPerBlock(const LayerKernel& kernel) const;
     /// Host time of a framework around one collective.
     void beforeCollective() const;
+    void issue(const Group& group, const Collective& collective);
     void copy(const Group& group, const void* from, void* to, int64_t bytes);
     void copyToItself(const Group& group, const std::vector<Message>& messages, Dtype dtype);
     void fetchBatch() const;
@@ -129,6 +131,7 @@ class Worker {
     const Identity& m_identity;
     VirtualGpu m_virtualGpu;
     std::optional<HostFaults> m_hostFaults;
+    PlantedFailures m_failures;
     std::optional<LateCalls> m_calls;  ///< of communication
     int m_ranksPerDevice = 1;
     int m_residentBlocks = 1;

@@ -31,29 +31,36 @@ void Worker::copy(const Group& group, const void* from, void* to, int64_t bytes)
     require(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, stream), "cudaMemcpyAsync");
 }
 
+void Worker::issue(const Group& group, const Collective& planned) {
+    const auto call = [=, this](const Collective& collective) {
+        beforeCollective();
+        const auto count = static_cast<size_t>(collective.elements);
+        const ncclDataType_t type = ncclType(collective.dtype);
+        switch (collective.op) {
+            case Collective::Op::allReduce:
+                return require(ncclAllReduce(collective.from, collective.to, count, type, ncclSum, group.comm, group.stream), "ncclAllReduce");
+            case Collective::Op::allGather:
+                return require(ncclAllGather(collective.from, collective.to, count, type, group.comm, group.stream), "ncclAllGather");
+            case Collective::Op::reduceScatter:
+                return require(ncclReduceScatter(collective.from, collective.to, count, type, ncclSum, group.comm, group.stream), "ncclReduceScatter");
+        }
+    };
+    m_calls->communicate(m_compute, [=, this] { m_failures.issue(m_step, group.size, planned, call); });
+}
+
 void Worker::allReduce(const Group& group, void* data, int64_t elements, Dtype dtype) {
     if (group.alone()) return;
-    m_calls->communicate(m_compute, [=, this] {
-        beforeCollective();
-        require(ncclAllReduce(data, data, static_cast<size_t>(elements), ncclType(dtype), ncclSum, group.comm, group.stream), "ncclAllReduce");
-    });
+    issue(group, {Collective::Op::allReduce, data, data, elements, dtype});
 }
 
 void Worker::allGather(const Group& group, const void* part, void* whole, int64_t elementsPerRank, Dtype dtype) {
     if (group.alone()) return copy(group, part, whole, elementsPerRank * dtypeBytes(dtype));
-    m_calls->communicate(m_compute, [=, this] {
-        beforeCollective();
-        require(ncclAllGather(part, whole, static_cast<size_t>(elementsPerRank), ncclType(dtype), group.comm, group.stream), "ncclAllGather");
-    });
+    issue(group, {Collective::Op::allGather, part, whole, elementsPerRank, dtype});
 }
 
 void Worker::reduceScatter(const Group& group, const void* whole, void* part, int64_t elementsPerRank, Dtype dtype) {
     if (group.alone()) return copy(group, whole, part, elementsPerRank * dtypeBytes(dtype));
-    m_calls->communicate(m_compute, [=, this] {
-        beforeCollective();
-        require(ncclReduceScatter(whole, part, static_cast<size_t>(elementsPerRank), ncclType(dtype), ncclSum, group.comm, group.stream),
-                "ncclReduceScatter");
-    });
+    issue(group, {Collective::Op::reduceScatter, whole, part, elementsPerRank, dtype});
 }
 
 void Worker::copyToItself(const Group& group, const std::vector<Message>& messages, Dtype dtype) {

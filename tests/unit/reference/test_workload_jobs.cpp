@@ -2,10 +2,12 @@
 // The workloads on the virtual GPUs: exact results, and the bytes that theory asks for.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "tests/unit/reference/workload_job.h"
 
@@ -153,6 +155,45 @@ TEST(WorkloadJobs, APlannedDeathKillsThatRank) {
     const JobResult result = runJob(dataParallel("ddp", 2, "", R"(, "faults": [{"kind": "kill", "rank": 1, "step": 1}])"), 2);
     EXPECT_EQ(result.status[1], 128 + SIGKILL);
     EXPECT_NE(result.status[0], 0) << "rank 0 cannot finish without rank 1";
+}
+
+std::string failing(const std::string& kind, const std::string& fault) {
+    return dataParallel(kind, 3, R"(, "bucket_mb": 0.02)", R"(, "faults": [{"rank": 1, "step": 1, )" + fault + "}]");
+}
+
+bool watchdogSpoke(const JobResult& result) {
+    return std::any_of(result.output.begin(), result.output.end(),
+                       [](const std::string& text) { return text.find("Watchdog caught collective operation timeout: step 1") != std::string::npos; });
+}
+
+TEST(WorkloadJobs, OutOfMemoryEndsOneRankAndTheOthersTimeOut) {
+    for (const char* kind : {"ddp", "fsdp"}) {
+        const JobResult result = runJob(failing(kind, R"("kind": "oom")"), 3);
+        EXPECT_EQ(result.status[1], 3) << result.output[1];
+        EXPECT_NE(result.output[1].find("rank 1: out of memory: tried to allocate"), std::string::npos) << result.output[1];
+        EXPECT_TRUE(watchdogSpoke(result));
+        for (const size_t rank : {0, 2}) EXPECT_NE(result.status[rank], 0);
+    }
+}
+
+TEST(WorkloadJobs, AMissingRankMakesTheOthersTimeOut) {
+    for (const auto& [kind, op] : {std::pair("ddp", "all_reduce"), std::pair("fsdp", "reduce_scatter")}) {
+        const JobResult result = runJob(failing(kind, R"("kind": "missing_rank")"), 3);
+        EXPECT_EQ(result.status[1], 128 + SIGTERM);
+        EXPECT_TRUE(watchdogSpoke(result));
+        EXPECT_LT(sentBytes(result, 1, op), sentBytes(result, 0, op));
+    }
+}
+
+TEST(WorkloadJobs, RanksThatDisagreeAboutACollectiveTimeOut) {
+    for (const char* what : {"op", "size", "dtype", "order"})
+        for (const char* kind : {"ddp", "fsdp"}) {
+            if (what == std::string("order") && kind == std::string("fsdp")) continue;
+            SCOPED_TRACE(std::string(kind) + " " + what);
+            const JobResult result = runJob(failing(kind, std::string(R"("kind": "mismatch", "what": ")") + what + "\""), 3);
+            EXPECT_TRUE(watchdogSpoke(result)) << result.output[0] << result.output[1] << result.output[2];
+            for (const int status : result.status) EXPECT_NE(status, 0);
+        }
 }
 
 TEST(WorkloadJobs, RunsUnderMpirun) {
