@@ -96,17 +96,6 @@ std::vector<LayerKernel> Transformer::backward() const {
             norm(Kernel::layerNormBackward, kBackwardTimes)};
 }
 
-int64_t Transformer::denseParametersPerLayer() const {
-    int64_t parameters = 2 * norm(Kernel::layerNormBackward, 1).parameters + qkv(Kernel::qkvGemmBackward, 1).parameters +
-                         projection(Kernel::projectionGemmBackward, 1).parameters;
-    if (m_share.experts) return parameters + router(Kernel::routerGemmBackward, 1).parameters;
-    return parameters + mlpUp(Kernel::mlpUpGemmBackward, 1).parameters + mlpDown(Kernel::mlpDownGemmBackward, 1).parameters;
-}
-
-int64_t Transformer::expertParametersPerLayer() const {
-    return m_share.experts ? mlpUp(Kernel::mlpUpGemmBackward, 1).parameters + mlpDown(Kernel::mlpDownGemmBackward, 1).parameters : 0;
-}
-
 LayerKernel Transformer::embedding() const {
     return streaming(Kernel::embeddingForward, activationElements(), 0, 2 * static_cast<double>(dtypeBytes(m_model.dtype)));
 }

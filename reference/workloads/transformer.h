@@ -46,10 +46,7 @@ class Transformer {
     LayerKernel router(Kernel kernel, double times) const;
     LayerKernel permute(Kernel kernel) const;
 
-    /// Of this rank, without experts' own.
-    int64_t denseParametersPerLayer() const;
-    int64_t expertParametersPerLayer() const;
-    /// Of a layer that is not cut.
+    /// Of a dense layer that is not cut.
     int64_t parametersPerLayer() const { return 12 * m_model.hidden * m_model.hidden + 13 * m_model.hidden; }
     int64_t activationElements() const { return tokens() * m_model.hidden; }
     int64_t tokens() const { return m_model.microBatch * m_model.seq; }
