@@ -13,10 +13,13 @@ from virtual_run import VirtualRunTest
 MODEL = {"layers": 4, "hidden": 1024, "seq": 1024, "micro_batch": 2}
 JOBS = {
     "ddp": {"parallel": {"dp": 2}},
+    "zero1": {"parallel": {"dp": 2}},
+    "zero2": {"parallel": {"dp": 2}},
     "fsdp": {"parallel": {"dp": 2}},
     "tp": {"parallel": {"dp": 1, "tp": 2}},
     "tp+sp": {"parallel": {"dp": 1, "tp": 2}},
     "pp": {"parallel": {"dp": 1, "pp": 2, "micro_batches": 2}},
+    "3d": {"parallel": {"dp": 1, "tp": 2, "pp": 1}},
     "ep": {"parallel": {"dp": 2, "ep": 2}, "model": dict(MODEL, experts=4)},
 }
 STEPS = 5
