@@ -85,6 +85,8 @@ struct Transfer {
     double busBytes, efficiency;
     double remaining, rate;
     int64_t updatedNs;
+    int64_t dueNs, scheduledNs;    ///< end at the present rate; time of its event, which may be earlier
+    uint32_t portChanges;          ///< p2p: of both its ports when the rate was set
     uint32_t version, island;
     uint64_t orderKey;
     uint32_t nextActive, prevActive;
@@ -106,6 +108,7 @@ struct Stream {
 /// A link end: how many flows use it now, and what it carries in bytes per ns (= GB/s).
 struct Port {
     uint32_t flows;
+    uint32_t changes;    ///< counts the changes of `flows`
     double rate;
 };
 

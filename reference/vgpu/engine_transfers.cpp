@@ -124,6 +124,11 @@ void Engine::beginFlow(Transfer& transfer, int64_t nowNs) {
 }
 
 void Engine::endFlow(Transfer& transfer, int64_t nowNs) {
+    if (transfer.dueNs > nowNs) {
+        transfer.scheduledNs = transfer.dueNs;
+        push(rootOf(transfer.island), {transfer.dueNs, transfer.orderKey, kFlowEnds, static_cast<uint32_t>(&transfer - m_arena.transfers), transfer.version, 0});
+        return;
+    }
     countFlow(m_arena, transfer, -1);
     Process& island = m_arena.processes[rootOf(transfer.island)];
     island.flowsDirty = 1;
@@ -138,12 +143,22 @@ void Engine::updateFlows(uint32_t root, int64_t nowNs) {
     island.flowsDirty = 0;
     for (uint32_t index = island.firstFlow; index != kNone; index = m_arena.transfers[index].nextActive) {
         Transfer& transfer = m_arena.transfers[index];
+        if (transfer.kind == TransferKind::p2p) {    // an all-to-all has one for each pair: most are not concerned
+            const uint32_t changes = portChanges(m_arena, transfer);
+            if (transfer.rate != 0 && changes == transfer.portChanges) continue;
+            transfer.portChanges = changes;
+        }
         double rate = flowRate(m_arena, transfer);
         if (rate == transfer.rate) continue;
+        const bool isNew = transfer.rate == 0;
         transfer.remaining -= transfer.rate * static_cast<double>(nowNs - transfer.updatedNs);
         transfer.updatedNs = nowNs;
         transfer.rate = rate;
-        push(root, {endOfWork(nowNs, transfer.remaining, rate), transfer.orderKey, kFlowEnds, index, ++transfer.version, 0});
+        transfer.dueNs = endOfWork(nowNs, transfer.remaining, rate);
+        if (isNew || transfer.dueNs < transfer.scheduledNs) {    // one that has become slower looks again when its event comes
+            transfer.scheduledNs = transfer.dueNs;
+            push(root, {transfer.dueNs, transfer.orderKey, kFlowEnds, index, ++transfer.version, 0});
+        }
     }
 }
 

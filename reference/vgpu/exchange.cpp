@@ -167,12 +167,14 @@ bool ExchangeTask::attempt() {
 
 void ExchangeTask::ringReaders() {
     const Member* members = m_arena.members + m_arena.comms[m_spec.comm].firstMember;
-    for (uint32_t rank = 0; rank < m_spec.size; rank++) {
-        if (rank == m_spec.rank || (m_spec.kind == TransferKind::p2p && rank != m_spec.peer)) continue;
+    auto ring = [&](uint32_t rank) {
         Process& reader = m_arena.processes[members[rank].process];
         reader.dataBell.fetch_add(1);
         if (reader.dataSleepers.load()) futexWake(reader.dataBell);
-    }
+    };
+    if (m_spec.kind == TransferKind::p2p) return ring(m_spec.peer);
+    for (uint32_t rank = 0; rank < m_spec.size; rank++)
+        if (rank != m_spec.rank) ring(rank);
 }
 
 void ExchangeTask::post(Exchange& exchange) {

@@ -14,6 +14,11 @@ const Device& deviceOf(const Arena& arena, const Comm& comm, uint32_t rank) {
     return arena.devices[arena.members[comm.firstMember + rank].device];
 }
 
+void change(Port& port, uint32_t delta) {
+    port.flows += delta;
+    port.changes++;
+}
+
 double share(const Port& port) { return port.rate / std::max(1u, port.flows); }
 
 /// What a slow pair link of ends that allow `endsRate` gives each of its flows in one direction.
@@ -67,19 +72,19 @@ void countFlow(Arena& arena, const Transfer& transfer, int direction) {
         Device& from = deviceOf(arena, comm, transfer.src);
         Device& to = deviceOf(arena, comm, transfer.dst);
         bool sameNode = from.hostKey == to.hostKey;
-        (sameNode ? from.out : from.nicOut).flows += delta;
-        (sameNode ? to.in : to.nicIn).flows += delta;
+        change(sameNode ? from.out : from.nicOut, delta);
+        change(sameNode ? to.in : to.nicIn, delta);
         forEachPair(arena, from, to,
                     [&](uint32_t i, bool forward) { (forward ? arena.pairLinks[i].forward : arena.pairLinks[i].backward) += delta; });
         return;
     }
     for (uint32_t rank = 0; rank < comm.size; rank++) {
         Device& device = deviceOf(arena, comm, rank);
-        device.out.flows += delta;
-        device.in.flows += delta;
+        change(device.out, delta);
+        change(device.in, delta);
         if (comm.nodes > 1) {
-            device.nicOut.flows += delta;
-            device.nicIn.flows += delta;
+            change(device.nicOut, delta);
+            change(device.nicIn, delta);
         }
     }
     forEachBit(comm.pairsForward, [&](uint32_t i) { arena.pairLinks[i].forward += delta; });
@@ -108,6 +113,14 @@ double flowRate(const Arena& arena, const Transfer& transfer) {
         if (comm.nodes > 1) rate = std::min(rate, comm.smallestNode * std::min(share(device.nicOut), share(device.nicIn)));
     }
     return rate * transfer.efficiency;
+}
+
+uint32_t portChanges(const Arena& arena, const Transfer& transfer) {
+    const Comm& comm = arena.comms[transfer.comm];
+    const Device& from = deviceOf(arena, comm, transfer.src);
+    const Device& to = deviceOf(arena, comm, transfer.dst);
+    // A slow pair link is only ever used together with a port at either end.
+    return from.hostKey == to.hostKey ? from.out.changes + to.in.changes : from.nicOut.changes + to.nicIn.changes;
 }
 
 void classifyNodes(Arena& arena, Comm& comm) {

@@ -12,6 +12,9 @@ void countFlow(Arena& arena, const Transfer& transfer, int direction);
 /// Bytes per ns the flow gets while the ports are used as they are now.
 double flowRate(const Arena& arena, const Transfer& transfer);
 
+/// A number that changes whenever the rate of a message's flow may have.
+uint32_t portChanges(const Arena& arena, const Transfer& transfer);
+
 /// Fills nodes, smallestNode and the pair links of a communicator whose members are all known. Its ring visits the members of a node in
 /// order of rank and goes from node to node once per rail: the i-th member of a node talks to the i-th of the next.
 void classifyNodes(Arena& arena, Comm& comm);
