@@ -14,15 +14,9 @@
 #include "reference/vgpu/activity.h"
 #include "reference/vgpu/data_plane.h"
 #include "reference/vgpu/profiler_api_events.h"
-#include "reference/vgpu/stall_watch.h"
 
 namespace rankscope::vgpu {
 namespace {
-
-// Further ahead than this no process runs, summed over its streams.
-constexpr uint64_t kProcessDepth = 12000;
-// Whoever comes to wait moves the simulation and wakes the others; they look by themselves only in case nobody comes any more.
-constexpr int kFirstPollMs = 25, kLastPollMs = 200;
 
 LocalProcess* g_process = nullptr;
 std::mutex g_processMutex;
@@ -204,19 +198,6 @@ void LocalProcess::leave() {
     detachArena(m_arena, m_index);
 }
 
-void LocalProcess::publish(ThreadClock& thread) { thread.shared->boundNs.store(thread.ns, std::memory_order_release); }
-
-int64_t LocalProcess::nowStamp() {
-    if (const ThreadClock* thread = clockIfAny()) return stamp(thread->ns);
-    int64_t now = kEpochNs;
-    if (m_arena) {    // a thread that never used CUDA sees the time of the one that is furthest
-        now = m_arena->processes[m_index].lastClockNs;
-        for (uint32_t t = m_arena->processes[m_index].firstThread; t != kNone; t = m_arena->threads[t].nextOfProcess)
-            now = std::max(now, m_arena->threads[t].boundNs.load());
-    }
-    return stamp(now);
-}
-
 LocalDevice& LocalProcess::device(int ordinal) {
     auto [it, fresh] = m_devices.try_emplace(ordinal);
     LocalDevice& device = it->second;
@@ -383,109 +364,6 @@ double LocalProcess::noiseFactor(LocalStream& stream) {
     double factor = 1 + m_cluster.noise * normalNoise(m_cluster.seed, static_cast<uint64_t>(m_rank + 1), stream.ordinal, k);
     if (m_cluster.noiseRun != 0) factor *= 1 + m_cluster.noiseRun * normalNoise(m_cluster.seed, 0x52554e, 0, 0);
     return std::max(0.05, factor);
-}
-
-void LocalProcess::throttle(LocalStream& stream) {
-    StreamPoint points[2];
-    size_t count = 0;
-    {
-        std::lock_guard guard(m_mutex);
-        if (stream.submitted > kStreamDepth) points[count++] = {stream.shared, stream.submitted - kStreamDepth};
-        if (m_submitted > kProcessDepth) {
-            StreamPoint old = m_order[(m_submitted - kProcessDepth) % kOpsPerProcess];
-            for (const auto& other : m_streams)
-                if (other->shared == old.stream && other->submitted - old.seq < kStreamHistory / 2) points[count++] = old;
-        }
-    }
-    if (count) waitFor({points, count});
-}
-
-int64_t LocalProcess::endOf(StreamPoint point) const { return m_arena->streams[point.stream].endNs[point.seq % kStreamHistory].load(); }
-
-void LocalProcess::sleepUntilResumed(ThreadClock& thread, SharedLock& lock) {
-    StallWatch watch(*m_arena, m_index);
-    HostThread& shared = *thread.shared;
-    int pauseMs = kFirstPollMs;
-    for (;;) {
-        while (shared.state == ThreadState::waiting && (engine().advance(m_index) || engine().advanceQuiescent())) {
-        }
-        if (shared.state != ThreadState::waiting) break;
-        uint32_t word = shared.futex.load();
-        lock.unlock();
-        futexWait(shared.futex, word, pauseMs);
-        lock.lock();
-        if (shared.state == ThreadState::waiting) watch.inspect(pauseMs);
-        pauseMs = std::min(2 * pauseMs, kLastPollMs);
-    }
-    thread.ns = shared.resumeNs;
-}
-
-void LocalProcess::waitFor(std::span<const StreamPoint> points) {
-    ThreadClock& thread = clock();
-    HostThread& shared = *thread.shared;
-    while (!points.empty()) {
-        size_t count = std::min<size_t>(points.size(), kMaxWaits);
-        shared.waitCount = static_cast<uint32_t>(count);
-        shared.waitKind = WaitKind::ops;
-        for (size_t i = 0; i < count; i++) {
-            shared.waitStream[i] = points[i].stream;
-            shared.waitSeq[i] = points[i].seq;
-        }
-        points = points.subspan(count);
-        shared.boundNs.store(thread.ns, std::memory_order_release);
-        int64_t resumeNs = 0;
-        if (engine().waitSatisfied(shared, resumeNs)) {
-            thread.ns = resumeNs;
-            continue;
-        }
-        SharedLock lock(m_arena->lock);
-        if (engine().waitSatisfied(shared, resumeNs)) {
-            thread.ns = resumeNs;
-            continue;
-        }
-        shared.state = ThreadState::waiting;
-        sleepUntilResumed(thread, lock);
-    }
-    publish(thread);
-}
-
-void LocalProcess::settle() {
-    ThreadClock& thread = clock();
-    HostThread& shared = *thread.shared;
-    SharedLock lock(m_arena->lock);
-    shared.boundNs.store(thread.ns, std::memory_order_release);
-    shared.waitKind = WaitKind::until;
-    shared.waitUntilNs = thread.ns;
-    shared.waitCount = 0;
-    shared.state = ThreadState::waiting;
-    sleepUntilResumed(thread, lock);
-}
-
-bool LocalProcess::doneNow(StreamPoint point) {
-    if (point.stream == kNone || point.seq == 0) return true;
-    ThreadClock& thread = clock();
-    const Stream& stream = m_arena->streams[point.stream];
-    if (stream.finishedSeq.load(std::memory_order_acquire) < point.seq) settle();
-    return stream.finishedSeq.load(std::memory_order_acquire) >= point.seq && endOf(point) <= thread.ns;
-}
-
-bool LocalProcess::waitForComm(uint32_t commIndex) {
-    ThreadClock& thread = clock();
-    HostThread& shared = *thread.shared;
-    Comm& comm = m_arena->comms[commIndex];
-    SharedLock lock(m_arena->lock);
-    if (!comm.complete && !comm.aborted) {
-        shared.boundNs.store(thread.ns, std::memory_order_release);
-        shared.waitKind = WaitKind::comm;
-        shared.waitComm = commIndex;
-        shared.state = ThreadState::waiting;
-        sleepUntilResumed(thread, lock);
-    } else if (comm.complete) {
-        thread.ns = std::max(thread.ns, comm.readyNs);
-    }
-    lock.unlock();
-    publish(thread);
-    return comm.complete;
 }
 
 }  // namespace rankscope::vgpu
