@@ -113,14 +113,14 @@ std::vector<double> costsOf(const Analysis& analysis, const Imbalance& imbalance
     std::vector<double> costs;
     for (size_t s = 0; s < analysis.steps.size(); ++s) {
         double before = 0, after = 0, most = 0;
-        const RankSummary& heaviest = analysis.ranks[imbalance.group[heaviestMember(imbalance, s)]];
-        const double usualTransfer = exposedTransferNs(analysis, heaviest, analysis.steps[s]);
+        const size_t heaviest = imbalance.group[heaviestMember(imbalance, s)];
+        const double usualTransfer = exposedTransferNs(analysis, analysis.ranks[heaviest], analysis.steps[s]);
         for (size_t r = 0; r < analysis.ranks.size(); ++r) {
             const double own = ownTimeNs(analysis, analysis.ranks[r], analysis.steps[s]);
             const auto member = std::find(imbalance.group.begin(), imbalance.group.end(), r);
             const double excess = member == imbalance.group.end() ? 0 : imbalance.excessNs[static_cast<size_t>(member - imbalance.group.begin())][s];
             // Lighter ranks run out of compute waiting, and see transfers that equal work hides.
-            const double uncovered = excess > 0 ? 0 : std::max(0.0, exposedTransferNs(analysis, analysis.ranks[r], analysis.steps[s]) - usualTransfer);
+            const double uncovered = r == heaviest ? 0 : std::max(0.0, exposedTransferNs(analysis, analysis.ranks[r], analysis.steps[s]) - usualTransfer);
             before = std::max(before, own);
             after = std::max(after, own - excess - uncovered);
             most = std::max(most, excess);

@@ -52,7 +52,13 @@ private:
 
     const JoinedRanks& m_ranks;
     MatchedCollectives m_matched;
+    void countKernels(const InstanceGroups& groups, const InstanceGroup& group);
+
     std::map<int64_t, Disagreement> m_disagreements;  // by trace id of the communicator
+    struct Kernels {
+        int64_t recorded = 0, missing = 0;
+    };
+    std::map<int32_t, Kernels> m_kernels;  // of the calls, by rank
 };
 
 std::vector<Arrival> CollectiveMatcher::arrivalsOf(const InstanceGroups& groups, const InstanceGroup& group) const {
@@ -138,7 +144,16 @@ void CollectiveMatcher::measure(store::Collective& collective, const std::vector
     }
 }
 
+void CollectiveMatcher::countKernels(const InstanceGroups& groups, const InstanceGroup& group) {
+    for (size_t i = group.first; i < group.last; ++i) {
+        const RankSummary& summary = m_ranks.summaries[static_cast<size_t>(groups.calls[i].summary)];
+        Kernels& kernels = m_kernels[summary.rank];
+        ++(summary.calls[static_cast<size_t>(groups.calls[i].call)].kernelIndex < 0 ? kernels.missing : kernels.recorded);
+    }
+}
+
 void CollectiveMatcher::add(const InstanceGroups& groups, const InstanceGroup& group) {
+    countKernels(groups, group);
     const MemberCall& front = groups.calls[group.first];
     const JoinedCommunicator& communicator = m_ranks.communicators.all()[static_cast<size_t>(front.communicator)];
     const auto callOf = [&](size_t i) -> const CallFact& {
@@ -188,6 +203,14 @@ MatchedCollectives CollectiveMatcher::take() && {
                                         fmt::format("{} collectives on communicator {} were not recorded by every member, first number {}: their waits are unknown",
                                                     found.incomplete, id, found.firstIncomplete)});
         }
+    }
+    for (const auto& [rank, kernels] : m_kernels) {
+        // A rank without any device record says so by its sources.
+        if (kernels.missing == 0 || kernels.recorded == 0) continue;
+        m_matched.losses.push_back({0, "kernel_missing", store::Severity::warning, rank, "collector", kernels.missing, {}, {},
+                                    fmt::format("{} of {} collectives that rank {} called have no kernel in the recording: when it arrived is unknown, how long its peers waited "
+                                                "is estimated",
+                                                kernels.missing, kernels.missing + kernels.recorded, rank)});
     }
     return std::move(m_matched);
 }

@@ -64,7 +64,9 @@ void markNcclKernels(RankRecording& recording) {
         if (known) kernel.nccl = NcclKernel::byName;
     }
     for (const store::NcclCall& call : recording.ncclCalls) {
-        if (call.kernelId) recording.kernels[static_cast<size_t>(*call.kernelId)].nccl = NcclKernel::byCall;
+        // A call that was made up from the kernel's name is no evidence for the kernel.
+        const bool told = (call.evidence & ~store::evidence::kInferred) != 0;
+        if (call.kernelId && told) recording.kernels[static_cast<size_t>(*call.kernelId)].nccl = NcclKernel::byCall;
     }
 }
 

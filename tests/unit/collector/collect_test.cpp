@@ -349,6 +349,25 @@ TEST(Collect, MembersThatDisagreeAreALossAndIncomplete) {
     EXPECT_TRUE(hasLoss(trace, "unmatched_collective"));
 }
 
+TEST(Collect, AMembersMissingKernelLeavesItsPeersWaitsUnknownAndMarksIt) {
+    const TemporaryFolder run;
+    TrainingJob job;
+    job.lostKernelOfRank = 3;
+    job.write(run.path());
+    TraceReader trace = collected(run.path());
+    int unknown = 0;
+    for (const store::CollectiveMember& member : trace.all<store::CollectiveMember>()) unknown += !member.waitNs;
+    EXPECT_EQ(unknown, 3) << "the other members of one collective";
+    int marked = 0;
+    for (const store::Loss& loss : trace.all<store::Loss>()) {
+        if (loss.kind != "kernel_missing") continue;
+        ++marked;
+        EXPECT_EQ(loss.rank, 3);
+        EXPECT_EQ(loss.count, 1);
+    }
+    EXPECT_EQ(marked, 1);
+}
+
 TEST(Collect, CallsOfAGroupShareItsKernel) {
     const TemporaryFolder run;
     {

@@ -20,6 +20,7 @@ struct TrainingJob {
     int ranksPerHost = 64;
     int64_t hostOffsetNs = 0;    ///< what the clock of each further host is ahead of the one before
     int64_t hostDriftPpb = 0;    ///< and how much faster it runs
+    int lostKernelOfRank = -1;   ///< this rank's NCCL kernel of the second step is not recorded
     bool stepRanges = true;
     std::string stepName = "train_step";
     int64_t gapNs = 100'000;     ///< host work between steps
@@ -54,9 +55,10 @@ struct TrainingJob {
             ++correlation;
             const uint64_t callId = 100 + static_cast<uint64_t>(step);
             file.ncclCall(capture::NcclOp::allReduce, 1, 1 << 20, at(computeStartNs - 5'000), callId, 0xabc);
-            file.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 1, at(arrivalNs), at(endNs) - at(arrivalNs), correlation,
+            const bool lost = rank == lostKernelOfRank && step == 1;
+            if (!lost) file.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 1, at(arrivalNs), at(endNs) - at(arrivalNs), correlation,
                         at(computeStartNs - 4'000));
-            file.external(correlation, callId);
+            if (!lost) file.external(correlation, callId);
             ++correlation;
             file.api(165, at(computeStartNs + 1'000), at(endNs) - at(computeStartNs + 1'000), correlation++);  // cudaDeviceSynchronize
             if (stepRanges) file.pop(at(endNs));

@@ -6,6 +6,7 @@
 #include "collector/importers/collective_vocabulary.h"
 #include "collector/importers/import_error.h"
 #include "collector/importers/kineto_file.h"
+#include "collector/ingest/rank_preparation.h"
 #include "tests/unit/collector/importers/trace_files.h"
 
 namespace rankscope::collector {
@@ -142,7 +143,7 @@ TEST(KinetoRank, ALaunchOutsideTheAnnotationOrOnAnotherThreadIsNotItsOwn) {
 }
 
 TEST(KinetoRank, ANameAloneGivesTheOperationButNoAlgorithm) {
-    const RankRecording recording = readEvents(kernelEvent("ncclKernel_AllReduce_RING_LL_Sum_float(x)", "1", "5", 5)).recording;
+    RankRecording recording = readEvents(kernelEvent("ncclKernel_AllReduce_RING_LL_Sum_float(x)", "1", "5", 5)).recording;
     ASSERT_EQ(recording.ncclCalls.size(), 1u);
     const store::NcclCall& call = recording.ncclCalls[0];
     EXPECT_EQ(call.op, Op::allReduce);
@@ -151,6 +152,8 @@ TEST(KinetoRank, ANameAloneGivesTheOperationButNoAlgorithm) {
     EXPECT_EQ(call.protocol, store::Protocol::unknown);
     EXPECT_FALSE(call.bytes);
     EXPECT_EQ(recording.kernels[0].nccl, NcclKernel::byName);
+    prepare(recording);
+    EXPECT_EQ(recording.kernels[0].nccl, NcclKernel::byName) << "a call made up from the name proves nothing";
 }
 
 TEST(KinetoRank, CommunicationOfOtherLibrariesIsMarkedButNoNcclCall) {
