@@ -118,7 +118,7 @@ CatalogueEntry underUsedLink() {
         "of their ranks carried another are looked at: contention is no under-used link. Recorded NCCL variables that keep it off the fast way are named.";
     e.thresholds = {
         {"slow", LinkProbeThresholds::kSlow, "x the expected time", "healthy links reach 80 to 95 % of their peak, unseen sharing may take a tenth"},
-        {"start-up share", CollectiveSpeedThresholds::kStartupShare, "of the expected time", "above it the message says more about latency than about the link"},
+        {"start-up share", CollectiveSpeedThresholds::kStartupShare, "of the expected time", "above it the message is under n* and says more about latency than about the link"},
         {"shared share", CollectiveSpeedThresholds::kSharedShare, "of a transfer beside another", "a tenth stays within what peaks are known to"},
         floorEntry(), fewestStepsEntry(),
     };

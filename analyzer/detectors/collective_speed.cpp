@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "analyzer/timeline/operation.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -40,7 +39,7 @@ std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const Co
         const auto bytes = static_cast<double>(*collective.bytes);
         const double expected = collectiveNs(*link, collective.op, communicator.size, bytes, {collective.algorithm, collective.protocol}).high;
         const double alpha = link->alphaNs > 0 ? link->alphaNs : CollectiveSpeedThresholds::kUnknownAlphaNs;
-        const double startup = alpha * startupHops(collective.op, communicator.size);
+        const double startup = collectiveNs({alpha, link->bytesPerNs}, collective.op, communicator.size, 0, {collective.algorithm, collective.protocol}).high;
         if (startup > CollectiveSpeedThresholds::kStartupShare * expected) continue;
         result.push_back({&collective, static_cast<double>(*collective.transferNs), expected});
     }

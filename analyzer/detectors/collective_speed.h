@@ -29,7 +29,7 @@ std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const Co
 std::optional<double> slownessOf(const std::vector<LargeCollective>& collectives);
 
 struct CollectiveSpeedThresholds {
-    static constexpr double kStartupShare = 0.25;  // of the expected time: above it the message says more about latency than about the link
+    static constexpr double kStartupShare = 0.5;  // of the expected time: above it the message is under n* and says more about latency than about the link
     static constexpr double kUnknownAlphaNs = 20'000;  // per hop where no start-up is configured: NCCL's tables end near it (network, Simple: 14 us and the switches)
     static constexpr double kSharedShare = 0.1;    // of a transfer beside another one: a tenth more time stays within what peaks are known to
     static constexpr size_t kFewest = 3;           // one slow message is an accident

@@ -8,6 +8,12 @@
 
 namespace rankscope::analyzer {
 
+void keepReductions(std::vector<CriticalStep>& steps) {
+    for (CriticalStep& step : steps)
+        std::erase_if(step.own, [&](size_t i) { return step.tasks[i].op == store::Op::allGather || step.tasks[i].op == store::Op::broadcast; });
+    std::erase_if(steps, [](const CriticalStep& step) { return step.own.empty(); });
+}
+
 GradientPlan planOf(const CriticalStep& step) {
     GradientPlan plan;
     plan.computeNs = static_cast<double>(step.attribution->computeNs);

@@ -26,6 +26,9 @@ struct GradientPlan {
     static constexpr double kBackwardShare = 2.0 / 3;  // backward costs twice the forward's flop (seeds: 2 matrix products for 1)
 };
 
+/// Leaves only reductions among the steps' own collectives; the all-gathers of updated parameters (ZeRO-1 and 2) follow the optimizer and are no gradients.
+void keepReductions(std::vector<CriticalStep>& steps);
+
 GradientPlan planOf(const CriticalStep& step);
 
 /// Step time with the gradients of `replaced` (indices into step.tasks) sent in buckets of `bucketBytes`, each as soon as backward has made its share.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "analyzer/detectors/faster_network.h"
 
@@ -34,6 +35,37 @@ void addPairs(const Analysis& analysis, const std::vector<const LinkProbe*>& pro
     }
 }
 
+/// Ranks to judge the communicators on: those in all of them, where their costs add up; without any, every member.
+std::set<int> commonRanks(const Analysis& analysis, const std::set<int64_t>& communicators) {
+    std::map<int, size_t> memberships;
+    for (int64_t id : communicators)
+        for (int rank : recordedMembers(analysis, analysis.facts.communicators.at(id))) ++memberships[rank];
+    size_t most = 0;
+    for (const auto& [rank, count] : memberships) most = std::max(most, count);
+    std::set<int> ranks;
+    for (const auto& [rank, count] : memberships)
+        if (most < communicators.size() || count == most) ranks.insert(rank);
+    return ranks;
+}
+
+/// The step on that one of the ranks that waits least.
+CriticalStep stepOn(const Analysis& analysis, const std::set<int>& ranks, const std::set<int64_t>& communicators, int step) {
+    CriticalStep critical;
+    for (const RankSummary& rank : analysis.ranks) {
+        const Attribution* attribution = ranks.count(rank.rank) != 0 ? analysis.attribution(rank, step) : nullptr;
+        if (attribution == nullptr || (critical.rank != nullptr && critical.attribution->exposedWaitNs <= attribution->exposedWaitNs)) continue;
+        critical.rank = &rank;
+        critical.attribution = attribution;
+    }
+    if (critical.rank == nullptr) return critical;
+    for (const CommTask& task : analysis.tasks(*critical.rank, step)) {
+        if (task.pointToPoint()) continue;
+        if (communicators.count(task.communicatorId) != 0) critical.own.push_back(critical.tasks.size());
+        critical.tasks.push_back(task);
+    }
+    return critical;
+}
+
 }  // namespace
 
 std::vector<double> savingAtPeak(const Analysis& analysis, const std::vector<const LinkProbe*>& probes) {
@@ -46,11 +78,12 @@ std::vector<double> savingAtPeak(const Analysis& analysis, const std::vector<con
         ids.insert(probe->communicatorId);
     }
     if (!ids.empty()) {
-        const std::vector<CriticalStep> steps = criticalSteps(analysis, ids);
-        for (size_t s = 0; s < steps.size() && s < perStep.size(); ++s) {
-            std::vector<double> times = transfersOf(steps[s]);
-            for (size_t i : steps[s].own) times[i] /= std::max(1.0, slowness[steps[s].tasks[i].communicatorId]);
-            perStep[s] += savingOf(steps[s], times);
+        const std::set<int> ranks = commonRanks(analysis, ids);
+        for (size_t s = 0; s < analysis.steps.size(); ++s) {
+            const CriticalStep step = stepOn(analysis, ranks, ids, analysis.steps[s]);
+            std::vector<double> times = transfersOf(step);
+            for (size_t i : step.own) times[i] /= std::max(1.0, slowness[step.tasks[i].communicatorId]);
+            perStep[s] += savingOf(step, times);
         }
     }
     addPairs(analysis, probes, perStep);

@@ -117,10 +117,12 @@ void explain(const std::vector<Hideable>& steps, CommRole role, Finding& finding
 }  // namespace
 
 void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
-    for (const auto& [id, role] : analysis.layout.roles) {
+    for (const CommunicatorClass& where : communicatorClasses(analysis)) {
+        const CommRole role = where.role;
         if (role != CommRole::gradients && role != CommRole::shardedParameters) continue;
-        const Communicator& communicator = analysis.facts.communicators.at(id);
-        const std::vector<CriticalStep> steps = criticalSteps(analysis, communicator);
+        const int64_t id = where.first->id;
+        std::vector<CriticalStep> steps = criticalSteps(analysis, where.ids);
+        if (role == CommRole::gradients) keepReductions(steps);
         if (steps.empty()) continue;
         std::vector<Hideable> hideable;
         std::vector<double> costs, exposed, overlap;
@@ -138,7 +140,7 @@ void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Fin
 
         Finding finding;
         finding.id = "RS201";
-        finding.ranks = recordedMembers(analysis, communicator);
+        finding.ranks = where.ranks;
         finding.affectedRanks = finding.ranks;
         finding.communicator = id;
         setCost(analysis, costs, finding);
@@ -160,7 +162,8 @@ void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Fin
         finding.confidence = 0.85;
         // A pipeline accumulates gradients over its micro-batches and sends them once, in the cool-down: only the last backward could hide them.
         if (analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr) finding.verdict = Verdict::note;
-        if (finding.verdict == Verdict::found) claims.takeTransfer("RS201", id, *finding.savingNsPerStep);
+        if (finding.verdict == Verdict::found)
+            for (int64_t each : where.ids) claims.takeTransfer("RS201", each, *finding.savingNsPerStep);
         findings.push_back(std::move(finding));
     }
 }

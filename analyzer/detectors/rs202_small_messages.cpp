@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "analyzer/detectors/gradient_plan.h"
 #include "analyzer/report/units.h"
+#include "analyzer/timeline/nccl_formulas.h"
 #include "analyzer/timeline/operation.h"
 #include "analyzer/timeline/statistics.h"
 #include "analyzer/timeline/step_model.h"
@@ -47,13 +49,35 @@ std::vector<size_t> mergeable(const CriticalStep& step, const CostFit& fit) {
     return result;
 }
 
+/// Time of one bucket: NCCL chooses anew for its size, at the slow end of what the formulas allow; without a configured start-up the fit's line goes on.
+double bucketNs(const Analysis& analysis, const Communicator& communicator, const CostFit& fit, double bytes) {
+    const std::optional<LinkModel> link = linkModel(analysis.peaks, communicator, fit.op);
+    if (!link || link->alphaNs <= 0) return fit.timeNs(bytes);
+    double best = 0;
+    for (AlgorithmChoice choice : algorithmChoices(fit.op)) {
+        if (choice.protocol == store::Protocol::ll128) continue;  // not on every machine
+        const double time = collectiveNs(*link, fit.op, communicator.size, bytes, choice).high;
+        if (best == 0 || time < best) best = time;
+    }
+    // The fit knows how much slower than its peak the link really is.
+    return std::max(best, fit.betaNsPerByte * bytes);
+}
+
+/// Start-up that configured links explain at most (half as much again for what is unknown about them); more is a slow link. Unlimited without one.
+double longestStartupNs(const Analysis& analysis, const Communicator& communicator, store::Op op) {
+    constexpr double kSpread = 1.5;
+    const double hop = analysis.peaks.alphaPerHop(communicator);
+    return hop > 0 ? kSpread * hop * startupHops(op, communicator.size) : std::numeric_limits<double>::infinity();
+}
+
 struct Proposal {
     double bucketBytes = 0;
     std::vector<double> savings;  // per step
 };
 
 /// The power of two that saves most, over all steps.
-Proposal bestBucket(const std::vector<CriticalStep>& steps, const std::vector<std::vector<size_t>>& runs, const CostFit& fit, double mergedAlphaNs) {
+Proposal bestBucket(const Analysis& analysis, const std::vector<CriticalStep>& steps, const std::vector<std::vector<size_t>>& runs, const Communicator& communicator,
+                    const CostFit& fit) {
     Proposal best;
     for (double bucket = 1; bucket <= 512; bucket *= 2) {
         if (fit.betaNsPerByte * bucket * kMebi < fit.alphaNs) continue;  // still small
@@ -61,7 +85,8 @@ Proposal bestBucket(const std::vector<CriticalStep>& steps, const std::vector<st
         for (size_t s = 0; s < steps.size(); ++s) {
             const GradientPlan plan = planOf(steps[s]);
             const double before = modelStepNs(modelTasks(steps[s].tasks), plan.computeNs);
-            const double after = stepWithBuckets(steps[s], plan, runs[s], proposal.bucketBytes, mergedAlphaNs, fit.betaNsPerByte);
+            const double startup = bucketNs(analysis, communicator, fit, proposal.bucketBytes) - fit.betaNsPerByte * proposal.bucketBytes;
+            const double after = stepWithBuckets(steps[s], plan, runs[s], proposal.bucketBytes, std::max(0.0, startup), fit.betaNsPerByte);
             proposal.savings.push_back(std::max(0.0, before - after));
         }
         if (median(proposal.savings) > median(best.savings)) best = proposal;
@@ -72,13 +97,17 @@ Proposal bestBucket(const std::vector<CriticalStep>& steps, const std::vector<st
 }  // namespace
 
 void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
+    const std::vector<CommunicatorClass> classes = communicatorClasses(analysis);
     for (const CostFit& fit : analysis.fits) {
         const CommRole role = analysis.layout.role(fit.communicatorId);
         if (role != CommRole::gradients && role != CommRole::shardedParameters) continue;  // the others' calls need each other's results
         const Communicator& communicator = analysis.facts.communicators.at(fit.communicatorId);
+        // Sibling groups run in parallel: one finding, from the first.
+        const auto where = std::find_if(classes.begin(), classes.end(), [&](const CommunicatorClass& c) { return c.first->id == communicator.id; });
+        if (where == classes.end()) continue;
         // Where the peak is the prior, all that a slow link or protocol adds looks like start-up.
-        if (fit.source != "fit" && claims.explainedTransferNs(communicator.id, "RS202") > 0) continue;
-        const std::vector<CriticalStep> steps = criticalSteps(analysis, communicator);
+        if (fit.source != "fit" && (claims.explainedTransferNs(communicator.id, "RS202") > 0 || fit.alphaNs > longestStartupNs(analysis, communicator, fit.op))) continue;
+        const std::vector<CriticalStep> steps = criticalSteps(analysis, where->ids);
         std::vector<std::vector<size_t>> runs;
         std::vector<double> counts, exposed, bytes;
         for (const CriticalStep& step : steps) {
@@ -93,15 +122,14 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
             bytes.push_back(total);
         }
         if (median(counts) < kThresholds.fewestMessages || median(exposed) <= 0) continue;
-        const double hopAlpha = analysis.peaks.alphaPerHop(communicator) * startupHops(fit.op, communicator.size);
-        Proposal proposal = bestBucket(steps, runs, fit, std::max(fit.alphaNs, hopAlpha));
+        Proposal proposal = bestBucket(analysis, steps, runs, communicator, fit);
         // What is not exposed cannot be saved.
         for (size_t s = 0; s < proposal.savings.size(); ++s) proposal.savings[s] = std::min(proposal.savings[s], exposed[s]);
         if (median(proposal.savings) <= 0) continue;
 
         Finding finding;
         finding.id = "RS202";
-        finding.ranks = recordedMembers(analysis, communicator);
+        finding.ranks = where->ranks;
         finding.affectedRanks = finding.ranks;
         finding.communicator = communicator.id;
         setCost(analysis, proposal.savings, finding);
@@ -126,7 +154,8 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
                                    megabytes, megabytes, proposal.bucketBytes),
                        "or communicate less often: gradient accumulation with no_sync()"};
         finding.confidence = fit.source == "fit" ? 0.85 : 0.75;
-        if (finding.verdict == Verdict::found) claims.takeTransfer("RS202", communicator.id, *finding.savingNsPerStep);
+        if (finding.verdict == Verdict::found)
+            for (int64_t id : where->ids) claims.takeTransfer("RS202", id, *finding.savingNsPerStep);
         findings.push_back(std::move(finding));
     }
 }

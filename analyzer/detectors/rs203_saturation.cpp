@@ -58,10 +58,13 @@ LinkUse linkUse(const Analysis& analysis, const CriticalStep& step, const Commun
 }  // namespace
 
 void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
-    for (const auto& [id, role] : analysis.layout.roles) {
+    for (const CommunicatorClass& where : communicatorClasses(analysis)) {
+        const CommRole role = where.role;
         if (role != CommRole::gradients && role != CommRole::shardedParameters) continue;
-        const Communicator& communicator = analysis.facts.communicators.at(id);
-        const std::vector<CriticalStep> steps = criticalSteps(analysis, communicator);
+        const Communicator& communicator = *where.first;
+        const int64_t id = communicator.id;
+        std::vector<CriticalStep> steps = criticalSteps(analysis, where.ids);
+        if (role == CommRole::gradients) keepReductions(steps);
         if (steps.empty()) continue;
         const double explained = claims.explainedTransferNs(id);
         std::vector<double> costs, shares, startups, bandwidths;
@@ -82,7 +85,7 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
 
         Finding finding;
         finding.id = "RS203";
-        finding.ranks = recordedMembers(analysis, communicator);
+        finding.ranks = where.ranks;
         finding.affectedRanks = finding.ranks;
         finding.communicator = id;
         setCost(analysis, costs, finding);

@@ -34,6 +34,7 @@ Contention measureContention(const std::vector<ComputeTask>& compute, const Cove
     Contention result;
     std::vector<double> shares;
     std::map<int, double> lost;
+    std::map<int, double> besideOnly;  // time beside communication of kernels that never ran alone, by step
     double most = 0;
     for (const auto& [key, samples] : samplesOf(compute, communication, steps)) {
         std::vector<double> alone, beside;
@@ -41,7 +42,10 @@ Contention measureContention(const std::vector<ComputeTask>& compute, const Cove
             if (s.besideNs == 0) alone.push_back(s.durNs);
             if (s.besideNs >= Contention::kBesideShare * s.durNs) beside.push_back(s.durNs);
         }
-        if (static_cast<int>(alone.size()) < Contention::kFewest || static_cast<int>(beside.size()) < Contention::kFewest) continue;
+        if (static_cast<int>(alone.size()) < Contention::kFewest || static_cast<int>(beside.size()) < Contention::kFewest) {
+            for (const Sample& s : samples) besideOnly[s.step] += s.besideNs;
+            continue;
+        }
         const double base = median(alone);
         double total = 0;
         for (const Sample& s : samples) {
@@ -59,6 +63,9 @@ Contention measureContention(const std::vector<ComputeTask>& compute, const Cove
     result.samples = static_cast<int>(shares.size());
     result.lostShare = std::min(median(shares), 0.95);
     result.lostShareError = medianError(shares);
+    // They are taken to lose the share that the others were seen to lose.
+    if (!shares.empty())
+        for (const auto& [step, ns] : besideOnly) lost[step] += ns * result.lostShare;
     result.lostNs.assign(lost.begin(), lost.end());
     return result;
 }

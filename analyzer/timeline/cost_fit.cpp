@@ -22,6 +22,13 @@ std::vector<Point> medianPerSize(const std::map<int64_t, std::vector<double>>& t
     return points;
 }
 
+double totalNs(const std::map<int64_t, std::vector<double>>& timesBySize) {
+    double total = 0;
+    for (const auto& [bytes, times] : timesBySize)
+        for (double time : times) total += time;
+    return total;
+}
+
 /// Theil-Sen: the median of the slopes between all pairs of sizes, of at most kMost sizes spread over the range.
 void fitLine(std::vector<Point> points, CostFit& fit) {
     constexpr size_t kMost = 64;
@@ -51,13 +58,17 @@ void usePeakAsPrior(const std::vector<Point>& points, double ceiling, int ranks,
 }  // namespace
 
 std::vector<CostFit> fitCosts(const TraceFacts& facts, const LinkPeaks& peaks) {
-    std::map<std::pair<int64_t, store::Op>, std::map<int64_t, std::vector<double>>> samples;
+    // Each algorithm and protocol has its own line; one through points of two is neither's.
+    using Choice = std::pair<store::Algorithm, store::Protocol>;
+    std::map<std::pair<int64_t, store::Op>, std::map<Choice, std::map<int64_t, std::vector<double>>>> samples;
     for (const store::Collective& collective : facts.collectives) {
         if (!collective.transferNs || !collective.bytes || *collective.bytes <= 0 || *collective.transferNs <= 0) continue;
-        samples[{collective.communicatorId, collective.op}][*collective.bytes].push_back(static_cast<double>(*collective.transferNs));
+        samples[{collective.communicatorId, collective.op}][{collective.algorithm, collective.protocol}][*collective.bytes].push_back(
+            static_cast<double>(*collective.transferNs));
     }
     std::vector<CostFit> fits;
-    for (const auto& [who, timesBySize] : samples) {
+    for (const auto& [who, byChoice] : samples) {
+        const auto& timesBySize = std::max_element(byChoice.begin(), byChoice.end(), [](const auto& a, const auto& b) { return totalNs(a.second) < totalNs(b.second); })->second;
         const auto communicator = facts.communicators.find(who.first);
         if (communicator == facts.communicators.end()) continue;
         CostFit fit;
