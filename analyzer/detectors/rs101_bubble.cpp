@@ -57,15 +57,16 @@ int enoughMicroBatches(const Pipeline& pipeline) {
     return changed.microBatches;
 }
 
-/// Step time saved at equal tokens by `enough` micro-batches in one step: as much work shares one fill, one drain and one optimizer.
+/// Step time saved at equal tokens by `enough` micro-batches in one step: as much work shares one fill, one drain and what a step does once, optimizer and
+/// gradient reduction.
 double savingNs(const PipelineTimes& times, const PipelineStep& step, int enough) {
-    const PipelineModel now = times.model(step).balanced();
+    const PipelineModel measured = times.model(step);
+    const PipelineModel now = measured.balanced();
     PipelineModel then = now;
     then.microBatches = enough;
     const double fewer = static_cast<double>(now.microBatches) / enough;
-    double tail = 0;
-    for (const StageTimes& stage : step.stages) tail = std::max(tail, stage.tailNs);
-    return now.makespanNs() - then.makespanNs() * fewer + tail * (1 - fewer);
+    const double once = std::max(0.0, step.stepNs() - measured.makespanNs());
+    return now.makespanNs() - then.makespanNs() * fewer + once * (1 - fewer);
 }
 
 void sayTooFew(const PipelineTimes& times, Finding& finding, int enough) {
