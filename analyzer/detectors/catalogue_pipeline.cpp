@@ -36,7 +36,7 @@ CatalogueEntry stageImbalance() {
         "data-parallel ranks, without the optimizer. Slower devices are taken out by comparing same kernels with the other ranks. What it costs is the schedule "
         "played with the measured stages against the same schedule with equal ones.";
     e.thresholds = {
-        {"excess", t.excess, "of the mean stage", "embedding, head and a layer count that does not divide leave about this much in sound jobs"},
+        {"excess", t.excess, "of the mean stage", "an embedding lookup, a loss and the noise of kernels leave up to this much in sound jobs"},
         {"slower", t.slower, "x the peers' kernel time", "that part is a slow device (RS301), not more work"},
         floorEntry(), fewestStepsEntry(),
     };

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analyzer/report/collective_table.h"
+#include "analyzer/report/efficiency.h"
 #include "analyzer/report/loss_text.h"
 
 namespace rankscope::analyzer {
@@ -57,23 +58,6 @@ BreakdownRow breakdownRow(const Analysis& analysis, const RankSummary& rank) {
     return row;
 }
 
-/// The POP model. Without a replay on an ideal network, transfer is unknown and stays inside serialisation.
-EfficiencySection efficiencyOf(const std::vector<BreakdownRow>& rows) {
-    EfficiencySection result;
-    double compute = 0, longest = 0, step = 0;
-    for (const BreakdownRow& row : rows) {
-        compute += static_cast<double>(row.total.computeNs);
-        longest = std::max(longest, static_cast<double>(row.total.computeNs));
-        step = std::max(step, static_cast<double>(row.total.stepNs));
-    }
-    if (rows.empty() || step <= 0 || longest <= 0) return result;
-    const double mean = compute / static_cast<double>(rows.size());
-    result.parallel = mean / step;
-    result.loadBalance = mean / longest;
-    result.serialisation = *result.parallel / *result.loadBalance;
-    return result;
-}
-
 LayoutSection layoutSection(const Layout& layout) {
     LayoutSection section{layout.dp, layout.tp, layout.pp, layout.ep, layout.sp, layout.zero, layout.shard, layout.replicate, {}, {}, layout.schedule, layout.confidence,
                           layout.confidences};
@@ -96,7 +80,7 @@ Report buildReport(const Analysis& analysis, std::vector<Finding> findings) {
     report.steps = stepRows(analysis);
     report.run.warmUpSteps = static_cast<int>(std::count_if(report.steps.begin(), report.steps.end(), [](const StepRow& s) { return s.warmUp; }));
     for (const RankSummary& rank : analysis.ranks) report.breakdown.push_back(breakdownRow(analysis, rank));
-    report.efficiency = efficiencyOf(report.breakdown);
+    report.efficiency = efficiencySection(analysis, report.breakdown);
     report.collectives = collectiveTable(analysis);
     for (Finding& finding : findings) (finding.verdict == Verdict::note ? report.notes : report.findings).push_back(std::move(finding));
     for (const store::Loss& loss : analysis.facts.losses) {

@@ -90,6 +90,13 @@ Json collectiveJson(const CollectiveRow& row) {
             {"last_ranks", last}};
 }
 
+Json efficiencyJson(const Efficiency& efficiency) {
+    return {{"parallel", orNull(efficiency.parallel)},
+            {"load_balance", orNull(efficiency.loadBalance)},
+            {"serialisation", orNull(efficiency.serialisation)},
+            {"transfer", orNull(efficiency.transfer)}};
+}
+
 template <typename Rows, typename Function>
 Json arrayOf(const Rows& rows, Function&& function) {
     Json array = Json::array();
@@ -131,10 +138,12 @@ std::string renderJson(const Report& r) {
         return Json{{"index", s.index}, {"start_ns", s.startNs}, {"dur_ns", s.durNs}, {"warm_up", s.warmUp}};
     });
     json["breakdown"] = arrayOf(r.breakdown, breakdownJson);
-    json["efficiency"] = {{"parallel", orNull(r.efficiency.parallel)},
-                          {"load_balance", orNull(r.efficiency.loadBalance)},
-                          {"serialisation", orNull(r.efficiency.serialisation)},
-                          {"transfer", orNull(r.efficiency.transfer)}};
+    json["efficiency"] = efficiencyJson(r.efficiency);
+    json["efficiency"]["groups"] = arrayOf(r.efficiency.groups, [](const GroupEfficiency& group) {
+        Json row{{"communicator", group.communicator}, {"role", group.role}, {"ranks", group.ranks}};
+        row.update(efficiencyJson(group));
+        return row;
+    });
     json["collectives"] = arrayOf(r.collectives, collectiveJson);
     json["replay"] = nullptr;
     json["findings"] = arrayOf(r.findings, finding);

@@ -55,8 +55,19 @@ struct BreakdownRow {
     std::map<std::string, int64_t> idleByCauseNs;
 };
 
-struct EfficiencySection {
-    std::optional<double> parallel, loadBalance, serialisation, transfer;
+struct Efficiency {
+    std::optional<double> parallel, loadBalance, serialisation, transfer;  // shares, 0..1
+};
+
+/// Of one communicator's members.
+struct GroupEfficiency : Efficiency {
+    int64_t communicator = 0;
+    std::string role;                            // gradients | sharded_parameters | activations | experts | pipeline | replicas
+    std::vector<int> ranks;
+};
+
+struct EfficiencySection : Efficiency {
+    std::vector<GroupEfficiency> groups;
 };
 
 struct CollectiveRow {

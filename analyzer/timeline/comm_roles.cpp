@@ -11,7 +11,7 @@ namespace {
 using store::Op;
 
 constexpr int kFewestActivations = 4;         // a layer has two in forward and two in backward (Megatron-LM, arXiv:1909.08053)
-constexpr double kBlocking = 0.7;             // of their time compute stands still: the next kernel needs the result
+constexpr double kBlocking = 0.4;             // of them compute stands still beside: those of forward; in backward the weights' gradients may fill the time
 constexpr double kFirstAfterGaps = 1.5;       // the first comes half a layer into forward, as the others follow each other; gradients wait for backward
 constexpr double kApart = 0.7;                // of them have compute in front: gradients that do not overlap leave in a row
 constexpr double kNoCompute = 1e-4;           // of the step's compute: nothing ran in between

@@ -37,13 +37,13 @@ int64_t CommUsage::bytes(store::Op op) const {
 }
 
 double CommUsage::blocking(store::Op op) const {
-    double total = 0, compute = 0;
+    double all = 0, still = 0;
     for (const CommUseEvent& event : events) {
         if (event.op != op) continue;
-        total += static_cast<double>(event.durationNs);
-        compute += static_cast<double>(event.computeMeanwhileNs);
+        ++all;
+        still += static_cast<double>(event.computeMeanwhileNs) < kStill * static_cast<double>(event.durationNs);
     }
-    return total > 0 ? 1 - compute / total : 0;
+    return all > 0 ? still / all : 0;
 }
 
 std::vector<double> CommUsage::positions(store::Op op) const {

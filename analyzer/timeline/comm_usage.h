@@ -28,12 +28,13 @@ struct CommUsage {
 
     int count(store::Op op) const;
     int64_t bytes(store::Op op) const;  // sum; -1 when a size is unknown
-    /// Share of the time of these operations in which compute stands still.
+    /// Share of these operations beside which compute stands still.
     double blocking(store::Op op) const;
     /// Positions of these operations, by start.
     std::vector<double> positions(store::Op op) const;
 
     static constexpr int64_t kTinyBytes = 1024;   // loss values, flags, norms, token counts; a gradient of one bias vector is larger
+    static constexpr double kStill = 0.3;         // of the operation's time: less compute than that beside it is the end of what ran before
     static constexpr int64_t kTinyShare = 1000;   // of the communicator's largest message: a metric beside tensors
 };
 

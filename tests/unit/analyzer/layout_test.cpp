@@ -100,6 +100,25 @@ TEST(Layout, AllReducesThatComputeWaitsForFromTheFirstLayerOnAreTensorParallel) 
     EXPECT_GE(layout.confidence, 0.8);
 }
 
+TEST(Layout, TensorParallelBackwardMayOverlapWithTheWeightsGradients) {
+    Play play(4);
+    const std::vector<int> tp{play.group({0, 1, 2, 3})};
+    for (int step = 0; step < kSteps; ++step) {
+        for (int half = 0; half < 2 * kLayers; ++half) {
+            play.compute(half % 2 == 0 ? 1 : 1.5);
+            play.blocking(tp, Op::allReduce, 30e6);
+        }
+        for (int half = 0; half < 2 * kLayers; ++half) {
+            play.compute(half % 2 == 0 ? 1.5 : 1, "input gradient");
+            play.beside(tp, Op::allReduce, 30e6);
+            play.compute(half % 2 == 0 ? 1.5 : 1, "weight gradient");
+        }
+        play.endStep();
+    }
+    EXPECT_EQ(play.layout().tp, 4);
+    EXPECT_EQ(play.layout().dp, 1);
+}
+
 TEST(Layout, GatherAndScatterPairsThatComputeWaitsForAreSequenceParallel) {
     Play play(4);
     const std::vector<int> tp{play.group({0, 1, 2, 3})};

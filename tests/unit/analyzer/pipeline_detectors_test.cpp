@@ -101,8 +101,18 @@ TEST(StageImbalance, JustUnderTheThresholdIsSilent) {
     PipelineJob job;
     job.ranks = 4;
     job.noise = 0.01;
-    job.heavy = {{1, 1.12}};  // 8.7 % over the mean
+    job.heavy = {{1, 1.05}};  // 3.7 % over the mean
     EXPECT_EQ(foundIn(playPipeline(job).analyze()), "");
+}
+
+TEST(StageImbalance, JustOverTheThresholdIsFound) {
+    PipelineJob job;
+    job.ranks = 4;
+    job.noise = 0.01;
+    job.messageBytes = 1e6;
+    job.wire.alphaNs = 5e3;  // slow messages would hide a beat that differs this little
+    job.heavy = {{1, 1.08}};
+    EXPECT_EQ(foundIn(playPipeline(job).analyze()), "RS102[1]");
 }
 
 TEST(StageImbalance, ASlowDeviceIsAStragglerNotAHeavyStage) {

@@ -140,7 +140,7 @@ int64_t TraceFixture::collective(int communicator, store::Op op, int64_t bytes, 
     for (const CollectiveRow& other : m_collectives) row.seq += other.communicator == communicator;
     for (size_t i = 0; i < arrivals.size(); ++i) {
         const int rank = m_communicators[static_cast<size_t>(communicator)][i];
-        const size_t key = addKernel(rank, lane, arrivals[i], row.endNs - row.early[i] - arrivals[i], "ncclDevKernel", 16, true);
+        const size_t key = addKernel(rank, lane, arrivals[i], row.endNs - row.early[i] - arrivals[i], "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 16, true);
         m_calls.push_back({rank, communicator, op, bytes, row.seq, key, m_dataType});
         row.calls.push_back(m_calls.size() - 1);
     }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/report/efficiency.h"
+
+#include <algorithm>
+
+namespace rankscope::analyzer {
+namespace {
+
+Efficiency efficiencyOf(const std::vector<const BreakdownRow*>& rows) {
+    Efficiency result;
+    double compute = 0, longest = 0, step = 0;
+    for (const BreakdownRow* row : rows) {
+        compute += static_cast<double>(row->total.computeNs);
+        longest = std::max(longest, static_cast<double>(row->total.computeNs));
+        step = std::max(step, static_cast<double>(row->total.stepNs));
+    }
+    if (rows.empty() || step <= 0 || longest <= 0) return result;
+    const double mean = compute / static_cast<double>(rows.size());
+    result.parallel = mean / step;
+    result.loadBalance = mean / longest;
+    result.serialisation = *result.parallel / *result.loadBalance;
+    return result;
+}
+
+}  // namespace
+
+EfficiencySection efficiencySection(const Analysis& analysis, const std::vector<BreakdownRow>& rows) {
+    EfficiencySection section;
+    std::vector<const BreakdownRow*> all;
+    std::map<int, const BreakdownRow*> byRank;
+    for (const BreakdownRow& row : rows) {
+        all.push_back(&row);
+        byRank[row.rank] = &row;
+    }
+    static_cast<Efficiency&>(section) = efficiencyOf(all);
+    for (const auto& [id, role] : analysis.layout.roles) {
+        if (role == CommRole::unknown || role == CommRole::control) continue;
+        GroupEfficiency group;
+        group.communicator = id;
+        group.role = std::string(toText(role));
+        std::vector<const BreakdownRow*> members;
+        for (int rank : analysis.facts.communicators.at(id).ranks) {
+            const auto row = byRank.find(rank);
+            if (row == byRank.end()) continue;
+            members.push_back(row->second);
+            group.ranks.push_back(rank);
+        }
+        if (members.size() < 2) continue;
+        static_cast<Efficiency&>(group) = efficiencyOf(members);
+        section.groups.push_back(std::move(group));
+    }
+    return section;
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/detectors/analysis.h"
+#include "analyzer/report/report_model.h"
+
+namespace rankscope::analyzer {
+
+/// The POP model (Performance Optimisation and Productivity centre): parallel efficiency = mean compute / step = load balance (mean / longest compute) x
+/// serialisation x transfer. Transfer needs a replay on an ideal network; without one it is unknown and stays inside serialisation. The same for every
+/// communicator with a known role, over its recorded members: where inside the job the balance is lost.
+EfficiencySection efficiencySection(const Analysis& analysis, const std::vector<BreakdownRow>& rows);
+
+}  // namespace rankscope::analyzer

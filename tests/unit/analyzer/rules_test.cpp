@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules every diagnosis keeps, one test each, on the whole analysis.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/unit/analyzer/hosted_job.h"
+
+namespace rankscope::analyzer::test {
+namespace {
+
+/// Two ranks, three steps of 10 ms; `play` fills each one.
+template <typename Play>
+Report threeSteps(Play play) {
+    TraceFixture trace(2, 2);
+    const int world = trace.communicator({0, 1});
+    for (int step = 0; step < 4; ++step) {
+        const int64_t start = step * 10 * kMs;
+        play(trace, world, start);
+        for (int rank = 0; rank < 2; ++rank) trace.step(rank, step, start, 10 * kMs, step == 0);
+    }
+    return trace.analyze();
+}
+
+TEST(Rules, UnionsNeverSums) {
+    // Three kernels at once are one stretch of compute; a collective beside them is not exposed, nor is what two collectives share counted twice.
+    const Report report = threeSteps([](TraceFixture& trace, int world, int64_t start) {
+        for (int rank = 0; rank < 2; ++rank) {
+            trace.kernel(rank, start, 4 * kMs, "gemm", 64);
+            trace.kernel(rank, start + kMs, 3 * kMs, "gelu", 8);
+            trace.kernel(rank, start + kMs, 2 * kMs, "norm", 8);
+        }
+        trace.collective(world, store::Op::allReduce, 1'000'000, {start + 3 * kMs, start + 3 * kMs}, 2 * kMs);
+        trace.collective(world, store::Op::allGather, 1'000'000, {start + 3 * kMs, start + 3 * kMs}, 3 * kMs);
+    });
+    for (const BreakdownRow& row : report.breakdown) {
+        EXPECT_EQ(row.total.computeNs, 3 * 4 * kMs);
+        EXPECT_EQ(row.total.exposedTransferNs, 3 * 2 * kMs);
+        EXPECT_EQ(row.total.overlappedCommNs, 3 * 1 * kMs);
+        EXPECT_EQ(row.total.idleNs, 3 * 4 * kMs);
+        EXPECT_EQ(row.total.computeNs + row.total.exposedCommNs() + row.total.memoryNs + row.total.idleNs, row.total.stepNs);
+    }
+}
+
+TEST(Rules, ExposedIsNotBlocking) {
+    // The slow rank makes its peers stand in collectives without compute: exposed, but what blocks them is its compute. Overlap is not to blame.
+    DdpJob job;
+    job.slow = {{5, 2.0}};
+    const Report report = playDdp(job).analyze();
+    const auto exposed = [&](int rank) { return report.breakdown.at(static_cast<size_t>(rank)).total.exposedCommNs(); };
+    EXPECT_GT(exposed(0), 4 * exposed(5));
+    EXPECT_EQ(foundIn(report), "RS301[5]");
+}
+
+TEST(Rules, OccupantIsNotProducer) {
+    // While rank 1 computes, an NCCL kernel occupies rank 0. The rank that waits in it is not the one to look at.
+    FsdpJob job;
+    job.slow = {{1, 1.6}};
+    const Report report = playFsdp(job).analyze();
+    ASSERT_EQ(foundIn(report), "RS301[1]");
+    EXPECT_EQ(std::count(report.findings[0].affectedRanks.begin(), report.findings[0].affectedRanks.end(), 1), 0);
+    EXPECT_EQ(report.findings[0].affectedRanks.size(), 7u);
+}
+
+TEST(Rules, ACollectivesDurationIsNotItsTransfer) {
+    const Report report = threeSteps([](TraceFixture& trace, int world, int64_t start) {
+        trace.kernel(0, start, 1 * kMs, "gemm", 64);
+        trace.kernel(1, start, 6 * kMs, "gemm", 64);
+        trace.collective(world, store::Op::allReduce, 2'000'000, {start + kMs, start + 6 * kMs}, kMs);  // 6 ms long on rank 0
+    });
+    ASSERT_EQ(report.collectives.size(), 1u);
+    EXPECT_EQ(report.collectives[0].transferNs, 3 * kMs);
+    EXPECT_EQ(report.collectives[0].waitNs, 3 * 5 * kMs);
+    EXPECT_NEAR(report.collectives[0].algbw.value_or(0), 2e9, 1e3);
+}
+
+TEST(Rules, Rank0IsNotRepresentative) {
+    // Only the last rank stands out; whatever is read off rank 0 alone is healthy.
+    for (int rank : {0, 7}) {
+        HostedJob job;
+        job.readsPerStep = 4;
+        job.readNs = 4e6;
+        job.troubled = {rank};
+        const Report report = playHosted(job).analyze();
+        const Finding* finding = findingOf(report, "RS402");
+        ASSERT_NE(finding, nullptr) << foundIn(report);
+        EXPECT_EQ(finding->ranks, std::vector<int>{rank});
+    }
+}
+
+TEST(Rules, HostSyncTimeIsNotDeviceStall) {
+    // The host waits for a device that is busy all the while: nothing stalls.
+    const Report report = threeSteps([](TraceFixture& trace, int, int64_t start) {
+        for (int rank = 0; rank < 2; ++rank) {
+            for (int i = 0; i < 10; ++i) trace.launchedKernel(rank, start + i * kMs, kMs, "gemm", 64, start + i * 5 * kUs, 4 * kUs);
+            trace.call(rank, start + 50 * kUs, 9'900 * kUs, "cudaDeviceSynchronize", store::ApiKind::synchronize);
+        }
+    });
+    EXPECT_EQ(foundIn(report), "");
+    for (const BreakdownRow& row : report.breakdown) EXPECT_EQ(row.total.idleNs, 0);
+}
+
+TEST(Rules, GraphKernelsHaveNoLaunchRow) {
+    // One graph launch puts many kernels on the device, none with a launch of its own: gaps between them are not late launches.
+    const Report report = threeSteps([](TraceFixture& trace, int, int64_t start) {
+        for (int rank = 0; rank < 2; ++rank) {
+            trace.call(rank, start, 10 * kUs, "cudaGraphLaunch", store::ApiKind::graphLaunch);
+            for (int i = 0; i < 200; ++i) trace.kernel(rank, start + 20 * kUs + i * 40 * kUs, 25 * kUs, "node", 8);
+        }
+    });
+    EXPECT_EQ(foundIn(report), "");
+    for (const BreakdownRow& row : report.breakdown) EXPECT_EQ(row.idleByCauseNs.at("late_launch"), 0);
+}
+
+TEST(Rules, AVerdictUnderTheClockBoundIsInconclusive) {
+    DdpJob job;
+    job.noise = 0.002;
+    job.ranksPerHost = 1;
+    job.slow = {{3, 1.1}};
+    EXPECT_EQ(foundIn(playDdp(job).analyze()), "RS301[3]");
+    TraceFixture unsure = playDdp(job);
+    unsure.clockBound(500 * kMs);
+    EXPECT_EQ(foundIn(unsure.analyze()), "RS301?[3]");
+}
+
+TEST(Rules, AClaimNeedsEnoughSteps) {
+    PipelineJob job;
+    job.ranks = 4;
+    job.microBatches = 4;
+    job.steps = 3;  // one of them is warm-up
+    EXPECT_EQ(foundIn(playPipeline(job).analyze()), "RS101?[0 1 2 3]");
+    job.steps = 4;
+    EXPECT_EQ(foundIn(playPipeline(job).analyze()), "RS101[0 1 2 3]");
+}
+
+TEST(Rules, KernelNamesProveNoAlgorithm) {
+    // The paper jobs' NCCL kernels are called ..._RING_LL, as NCCL names its generic kernels whatever they run.
+    const Report report = playDdp(DdpJob()).analyze();
+    ASSERT_FALSE(report.collectives.empty());
+    for (const CollectiveRow& row : report.collectives) {
+        EXPECT_EQ(row.algorithm, "");
+        EXPECT_EQ(row.protocol, "");
+    }
+}
+
+TEST(Rules, ADeeperCauseKeepsItsTime) {
+    // The slow rank and the small buckets both cost; together they cannot cost more than the step.
+    DdpJob job;
+    job.messagesPerLayer = 200;
+    job.layerBytes = 20e6;
+    job.slow = {{2, 1.5}};
+    const Report report = playDdp(job).analyze();
+    double saving = 0;
+    for (const Finding& finding : report.findings) saving += finding.savingNsPerStep.value_or(0);
+    EXPECT_NE(idsIn(report).find("RS202"), std::string::npos) << idsIn(report);
+    EXPECT_LT(saving, report.run.stepNs);
+}
+
+}  // namespace
+}  // namespace rankscope::analyzer::test
