@@ -35,7 +35,8 @@ StageTimes timesOf(const Analysis& analysis, const RankSummary& rank, int step, 
         if (role != CommRole::pipeline) continue;
         times.bubbleNs += static_cast<double>(task.exposedWaitNs);
         times.exposedTransferNs += static_cast<double>(task.exposedTransferNs);
-        beforeLastSend = static_cast<double>(task.computeBeforeNs);
+        // The receive of the next step may start in this one already.
+        if (task.op == store::Op::send) beforeLastSend = static_cast<double>(task.computeBeforeNs);
         transfers.push_back(static_cast<double>(task.transferNs()));
     }
     times.largestExposedTransferNs = times.exposedTransferNs;
