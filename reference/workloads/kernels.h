@@ -5,6 +5,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+
 #include "reference/workloads/kernel_cost.h"
 #include "reference/workloads/kernel_task.h"
 
@@ -34,6 +36,8 @@
 
 namespace rankscope::reference {
 
+enum class Dtype : uint8_t;
+
 enum class Kernel {
 #define RANKSCOPE_NAME_KERNEL(name) name,
     RANKSCOPE_REFERENCE_KERNELS(RANKSCOPE_NAME_KERNEL)
@@ -42,7 +46,8 @@ enum class Kernel {
 
 inline constexpr unsigned kThreadsPerBlock = 256;
 
-cudaError_t launchKernel(Kernel kernel, unsigned blocks, cudaStream_t stream, const KernelCost& cost, const KernelTask& task);
+/// `dtype` is what the model computes in: a part of the kernel's name.
+cudaError_t launchKernel(Kernel kernel, Dtype dtype, unsigned blocks, cudaStream_t stream, const KernelCost& cost, const KernelTask& task);
 
 /// Tells a virtual GPU what the kernels do to their buffers. `registerBody` is its rankscopeVgpuKernelBody.
 void registerHostTwins(void (*registerBody)(const void* hostFunction, void (*body)(void** arguments)));

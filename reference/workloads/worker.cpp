@@ -205,7 +205,7 @@ void Worker::launchOne(const LayerKernel& kernel, const KernelTask& planned) {
     if (checks) visitProbes(task, 0, 1, [this](uint64_t) { ++m_expectedChecks; });
     m_virtualGpu.hostWork(kHostPerKernelNs);
     const auto blocks = static_cast<unsigned>(std::min<int64_t>(kernel.blocks, INT32_MAX));
-    require(launchKernel(kernel.kernel, blocks, m_compute, kernel.cost, task), "kernel launch");
+    require(launchKernel(kernel.kernel, m_scenario.model.dtype, blocks, m_compute, kernel.cost, task), "kernel launch");
 }
 
 void Worker::launch(const LayerKernel& kernel) { launch(kernel, task(TaskOp::none, Dtype::bf16, nullptr)); }
