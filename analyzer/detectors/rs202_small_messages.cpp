@@ -21,7 +21,7 @@ constexpr SmallMessageThresholds kThresholds;
 constexpr double kMebi = 1024.0 * 1024.0;
 
 /// Small messages of one op and type that follow each other closely enough to be one: indices into step.tasks.
-std::vector<size_t> mergeable(const CriticalStep& step, const CostFit& fit) {
+std::vector<size_t> mergeable(const CriticalStep& step, const CostFit& fit, double byteNs) {
     std::vector<size_t> result;
     std::vector<size_t> run;
     const auto flush = [&] {
@@ -31,7 +31,7 @@ std::vector<size_t> mergeable(const CriticalStep& step, const CostFit& fit) {
     for (size_t i : step.own) {
         const CommTask& task = step.tasks[i];
         const bool small = task.op == fit.op && task.bytes > 0 &&
-                           fit.betaNsPerByte * static_cast<double>(task.bytes) < (1 - kThresholds.alphaShare) / kThresholds.alphaShare * fit.alphaNs;
+                           byteNs * static_cast<double>(task.bytes) < (1 - kThresholds.alphaShare) * fit.timeNs(static_cast<double>(task.bytes));
         if (!small) {
             flush();
             continue;
@@ -59,8 +59,7 @@ double bucketNs(const Analysis& analysis, const Communicator& communicator, cons
         const double time = collectiveNs(*link, fit.op, communicator.size, bytes, choice).high;
         if (best == 0 || time < best) best = time;
     }
-    // The fit knows how much slower than its peak the link really is.
-    return std::max(best, fit.betaNsPerByte * bytes);
+    return best;
 }
 
 /// Start-up that configured links explain at most (half as much again for what is unknown about them); more is a slow link. Unlimited without one.
@@ -85,8 +84,8 @@ Proposal bestBucket(const Analysis& analysis, const std::vector<CriticalStep>& s
         for (size_t s = 0; s < steps.size(); ++s) {
             const GradientPlan plan = planOf(steps[s]);
             const double before = modelStepNs(modelTasks(steps[s].tasks), plan.computeNs);
-            const double startup = bucketNs(analysis, communicator, fit, proposal.bucketBytes) - fit.betaNsPerByte * proposal.bucketBytes;
-            const double after = stepWithBuckets(steps[s], plan, runs[s], proposal.bucketBytes, std::max(0.0, startup), fit.betaNsPerByte);
+            const double perByte = bucketNs(analysis, communicator, fit, proposal.bucketBytes) / proposal.bucketBytes;
+            const double after = stepWithBuckets(steps[s], plan, runs[s], proposal.bucketBytes, 0, perByte);
             proposal.savings.push_back(std::max(0.0, before - after));
         }
         if (median(proposal.savings) > median(best.savings)) best = proposal;
@@ -108,10 +107,14 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
         // Where the peak is the prior, all that a slow link or protocol adds looks like start-up.
         if (fit.source != "fit" && (claims.explainedTransferNs(communicator.id, "RS202") > 0 || fit.alphaNs > longestStartupNs(analysis, communicator, fit.op))) continue;
         const std::vector<CriticalStep> steps = criticalSteps(analysis, where->ids);
+        // Large messages get a faster protocol, too: what a byte costs in them is the link's rate, unless that is known to be out of reach.
+        double byteNs = fit.betaNsPerByte;
+        if (fit.ceiling && claims.explainedTransferNs(communicator.id, "RS202") <= 0)
+            byteNs = std::min(byteNs, busFactor(fit.op, communicator.size) / *fit.ceiling);
         std::vector<std::vector<size_t>> runs;
         std::vector<double> counts, exposed, bytes;
         for (const CriticalStep& step : steps) {
-            runs.push_back(mergeable(step, fit));
+            runs.push_back(mergeable(step, fit, byteNs));
             double exposedNs = 0, total = 0;
             for (size_t i : runs.back()) {
                 exposedNs += static_cast<double>(step.tasks[i].exposedTransferNs);
