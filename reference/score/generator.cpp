@@ -100,12 +100,12 @@ Scenario planted(const json& table, const json& fault, int level, int seed) {
     document.merge_patch(strength.value("with", json::object()));
     json plant = fault.at("plant");
     for (const auto& [key, value] : strength.items())
-        if (key != "with" && key != "text" && key != "demand") plant[key] = value;
+        if (key != "with" && key != "fixed" && key != "text" && key != "demand") plant[key] = value;
     document["faults"] = json::array({plant});
     document["expect"] = json::array({fault.at("expect")});
     document["allow"] = fault.value("allow", json::array());
-    document["fixed"] = fault.value("fixed", json::object());
-    document["fixed"]["faults"] = json::array();
+    document["fixed"] = strength.value("fixed", fault.value("fixed", json::object()));
+    if (!document["fixed"].contains("faults")) document["fixed"]["faults"] = json::array();
     fillPlaces(document, placesIn(document, dice));
 
     Scenario scenario = finished(document, fmt::format("full-{}-{}-{}{}", name, jobName, static_cast<char>('a' + level), seed));

@@ -13,10 +13,16 @@ namespace {
 
 using nlohmann::json;
 
+// From one step's start to the next one's: ranks enter a step at different times, so that the spans of neighbouring steps overlap and add up to more than
+// the job took. The last step has its own span only.
 void readSteps(const json& document, RunReport& report) {
     std::vector<double> durations;
-    for (const json& step : document.at("steps"))
-        if (!step.value("warm_up", false)) durations.push_back(step.at("dur_ns").get<double>());
+    const json& steps = document.at("steps");
+    for (size_t i = 0; i < steps.size(); ++i) {
+        if (steps[i].value("warm_up", false)) continue;
+        const double start = steps[i].at("start_ns").get<double>();
+        durations.push_back(i + 1 < steps.size() ? steps[i + 1].at("start_ns").get<double>() - start : steps[i].at("dur_ns").get<double>());
+    }
     if (durations.empty()) return;
     std::sort(durations.begin(), durations.end());
     const size_t middle = durations.size() / 2;

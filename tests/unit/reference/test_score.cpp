@@ -111,7 +111,8 @@ TEST(ScenarioFile, WhatIsWrongIsNamed) {
 
 TEST(RunReportFile, InconclusiveVerdictsAndNotesAreNoFindingsAndWarmUpIsNoStep) {
     const auto file = std::filesystem::temp_directory_path() / ("rankscope-score-report-" + std::to_string(getpid()) + ".json");
-    std::ofstream(file) << R"({"steps": [{"dur_ns": 900, "warm_up": true}, {"dur_ns": 100}, {"dur_ns": 110}, {"dur_ns": 400}], "breakdown": [],
+    std::ofstream(file) << R"({"steps": [{"start_ns": 0, "dur_ns": 900, "warm_up": true}, {"start_ns": 900, "dur_ns": 130},
+        {"start_ns": 1000, "dur_ns": 130}, {"start_ns": 1110, "dur_ns": 400}], "breakdown": [],
         "findings": [{"id": "RS301", "ranks": [1], "verdict": "inconclusive", "saving_ns_per_step": 5},
                      {"id": "RS202", "ranks": [2, 0], "verdict": "found", "saving_ns_per_step": null}],
         "notes": [{"id": "RS201", "ranks": [1], "verdict": "found"}], "replay": {"error": 0.01}})";
