@@ -189,7 +189,7 @@ bool readJobFault(const std::string& kind, ObjectReader& reader, const Scenario&
         if (imbalance.stage >= scenario.parallel.pp)
             reader.fail("stage", "is " + std::to_string(imbalance.stage) + " of " + std::to_string(scenario.parallel.pp) + " stages");
         imbalance.factor = reader.positive("factor", imbalance.factor);
-        faults.stageImbalance = imbalance;
+        faults.stageImbalances.push_back(imbalance);
     } else if (kind == "fp32_grads") {
         needReplicas(reader, scenario, kind);
         if (scenario.model.dtype == Dtype::fp32) reader.fail("kind", "is 'fp32_grads', but model.dtype is fp32: nothing computes in 16 bit");
@@ -248,7 +248,7 @@ bool readFailure(const std::string& kind, ObjectReader& reader, const Scenario& 
     return true;
 }
 
-bool mayRepeat(const std::string& kind) { return kind == "straggler" || kind == "slow_link" || kind == "slow_nic" || kind == "clock_offset"; }
+bool mayRepeat(const std::string& kind) { return kind == "straggler" || kind == "stage_imbalance" || kind == "slow_link" || kind == "slow_nic" || kind == "clock_offset"; }
 
 void readFault(ObjectReader& reader, const Scenario& scenario, Faults& faults) {
     const std::string kind = reader.text("kind", "");

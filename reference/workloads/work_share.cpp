@@ -42,7 +42,8 @@ double workShare(const Scenario& scenario, int rank) {
     double share = 1;
     if (const auto& uneven = scenario.faults.unevenWork; uneven && scenario.model.experts == 0)
         share *= uneven->ranks.empty() ? shareBySeed(scenario, *uneven, layout.dataRank()) : shareAmongGiven(scenario, *uneven, layout.dataRank());
-    if (const auto& imbalance = scenario.faults.stageImbalance; imbalance && imbalance->stage == layout.stage()) share *= imbalance->factor;
+    for (const StageImbalance& imbalance : scenario.faults.stageImbalances)
+        if (imbalance.stage == layout.stage()) share *= imbalance.factor;
     return share;
 }
 

@@ -106,7 +106,7 @@ TEST(WorkShare, WithExpertsOneOfThemIsWantedMoreAndTheDensePartIsBalanced) {
 TEST(WorkShare, AHeavierStageIsOneStage) {
     Scenario scenario;
     scenario.parallel = {.dp = 2, .pp = 4};
-    scenario.faults.stageImbalance = StageImbalance{2, 1.5};
+    scenario.faults.stageImbalances = {StageImbalance{2, 1.5}};
     for (int rank = 0; rank < 8; ++rank) EXPECT_DOUBLE_EQ(workShare(scenario, rank), rank / 2 == 2 ? 1.5 : 1);
 }
 
