@@ -112,7 +112,7 @@ struct Faults {
     bool tpAcrossNodes = false;
     std::optional<WrongAlgo> wrongAlgo;
     std::optional<UnevenWork> unevenWork;
-    std::vector<StageImbalance> stageImbalances
+    std::vector<StageImbalance> stageImbalances;
     std::optional<Kill> kill;
     std::optional<OutOfMemory> oom;
     std::optional<MissingRank> missingRank;
