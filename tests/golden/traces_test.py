@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The recorded runs of traces/, read anew: every record, the findings that expect.json names and no others, sums to the nanosecond.
+Needs neither a GPU nor the harness. What an older version recorded must stay readable."""
+
+import json
+import pathlib
+import sqlite3
+import tarfile
+import unittest
+
+from virtual_run import RANKSCOPE, VirtualRunTest
+
+TRACES = pathlib.Path(__file__).resolve().parents[2] / "traces"
+
+
+class Traces(VirtualRunTest):
+    def collected(self, trace):
+        run = self.folder / trace.name
+        with tarfile.open(trace / "run.tar.xz") as archive:
+            for member in archive.getmembers():
+                self.assertTrue(member.isfile() and ".." not in member.name and not member.name.startswith("/"), member.name)
+            archive.extractall(run)
+        self.check_run(RANKSCOPE, "-q", "collect", trace.name)
+        return run
+
+    def check(self, trace):
+        expected = json.loads((trace / "expect.json").read_text())
+        run = self.collected(trace)
+        report = self.report(trace.name)
+        found = sorted((finding["id"], finding["ranks"]) for finding in report["findings"])
+        self.assertEqual([name for name, _ in found], sorted(entry["id"] for entry in expected["expect"]), found)
+        for entry in expected["expect"]:
+            if "ranks" in entry:
+                self.assertIn((entry["id"], entry["ranks"]), found)
+        self.assertEqual(report["loss"], [])
+        self.assertEqual((report["run"]["world_size"], report["run"]["steps"]), (expected["world_size"], expected["steps"]))
+        for row in report["breakdown"]:
+            self.assertEqual(row["compute_ns"] + row["exposed_comm_ns"] + row["memory_ns"] + row["idle_ns"], row["step_ns"], row)
+        connection = sqlite3.connect(f"file:{run / 'trace.db'}?mode=ro", uri=True)
+        self.addCleanup(connection.close)
+        rows = {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in expected["rows"]}
+        self.assertEqual(rows, expected["rows"])
+
+    def test_recorded_runs_give_what_they_must(self):
+        traces = sorted(path.parent for path in TRACES.glob("*/expect.json"))
+        self.assertGreaterEqual(len(traces), 6)
+        for trace in traces:
+            with self.subTest(trace=trace.name):
+                self.check(trace)
+
+    def test_a_cut_recording_is_told(self):
+        run = self.collected(TRACES / "ddp-slow-rank")
+        capture = sorted((run / "capture").glob("*.cap"))[2]
+        capture.write_bytes(capture.read_bytes()[:-50_000])
+        self.check_run(RANKSCOPE, "-q", "collect", run.name)
+        losses = self.report(run.name)["loss"]
+        self.assertTrue(any(loss["severity"] != "info" for loss in losses), losses)
+
+
+if __name__ == "__main__":
+    unittest.main()
