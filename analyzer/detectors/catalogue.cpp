@@ -13,6 +13,7 @@
 #include "analyzer/detectors/rs202_small_messages.h"
 #include "analyzer/detectors/rs203_saturation.h"
 #include "analyzer/detectors/slow_ranks.h"
+#include "analyzer/detectors/link_leaving.h"
 #include "analyzer/detectors/link_probes.h"
 #include "analyzer/detectors/rs205_algorithm.h"
 #include "analyzer/detectors/rs209_contention.h"
@@ -183,10 +184,12 @@ CatalogueEntry slowLink() {
     e.definition =
         "Large transfers that need one rank, pair or node are slower than link peak, algorithm and protocol explain, and those that do not need it are as fast as they should "
         "be. All groups and pairs of the job are probes; the suspect is the one that every slow probe needs and no fast one does. Where one group of all ranks is the only "
-        "probe, the order in which members leave it tells: a ring's last chunk arrives behind the slow link last.";
+        "probe, who leaves last tells: a ring's slowest edge is busy to the end, so its two ends leave last, and a slow rank in the middle of three.";
     e.thresholds = {
         {"slow", LinkProbeThresholds::kSlow, "x the expected time", "healthy links reach 80 to 95 % of their peak, unseen sharing may take a tenth"},
         {"fewest", static_cast<double>(CollectiveSpeedThresholds::kFewest), "large transfers per probe", "one slow message is an accident"},
+        {"leaves last", LeavingThresholds::kVisibleNs / 1000, "us after the others, and two clock bounds between hosts", "device clocks of one host agree to about a microsecond"},
+        {"persistent", LeavingThresholds::kPersistent, "of the large collectives agree on who leaves last", "a disturbed one in four is let pass"},
         floorEntry(), fewestStepsEntry(),
     };
     e.falsePositives = "Other jobs on the same switch. With two nodes, one slow NIC and two cannot be told apart by traffic between them: that is RS204. Ties are not broken by guessing.";

@@ -5,8 +5,6 @@
 #include <map>
 #include <set>
 
-#include "analyzer/timeline/statistics.h"
-
 namespace rankscope::analyzer {
 namespace {
 
@@ -110,31 +108,6 @@ LinkSuspects findSuspects(const Analysis& analysis, const std::vector<LinkProbe>
     result.unexplained.assign(open.begin(), open.end());
     std::sort(result.unexplained.begin(), result.unexplained.end(), [](const LinkProbe* a, const LinkProbe* b) { return a->communicatorId < b->communicatorId; });
     return result;
-}
-
-std::vector<std::pair<int, double>> leavingOrder(const Analysis& analysis, const LinkProbe& probe) {
-    std::vector<std::pair<int, double>> order;
-    if (probe.pair) return order;
-    std::map<int64_t, std::pair<int64_t, double>> ends;  // collective: last end, transfer
-    for (const LargeCollective& c : largeCollectives(analysis, analysis.facts.communicators.at(probe.communicatorId), sharedCollectives(analysis)))
-        if (c.collective->endNs) ends[c.collective->id] = {*c.collective->endNs, c.transferNs};
-    std::map<int, std::vector<double>> early;
-    std::vector<double> transfers;
-    for (const store::CollectiveMember& member : analysis.facts.members) {
-        const auto at = ends.find(member.collectiveId);
-        if (at == ends.end() || !member.endNs) continue;
-        early[member.rank].push_back(static_cast<double>(at->second.first - *member.endNs));
-        transfers.push_back(at->second.second);
-    }
-    double spread = 0;
-    for (auto& [rank, values] : early) {
-        order.emplace_back(rank, median(values));
-        spread = std::max(spread, order.back().second);
-    }
-    const double visible = std::max(0.02 * median(transfers), 2.0 * static_cast<double>(analysis.clockBoundNs(probe.ranks)));
-    if (order.size() < probe.ranks.size() || spread <= visible) return {};
-    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return std::pair(a.second, a.first) < std::pair(b.second, b.first); });
-    return order;
 }
 
 }  // namespace rankscope::analyzer

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "analyzer/detectors/link_probes.h"
@@ -16,6 +17,7 @@ struct LinkSuspect {
     bool pair = false;                 // messages from ranks[0] to ranks[1]
     bool bothWays = false;             // and back
     bool betweenNodes = false;         // only its links to other nodes are slow
+    std::string leaving;               // who leaves last, when that is what tells
     std::vector<const LinkProbe*> explains;
     std::vector<const LinkProbe*> exonerates;  // probes as fast as they should be that tell it from the others
 };
@@ -27,9 +29,5 @@ struct LinkSuspects {
 };
 
 LinkSuspects findSuspects(const Analysis& analysis, const std::vector<LinkProbe>& probes);
-
-/// Members of a slow communicator by how much earlier than the last one they leave its large collectives (ns, median); empty when the ends differ by less
-/// than the clock between the members' hosts can show. A ring passes its last chunks on behind the slow link: the receiver leaves last.
-std::vector<std::pair<int, double>> leavingOrder(const Analysis& analysis, const LinkProbe& probe);
 
 }  // namespace rankscope::analyzer

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "analyzer/detectors/link_leaving.h"
 #include "analyzer/detectors/link_saving.h"
-#include "analyzer/detectors/link_suspects.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -28,6 +28,9 @@ std::string causeOf(const Analysis& analysis, const LinkSuspect& suspect) {
     const double ratio = slownessOf(suspect);
     const char* way = suspect.betweenNodes ? "way to other nodes" : "link";
     if (suspect.node) return fmt::format("{} ({}): its way to other nodes is {:.1f} times slower than it should be", hostOf(analysis, suspect.ranks.front()), ranksText(suspect.ranks), ratio);
+    if (suspect.pair && !suspect.leaving.empty())
+        return fmt::format("the link between rank {} ({}) and rank {} ({}) is {:.1f} times slower than it should be", suspect.ranks[0], hostOf(analysis, suspect.ranks[0]), suspect.ranks[1],
+                           hostOf(analysis, suspect.ranks[1]), ratio);
     if (suspect.pair)
         return fmt::format("messages {} rank {} and rank {} ({}, {}) take {:.1f} times what the link's peak gives; other pairs do not", suspect.bothWays ? "between" : "from the first to the second of", suspect.ranks[0], suspect.ranks[1],
                            hostOf(analysis, suspect.ranks[0]), hostOf(analysis, suspect.ranks[1]), ratio);
@@ -35,6 +38,7 @@ std::string causeOf(const Analysis& analysis, const LinkSuspect& suspect) {
 }
 
 void addEvidence(const LinkSuspect& suspect, Finding& finding) {
+    if (!suspect.leaving.empty()) finding.evidence.facts.push_back(suspect.leaving);
     for (const LinkProbe* probe : suspect.explains) {
         finding.evidence.facts.push_back(fmt::format("slow: {} {}: {:.1f} of {:.1f} GB/s in {} large transfers", probe->pair ? "messages between" : "collectives of",
                                                      ranksText(probe->ranks), probe->busBytesPerNs, probe->peakBytesPerNs, probe->samples));
@@ -75,20 +79,24 @@ void claim(const Analysis& analysis, const LinkSuspect& suspect, double confiden
     findings.push_back(std::move(finding));
 }
 
-/// Who leaves the slow collectives last when no other traffic tells: the receiver behind the slow link, and the rank before it in the order, which sends.
-std::optional<LinkSuspect> lastToLeave(const Analysis& analysis, const std::vector<LinkProbe>& probes, const LinkProbe& slow) {
-    const std::vector<std::pair<int, double>> order = leavingOrder(analysis, slow);
-    if (order.size() < 3) return std::nullopt;
-    // One rank must stand out: the last to leave, by more than half of what separates the second from the third.
-    const double first = order[1].second - order[0].second;
-    const double next = order[2].second - order[1].second;
-    if (first < 0.5 * next || first <= 0) return std::nullopt;
-    LinkSuspect suspect;
-    suspect.ranks = {order[0].first};
-    suspect.explains = {&slow};
-    for (const LinkProbe& probe : probes)
-        if (!probe.slow()) suspect.exonerates.push_back(&probe);
-    return suspect;
+bool needsAll(const LinkProbe& probe, const std::vector<int>& ranks) {
+    return std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return probe.touches(rank); });
+}
+
+/// Suspects named by who leaves last, where no other traffic tells. Each explains all slow groups of its class of links that it is in.
+std::vector<LinkSuspect> fromLeaving(const Analysis& analysis, const std::vector<LinkProbe>& probes, std::vector<const LinkProbe*> open) {
+    std::vector<LinkSuspect> result;
+    for (const LinkProbe* probe : std::vector<const LinkProbe*>(open)) {
+        std::optional<LinkSuspect> suspect = std::find(open.begin(), open.end(), probe) == open.end() ? std::nullopt : lastToLeave(analysis, *probe);
+        if (!suspect) continue;
+        for (const LinkProbe* other : open)
+            if (other == probe || (other->betweenNodes == probe->betweenNodes && needsAll(*other, suspect->ranks))) suspect->explains.push_back(other);
+        for (const LinkProbe* explained : suspect->explains) std::erase(open, explained);
+        for (const LinkProbe& other : probes)
+            if (!other.slow()) suspect->exonerates.push_back(&other);
+        result.push_back(std::move(*suspect));
+    }
+    return result;
 }
 
 }  // namespace
@@ -97,11 +105,7 @@ void detectSlowLink(const Analysis& analysis, Claims& claims, std::vector<Findin
     const std::vector<LinkProbe> probes = linkProbes(analysis);
     const LinkSuspects suspects = findSuspects(analysis, probes);
     for (const LinkSuspect& suspect : suspects.found) claim(analysis, suspect, 0.85, claims, findings);
-    std::set<int> named;
-    for (const LinkProbe* probe : suspects.unexplained) {
-        const std::optional<LinkSuspect> suspect = lastToLeave(analysis, probes, *probe);
-        if (suspect && named.insert(suspect->ranks.front()).second) claim(analysis, *suspect, 0.6, claims, findings);
-    }
+    for (const LinkSuspect& suspect : fromLeaving(analysis, probes, suspects.unexplained)) claim(analysis, suspect, 0.6, claims, findings);
 }
 
 }  // namespace rankscope::analyzer

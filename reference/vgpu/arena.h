@@ -71,6 +71,8 @@ struct Part {
     int64_t latencyNs;             ///< alpha part
     double busBytes;               ///< bytes at the rate of the bus bandwidth
     double efficiency;             ///< share of the link rate the protocol and algorithm reach
+    double chunkBytes;             ///< what a ring passes on per hop, in all channels together; 0: no ring
+    double leadBytes;              ///< the member leaves when the flow has this much left (a ring with a slow edge)
 };
 
 struct Transfer {
@@ -82,7 +84,8 @@ struct Transfer {
     uint32_t expected, arrived, firstPart, lowestMember;
     uint64_t fingerprint;
     int64_t latencyNs;
-    double busBytes, efficiency;
+    double busBytes, efficiency, chunkBytes;
+    double nextLeadBytes;          ///< with this much left the next members leave; 0: all the others, at the end
     double remaining, rate;
     int64_t updatedNs;
     int64_t dueNs, scheduledNs;    ///< end at the present rate; time of its event, which may be earlier

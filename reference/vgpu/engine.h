@@ -48,6 +48,9 @@ class Engine {
     void beginFlow(Transfer& transfer, int64_t nowNs);
     void endFlow(Transfer& transfer, int64_t nowNs);
     void endTransfer(Transfer& transfer, int64_t nowNs);
+    void planLeaving(Transfer& transfer);
+    std::vector<uint32_t> takeLeaving(Transfer& transfer);
+    void leave(const std::vector<uint32_t>& streams, int64_t nowNs);
     void updateFlows(uint32_t root, int64_t nowNs);
     void changeResidents(uint32_t device, int direction, int64_t nowNs);
     Transfer& transferOf(const Part& part, const Op& op);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives and messages do: members arrive, alpha passes, bytes flow at the rate their links allow, all end together.
+// What collectives and messages do: members arrive, alpha passes, bytes flow at the rate their links allow; all end together,
+// but for rings with a slow edge, whose members end as the last chunks pass them.
 #include <vector>
 
 #include "reference/vgpu/engine.h"
@@ -100,6 +101,7 @@ void Engine::arrive(Stream& stream, Op& op, int64_t nowNs) {
             transfer.latencyNs = part.latencyNs;
             transfer.busBytes = part.busBytes;
             transfer.efficiency = part.efficiency;
+            transfer.chunkBytes = part.chunkBytes;
         }
         if (transfer.arrived == transfer.expected && !transfer.mismatched)
             push(rootOf(stream.process), {nowNs + transfer.latencyNs, transfer.orderKey, kFlowBegins,
@@ -113,6 +115,7 @@ void Engine::beginFlow(Transfer& transfer, int64_t nowNs) {
     Process& island = m_arena.processes[rootOf(transfer.island)];
     transfer.flowing = 1;
     transfer.remaining = transfer.busBytes;
+    planLeaving(transfer);
     transfer.rate = 0;
     transfer.updatedNs = nowNs;
     transfer.prevActive = kNone;
@@ -128,6 +131,12 @@ void Engine::endFlow(Transfer& transfer, int64_t nowNs) {
         transfer.scheduledNs = transfer.dueNs;
         push(rootOf(transfer.island), {transfer.dueNs, transfer.orderKey, kFlowEnds, static_cast<uint32_t>(&transfer - m_arena.transfers), transfer.version, 0});
         return;
+    }
+    if (transfer.nextLeadBytes > 0) {
+        const std::vector<uint32_t> streams = takeLeaving(transfer);
+        transfer.dueNs = transfer.scheduledNs = endOfWork(transfer.updatedNs, transfer.remaining - transfer.nextLeadBytes, transfer.rate);
+        push(rootOf(transfer.island), {transfer.dueNs, transfer.orderKey, kFlowEnds, static_cast<uint32_t>(&transfer - m_arena.transfers), transfer.version, 0});
+        return leave(streams, nowNs);
     }
     countFlow(m_arena, transfer, -1);
     Process& island = m_arena.processes[rootOf(transfer.island)];
@@ -154,12 +163,47 @@ void Engine::updateFlows(uint32_t root, int64_t nowNs) {
         transfer.remaining -= transfer.rate * static_cast<double>(nowNs - transfer.updatedNs);
         transfer.updatedNs = nowNs;
         transfer.rate = rate;
-        transfer.dueNs = endOfWork(nowNs, transfer.remaining, rate);
+        transfer.dueNs = endOfWork(nowNs, transfer.remaining - transfer.nextLeadBytes, rate);
         if (isNew || transfer.dueNs < transfer.scheduledNs) {    // one that has become slower looks again when its event comes
             transfer.scheduledNs = transfer.dueNs;
             push(root, {transfer.dueNs, transfer.orderKey, kFlowEnds, index, ++transfer.version, 0});
         }
     }
+}
+
+/// Sets what the flow has left when each member leaves. Nobody leaves before the flow begins, which is after the last arrival.
+void Engine::planLeaving(Transfer& transfer) {
+    transfer.nextLeadBytes = 0;
+    if (transfer.chunkBytes <= 0) return;
+    const std::vector<double> chunks = ringLeads(m_arena, m_arena.comms[transfer.comm]);
+    for (uint32_t packed = transfer.firstPart; packed != kNone;) {
+        Part& part = m_arena.processes[packed / kPartsPerProcess].parts[packed % kPartsPerProcess];
+        part.leadBytes = chunks.empty() ? 0 : std::min(transfer.busBytes, chunks[part.member] * transfer.chunkBytes);
+        transfer.nextLeadBytes = std::max(transfer.nextLeadBytes, part.leadBytes);
+        packed = part.nextOfTransfer;
+    }
+}
+
+/// Takes out the members that leave now, and looks up when the next ones do. Returns the streams that go on. A part that has left belongs to its process
+/// again, so it must not stay in the list.
+std::vector<uint32_t> Engine::takeLeaving(Transfer& transfer) {
+    std::vector<uint32_t> streams;
+    double next = 0;
+    for (uint32_t* link = &transfer.firstPart; *link != kNone;) {
+        Process& process = m_arena.processes[*link / kPartsPerProcess];
+        Part& part = process.parts[*link % kPartsPerProcess];
+        if (part.leadBytes < transfer.nextLeadBytes) {
+            next = std::max(next, part.leadBytes);
+            link = &part.nextOfTransfer;
+            continue;
+        }
+        *link = part.nextOfTransfer;
+        if (!process.alive) continue;
+        Op& op = process.ops[part.op];
+        if (--op.pendingParts == 0) streams.push_back(op.stream);
+    }
+    transfer.nextLeadBytes = next;
+    return streams;
 }
 
 void Engine::endTransfer(Transfer& transfer, int64_t nowNs) {
@@ -173,6 +217,10 @@ void Engine::endTransfer(Transfer& transfer, int64_t nowNs) {
         if (--op.pendingParts == 0) streams.push_back(op.stream);
     }
     release(transfer);
+    leave(streams, nowNs);
+}
+
+void Engine::leave(const std::vector<uint32_t>& streams, int64_t nowNs) {
     for (uint32_t stream : streams) changeResidents(m_arena.streams[stream].device, -1, nowNs);
     for (uint32_t stream : streams) finish(stream, nowNs);
     for (uint32_t stream : streams) continueStream(stream, nowNs);

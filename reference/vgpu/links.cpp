@@ -9,6 +9,9 @@
 namespace rankscope::vgpu {
 namespace {
 
+// NCCL cuts a connection's buffer into 8 steps, of which a ring's chunk takes 4 (NCCL_STEPS, ALLREDUCE_CHUNKSTEPS).
+constexpr uint32_t kBufferedChunks = 2;
+
 Device& deviceOf(Arena& arena, const Comm& comm, uint32_t rank) { return arena.devices[arena.members[comm.firstMember + rank].device]; }
 const Device& deviceOf(const Arena& arena, const Comm& comm, uint32_t rank) {
     return arena.devices[arena.members[comm.firstMember + rank].device];
@@ -113,6 +116,34 @@ double flowRate(const Arena& arena, const Transfer& transfer) {
         if (comm.nodes > 1) rate = std::min(rate, comm.smallestNode * std::min(share(device.nicOut), share(device.nicIn)));
     }
     return rate * transfer.efficiency;
+}
+
+std::vector<double> ringLeads(const Arena& arena, const Comm& comm) {
+    if (comm.nodes != 1 || comm.size < 3) return {};
+    const uint32_t size = comm.size;
+    std::vector<double> edges;    // from each member to the next
+    for (uint32_t m = 0; m < size; m++) {
+        const Device& from = deviceOf(arena, comm, m);
+        const Device& to = deviceOf(arena, comm, (m + 1) % size);
+        double rate = std::min(from.out.rate, to.in.rate);
+        forEachPair(arena, from, to, [&](uint32_t i, bool) { rate = std::min(rate, share(arena.pairLinks[i], rate, 1)); });
+        edges.push_back(rate);
+    }
+    const auto [slowest, fastest] = std::minmax_element(edges.begin(), edges.end());
+    const double difference = 1 - *slowest / *fastest;
+    if (difference < 1e-6) return {};
+    const auto hops = [&](uint32_t first, uint32_t step) {    // until a slowest edge
+        uint32_t count = 0;
+        for (uint32_t e = first; edges[e] > *slowest; e = (e + step) % size) count++;
+        return count;
+    };
+    std::vector<double> leads;
+    for (uint32_t m = 0; m < size; m++) {
+        const uint32_t behind = hops((m + size - 1) % size, size - 1);    // each hop behind the slow edge lacks one chunk more of the last ones
+        const uint32_t before = hops(m, 1);                               // buffers let a sender be this far ahead
+        leads.push_back(std::min(behind, kBufferedChunks * before) * difference);
+    }
+    return leads;
 }
 
 uint32_t portChanges(const Arena& arena, const Transfer& transfer) {

@@ -2,6 +2,8 @@
 // Who uses which link end, and how fast a flow runs: every flow on a port gets an equal share of it, the slowest port decides.
 #pragma once
 
+#include <vector>
+
 #include "reference/vgpu/arena.h"
 
 namespace rankscope::vgpu {
@@ -11,6 +13,10 @@ void countFlow(Arena& arena, const Transfer& transfer, int direction);
 
 /// Bytes per ns the flow gets while the ports are used as they are now.
 double flowRate(const Arena& arena, const Transfer& transfer);
+
+/// By how many chunks of the pipeline each member of a ring inside one node leaves before the last: of the time a chunk takes over the slowest edge, less
+/// what it takes over the fastest. Empty when all edges are equally fast, or the ring leads through several nodes.
+std::vector<double> ringLeads(const Arena& arena, const Comm& comm);
 
 /// A number that changes whenever the rate of a message's flow may have.
 uint32_t portChanges(const Arena& arena, const Transfer& transfer);

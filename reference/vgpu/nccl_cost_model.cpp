@@ -55,6 +55,15 @@ int channelsFor(double bytes, Protocol protocol) {
     return channels;
 }
 
+/// A ring's chunk: the rank's share of the buffer in each channel, bounded by the channel's buffers (NCCL's defaults: half of 4 MiB for Simple, one of
+/// eight steps for LL and LL128, without their flags).
+double chunkBytesOf(const CollectiveCost& cost, uint32_t ranks, TransferKind function, double bytes) {
+    const bool chunked = function == TransferKind::allReduce || function == TransferKind::allGather || function == TransferKind::reduceScatter;
+    if (cost.algorithm != Algorithm::ring || !chunked) return 0;
+    constexpr double kLargest[kProtocols] = {32768, 576000, 2097152};
+    return std::min(bytes / ranks, kLargest[static_cast<int>(cost.protocol)] * cost.channels);
+}
+
 double predictedNs(const Cluster& cluster, const CommShape& shape, const CollectiveCost& cost) {
     double ceiling = cluster.intra.gbps;
     if (shape.nodes > 1) ceiling = std::min(ceiling, shape.smallestNode * cluster.inter.gbps);
@@ -105,6 +114,7 @@ CollectiveCost costOf(const Cluster& cluster, const CommShape& shape, TransferKi
     bool inSwitch = algorithm == Algorithm::nvls && function == TransferKind::allReduce;
     cost.busBytes = inSwitch ? bytes : busBytesOf(function, shape.size, bytes);
     cost.efficiency = kBandwidth[p] * bandwidthShare(algorithm) * cluster.channelBandwidthShare();
+    cost.chunkBytes = chunkBytesOf(cost, shape.size, function, bytes);
     return cost;
 }
 

@@ -23,6 +23,7 @@ struct CollectiveCost {
     int64_t latencyNs = 0;
     double busBytes = 0;
     double efficiency = 1;
+    double chunkBytes = 0;    ///< what a ring passes on per hop, in all channels together; 0: no ring of chunks
 };
 
 /// What NCCL hands to a tuner plugin: predicted microseconds, kUnavailable where a choice does not exist or is forbidden.

@@ -85,6 +85,7 @@ OpSpec specOf(const LocalProcess& process, const NcclCall& call, const Collectiv
     part.latencyNs = cost.latencyNs;
     part.busBytes = cost.busBytes * transferNoise(process, *call.comm, call.data.key);
     part.efficiency = cost.efficiency;
+    part.chunkBytes = cost.chunkBytes;
     spec.parts.push_back(part);
     return spec;
 }

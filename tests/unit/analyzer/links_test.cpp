@@ -83,8 +83,9 @@ TEST(SlowLink, SilentAtThePeakAndJustAboveTheThreshold) {
 }
 
 /// One group of all ranks: only who leaves last can tell.
-Report playWorld(const std::vector<int64_t>& earlyUs) {
-    Player player(8, 8, kLinks);
+Report playWorld(const std::vector<int64_t>& earlyUs, int ranksPerHost = 8, int64_t clockBoundNs = 0) {
+    Player player(8, ranksPerHost, kLinks);
+    if (clockBoundNs > 0) player.trace.clockBound(clockBoundNs);
     std::vector<int64_t> early;
     for (int64_t us : earlyUs) early.push_back(us * kUs);
     player.trace.leavesEarly(early);
@@ -93,7 +94,7 @@ Report playWorld(const std::vector<int64_t>& earlyUs) {
         for (int layer = 0; layer < 8; ++layer) player.compute(2e6, "forward");
         for (int layer = 0; layer < 8; ++layer) {
             player.compute(4e6, "backward");
-            player.beside(world, Op::allReduce, 200e6, 3 * 3.5e6);
+            player.beside(world, Op::allReduce, 200e6, (ranksPerHost < 8 ? 6 : 3) * 3.5e6);
         }
         player.endStep();
     }
@@ -102,6 +103,37 @@ Report playWorld(const std::vector<int64_t>& earlyUs) {
 
 TEST(SlowLink, InAWorldGroupTheLastToLeaveIsNamed) {
     EXPECT_EQ(linksFound(playWorld({1200, 900, 600, 0, 2100, 1800, 1700, 1500})), "RS208[3]");
+}
+
+TEST(SlowLink, OfThreeThatLeaveLastTheMiddleIsNamed) {
+    EXPECT_EQ(linksFound(playWorld({800, 400, 0, 0, 0, 200, 400, 600})), "RS208[3]");
+    EXPECT_EQ(linksFound(playWorld({0, 0, 200, 400, 600, 800, 400, 0})), "RS208[0]");
+}
+
+TEST(SlowLink, TwoThatLeaveLastAreThePair) {
+    const Report report = playWorld({800, 400, 0, 0, 200, 400, 600, 800});
+    ASSERT_EQ(linksFound(report), "RS208[2..]");
+    for (const Finding& f : report.findings)
+        if (f.id == "RS208") EXPECT_EQ(f.ranks, (std::vector<int>{2, 3}));
+}
+
+TEST(SlowLink, NobodyIsNamedWhereTheLastAreNoRunOfTheRing) {
+    EXPECT_EQ(linksFound(playWorld({0, 400, 0, 200, 0, 200, 400, 600})), "RS204[0..]");
+    EXPECT_EQ(linksFound(playWorld({0, 0, 0, 0, 0, 200, 400, 600})), "RS204[0..]");
+}
+
+TEST(SlowLink, NobodyIsNamedByLessThanCanBeSeen) {
+    EXPECT_EQ(linksFound(playWorld({16, 8, 0, 0, 0, 4, 8, 12})), "RS204[0..]");  // 4 us
+    EXPECT_EQ(linksFound(playWorld({24, 12, 0, 0, 0, 6, 12, 18})), "RS208[3]");
+}
+
+TEST(SlowLink, BetweenHostsTheClockMustShowIt) {
+    const std::vector<int64_t> early{0, 0, 0, 0, 0, 0, 300, 300};  // nodes 0, 1 and 2 of four: node 1 is in the middle
+    const Report report = playWorld(early, 2, 100'000);
+    ASSERT_EQ(linksFound(report), "RS208[2..]");
+    for (const Finding& f : report.findings)
+        if (f.id == "RS208") EXPECT_EQ(f.ranks, (std::vector<int>{2, 3}));
+    EXPECT_EQ(linksFound(playWorld(early, 2, 200'000)), "RS204[0..]");
 }
 
 TEST(SlowLink, AWorldGroupThatLeavesTogetherIsAnUnderUsedLink) { EXPECT_EQ(linksFound(playWorld({0, 0, 0, 0, 0, 0, 0, 0})), "RS204[0..]"); }

@@ -39,6 +39,29 @@ class LinkTest : public EngineTest {
         return run({&send, &receive});
     }
 
+    /// How much earlier than the last each of six ranks of one node leaves an all-reduce of 10 MB on the bus, in chunks of 100 kB.
+    std::vector<int64_t> leadsNs(double chunkBytes) {
+        for (uint64_t r = 0; r < 6; r++) {
+            ranks.push_back(addRank());
+            streams.push_back(addStream(ranks.back()));
+        }
+        if (slowRank < 6) arena.devices[slowRank].in.rate = arena.devices[slowRank].out.rate = 50;
+        uint32_t comm = addComm({0, 1, 2, 3, 4, 5});
+        std::vector<const Op*> ops;
+        for (uint32_t m = 0; m < 6; m++) {
+            Op& op = submitTransfer(streams[m], comm, m, m == 1 ? 30'000 : 0, 10'000'000);
+            arena.processes[ranks[m]].parts[op.firstPart].chunkBytes = chunkBytes;
+            ops.push_back(&op);
+        }
+        run(ops);
+        int64_t lastNs = 0;
+        for (const Op* op : ops) lastNs = std::max(lastNs, op->endNs);
+        std::vector<int64_t> leads;
+        for (const Op* op : ops) leads.push_back(lastNs - op->endNs);
+        return leads;
+    }
+
+    uint32_t slowRank = kNone;
     std::vector<uint32_t> ranks, streams;
 
   private:
@@ -84,6 +107,24 @@ TEST_F(LinkTest, aFactorSlowsAPairByWhatItsEndsAllow) {
     arena.pairLinks[arena.pairLinkCount++] = {2, 3, 0, 0.25, 0, 0};
     addRanks(1);
     EXPECT_EQ(messageNs(2, 3, 1'000'000), 20'000);
+}
+
+// A chunk takes 2 us over the slow edge and 0.5 us over the others.
+TEST_F(LinkTest, behindASlowPairEachMemberLeavesAChunkEarlier) {
+    slowPair(1, 2, 50);
+    EXPECT_EQ(leadsNs(100'000), (std::vector<int64_t>{3000, 0, 0, 1500, 3000, 4500}));    // 0 is two chunks ahead of 1, 5 could be four
+}
+
+TEST_F(LinkTest, aSlowRankAndItsNeighboursLeaveLast) {
+    slowRank = 0;
+    EXPECT_EQ(leadsNs(100'000), (std::vector<int64_t>{0, 0, 1500, 3000, 3000, 0}));
+}
+
+TEST_F(LinkTest, ringsOfEqualEdgesEndTogether) { EXPECT_EQ(leadsNs(100'000), std::vector<int64_t>(6, 0)); }
+
+TEST_F(LinkTest, nobodyLeavesBeforeTheFlowBegins) {
+    slowPair(1, 2, 50);
+    EXPECT_EQ(leadsNs(8'000'000), (std::vector<int64_t>{200'000, 0, 0, 120'000, 200'000, 200'000}));
 }
 
 TEST_F(LinkTest, flowsShareASlowPair) {

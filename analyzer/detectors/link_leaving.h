@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who leaves a slow communicator's collectives last. In a ring the slowest edge is busy to the end: its sender and its receiver leave last, and each member
+// behind leaves one chunk earlier. Of a slow rank both edges are slow, so it leaves last between its two neighbours.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "analyzer/detectors/link_suspects.h"
+
+namespace rankscope::analyzer {
+
+struct LeavingThresholds {
+    static constexpr double kVisibleNs = 5'000;  // device clocks of one host agree to about a microsecond, kernels' ends are recorded to that
+    static constexpr double kClockBounds = 2;    // between hosts either clock may be off by the bound
+    static constexpr double kPersistent = 0.75;  // of the large collectives that agree on who is last: a disturbed one in four is let pass
+};
+
+/// The rank, pair or node that the slow probe's last members single out; nothing when all end together, the clock hides it, or it changes.
+std::optional<LinkSuspect> lastToLeave(const Analysis& analysis, const LinkProbe& probe);
+
+}  // namespace rankscope::analyzer
