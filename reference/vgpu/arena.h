@@ -202,6 +202,7 @@ struct Comm {
 struct Exchange {
     uint32_t inUse, comm, next;
     uint64_t key;
+    uint64_t fingerprint;    ///< members that disagree meet in different exchanges, which stay incomplete
     uint32_t src, dst;
     uint32_t p2p, expectedPosts, posts, readersLeft, ready;
     uint64_t slots;      ///< offset of uint64_t[members], contribution offsets

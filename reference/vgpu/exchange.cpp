@@ -120,7 +120,8 @@ Exchange& ExchangeTask::find() {
     uint32_t& head = m_arena.openExchanges[m_spec.comm][bucketOf(m_spec.key, src, dst)];
     for (uint32_t e = head; e != kNone; e = m_arena.exchanges[e].next) {
         Exchange& exchange = m_arena.exchanges[e];
-        if (exchange.key == m_spec.key && exchange.p2p == p2p && exchange.src == src && exchange.dst == dst) return exchange;
+        const bool agrees = exchange.fingerprint == m_spec.fingerprint && exchange.p2p == p2p;
+        if (exchange.key == m_spec.key && agrees && exchange.src == src && exchange.dst == dst) return exchange;
     }
     uint32_t index = m_arena.freeExchange;
     if (index != kNone) m_arena.freeExchange = m_arena.exchanges[index].next;
@@ -134,6 +135,7 @@ Exchange& ExchangeTask::find() {
     exchange.inUse = 1;
     exchange.comm = m_spec.comm;
     exchange.key = m_spec.key;
+    exchange.fingerprint = m_spec.fingerprint;
     exchange.p2p = p2p;
     exchange.src = src;
     exchange.dst = dst;

@@ -24,6 +24,7 @@ struct ExchangeSpec {
     TransferKind kind = TransferKind::allReduce;
     uint32_t comm = 0, rank = 0, size = 1;
     uint64_t key = 0;
+    uint64_t fingerprint = 0;    ///< what the members must agree on, else they never meet
     const void* send = nullptr;
     void* recv = nullptr;
     size_t chunkBytes = 0;       ///< per-rank chunk; the whole buffer where there are no chunks

@@ -24,6 +24,7 @@ thread_local std::vector<CommRequest> t_requests;
 
 /// Everything all members must agree on, or NCCL would hang.
 uint64_t fingerprint(const NcclCall& call) {
+    if (call.data.kind == TransferKind::p2p) return mixHash(static_cast<uint64_t>(call.bytes));
     return mixHash(mixHash(static_cast<uint64_t>(call.data.kind) << 32 | static_cast<uint64_t>(call.type) << 16 | call.data.root) ^
                    static_cast<uint64_t>(call.bytes)) ^
            static_cast<uint64_t>(call.op);
@@ -81,7 +82,7 @@ OpSpec specOf(const LocalProcess& process, const NcclCall& call, const Collectiv
     part.member = call.data.rank;
     part.kind = call.data.kind;
     part.key = call.data.key;
-    part.fingerprint = fingerprint(call);
+    part.fingerprint = call.data.fingerprint;
     part.latencyNs = cost.latencyNs;
     part.busBytes = cost.busBytes * transferNoise(process, *call.comm, call.data.key);
     part.efficiency = cost.efficiency;
@@ -90,8 +91,9 @@ OpSpec specOf(const LocalProcess& process, const NcclCall& call, const Collectiv
     return spec;
 }
 
-/// A rank's place in its communicator, as the exchange of data needs it.
+/// A rank's place in its communicator and what it expects of the others, as the exchange of data needs it.
 void addressData(NcclCall& call) {
+    call.data.fingerprint = fingerprint(call);
     call.data.comm = call.comm->shared;
     call.data.rank = static_cast<uint32_t>(call.comm->rank);
     call.data.size = static_cast<uint32_t>(call.comm->size);
@@ -153,7 +155,7 @@ PartSpec partOf(const LocalProcess& process, const NcclCall& call, bool sameNode
     part.isSend = call.data.isSend;
     part.peer = call.data.peer;
     part.key = call.data.key;
-    part.fingerprint = mixHash(static_cast<uint64_t>(call.bytes));
+    part.fingerprint = call.data.fingerprint;
     part.latencyNs = static_cast<int64_t>(1000 * (sameNode ? process.cluster().intra : process.cluster().inter).alphaUs);
     part.busBytes = call.bytes;
     part.efficiency = 1;

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "reference/workloads/check.h"
@@ -82,8 +84,8 @@ void PlantedFailures::issue(int step, int groupSize, const Collective& collectiv
         m_disagreed = true;
         return issue(disagreeing(collective, groupSize));
     }
-    // Two that follow each other and are not the same change places.
-    if (m_held && !(collective == m_heldCollective)) {
+    // Two that follow each other on a communicator and are not the same change places; across communicators NCCL would not notice.
+    if (m_held && collective.communicator == m_heldCollective.communicator && !(collective == m_heldCollective)) {
         m_disagreed = true;
         issue(collective);
         return std::exchange(m_held, nullptr)();
@@ -94,7 +96,11 @@ void PlantedFailures::issue(int step, int groupSize, const Collective& collectiv
 }
 
 void PlantedFailures::waitFor(cudaStream_t stream, int step) {
-    if (m_held) std::exchange(m_held, nullptr)();
+    if (m_held) {
+        std::exchange(m_held, nullptr)();
+        throw std::runtime_error("'mismatch' of 'order' changes nothing in step " + std::to_string(step) +
+                                 ": no two collectives that differ follow each other on a communicator; smaller buckets (parallel.bucket_mb) or more layers make some");
+    }
     if (step < m_faults.watchedFromStep) return require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     for (int64_t waitedNs = 0; waitedNs < nanoseconds(m_faults.watchdogSeconds); waitedNs += kLookNs) {
         const cudaError_t status = cudaStreamQuery(stream);

@@ -19,7 +19,9 @@ struct Collective {
     void* to;
     int64_t elements;  ///< as NCCL counts them for this operation
     Dtype dtype;
+    const void* communicator = nullptr;
 
+    /// NCCL takes one for the other.
     bool operator==(const Collective& other) const { return op == other.op && elements == other.elements && dtype == other.dtype; }
 };
 
@@ -31,7 +33,7 @@ class PlantedFailures {
     void strike(int step) const;
     /// Issues a collective of `groupSize` ranks by `issue`, or something else where disagreement is planted.
     void issue(int step, int groupSize, const Collective& collective, const std::function<void(const Collective&)>& issue);
-    /// At the end of a step: waits for the stream. In and after the step of a failure the wait ends like torch's with a collective that times
+    /// At the end of a step: waits for the stream. Throws where two collectives should have changed places and none could. In and after the step of a failure the wait ends like torch's with a collective that times
     /// out (ProcessGroupNCCL's watchdog): a message and SIGABRT.
     void waitFor(cudaStream_t stream, int step);
 

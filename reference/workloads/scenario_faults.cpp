@@ -241,7 +241,9 @@ bool readFailure(const std::string& kind, ObjectReader& reader, const Scenario& 
     if (kind == "mismatch") {
         if (scenario.parallel.dp * scenario.parallel.tp < 2) reader.fail("kind", "is 'mismatch', but the job has no collectives (only sends between stages)");
         faults.mismatch = Mismatch{readWhat(reader), rank, step};
-        if (faults.mismatch->what == Mismatch::What::order) needKind(reader, scenario, "mismatch' of 'order", {Kind::ddp, Kind::zero1, Kind::zero2});
+        // In the others all collectives of a communicator are alike.
+        if (faults.mismatch->what == Mismatch::What::order)
+            needKind(reader, scenario, "mismatch' of 'order", {Kind::ddp, Kind::zero1, Kind::zero2, Kind::fsdp, Kind::hsdp, Kind::tpSp});
     }
     faults.watchdogSeconds = reader.positive("timeout_s", faults.watchdogSeconds);
     faults.watchedFromStep = std::min(faults.watchedFromStep, step);

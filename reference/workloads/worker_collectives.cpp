@@ -45,7 +45,9 @@ void Worker::issue(const Group& group, const Collective& planned) {
                 return require(ncclReduceScatter(collective.from, collective.to, count, type, ncclSum, group.comm, group.stream), "ncclReduceScatter");
         }
     };
-    m_calls->communicate(m_compute, [=, this] { m_failures.issue(m_step, group.size, planned, call); });
+    Collective ofGroup = planned;
+    ofGroup.communicator = group.comm;
+    m_calls->communicate(m_compute, [=, this] { m_failures.issue(m_step, group.size, ofGroup, call); });
 }
 
 void Worker::allReduce(const Group& group, void* data, int64_t elements, Dtype dtype) {

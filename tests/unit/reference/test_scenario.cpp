@@ -197,8 +197,8 @@ TEST(Scenario, FaultsOfTheJobNeedAJobThatCanHaveThem) {
     EXPECT_EQ(errorOf(R"({"kind": "pp", "parallel": {"dp": 1, "pp": 8}, "faults": [{"kind": "mismatch"}]})"),
               "s.json: 'faults[0].kind' is 'mismatch', but the job has no collectives (only sends between stages)");
     EXPECT_EQ(errorOf(R"({"faults": [{"kind": "mismatch", "what": "root"}]})"), "s.json: 'faults[0].what' is 'root': use op, size, dtype or order");
-    EXPECT_EQ(errorOf(R"({"kind": "fsdp", "faults": [{"kind": "mismatch", "what": "order"}]})"),
-              "s.json: 'faults[0].kind' is 'mismatch' of 'order', which makes no sense for a job of the kind 'fsdp'");
+    EXPECT_EQ(errorOf(R"({"kind": "tp", "parallel": {"dp": 4, "tp": 2}, "faults": [{"kind": "mismatch", "what": "order"}]})"),
+              "s.json: 'faults[0].kind' is 'mismatch' of 'order', which makes no sense for a job of the kind 'tp'");
     EXPECT_EQ(errorOf(R"({"faults": [{"kind": "oom", "step": 12}]})"), "s.json: 'faults[0].step' is 12 of 12 steps");
     EXPECT_EQ(errorOf(R"({"faults": [{"kind": "tp_across_nodes"}]})"), "s.json: 'faults[0].kind' is 'tp_across_nodes', which needs parallel.tp of at least 2");
     EXPECT_EQ(errorOf(R"({"model": {"dtype": "fp32"}, "faults": [{"kind": "fp32_grads"}]})"),

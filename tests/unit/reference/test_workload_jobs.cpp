@@ -188,12 +188,17 @@ TEST(WorkloadJobs, AMissingRankMakesTheOthersTimeOut) {
 TEST(WorkloadJobs, RanksThatDisagreeAboutACollectiveTimeOut) {
     for (const char* what : {"op", "size", "dtype", "order"})
         for (const char* kind : {"ddp", "fsdp"}) {
-            if (what == std::string("order") && kind == std::string("fsdp")) continue;
             SCOPED_TRACE(std::string(kind) + " " + what);
             const JobResult result = runJob(failing(kind, std::string(R"("kind": "mismatch", "what": ")") + what + "\""), 3);
             EXPECT_TRUE(watchdogSpoke(result)) << result.output[0] << result.output[1] << result.output[2];
             for (const int status : result.status) EXPECT_NE(status, 0);
         }
+}
+
+TEST(WorkloadJobs, AnOrderThatCannotChangeIsAnError) {
+    const JobResult result = runJob(dataParallel("ddp", 2, "", R"(, "faults": [{"rank": 1, "step": 1, "kind": "mismatch", "what": "order"}])"), 2);
+    EXPECT_NE(result.output[1].find("rank 1: 'mismatch' of 'order' changes nothing in step 1"), std::string::npos) << result.output[1];
+    EXPECT_EQ(result.status[1], 3);
 }
 
 TEST(WorkloadJobs, RunsUnderMpirun) {
