@@ -123,6 +123,31 @@ TEST(Rules, WhatDurationsTellNeedsNoClock) {
     EXPECT_EQ(foundIn(unsure.analyze()), "RS301[3]");
 }
 
+TEST(Rules, AVerdictUnderTheClockBoundIsInconclusive) {
+    // A broadcast's kernels need not end together, so their durations do not tell who came last: only arrivals do, compared across hosts.
+    const auto play = [](int64_t clockBoundNs) {
+        TraceFixture trace(4, 1);
+        trace.clockBound(clockBoundNs);
+        const int world = trace.communicator({0, 1, 2, 3});
+        for (int step = 0; step < 9; ++step) {
+            const int64_t start = step * 20 * kMs;
+            std::vector<int64_t> arrivals;
+            for (int rank = 0; rank < 4; ++rank) {
+                const int64_t compute = rank == 2 ? 15 * kMs : 10 * kMs;
+                trace.kernel(rank, start, compute, "gemm", 64);
+                arrivals.push_back(start + compute);
+                trace.step(rank, step, start, 20 * kMs, step == 0);
+            }
+            trace.collective(world, store::Op::broadcast, 1'000'000, arrivals, kMs);
+        }
+        return trace.analyze();
+    };
+    EXPECT_EQ(foundIn(play(4 * kMs)), "RS301[2]");
+    const Report unsure = play(6 * kMs);
+    ASSERT_EQ(foundIn(unsure), "RS301?[2]");
+    EXPECT_EQ(unsure.findings[0].whyInconclusive, "its kernels are slower, but who arrives last is hidden by the clock bound of 6000.0 us between hosts");
+}
+
 TEST(Rules, AClaimNeedsEnoughSteps) {
     PipelineJob job;
     job.ranks = 4;
