@@ -47,7 +47,7 @@ void addEvidence(const LinkSuspect& suspect, Finding& finding) {
     }
     size_t listed = 0;
     for (const LinkProbe* probe : suspect.exonerates) {
-        if (probe->slow() || listed++ == 3) continue;
+        if (probe->slow() || listed++ >= 3) continue;
         finding.evidence.facts.push_back(fmt::format("as fast as it should be: {} {}: {:.1f} of {:.1f} GB/s", probe->pair ? "messages between" : "collectives of",
                                                      ranksText(probe->ranks), probe->busBytesPerNs, probe->peakBytesPerNs));
     }
