@@ -8,16 +8,17 @@
 
 #include "analyzer/detectors/catalogue_entries.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/late_launch.h"
+#include "analyzer/detectors/link_leaving.h"
+#include "analyzer/detectors/link_probes.h"
 #include "analyzer/detectors/micro_steps.h"
 #include "analyzer/detectors/rs201_overlap.h"
 #include "analyzer/detectors/rs202_small_messages.h"
 #include "analyzer/detectors/rs203_saturation.h"
-#include "analyzer/detectors/slow_ranks.h"
-#include "analyzer/detectors/link_leaving.h"
-#include "analyzer/detectors/link_probes.h"
 #include "analyzer/detectors/rs205_algorithm.h"
 #include "analyzer/detectors/rs209_contention.h"
 #include "analyzer/detectors/rs210_full_precision.h"
+#include "analyzer/detectors/slow_ranks.h"
 
 namespace rankscope::analyzer {
 
@@ -59,10 +60,13 @@ CatalogueEntry overlap() {
     e.definition =
         "Communication that is exposed although it would fit under compute it may legally overlap: gradients under the backward pass (its last two thirds of the "
         "compute in front of them, since backward costs twice the forward's flop), all-gathers of sharded parameters under the compute before them, "
-        "reduce-scatters under the compute behind them. Waiting for a late rank is not communication and does not count.";
+        "reduce-scatters under the compute behind them. Also communication of any size that the host calls only well after the work has ended that its stream was told "
+        "to wait for, while its kernel starts as soon as it is called. Waiting for a late rank is not communication and does not count.";
     e.thresholds = {
         {"late start", t.lateStart, "of backward", "with hooks the first gradients leave in the first layers of backward; later ones did not try to overlap"},
         {"bucket", t.bucketMebi, "MiB", "bucket the saving is predicted with: DDP's default"},
+        {"launched too late", LateLaunch::kSlackNs / 1e3, "us", "from data to call, and from call to kernel: a launch takes 5 to 10 us, and events are signalled in some us"},
+        {"late call share", t.lateCallShare, "of what overlap would save", "with less than half of it late calls are not the cause"},
         {"overlap target", t.overlapTarget, "of communication hidden", "the field's target: above it overlap is good"},
         floorEntry(), fewestStepsEntry(),
     };

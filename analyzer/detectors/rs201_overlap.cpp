@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/detectors/gradient_plan.h"
+#include "analyzer/detectors/late_launch.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/operation.h"
 #include "analyzer/timeline/statistics.h"
@@ -114,29 +115,64 @@ void explain(const std::vector<Hideable>& steps, CommRole role, Finding& finding
     finding.evidence.numbers.emplace_back("reduce_scatter_hideable_ns", median(scatters));
 }
 
+void explainLate(const std::vector<LateLaunch>& steps, Finding& finding) {
+    std::vector<double> calls, late, lateness;
+    for (const LateLaunch& step : steps) {
+        calls.push_back(static_cast<double>(step.calls));
+        late.push_back(static_cast<double>(step.late));
+        lateness.push_back(step.latenessNs);
+    }
+    finding.cause = fmt::format("launched too late: the host calls {:.0f} of {:.0f} collectives of a step only {} after their data are there (median), and they start at once",
+                                median(late), median(calls), durationText(median(lateness)));
+    finding.fix = {"call communication where its data are made (DDP's hooks, FSDP's pre- and post-hooks), not from a thread or a callback that runs later",
+                   "look at what the host does meanwhile on the launching thread (garbage collection, logging, other processes on its core): pin it, or move that work away"};
+    finding.evidence.numbers.emplace_back("late_calls_per_step", median(late));
+    finding.evidence.numbers.emplace_back("lateness_ns", median(lateness));
+}
+
+/// What calls in time would save per step, beyond what a host that stalls as a whole has been charged with (RS4xx, RS303).
+std::vector<double> lateCosts(const Analysis& analysis, const Claims& claims, const std::vector<CriticalStep>& steps, const std::vector<LateLaunch>& late) {
+    std::vector<double> costs;
+    for (size_t s = 0; s < steps.size(); ++s)
+        costs.push_back(std::max(0.0, late[s].savedNs - claims.explainedNs(analysis, steps[s].rank->rank)));
+    return costs;
+}
+
 }  // namespace
 
 void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
+    std::set<int64_t> repaired;
     for (const CommunicatorClass& where : communicatorClasses(analysis)) {
         const CommRole role = where.role;
-        if (role != CommRole::gradients && role != CommRole::shardedParameters) continue;
+        if (role != CommRole::gradients && role != CommRole::shardedParameters && role != CommRole::replicas) continue;
         const int64_t id = where.first->id;
         std::vector<CriticalStep> steps = criticalSteps(analysis, where.ids);
+        std::vector<LateLaunch> late;
+        for (const CriticalStep& step : steps) late.push_back(lateLaunch(step, repaired));
+        const std::vector<double> whenInTime = lateCosts(analysis, claims, steps, late);
+        const std::vector<CriticalStep> all = steps;
         if (role == CommRole::gradients) keepReductions(steps);
-        if (steps.empty()) continue;
+        if (all.empty()) continue;
         std::vector<Hideable> hideable;
         std::vector<double> costs, exposed, overlap;
         for (const CriticalStep& step : steps) {
+            if (role == CommRole::replicas) break;  // they follow the reduce-scatters of their shards: what overlaps is told there
             Hideable h = role == CommRole::gradients ? hideableGradients(step, analysis.findFit(id, step.tasks[step.own.front()].op)) : hideableShards(step);
             h.sameStream = std::all_of(step.own.begin(), step.own.end(), [&](size_t i) { return step.tasks[i].streamId == step.rank->computeStreamId; });
             hideable.push_back(h);
             costs.push_back(h.ns);
-            exposed.push_back(step.exposedTransferNs());
-            overlap.push_back(step.transferNs() > 0 ? 1 - step.exposedTransferNs() / step.transferNs() : 1);
         }
         // A storm explains its own part.
         for (double& cost : costs) cost = std::max(0.0, cost - claims.explainedTransferNs(id, "RS201"));
-        if (median(costs) <= 0 || median(overlap) > kThresholds.overlapTarget) continue;
+        // Calls in time mend what else looks like missing overlap; what they would mend only a part of has another cause.
+        const bool isLate = median(whenInTime) > 0 && median(whenInTime) >= kThresholds.lateCallShare * median(costs);
+        if (isLate) steps = all;
+        for (const CriticalStep& step : steps) {
+            exposed.push_back(step.exposedTransferNs());
+            overlap.push_back(step.transferNs() > 0 ? 1 - step.exposedTransferNs() / step.transferNs() : 1);
+        }
+        if (!isLate && (median(costs) <= 0 || median(overlap) > kThresholds.overlapTarget)) continue;
+        if (isLate) costs = whenInTime;
 
         Finding finding;
         finding.id = "RS201";
@@ -145,14 +181,15 @@ void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Fin
         finding.communicator = id;
         setCost(analysis, costs, finding);
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
-        explain(hideable, role, finding);
+        isLate ? explainLate(late, finding) : explain(hideable, role, finding);
         finding.evidence.facts = {
             fmt::format("{} of communication a step is exposed, {} is hidden behind compute (target: over {})", durationText(median(exposed)),
                         percentText(median(overlap)), percentText(kThresholds.overlapTarget)),
-            fmt::format("{} of it would fit under compute it may overlap", durationText(median(costs))),
+            isLate ? fmt::format("with calls in time the step would be {} shorter", durationText(median(costs)))
+                   : fmt::format("{} of it would fit under compute it may overlap", durationText(median(costs))),
         };
-        finding.evidence.numbers.insert(finding.evidence.numbers.begin(),
-                                        {{"exposed_transfer_ns_per_step", median(exposed)}, {"overlap_ratio", median(overlap)}, {"hideable_ns_per_step", median(costs)}});
+        finding.evidence.numbers.insert(finding.evidence.numbers.begin(), {{"exposed_transfer_ns_per_step", median(exposed)}, {"overlap_ratio", median(overlap)}});
+        if (!isLate) finding.evidence.numbers.emplace_back("hideable_ns_per_step", median(costs));
         std::vector<CommTask> longest;
         for (size_t i : steps.front().own) longest.push_back(steps.front().tasks[i]);
         std::stable_sort(longest.begin(), longest.end(), [](const CommTask& a, const CommTask& b) { return a.exposedTransferNs > b.exposedTransferNs; });
@@ -164,6 +201,7 @@ void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Fin
         if (analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr) finding.verdict = Verdict::note;
         if (finding.verdict == Verdict::found)
             for (int64_t each : where.ids) claims.takeTransfer("RS201", each, *finding.savingNsPerStep);
+        if (isLate) repaired.insert(where.ids.begin(), where.ids.end());
         findings.push_back(std::move(finding));
     }
 }

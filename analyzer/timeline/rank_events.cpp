@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "analyzer/timeline/range_names.h"
+#include "analyzer/timeline/ready_times.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::analyzer {
@@ -159,6 +160,7 @@ RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, in
     joinCalls(trace, facts, rank, events);
     readHostCalls(trace, facts, rank, events);
     readRanges(trace, facts, rank, events);
+    findReadyTimes(readStreamWaits(trace, rank, events.hostCalls), events);
     return events;
 }
 

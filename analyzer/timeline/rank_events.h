@@ -61,6 +61,7 @@ struct CommTask {
     store::Algorithm algorithm = store::Algorithm::unknown;  // of its collective, from the profiler plugin
     store::Protocol protocol = store::Protocol::unknown;
     int64_t launchNs = -1;        // end of the NCCL call on the host; -1 unknown
+    int64_t readyNs = -1;         // when the work that its stream was told to wait for was done (ready_times.h); -1 unknown
     int64_t startNs = 0;
     int64_t endNs = 0;
     int64_t waitNs = 0;           // first part of the kernel, waiting for the others
@@ -69,6 +70,7 @@ struct CommTask {
     int step = -1;                // number of the step it starts in; -1 in warm-up and outside
     int64_t exposedWaitNs = 0;
     int64_t exposedTransferNs = 0;
+    int64_t computeAtReadyNs = 0; // device compute of the step done when its data were there, if that is known
     int64_t computeBeforeNs = 0;  // device compute of the step done when it starts
     int64_t computeAtEndNs = 0;   // and when it ends
     int64_t idleNetworkBeforeNs = 0;  // compute without any communication since the one before it, in the step

@@ -71,6 +71,10 @@ void measureExposure(std::vector<CommTask>& tasks, const CoveredLength& compute,
         if (index != previousIndex) networkBusyUntil = std::max(networkBusyUntil, window.startNs);
         previousIndex = index;
         task.computeBeforeNs = compute.within(window.startNs, task.startNs);
+        if (task.readyNs >= 0) {
+            task.readyNs = std::max(task.readyNs, window.startNs);
+            task.computeAtReadyNs = compute.within(window.startNs, task.readyNs);
+        }
         task.computeAtEndNs = compute.within(window.startNs, std::min(task.endNs, window.startNs + window.durNs));
         task.idleNetworkBeforeNs = compute.within(networkBusyUntil, task.startNs);
         networkBusyUntil = std::max(networkBusyUntil, task.endNs);

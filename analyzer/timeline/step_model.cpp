@@ -26,7 +26,7 @@ double modelStepNs(const std::vector<ModelTask>& tasks, double computeNs) {
             progress = point;
         }
         if (issueNext) {
-            networkFree = std::max(networkFree, now) + tasks[issued].durationNs;
+            networkFree = std::max(networkFree, now + tasks[issued].lagNs) + tasks[issued].durationNs;
             ends[issued++] = networkFree;
         } else {
             // A need in front of its own issue would be a cycle: what was not issued yet holds nobody up.

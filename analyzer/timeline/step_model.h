@@ -15,6 +15,7 @@ struct ModelTask {
     double readyAt = 0;   // compute progress (ns of compute done) at which its data is there
     double durationNs = 0;
     double neededAt = 0;  // compute progress that cannot be passed before it has ended
+    double lagNs = 0;     // how long after its data the host calls it
 };
 
 /// Step time: compute of `computeNs` in total, its speed 1, the tasks in order on one network. Linear but for a sort by neededAt.

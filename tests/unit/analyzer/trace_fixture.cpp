@@ -56,6 +56,17 @@ TraceFixture& TraceFixture::leavesEarly(std::vector<int64_t> byNs) {
     return *this;
 }
 
+TraceFixture& TraceFixture::calledAt(int64_t ns) {
+    m_calledNs = ns;
+    return *this;
+}
+
+void TraceFixture::streamWait(int rank, int64_t recordedNs, int64_t waitedNs) {
+    m_hostCalls.push_back({rank, recordedNs, 0, "cudaEventRecord", store::ApiKind::event, ++m_correlations});
+    m_hostCalls.push_back({rank, waitedNs, 0, "cudaStreamWaitEvent", store::ApiKind::event, ++m_correlations});
+    m_streamWaits.push_back({rank, m_correlations - 1, m_correlations, recordedNs, waitedNs});
+}
+
 size_t TraceFixture::addKernel(int rank, Lane lane, int64_t startNs, int64_t durNs, const std::string& name, int64_t grid, bool nccl) {
     m_kernels.push_back({rank, lane, startNs, durNs, name, grid, nccl, m_kernels.size(), 0});
     return m_kernels.size() - 1;
@@ -128,6 +139,23 @@ void TraceFixture::writeHostEvents(store::TraceWriter& out) const {
     }
 }
 
+void TraceFixture::writeStreamWaits(store::TraceWriter& out) const {
+    std::vector<StreamWaitRow> waits = m_streamWaits;
+    const auto writeAll = [&](auto timeOf, auto writeOne) {
+        std::stable_sort(waits.begin(), waits.end(), [&](const auto& a, const auto& b) { return std::pair(a.rank, timeOf(a)) < std::pair(b.rank, timeOf(b)); });
+        for (size_t i = 0; i < waits.size(); ++i) writeOne(waits[i], static_cast<int64_t>(i) + 1);
+    };
+    // Each wait has an event of its own, numbered by the record's correlation.
+    writeAll([](const StreamWaitRow& w) { return w.waitedNs; },
+             [&](const StreamWaitRow& w, int64_t id) {
+                 out.write(store::Synchronization{id, w.rank, 2 + 2 * w.rank, w.waitedNs, 0, 2, int64_t{w.recordCorrelation}, w.waitCorrelation});
+             });
+    writeAll([](const StreamWaitRow& w) { return w.recordedNs; },
+             [&](const StreamWaitRow& w, int64_t id) {
+                 out.write(store::CudaEvent{id, w.rank, 1 + 2 * w.rank, w.recordedNs, int64_t{w.recordCorrelation}, w.recordCorrelation});
+             });
+}
+
 int TraceFixture::communicator(std::vector<int> ranks) {
     m_communicators.push_back(std::move(ranks));
     return static_cast<int>(m_communicators.size()) - 1;
@@ -141,7 +169,7 @@ int64_t TraceFixture::collective(int communicator, store::Op op, int64_t bytes, 
     for (size_t i = 0; i < arrivals.size(); ++i) {
         const int rank = m_communicators[static_cast<size_t>(communicator)][i];
         const size_t key = addKernel(rank, lane, arrivals[i], row.endNs - row.early[i] - arrivals[i], "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 16, true);
-        m_calls.push_back({rank, communicator, op, bytes, row.seq, key, m_dataType});
+        m_calls.push_back({rank, communicator, op, bytes, row.seq, key, m_dataType, m_calledNs});
         row.calls.push_back(m_calls.size() - 1);
     }
     m_collectives.push_back(row);
@@ -231,11 +259,12 @@ void TraceFixture::write(const std::filesystem::path& file) const {
         out.write(copies[i]);
     }
     writeHostEvents(out);
+    writeStreamWaits(out);
     std::vector<size_t> callOrder(m_calls.size());
     for (size_t i = 0; i < callOrder.size(); ++i) callOrder[i] = i;
-    const auto callStart = [&](size_t i) { return m_kernels[m_calls[i].kernelKey].startNs; };
-    std::stable_sort(callOrder.begin(), callOrder.end(),
-                     [&](size_t a, size_t b) { return std::pair(m_calls[a].rank, callStart(a)) < std::pair(m_calls[b].rank, callStart(b)); });
+    std::stable_sort(callOrder.begin(), callOrder.end(), [&](size_t a, size_t b) {
+        return std::pair(m_calls[a].rank, callStart(m_calls[a])) < std::pair(m_calls[b].rank, callStart(m_calls[b]));
+    });
     std::vector<int64_t> callIds(m_calls.size());
     for (size_t i = 0; i < callOrder.size(); ++i) {
         const CallRow& call = m_calls[callOrder[i]];
@@ -244,7 +273,7 @@ void TraceFixture::write(const std::filesystem::path& file) const {
         row.id = static_cast<int64_t>(i) + 1;
         row.rank = call.rank;
         row.communicatorId = call.communicator + 1;
-        row.startNs = callStart(callOrder[i]);
+        row.startNs = callStart(call);
         row.op = call.op;
         row.seq = call.seq;
         row.dataType = call.dataType;

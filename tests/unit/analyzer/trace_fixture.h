@@ -49,6 +49,10 @@ class TraceFixture {
     TraceFixture& choice(store::Algorithm algorithm, store::Protocol protocol);
     /// From here on member i leaves a collective this much before the last one.
     TraceFixture& leavesEarly(std::vector<int64_t> byNs);
+    /// Host time of the calls of the collectives from here on; without it they are called when their kernels start.
+    TraceFixture& calledAt(int64_t ns);
+    /// The communication lane waits, by a host call at waitedNs, for what the compute lane had been given at recordedNs.
+    void streamWait(int rank, int64_t recordedNs, int64_t waitedNs);
     void kernel(int rank, int64_t startNs, int64_t durNs, const std::string& name, int64_t grid);
     void copy(int rank, int64_t startNs, int64_t durNs);
     /// A kernel on the compute lane with the host call that launched it.
@@ -104,7 +108,15 @@ class TraceFixture {
         int64_t bytes, seq;
         size_t kernelKey;
         store::DataType dataType;
+        int64_t calledNs = -1;
     };
+    struct StreamWaitRow {
+        int rank;
+        uint32_t recordCorrelation, waitCorrelation;
+        int64_t recordedNs, waitedNs;
+    };
+    int64_t callStart(const CallRow& call) const { return call.calledNs >= 0 ? call.calledNs : m_kernels[call.kernelKey].startNs; }
+    void writeStreamWaits(store::TraceWriter& out) const;
     struct CollectiveRow {
         int communicator;
         store::Op op;
@@ -130,6 +142,7 @@ class TraceFixture {
     store::Algorithm m_algorithm = store::Algorithm::unknown;
     store::Protocol m_protocol = store::Protocol::unknown;
     std::vector<int64_t> m_early;
+    int64_t m_calledNs = -1;
     std::vector<KernelRow> m_kernels;
     std::vector<store::Memcpy> m_copies;
     std::vector<CallRow> m_calls;
@@ -138,6 +151,7 @@ class TraceFixture {
     std::vector<std::vector<int>> m_communicators;
     std::vector<HostCallRow> m_hostCalls;
     std::vector<RangeRow> m_ranges;
+    std::vector<StreamWaitRow> m_streamWaits;
     uint32_t m_correlations = 0;
     std::vector<store::Step> m_steps;
     std::vector<store::Loss> m_losses;
