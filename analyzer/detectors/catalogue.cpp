@@ -207,11 +207,11 @@ CatalogueEntry contention() {
     CatalogueEntry e{"RS209", "communication slows compute"};
     e.definition =
         "Kernels of one name, grid and block take longer beside NCCL kernels than alone, on every rank: communication takes multiprocessors and memory bandwidth. The lost "
-        "share is (duration - median alone) / time beside communication; the cost is what the step gains without the loss.";
+        "share is (duration - median alone) / time beside communication, also of kernels that are beside it for a part of their time; the cost is what the step gains without the loss.";
     e.thresholds = {
         {"slowdown", t.slowdown, "x the time alone", "NCCL's few multiprocessors cost a few percent on healthy devices"},
-        {"errors", t.errors, "standard errors above no slowdown", "noise of single kernels is no contention"},
-        {"every rank", t.everyRank, "of the median loss on each rank", "one rank alone is a slow device (RS301)"},
+        {"errors", t.errors, "standard errors of the ranks' mean above no slowdown", "noise of single kernels is no contention"},
+        {"every rank", t.everyRank, "of the median loss on each rank, within its standard error", "one rank alone is a slow device (RS301)"},
         floorEntry(), fewestStepsEntry(),
     };
     e.falsePositives = "Kernels with one name and grid whose work depends on the data, when the heavier ones happen to run beside communication.";

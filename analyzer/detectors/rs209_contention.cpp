@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analyzer/detectors/critical_step.h"
 #include "analyzer/report/units.h"
@@ -38,20 +39,25 @@ double lostIn(const Contention& contention, int step) {
 }  // namespace
 
 void detectContention(const Analysis& analysis, Claims&, std::vector<Finding>& findings) {
-    std::vector<double> shares, slowdowns;
+    std::vector<double> shares, reached, slowdowns;
+    double sum = 0, error = 0;
     std::vector<int> ranks;
     const RankSummary* worst = nullptr;
     for (const RankSummary& rank : analysis.ranks) {
         const Contention& c = rank.contention;
         if (c.samples < Contention::kFewest) continue;
-        if (c.lostShare <= kThresholds.errors * c.lostShareError) return;
+        sum += c.lostShare;
+        error = std::hypot(error, c.lostShareError);
         shares.push_back(c.lostShare);
+        reached.push_back(c.lostShare + c.lostShareError);
         slowdowns.push_back(c.slowdown());
         ranks.push_back(rank.rank);
         if (worst == nullptr || c.lostShare > worst->contention.lostShare) worst = &rank;
     }
     if (worst == nullptr || median(slowdowns) < kThresholds.slowdown) return;
-    if (*std::min_element(shares.begin(), shares.end()) < kThresholds.everyRank * median(shares)) return;
+    // Each rank measures the same effect: together they are surer than each alone, and none may contradict the others.
+    if (sum <= kThresholds.errors * error) return;
+    if (*std::min_element(reached.begin(), reached.end()) < kThresholds.everyRank * median(shares)) return;
 
     std::vector<double> costs;
     for (int step : analysis.steps) {

@@ -7,8 +7,8 @@ namespace rankscope::analyzer {
 
 struct ContentionThresholds {
     double slowdown = 1.05;   // beside communication against alone: NCCL's few multiprocessors cost a few percent on healthy devices
-    double errors = 4;        // standard errors above no slowdown
-    double everyRank = 0.5;   // of the median loss, on each rank: one rank alone would be a slow device
+    double errors = 4;        // standard errors of the ranks' mean above no slowdown
+    double everyRank = 0.5;   // of the median loss, on each rank within its standard error: one rank alone would be a slow device
 };
 
 void detectContention(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);

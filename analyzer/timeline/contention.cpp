@@ -2,7 +2,9 @@
 #include "analyzer/timeline/contention.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 
 #include "analyzer/timeline/statistics.h"
 
@@ -28,44 +30,76 @@ std::map<KernelKey, std::vector<Sample>> samplesOf(const std::vector<ComputeTask
     return samples;
 }
 
+/// What one kernel loses: its time over that alone, per time beside communication.
+struct KeyLoss {
+    double baseNs = 0;       // median alone
+    double besideNs = 0;     // median duration of those beside communication
+    double share = 0;        // of the time beside communication, lost
+    double error = 0;        // standard error of the share
+    double totalBesideNs = 0;
+    int samples = 0;
+};
+
+/// Nothing where equals alone are too few, or so unlike each other that they cannot be the same work.
+std::optional<KeyLoss> lossOf(const std::vector<Sample>& samples) {
+    std::vector<double> alone;
+    for (const Sample& s : samples)
+        if (s.besideNs == 0) alone.push_back(s.durNs);
+    KeyLoss loss;
+    loss.baseNs = median(alone);
+    if (static_cast<int>(alone.size()) < Contention::kFewest || quartileHalfWidth(alone) > Contention::kAloneSpread * loss.baseNs) return std::nullopt;
+    std::vector<double> durations, covered, shares;
+    for (const Sample& s : samples) {
+        loss.totalBesideNs += s.besideNs;
+        if (s.besideNs < Contention::kBesideShare * s.durNs) continue;
+        durations.push_back(s.durNs);
+        covered.push_back(s.besideNs);
+        shares.push_back((s.durNs - loss.baseNs) / s.besideNs);
+    }
+    loss.samples = static_cast<int>(shares.size());
+    if (loss.samples < Contention::kFewest) return std::nullopt;
+    loss.besideNs = median(durations);
+    loss.share = median(shares);
+    // All samples share the error of the time alone, and the shorter the time beside communication the more it matters.
+    loss.error = std::hypot(medianError(shares), medianError(alone) / median(covered));
+    return loss;
+}
+
 }  // namespace
 
 Contention measureContention(const std::vector<ComputeTask>& compute, const CoveredLength& communication, const std::vector<StepWindow>& steps) {
     Contention result;
-    std::vector<double> shares;
     std::map<int, double> lost;
-    std::map<int, double> besideOnly;  // time beside communication of kernels that never ran alone, by step
-    double most = 0;
+    std::map<int, double> unknown;  // time beside communication of kernels that have no equals alone, by step
+    double weights = 0, weighted = 0, errors = 0, most = 0;
     for (const auto& [key, samples] : samplesOf(compute, communication, steps)) {
-        std::vector<double> alone, beside;
-        for (const Sample& s : samples) {
-            if (s.besideNs == 0) alone.push_back(s.durNs);
-            if (s.besideNs >= Contention::kBesideShare * s.durNs) beside.push_back(s.durNs);
-        }
-        if (static_cast<int>(alone.size()) < Contention::kFewest || static_cast<int>(beside.size()) < Contention::kFewest) {
-            for (const Sample& s : samples) besideOnly[s.step] += s.besideNs;
+        const std::optional<KeyLoss> loss = lossOf(samples);
+        if (!loss) {
+            for (const Sample& s : samples) unknown[s.step] += s.besideNs;
             continue;
         }
-        const double base = median(alone);
         double total = 0;
         for (const Sample& s : samples) {
             if (s.besideNs <= 0) continue;
-            total += s.durNs - base;
-            lost[s.step] += s.durNs - base;
-            if (s.besideNs >= Contention::kBesideShare * s.durNs) shares.push_back((s.durNs - base) / s.besideNs);
+            total += s.durNs - loss->baseNs;
+            lost[s.step] += s.durNs - loss->baseNs;
         }
+        weights += loss->totalBesideNs;
+        weighted += loss->totalBesideNs * loss->share;
+        errors = std::hypot(errors, loss->totalBesideNs * loss->error);
+        result.samples += loss->samples;
         if (total <= most) continue;
         most = total;
         result.key = key;
-        result.keyAloneNs = base;
-        result.keyBesideNs = median(beside);
+        result.keyAloneNs = loss->baseNs;
+        result.keyBesideNs = loss->besideNs;
     }
-    result.samples = static_cast<int>(shares.size());
-    result.lostShare = std::min(median(shares), 0.95);
-    result.lostShareError = medianError(shares);
-    // They are taken to lose the share that the others were seen to lose.
-    if (!shares.empty())
-        for (const auto& [step, ns] : besideOnly) lost[step] += ns * result.lostShare;
+    if (weights > 0) {
+        result.lostShare = std::min(weighted / weights, 0.95);
+        result.lostShareError = errors / weights;
+        // The others are taken to lose the share that these were seen to lose.
+        for (const auto& [step, ns] : unknown) lost[step] += ns * result.lostShare;
+    }
     result.lostNs.assign(lost.begin(), lost.end());
     return result;
 }

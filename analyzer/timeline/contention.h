@@ -10,7 +10,7 @@
 namespace rankscope::analyzer {
 
 struct Contention {
-    double lostShare = 0;      // of the time beside communication, lost to it: 1 - 1 / slowdown; median over kernels
+    double lostShare = 0;      // of the time beside communication, lost to it: 1 - 1 / slowdown; median over kernels of a key, mean over keys by that time
     double lostShareError = 0; // its standard error
     int samples = 0;           // kernels beside communication that have equals alone
     KernelKey key;             // the one that loses most time
@@ -20,7 +20,8 @@ struct Contention {
 
     double slowdown() const { return lostShare < 1 ? 1 / (1 - lostShare) : 0; }
 
-    static constexpr double kBesideShare = 0.5;  // of a kernel's time beside communication, from which it is counted as beside
+    static constexpr double kBesideShare = 0.1;  // of a kernel's time beside communication, from which it is a sample: under that its noise says more
+    static constexpr double kAloneSpread = 0.15; // of the median alone, half the distance of the quartiles: beyond, one name and shape stand for different work
     static constexpr int kFewest = 3;            // kernels of a key on either side
 };
 

@@ -36,6 +36,53 @@ TEST(Contention, SilentWhenHealthyAndJustUnderTheThreshold) {
     EXPECT_EQ(Player::found(playBeside(1.04)), "");
 }
 
+/// Buckets shorter than a backward kernel: one kernel never runs alone, the next is beside communication for a part of its time, the first of a step is alone.
+/// Kernels vary by some percent.
+Report playPartlyBeside(double factor) {
+    Player player(4, 4, "intra:gbps=100,alpha_us=5");
+    const int world = player.communicator({0, 1, 2, 3});
+    const double transfer = 1.2e6, norm = 0.6e6;
+    for (int step = 0; step < 8; ++step) {
+        for (int layer = 0; layer < 8; ++layer) player.compute(2e6, "forward");
+        for (int layer = 0; layer < 9; ++layer) {
+            const double noise = 1 + 0.02 * ((layer + 3 * step) % 5 - 2);
+            if (layer > 0) {
+                player.beside(world, Op::allReduce, 80e6, transfer);
+                player.compute(norm * factor, "norm");
+            }
+            const double covered = layer > 0 ? transfer - norm * factor : 0;
+            player.compute(2e6 * noise + covered * (factor - 1) / factor, "backward");
+        }
+        player.endStep();
+    }
+    return player.trace.analyze();
+}
+
+TEST(Contention, KernelsBesideCommunicationForAPartOfTheirTimeTell) {
+    const Report report = playPartlyBeside(1.5);
+    ASSERT_EQ(Player::found(report), "RS209[0 1 2 3]");
+    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - playPartlyBeside(1).run.stepNs, 0.03 * report.run.stepNs);
+}
+
+TEST(Contention, PartlyBesideIsSilentWhenHealthyAndUnderTheFloor) {
+    EXPECT_EQ(Player::found(playPartlyBeside(1)), "");
+    EXPECT_EQ(Player::found(playPartlyBeside(1.08)), "");
+}
+
+TEST(Contention, OneNameForDifferentWorkIsNoMeasure) {
+    Player player(4, 4, "intra:gbps=100,alpha_us=5");
+    const int world = player.communicator({0, 1, 2, 3});
+    for (int step = 0; step < 6; ++step) {
+        for (int layer = 0; layer < 8; ++layer) player.compute(layer % 2 == 0 ? 1e6 : 4e6);
+        for (int layer = 0; layer < 8; ++layer) {
+            player.beside(world, Op::allReduce, 100e6, 1.5e6);
+            player.compute(4e6);
+        }
+        player.endStep();
+    }
+    EXPECT_EQ(Player::found(player.trace.analyze()), "");
+}
+
 struct Tensor {
     bool apart = true;      // groups of neighbours on two nodes, else inside one
     double bytes = 30e6;
