@@ -115,7 +115,7 @@ TEST(Store, NumbersOfEveryWidthAndEveryWordComeBack) {
             NcclCall call;
             call.id = id;
             call.startNs = edge;
-            call.durNs = -edge / 2;
+            call.durNs = edge / -2;
             call.op = static_cast<Op>(id % 11);
             call.algorithm = static_cast<Algorithm>(id % 8);
             call.protocol = static_cast<Protocol>(id % 4);
@@ -131,7 +131,7 @@ TEST(Store, NumbersOfEveryWidthAndEveryWordComeBack) {
     size_t i = 0;
     trace.forEach<NcclCall>(0, [&](const NcclCall& call) {
         EXPECT_EQ(call.startNs, edges[i]);
-        EXPECT_EQ(call.durNs, -edges[i] / 2);
+        EXPECT_EQ(call.durNs, edges[i] / -2);
         EXPECT_EQ(call.op, static_cast<Op>(call.id % 11));
         EXPECT_EQ(call.algorithm, static_cast<Algorithm>(call.id % 8));
         EXPECT_EQ(call.protocol, static_cast<Protocol>(call.id % 4));
