@@ -3,6 +3,7 @@
 """A real DDP job under torchrun, wrapped from outside and rank by rank: a CPU job, so that it runs everywhere PyTorch does."""
 
 import shutil
+import socket
 import subprocess
 import sys
 import unittest
@@ -29,7 +30,15 @@ dist.destroy_process_group()
 """
 # The interpreter of Debian's torch; its torchrun needs the output to be redirected file by file (-r 1 -t 1) under Python 3.11.
 PYTHON = "/usr/bin/python3"
-TORCHRUN = [PYTHON, "-m", "torch.distributed.run", "--standalone", "-r", "1", "-t", "1", "--nproc_per_node", "2"]
+
+
+def torchrun(*command):
+    """torchrun over two ranks. On a port of its own: --standalone takes one fixed port in this torch, and another job may be there."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    return [PYTHON, "-m", "torch.distributed.run", "--master_addr", "127.0.0.1", "--master_port", str(port), "-r", "1", "-t", "1",
+            "--nproc_per_node", "2", *command]
 
 
 def results(stream):
@@ -44,11 +53,11 @@ class Torchrun(JobTest):
         (self.folder / "train.py").write_text(TRAIN)
 
     def test_ddp_gives_the_same_numbers_wrapped_inside_and_outside(self):
-        plain = self.run_plain(*TORCHRUN, "train.py")
+        plain = self.run_plain(*torchrun("train.py"))
         self.assertEqual(plain.returncode, 0, plain.stderr)
         self.assertEqual(len(results(plain.stdout)), 2)
-        inside = self.wrapped("inside", *TORCHRUN, "train.py")
-        outside = self.run_plain(*TORCHRUN, "--no_python", RANKSCOPE, "-q", "run", "-o", "outside", "--", PYTHON, "train.py")
+        inside = self.wrapped("inside", *torchrun("train.py"))
+        outside = self.run_plain(*torchrun("--no_python", RANKSCOPE, "-q", "run", "-o", "outside", "--", PYTHON, "train.py"))
         for result in (inside, outside):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(results(result.stdout), results(plain.stdout))
@@ -57,9 +66,9 @@ class Torchrun(JobTest):
 
     def test_failing_ranks_fail_the_job_alike(self):
         (self.folder / "fail.py").write_text("raise SystemExit(3)")
-        plain = self.run_plain(*TORCHRUN, "fail.py")
-        inside = self.wrapped("inside", *TORCHRUN, "fail.py")
-        outside = self.run_plain(*TORCHRUN, "--no_python", RANKSCOPE, "-q", "run", "-o", "outside", "--", PYTHON, "fail.py")
+        plain = self.run_plain(*torchrun("fail.py"))
+        inside = self.wrapped("inside", *torchrun("fail.py"))
+        outside = self.run_plain(*torchrun("--no_python", RANKSCOPE, "-q", "run", "-o", "outside", "--", PYTHON, "fail.py"))
         self.assertNotEqual(plain.returncode, 0)
         self.assertEqual(inside.returncode, plain.returncode)
         self.assertEqual(outside.returncode, plain.returncode)
