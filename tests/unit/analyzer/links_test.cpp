@@ -113,8 +113,9 @@ TEST(SlowLink, OfThreeThatLeaveLastTheMiddleIsNamed) {
 TEST(SlowLink, TwoThatLeaveLastAreThePair) {
     const Report report = playWorld({800, 400, 0, 0, 200, 400, 600, 800});
     ASSERT_EQ(linksFound(report), "RS208[2..]");
-    for (const Finding& f : report.findings)
-        if (f.id == "RS208") EXPECT_EQ(f.ranks, (std::vector<int>{2, 3}));
+    for (const Finding& f : report.findings) {
+        if (f.id == "RS208") { EXPECT_EQ(f.ranks, (std::vector<int>{2, 3})); }
+    }
 }
 
 TEST(SlowLink, NobodyIsNamedWhereTheLastAreNoRunOfTheRing) {
@@ -131,8 +132,9 @@ TEST(SlowLink, BetweenHostsTheClockMustShowIt) {
     const std::vector<int64_t> early{0, 0, 0, 0, 0, 0, 300, 300};  // nodes 0, 1 and 2 of four: node 1 is in the middle
     const Report report = playWorld(early, 2, 100'000);
     ASSERT_EQ(linksFound(report), "RS208[2..]");
-    for (const Finding& f : report.findings)
-        if (f.id == "RS208") EXPECT_EQ(f.ranks, (std::vector<int>{2, 3}));
+    for (const Finding& f : report.findings) {
+        if (f.id == "RS208") { EXPECT_EQ(f.ranks, (std::vector<int>{2, 3})); }
+    }
     EXPECT_EQ(linksFound(playWorld(early, 2, 200'000)), "RS204[0..]");
 }
 
