@@ -109,6 +109,8 @@ Analysis makeAnalysis(TraceFacts facts, std::vector<RankSummary> ranks) {
     analysis.peaks = readLinkPeaks(analysis.facts);
     analysis.fits = fitCosts(analysis.facts, analysis.peaks);
     analysis.layout = inferLayout(analysis.facts, analysis.ranks);
+    analysis.kernelRatios = compareKernels(analysis);
+    analysis.linkProbes = probeLinks(analysis);
     return analysis;
 }
 

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "analyzer/detectors/kernel_ratios.h"
+#include "analyzer/detectors/link_probes.h"
 #include "analyzer/timeline/cost_fit.h"
 #include "analyzer/timeline/layout.h"
 #include "analyzer/timeline/link_peaks.h"
@@ -20,6 +22,8 @@ struct Analysis {
     Layout layout;
     std::vector<int> steps;          // analysed step numbers that every recorded rank has
     double stepNs = 0;               // median over these steps of the longest rank's step
+    std::vector<KernelRatio> kernelRatios;  // one per rank of `ranks`, against all others
+    std::vector<LinkProbe> linkProbes;
 
     const CostFit* findFit(int64_t communicator, store::Op op) const;
     /// Summary of a recorded rank, nullptr when it left nothing.

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "analyzer/detectors/catalogue_entries.h"
+#include "analyzer/detectors/collective_speed.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/late_launch.h"
 #include "analyzer/detectors/link_leaving.h"

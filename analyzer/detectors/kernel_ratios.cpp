@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <unordered_map>
 
+#include "analyzer/detectors/analysis.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -16,25 +19,31 @@ struct Sample {
     double totalNs = 0;
 };
 
-/// Median of the sorted samples that are peers of `own`; 0 when there is none.
-template <typename IsPeer>
-double peerMedian(const std::vector<Sample>& sorted, IsPeer&& isPeer) {
-    size_t count = 0;
-    for (const Sample& sample : sorted) count += isPeer(sample.rank);
-    if (count == 0) return 0;
-    double lower = 0;
-    size_t seen = 0;
-    for (const Sample& sample : sorted) {
-        if (!isPeer(sample.rank)) continue;
-        ++seen;
-        if (seen == (count + 1) / 2) lower = sample.medianNs;
-        if (seen == count / 2 + 1) return (lower + sample.medianNs) / 2;
-    }
-    return lower;
+/// Median of the sorted samples without those at the places `left` (ascending); 0 when none remain.
+double medianWithout(const std::vector<Sample>& sorted, const std::vector<size_t>& left) {
+    if (left.size() >= sorted.size()) return 0;
+    const size_t count = sorted.size() - left.size();
+    const auto at = [&](size_t place) {
+        for (size_t gone : left) place += gone <= place ? 1 : 0;
+        return sorted[place].medianNs;
+    };
+    return (at((count - 1) / 2) + at(count / 2)) / 2;
 }
 
-template <typename ArePeers>
-std::vector<KernelRatio> ratiosAmong(const Analysis& analysis, ArePeers&& arePeers) {
+/// By sorted sample: the median of those outside of its rank's group.
+std::vector<double> peerMedians(const std::vector<Sample>& sorted, const std::vector<int64_t>& groups) {
+    std::unordered_map<int64_t, std::vector<size_t>> places;
+    for (size_t i = 0; i < sorted.size(); ++i) places[groups[sorted[i].rank]].push_back(i);
+    std::vector<double> medians(sorted.size());
+    for (const auto& [group, members] : places) {
+        const double median = medianWithout(sorted, members);
+        for (size_t i : members) medians[i] = median;
+    }
+    return medians;
+}
+
+/// Against the ranks of other groups; `groups` by index into analysis.ranks.
+std::vector<KernelRatio> ratiosBetween(const Analysis& analysis, const std::vector<int64_t>& groups) {
     std::map<std::pair<KernelKey, int>, std::vector<Sample>> samples;
     for (size_t r = 0; r < analysis.ranks.size(); ++r)
         for (const KernelStatistics& k : analysis.ranks[r].kernels)
@@ -56,10 +65,11 @@ std::vector<KernelRatio> ratiosAmong(const Analysis& analysis, ArePeers&& arePee
         if (step == analysis.steps.end() || *step != where.second) continue;
         const auto index = static_cast<size_t>(step - analysis.steps.begin());
         std::sort(values.begin(), values.end(), [](const Sample& a, const Sample& b) { return a.medianNs < b.medianNs; });
+        const std::vector<double> peerNs = peerMedians(values, groups);
         for (size_t i = 0; i < values.size(); ++i) {
             Sums& sum = sums[values[i].rank];
             sum.total += values[i].totalNs;
-            const double peer = peerMedian(values, [&, own = values[i].rank](size_t other) { return arePeers(own, other); });
+            const double peer = peerNs[i];
             if (peer <= 0) continue;
             const double own = values[i].medianNs * values[i].count;
             const double peers = peer * values[i].count;
@@ -95,14 +105,16 @@ std::vector<KernelRatio> ratiosAmong(const Analysis& analysis, ArePeers&& arePee
 
 }  // namespace
 
-std::vector<KernelRatio> kernelRatios(const Analysis& analysis) {
-    return ratiosAmong(analysis, [](size_t own, size_t other) { return own != other; });
+std::vector<KernelRatio> compareKernels(const Analysis& analysis) {
+    std::vector<int64_t> alone(analysis.ranks.size());
+    std::iota(alone.begin(), alone.end(), int64_t{0});
+    return ratiosBetween(analysis, alone);
 }
 
-std::vector<KernelRatio> kernelRatiosBetweenHosts(const Analysis& analysis) {
+std::vector<KernelRatio> compareKernelsBetweenHosts(const Analysis& analysis) {
     std::vector<int64_t> hosts;
     for (const RankSummary& rank : analysis.ranks) hosts.push_back(analysis.facts.findRank(rank.rank)->hostId);
-    return ratiosAmong(analysis, [&](size_t own, size_t other) { return hosts[own] != hosts[other]; });
+    return ratiosBetween(analysis, hosts);
 }
 
 }  // namespace rankscope::analyzer

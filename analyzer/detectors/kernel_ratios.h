@@ -3,9 +3,11 @@
 
 #include <vector>
 
-#include "analyzer/detectors/analysis.h"
+#include "analyzer/timeline/rank_events.h"
 
 namespace rankscope::analyzer {
+
+struct Analysis;
 
 /// How long a rank's kernels take against the same kernels (name and launch shape) on the other ranks.
 struct KernelRatio {
@@ -17,10 +19,10 @@ struct KernelRatio {
     double slowestRatio = 0;
 };
 
-/// One per analysis.ranks. A kernel's duration in a step is its median; a peer value is the median over the other ranks.
-std::vector<KernelRatio> kernelRatios(const Analysis& analysis);
+/// One per analysis.ranks. A kernel's duration in a step is its median; a peer value is the median over the other ranks. Detectors read the result, analysis.kernelRatios.
+std::vector<KernelRatio> compareKernels(const Analysis& analysis);
 
 /// The same, with only ranks of other hosts as peers.
-std::vector<KernelRatio> kernelRatiosBetweenHosts(const Analysis& analysis);
+std::vector<KernelRatio> compareKernelsBetweenHosts(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

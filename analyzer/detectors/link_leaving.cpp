@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/detectors/collective_speed.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/statistics.h"
 

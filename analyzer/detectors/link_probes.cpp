@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/detectors/collective_speed.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/operation.h"
 #include "analyzer/timeline/statistics.h"
@@ -106,7 +107,7 @@ bool LinkProbe::slow() const { return slowness >= LinkProbeThresholds::kSlow; }
 
 bool LinkProbe::touches(int rank) const { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); }
 
-std::vector<LinkProbe> linkProbes(const Analysis& analysis) {
+std::vector<LinkProbe> probeLinks(const Analysis& analysis) {
     std::vector<LinkProbe> probes;
     addCollectives(analysis, probes);
     addPairs(analysis, probes);

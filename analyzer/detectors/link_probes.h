@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/detectors/collective_speed.h"
 #include "analyzer/detectors/finding.h"
 
 namespace rankscope::analyzer {
+
+struct Analysis;
 
 struct LinkProbe {
     int64_t communicatorId = 0;
@@ -31,7 +32,7 @@ struct LinkProbeThresholds {
     static constexpr double kSlow = 1.5;
 };
 
-/// All probes with enough large, undisturbed messages, expected times from the link peaks. Without peaks there are none.
-std::vector<LinkProbe> linkProbes(const Analysis& analysis);
+/// All probes with enough large, undisturbed messages, expected times from the link peaks. Without peaks there are none. Detectors read the result, analysis.linkProbes.
+std::vector<LinkProbe> probeLinks(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

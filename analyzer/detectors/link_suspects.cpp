@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "analyzer/detectors/analysis.h"
+
 namespace rankscope::analyzer {
 namespace {
 

@@ -20,7 +20,11 @@ bool sameSequence(const CriticalStep& step, const std::vector<size_t>& reduction
 
 /// The k repeats begin one k-th of the compute apart, up to the last backward's end.
 bool evenlySpaced(const CriticalStep& step, const std::vector<size_t>& reductions, size_t period) {
-    const auto progress = [&](size_t i) { return static_cast<double>(step.tasks[reductions[i]].computeBeforeNs); };
+    // Behind a busy network they start late; their data are there in time.
+    const auto progress = [&](size_t i) {
+        const CommTask& task = step.tasks[reductions[i]];
+        return static_cast<double>(task.readyNs >= 0 ? task.computeAtReadyNs : task.computeBeforeNs);
+    };
     const double end = static_cast<double>(step.tasks[reductions.back()].computeAtEndNs);
     const double micro = end / static_cast<double>(reductions.size() / period);
     if (micro <= 0 || progress(0) > micro * (1 + MicroStepThresholds::kSpacing)) return false;

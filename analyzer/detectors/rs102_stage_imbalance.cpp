@@ -19,7 +19,7 @@ constexpr StageImbalanceThresholds kThresholds;
 
 /// By how much each stage's devices are slower than their peers at the same kernels.
 std::vector<double> slownessOf(const Analysis& analysis, const PipelineTimes& times) {
-    const std::vector<KernelRatio> ratios = kernelRatios(analysis);
+    const std::vector<KernelRatio>& ratios = analysis.kernelRatios;
     std::vector<double> slowness;
     for (const std::vector<int>& ranks : times.ranks) {
         double sum = 0, count = 0;

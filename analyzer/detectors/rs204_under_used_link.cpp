@@ -84,7 +84,7 @@ void claim(const Analysis& analysis, const std::vector<const LinkProbe*>& slow, 
 }  // namespace
 
 void detectUnderUsedLink(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
-    const std::vector<LinkProbe> probes = linkProbes(analysis);
+    const std::vector<LinkProbe>& probes = analysis.linkProbes;
     const LinkSuspects suspects = findSuspects(analysis, probes);
     for (bool betweenNodes : {false, true}) {
         std::vector<const LinkProbe*> slow;

@@ -102,7 +102,7 @@ std::vector<LinkSuspect> fromLeaving(const Analysis& analysis, const std::vector
 }  // namespace
 
 void detectSlowLink(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
-    const std::vector<LinkProbe> probes = linkProbes(analysis);
+    const std::vector<LinkProbe>& probes = analysis.linkProbes;
     const LinkSuspects suspects = findSuspects(analysis, probes);
     for (const LinkSuspect& suspect : suspects.found) claim(analysis, suspect, 0.85, claims, findings);
     for (const LinkSuspect& suspect : fromLeaving(analysis, probes, suspects.unexplained)) claim(analysis, suspect, 0.6, claims, findings);

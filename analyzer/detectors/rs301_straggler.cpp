@@ -9,7 +9,7 @@ namespace rankscope::analyzer {
 
 void detectStraggler(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     if (analysis.ranks.size() < 2) return;
-    const std::vector<KernelRatio> ratios = kernelRatios(analysis);
+    const std::vector<KernelRatio>& ratios = analysis.kernelRatios;
     std::vector<SlowGroup> groups;
     std::vector<SlowCost> costs;
     for (size_t r = 0; r < analysis.ranks.size(); ++r) {

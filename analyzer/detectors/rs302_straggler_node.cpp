@@ -34,7 +34,7 @@ void detectStragglerNode(const Analysis& analysis, Claims& claims, std::vector<F
     const auto hosts = ranksByHost(analysis);
     if (hosts.size() < 2) return;
     // Ranks of one host are no peers of each other here: on a slow host they are all slow.
-    const std::vector<KernelRatio> ratios = kernelRatiosBetweenHosts(analysis);
+    const std::vector<KernelRatio> ratios = compareKernelsBetweenHosts(analysis);
     std::vector<SlowGroup> slow;
     for (const auto& [host, members] : hosts) {
         SlowGroup group = makeSlowGroup(analysis, ratios, members);

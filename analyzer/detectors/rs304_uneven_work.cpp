@@ -164,7 +164,7 @@ void addEvidence(const Analysis& analysis, const Imbalance& imbalance, Finding& 
 }  // namespace
 
 void detectUnevenWork(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
-    const std::vector<KernelRatio> ratios = kernelRatios(analysis);
+    const std::vector<KernelRatio>& ratios = analysis.kernelRatios;
     for (const std::vector<size_t>& group : peerGroups(analysis)) {
         const Imbalance imbalance = imbalanceOf(analysis, group, ratios);
         if (median(imbalance.heaviestRatio) < kThresholds.ratio) continue;
