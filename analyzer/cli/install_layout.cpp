@@ -7,6 +7,7 @@ InstallLayout findInstallLayout() {
     InstallLayout layout;
     layout.prefix = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
     layout.injector = layout.prefix / "lib/rankscope/librankscope_injector.so";
+    layout.tuner = layout.prefix / "lib/rankscope/librankscope_tuner.so";
     layout.vgpu = layout.prefix / "lib/rankscope/vgpu";
     layout.workload = layout.prefix / "libexec/rankscope/rankscope-workload";
     layout.scenarios = layout.prefix / "share/rankscope/scenarios";

@@ -9,6 +9,7 @@ namespace rankscope::cli {
 struct InstallLayout {
     std::filesystem::path prefix;
     std::filesystem::path injector;   // lib/rankscope/librankscope_injector.so
+    std::filesystem::path tuner;      // lib/rankscope/librankscope_tuner.so; the injector looks for it beside itself
     std::filesystem::path vgpu;       // lib/rankscope/vgpu, a folder to put in front of LD_LIBRARY_PATH
     std::filesystem::path workload;   // libexec/rankscope/rankscope-workload
     std::filesystem::path scenarios;  // share/rankscope/scenarios

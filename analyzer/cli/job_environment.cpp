@@ -26,6 +26,11 @@ void requireInjector(const std::filesystem::path& injector) {
                         "install Rankscope under a path without them");
 }
 
+void requireTuner(const std::filesystem::path& tuner) {
+    if (!std::filesystem::exists(tuner))
+        throw VerbError(kExitInput, fmt::format("the tuner plugin {} is missing", tuner.string()), "build with the CUDA headers present (./bootstrap.sh build)");
+}
+
 }  // namespace
 
 std::vector<std::string> preparedVariables(const JobSettings& settings) {
@@ -33,6 +38,7 @@ std::vector<std::string> preparedVariables(const JobSettings& settings) {
     if (settings.delayS > 0) names.push_back("RANKSCOPE_DELAY_S");
     if (settings.durationS > 0) names.push_back("RANKSCOPE_DURATION_S");
     if (!settings.links.empty()) names.push_back("RANKSCOPE_LINKS");
+    if (!settings.tunerRows.empty()) names.push_back("RANKSCOPE_TUNER_ROWS");
     return names;
 }
 
@@ -52,6 +58,10 @@ Environment prepareEnvironment(const InstallLayout& layout, const JobSettings& s
     if (settings.delayS > 0) setVariable(environment, "RANKSCOPE_DELAY_S", fmt::format("{}", settings.delayS));
     if (settings.durationS > 0) setVariable(environment, "RANKSCOPE_DURATION_S", fmt::format("{}", settings.durationS));
     if (!settings.links.empty()) setVariable(environment, "RANKSCOPE_LINKS", settings.links);
+    if (!settings.tunerRows.empty()) {
+        requireTuner(layout.tuner);
+        setVariable(environment, "RANKSCOPE_TUNER_ROWS", settings.tunerRows);
+    }
     if (!settings.virtualGpus) return environment;
 
     if (!std::filesystem::exists(layout.vgpu))

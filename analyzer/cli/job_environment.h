@@ -22,6 +22,7 @@ struct JobSettings {
     std::string virtualJob;           // key of the virtual GPUs' shared memory; empty: derived from the launcher's variables
     std::string scenario;             // path of the scenario whose cluster the virtual GPUs take; empty: their defaults
     std::string links;
+    std::string tunerRows;            // of --tuner, as tunerRowsForJob gives them
     std::vector<std::string> extra;   // NAME=VALUE of --env
 };
 

@@ -77,6 +77,7 @@ json describe(const fs::path& path, const RunDescription& d) {
     json options = json::object();
     if (!d.trace.empty()) options["trace"] = d.trace;
     if (!d.captureRange.empty()) options["capture_range"] = d.captureRange;
+    if (!d.tunerRows.empty()) options["tuner_rows"] = d.tunerRows;
     if (d.maxBytes > 0) options["max_bytes"] = d.maxBytes;
     if (d.delayS > 0) options["delay_s"] = d.delayS;
     if (d.durationS > 0) options["duration_s"] = d.durationS;

@@ -22,6 +22,7 @@ struct RunDescription {
     // Options of `run` as given; empty or 0 where left out.
     std::string trace;
     std::string captureRange;
+    std::string tunerRows;  // rows apart by ';'
     int64_t maxBytes = 0;
     double delayS = 0;
     double durationS = 0;

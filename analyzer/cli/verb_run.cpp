@@ -15,6 +15,7 @@
 #include "analyzer/cli/recording.h"
 #include "analyzer/cli/run_directory.h"
 #include "analyzer/cli/run_name.h"
+#include "analyzer/cli/tuner_file.h"
 #include "analyzer/cli/units.h"
 #include "analyzer/cli/verb.h"
 
@@ -27,6 +28,7 @@ struct RunOptions {
     std::string captureRange = "none";
     std::string maxSize = "2GiB";
     std::string links;
+    std::string tuner;
     double delayS = 0;
     double durationS = 0;
     std::vector<std::string> environment;
@@ -82,10 +84,11 @@ JobSettings settingsOf(const RunOptions& options) {
     settings.virtualGpus = options.virtualGpus;
     settings.links = options.links;
     settings.extra = options.environment;
+    if (!options.tuner.empty()) settings.tunerRows = tunerRowsForJob(readTunerFile(options.tuner));
     return settings;
 }
 
-RunDescription describe(const RunOptions& options, const std::vector<std::string>& command, const LaunchedRank* launched) {
+RunDescription describe(const RunOptions& options, const JobSettings& settings, const std::vector<std::string>& command, const LaunchedRank* launched) {
     RunDescription description;
     description.command = command;
     // One wrapper with the launcher inside is a job of its own, whatever ran before it.
@@ -99,6 +102,7 @@ RunDescription describe(const RunOptions& options, const std::vector<std::string
     description.maxBytes = parseBytes(options.maxSize);
     description.delayS = options.delayS;
     description.durationS = options.durationS;
+    description.tunerRows = settings.tunerRows;
     return description;
 }
 
@@ -123,13 +127,18 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
     if (findCommand(command.front(), looked).empty())
         throw VerbError(static_cast<ExitCode>(kExitCommandNotFound), fmt::format("{}: command not found", command.front()));
 
+    const std::string missing = missingForwardOptions(command, preparedVariables(settings));
+    // Ranks that choose other algorithms than their peers hang the job.
+    if (!missing.empty() && !settings.tunerRows.empty())
+        throw VerbError(kExitUsage, "--tuner: ranks that Open MPI starts on other hosts would not get the rows, and hang the job", fmt::format("add to its command: {}", missing));
+
     const auto path = placeOf(options, outside);
     const Membership membership{outside ? outside->slot() : "job", outside ? outside->localSize : 1};
-    RunDirectory directory(path, describe(options, command, outside), membership, options.force);
+    RunDirectory directory(path, describe(options, settings, command, outside), membership, options.force);
 
     settings.captureFolder = directory.captureFolder();
     if (settings.virtualGpus && !outside) settings.virtualJob = fmt::format("run-{}-{}", getpid(), std::time(nullptr));
-    if (const auto missing = missingForwardOptions(command, preparedVariables(settings)); !missing.empty())
+    if (!missing.empty())
         console.note(fmt::format("ranks that Open MPI starts on other hosts are recorded only if you add to its command: {}", missing));
 
     const ProcessToStart job{command, prepareEnvironment(layout, settings)};
@@ -156,6 +165,7 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("--env", options->environment, "Set a variable for the job; may be repeated")->type_name("NAME=VALUE")->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     verb->add_option("--links", options->links, "Link peaks per rank in 1e9 bytes/s, e.g. intra:gbps=200,alpha_us=6;inter:gbps=40,alpha_us=18")->type_name("SPEC")->check(checkLinks);
+    verb->add_option("--tuner", options->tuner, "NCCL algorithm and protocol by collective, size and communicator (docs/tuner-csv.md)")->type_name("FILE");
     verb->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");
     verb->add_flag("--virtual", options->virtualGpus, "Use the built-in virtual GPUs");
     verb->add_flag("--force", options->force, "Replace an earlier run of that name");

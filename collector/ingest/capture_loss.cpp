@@ -38,6 +38,7 @@ const char* sourceName(capture::Source source) {
         case capture::Source::nvtx: return "nvtx";
         case capture::Source::ncclPlugin: return "nccl_plugin";
         case capture::Source::injector: return "injector";
+        case capture::Source::ncclTuner: return "nccl_tuner";
     }
     return "injector";
 }

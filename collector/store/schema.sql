@@ -291,7 +291,7 @@ CREATE TABLE loss (
   kind TEXT NOT NULL,              -- missing_rank, died, running, unknown_end, ring_full, size_cap, cupti_dropped, cupti_undelivered, torn_tail, bad_block, first_death, unmatched_collective, clock, source_refused, source_absent, duplicate_rank, …
   severity TEXT NOT NULL,          -- info | warning | error
   rank INTEGER,
-  source TEXT,                     -- hooks | cupti | nvtx | nccl_plugin | injector | collector | importer
+  source TEXT,                     -- hooks | cupti | nvtx | nccl_plugin | injector | nccl_tuner | collector | importer
   count INTEGER NOT NULL,          -- of what the message names: records, blocks of a file (torn_tail, bad_block), calls, files, ranks
   file TEXT,
   offset INTEGER,                  -- byte offset in file

@@ -36,6 +36,7 @@ enum class Source : uint8_t {
     nvtx = 3,         ///< NVTX injection
     ncclPlugin = 4,   ///< NCCL profiler plugin
     injector = 5,     ///< the injector about itself: metadata, status
+    ncclTuner = 6,    ///< our NCCL tuner plugin: status only
 };
 
 enum class RecordType : uint8_t {

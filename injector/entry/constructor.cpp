@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What runs in every process that inherits LD_PRELOAD, shells and launchers included: it arms the library and nothing else.
+#include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "injector/entry/environment.h"
 #include "injector/entry/exec_hooks.h"
@@ -37,6 +39,17 @@ void nameOurselves(const char* variable, const char* chained, const char* self) 
         if (!writeVariable(chained, users)) return;
     }
     writeVariable(variable, self);
+}
+
+/// With rows for it in the environment, our tuner plugin, which lies beside this library, takes the place of the user's, which it asks in turn.
+void nameTuner(const char* self) noexcept {
+    const char* rows = readVariable("RANKSCOPE_TUNER_ROWS");
+    if (rows == nullptr || rows[0] == '\0') return;
+    FixedText<4096> path;
+    path.append(self, static_cast<size_t>(std::strrchr(self, '/') + 1 - self)).append("librankscope_tuner.so");
+    const int before = errno;
+    if (!path.wasCut() && access(path.c_str(), R_OK) == 0) nameOurselves("NCCL_TUNER_PLUGIN", "RANKSCOPE_CHAIN_NCCL_TUNER", path.c_str());
+    errno = before;
 }
 
 void beforeFork() {
@@ -79,6 +92,7 @@ __attribute__((constructor)) void arm() {
     nameOurselves("NVTX_INJECTION64_PATH", nullptr, info.dli_fname);
     nameOurselves("CUDA_INJECTION64_PATH", "RANKSCOPE_CHAIN_CUDA_INJECTION", info.dli_fname);
     nameOurselves("NCCL_PROFILER_PLUGIN", "RANKSCOPE_CHAIN_NCCL_PROFILER", info.dli_fname);
+    nameTuner(info.dli_fname);
 }
 
 __attribute__((destructor)) void disarm() { g_session.finish(EndCause::exit, -1); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's tuner plugin interface as a host sees it, versions 2 to 5; laid out after NCCL 2.28.9 (src/include/plugin/tuner).
+// NCCL's tuner plugin interface as a host sees it, versions 2 to 6; laid out after NCCL 2.28.9 and, version 6, 2.30 (src/include/plugin/tuner).
 #pragma once
 
 #include <cstddef>
@@ -34,6 +34,11 @@ struct TunerV5 {
     ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms, int protocols, int registered,
                                 int* channels);
     ncclResult_t (*finalize)(void* context);
+};
+
+/// getChunkSize may be null.
+struct TunerV6 : TunerV5 {
+    ncclResult_t (*getChunkSize)(void* context, int function, size_t bytes, int algorithm, int protocol, int channels, size_t* chunkBytes);
 };
 
 struct TunerV4 {

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+
 #include "reference/vgpu/plugin_library.h"
 #include "reference/vgpu/tuner_abi.h"
 
@@ -12,6 +14,7 @@ namespace {
 using namespace tuner_abi;
 
 struct Plugin {
+    const TunerV6* v6 = nullptr;    ///< the same as v5 then
     const TunerV5* v5 = nullptr;
     const TunerV4* v4 = nullptr;
     const TunerV3* v3 = nullptr;
@@ -24,7 +27,8 @@ const Plugin& plugin() {
         Plugin found;
         void* library = openPlugin("NCCL_TUNER_PLUGIN", "nccl-tuner");
         if (!library) return found;
-        if (void* newest = dlsym(library, "ncclTunerPlugin_v5")) found.v5 = static_cast<const TunerV5*>(newest);
+        if (void* newest = dlsym(library, "ncclTunerPlugin_v6")) found.v5 = found.v6 = static_cast<const TunerV6*>(newest);
+        else if (void* fifth = dlsym(library, "ncclTunerPlugin_v5")) found.v5 = static_cast<const TunerV5*>(fifth);
         else if (void* fourth = dlsym(library, "ncclTunerPlugin_v4")) found.v4 = static_cast<const TunerV4*>(fourth);
         else if (void* third = dlsym(library, "ncclTunerPlugin_v3")) found.v3 = static_cast<const TunerV3*>(third);
         else if (void* second = dlsym(library, "ncclTunerPlugin_v2")) found.v2 = static_cast<const TunerV2*>(second);
@@ -59,6 +63,14 @@ ncclResult_t askVersion2(const TunerV2& tuner, void* context, int function, size
     int algorithm = -1, protocol = -1;
     ncclResult_t result = tuner.getCollInfo(context, function, bytes, 0, nvls, 1, &algorithm, &protocol, channels);
     if (result == ncclSuccess) forceChoice(table, algorithm, protocol);
+    return result;
+}
+
+/// Version 6: the plugin may make the chunks smaller, as NCCL bounds them by its buffers.
+ncclResult_t askChunkSize(const TunerV6& tuner, void* context, int function, size_t bytes, CollectiveCost& cost) {
+    auto chunk = static_cast<size_t>(cost.chunkBytes);
+    ncclResult_t result = tuner.getChunkSize(context, function, bytes, static_cast<int>(cost.algorithm), static_cast<int>(cost.protocol), cost.channels, &chunk);
+    if (result == ncclSuccess && chunk > 0) cost.chunkBytes = std::min(cost.chunkBytes, static_cast<double>(chunk));
     return result;
 }
 
@@ -112,6 +124,9 @@ ncclResult_t Tuner::choose(const Cluster& cluster, const CommShape& shape, const
     }
     best = cheapest(table, cluster, shape, function, bytes);
     if (best && channels > 0) best->channels = std::min(channels, cluster.maxChannels);
+    const TunerV6* v6 = m_open ? plugin().v6 : nullptr;
+    if (best && shape.size > 1 && best->chunkBytes >= 1 && v6 && v6->getChunkSize)
+        return askChunkSize(*v6, m_context, functionIndex(function), static_cast<size_t>(bytes), *best);
     return ncclSuccess;
 }
 

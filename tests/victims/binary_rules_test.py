@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the injector is made of, read from its binary: few symbols shown, few libraries needed, an old glibc enough."""
+"""What the injector and the tuner plugin are made of, read from their binaries: few symbols shown, few libraries needed, an old glibc enough."""
 
+import pathlib
 import re
 import shutil
 import subprocess
@@ -8,7 +9,7 @@ import unittest
 
 from victim import INJECTOR, main
 
-SHOWN = re.compile(r"(nccl[A-Z]\w+|cuda[A-Z]\w+|__cuda[A-Z]\w+|cupti[A-Z]\w+|ncclProfiler_v\d+|_exit|_Exit|quick_exit|f?execv\w*|execl[pe]?|dlclose|InitializeInjection(Nvtx2|NvtxExtension)?|rankscopeInjector)")
+SHOWN = re.compile(r"(nccl[A-Z]\w+|cuda[A-Z]\w+|__cuda[A-Z]\w+|cupti[A-Z]\w+|ncclProfiler_v\d+|_exit|_Exit|quick_exit|f?execv\w*|execl[pe]?|dlclose|InitializeInjection(Nvtx2|NvtxExtension)?|rankscopeInjector|rankscopeTellTuner)")
 NEEDED = {"libc.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 # What ends the process, prints, takes signals, or calls the job's getenv and setenv behind its back.
 FORBIDDEN = {"exit", "abort", "__assert_fail", "__cxa_throw", "_ZSt9terminatev", "printf", "puts", "putchar", "fprintf", "vprintf", "fputs", "fwrite",
@@ -18,8 +19,10 @@ NEWEST_GLIBC = (2, 28)
 
 @unittest.skipUnless(shutil.which("readelf"), "needs readelf")
 class BinaryRules(unittest.TestCase):
+    library = INJECTOR
+
     def readelf(self, *options):
-        return subprocess.run(["readelf", "-W", *options, INJECTOR], capture_output=True, text=True, check=True).stdout
+        return subprocess.run(["readelf", "-W", *options, self.library], capture_output=True, text=True, check=True).stdout
 
     def symbols(self):
         """(name without version, is defined here) of every dynamic symbol."""
@@ -65,6 +68,16 @@ class BinaryRules(unittest.TestCase):
         stack = [line.split() for line in self.readelf("-l").splitlines() if "GNU_STACK" in line]
         self.assertEqual(len(stack), 1)
         self.assertNotIn("E", stack[0][6])
+
+
+class TunerBinaryRules(BinaryRules):
+    library = pathlib.Path(INJECTOR).with_name("librankscope_tuner.so")
+
+    def test_only_hooks_and_entry_points_are_shown(self):
+        shown = {name for name, defined in self.symbols() if defined}
+        self.assertEqual(shown, {f"ncclTunerPlugin_v{version}" for version in range(2, 7)} | {"rankscopeTuner"})
+
+    test_the_hooks_todays_compilers_and_libraries_call_are_there = None  # it has no hooks
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tuner plugin that sends every all-reduce over a ring with the Simple protocol and one channel; other functions are left alone.
-// VGPU_TUNER_VERSION says which version of the interface it speaks: the newest, which gets a cost table, or the oldest, which names its choice.
+// VGPU_TUNER_VERSION says which version of the interface it speaks: those that get a cost table, or the oldest, which names its choice.
 #include <nccl.h>
 
 #include <cstddef>
@@ -10,12 +10,15 @@ namespace {
 
 constexpr int kAllReduce = 4, kRing = 1, kSimple = 2;
 
-#if VGPU_TUNER_VERSION == 5
+#if VGPU_TUNER_VERSION >= 5
 struct Tuner {
     const char* name;
     ncclResult_t (*init)(void**, uint64_t, size_t, size_t, void*, void*, void*);
     ncclResult_t (*getCollInfo)(void*, int, size_t, int, float**, int, int, int, int*);
     ncclResult_t (*finalize)(void*);
+#if VGPU_TUNER_VERSION == 6
+    ncclResult_t (*getChunkSize)(void*, int, size_t, int, int, int, size_t*);
+#endif
 };
 
 ncclResult_t init(void** context, uint64_t, size_t ranks, size_t nodes, void*, void*, void* constants) {
@@ -31,6 +34,12 @@ ncclResult_t choose(void* context, int function, size_t bytes, int, float** tabl
     *channels = 1;
     return ncclSuccess;
 }
+#if VGPU_TUNER_VERSION == 6
+ncclResult_t changeChunk(void* context, int function, size_t bytes, int algorithm, int protocol, int channels, size_t* chunkBytes) {
+    const bool chosen = function != kAllReduce || (algorithm == kRing && protocol == kSimple && channels == 1);
+    return context && bytes > 0 && chosen && *chunkBytes > 0 ? ncclSuccess : ncclInternalError;
+}
+#endif
 #else
 struct Tuner {
     const char* name;
@@ -59,4 +68,8 @@ ncclResult_t finish(void*) { return ncclSuccess; }
 
 #define VGPU_NAME(version) ncclTunerPlugin_v##version
 #define VGPU_SYMBOL(version) VGPU_NAME(version)
-extern "C" [[gnu::visibility("default")]] const Tuner VGPU_SYMBOL(VGPU_TUNER_VERSION) = {"ring", init, choose, finish};
+extern "C" [[gnu::visibility("default")]] const Tuner VGPU_SYMBOL(VGPU_TUNER_VERSION) = {"ring", init, choose, finish,
+#if VGPU_TUNER_VERSION == 6
+                                                                                                changeChunk
+#endif
+};
