@@ -61,6 +61,7 @@ int main(int argc, char** argv) {
     addCollectVerb(app, invocation);
     addImportVerb(app, invocation);
     addAnalyzeVerb(app, invocation);
+    addRecommendVerb(app, invocation);
     addExplainVerb(app, invocation);
     addDoctorVerb(app, invocation);
     addReferenceVerb(app, invocation);

@@ -26,6 +26,7 @@ void addRunVerb(CLI::App& app, Invocation& invocation);
 void addCollectVerb(CLI::App& app, Invocation& invocation);
 void addImportVerb(CLI::App& app, Invocation& invocation);
 void addAnalyzeVerb(CLI::App& app, Invocation& invocation);
+void addRecommendVerb(CLI::App& app, Invocation& invocation);
 void addExplainVerb(CLI::App& app, Invocation& invocation);
 void addDoctorVerb(CLI::App& app, Invocation& invocation);
 void addReferenceVerb(CLI::App& app, Invocation& invocation);

@@ -130,8 +130,8 @@ void detectBubble(const Analysis& analysis, Claims& claims, std::vector<Finding>
     finding.id = "RS101";
     finding.ranks = finding.affectedRanks = times.allRanks();
     std::vector<double> costs;
+    const int enough = tooFew ? enoughMicroBatches(*times.shape) : 0;
     if (tooFew) {
-        const int enough = enoughMicroBatches(*times.shape);
         for (const PipelineStep& step : times.steps) costs.push_back(std::max(0.0, savingNs(times, step, enough)));
         sayTooFew(times, finding, enough);
         if (moreThanTheSchedule) finding.cause += fmt::format("; {} of the step are more than schedule and stage balance explain", percentText(unexplained));
@@ -146,6 +146,7 @@ void detectBubble(const Analysis& analysis, Claims& claims, std::vector<Finding>
     if (finding.severity >= CommonThresholds::kFloorShare) finding.verdict = Verdict::found;
     setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
     addEvidence(analysis, times, bubble, finding);
+    if (tooFew) finding.evidence.numbers.emplace_back("proposed_micro_batches", enough);
     finding.confidence = times.shape->schedule == "unknown" ? 0.7 : times.shape->confidence;
     if (finding.verdict == Verdict::found)
         for (const PipelineStep& step : times.steps)

@@ -147,7 +147,8 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
                         durationText(median(exposed))),
         };
         finding.evidence.numbers = {{"messages_per_step", median(counts)}, {"message_bytes", size}, {"alpha_ns", fit.alphaNs},
-                                    {"crossover_bytes", fit.crossoverBytes()}, {"exposed_transfer_ns_per_step", median(exposed)}};
+                                    {"crossover_bytes", fit.crossoverBytes()}, {"exposed_transfer_ns_per_step", median(exposed)},
+                                    {"proposed_bucket_bytes", proposal.bucketBytes}};
         for (size_t k = 0; k < std::min<size_t>(3, runs.front().size()); ++k) {
             const CommTask& task = steps.front().tasks[runs.front()[k]];
             if (task.collectiveId != 0) finding.evidence.rows.push_back({"collective", task.collectiveId, steps.front().rank->rank, "one of the small messages"});

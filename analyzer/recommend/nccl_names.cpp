@@ -49,6 +49,16 @@ Op opOfName(std::string_view name) { return valueOf(kOps, name); }
 Algorithm algorithmOfName(std::string_view name) { return valueOf(kAlgorithms, name); }
 Protocol protocolOfName(std::string_view name) { return valueOf(kProtocols, name); }
 std::string ncclName(Algorithm algorithm) { return nameOf(kAlgorithms, algorithm); }
+
+std::string tunerName(Algorithm algorithm) {
+    switch (algorithm) {
+        case Algorithm::collnetDirect: return "collnet_direct";
+        case Algorithm::collnetChain: return "collnet_chain";
+        case Algorithm::nvlsTree: return "nvls_tree";
+        default: return ncclName(algorithm);
+    }
+}
+
 std::string ncclName(Protocol protocol) { return nameOf(kProtocols, protocol); }
 
 std::string ncclName(Op op) {

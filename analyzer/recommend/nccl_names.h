@@ -15,8 +15,10 @@ store::Op opOfName(std::string_view name);
 store::Algorithm algorithmOfName(std::string_view name);
 store::Protocol protocolOfName(std::string_view name);
 
-/// As NCCL_ALGO and tuner tables spell it: "nvlstree"; empty for unknown.
+/// As NCCL_ALGO spells it: "nvlstree"; empty for unknown.
 std::string ncclName(store::Algorithm algorithm);
+/// As tuner tables spell it: "nvls_tree" (plugins/tuner/example of NCCL).
+std::string tunerName(store::Algorithm algorithm);
 /// As NCCL_PROTO and tuner tables spell it: "ll128"; empty for unknown.
 std::string ncclName(store::Protocol protocol);
 /// Of the per-function syntax and tuner tables: "allreduce"; empty for what they do not cover.

@@ -21,6 +21,7 @@ namespace {
 using store::Op;
 
 constexpr const char* kRunAgain = "run the test again and give its whole output";
+constexpr const char* kFindTheCause = "a cluster that computes wrongly has no times worth keeping: find the cause first";
 
 std::vector<std::string> wordsOf(const std::string& line) {
     std::istringstream in(line);
@@ -67,7 +68,8 @@ class TableReader {
             take(withoutLabel(line));
         }
         if (m_open) fail("the file ends inside a table: the line '# Avg bus bandwidth' is missing", kRunAgain);
-        if (m_tables.empty()) throw store::Error(m_path, "holds no table of nccl-tests", "give the output of all_reduce_perf or one of its siblings, with its lines that begin with #");
+        if (m_tables.empty())
+            throw store::Error(m_path, "holds no table of nccl-tests", "give the output of all_reduce_perf or one of its siblings, with its lines that begin with #");
         return std::move(m_tables);
     }
 
@@ -88,7 +90,8 @@ class TableReader {
 
     /// Names of programs and variables, in commands that the log shows and in what NCCL and nccl-tests say.
     void noteSettings(const std::string& line) {
-        for (const char* program : {"all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "broadcast_perf", "reduce_perf", "alltoall_perf", "gather_perf", "scatter_perf"}) {
+        for (const char* program : {"all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "broadcast_perf", "reduce_perf",
+                                    "alltoall_perf", "gather_perf", "scatter_perf"}) {
             const size_t at = line.find(program);
             if (at != std::string::npos && (at == 0 || line[at - 1] == '/' || line[at - 1] == ' ')) m_program = opOfName(program);
         }
@@ -119,7 +122,8 @@ class TableReader {
         if (words.size() > 3 && words[1] == "Rank" && line.find(" on ") != std::string::npos) device(line);
         if (line.find("size") != std::string::npos && line.find("busbw") != std::string::npos) heads(words);
         if (!m_open) return;
-        if (line.find("Out of bounds values") != std::string::npos && line.find("FAILED") != std::string::npos) fail("the test reports wrong results", "a cluster that computes wrongly has no times worth keeping: find the cause first");
+        if (line.find("Out of bounds values") != std::string::npos && line.find("FAILED") != std::string::npos)
+            fail("the test reports wrong results", kFindTheCause);
         if (line.find("Avg bus bandwidth") != std::string::npos) close();
     }
 
@@ -145,7 +149,9 @@ class TableReader {
         m_rooted = std::count(words.begin(), words.end(), "root") > 0;
         m_largestBusbw = 0;
         m_factors.clear();
-        if (m_ranks == 0) fail("no device list ('# Rank 0 … on HOST device …') above the table: the number of ranks is not told", "give the whole output, from its first line");
+        if (m_ranks == 0)
+            fail("no device list ('# Rank 0 … on HOST device …') above the table: the number of ranks is not told",
+                 "give the whole output, from its first line");
         if (m_ranks == 1)
             fail("a test of one rank: its time is that of a copy, not of communication",
                  "start one process per device under one launcher (mpirun -n 8 ./all_reduce_perf -g 1) and build nccl-tests with MPI=1, else each is a job of its own");
@@ -154,9 +160,10 @@ class TableReader {
     void row(const std::vector<std::string>& words) {
         if (!std::isdigit(static_cast<unsigned char>(words[0][0])) || words.size() < 2 || !numberOf(words[0])) return;  // a message of NCCL or of the launcher
         const Columns columns = columnsOf(words);
-        if (columns.wrong > 0) fail(fmt::format("{:.0f} wrong elements", columns.wrong), "a cluster that computes wrongly has no times worth keeping: find the cause first");
+        if (columns.wrong > 0) fail(fmt::format("{:.0f} wrong elements", columns.wrong), kFindTheCause);
         if (columns.bytes <= 0) return;  // nccl-tests rounds sizes below one element per rank to nothing
-        if (!m_table.rows.empty() && columns.bytes < static_cast<double>(m_table.rows.back().bytes)) fail("sizes go backwards: two outputs are mixed", "keep the output of each test in a file of its own");
+        if (!m_table.rows.empty() && columns.bytes < static_cast<double>(m_table.rows.back().bytes))
+            fail("sizes go backwards: two outputs are mixed", "keep the output of each test in a file of its own");
         check(columns, 0);
         if (columns.inPlace) check(columns, 1);
         m_table.rows.push_back({m_line, static_cast<int64_t>(columns.bytes), columns.time[0], columns.inPlace ? columns.time[1] : 0});
@@ -164,7 +171,8 @@ class TableReader {
 
     Columns columnsOf(const std::vector<std::string>& words) {
         const size_t block = m_errorColumn ? 4 : 3;
-        if (words.size() < 3 + 2 * block) fail(fmt::format("a row of {} columns where the heads name {} or more: it is cut off", words.size(), 3 + 2 * block), kRunAgain);
+        if (words.size() < 3 + 2 * block)
+            fail(fmt::format("a row of {} columns where the heads name {} or more: it is cut off", words.size(), 3 + 2 * block), kRunAgain);
         Columns columns;
         columns.bytes = numberOf(words[0]).value_or(-1);
         if (columns.bytes < 0) fail("the first column is no size in bytes", kRunAgain);
@@ -177,7 +185,9 @@ class TableReader {
                 columns.inPlace = false;
                 continue;
             }
-            if (!time || !algbw || !busbw) fail(fmt::format("'{} {} {}' where time, algbw and busbw should be", words[at], words[at + 1], words[at + 2]), "columns are missing or in another order; give the output unchanged");
+            if (!time || !algbw || !busbw)
+                fail(fmt::format("'{} {} {}' where time, algbw and busbw should be", words[at], words[at + 1], words[at + 2]),
+                     "columns are missing or in another order; give the output unchanged");
             columns.time[place] = *time;
             columns.algbw[place] = *algbw;
             columns.busbw[place] = *busbw;
@@ -201,7 +211,8 @@ class TableReader {
     void close() {
         m_open = false;
         if (m_table.rows.empty()) fail("a table without rows of more than 0 bytes", kRunAgain);
-        if (m_largestBusbw <= 0) fail("the bus bandwidth is 0 in every row: the ranks did not communicate", "each process ran alone; start them under one launcher and build nccl-tests with MPI=1");
+        if (m_largestBusbw <= 0) fail("the bus bandwidth is 0 in every row: the ranks did not communicate",
+                                         "each process ran alone; start them under one launcher and build nccl-tests with MPI=1");
         m_table.op = operation();
         checkFactor();
         m_tables.push_back(std::move(m_table));
@@ -234,7 +245,8 @@ class TableReader {
         const double expected = busFactor(m_table.op, m_table.ranks);
         if (std::abs(m_factors.back() / expected - 1) < 0.03) return;
         fail(fmt::format("busbw / algbw is {:.3f}, for {} over {} ranks it is {:.3f}", m_factors.back(), store::toText(m_table.op), m_table.ranks, expected),
-             m_factors.back() < 0.01 ? "a job of one rank posing as more" : "the operation or the number of ranks is another: name the operation behind the file, FILE:allgather");
+             m_factors.back() < 0.01 ? "a job of one rank posing as more"
+                                      : "the operation or the number of ranks is another: name the operation behind the file, FILE:allgather");
     }
 
     std::string m_path;

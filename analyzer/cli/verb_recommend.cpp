@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+
+#include "analyzer/cli/collect_step.h"
+#include "analyzer/cli/errors.h"
+#include "analyzer/cli/output_file.h"
+#include "analyzer/cli/run_input.h"
+#include "analyzer/cli/verb.h"
+#include "analyzer/recommend/recommend.h"
+#include "analyzer/recommend/renderers.h"
+
+namespace rankscope::cli {
+namespace {
+
+struct RecommendVerbOptions {
+    std::string run;
+    std::string format = "text";
+    std::string output;
+    std::vector<std::string> evidence;
+    unsigned workers = 0;
+};
+
+std::string render(const analyzer::Advice& advice, const std::string& format, bool color) {
+    if (format == "json") return analyzer::renderAdviceJson(advice);
+    if (format == "env") return analyzer::renderAdviceEnvironment(advice);
+    if (format == "tuner-csv") return analyzer::renderAdviceTunerCsv(advice);
+    if (format == "deepspeed") return analyzer::renderAdviceDeepSpeed(advice);
+    if (format == "accelerate") return analyzer::renderAdviceAccelerate(advice);
+    return analyzer::renderAdviceText(advice, color);
+}
+
+int recommend(const RecommendVerbOptions& options, const Console& console) {
+    const RunInput input = findRun(options.run);
+    analyzer::RecommendOptions settings;
+    settings.workers = options.workers;
+    for (const std::string& text : options.evidence) {
+        const analyzer::EvidenceSource source = analyzer::parseEvidenceSource(text);
+        for (analyzer::NcclTestsTable& table : analyzer::readNcclTestsTables(source.path, source.hints)) settings.tables.push_back(std::move(table));
+    }
+    collectOnDemand(input, console);
+    const analyzer::Advice advice = analyzer::recommend(input.database, settings);
+    const bool toFile = !options.output.empty();
+    const std::string text = render(advice, options.format, !toFile && console.colorOnStdout());
+    if (toFile)
+        writeOutputFile(text, options.output);
+    else
+        console.result(text);
+    if (options.format == "text" && !advice.recommendations.empty()) console.next(fmt::format("rankscope recommend {} --format env", options.run));
+    return kExitOk;
+}
+
+}  // namespace
+
+void addRecommendVerb(CLI::App& app, Invocation& invocation) {
+    auto options = std::make_shared<RecommendVerbOptions>();
+    auto* verb = app.add_subcommand("recommend", "Settings that make the job faster: NCCL variables, tuner tables, buckets, prefetch; what each gains, how sure that is");
+    verb->add_option("NAME", options->run, "Run name, run directory or .db file")->required();
+    verb->add_option("--evidence", options->evidence,
+                     "Output of nccl-tests on the same machines, FILE[:operation][:algorithm/protocol]; may be repeated")->type_name("FILE")->expected(1)->take_all();
+    verb->add_option("--format", options->format, "text, json, env, tuner-csv, deepspeed or accelerate")
+        ->check(CLI::IsMember({"text", "json", "env", "tuner-csv", "deepspeed", "accelerate"}))
+        ->capture_default_str();
+    verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
+    verb->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
+    verb->callback([options, &invocation] {
+        invocation.action = [options, &invocation] { return recommend(*options, invocation.console); };
+    });
+}
+
+}  // namespace rankscope::cli

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "analyzer/detectors/finding.h"
+#include "analyzer/recommend/recommendation.h"
+#include "analyzer/recommend/step_predictor.h"
+#include "analyzer/recommend/transfer_cost.h"
+
+namespace rankscope::analyzer {
+
+struct RecommendThresholds {
+    static constexpr double kFloorShare = 0.01;  // what gains less of the step cannot be told from chance by a handful of runs
+    static constexpr double kTryShare = 0.03;    // a gain that only the model sees is worth a trial from here on (the floor of findings)
+    static constexpr double kNoiseFactor = 2;    // standard errors of the median step a gain must exceed
+};
+
+/// What every adviser reads.
+struct AdviceContext {
+    const Analysis& analysis;
+    const std::vector<Finding>& findings;
+    const CostEvidence& evidence;
+    const TransferCost& cost;
+    const StepPredictor& predictor;
+    std::optional<NcclVersion> nccl;
+    double noiseNs = 0;  // a gain must exceed it
+};
+
+/// Median of the savings with an interval: from the quartiles of the pessimistic to those of the optimistic prediction.
+void setSaving(const std::vector<double>& expected, const std::vector<double>& pessimistic, const std::vector<double>& optimistic, Recommendation& recommendation);
+
+/// NCCL_ALGO, NCCL_PROTO and tuner tables.
+void adviseAlgorithms(const AdviceContext& context, Advice& advice);
+
+/// What findings propose and can be written as a setting: overlap, buckets, precision, micro-batches, channels, allocator, pinned memory.
+void adviseFromFindings(const AdviceContext& context, Advice& advice);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/recommend/advice_context.h"
+#include "analyzer/recommend/algorithm_candidates.h"
+#include "analyzer/recommend/nccl_names.h"
+#include "analyzer/report/units.h"
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+using Side = Outcome::Side;
+
+struct Proposal {
+    NcclSetting setting;
+    Outcome outcome;
+    double expectedNs = 0;     // medians of the saving per step
+    double pessimisticNs = 0;
+};
+
+double savedNs(const AdviceContext& context, const Outcome& outcome, Side side) {
+    return outcome.changed.empty() ? 0 : median(context.predictor.scaledTransfers(outcome.scale(side)));
+}
+
+std::optional<Proposal> judge(const AdviceContext& context, const AlgorithmCandidates& candidates, const NcclSetting& setting) {
+    auto outcome = candidates.with(setting);
+    if (!outcome) return std::nullopt;
+    Proposal proposal{setting, std::move(*outcome)};
+    proposal.expectedNs = savedNs(context, proposal.outcome, Side::expected);
+    proposal.pessimisticNs = savedNs(context, proposal.outcome, Side::pessimistic);
+    return proposal;
+}
+
+/// One function after the other, each with the rule that gains most on top of those before it, judged by the unfavourable end.
+Proposal bestPerFunction(const AdviceContext& context, const AlgorithmCandidates& candidates, const Proposal& start) {
+    Proposal best = start;
+    for (store::Op op : candidates.ops()) {
+        const Proposal before = best;
+        for (const FunctionRule& rule : candidates.rulesFor(op)) {
+            NcclSetting setting = before.setting;
+            setting.rules[op] = rule;
+            const auto proposal = judge(context, candidates, setting);
+            // The shorter of two rules that do the same comes first.
+            if (proposal && proposal->pessimisticNs > best.pessimisticNs + 0.001 * context.analysis.stepNs) best = *proposal;
+        }
+    }
+    return best;
+}
+
+std::string choiceText(AlgorithmChoice choice) { return ncclName(choice.algorithm) + "/" + ncclName(choice.protocol); }
+
+const char* basisText(Basis basis) {
+    switch (basis) {
+        case Basis::measuredHere: return "both measured in this run";
+        case Basis::sweep: return "both measured by nccl-tests";
+        case Basis::model: break;
+    }
+    return "by NCCL's cost model on this job's links";
+}
+
+struct Line {
+    int count = 0;
+    double gainNs = 0;
+    double nowNs = 0;
+    CostEstimate cost;
+};
+
+/// The collectives that gain or lose most.
+std::vector<std::string> evidenceOf(const AlgorithmCandidates& candidates, const Outcome& outcome) {
+    // Buckets of one layer kind differ by a few elements: one line for what reads the same.
+    std::map<std::string, Line> byWhat;
+    for (const MessageGroup& group : candidates.groups()) {
+        const auto at = outcome.changed.find(group.key);
+        if (at == outcome.changed.end()) continue;
+        const GroupShape shape = group.message.shape;
+        Line& line = byWhat[fmt::format("{} of {} over {} ranks on {} node{} a step: {} to {}", ncclName(group.key.op), bytesText(group.message.bytes), shape.ranks, shape.nodes,
+                                        shape.nodes == 1 ? "" : "s", choiceText(group.message.present), choiceText(at->second.choice))];
+        line.count += group.count;
+        line.gainNs += std::abs(1 - at->second.cost.scale) * group.totalNs;
+        if (line.count == group.count) line.nowNs = group.message.presentNs, line.cost = at->second.cost;
+    }
+    std::vector<std::pair<double, std::string>> lines;
+    for (const auto& [what, line] : byWhat)
+        lines.emplace_back(line.gainNs, fmt::format("{}x {}, {} to {} each ({} to {}; {})", line.count, what, durationText(line.nowNs), durationText(line.nowNs * line.cost.scale),
+                                                    durationText(line.nowNs * line.cost.scaleLow), durationText(line.nowNs * line.cost.scaleHigh), basisText(line.cost.basis)));
+    std::sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<std::string> texts;
+    for (const auto& [gain, text] : lines)
+        if (texts.size() < 4) texts.push_back(text);
+    if (lines.size() > texts.size()) texts.push_back(fmt::format("and {} other sizes or groups", lines.size() - texts.size()));
+    return texts;
+}
+
+/// What gets slower by the change, for the reader to weigh.
+std::string riskOf(const AlgorithmCandidates& candidates, const Outcome& outcome, int steps) {
+    double slower = 0;
+    for (const MessageGroup& group : candidates.groups()) {
+        const auto at = outcome.changed.find(group.key);
+        if (at != outcome.changed.end()) slower += std::max(0.0, at->second.cost.scale - 1) * group.totalNs / std::max(1, steps);
+    }
+    if (slower < 1'000) return "none of this job's collectives gets slower; sizes and groups it does not use were not judged";
+    return fmt::format("others of its collectives take {} a step longer, which the predicted gain already counts; sizes and groups it does not use were not judged", durationText(slower));
+}
+
+Recommendation recommendationFrom(const AdviceContext& context, const AlgorithmCandidates& candidates, const Outcome& outcome) {
+    Recommendation recommendation;
+    recommendation.area = "algorithm";
+    recommendation.evidence = evidenceOf(candidates, outcome);
+    recommendation.basis = fmt::format("{}; step time by {}", basisText(outcome.weakest), context.predictor.name);
+    recommendation.risk = riskOf(candidates, outcome, static_cast<int>(context.analysis.steps.size()));
+    setSaving(context.predictor.scaledTransfers(outcome.scale(Side::expected)), context.predictor.scaledTransfers(outcome.scale(Side::pessimistic)),
+              context.predictor.scaledTransfers(outcome.scale(Side::optimistic)), recommendation);
+    for (const Finding& finding : context.findings)
+        if (finding.id == "RS205" && finding.verdict == Verdict::found) recommendation.findings = {"RS205"};
+    return recommendation;
+}
+
+std::vector<std::string> forcedVariables(const Analysis& analysis) {
+    std::vector<std::string> names;
+    const PresentSetting present = presentSetting(analysis);
+    if (present.algoForced) names.push_back("NCCL_ALGO");
+    if (present.protoForced) names.push_back("NCCL_PROTO");
+    return names;
+}
+
+Recommendation unsetting(const AdviceContext& context, const AlgorithmCandidates& candidates, const Proposal& free) {
+    Recommendation recommendation = recommendationFrom(context, candidates, free.outcome);
+    std::vector<std::string> sayings;
+    for (const std::string& name : forcedVariables(context.analysis)) {
+        recommendation.settings.environment[name] = std::nullopt;
+        sayings.push_back(fmt::format("{} (now {})", name, context.analysis.facts.text("env." + name)));
+    }
+    recommendation.title = fmt::format("unset {}: NCCL then chooses by operation, size and group", fmt::join(sayings, " and "));
+    recommendation.risk += "; if a variable was set against a known fault of this system, that comes back";
+    recommendation.verify = "rankscope tune --candidates ADVICE.json -- COMMAND, or run once without the variable and compare the steps (rankscope analyze)";
+    return recommendation;
+}
+
+Recommendation perFunction(const AdviceContext& context, const AlgorithmCandidates& candidates, const Proposal& proposal) {
+    Recommendation recommendation = recommendationFrom(context, candidates, proposal.outcome);
+    const std::string algo = proposal.setting.algoValue(), proto = proposal.setting.protoValue();
+    for (const std::string& name : forcedVariables(context.analysis)) recommendation.settings.environment[name] = std::nullopt;
+    if (!algo.empty()) recommendation.settings.environment["NCCL_ALGO"] = algo;
+    if (!proto.empty()) recommendation.settings.environment["NCCL_PROTO"] = proto;
+    recommendation.title = fmt::format("{}{}{}", algo.empty() ? "" : "NCCL_ALGO=" + algo, algo.empty() || proto.empty() ? "" : " ", proto.empty() ? "" : "NCCL_PROTO=" + proto);
+    recommendation.certainty = proposal.outcome.weakest == Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
+    recommendation.verify = "rankscope tune --candidates ADVICE.json -- COMMAND";
+    return recommendation;
+}
+
+Recommendation tunerTable(const AdviceContext& context, const AlgorithmCandidates& candidates, const Outcome& outcome) {
+    Recommendation recommendation = recommendationFrom(context, candidates, outcome);
+    recommendation.settings.tuner = candidates.tableOf(outcome);
+    for (const std::string& name : forcedVariables(context.analysis)) recommendation.settings.environment[name] = std::nullopt;
+    recommendation.title = fmt::format("a tuner table of {} row{}: each collective with the choice that is best for its size and group", recommendation.settings.tuner.size(),
+                                       recommendation.settings.tuner.size() == 1 ? "" : "s");
+    recommendation.certainty = outcome.weakest == Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
+    recommendation.verify = "rankscope recommend NAME --format tuner-csv -o tuner.csv && rankscope run --tuner tuner.csv -- COMMAND";
+    return recommendation;
+}
+
+/// Gain that counts: over the noise, and with a model alone worth a trial.
+double threshold(const AdviceContext& context, const Outcome& outcome) {
+    const double model = outcome.weakest == Basis::model ? RecommendThresholds::kTryShare * context.analysis.stepNs : 0;
+    return std::max(context.noiseNs, model);
+}
+
+std::string nothingBetter(const AdviceContext& context, const PresentSetting& present, const Proposal& nearest, size_t looked) {
+    const std::string who = present.any() ? "what the environment sets now" : "NCCL's own choice";
+    if (nearest.setting.algoValue().empty() && nearest.setting.protoValue().empty())
+        return fmt::format("keep {}: of {} other settings none shortens the step by more than its noise ({})", who, looked, durationText(context.noiseNs));
+    return fmt::format("keep {}: of {} other settings {} {} comes nearest, {} a step at best, which is no more than chance or the model's error allow", who, looked,
+                       nearest.setting.algoValue(), nearest.setting.protoValue(), durationText(std::max(0.0, nearest.expectedNs)));
+}
+
+}  // namespace
+
+void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
+    const MessageList messages = messagesOf(context.analysis);
+    if (messages.unknown > 0)
+        advice.limits.push_back(fmt::format("algorithm and protocol of {} collectives are not recorded (NCCL's profiler plugin, 2.26 and newer, tells them): no advice on them", messages.unknown));
+    if (messages.groups.empty()) return;
+    const AlgorithmCandidates candidates(context, messages);
+    const PresentSetting present = presentSetting(context.analysis);
+    Proposal base;
+    bool advised = false;
+    if (present.any()) {
+        // Unsetting gives the choice back to NCCL, whose tables know more of the hardware than any model: the expected gain decides.
+        const auto free = judge(context, candidates, {});
+        if (free && free->expectedNs > context.noiseNs) {
+            base = *free;
+            advice.recommendations.push_back(unsetting(context, candidates, base));
+            advised = true;
+        }
+    }
+    size_t looked = 0;
+    for (store::Op op : candidates.ops()) looked += candidates.rulesFor(op).size();
+    const bool sayable = context.nccl && (context.nccl->perFunctionSyntax() || candidates.ops().size() == 1);
+    Proposal best = base;
+    if (sayable && context.nccl->perFunctionSyntax()) {
+        best = bestPerFunction(context, candidates, base);
+        if (best.pessimisticNs > base.pessimisticNs + threshold(context, best.outcome)) {
+            Recommendation recommendation = perFunction(context, candidates, best);
+            if (recommendation.certainty == Certainty::recommended && advised) advice.recommendations.pop_back();  // it holds that one
+            advice.recommendations.push_back(std::move(recommendation));
+            advised = true;
+        } else {
+            best.pessimisticNs = base.pessimisticNs;
+        }
+    } else {
+        advice.limits.push_back(context.nccl ? fmt::format("NCCL {} knows no settings per function (2.24 does): only a tuner table can tell collectives apart", context.nccl->text())
+                                             : std::string("the version of NCCL is not recorded: no settings in its syntax per function (2.24 and newer)"));
+    }
+    const Outcome each = candidates.eachAtItsBest(true);
+    const double tabled = savedNs(context, each, Side::pessimistic);
+    if (tabled > best.pessimisticNs + threshold(context, each)) {
+        advice.recommendations.push_back(tunerTable(context, candidates, each));
+        advised = true;
+    }
+    if (!advised) advice.kept.push_back({"algorithm", nothingBetter(context, present, best, looked)});
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a finding proposes, in the languages settings are written in. Its saving and interval are the finding's own.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/recommend/advice_context.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+double numberOf(const Finding& finding, const char* name, double fallback = 0) {
+    for (const auto& [key, value] : finding.evidence.numbers)
+        if (key == name) return value;
+    return fallback;
+}
+
+/// ZeRO-3 and FSDP shard parameters; the others reduce gradients in buckets.
+bool sharded(const Analysis& analysis) { return analysis.layout.zero.value_or(0) >= 3; }
+
+void overlap(const AdviceContext& context, const Finding&, Recommendation& r) {
+    r.area = "overlap";
+    if (sharded(context.analysis)) {
+        r.title = "gather the next layer while this one computes: prefetch and overlap on";
+        r.settings.fsdp = {{"forward_prefetch", "True"}, {"backward_prefetch", "BackwardPrefetch.BACKWARD_PRE"}, {"limit_all_gathers", "True"}};
+        r.settings.accelerate = {{"fsdp_config.fsdp_forward_prefetch", "true"}, {"fsdp_config.fsdp_backward_prefetch", "BACKWARD_PRE"}};
+        r.settings.deepspeed = {{"zero_optimization.stage", "3"}, {"zero_optimization.overlap_comm", "true"}, {"zero_optimization.contiguous_gradients", "true"}};
+        r.risk = "memory: the parameters of one more layer are held at a time";
+    } else {
+        r.title = "reduce gradients while backward still runs: several buckets, overlap on";
+        r.settings.ddp = {{"bucket_cap_mb", "25"}, {"static_graph", "True"}};
+        r.settings.deepspeed = {{"zero_optimization.overlap_comm", "true"}};
+        r.risk = "static_graph=True needs the same parameters to be used in every step; leave it out where they vary";
+    }
+}
+
+void redundant(const AdviceContext& context, const Finding&, Recommendation& r) {
+    r.area = "overlap";
+    r.title = "reduce gradients once per optimizer step, not once per micro-step";
+    if (sharded(context.analysis))
+        r.settings.fsdp = {{"set_requires_gradient_sync", "False on all micro-steps but the last"}};
+    else
+        r.settings.ddp = {{"no_sync()", "around all micro-steps but the last"}};
+    r.risk = sharded(context.analysis) ? "memory: unsharded gradients are kept between micro-steps" : "none for DDP: gradients accumulate where they are";
+}
+
+void precision(const AdviceContext& context, const Finding&, Recommendation& r) {
+    r.area = "precision";
+    r.title = "reduce gradients in bf16: half the bytes";
+    if (sharded(context.analysis))
+        r.settings.fsdp = {{"mixed_precision.reduce_dtype", "torch.bfloat16"}};
+    else
+        r.settings.ddp = {{"register_comm_hook", "torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook"}};
+    r.settings.deepspeed = {{"communication_data_type", "\"bf16\""}};
+    r.risk = "numerics: sums over many ranks lose digits in bf16; compare the loss over some hundred steps";
+}
+
+void channels(const AdviceContext&, const Finding&, Recommendation& r) {
+    r.area = "channels";
+    r.title = "fewer channels for NCCL, so that it takes fewer SMs from the kernels beside it";
+    r.settings.environment["NCCL_MAX_CTAS"] = "8";
+    r.certainty = Certainty::tryAndMeasure;
+    r.risk = "too few channels cannot fill the link: communication that is exposed gets longer. Try 16, 8 and 4";
+}
+
+void allocator(const AdviceContext&, const Finding&, Recommendation& r) {
+    r.area = "host";
+    r.title = "keep memory instead of freeing and allocating it in every step";
+    r.settings.environment["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True";
+    r.certainty = Certainty::tryAndMeasure;
+    r.risk = "none known; the pool keeps what it has";
+}
+
+void pinned(const AdviceContext&, const Finding&, Recommendation& r) {
+    r.area = "host";
+    r.title = "copy from pinned memory, without blocking";
+    r.settings.launcher = {{"DataLoader(pin_memory)", "True"}, {"tensor.to(non_blocking)", "True"}};
+    r.settings.deepspeed = {{"zero_optimization.offload_optimizer.pin_memory", "true"}};
+    r.risk = "pinned memory cannot be swapped out: mind the host's memory";
+}
+
+void microBatches(const AdviceContext& context, const Finding& finding, Recommendation& r) {
+    r.area = "micro_batches";
+    const auto now = static_cast<int>(numberOf(finding, "micro_batches"));
+    const auto then = static_cast<int>(numberOf(finding, "proposed_micro_batches"));
+    if (then <= now || now <= 0) return;
+    r.title = fmt::format("{} micro-batches a step instead of {}", then, now);
+    r.settings.launcher = {{"micro_batches", std::to_string(then)}};
+    r.settings.deepspeed = {{"gradient_accumulation_steps", std::to_string(then)}};
+    r.settings.accelerate = {{"gradient_accumulation_steps", std::to_string(then)}};
+    const bool gpipe = context.analysis.layout.schedule == "gpipe";
+    r.risk = fmt::format("a larger global batch (adjust the learning rate) or smaller micro-batches (less work per kernel); memory: {}",
+                         gpipe ? "GPipe keeps the activations of all micro-batches" : "1F1B keeps those of at most as many micro-batches as there are stages");
+}
+
+void buckets(const AdviceContext&, const Finding& finding, Recommendation& r) {
+    r.area = "buckets";
+    const double bytes = numberOf(finding, "proposed_bucket_bytes");
+    if (bytes <= 0) return;
+    const double mebi = std::max(1.0, std::round(bytes / 1048576));
+    r.title = fmt::format("buckets of {:.0f} MiB", mebi);
+    r.settings.ddp = {{"bucket_cap_mb", fmt::format("{:.0f}", mebi)}};
+    r.settings.deepspeed = {{"zero_optimization.reduce_bucket_size", fmt::format("{:.0f}", bytes)}};
+    r.risk = "memory: a bucket of gradients more; larger buckets leave later";
+}
+
+struct Translation {
+    const char* id;
+    void (*write)(const AdviceContext&, const Finding&, Recommendation&);
+};
+constexpr Translation kTranslations[] = {{"RS101", microBatches}, {"RS201", overlap}, {"RS202", buckets}, {"RS206", redundant},
+                                         {"RS209", channels},     {"RS210", precision}, {"RS404", allocator}, {"RS405", pinned}};
+
+}  // namespace
+
+void adviseFromFindings(const AdviceContext& context, Advice& advice) {
+    for (const Finding& finding : context.findings) {
+        if (finding.verdict != Verdict::found || !finding.savingNsPerStep || *finding.savingNsPerStep <= context.noiseNs) continue;
+        for (const Translation& translation : kTranslations) {
+            if (finding.id != translation.id) continue;
+            Recommendation recommendation;
+            translation.write(context, finding, recommendation);
+            if (recommendation.settings.empty()) continue;
+            recommendation.findings = {finding.id};
+            recommendation.evidence = finding.evidence.facts;
+            recommendation.evidence.insert(recommendation.evidence.begin(), finding.cause);
+            recommendation.basis = "the finding's own saving";
+            recommendation.savingNs = *finding.savingNsPerStep;
+            recommendation.savingLowNs = finding.savingLowNs;
+            recommendation.savingHighNs = finding.savingHighNs;
+            recommendation.verify = fmt::format("run again with it and compare: {} goes and the step is {:.1f} ms shorter", finding.id, recommendation.savingNs / 1e6);
+            advice.recommendations.push_back(std::move(recommendation));
+        }
+    }
+}
+
+}  // namespace rankscope::analyzer

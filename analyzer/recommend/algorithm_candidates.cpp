@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/recommend/algorithm_candidates.h"
+
+#include <algorithm>
+#include <set>
+
+namespace rankscope::analyzer {
+namespace {
+
+void put(Outcome& outcome, const MessageGroup& group, const TransferCost::Chosen& chosen) {
+    if (chosen.choice == group.message.present) return;
+    outcome.changed.emplace(group.key, chosen);
+    outcome.weakest = std::max(outcome.weakest, chosen.cost.basis);
+}
+
+}  // namespace
+
+TransferScale Outcome::scale(Side side) const {
+    return [this, side](const MessageKey& key) {
+        const auto at = changed.find(key);
+        if (at == changed.end()) return 1.0;
+        const CostEstimate& cost = at->second.cost;
+        return side == Side::expected ? cost.scale : side == Side::pessimistic ? cost.scaleHigh : cost.scaleLow;
+    };
+}
+
+PresentSetting presentSetting(const Analysis& analysis) {
+    return {!analysis.facts.text("env.NCCL_ALGO").empty(), !analysis.facts.text("env.NCCL_PROTO").empty()};
+}
+
+AlgorithmCandidates::AlgorithmCandidates(const AdviceContext& context, MessageList messages)
+    : m_context(context), m_messages(std::move(messages)), m_present(presentSetting(context.analysis)) {
+    for (const MessageGroup& group : m_messages.groups)
+        m_supported.try_emplace({group.key.op, group.message.shape}, supportedChoices(group.key.op, group.message.shape, context.nccl, context.evidence.seen()));
+}
+
+const std::vector<AlgorithmChoice>& AlgorithmCandidates::supported(const MessageGroup& group) const { return m_supported.at({group.key.op, group.message.shape}); }
+
+std::vector<store::Op> AlgorithmCandidates::ops() const {
+    std::set<store::Op> all;
+    for (const MessageGroup& group : m_messages.groups) all.insert(group.key.op);
+    return {all.begin(), all.end()};
+}
+
+std::optional<Outcome> AlgorithmCandidates::with(const NcclSetting& setting) const {
+    Outcome outcome;
+    for (const MessageGroup& group : m_messages.groups) {
+        const FunctionRule& rule = setting.ruleOf(group.key.op);
+        if (!m_present.any() && rule.allows(group.message.present)) continue;  // NCCL preferred it to all others, fewer do not change that
+        std::vector<AlgorithmChoice> allowed;
+        for (AlgorithmChoice choice : supported(group))
+            if (rule.allows(choice)) allowed.push_back(choice);
+        if (allowed.empty() && !rule.allows(group.message.present)) return std::nullopt;
+        const auto chosen = m_context.cost.cheapest(group.message, allowed);
+        if (chosen)
+            put(outcome, group, *chosen);
+        else if (!rule.allows(group.message.present))
+            return std::nullopt;  // nothing tells its cost
+    }
+    return outcome;
+}
+
+std::vector<FunctionRule> AlgorithmCandidates::rulesFor(store::Op op) const {
+    std::set<store::Algorithm> algorithms;
+    std::set<store::Protocol> protocols;
+    std::vector<FunctionRule> rules;
+    std::set<std::pair<store::Algorithm, store::Protocol>> pairs;
+    for (const auto& [where, choices] : m_supported) {
+        if (where.first != op) continue;
+        for (AlgorithmChoice choice : choices) {
+            algorithms.insert(choice.algorithm);
+            protocols.insert(choice.protocol);
+            pairs.insert({choice.algorithm, choice.protocol});
+        }
+    }
+    if (algorithms.size() > 1)
+        for (store::Algorithm algorithm : algorithms) rules.push_back({{algorithm}, {}});
+    if (protocols.size() > 1)
+        for (store::Protocol protocol : protocols) rules.push_back({{}, {protocol}});
+    if (algorithms.size() > 1 && protocols.size() > 1)
+        for (const auto& [algorithm, protocol] : pairs) rules.push_back({{algorithm}, {protocol}});
+    return rules;
+}
+
+Outcome AlgorithmCandidates::eachAtItsBest(bool surely) const {
+    Outcome outcome;
+    for (const MessageGroup& group : m_messages.groups) {
+        std::optional<TransferCost::Chosen> best;
+        for (AlgorithmChoice choice : supported(group)) {
+            const auto cost = m_context.cost.of(group.message, choice);
+            if (!cost) continue;
+            const auto judged = [&](const CostEstimate& estimate) { return surely ? estimate.scaleHigh : estimate.scale; };
+            if (judged(*cost) < 1 && (!best || judged(*cost) < judged(best->cost))) best = TransferCost::Chosen{choice, *cost};
+        }
+        if (best) put(outcome, group, *best);
+    }
+    return outcome;
+}
+
+std::vector<TunerAdvice> AlgorithmCandidates::tableOf(const Outcome& outcome) const {
+    std::map<std::pair<store::Op, GroupShape>, std::map<int64_t, std::optional<AlgorithmChoice>>> bySize;
+    for (const MessageGroup& group : m_messages.groups) {
+        auto& choice = bySize[{group.key.op, group.message.shape}][group.key.bytes];
+        if (const auto at = outcome.changed.find(group.key); at != outcome.changed.end()) choice = at->second.choice;
+    }
+    std::vector<TunerAdvice> table;
+    for (const auto& [where, sizes] : bySize) {
+        bool open = false;
+        for (const auto& [bytes, choice] : sizes) {
+            if (open && choice && *choice == table.back().choice)
+                table.back().maxBytes = bytes;
+            else if (choice)
+                table.push_back({where.first, bytes, bytes, *choice, where.second});
+            open = choice.has_value();
+        }
+    }
+    return table;
+}
+
+}  // namespace rankscope::analyzer

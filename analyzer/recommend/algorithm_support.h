@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which algorithm and protocol NCCL has for which function and group (src/device/generate.py, src/graph/tuning.cc and docs/env.rst of NCCL 2.28).
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "analyzer/recommend/nccl_version.h"
+#include "analyzer/timeline/nccl_formulas.h"
+
+namespace rankscope::analyzer {
+
+/// A kind of communicator: groups of one shape behave alike.
+struct GroupShape {
+    int nodes = 1;
+    int ranks = 1;
+    auto operator<=>(const GroupShape&) const = default;
+};
+inline GroupShape shapeOf(const Communicator& communicator) { return {communicator.nodes, communicator.size}; }
+
+/// What the hardware was seen to do: NVLS, CollNet and LL128 depend on it, and a setting that asks for what is not there fails the job or, with LL128, can
+/// corrupt data.
+struct SeenChoices {
+    std::set<store::Algorithm> algorithms;
+    std::set<store::Protocol> protocols;
+};
+
+/// True when this NCCL has the combination for the function and the shape of the group, and nothing has to be taken on trust from the hardware.
+bool isSupported(store::Op op, GroupShape shape, AlgorithmChoice choice, const std::optional<NcclVersion>& version, const SeenChoices& seen);
+
+/// All of them.
+std::vector<AlgorithmChoice> supportedChoices(store::Op op, GroupShape shape, const std::optional<NcclVersion>& version, const SeenChoices& seen);
+
+}  // namespace rankscope::analyzer

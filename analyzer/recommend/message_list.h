@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analyzer/recommend/step_predictor.h"
+#include "analyzer/recommend/transfer_cost.h"
+
+namespace rankscope::analyzer {
+
+/// All collectives of the analysed steps that are one to NCCL's choice.
+struct MessageGroup {
+    MessageKey key;
+    Message message;     // presentNs: the median
+    int count = 0;       // per step
+    double totalNs = 0;  // of all
+};
+
+/// By key. `unknown` counts collectives whose algorithm or protocol nothing tells.
+struct MessageList {
+    std::vector<MessageGroup> groups;
+    int64_t unknown = 0;
+};
+
+/// Collectives NCCL chooses an algorithm for, whose transfer is known.
+MessageList messagesOf(const Analysis& analysis);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "analyzer/recommend/nccl_tests_table.h"
+#include "analyzer/recommend/recommendation.h"
+
+namespace rankscope::analyzer {
+
+struct RecommendOptions {
+    unsigned workers = 0;                 // threads of phase 1; 0: one per core
+    std::vector<NcclTestsTable> tables;   // evidence from outside
+};
+
+/// trace.db to advice. `trace` is a run name, a run directory or a .db file. Throws store::Error.
+Advice recommend(const std::filesystem::path& trace, const RecommendOptions& options = {});
+
+}  // namespace rankscope::analyzer

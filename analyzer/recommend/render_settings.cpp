@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Advice as files for other programs: a shell, a tuner plugin, DeepSpeed, Accelerate.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analyzer/recommend/nccl_names.h"
+#include "analyzer/recommend/renderers.h"
+#include "analyzer/report/units.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+/// Comments are one line each, whatever a run is called.
+std::string oneLine(std::string text) {
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
+    return text;
+}
+
+std::string quoted(const std::string& value) {
+    std::string text = "'";
+    for (char c : value) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return text + "'";
+}
+
+std::string head(const Advice& advice, const char* what) {
+    return fmt::format("# {} for {} by rankscope recommend; judged with NCCL {}\n", what, oneLine(advice.run.empty() ? "this run" : advice.run),
+                       advice.nccl ? advice.nccl->text() : "of unknown version");
+}
+
+std::string gain(const Recommendation& r) {
+    return fmt::format("# {}: {} a step shorter ({} to {})\n", oneLine(r.title), durationText(r.savingNs), durationText(std::max(0.0, r.savingLowNs)), durationText(r.savingHighNs));
+}
+
+/// "a.b": 1 and "a.c": 2 as {"a": {"b": 1, "c": 2}}.
+nlohmann::ordered_json& placeOf(nlohmann::ordered_json& root, const std::string& path) {
+    nlohmann::ordered_json* at = &root;
+    for (size_t from = 0;;) {
+        const size_t dot = path.find('.', from);
+        at = &(*at)[path.substr(from, dot == std::string::npos ? dot : dot - from)];
+        if (dot == std::string::npos) return *at;
+        from = dot + 1;
+    }
+}
+
+void addYaml(std::string& out, const std::map<std::string, std::string>& values, const char* mark) {
+    std::string section;
+    for (const auto& [path, value] : values) {
+        const size_t dot = path.find('.');
+        const std::string parent = dot == std::string::npos ? "" : path.substr(0, dot);
+        if (parent != section && !parent.empty()) out += fmt::format("{}{}:\n", mark, parent);
+        section = parent;
+        out += fmt::format("{}{}{}: {}\n", mark, parent.empty() ? "" : "  ", dot == std::string::npos ? path : path.substr(dot + 1), value);
+    }
+}
+
+}  // namespace
+
+std::string renderAdviceEnvironment(const Advice& advice) {
+    std::string out = head(advice, "environment");
+    bool any = false;
+    for (const Recommendation& r : advice.recommendations) {
+        if (r.settings.environment.empty()) continue;
+        // With a tuner table the variables are only cleared out of its way; without the table that is another setting.
+        if (!r.settings.tuner.empty()) continue;
+        const bool active = r.certainty == Certainty::recommended;
+        any = any || active;
+        out += (active ? "" : "# try and measure, ") + gain(r).substr(active ? 0 : 2);
+        for (const auto& [name, value] : r.settings.environment) out += fmt::format("{}{}\n", active ? "" : "# ", value ? "export " + name + "=" + quoted(*value) : "unset " + name);
+    }
+    if (!any) out += "# nothing to set: keep the environment as it is\n";
+    return out;
+}
+
+std::string renderAdviceTunerCsv(const Advice& advice) {
+    std::string out = head(advice, "tuner table") + "# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n";
+    bool any = false;
+    for (const Recommendation& r : advice.recommendations) {
+        if (r.settings.tuner.empty()) continue;
+        any = true;
+        out += (r.certainty == Certainty::recommended ? "" : "# try and measure, ") + gain(r).substr(r.certainty == Certainty::recommended ? 0 : 2);
+        for (const TunerAdvice& row : r.settings.tuner)
+            out += fmt::format("{},{},{},{},{},-1,{},{}\n", ncclName(row.op), row.minBytes, row.maxBytes, tunerName(row.choice.algorithm), ncclName(row.choice.protocol),
+                               row.shape.nodes, row.shape.ranks);
+    }
+    if (!any) out += "# no rows: NCCL's own choice stays\n";
+    return out;
+}
+
+std::string renderAdviceDeepSpeed(const Advice& advice) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::object();
+    for (auto r = advice.recommendations.rbegin(); r != advice.recommendations.rend(); ++r)  // what gains most is written last
+        if (r->certainty == Certainty::recommended)
+            for (const auto& [path, value] : r->settings.deepspeed) placeOf(json, path) = nlohmann::ordered_json::parse(value);
+    return json.dump(2) + "\n";
+}
+
+std::string renderAdviceAccelerate(const Advice& advice) {
+    std::string out = head(advice, "Accelerate settings");
+    std::map<std::string, std::string> values;
+    for (const Recommendation& r : advice.recommendations)
+        if (r.certainty == Certainty::recommended) values.insert(r.settings.accelerate.begin(), r.settings.accelerate.end());
+    addYaml(out, values, "");
+    if (values.empty()) out += "# nothing to set: keep the configuration as it is\n";
+    return out;
+}
+
+}  // namespace rankscope::analyzer

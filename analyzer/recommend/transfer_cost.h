@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a collective would take with another algorithm or protocol, from the best evidence there is.
+#pragma once
+
+#include <optional>
+
+#include "analyzer/recommend/cost_evidence.h"
+
+namespace rankscope::analyzer {
+
+/// Where an estimate comes from, best first.
+enum class Basis : uint8_t {
+    measuredHere,  // both choices ran in this trace on groups of this shape, at this size or around it
+    sweep,         // both are in nccl-tests tables of this shape
+    model,         // hops x alpha + bytes / bandwidth by NCCL's own tuning constants (nccl_formulas.h): good enough to try, not to claim
+};
+
+/// Factors on the recorded transfer time, so that what disturbs the job's links stays in.
+struct CostEstimate {
+    double scale = 1;
+    double scaleLow = 1;
+    double scaleHigh = 1;
+    Basis basis = Basis::model;
+};
+
+/// One collective of the job.
+struct Message {
+    GroupShape shape;
+    int smallestNode = 1;       // fewest members on one node
+    int64_t communicatorId = 0;
+    store::Op op = store::Op::unknown;
+    double bytes = 0;
+    AlgorithmChoice present;
+    double presentNs = 0;
+};
+
+class TransferCost {
+  public:
+    TransferCost(const Analysis& analysis, const CostEvidence& evidence) : m_analysis(analysis), m_evidence(evidence) {}
+
+    /// Nothing where neither measurements nor the model speak.
+    std::optional<CostEstimate> of(const Message& message, AlgorithmChoice choice) const;
+
+    /// What NCCL would choose by itself among `allowed`, taken as the one that is estimated cheapest.
+    struct Chosen {
+        AlgorithmChoice choice;
+        CostEstimate cost;
+    };
+    std::optional<Chosen> cheapest(const Message& message, const std::vector<AlgorithmChoice>& allowed) const;
+
+    /// Of a message of another size: a bucket that is merged or split. As measured where the present choice's curve holds, else by the model with the cheapest
+    /// of `allowed`, since NCCL chooses anew for the size.
+    std::optional<Range> nsOfSize(const Message& like, double bytes, const std::vector<AlgorithmChoice>& allowed) const;
+
+    /// The link under a group as peaks tell it, else as the fit of a measured choice does once its shares are taken out.
+    std::optional<LinkModel> linkOf(const Message& message) const;
+
+  private:
+    std::optional<CostEstimate> compared(const Message& message, AlgorithmChoice choice, EvidenceFrom from) const;
+    std::optional<CostEstimate> modelled(const Message& message, AlgorithmChoice choice) const;
+
+    const Analysis& m_analysis;
+    const CostEvidence& m_evidence;
+};
+
+}  // namespace rankscope::analyzer
