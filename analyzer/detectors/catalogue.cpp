@@ -61,7 +61,7 @@ CatalogueEntry overlap() {
     e.definition =
         "Communication that is exposed although it would fit under compute it may legally overlap: gradients under the backward pass (its last two thirds of the "
         "compute in front of them, since backward costs twice the forward's flop), all-gathers of sharded parameters under the compute before them, "
-        "reduce-scatters under the compute behind them. Also communication of any size that the host calls only well after the work has ended that its stream was told "
+        "reduce-scatters under the compute behind them, updated parameters (ZeRO-1 and 2) under the next forward pass. Also communication of any size that the host calls only well after the work has ended that its stream was told "
         "to wait for, while its kernel starts as soon as it is called. Waiting for a late rank is not communication and does not count.";
     e.thresholds = {
         {"late start", t.lateStart, "of backward", "with hooks the first gradients leave in the first layers of backward; later ones did not try to overlap"},
@@ -162,6 +162,7 @@ CatalogueEntry redundant() {
         "only the last is needed, the gradients can be added up locally. The cost is what the step gains without the others.";
     e.thresholds = {
         {"spacing", MicroStepThresholds::kSpacing, "of a micro-step", "micro-steps do the same work: their reductions begin evenly spaced in the compute"},
+        {"pause", MicroStepThresholds::kPause, "times the usual distance", "a forward pass, half of backward, lies in front of each repeat: two buckets already give 2"},
         floorEntry(), fewestStepsEntry(),
     };
     e.falsePositives =

@@ -13,6 +13,14 @@ double CriticalStep::exposedTransferNs() const {
     return sum;
 }
 
+double CriticalStep::besideHostStallsNs(const CommTask& task) const {
+    const int64_t fromNs = task.startNs + task.waitNs;
+    int64_t sum = 0;
+    auto stall = std::lower_bound(rank->hostStalls.begin(), rank->hostStalls.end(), fromNs, [](const HostStall& s, int64_t ns) { return s.endNs <= ns; });
+    for (; stall != rank->hostStalls.end() && stall->startNs < task.endNs; ++stall) sum += std::min(stall->endNs, task.endNs) - std::max(stall->startNs, fromNs);
+    return static_cast<double>(std::min(sum, task.exposedTransferNs));
+}
+
 double CriticalStep::transferNs() const {
     double sum = 0;
     for (size_t i : own) sum += static_cast<double>(tasks[i].transferNs());

@@ -16,6 +16,8 @@ struct CriticalStep {
     std::vector<size_t> own;       // those of the communicator, indices into tasks
 
     double exposedTransferNs() const;
+    /// Of a task's transfer, what runs while the host keeps the device from computing: exposed whatever the task is like.
+    double besideHostStallsNs(const CommTask& task) const;
     double transferNs() const;
 };
 

@@ -130,6 +130,12 @@ void claimHostCost(const Analysis& analysis, const HostCost& cost, const Finding
     claims.takeWaiting(analysis, finding.id, finding.ranks, cost.costNs);
 }
 
+double claimedByHostNs(const Claims& claims, int rank, int step) {
+    double sum = 0;
+    for (const char* id : {"RS401", "RS402", "RS403", "RS404", "RS405"}) sum += claims.explainedBy(id, rank, step);
+    return sum;
+}
+
 std::string ranksText(const Analysis& analysis, const std::vector<int>& ranks) {
     if (ranks.size() > 1 && ranks.size() == analysis.ranks.size()) return "all ranks";
     std::string text;

@@ -56,6 +56,9 @@ void addGapRows(const RankSummary& rank, IdleCause cause, Finding& finding);
 /// Books what a finding explains: the stalling ranks' own standstill, the others' waiting.
 void claimHostCost(const Analysis& analysis, const HostCost& cost, const Finding& finding, Claims& claims);
 
+/// What RS401 to RS405 have charged the host of a rank with in a step.
+double claimedByHostNs(const Claims& claims, int rank, int step);
+
 /// "rank 3", "ranks 0-3, 6", "all ranks".
 std::string ranksText(const Analysis& analysis, const std::vector<int>& ranks);
 

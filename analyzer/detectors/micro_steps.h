@@ -9,6 +9,7 @@ namespace rankscope::analyzer {
 
 struct MicroStepThresholds {
     static constexpr double kSpacing = 0.1;   // the repeats lie this evenly in the compute: micro-steps do the same work, kernels' noise averages out over a pass
+    static constexpr double kPause = 1.5;     // times the usual distance of two reductions: forward is half of backward, so two buckets already give 2
     static constexpr size_t kMost = 128;      // micro-steps per step tried
 };
 

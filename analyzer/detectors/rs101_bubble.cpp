@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analyzer/detectors/host_cost.h"
 #include "analyzer/detectors/pipeline_times.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/statistics.h"
@@ -29,7 +30,20 @@ double scheduleShare(const PipelineModel& model, double stepNs) {
     return stepNs > 0 ? idle / static_cast<double>(model.stageNs.size()) / stepNs : 0;
 }
 
-Bubble measure(const Claims& claims, const PipelineTimes& times) {
+/// Share of the step for which hosts keep their devices from working. A stall of one stage makes the others wait, and those of the stages come one after
+/// the other at worst: their sum.
+double hostShare(const Analysis& analysis, const PipelineTimes& times, const PipelineStep& step) {
+    double sum = 0;
+    for (const std::vector<int>& stage : times.ranks) {
+        double stalls = 0;
+        for (int rank : stage)
+            if (const RankSummary* summary = analysis.findRank(rank)) stalls += stallSum(*summary, step.step, [](const HostStall&) { return true; }).ns;
+        sum += stalls / static_cast<double>(stage.size());
+    }
+    return sum / step.stepNs();
+}
+
+Bubble measure(const Analysis& analysis, const Claims& claims, const PipelineTimes& times) {
     Bubble bubble;
     for (size_t s = 0; s < times.ranks.size(); ++s) {
         std::vector<double> shares;
@@ -44,8 +58,9 @@ Bubble measure(const Claims& claims, const PipelineTimes& times) {
         const PipelineModel model = times.model(step);
         bubble.shares.push_back(share);
         bubble.remaining.push_back(share - claimed);
-        // Slow and heavy stages are in the model; what hosts did is in the claims only.
-        bubble.unexplained.push_back(share - std::max(scheduleShare(model, stepNs), scheduleShare(model.balanced(), stepNs) + claimed));
+        // Slow and heavy stages are in the model; what hosts did is not.
+        const double outside = std::max(claimed, hostShare(analysis, times, step));
+        bubble.unexplained.push_back(share - std::max(scheduleShare(model, stepNs), scheduleShare(model.balanced(), stepNs) + outside));
     }
     return bubble;
 }
@@ -120,7 +135,7 @@ void addEvidence(const Analysis& analysis, const PipelineTimes& times, const Bub
 void detectBubble(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     const PipelineTimes times = pipelineTimes(analysis);
     if (times.empty() || times.shape->microBatches < 1) return;
-    const Bubble bubble = measure(claims, times);
+    const Bubble bubble = measure(analysis, claims, times);
     const double share = median(bubble.shares), remaining = median(bubble.remaining), unexplained = median(bubble.unexplained);
     const bool tooFew = times.shape->theoreticalBubble() > kThresholds.share && remaining > kThresholds.share;
     const bool moreThanTheSchedule = remaining > kThresholds.share && unexplained > kThresholds.unexplained;

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "analyzer/detectors/gradient_plan.h"
+#include "analyzer/detectors/host_cost.h"
 #include "analyzer/detectors/late_launch.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/operation.h"
@@ -22,6 +24,7 @@ struct Hideable {
     double ns = 0;
     double gatherNs = 0;      // all-gathers that could start during the compute before them
     double scatterNs = 0;     // reduce-scatters that the compute behind them did not have to wait for
+    double returnNs = 0;      // all-gathers of updated parameters that the next forward pass could hide
     bool sameStream = false;
     bool oneMessage = false;
     bool late = false;
@@ -51,6 +54,31 @@ Hideable hideableGradients(const CriticalStep& step, const CostFit* fit) {
     }
     result.ns = std::clamp(before - after, 0.0, step.exposedTransferNs());
     return result;
+}
+
+/// ZeRO-1 and 2: updated parameters may return under the next forward pass, all but the bucket that its first layer waits for. `claimedNs` of what is exposed the
+/// host was charged with.
+double hideableReturn(const CriticalStep& step, const std::set<int64_t>& communicators, double claimedNs) {
+    double exposed = 0, transfer = 0, bytes = 0, besideStalls = 0;
+    double among = 0;  // compute from one all-gather to the next
+    const CommTask* previous = nullptr;
+    for (const CommTask& task : step.tasks) {
+        if (communicators.count(task.communicatorId) == 0) continue;
+        const CommTask* before = std::exchange(previous, &task);
+        if (task.op != store::Op::allGather) continue;
+        if (before != nullptr && before->op == task.op) among += static_cast<double>(task.computeBeforeNs - before->computeBeforeNs);
+        exposed += static_cast<double>(task.exposedTransferNs);
+        transfer += static_cast<double>(task.transferNs());
+        bytes += static_cast<double>(std::max<int64_t>(task.bytes, 0));
+        besideStalls += step.besideHostStallsNs(task);
+    }
+    exposed -= std::min(besideStalls, claimedNs);
+    if (exposed <= (1 - kThresholds.overlapTarget) * transfer) return 0;
+    const double first = bytes > 0 ? transfer * std::min(1.0, kThresholds.bucketMebi * 1024 * 1024 / bytes) : transfer / 8;
+    // Forward that has begun among them hides what it can: only what runs between them is left. Else the whole of it is to come.
+    const bool begun = among > (1 - kThresholds.overlapTarget) * transfer;
+    const double room = (begun ? among : planOf(step).backwardStart) - (transfer - exposed);
+    return std::max(0.0, std::min(exposed - first, room));
 }
 
 /// Sharded parameters: an all-gather may run under the compute before it, a reduce-scatter under the compute behind it. Each stretch of compute
@@ -90,8 +118,9 @@ Hideable hideableShards(const CriticalStep& step) {
 }
 
 void explain(const std::vector<Hideable>& steps, CommRole role, Finding& finding) {
-    std::vector<double> gathers, scatters;
+    std::vector<double> gathers, scatters, returns;
     for (const Hideable& step : steps) {
+        returns.push_back(step.returnNs);
         gathers.push_back(step.gatherNs);
         scatters.push_back(step.scatterNs);
     }
@@ -100,6 +129,7 @@ void explain(const std::vector<Hideable>& steps, CommRole role, Finding& finding
         const bool one = std::all_of(steps.begin(), steps.end(), [](const Hideable& h) { return h.oneMessage; });
         finding.cause = one ? "one bucket: all gradients leave in a single message after backward"
                             : "all gradient communication starts only after backward: overlap is off";
+        if (median(returns) > 0) finding.cause += one ? ", and return as parameters in one more that forward waits for" : "; updated parameters return before forward begins, not under it";
         if (sameStream) finding.cause = "gradients are communicated on the compute stream: compute and communication exclude each other";
         finding.fix = {fmt::format("DDP: bucket_cap_mb={:.0f} and the default hooks (do not reduce by hand after backward())", kThresholds.bucketMebi),
                        "DeepSpeed: \"overlap_comm\": true, \"reduce_bucket_size\": 25e6; Megatron: --overlap-grad-reduce"};
@@ -159,9 +189,14 @@ void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Fin
             if (role == CommRole::replicas) break;  // they follow the reduce-scatters of their shards: what overlaps is told there
             Hideable h = role == CommRole::gradients ? hideableGradients(step, analysis.findFit(id, step.tasks[step.own.front()].op)) : hideableShards(step);
             h.sameStream = std::all_of(step.own.begin(), step.own.end(), [&](size_t i) { return step.tasks[i].streamId == step.rank->computeStreamId; });
+            if (role == CommRole::gradients) h.returnNs = hideableReturn(step, where.ids, claimedByHostNs(claims, step.rank->rank, step.tasks[step.own.front()].step));
             hideable.push_back(h);
             costs.push_back(h.ns);
+            overlap.push_back(step.transferNs() > 0 ? 1 - step.exposedTransferNs() / step.transferNs() : 1);
         }
+        const bool overlapIsGood = median(overlap) > kThresholds.overlapTarget;
+        for (size_t s = 0; s < costs.size(); ++s) costs[s] = (overlapIsGood ? 0 : costs[s]) + hideable[s].returnNs;
+        overlap.clear();
         // A storm explains its own part.
         for (double& cost : costs) cost = std::max(0.0, cost - claims.explainedTransferNs(id, "RS201"));
         // Calls in time mend what else looks like missing overlap; what they would mend only a part of has another cause.
@@ -171,7 +206,7 @@ void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Fin
             exposed.push_back(step.exposedTransferNs());
             overlap.push_back(step.transferNs() > 0 ? 1 - step.exposedTransferNs() / step.transferNs() : 1);
         }
-        if (!isLate && (median(costs) <= 0 || median(overlap) > kThresholds.overlapTarget)) continue;
+        if (!isLate && median(costs) <= 0) continue;
         if (isLate) costs = whenInTime;
 
         Finding finding;

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "analyzer/detectors/gradient_plan.h"
+#include "analyzer/detectors/host_cost.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/nccl_formulas.h"
 #include "analyzer/timeline/operation.h"
@@ -115,11 +116,13 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
         std::vector<double> counts, exposed, bytes;
         for (const CriticalStep& step : steps) {
             runs.push_back(mergeable(step, fit, byteNs));
-            double exposedNs = 0, total = 0;
+            double exposedNs = 0, total = 0, besideStalls = 0;
             for (size_t i : runs.back()) {
                 exposedNs += static_cast<double>(step.tasks[i].exposedTransferNs);
+                besideStalls += step.besideHostStallsNs(step.tasks[i]);
                 total += static_cast<double>(step.tasks[i].bytes);
             }
+            exposedNs -= std::min(besideStalls, claimedByHostNs(claims, step.rank->rank, step.tasks[step.own.front()].step));
             counts.push_back(static_cast<double>(runs.back().size()));
             exposed.push_back(exposedNs);
             bytes.push_back(total);

@@ -39,8 +39,12 @@ double modelStepNs(const std::vector<ModelTask>& tasks, double computeNs) {
 
 std::vector<ModelTask> modelTasks(const std::vector<CommTask>& tasks) {
     std::vector<ModelTask> model;
-    double lastEnd = 0;
-    for (const CommTask& task : tasks) lastEnd = std::max(lastEnd, static_cast<double>(task.computeAtEndNs));
+    double lastEnd = 0, lastGather = 0;
+    for (const CommTask& task : tasks) {
+        double& last = task.op == store::Op::allGather ? lastGather : lastEnd;
+        last = std::max(last, static_cast<double>(task.computeAtEndNs));
+    }
+    if (lastEnd == 0) lastEnd = lastGather;
     for (size_t i = 0; i < tasks.size(); ++i) {
         const CommTask& task = tasks[i];
         double neededAt = lastEnd;

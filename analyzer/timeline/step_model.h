@@ -22,7 +22,8 @@ struct ModelTask {
 double modelStepNs(const std::vector<ModelTask>& tasks, double computeNs);
 
 /// The tasks of one step of one rank as they were recorded. All-gathers are needed where the next one of their communicator starts (its consumer
-/// issues it: prefetching), or at once when compute stood still behind them; the others at the end of the step's last communication.
+/// issues it: prefetching), or at once when compute stood still behind them; the others where the last
+/// of them ends: at the optimizer, which all-gathers of new parameters may follow.
 std::vector<ModelTask> modelTasks(const std::vector<CommTask>& tasks);
 
 }  // namespace rankscope::analyzer
