@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analyze.h"
 
+#include <map>
+#include <mutex>
+
 #include "analyzer/detectors/detector.h"
+#include "analyzer/replay/replay.h"
 #include "analyzer/report/build_report.h"
 #include "analyzer/report/result_store.h"
 #include "analyzer/timeline/phase_one.h"
@@ -10,6 +14,28 @@
 
 namespace rankscope::analyzer {
 namespace {
+
+/// The ranks' tasks, handed in by the workers of phase 1.
+class ReplayTasks {
+  public:
+    explicit ReplayTasks(const TraceFacts& facts) : m_facts(facts) {}
+    void take(const RankEvents& events) {
+        RankTasks tasks = rankTasks(events, m_facts);
+        const std::lock_guard lock(m_mutex);
+        m_ranks.emplace(events.rank, std::move(tasks));
+    }
+    /// By rank.
+    std::vector<RankTasks> all() && {
+        std::vector<RankTasks> ranks;
+        for (auto& [rank, tasks] : m_ranks) ranks.push_back(std::move(tasks));
+        return ranks;
+    }
+
+  private:
+    const TraceFacts& m_facts;  // those of phase 1
+    std::mutex m_mutex;         // guards m_ranks
+    std::map<int, RankTasks> m_ranks;
+};
 
 TraceFacts readFacts(const std::filesystem::path& database) {
     store::TraceReader trace(database);
@@ -23,10 +49,12 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
 
     // Phase 1: each rank for itself, one rank's events in memory per worker.
     TraceFacts facts = readFacts(database);
-    std::vector<RankSummary> ranks = summarizeRanks(database, facts, options.workers);
+    ReplayTasks tasks(facts);
+    std::vector<RankSummary> ranks = summarizeRanks(database, facts, options.workers, [&](const RankEvents& events) { tasks.take(events); });
 
     // Phase 2: what the ranks did to each other.
-    const Analysis analysis = makeAnalysis(std::move(facts), std::move(ranks));
+    Analysis analysis = makeAnalysis(std::move(facts), std::move(ranks));
+    analysis.replay = replay(analysis.facts, std::move(tasks).all(), analysis.steps);
     Report report = buildReport(analysis, detect(analysis));
 
     if (options.storeResults) {

@@ -6,6 +6,7 @@
 
 #include "analyzer/detectors/kernel_ratios.h"
 #include "analyzer/detectors/link_probes.h"
+#include "analyzer/replay/replay.h"
 #include "analyzer/timeline/cost_fit.h"
 #include "analyzer/timeline/layout.h"
 #include "analyzer/timeline/link_peaks.h"
@@ -24,6 +25,7 @@ struct Analysis {
     double stepNs = 0;               // median over these steps of the longest rank's step
     std::vector<KernelRatio> kernelRatios;  // one per rank of `ranks`, against all others
     std::vector<LinkProbe> linkProbes;
+    ReplayModel replay;              // of these steps
 
     const CostFit* findFit(int64_t communicator, store::Op op) const;
     /// Summary of a recorded rank, nullptr when it left nothing.

@@ -68,6 +68,11 @@ LayoutSection layoutSection(const Layout& layout) {
     return section;
 }
 
+ReplaySection replaySection(const ReplayModel& replay) {
+    if (!replay.available()) return {{}, {}, {}, replay.unavailable, {}};
+    return {replay.predictedStepNs, replay.measuredStepNs, replay.error(), {}, replay.notes};
+}
+
 }  // namespace
 
 Report buildReport(const Analysis& analysis, std::vector<Finding> findings) {
@@ -82,6 +87,7 @@ Report buildReport(const Analysis& analysis, std::vector<Finding> findings) {
     for (const RankSummary& rank : analysis.ranks) report.breakdown.push_back(breakdownRow(analysis, rank));
     report.efficiency = efficiencySection(analysis, report.breakdown);
     report.collectives = collectiveTable(analysis);
+    report.replay = replaySection(analysis.replay);
     for (Finding& finding : findings) (finding.verdict == Verdict::note ? report.notes : report.findings).push_back(std::move(finding));
     for (const store::Loss& loss : analysis.facts.losses) {
         std::optional<int> rank;

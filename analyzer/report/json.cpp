@@ -97,6 +97,15 @@ Json efficiencyJson(const Efficiency& efficiency) {
             {"transfer", orNull(efficiency.transfer)}};
 }
 
+Json replayJson(const ReplaySection& replay) {
+    const auto nanoseconds = [](const std::optional<double>& ns) { return ns ? Json(whole(*ns)) : Json(nullptr); };
+    return {{"predicted_step_ns", nanoseconds(replay.predictedStepNs)},
+            {"measured_step_ns", nanoseconds(replay.measuredStepNs)},
+            {"error", orNull(replay.error)},
+            {"unavailable", orNull(replay.unavailable)},
+            {"notes", replay.notes}};
+}
+
 template <typename Rows, typename Function>
 Json arrayOf(const Rows& rows, Function&& function) {
     Json array = Json::array();
@@ -145,7 +154,7 @@ std::string renderJson(const Report& r) {
         return row;
     });
     json["collectives"] = arrayOf(r.collectives, collectiveJson);
-    json["replay"] = nullptr;
+    json["replay"] = replayJson(r.replay);
     json["findings"] = arrayOf(r.findings, finding);
     json["notes"] = arrayOf(r.notes, finding);
     json["loss"] = arrayOf(r.losses, [](const LossRow& l) {

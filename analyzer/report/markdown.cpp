@@ -4,6 +4,7 @@
 #include "analyzer/report/loss_text.h"
 #include "analyzer/report/nothing_found.h"
 #include "analyzer/report/renderers.h"
+#include "analyzer/report/replay_text.h"
 #include "analyzer/report/units.h"
 
 namespace rankscope::analyzer {
@@ -39,6 +40,7 @@ std::string renderMarkdown(const Report& r) {
     out += fmt::format("{} ranks on {} host(s){}, step {} (median of {}).\n", r.run.worldSize, r.run.hosts.size(), r.run.isVirtual ? ", virtual GPUs" : "",
                        durationText(r.run.stepNs), r.run.steps);
     if (r.run.hosts.size() > 1) out += fmt::format("Arrival times are good to {}.\n", durationText(static_cast<double>(r.clock.boundNs)));
+    if (r.run.stepNs > 0) out += "\n" + replayText(r.replay) + ".\n";
     for (const LossRow& loss : r.losses) out += fmt::format("\n> {}: {}\n", loss.severity, lossText(loss));
 
     out += fmt::format("\n## Findings\n{}", r.findings.empty() ? "\n" + nothingFoundText(r) + "\n" : "");

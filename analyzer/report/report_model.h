@@ -87,6 +87,13 @@ struct CollectiveRow {
     std::vector<std::pair<int, int64_t>> lastRanks;  // who arrived last how often, most often first
 };
 
+struct ReplaySection {
+    std::optional<double> predictedStepNs, measuredStepNs;  // mean over the analysed steps, from start to start
+    std::optional<double> error;                 // share of the measured step
+    std::string unavailable;                     // why there is none
+    std::vector<std::string> notes;              // what had to be inferred
+};
+
 struct LossRow {
     std::string kind;
     std::string severity;
@@ -104,6 +111,7 @@ struct Report {
     std::vector<BreakdownRow> breakdown;
     EfficiencySection efficiency;
     std::vector<CollectiveRow> collectives;
+    ReplaySection replay;
     std::vector<Finding> findings;               // found and inconclusive, by saving
     std::vector<Finding> notes;
     std::vector<LossRow> losses;

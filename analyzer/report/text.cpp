@@ -6,6 +6,7 @@
 #include "analyzer/report/loss_text.h"
 #include "analyzer/report/nothing_found.h"
 #include "analyzer/report/renderers.h"
+#include "analyzer/report/replay_text.h"
 #include "analyzer/report/units.h"
 
 namespace rankscope::analyzer {
@@ -55,6 +56,7 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
     } else {
         out += "no device activity was recorded: there is nothing to analyse\n";
     }
+    if (r.run.stepNs > 0) out += replayText(r.replay) + "\n";
     out += fmt::format("layout {}\n", layoutText(r.layout));
     if (r.run.hosts.size() > 1) {
         out += fmt::format("clocks aligned by {}, arrival times good to {}\n", r.clock.method, durationText(static_cast<double>(r.clock.boundNs)));

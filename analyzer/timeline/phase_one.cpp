@@ -10,7 +10,8 @@
 
 namespace rankscope::analyzer {
 
-std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts, unsigned workers) {
+std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts, unsigned workers,
+                                        const std::function<void(const RankEvents&)>& visit) {
     std::vector<const RankFacts*> recorded;
     for (const RankFacts& rank : facts.ranks)
         if (rank.recorded) recorded.push_back(&rank);
@@ -24,8 +25,11 @@ std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, cons
     const auto work = [&](unsigned worker) {
         try {
             store::TraceReader reader(trace);
-            for (size_t i = next++; i < recorded.size(); i = next++)
-                summaries[i] = summarize(readRankEvents(reader, facts, recorded[i]->rank), *recorded[i]);
+            for (size_t i = next++; i < recorded.size(); i = next++) {
+                RankEvents events = readRankEvents(reader, facts, recorded[i]->rank);
+                if (visit) visit(events);
+                summaries[i] = summarize(std::move(events), *recorded[i]);
+            }
         } catch (...) {
             failures[worker] = std::current_exception();
         }

@@ -11,19 +11,22 @@
 namespace rankscope::analyzer {
 namespace {
 
+int64_t correlationOf(const store::Maybe<uint32_t>& id) { return id ? int64_t{*id} : -1; }
+
 void readKernels(store::TraceReader& trace, int rank, RankEvents& events) {
+    events.firstKernelId = trace.extent<store::Kernel>(rank).first;
     trace.forEach<store::Kernel>(rank, [&](const store::Kernel& row) {
         const int64_t end = row.startNs + row.durNs;
         if (row.nccl == store::NcclKernel::no) {
             const KernelKey key{row.nameId, row.gridBlocks ? int64_t{*row.gridBlocks} : -1, row.blockThreads ? int64_t{*row.blockThreads} : -1};
-            events.compute.push_back({row.startNs, end, key, row.streamId, row.correlationId ? int64_t{*row.correlationId} : -1});
+            events.compute.push_back({row.startNs, end, key, row.streamId, static_cast<int32_t>(row.id - events.firstKernelId), correlationOf(row.correlationId)});
         } else {
             CommTask task;
             task.kernelId = row.id;
             task.streamId = row.streamId;
             task.startNs = row.startNs;
             task.endNs = end;
-            task.correlation = row.correlationId ? int64_t{*row.correlationId} : -1;
+            task.correlation = correlationOf(row.correlationId);
             events.communication.push_back(task);
         }
     });
@@ -35,8 +38,9 @@ MemoryTask memoryTask(const store::Memcpy& row) {
     MemoryTask task;
     task.startNs = row.startNs;
     task.endNs = row.startNs + row.durNs;
-    task.correlation = row.correlationId ? int64_t{*row.correlationId} : -1;
+    task.correlation = correlationOf(row.correlationId);
     task.copyId = row.id;
+    task.streamId = row.streamId;
     task.bytes = row.bytes;
     task.toDevice = row.kind == kHostToDevice;
     task.toHost = row.kind == kDeviceToHost;
@@ -52,7 +56,8 @@ void readMemoryTasks(store::TraceReader& trace, int rank, RankEvents& events) {
         MemoryTask task;
         task.startNs = row.startNs;
         task.endNs = row.startNs + row.durNs;
-        task.correlation = row.correlationId ? int64_t{*row.correlationId} : -1;
+        task.streamId = row.streamId;
+        task.correlation = correlationOf(row.correlationId);
         events.memory.push_back(task);
     });
     std::sort(events.memory.begin(), events.memory.end(), [](const MemoryTask& a, const MemoryTask& b) { return a.startNs < b.startNs; });
@@ -120,7 +125,7 @@ void readHostCalls(store::TraceReader& trace, const TraceFacts& facts, int rank,
         HostCall call;
         call.startNs = row.startNs;
         call.endNs = row.startNs + row.durNs;
-        call.correlation = row.correlationId ? int64_t{*row.correlationId} : -1;
+        call.correlation = correlationOf(row.correlationId);
         call.kind = row.kind;
         call.id = row.id;
         call.nameId = row.nameId;
@@ -135,6 +140,15 @@ void readHostCalls(store::TraceReader& trace, const TraceFacts& facts, int rank,
             call.pageableCopy = copy != copies.end() && copy->second->pageable && copy->second->bytes > MemoryTask::kStagedBytes;
         }
         events.hostCalls.push_back(call);
+    });
+}
+
+void readWaits(store::TraceReader& trace, int rank, RankEvents& events) {
+    trace.forEach<store::CudaEvent>(rank, [&](const store::CudaEvent& row) { events.eventRecords.push_back({correlationOf(row.correlationId), row.eventId, row.streamId}); });
+    trace.forEach<store::Synchronization>(rank, [&](const store::Synchronization& row) {
+        using Kind = SynchronizationRecord::Kind;
+        const Kind kind = row.kind >= 1 && row.kind <= 4 ? static_cast<Kind>(row.kind) : Kind::unknown;
+        events.synchronizations.push_back({correlationOf(row.correlationId), row.eventId.value_or(-1), row.streamId.value_or(0), kind});
     });
 }
 
@@ -160,7 +174,8 @@ RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, in
     joinCalls(trace, facts, rank, events);
     readHostCalls(trace, facts, rank, events);
     readRanges(trace, facts, rank, events);
-    findReadyTimes(readStreamWaits(trace, rank, events.hostCalls), events);
+    readWaits(trace, rank, events);
+    findReadyTimes(streamWaits(events), events);
     return events;
 }
 

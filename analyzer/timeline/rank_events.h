@@ -27,6 +27,7 @@ struct ComputeTask {
     int64_t endNs = 0;
     KernelKey key;
     int32_t streamId = 0;
+    int32_t row = 0;              // kernel.id - RankEvents::firstKernelId
     int64_t correlation = -1;
 };
 
@@ -36,6 +37,7 @@ struct MemoryTask {
     int64_t endNs = 0;
     int64_t correlation = -1;
     int64_t copyId = 0;           // row of memcpy; 0: a set
+    int32_t streamId = 0;
     int64_t bytes = 0;
     bool toDevice = false;        // host to device
     bool toHost = false;          // device to host
@@ -108,13 +110,32 @@ struct HostRange {
     bool loadsData = false;       // its name says that it fetches the next batch
 };
 
+/// cudaEventRecord.
+struct EventRecord {
+    int64_t correlation = -1;
+    int64_t eventId = 0;
+    int32_t streamId = 0;
+};
+
+/// A wait of the host or of a stream, as CUPTI tells it.
+struct SynchronizationRecord {
+    enum class Kind : uint8_t { unknown, event, streamWaitEvent, stream, context };  // CUpti_ActivitySynchronizationType
+    int64_t correlation = -1;
+    int64_t eventId = -1;         // -1: none, or unknown
+    int32_t streamId = 0;         // 0: the whole context, or unknown
+    Kind kind = Kind::unknown;
+};
+
 struct RankEvents {
     int rank = 0;
+    int64_t firstKernelId = 0;
     std::vector<ComputeTask> compute;  // by start
     std::vector<CommTask> communication;  // by start
     std::vector<MemoryTask> memory;    // by start
     std::vector<HostCall> hostCalls;   // by start
     std::vector<HostRange> ranges;     // by start
+    std::vector<EventRecord> eventRecords;               // by time
+    std::vector<SynchronizationRecord> synchronizations; // by start
     bool rangedSteps = true;           // steps begin with a range of the host, not with a period of the collectives
 };
 

@@ -6,8 +6,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "collector/store/reader.h"
-
 namespace rankscope::analyzer {
 namespace {
 
@@ -40,30 +38,28 @@ int64_t doneNs(const std::map<int32_t, Launched>& streams, int32_t stream, int64
 
 }  // namespace
 
-std::vector<StreamWait> readStreamWaits(store::TraceReader& trace, int rank, const std::vector<HostCall>& hostCalls) {
-    constexpr int32_t kStreamWaitEvent = 2;  // CUpti_ActivitySynchronizationType
+std::vector<StreamWait> streamWaits(const RankEvents& events) {
     std::unordered_map<int64_t, int64_t> calls;
-    for (const HostCall& call : hostCalls)
+    for (const HostCall& call : events.hostCalls)
         if (call.correlation >= 0) calls.emplace(call.correlation, call.startNs);
-    const auto callNs = [&](const store::Maybe<uint32_t>& correlation) -> int64_t {
-        const auto call = correlation ? calls.find(int64_t{*correlation}) : calls.end();
+    const auto callNs = [&](int64_t correlation) -> int64_t {
+        const auto call = calls.find(correlation);
         return call == calls.end() ? -1 : call->second;
     };
     std::unordered_map<int64_t, std::vector<std::pair<int64_t, int32_t>>> records;  // event: (call, stream)
-    trace.forEach<store::CudaEvent>(rank, [&](const store::CudaEvent& row) {
-        if (const int64_t ns = callNs(row.correlationId); ns >= 0) records[row.eventId].emplace_back(ns, row.streamId);
-    });
+    for (const EventRecord& row : events.eventRecords)
+        if (const int64_t ns = callNs(row.correlation); ns >= 0) records[row.eventId].emplace_back(ns, row.streamId);
     for (auto& [event, times] : records) std::sort(times.begin(), times.end());
     std::vector<StreamWait> waits;
-    trace.forEach<store::Synchronization>(rank, [&](const store::Synchronization& row) {
-        const int64_t ns = callNs(row.correlationId);
-        if (row.kind != kStreamWaitEvent || !row.streamId || !row.eventId || ns < 0) return;
-        const auto event = records.find(*row.eventId);
-        if (event == records.end()) return;
+    for (const SynchronizationRecord& row : events.synchronizations) {
+        const int64_t ns = callNs(row.correlation);
+        if (row.kind != SynchronizationRecord::Kind::streamWaitEvent || row.streamId == 0 || row.eventId < 0 || ns < 0) continue;
+        const auto event = records.find(row.eventId);
+        if (event == records.end()) continue;
         // It waits for the event's last record before this call.
         const auto after = std::upper_bound(event->second.begin(), event->second.end(), std::pair(ns, INT32_MAX));
-        if (after != event->second.begin()) waits.push_back({*row.streamId, ns, (after - 1)->second, (after - 1)->first});
-    });
+        if (after != event->second.begin()) waits.push_back({row.streamId, ns, (after - 1)->second, (after - 1)->first});
+    }
     std::stable_sort(waits.begin(), waits.end(), [](const StreamWait& a, const StreamWait& b) { return a.waitedNs < b.waitedNs; });
     return waits;
 }

@@ -8,10 +8,6 @@
 
 #include "analyzer/timeline/rank_events.h"
 
-namespace rankscope::store {
-class TraceReader;
-}
-
 namespace rankscope::analyzer {
 
 /// A stream waits for what another one had been given when an event was recorded. Times are those of the host calls.
@@ -23,7 +19,7 @@ struct StreamWait {
 };
 
 /// All stream waits of a rank whose event's record is known, by waitedNs.
-std::vector<StreamWait> readStreamWaits(store::TraceReader& trace, int rank, const std::vector<HostCall>& hostCalls);
+std::vector<StreamWait> streamWaits(const RankEvents& events);
 
 /// Fills CommTask::readyNs where the stream was told what to wait for before. A collective without a wait of its own is ready with the one before it when it was called
 /// while that one ran, else when that one had ended. `events` needs compute and hostCalls.

@@ -18,7 +18,7 @@ RankEvents eventsWithout(int lost, int howMany) {
             call.kind = store::ApiKind::launch;
             call.correlation = step * 100 + i + 1;
             events.hostCalls.push_back(call);
-            if (step != lost || i >= howMany) events.compute.push_back({at + 700, at + 900, {}, 1, call.correlation});
+            if (step != lost || i >= howMany) events.compute.push_back({at + 700, at + 900, {}, 1, 0, call.correlation});
         }
     }
     return events;

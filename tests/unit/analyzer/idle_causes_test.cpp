@@ -17,7 +17,7 @@ class Rank {
     Rank() { m_events.rangedSteps = true; }
     Rank& kernel(int64_t startUs, int64_t endUs, int64_t launchUs) {
         ++m_correlation;
-        m_events.compute.push_back({startUs * 1000, endUs * 1000, {}, 1, m_correlation});
+        m_events.compute.push_back({startUs * 1000, endUs * 1000, {}, 1, 0, m_correlation});
         if (launchUs >= 0) call(launchUs, launchUs + 5, ApiKind::launch, m_correlation);
         return *this;
     }

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The streams of a rank: what was put on them, in order, and what else each piece of work had to wait for.
+#pragma once
+
+#include <array>
+#include <map>
+
+#include "analyzer/replay/correlation_index.h"
+#include "analyzer/replay/rank_tasks.h"
+
+namespace rankscope::analyzer {
+
+class DeviceLanes {
+  public:
+    DeviceLanes(const RankEvents& events, RankTasks& result);
+
+    /// Adds the work that the call with this correlation id has put on the device, behind what its stream has. `launch` is the call's task, which began at `launchNs`.
+    /// It waits for `awaited`, too, where that is on other streams.
+    void submit(int64_t correlation, TaskId launch, int64_t launchNs, store::ApiKind how, int step, const std::vector<TaskId>& awaited);
+    /// Last task of what this call has put on the device; kNoTask: nothing.
+    TaskId lastOf(int64_t correlation);
+    bool has(int64_t correlation) { return m_index.find(correlation).first != m_index.find(correlation).second; }
+    /// What a stream has been given until now: its last task, or what it is yet to wait for.
+    std::vector<TaskId> given(int32_t stream) const;
+    std::vector<TaskId> givenToAll() const;
+    /// The stream's next work waits for these.
+    void wait(int32_t stream, const std::vector<TaskId>& tasks);
+    int64_t endNs(TaskId task) const;   // recorded
+    int64_t startNs(TaskId task) const;
+    /// The task of the rank that ends last up to `ns`; kNoTask: none.
+    TaskId lastEndedBy(int64_t ns) const;
+    /// When work put on the device so far ends, by the recording; INT64_MIN: nothing was.
+    int64_t busyUntilNs() const { return m_busyUntilNs; }
+    /// Device time of work without a launching call, and of all.
+    int64_t unlaunchedNs() const { return m_unlaunchedNs; }
+    int64_t totalNs() const { return m_totalNs; }
+    /// Once all is submitted: infers waits where `eventsKnown` is false, estimates latencies, adds the edges.
+    void finish(bool eventsKnown);
+    /// Sets the step of work by its recorded start, for traces that do not tell it by the host.
+    template <typename Function>
+    void setSteps(Function&& stepAt) {
+        for (const Placed& placed : m_placed) {
+            const int step = stepAt(startNs(placed.task));
+            m_result.draft.info(placed.task).step = step;
+            if (placed.last != placed.task) m_result.draft.info(placed.last).step = step;
+        }
+    }
+
+  private:
+    static constexpr uint32_t kNothing = UINT32_MAX;
+    enum class Work : uint8_t { kernel, communication, copy, set };
+    struct Piece {
+        int64_t startNs = 0;
+        int64_t endNs = 0;
+        int32_t stream = 0;
+        Work work = Work::kernel;
+        uint32_t row = 0;      // in the vector of RankEvents that it comes from
+    };
+    /// A piece as a task, and what bound it.
+    struct Placed {
+        TaskId task = kNoTask;      // an NCCL kernel's arrival
+        TaskId last = kNoTask;      // its transfer; else the task
+        TaskId launch = kNoTask;
+        uint32_t piece = 0;
+        int64_t launchNs = INT64_MIN;
+        uint32_t firstWait = 0;     // into m_waits
+        uint32_t waits = 0;
+        uint32_t before = kNothing; // the one before it in its stream, into m_placed
+        bool graph = false;         // launched with a CUDA graph
+    };
+    struct Stream {
+        uint32_t lane = kNoLane;
+        std::vector<uint32_t> placed;              // into m_placed
+        std::vector<TaskId> pending;               // its next work waits for these
+        std::map<uint32_t, TaskId> waited;         // by lane: the last task of it that is waited for
+        std::vector<uint32_t> unlaunched;          // pieces without a call, by start
+        size_t nextUnlaunched = 0;
+    };
+
+    Stream& streamOf(int32_t id);
+    void place(uint32_t piece, TaskId launch, int64_t launchNs, int step, bool graph);
+    void placeUnlaunched(Stream& stream, int64_t beforeNs, int step);
+    void orderGraph(size_t firstPlaced);
+    void addPending(Stream& stream, TaskId task);
+    uint32_t kernelKey(const KernelKey& key);
+    const Placed& placedOf(TaskId task) const { return m_placed[m_placedOf[task]]; }
+    /// Last of these that ends up to `ns` by the recording; null: none.
+    const Placed* lastEndedBy(const std::vector<uint32_t>& placed, int64_t ns) const;
+    const Piece& pieceOf(const Placed& placed) const { return m_pieces[placed.piece]; }
+    int64_t beforeEndNs(const Placed& placed) const { return placed.before == kNothing ? INT64_MIN : m_pieces[m_placed[placed.before].piece].endNs; }
+    int64_t waitEndNs(const Placed& placed) const;
+    void inferWaits();
+    void setLatencies();
+
+    const RankEvents& m_events;
+    RankTasks& m_result;
+    std::vector<Piece> m_pieces;
+    CorrelationIndex m_index;
+    std::map<int32_t, Stream> m_streams;
+    std::vector<Placed> m_placed;
+    std::vector<uint32_t> m_placedOf;      // by task
+    std::vector<TaskId> m_waits;
+    std::vector<std::pair<uint32_t, TaskId>> m_inferred;  // piece of work in m_placed: waits for
+    std::map<KernelKey, uint32_t> m_keys;
+    int64_t m_busyUntilNs = INT64_MIN;
+    int64_t m_unlaunchedNs = 0;
+    int64_t m_totalNs = 0;
+};
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <unordered_map>
+
+#include "analyzer/replay/correlation_index.h"
+#include "analyzer/replay/device_lanes.h"
+#include "analyzer/replay/host_lanes.h"
+#include "analyzer/replay/rank_tasks.h"
+
+namespace rankscope::analyzer {
+
+/// Walks through a rank's host calls in order of time and plays what they do: put work on streams, record events, wait for them.
+class RankRecorder {
+  public:
+    RankRecorder(const RankEvents& events, const TraceFacts& facts);
+    RankTasks run();
+
+  private:
+    void findProblem();
+    void takeCall(const HostCall& call);
+    void submit(const HostCall& call, uint32_t hostLane);
+    void waitForDevice(const HostCall& call, uint32_t hostLane, std::vector<TaskId> tasks, bool inferred);
+    /// What a synchronisation waits for.
+    std::vector<TaskId> awaitedBy(const HostCall& call);
+    /// Does a call that is not known to wait seem to have waited for the device?
+    bool seemsToWait(const HostCall& call) const;
+    void recordEvent(const EventRecord& record);
+    void streamWaits(const SynchronizationRecord& wait, const HostCall& call);
+    void markStepsUntil(int64_t ns);
+    void markStep(int64_t ns, size_t index);
+    void markStepsByDevice();
+
+    const RankEvents& m_events;
+    const TraceFacts& m_facts;
+    const RankFacts* m_rank = nullptr;
+    RankTasks m_result;
+    HostLanes m_host;
+    DeviceLanes m_device;
+    CorrelationIndex m_records, m_waits;
+    std::unordered_map<int64_t, std::vector<TaskId>> m_eventTasks;  // event: what it stands for
+    std::map<int32_t, std::vector<TaskId>> m_streamlessWaits;       // thread: its next work on another stream waits
+    std::unordered_map<int32_t, int64_t> m_usualNs;                 // name of a call: its usual duration
+    std::vector<int64_t> m_bounds;   // host times of step ranges, then the end of the last; empty: steps are told by the device
+    size_t m_nextBound = 0;
+    int m_step = -1;
+};
+
+}  // namespace rankscope::analyzer

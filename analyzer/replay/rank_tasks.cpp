@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/replay/rank_tasks.h"
+
+#include "analyzer/replay/rank_recorder.h"
+
+namespace rankscope::analyzer {
+
+EdgeCounts& EdgeCounts::operator+=(const EdgeCounts& other) {
+    launches += other.launches;
+    eventWaits += other.eventWaits;
+    blockingCalls += other.blockingCalls;
+    inferredWaits += other.inferredWaits;
+    inferredBlocking += other.inferredBlocking;
+    contradicted += other.contradicted;
+    return *this;
+}
+
+RankTasks rankTasks(const RankEvents& events, const TraceFacts& facts) { return RankRecorder(events, facts).run(); }
+
+}  // namespace rankscope::analyzer

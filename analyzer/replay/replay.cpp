@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/replay/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analyzer/replay/join_ranks.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+/// The job's steps as recorded: by number, first start over ranks, then the last end.
+std::vector<StepTime> recordedSteps(const TraceFacts& facts) {
+    std::map<int, int64_t> starts;
+    int64_t endNs = INT64_MIN;
+    for (const RankFacts& rank : facts.ranks) {
+        for (const StepWindow& step : rank.steps) {
+            const auto [at, isNew] = starts.try_emplace(step.step, step.startNs);
+            at->second = std::min(at->second, step.startNs);
+            endNs = std::max(endNs, step.startNs + step.durNs);
+        }
+    }
+    std::vector<StepTime> times;
+    for (const auto& [step, startNs] : starts) times.push_back({step, startNs, 0});
+    for (size_t i = 0; i < times.size(); ++i) times[i].durNs = (i + 1 < times.size() ? times[i + 1].startNs : endNs) - times[i].startNs;
+    return times;
+}
+
+std::vector<double> durationsOf(const std::vector<StepTime>& times, const std::vector<int>& steps) {
+    std::vector<double> durations;
+    for (const StepTime& time : times)
+        if (std::find(steps.begin(), steps.end(), time.step) != steps.end()) durations.push_back(static_cast<double>(time.durNs));
+    return durations;
+}
+
+double mean(const std::vector<double>& values) {
+    double sum = 0;
+    for (double value : values) sum += value;
+    return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+std::string whyNot(const TraceFacts& facts, const std::vector<RankTasks>& ranks, const std::vector<int>& steps) {
+    if (ranks.empty()) return "no device activity was recorded";
+    if (facts.wholeRunIsOneStep) return "no steps were found";
+    if (steps.size() < 2) return "one step alone: what belongs to it cannot be told from what it had been given before";
+    for (const RankFacts& rank : facts.ranks)
+        if (!rank.recorded) return fmt::format("rank {} is not recorded: when the others waited for it is unknown", rank.rank);
+    for (const auto& [id, communicator] : facts.communicators)
+        if (static_cast<int>(communicator.ranks.size()) < communicator.size)
+            return fmt::format("{} of the {} ranks of communicator {} are not recorded: when the others waited for them is unknown",
+                               communicator.size - static_cast<int>(communicator.ranks.size()), communicator.size, id);
+    for (const RankTasks& rank : ranks)
+        if (!rank.problem.empty()) return fmt::format("rank {}: {}", rank.rank, rank.problem);
+    return {};
+}
+
+std::vector<std::string> notesOf(const EdgeCounts& counts) {
+    std::vector<std::string> notes;
+    if (counts.inferredWaits > 0) notes.push_back(fmt::format("{} waits between streams are not recorded and were inferred from what ended when work began", counts.inferredWaits));
+    if (counts.inferredBlocking > 0) notes.push_back(fmt::format("{} calls were taken to have waited for the device because they returned when its work ended", counts.inferredBlocking));
+    if (counts.contradicted > 0) notes.push_back(fmt::format("{} waits were left out because the times contradict them", counts.contradicted));
+    return notes;
+}
+
+}  // namespace
+
+double ReplayModel::error() const { return measuredStepNs > 0 ? std::abs(predictedStepNs - measuredStepNs) / measuredStepNs : 0; }
+
+std::vector<double> ReplayModel::stepsNs(const TaskGraph& of, const Schedule& schedule) const { return durationsOf(stepTimes(of, schedule), steps); }
+
+double ReplayModel::stepNs(const TaskGraph& of, const Schedule& schedule) const { return mean(stepsNs(of, schedule)); }
+
+ReplayModel replay(const TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps) {
+    ReplayModel model;
+    model.steps = steps;
+    model.unavailable = whyNot(facts, ranks, steps);
+    if (!model.available()) return model;
+    for (const RankTasks& rank : ranks) model.edges += rank.counts;
+    model.notes = notesOf(model.edges);
+    std::optional<TaskGraph> graph = joinRanks(std::move(ranks), facts);
+    if (!graph) {
+        model.unavailable = "the recorded waits contradict each other: some work waits for itself";
+        return model;
+    }
+    model.graph = std::move(*graph);
+    model.unchanged = simulate(model.graph);
+    model.measuredStepNs = mean(durationsOf(recordedSteps(facts), steps));
+    model.predictedStepNs = model.stepNs(model.unchanged);
+    return model;
+}
+
+}  // namespace rankscope::analyzer

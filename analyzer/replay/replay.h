@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The job played again from its own task graph: recorded durations and host work, waits computed anew. What an edit saves is the difference of two replays.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/replay/rank_tasks.h"
+#include "analyzer/replay/simulate.h"
+
+namespace rankscope::analyzer {
+
+struct ReplayModel {
+    std::string unavailable = "the trace was not replayed";  // why there is no replay; empty: there is. Nothing may be predicted without one.
+    std::vector<std::string> notes;  // what had to be inferred, and what was left out
+    TaskGraph graph;
+    Schedule unchanged;              // of `graph`
+    std::vector<int> steps;          // numbers of the analysed steps
+    double measuredStepNs = 0;       // mean over them, from start to start
+    double predictedStepNs = 0;      // the same of `unchanged`
+    EdgeCounts edges;
+
+    bool available() const { return unavailable.empty(); }
+    /// Share of the measured step.
+    double error() const;
+    /// Mean step time, ns, of another schedule of this graph, or of an edited graph, over the analysed steps.
+    double stepNs(const TaskGraph& of, const Schedule& schedule) const;
+    double stepNs(const Schedule& schedule) const { return stepNs(graph, schedule); }
+    /// The step times of the analysed steps, in their order.
+    std::vector<double> stepsNs(const TaskGraph& of, const Schedule& schedule) const;
+};
+
+/// `ranks`: of every recorded rank. `steps`: the analysed ones. Says in `unavailable` what a trace lacks rather than to predict from it.
+ReplayModel replay(const TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gives a task graph its times. Deterministic, one pass over tasks and edges.
+#pragma once
+
+#include "analyzer/replay/task_graph.h"
+
+namespace rankscope::analyzer {
+
+/// When each task starts and ends, ns from the graph's origin.
+struct Schedule {
+    std::vector<int64_t> startNs;  // by task
+    std::vector<int64_t> endNs;
+};
+
+/// With the graph's own durations.
+Schedule simulate(const TaskGraph& graph);
+/// With others, one per task: the cheapest kind of edit. Edited leads stand in `leadNs`; empty: the graph's.
+Schedule simulate(const TaskGraph& graph, std::span<const int64_t> durationNs, std::span<const uint32_t> leadNs = {});
+
+struct StepTime {
+    int step = 0;
+    int64_t startNs = 0;  // when the first rank begins it
+    int64_t durNs = 0;    // until the first rank begins the next one; of the last step: until the last rank ends it
+};
+
+/// Steps of the job, measured as the score measures a report's steps: from start to start. By step; only steps that every rank of `graph` has.
+std::vector<StepTime> stepTimes(const TaskGraph& graph, const Schedule& schedule);
+
+/// By how much a task may end later without any step mark moving. ns, by task; tasks that no mark waits for have kUnlimitedSlackNs.
+std::vector<int64_t> slackNs(const TaskGraph& graph, std::span<const int64_t> durationNs, const Schedule& schedule);
+inline constexpr int64_t kUnlimitedSlackNs = INT64_MAX;
+
+}  // namespace rankscope::analyzer

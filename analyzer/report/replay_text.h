@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "analyzer/report/report_model.h"
+
+namespace rankscope::analyzer {
+
+/// How well the replay, from which savings are told, reproduces the measured step; or why there is none. One line without a full stop.
+std::string replayText(const ReplaySection& replay);
+
+}  // namespace rankscope::analyzer
