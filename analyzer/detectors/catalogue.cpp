@@ -89,6 +89,7 @@ CatalogueEntry smallMessages() {
     e.thresholds = {
         {"fewest messages", static_cast<double>(t.fewestMessages), "per step", "a handful of small messages is no storm"},
         {"gap share", t.gapShare, "of a message's time", "with longer gaps something in between needs them apart"},
+        {"host call", t.hostCallNs / 1e3, "us", "gap up to which messages that start when they are called are apart for the host's calls alone"},
         {"alpha share", t.alphaShare, "of a message's time", "from here on start-up costs more than bytes: the size is under n*"},
         floorEntry(), fewestStepsEntry(),
     };

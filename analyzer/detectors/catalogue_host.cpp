@@ -17,6 +17,7 @@ CatalogueEntry launchBound() {
         {"fewest gaps", static_cast<double>(t.fewestGaps), "per step", "a handful of late launches is something the host does there, not its pace"},
         {"largest share", t.largestShare, "of the late time in one gap", "above it that one gap is the matter"},
         {"gaps share", t.gapsShare, "of the step's kernels", "part of a step can be bound while the rest is not"},
+        {"launch", static_cast<double>(t.launchNs) / 1e3, "us", "from a call to its kernel: gaps in which the host called communication are that storm's (RS202)"},
         floorEntry(), fewestStepsEntry(),
     };
     e.falsePositives = "A profiler that records every call slows the host's launches: compare the step time with the unprofiled one. Launches that are late because the host had just "

@@ -40,8 +40,10 @@ std::vector<size_t> mergeable(const CriticalStep& step, const CostFit& fit, doub
         if (!run.empty()) {
             const CommTask& previous = step.tasks[run.back()];
             const double gap = static_cast<double>(task.startNs - previous.endNs);
-            const bool follows = i == run.back() + 1 && task.dataType == previous.dataType &&
-                                 gap <= kThresholds.gapShare * static_cast<double>(task.transferNs());
+            // One that starts when it is called was kept from following at once by the host alone, busy with calling the one before it.
+            const bool asCalled = task.launchNs >= 0 && task.startNs - task.launchNs <= kThresholds.hostCallNs;
+            const double allowed = std::max(kThresholds.gapShare * static_cast<double>(task.transferNs()), asCalled ? kThresholds.hostCallNs : 0);
+            const bool follows = i == run.back() + 1 && task.dataType == previous.dataType && gap <= allowed;
             if (!follows) flush();
         }
         run.push_back(i);

@@ -13,7 +13,21 @@ namespace {
 
 constexpr LaunchBoundThresholds kThresholds;
 
-bool isLate(const HostStall& stall) { return stall.cause == IdleCause::lateLaunch; }
+/// When the host had made its communication calls of a step, sorted.
+std::vector<int64_t> communicationCalls(const RankSummary& rank, int step) {
+    std::vector<int64_t> calls;
+    for (const CommTask& task : rank.communication)
+        if (task.step == step && task.launchNs >= 0) calls.push_back(task.launchNs);
+    std::sort(calls.begin(), calls.end());
+    return calls;
+}
+
+/// The host was late, and not with communication that it called meanwhile: what many calls cost it is the matter of their messages' size.
+bool isLate(const HostStall& stall, const std::vector<int64_t>& communicationCalls) {
+    if (stall.cause != IdleCause::lateLaunch) return false;
+    const auto call = std::lower_bound(communicationCalls.begin(), communicationCalls.end(), stall.startNs - kThresholds.launchNs);
+    return call == communicationCalls.end() || *call > stall.endNs;
+}
 
 /// The pace of one rank's host in one step.
 struct Pace {
@@ -29,8 +43,9 @@ struct Pace {
 
 Pace paceOf(const RankSummary& rank, int step) {
     Pace pace;
+    const std::vector<int64_t> calls = communicationCalls(rank, step);
     for (const HostStall& stall : rank.hostStalls) {
-        if (stall.step != step || !isLate(stall)) continue;
+        if (stall.step != step || !isLate(stall, calls)) continue;
         ++pace.gaps;
         pace.lateNs += static_cast<double>(stall.stallNs);
         pace.largestNs = std::max(pace.largestNs, static_cast<double>(stall.stallNs));

@@ -67,7 +67,8 @@ GatherOrder gatherOrder(const CommUsage& usage, Op reduction) {
 }
 
 bool looksLikeSequenceParallel(const CommUsage& usage, const GatherOrder& order) {
-    if (order.scatters < kFewestActivations || order.front > 2) return false;
+    // The two take turns all through the step; gradients leave in a row, and parameters return in one.
+    if (order.scatters < kFewestActivations || order.front > 2 || order.middle * 2 < order.scatters) return false;
     return usage.blocking(Op::allGather) > kBlocking && usage.blocking(Op::reduceScatter) > kBlocking && shareOfCommonSize(usage, Op::reduceScatter) >= kSameSize;
 }
 
