@@ -8,14 +8,16 @@ namespace {
 
 constexpr int64_t kClockNs = 2'000;        // two stamps of one device that far apart may be of one moment: CUPTI rounds and converts them
 constexpr int64_t kRightAwayNs = 10'000;   // work that begins that soon behind other work may have waited for it: a launch or an event takes as long
+constexpr int64_t kLongestLatencyNs = 100'000;  // of a launch, a gap or an event; beyond, something else was waited for
+constexpr std::ptrdiff_t kFullQueue = 256;     // pieces of work ahead of the device: CUDA's queues hold about a thousand entries, events included
 constexpr int64_t kUsualLaunchNs = 6'000;  // of a launch when none of the trace shows it: then none mattered
 
-/// Mean without the far tail, in which something else was waited for.
+/// Mean of the samples that show nothing but the latency: those near the shortest tenth. The others waited for something that is not recorded.
 int64_t typicalNs(std::vector<int64_t>& samples) {
     if (samples.empty()) return 0;
-    const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-    std::nth_element(samples.begin(), middle, samples.end());
-    const int64_t limitNs = 3 * *middle + 1'000;
+    const auto low = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 10);
+    std::nth_element(samples.begin(), low, samples.end());
+    const int64_t limitNs = 3 * *low + 1'000;
     int64_t sum = 0;
     int64_t count = 0;
     for (int64_t ns : samples) {
@@ -229,6 +231,14 @@ TaskId DeviceLanes::lastEndedBy(int64_t ns) const {
     return last == nullptr ? kNoTask : last->last;
 }
 
+TaskId DeviceLanes::roomMaker(int64_t correlation, int64_t returnedNs) {
+    const auto [first, last] = m_index.find(correlation);
+    if (first == last) return kNoTask;
+    const Stream& stream = streamOf(m_pieces[first->second].stream);
+    const auto after = std::upper_bound(stream.placed.begin(), stream.placed.end(), returnedNs, [&](int64_t ns, uint32_t at) { return ns < pieceOf(m_placed[at]).endNs; });
+    return after == stream.placed.begin() || stream.placed.end() - after < kFullQueue ? kNoTask : m_placed[*(after - 1)].last;
+}
+
 int64_t DeviceLanes::waitEndNs(const Placed& placed) const {
     int64_t ns = INT64_MIN;
     for (uint32_t i = 0; i < placed.waits; ++i) ns = std::max(ns, endNs(m_waits[placed.firstWait + i]));
@@ -251,11 +261,14 @@ void DeviceLanes::inferWaits() {
 }
 
 void DeviceLanes::setLatencies() {
+    const auto add = [](std::vector<int64_t>& samples, int64_t ns) {
+        if (ns <= kLongestLatencyNs) samples.push_back(std::max<int64_t>(0, ns));
+    };
     std::array<std::vector<int64_t>, 4> launches;
     for (const Placed& placed : m_placed) {
         const Piece& piece = pieceOf(placed);
         if (placed.launch == kNoTask || placed.graph || std::max(beforeEndNs(placed), waitEndNs(placed)) > placed.launchNs) continue;
-        launches[static_cast<size_t>(piece.work)].push_back(std::max<int64_t>(0, piece.startNs - placed.launchNs));
+        add(launches[static_cast<size_t>(piece.work)], piece.startNs - placed.launchNs);
     }
     std::array<int64_t, 4> launchNs{};
     for (size_t i = 0; i < launches.size(); ++i) launchNs[i] = !launches[i].empty() ? typicalNs(launches[i]) : i > 0 ? launchNs[0] : kUsualLaunchNs;
@@ -267,8 +280,8 @@ void DeviceLanes::setLatencies() {
         const int64_t beforeNs = beforeEndNs(placed);
         const int64_t waitNs = waitEndNs(placed);
         const int64_t readyNs = placed.launch == kNoTask ? INT64_MIN : placed.launchNs + launchNs[static_cast<size_t>(piece.work)];
-        if (beforeNs > readyNs && beforeNs >= waitNs) gaps[piece.stream].push_back(std::max<int64_t>(0, piece.startNs - beforeNs));
-        if (waitNs > readyNs && waitNs > beforeNs) waits.push_back(std::max<int64_t>(0, piece.startNs - waitNs));
+        if (beforeNs > readyNs && beforeNs >= waitNs) add(gaps[piece.stream], piece.startNs - beforeNs);
+        if (waitNs > readyNs && waitNs > beforeNs) add(waits, piece.startNs - waitNs);
     }
     std::map<int32_t, int64_t> gapNs;
     for (auto& [stream, samples] : gaps) gapNs[stream] = typicalNs(samples);

@@ -115,9 +115,9 @@ void RankRecorder::submit(const HostCall& call, uint32_t lane) {
     int64_t durationNs = call.endNs - call.startNs;
     TaskId room = kNoTask;
     const auto usual = m_usualNs.find(call.nameId);
-    if (!call.waits && durationNs > kLongNs && static_cast<double>(durationNs) > kLongFactor * static_cast<double>(usual->second)) {
+    if (!call.waits && durationNs > usual->second + kClockNs) {
         // The launch queue was full: the call returned when work that had been put on it long before was done.
-        const TaskId done = m_device.lastEndedBy(call.endNs);
+        const TaskId done = m_device.roomMaker(call.correlation, call.endNs);
         if (done != kNoTask && m_device.endNs(done) > call.startNs) {
             room = done;
             durationNs = call.endNs - m_device.endNs(done);

@@ -41,15 +41,25 @@ capture::RecordHead headOf(capture::RecordType type, uint16_t aux) noexcept { re
 uint16_t ActivityDecoder::stream(ActivityBlock& block, uint32_t device, uint32_t context, uint32_t stream) noexcept {
     bool isNew = false;
     const uint16_t index = m_streams.indexOf(device, context, stream, isNew);
-    if (isNew) {
-        capture::StreamRecord record{};
-        record.head = headOf(capture::RecordType::stream, index);
-        record.device = static_cast<int32_t>(device);
-        record.context = context;
-        record.stream = stream;
-        block.add(record);
-    }
+    if (isNew) addStream(block, index, device, context, stream);
     return index;
+}
+
+uint16_t ActivityDecoder::stream(ActivityBlock& block, uint32_t context, uint32_t stream) noexcept {
+    bool isNew = false;
+    uint32_t device = 0;
+    const uint16_t index = m_streams.indexInContext(context, stream, device, isNew);
+    if (isNew) addStream(block, index, device, context, stream);
+    return index;
+}
+
+void ActivityDecoder::addStream(ActivityBlock& block, uint16_t index, uint32_t device, uint32_t context, uint32_t stream) noexcept {
+    capture::StreamRecord record{};
+    record.head = headOf(capture::RecordType::stream, index);
+    record.device = static_cast<int32_t>(device);
+    record.context = context;
+    record.stream = stream;
+    block.add(record);
 }
 
 void ActivityDecoder::decodeKernel(const void* activity, ActivityBlock& block, StringTable& strings) noexcept {
@@ -126,7 +136,7 @@ void ActivityDecoder::decode(const void* activity, ActivityBlock& block, StringT
             const auto& wait = view<CUpti_ActivitySynchronization2>(activity);
             capture::SynchronizationRecord record{};
             const bool hasStream = wait.streamId != static_cast<uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE);
-            record.head = headOf(capture::RecordType::synchronization, hasStream ? m_streams.find(wait.contextId, wait.streamId) : StreamTable::kNone);
+            record.head = headOf(capture::RecordType::synchronization, hasStream ? stream(block, wait.contextId, wait.streamId) : StreamTable::kNone);
             record.correlationId = wait.correlationId;
             record.startNs = static_cast<int64_t>(wait.start);
             record.durNs = duration(wait.start, wait.end);
@@ -148,7 +158,7 @@ void ActivityDecoder::decode(const void* activity, ActivityBlock& block, StringT
         case CUPTI_ACTIVITY_KIND_CUDA_EVENT: {
             const auto& event = view<CUpti_ActivityCudaEvent2>(activity);
             capture::CudaEventRecord record{};
-            record.head = headOf(capture::RecordType::cudaEvent, m_streams.find(event.contextId, event.streamId));
+            record.head = headOf(capture::RecordType::cudaEvent, stream(block, event.contextId, event.streamId));
             record.correlationId = event.correlationId;
             record.eventId = event.eventId;
             if (m_version >= kCudaEventTimes) record.timeNs = static_cast<int64_t>(event.deviceTimestamp);

@@ -20,6 +20,9 @@ public:
 
 private:
     uint16_t stream(ActivityBlock& block, uint32_t device, uint32_t context, uint32_t stream) noexcept;
+    /// For records without a device.
+    uint16_t stream(ActivityBlock& block, uint32_t context, uint32_t stream) noexcept;
+    void addStream(ActivityBlock& block, uint16_t index, uint32_t device, uint32_t context, uint32_t stream) noexcept;
     void decodeKernel(const void* activity, ActivityBlock& block, StringTable& strings) noexcept;
 
     uint32_t m_version = 0;

@@ -15,11 +15,20 @@ uint16_t StreamTable::indexOf(uint32_t device, uint32_t context, uint32_t stream
     return static_cast<uint16_t>(m_count++);
 }
 
-uint16_t StreamTable::find(uint32_t context, uint32_t stream) noexcept {
-    Lock lock(m_mutex);
-    for (uint32_t i = m_count; i-- > 0;)
-        if (m_streams[i].stream == stream && m_streams[i].context == context) return static_cast<uint16_t>(i);
-    return kNone;
+uint16_t StreamTable::indexInContext(uint32_t context, uint32_t stream, uint32_t& device, bool& isNew) noexcept {
+    isNew = false;
+    {
+        Lock lock(m_mutex);
+        const Stream* known = nullptr;
+        for (uint32_t i = m_count; i-- > 0;) {
+            if (m_streams[i].context != context) continue;
+            if (m_streams[i].stream == stream) return static_cast<uint16_t>(i);
+            known = &m_streams[i];
+        }
+        if (known == nullptr) return kNone;
+        device = known->device;
+    }
+    return indexOf(device, context, stream, isNew);
 }
 
 void StreamTable::clear() noexcept {

@@ -17,8 +17,8 @@ public:
 
     /// `isNew` is set when the caller has to write the StreamRecord. kNone when the table is full.
     uint16_t indexOf(uint32_t device, uint32_t context, uint32_t stream, bool& isNew) noexcept;
-    /// Looks up without adding; a device of ~0 means any.
-    uint16_t find(uint32_t context, uint32_t stream) noexcept;
+    /// For records that do not tell the device: it is that of another stream of the context. kNone when there is none yet.
+    uint16_t indexInContext(uint32_t context, uint32_t stream, uint32_t& device, bool& isNew) noexcept;
     void clear() noexcept;
 
 private:

@@ -155,6 +155,25 @@ TEST_F(Decoding, AContextWideWaitHasNoStreamAndAStreamWaitHasItsOwn) {
     EXPECT_EQ(waits[1].head.aux, records<capture::KernelRecord>(capture::RecordType::kernel)[0].head.aux);
 }
 
+TEST_F(Decoding, AStreamIsKnownByTheFirstWaitOrEventOnIt) {
+    CUpti_ActivitySynchronization2 wait{};
+    wait.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+    wait.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT;
+    wait.contextId = 1;
+    wait.streamId = 13;
+    CUpti_ActivityCudaEvent2 event{};
+    event.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
+    event.contextId = 1;
+    event.streamId = 13;
+    decode(kernel(1, 2, "k"), wait, event);
+    const auto streams = records<capture::StreamRecord>(capture::RecordType::stream);
+    ASSERT_EQ(streams.size(), 2u);
+    EXPECT_EQ(streams[1].stream, 13u);
+    EXPECT_EQ(streams[1].device, 2);  // that of the context's other stream
+    EXPECT_EQ(records<capture::SynchronizationRecord>(capture::RecordType::synchronization)[0].head.aux, streams[1].head.aux);
+    EXPECT_EQ(records<capture::CudaEventRecord>(capture::RecordType::cudaEvent)[0].head.aux, streams[1].head.aux);
+}
+
 TEST_F(Decoding, OnlyOurOwnExternalCorrelationsAreKept) {
     CUpti_ActivityExternalCorrelation ours{};
     ours.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
