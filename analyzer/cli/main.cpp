@@ -64,11 +64,13 @@ int main(int argc, char** argv) {
     addRecommendVerb(app, invocation);
     addExplainVerb(app, invocation);
     addDoctorVerb(app, invocation);
+    addTuneVerb(app, invocation);
     addReferenceVerb(app, invocation);
 
     try {
         app.parse(splitOffJob(argc, argv, invocation));
-        if (invocation.hasJobMark && !app.got_subcommand("run")) throw CLI::ArgumentMismatch("only `run` takes a command behind --");
+        if (invocation.hasJobMark && !app.got_subcommand("run") && !app.got_subcommand("tune"))
+            throw CLI::ArgumentMismatch("only `run` and `tune` take a command behind --");
     } catch (const CLI::ParseError& error) {
         const int status = app.exit(error);  // prints help and version on stdout, complaints on stderr
         return status == 0 ? kExitOk : kExitUsage;

@@ -30,6 +30,7 @@ void addRecommendVerb(CLI::App& app, Invocation& invocation);
 void addExplainVerb(CLI::App& app, Invocation& invocation);
 void addDoctorVerb(CLI::App& app, Invocation& invocation);
 void addReferenceVerb(CLI::App& app, Invocation& invocation);
+void addTuneVerb(CLI::App& app, Invocation& invocation);
 void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation);  // in builds that have the reference room
 
 }  // namespace rankscope::cli

@@ -15,6 +15,7 @@
 #include "analyzer/cli/reference_scenario.h"
 #include "analyzer/cli/run_directory.h"
 #include "analyzer/cli/run_name.h"
+#include "analyzer/cli/tuner_file.h"
 #include "analyzer/cli/verb.h"
 
 namespace rankscope::cli {
@@ -26,6 +27,7 @@ constexpr int kGracePeriodMs = 3000;
 struct ReferenceRunOptions {
     std::string scenario;
     std::string name;
+    std::string tuner;
     bool fixed = false;
     bool force = false;
     bool noCollect = false;
@@ -70,6 +72,8 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
     const std::string text = options.fixed ? fixedScenario(layout, file) : readText(file);
     const ReferenceScenario scenario = checkScenario(layout, file);
 
+    const std::string tunerRows = options.tuner.empty() ? "" : tunerRowsForJob(readTunerFile(options.tuner));
+
     const std::string name = options.name.empty() ? scenario.name + (options.fixed ? "-fixed" : "") : options.name;
     const auto path = expandRunName(name, nullptr);
     RunDescription description;
@@ -80,6 +84,7 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
     description.virtualGpus = true;
     description.links = scenario.links;
     description.scenario = scenario.name;
+    description.tunerRows = tunerRows;
     RunDirectory directory(path, description, {"job", 1}, options.force);
 
     JobSettings settings;
@@ -88,6 +93,7 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
     settings.virtualJob = fmt::format("reference-{}-{}", getpid(), std::time(nullptr));
     settings.scenario = (directory.path() / "scenario.json").string();
     settings.links = scenario.links;
+    settings.tunerRows = tunerRows;
     writeText(settings.scenario, text);
     // The overrides may change the size of the job.
     const ReferenceScenario started = options.fixed ? checkScenario(layout, settings.scenario) : scenario;
@@ -124,6 +130,7 @@ void addReferenceVerb(CLI::App& app, Invocation& invocation) {
     run->add_option("SCENARIO", options->scenario, "Name or file")->required();
     run->add_option("-o,--output", options->name, "Run directory; the scenario's name when left out")->type_name("NAME");
     run->add_flag("--fixed", options->fixed, "With the scenario's own repair applied");
+    run->add_option("--tuner", options->tuner, "NCCL algorithm and protocol by collective, size and communicator (docs/tuner-csv.md)")->type_name("FILE");
     run->add_flag("--force", options->force, "Replace an earlier run of that name");
     run->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");
     run->callback([options, &invocation] {

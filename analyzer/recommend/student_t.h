@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace rankscope::analyzer {
+
+/// The value that a Student t variable with `degrees` (>= 1) degrees of freedom exceeds in absolute value with probability 1 - `confidence`
+/// (0 < confidence < 1): 12.706 for 0.95 and 1. By bisection of the distribution function, the regularized incomplete beta function as a
+/// continued fraction (Abramowitz and Stegun 26.5.8 and 26.7.1).
+double studentTwoSided(double confidence, int degrees);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/recommend/tune_candidate.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "collector/store/error.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+using nlohmann::json;
+
+bool isNameStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+bool isNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+/// Length of a variable's name at `at` that an equals sign follows; 0 if there is none.
+size_t nameLength(const std::string& text, size_t at) {
+    size_t end = at;
+    if (end >= text.size() || !isNameStart(text[end])) return 0;
+    while (end < text.size() && isNameCharacter(text[end])) ++end;
+    return end < text.size() && text[end] == '=' ? end - at : 0;
+}
+
+void refuseOurOwn(const std::string& name, const std::string& where) {
+    if (name.rfind("RANKSCOPE_", 0) == 0 || name == "LD_PRELOAD" || name == "NCCL_TUNER_PLUGIN" || name == "NCCL_TUNER_CONFIG_FILE" || name == "NCCL_PROFILER_PLUGIN")
+        throw store::Error(where, fmt::format("{} is set by Rankscope itself", name), "tuner rows go into a file, --tuner FILE");
+}
+
+std::string trimmed(const std::string& text) {
+    const size_t begin = text.find_first_not_of(" \t\r");
+    return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+/// One line of a tuner file, from a string or from an object with its columns.
+std::string tunerLine(const json& row, const std::string& where) {
+    if (row.is_string()) return row.get<std::string>();
+    if (!row.is_object()) throw store::Error(where, "a row of tuner_csv is neither a line nor an object", "");
+    const auto number = [&](const char* key) { return row.contains(key) && row[key].is_number_integer() ? row[key].get<int64_t>() : -1; };
+    const auto name = [&](const char* key) { return row.contains(key) && row[key].is_string() ? row[key].get<std::string>() : std::string(); };
+    TunerRow columns;
+    columns.collective = name("collective");
+    columns.minBytes = number("min_bytes");
+    columns.maxBytes = number("max_bytes");
+    columns.algorithm = name("algorithm");
+    columns.protocol = name("protocol");
+    columns.channels = number("channels");
+    columns.nodes = number("nodes");
+    columns.ranks = number("ranks");
+    return formatTunerRow(columns);
+}
+
+TuneCandidate candidateOf(const json& entry, size_t index, const std::string& file) {
+    const std::string where = fmt::format("{}, entry {}", file, index + 1);
+    if (!entry.is_object()) throw store::Error(where, "no object", "");
+    TuneCandidate candidate;
+    for (const char* key : {"name", "title", "id"})
+        if (candidate.name.empty() && entry.contains(key) && entry[key].is_string()) candidate.name = entry[key].get<std::string>();
+    if (candidate.name.empty()) candidate.name = fmt::format("candidate {}", index + 1);
+    const json environment = entry.value("env", json::object());
+    if (!environment.is_object()) throw store::Error(where, "env is no object", "write {\"NCCL_ALGO\": \"ring\"}");
+    for (const auto& [name, value] : environment.items()) {
+        refuseOurOwn(name, where);
+        if (nameLength(name + "=", 0) != name.size() || name.empty()) throw store::Error(where, fmt::format("'{}' is no variable's name", name), "");
+        if (!value.is_null() && !value.is_string()) throw store::Error(where, fmt::format("the value of {} is neither text nor null", name), "null unsets the variable");
+        candidate.environment[name] = value.is_null() ? std::nullopt : std::optional(value.get<std::string>());
+    }
+    const json rows = entry.value("tuner_csv", json::array());
+    if (!rows.is_array()) throw store::Error(where, "tuner_csv is no list", "");
+    std::string lines;
+    for (const json& row : rows) lines += tunerLine(row, where) + "\n";
+    if (!lines.empty()) {
+        TunerFile read = parseTunerCsv(lines);
+        if (!read.problems.empty()) throw store::Error(fmt::format("{}, tuner row {}", where, read.problems[0].line), read.problems[0].what, read.problems[0].hint);
+        candidate.tunerRows = std::move(read.rows);
+    }
+    if (entry.contains("predicted_saving_ns") && entry["predicted_saving_ns"].is_number()) candidate.predictedSavingNs = entry["predicted_saving_ns"].get<double>();
+    if (const json interval = entry.value("interval_ns", json()); interval.is_array() && interval.size() == 2 && interval[0].is_number() && interval[1].is_number())
+        candidate.predictedIntervalNs = {interval[0].get<double>(), interval[1].get<double>()};
+    return candidate;
+}
+
+std::vector<TuneCandidate> fromJson(const std::string& file, const std::string& text, std::vector<std::string>& leftOut) {
+    json root;
+    try {
+        root = json::parse(text);
+    } catch (const json::parse_error& error) {
+        throw store::Error(file, fmt::format("no JSON: {}", error.what()), "");
+    }
+    const json* entries = &root;
+    for (const char* key : {"recommendations", "candidates"})
+        if (root.is_object() && root.contains(key)) entries = &root[key];
+    if (!entries->is_array()) throw store::Error(file, "neither \"recommendations\" nor \"candidates\" in it", "give what `rankscope recommend NAME --format json` prints");
+    std::vector<TuneCandidate> candidates;
+    for (size_t i = 0; i < entries->size(); ++i) {
+        TuneCandidate candidate = candidateOf((*entries)[i], i, file);
+        if (candidate.environment.empty() && candidate.tunerRows.empty()) leftOut.push_back(candidate.name);
+        else candidates.push_back(std::move(candidate));
+    }
+    return candidates;
+}
+
+}  // namespace
+
+TuneCandidate parseCandidate(const std::string& text) {
+    TuneCandidate candidate;
+    candidate.name = trimmed(text);
+    const std::string where = fmt::format("candidate '{}'", candidate.name);
+    for (size_t at = 0; at < candidate.name.size();) {
+        const size_t length = nameLength(candidate.name, at);
+        if (length == 0) throw store::Error(where, fmt::format("'{}' is no setting", candidate.name.substr(at)), "write NAME=VALUE, and more of them behind commas");
+        const std::string name = candidate.name.substr(at, length);
+        refuseOurOwn(name, where);
+        size_t end = at + length + 1;
+        while (end < candidate.name.size() && !(candidate.name[end] == ',' && nameLength(candidate.name, end + 1) > 0)) ++end;
+        if (!candidate.environment.emplace(name, candidate.name.substr(at + length + 1, end - at - length - 1)).second)
+            throw store::Error(where, fmt::format("{} is set twice", name), "");
+        at = end + 1;
+    }
+    if (candidate.environment.empty()) throw store::Error("a candidate", "is empty", "write NAME=VALUE, e.g. NCCL_ALGO=ring");
+    return candidate;
+}
+
+std::vector<TuneCandidate> parseCandidates(const std::string& file, const std::string& text, std::vector<std::string>& leftOut) {
+    const size_t first = text.find_first_not_of(" \t\r\n");
+    if (first != std::string::npos && (text[first] == '{' || text[first] == '[')) return fromJson(file, text, leftOut);
+    std::vector<TuneCandidate> candidates;
+    std::istringstream lines(text);
+    std::string line;
+    for (int number = 1; std::getline(lines, line); ++number) {
+        line = trimmed(line);
+        if (line.empty() || line[0] == '#') continue;
+        try {
+            candidates.push_back(parseCandidate(line));
+        } catch (const store::Error& error) {
+            throw store::Error(fmt::format("{}, line {}", file, number), error.cause(), error.hint());
+        }
+    }
+    return candidates;
+}
+
+std::string shellLines(const TuneCandidate& candidate) {
+    std::string lines;
+    for (const auto& [name, value] : candidate.environment) {
+        if (!value) {
+            lines += fmt::format("unset {}\n", name);
+            continue;
+        }
+        std::string quoted = "'";
+        for (char c : *value) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+        lines += fmt::format("export {}={}'\n", name, quoted);
+    }
+    return lines;
+}
+
+}  // namespace rankscope::analyzer
