@@ -32,9 +32,16 @@ class HeldSignals {
         for (int signal : kEndingSignals) sigaddset(&m_held, signal);
         sigaddset(&m_held, SIGCHLD);
         sigprocmask(SIG_BLOCK, &m_held, &m_before);
+        // Whoever started us with SIGCHLD ignored would otherwise leave us without the job's status.
+        struct sigaction standard {};
+        standard.sa_handler = SIG_DFL;
+        sigaction(SIGCHLD, &standard, &m_childActionBefore);
     }
     ~HeldSignals() { restore(); }
-    void restore() const { sigprocmask(SIG_SETMASK, &m_before, nullptr); }
+    void restore() const {
+        sigaction(SIGCHLD, &m_childActionBefore, nullptr);
+        sigprocmask(SIG_SETMASK, &m_before, nullptr);
+    }
 
     // The next of them within the time; 0: none.
     int wait(double seconds) const {
@@ -45,6 +52,7 @@ class HeldSignals {
 
   private:
     sigset_t m_held, m_before;
+    struct sigaction m_childActionBefore {};
 };
 
 pid_t start(const ProcessToStart& process, const std::filesystem::path& output, const HeldSignals& signals) {

@@ -29,6 +29,7 @@ wait
 """
 
 
+USERS_TUNER = os.environ.get("RANKSCOPE_TEST_TUNER")  # sends every all-reduce over a ring with Simple
 FOREVER = str(1_000_000 + os.getpid())  # seconds that tell this test's processes from others
 
 
@@ -95,6 +96,33 @@ class Tune(VirtualRunTest):
         if report["winner"]:
             self.assertIn("allreduce,0,-1,tree,ll,-1,2,4", (self.folder / "tuned" / "winner.csv").read_text())
 
+    @unittest.skipUnless(USERS_TUNER, "the tests' own tuner plugins are not built")
+    def test_two_communicators_that_need_different_algorithms_get_them_from_rows_only(self):
+        # Tensor parallel inside the node, data parallel between the nodes; a tuner plugin of the user's sends every all-reduce over a ring with Simple.
+        job = dict(SMALL, name="two-kinds", kind="tp", noise=0, faults=[], cluster={"nodes": 2, "ranks_per_node": 4}, parallel={"dp": 2, "tp": 4},
+                   model={"layers": 4, "hidden": 1024, "seq": 512, "micro_batch": 1})
+        scenario = self.write_scenario(job)
+        (self.folder / "rows.csv").write_text("allreduce,0,-1,tree,ll128,-1,1,4\nallreduce,0,4000000,ring,ll128,-1,2,2\nallreduce,4000001,-1,ring,simple,-1,2,2\n")
+        environments = ["NCCL_ALGO=^ring", "NCCL_PROTO=^simple", "NCCL_ALGO=^ring,NCCL_PROTO=^simple"]
+        self.environment["NCCL_TUNER_PLUGIN"] = USERS_TUNER
+        result = subprocess.run([RANKSCOPE, "-q", "tune", "-o", "tuned", "--rounds", "2", "--format", "json", "--reference", str(scenario), "--tuner", "rows.csv",
+                                 *(word for settings in environments for word in ("--candidate", settings))],
+                                cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)
+        gains = {candidate["name"]: candidate["gain_ns"] for candidate in report["candidates"]}
+        self.assertEqual(report["winner"], "tuner file rows.csv")
+        self.assertTrue(all(gains["tuner file rows.csv"] > gains[settings] for settings in environments), gains)
+        # The rows are what NCCL chooses where nobody misleads it, so the gain is known to the nanosecond.
+        self.run_scenario(scenario, "unmisled", environment={"NCCL_TUNER_PLUGIN": "none"})
+        durations = {step["dur_ns"] for step in self.report("unmisled")["steps"]}
+        self.assertEqual({report["default"]["step_ns"] - gains["tuner file rows.csv"]}, durations)
+        # And kept: NCCL itself reads the rows, without `rankscope run` handing them over.
+        kept = (self.folder / "tuned" / "winner.env").read_text()
+        self.assertIn("librankscope_tuner.so", kept)
+        self.check_run("sh", "-c", f". tuned/winner.env; exec {RANKSCOPE} -q reference run {scenario} -o kept")
+        self.assertEqual({step["dur_ns"] for step in self.report("kept")["steps"]}, durations)
+
     def test_the_default_is_kept_where_nothing_beats_it(self):
         result = self.tune("--candidate", "NCCL_ALGO=ring,NCCL_PROTO=simple", "--candidate", "UNRELATED=1")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -111,6 +139,19 @@ class Tune(VirtualRunTest):
         self.assertAlmostEqual(tried["prediction_error_share"], (tried["gain_ns"] - 1000) / report["default"]["step_ns"], places=6)
         self.assertTrue(any("Other buckets" in note for note in report["notes"]), report["notes"])
         self.assertEqual((self.folder / "tuned" / "winner.env").read_text().splitlines()[1:], ["unset NCCL_ALGO", "unset NCCL_PROTO"])
+
+    def test_advice_of_a_run_is_tried_with_its_prediction(self):
+        self.environment.update(NCCL_ALGO="ring", NCCL_PROTO="simple")
+        self.run_scenario(self.scenario, "base")
+        advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", "base", "--format", "json").stdout)["recommendations"]
+        able = {entry["title"]: entry["predicted_saving_ns"] for entry in advice if entry["env"] or entry["tuner_csv"]}
+        self.assertTrue(able, advice)
+        result = subprocess.run([RANKSCOPE, "-q", "tune", "-o", "tuned", "--rounds", "2", "--format", "json", "--reference", str(self.scenario), "--from-recommend", "base"],
+                                cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        tried = json.loads(result.stdout)["candidates"]
+        self.assertEqual({candidate["name"]: candidate["predicted_saving_ns"] for candidate in tried}, able)
+        self.assertIn("helps", {candidate["verdict"] for candidate in tried})
 
     def test_a_candidate_that_crashes_or_hangs_is_dropped_and_leaves_nothing_behind(self):
         report, candidates = self.tuned("--limit", "20", "--candidate", "CRASH=1", "--candidate", f"HANG={FOREVER}", "--candidate", "NCCL_ALGO=nothing")

@@ -37,8 +37,8 @@ class VirtualRunTest(unittest.TestCase):
         path.write_text(json.dumps(scenario))
         return path
 
-    def run_scenario(self, scenario, name):
-        self.check_run(RANKSCOPE, "-q", "reference", "run", scenario, "-o", name)
+    def run_scenario(self, scenario, name, environment=None):
+        self.check_run(RANKSCOPE, "-q", "reference", "run", scenario, "-o", name, environment=environment)
         return self.folder / name
 
     def report(self, name):
