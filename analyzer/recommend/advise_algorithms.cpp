@@ -164,10 +164,10 @@ Recommendation tunerTable(const AdviceContext& context, const AlgorithmCandidate
     return recommendation;
 }
 
-/// Gain that counts: over the noise, and with a model alone worth a trial.
-double threshold(const AdviceContext& context, const Outcome& outcome) {
-    const double model = outcome.weakest == Basis::model ? RecommendThresholds::kTryShare * context.analysis.stepNs : 0;
-    return std::max(context.noiseNs, model);
+/// True when `better` gains enough more than `than` at its unfavourable end (with a model alone: what is worth a trial), and in expectation, too.
+bool clearlyBeats(const AdviceContext& context, const Proposal& better, const Proposal& than) {
+    const double model = better.outcome.weakest == Basis::model ? RecommendThresholds::kTryShare * context.analysis.stepNs : 0;
+    return better.pessimisticNs > std::max(0.0, than.pessimisticNs) + std::max(context.noiseNs, model) && better.expectedNs > than.expectedNs + context.noiseNs;
 }
 
 std::string nothingBetter(const AdviceContext& context, const PresentSetting& present, const Proposal& nearest, size_t looked) {
@@ -201,25 +201,25 @@ void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
     size_t looked = 0;
     for (store::Op op : candidates.ops()) looked += candidates.rulesFor(op).size();
     const bool sayable = context.nccl && (context.nccl->perFunctionSyntax() || candidates.ops().size() == 1);
-    Proposal best = base;
+    Proposal best = base, lastAdvised = base;
     if (sayable && context.nccl->perFunctionSyntax()) {
         best = bestPerFunction(context, candidates, base);
-        if (best.pessimisticNs > base.pessimisticNs + threshold(context, best.outcome)) {
+        if (clearlyBeats(context, best, base)) {
             Recommendation recommendation = perFunction(context, candidates, best);
             if (recommendation.certainty == Certainty::recommended && advised) advice.recommendations.pop_back();  // it holds that one
             advice.recommendations.push_back(std::move(recommendation));
             advised = true;
-        } else {
-            best.pessimisticNs = base.pessimisticNs;
+            lastAdvised = best;
         }
     } else {
         advice.limits.push_back(context.nccl ? fmt::format("NCCL {} knows no settings per function (2.24 does): only a tuner table can tell collectives apart", context.nccl->text())
                                              : std::string("the version of NCCL is not recorded: no settings in its syntax per function (2.24 and newer)"));
     }
-    const Outcome each = candidates.eachAtItsBest(true);
-    const double tabled = savedNs(context, each, Side::pessimistic);
-    if (tabled > best.pessimisticNs + threshold(context, each)) {
-        advice.recommendations.push_back(tunerTable(context, candidates, each));
+    Proposal tabled{{}, candidates.eachAtItsBest()};
+    tabled.expectedNs = savedNs(context, tabled.outcome, Side::expected);
+    tabled.pessimisticNs = savedNs(context, tabled.outcome, Side::pessimistic);
+    if (clearlyBeats(context, tabled, lastAdvised)) {
+        advice.recommendations.push_back(tunerTable(context, candidates, tabled.outcome));
         advised = true;
     }
     if (!advised) advice.kept.push_back({"algorithm", nothingBetter(context, present, best, looked)});

@@ -25,7 +25,8 @@ TransferScale Outcome::scale(Side side) const {
 }
 
 PresentSetting presentSetting(const Analysis& analysis) {
-    return {!analysis.facts.text("env.NCCL_ALGO").empty(), !analysis.facts.text("env.NCCL_PROTO").empty()};
+    const std::string algo = analysis.facts.text("env.NCCL_ALGO"), proto = analysis.facts.text("env.NCCL_PROTO");
+    return {!algo.empty(), !proto.empty(), NcclSetting::parse(algo, proto)};
 }
 
 AlgorithmCandidates::AlgorithmCandidates(const AdviceContext& context, MessageList messages)
@@ -46,10 +47,12 @@ std::optional<Outcome> AlgorithmCandidates::with(const NcclSetting& setting) con
     Outcome outcome;
     for (const MessageGroup& group : m_messages.groups) {
         const FunctionRule& rule = setting.ruleOf(group.key.op);
-        if (!m_present.any() && rule.allows(group.message.present)) continue;  // NCCL preferred it to all others, fewer do not change that
+        // NCCL preferred its present choice to all that was allowed: it changes only to what was not, or where it must.
+        const bool stays = rule.allows(group.message.present);
         std::vector<AlgorithmChoice> allowed;
         for (AlgorithmChoice choice : supported(group))
-            if (rule.allows(choice)) allowed.push_back(choice);
+            if (rule.allows(choice) && !(stays && m_present.rules.ruleOf(group.key.op).allows(choice))) allowed.push_back(choice);
+        if (stays) allowed.push_back(group.message.present);
         if (allowed.empty() && !rule.allows(group.message.present)) return std::nullopt;
         const auto chosen = m_context.cost.cheapest(group.message, allowed);
         if (chosen)
@@ -82,15 +85,13 @@ std::vector<FunctionRule> AlgorithmCandidates::rulesFor(store::Op op) const {
     return rules;
 }
 
-Outcome AlgorithmCandidates::eachAtItsBest(bool surely) const {
+Outcome AlgorithmCandidates::eachAtItsBest() const {
     Outcome outcome;
     for (const MessageGroup& group : m_messages.groups) {
         std::optional<TransferCost::Chosen> best;
         for (AlgorithmChoice choice : supported(group)) {
             const auto cost = m_context.cost.of(group.message, choice);
-            if (!cost) continue;
-            const auto judged = [&](const CostEstimate& estimate) { return surely ? estimate.scaleHigh : estimate.scale; };
-            if (judged(*cost) < 1 && (!best || judged(*cost) < judged(best->cost))) best = TransferCost::Chosen{choice, *cost};
+            if (cost && cost->scaleHigh < (best ? best->cost.scaleHigh : 1)) best = TransferCost::Chosen{choice, *cost};
         }
         if (best) put(outcome, group, *best);
     }

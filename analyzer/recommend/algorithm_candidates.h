@@ -24,6 +24,7 @@ struct Outcome {
 struct PresentSetting {
     bool algoForced = false;   // NCCL_ALGO is set in the job's environment
     bool protoForced = false;
+    NcclSetting rules;         // what they say
     bool any() const { return algoForced || protoForced; }
 };
 PresentSetting presentSetting(const Analysis& analysis);
@@ -38,8 +39,8 @@ class AlgorithmCandidates {
     std::optional<Outcome> with(const NcclSetting& setting) const;
     /// Rules worth a look for one function: each algorithm, each protocol, each pair that some group of the job supports.
     std::vector<FunctionRule> rulesFor(store::Op op) const;
-    /// Every collective with its cheapest choice: what a tuner table can do. `surely`: judged by the unfavourable end of each estimate.
-    Outcome eachAtItsBest(bool surely) const;
+    /// Every collective with the choice that is cheapest at the unfavourable end of its estimate: what a tuner table can do.
+    Outcome eachAtItsBest() const;
     /// The table for an outcome: neighbouring sizes with one choice become one range.
     std::vector<TunerAdvice> tableOf(const Outcome& outcome) const;
 

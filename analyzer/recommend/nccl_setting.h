@@ -27,6 +27,8 @@ struct NcclSetting {
     std::map<store::Op, FunctionRule> rules;
 
     const FunctionRule& ruleOf(store::Op op) const;
+    /// As the two variables stand in an environment: "list[;function:list…]", "^" for all but, words of any case. What NCCL would refuse is passed over.
+    static NcclSetting parse(const std::string& algo, const std::string& proto);
     /// Value of the variable, in the syntax per function; empty: not to be set.
     std::string algoValue() const;
     std::string protoValue() const;

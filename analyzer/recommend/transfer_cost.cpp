@@ -60,10 +60,15 @@ std::optional<CostEstimate> TransferCost::modelled(const Message& message, Algor
 
 std::optional<TransferCost::Chosen> TransferCost::cheapest(const Message& message, const std::vector<AlgorithmChoice>& allowed) const {
     std::optional<Chosen> best;
+    double low = 0, high = 0;
     for (AlgorithmChoice choice : allowed) {
         const auto cost = of(message, choice);
-        if (cost && (!best || cost->scale < best->cost.scale)) best = Chosen{choice, *cost};
+        if (!cost) continue;
+        low = best ? std::min(low, cost->scaleLow) : cost->scaleLow;
+        high = best ? std::min(high, cost->scaleHigh) : cost->scaleHigh;
+        if (!best || cost->scale < best->cost.scale) best = Chosen{choice, *cost};
     }
+    if (best) best->cost.scaleLow = low, best->cost.scaleHigh = high;
     return best;
 }
 

@@ -41,7 +41,8 @@ class TransferCost {
     /// Nothing where neither measurements nor the model speak.
     std::optional<CostEstimate> of(const Message& message, AlgorithmChoice choice) const;
 
-    /// What NCCL would choose by itself among `allowed`, taken as the one that is estimated cheapest.
+    /// What NCCL would choose by itself among `allowed`, taken as the one that is estimated cheapest. Whichever it takes, it takes no longer than the best of
+    /// the unfavourable ends.
     struct Chosen {
         AlgorithmChoice choice;
         CostEstimate cost;

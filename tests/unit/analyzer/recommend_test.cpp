@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/recommend/algorithm_support.h"
+#include "analyzer/recommend/nccl_setting.h"
 #include "analyzer/recommend/renderers.h"
 #include "tests/unit/analyzer/player.h"
 
@@ -158,6 +159,23 @@ TEST(RenderAdvice, FragmentsAreNestedAndQuoted) {
     const auto deepspeed = nlohmann::json::parse(renderAdviceDeepSpeed(advice));
     EXPECT_EQ(deepspeed, (nlohmann::json{{"zero_optimization", {{"overlap_comm", true}, {"reduce_bucket_size", 26214400}}}, {"communication_data_type", "bf16"}}));
     EXPECT_NE(renderAdviceAccelerate(advice).find("fsdp_config:\n  fsdp_forward_prefetch: true\ngradient_accumulation_steps: 8\n"), std::string::npos) << renderAdviceAccelerate(advice);
+}
+
+TEST(NcclSetting, ReadsTheSyntaxPerFunctionAndWritesIt) {
+    const NcclSetting setting = NcclSetting::parse("^NVLS,PAT;allreduce:Tree", "LL128,Simple;AllGather:^LL");
+    EXPECT_EQ(setting.ruleOf(Op::allReduce).algorithms, (std::set<Algorithm>{Algorithm::tree}));
+    EXPECT_TRUE(setting.ruleOf(Op::allGather).allows({Algorithm::ring, Protocol::simple}));
+    EXPECT_FALSE(setting.ruleOf(Op::allGather).allows({Algorithm::pat, Protocol::simple}));
+    EXPECT_FALSE(setting.ruleOf(Op::allGather).allows({Algorithm::ring, Protocol::ll}));
+    EXPECT_FALSE(setting.ruleOf(Op::allReduce).allows({Algorithm::tree, Protocol::ll}));
+    EXPECT_TRUE(NcclSetting::parse("", "").ruleOf(Op::allReduce).empty());
+    NcclSetting two;
+    two.rules[Op::allReduce] = {{Algorithm::tree}, {Protocol::simple}};
+    two.rules[Op::allGather] = {{Algorithm::ring}, {}};
+    EXPECT_EQ(two.protoValue(), "allreduce:simple");
+    const NcclSetting again = NcclSetting::parse(two.algoValue(), two.protoValue());
+    EXPECT_EQ(again.ruleOf(Op::allReduce).algorithms, two.rules[Op::allReduce].algorithms);
+    EXPECT_EQ(again.ruleOf(Op::allGather).algorithms, two.rules[Op::allGather].algorithms);
 }
 
 TEST(AlgorithmSupport, OnlyWhatTheVersionTheGroupAndTheHardwareHave) {

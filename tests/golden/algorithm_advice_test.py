@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Advice on NCCL_ALGO and NCCL_PROTO against the best of all settings, on clusters drawn at random.
+
+A job runs once with whatever its environment forces, `rankscope recommend --format env` is sourced in front of a second run, and every setting is tried as well:
+the advised run is within 3 % of the best of them, and where the first one was the best, nothing is advised. Runs a few clusters; `--clusters 30` runs
+them all, `--first N` starts behind the first N.
+"""
+
+import argparse
+import itertools
+import random
+import statistics
+import subprocess
+import sys
+import unittest
+
+from virtual_run import RANKSCOPE, TIMEOUT_S, VirtualRunTest
+
+CLUSTERS, FIRST = 4, 0
+WITHIN = 0.03
+FORCED = [{}, {}, {"NCCL_PROTO": "LL"}, {"NCCL_PROTO": "Simple"}, {"NCCL_PROTO": "LL128"}, {"NCCL_ALGO": "tree"}, {"NCCL_ALGO": "ring"}, {"NCCL_ALGO": "allreduce:tree", "NCCL_PROTO": "LL"},
+          {"NCCL_ALGO": "ring", "NCCL_PROTO": "LL"}]
+OPS = {"ddp": ["allreduce"], "zero1": ["allreduce", "allgather"], "zero2": ["reducescatter", "allgather"], "fsdp": ["reducescatter", "allgather"], "tp": ["allreduce"]}
+
+
+def draw(number):
+    """A scenario and what its environment forces."""
+    chance = random.Random(1000 + number)
+    kind = chance.choice(["ddp", "ddp", "zero1", "zero2", "fsdp", "tp"])
+    nodes, per_node = chance.choice([(1, 4), (1, 8), (2, 2), (2, 4), (4, 1), (4, 2), (8, 1), (2, 8), (4, 4), (16, 1)])
+    world = nodes * per_node
+    cluster = {"nodes": nodes, "ranks_per_node": per_node, "tflops": chance.choice([150, 300, 600]),
+               "intra": {"alpha_us": round(chance.uniform(1.5, 10), 2), "gbps": chance.choice([25, 60, 150, 300])},
+               "inter": {"alpha_us": round(chance.uniform(4, 40), 2), "gbps": chance.choice([6, 12, 25, 50])}}
+    tp = per_node if kind == "tp" and per_node > 1 else 1
+    scenario = {"name": f"drawn{number}", "kind": kind, "steps": 6, "seed": number, "noise": round(chance.uniform(0, 0.03), 3), "cluster": cluster,
+                "model": {"layers": chance.choice([4, 8]), "hidden": chance.choice([512, 1024, 2048]), "seq": chance.choice([512, 2048]), "micro_batch": chance.choice([1, 2])},
+                "parallel": {"dp": world // tp, "tp": tp, "bucket_mb": chance.choice([1, 5, 25])}}
+    if kind == "tp" and tp == 1:
+        scenario["kind"] = "ddp"
+    forced = chance.choice(FORCED)
+    if any(value == "tree" for value in forced.values()) and OPS[scenario["kind"]] != ["allreduce"]:
+        forced = {"NCCL_ALGO": "allreduce:tree"} if "allreduce" in OPS[scenario["kind"]] else {"NCCL_PROTO": "LL"}
+    return scenario, forced
+
+
+def settings_of(scenario):
+    """Every setting worth the name: for each function NCCL's choice, or one algorithm and protocol that it has."""
+    nodes, world = scenario["cluster"]["nodes"], scenario["cluster"]["nodes"] * scenario["cluster"]["ranks_per_node"]
+    choices = []
+    for op in OPS[scenario["kind"]]:
+        pairs = [("ring", p) for p in ("ll", "ll128", "simple")]
+        if op == "allreduce":
+            pairs += [("tree", p) for p in ("ll", "ll128", "simple")]
+        elif nodes == world:
+            pairs.append(("pat", "simple"))
+        choices.append([None] + [(op, *pair) for pair in pairs])
+    for combination in itertools.product(*choices):
+        named = [choice for choice in combination if choice]
+        yield {} if not named else {"NCCL_ALGO": ";".join(f"{op}:{a}" for op, a, _ in named), "NCCL_PROTO": ";".join(f"{op}:{p}" for op, _, p in named)}
+
+
+class AlgorithmAdvice(VirtualRunTest):
+    def step_ms(self, scenario, environment, name):
+        """Mean step of a run; None where NCCL refuses the setting."""
+        result = subprocess.run([RANKSCOPE, "-q", "reference", "run", scenario, "-o", name], cwd=self.folder, env=dict(self.environment, **environment),
+                                stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S)
+        if result.returncode != 0:
+            return None
+        steps = [step for step in self.report(name)["steps"] if not step["warm_up"]]
+        return (steps[-1]["start_ns"] + steps[-1]["dur_ns"] - steps[0]["start_ns"]) / len(steps) / 1e6
+
+    def advised(self, name, environment):
+        """The environment after sourcing the advice, by a real shell."""
+        self.check_run(RANKSCOPE, "-q", "recommend", name, "--format", "env", "-o", f"{name}.env")
+        shown = self.check_run("sh", "-euc", f". ./{name}.env; env", environment=environment).stdout.decode()
+        after = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
+        return {key: after[key] for key in ("NCCL_ALGO", "NCCL_PROTO") if key in after}
+
+    def test_the_advised_setting_is_near_the_best_of_all(self):
+        distances, kept = [], 0
+        for number in range(FIRST, FIRST + CLUSTERS):
+            scenario, forced = draw(number)
+            with self.subTest(cluster=number, kind=scenario["kind"], forced=forced):
+                path = self.write_scenario(scenario)
+                before = self.step_ms(path, forced, f"{number}-before")
+                self.assertIsNotNone(before, "the job does not run as drawn")
+                setting = self.advised(f"{number}-before", forced)
+                after = before if setting == forced else self.step_ms(path, setting, f"{number}-after")
+                self.assertIsNotNone(after, f"NCCL refuses {setting}")
+                tried = [(self.step_ms(path, other, f"{number}-try{i}"), other) for i, other in enumerate(settings_of(scenario))]
+                best, which = min(((ms, other) for ms, other in tried if ms is not None), key=lambda pair: pair[0])
+                best = min(best, before)
+                distances.append(after / best - 1)
+                kept += setting == forced
+                print(f"cluster {number}: {scenario['kind']} {scenario['cluster']['nodes']}x{scenario['cluster']['ranks_per_node']} {forced} -> {setting}:"
+                      f" {before:.2f} -> {after:.2f} ms, best {best:.2f} ({which}), {100 * distances[-1]:.2f} % from it", flush=True)
+                self.assertLessEqual(after, best * (1 + WITHIN))
+                if before <= best * 1.001:
+                    self.assertEqual(setting, forced, "the best setting was changed")
+        print(f"{len(distances)} clusters, {kept} kept as they were: advised against best median {100 * statistics.median(distances):.2f} %, worst {100 * max(distances):.2f} %")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--clusters", type=int, default=CLUSTERS)
+    parser.add_argument("--first", type=int, default=0)
+    arguments, rest = parser.parse_known_args()
+    CLUSTERS, FIRST = arguments.clusters, arguments.first
+    unittest.main(argv=[sys.argv[0], *rest])
