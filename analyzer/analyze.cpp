@@ -44,17 +44,21 @@ TraceFacts readFacts(const std::filesystem::path& database) {
 
 }  // namespace
 
-Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options) {
-    const std::filesystem::path database = store::TraceReader::databasePath(trace);
-
+Analysis readAnalysis(const std::filesystem::path& database, unsigned workers) {
     // Phase 1: each rank for itself, one rank's events in memory per worker.
     TraceFacts facts = readFacts(database);
     ReplayTasks tasks(facts);
-    std::vector<RankSummary> ranks = summarizeRanks(database, facts, options.workers, [&](const RankEvents& events) { tasks.take(events); });
+    std::vector<RankSummary> ranks = summarizeRanks(database, facts, workers, [&](const RankEvents& events) { tasks.take(events); });
 
     // Phase 2: what the ranks did to each other.
     Analysis analysis = makeAnalysis(std::move(facts), std::move(ranks));
     analysis.replay = replay(analysis.facts, std::move(tasks).all(), analysis.steps);
+    return analysis;
+}
+
+Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options) {
+    const std::filesystem::path database = store::TraceReader::databasePath(trace);
+    const Analysis analysis = readAnalysis(database, options.workers);
     Report report = buildReport(analysis, detect(analysis));
 
     if (options.storeResults) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "analyzer/detectors/analysis.h"
 #include "analyzer/report/report_model.h"
 
 namespace rankscope::analyzer {
@@ -11,6 +12,9 @@ struct AnalyzeOptions {
     unsigned workers = 0;       // threads of phase 1; 0: one per core
     bool storeResults = true;   // write attribution, gaps and findings into trace.db (left out, with a loss row in the report, where it is read-only)
 };
+
+/// What detectors and edits read of a trace: both phases, no findings. `database` is a .db file, `workers` as in AnalyzeOptions. Throws store::Error.
+Analysis readAnalysis(const std::filesystem::path& database, unsigned workers = 0);
 
 /// trace.db to report. `trace` is a run name, a run directory or a .db file. Throws store::Error.
 Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options = {});

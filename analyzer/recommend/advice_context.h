@@ -33,6 +33,12 @@ void setSaving(const std::vector<double>& expected, const std::vector<double>& p
 /// NCCL_ALGO, NCCL_PROTO and tuner tables.
 void adviseAlgorithms(const AdviceContext& context, Advice& advice);
 
+/// Bytes of a gradient's element as it travels; 2 when nothing tells. DeepSpeed counts buckets in elements.
+int gradientElementBytes(const Analysis& analysis);
+
+/// Bucket sizes of gradients, by replaying the step with each of them.
+void adviseBuckets(const AdviceContext& context, Advice& advice);
+
 /// What findings propose and can be written as a setting: overlap, buckets, precision, micro-batches, channels, allocator, pinned memory.
 void adviseFromFindings(const AdviceContext& context, Advice& advice);
 

@@ -137,7 +137,7 @@ Recommendation unsetting(const AdviceContext& context, const AlgorithmCandidates
     }
     recommendation.title = fmt::format("unset {}: NCCL then chooses by operation, size and group", fmt::join(sayings, " and "));
     recommendation.risk += "; if a variable was set against a known fault of this system, that comes back";
-    recommendation.verify = "rankscope tune --candidates ADVICE.json -- COMMAND, or run once without the variable and compare the steps (rankscope analyze)";
+    recommendation.verify = fmt::format("rankscope tune --from-recommend {} -- COMMAND, or run once without it and compare the steps (rankscope analyze)", context.analysis.facts.text("run_name", "NAME"));
     return recommendation;
 }
 
@@ -149,7 +149,7 @@ Recommendation perFunction(const AdviceContext& context, const AlgorithmCandidat
     if (!proto.empty()) recommendation.settings.environment["NCCL_PROTO"] = proto;
     recommendation.title = fmt::format("{}{}{}", algo.empty() ? "" : "NCCL_ALGO=" + algo, algo.empty() || proto.empty() ? "" : " ", proto.empty() ? "" : "NCCL_PROTO=" + proto);
     recommendation.certainty = proposal.outcome.weakest == Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
-    recommendation.verify = "rankscope tune --candidates ADVICE.json -- COMMAND";
+    recommendation.verify = fmt::format("rankscope tune --from-recommend {} -- COMMAND", context.analysis.facts.text("run_name", "NAME"));
     return recommendation;
 }
 
@@ -160,7 +160,7 @@ Recommendation tunerTable(const AdviceContext& context, const AlgorithmCandidate
     recommendation.title = fmt::format("a tuner table of {} row{}: each collective with the choice that is best for its size and group", recommendation.settings.tuner.size(),
                                        recommendation.settings.tuner.size() == 1 ? "" : "s");
     recommendation.certainty = outcome.weakest == Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
-    recommendation.verify = "rankscope recommend NAME --format tuner-csv -o tuner.csv && rankscope run --tuner tuner.csv -- COMMAND";
+    recommendation.verify = fmt::format("rankscope recommend {} --format tuner-csv -o tuner.csv && rankscope run --tuner tuner.csv -- COMMAND", context.analysis.facts.text("run_name", "NAME"));
     return recommendation;
 }
 

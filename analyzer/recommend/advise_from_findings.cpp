@@ -94,15 +94,20 @@ void microBatches(const AdviceContext& context, const Finding& finding, Recommen
                          gpipe ? "GPipe keeps the activations of all micro-batches" : "1F1B keeps those of at most as many micro-batches as there are stages");
 }
 
-void buckets(const AdviceContext&, const Finding& finding, Recommendation& r) {
+void buckets(const AdviceContext& context, const Finding& finding, Recommendation& r) {
     r.area = "buckets";
     const double bytes = numberOf(finding, "proposed_bucket_bytes");
     if (bytes <= 0) return;
     const double mebi = std::max(1.0, std::round(bytes / 1048576));
     r.title = fmt::format("buckets of {:.0f} MiB", mebi);
     r.settings.ddp = {{"bucket_cap_mb", fmt::format("{:.0f}", mebi)}};
-    r.settings.deepspeed = {{"zero_optimization.reduce_bucket_size", fmt::format("{:.0f}", bytes)}};
+    r.settings.deepspeed = {{"zero_optimization.reduce_bucket_size", fmt::format("{:.0f}", bytes / gradientElementBytes(context.analysis))}};
     r.risk = "memory: a bucket of gradients more; larger buckets leave later";
+}
+
+bool judged(const Advice& advice, const std::string& area) {
+    return std::any_of(advice.recommendations.begin(), advice.recommendations.end(), [&](const Recommendation& r) { return r.area == area; }) ||
+           std::any_of(advice.kept.begin(), advice.kept.end(), [&](const KeptDefault& kept) { return kept.area == area; });
 }
 
 struct Translation {
@@ -122,6 +127,7 @@ void adviseFromFindings(const AdviceContext& context, Advice& advice) {
             Recommendation recommendation;
             translation.write(context, finding, recommendation);
             if (recommendation.settings.empty()) continue;
+            if (recommendation.area == "buckets" && judged(advice, "buckets")) continue;  // by replay, size by size
             recommendation.findings = {finding.id};
             recommendation.evidence = finding.evidence.facts;
             recommendation.evidence.insert(recommendation.evidence.begin(), finding.cause);

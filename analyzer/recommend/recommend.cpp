@@ -5,24 +5,14 @@
 
 #include <algorithm>
 
+#include "analyzer/analyze.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/recommend/advice_context.h"
-#include "analyzer/timeline/phase_one.h"
 #include "analyzer/timeline/statistics.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::analyzer {
 namespace {
-
-Analysis analysisOf(const std::filesystem::path& database, unsigned workers) {
-    TraceFacts facts;
-    {
-        store::TraceReader trace(database);
-        facts = readTraceFacts(trace);
-    }
-    std::vector<RankSummary> ranks = summarizeRanks(database, facts, workers);
-    return makeAnalysis(std::move(facts), std::move(ranks));
-}
 
 /// What two runs of the same job may differ by: the standard error of their median steps, and a share that a handful of runs cannot resolve.
 double noiseOf(const Analysis& analysis) {
@@ -44,14 +34,14 @@ void setSaving(const std::vector<double>& expected, const std::vector<double>& p
     recommendation.savingHighNs = std::max(recommendation.savingNs, median(optimistic)) + quartileHalfWidth(optimistic);
 }
 
-Advice recommend(const std::filesystem::path& trace, const RecommendOptions& options) {
-    const Analysis analysis = analysisOf(store::TraceReader::databasePath(trace), options.workers);
+Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor) {
     Advice advice;
     advice.run = analysis.facts.text("run_name");
     advice.stepNs = analysis.stepNs;
     advice.steps = static_cast<int>(analysis.steps.size());
     advice.nccl = ncclVersionOf(analysis.facts);
     advice.noiseNs = noiseOf(analysis);
+    advice.judge = predictor.name;
     const CostEvidence evidence(analysis.facts, options.tables);
     for (const auto& [key, curve] : evidence.curves()) advice.curves.push_back(curve);
     if (advice.steps < CommonThresholds::kFewestSteps) {
@@ -60,13 +50,25 @@ Advice recommend(const std::filesystem::path& trace, const RecommendOptions& opt
     }
     const std::vector<Finding> findings = detect(analysis);
     const TransferCost cost(analysis, evidence);
-    const StepPredictor predictor = busyPeriodPredictor(analysis);
     const AdviceContext context{analysis, findings, evidence, cost, predictor, advice.nccl, advice.noiseNs};
     adviseAlgorithms(context, advice);
+    adviseBuckets(context, advice);
     adviseFromFindings(context, advice);
+    if (!predictor.replayed)
+        for (Recommendation& recommendation : advice.recommendations) recommendation.certainty = Certainty::tryAndMeasure;
     std::stable_sort(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& a, const Recommendation& b) {
         return a.certainty != b.certainty ? a.certainty < b.certainty : a.savingNs > b.savingNs;
     });
+    return advice;
+}
+
+Advice recommend(const std::filesystem::path& trace, const RecommendOptions& options) {
+    const Analysis analysis = readAnalysis(store::TraceReader::databasePath(trace), options.workers);
+    const std::optional<StepPredictor> replayed = replayPredictor(analysis);
+    Advice advice = adviseOn(analysis, options, replayed ? *replayed : busyPeriodPredictor(analysis));
+    if (!replayed)
+        advice.limits.push_back(fmt::format("{}: gains are first estimates, and everything is only to try and measure",
+                                            analysis.replay.available() ? fmt::format("the replay is {:.0f} % off", 100 * analysis.replay.error()) : "no replay: " + analysis.replay.unavailable));
     return advice;
 }
 

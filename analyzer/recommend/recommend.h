@@ -6,6 +6,7 @@
 
 #include "analyzer/recommend/nccl_tests_table.h"
 #include "analyzer/recommend/recommendation.h"
+#include "analyzer/recommend/step_predictor.h"
 
 namespace rankscope::analyzer {
 
@@ -13,6 +14,9 @@ struct RecommendOptions {
     unsigned workers = 0;                 // threads of phase 1; 0: one per core
     std::vector<NcclTestsTable> tables;   // evidence from outside
 };
+
+/// Advice with the judge given. Without one that replays everything is only worth a trial.
+Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor);
 
 /// trace.db to advice. `trace` is a run name, a run directory or a .db file. Throws store::Error.
 Advice recommend(const std::filesystem::path& trace, const RecommendOptions& options = {});

@@ -67,6 +67,7 @@ struct Advice {
     double stepNs = 0;
     int steps = 0;
     double noiseNs = 0;                 // a gain must exceed it
+    std::string judge;                  // what predicts the step: a replay, or a first estimate
     std::optional<NcclVersion> nccl;
     std::vector<std::string> limits;    // what could not be judged, and why
     std::vector<Recommendation> recommendations;  // by certainty, then saving

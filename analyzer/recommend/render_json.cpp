@@ -67,6 +67,7 @@ std::string renderAdviceJson(const Advice& advice) {
     json["schema"] = "rankscope.recommend/1";
     json["run"] = {{"name", advice.run}, {"step_ns", whole(advice.stepNs)}, {"steps", advice.steps}};
     json["nccl_version"] = advice.nccl ? Json(advice.nccl->text()) : Json(nullptr);
+    json["judge"] = advice.judge;
     json["noise_ns"] = whole(advice.noiseNs);
     json["limits"] = advice.limits;
     json["recommendations"] = Json::array();

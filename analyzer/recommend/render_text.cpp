@@ -57,6 +57,7 @@ std::string curveText(const CostCurve& curve) {
 std::string renderAdviceText(const Advice& advice, bool colour) {
     const auto bold = [&](const std::string& text) { return colour ? "\x1b[1m" + text + "\x1b[0m" : text; };
     std::string out = bold(fmt::format("{}: advice for a step of {} (median of {})", advice.run.empty() ? "this run" : advice.run, durationText(advice.stepNs), advice.steps)) + "\n";
+    if (!advice.judge.empty()) out += fmt::format("judged by {}\n", advice.judge);
     out += fmt::format("NCCL {}; a gain counts from {} a step\n", advice.nccl ? advice.nccl->text() : "version unknown", durationText(advice.noiseNs));
     for (const std::string& limit : advice.limits) out += "not judged: " + limit + "\n";
     if (advice.recommendations.empty()) out += bold("\nKeep everything as it is: no setting is predicted to gain more than chance.") + "\n";

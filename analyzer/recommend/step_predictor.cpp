@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/recommend/step_predictor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <memory>
 
 #include "analyzer/detectors/critical_step.h"
@@ -23,7 +27,43 @@ double savedBy(const CriticalStep& step, const TransferScale& scale) {
     return savingOf(step, faster) - lost;
 }
 
+constexpr double kLargestReplayError = 0.1;  // a replay further off misses something that matters
+
+/// Durations with every transfer scaled; a kernel that carries several collectives takes the mean of their factors by bytes.
+std::vector<int64_t> scaledDurations(const TaskGraph& graph, const TransferScale& scale) {
+    std::vector<int64_t> durations = graph.durationNs;
+    std::map<TaskId, std::pair<double, double>> factors;  // of kernels that change: sum of factor x bytes, sum of bytes
+    for (const Exchange& exchange : graph.exchanges) {
+        if (exchange.message()) continue;
+        const double factor = scale({exchange.communicatorId, exchange.op, exchange.bytes, {exchange.algorithm, exchange.protocol}});
+        const auto weight = static_cast<double>(std::max<int64_t>(1, exchange.bytes));
+        for (const ExchangeMember& member : graph.membersOf(exchange)) {
+            if (member.transfer == kNoTask) continue;
+            auto& sums = factors[member.transfer];
+            sums.first += factor * weight;
+            sums.second += weight;
+        }
+    }
+    for (const auto& [task, sums] : factors) durations[task] = std::llround(static_cast<double>(durations[task]) * sums.first / sums.second);
+    return durations;
+}
+
 }  // namespace
+
+std::optional<StepPredictor> replayPredictor(const Analysis& analysis) {
+    const ReplayModel& model = analysis.replay;
+    if (!model.available() || model.error() > kLargestReplayError) return std::nullopt;
+    StepPredictor predictor;
+    predictor.name = fmt::format("replay of the whole step ({:.2f} % off unchanged)", 100 * model.error());
+    predictor.replayed = true;
+    predictor.scaledTransfers = [&model, before = model.stepsNs(model.graph, model.unchanged)](const TransferScale& scale) {
+        const std::vector<double> after = model.stepsNs(model.graph, simulate(model.graph, scaledDurations(model.graph, scale)));
+        std::vector<double> savings;
+        for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) savings.push_back(before[i] - after[i]);
+        return savings;
+    };
+    return predictor;
+}
 
 StepPredictor busyPeriodPredictor(const Analysis& analysis) {
     std::set<int64_t> all;

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/analyze.h"
 #include "analyzer/recommend/algorithm_support.h"
 #include "analyzer/recommend/nccl_setting.h"
 #include "analyzer/recommend/renderers.h"
@@ -28,6 +29,7 @@ struct Reductions {
     double bytes = 200e6;
     std::string environment, value;
     int steps = 6;
+    bool replayed = true;
 
     double transferNs() const { return 70e3 + bytes * 1.75 / (100 * share); }
 };
@@ -46,7 +48,11 @@ Advice adviceOn(const Reductions& job, const RecommendOptions& options = {}) {
     }
     TemporaryFolder folder;
     player.trace.write(folder.path() / "trace.db");
-    return recommend(folder.path() / "trace.db", options);
+    const Analysis analysis = readAnalysis(folder.path() / "trace.db");
+    // A step on paper has no host calls to replay; one rank's busy periods tell the same of it.
+    StepPredictor judge = busyPeriodPredictor(analysis);
+    judge.replayed = job.replayed;
+    return adviseOn(analysis, options, judge);
 }
 
 Reductions forcedLl() {
@@ -107,6 +113,15 @@ TEST(Recommend, ASweepThatHasBothChoicesMakesAClaimOfIt) {
     options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.0175), sweep({Algorithm::tree, Protocol::simple}, 0.009)};
     for (NcclTestsTable& table : options.tables) table.ranks = 16;
     EXPECT_TRUE(adviceOn({}, options).recommendations.empty());
+}
+
+TEST(Recommend, WithoutAReplayEverythingIsOnlyATrial) {
+    Reductions job = forcedLl();
+    job.replayed = false;
+    const Advice advice = adviceOn(job);
+    ASSERT_EQ(advice.recommendations.size(), 1u);
+    EXPECT_EQ(advice.recommendations[0].certainty, Certainty::tryAndMeasure);
+    EXPECT_EQ(renderAdviceEnvironment(advice).find("\nunset"), std::string::npos);
 }
 
 TEST(Recommend, TwoStepsAreTooFewToAdviseOn) {

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "analyzer/recommend/advice_context.h"
+#include "analyzer/report/units.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+/// MiB. From where start-up dominates to where nothing overlaps; about 1.5 times apart, since the step changes slowly with the size.
+constexpr std::array kSizes{1, 2, 3, 5, 8, 12, 18, 25, 35, 50, 75, 100, 150, 200, 300, 400};
+
+struct Tried {
+    int mebibytes = 0;
+    EditedStep step;
+};
+
+std::vector<Tried> tryAll(const AdviceContext& context) {
+    std::vector<Tried> tried;
+    for (int size : kSizes) {
+        if (auto step = context.predictor.edited(fmt::format("buckets:mb={}", size)))
+            tried.push_back({size, std::move(*step)});
+        else if (tried.empty())
+            return {};  // no buckets in this job
+    }
+    return tried;
+}
+
+/// The best by itself and its neighbours: a size that is only good if everything is as predicted to the last microsecond is no advice.
+size_t bestOf(const std::vector<Tried>& tried) {
+    const auto score = [&](size_t i) {
+        const double before = tried[i > 0 ? i - 1 : i].step.savingNs, after = tried[std::min(i + 1, tried.size() - 1)].step.savingNs;
+        return tried[i].step.savingNs / 2 + before / 4 + after / 4;
+    };
+    size_t best = 0;
+    for (size_t i = 1; i < tried.size(); ++i)
+        if (score(i) > score(best)) best = i;
+    return best;
+}
+
+std::string sweepText(const AdviceContext& context, const std::vector<Tried>& tried) {
+    std::vector<std::string> parts;
+    for (const Tried& one : tried) parts.push_back(fmt::format("{} MiB {:+.1f} %", one.mebibytes, -100 * one.step.savingNs / context.analysis.stepNs));
+    return fmt::format("step time by size: {}", fmt::join(parts, ", "));
+}
+
+}  // namespace
+
+int gradientElementBytes(const Analysis& analysis) {
+    for (const RankSummary& rank : analysis.ranks)
+        for (const CommTask& task : rank.communication)
+            if (analysis.layout.role(task) == CommRole::gradients && store::elementBytes(task.dataType) > 0) return store::elementBytes(task.dataType);
+    return 2;
+}
+
+void adviseBuckets(const AdviceContext& context, Advice& advice) {
+    if (!context.predictor.edited) return;
+    const std::vector<Tried> tried = tryAll(context);
+    if (tried.empty()) return;
+    const Tried& best = tried[bestOf(tried)];
+    if (best.step.savingNs <= context.noiseNs || best.step.lowNs <= 0) {
+        advice.kept.push_back({"buckets", fmt::format("keep the present ones: the best of {} sizes, {} MiB, gains {} a step, which is no more than chance", tried.size(), best.mebibytes,
+                                                      durationText(std::max(0.0, best.step.savingNs)))});
+        return;
+    }
+    Recommendation recommendation;
+    recommendation.area = "buckets";
+    recommendation.title = fmt::format("gradient buckets of {} MiB", best.mebibytes);
+    recommendation.settings.ddp = {{"bucket_cap_mb", std::to_string(best.mebibytes)}};
+    recommendation.settings.deepspeed = {{"zero_optimization.reduce_bucket_size", std::to_string((int64_t{best.mebibytes} << 20) / gradientElementBytes(context.analysis))}};
+    recommendation.evidence = {sweepText(context, tried)};
+    recommendation.evidence.insert(recommendation.evidence.end(), best.step.assumed.begin(), best.step.assumed.end());
+    recommendation.basis = "each size: buckets leave when their last gradient is ready; " + context.predictor.name;
+    recommendation.savingNs = best.step.savingNs;
+    recommendation.savingLowNs = best.step.lowNs;
+    recommendation.savingHighNs = best.step.highNs;
+    recommendation.risk = "memory: gradients of one bucket more";
+    recommendation.verify = "run again with it and compare the steps (rankscope analyze)";
+    for (const Finding& finding : context.findings)
+        if (finding.verdict == Verdict::found && (finding.id == "RS202" || finding.id == "RS201")) recommendation.findings.push_back(finding.id);
+    advice.recommendations.push_back(std::move(recommendation));
+}
+
+}  // namespace rankscope::analyzer
