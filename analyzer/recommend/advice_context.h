@@ -39,6 +39,12 @@ int gradientElementBytes(const Analysis& analysis);
 /// Bucket sizes of gradients, by replaying the step with each of them.
 void adviseBuckets(const AdviceContext& context, Advice& advice);
 
+/// Micro-batches and virtual stages, by playing the schedule with them.
+void adviseSchedule(const AdviceContext& context, Advice& advice);
+
+/// Gathering sharded parameters a layer ahead.
+void advisePrefetch(const AdviceContext& context, Advice& advice);
+
 /// What findings propose and can be written as a setting: overlap, buckets, precision, micro-batches, channels, allocator, pinned memory.
 void adviseFromFindings(const AdviceContext& context, Advice& advice);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "analyzer/recommend/advice_context.h"
 
@@ -36,7 +37,7 @@ void overlap(const AdviceContext& context, const Finding&, Recommendation& r) {
 }
 
 void redundant(const AdviceContext& context, const Finding&, Recommendation& r) {
-    r.area = "overlap";
+    r.area = "redundancy";
     r.title = "reduce gradients once per optimizer step, not once per micro-step";
     if (sharded(context.analysis))
         r.settings.fsdp = {{"set_requires_gradient_sync", "False on all micro-steps but the last"}};
@@ -105,9 +106,11 @@ void buckets(const AdviceContext& context, const Finding& finding, Recommendatio
     r.risk = "memory: a bucket of gradients more; larger buckets leave later";
 }
 
-bool judged(const Advice& advice, const std::string& area) {
-    return std::any_of(advice.recommendations.begin(), advice.recommendations.end(), [&](const Recommendation& r) { return r.area == area; }) ||
-           std::any_of(advice.kept.begin(), advice.kept.end(), [&](const KeptDefault& kept) { return kept.area == area; });
+std::set<std::string> areasOf(const Advice& advice) {
+    std::set<std::string> areas;
+    for (const Recommendation& recommendation : advice.recommendations) areas.insert(recommendation.area);
+    for (const KeptDefault& kept : advice.kept) areas.insert(kept.area);
+    return areas;
 }
 
 struct Translation {
@@ -120,6 +123,7 @@ constexpr Translation kTranslations[] = {{"RS101", microBatches}, {"RS201", over
 }  // namespace
 
 void adviseFromFindings(const AdviceContext& context, Advice& advice) {
+    const std::set<std::string> byReplay = areasOf(advice);
     for (const Finding& finding : context.findings) {
         if (finding.verdict != Verdict::found || !finding.savingNsPerStep || *finding.savingNsPerStep <= context.noiseNs) continue;
         for (const Translation& translation : kTranslations) {
@@ -127,7 +131,7 @@ void adviseFromFindings(const AdviceContext& context, Advice& advice) {
             Recommendation recommendation;
             translation.write(context, finding, recommendation);
             if (recommendation.settings.empty()) continue;
-            if (recommendation.area == "buckets" && judged(advice, "buckets")) continue;  // by replay, size by size
+            if (byReplay.count(recommendation.area) != 0) continue;  // judged there already, with more than one candidate
             recommendation.findings = {finding.id};
             recommendation.evidence = finding.evidence.facts;
             recommendation.evidence.insert(recommendation.evidence.begin(), finding.cause);

@@ -53,6 +53,8 @@ Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const
     const AdviceContext context{analysis, findings, evidence, cost, predictor, advice.nccl, advice.noiseNs};
     adviseAlgorithms(context, advice);
     adviseBuckets(context, advice);
+    adviseSchedule(context, advice);
+    advisePrefetch(context, advice);
     adviseFromFindings(context, advice);
     if (!predictor.replayed)
         for (Recommendation& recommendation : advice.recommendations) recommendation.certainty = Certainty::tryAndMeasure;

@@ -37,11 +37,13 @@ std::string intervalText(const Recommendation& r, double stepNs) {
     return fmt::format("about {} per step ({}; {} to {})", durationText(r.savingNs), stepNs > 0 ? percentText(r.savingNs / stepNs) : "?", low, durationText(r.savingHighNs));
 }
 
+std::string orAny(const std::string& name) { return name.empty() ? "*" : name; }
+
 std::string curveText(const CostCurve& curve) {
     const CurveKey& key = curve.key;
     const bool named = key.choice.algorithm != store::Algorithm::unknown || key.choice.protocol != store::Protocol::unknown;
     std::string text = fmt::format("  {:<14} {:>2} x {:<4} {:<22}", store::toText(key.op), key.shape.nodes, key.shape.ranks,
-                                   named ? fmt::format("{}/{}", ncclName(key.choice.algorithm), ncclName(key.choice.protocol)) : "NCCL's choice");
+                                   named ? fmt::format("{}/{}", orAny(ncclName(key.choice.algorithm)), orAny(ncclName(key.choice.protocol))) : "NCCL's choice");
     text += fmt::format(" {:>6} samples, {:>3} size{}", curve.fit.samples, curve.fit.sizes, curve.fit.sizes == 1 ? " " : "s");
     if (!curve.fit.holds()) return text + ": no fit, " + curve.fit.refused + (key.from == EvidenceFrom::ncclTests ? " [nccl-tests]\n" : "\n");
     std::vector<std::string> pieces;

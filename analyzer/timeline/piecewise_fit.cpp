@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostSizes = 64;          // what the search over breaks looks at; more are thinned evenly
 constexpr size_t kFewestSizesPerPiece = 3;
-constexpr double kResolution = 0.01;       // deviations below 1 % are no reason for another piece
+constexpr double kResolution = 0.03;       // measurements scatter by some per cent: deviations below are no reason for another piece
 
 struct Line {
     double alphaNs = 0;

@@ -9,6 +9,7 @@ them all, `--first N` starts behind the first N.
 
 import argparse
 import itertools
+import json
 import random
 import statistics
 import subprocess
@@ -19,6 +20,7 @@ from virtual_run import RANKSCOPE, TIMEOUT_S, VirtualRunTest
 
 CLUSTERS, FIRST = 4, 0
 WITHIN = 0.03
+MEDIAN_ERROR = 0.03  # of the step, between predicted and measured gain
 FORCED = [{}, {}, {"NCCL_PROTO": "LL"}, {"NCCL_PROTO": "Simple"}, {"NCCL_PROTO": "LL128"}, {"NCCL_ALGO": "tree"}, {"NCCL_ALGO": "ring"}, {"NCCL_ALGO": "allreduce:tree", "NCCL_PROTO": "LL"},
           {"NCCL_ALGO": "ring", "NCCL_PROTO": "LL"}]
 OPS = {"ddp": ["allreduce"], "zero1": ["allreduce", "allgather"], "zero2": ["reducescatter", "allgather"], "fsdp": ["reducescatter", "allgather"], "tp": ["allreduce"]}
@@ -71,6 +73,14 @@ class AlgorithmAdvice(VirtualRunTest):
         steps = [step for step in self.report(name)["steps"] if not step["warm_up"]]
         return (steps[-1]["start_ns"] + steps[-1]["dur_ns"] - steps[0]["start_ns"]) / len(steps) / 1e6
 
+    def predicted_ms(self, name):
+        """Gain of the first recommended setting of the environment with its interval; zeros when there is none."""
+        advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", name, "--format", "json").stdout)
+        for one in advice["recommendations"]:
+            if one["certainty"] == "recommended" and one["env"] and not one["tuner_csv"]:
+                return one["predicted_saving_ns"] / 1e6, one["interval_ns"][0] / 1e6, one["interval_ns"][1] / 1e6
+        return 0, 0, 0
+
     def advised(self, name, environment):
         """The environment after sourcing the advice, by a real shell."""
         self.check_run(RANKSCOPE, "-q", "recommend", name, "--format", "env", "-o", f"{name}.env")
@@ -79,7 +89,7 @@ class AlgorithmAdvice(VirtualRunTest):
         return {key: after[key] for key in ("NCCL_ALGO", "NCCL_PROTO") if key in after}
 
     def test_the_advised_setting_is_near_the_best_of_all(self):
-        distances, kept = [], 0
+        distances, wrong, kept, inside = [], [], 0, 0
         for number in range(FIRST, FIRST + CLUSTERS):
             scenario, forced = draw(number)
             with self.subTest(cluster=number, kind=scenario["kind"], forced=forced):
@@ -94,12 +104,20 @@ class AlgorithmAdvice(VirtualRunTest):
                 best = min(best, before)
                 distances.append(after / best - 1)
                 kept += setting == forced
+                gain, low, high = self.predicted_ms(f"{number}-before") if setting != forced else (0, 0, 0)
+                if setting != forced:
+                    wrong.append(abs(before - after - gain) / before)
+                    inside += low <= before - after <= high
                 print(f"cluster {number}: {scenario['kind']} {scenario['cluster']['nodes']}x{scenario['cluster']['ranks_per_node']} {forced} -> {setting}:"
-                      f" {before:.2f} -> {after:.2f} ms, best {best:.2f} ({which}), {100 * distances[-1]:.2f} % from it", flush=True)
+                      f" {before:.2f} -> {after:.2f} ms, best {best:.2f} ({which}), {100 * distances[-1]:.2f} % from it"
+                      + (f"; predicted {gain:.2f} ({low:.2f} to {high:.2f}), measured {before - after:.2f}" if setting != forced else ""), flush=True)
                 self.assertLessEqual(after, best * (1 + WITHIN))
                 if before <= best * 1.001:
                     self.assertEqual(setting, forced, "the best setting was changed")
         print(f"{len(distances)} clusters, {kept} kept as they were: advised against best median {100 * statistics.median(distances):.2f} %, worst {100 * max(distances):.2f} %")
+        if wrong:
+            print(f"gain predicted against measured: median error {100 * statistics.median(wrong):.2f} % of the step, worst {100 * max(wrong):.2f} %; {inside} of {len(wrong)} inside their interval")
+            self.assertLessEqual(statistics.median(wrong), MEDIAN_ERROR)
 
 
 if __name__ == "__main__":

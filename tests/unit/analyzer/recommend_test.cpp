@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/analyze.h"
@@ -30,6 +34,7 @@ struct Reductions {
     std::string environment, value;
     int steps = 6;
     bool replayed = true;
+    std::function<std::optional<EditedStep>(const std::string&)> edited;
 
     double transferNs() const { return 70e3 + bytes * 1.75 / (100 * share); }
 };
@@ -52,6 +57,7 @@ Advice adviceOn(const Reductions& job, const RecommendOptions& options = {}) {
     // A step on paper has no host calls to replay; one rank's busy periods tell the same of it.
     StepPredictor judge = busyPeriodPredictor(analysis);
     judge.replayed = job.replayed;
+    judge.edited = job.edited;
     return adviseOn(analysis, options, judge);
 }
 
@@ -122,6 +128,46 @@ TEST(Recommend, WithoutAReplayEverythingIsOnlyATrial) {
     ASSERT_EQ(advice.recommendations.size(), 1u);
     EXPECT_EQ(advice.recommendations[0].certainty, Certainty::tryAndMeasure);
     EXPECT_EQ(renderAdviceEnvironment(advice).find("\nunset"), std::string::npos);
+}
+
+/// Saves 5 ms at 50 MiB and less the further away the size is, by doublings.
+std::optional<EditedStep> bestAtFifty(const std::string& change) {
+    double mebibytes = 0;
+    if (std::sscanf(change.c_str(), "buckets:mb=%lf", &mebibytes) != 1) return std::nullopt;
+    const double saving = 5e6 - 1e6 * std::abs(std::log2(mebibytes / 50));
+    return EditedStep{saving, saving - 1e5, saving + 1e5, {}};
+}
+
+TEST(Recommend, BucketsAreThoseThatTheSweepOfReplaysFindsBest) {
+    Reductions job;
+    job.edited = bestAtFifty;
+    const Advice advice = adviceOn(job);
+    ASSERT_EQ(advice.recommendations.size(), 1u);
+    EXPECT_EQ(advice.recommendations[0].settings.ddp, (std::map<std::string, std::string>{{"bucket_cap_mb", "50"}}));
+    // bf16 gradients: DeepSpeed counts elements.
+    EXPECT_EQ(advice.recommendations[0].settings.deepspeed.at("zero_optimization.reduce_bucket_size"), std::to_string(25 << 20));
+}
+
+TEST(Recommend, APeakThatItsNeighboursDoNotShareIsNoAdvice) {
+    Reductions job;
+    job.edited = [](const std::string& change) {
+        const double saving = change == "buckets:mb=8" ? 6e6 : change == "buckets:mb=100" || change == "buckets:mb=150" || change == "buckets:mb=200" ? 5e6 : -2e6;
+        return std::optional(EditedStep{saving, saving, saving, {}});
+    };
+    const Advice advice = adviceOn(job);
+    ASSERT_EQ(advice.recommendations.size(), 1u);
+    EXPECT_EQ(advice.recommendations[0].settings.ddp.at("bucket_cap_mb"), "150");
+}
+
+TEST(Recommend, BucketsStayWhereNoSizeGainsMoreThanChance) {
+    Reductions job;
+    job.edited = [](const std::string& change) { return change.starts_with("buckets") ? std::optional(EditedStep{1e4, -1e4, 2e4, {}}) : std::nullopt; };
+    const Advice advice = adviceOn(job);
+    EXPECT_TRUE(advice.recommendations.empty());
+    EXPECT_TRUE(std::any_of(advice.kept.begin(), advice.kept.end(), [](const KeptDefault& kept) { return kept.area == "buckets"; }));
+    job.edited = [](const std::string&) { return std::nullopt; };
+    const Advice none = adviceOn(job);
+    EXPECT_FALSE(std::any_of(none.kept.begin(), none.kept.end(), [](const KeptDefault& kept) { return kept.area == "buckets"; })) << "a job without buckets";
 }
 
 TEST(Recommend, TwoStepsAreTooFewToAdviseOn) {

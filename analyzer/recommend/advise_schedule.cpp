@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Micro-batches and virtual stages of pipelines, prefetching of sharded parameters: what the replay says of each.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "analyzer/recommend/advice_context.h"
+#include "analyzer/report/units.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+/// More micro-batches always shrink the bubble: the fewest are proposed whose step is this close to that of the most that were tried.
+constexpr double kCloseEnough = 0.03;
+
+struct Plan {
+    int microBatches = 0;
+    int virtualStages = 1;
+    EditedStep step;
+};
+
+std::optional<Plan> tryPlan(const AdviceContext& context, int microBatches, int virtualStages, int presentVirtual) {
+    std::string change = fmt::format("micro-batches:count={}", microBatches);
+    if (virtualStages != presentVirtual) change += fmt::format(",virtual={}", virtualStages);
+    auto step = context.predictor.edited(change);
+    if (!step) return std::nullopt;
+    return Plan{microBatches, virtualStages, std::move(*step)};
+}
+
+void take(Recommendation& recommendation, const EditedStep& step) {
+    recommendation.savingNs = step.savingNs;
+    recommendation.savingLowNs = step.lowNs;
+    recommendation.savingHighNs = step.highNs;
+    recommendation.evidence.insert(recommendation.evidence.end(), step.assumed.begin(), step.assumed.end());
+}
+
+bool worthIt(const AdviceContext& context, const EditedStep& step) { return step.savingNs > context.noiseNs && step.lowNs > 0; }
+
+void adviseMicroBatches(const AdviceContext& context, const Pipeline& pipeline, Advice& advice) {
+    std::vector<Plan> plans;
+    for (int factor : {2, 3, 4, 6, 8})
+        if (auto plan = tryPlan(context, factor * pipeline.microBatches, pipeline.virtualStages, pipeline.virtualStages)) plans.push_back(std::move(*plan));
+    if (plans.empty()) return;
+    double most = 0;
+    std::vector<std::string> shown;
+    for (const Plan& plan : plans) {
+        most = std::max(most, plan.step.savingNs);
+        shown.push_back(fmt::format("{}: {:+.1f} %", plan.microBatches, -100 * plan.step.savingNs / context.analysis.stepNs));
+    }
+    const Plan& best = *std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.step.savingNs >= most - kCloseEnough * context.analysis.stepNs; });
+    if (!worthIt(context, best.step) || most <= kCloseEnough * context.analysis.stepNs) {
+        advice.kept.push_back({"micro_batches", fmt::format("keep {}: more of them gain {} a step at equal tokens at most", pipeline.microBatches, durationText(std::max(0.0, most)))});
+        return;
+    }
+    Recommendation recommendation;
+    recommendation.area = "micro_batches";
+    recommendation.title = fmt::format("{} micro-batches a step instead of {}", best.microBatches, pipeline.microBatches);
+    recommendation.settings.launcher = {{"micro_batches", std::to_string(best.microBatches)}};
+    recommendation.settings.deepspeed = {{"gradient_accumulation_steps", std::to_string(best.microBatches)}};
+    recommendation.evidence = {fmt::format("step time at equal tokens by micro-batches: {}", fmt::join(shown, ", "))};
+    take(recommendation, best.step);
+    recommendation.basis = "the schedule played with so many micro-batches; " + context.predictor.name;
+    recommendation.risk = pipeline.schedule == "gpipe" ? "a larger global batch: adjust the learning rate. Memory: GPipe keeps the activations of all micro-batches"
+                                                       : "a larger global batch: adjust the learning rate. Memory: 1F1B keeps the activations of no more micro-batches than before";
+    recommendation.verify = "run again with them and compare the time per token (rankscope analyze)";
+    recommendation.findings = {"RS101"};
+    advice.recommendations.push_back(std::move(recommendation));
+}
+
+void adviseVirtualStages(const AdviceContext& context, const Pipeline& pipeline, Advice& advice) {
+    std::vector<Plan> plans;
+    for (int factor : {2, 4})
+        if (auto plan = tryPlan(context, pipeline.microBatches, factor * pipeline.virtualStages, pipeline.virtualStages)) plans.push_back(std::move(*plan));
+    const auto best = std::max_element(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) { return a.step.savingNs < b.step.savingNs; });
+    if (best == plans.end() || !worthIt(context, best->step) || best->step.savingNs <= kCloseEnough * context.analysis.stepNs) return;
+    Recommendation recommendation;
+    recommendation.area = "virtual_stages";
+    recommendation.title = fmt::format("{} virtual stages a rank instead of {}: an interleaved schedule", best->virtualStages, pipeline.virtualStages);
+    recommendation.settings.launcher = {{"virtual_stages", std::to_string(best->virtualStages)},
+                                        {"Megatron-LM", "--num-layers-per-virtual-pipeline-stage (layers / stages / virtual stages)"}};
+    take(recommendation, best->step);
+    recommendation.basis = "the schedule played with them; " + context.predictor.name;
+    recommendation.risk = "an alternative to more micro-batches, not to be added to their gain; more messages between the stages, activations of up to (V-1)/V more micro-batches are kept";
+    recommendation.verify = "run again with them and compare the steps (rankscope analyze)";
+    advice.recommendations.push_back(std::move(recommendation));
+}
+
+}  // namespace
+
+void adviseSchedule(const AdviceContext& context, Advice& advice) {
+    if (!context.predictor.edited || context.analysis.layout.pipelines.empty()) return;
+    const Pipeline& pipeline = context.analysis.layout.pipelines.front();
+    if (pipeline.microBatches < 1 || pipeline.stages.size() < 2) return;
+    adviseMicroBatches(context, pipeline, advice);
+    adviseVirtualStages(context, pipeline, advice);
+}
+
+void advisePrefetch(const AdviceContext& context, Advice& advice) {
+    if (!context.predictor.edited || context.analysis.layout.zero.value_or(0) < 3) return;
+    const auto step = context.predictor.edited("prefetch:depth=1");
+    if (!step) return;
+    if (!worthIt(context, *step)) {
+        advice.kept.push_back({"prefetch", fmt::format("keep it: gathering one layer ahead gains {} a step, which is no more than chance", durationText(std::max(0.0, step->savingNs)))});
+        return;
+    }
+    Recommendation recommendation;
+    recommendation.area = "overlap";
+    recommendation.title = "gather the next layer while this one computes: prefetch one layer ahead";
+    recommendation.settings.fsdp = {{"forward_prefetch", "True"}, {"backward_prefetch", "BackwardPrefetch.BACKWARD_PRE"}};
+    recommendation.settings.accelerate = {{"fsdp_config.fsdp_forward_prefetch", "true"}, {"fsdp_config.fsdp_backward_prefetch", "BACKWARD_PRE"}};
+    recommendation.settings.deepspeed = {{"zero_optimization.stage", "3"}, {"zero_optimization.overlap_comm", "true"}};
+    take(recommendation, *step);
+    recommendation.basis = "each layer's all-gather issued one layer earlier; " + context.predictor.name;
+    recommendation.risk = "memory: the parameters of one more layer are held at a time";
+    recommendation.verify = "run again with it and compare the steps (rankscope analyze)";
+    for (const Finding& finding : context.findings)
+        if (finding.verdict == Verdict::found && finding.id == "RS201") recommendation.findings = {"RS201"};
+    advice.recommendations.push_back(std::move(recommendation));
+}
+
+}  // namespace rankscope::analyzer
