@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
     addAnalyzeVerb(app, invocation);
     addRecommendVerb(app, invocation);
     addExplainVerb(app, invocation);
+    addWhatIfVerb(app, invocation);
     addDoctorVerb(app, invocation);
     addTuneVerb(app, invocation);
     addReferenceVerb(app, invocation);

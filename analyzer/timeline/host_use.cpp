@@ -50,6 +50,7 @@ std::vector<HostUse> hostUse(const RankEvents& events, const DeviceActivity& act
         if (use == nullptr || (!task.pageable && !task.pinned)) continue;
         CopyUse& copies = task.pageable ? use->pageable : use->pinned;
         const auto call = callOf.find(task.correlation);
+        if (task.pageable) use->pageableCopies.push_back({task.copyId, task.bytes});
         ++copies.count;
         copies.bytes += task.bytes;
         copies.deviceNs += task.endNs - task.startNs;

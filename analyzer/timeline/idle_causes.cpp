@@ -103,6 +103,7 @@ int32_t IdleCauses::loadingBefore(int64_t timeNs) const {
 IdleVerdict IdleCauses::lateHost(const Interval& gap, const HostCall& submission, int64_t stepStartNs) const {
     IdleVerdict verdict;
     verdict.launchKnown = true;
+    verdict.submissionId = submission.id;
     verdict.cause = IdleCause::lateLaunch;
     verdict.rangeNameId = rangeAt(submission.threadId, submission.startNs);
     const int64_t lateNs = submission.startNs - gap.startNs;

@@ -17,6 +17,7 @@ struct IdleVerdict {
     int32_t callNameId = 0;
     int32_t rangeNameId = 0;             // innermost host range in which the blame lies; 0: none
     bool pageableCopy = false;           // the call to blame copied from or to pageable memory
+    int64_t submissionId = 0;            // row of api_call of the operation behind the standstill; 0: unknown
     bool launchKnown = false;            // the submission of the operation behind the standstill is recorded
 };
 

@@ -42,6 +42,13 @@ struct HostStall {
     int32_t callNameId = 0;
     int32_t rangeNameId = 0;    // host range around it; 0: none
     bool pageableCopy = false;  // that call copied from or to pageable memory
+    int64_t submissionId = 0;   // row of api_call that put the work on the device which ended the stall; 0: unknown
+};
+
+/// A copy over 64 KiB from or to pageable memory.
+struct PageableCopy {
+    int64_t id = 0;             // row of memcpy
+    int64_t bytes = 0;
 };
 
 /// Copies over 64 KiB between host and device in one step; smaller ones are staged at once, from whatever memory.
@@ -62,6 +69,7 @@ struct HostUse {
     int64_t allocatorNs = 0;
     int64_t allocatorCallId = 0;  // row of api_call: the first
     CopyUse pageable, pinned;
+    std::vector<PageableCopy> pageableCopies;  // by start
 };
 
 struct RankSummary {

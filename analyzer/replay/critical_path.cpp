@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/replay/critical_path.h"
+
+#include <algorithm>
+#include <map>
+
+namespace rankscope::analyzer {
+namespace {
+
+PathCategory categoryOf(TaskKind kind) {
+    switch (kind) {
+        case TaskKind::kernel: return PathCategory::compute;
+        case TaskKind::arrival:
+        case TaskKind::join:
+        case TaskKind::transfer: return PathCategory::transfer;
+        case TaskKind::copy:
+        case TaskKind::set: return PathCategory::memory;
+        default: return PathCategory::host;
+    }
+}
+
+/// What a task began after: the task, when that let go, and by what.
+struct Cause {
+    TaskId task = kNoTask;
+    int64_t ns = INT64_MIN;       // of the cause's end, or start
+    int64_t allowedNs = INT64_MIN;
+    bool afterStart = false;
+    bool lane = false;
+    WaitKind kind = WaitKind::event;
+};
+
+Cause causeOf(const TaskGraph& graph, const Schedule& schedule, TaskId task) {
+    Cause cause;
+    if (const TaskId before = graph.before[task]; before != kNoTask) cause = {before, schedule.endNs[before], schedule.endNs[before] + graph.leadNs[task], false, true, WaitKind::event};
+    for (const Edge& edge : graph.edgesOf(task)) {
+        const int64_t ns = edge.afterStart ? schedule.startNs[edge.from] : schedule.endNs[edge.from];
+        if (ns + edge.delayNs > cause.allowedNs) cause = {edge.from, ns, ns + edge.delayNs, edge.afterStart != 0, false, static_cast<WaitKind>(edge.kind)};
+    }
+    return cause;
+}
+
+}  // namespace
+
+std::string_view toText(PathCategory category) {
+    constexpr std::string_view kTexts[] = {"compute", "transfer", "memory", "host", "launch", "gap"};
+    return kTexts[static_cast<size_t>(category)];
+}
+
+std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps) {
+    const std::vector<StepTime> times = stepTimes(graph, schedule);
+    int64_t fromNs = INT64_MAX, untilNs = INT64_MIN;
+    size_t count = 0;
+    for (const StepTime& time : times) {
+        if (std::find(steps.begin(), steps.end(), time.step) == steps.end()) continue;
+        fromNs = std::min(fromNs, time.startNs);
+        untilNs = std::max(untilNs, time.startNs + time.durNs);
+        ++count;
+    }
+    if (count == 0) return {};
+    TaskId task = kNoTask;
+    for (const StepMark& mark : graph.marks)
+        if (schedule.startNs[mark.task] <= untilNs && (task == kNoTask || schedule.startNs[mark.task] > schedule.startNs[task])) task = mark.task;
+    std::map<std::pair<PathCategory, int>, int64_t> sums;
+    int lastRank = task == kNoTask ? -1 : graph.rankOf(task);
+    const auto add = [&](PathCategory category, int rank, int64_t startNs, int64_t endNs) {
+        startNs = std::clamp(startNs, fromNs, untilNs);
+        endNs = std::clamp(endNs, fromNs, untilNs);
+        if (endNs > startNs) sums[{category, rank}] += endNs - startNs;
+    };
+    int64_t reachedNs = untilNs;
+    while (task != kNoTask && reachedNs > fromNs) {
+        const TaskInfo& info = graph.info[task];
+        const int rank = graph.rankOf(task);
+        if (rank >= 0) lastRank = rank;
+        add(categoryOf(info.kind), lastRank, schedule.startNs[task], reachedNs);
+        reachedNs = std::min(reachedNs, schedule.startNs[task]);
+        const Cause cause = causeOf(graph, schedule, task);
+        if (cause.task == kNoTask) break;
+        const bool host = info.lane != kNoLane && graph.lanes[info.lane].host;
+        const PathCategory between = !cause.lane && cause.kind == WaitKind::launch ? PathCategory::launch : host ? PathCategory::host : PathCategory::gap;
+        add(between, lastRank, cause.ns, reachedNs);
+        reachedNs = std::min(reachedNs, cause.ns);
+        task = cause.task;
+    }
+    std::vector<PathShare> shares;
+    for (const auto& [key, ns] : sums) shares.push_back({key.first, key.second, static_cast<double>(ns) / static_cast<double>(count)});
+    std::stable_sort(shares.begin(), shares.end(), [](const PathShare& a, const PathShare& b) { return a.nsPerStep > b.nsPerStep; });
+    return shares;
+}
+
+}  // namespace rankscope::analyzer

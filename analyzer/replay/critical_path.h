@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the length of the steps is made of: the chain of tasks in which each began as soon as the one before it let it.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "analyzer/replay/simulate.h"
+
+namespace rankscope::analyzer {
+
+enum class PathCategory : uint8_t { compute, transfer, memory, host, launch, gap };
+std::string_view toText(PathCategory category);
+
+struct PathShare {
+    PathCategory category = PathCategory::compute;
+    int rank = 0;
+    double nsPerStep = 0;
+};
+
+/// Shares of the steps' time by what the critical path is in, and on which rank; longest first. They add up to the mean length of `steps`, which begins where the
+/// first rank begins the first of them and ends where the last one ends.
+///
+/// `compute`, `transfer`, `memory`: kernels, what NCCL kernels take beyond waiting, copies and sets. `host`: calls and the work between them. `launch`: from a call to the
+/// device. `gap`: between dependent pieces of device work. Waiting is no category: the path is where the one is that is waited for.
+std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/replay/edits/communication.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analyzer/replay/edits/edit_arguments.h"
+#include "analyzer/replay/edits/graph_view.h"
+#include "analyzer/replay/simulate.h"
+#include "analyzer/timeline/intervals.h"
+
+namespace rankscope::analyzer {
+
+void NoContention::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
+    std::map<int, double> lostShare;
+    for (const RankSummary& rank : analysis.ranks)
+        if (rank.contention.samples > 0 && rank.contention.lostShare > 0) lostShare[rank.rank] = rank.contention.lostShare;
+    if (lostShare.empty()) throw EditError("no kernel of this run is slower beside communication than alone", "it takes kernels that run both ways, three times each");
+    const Schedule schedule = simulate(graph);
+    std::map<int, std::vector<Interval>> busy;  // NCCL kernels by rank: they hold their multiprocessors while they wait, too
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        const TaskKind kind = graph.info[task].kind;
+        if (kind != TaskKind::transfer) continue;
+        const TaskId arrival = graph.before[task];
+        busy[graph.rankOf(task)].push_back({arrival == kNoTask ? schedule.startNs[task] : schedule.startNs[arrival], schedule.endNs[task]});
+    }
+    std::map<int, CoveredLength> covered;
+    for (auto& [rank, intervals] : busy) covered.emplace(rank, CoveredLength(unite(std::move(intervals))));
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        if (graph.info[task].kind != TaskKind::kernel) continue;
+        const auto lost = lostShare.find(graph.rankOf(task));
+        const auto beside = covered.find(graph.rankOf(task));
+        if (lost == lostShare.end() || beside == covered.end()) continue;
+        graph.durationNs[task] -= scaledNs(beside->second.within(schedule.startNs[task], schedule.endNs[task]), lost->second);
+    }
+    effect.assume("communication takes as long as before with fewer multiprocessors of its own");
+}
+
+void ReduceOnce::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
+    std::map<std::tuple<int64_t, int, store::Op>, std::vector<uint32_t>> sequences;  // by communicator, step and operation
+    for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
+        const Exchange& exchange = graph.exchanges[i];
+        const CommRole role = analysis.layout.role(exchange.communicatorId, exchange.op);
+        const bool reduces = exchange.op == store::Op::allReduce || exchange.op == store::Op::reduceScatter;
+        if (reduces && exchange.step >= 0 && (role == CommRole::gradients || role == CommRole::shardedParameters || role == CommRole::replicas))
+            sequences[{exchange.communicatorId, exchange.step, exchange.op}].push_back(i);
+    }
+    const auto parts = static_cast<size_t>(m_microSteps);
+    std::vector<bool> gone(graph.size());
+    bool found = false;
+    for (auto& [key, sequence] : sequences) {
+        std::sort(sequence.begin(), sequence.end(), [&](uint32_t a, uint32_t b) { return graph.exchanges[a].join < graph.exchanges[b].join; });
+        const size_t kept = sequence.size() / parts;
+        if (kept == 0 || sequence.size() % parts != 0) continue;
+        found = true;
+        for (size_t i = 0; i + kept < sequence.size(); ++i) {
+            for (const ExchangeMember& member : graph.membersOf(graph.exchanges[sequence[i]])) {
+                if (member.transfer == kNoTask) continue;
+                gone[member.transfer] = true;
+                graph.durationNs[member.transfer] = 0;
+            }
+        }
+    }
+    if (!found) throw EditError(fmt::format("no reductions of gradients come in {} equal sequences a step", m_microSteps), "rankscope analyze (RS206) tells how often they repeat");
+    removeEdges(graph, [&](TaskId to, const Edge& edge) { return gone[to] && edge.kind == static_cast<uint32_t>(WaitKind::peer); });
+    effect.assume("gradients are summed on the device between micro-steps at no cost");
+}
+
+std::unique_ptr<Edit> parseNoContention(EditArguments&) { return std::make_unique<NoContention>(); }
+
+std::unique_ptr<Edit> parseReduceOnce(EditArguments& arguments) { return std::make_unique<ReduceOnce>(arguments.requiredWhole("micro-steps", 2)); }
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A change of a job, made to its task graph: what `rankscope whatif --change` and the savings of findings are made of.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/detectors/analysis.h"
+#include "analyzer/replay/task_graph.h"
+
+namespace rankscope::analyzer {
+
+/// A change that is not understood or cannot be made to this job: what is wrong, and in hint() what is possible.
+class EditError : public std::runtime_error {
+  public:
+    explicit EditError(const std::string& what, std::string hint = {}) : std::runtime_error(what), m_hint(std::move(hint)) {}
+    const std::string& hint() const { return m_hint; }
+
+  private:
+    std::string m_hint;
+};
+
+/// What changes besides the graph.
+struct EditEffect {
+    std::vector<std::string> assumed;  // sentences: what was taken for granted
+    double tokens = 1;                 // tokens of a changed step / tokens of a step as recorded: savings are compared at equal tokens
+
+    /// Once, however many tasks it was assumed for.
+    void assume(std::string sentence);
+};
+
+/// Edits follow each other: each gets the graph as the one before left it. Edits know the trace only by `analysis`; the graph has no recorded times.
+class Edit {
+  public:
+    virtual ~Edit() = default;
+    /// Changes `graph`: durations and leads in place, structure by GraphDraft(graph) and seal(). Throws EditError and leaves the graph in any state.
+    virtual void apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const = 0;
+};
+
+class EditArguments;
+
+struct EditFamily {
+    const char* name;
+    const char* syntax;   // "speed:rank=R,factor=F"
+    const char* help;     // one sentence
+    std::unique_ptr<Edit> (*parse)(EditArguments& arguments);  // throws EditError
+};
+
+/// All kinds of changes, in the order in which they are listed.
+std::span<const EditFamily> editFamilies();
+
+/// "NAME" or "NAME:key=value,key=value". Throws EditError for what no family knows.
+std::unique_ptr<Edit> parseEdit(std::string_view change);
+
+/// All changes with their syntax and help, a line each.
+std::string listEdits();
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/replay/edits/graph_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/timeline/nccl_formulas.h"
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+
+std::vector<TransferTask> transferTasks(const TaskGraph& graph) {
+    constexpr uint32_t kNone = UINT32_MAX;
+    std::vector<uint32_t> indexOf(graph.size(), kNone);
+    std::vector<TransferTask> transfers;
+    for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
+        const Exchange& exchange = graph.exchanges[i];
+        const auto members = graph.membersOf(exchange);
+        for (size_t m = 0; m < members.size(); ++m) {
+            const TaskId task = members[m].transfer;
+            if (task == kNoTask) continue;
+            if (indexOf[task] == kNone) {
+                indexOf[task] = static_cast<uint32_t>(transfers.size());
+                transfers.push_back({task, i, 0, 0, members[m].rank});
+            }
+            TransferTask& transfer = transfers[indexOf[task]];
+            if (!exchange.message()) continue;
+            (m == 0 ? transfer.bytesOut : transfer.bytesIn) += std::max<int64_t>(0, exchange.bytes);
+            if (exchange.bytes > graph.exchanges[transfer.exchange].bytes) transfer.exchange = i;
+        }
+    }
+    std::sort(transfers.begin(), transfers.end(), [](const TransferTask& a, const TransferTask& b) { return a.task < b.task; });
+    return transfers;
+}
+
+std::vector<int> ranksOf(const TaskGraph& graph, const Exchange& exchange) {
+    std::vector<int> ranks;
+    for (const ExchangeMember& member : graph.membersOf(exchange)) ranks.push_back(member.rank);
+    return ranks;
+}
+
+bool spansNodes(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange) {
+    if (exchange.message()) return !analysis.facts.sameHost(ranksOf(graph, exchange));
+    const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
+    return communicator != analysis.facts.communicators.end() && communicator->second.nodes > 1;
+}
+
+namespace {
+
+/// Start-up of an exchange by the configured links; negative: unknown.
+double configuredStartUpNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange) {
+    const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
+    if (communicator == analysis.facts.communicators.end()) return -1;
+    if (exchange.message()) {
+        const std::optional<LinkClass>& link = spansNodes(graph, analysis, exchange) ? analysis.peaks.inter : analysis.peaks.intra;
+        return link && link->alphaNs > 0 ? link->alphaNs : -1;
+    }
+    const std::optional<LinkModel> link = linkModel(analysis.peaks, communicator->second, exchange.op);
+    if (!link || link->alphaNs <= 0) return -1;
+    return collectiveNs(*link, exchange.op, communicator->second.size, 0, {exchange.algorithm, exchange.protocol}).high;
+}
+
+}  // namespace
+
+double startUpNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange) {
+    const CostFit* fit = analysis.findFit(exchange.communicatorId, exchange.op);
+    if (fit != nullptr && fit->source == "fit") return fit->alphaNs;
+    const double configured = configuredStartUpNs(graph, analysis, exchange);
+    if (fit == nullptr) return configured;
+    // With the peak as prior alpha is all that the peak does not explain: no less than the start-up time.
+    return configured < 0 ? fit->alphaNs : std::min(configured, fit->alphaNs);
+}
+
+std::string taskName(const TaskGraph& graph, const Analysis& analysis, TaskId task) {
+    const TaskInfo& info = graph.info[task];
+    size_t name = 0;
+    if (info.kind == TaskKind::kernel && info.detail < graph.kernelKeys.size()) name = static_cast<size_t>(graph.kernelKeys[info.detail].nameId);
+    if (info.kind == TaskKind::host || info.kind == TaskKind::blockingCall) name = info.detail;
+    return name < analysis.facts.strings.size() ? analysis.facts.strings[name] : std::string();
+}
+
+std::vector<uint32_t> usualLeads(const TaskGraph& graph) {
+    std::vector<std::vector<double>> leads(graph.lanes.size());
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        const TaskInfo& info = graph.info[task];
+        if (info.kind == TaskKind::host && info.lane != kNoLane && graph.before[task] != kNoTask) leads[info.lane].push_back(graph.leadNs[task]);
+    }
+    std::vector<uint32_t> usual;
+    for (std::vector<double>& lane : leads) usual.push_back(static_cast<uint32_t>(median(std::move(lane))));
+    return usual;
+}
+
+std::vector<bool> afterLastSubmission(const TaskGraph& graph) {
+    std::vector<bool> launches(graph.size());
+    for (TaskId task = 0; task < graph.size(); ++task)
+        for (const Edge& edge : graph.edgesOf(task))
+            if (edge.kind == static_cast<uint32_t>(WaitKind::launch)) launches[edge.from] = true;
+    std::vector<bool> result(graph.size());
+    std::vector<int> submitsIn(graph.lanes.size(), INT32_MIN);  // by lane, going backwards: the step of the next submission
+    for (TaskId task = static_cast<TaskId>(graph.size()); task-- > 0;) {
+        const TaskInfo& info = graph.info[task];
+        if (info.lane == kNoLane || !graph.lanes[info.lane].host) continue;
+        result[task] = submitsIn[info.lane] != info.step;
+        if (launches[task]) submitsIn[info.lane] = info.step;
+    }
+    return result;
+}
+
+int64_t scaledNs(int64_t ns, double factor) { return std::llround(static_cast<double>(ns) * factor); }
+
+}  // namespace rankscope::analyzer

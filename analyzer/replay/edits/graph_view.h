@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What edits ask of a graph again and again.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analyzer/detectors/analysis.h"
+#include "analyzer/replay/task_graph.h"
+
+namespace rankscope::analyzer {
+
+/// The part of an NCCL kernel that is no waiting, with the exchange it carries.
+struct TransferTask {
+    TaskId task = kNoTask;
+    uint32_t exchange = 0;      // index into exchanges; of grouped messages the largest
+    int64_t bytesOut = 0;       // of grouped messages, sums over them
+    int64_t bytesIn = 0;
+    int rank = 0;
+};
+
+/// Each transfer once, by task. Kernels that no exchange is known of are left out.
+std::vector<TransferTask> transferTasks(const TaskGraph& graph);
+
+/// Ranks of an exchange that are in the graph.
+std::vector<int> ranksOf(const TaskGraph& graph, const Exchange& exchange);
+
+/// Its ranks are on more than one node. Unknown hosts count as one.
+bool spansNodes(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange);
+
+/// Start-up time of an exchange: alpha of the fit of its communicator and operation, or of the configured peak; negative: unknown.
+double startUpNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange);
+
+/// The name a kernel, or the call of a host task, goes by; empty: unknown.
+std::string taskName(const TaskGraph& graph, const Analysis& analysis, TaskId task);
+
+/// Scales a duration, to the nearest ns.
+int64_t scaledNs(int64_t ns, double factor);
+
+/// By lane: the usual lead of a host's calls, ns, which is the host's own work between two of them. 0 for lanes of the device.
+std::vector<uint32_t> usualLeads(const TaskGraph& graph);
+
+/// By task of a host lane: nothing is put on the device behind it in its step, by its own lane. What waits for the device there reads the step's results.
+std::vector<bool> afterLastSubmission(const TaskGraph& graph);
+
+/// Takes away the edges for which `unwanted(to, edge)` is true; tasks keep their numbers. Linear.
+template <typename Function>
+void removeEdges(TaskGraph& graph, Function&& unwanted) {
+    size_t kept = 0;
+    for (size_t task = 0; task < graph.size(); ++task) {
+        const size_t first = graph.firstEdge[task];
+        const size_t last = graph.firstEdge[task + 1];
+        graph.firstEdge[task] = static_cast<uint32_t>(kept);
+        for (size_t e = first; e < last; ++e)
+            if (!unwanted(static_cast<TaskId>(task), graph.edges[e])) graph.edges[kept++] = graph.edges[e];
+    }
+    if (!graph.firstEdge.empty()) graph.firstEdge[graph.size()] = static_cast<uint32_t>(kept);
+    graph.edges.resize(kept);
+}
+
+}  // namespace rankscope::analyzer

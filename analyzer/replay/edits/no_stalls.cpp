@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "analyzer/replay/edits/edit_arguments.h"
+#include "analyzer/replay/edits/graph_view.h"
+#include "analyzer/replay/edits/host.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr double kPinnedBytesPerNs = 20;  // PCIe 4.0 x16 reaches 25e9 bytes/s, 20 to 25 in practice: where the trace has no pinned copies
+
+bool isAllocatorCall(std::string_view name) {
+    const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
+    return has("Malloc") || has("MemAlloc") || has("HostAlloc") || has("MemCreate") || has("cudaFree") || has("MemFree") || has("MemRelease") || has("FreeHost");
+}
+
+/// What is to go from one rank's host.
+struct Removal {
+    std::unordered_set<uint32_t> names;        // of blocking calls, as name ids
+    std::unordered_set<uint32_t> submissions;  // rows of api_call: the host comes there without delay
+    std::unordered_map<uint32_t, double> pageable;  // row of memcpy: its time from pinned memory, ns
+    bool allocator = false;
+};
+
+class HostRepair {
+  public:
+    HostRepair(TaskGraph& graph, const Analysis& analysis) : m_graph(graph), m_analysis(analysis), m_usualLeads(usualLeads(graph)), m_atEnd(afterLastSubmission(graph)), m_gone(graph.size()) {}
+
+    void take(int rank, const Removal& removal) { m_removals[rank] = &removal; }
+
+    void run() {
+        for (TaskId task = 0; task < m_graph.size(); ++task) {
+            const auto removal = m_removals.find(m_graph.rankOf(task));
+            if (removal != m_removals.end()) change(task, *removal->second);
+        }
+        removeEdges(m_graph, [&](TaskId to, const Edge& edge) { return m_gone[to] && edge.kind == static_cast<uint32_t>(WaitKind::blocking); });
+    }
+
+    int64_t changed() const { return m_changed; }
+
+  private:
+    void change(TaskId task, const Removal& removal) {
+        const TaskInfo& info = m_graph.info[task];
+        if (info.kind == TaskKind::copy) {
+            if (const auto copy = removal.pageable.find(info.row); copy != removal.pageable.end()) m_graph.durationNs[task] = std::min(m_graph.durationNs[task], static_cast<int64_t>(std::llround(copy->second)));
+            return;
+        }
+        const bool host = info.kind == TaskKind::host || info.kind == TaskKind::blockingCall;
+        if (!host) return;
+        if (info.kind == TaskKind::host && removal.submissions.count(info.row) != 0) hurry(task);
+        if (info.kind == TaskKind::blockingCall && waitsForNothingElse(task, removal)) drop(task);
+        else if (info.kind == TaskKind::blockingCall && !m_atEnd[task] && removal.names.count(info.detail) != 0) drop(task);
+        else if (removal.allocator && isAllocatorCall(taskName(m_graph, m_analysis, task))) drop(task);
+        const TaskId before = m_graph.before[task];
+        if (before != kNoTask && m_gone[before] && info.kind == TaskKind::host && !isMark(task)) hurry(task);
+    }
+
+    /// A blocking call that only pageable copies keep waiting: theirs, or a synchronisation behind them.
+    bool waitsForNothingElse(TaskId task, const Removal& removal) const {
+        bool waits = false;
+        for (const Edge& edge : m_graph.edgesOf(task)) {
+            if (edge.kind != static_cast<uint32_t>(WaitKind::blocking)) continue;
+            const TaskInfo& from = m_graph.info[edge.from];
+            if (from.kind != TaskKind::copy || removal.pageable.count(from.row) == 0) return false;
+            waits = true;
+        }
+        return waits;
+    }
+
+    bool isMark(TaskId task) const { return m_graph.info[task].row == 0 && m_graph.durationNs[task] == 0; }
+
+    /// The host comes to this call after the usual work in front of it; where a step begins between, that takes no time of its own.
+    void hurry(TaskId task) {
+        const uint32_t usual = m_usualLeads[m_graph.info[task].lane];
+        m_graph.leadNs[task] = std::min(m_graph.leadNs[task], usual);
+        ++m_changed;
+        const TaskId before = m_graph.before[task];
+        if (before != kNoTask && isMark(before)) m_graph.leadNs[before] = std::min(m_graph.leadNs[before], usual);
+    }
+
+    void drop(TaskId task) {
+        m_gone[task] = true;
+        m_graph.durationNs[task] = 0;
+        ++m_changed;
+    }
+
+    TaskGraph& m_graph;
+    const Analysis& m_analysis;
+    std::vector<uint32_t> m_usualLeads;
+    std::vector<bool> m_atEnd;
+    std::vector<bool> m_gone;
+    std::unordered_map<int, const Removal*> m_removals;
+    int64_t m_changed = 0;
+};
+
+double pinnedBytesPerNs(const Analysis& analysis) {
+    double bytes = 0, ns = 0;
+    for (const RankSummary& rank : analysis.ranks) {
+        for (const HostUse& use : rank.hostUse) {
+            bytes += static_cast<double>(use.pinned.bytes);
+            ns += static_cast<double>(use.pinned.deviceNs);
+        }
+    }
+    return ns > 0 ? bytes / ns : kPinnedBytesPerNs;
+}
+
+IdleCause causeOf(Stall stall) {
+    switch (stall) {
+        case Stall::input: return IdleCause::input;
+        case Stall::allocator: return IdleCause::allocator;
+        case Stall::lateLaunch: return IdleCause::lateLaunch;
+        default: return IdleCause::blockingCall;
+    }
+}
+
+Removal removalOf(const Analysis& analysis, const RankSummary& rank, const std::vector<Stall>& causes) {
+    Removal removal;
+    const auto wanted = [&](Stall stall) { return std::find(causes.begin(), causes.end(), stall) != causes.end(); };
+    for (const HostStall& stall : rank.hostStalls) {
+        for (Stall cause : causes) {
+            if (causeOf(cause) != stall.cause) continue;
+            if (cause == Stall::synchronisation && !stall.pageableCopy && stall.callNameId != 0) removal.names.insert(static_cast<uint32_t>(stall.callNameId));
+            if ((cause == Stall::input || cause == Stall::lateLaunch || cause == Stall::allocator) && stall.submissionId != 0)
+                removal.submissions.insert(static_cast<uint32_t>(stall.submissionId));
+        }
+    }
+    removal.allocator = wanted(Stall::allocator);
+    if (wanted(Stall::pageable)) {
+        // On a stream of its own a copy hides behind the step's compute, as far as that lasts.
+        const double rate = pinnedBytesPerNs(analysis);
+        for (const HostUse& use : rank.hostUse) {
+            const Attribution* attribution = analysis.attribution(rank, use.step);
+            const double copyNs = static_cast<double>(use.pageable.bytes) / rate;
+            if (attribution == nullptr || copyNs <= 0) continue;
+            const double left = std::max(0.0, copyNs - static_cast<double>(attribution->computeNs)) / copyNs;
+            for (const PageableCopy& copy : use.pageableCopies) removal.pageable[static_cast<uint32_t>(copy.id)] = static_cast<double>(copy.bytes) / rate * left;
+        }
+    }
+    return removal;
+}
+
+constexpr std::array<std::pair<std::string_view, Stall>, 5> kCauses{{{"sync", Stall::synchronisation},
+                                                                     {"input", Stall::input},
+                                                                     {"allocator", Stall::allocator},
+                                                                     {"pageable", Stall::pageable},
+                                                                     {"launch", Stall::lateLaunch}}};
+
+}  // namespace
+
+void NoStalls::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
+    const std::vector<int> ranks = recordedRanks(analysis, m_ranks);
+    std::vector<Removal> removals;
+    removals.reserve(ranks.size());
+    HostRepair repair(graph, analysis);
+    for (int rank : ranks) {
+        removals.push_back(removalOf(analysis, *analysis.findRank(rank), m_causes));
+        repair.take(rank, removals.back());
+    }
+    repair.run();
+    if (repair.changed() == 0) throw EditError("no such stall of the host is in this run", "rankscope analyze tells what the device waits for");
+    if (std::find(m_causes.begin(), m_causes.end(), Stall::synchronisation) != m_causes.end())
+        effect.assume("the host's work behind a removed call goes with it; the last blocking call of a step stays");
+    if (std::find(m_causes.begin(), m_causes.end(), Stall::pageable) != m_causes.end())
+        effect.assume("copies come from pinned memory on a stream of their own, beside compute");
+}
+
+std::unique_ptr<Edit> parseNoStalls(EditArguments& arguments) {
+    const std::string cause = arguments.word("cause", {"sync", "input", "allocator", "pageable", "launch", "all"}, "all");
+    std::vector<Stall> causes;
+    for (const auto& [word, stall] : kCauses)
+        if (cause == "all" || cause == word) causes.push_back(stall);
+    return std::make_unique<NoStalls>(std::move(causes), arguments.ranks());
+}
+
+}  // namespace rankscope::analyzer

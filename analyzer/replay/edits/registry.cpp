@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "analyzer/replay/edits/balance.h"
+#include "analyzer/replay/edits/communication.h"
+#include "analyzer/replay/edits/edit_arguments.h"
+#include "analyzer/replay/edits/host.h"
+#include "analyzer/replay/edits/speed.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr std::array kFamilies{
+    EditFamily{"balance", "balance[:ranks=R+R | :what=work]", "the same kernels take as long on these ranks (all slow ones) as on their peers; what=work: work is shared evenly", parseBalance},
+    EditFamily{"speed", "speed:factor=F[,ranks=R+R][,kernel=NAME*] | speed:factor=F,communicator=ID | speed:factor=F,links=intra|inter|rank[,ranks=R+R]",
+               "kernels of ranks or of a name, or transfers of a communicator or a class of links, F times as fast", parseSpeed},
+    EditFamily{"network", "network[:ideal=latency|bandwidth|both]", "transfers without start-up time, without time for their bytes, or without any", parseNetwork},
+    EditFamily{"bytes", "bytes:factor=F[,communicator=ID]", "gradients, or all of a communicator, with F times the bytes", parseBytes},
+    EditFamily{"gradients", "gradients[:dtype=bf16|fp16]", "gradients that travel as fp32 travel in 16 bit", parseGradients},
+    EditFamily{"reduce-once", "reduce-once:micro-steps=K", "gradients are reduced in the last of K micro-steps only", parseReduceOnce},
+    EditFamily{"launch-early", "launch-early", "the host does not hold back its calls of communication", parseLaunchEarly},
+    EditFamily{"no-contention", "no-contention", "kernels beside communication are as fast as alone", parseNoContention},
+    EditFamily{"no-stalls", "no-stalls[:cause=sync|input|allocator|pageable|launch|all][,ranks=R+R]", "the host no longer keeps the device waiting by that cause", parseNoStalls},
+    EditFamily{"graphs", "graphs[:ranks=R+R]", "CUDA graphs: launches inside a step cost the host nothing", parseCudaGraphs},
+    EditFamily{"steady", "steady:steps=S+S[,ranks=R+R]", "nothing in these steps takes longer than it does in the others", parseSteady},
+};
+
+const EditFamily* familyOf(std::string_view name) {
+    const auto at = std::find_if(kFamilies.begin(), kFamilies.end(), [name](const EditFamily& family) { return name == family.name; });
+    return at == kFamilies.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+void EditEffect::assume(std::string sentence) {
+    if (std::find(assumed.begin(), assumed.end(), sentence) == assumed.end()) assumed.push_back(std::move(sentence));
+}
+
+std::span<const EditFamily> editFamilies() { return kFamilies; }
+
+std::unique_ptr<Edit> parseEdit(std::string_view change) {
+    const size_t colon = change.find(':');
+    const std::string_view name = change.substr(0, colon);
+    const EditFamily* family = familyOf(name);
+    if (family == nullptr) {
+        std::string names;
+        for (const EditFamily& known : kFamilies) names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+        throw EditError(fmt::format("'{}' is no change", name), "changes: " + names + "; `rankscope whatif --list` shows their syntax");
+    }
+    EditArguments arguments(change, *family, colon == std::string_view::npos ? std::string_view() : change.substr(colon + 1));
+    std::unique_ptr<Edit> edit = family->parse(arguments);
+    arguments.finish();
+    return edit;
+}
+
+std::string listEdits() {
+    std::string text;
+    for (const EditFamily& family : kFamilies) text += fmt::format("{}\n    {}\n", family.syntax, family.help);
+    return text;
+}
+
+}  // namespace rankscope::analyzer

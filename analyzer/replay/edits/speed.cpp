@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/replay/edits/speed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/replay/edits/edit_arguments.h"
+#include "analyzer/replay/edits/graph_view.h"
+#include "analyzer/report/kernel_name.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+/// `pattern` with * for any characters; without one it may stand anywhere in the text.
+bool matches(std::string_view pattern, std::string_view text) {
+    if (pattern.find('*') == std::string_view::npos) return text.find(pattern) != std::string_view::npos;
+    size_t p = 0, t = 0, star = std::string_view::npos, mark = 0;
+    while (t < text.size()) {
+        if (p < pattern.size() && pattern[p] == '*') {
+            star = p++;
+            mark = t;
+        } else if (p < pattern.size() && pattern[p] == text[t]) {
+            ++p;
+            ++t;
+        } else if (star != std::string_view::npos) {
+            p = star + 1;
+            t = ++mark;
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern.size() && pattern[p] == '*') ++p;
+    return p == pattern.size();
+}
+
+/// What is left of a transfer whose start-up stays and whose bytes take `factor` of their time.
+int64_t transferNs(int64_t ns, double startUpNs, double factor) {
+    const double fixed = std::clamp(startUpNs, 0.0, static_cast<double>(ns));
+    return static_cast<int64_t>(std::llround(fixed + (static_cast<double>(ns) - fixed) * factor));
+}
+
+/// Start-up of an exchange, 0 and a remark where it is unknown.
+double knownStartUpNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange, EditEffect& effect) {
+    const double ns = startUpNs(graph, analysis, exchange);
+    if (ns < 0)
+        effect.assume(fmt::format("start-up time on communicator {} is unknown (one size of message, no configured link): its transfers count as bytes only",
+                                  exchange.communicatorId));
+    return std::max(0.0, ns);
+}
+
+std::string kernelNames(const TaskGraph& graph, const Analysis& analysis) {
+    std::string names;
+    size_t listed = 0;
+    for (const KernelKey& key : graph.kernelKeys) {
+        const auto id = static_cast<size_t>(key.nameId);
+        if (id >= analysis.facts.strings.size()) continue;
+        const std::string name = readableKernelName(analysis.facts.strings[id]);
+        if (names.find(name) != std::string::npos) continue;
+        if (++listed > 8) return names + " …";
+        names += (names.empty() ? "" : ", ") + name;
+    }
+    return names;
+}
+
+bool carriesGradients(CommRole role) { return role == CommRole::gradients || role == CommRole::shardedParameters || role == CommRole::replicas; }
+
+}  // namespace
+
+void Speed::kernels(TaskGraph& graph, const Analysis& analysis) const {
+    const std::vector<int> ranks = recordedRanks(analysis, m_what.ranks);
+    std::vector<bool> wanted;
+    for (const KernelKey& key : graph.kernelKeys) {
+        const auto id = static_cast<size_t>(key.nameId);
+        const std::string name = id < analysis.facts.strings.size() ? analysis.facts.strings[id] : std::string();
+        wanted.push_back(m_what.kernel.empty() || matches(m_what.kernel, name) || matches(m_what.kernel, readableKernelName(name)));
+    }
+    if (std::find(wanted.begin(), wanted.end(), true) == wanted.end())
+        throw EditError(fmt::format("no kernel is named '{}'", m_what.kernel), "kernels of this run: " + kernelNames(graph, analysis));
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        const TaskInfo& info = graph.info[task];
+        if (info.kind != TaskKind::kernel || info.detail >= wanted.size() || !wanted[info.detail]) continue;
+        if (std::binary_search(ranks.begin(), ranks.end(), graph.rankOf(task))) graph.durationNs[task] = scaledNs(graph.durationNs[task], 1 / m_factor);
+    }
+}
+
+void Speed::transfers(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
+    if (m_what.communicator) checkCommunicator(analysis, *m_what.communicator);
+    const std::vector<int> ranks = m_what.links == "rank" ? recordedRanks(analysis, m_what.ranks) : std::vector<int>();
+    bool found = false;
+    for (const TransferTask& transfer : transferTasks(graph)) {
+        const Exchange& exchange = graph.exchanges[transfer.exchange];
+        if (m_what.communicator && exchange.communicatorId != *m_what.communicator) continue;
+        if (m_what.links == "inter" && !spansNodes(graph, analysis, exchange)) continue;
+        if (m_what.links == "intra" && spansNodes(graph, analysis, exchange)) continue;
+        if (m_what.links == "rank") {
+            const auto members = graph.membersOf(exchange);
+            if (std::none_of(members.begin(), members.end(), [&](const ExchangeMember& m) { return std::binary_search(ranks.begin(), ranks.end(), m.rank); })) continue;
+        }
+        found = true;
+        graph.durationNs[transfer.task] = transferNs(graph.durationNs[transfer.task], knownStartUpNs(graph, analysis, exchange, effect), 1 / m_factor);
+    }
+    if (found) return;
+    if (m_what.communicator) throw EditError(fmt::format("communicator {} carries nothing in this run", *m_what.communicator));
+    throw EditError("no transfer of this run goes over such a link", "links: intra (inside a node), inter (between nodes), or links of ranks that communicate");
+}
+
+void Speed::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
+    if (m_what.communicator || !m_what.links.empty())
+        transfers(graph, analysis, effect);
+    else
+        kernels(graph, analysis);
+}
+
+void IdealNetwork::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
+    for (const TransferTask& transfer : transferTasks(graph)) {
+        int64_t& ns = graph.durationNs[transfer.task];
+        if (m_noLatency && m_noBytes) {
+            ns = 0;
+            continue;
+        }
+        const double startUp = std::min(static_cast<double>(ns), knownStartUpNs(graph, analysis, graph.exchanges[transfer.exchange], effect));
+        ns = static_cast<int64_t>(std::llround(m_noLatency ? static_cast<double>(ns) - startUp : startUp));
+    }
+}
+
+void Volume::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
+    if (m_communicator) checkCommunicator(analysis, *m_communicator);
+    bool found = false;
+    for (const TransferTask& transfer : transferTasks(graph)) {
+        Exchange& exchange = graph.exchanges[transfer.exchange];
+        if (m_communicator ? exchange.communicatorId != *m_communicator : !carriesGradients(analysis.layout.role(exchange.communicatorId, exchange.op))) continue;
+        if (m_onlyFullPrecision && exchange.dataType != store::DataType::f32) continue;
+        found = true;
+        graph.durationNs[transfer.task] = transferNs(graph.durationNs[transfer.task], knownStartUpNs(graph, analysis, exchange, effect), m_factor);
+    }
+    if (!found && m_onlyFullPrecision) throw EditError("no gradients travel as float32 in this run", "bytes:factor=F changes what travels in any type");
+    if (!found) throw EditError(m_communicator ? fmt::format("communicator {} carries nothing in this run", *m_communicator) : "no gradients are known to travel in this run");
+    for (Exchange& exchange : graph.exchanges) {
+        if (m_communicator ? exchange.communicatorId != *m_communicator : !carriesGradients(analysis.layout.role(exchange.communicatorId, exchange.op))) continue;
+        if (m_onlyFullPrecision && exchange.dataType != store::DataType::f32) continue;
+        if (exchange.bytes > 0) exchange.bytes = scaledNs(exchange.bytes, m_factor);
+    }
+}
+
+std::unique_ptr<Edit> parseSpeed(EditArguments& arguments) {
+    SpeedOf what;
+    what.ranks = arguments.ranks();
+    what.kernel = arguments.text("kernel").value_or("");
+    if (const std::optional<int> id = arguments.whole("communicator")) what.communicator = *id;
+    what.links = arguments.word("links", {"intra", "inter", "rank"}, "");
+    const double factor = arguments.requiredPositive("factor");
+    const int transfers = (what.communicator ? 1 : 0) + (what.links.empty() ? 0 : 1);
+    if (transfers > 1) arguments.refuse("either communicator or links");
+    if (transfers == 1 && !what.kernel.empty()) arguments.refuse("either kernels or transfers");
+    if (what.links == "rank" ? what.ranks.empty() : transfers == 1 && !what.ranks.empty()) arguments.refuse("ranks go with kernels or with links=rank");
+    return std::make_unique<Speed>(std::move(what), factor);
+}
+
+std::unique_ptr<Edit> parseNetwork(EditArguments& arguments) {
+    const std::string ideal = arguments.word("ideal", {"latency", "bandwidth", "both"}, "both");
+    return std::make_unique<IdealNetwork>(ideal != "bandwidth", ideal != "latency");
+}
+
+std::unique_ptr<Edit> parseBytes(EditArguments& arguments) {
+    const double factor = arguments.requiredPositive("factor");
+    std::optional<int64_t> communicator;
+    if (const std::optional<int> id = arguments.whole("communicator")) communicator = *id;
+    return std::make_unique<Volume>(factor, communicator, false);
+}
+
+std::unique_ptr<Edit> parseGradients(EditArguments& arguments) {
+    arguments.word("dtype", {"bf16", "fp16"}, "bf16");
+    return std::make_unique<Volume>(0.5, std::nullopt, true);
+}
+
+}  // namespace rankscope::analyzer

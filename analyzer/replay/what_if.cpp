@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/replay/what_if.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+std::vector<double> stepsNs(const Analysis& analysis, const TaskGraph& graph, const EditEffect& effect) {
+    std::vector<double> steps = analysis.replay.stepsNs(graph, simulate(graph));
+    for (double& ns : steps) ns /= effect.tokens;
+    return steps;
+}
+
+double mean(const std::vector<double>& values) {
+    double sum = 0;
+    for (double value : values) sum += value;
+    return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+double meanError(const std::vector<double>& values) {
+    if (values.size() < 2) return 0;
+    const double middle = mean(values);
+    double squares = 0;
+    for (double value : values) squares += (value - middle) * (value - middle);
+    const auto count = static_cast<double>(values.size());
+    return std::sqrt(squares / (count - 1) / count);
+}
+
+std::vector<RankTimes> rankTimes(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps, double tokens) {
+    std::map<int, RankTimes> byRank;
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        const TaskInfo& info = graph.info[task];
+        const bool counts = info.kind == TaskKind::kernel || info.kind == TaskKind::transfer;
+        if (!counts || std::find(steps.begin(), steps.end(), info.step) == steps.end()) continue;
+        RankTimes& times = byRank[graph.rankOf(task)];
+        (info.kind == TaskKind::kernel ? times.computeNs : times.transferNs) += static_cast<double>(graph.durationNs[task]);
+        const TaskId arrival = graph.before[task];
+        if (info.kind == TaskKind::transfer && arrival != kNoTask) times.waitingNs += static_cast<double>(schedule.startNs[task] - schedule.endNs[arrival]);
+    }
+    std::vector<RankTimes> result;
+    const double count = static_cast<double>(std::max<size_t>(1, steps.size())) * tokens;
+    for (auto& [rank, times] : byRank) result.push_back({rank, times.computeNs / count, times.waitingNs / count, times.transferNs / count});
+    return result;
+}
+
+}  // namespace
+
+ChangedJob unchangedJob(const Analysis& analysis) {
+    return {analysis.replay.graph, {}, analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged)};
+}
+
+void change(ChangedJob& job, const Edit& edit, const Analysis& analysis) {
+    ChangedJob next{job.graph, job.effect, {}};
+    edit.apply(next.graph, analysis, next.effect);
+    next.stepsNs = stepsNs(analysis, next.graph, next.effect);
+    if (next.stepsNs.empty()) throw EditError("no whole step is left after this change", "record more steps");
+    job = std::move(next);
+}
+
+ReplayedSaving saving(const ChangedJob& before, const ChangedJob& after) {
+    ReplayedSaving result;
+    result.ns = mean(before.stepsNs) - mean(after.stepsNs);
+    std::vector<double> differences;
+    for (size_t i = 0; i < std::min(before.stepsNs.size(), after.stepsNs.size()); ++i) differences.push_back(before.stepsNs[i] - after.stepsNs[i]);
+    // What a typical step gains varies by the quartiles, the mean over rare events by its standard error.
+    const double spread = std::max(quartileHalfWidth(differences), meanError(differences));
+    result.lowNs = result.ns - spread;
+    result.highNs = result.ns + spread;
+    return result;
+}
+
+WhatIf whatIf(const Analysis& analysis, const std::vector<std::unique_ptr<Edit>>& edits) {
+    const ReplayModel& replay = analysis.replay;
+    const ChangedJob before = unchangedJob(analysis);
+    ChangedJob after = before;
+    for (const std::unique_ptr<Edit>& edit : edits) change(after, *edit, analysis);
+    WhatIf result;
+    result.measuredStepNs = replay.measuredStepNs;
+    result.replayedStepNs = replay.predictedStepNs;
+    result.replayError = replay.error();
+    result.changedStepNs = mean(after.stepsNs);
+    result.tokens = after.effect.tokens;
+    result.saving = saving(before, after);
+    const Schedule schedule = simulate(after.graph);
+    result.before = rankTimes(before.graph, replay.unchanged, replay.steps, 1);
+    result.after = rankTimes(after.graph, schedule, replay.steps, result.tokens);
+    result.pathBefore = criticalPath(before.graph, replay.unchanged, replay.steps);
+    result.pathAfter = criticalPath(after.graph, schedule, replay.steps);
+    result.assumed = after.effect.assumed;
+    return result;
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job as it would run after some changes.
+#pragma once
+
+#include "analyzer/replay/critical_path.h"
+#include "analyzer/replay/edits/edit.h"
+
+namespace rankscope::analyzer {
+
+/// A difference of two replays, ns per step at equal tokens: the mean over the analysed steps, and an interval by their variation.
+struct ReplayedSaving {
+    double ns = 0;
+    double lowNs = 0;
+    double highNs = 0;
+};
+
+/// The graph of a job after changes.
+struct ChangedJob {
+    TaskGraph graph;
+    EditEffect effect;
+    std::vector<double> stepsNs;  // of the analysed steps, at equal tokens
+};
+
+/// Means over the analysed steps, ns per step: how long a rank's kernels run, and how long its NCCL kernels wait for others.
+struct RankTimes {
+    int rank = 0;
+    double computeNs = 0;
+    double waitingNs = 0;
+    double transferNs = 0;
+};
+
+struct WhatIf {
+    double measuredStepNs = 0;
+    double replayedStepNs = 0;    // unchanged
+    double replayError = 0;       // share of the measured step
+    double changedStepNs = 0;     // at equal tokens
+    double tokens = 1;            // tokens of a changed step / tokens of a step as recorded
+    ReplayedSaving saving;
+    std::vector<RankTimes> before, after;          // by rank
+    std::vector<PathShare> pathBefore, pathAfter;
+    std::vector<std::string> assumed;
+};
+
+/// Unchanged.
+ChangedJob unchangedJob(const Analysis& analysis);
+
+/// Adds a change to those made so far. Throws EditError; `job` is as it was then.
+void change(ChangedJob& job, const Edit& edit, const Analysis& analysis);
+
+/// By how much `after` is faster.
+ReplayedSaving saving(const ChangedJob& before, const ChangedJob& after);
+
+/// All changes, one after the other. The run must have a replay. Throws EditError.
+WhatIf whatIf(const Analysis& analysis, const std::vector<std::unique_ptr<Edit>>& edits);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/report/what_if_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "analyzer/report/units.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMostRanks = 16;  // more are for --format json
+constexpr size_t kMostShares = 6;
+
+int64_t whole(double ns) { return std::llround(ns); }
+
+std::string pathText(const std::vector<PathShare>& shares) {
+    double total = 0;
+    for (const PathShare& share : shares) total += share.nsPerStep;
+    std::string text;
+    for (size_t i = 0; i < std::min(kMostShares, shares.size()); ++i) {
+        const PathShare& share = shares[i];
+        if (share.nsPerStep < 0.01 * total) break;
+        text += fmt::format("{}{} of rank {} {}", text.empty() ? "" : ", ", toText(share.category), share.rank, percentText(share.nsPerStep / total));
+    }
+    return text.empty() ? "unknown" : text;
+}
+
+std::string signedDuration(double ns) { return (ns < 0 ? "-" : "") + durationText(std::abs(ns)); }
+
+Json timesJson(const RankTimes& times) { return {{"compute_ns", whole(times.computeNs)}, {"waiting_ns", whole(times.waitingNs)}, {"transfer_ns", whole(times.transferNs)}}; }
+
+Json pathJson(const std::vector<PathShare>& shares) {
+    Json array = Json::array();
+    for (const PathShare& share : shares) array.push_back({{"category", toText(share.category)}, {"rank", share.rank}, {"ns_per_step", whole(share.nsPerStep)}});
+    return array;
+}
+
+}  // namespace
+
+std::string renderWhatIfText(const WhatIf& r, const std::vector<std::string>& changes) {
+    std::string out = fmt::format("what if {}\n\n", fmt::join(changes, ", then "));
+    out += fmt::format("step measured    {}\n", durationText(r.measuredStepNs));
+    out += fmt::format("step replayed    {} ({:.2f} % off)\n", durationText(r.replayedStepNs), 100 * r.replayError);
+    out += fmt::format("step changed     {}{}\n", durationText(r.changedStepNs), r.tokens == 1 ? "" : fmt::format(" for the tokens of a step as recorded ({:.3g} times as many in one)", r.tokens));
+    const double share = r.replayedStepNs > 0 ? r.saving.ns / r.replayedStepNs : 0;
+    if (r.saving.ns >= 0)
+        out += fmt::format("saves            {} per step ({}; {} to {})\n", durationText(r.saving.ns), percentText(share), signedDuration(r.saving.lowNs), signedDuration(r.saving.highNs));
+    else
+        out += fmt::format("costs            {} more per step ({}; {} to {})\n", durationText(-r.saving.ns), percentText(-share), signedDuration(-r.saving.highNs), signedDuration(-r.saving.lowNs));
+    out += fmt::format("critical path    before: {}\n", pathText(r.pathBefore));
+    out += fmt::format("                 after:  {}\n", pathText(r.pathAfter));
+    out += "\nper rank and step    compute             waiting for others  transfer\n";
+    for (size_t i = 0; i < std::min(r.before.size(), r.after.size()); ++i) {
+        if (i == kMostRanks) {
+            out += fmt::format("  and {} more ranks: --format json lists them\n", r.before.size() - i);
+            break;
+        }
+        const auto pair = [](double before, double after) { return fmt::format("{} -> {}", durationText(before), durationText(after)); };
+        const RankTimes& before = r.before[i];
+        const RankTimes& after = r.after[i];
+        out += fmt::format("  rank {:<14}{:<20}{:<20}{}\n", before.rank, pair(before.computeNs, after.computeNs), pair(before.waitingNs, after.waitingNs),
+                           pair(before.transferNs, after.transferNs));
+    }
+    if (!r.assumed.empty()) out += "\nassumed\n";
+    for (const std::string& sentence : r.assumed) out += "  " + sentence + "\n";
+    return out;
+}
+
+std::string renderWhatIfJson(const WhatIf& r, const std::vector<std::string>& changes) {
+    Json ranks = Json::array();
+    std::map<int, const RankTimes*> after;
+    for (const RankTimes& times : r.after) after[times.rank] = &times;
+    for (const RankTimes& times : r.before)
+        ranks.push_back({{"rank", times.rank}, {"before", timesJson(times)}, {"after", after.count(times.rank) != 0 ? timesJson(*after[times.rank]) : Json(nullptr)}});
+    const Json json = {{"schema", "rankscope.whatif/1"},
+                       {"changes", changes},
+                       {"measured_step_ns", whole(r.measuredStepNs)},
+                       {"replay", {{"predicted_step_ns", whole(r.replayedStepNs)}, {"error", r.replayError}}},
+                       {"changed_step_ns", whole(r.changedStepNs)},
+                       {"tokens_factor", r.tokens},
+                       {"saving_ns_per_step", whole(r.saving.ns)},
+                       {"saving_share", r.replayedStepNs > 0 ? r.saving.ns / r.replayedStepNs : 0},
+                       {"saving_interval_ns", {whole(r.saving.lowNs), whole(r.saving.highNs)}},
+                       {"ranks", ranks},
+                       {"critical_path", {{"before", pathJson(r.pathBefore)}, {"after", pathJson(r.pathAfter)}}},
+                       {"assumed", r.assumed}};
+    return json.dump(2) + "\n";
+}
+
+}  // namespace rankscope::analyzer

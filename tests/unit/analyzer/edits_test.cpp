@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// What-if edits on a job small enough to be played by hand.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "analyzer/replay/edits/balance.h"
+#include "analyzer/replay/edits/communication.h"
+#include "analyzer/replay/graph_draft.h"
+#include "tests/unit/analyzer/small_job.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+void addFit(Analysis& analysis, double alphaNs) {
+    CostFit fit;
+    fit.communicatorId = SmallJob::kCommunicator;
+    fit.op = store::Op::allReduce;
+    fit.alphaNs = alphaNs;
+    analysis.fits.push_back(fit);
+}
+
+void addStalls(Analysis& analysis, IdleCause cause, int32_t callName, int64_t submission) {
+    for (RankSummary& rank : analysis.ranks) {
+        HostStall stall;
+        stall.step = 0;
+        stall.stallNs = 50;
+        stall.cause = cause;
+        stall.callNameId = callName;
+        stall.submissionId = submission;
+        rank.hostStalls.push_back(stall);
+    }
+}
+
+std::string refusal(const Analysis& analysis, const std::string& change) {
+    try {
+        stepAfter(analysis, {change});
+    } catch (const EditError& error) {
+        EXPECT_FALSE(error.hint().empty()) << error.what();
+        return error.what();
+    }
+    return "accepted";
+}
+
+TEST(Edits, TheUnchangedJobIsTheOneOfTheComment) { EXPECT_EQ(SmallJob().analysis().replay.predictedStepNs, 201); }
+
+TEST(Edits, ABalancedRankTakesTheMedianOfItsPeers) {
+    const Analysis analysis = SmallJob().analysis();
+    EXPECT_EQ(stepAfter(analysis, {"balance:ranks=1"}), 151);
+    EXPECT_EQ(stepAfter(analysis, {"balance"}), 151);  // nobody gets slower
+    EXPECT_EQ(stepAfter(analysis, {"balance:ranks=0"}), 201);
+}
+
+TEST(Edits, SharedWorkIsTheMeanOfTheRanks) { EXPECT_EQ(stepAfter(SmallJob{.differentGrids = true}.analysis(), {"balance:what=work"}), 176); }
+
+TEST(Edits, KernelsAreSpedUpByRankAndName) {
+    const Analysis analysis = SmallJob().analysis();
+    EXPECT_EQ(stepAfter(analysis, {"speed:factor=1.5,ranks=1"}), 151);
+    EXPECT_EQ(stepAfter(analysis, {"speed:factor=2,kernel=gemm*"}), 126);
+    EXPECT_EQ(stepAfter(analysis, {"speed:factor=2,kernel=gemm*,ranks=0"}), 201);
+    EXPECT_EQ(stepAfter(analysis, {"speed:factor=0.5,ranks=1"}), 351);
+}
+
+TEST(Edits, OfATransferOnlyTheBytesGetFaster) {
+    Analysis analysis = SmallJob().analysis();
+    EXPECT_EQ(stepAfter(analysis, {"speed:factor=2,communicator=7"}), 186);  // start-up unknown
+    addFit(analysis, 10);
+    EXPECT_EQ(stepAfter(analysis, {"speed:factor=2,communicator=7"}), 191);
+    EXPECT_EQ(stepAfter(analysis, {"speed:factor=inf,links=intra"}), 181);
+    EXPECT_EQ(stepAfter(analysis, {"speed:factor=2,links=rank,ranks=0"}), 191);
+    EXPECT_EQ(stepAfter(analysis, {"bytes:factor=0.5"}), 191);
+    EXPECT_EQ(stepAfter(analysis, {"gradients:dtype=bf16"}), 191);
+}
+
+TEST(Edits, AnIdealNetworkHasNoLatencyOrNoBytesOrNeither) {
+    Analysis analysis = SmallJob().analysis();
+    addFit(analysis, 10);
+    EXPECT_EQ(stepAfter(analysis, {"network:ideal=latency"}), 191);
+    EXPECT_EQ(stepAfter(analysis, {"network:ideal=bandwidth"}), 181);
+    EXPECT_EQ(stepAfter(analysis, {"network"}), 171);
+}
+
+TEST(Edits, ChangesAreMadeOneAfterTheOther) {
+    EXPECT_EQ(stepAfter(SmallJob().analysis(), {"balance:ranks=1", "network"}), 121);
+    EXPECT_EQ(stepAfter(SmallJob().analysis(), {"speed:factor=2", "balance"}), 101);
+}
+
+TEST(Edits, OnlyTheLastReductionIsLeft) {
+    const Analysis analysis = SmallJob{.reductions = 2}.analysis();
+    EXPECT_EQ(analysis.replay.predictedStepNs, 381);
+    EXPECT_EQ(stepAfter(analysis, {"reduce-once:micro-steps=2"}), 351);
+    EXPECT_NE(refusal(analysis, "reduce-once:micro-steps=3"), "accepted");
+}
+
+TEST(Edits, ABlockingCallInsideTheStepGoesAndTheLastOneStays) {
+    Analysis analysis = SmallJob{.readBackNs = 50}.analysis();
+    EXPECT_EQ(analysis.replay.predictedStepNs, 257);  // 11 + 150, 50 of work, 6 to the device, 30, 10
+    addStalls(analysis, IdleCause::blockingCall, SmallJob::kWaitName, 0);
+    EXPECT_EQ(stepAfter(analysis, {"no-stalls:cause=sync"}), 201);
+    EXPECT_EQ(stepAfter(analysis, {"no-stalls"}), 201);
+    EXPECT_NE(refusal(analysis, "no-stalls:cause=allocator"), "accepted");
+}
+
+TEST(Edits, ALateInputIsThereInTime) {
+    Analysis analysis = SmallJob().analysis();
+    // The first call of rank 1 in step 1 (rows count 2 calls and a wait of each rank in a step): 400 ns late.
+    TaskGraph& graph = analysis.replay.graph;
+    int64_t row = 0;
+    for (TaskId task = 0; task < graph.size() && row == 0; ++task) {
+        if (graph.info[task].kind != TaskKind::host || graph.info[task].step != 1 || graph.info[task].row == 0 || graph.rankOf(task) != 1) continue;
+        row = graph.info[task].row;
+        graph.leadNs[task] += 400;
+    }
+    analysis.replay.unchanged = simulate(graph);
+    EXPECT_NEAR(analysis.replay.stepNs(analysis.replay.unchanged), 201 + 400 / 3.0, 1e-6);
+    addStalls(analysis, IdleCause::input, 0, row);
+    // The usual work between two calls is 5 ns, also where a step of the rank begins: that one comes 5 ns earlier than the first job's.
+    EXPECT_NEAR(stepAfter(analysis, {"no-stalls:cause=input,ranks=1"}), 201 - 5 / 3.0, 1e-6);
+}
+
+TEST(Edits, AGraphTakesTheHostsWorkBetweenLaunches) {
+    const Analysis analysis = SmallJob().analysis();
+    ChangedJob job = unchangedJob(analysis);
+    change(job, *parseEdit("graphs"), analysis);
+    int64_t before = 0, after = 0;
+    for (TaskId task = 0; task < job.graph.size(); ++task) {
+        if (job.graph.info[task].kind != TaskKind::host) continue;
+        before += analysis.replay.graph.leadNs[task] + analysis.replay.graph.durationNs[task];
+        after += job.graph.leadNs[task] + job.graph.durationNs[task];
+    }
+    EXPECT_EQ(before - after, 2 * 3 * (5 + 2));  // of the second call of each rank and step
+}
+
+TEST(Edits, ASteadyStepTakesNoLongerThanTheOthers) {
+    const Analysis analysis = SmallJob{.extraNs = 300}.analysis();
+    EXPECT_EQ(analysis.replay.predictedStepNs, 301);
+    EXPECT_EQ(stepAfter(analysis, {"steady:steps=1,ranks=1"}), 201);
+    EXPECT_EQ(stepAfter(analysis, {"steady:steps=1,ranks=0"}), 301);
+    EXPECT_EQ(refusal(analysis, "steady:steps=9"), "step 9 is not among the analysed ones");
+}
+
+TEST(Edits, KernelsBesideCommunicationRunAsAlone) {
+    GraphDraft draft;
+    const uint32_t compute = draft.addLane({0, false, 1}), network = draft.addLane({0, false, 2});
+    const TaskId kernel = draft.addTask({compute, 0, draft.addKernelKey({1, 1, 1}), 0, TaskKind::kernel}, 150);
+    draft.addTask({network, 0, 0, 0, TaskKind::arrival}, 0);
+    draft.addTask({network, 0, 0, 0, TaskKind::transfer}, 100);
+    std::vector<TaskId> numbers;
+    TaskGraph graph = *std::move(draft).seal(&numbers);
+    Analysis analysis = SmallJob().analysis();
+    analysis.ranks[0].contention.samples = 5;
+    analysis.ranks[0].contention.lostShare = 0.3;
+    EditEffect effect;
+    NoContention().apply(graph, analysis, effect);
+    EXPECT_EQ(graph.durationNs[numbers[kernel]], 150 - 30);
+}
+
+TEST(Edits, TokensAreSharedSoThatTheBusiestPortCarriesTheMean) {
+    GraphDraft draft;
+    std::vector<TaskId> transfers, arrivals;
+    for (int rank = 0; rank < 2; ++rank) {
+        const uint32_t lane = draft.addLane({rank, false, rank});
+        arrivals.push_back(draft.addTask({lane, 0, 0, 0, TaskKind::arrival}, 0));
+        transfers.push_back(draft.addTask({lane, 0, 0, 0, TaskKind::transfer}, 30));
+    }
+    for (int rank = 0; rank < 2; ++rank) {
+        Exchange message;
+        message.op = store::Op::send;
+        message.communicatorId = SmallJob::kCommunicator;
+        message.bytes = rank == 0 ? 300 : 100;
+        const auto to = static_cast<size_t>(1 - rank), from = static_cast<size_t>(rank);
+        const std::array<ExchangeMember, 2> members{ExchangeMember{rank, arrivals[from], transfers[from]}, ExchangeMember{1 - rank, arrivals[to], transfers[to]}};
+        draft.addExchange(message, members);
+    }
+    std::vector<TaskId> numbers;
+    TaskGraph graph = *std::move(draft).seal(&numbers);
+    Analysis analysis = SmallJob().analysis();
+    analysis.layout.uses[SmallJob::kCommunicator][store::Op::send] = {CommRole::experts, 1};
+    EditEffect effect;
+    BalanceWork().apply(graph, analysis, effect);
+    for (TaskId transfer : transfers) EXPECT_EQ(graph.durationNs[numbers[transfer]], 20);
+}
+
+TEST(Edits, WhatIsNotUnderstoodIsRefusedWithWhatIsPossible) {
+    const Analysis analysis = SmallJob().analysis();
+    EXPECT_EQ(refusal(analysis, "faster"), "'faster' is no change");
+    EXPECT_EQ(refusal(analysis, "speed"), "change 'speed': factor is missing");
+    EXPECT_EQ(refusal(analysis, "speed:factor=0"), "change 'speed:factor=0': factor is '0', but must be a number over 0");
+    EXPECT_EQ(refusal(analysis, "speed:factor=2,factor=3"), "change 'speed:factor=2,factor=3': factor is given twice");
+    EXPECT_EQ(refusal(analysis, "speed:factor=2,colour=red"), "change 'speed:factor=2,colour=red': there is no colour here");
+    EXPECT_EQ(refusal(analysis, "network:ideal=cost"), "change 'network:ideal=cost': ideal is 'cost', but may be latency, bandwidth, both");
+    EXPECT_EQ(refusal(analysis, "balance:ranks=3-1"), "change 'balance:ranks=3-1': ranks is '3-1', but must be like 3, 0+4 or 0-3");
+    EXPECT_EQ(refusal(analysis, "balance:ranks=2"), "rank 2 is not in this run");
+    EXPECT_EQ(refusal(analysis, "balance:ranks=0-1"), "all ranks are to be balanced, and none is left to compare with");
+    EXPECT_EQ(refusal(analysis, "speed:factor=2,communicator=8"), "there is no communicator 8 in this run");
+    EXPECT_EQ(refusal(analysis, "speed:factor=2,kernel=conv*"), "no kernel is named 'conv*'");
+    EXPECT_EQ(refusal(analysis, "speed:factor=2,links=inter"), "no transfer of this run goes over such a link");
+    EXPECT_EQ(refusal(analysis, "no-contention"), "no kernel of this run is slower beside communication than alone");
+}
+
+TEST(Edits, EveryFamilyIsListedAndSaysWhatItNeeds) {
+    const std::string list = listEdits();
+    for (const EditFamily& family : editFamilies()) {
+        EXPECT_NE(list.find(family.syntax), std::string::npos);
+        EXPECT_TRUE(std::string_view(family.syntax).starts_with(family.name)) << family.syntax;
+    }
+}
+
+TEST(WhatIf, TellsTheSavingAndWhereTheTimeGoes) {
+    const Analysis analysis = SmallJob{.extraNs = 30}.analysis();
+    std::vector<std::unique_ptr<Edit>> edits;
+    edits.push_back(parseEdit("speed:factor=2,ranks=1"));
+    const WhatIf result = whatIf(analysis, edits);
+    EXPECT_EQ(result.replayedStepNs, 211);
+    EXPECT_EQ(result.changedStepNs, 151);     // rank 0's 100 ns set the pace now
+    EXPECT_EQ(result.saving.ns, 60);          // 50, 80, 50
+    EXPECT_NEAR(result.saving.highNs - result.saving.ns, 15, 1e-9);  // half of what lies between the quartiles, 50 and 80
+    ASSERT_EQ(result.before.size(), 2u);
+    EXPECT_EQ(result.before[1].computeNs, 160);
+    EXPECT_EQ(result.after[1].computeNs, 80);
+    EXPECT_EQ(result.before[0].waitingNs, 60);
+    EXPECT_EQ(result.after[0].waitingNs, 0);
+    ASSERT_FALSE(result.pathBefore.empty());
+    EXPECT_EQ(result.pathBefore[0].category, PathCategory::compute);
+    EXPECT_EQ(result.pathBefore[0].rank, 1);
+    EXPECT_EQ(result.pathBefore[0].nsPerStep, 160);
+    EXPECT_EQ(result.pathAfter[0].rank, 0);
+    double sum = 0;
+    for (const PathShare& share : result.pathBefore) sum += share.nsPerStep;
+    EXPECT_EQ(sum, 211);
+}
+
+}  // namespace
+}  // namespace rankscope::analyzer
