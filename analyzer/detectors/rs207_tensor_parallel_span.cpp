@@ -34,15 +34,18 @@ std::optional<double> insideNs(const Analysis& analysis, const Communicator& com
     return best;
 }
 
-/// Groups with another role that would leave the node when the tensor-parallel groups move in: what their transfer would grow to is the price.
-double priceNs(const Analysis& analysis, const CriticalStep& step) {
+/// Groups with another role that would leave the node when the tensor-parallel groups move in: what their transfer would grow to is the price. `placesPerNode`:
+/// tensor-parallel groups that fit on a node, each with one member of such a group: the network cards it can use there.
+double priceNs(const Analysis& analysis, const CriticalStep& step, int placesPerNode) {
     double price = 0;
     for (const CommTask& task : step.tasks) {
         const CommRole role = roleOf(analysis, task);
         if (role != CommRole::gradients && role != CommRole::shardedParameters && role != CommRole::replicas) continue;
         const auto at = analysis.facts.communicators.find(task.communicatorId);
         if (at == analysis.facts.communicators.end() || at->second.nodes > 1 || !analysis.peaks.inter || task.bytes <= 0) continue;
-        const LinkModel between{analysis.peaks.inter->alphaNs, analysis.peaks.inter->bytesPerNs};
+        if (at->second.size <= placesPerNode) continue;
+        LinkModel between{analysis.peaks.inter->alphaNs, analysis.peaks.inter->bytesPerNs * std::max(1, placesPerNode)};
+        if (analysis.peaks.intra) between.bytesPerNs = std::min(between.bytesPerNs, analysis.peaks.intra->bytesPerNs);
         const double then = collectiveNs(between, task.op, at->second.size, static_cast<double>(task.bytes), {store::Algorithm::ring, store::Protocol::simple}).high;
         // What is exposed today grows; what hides may go on hiding.
         const double share = task.transferNs() > 0 ? static_cast<double>(task.exposedTransferNs) / static_cast<double>(task.transferNs()) : 0;
@@ -58,6 +61,8 @@ void detectTensorParallelSpan(const Analysis& analysis, Claims& claims, std::vec
         if (where.role != CommRole::activations || where.first->nodes < 2) continue;
         const std::vector<CriticalStep> steps = criticalSteps(analysis, where.ids);
         if (steps.empty()) continue;
+        const int perNode = ranksPerNode(analysis);
+        const int placesPerNode = perNode / where.first->size;
         std::vector<double> costs, exposed, calls, bytes;
         bool known = true;
         for (const CriticalStep& step : steps) {
@@ -69,7 +74,7 @@ void detectTensorParallelSpan(const Analysis& analysis, Claims& claims, std::vec
                 if (inside) times[i] = std::min(times[i], *inside);
                 total += static_cast<double>(std::max<int64_t>(0, step.tasks[i].bytes));
             }
-            costs.push_back(std::max(0.0, known ? savingOf(step, times) - priceNs(analysis, step) : step.exposedTransferNs()));
+            costs.push_back(std::max(0.0, known ? savingOf(step, times) - priceNs(analysis, step, placesPerNode) : step.exposedTransferNs()));
             exposed.push_back(step.exposedTransferNs());
             calls.push_back(static_cast<double>(step.own.size()));
             bytes.push_back(total);
@@ -86,7 +91,6 @@ void detectTensorParallelSpan(const Analysis& analysis, Claims& claims, std::vec
             finding.whyInconclusive = "the speed inside a node is not known: set RANKSCOPE_LINKS (for instance \"intra:gbps=200;inter:gbps=40\") and analyse again";
             finding.savingNsPerStep.reset();
         }
-        const int perNode = ranksPerNode(analysis);
         finding.cause = fmt::format("tensor-parallel groups of {} ranks span {} nodes: {:.0f} collectives of {} a step wait for the network between them", where.first->size,
                                     where.first->nodes, median(calls), bytesText(median(bytes) / std::max(1.0, median(calls))));
         finding.evidence.facts = {fmt::format("{} of their transfer is exposed a step: compute needs each result", durationText(median(exposed))),
