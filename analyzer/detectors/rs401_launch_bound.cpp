@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "analyzer/detectors/host_cost.h"
 #include "analyzer/timeline/statistics.h"
@@ -22,11 +23,12 @@ std::vector<int64_t> communicationCalls(const RankSummary& rank, int step) {
     return calls;
 }
 
-/// The host was late, and not with communication that it called meanwhile: what many calls cost it is the matter of their messages' size.
-bool isLate(const HostStall& stall, const std::vector<int64_t>& communicationCalls) {
-    if (stall.cause != IdleCause::lateLaunch) return false;
-    const auto call = std::lower_bound(communicationCalls.begin(), communicationCalls.end(), stall.startNs - kThresholds.launchNs);
-    return call == communicationCalls.end() || *call > stall.endNs;
+/// The host called communication between the launches of the kernels around the gap: what many calls cost it is the matter of their messages' size. A late kernel starts
+/// as it is launched, so that the one in front was launched where the gap before it ended, at `previousEndNs`.
+bool calledMeanwhile(const HostStall& stall, int64_t previousEndNs, const std::vector<int64_t>& communicationCalls) {
+    const int64_t fromNs = std::max(previousEndNs, stall.startNs - kThresholds.kernelNs) - kThresholds.launchNs;
+    const auto call = std::lower_bound(communicationCalls.begin(), communicationCalls.end(), fromNs);
+    return call != communicationCalls.end() && *call <= stall.endNs;
 }
 
 /// The pace of one rank's host in one step.
@@ -34,9 +36,11 @@ struct Pace {
     int gaps = 0;
     double lateNs = 0;
     double largestNs = 0;
+    double callingNs = 0;  // late with communication calls instead
     int kernels = 0;
     double kernelNs = 0;
     bool bound() const {
+        if (callingNs > lateNs) return false;  // small kernels between many calls go when the calls do
         return gaps >= kThresholds.fewestGaps && largestNs <= kThresholds.largestShare * lateNs && gaps >= kThresholds.gapsShare * kernels;
     }
 };
@@ -44,8 +48,13 @@ struct Pace {
 Pace paceOf(const RankSummary& rank, int step) {
     Pace pace;
     const std::vector<int64_t> calls = communicationCalls(rank, step);
+    int64_t previousEndNs = 0;
     for (const HostStall& stall : rank.hostStalls) {
-        if (stall.step != step || !isLate(stall, calls)) continue;
+        if (stall.step != step || stall.cause != IdleCause::lateLaunch) continue;
+        if (calledMeanwhile(stall, std::exchange(previousEndNs, stall.endNs), calls)) {
+            pace.callingNs += static_cast<double>(stall.stallNs);
+            continue;
+        }
         ++pace.gaps;
         pace.lateNs += static_cast<double>(stall.stallNs);
         pace.largestNs = std::max(pace.largestNs, static_cast<double>(stall.stallNs));
