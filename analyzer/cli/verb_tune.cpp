@@ -18,6 +18,7 @@
 #include "analyzer/cli/rank_variables.h"
 #include "analyzer/cli/run_name.h"
 #include "analyzer/cli/tune_rounds.h"
+#include "analyzer/cli/tune_sweep.h"
 #include "analyzer/cli/tuner_file.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/recommend/tune_report.h"
@@ -33,6 +34,7 @@ struct TuneOptions {
     std::vector<std::string> candidates, candidateFiles, tunerFiles;
     std::string fromRecommend;
     std::string reference;
+    std::string sweep;
     std::string links;
     std::string format = "text";
     std::vector<std::string> environment;
@@ -95,13 +97,13 @@ void refuseUnforwarded(const std::vector<std::string>& job, const std::vector<Tu
         throw VerbError(kExitUsage, "ranks that Open MPI starts on other hosts would not get the candidates' settings", fmt::format("add to its command: {}", missing));
 }
 
-bool isTuning(const fs::path& folder) { return fs::exists(folder / "tune.json") || fs::exists(folder / "probe.log"); }
+bool isTuning(const fs::path& folder) { return fs::exists(folder / "tune.json") || fs::exists(folder / "probe.log") || fs::exists(folder / "plan.txt"); }
 
 // Takes away what a tuning leaves in its folder, and nothing else.
 void emptyTuning(const fs::path& folder) {
     for (const auto& entry : fs::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
-        for (const char* ours : {"probe", "round", "candidate", "winner.", "tune.json"})
+        for (const char* ours : {"probe", "round", "candidate", "winner.", "tune.json", "plan.txt", "sweep"})
             if (name.rfind(ours, 0) == 0) fs::remove_all(entry.path());
     }
 }
@@ -175,7 +177,31 @@ void sayNext(const analyzer::TuneReport& report, const Console& console) {
     else console.next(fmt::format(". {}", report.environmentFile));
 }
 
+int sweep(const TuneOptions& options, const std::vector<std::string>& launcher, const Console& console) {
+    if (!options.candidates.empty() || !options.candidateFiles.empty() || !options.tunerFiles.empty() || !options.fromRecommend.empty() || !options.reference.empty())
+        throw VerbError(kExitUsage, "--sweep tries every algorithm and protocol: it takes no candidates and no --reference", "measure its result in the job afterwards: rankscope tune --tuner FILE -- JOB");
+    if (launcher.empty()) throw VerbError(kExitUsage, "--sweep needs the job's launcher behind `--`", "rankscope tune --sweep NAME -- mpirun -n 8");
+    TuneCandidate anyRows;
+    anyRows.tunerRows.emplace_back();
+    refuseUnforwarded(launcher, {anyRows});
+    SweepRequest request;
+    request.environment = environmentOf(options);
+    if (findCommand(launcher.front(), request.environment).empty()) throw VerbError(static_cast<ExitCode>(kExitCommandNotFound), fmt::format("{}: command not found", launcher.front()));
+    request.trace = options.sweep;
+    request.folder = makeFolder(options);
+    request.limitS = options.limitS;
+    request.json = options.format == "json";
+    request.command = [&](const fs::path& run, const std::string& tunerFile, const std::vector<std::string>& program) {
+        std::vector<std::string> words = launcher;
+        words.insert(words.end(), program.begin(), program.end());
+        return commandOf(options, words, run, tunerFile);
+    };
+    sweepCollectives(request, console);
+    return kExitOk;
+}
+
 int tune(const TuneOptions& options, const std::vector<std::string>& job, const Console& console) {
+    if (!options.sweep.empty()) return sweep(options, job, console);
     if (job.empty() == options.reference.empty())
         throw VerbError(kExitUsage, job.empty() ? "no command to run" : "--reference runs a job of its own: no command behind `--`", "rankscope tune --candidate NCCL_ALGO=ring -- torchrun …");
     if (launchedRankFromEnvironment())
@@ -240,6 +266,7 @@ void addTuneVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("--links", options->links, "Link peaks per rank, as of `run`")->type_name("SPEC")->check(checkLinks);
     verb->add_flag("--virtual", options->virtualGpus, "Use the built-in virtual GPUs");
     verb->add_option("--reference", options->reference, "Tune a job of the reference harness instead of a command")->type_name("SCENARIO");
+    verb->add_option("--sweep", options->sweep, "Instead of a job, repeat the collectives of a run under every algorithm and protocol; the launcher follows behind --")->type_name("RUN");
     verb->add_flag("--force", options->force, "Replace an earlier tuning of that name");
     verb->callback([options, &invocation] {
         invocation.action = [options, &invocation] { return tune(*options, invocation.job, invocation.console); };

@@ -27,8 +27,10 @@ std::string verdictText(const MeasuredCandidate& measured) {
         case TuneVerdict::slower: return "slower than the default";
         case TuneVerdict::failed: return "failed and was dropped: " + measured.failure;
         case TuneVerdict::tooFewRounds: return "too few rounds to tell";
-        default: return measured.changedNothing ? "no difference: NCCL chose as by default" : "no difference beyond noise";
+        default: break;
     }
+    if (measured.changedNothing) return "no difference: NCCL chose as by default";
+    return measured.gain && measured.gain->lowNs > 0 ? "too little to be worth a setting" : "no difference beyond noise";
 }
 
 std::string predictionText(const MeasuredCandidate& measured) {

@@ -123,6 +123,31 @@ class Tune(VirtualRunTest):
         self.check_run("sh", "-c", f". tuned/winner.env; exec {RANKSCOPE} -q reference run {scenario} -o kept")
         self.assertEqual({step["dur_ns"] for step in self.report("kept")["steps"]}, durations)
 
+    @unittest.skipUnless(USERS_TUNER, "the tests' own tuner plugins are not built")
+    def test_a_sweep_of_a_jobs_collectives_finds_the_rows_that_it_needs(self):
+        job = dict(SMALL, name="swept", kind="tp", noise=0, faults=[], cluster={"nodes": 2, "ranks_per_node": 4}, parallel={"dp": 2, "tp": 4},
+                   model={"layers": 4, "hidden": 1024, "seq": 512, "micro_batch": 1})
+        self.use(job)
+        (self.folder / "launch.sh").write_text(LAUNCH.replace("0 1 2 3", "0 1 2 3 4 5 6 7").replace("WORLD_SIZE=4", "WORLD_SIZE=8").replace("_SIZE=2", "_SIZE=4").replace("% 2", "% 4").replace("/ 2", "/ 4"))
+        command = ("sh", "launch.sh", WORKLOAD, self.scenario)
+        self.check_run(RANKSCOPE, "-q", "run", "--virtual", "-o", "unmisled", "--", *command)
+        self.environment["NCCL_TUNER_PLUGIN"] = USERS_TUNER  # sends every all-reduce over a ring with Simple
+        self.check_run(RANKSCOPE, "-q", "run", "--virtual", "-o", "misled", "--", *command)
+        swept = json.loads(self.check_run(RANKSCOPE, "-q", "tune", "--virtual", "-o", "swept", "--format", "json", "--sweep", "misled", "--", "sh", "launch.sh").stdout)
+        self.assertTrue(any(entry["better"] for entry in swept["collectives"]), swept)
+        self.assertEqual({entry["default"]["algorithm"] for entry in swept["collectives"]}, {"ring"})
+        report, candidates = self.tuned("--tuner", "swept/sweep.csv", name="tuned")
+        self.assertEqual(report["winner"], "tuner file swept/sweep.csv", swept)
+        # The fastest of the sweep is what NCCL chooses where nobody misleads it.
+        self.assertEqual({step["dur_ns"] for step in self.report("unmisled")["steps"]}, {report["default"]["step_ns"] - candidates["tuner file swept/sweep.csv"]["gain_ns"]})
+
+    def test_sweeps_that_cannot_be_are_refused(self):
+        for status, options in ((3, ("--sweep", "no-such-run", "--", "sh", "launch.sh")), (2, ("--sweep", "x")), (2, ("--sweep", "x", "--candidate", "A=1", "--", "sh")),
+                                (2, ("--sweep", "x", "--", "mpirun", "-H", "a,b"))):
+            result = subprocess.run([RANKSCOPE, "tune", "--virtual", "-o", "swept", *options], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True,
+                                    text=True, timeout=TIMEOUT_S)
+            self.assertEqual(result.returncode, status, result.stderr)
+
     def test_the_default_is_kept_where_nothing_beats_it(self):
         result = self.tune("--candidate", "NCCL_ALGO=ring,NCCL_PROTO=simple", "--candidate", "UNRELATED=1")
         self.assertEqual(result.returncode, 0, result.stderr)
