@@ -23,6 +23,7 @@ struct Config {
     int64_t lastStep = 0;
     bool cuptiClock = false;     ///< virtual run
     bool ncclChannels = false;
+    bool ncclProxy = true;       ///< network transfers of NCCL's proxy thread
     bool verbose = false;
     char problem[128] = {};      ///< a value that was not understood and therefore ignored
 

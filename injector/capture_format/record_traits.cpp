@@ -44,6 +44,7 @@ size_t recordStructBytes(RecordType type) noexcept {
         case RecordType::pluginColl:
         case RecordType::pluginP2p: return sizeof(PluginCollRecord);
         case RecordType::pluginKernelChannel: return sizeof(PluginChannelRecord);
+        case RecordType::pluginProxyOp: return sizeof(PluginProxyOpRecord);
         case RecordType::loss: return sizeof(LossRecord);
         case RecordType::status: return sizeof(StatusRecord);
         case RecordType::kernelGraph: return sizeof(KernelGraphRecord);
@@ -78,6 +79,7 @@ int64_t recordTimeNs(const void* record) noexcept {
         case RecordType::pluginColl:
         case RecordType::pluginP2p: return load<PluginCollRecord>(record).endNs;
         case RecordType::pluginKernelChannel: return load<PluginChannelRecord>(record).endNs;
+        case RecordType::pluginProxyOp: return load<PluginProxyOpRecord>(record).endNs;
         case RecordType::loss: return load<LossRecord>(record).lastNs;
         case RecordType::status: return load<StatusRecord>(record).timeNs;
         case RecordType::processEnd: return load<ProcessEndRecord>(record).timeNs;

@@ -75,6 +75,7 @@ enum class RecordType : uint8_t {
     allocation = 32,          ///< AllocationRecord
     ncclGroup = 33,           ///< NcclGroupRecord
     rankIdentity = 34,        ///< RankIdentityRecord: identity corrected after the file was opened
+    pluginProxyOp = 35,       ///< PluginProxyOpRecord
 };
 
 enum class LossKind : uint8_t {
@@ -89,6 +90,7 @@ enum class LossKind : uint8_t {
     captureRange = 8,    ///< outside the range the user asked for; not an error
     fork = 9,
     sourceRefused = 10,  ///< a source could not be enabled; StatusRecord tells the code
+    poolExhausted = 11,  ///< more events open at once than there is room for
 };
 
 struct RecordHead {
@@ -441,6 +443,31 @@ struct PluginChannelRecord {
     uint64_t commHash;
 };
 static_assert(sizeof(PluginChannelRecord) == 32);
+
+/// What NCCL's proxy thread did for one channel of a collective or message with one peer on another node (ProxyOp and its ProxySteps). Written at its
+/// stop. aux: NcclOp of what it belongs to, 0 unknown. The three times are each the time in which at least one step was in that state; steps overlap, so
+/// they may add up to more than the duration. They are differences of one host's clock.
+struct PluginProxyOpRecord {
+    RecordHead head;
+    uint32_t parentSeq;      ///< seq and start of the PluginCollRecord it belongs to; 0 none (PXN: it works for another process)
+    int64_t startNs;         ///< the proxy begins with it
+    int64_t endNs;
+    uint64_t commHash;       ///< 0 unknown
+    int64_t parentStartNs;
+    uint64_t seqNumber;      ///< of the collective, NCCL's own; 0 for messages
+    uint64_t bytes;          ///< sum of the steps' sizes
+    int32_t peer;            ///< rank in the communicator at the other end
+    uint32_t steps;
+    int64_t gpuWaitNs;       ///< send: waiting for the GPU to fill the buffer; receive: waiting for the GPU to take the data
+    int64_t peerWaitNs;      ///< send: waiting until the network takes the buffer (the receiver's credit); receive: flush
+    int64_t networkWaitNs;   ///< send: on the network until it is done; receive: waiting for data
+    uint8_t channel;
+    uint8_t isSend;
+    uint8_t pluginVersion;   ///< 3…6; version 3 counts each slice of a step
+    uint8_t flags;           ///< bit 0: for another process (PXN)
+    int32_t rank;            ///< rank in the communicator
+};
+static_assert(sizeof(PluginProxyOpRecord) == 96);
 
 /// aux: LossKind.
 struct LossRecord {

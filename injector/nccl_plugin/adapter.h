@@ -10,6 +10,7 @@
 #include "injector/nccl_plugin/chained_plugin.h"
 #include "injector/nccl_plugin/plugin_events.h"
 #include "injector/nccl_plugin/profiler_abi.h"
+#include "injector/nccl_plugin/proxy_events.h"
 
 namespace rankscope::injector {
 
@@ -42,11 +43,13 @@ struct ProfilerAdapter {
 
     static int startEvent(void* context, void** handle, Descriptor* descriptor) noexcept {
         *handle = nullptr;
-        auto* ours = static_cast<PluginContext*>(context);
-        if (ours == nullptr) return kSuccess;
         const uint64_t type = descriptor->type;
-        const bool forChain = s_chainLive.load(std::memory_order_acquire) && (type & static_cast<uint64_t>(s_chainedMask.load(std::memory_order_relaxed))) != 0;
+        if (type & profiler_abi::proxyOp) return startProxyOp(context, handle, descriptor);
+        if (type & profiler_abi::proxyStep) return startProxyStep(handle, descriptor);
+        PluginContext* ours = asContext(context);
+        if (ours == nullptr) return kSuccess;
         const bool forUs = (type & (profiler_abi::coll | profiler_abi::p2p | profiler_abi::kernelChannel)) != 0;
+        const bool forChain = isForChain(type);
         if (!forChain && !forUs) return kSuccess;
         PluginEvent* event = newEvent();
         *handle = event;
@@ -55,32 +58,45 @@ struct ProfilerAdapter {
         } else if (type & profiler_abi::kernelChannel) {
             beginChannel(*event, *ours, asEvent(descriptor->parent), descriptor->kernelChannel.channelId, descriptor->kernelChannel.startTimer);
         }
-        if (forChain) startChained(*ours, *event, descriptor);
+        if (forChain) startChained(*ours, event->chained, descriptor);
         return kSuccess;
     }
 
     static int stopEvent(void* handle) noexcept {
-        PluginEvent* event = asEvent(handle);
-        if (event == nullptr) return kSuccess;
-        endEvent(*event);
-        if (event->chained != nullptr) Version::chained()->stopEvent(event->chained);
+        void* chained = nullptr;
+        if (PluginEvent* event = asEvent(handle)) {
+            endEvent(*event);
+            chained = event->chained;
+        } else if (ProxyStep* step = asProxyStep(handle)) {
+            chained = step->chained;
+            endProxyStep(*step);
+        } else if (ProxyOp* op = asProxyOp(handle)) {
+            chained = op->chained;
+            endProxyOp(*op);
+        }
+        if (chained != nullptr) Version::chained()->stopEvent(chained);
         return kSuccess;
     }
 
     static int recordEventState(void* handle, int state, void* arguments) noexcept {
-        PluginEvent* event = asEvent(handle);
-        if (event == nullptr) return kSuccess;
-        if (event->isChannel && state == profiler_abi::kKernelChannelStop && arguments != nullptr) {
-            uint64_t timer = 0;
-            std::memcpy(&timer, arguments, sizeof timer);
-            endChannel(*event, timer);
+        void* const chained = chainedHandleOf(handle);
+        if (PluginEvent* event = asEvent(handle)) {
+            if (event->isChannel && state == profiler_abi::kKernelChannelStop && arguments != nullptr) {
+                uint64_t timer = 0;
+                std::memcpy(&timer, arguments, sizeof timer);
+                endChannel(*event, timer);
+            }
+        } else if (ProxyStep* step = asProxyStep(handle)) {
+            changeProxyStep(*step, state, arguments);
+        } else if (ProxyOp* op = asProxyOp(handle)) {
+            changeProxyOp(*op, state, arguments);
         }
-        if (event->chained != nullptr) Version::chained()->recordEventState(event->chained, state, arguments);
+        if (chained != nullptr) Version::chained()->recordEventState(chained, state, arguments);
         return kSuccess;
     }
 
     static int finalize(void* context) noexcept {
-        auto* ours = static_cast<PluginContext*>(context);
+        PluginContext* ours = asContext(context);
         if (ours == nullptr) return kSuccess;
         if (ours->chained != nullptr && Version::chained() != nullptr) Version::chained()->finalize(ours->chained);
         closeContext(ours);
@@ -88,13 +104,47 @@ struct ProfilerAdapter {
     }
 
 private:
+    static bool isForChain(uint64_t type) noexcept {
+        return s_chainLive.load(std::memory_order_acquire) && (type & static_cast<uint64_t>(s_chainedMask.load(std::memory_order_relaxed))) != 0;
+    }
+
+    /// With PXN the proxy works for another process: then context and parent are that process's, and a chained plugin could do nothing with them either.
+    static int startProxyOp(void* context, void** handle, Descriptor* descriptor) noexcept {
+        const auto& told = descriptor->proxyOp;
+        const bool isForeign = told.pid != getpid();
+        PluginContext* ours = isForeign ? nullptr : asContext(context);
+        if (ours == nullptr && !isForeign) return kSuccess;
+        const bool forChain = !isForeign && isForChain(descriptor->type);
+        ProxyOp* op = nullptr;
+        if (forChain || g_session.config().ncclProxy)
+            op = beginProxyOp({told.pid, told.channelId, told.peer, told.isSend, descriptor->rank}, ours, isForeign ? nullptr : asEvent(descriptor->parent), Version::kVersion);
+        *handle = op;
+        if (op != nullptr && forChain) startChained(*ours, op->chained, descriptor);
+        return kSuccess;
+    }
+
+    static int startProxyStep(void** handle, Descriptor* descriptor) noexcept {
+        ProxyOp* op = asProxyOp(descriptor->parent);
+        ProxyStep* step = op == nullptr ? nullptr : beginProxyStep(*op, descriptor->proxyStep.step);
+        *handle = step;
+        if (step != nullptr && op->chained != nullptr && isForChain(descriptor->type)) startChained(*op->context, step->chained, descriptor);
+        return kSuccess;
+    }
+
+    /// What the user's plugin calls the same event; null when it knows nothing of it.
+    static void* chainedHandleOf(void* handle) noexcept {
+        if (const PluginEvent* event = asEvent(handle)) return event->chained;
+        if (const ProxyStep* step = asProxyStep(handle)) return step->chained;
+        const ProxyOp* op = asProxyOp(handle);
+        return op == nullptr ? nullptr : op->chained;
+    }
+
     /// The user's plugin knows its own handles, not ours: parents are translated for the call and put back.
-    static void startChained(PluginContext& context, PluginEvent& event, Descriptor* descriptor) noexcept {
+    static void startChained(PluginContext& context, void*& chained, Descriptor* descriptor) noexcept {
         void* const parent = descriptor->parent;
-        const PluginEvent* parentEvent = asEvent(parent);
-        if (parentEvent != nullptr) descriptor->parent = parentEvent->chained;
+        if (asEvent(parent) != nullptr || asProxyStep(parent) != nullptr || asProxyOp(parent) != nullptr) descriptor->parent = chainedHandleOf(parent);
         const auto restoreGroup = Version::translateGroup(*descriptor);
-        Version::chained()->startEvent(context.chained, &event.chained, descriptor);
+        Version::chained()->startEvent(context.chained, &chained, descriptor);
         restoreGroup();
         descriptor->parent = parent;
     }

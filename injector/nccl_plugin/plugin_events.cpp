@@ -5,6 +5,7 @@
 
 #include "injector/entry/session.h"
 #include "injector/nccl_plugin/profiler_abi.h"
+#include "injector/nccl_plugin/proxy_events.h"
 #include "injector/nccl_plugin/vocabulary.h"
 #include "injector/text.h"
 
@@ -43,7 +44,15 @@ PluginContext* openContext(uint64_t commHash, int32_t rank, uint8_t version) noe
     return nullptr;
 }
 
+PluginContext* asContext(void* context) noexcept {
+    const auto at = reinterpret_cast<uintptr_t>(context);
+    const auto first = reinterpret_cast<uintptr_t>(g_tables.contexts);
+    if (at < first || at >= first + sizeof g_tables.contexts || (at - first) % sizeof(PluginContext) != 0) return nullptr;
+    return static_cast<PluginContext*>(context);
+}
+
 void closeContext(PluginContext* context) noexcept {
+    tellLostProxyOps();
     const Lock lock(g_tables.mutex);
     context->used = false;
 }
@@ -52,6 +61,7 @@ void renewPluginLock() noexcept { g_tables.mutex.renew(); }
 
 int wantedEvents() noexcept {
     int events = profiler_abi::coll | profiler_abi::p2p;
+    if (g_session.config().ncclProxy) events |= profiler_abi::proxyOp | profiler_abi::proxyStep;
     if (g_session.config().ncclChannels) events |= profiler_abi::kernelChannel;
     return events;
 }

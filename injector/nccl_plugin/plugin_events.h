@@ -46,9 +46,12 @@ struct PluginOperation {
 /// A context for a new communicator; null when the table is full (then the plugin stays out of it). Remembers the hash for the
 /// ncclCommInit… call in progress on this thread.
 PluginContext* openContext(uint64_t commHash, int32_t rank, uint8_t version) noexcept;
+/// The context behind a pointer NCCL gave back, or null when it is none of ours.
+PluginContext* asContext(void* context) noexcept;
 void closeContext(PluginContext* context) noexcept;
 
-/// The events we want of NCCL: Coll and P2p; kernel channels only when asked for, because they cost the job time.
+/// The events we want of NCCL: Coll and P2p, ProxyOp and ProxyStep unless RANKSCOPE_NCCL_PROXY=0; kernel channels only when asked for, because they cost
+/// the job time.
 int wantedEvents() noexcept;
 
 PluginEvent* newEvent() noexcept;

@@ -19,6 +19,11 @@ enum EventType : uint64_t {
 /// recordEventState's number for the end of a kernel's channel (v4 and newer); its argument begins with the GPU's global timer.
 inline constexpr int kKernelChannelStop = 22;
 
+/// recordEventState's numbers for what the proxy thread does. Until version 3 an op has states of its own, 0 to 7, whose argument begins with the bytes
+/// so far; from version 4 the argument of kSendWait and kRecvFlushWait begins with the step's bytes.
+inline constexpr int kLastProxyOpStateV3 = 7, kSendGpuWait = 8, kSendWait = 9, kRecvWait = 10, kRecvFlushWait = 11, kRecvGpuWait = 12, kProxyOpInProgress = 19,
+                     kSendPeerWait = 20;
+
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line, const char* format, ...);
 
 /// v3: the hash of the communicator stands in the event.
@@ -79,6 +84,20 @@ struct KernelChannel {
     uint64_t startTimer;  ///< GPU global timer, ns; v4 and newer
 };
 
+/// One channel's network transfers with one peer; all versions.
+struct ProxyOperation {
+    int pid;  ///< of the process whose collective it serves
+    uint8_t channelId;
+    int peer;
+    int nSteps;
+    int chunkSize;
+    int isSend;
+};
+
+struct ProxyStep {
+    int step;
+};
+
 /// Largest member of a descriptor's union in any version we know, with room to spare: what a chained plugin may read.
 inline constexpr size_t kUnionBytes = 160;
 
@@ -91,6 +110,8 @@ struct DescriptorV3 {
         CollV3 coll;
         P2pV3 p2p;
         KernelChannel kernelChannel;
+        ProxyOperation proxyOp;
+        ProxyStep proxyStep;
     };
 };
 
@@ -102,6 +123,8 @@ struct DescriptorV4 {
         Coll coll;
         P2p p2p;
         KernelChannel kernelChannel;
+        ProxyOperation proxyOp;
+        ProxyStep proxyStep;
     };
 };
 
@@ -113,11 +136,14 @@ struct DescriptorV5 {
         Coll coll;
         P2p p2p;
         KernelChannel kernelChannel;
+        ProxyOperation proxyOp;
+        ProxyStep proxyStep;
     };
 };
 
 static_assert(offsetof(DescriptorV4, parent) == 8 && offsetof(DescriptorV5, parent) == 8);
 static_assert(offsetof(DescriptorV3, coll) == 24 && offsetof(DescriptorV4, coll) == 24 && offsetof(DescriptorV5, coll) == 24);
+static_assert(offsetof(ProxyOperation, peer) == 8 && offsetof(ProxyOperation, isSend) == 20);
 static_assert(offsetof(CollV3, nMaxChannels) == 72 && offsetof(CollV3, protocol) == 88);
 static_assert(offsetof(Coll, nChannels) == 56 && offsetof(Coll, protocol) == 72 && sizeof(Coll) == 88);
 

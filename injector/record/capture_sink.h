@@ -45,7 +45,7 @@ private:
         int64_t lastNs = 0;
     };
     static constexpr size_t kSources = 6;
-    static constexpr size_t kKinds = 11;
+    static constexpr size_t kKinds = 12;
 
     void countLossLocked(capture::Source source, capture::LossKind kind, uint64_t count, int64_t timeNs) noexcept;
     void tellLossesLocked() noexcept;

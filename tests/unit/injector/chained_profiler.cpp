@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's own NCCL profiler plugin, versions 3 to 5, that asks for groups and collectives and counts its calls.
+// A user's own NCCL profiler plugin, versions 3 to 5, that asks for groups and collectives, with CHAINED_PROFILER_PROXY also for what proxies do, and counts
+// its calls.
 #include "tests/unit/injector/chained_profiler.h"
 
+#include <cstdlib>
 #include <cstring>
 
 #include "injector/nccl_plugin/profiler_abi.h"
@@ -23,6 +25,7 @@ int opened(int version, void** context, int* mask) {
     chainedProfilerLog.lastVersion = version;
     *context = &g_context;
     *mask = group | coll;
+    if (std::getenv("CHAINED_PROFILER_PROXY") != nullptr) *mask |= proxyOp | proxyStep;
     return 0;
 }
 
