@@ -25,6 +25,7 @@ LossText textOf(capture::LossKind kind) {
         case LossKind::tooManyThreads: return {"too_many_threads", Severity::warning, "more threads than rings: the calls of some threads are not recorded"};
         case LossKind::captureRange: return {"capture_range", Severity::info, "outside the range that was asked for"};
         case LossKind::fork: return {"fork", Severity::info, "a forked child is not recorded"};
+        case LossKind::poolExhausted: return {"pool_exhausted", Severity::warning, "more NCCL network transfers were open at once than there is room for: some are not recorded"};
         case LossKind::sourceRefused: return {"source_refused", Severity::warning, "a source could not be switched on: what only it sees is missing"};
     }
     return {"unknown_loss", Severity::warning, "a loss that this version does not know"};

@@ -36,9 +36,17 @@ void keepDevice(const RawCapture& raw, int32_t device, RankRecording& recording)
         if (communicator.parent >= 0) communicator.parent = newIndex[static_cast<size_t>(communicator.parent)];
     }
     recording.communicators = std::move(communicators);
-    std::erase_if(recording.ncclCalls, [&](const store::NcclCall& call) {
-        return call.communicatorId && newIndex[static_cast<size_t>(*call.communicatorId)] < 0;
-    });
+    const auto isElsewhere = [&](const auto& row) { return row.communicatorId && newIndex[static_cast<size_t>(*row.communicatorId)] < 0; };
+    std::vector<int64_t> callPlace;
+    int64_t kept = 0;
+    for (const store::NcclCall& call : recording.ncclCalls) callPlace.push_back(isElsewhere(call) ? -1 : kept++);
+    std::erase_if(recording.ncclCalls, isElsewhere);
+    std::erase_if(recording.proxyOps, isElsewhere);
+    for (store::ProxyOp& op : recording.proxyOps) {
+        if (op.communicatorId) op.communicatorId = newIndex[static_cast<size_t>(*op.communicatorId)];
+        if (op.callId) op.callId = callPlace[static_cast<size_t>(*op.callId)];
+        if (op.callId && *op.callId < 0) op.callId.reset();
+    }
     for (store::NcclCall& call : recording.ncclCalls) {
         if (call.communicatorId) call.communicatorId = newIndex[static_cast<size_t>(*call.communicatorId)];
         if (!call.kernelId) continue;

@@ -37,6 +37,9 @@ Op opOfName(const std::string& name) {
     return place == kOps.end() ? Op::unknown : place->second;
 }
 
+/// What names a plugin record in a file: hash of its communicator, start, and its thread's counter.
+using PluginKey = std::tuple<uint64_t, int64_t, uint32_t>;
+
 class NcclJoiner {
 public:
     NcclJoiner(const RawCapture& raw, const ThreadOfRing& threads, RankRecording& recording) : m_raw(raw), m_threads(threads), m_recording(recording), m_links(raw, recording) {}
@@ -51,6 +54,7 @@ private:
     void linkGroups();
     void linkByLaunch(OpenCall& call);
     void addPluginFacts();
+    void addProxyOps();
     std::optional<int32_t> threadOf(uint32_t ring) const;
 
     const RawCapture& m_raw;
@@ -59,6 +63,7 @@ private:
     KernelLinks m_links;
     std::map<uint32_t, int32_t> m_communicatorOfIndex;
     std::vector<OpenCall> m_calls;
+    std::map<PluginKey, size_t> m_callOfPlugin;
 };
 
 std::optional<int32_t> NcclJoiner::threadOf(uint32_t ring) const {
@@ -252,7 +257,35 @@ void NcclJoiner::addPluginFacts() {
         call.row.algorithm = record.algorithm <= 7 ? static_cast<store::Algorithm>(record.algorithm) : store::Algorithm::unknown;
         call.row.protocol = record.protocol <= 3 ? static_cast<store::Protocol>(record.protocol) : store::Protocol::unknown;
         if (record.nChannels > 0) call.row.channels = record.nChannels;
+        m_callOfPlugin.emplace(PluginKey{record.commHash, record.startNs, record.seq}, static_cast<size_t>(&call - m_calls.data()));
         call.row.evidence |= evidence::kPlugin;
+    }
+}
+
+/// A process that drives several devices has several members of a communicator.
+void NcclJoiner::addProxyOps() {
+    const auto& communicators = m_recording.communicators;
+    for (const auto& record : m_raw.proxyOps) {
+        store::ProxyOp row;
+        const bool isForeign = (record.flags & 1) != 0;
+        const auto call = m_callOfPlugin.find(PluginKey{record.commHash, record.parentStartNs, record.parentSeq});
+        if (call != m_callOfPlugin.end()) row.callId = static_cast<int64_t>(call->second);
+        for (size_t i = 0; i < communicators.size() && !isForeign && record.commHash != 0; ++i) {
+            if (communicators[i].hash != record.commHash) continue;
+            if (!row.communicatorId || communicators[i].commRank == record.rank) row.communicatorId = static_cast<int64_t>(i);
+        }
+        row.startNs = record.startNs;
+        row.durNs = record.endNs - record.startNs;
+        row.channel = record.channel;
+        row.peer = record.peer;
+        row.isSend = record.isSend != 0;
+        row.bytes = static_cast<int64_t>(record.bytes);
+        row.steps = record.steps;
+        row.gpuWaitNs = record.gpuWaitNs;
+        row.peerWaitNs = record.peerWaitNs;
+        row.networkWaitNs = record.networkWaitNs;
+        if (isForeign) row.onBehalfOf = record.rank;
+        m_recording.proxyOps.push_back(row);
     }
 }
 
@@ -271,6 +304,7 @@ void NcclJoiner::run() {
         if (call.row.kernelId && !call.row.streamId) call.row.streamId = m_recording.kernels[static_cast<size_t>(*call.row.kernelId)].streamId;
         m_recording.ncclCalls.push_back(call.row);
     }
+    addProxyOps();
 }
 
 }  // namespace

@@ -36,6 +36,10 @@ void dropDanglingLinks(RankRecording& recording) {
         if (call.streamId && !valid(*call.streamId, recording.streams.size())) call.streamId.reset();
         if (call.threadId && !valid(*call.threadId, recording.threads.size())) call.threadId.reset();
     }
+    for (store::ProxyOp& op : recording.proxyOps) {
+        if (op.callId && !valid(*op.callId, recording.ncclCalls.size())) op.callId.reset();
+        if (op.communicatorId && !valid(*op.communicatorId, recording.communicators.size())) op.communicatorId.reset();
+    }
 }
 
 template <typename Row>
@@ -50,8 +54,14 @@ void sortHostEvents(RankRecording& recording) {
     sortRows(recording.nvtx, [](const store::NvtxRange& a, const store::NvtxRange& b) {
         return std::tie(a.startNs, a.threadId, a.depth) < std::tie(b.startNs, b.threadId, b.depth);
     });
-    sortRows(recording.ncclCalls, [](const store::NcclCall& a, const store::NcclCall& b) {
+    const std::vector<int64_t> place = sortRows(recording.ncclCalls, [](const store::NcclCall& a, const store::NcclCall& b) {
         return std::tie(a.startNs, a.threadId) < std::tie(b.startNs, b.threadId);
+    });
+    for (store::ProxyOp& op : recording.proxyOps) {
+        if (op.callId && !place.empty()) op.callId = place[static_cast<size_t>(*op.callId)];
+    }
+    sortRows(recording.proxyOps, [](const store::ProxyOp& a, const store::ProxyOp& b) {
+        return std::tie(a.startNs, a.durNs, a.callId, a.channel, a.isSend, a.peer) < std::tie(b.startNs, b.durNs, b.callId, b.channel, b.isSend, b.peer);
     });
 }
 

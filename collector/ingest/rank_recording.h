@@ -88,6 +88,7 @@ struct RankRecording {
     std::vector<store::NvtxRange> nvtx;
     /// seq may be left NULL: then the k-th call (by start) of a communicator is its k-th collective; p2p calls count per peer and direction.
     std::vector<store::NcclCall> ncclCalls;
+    std::vector<store::ProxyOp> proxyOps;  ///< communicatorId and callId: indices into communicators and ncclCalls, as pushed
     std::vector<store::SourceStatus> sources;
     std::vector<store::Loss> losses;     ///< rank may be left NULL
 };

@@ -128,7 +128,8 @@ RankSummary summarize(const RankRecording& recording) {
     const auto rows = [](const auto& list) { return static_cast<int64_t>(list.size()); };
     summary.rowCounts = {rows(recording.kernels), rows(recording.memcpys), rows(recording.memsets),
                          rows(recording.apiCalls), rows(recording.synchronizations), rows(recording.cudaEvents),
-                         rows(recording.allocations), rows(recording.nvtx), rows(recording.ncclCalls)};
+                         rows(recording.allocations), rows(recording.nvtx), rows(recording.ncclCalls),
+                         rows(recording.proxyOps)};
     widen(recording.kernels, summary.deviceFirstNs, summary.deviceLastNs);
     widen(recording.memcpys, summary.deviceFirstNs, summary.deviceLastNs);
     widen(recording.memsets, summary.deviceFirstNs, summary.deviceLastNs);
@@ -140,6 +141,7 @@ RankSummary summarize(const RankRecording& recording) {
     widen(recording.allocations, summary.firstNs, summary.lastNs);
     widen(recording.nvtx, summary.firstNs, summary.lastNs);
     widen(recording.ncclCalls, summary.firstNs, summary.lastNs);
+    widen(recording.proxyOps, summary.firstNs, summary.lastNs);
     addCalls(recording, summary);
     addRanges(recording, summary);
     return summary;

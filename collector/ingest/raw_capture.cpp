@@ -50,6 +50,10 @@ bool timesPlausible(const RecordView& view) {
         case RecordType::communicatorEnd: return plausible({view.as<CommunicatorEndRecord>().timeNs});
         case RecordType::pluginColl:
         case RecordType::pluginP2p: return plausible({view.as<PluginCollRecord>().startNs, view.as<PluginCollRecord>().endNs});
+        case RecordType::pluginProxyOp: {
+            const auto record = view.as<PluginProxyOpRecord>();
+            return startAndEnd(record) && plausible({record.gpuWaitNs, record.peerWaitNs, record.networkWaitNs, static_cast<int64_t>(record.bytes)});
+        }
         case RecordType::processEnd: return plausible({view.as<ProcessEndRecord>().timeNs});
         case RecordType::overhead: return plausible({view.as<OverheadRecord>().startNs, view.as<OverheadRecord>().durNs});
         default: return true;
@@ -190,6 +194,7 @@ void RawReader::take(const RecordView& view) {
         case RecordType::communicatorEnd: m_raw.communicatorEnds.push_back(view.as<CommunicatorEndRecord>()); break;
         case RecordType::pluginColl:
         case RecordType::pluginP2p: m_raw.pluginCalls.push_back(view.as<PluginCollRecord>()); break;
+        case RecordType::pluginProxyOp: m_raw.proxyOps.push_back(view.as<PluginProxyOpRecord>()); break;
         case RecordType::rankIdentity: m_raw.identities.push_back(view.as<RankIdentityRecord>()); break;
         case RecordType::processEnd:
             m_raw.processEnd = view.as<ProcessEndRecord>();

@@ -209,6 +209,13 @@ void TraceTables::translate(size_t summary, RankRecording& recording) const {
             row.communicatorId = m_ranks.communicatorIds[static_cast<size_t>(joined)];
         }
     });
+    each(recording.proxyOps, [&](store::ProxyOp& row) {
+        if (row.callId) row.callId = ids.ncclCall(summary, *row.callId);
+        if (row.communicatorId) {
+            const int32_t joined = m_ranks.communicators.joinedOf(static_cast<int32_t>(summary), static_cast<int32_t>(*row.communicatorId));
+            row.communicatorId = m_ranks.communicatorIds[static_cast<size_t>(joined)];
+        }
+    });
 }
 
 void TraceTables::writeLosses(store::TraceWriter& writer, const std::vector<store::Loss>& ofRun, const std::vector<store::Loss>& ofCollectives,
@@ -279,6 +286,7 @@ void writeRecording(store::TraceWriter& writer, RankRecording& recording) {
     writeRows(writer, recording.allocations);
     writeRows(writer, recording.nvtx);
     writeRows(writer, recording.ncclCalls);
+    writeRows(writer, recording.proxyOps);
 }
 
 void placeInSteps(const std::vector<store::Step>& steps, MatchedCollectives& matched) {

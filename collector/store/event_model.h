@@ -220,6 +220,24 @@ struct NcclCall {
     int32_t evidence = 0;
 };
 
+struct ProxyOp {
+    int64_t id = 0;
+    int32_t rank = 0;
+    Maybe<int64_t> communicatorId;
+    Maybe<int64_t> callId;
+    int64_t startNs = 0;
+    int64_t durNs = 0;
+    int32_t channel = 0;
+    int32_t peer = 0;
+    bool isSend = false;
+    int64_t bytes = 0;
+    int64_t steps = 0;
+    int64_t gpuWaitNs = 0;
+    int64_t peerWaitNs = 0;
+    int64_t networkWaitNs = 0;
+    Maybe<int32_t> onBehalfOf;
+};
+
 struct Collective {
     int64_t id = 0;
     int64_t communicatorId = 0;

@@ -178,6 +178,8 @@ IdRange TraceReader::extent(int32_t rank) const {
     return extentOf(tableName<Row>(), rank, nullptr);
 }
 
+bool TraceReader::hasTable(const char* name) { return m_database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = '" + std::string(name) + "'") == 1; }
+
 template <typename Row>
 Cursor<Row> TraceReader::cursor(int32_t rank) {
     return Cursor<Row>(m_database, whereIds(extentOf(tableName<Row>(), rank, nullptr)));
@@ -226,6 +228,7 @@ RANKSCOPE_READS_BY_RANK(CudaEvent)
 RANKSCOPE_READS_BY_RANK(Allocation)
 RANKSCOPE_READS_BY_RANK(NvtxRange)
 RANKSCOPE_READS_BY_RANK(NcclCall)
+RANKSCOPE_READS_BY_RANK(ProxyOp)
 RANKSCOPE_READS_BY_ID(Collective)
 RANKSCOPE_READS_WHOLE(CollectiveMember)
 RANKSCOPE_READS_BY_ID(P2p)

@@ -69,8 +69,11 @@ public:
         return Cursor<Row>(m_database, "");
     }
 
-    /// One rank's rows of an event table (Kernel, Memcpy, Memset, ApiCall, Synchronization, CudaEvent, Allocation, NvtxRange, NcclCall) in order
-    /// of start.
+    /// False for proxy_op in a trace.db that was written before that table existed; all others are always there.
+    bool hasTable(const char* name);
+
+    /// One rank's rows of an event table (Kernel, Memcpy, Memset, ApiCall, Synchronization, CudaEvent, Allocation, NvtxRange, NcclCall, ProxyOp) in
+    /// order of start.
     template <typename Row>
     Cursor<Row> cursor(int32_t rank);
     /// As above, only rows that overlap [fromNs, toNs).

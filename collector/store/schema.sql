@@ -226,6 +226,24 @@ CREATE TABLE nccl_call (
   evidence INTEGER NOT NULL        -- bits: 1 hook, 2 NVTX payload, 4 profiler plugin, 8 external correlation, 16 imported metadata, 32 inferred
 );
 
+CREATE TABLE proxy_op (           -- network transfers of NCCL's proxy thread, from its profiler plugin; missing in traces older than this table
+  id INTEGER PRIMARY KEY,          -- sorted by (rank, start_ns)
+  rank INTEGER NOT NULL,           -- whose process ran the proxy
+  communicator_id INTEGER REFERENCES communicator(id),
+  call_id INTEGER REFERENCES nccl_call(id),  -- collective or message it belongs to; NULL unknown
+  start_ns INTEGER NOT NULL,
+  dur_ns INTEGER NOT NULL,
+  channel INTEGER NOT NULL,
+  peer INTEGER NOT NULL,           -- rank in the communicator at the other end
+  is_send INTEGER NOT NULL,        -- 1 sends to peer, 0 receives from it
+  bytes INTEGER NOT NULL,
+  steps INTEGER NOT NULL,          -- transfers it was made in
+  gpu_wait_ns INTEGER NOT NULL,    -- send: for the GPU to fill the buffer; receive: for it to take the data. Each time counts while any step is in that state
+  peer_wait_ns INTEGER NOT NULL,   -- send: until the network takes the buffer (the receiver's credit); receive: flush
+  network_wait_ns INTEGER NOT NULL,-- send: on the network until it is done; receive: for data
+  on_behalf_of INTEGER             -- PXN: rank in its communicator of another process it works for; NULL its own
+);
+
 CREATE TABLE collective (
   id INTEGER PRIMARY KEY,          -- sorted by (communicator_id, seq)
   communicator_id INTEGER NOT NULL REFERENCES communicator(id),

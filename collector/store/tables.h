@@ -278,6 +278,27 @@ struct Table<NcclCall> {
 };
 
 template <>
+struct Table<ProxyOp> {
+    static constexpr const char* kName = "proxy_op";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &ProxyOp::id},
+        Column{"rank", &ProxyOp::rank},
+        Column{"communicator_id", &ProxyOp::communicatorId},
+        Column{"call_id", &ProxyOp::callId},
+        Column{"start_ns", &ProxyOp::startNs},
+        Column{"dur_ns", &ProxyOp::durNs},
+        Column{"channel", &ProxyOp::channel},
+        Column{"peer", &ProxyOp::peer},
+        Column{"is_send", &ProxyOp::isSend},
+        Column{"bytes", &ProxyOp::bytes},
+        Column{"steps", &ProxyOp::steps},
+        Column{"gpu_wait_ns", &ProxyOp::gpuWaitNs},
+        Column{"peer_wait_ns", &ProxyOp::peerWaitNs},
+        Column{"network_wait_ns", &ProxyOp::networkWaitNs},
+        Column{"on_behalf_of", &ProxyOp::onBehalfOf});
+};
+
+template <>
 struct Table<Collective> {
     static constexpr const char* kName = "collective";
     static constexpr auto kColumns = std::make_tuple(

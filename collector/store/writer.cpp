@@ -248,6 +248,7 @@ template void TraceWriter::write(std::span<const CudaEvent>);
 template void TraceWriter::write(std::span<const Allocation>);
 template void TraceWriter::write(std::span<const NvtxRange>);
 template void TraceWriter::write(std::span<const NcclCall>);
+template void TraceWriter::write(std::span<const ProxyOp>);
 template void TraceWriter::write(std::span<const Collective>);
 template void TraceWriter::write(std::span<const CollectiveMember>);
 template void TraceWriter::write(std::span<const P2p>);

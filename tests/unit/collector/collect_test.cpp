@@ -456,6 +456,79 @@ TEST(Collect, AnEventWithoutADeviceTimeHasTheTimeOfItsCall) {
     EXPECT_TRUE(hasLoss(trace, "untimed_event"));
 }
 
+/// What the proxy did for a collective that the plugin told of, with its start as its thread's `seq` names it.
+capture::PluginProxyOpRecord proxyOp(uint64_t commHash, int rank, int64_t parentStartNs, uint32_t parentSeq, int64_t startNs) {
+    capture::PluginProxyOpRecord record{};
+    record.head = {capture::RecordType::pluginProxyOp, 3, static_cast<uint16_t>(capture::NcclOp::allReduce)};
+    record.parentSeq = parentSeq;
+    record.startNs = startNs;
+    record.endNs = startNs + 900;
+    record.commHash = commHash;
+    record.parentStartNs = parentStartNs;
+    record.bytes = 4096;
+    record.peer = 1;
+    record.steps = 2;
+    record.gpuWaitNs = 100;
+    record.peerWaitNs = 20;
+    record.networkWaitNs = 700;
+    record.channel = 3;
+    record.isSend = 1;
+    record.pluginVersion = 5;
+    record.rank = rank;
+    return record;
+}
+
+capture::PluginCollRecord pluginCollective(uint64_t commHash, int64_t startNs, uint32_t seq) {
+    capture::PluginCollRecord record{};
+    record.head = {capture::RecordType::pluginColl, 2, static_cast<uint16_t>(capture::NcclOp::allReduce)};
+    record.seq = seq;
+    record.startNs = record.endNs = startNs;
+    record.commHash = commHash;
+    return record;
+}
+
+TEST(Collect, WhatTheProxySentIsTiedToItsCall) {
+    const TemporaryFolder run;
+    {
+        test::CaptureFile file(run.path() / "capture" / "r.cap", {0, 1, "node0", 10, 0});
+        file.communicator(1, 77, 0, 2);
+        file.ncclCall(capture::NcclOp::allReduce, 1, 8, 100, 0, 0);
+        file.ncclCall(capture::NcclOp::allReduce, 1, 8, 200, 0, 0);
+        file.add(pluginCollective(77, 210, 9));
+        file.add(pluginCollective(77, 110, 4));
+        file.add(proxyOp(77, 0, 210, 9, 5'000));
+        file.add(proxyOp(77, 0, 110, 4, 4'000));
+        file.add(proxyOp(77, 0, 999, 4, 4'500));  // its collective is not in the file
+        capture::PluginProxyOpRecord foreign = proxyOp(0, 5, 0, 0, 6'000);
+        foreign.flags = 1;
+        file.add(foreign);
+        capture::PluginProxyOpRecord impossible = proxyOp(77, 0, 110, 4, 4'000);
+        impossible.networkWaitNs = -1;
+        file.add(impossible);
+        file.end(9'000);
+    }
+    TraceReader trace = collected(run.path());
+    const auto calls = trace.all<store::NcclCall>();
+    const auto ops = trace.all<store::ProxyOp>();
+    ASSERT_EQ(calls.size(), 2u);
+    ASSERT_EQ(ops.size(), 4u);
+    EXPECT_EQ(ops[0].callId, calls[0].id);
+    EXPECT_EQ(ops[1].callId, std::nullopt);
+    EXPECT_EQ(ops[2].callId, calls[1].id);
+    EXPECT_EQ(ops[0].communicatorId, calls[0].communicatorId);
+    EXPECT_EQ(ops[3].communicatorId, std::nullopt);
+    EXPECT_EQ(ops[3].onBehalfOf, 5);
+    EXPECT_EQ(ops[0].durNs, 900);
+    EXPECT_EQ(ops[0].peer, 1);
+    EXPECT_EQ(ops[0].channel, 3);
+    EXPECT_TRUE(ops[0].isSend);
+    EXPECT_EQ(ops[0].bytes, 4096);
+    EXPECT_EQ(ops[0].gpuWaitNs, 100);
+    EXPECT_EQ(ops[0].peerWaitNs, 20);
+    EXPECT_EQ(ops[0].networkWaitNs, 700);
+    EXPECT_TRUE(hasLoss(trace, "bad_record"));
+}
+
 TEST(Collect, OneProcessThatDrivesTwoDevicesIsTwoRanks) {
     const TemporaryFolder run;
     {
@@ -466,6 +539,7 @@ TEST(Collect, OneProcessThatDrivesTwoDevicesIsTwoRanks) {
             file.communicator(static_cast<uint32_t>(device) + 1, 77, device, 2, 1, device);
             file.kernel("k", static_cast<uint16_t>(device), 5'000 + device, 10);
             file.ncclCall(capture::NcclOp::allReduce, static_cast<uint32_t>(device) + 1, 8, 100 + device, 0, 0);
+            file.add(proxyOp(77, device, 0, 0, 6'000 + device));
         }
         file.end(9'000);
     }
@@ -475,6 +549,7 @@ TEST(Collect, OneProcessThatDrivesTwoDevicesIsTwoRanks) {
     for (int rank = 0; rank < 2; ++rank) {
         EXPECT_EQ(trace.extent<store::Kernel>(rank).count(), 1);
         EXPECT_EQ(trace.extent<store::NcclCall>(rank).count(), 1);
+        EXPECT_EQ(trace.extent<store::ProxyOp>(rank).count(), 1);
     }
     EXPECT_TRUE(trace.all<store::Collective>().at(0).complete);
 }

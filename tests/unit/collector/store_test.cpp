@@ -245,6 +245,17 @@ TEST(Store, ATraceOfAnotherVersionIsRefusedByItsNumber) {
     EXPECT_NE(errorOf(file).find("version 99"), std::string::npos);
 }
 
+TEST(Store, ATraceFromBeforeTheProxyTableIsRead) {
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "trace.db";
+    writeSmallTrace(file);
+    EXPECT_TRUE(TraceReader(file).hasTable("proxy_op"));
+    Database(file.string(), OpenMode::readWrite).execute("DROP TABLE proxy_op");
+    TraceReader trace(file);
+    EXPECT_FALSE(trace.hasTable("proxy_op"));
+    EXPECT_TRUE(trace.extent<ProxyOp>(0).empty());
+}
+
 TEST(Store, ATruncatedTraceIsAnErrorAndNoCrash) {
     const TemporaryFolder folder;
     const fs::path file = folder.path() / "trace.db";
@@ -293,6 +304,7 @@ TEST(Store, StructsHaveTheColumnsOfTheSchemaInItsOrder) {
     expectColumns<Allocation>(database);
     expectColumns<NvtxRange>(database);
     expectColumns<NcclCall>(database);
+    expectColumns<ProxyOp>(database);
     expectColumns<Collective>(database);
     expectColumns<CollectiveMember>(database);
     expectColumns<P2p>(database);
