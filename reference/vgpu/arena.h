@@ -72,6 +72,7 @@ struct Part {
     double busBytes;               ///< bytes at the rate of the bus bandwidth
     double efficiency;             ///< share of the link rate the protocol and algorithm reach
     double chunkBytes;             ///< what a ring passes on per hop, in all channels together; 0: no ring
+    int64_t flowBeginNs, flowEndNs;    ///< the bytes flow; 0: there were none
     double leadBytes;              ///< the member leaves when the flow has this much left (a ring with a slow edge)
 };
 

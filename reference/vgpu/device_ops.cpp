@@ -11,6 +11,7 @@
 #include "reference/vgpu/graph_capture.h"
 #include "reference/vgpu/kernel_registry.h"
 #include "reference/vgpu/profiler_api_events.h"
+#include "reference/vgpu/proxy_transfers.h"
 
 namespace rankscope::vgpu {
 namespace {
@@ -107,6 +108,7 @@ void waitForCompletion(LocalProcess& process, const std::vector<StreamPoint>& po
         process.harvest();
     }
     sendChannelEvents(process);
+    sendTransfers(process);
 }
 
 void enqueueEffect(StreamPoint at, std::function<void()> effect) {

@@ -115,6 +115,11 @@ void Engine::beginFlow(Transfer& transfer, int64_t nowNs) {
     Process& island = m_arena.processes[rootOf(transfer.island)];
     transfer.flowing = 1;
     transfer.remaining = transfer.busBytes;
+    for (uint32_t packed = transfer.firstPart; packed != kNone;) {
+        Part& part = m_arena.processes[packed / kPartsPerProcess].parts[packed % kPartsPerProcess];
+        part.flowBeginNs = nowNs;
+        packed = part.nextOfTransfer;
+    }
     planLeaving(transfer);
     transfer.rate = 0;
     transfer.updatedNs = nowNs;
@@ -198,6 +203,7 @@ std::vector<uint32_t> Engine::takeLeaving(Transfer& transfer) {
             continue;
         }
         *link = part.nextOfTransfer;
+        part.flowEndNs = transfer.dueNs;
         if (!process.alive) continue;
         Op& op = process.ops[part.op];
         if (--op.pendingParts == 0) streams.push_back(op.stream);
@@ -212,6 +218,7 @@ void Engine::endTransfer(Transfer& transfer, int64_t nowNs) {
         Process& process = m_arena.processes[packed / kPartsPerProcess];
         Part& part = process.parts[packed % kPartsPerProcess];
         packed = part.nextOfTransfer;
+        part.flowEndNs = nowNs;
         if (!process.alive) continue;
         Op& op = process.ops[part.op];
         if (--op.pendingParts == 0) streams.push_back(op.stream);

@@ -13,11 +13,19 @@ constexpr uint64_t kProcessDepth = 12000;
 // Whoever comes to wait moves the simulation and wakes the others; they look by themselves only in case nobody comes any more.
 constexpr int kFirstPollMs = 25, kLastPollMs = 200;
 
+constexpr int64_t kOwnClock = -1;
+thread_local int64_t t_borrowedNs = kOwnClock;
+
 }  // namespace
+
+BorrowedClock::BorrowedClock(int64_t ns) { t_borrowedNs = ns; }
+BorrowedClock::~BorrowedClock() { t_borrowedNs = kOwnClock; }
+void BorrowedClock::set(int64_t ns) { t_borrowedNs = ns; }
 
 void LocalProcess::publish(ThreadClock& thread) { thread.shared->boundNs.store(thread.ns, std::memory_order_release); }
 
 int64_t LocalProcess::nowStamp() {
+    if (t_borrowedNs != kOwnClock) return stamp(t_borrowedNs);
     if (const ThreadClock* thread = clockIfAny()) return stamp(thread->ns);
     int64_t now = kEpochNs;
     if (m_arena) {    // a thread that never used CUDA sees the time of the one that is furthest

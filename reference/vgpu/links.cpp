@@ -44,18 +44,41 @@ void forEachBit(uint32_t bits, Visit visit) {
     for (; bits; bits &= bits - 1) visit(static_cast<uint32_t>(std::countr_zero(bits)));
 }
 
-double ringPairLimit(const Arena& arena, const Comm& comm) {
+/// What the slow pair links of a ring let through; `alone`: as if no other flow used them.
+double ringPairLimit(const Arena& arena, const Comm& comm, bool alone) {
     double limit = 1e30;
     const Device& any = deviceOf(arena, comm, 0);
     auto consider = [&](uint32_t i, uint32_t flows) {
         const PairLink& link = arena.pairLinks[i];
         bool rail = comm.railPairs >> i & 1;    // each rail carries its part of what goes from node to node
         double ends = rail ? any.nicOut.rate : any.out.rate;
-        limit = std::min(limit, share(link, ends, flows) * (rail ? comm.smallestNode : 1));
+        limit = std::min(limit, share(link, ends, alone ? 1 : flows) * (rail ? comm.smallestNode : 1));
     };
     forEachBit(comm.pairsForward, [&](uint32_t i) { consider(i, arena.pairLinks[i].forward); });
     forEachBit(comm.pairsBackward, [&](uint32_t i) { consider(i, arena.pairLinks[i].backward); });
     return limit;
+}
+
+/// Members by node, nodes in order of their first member.
+std::vector<std::vector<uint32_t>> membersOfNodes(const Arena& arena, const Comm& comm) {
+    std::unordered_map<uint64_t, size_t> nodeOfHost;    // looked up only, never iterated
+    std::vector<std::vector<uint32_t>> nodes;
+    for (uint32_t rank = 0; rank < comm.size; rank++) {
+        auto [it, fresh] = nodeOfHost.try_emplace(deviceOf(arena, comm, rank).hostKey, nodes.size());
+        if (fresh) nodes.emplace_back();
+        nodes[it->second].push_back(rank);
+    }
+    return nodes;
+}
+
+/// What the way from one member's NIC to another's carries alone.
+double networkRate(const Arena& arena, const Comm& comm, uint32_t from, uint32_t to) {
+    const Device& sender = deviceOf(arena, comm, from);
+    const Device& receiver = deviceOf(arena, comm, to);
+    const double ends = std::min(sender.nicOut.rate, receiver.nicIn.rate);
+    double rate = ends;
+    forEachPair(arena, sender, receiver, [&](uint32_t i, bool) { rate = std::min(rate, share(arena.pairLinks[i], ends, 1)); });
+    return rate;
 }
 
 void addRingEdge(const Arena& arena, Comm& comm, uint32_t from, uint32_t to, bool rail) {
@@ -109,13 +132,38 @@ double flowRate(const Arena& arena, const Transfer& transfer) {
         });
         return transfer.efficiency * rate;
     }
-    double rate = ringPairLimit(arena, comm);
+    double rate = ringPairLimit(arena, comm, false);
     for (uint32_t rank = 0; rank < comm.size; rank++) {
         const Device& device = deviceOf(arena, comm, rank);
         rate = std::min({rate, share(device.out), share(device.in)});
         if (comm.nodes > 1) rate = std::min(rate, comm.smallestNode * std::min(share(device.nicOut), share(device.nicIn)));
     }
     return rate * transfer.efficiency;
+}
+
+double rateAlone(const Arena& arena, const Comm& comm) {
+    double rate = ringPairLimit(arena, comm, true);
+    for (uint32_t rank = 0; rank < comm.size; rank++) {
+        const Device& device = deviceOf(arena, comm, rank);
+        rate = std::min({rate, device.out.rate, device.in.rate});
+        if (comm.nodes > 1) rate = std::min(rate, comm.smallestNode * std::min(device.nicOut.rate, device.nicIn.rate));
+    }
+    return rate;
+}
+
+std::optional<NetworkEdges> networkEdges(const Arena& arena, const Comm& comm, uint32_t member) {
+    if (comm.nodes < 2) return {};
+    const std::vector<std::vector<uint32_t>> nodes = membersOfNodes(arena, comm);
+    for (size_t node = 0; node < nodes.size(); node++) {
+        const auto place = std::find(nodes[node].begin(), nodes[node].end(), member);
+        if (place == nodes[node].end()) continue;
+        const auto rail = static_cast<size_t>(place - nodes[node].begin());
+        if (rail >= comm.smallestNode) return {};
+        const uint32_t next = nodes[(node + 1) % nodes.size()][rail];
+        const uint32_t previous = nodes[(node + nodes.size() - 1) % nodes.size()][rail];
+        return NetworkEdges{next, previous, networkRate(arena, comm, member, next), networkRate(arena, comm, previous, member)};
+    }
+    return {};
 }
 
 std::vector<double> ringLeads(const Arena& arena, const Comm& comm) {
@@ -155,13 +203,7 @@ uint32_t portChanges(const Arena& arena, const Transfer& transfer) {
 }
 
 void classifyNodes(Arena& arena, Comm& comm) {
-    std::unordered_map<uint64_t, size_t> nodeOfHost;    // looked up only, never iterated
-    std::vector<std::vector<uint32_t>> nodes;           // in order of their first member
-    for (uint32_t rank = 0; rank < comm.size; rank++) {
-        auto [it, fresh] = nodeOfHost.try_emplace(deviceOf(arena, comm, rank).hostKey, nodes.size());
-        if (fresh) nodes.emplace_back();
-        nodes[it->second].push_back(rank);
-    }
+    const std::vector<std::vector<uint32_t>> nodes = membersOfNodes(arena, comm);
     comm.nodes = static_cast<uint32_t>(nodes.size());
     comm.smallestNode = comm.size;
     for (const auto& members : nodes) comm.smallestNode = std::min(comm.smallestNode, static_cast<uint32_t>(members.size()));

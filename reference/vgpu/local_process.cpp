@@ -14,6 +14,7 @@
 #include "reference/vgpu/activity.h"
 #include "reference/vgpu/data_plane.h"
 #include "reference/vgpu/profiler_api_events.h"
+#include "reference/vgpu/proxy_transfers.h"
 
 namespace rankscope::vgpu {
 namespace {
@@ -351,6 +352,7 @@ void LocalProcess::harvest(int64_t upToNs) {
             report.channels->endNs = stamp(op.endNs);
             keepChannelEvents(std::move(report.channels));
         }
+        if (report.transfers) keepTransfers(std::move(report.transfers), op, process.parts);
         if (report.span) reportSpan(report, op.startNs, op.endNs);
         for (uint32_t part = op.firstPart; part != kNone; part = process.parts[part].next) m_freeParts.push_back(part);
         m_freeOps.push_back(index);

@@ -38,6 +38,7 @@ struct OpReport {
     uint32_t graphId = 0;
     uint64_t graphNode = 0;
     std::shared_ptr<struct ChannelEvents> channels;    ///< a profiler plugin wants to know when this kernel ran
+    std::shared_ptr<struct ProxyTransfers> transfers;    ///< and what its proxy did on the network
     std::shared_ptr<GraphSpan> span;    ///< set: this operation has no record of its own
 };
 
@@ -90,6 +91,16 @@ struct OpSpec {
     bool contended = false;
     StreamPoint dependency{kNone, 0};
     std::vector<PartSpec> parts;
+};
+
+/// While it lives, the calling thread stands for another one of the process: cuptiGetTimestamp shows that one's time.
+class BorrowedClock {
+  public:
+    explicit BorrowedClock(int64_t ns);
+    ~BorrowedClock();
+    BorrowedClock(const BorrowedClock&) = delete;
+    BorrowedClock& operator=(const BorrowedClock&) = delete;
+    void set(int64_t ns);
 };
 
 class LocalProcess {

@@ -11,6 +11,7 @@
 #include "reference/vgpu/graph_capture.h"
 #include "reference/vgpu/nccl_kernels.h"
 #include "reference/vgpu/profiler_api_events.h"
+#include "reference/vgpu/proxy_transfers.h"
 
 namespace rankscope::vgpu {
 namespace {
@@ -99,16 +100,22 @@ void addressData(NcclCall& call) {
     call.data.size = static_cast<uint32_t>(call.comm->size);
 }
 
+/// The profiler plugin's events of a kernel's calls, in their order; of a graph's kernel those of its newest launch.
+using Reported = std::shared_ptr<std::vector<void*>>;
+
 /// Reports a kernel's calls now; when they are captured, at each launch of the graph instead, by the callback that feeds NCCL's network
 /// proxies: inside one node there is none.
-void announce(ncclComm& comm, const LocalStream& stream, std::vector<PluginEvent> events, DeviceWork& work) {
+Reported announce(ncclComm& comm, const LocalStream& stream, std::vector<PluginEvent> events, DeviceWork& work) {
+    auto reported = std::make_shared<std::vector<void*>>();
     if (!stream.capture) {
         const int channels = events.front().channels;
-        work.report.channels = channelEvents(comm, reportGroup(comm, events), channels);
-        return;
+        *reported = reportGroup(comm, events);
+        work.report.channels = channelEvents(comm, *reported, channels);
+        return reported;
     }
     for (PluginEvent& event : events) event.apiCall = nullptr;    // long gone when the graph is launched
-    if (comm.shape.nodes > 1) work.announce = [&comm, events = std::move(events)] { reportGroup(comm, events); };
+    if (comm.shape.nodes > 1) work.announce = [&comm, reported, events = std::move(events)] { *reported = reportGroup(comm, events); };
+    return reported;
 }
 
 /// The driver call that launches NCCL's kernel.
@@ -135,9 +142,10 @@ ncclResult_t launchCollective(LocalProcess& process, NcclCall& call) {
     process.throttle(*stream);
     addressData(call);
     DeviceWork work = kernelWork(kernelName(process, call, *cost), cost->channels);
-    announce(comm, *stream, {pluginEvent(call, *cost, stream->capture != nullptr)}, work);
-    work.issue = [&process, call, cost = *cost](LocalStream& on, const OpReport& report) mutable {
+    const Reported reported = announce(comm, *stream, {pluginEvent(call, *cost, stream->capture != nullptr)}, work);
+    work.issue = [&process, call, cost = *cost, reported](LocalStream& on, OpReport report) mutable {
         call.data.key = call.comm->collectives++;
+        if (!reported->empty()) report.transfers = transfersOf(process.arena(), *call.comm, reported->front(), cost.busBytes, cost.channels);
         StreamPoint point = process.submit(on, specOf(process, call, cost), report);
         rememberPending(*call.comm, point);
         enqueueExchange(process.arena(), point, *call.comm, call.data);
@@ -163,7 +171,7 @@ PartSpec partOf(const LocalProcess& process, const NcclCall& call, bool sameNode
     return part;
 }
 
-StreamPoint issueMessages(LocalProcess& process, std::vector<NcclCall>& calls, LocalStream& stream, const OpReport& report) {
+StreamPoint issueMessages(LocalProcess& process, std::vector<NcclCall>& calls, const std::vector<void*>& events, LocalStream& stream, OpReport report) {
     ncclComm& comm = *calls.front().comm;
     const Arena& arena = process.arena();
     const Comm& shared = arena.comms[comm.shared];
@@ -174,6 +182,7 @@ StreamPoint issueMessages(LocalProcess& process, std::vector<NcclCall>& calls, L
         call.data.key = (call.data.isSend ? comm.sends : comm.receives)[call.data.peer]++;
         spec.parts.push_back(partOf(process, call, hostOf(call.data.rank) == hostOf(call.data.peer)));
     }
+    report.transfers = transfersOf(arena, comm, events, spec.parts);
     StreamPoint point = process.submit(stream, std::move(spec), report);
     rememberPending(comm, point);
     // Receives must not hold up this rank's own sends, so all sends are posted first.
@@ -194,8 +203,8 @@ ncclResult_t launchMessages(LocalProcess& process, std::vector<NcclCall>& calls)
     process.throttle(*stream);
     for (NcclCall& call : calls) addressData(call);
     DeviceWork work = kernelWork(kSendRecvKernel, std::min<int>(16, static_cast<int>(calls.size()) * 2));
-    announce(comm, *stream, pluginEvents(calls), work);
-    work.issue = [&process, calls](LocalStream& on, const OpReport& report) mutable { return issueMessages(process, calls, on, report); };
+    const Reported reported = announce(comm, *stream, pluginEvents(calls), work);
+    work.issue = [&process, calls, reported](LocalStream& on, const OpReport& report) mutable { return issueMessages(process, calls, *reported, on, report); };
     launchKernel(process, comm, *stream, calls.front().stream, std::move(work));
     return ncclSuccess;
 }

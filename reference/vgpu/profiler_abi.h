@@ -12,6 +12,7 @@ namespace rankscope::vgpu::profiler_abi {
 
 inline constexpr int kGroup = 1, kColl = 2, kP2p = 4, kProxyOp = 8, kProxyStep = 16, kKernelCh = 64, kNetPlugin = 128, kGroupApi = 256, kCollApi = 512,
                      kP2pApi = 1024, kKernelLaunch = 2048;
+inline constexpr int kSendGpuWait = 8, kSendWait = 9, kRecvWait = 10, kRecvFlushWait = 11, kRecvGpuWait = 12, kProxyOpInProgress = 19, kSendPeerWait = 20;
 inline constexpr int kKernelChStop = 22, kGroupStartApiStop = 23, kGroupEndApiStart = 24;
 
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line, const char* format, ...);
@@ -71,9 +72,20 @@ struct KernelChannel {
     uint64_t pTimer;    ///< start, by the device's clock
 };
 
+struct ProxyOp {
+    int pid;    ///< of the process whose collective it serves
+    uint8_t channelId;
+    int peer, steps, chunkSize, isSend;
+};
+
+struct ProxyStep {
+    int step;
+};
+
 /// Of recordEventState; as large as the real union.
 union StateArguments {
     uint64_t pTimer;    ///< kKernelChStop: end, by the device's clock
+    size_t transferred; ///< kSendWait and kRecvFlushWait: bytes of the step
     struct {
         size_t first;
         void* second;
@@ -106,6 +118,8 @@ struct DescriptorV5 {
         P2pApiV5 p2pApi;
         KernelLaunchV5 kernelLaunch;
         KernelChannel kernelCh;
+        ProxyOp proxyOp;
+        ProxyStep proxyStep;
         CollV5 coll;
         P2pV5 p2p;
     };
@@ -117,6 +131,8 @@ struct DescriptorV4 {
     int rank;
     union {
         KernelChannel kernelCh;
+        ProxyOp proxyOp;
+        ProxyStep proxyStep;
         CollV5 coll;
         P2pV5 p2p;
     };
@@ -127,6 +143,8 @@ struct DescriptorV3 {
     void* parent;
     int rank;
     union {
+        ProxyOp proxyOp;
+        ProxyStep proxyStep;
         CollV3 coll;
         P2pV3 p2p;
     };

@@ -86,6 +86,7 @@ void ProfilerCalls::done() {
 
 std::shared_ptr<ChannelEvents> channelEvents(const ncclComm& comm, std::vector<void*> parents, int channels) {
     const bool capable = profilerPlugin().v5 || profilerPlugin().v4;
+    std::erase(parents, nullptr);
     if (!capable || !comm.profiled || comm.size == 1 || parents.empty() || !(profilerMask() & kKernelCh)) return nullptr;
     auto events = std::make_shared<ChannelEvents>();
     events->context = comm.profilerContext;

@@ -56,13 +56,15 @@ std::vector<void*> report(const Interface& interface, ncclComm& comm, const std:
     }
     for (const PluginEvent& event : events) {
         int type = event.isMessage ? kP2p : kColl;
-        if (!(mask & (type | kKernelCh))) continue;
+        if (!(mask & (type | kProxyOp | kProxyStep | kKernelCh))) {
+            handles.push_back(nullptr);
+            continue;
+        }
         auto descriptor = describe<Descriptor>(type, nullptr, comm.rank);
         descriptor.parent = parentOf(descriptor, event, group);
         fill(descriptor, event, comm, group);
         void* handle = start(interface, comm.profilerContext, descriptor);
-        if (!handle) continue;
-        interface.stopEvent(handle);
+        if (handle) interface.stopEvent(handle);
         handles.push_back(handle);
     }
     if (group) interface.stopEvent(group);

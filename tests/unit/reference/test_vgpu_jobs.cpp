@@ -196,6 +196,51 @@ TEST_F(VgpuJob, aProfilerPluginIsToldOfCallsLaunchesAndChannels) {
     }
 }
 
+TEST_F(VgpuJob, aProfilerPluginIsToldWhatProxiesSendBetweenNodes) {
+    std::string environment = scenario(R"({"noise": 0, "cluster": {"nodes": 2, "ranks_per_node": 1}})");
+    ASSERT_EQ(run("train 2 1", environment + " NCCL_PROFILER_PLUGIN=" VGPU_PROFILER), 0);
+    constexpr int kColl = 2, kProxyOp = 8, kProxyStep = 16, kSendWait = 9, kRecvFlushWait = 11;
+    constexpr unsigned long long kEpochNs = 1767225600000000000ull;    // what the plugin takes off every argument
+    std::map<unsigned long, std::pair<int, unsigned long>> started;    // type and parent
+    std::map<unsigned long, bool> isSend;
+    std::map<unsigned long, int> stops;
+    unsigned long long sent = 0, received = 0;
+    std::ifstream file(m_folder / "dump.plugin.1");
+    for (std::string line; std::getline(file, line);) {
+        unsigned long id = 0, parent = 0;
+        int type = 0;
+        unsigned long long value = 0;
+        char text[64];
+        if (std::sscanf(line.c_str(), "start %lu %d %lu %63s", &id, &type, &parent, text) == 4) {
+            started[id] = {type, parent};
+            if (type != kProxyOp) continue;
+            EXPECT_EQ(std::string(text).substr(0, 2), "0/") << "the other rank";
+            isSend[id] = std::string(text).find("/send/") != std::string::npos;
+        }
+        if (std::sscanf(line.c_str(), "stop %lu", &id) == 1) stops[id]++;
+        if (std::sscanf(line.c_str(), "state %lu %d %llu", &id, &type, &value) != 3 || started[id].first != kProxyStep) continue;
+        if (type == kSendWait) sent += value + kEpochNs;
+        if (type == kRecvFlushWait) received += value + kEpochNs;
+    }
+    int sends = 0, receives = 0;
+    for (const auto& [id, event] : started) {
+        if (event.first == kProxyOp) {
+            EXPECT_EQ(started[event.second].first, kColl);
+            (isSend[id] ? sends : receives)++;
+        }
+        if (event.first == kProxyStep) {
+            EXPECT_EQ(started[event.second].first, kProxyOp);
+        }
+        if (event.first == kProxyOp || event.first == kProxyStep) {
+            EXPECT_EQ(stops[id], 1);
+        }
+    }
+    EXPECT_GT(sends, 0);
+    EXPECT_EQ(sends, receives);
+    EXPECT_GT(sent, 0u);
+    EXPECT_EQ(sent, received);
+}
+
 TEST_F(VgpuJob, pageableCopiesAreSlowerHoldTheCallerAndSayWhatTheyAre) {
     std::string environment = scenario(R"({"noise": 0, "cluster": {"nodes": 1, "ranks_per_node": 1}})");
     ASSERT_EQ(run("memory 1", environment), 0);

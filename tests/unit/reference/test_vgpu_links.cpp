@@ -2,6 +2,7 @@
 // Links that are slower than their class, and which transfers feel them.
 #include <algorithm>
 
+#include "reference/vgpu/links.h"
 #include "tests/unit/reference/vgpu_engine_fixture.h"
 
 namespace rankscope::vgpu {
@@ -107,6 +108,37 @@ TEST_F(LinkTest, aFactorSlowsAPairByWhatItsEndsAllow) {
     arena.pairLinks[arena.pairLinkCount++] = {2, 3, 0, 0.25, 0, 0};
     addRanks(1);
     EXPECT_EQ(messageNs(2, 3, 1'000'000), 20'000);
+}
+
+TEST_F(LinkTest, anEdgeBetweenNodesCarriesWhatItsOwnEndsAndPairAllow) {
+    slowPair(0, 2, 10);
+    addRanks(2);
+    arena.devices[3].nicIn.rate = 20;
+    const Comm& comm = arena.comms[addComm({0, 1, 2, 3})];
+    const auto first = networkEdges(arena, comm, 0);
+    const auto second = networkEdges(arena, comm, 1);
+    ASSERT_TRUE(first && second);
+    EXPECT_EQ(first->sendsTo, 2u);
+    EXPECT_EQ(first->receivesFrom, 2u);
+    EXPECT_EQ(first->sendRate, 10);
+    EXPECT_EQ(first->receiveRate, 10);
+    EXPECT_EQ(second->sendsTo, 3u);
+    EXPECT_EQ(second->sendRate, 20);
+    EXPECT_EQ(second->receiveRate, 40);
+    EXPECT_EQ(rateAlone(arena, comm), 20);    // two rails at the rate of the slowest
+}
+
+TEST_F(LinkTest, insideANodeNothingGoesOverTheNetwork) {
+    addRanks(1);
+    EXPECT_FALSE(networkEdges(arena, arena.comms[addComm({0, 1, 2, 3})], 0));
+}
+
+TEST_F(LinkTest, onAnOddNodeOnlyTheRailsThatAllNodesHaveAreUsed) {
+    addRanks(2);
+    const Comm& comm = arena.comms[addComm({0, 1, 2})];    // two on the first node, one on the second
+    EXPECT_TRUE(networkEdges(arena, comm, 0));
+    EXPECT_FALSE(networkEdges(arena, comm, 1));
+    EXPECT_TRUE(networkEdges(arena, comm, 2));
 }
 
 // A chunk takes 2 us over the slow edge and 0.5 us over the others.

@@ -20,7 +20,7 @@ unsigned long idOf(void* handle) { return reinterpret_cast<unsigned long>(handle
 
 ncclResult_t init(void** context, uint64_t, int* mask, const char*, int, int, int rank, Logger) {
     *context = &g_rank;
-    *mask = kGroup | kColl | kP2p | kKernelCh | kGroupApi | kCollApi | kP2pApi | kKernelLaunch;
+    *mask = kGroup | kColl | kP2p | kProxyOp | kProxyStep | kKernelCh | kGroupApi | kCollApi | kP2pApi | kKernelLaunch;
     g_rank = rank;
     g_file = std::fopen((std::string(std::getenv("VGPU_DUMP")) + ".plugin." + std::to_string(rank)).c_str(), "w");
     return ncclSuccess;
@@ -32,6 +32,7 @@ ncclResult_t startEvent(void*, void** handle, DescriptorV5* event) {
     if (event->type == kCollApi) text = event->collApi.func;
     if (event->type == kGroupApi) text = std::to_string(event->groupApi.groupDepth);
     if (event->type == kKernelCh) text = std::to_string(event->kernelCh.pTimer - kEpochNs);
+    if (event->type == kProxyOp) text = std::to_string(event->proxyOp.peer) + (event->proxyOp.isSend ? "/send/" : "/receive/") + std::to_string(event->proxyOp.pid);
     *handle = reinterpret_cast<void*>(++g_ids);
     std::fprintf(g_file, "start %lu %d %lu %s\n", g_ids, static_cast<int>(event->type), idOf(event->parent), text.c_str());
     return ncclSuccess;
