@@ -74,13 +74,29 @@ TaskId GraphDraft::insertTask(const TaskInfo& info, TaskId before, int64_t durat
     m_info.push_back(info);
     m_before.push_back(kNoTask);
     m_next.push_back(kNoTask);
-    if (info.lane == kNoLane) return task;
-    const TaskId behind = before == kNoTask ? m_first[info.lane] : m_next[before];
+    if (info.lane != kNoLane) link(task, before);
+    return task;
+}
+
+void GraphDraft::move(TaskId task, TaskId before) {
+    if (task == before || m_before[task] == before) return;
+    unlink(task);
+    link(task, before);
+}
+
+void GraphDraft::unlink(TaskId task) {
+    const uint32_t lane = m_info[task].lane;
+    (m_before[task] == kNoTask ? m_first[lane] : m_next[m_before[task]]) = m_next[task];
+    (m_next[task] == kNoTask ? m_last[lane] : m_before[m_next[task]]) = m_before[task];
+}
+
+void GraphDraft::link(TaskId task, TaskId before) {
+    const uint32_t lane = m_info[task].lane;
+    const TaskId behind = before == kNoTask ? m_first[lane] : m_next[before];
     m_before[task] = before;
     m_next[task] = behind;
-    (before == kNoTask ? m_first[info.lane] : m_next[before]) = task;
-    (behind == kNoTask ? m_last[info.lane] : m_before[behind]) = task;
-    return task;
+    (before == kNoTask ? m_first[lane] : m_next[before]) = task;
+    (behind == kNoTask ? m_last[lane] : m_before[behind]) = task;
 }
 
 TaskId GraphDraft::append(GraphDraft&& other) {

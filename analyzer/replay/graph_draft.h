@@ -23,6 +23,8 @@ class GraphDraft {
     TaskId addTask(const TaskInfo& info, int64_t durationNs, int64_t leadNs = 0);
     /// Into its lane, right behind `before` (kNoTask: first of the lane).
     TaskId insertTask(const TaskInfo& info, TaskId before, int64_t durationNs, int64_t leadNs = 0);
+    /// Takes a task out of its place in its lane and puts it behind `before` of the same lane (kNoTask: first). Its edges stay.
+    void move(TaskId task, TaskId before);
     /// Delays over Edge::kLongestDelayNs are cut to it.
     void addEdge(TaskId to, TaskId from, WaitKind kind, int64_t delayNs = 0, bool afterStart = false);
     /// Takes away the edges for which `unwanted(to, edge)` is true. Linear in all edges: call it once for all of an edit.
@@ -53,6 +55,9 @@ class GraphDraft {
         TaskId to = kNoTask;
         Edge edge;
     };
+
+    void unlink(TaskId task);
+    void link(TaskId task, TaskId before);
 
     std::vector<int64_t> m_durationNs;
     std::vector<uint32_t> m_leadNs;

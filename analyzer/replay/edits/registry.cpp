@@ -5,9 +5,14 @@
 #include <array>
 
 #include "analyzer/replay/edits/balance.h"
+#include "analyzer/replay/edits/buckets.h"
 #include "analyzer/replay/edits/communication.h"
 #include "analyzer/replay/edits/edit_arguments.h"
 #include "analyzer/replay/edits/host.h"
+#include "analyzer/replay/edits/layers.h"
+#include "analyzer/replay/edits/micro_batches.h"
+#include "analyzer/replay/edits/replicas.h"
+#include "analyzer/replay/edits/sharded.h"
 #include "analyzer/replay/edits/speed.h"
 
 namespace rankscope::analyzer {
@@ -26,6 +31,13 @@ constexpr std::array kFamilies{
     EditFamily{"no-stalls", "no-stalls[:cause=sync|input|allocator|pageable|launch|all][,ranks=R+R]", "the host no longer keeps the device waiting by that cause", parseNoStalls},
     EditFamily{"graphs", "graphs[:ranks=R+R]", "CUDA graphs: launches inside a step cost the host nothing", parseCudaGraphs},
     EditFamily{"steady", "steady:steps=S+S[,ranks=R+R]", "nothing in these steps takes longer than it does in the others", parseSteady},
+    EditFamily{"buckets", "buckets:mb=M[,overlap=yes]", "gradients travel in buckets of M MiB (DDP's bucket_cap_mb), each when its last gradient is ready", parseBuckets},
+    EditFamily{"overlap", "overlap", "communication leaves when its data are there, and compute waits for it only where it needs the result", parseOverlap},
+    EditFamily{"prefetch", "prefetch[:depth=D]", "sharded layers are gathered D layers ahead", parsePrefetch},
+    EditFamily{"micro-batches", "micro-batches:count=M[,virtual=V]", "a pipeline runs M micro-batches of the present size in a step", parseMicroBatches},
+    EditFamily{"schedule", "schedule:name=gpipe|1f1b|interleaved[,virtual=V]", "a pipeline runs in another order, or with V virtual stages", parseSchedule},
+    EditFamily{"layers", "layers[:from=S,to=S,count=N]", "N layers move from one pipeline stage to another; without arguments as the stages balance best", parseLayers},
+    EditFamily{"dp-ranks", "dp-ranks:count=P", "P data-parallel ranks, each with the present work", parseReplicas},
 };
 
 const EditFamily* familyOf(std::string_view name) {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many bytes of gradients are there behind which kernel of the backward pass.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "analyzer/replay/edits/gradient_rounds.h"
+
+namespace rankscope::analyzer {
+
+/// Buckets in DDP's manner (torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size): tensors in order of their gradients until the cap is
+/// reached; the first bucket's cap is 1 MiB.
+struct BucketCaps {
+    double bytes = 25 * kMebi;
+    static constexpr double kMebi = 1024.0 * 1024.0;
+    static constexpr double kFirstBytes = kMebi;
+};
+
+class GradientCurve {
+  public:
+    /// From where the present buckets wait: a bucket's last gradient comes from the kernel it waits for. Between two buckets bytes are shared out among the kernels:
+    /// kernels of one name and shape make the same number of bytes, and otherwise in proportion to their time. nullopt: nothing shows where the pass begins.
+    static std::optional<GradientCurve> of(const TaskGraph& graph, const ComputeLane& compute, const GradientRound& round, const RoundMember& member);
+
+    /// Cumulative sizes at which the buckets end.
+    std::vector<double> plan(const BucketCaps& caps) const;
+    /// Index into ComputeLane::kernels of the kernel behind which that many bytes are there.
+    int64_t readyAt(double bytes) const;
+
+  private:
+    int64_t m_first = 0;          // kernel that m_bytes begins with
+    std::vector<double> m_bytes;  // by kernel: cumulative
+};
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/replay/edits/pipeline_rebuild.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+
+#include "analyzer/replay/edits/edit.h"
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+enum class Part { head, forward, backward, tail };
+
+/// A pass of a step: which calls of which ranks belong together.
+struct Instance {
+    int step = 0;
+    Part part = Part::head;
+    int chunk = 0;
+    int micro = 0;
+
+    auto operator<=>(const Instance&) const = default;
+};
+
+/// How a rank's sends and receives look in the present graph.
+struct GroupCosts {
+    TaskInfo call, arrival, transfer;
+    int64_t leadNs = 0, callNs = 0, gapNs = 0, launchDelayNs = 0, eventDelayNs = 0;
+    bool afterStart = true;
+    std::set<uint32_t> awaited;  // lanes beside the compute stream that they wait for
+    std::map<std::set<std::pair<bool, int>>, std::vector<double>> transferNs;  // by messages: (send, peer stage)
+
+    int64_t timeNs(const std::set<std::pair<bool, int>>& messages) const {
+        if (const auto same = transferNs.find(messages); same != transferNs.end()) return std::llround(median(same->second));
+        // The longest of its messages: they travel at the same time.
+        double longest = 0;
+        std::vector<double> all;
+        for (const auto& [group, times] : transferNs) {
+            all.insert(all.end(), times.begin(), times.end());
+            const bool shares = std::any_of(group.begin(), group.end(), [&](const auto& message) { return messages.count(message) != 0; });
+            if (shares) longest = std::max(longest, median(times));
+        }
+        return std::llround(longest > 0 ? longest : median(all));
+    }
+};
+
+class Rebuild {
+  public:
+    /// `gradients`: communicators whose collectives are sums of gradients.
+    Rebuild(const TaskGraph& graph, const PipelineParts& parts, const PipelineShape& shape, std::set<int64_t> gradients)
+        : m_graph(graph), m_parts(parts), m_shape(shape), m_clone(graph.size(), {kNoTask, 0}), m_exchangeOf(graph.size(), kNoTask), m_gradients(std::move(gradients)) {
+        for (const Lane& lane : graph.lanes) m_draft.addLane(lane);
+        for (const KernelKey& key : graph.kernelKeys) m_draft.addKernelKey(key);
+        m_draft.setOrigin(graph.originNs);
+        for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
+            if (graph.exchanges[i].join == kNoTask) continue;
+            for (const ExchangeMember& member : graph.membersOf(graph.exchanges[i])) m_exchangeOf[member.arrival] = i;
+        }
+        for (const StepMark& mark : graph.marks)
+            for (const Edge& edge : graph.edgesOf(mark.task)) {
+                const uint32_t lane = graph.info[edge.from].lane;
+                if (lane != kNoLane && graph.lanes[lane].host) m_marks.emplace(edge.from, mark);
+            }
+    }
+
+    TaskGraph run() {
+        for (const auto& [rank, stage] : m_parts.stages()) {
+            m_rank = rank;
+            m_costs = costsOf(rank);
+            m_deviceLanes.clear();
+            for (uint32_t lane = 0; lane < m_graph.lanes.size(); ++lane)
+                if (m_graph.lanes[lane].rank == rank && !m_graph.lanes[lane].host) m_deviceLanes.push_back(lane);
+            m_computeLane = m_parts.index().compute(rank).lane;
+            for (int step : m_parts.steps()) playStep(step, stage);
+        }
+        joinCollectives();
+        joinMessages();
+        std::optional<TaskGraph> graph = std::move(m_draft).seal();
+        if (!graph) throw EditError("in this order work would wait for itself");
+        return std::move(*graph);
+    }
+
+  private:
+    struct Message {
+        ExchangeMember sender, receiver;
+    };
+    struct Joined {
+        uint32_t exchange = 0;   // of the graph it is modelled on
+        std::vector<ExchangeMember> members;
+    };
+
+    GroupCosts costsOf(int rank) const {
+        GroupCosts costs;
+        std::vector<double> leads, calls, gaps, delays, events;
+        for (int step : m_parts.steps())
+            for (const GroupCall& group : m_parts.step(rank, step).groups) {
+                costs.call = m_graph.info[group.call];
+                costs.arrival = m_graph.info[group.arrival];
+                costs.transfer = m_graph.info[group.transfer];
+                leads.push_back(static_cast<double>(m_graph.leadNs[group.call]));
+                calls.push_back(static_cast<double>(m_graph.durationNs[group.call]));
+                gaps.push_back(static_cast<double>(m_graph.leadNs[group.arrival]));
+                costs.transferNs[group.messages].push_back(static_cast<double>(m_graph.durationNs[group.transfer]));
+                for (const Edge& edge : m_graph.edgesOf(group.arrival)) {
+                    if (static_cast<WaitKind>(edge.kind) == WaitKind::event) {
+                        events.push_back(static_cast<double>(edge.delayNs));
+                        costs.awaited.insert(m_graph.info[edge.from].lane);
+                    }
+                    if (static_cast<WaitKind>(edge.kind) != WaitKind::launch) continue;
+                    delays.push_back(static_cast<double>(edge.delayNs));
+                    costs.afterStart = edge.afterStart;
+                }
+            }
+        costs.leadNs = std::llround(median(std::move(leads)));
+        costs.callNs = std::llround(median(std::move(calls)));
+        costs.gapNs = std::llround(median(std::move(gaps)));
+        costs.launchDelayNs = std::llround(median(std::move(delays)));
+        costs.eventDelayNs = std::llround(median(std::move(events)));
+        return costs;
+    }
+
+    /// What a pass of the new schedule is made of: calls of the recorded step `from`.
+    struct Source {
+        Calls calls;
+        bool finishes = true;   // its sums of gradients belong to it
+    };
+
+    /// The last micro-batch's backward pass also sends the gradients: it stays the last.
+    Source source(const StageStep& step, bool forward, int chunk, int micro) const {
+        const PipelineShape& before = m_parts.shape();
+        const bool last = micro + 1 == m_shape.microBatches;
+        int from = micro % before.microBatches;
+        if (!forward) from = last ? before.microBatches - 1 : micro % std::max(1, before.microBatches - 1);
+        const auto& passes = forward ? step.forward : step.backward;
+        const bool finishes = forward || last || before.microBatches > 1;
+        if (m_shape.virtualStages == before.virtualStages) return {passes.at({chunk, from}), finishes};
+        Calls whole;
+        for (int c = 0; c < before.virtualStages; ++c) {
+            const Calls& part = passes.at({forward ? c : before.virtualStages - 1 - c, from});
+            whole.insert(whole.end(), part.begin(), part.end());
+        }
+        const std::vector<Calls> pieces = m_parts.cut(whole, m_shape.virtualStages);
+        return {pieces[static_cast<size_t>(forward ? chunk : m_shape.virtualStages - 1 - chunk)], finishes};
+    }
+
+    void playStep(int step, int stage) {
+        const StageStep& parts = m_parts.step(m_rank, step);
+        play({step, Part::head, 0, 0}, {parts.head, true});
+        for (const PipelineAction& action : planStage(m_shape, stage)) {
+            if (action.kind == PipelineAction::Kind::transfer) {
+                exchange(action, step);
+                continue;
+            }
+            const bool forward = action.kind == PipelineAction::Kind::forward;
+            play({step, forward ? Part::forward : Part::backward, action.chunk, action.micro}, source(parts, forward, action.chunk, action.micro));
+        }
+        play({step, Part::tail, 0, 0}, {parts.tail, true});
+    }
+
+    void play(const Instance& instance, const Source& source) {
+        ++m_played;
+        m_instance = instance;
+        for (TaskId call : source.calls) {
+            if (!source.finishes && sendsGradients(call)) continue;
+            playCall(call);
+        }
+    }
+
+    /// A recording of one micro-batch has gradients sent in its only backward pass: with more they leave in the last one.
+    bool sendsGradients(TaskId call) const {
+        return std::any_of(m_parts.launchedBy(call).begin(), m_parts.launchedBy(call).end(), [&](TaskId task) {
+            const uint32_t exchange = m_exchangeOf[task];
+            return exchange != kNoTask && m_gradients.count(m_graph.exchanges[exchange].communicatorId) != 0;
+        });
+    }
+
+    void playCall(TaskId call) {
+        const TaskId played = clone(call, m_graph.info[call]);
+        for (TaskId task : m_parts.launchedBy(call)) {
+            const TaskId copy = clone(task, m_graph.info[task]);
+            if (m_graph.info[task].lane == m_computeLane && m_awaited != kNoTask) {
+                m_draft.addEdge(copy, m_awaited, WaitKind::event, m_costs.eventDelayNs);
+                m_awaited = kNoTask;
+            }
+            if (m_graph.info[task].kind == TaskKind::arrival) playTransfer(task, copy);
+        }
+        if (const auto mark = m_marks.find(call); mark != m_marks.end()) {
+            TaskInfo info = m_graph.info[mark->second.task];
+            const TaskId task = m_draft.addTask(info, 0);
+            m_draft.addEdge(task, played, WaitKind::mark);
+            for (uint32_t lane : m_deviceLanes)
+                if (m_draft.last(lane) != kNoTask) m_draft.addEdge(task, m_draft.last(lane), WaitKind::mark);
+            m_draft.addMark({mark->second.rank, mark->second.step, mark->second.closes, task});
+        }
+    }
+
+    void playTransfer(TaskId arrival, TaskId copy) {
+        const uint32_t exchange = m_exchangeOf[arrival];
+        TaskId transfer = kNoTask;
+        if (exchange != kNoTask)
+            for (const ExchangeMember& member : m_graph.membersOf(m_graph.exchanges[exchange]))
+                if (member.arrival == arrival) transfer = member.transfer;
+        if (transfer == kNoTask) throw EditError(fmt::format("rank {}: a collective of a pass has no partners", m_rank));
+        const TaskId end = clone(transfer, m_graph.info[transfer]);
+        Joined& joined = m_joined[{exchange, m_instance}];
+        joined.exchange = exchange;
+        joined.members.push_back({m_rank, copy, end});
+    }
+
+    TaskId clone(TaskId task, const TaskInfo& info) {
+        const TaskId copy = m_draft.addTask(info, m_graph.durationNs[task], m_graph.leadNs[task]);
+        for (const Edge& edge : m_graph.edgesOf(task)) {
+            const auto kind = static_cast<WaitKind>(edge.kind);
+            if (kind == WaitKind::peer || kind == WaitKind::mark) continue;
+            if (kind == WaitKind::blocking && info.kind == TaskKind::host) continue;  // a full launch queue: the host is far ahead
+            TaskId from = kNoTask;
+            bool afterStart = edge.afterStart;
+            if (const auto& [known, played] = m_clone[edge.from]; known != kNoTask && played == m_played) {
+                from = known;
+            } else {
+                // What its stream was given last takes the place of what it had been given then.
+                const uint32_t lane = m_graph.info[edge.from].lane;
+                if (lane == kNoLane || lane == info.lane) continue;
+                const bool pass = m_instance.part == Part::forward || m_instance.part == Part::backward;
+                if (pass && lane == m_costs.arrival.lane) continue;  // received data: waited for behind the group that brings them
+                from = m_draft.last(lane);
+                afterStart = false;
+            }
+            if (from != kNoTask && from != copy) m_draft.addEdge(copy, from, kind, edge.delayNs, afterStart);
+        }
+        m_clone[task] = {copy, m_played};
+        return copy;
+    }
+
+    void exchange(const PipelineAction& action, int step) {
+        std::set<std::pair<bool, int>> messages;
+        for (const PipelineMessage& message : action.messages) messages.insert({message.send, message.peerStage});
+        const auto inStep = [step](TaskInfo info) {
+            info.step = step;
+            return info;
+        };
+        const TaskId call = m_draft.addTask(inStep(m_costs.call), m_costs.callNs, m_costs.leadNs);
+        const TaskId arrival = m_draft.addTask(inStep(m_costs.arrival), 0, m_costs.gapNs);
+        const TaskId transfer = m_draft.addTask(inStep(m_costs.transfer), m_costs.timeNs(messages));
+        m_draft.addEdge(arrival, call, WaitKind::launch, m_costs.launchDelayNs, m_costs.afterStart);
+        m_costs.awaited.insert(m_computeLane);
+        for (uint32_t lane : m_costs.awaited)
+            if (lane != kNoLane && lane != m_costs.arrival.lane && m_draft.last(lane) != kNoTask) m_draft.addEdge(arrival, m_draft.last(lane), WaitKind::event, m_costs.eventDelayNs);
+        if (action.receives()) m_awaited = transfer;
+        for (const PipelineMessage& message : action.messages) {
+            Message& pair = m_messages[{m_parts.pipelineOf(m_rank), step, message.activation, message.micro, message.place}];
+            (message.send ? pair.sender : pair.receiver) = {m_rank, arrival, transfer};
+        }
+    }
+
+    void joinCollectives() {
+        for (const auto& [key, joined] : m_joined) {
+            const Exchange& model = m_graph.exchanges[joined.exchange];
+            if (joined.members.size() != model.members) throw EditError(fmt::format("the ranks of communicator {} do not agree in what a pass does", model.communicatorId));
+            TaskInfo info = m_graph.info[model.join];
+            info.step = key.second.step;
+            Exchange exchange = model;
+            exchange.step = info.step;
+            exchange.join = m_draft.addTask(info, 0);
+            const uint32_t number = m_draft.addExchange(exchange, joined.members);
+            m_draft.info(exchange.join).detail = number;
+            for (const ExchangeMember& member : joined.members) {
+                m_draft.info(member.arrival).detail = m_draft.info(member.transfer).detail = number;
+                m_draft.addEdge(exchange.join, member.arrival, WaitKind::peer);
+                m_draft.addEdge(member.transfer, exchange.join, WaitKind::peer);
+            }
+        }
+    }
+
+    void joinMessages() {
+        const Exchange* model = nullptr;
+        for (const Exchange& exchange : m_graph.exchanges)
+            if (exchange.message()) model = &exchange;
+        for (const auto& [key, pair] : m_messages) {
+            if (pair.sender.arrival == kNoTask || pair.receiver.arrival == kNoTask) throw EditError("a message of the new schedule has one side only");
+            Exchange exchange = *model;
+            exchange.step = std::get<1>(key);
+            const std::array<ExchangeMember, 2> members{pair.sender, pair.receiver};
+            const uint32_t number = m_draft.addExchange(exchange, members);
+            for (const ExchangeMember& member : members) m_draft.info(member.arrival).detail = m_draft.info(member.transfer).detail = number;
+            m_draft.addEdge(pair.sender.transfer, pair.receiver.arrival, WaitKind::peer);
+            m_draft.addEdge(pair.receiver.transfer, pair.sender.arrival, WaitKind::peer);
+        }
+    }
+
+    const TaskGraph& m_graph;
+    const PipelineParts& m_parts;
+    PipelineShape m_shape;
+    GraphDraft m_draft;
+    int m_rank = 0;
+    GroupCosts m_costs;
+    uint32_t m_computeLane = kNoLane;
+    std::vector<uint32_t> m_deviceLanes;
+    Instance m_instance;
+    uint32_t m_played = 0;                                   // passes so far
+    TaskId m_awaited = kNoTask;                              // received: the next compute waits for it
+    std::vector<std::pair<TaskId, uint32_t>> m_clone;        // by task of the graph: its last copy, and in which pass
+    std::vector<uint32_t> m_exchangeOf;                      // by arrival: its collective
+    std::map<TaskId, StepMark> m_marks;                      // by call that begins or ends a step
+    std::set<int64_t> m_gradients;
+    std::map<std::pair<uint32_t, Instance>, Joined> m_joined;
+    std::map<std::tuple<int, int, bool, int, int>, Message> m_messages;  // pipeline, step, activation, micro-batch, sender's place
+};
+
+}  // namespace
+
+TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts, const PipelineShape& shape) {
+    std::set<int64_t> gradients;
+    for (const auto& [id, role] : analysis.layout.roles)
+        if (role == CommRole::gradients) gradients.insert(id);
+    return Rebuild(graph, parts, shape, std::move(gradients)).run();
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/replay/edits/resend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/replay/edits/edit.h"
+#include "analyzer/timeline/statistics.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+int64_t medianNs(std::vector<double> values) { return std::llround(median(std::move(values))); }
+
+}  // namespace
+
+Resend::Typical Resend::typicalOf(const RoundMember& member) const {
+    Typical typical;
+    std::vector<double> leads, calls, delays, events, gaps;
+    for (size_t i = 0; i < member.arrivals.size(); ++i) {
+        const TaskId launch = member.launches[i];
+        if (launch == kNoTask || m_index.launched(launch) != 1)
+            throw EditError(fmt::format("a collective of rank {} was not launched by a call of its own (CUDA graph?)", member.rank), "its buckets cannot be moved");
+        leads.push_back(static_cast<double>(m_graph.leadNs[launch]));
+        calls.push_back(static_cast<double>(m_graph.durationNs[launch]));
+        gaps.push_back(static_cast<double>(m_graph.leadNs[member.arrivals[i]]));
+        for (const Edge& edge : m_graph.edgesOf(member.arrivals[i])) {
+            const auto kind = static_cast<WaitKind>(edge.kind);
+            if (kind == WaitKind::launch) {
+                delays.push_back(static_cast<double>(edge.delayNs));
+                typical.afterStart = edge.afterStart;
+            }
+            if (kind == WaitKind::event) events.push_back(static_cast<double>(edge.delayNs));
+        }
+    }
+    typical.callLeadNs = medianNs(std::move(leads));
+    typical.callNs = medianNs(std::move(calls));
+    typical.launchDelayNs = medianNs(std::move(delays));
+    typical.eventDelayNs = medianNs(std::move(events));
+    typical.gapNs = medianNs(std::move(gaps));
+    return typical;
+}
+
+void Resend::takeOut(const GradientRound& round, const std::vector<Typical>& typical) {
+    const auto take = [&](TaskId task) {
+        m_gone[task] = true;
+        m_draft.durationNs(task) = 0;
+        m_draft.leadNs(task) = 0;
+    };
+    for (uint32_t exchange : round.exchanges) {
+        take(m_graph.exchanges[exchange].join);
+        m_goneExchanges.push_back(exchange);
+    }
+    for (size_t m = 0; m < round.members.size(); ++m) {
+        const RoundMember& member = round.members[m];
+        for (size_t i = 0; i < member.arrivals.size(); ++i) {
+            take(member.arrivals[i]);
+            take(member.transfers[i]);
+            // What the host did beyond the call stays.
+            const TaskId call = member.launches[i];
+            m_draft.durationNs(call) = std::max<int64_t>(0, m_draft.durationNs(call) - typical[m].callNs);
+            m_draft.leadNs(call) = static_cast<uint32_t>(std::max<int64_t>(0, int64_t{m_draft.leadNs(call)} - typical[m].callLeadNs));
+        }
+    }
+}
+
+void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
+    m_gone.resize(m_graph.size(), false);
+    m_replacedBy.resize(m_graph.size(), kNoTask);
+    std::vector<Typical> typical;
+    for (const RoundMember& member : round.members) typical.push_back(typicalOf(member));
+    takeOut(round, typical);
+    const size_t count = buckets.ends.size();
+    const Exchange& model = m_graph.exchanges[round.exchanges.front()];
+    std::vector<std::vector<ExchangeMember>> rows(count);
+    for (size_t m = 0; m < round.members.size(); ++m) {
+        const RoundMember& member = round.members[m];
+        const ComputeLane& compute = m_index.compute(member.rank);
+        const TaskInfo arrivalInfo = m_graph.info[member.arrivals.front()], transferInfo = m_graph.info[member.transfers.front()], callInfo = m_graph.info[member.launches.front()];
+        TaskId onStream = m_draft.before(member.arrivals.front());  // in front of the next bucket
+        size_t passed = 0;
+        for (size_t b = 0; b < count; ++b) {
+            const int64_t ready = buckets.ready[m][b];
+            const TaskId kernel = compute.kernels[static_cast<size_t>(ready)];
+            // Behind the call of the kernel; where the round is sent when the pass is over, in the place of an old one.
+            const bool moved = !round.late() || ready != member.ready.front();
+            const TaskId kernelCall = m_index.launchOf(kernel);
+            const TaskId anchor = moved && kernelCall != kNoTask ? kernelCall : member.launches[std::min(b, member.launches.size() - 1)];
+            const auto [last, isNew] = m_lastBehind.try_emplace(anchor, anchor);
+            const TaskId call = m_draft.insertTask(callInfo, last->second, typical[m].callNs, typical[m].callLeadNs);
+            last->second = call;
+            // On the stream behind the old buckets that were ready before, with what had been put between them.
+            for (; moved && passed < member.arrivals.size() && member.ready[passed] <= ready; ++passed) onStream = member.transfers[passed];
+            const TaskId arrival = m_draft.insertTask(arrivalInfo, onStream, 0, typical[m].gapNs);
+            const TaskId transfer = m_draft.insertTask(transferInfo, arrival, std::llround(buckets.transferNs[b]), 0);
+            onStream = transfer;
+            m_draft.addEdge(arrival, call, WaitKind::launch, typical[m].launchDelayNs, typical[m].afterStart);
+            m_draft.addEdge(arrival, kernel, WaitKind::event, typical[m].eventDelayNs);
+            rows[b].push_back({member.rank, arrival, transfer});
+        }
+        double end = 0;
+        size_t b = 0;
+        for (size_t i = 0; i < member.transfers.size(); ++i) {
+            end += round.bytes[i];
+            while (b + 1 < count && buckets.ends[b] < end * (1 - 1e-6)) ++b;
+            m_replacedBy[member.transfers[i]] = m_replacedBy[member.arrivals[i]] = rows[b].back().transfer;
+        }
+    }
+    for (size_t b = 0; b < count; ++b) {
+        TaskInfo info = m_graph.info[model.join];
+        Exchange exchange = model;
+        exchange.bytes = std::llround(buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]));
+        exchange.join = m_draft.addTask(info, 0);
+        const uint32_t number = m_draft.addExchange(exchange, rows[b]);
+        m_draft.info(exchange.join).detail = number;
+        for (const ExchangeMember& row : rows[b]) {
+            m_draft.info(row.arrival).detail = m_draft.info(row.transfer).detail = number;
+            m_draft.addEdge(exchange.join, row.arrival, WaitKind::peer);
+            m_draft.addEdge(row.transfer, exchange.join, WaitKind::peer);
+        }
+    }
+}
+
+TaskGraph Resend::finish() && {
+    std::vector<std::pair<TaskId, Edge>> moved;
+    m_gone.resize(m_draft.size(), false);
+    m_draft.removeEdges([&](TaskId to, const Edge& edge) {
+        if (m_gone[to]) return true;
+        if (!m_gone[edge.from]) return false;
+        if (edge.from < m_replacedBy.size() && m_replacedBy[edge.from] != kNoTask) moved.emplace_back(to, edge);
+        return true;
+    });
+    for (const auto& [to, edge] : moved)
+        m_draft.addEdge(to, m_replacedBy[edge.from], static_cast<WaitKind>(edge.kind), edge.delayNs, edge.afterStart);
+    std::optional<TaskGraph> graph = std::move(m_draft).seal();
+    if (!graph) throw EditError("with these buckets work would wait for itself");
+    for (uint32_t exchange : m_goneExchanges) {
+        graph->exchanges[exchange].members = 0;
+        graph->exchanges[exchange].join = kNoTask;
+        graph->exchanges[exchange].bytes = 0;
+    }
+    return std::move(*graph);
+}
+
+}  // namespace rankscope::analyzer

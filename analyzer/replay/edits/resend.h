@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes a round of collectives out of a task graph and sends its bytes in other buckets.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "analyzer/replay/edits/gradient_rounds.h"
+#include "analyzer/replay/graph_draft.h"
+
+namespace rankscope::analyzer {
+
+/// What a round becomes.
+struct NewBuckets {
+    std::vector<double> ends;                // cumulative sizes, rising; the last one is the round's size
+    std::vector<double> transferNs;          // by bucket
+    std::vector<std::vector<int64_t>> ready; // by member, by bucket: index into ComputeLane::kernels of the kernel that it waits for
+};
+
+/// Sends rounds anew, all in one draft: add() each of them, then finish().
+class Resend {
+  public:
+    Resend(const TaskGraph& graph, const LaunchIndex& index) : m_graph(graph), m_index(index), m_draft(graph) {}
+
+    /// Calls of the host move with their buckets, each at the median cost of the round's present calls. What waited for an old bucket waits for the new one that has
+    /// its last byte. Throws EditError when the calls are not known one by one (CUDA graphs).
+    void add(const GradientRound& round, const NewBuckets& buckets);
+    TaskGraph finish() &&;
+
+  private:
+    struct Typical {
+        int64_t callLeadNs = 0, callNs = 0, launchDelayNs = 0, eventDelayNs = 0, gapNs = 0;
+        bool afterStart = true;
+    };
+    Typical typicalOf(const RoundMember& member) const;
+    void takeOut(const GradientRound& round, const std::vector<Typical>& typical);
+
+    const TaskGraph& m_graph;
+    const LaunchIndex& m_index;
+    GraphDraft m_draft;
+    std::vector<bool> m_gone;                         // by task of the graph
+    std::vector<TaskId> m_replacedBy;                 // by task: an old transfer's new one
+    std::vector<uint32_t> m_goneExchanges;
+    std::map<TaskId, TaskId> m_lastBehind;            // by kernel's call: the last call put in behind it
+};
+
+}  // namespace rankscope::analyzer

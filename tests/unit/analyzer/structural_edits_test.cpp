@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// Edits that move work, on graphs small enough to be played by hand. Times are in ms here, a call of the host takes none.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "analyzer/replay/edits/buckets.h"
+#include "analyzer/replay/edits/layers.h"
+#include "analyzer/replay/edits/micro_batches.h"
+#include "analyzer/replay/edits/pipeline_plan.h"
+#include "analyzer/replay/edits/replicas.h"
+#include "analyzer/replay/edits/sharded.h"
+#include "analyzer/replay/graph_draft.h"
+#include "analyzer/replay/simulate.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMebi = 1024 * 1024;
+constexpr int64_t kGroup = 7;  // the communicator
+
+TaskInfo on(uint32_t lane, TaskKind kind, uint32_t detail = 0) {
+    TaskInfo info;
+    info.lane = lane;
+    info.kind = kind;
+    info.detail = detail;
+    info.step = 0;
+    return info;
+}
+
+/// A rank with a host thread, a compute stream and a communication stream.
+struct Rank {
+    Rank(GraphDraft& draft, int rank)
+        : draft(draft), rank(rank), host(draft.addLane({rank, true, 3 * rank + 1})), compute(draft.addLane({rank, false, 3 * rank + 2})), network(draft.addLane({rank, false, 3 * rank + 3})) {
+        mark(false);
+    }
+
+    TaskId call() { return draft.addTask(on(host, TaskKind::host), 0); }
+    TaskId kernel(uint32_t key, double ms, TaskId after = kNoTask) {
+        const TaskId launch = call();
+        const TaskId task = draft.addTask(on(compute, TaskKind::kernel, key), static_cast<int64_t>(ms * kMs));
+        draft.addEdge(task, launch, WaitKind::launch, 0, true);
+        if (after != kNoTask) draft.addEdge(task, after, WaitKind::event);
+        return task;
+    }
+    /// An NCCL kernel that waits for `after`.
+    ExchangeMember communicate(double ms, TaskId after) {
+        const TaskId launch = call();
+        const TaskId arrival = draft.addTask(on(network, TaskKind::arrival), 0);
+        draft.addEdge(arrival, launch, WaitKind::launch, 0, true);
+        if (after != kNoTask) draft.addEdge(arrival, after, WaitKind::event);
+        return {rank, arrival, draft.addTask(on(network, TaskKind::transfer), static_cast<int64_t>(ms * kMs))};
+    }
+    void mark(bool closes) {
+        const TaskId at = call();
+        const TaskId task = draft.addTask(on(kNoLane, TaskKind::stepMark), 0);
+        draft.addEdge(task, at, WaitKind::mark);
+        for (uint32_t lane : {compute, network})
+            if (draft.last(lane) != kNoTask) draft.addEdge(task, draft.last(lane), WaitKind::mark);
+        draft.addMark({rank, 0, closes, task});
+    }
+
+    GraphDraft& draft;
+    int rank;
+    uint32_t host, compute, network;
+};
+
+void joinAll(GraphDraft& draft, store::Op op, int64_t bytes, const std::vector<ExchangeMember>& members) {
+    Exchange exchange;
+    exchange.communicatorId = kGroup;
+    exchange.op = op;
+    exchange.bytes = bytes;
+    exchange.step = 0;
+    exchange.join = draft.addTask(on(kNoLane, TaskKind::join), 0);
+    const uint32_t number = draft.addExchange(exchange, members);
+    for (const ExchangeMember& member : members) {
+        draft.info(member.arrival).detail = draft.info(member.transfer).detail = number;
+        draft.addEdge(exchange.join, member.arrival, WaitKind::peer);
+        draft.addEdge(member.transfer, exchange.join, WaitKind::peer);
+    }
+}
+
+double stepMs(const TaskGraph& graph) { return static_cast<double>(stepTimes(graph, simulate(graph)).front().durNs) / kMs; }
+
+double stepMsWith(const Edit& edit, TaskGraph graph, const Analysis& analysis, double* tokens = nullptr) {
+    EditEffect effect;
+    edit.apply(graph, analysis, effect);
+    if (tokens != nullptr) *tokens = effect.tokens;
+    return stepMs(graph);
+}
+
+Analysis analysisOf(store::Op op, CommRole role) {
+    Analysis analysis;
+    Communicator communicator;
+    communicator.id = kGroup;
+    communicator.size = 2;
+    communicator.ranks = {0, 1};
+    analysis.facts.communicators[kGroup] = communicator;
+    analysis.layout.roles[kGroup] = role;
+    analysis.layout.uses[kGroup][op] = {role, 1};
+    return analysis;
+}
+
+/// An embedding of 0.5 ms, forward 1.5 ms, four kernels of backward 1 ms each with 8, 8, 8 and 32 MiB of gradients, optimizer 1 ms. A transfer takes 1 ms and 0.05 ms per MiB.
+TaskGraph ddpStep(bool late, std::vector<int64_t> bucketMebi = {8, 8, 8, 32}) {
+    GraphDraft draft;
+    std::vector<Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<std::array<TaskId, 4>> backward(2);
+    std::vector<std::vector<ExchangeMember>> buckets(bucketMebi.size());
+    const auto send = [&](size_t bucket, size_t rank, TaskId after) {
+        buckets[bucket].push_back(ranks[rank].communicate(1 + 0.05 * static_cast<double>(bucketMebi[bucket]), after));
+    };
+    for (size_t r = 0; r < 2; ++r) {
+        ranks[r].kernel(4, 0.5);
+        for (int layer = 0; layer < 3; ++layer) ranks[r].kernel(0, 0.5);
+        for (size_t k = 0; k < 4; ++k) {
+            backward[r][k] = ranks[r].kernel(k < 3 ? 1 : 2, 1);
+            if (!late) send(k, r, backward[r][k]);
+        }
+        for (size_t k = 0; late && k < bucketMebi.size(); ++k) send(k, r, backward[r][3]);
+        ranks[r].kernel(3, 1, buckets.back()[r].transfer);
+        ranks[r].mark(true);
+    }
+    for (size_t b = 0; b < buckets.size(); ++b) joinAll(draft, store::Op::allReduce, bucketMebi[b] * kMebi, buckets[b]);
+    return *std::move(draft).seal();
+}
+
+TEST(StructuralEdits, LargerBucketsPayLessStartUpAndLeaveWithTheirLastGradient) {
+    const Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
+    const TaskGraph graph = ddpStep(false);
+    // Ready at 3, 4, 5, 6: transfers end at 4.4, 5.8, 7.2, 9.8.
+    EXPECT_DOUBLE_EQ(stepMs(graph), 10.8);
+    EXPECT_NEAR(stepMsWith(Buckets(8, false), graph, analysis), 10.8, 1e-6);
+    // 8 | 8 + 8 | 32, ready at 3, 5, 6: ends at 4.4, 6.8, 9.4. The first bucket keeps to 1 MiB.
+    EXPECT_NEAR(stepMsWith(Buckets(16, false), graph, analysis), 10.4, 1e-6);
+    // 8 | 48: beyond the sizes seen the line goes on, 3.4 ms.
+    EXPECT_NEAR(stepMsWith(Buckets(400, false), graph, analysis), 10.4, 1e-6);
+}
+
+TEST(StructuralEdits, SplitBucketsLeaveEarlier) {
+    const Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
+    GraphDraft draft;
+    std::vector<Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<std::vector<ExchangeMember>> buckets(2);
+    for (Rank& rank : ranks) {
+        rank.kernel(0, 2);
+        const TaskId first = rank.kernel(1, 1);
+        buckets[0].push_back(rank.communicate(1.4, first));
+        rank.kernel(1, 1);
+        rank.kernel(1, 1);
+        const TaskId last = rank.kernel(1, 1);
+        buckets[1].push_back(rank.communicate(2.2, last));
+        rank.kernel(3, 1, buckets[1].back().transfer);
+        rank.mark(true);
+    }
+    joinAll(draft, store::Op::allReduce, 8 * kMebi, buckets[0]);
+    joinAll(draft, store::Op::allReduce, 24 * kMebi, buckets[1]);
+    const TaskGraph graph = *std::move(draft).seal();
+    EXPECT_DOUBLE_EQ(stepMs(graph), 9.2);
+    EditEffect effect;
+    TaskGraph changed = graph;
+    // The range of sizes is under 4, but the cost of 8 MiB itself is known: four buckets, ready at 3, 4, 5, 6, end at 4.4, 5.8, 7.2, 8.6.
+    Buckets(8, false).apply(changed, analysis, effect);
+    EXPECT_NEAR(stepMs(changed), 9.6, 1e-6);
+    int sent = 0;
+    for (const Exchange& exchange : changed.exchanges) sent += exchange.members > 0 ? 1 : 0;
+    EXPECT_EQ(sent, 4);
+}
+
+TEST(StructuralEdits, BucketsOfUnknownCostAreRefused) {
+    const Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
+    EXPECT_THROW(stepMsWith(Buckets(400, false), ddpStep(true, {14, 14, 14, 14}), analysis), EditError);
+    EXPECT_THROW(stepMsWith(Buckets(16, false), ddpStep(false), analysisOf(store::Op::allReduce, CommRole::activations)), EditError);
+}
+
+TEST(StructuralEdits, OverlapSendsBucketsDuringTheBackwardPass) {
+    const Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
+    const TaskGraph graph = ddpStep(true, {14, 14, 14, 14});
+    // All at 6: four times 1.7, then the optimizer.
+    EXPECT_NEAR(stepMs(graph), 13.8, 1e-6);
+    // Gradients by time, 14 MiB per kernel: ready at 3, 4, 5, 6: the network is busy from 3 on.
+    EXPECT_NEAR(stepMsWith(Overlap(), graph, analysis), 10.8, 1e-6);
+    EXPECT_THROW(stepMsWith(Overlap(), ddpStep(false), analysis), EditError);
+}
+
+/// Layers of 2 ms, each gathered in 1 ms when it is due.
+TaskGraph shardedStep(int layers) {
+    GraphDraft draft;
+    std::vector<Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<std::vector<ExchangeMember>> gathers(static_cast<size_t>(layers));
+    for (Rank& rank : ranks) {
+        TaskId last = kNoTask;
+        for (int layer = 0; layer < layers; ++layer) {
+            const ExchangeMember gather = rank.communicate(1, last);
+            gathers[static_cast<size_t>(layer)].push_back(gather);
+            last = rank.kernel(1, 2, gather.transfer);
+        }
+        rank.mark(true);
+    }
+    for (const auto& members : gathers) joinAll(draft, store::Op::allGather, 64 * kMebi, members);
+    return *std::move(draft).seal();
+}
+
+TEST(StructuralEdits, PrefetchGathersTheNextLayerWhileThePresentOneComputes) {
+    const Analysis analysis = analysisOf(store::Op::allGather, CommRole::shardedParameters);
+    const TaskGraph graph = shardedStep(6);
+    EXPECT_DOUBLE_EQ(stepMs(graph), 18);
+    EXPECT_DOUBLE_EQ(stepMsWith(Prefetch(1), graph, analysis), 13);
+    TaskGraph prefetched = graph;
+    EditEffect effect;
+    Prefetch(1).apply(prefetched, analysis, effect);
+    EXPECT_THROW(Prefetch(1).apply(prefetched, analysis, effect), EditError);
+    EXPECT_THROW(stepMsWith(Prefetch(1), ddpStep(false), analysisOf(store::Op::allReduce, CommRole::gradients)), EditError);
+}
+
+/// A pipeline as its plan says: a forward pass is `layers` kernels of 1 / layers ms in all, a backward pass takes twice that, messages take no time. Optimizer 1 ms.
+/// `slower`: by stage, how many times as long its passes take; empty: once.
+TaskGraph pipelineStep(const PipelineShape& shape, int layers, const std::vector<double>& slower = {}) {
+    GraphDraft draft;
+    std::map<std::tuple<bool, int, int>, std::array<ExchangeMember, 2>> messages;
+    const int perChunk = layers / shape.virtualStages;
+    for (int stage = 0; stage < shape.stages; ++stage) {
+        const double factor = slower.empty() ? 1 : slower[static_cast<size_t>(stage)];
+        Rank rank(draft, stage);
+        TaskId received = kNoTask;
+        for (const PipelineAction& action : planStage(shape, stage)) {
+            if (action.kind == PipelineAction::Kind::transfer) {
+                const ExchangeMember member = rank.communicate(0, draft.last(rank.compute));
+                for (const PipelineMessage& message : action.messages) messages[{message.activation, message.micro, message.place}][message.send ? 0 : 1] = member;
+                if (action.receives()) received = member.transfer;
+                continue;
+            }
+            const bool forward = action.kind == PipelineAction::Kind::forward;
+            for (int layer = 0; layer < perChunk; ++layer) {
+                for (uint32_t key : {0u, 1u}) {
+                    rank.kernel(forward ? key : 2 + key, factor * (forward ? 0.5 : 1.0) / layers, received);
+                    received = kNoTask;
+                }
+            }
+        }
+        rank.kernel(9, 1, received);
+        rank.mark(true);
+    }
+    for (const auto& [key, members] : messages) {
+        Exchange exchange;
+        exchange.communicatorId = kGroup;
+        exchange.op = store::Op::send;
+        exchange.bytes = kMebi;
+        exchange.step = 0;
+        const uint32_t number = draft.addExchange(exchange, members);
+        for (const ExchangeMember& member : members) draft.info(member.arrival).detail = draft.info(member.transfer).detail = number;
+        draft.addEdge(members[0].transfer, members[1].arrival, WaitKind::peer);
+        draft.addEdge(members[1].transfer, members[0].arrival, WaitKind::peer);
+    }
+    return *std::move(draft).seal();
+}
+
+Analysis pipelineAnalysis(const PipelineShape& shape) {
+    Analysis analysis = analysisOf(store::Op::send, CommRole::pipeline);
+    Pipeline pipeline;
+    for (int stage = 0; stage < shape.stages; ++stage) pipeline.stages.push_back(stage);
+    pipeline.microBatches = shape.microBatches;
+    pipeline.virtualStages = shape.virtualStages;
+    pipeline.schedule = shape.schedule;
+    analysis.layout.pipelines = {pipeline};
+    return analysis;
+}
+
+TEST(StructuralEdits, MoreMicroBatchesShareOneBubble) {
+    const PipelineShape two{"1f1b", 2, 2, 1};
+    const TaskGraph graph = pipelineStep(two, 2);
+    // (M + P - 1) x 3 ms, and the optimizer.
+    EXPECT_NEAR(stepMs(graph), 10, 1e-3);
+    double tokens = 0;
+    PipelineOrder::To to;
+    to.microBatches = 4;
+    EXPECT_NEAR(stepMsWith(PipelineOrder(to), graph, pipelineAnalysis(two), &tokens), 16, 1e-3);
+    EXPECT_DOUBLE_EQ(tokens, 2);
+    to.microBatches = 1;
+    EXPECT_NEAR(stepMsWith(PipelineOrder(to), graph, pipelineAnalysis(two), &tokens), 7, 1e-3);
+    EXPECT_DOUBLE_EQ(tokens, 0.5);
+}
+
+TEST(StructuralEdits, AScheduleIsPlayedAsIfItHadBeenRecorded) {
+    for (const PipelineShape& from : {PipelineShape{"1f1b", 4, 8, 1}, PipelineShape{"gpipe", 4, 8, 1}, PipelineShape{"interleaved", 4, 8, 2}})
+        for (const PipelineShape& wanted : {PipelineShape{"1f1b", 4, 4, 1}, PipelineShape{"gpipe", 4, 12, 1}, PipelineShape{"interleaved", 4, 8, 2}, PipelineShape{"interleaved", 4, 16, 4}}) {
+            PipelineOrder::To to{wanted.microBatches, wanted.virtualStages, wanted.schedule};
+            EXPECT_NEAR(stepMsWith(PipelineOrder(to), pipelineStep(from, 8), pipelineAnalysis(from)), stepMs(pipelineStep(wanted, 8)), 1e-3)
+                << from.schedule << " to " << wanted.schedule << " with " << wanted.microBatches;
+        }
+}
+
+TEST(StructuralEdits, ImpossiblePipelinesAreRefused) {
+    const PipelineShape shape{"1f1b", 4, 8, 1};
+    const TaskGraph graph = pipelineStep(shape, 2);
+    const Analysis analysis = pipelineAnalysis(shape);
+    EXPECT_THROW(stepMsWith(PipelineOrder({6, 2, "interleaved"}), graph, analysis), EditError);   // not a multiple of the stages
+    EXPECT_THROW(stepMsWith(PipelineOrder({8, 4, "interleaved"}), graph, analysis), EditError);   // two layers for four chunks
+    EXPECT_THROW(stepMsWith(PipelineOrder({8, 2, "1f1b"}), graph, analysis), EditError);
+    Analysis other = analysis;
+    other.layout.pipelines.front().microBatches = 4;
+    EXPECT_THROW(stepMsWith(PipelineOrder({16, 1, "1f1b"}), graph, other), EditError);            // the messages say otherwise
+    EXPECT_THROW(stepMsWith(PipelineOrder({16, 1, "1f1b"}), ddpStep(false), analysisOf(store::Op::allReduce, CommRole::gradients)), EditError);
+}
+
+TEST(StructuralEdits, LayersMoveToTheLighterStage) {
+    const PipelineShape shape{"1f1b", 2, 2, 1};
+    const TaskGraph graph = pipelineStep(shape, 4, {1, 2});
+    const Analysis analysis = pipelineAnalysis(shape);
+    // The second stage ends its backward passes at 7 and 13, the first at 15.
+    EXPECT_NEAR(stepMs(graph), 16, 1e-3);
+    // One of its four layers moves: 4.5 ms a micro-batch on both, 3 x 4.5, and an optimizer of 1.5 ms.
+    EXPECT_NEAR(stepMsWith(MoveLayers(std::nullopt), graph, analysis), 15, 1e-3);
+    EXPECT_NEAR(stepMsWith(MoveLayers(MoveLayers::Move{1, 0, 1}), graph, analysis), 15, 1e-3);
+    EXPECT_THROW(stepMsWith(MoveLayers(MoveLayers::Move{1, 0, 4}), graph, analysis), EditError);
+    EXPECT_THROW(stepMsWith(MoveLayers(MoveLayers::Move{1, 2, 1}), graph, analysis), EditError);
+    EXPECT_THROW(stepMsWith(MoveLayers(std::nullopt), pipelineStep(shape, 4), analysis), EditError);  // even already
+}
+
+TEST(StructuralEdits, ReplicasCostWhatTheLinksSay) {
+    Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
+    const TaskGraph graph = ddpStep(false);
+    EXPECT_THROW(stepMsWith(Replicas(4), graph, analysis), EditError);  // no links known
+    analysis.peaks = parseLinkPeaks("intra:gbps=100,alpha_us=1;inter:gbps=100,alpha_us=1");
+    EXPECT_NEAR(stepMsWith(Replicas(2), graph, analysis), 10.8, 1e-6);
+    EXPECT_NEAR(stepMsWith(Replicas(1), graph, analysis), 7, 1e-6);
+    EXPECT_GT(stepMsWith(Replicas(8), graph, analysis), 10.8);
+}
+
+}  // namespace
+}  // namespace rankscope::analyzer
