@@ -18,9 +18,9 @@ namespace {
 /// The ranks' tasks, handed in by the workers of phase 1.
 class ReplayTasks {
   public:
-    explicit ReplayTasks(const TraceFacts& facts) : m_facts(facts) {}
+    ReplayTasks(const TraceFacts& facts, const ReplayWindow& window) : m_facts(facts), m_window(window) {}
     void take(const RankEvents& events) {
-        RankTasks tasks = rankTasks(events, m_facts);
+        RankTasks tasks = rankTasks(events, m_facts, m_window);
         const std::lock_guard lock(m_mutex);
         m_ranks.emplace(events.rank, std::move(tasks));
     }
@@ -33,6 +33,7 @@ class ReplayTasks {
 
   private:
     const TraceFacts& m_facts;  // those of phase 1
+    const ReplayWindow m_window;
     std::mutex m_mutex;         // guards m_ranks
     std::map<int, RankTasks> m_ranks;
 };
@@ -42,17 +43,23 @@ TraceFacts readFacts(const std::filesystem::path& database) {
     return readTraceFacts(trace);
 }
 
+ReplayWindow readWindow(const std::filesystem::path& database, const TraceFacts& facts) {
+    store::TraceReader trace(database);
+    return replayWindow(trace, facts);
+}
+
 }  // namespace
 
 Analysis readAnalysis(const std::filesystem::path& database, unsigned workers) {
     // Phase 1: each rank for itself, one rank's events in memory per worker.
     TraceFacts facts = readFacts(database);
-    ReplayTasks tasks(facts);
+    const ReplayWindow window = readWindow(database, facts);
+    ReplayTasks tasks(facts, window);
     std::vector<RankSummary> ranks = summarizeRanks(database, facts, workers, [&](const RankEvents& events) { tasks.take(events); });
 
     // Phase 2: what the ranks did to each other.
     Analysis analysis = makeAnalysis(std::move(facts), std::move(ranks));
-    analysis.replay = replay(analysis.facts, std::move(tasks).all(), analysis.steps);
+    analysis.replay = replay(analysis.facts, std::move(tasks).all(), analysis.steps, window);
     return analysis;
 }
 

@@ -75,8 +75,11 @@ std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& sche
         add(categoryOf(info.kind), lastRank, schedule.startNs[task], reachedNs);
         reachedNs = std::min(reachedNs, schedule.startNs[task]);
         const Cause cause = causeOf(graph, schedule, task);
-        if (cause.task == kNoTask) break;
         const bool host = info.lane != kNoLane && graph.lanes[info.lane].host;
+        if (cause.task == kNoTask || cause.allowedNs < schedule.startNs[task]) {
+            add(host ? PathCategory::host : PathCategory::gap, lastRank, fromNs, reachedNs);  // first of its lane: bound by its lead alone
+            break;
+        }
         const PathCategory between = !cause.lane && cause.kind == WaitKind::launch ? PathCategory::launch : host ? PathCategory::host : PathCategory::gap;
         add(between, lastRank, cause.ns, reachedNs);
         reachedNs = std::min(reachedNs, cause.ns);

@@ -51,6 +51,7 @@ DeviceLanes::DeviceLanes(const RankEvents& events, RankTasks& result) : m_events
         const int64_t correlation = correlationOf(m_pieces[i]);
         const auto [first, last] = calls.find(correlation);
         m_totalNs += m_pieces[i].endNs - m_pieces[i].startNs;
+        m_running.insert(m_pieces[i].stream);
         if (first != last) {
             m_index.add(correlation, i);
         } else {
@@ -92,6 +93,11 @@ void DeviceLanes::submit(int64_t correlation, TaskId launch, int64_t launchNs, s
     std::stable_sort(pieces.begin(), pieces.end(), [&](uint32_t a, uint32_t b) { return m_pieces[a].startNs < m_pieces[b].startNs; });
     for (uint32_t piece : pieces) place(piece, launch, launchNs, step, graph);
     orderGraph(firstPlaced);
+}
+
+int32_t DeviceLanes::streamOfCall(int64_t correlation) {
+    const auto [first, last] = m_index.find(correlation);
+    return first == last ? -1 : m_pieces[first->second].stream;
 }
 
 TaskId DeviceLanes::lastOf(int64_t correlation) {
@@ -150,12 +156,40 @@ void DeviceLanes::place(uint32_t index, TaskId launch, int64_t launchNs, int ste
         }
         placed.task = placed.last = draft.addTask(info, piece.endNs - piece.startNs);
     }
-    m_placedOf.resize(draft.size(), kNothing);
+    remember(placed, stream);
+    if (launch != kNoTask) ++m_result.counts.launches;
+}
+
+void DeviceLanes::remember(const Placed& placed, Stream& stream) {
+    m_placedOf.resize(m_result.draft.size(), kNothing);
     m_placedOf[placed.task] = m_placedOf[placed.last] = static_cast<uint32_t>(m_placed.size());
     stream.placed.push_back(static_cast<uint32_t>(m_placed.size()));
     m_placed.push_back(placed);
-    m_busyUntilNs = std::max(m_busyUntilNs, piece.endNs);
-    if (launch != kNoTask) ++m_result.counts.launches;
+    m_busyUntilNs = std::max(m_busyUntilNs, pieceOf(placed).endNs);
+}
+
+void DeviceLanes::pass(int64_t correlation) {
+    const auto [first, last] = m_index.find(correlation);
+    for (auto at = first; at != last; ++at) {
+        uint32_t& passed = streamOf(m_pieces[at->second].stream).passed;
+        if (passed == kNothing || m_pieces[passed].endNs < m_pieces[at->second].endNs) passed = at->second;
+    }
+}
+
+void DeviceLanes::begin() {
+    m_windowed = true;
+    for (auto& [id, stream] : m_streams) {
+        if (stream.passed == kNothing) continue;
+        const int64_t endNs = m_pieces[stream.passed].endNs;
+        while (stream.nextUnlaunched < stream.unlaunched.size() && m_pieces[stream.unlaunched[stream.nextUnlaunched]].startNs < endNs) ++stream.nextUnlaunched;
+        TaskInfo info;
+        info.lane = stream.lane;
+        info.kind = TaskKind::boundary;
+        Placed placed;
+        placed.piece = stream.passed;
+        placed.task = placed.last = m_result.draft.addTask(info, endNs);
+        remember(placed, stream);
+    }
 }
 
 void DeviceLanes::placeUnlaunched(Stream& stream, int64_t beforeNs, int step) {
@@ -297,7 +331,8 @@ void DeviceLanes::setLatencies() {
 }
 
 void DeviceLanes::finish(bool eventsKnown) {
-    for (auto& [id, stream] : m_streams) placeUnlaunched(stream, INT64_MAX, -1);
+    for (auto& [id, stream] : m_streams)
+        if (!m_windowed) placeUnlaunched(stream, INT64_MAX, -1);
     if (!eventsKnown) inferWaits();
     m_result.counts.inferredWaits += static_cast<int64_t>(m_inferred.size());
     setLatencies();

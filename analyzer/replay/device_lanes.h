@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 
 #include "analyzer/replay/correlation_index.h"
 #include "analyzer/replay/rank_tasks.h"
@@ -17,9 +18,17 @@ class DeviceLanes {
     /// Adds the work that the call with this correlation id has put on the device, behind what its stream has. `launch` is the call's task, which began at `launchNs`.
     /// It waits for `awaited`, too, where that is on other streams.
     void submit(int64_t correlation, TaskId launch, int64_t launchNs, store::ApiKind how, int step, const std::vector<TaskId>& awaited);
+    /// Before the window that is replayed: what this call has put on the device only tells when its streams are free.
+    void pass(int64_t correlation);
+    /// The window begins.
+    void begin();
     /// Last task of what this call has put on the device; kNoTask: nothing.
     TaskId lastOf(int64_t correlation);
     bool has(int64_t correlation) { return m_index.find(correlation).first != m_index.find(correlation).second; }
+    /// Does any work of the recording run on it?
+    bool runs(int32_t stream) const { return m_running.count(stream) != 0; }
+    /// The stream that the call with this correlation id puts work on; -1: none.
+    int32_t streamOfCall(int64_t correlation);
     /// What a stream has been given until now: its last task, or what it is yet to wait for.
     std::vector<TaskId> given(int32_t stream) const;
     std::vector<TaskId> givenToAll() const;
@@ -76,12 +85,14 @@ class DeviceLanes {
         std::vector<uint32_t> placed;              // into m_placed
         std::vector<TaskId> pending;               // its next work waits for these
         std::map<uint32_t, TaskId> waited;         // by lane: the last task of it that is waited for
+        uint32_t passed = kNothing;                // last piece before the window
         std::vector<uint32_t> unlaunched;          // pieces without a call, by start
         size_t nextUnlaunched = 0;
     };
 
     Stream& streamOf(int32_t id);
     void place(uint32_t piece, TaskId launch, int64_t launchNs, int step, bool graph);
+    void remember(const Placed& placed, Stream& stream);
     void placeUnlaunched(Stream& stream, int64_t beforeNs, int step);
     void orderGraph(size_t firstPlaced);
     void addPending(Stream& stream, TaskId task);
@@ -100,12 +111,14 @@ class DeviceLanes {
     std::vector<Piece> m_pieces;
     CorrelationIndex m_index;
     std::map<int32_t, Stream> m_streams;
+    std::set<int32_t> m_running;
     std::vector<Placed> m_placed;
     std::vector<uint32_t> m_placedOf;      // by task
     std::vector<TaskId> m_waits;
     std::vector<std::pair<uint32_t, TaskId>> m_inferred;  // piece of work in m_placed: waits for
     std::map<KernelKey, uint32_t> m_keys;
     int64_t m_busyUntilNs = INT64_MIN;
+    bool m_windowed = false;
     int64_t m_unlaunchedNs = 0;
     int64_t m_totalNs = 0;
 };

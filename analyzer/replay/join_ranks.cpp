@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/replay/join_ranks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
+#include <set>
 
 namespace rankscope::analyzer {
 namespace {
+
+constexpr double kMostUnmatched = 0.02;  // of the time of NCCL kernels; a call or two at the ends of a recording have no partner
 
 class Joiner {
   public:
@@ -17,18 +23,32 @@ class Joiner {
         for (RankTasks& rank : ranks) take(rank);
     }
 
-    std::optional<TaskGraph> run() {
+    JoinedRanks run() {
         joinCollectives();
-        for (const store::P2p& row : m_facts.pointToPoint) joinMessage(row);
+        joinMessages();
         // What is left of a kernel when the last one that it waits for has arrived is its transfer.
         for (const auto& [rank, comms] : m_comms)
-            for (const Kernel& kernel : comms) m_draft.durationNs(kernel.transfer) = kernel.endNs - kernel.waitsUntilNs;
-        return std::move(m_draft).seal();
+            for (const Kernel& kernel : comms) take(kernel);
+        JoinedRanks result;
+        if (m_unmatchedNs > kMostUnmatched * m_allNs) {
+            result.problem = fmt::format("{:.0f} % of the time of NCCL kernels is not matched with those of other ranks: how much of it was waiting is unknown",
+                                         100.0 * m_unmatchedNs / m_allNs);
+            return result;
+        }
+        std::optional<TaskGraph> graph = std::move(m_draft).seal();
+        if (graph) result.graph = std::move(*graph);
+        else result.problem = "the recorded waits contradict each other: some work waits for itself";
+        return result;
     }
 
   private:
     struct Kernel : CommKernel {
         int64_t waitsUntilNs = 0;  // latest recorded arrival among those it waits for, its own included
+        bool joined = false;       // with those of other ranks
+    };
+    /// An order that does not depend on addresses.
+    struct ByTask {
+        bool operator()(const Kernel* a, const Kernel* b) const { return a->arrival < b->arrival; }
     };
 
     void take(RankTasks& rank) {
@@ -43,12 +63,21 @@ class Joiner {
             if (m_draft.info(task).kind == TaskKind::kernel) m_draft.info(task).detail = keys[m_draft.info(task).detail];
         std::vector<Kernel>& comms = m_comms[rank.rank];
         for (const CommKernel& comm : rank.comms) {
-            Kernel kernel{comm, comm.startNs};
+            Kernel kernel{comm, comm.startNs, false};
             kernel.arrival += offset;
             kernel.transfer += offset;
             comms.push_back(kernel);
         }
         rank = RankTasks();
+    }
+
+    void take(const Kernel& kernel) {
+        m_draft.durationNs(kernel.transfer) = kernel.endNs - kernel.waitsUntilNs;
+        const auto ns = static_cast<double>(kernel.endNs - kernel.startNs);
+        m_allNs += ns;
+        const auto communicator = m_facts.communicators.find(kernel.communicatorId);
+        const bool alone = communicator != m_facts.communicators.end() && communicator->second.size == 1;
+        if (!kernel.joined && !alone) m_unmatchedNs += ns;
     }
 
     Kernel* find(int rank, int64_t kernelId) {
@@ -87,10 +116,22 @@ class Joiner {
     }
 
     void join(const store::Collective& collective, const std::vector<std::pair<int, Kernel*>>& members) {
+        Exchange exchange;
+        exchange.id = collective.id;
+        exchange.communicatorId = collective.communicatorId;
+        exchange.op = collective.op;
+        exchange.dataType = collective.dataType;
+        exchange.algorithm = collective.algorithm;
+        exchange.protocol = collective.protocol;
+        exchange.bytes = collective.bytes.value_or(-1);
+        addJoin(exchange, members);
+    }
+
+    void addJoin(Exchange exchange, const std::vector<std::pair<int, Kernel*>>& members) {
         TaskInfo info;
         info.kind = TaskKind::join;
         info.lane = kNoLane;
-        info.row = static_cast<uint32_t>(collective.id);
+        info.row = static_cast<uint32_t>(exchange.id);
         info.step = m_draft.info(members.front().second->arrival).step;
         const TaskId join = m_draft.addTask(info, 0);
         int64_t lastNs = INT64_MIN;
@@ -100,47 +141,117 @@ class Joiner {
             lastNs = std::max(lastNs, kernel->startNs);
             rows.push_back({rank, kernel->arrival, kernel->transfer});
         }
-        Exchange exchange;
-        exchange.id = collective.id;
-        exchange.communicatorId = collective.communicatorId;
-        exchange.op = collective.op;
-        exchange.dataType = collective.dataType;
-        exchange.algorithm = collective.algorithm;
-        exchange.protocol = collective.protocol;
-        exchange.bytes = collective.bytes.value_or(-1);
         exchange.step = info.step;
         exchange.join = join;
         const uint32_t index = m_draft.addExchange(exchange, rows);
         m_draft.info(join).detail = index;
         for (const auto& [rank, kernel] : members) {
             m_draft.info(kernel->arrival).detail = m_draft.info(kernel->transfer).detail = index;
+            kernel->joined = true;
             // The root of a broadcast, or a sender of a reduction, may leave before the last one has come.
-            if (kernel->endNs < lastNs && !store::isSynchronizing(collective.op)) continue;
+            if (kernel->endNs < lastNs && !store::isSynchronizing(exchange.op)) continue;
             m_draft.addEdge(kernel->transfer, join, WaitKind::peer);
             kernel->waitsUntilNs = std::max(kernel->waitsUntilNs, std::min(lastNs, kernel->endNs));
         }
     }
 
-    void joinMessage(const store::P2p& row) {
-        if (!row.sendArrivalNs || !row.recvArrivalNs) return;
-        Kernel* send = findAt(row.srcRank, row.communicatorId, *row.sendArrivalNs);
-        Kernel* receive = findAt(row.dstRank, row.communicatorId, *row.recvArrivalNs);
-        if (send == nullptr || receive == nullptr || send == receive) return;
+    struct Message {
+        const store::P2p* row = nullptr;
+        Kernel* send = nullptr;
+        Kernel* receive = nullptr;
+        bool joined = false;  // by that of an all-to-all
+    };
+
+    void joinMessages() {
+        std::vector<Message> messages;
+        for (const store::P2p& row : m_facts.pointToPoint) {
+            if (!row.sendArrivalNs || !row.recvArrivalNs) continue;
+            const Message message{&row, findAt(row.srcRank, row.communicatorId, *row.sendArrivalNs), findAt(row.dstRank, row.communicatorId, *row.recvArrivalNs), false};
+            if (message.send != nullptr && message.receive != nullptr && message.send != message.receive) messages.push_back(message);
+        }
+        for (const std::vector<Message*>& group : allToAlls(messages)) joinAllToAll(group);
+        for (const Message& message : messages)
+            if (!message.joined) joinMessage(message);
+    }
+
+    /// Sets of kernels each of which sends to and receives from all others, as their messages.
+    static std::vector<std::vector<Message*>> allToAlls(std::vector<Message>& messages) {
+        std::map<const Kernel*, std::set<const Kernel*, ByTask>, ByTask> receivers;
+        for (const Message& message : messages) receivers[message.send].insert(message.receive);
+        std::map<const Kernel*, int, ByTask> groupOf;
+        int groups = 0;
+        for (const auto& [kernel, peers] : receivers) {
+            if (groupOf.count(kernel) != 0 || peers.size() < 2) continue;
+            std::set<const Kernel*, ByTask> all = peers;
+            all.insert(kernel);
+            const bool complete = std::all_of(peers.begin(), peers.end(), [&](const Kernel* peer) {
+                const auto theirs = receivers.find(peer);
+                if (theirs == receivers.end() || theirs->second.size() + 1 != all.size() || groupOf.count(peer) != 0) return false;
+                return std::all_of(theirs->second.begin(), theirs->second.end(), [&](const Kernel* other) { return all.count(other) != 0; });
+            });
+            if (!complete) continue;
+            for (const Kernel* member : all) groupOf[member] = groups;
+            ++groups;
+        }
+        std::vector<std::vector<Message*>> result(static_cast<size_t>(groups));
+        for (Message& message : messages) {
+            const auto group = groupOf.find(message.send);
+            if (group != groupOf.end()) result[static_cast<size_t>(group->second)].push_back(&message);
+        }
+        return result;
+    }
+
+    /// One join instead of an edge for each pair.
+    void joinAllToAll(const std::vector<Message*>& messages) {
+        std::set<Kernel*, ByTask> kernels;
+        for (const Message* message : messages) kernels.insert(message->send);
+        int64_t lastNs = INT64_MIN;
+        for (const Kernel* kernel : kernels) lastNs = std::max(lastNs, kernel->startNs);
+        for (const Kernel* kernel : kernels)
+            if (kernel->endNs < lastNs) return;  // one left early: its pairs do not wait for each other alike
+        TaskInfo info;
+        info.kind = TaskKind::join;
+        info.lane = kNoLane;
+        info.row = static_cast<uint32_t>(messages.front()->row->id);
+        info.step = m_draft.info((*kernels.begin())->arrival).step;
+        const TaskId join = m_draft.addTask(info, 0);
+        for (Kernel* kernel : kernels) {
+            m_draft.addEdge(join, kernel->arrival, WaitKind::peer);
+            m_draft.addEdge(kernel->transfer, join, WaitKind::peer);
+            kernel->joined = true;
+            kernel->waitsUntilNs = std::max(kernel->waitsUntilNs, lastNs);
+        }
+        for (Message* message : messages) {
+            m_draft.info(join).detail = addMessage(*message, true);
+            message->joined = true;
+        }
+    }
+
+    uint32_t addMessage(const Message& message, bool grouped) {
+        const store::P2p& row = *message.row;
         Exchange exchange;
         exchange.id = row.id;
         exchange.communicatorId = row.communicatorId;
         exchange.op = store::Op::send;
         exchange.bytes = row.bytes.value_or(-1);
-        exchange.step = m_draft.info(receive->arrival).step;
-        const std::array<ExchangeMember, 2> members{ExchangeMember{row.srcRank, send->arrival, send->transfer}, ExchangeMember{row.dstRank, receive->arrival, receive->transfer}};
+        exchange.grouped = grouped;
+        exchange.step = m_draft.info(message.receive->arrival).step;
+        const std::array<ExchangeMember, 2> members{ExchangeMember{row.srcRank, message.send->arrival, message.send->transfer},
+                                                    ExchangeMember{row.dstRank, message.receive->arrival, message.receive->transfer}};
         const uint32_t index = m_draft.addExchange(exchange, members);
-        for (Kernel* kernel : {send, receive}) m_draft.info(kernel->arrival).detail = m_draft.info(kernel->transfer).detail = index;
-        awaits(*receive, *send);
+        for (Kernel* kernel : {message.send, message.receive}) m_draft.info(kernel->arrival).detail = m_draft.info(kernel->transfer).detail = index;
+        return index;
+    }
+
+    void joinMessage(const Message& message) {
+        addMessage(message, false);
+        awaits(*message.receive, *message.send);
         // A small message may leave before its receiver is there.
-        if (send->endNs >= receive->startNs) awaits(*send, *receive);
+        if (message.send->endNs >= message.receive->startNs) awaits(*message.send, *message.receive);
     }
 
     void awaits(Kernel& kernel, const Kernel& peer) {
+        kernel.joined = true;
         m_draft.addEdge(kernel.transfer, peer.arrival, WaitKind::peer);
         kernel.waitsUntilNs = std::max(kernel.waitsUntilNs, std::min(peer.startNs, kernel.endNs));
     }
@@ -149,10 +260,12 @@ class Joiner {
     GraphDraft m_draft;
     std::map<KernelKey, uint32_t> m_keys;
     std::map<int, std::vector<Kernel>> m_comms;  // by rank
+    double m_unmatchedNs = 0;
+    double m_allNs = 0;
 };
 
 }  // namespace
 
-std::optional<TaskGraph> joinRanks(std::vector<RankTasks> ranks, const TraceFacts& facts) { return Joiner(std::move(ranks), facts).run(); }
+JoinedRanks joinRanks(std::vector<RankTasks> ranks, const TraceFacts& facts) { return Joiner(std::move(ranks), facts).run(); }
 
 }  // namespace rankscope::analyzer

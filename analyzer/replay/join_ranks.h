@@ -2,13 +2,19 @@
 // Phase 2 of the replay: the ranks' tasks become one graph; collectives, sends and receives join them.
 #pragma once
 
-#include <optional>
+#include <string>
+#include <vector>
 
 #include "analyzer/replay/rank_tasks.h"
 
 namespace rankscope::analyzer {
 
-/// nullopt when tasks wait for each other in a circle. Takes the ranks' tasks apart.
-std::optional<TaskGraph> joinRanks(std::vector<RankTasks> ranks, const TraceFacts& facts);
+struct JoinedRanks {
+    std::string problem;  // why there is no graph; empty: there is
+    TaskGraph graph;
+};
+
+/// Takes the ranks' tasks apart.
+JoinedRanks joinRanks(std::vector<RankTasks> ranks, const TraceFacts& facts);
 
 }  // namespace rankscope::analyzer

@@ -46,13 +46,19 @@ std::vector<int64_t> stepBounds(const RankEvents& events, const TraceFacts& fact
 
 }  // namespace
 
-RankRecorder::RankRecorder(const RankEvents& events, const TraceFacts& facts) : m_events(events), m_facts(facts), m_rank(facts.findRank(events.rank)), m_device(events, m_result) {
+RankRecorder::RankRecorder(const RankEvents& events, const TraceFacts& facts, const ReplayWindow& window)
+    : m_events(events), m_facts(facts), m_rank(facts.findRank(events.rank)), m_device(events, m_result), m_windowed(!window.whole()) {
     m_result.rank = events.rank;
     for (uint32_t i = 0; i < events.eventRecords.size(); ++i) m_records.add(events.eventRecords[i].correlation, i);
     for (uint32_t i = 0; i < events.synchronizations.size(); ++i) m_waits.add(events.synchronizations[i].correlation, i);
     m_records.finish();
     m_waits.finish();
-    if (m_rank != nullptr) m_bounds = stepBounds(events, facts, m_rank->steps.size());
+    if (m_rank == nullptr) return;
+    m_bounds = stepBounds(events, facts, m_rank->steps.size());
+    for (size_t i = 0; m_windowed && i < m_rank->steps.size(); ++i) {
+        if (m_rank->steps[i].step < window.first) m_nextBound = i + 1;
+        if (m_rank->steps[i].step <= window.last) m_lastBound = i + 1;
+    }
 }
 
 void RankRecorder::findProblem() {
@@ -60,6 +66,8 @@ void RankRecorder::findProblem() {
     if (m_events.hostCalls.empty()) m_result.problem = "calls of the host are not recorded: what launched the device's work is unknown";
     else if (static_cast<double>(m_device.unlaunchedNs()) > kMostUnlaunched * static_cast<double>(m_device.totalNs()))
         m_result.problem = fmt::format("{:.0f} % of the device's work has no launch row", 100.0 * static_cast<double>(m_device.unlaunchedNs()) / static_cast<double>(m_device.totalNs()));
+    else if (m_windowed && (m_bounds.empty() || m_nextBound + 1 >= m_bounds.size()))
+        m_result.problem = "the trace is too long to be replayed as a whole, and its steps are no ranges of the host, from which a part could begin";
 }
 
 RankTasks RankRecorder::run() {
@@ -74,20 +82,32 @@ RankTasks RankRecorder::run() {
     }
     for (auto& [name, samples] : durations) m_usualNs[name] = static_cast<int64_t>(median(std::move(samples)));
     m_host.assign(m_events.hostCalls, active, m_events.rank, m_result.draft);
-    for (const HostCall& call : m_events.hostCalls) {
-        if (m_host.laneOf(call.threadId) == kNoLane) continue;
-        markStepsUntil(call.startNs);
-        takeCall(call);
-    }
-    markStepsUntil(INT64_MAX);
+    playCalls();
     m_device.finish(!m_events.eventRecords.empty() && !m_events.synchronizations.empty());
     if (m_bounds.empty()) markStepsByDevice();
     return std::move(m_result);
 }
 
+void RankRecorder::playCalls() {
+    bool begun = !m_windowed;
+    for (const HostCall& call : m_events.hostCalls) {
+        if (m_host.laneOf(call.threadId) == kNoLane) continue;
+        if (!begun && call.startNs < m_bounds[m_nextBound]) {
+            m_device.pass(call.correlation);
+            continue;
+        }
+        if (!begun) m_device.begin();
+        begun = true;
+        markStepsUntil(call.startNs);
+        if (m_nextBound > m_lastBound) return;  // behind the window
+        takeCall(call);
+    }
+    markStepsUntil(INT64_MAX);
+}
+
 void RankRecorder::takeCall(const HostCall& call) {
     const auto [firstRecord, lastRecord] = m_records.find(call.correlation);
-    if (firstRecord != lastRecord) return recordEvent(m_events.eventRecords[firstRecord->second]);
+    if (firstRecord != lastRecord) return recordEvent(m_events.eventRecords[firstRecord->second], call);
     const auto [firstWait, lastWait] = m_waits.find(call.correlation);
     if (firstWait != lastWait && m_events.synchronizations[firstWait->second].kind == SynchronizationRecord::Kind::streamWaitEvent)
         return streamWaits(m_events.synchronizations[firstWait->second], call);
@@ -131,6 +151,7 @@ void RankRecorder::submit(const HostCall& call, uint32_t lane) {
         awaited = std::move(waits->second);
         m_streamlessWaits.erase(waits);
     }
+    m_lastStream[call.threadId] = m_device.streamOfCall(call.correlation);
     m_device.submit(call.correlation, launch, call.startNs, call.kind, m_step, awaited);
     if (!call.waits) return;
     const auto copy = m_device.lastOf(call.correlation);
@@ -178,24 +199,34 @@ std::vector<TaskId> RankRecorder::awaitedBy(const HostCall& call) {
     return {done};
 }
 
-void RankRecorder::recordEvent(const EventRecord& record) { m_eventTasks[record.eventId] = m_device.given(record.streamId); }
+void RankRecorder::recordEvent(const EventRecord& record, const HostCall& call) {
+    int32_t stream = record.streamId;
+    if (!m_device.runs(stream)) {
+        // A stream that nothing had run on was not known to older recorders. Programs record an event right behind the work that it stands for.
+        const auto last = m_lastStream.find(call.threadId);
+        if (last == m_lastStream.end()) return;
+        stream = last->second;
+        ++m_result.counts.inferredWaits;
+    }
+    m_eventTasks[record.eventId] = m_device.given(stream);
+}
 
 void RankRecorder::streamWaits(const SynchronizationRecord& wait, const HostCall& call) {
     const auto event = m_eventTasks.find(wait.eventId);
     if (event == m_eventTasks.end()) return;
     if (wait.streamId != 0) return m_device.wait(wait.streamId, event->second);
-    // A stream that nothing had run on was not known to the recorder yet. Programs order a stream right before they use it.
+    // A stream that nothing had run on was not known to older recorders. Programs order a stream right before they use it.
     std::vector<TaskId>& waits = m_streamlessWaits[call.threadId];
     waits.insert(waits.end(), event->second.begin(), event->second.end());
     ++m_result.counts.inferredWaits;
 }
 
 void RankRecorder::markStepsUntil(int64_t ns) {
-    for (; m_nextBound < m_bounds.size() && m_bounds[m_nextBound] <= ns; ++m_nextBound) markStep(m_bounds[m_nextBound], m_nextBound);
+    for (; m_nextBound < m_bounds.size() && m_nextBound <= m_lastBound && m_bounds[m_nextBound] <= ns; ++m_nextBound) markStep(m_bounds[m_nextBound], m_nextBound);
 }
 
 void RankRecorder::markStep(int64_t ns, size_t index) {
-    const bool closes = index == m_rank->steps.size();
+    const bool closes = index == std::min(m_lastBound, m_rank->steps.size());
     const int step = m_rank->steps[closes ? index - 1 : index].step;
     if (!closes) m_step = step;
     TaskInfo info;

@@ -14,11 +14,12 @@ namespace rankscope::analyzer {
 /// Walks through a rank's host calls in order of time and plays what they do: put work on streams, record events, wait for them.
 class RankRecorder {
   public:
-    RankRecorder(const RankEvents& events, const TraceFacts& facts);
+    RankRecorder(const RankEvents& events, const TraceFacts& facts, const ReplayWindow& window);
     RankTasks run();
 
   private:
     void findProblem();
+    void playCalls();
     void takeCall(const HostCall& call);
     void submit(const HostCall& call, uint32_t hostLane);
     void waitForDevice(const HostCall& call, uint32_t hostLane, std::vector<TaskId> tasks, bool inferred);
@@ -26,7 +27,7 @@ class RankRecorder {
     std::vector<TaskId> awaitedBy(const HostCall& call);
     /// Does a call that is not known to wait seem to have waited for the device?
     bool seemsToWait(const HostCall& call) const;
-    void recordEvent(const EventRecord& record);
+    void recordEvent(const EventRecord& record, const HostCall& call);
     void streamWaits(const SynchronizationRecord& wait, const HostCall& call);
     void markStepsUntil(int64_t ns);
     void markStep(int64_t ns, size_t index);
@@ -41,9 +42,12 @@ class RankRecorder {
     CorrelationIndex m_records, m_waits;
     std::unordered_map<int64_t, std::vector<TaskId>> m_eventTasks;  // event: what it stands for
     std::map<int32_t, std::vector<TaskId>> m_streamlessWaits;       // thread: its next work on another stream waits
+    std::map<int32_t, int32_t> m_lastStream;                        // thread: where it put work last
     std::unordered_map<int32_t, int64_t> m_usualNs;                 // name of a call: its usual duration
     std::vector<int64_t> m_bounds;   // host times of step ranges, then the end of the last; empty: steps are told by the device
     size_t m_nextBound = 0;
+    size_t m_lastBound = SIZE_MAX;   // with a window: its end
+    bool m_windowed = false;
     int m_step = -1;
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyzer/replay/graph_draft.h"
+#include "analyzer/replay/window.h"
 
 namespace rankscope::analyzer {
 
@@ -40,6 +41,7 @@ struct RankTasks {
     EdgeCounts counts;
 };
 
-RankTasks rankTasks(const RankEvents& events, const TraceFacts& facts);
+/// Of the steps in `window`.
+RankTasks rankTasks(const RankEvents& events, const TraceFacts& facts, const ReplayWindow& window = {});
 
 }  // namespace rankscope::analyzer

@@ -12,6 +12,8 @@
 namespace rankscope::analyzer {
 namespace {
 
+constexpr double kMostError = 0.1;  // of the measured step: three times what is asked of a replay; beyond, the job waited for something that the trace does not show
+
 /// The job's steps as recorded: by number, first start over ranks, then the last end.
 std::vector<StepTime> recordedSteps(const TraceFacts& facts) {
     std::map<int, int64_t> starts;
@@ -73,22 +75,26 @@ std::vector<double> ReplayModel::stepsNs(const TaskGraph& of, const Schedule& sc
 
 double ReplayModel::stepNs(const TaskGraph& of, const Schedule& schedule) const { return mean(stepsNs(of, schedule)); }
 
-ReplayModel replay(const TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps) {
+ReplayModel replay(const TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps, const ReplayWindow& window) {
     ReplayModel model;
-    model.steps = steps;
+    // The last step of a part is cut off where its range ends on the host: how long it is until the next one is not replayed.
+    for (int step : steps)
+        if (window.whole() || (step >= window.first && step < window.last)) model.steps.push_back(step);
     model.unavailable = whyNot(facts, ranks, steps);
     if (!model.available()) return model;
     for (const RankTasks& rank : ranks) model.edges += rank.counts;
     model.notes = notesOf(model.edges);
-    std::optional<TaskGraph> graph = joinRanks(std::move(ranks), facts);
-    if (!graph) {
-        model.unavailable = "the recorded waits contradict each other: some work waits for itself";
-        return model;
-    }
-    model.graph = std::move(*graph);
+    if (!window.whole()) model.notes.push_back(fmt::format("the trace is too long to be replayed as a whole: steps {} to {} stand for all", window.first, window.last - 1));
+    JoinedRanks joined = joinRanks(std::move(ranks), facts);
+    model.unavailable = std::move(joined.problem);
+    if (!model.available()) return model;
+    model.graph = std::move(joined.graph);
     model.unchanged = simulate(model.graph);
-    model.measuredStepNs = mean(durationsOf(recordedSteps(facts), steps));
+    model.measuredStepNs = mean(durationsOf(recordedSteps(facts), model.steps));
     model.predictedStepNs = model.stepNs(model.unchanged);
+    if (model.error() > kMostError)
+        model.unavailable = fmt::format("played again, the steps are {:.0f} % off the measured ones: they waited for something that the trace does not show", 100 * model.error());
+    model.path = criticalPath(model.graph, model.unchanged, model.steps);
     return model;
 }
 

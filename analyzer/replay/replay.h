@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/replay/critical_path.h"
 #include "analyzer/replay/rank_tasks.h"
 #include "analyzer/replay/simulate.h"
 
@@ -15,9 +16,10 @@ struct ReplayModel {
     std::vector<std::string> notes;  // what had to be inferred, and what was left out
     TaskGraph graph;
     Schedule unchanged;              // of `graph`
-    std::vector<int> steps;          // numbers of the analysed steps
+    std::vector<int> steps;          // numbers of the analysed steps; of a trace too long to be held (window.h), those of its last ones that were replayed
     double measuredStepNs = 0;       // mean over them, from start to start
     double predictedStepNs = 0;      // the same of `unchanged`
+    std::vector<PathShare> path;     // critical path through these steps, of `unchanged`
     EdgeCounts edges;
 
     bool available() const { return unavailable.empty(); }
@@ -31,6 +33,6 @@ struct ReplayModel {
 };
 
 /// `ranks`: of every recorded rank. `steps`: the analysed ones. Says in `unavailable` what a trace lacks rather than to predict from it.
-ReplayModel replay(const TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps);
+ReplayModel replay(const TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps, const ReplayWindow& window = {});
 
 }  // namespace rankscope::analyzer

@@ -88,6 +88,7 @@ struct Exchange {
     store::Algorithm algorithm = store::Algorithm::unknown;
     store::Protocol protocol = store::Protocol::unknown;
     int64_t bytes = -1;        // as collective.bytes, p2p.bytes; -1 unknown
+    bool grouped = false;      // a message that is part of an all-to-all of its kernels: they wait for each other by one join instead of an edge for each pair
     int step = -1;
     TaskId join = kNoTask;     // of a collective; messages have none
     uint32_t firstMember = 0;  // into members; of a message first the sender, then the receiver

@@ -69,8 +69,18 @@ LayoutSection layoutSection(const Layout& layout) {
 }
 
 ReplaySection replaySection(const ReplayModel& replay) {
-    if (!replay.available()) return {{}, {}, {}, replay.unavailable, {}};
-    return {replay.predictedStepNs, replay.measuredStepNs, replay.error(), {}, replay.notes};
+    ReplaySection section;
+    section.unavailable = replay.unavailable;
+    if (replay.graph.size() == 0) return section;
+    section.predictedStepNs = replay.predictedStepNs;
+    section.measuredStepNs = replay.measuredStepNs;
+    section.error = replay.error();
+    section.notes = replay.notes;
+    for (const PathShare& share : replay.path) {
+        section.criticalPathNs[std::string(toText(share.category))] += share.nsPerStep;
+        section.criticalRanksNs[share.rank] += share.nsPerStep;
+    }
+    return section;
 }
 
 }  // namespace

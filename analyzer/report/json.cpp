@@ -99,9 +99,15 @@ Json efficiencyJson(const Efficiency& efficiency) {
 
 Json replayJson(const ReplaySection& replay) {
     const auto nanoseconds = [](const std::optional<double>& ns) { return ns ? Json(whole(*ns)) : Json(nullptr); };
+    Json path = Json::object();
+    for (const auto& [category, ns] : replay.criticalPathNs) path[category + "_ns"] = whole(ns);
+    Json ranks = Json::array();
+    for (const auto& [rank, ns] : replay.criticalRanksNs) ranks.push_back({{"rank", rank}, {"ns", whole(ns)}});
     return {{"predicted_step_ns", nanoseconds(replay.predictedStepNs)},
             {"measured_step_ns", nanoseconds(replay.measuredStepNs)},
             {"error", orNull(replay.error)},
+            {"critical_path", path},
+            {"critical_ranks", ranks},
             {"unavailable", orNull(replay.unavailable)},
             {"notes", replay.notes}};
 }

@@ -41,6 +41,7 @@ std::string renderMarkdown(const Report& r) {
                        durationText(r.run.stepNs), r.run.steps);
     if (r.run.hosts.size() > 1) out += fmt::format("Arrival times are good to {}.\n", durationText(static_cast<double>(r.clock.boundNs)));
     if (r.run.stepNs > 0) out += "\n" + replayText(r.replay) + ".\n";
+    if (const std::string path = criticalPathText(r.replay); !path.empty()) out += "\n" + path + ".\n";
     for (const LossRow& loss : r.losses) out += fmt::format("\n> {}: {}\n", loss.severity, lossText(loss));
 
     out += fmt::format("\n## Findings\n{}", r.findings.empty() ? "\n" + nothingFoundText(r) + "\n" : "");

@@ -90,6 +90,8 @@ struct CollectiveRow {
 struct ReplaySection {
     std::optional<double> predictedStepNs, measuredStepNs;  // mean over the analysed steps, from start to start
     std::optional<double> error;                 // share of the measured step
+    std::map<std::string, double> criticalPathNs;// by category, per step
+    std::map<int, double> criticalRanksNs;       // the same by rank
     std::string unavailable;                     // why there is none
     std::vector<std::string> notes;              // what had to be inferred
 };

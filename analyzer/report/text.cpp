@@ -57,6 +57,7 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
         out += "no device activity was recorded: there is nothing to analyse\n";
     }
     if (r.run.stepNs > 0) out += replayText(r.replay) + "\n";
+    if (const std::string path = criticalPathText(r.replay); !path.empty()) out += path + "\n";
     out += fmt::format("layout {}\n", layoutText(r.layout));
     if (r.run.hosts.size() > 1) {
         out += fmt::format("clocks aligned by {}, arrival times good to {}\n", r.clock.method, durationText(static_cast<double>(r.clock.boundNs)));

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <climits>
+#include <cstddef>
+
+#include "analyzer/timeline/trace_facts.h"
+
+namespace rankscope::analyzer {
+
+/// The steps that are replayed, by number.
+struct ReplayWindow {
+    int first = INT_MIN;
+    int last = INT_MAX;
+    bool whole() const { return first == INT_MIN; }
+
+    /// More tasks than this are not held: with what is needed to make it, a graph takes about 150 bytes a task, so 1.2 GiB. Beyond, the last steps that fit stand for all.
+    static constexpr size_t kMostTasks = 8'000'000;
+};
+
+/// Everything, or as many of the last steps as fit into `mostTasks`, two at least.
+ReplayWindow replayWindow(store::TraceReader& trace, const TraceFacts& facts, size_t mostTasks = ReplayWindow::kMostTasks);
+
+}  // namespace rankscope::analyzer

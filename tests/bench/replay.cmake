@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+find_package(benchmark QUIET)
+find_package(fmt QUIET)
+if(benchmark_FOUND AND TARGET rankscope_analyzer AND NOT RANKSCOPE_SANITIZE)
+  add_executable(rankscope_bench_replay replay_bench.cpp)
+  target_link_libraries(rankscope_bench_replay PRIVATE rankscope_analyzer rankscope_store benchmark::benchmark fmt::fmt)
+endif()
