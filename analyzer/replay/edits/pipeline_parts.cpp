@@ -118,7 +118,7 @@ void PipelineParts::learnKeys() {
                             kOrder);
         for (size_t i = 0; i < planned.size(); ++i) {
             if (planned[i].group != nullptr) {
-                std::set<std::pair<bool, int>> messages;
+                GroupMessages messages;
                 for (const PipelineMessage& message : planned[i].group->messages) messages.insert({message.send, message.peerStage});
                 if (messages != runs[2 * i + 1].call.messages)
                     throw EditError(fmt::format("rank {}: group {} of sends and receives is not that of {}", who.first, i + 1, m_shape.schedule), kOrder);

@@ -15,12 +15,15 @@ namespace rankscope::analyzer {
 /// Calls of the host, in order, each with what it put on the device.
 using Calls = std::vector<TaskId>;
 
+/// Sends and receives of a group: (send, peer stage) of each.
+using GroupMessages = std::multiset<std::pair<bool, int>>;
+
 /// A group of sends and receives, as its call stands in the graph.
 struct GroupCall {
     TaskId call = kNoTask;
     TaskId arrival = kNoTask;
     TaskId transfer = kNoTask;
-    std::set<std::pair<bool, int>> messages;  // (send, peer stage)
+    GroupMessages messages;
 };
 
 /// One rank's step.

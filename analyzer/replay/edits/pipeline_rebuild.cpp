@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cmath>
+#include <cstdlib>
 #include <tuple>
 
 #include "analyzer/replay/edits/edit.h"
@@ -32,27 +34,45 @@ struct GroupCosts {
     int64_t leadNs = 0, callNs = 0, gapNs = 0, launchDelayNs = 0, eventDelayNs = 0;
     bool afterStart = true;
     std::set<uint32_t> awaited;  // lanes beside the compute stream that they wait for
-    std::map<std::set<std::pair<bool, int>>, std::vector<double>> transferNs;  // by messages: (send, peer stage)
+    double alphaNs = 0;          // start-up of a message
+    std::map<GroupMessages, std::vector<double>> transferNs;
 
-    int64_t timeNs(const std::set<std::pair<bool, int>>& messages) const {
+    /// Messages of one direction share the rank's link: beyond its start-up a group takes as often the time of one as it has messages that way. Of a group that was not
+    /// seen, from the most alike one that was.
+    int64_t timeNs(const GroupMessages& messages) const {
         if (const auto same = transferNs.find(messages); same != transferNs.end()) return std::llround(median(same->second));
-        // The longest of its messages: they travel at the same time.
         double longest = 0;
-        std::vector<double> all;
-        for (const auto& [group, times] : transferNs) {
-            all.insert(all.end(), times.begin(), times.end());
-            const bool shares = std::any_of(group.begin(), group.end(), [&](const auto& message) { return messages.count(message) != 0; });
-            if (shares) longest = std::max(longest, median(times));
+        for (const auto& message : messages) {
+            double best = 0;
+            int nearest = INT_MAX;
+            for (const auto& [group, times] : transferNs) {
+                const int away = std::abs(depth(group) - depth(messages));
+                if (group.count(message) == 0 || away >= nearest) continue;
+                const double seen = median(times);
+                const double startup = std::min(alphaNs, seen);
+                best = startup + (seen - startup) * depth(messages) / depth(group);
+                nearest = away;
+            }
+            longest = std::max(longest, best);
         }
-        return std::llround(longest > 0 ? longest : median(all));
+        if (longest > 0) return std::llround(longest);
+        std::vector<double> all;
+        for (const auto& [group, times] : transferNs) all.insert(all.end(), times.begin(), times.end());
+        return std::llround(median(all));
+    }
+
+  private:
+    static int depth(const GroupMessages& messages) {
+        const auto sends = std::count_if(messages.begin(), messages.end(), [](const auto& message) { return message.first; });
+        return static_cast<int>(std::max<std::ptrdiff_t>(1, std::max(sends, static_cast<std::ptrdiff_t>(messages.size()) - sends)));
     }
 };
 
 class Rebuild {
   public:
     /// `gradients`: communicators whose collectives are sums of gradients.
-    Rebuild(const TaskGraph& graph, const PipelineParts& parts, const PipelineShape& shape, std::set<int64_t> gradients)
-        : m_graph(graph), m_parts(parts), m_shape(shape), m_clone(graph.size(), {kNoTask, 0}), m_exchangeOf(graph.size(), kNoTask), m_gradients(std::move(gradients)) {
+    Rebuild(const TaskGraph& graph, const PipelineParts& parts, const PipelineShape& shape, std::set<int64_t> gradients, double alphaNs)
+        : m_graph(graph), m_parts(parts), m_shape(shape), m_clone(graph.size(), {kNoTask, 0}), m_exchangeOf(graph.size(), kNoTask), m_gradients(std::move(gradients)), m_alphaNs(alphaNs) {
         for (const Lane& lane : graph.lanes) m_draft.addLane(lane);
         for (const KernelKey& key : graph.kernelKeys) m_draft.addKernelKey(key);
         m_draft.setOrigin(graph.originNs);
@@ -95,6 +115,7 @@ class Rebuild {
 
     GroupCosts costsOf(int rank) const {
         GroupCosts costs;
+        costs.alphaNs = m_alphaNs;
         std::vector<double> leads, calls, gaps, delays, events;
         for (int step : m_parts.steps())
             for (const GroupCall& group : m_parts.step(rank, step).groups) {
@@ -237,7 +258,7 @@ class Rebuild {
     }
 
     void exchange(const PipelineAction& action, int step) {
-        std::set<std::pair<bool, int>> messages;
+        GroupMessages messages;
         for (const PipelineMessage& message : action.messages) messages.insert({message.send, message.peerStage});
         const auto inStep = [step](TaskInfo info) {
             info.step = step;
@@ -307,6 +328,7 @@ class Rebuild {
     std::vector<uint32_t> m_exchangeOf;                      // by arrival: its collective
     std::map<TaskId, StepMark> m_marks;                      // by call that begins or ends a step
     std::set<int64_t> m_gradients;
+    double m_alphaNs;                                        // start-up of a message
     std::map<std::pair<uint32_t, Instance>, Joined> m_joined;
     std::map<std::tuple<int, int, bool, int, int>, Message> m_messages;  // pipeline, step, activation, micro-batch, sender's place
 };
@@ -317,7 +339,11 @@ TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, cons
     std::set<int64_t> gradients;
     for (const auto& [id, role] : analysis.layout.roles)
         if (role == CommRole::gradients) gradients.insert(id);
-    return Rebuild(graph, parts, shape, std::move(gradients)).run();
+    double alphaNs = 0;
+    for (const Exchange& exchange : graph.exchanges)
+        if (const auto communicator = analysis.facts.communicators.find(exchange.communicatorId); exchange.message() && communicator != analysis.facts.communicators.end())
+            alphaNs = std::max(alphaNs, analysis.peaks.alphaPerHop(communicator->second));
+    return Rebuild(graph, parts, shape, std::move(gradients), alphaNs).run();
 }
 
 }  // namespace rankscope::analyzer

@@ -52,6 +52,7 @@ class Shards {
     }
 
     bool empty() const { return m_gathers.empty(); }
+    bool replicated() const { return !m_replicas.empty(); }
 
     /// Number of all-gathers that are issued earlier than before.
     int prefetch(int depth) {
@@ -191,10 +192,12 @@ void Prefetch::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& eff
 void Overlap::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
     Shards shards(graph, analysis);
     if (!shards.empty()) {
+        const bool replicated = shards.replicated();
         const int moved = shards.releaseReductions() + shards.prefetch(1);
         if (moved == 0) throw EditError("sharded layers overlap with compute already");
         graph = std::move(shards).finish();
         effect.assume("memory for 3 gathered layers and the gradients of 2 is there");
+        if (replicated) effect.assume("collectives inside and between nodes do not slow each other");
         return;
     }
     Buckets(std::nullopt, true).apply(graph, analysis, effect);
