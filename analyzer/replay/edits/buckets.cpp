@@ -43,7 +43,8 @@ class Rebucket {
         // Parameters of ZeRO are gathered bucket by bucket in the order in which they are updated: the plan of the gradients comes first.
         std::stable_partition(m_rounds.begin(), m_rounds.end(), [](const GradientRound& round) { return round.op != store::Op::allGather; });
         for (const GradientRound& round : m_rounds) resend(round);
-        if (m_sent == 0) throw EditError(m_mebibytes ? "no gradients are sent in buckets" : "no buckets wait for the end of the backward pass", "ddp, ZeRO-1 and ZeRO-2 have buckets");
+        if (m_sent == 0)
+            throw EditError(m_mebibytes ? "no gradients are sent in buckets" : "no buckets wait for the end of the backward pass", "ddp, ZeRO-1 and ZeRO-2 have buckets");
         return std::move(m_resend).finish();
     }
 
@@ -71,7 +72,10 @@ class Rebucket {
         for (size_t b = 0; b < buckets.ends.size(); ++b) {
             const double bytes = buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]);
             const std::optional<double> time = m_prices.timeNs(round.communicator, round.op, bytes);
-            if (!time) throw EditError(fmt::format("what {:.1f} MiB take on communicator {} is unknown: its messages differ too little in size", bytes / BucketCaps::kMebi, round.communicator), "state the links: RANKSCOPE_LINKS");
+            if (!time)
+                throw EditError(fmt::format("what {:.1f} MiB take on communicator {} is unknown: its messages differ too little in size", bytes / BucketCaps::kMebi,
+                                            round.communicator),
+                                "state the links: RANKSCOPE_LINKS");
             buckets.transferNs.push_back(*time * factor);
         }
         m_resend.add(round, buckets);

@@ -31,8 +31,9 @@ TaskInfo on(uint32_t lane, TaskKind kind, uint32_t detail = 0) {
 
 /// A rank with a host thread, a compute stream and a communication stream.
 struct Rank {
-    Rank(GraphDraft& draft, int rank)
-        : draft(draft), rank(rank), host(draft.addLane({rank, true, 3 * rank + 1})), compute(draft.addLane({rank, false, 3 * rank + 2})), network(draft.addLane({rank, false, 3 * rank + 3})) {
+    Rank(GraphDraft& of, int number)
+        : draft(of), rank(number), host(of.addLane({number, true, 3 * number + 1})), compute(of.addLane({number, false, 3 * number + 2})),
+          network(of.addLane({number, false, 3 * number + 3})) {
         mark(false);
     }
 
