@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/replay/edits/graph_view.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -17,14 +18,13 @@ std::vector<Finding*> byDepth(std::vector<Finding>& findings) {
     return ordered;
 }
 
+/// False: the detector saw something that the graph does not hold.
 bool changeAll(ChangedJob& job, const std::vector<std::string>& changes, const Analysis& analysis) {
-    ChangedJob next = job;
     try {
-        for (const std::string& text : changes) change(next, *parseEdit(text), analysis);
+        for (const std::string& text : changes) change(job, *parseEdit(text), analysis);
     } catch (const EditError&) {
-        return false;  // the detector saw something that the graph does not hold: its estimate stands
+        return false;
     }
-    job = std::move(next);
     return true;
 }
 
@@ -36,14 +36,17 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
     for (Finding& finding : findings)
         if (finding.verdict == Verdict::found) finding.changes = changesFor(analysis, finding);
     if (replay.error() > SavingThresholds::kLargestError) return std::nullopt;
-    const ChangedJob unchanged = unchangedJob(analysis);
-    ChangedJob job = unchanged;
+    ChangedJob job = unchangedJob(analysis);
+    const std::vector<double> unchanged = job.stepsNs;
     Ceiling ceiling;
     for (Finding* finding : byDepth(findings)) {
         if (finding->changes.empty()) continue;
         ChangedJob next = job;
-        if (!changeAll(next, finding->changes, analysis)) continue;
-        const ReplayedSaving gained = saving(job, next);
+        if (!changeAll(next, finding->changes, analysis)) {
+            finding->changes.clear();
+            continue;
+        }
+        const ReplayedSaving gained = saving(job.stepsNs, next.stepsNs);
         if (gained.ns <= 0) continue;  // what the replay does not see, it cannot price
         finding->savingNsPerStep = gained.ns;
         finding->savingLowNs = std::max(0.0, gained.lowNs);
@@ -54,7 +57,7 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
     }
     std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.savingNsPerStep.value_or(a.severity) > b.savingNsPerStep.value_or(b.severity); });
     if (ceiling.findings == 0) return std::nullopt;
-    ceiling.saving = saving(unchanged, job);
+    ceiling.saving = saving(unchanged, job.stepsNs);
     ceiling.share = ceiling.saving.ns / replay.predictedStepNs;
     return ceiling;
 }
@@ -62,11 +65,9 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
 std::optional<double> transferEfficiency(const Analysis& analysis) {
     const ReplayModel& replay = analysis.replay;
     if (!replay.available() || replay.predictedStepNs <= 0 || replay.error() > SavingThresholds::kLargestError) return std::nullopt;
-    ChangedJob job = unchangedJob(analysis);
-    change(job, *parseEdit("network:ideal=both"), analysis);
-    double sum = 0;
-    for (double ns : job.stepsNs) sum += ns;
-    return std::min(1.0, sum / static_cast<double>(job.stepsNs.size()) / replay.predictedStepNs);
+    std::vector<int64_t> durations = replay.graph.durationNs;
+    for (const TransferTask& transfer : transferTasks(replay.graph)) durations[transfer.task] = 0;
+    return std::min(1.0, replay.stepNs(simulate(replay.graph, durations)) / replay.predictedStepNs);
 }
 
 }  // namespace rankscope::analyzer
