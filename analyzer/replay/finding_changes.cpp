@@ -47,7 +47,11 @@ Changes reducedOnce(const Analysis&, const Finding& f) {
 
 Changes sixteenBit(const Analysis&, const Finding&) { return {"gradients:dtype=bf16"}; }
 
-Changes overlapped(const Analysis&, const Finding& f) { return {number(f, "lateness_ns") ? "launch-early" : "overlap"}; }
+Changes overlapped(const Analysis&, const Finding& f) {
+    if (number(f, "lateness_ns")) return {"launch-early"};
+    const std::optional<double> bytes = number(f, "proposed_bucket_bytes");  // a single one has nothing to overlap with
+    return {bytes ? fmt::format("buckets:mb={:g},overlap=yes", *bytes / (1024 * 1024)) : "overlap"};
+}
 
 Changes merged(const Analysis&, const Finding& f) {
     const std::optional<double> bytes = number(f, "proposed_bucket_bytes");
