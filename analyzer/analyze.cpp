@@ -6,6 +6,7 @@
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/replay/replay.h"
+#include "analyzer/replay/savings.h"
 #include "analyzer/report/build_report.h"
 #include "analyzer/report/result_store.h"
 #include "analyzer/timeline/phase_one.h"
@@ -66,7 +67,10 @@ Analysis readAnalysis(const std::filesystem::path& database, unsigned workers) {
 Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options) {
     const std::filesystem::path database = store::TraceReader::databasePath(trace);
     const Analysis analysis = readAnalysis(database, options.workers);
-    Report report = buildReport(analysis, detect(analysis));
+    std::vector<Finding> findings = detect(analysis);
+    const std::optional<Ceiling> ceiling = replaySavings(analysis, findings);
+    Report report = buildReport(analysis, std::move(findings));
+    if (ceiling) report.replay.ceiling = {ceiling->saving.ns, ceiling->saving.lowNs, ceiling->saving.highNs, ceiling->share, ceiling->findings};
 
     if (options.storeResults) {
         try {

@@ -129,6 +129,7 @@ void explain(const std::vector<Hideable>& steps, CommRole role, Finding& finding
         const bool one = std::all_of(steps.begin(), steps.end(), [](const Hideable& h) { return h.oneMessage; });
         finding.cause = one ? "one bucket: all gradients leave in a single message after backward"
                             : "all gradient communication starts only after backward: overlap is off";
+        if (one) finding.evidence.numbers.emplace_back("proposed_bucket_bytes", kThresholds.bucketMebi * 1024 * 1024);
         if (median(returns) > 0) finding.cause += one ? ", and return as parameters in one more that forward waits for" : "; updated parameters return before forward begins, not under it";
         if (sameStream) finding.cause = "gradients are communicated on the compute stream: compute and communication exclude each other";
         finding.fix = {fmt::format("DDP: bucket_cap_mb={:.0f} and the default hooks (do not reduce by hand after backward())", kThresholds.bucketMebi),

@@ -55,18 +55,16 @@ ChangedJob unchangedJob(const Analysis& analysis) {
 }
 
 void change(ChangedJob& job, const Edit& edit, const Analysis& analysis) {
-    ChangedJob next{job.graph, job.effect, {}};
-    edit.apply(next.graph, analysis, next.effect);
-    next.stepsNs = stepsNs(analysis, next.graph, next.effect);
-    if (next.stepsNs.empty()) throw EditError("no whole step is left after this change", "record more steps");
-    job = std::move(next);
+    edit.apply(job.graph, analysis, job.effect);
+    job.stepsNs = stepsNs(analysis, job.graph, job.effect);
+    if (job.stepsNs.empty()) throw EditError("no whole step is left after this change", "record more steps");
 }
 
-ReplayedSaving saving(const ChangedJob& before, const ChangedJob& after) {
+ReplayedSaving saving(const std::vector<double>& before, const std::vector<double>& after) {
     ReplayedSaving result;
-    result.ns = mean(before.stepsNs) - mean(after.stepsNs);
+    result.ns = mean(before) - mean(after);
     std::vector<double> differences;
-    for (size_t i = 0; i < std::min(before.stepsNs.size(), after.stepsNs.size()); ++i) differences.push_back(before.stepsNs[i] - after.stepsNs[i]);
+    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
     // What a typical step gains varies by the quartiles, the mean over rare events by its standard error.
     const double spread = std::max(quartileHalfWidth(differences), meanError(differences));
     result.lowNs = result.ns - spread;
@@ -76,8 +74,8 @@ ReplayedSaving saving(const ChangedJob& before, const ChangedJob& after) {
 
 WhatIf whatIf(const Analysis& analysis, const std::vector<std::unique_ptr<Edit>>& edits) {
     const ReplayModel& replay = analysis.replay;
-    const ChangedJob before = unchangedJob(analysis);
-    ChangedJob after = before;
+    ChangedJob after = unchangedJob(analysis);
+    const std::vector<double> before = after.stepsNs;
     for (const std::unique_ptr<Edit>& edit : edits) change(after, *edit, analysis);
     WhatIf result;
     result.measuredStepNs = replay.measuredStepNs;
@@ -85,11 +83,11 @@ WhatIf whatIf(const Analysis& analysis, const std::vector<std::unique_ptr<Edit>>
     result.replayError = replay.error();
     result.changedStepNs = mean(after.stepsNs);
     result.tokens = after.effect.tokens;
-    result.saving = saving(before, after);
+    result.saving = saving(before, after.stepsNs);
     const Schedule schedule = simulate(after.graph);
-    result.before = rankTimes(before.graph, replay.unchanged, replay.steps, 1);
+    result.before = rankTimes(replay.graph, replay.unchanged, replay.steps, 1);
     result.after = rankTimes(after.graph, schedule, replay.steps, result.tokens);
-    result.pathBefore = criticalPath(before.graph, replay.unchanged, replay.steps);
+    result.pathBefore = criticalPath(replay.graph, replay.unchanged, replay.steps);
     result.pathAfter = criticalPath(after.graph, schedule, replay.steps);
     result.assumed = after.effect.assumed;
     return result;

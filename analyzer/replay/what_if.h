@@ -44,11 +44,11 @@ struct WhatIf {
 /// Unchanged.
 ChangedJob unchangedJob(const Analysis& analysis);
 
-/// Adds a change to those made so far. Throws EditError; `job` is as it was then.
+/// Adds a change to those made so far. Throws EditError and leaves `job` in any state.
 void change(ChangedJob& job, const Edit& edit, const Analysis& analysis);
 
-/// By how much `after` is faster.
-ReplayedSaving saving(const ChangedJob& before, const ChangedJob& after);
+/// By how much the steps of `after` are faster than those of `before`, ChangedJob::stepsNs.
+ReplayedSaving saving(const std::vector<double>& before, const std::vector<double>& after);
 
 /// All changes, one after the other. The run must have a replay. Throws EditError.
 WhatIf whatIf(const Analysis& analysis, const std::vector<std::unique_ptr<Edit>>& edits);

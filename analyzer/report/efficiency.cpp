@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analyzer/replay/savings.h"
+
 namespace rankscope::analyzer {
 namespace {
 
@@ -33,6 +35,8 @@ EfficiencySection efficiencySection(const Analysis& analysis, const std::vector<
         byRank[row.rank] = &row;
     }
     static_cast<Efficiency&>(section) = efficiencyOf(all);
+    section.transfer = transferEfficiency(analysis);
+    if (section.serialisation && section.transfer && *section.transfer > 0) *section.serialisation /= *section.transfer;
     for (const auto& [id, role] : analysis.layout.roles) {
         if (role == CommRole::unknown || role == CommRole::control) continue;
         GroupEfficiency group;

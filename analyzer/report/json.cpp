@@ -49,6 +49,8 @@ Json findingJson(const Report& report, const Finding& f) {
     json["fix"] = f.fix;
     json["saving_ns_per_step"] = f.savingNsPerStep ? Json(whole(*f.savingNsPerStep)) : Json(nullptr);
     json["saving_interval_ns"] = f.savingNsPerStep ? Json::array({whole(f.savingLowNs), whole(f.savingHighNs)}) : Json(nullptr);
+    json["saving_source"] = !f.savingNsPerStep ? Json(nullptr) : Json(f.savingReplayed ? "replay" : "estimate");
+    json["changes"] = f.changes;
     json["confidence"] = f.confidence;
     json["verdict"] = f.verdict == Verdict::inconclusive ? "inconclusive" : "found";
     json["why_inconclusive"] = orNull(f.whyInconclusive);
@@ -103,13 +105,18 @@ Json replayJson(const ReplaySection& replay) {
     for (const auto& [category, ns] : replay.criticalPathNs) path[category + "_ns"] = whole(ns);
     Json ranks = Json::array();
     for (const auto& [rank, ns] : replay.criticalRanksNs) ranks.push_back({{"rank", rank}, {"ns", whole(ns)}});
+    Json ceiling = nullptr;
+    if (const std::optional<CeilingSection>& all = replay.ceiling)
+        ceiling = {{"saving_ns_per_step", whole(all->savingNs)}, {"saving_interval_ns", Json::array({whole(all->lowNs), whole(all->highNs)})}, {"share", all->share},
+                   {"findings", all->findings}};
     return {{"predicted_step_ns", nanoseconds(replay.predictedStepNs)},
             {"measured_step_ns", nanoseconds(replay.measuredStepNs)},
             {"error", orNull(replay.error)},
             {"critical_path", path},
             {"critical_ranks", ranks},
             {"unavailable", orNull(replay.unavailable)},
-            {"notes", replay.notes}};
+            {"notes", replay.notes},
+            {"ceiling", ceiling}};
 }
 
 template <typename Rows, typename Function>

@@ -27,8 +27,8 @@ std::string findingBlock(const Report& r, const Finding& f) {
     out += "\nFix:\n\n";
     for (const std::string& fix : f.fix) out += "- " + fix + "\n";
     if (f.savingNsPerStep) {
-        out += fmt::format("\nPredicted saving: {} per step ({}), confidence {:.0f} %.\n", durationText(*f.savingNsPerStep),
-                           percentText(r.run.stepNs > 0 ? *f.savingNsPerStep / r.run.stepNs : 0), 100 * f.confidence);
+        out += fmt::format("\nPredicted saving: {} per step ({}), {}, confidence {:.0f} %.\n", durationText(*f.savingNsPerStep),
+                           percentText(r.run.stepNs > 0 ? *f.savingNsPerStep / r.run.stepNs : 0), f.savingReplayed ? "replayed" : "estimated", 100 * f.confidence);
     }
     return out;
 }
@@ -45,6 +45,7 @@ std::string renderMarkdown(const Report& r) {
     for (const LossRow& loss : r.losses) out += fmt::format("\n> {}: {}\n", loss.severity, lossText(loss));
 
     out += fmt::format("\n## Findings\n{}", r.findings.empty() ? "\n" + nothingFoundText(r) + "\n" : "");
+    if (r.replay.ceiling && r.replay.ceiling->findings > 1) out += "\n" + ceilingText(*r.replay.ceiling, r.replay.ceiling->findings) + "\n";
     for (const Finding& finding : r.findings) out += findingBlock(r, finding);
     if (!r.notes.empty()) {
         out += "\n## Notes\n\n";

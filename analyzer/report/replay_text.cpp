@@ -43,4 +43,10 @@ std::string criticalPathText(const ReplaySection& replay) {
     return text;
 }
 
+std::string ceilingText(const CeilingSection& ceiling, size_t found) {
+    const std::string which = ceiling.findings >= found ? "All of these together save" : fmt::format("{} of them, those that can be replayed, together save", ceiling.findings);
+    return fmt::format("{} {} of each step ({}; {} to {}), replayed at once.", which, durationText(ceiling.savingNs), percentText(ceiling.share), durationText(ceiling.lowNs),
+                       durationText(ceiling.highNs));
+}
+
 }  // namespace rankscope::analyzer

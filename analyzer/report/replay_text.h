@@ -13,4 +13,7 @@ std::string replayText(const ReplaySection& replay);
 /// What the critical path through all ranks consists of, and on which ranks it lies. One line without a full stop; empty without a replay.
 std::string criticalPathText(const ReplaySection& replay);
 
+/// What repairing everything found gains, of `found` certain findings. One sentence.
+std::string ceilingText(const CeilingSection& ceiling, size_t found);
+
 }  // namespace rankscope::analyzer

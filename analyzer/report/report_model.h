@@ -87,6 +87,15 @@ struct CollectiveRow {
     std::vector<std::pair<int, int64_t>> lastRanks;  // who arrived last how often, most often first
 };
 
+/// What all certain findings together save, replayed at once: less than their sum where they share time.
+struct CeilingSection {
+    double savingNs = 0;                         // per step
+    double lowNs = 0;
+    double highNs = 0;
+    double share = 0;                            // of the replayed step
+    size_t findings = 0;                         // that could be replayed
+};
+
 struct ReplaySection {
     std::optional<double> predictedStepNs, measuredStepNs;  // mean over the analysed steps, from start to start
     std::optional<double> error;                 // share of the measured step
@@ -94,6 +103,7 @@ struct ReplaySection {
     std::map<int, double> criticalRanksNs;       // the same by rank
     std::string unavailable;                     // why there is none
     std::vector<std::string> notes;              // what had to be inferred
+    std::optional<CeilingSection> ceiling;
 };
 
 struct LossRow {

@@ -81,6 +81,7 @@ void addHeadline(const Report& r, const Painter& paint, std::string& out) {
     out += paint(Shade::bold, fmt::format("{} finding{}. The first costs {} of every step: {}.", found, found == 1 ? "" : "s", percentText(first.severity),
                                           first.cause)) +
            "\n";
+    if (found > 1 && r.replay.ceiling) out += ceilingText(*r.replay.ceiling, static_cast<size_t>(found)) + "\n";
 }
 
 void addFinding(const Report& r, const Finding& f, const Painter& paint, std::string& out) {
@@ -101,9 +102,14 @@ void addFinding(const Report& r, const Finding& f, const Painter& paint, std::st
     }
     for (size_t i = 0; i < f.fix.size(); ++i) out += paint(Shade::green, i == 0 ? "  fix     " : "          ") + f.fix[i] + "\n";
     if (f.savingNsPerStep) {
-        out += fmt::format("  saves   about {} per step ({}; {} to {}), confidence {:.0f} %\n", durationText(*f.savingNsPerStep),
+        out += fmt::format("  saves   about {} per step ({}; {} to {}), {}, confidence {:.0f} %\n", durationText(*f.savingNsPerStep),
                            percentText(r.run.stepNs > 0 ? *f.savingNsPerStep / r.run.stepNs : 0), durationText(f.savingLowNs), durationText(f.savingHighNs),
-                           100 * f.confidence);
+                           f.savingReplayed ? "replayed" : "estimated", 100 * f.confidence);
+    }
+    if (f.savingReplayed) {
+        std::string changes;
+        for (const std::string& change : f.changes) changes += fmt::format(" --change '{}'", change);
+        out += fmt::format("  what if rankscope whatif {}{}\n", r.run.name.empty() ? "NAME" : r.run.name, changes);
     }
 }
 
@@ -132,7 +138,10 @@ void addBreakdown(const Report& r, const TextStyle& style, const Painter& paint,
         for (size_t i = rows.size() - 4; i < rows.size(); ++i) out += shareRow(std::to_string(rows[i].rank), rows[i].total);
         out += paint(Shade::dim, fmt::format("  the 4 ranks with most and least compute of {}", rows.size())) + "\n";
     }
-    if (r.efficiency.parallel) {
+    if (r.efficiency.parallel && r.efficiency.transfer) {
+        out += fmt::format("  parallel efficiency {} = load balance {} x serialisation {} x transfer {}\n", percentText(*r.efficiency.parallel),
+                           percentText(*r.efficiency.loadBalance), percentText(*r.efficiency.serialisation), percentText(*r.efficiency.transfer));
+    } else if (r.efficiency.parallel) {
         out += fmt::format("  parallel efficiency {} = load balance {} x serialisation and transfer {}\n", percentText(*r.efficiency.parallel),
                            percentText(*r.efficiency.loadBalance), percentText(*r.efficiency.serialisation));
     }

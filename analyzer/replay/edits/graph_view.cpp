@@ -71,6 +71,18 @@ double startUpNs(const TaskGraph& graph, const Analysis& analysis, const Exchang
     return configured < 0 ? fit->alphaNs : std::min(configured, fit->alphaNs);
 }
 
+double peakNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange) {
+    const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
+    if (communicator == analysis.facts.communicators.end() || exchange.bytes <= 0) return -1;
+    const auto bytes = static_cast<double>(exchange.bytes);
+    if (exchange.message()) {
+        const std::optional<LinkClass>& link = spansNodes(graph, analysis, exchange) ? analysis.peaks.inter : analysis.peaks.intra;
+        return link && link->bytesPerNs > 0 ? link->alphaNs + bytes / link->bytesPerNs : -1;
+    }
+    const std::optional<LinkModel> link = linkModel(analysis.peaks, communicator->second, exchange.op);
+    return link ? collectiveNs(*link, exchange.op, communicator->second.size, bytes, {exchange.algorithm, exchange.protocol}).low : -1;
+}
+
 std::string taskName(const TaskGraph& graph, const Analysis& analysis, TaskId task) {
     const TaskInfo& info = graph.info[task];
     size_t name = 0;

@@ -32,6 +32,9 @@ bool spansNodes(const TaskGraph& graph, const Analysis& analysis, const Exchange
 /// Start-up time of an exchange: alpha of the fit of its communicator and operation, or of the configured peak; negative: unknown.
 double startUpNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange);
 
+/// What the configured links give an exchange at best, ns; negative: unknown.
+double peakNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange);
+
 /// The name a kernel, or the call of a host task, goes by; empty: unknown.
 std::string taskName(const TaskGraph& graph, const Analysis& analysis, TaskId task);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyzer/replay/edits/algorithm.h"
 #include "analyzer/replay/edits/balance.h"
 #include "analyzer/replay/edits/buckets.h"
 #include "analyzer/replay/edits/communication.h"
@@ -20,9 +21,11 @@ namespace {
 
 constexpr std::array kFamilies{
     EditFamily{"balance", "balance[:ranks=R+R | :what=work]", "the same kernels take as long on these ranks (all slow ones) as on their peers; what=work: work is shared evenly", parseBalance},
-    EditFamily{"speed", "speed:factor=F[,ranks=R+R][,kernel=NAME*] | speed:factor=F,communicator=ID | speed:factor=F,links=intra|inter|rank[,ranks=R+R]",
+    EditFamily{"speed", "speed:factor=F[,ranks=R+R][,kernel=NAME*] | speed:factor=F,communicator=ID | speed:factor=F,links=intra|inter|rank[,ranks=R+R][,limit=peak]",
                "kernels of ranks or of a name, or transfers of a communicator or a class of links, F times as fast", parseSpeed},
     EditFamily{"network", "network[:ideal=latency|bandwidth|both]", "transfers without start-up time, without time for their bytes, or without any", parseNetwork},
+    EditFamily{"algorithm", "algorithm:algo=auto|ring|tree|...[,proto=ll|ll128|simple][,op=allreduce][,communicator=ID]",
+               "collectives with another algorithm or protocol of NCCL, or with what it takes where no variable tells it", parseAlgorithm},
     EditFamily{"bytes", "bytes:factor=F[,communicator=ID]", "gradients, or all of a communicator, with F times the bytes", parseBytes},
     EditFamily{"gradients", "gradients[:dtype=bf16|fp16]", "gradients that travel as fp32 travel in 16 bit", parseGradients},
     EditFamily{"reduce-once", "reduce-once:micro-steps=K", "gradients are reduced in the last of K micro-steps only", parseReduceOnce},

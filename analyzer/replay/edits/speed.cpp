@@ -99,7 +99,11 @@ void Speed::transfers(TaskGraph& graph, const Analysis& analysis, EditEffect& ef
             if (std::none_of(members.begin(), members.end(), [&](const ExchangeMember& m) { return std::binary_search(ranks.begin(), ranks.end(), m.rank); })) continue;
         }
         found = true;
-        graph.durationNs[transfer.task] = transferNs(graph.durationNs[transfer.task], knownStartUpNs(graph, analysis, exchange, effect), 1 / m_factor);
+        int64_t& ns = graph.durationNs[transfer.task];
+        const int64_t faster = transferNs(ns, knownStartUpNs(graph, analysis, exchange, effect), 1 / m_factor);
+        const double peak = m_what.upToPeak ? peakNs(graph, analysis, exchange) : -1;
+        // What is at its peak already stays as it is.
+        ns = peak > 0 && peak > static_cast<double>(faster) ? std::min(ns, static_cast<int64_t>(peak)) : faster;
     }
     if (found) return;
     if (m_what.communicator) throw EditError(fmt::format("communicator {} carries nothing in this run", *m_what.communicator));
@@ -150,10 +154,12 @@ std::unique_ptr<Edit> parseSpeed(EditArguments& arguments) {
     what.kernel = arguments.text("kernel").value_or("");
     if (const std::optional<int> id = arguments.whole("communicator")) what.communicator = *id;
     what.links = arguments.word("links", {"intra", "inter", "rank"}, "");
+    what.upToPeak = arguments.word("limit", {"peak", "none"}, "none") == "peak";
     const double factor = arguments.requiredPositive("factor");
     const int transfers = (what.communicator ? 1 : 0) + (what.links.empty() ? 0 : 1);
     if (transfers > 1) arguments.refuse("either communicator or links");
     if (transfers == 1 && !what.kernel.empty()) arguments.refuse("either kernels or transfers");
+    if (what.upToPeak && transfers == 0) arguments.refuse("limit goes with transfers");
     if (what.links == "rank" ? what.ranks.empty() : transfers == 1 && !what.ranks.empty()) arguments.refuse("ranks go with kernels or with links=rank");
     return std::make_unique<Speed>(std::move(what), factor);
 }

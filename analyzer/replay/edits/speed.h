@@ -13,6 +13,7 @@ struct SpeedOf {
     std::string kernel;                   // name, with * for any characters; empty: all kernels
     std::optional<int64_t> communicator;
     std::string links;                    // "": none; "intra", "inter", "rank": every exchange that a rank of `ranks` takes part in
+    bool upToPeak = false;                // no transfer gets faster than the configured links give
 };
 
 /// Kernels take 1 / factor of their time. Of a transfer the start-up time (alpha of the fit, or of the configured peak) stays, the rest becomes 1 / factor.

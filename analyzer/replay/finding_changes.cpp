@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "analyzer/replay/savings.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+using Changes = std::vector<std::string>;
+
+/// "0-3+6": as ranks and steps are given to a change.
+std::string listText(const std::vector<int>& numbers) {
+    std::string text;
+    for (size_t i = 0; i < numbers.size();) {
+        size_t last = i;
+        while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+        text += fmt::format("{}{}", text.empty() ? "" : "+", numbers[i]);
+        if (last > i) text += fmt::format("-{}", numbers[last]);
+        i = last + 1;
+    }
+    return text;
+}
+
+std::optional<double> number(const Finding& finding, std::string_view name) {
+    for (const auto& [key, value] : finding.evidence.numbers)
+        if (key == name) return value;
+    return std::nullopt;
+}
+
+Changes balanced(const Analysis&, const Finding& f) { return {"balance:ranks=" + listText(f.ranks)}; }
+Changes evenWork(const Analysis&, const Finding&) { return {"balance:what=work"}; }
+Changes steady(const Analysis&, const Finding& f) { return {fmt::format("steady:steps={},ranks={}", listText(f.steps), listText(f.ranks))}; }
+Changes graphs(const Analysis&, const Finding&) { return {"graphs"}; }
+Changes noSynchronisation(const Analysis&, const Finding& f) { return {"no-stalls:cause=sync,ranks=" + listText(f.ranks)}; }
+Changes noInputStall(const Analysis&, const Finding& f) { return {"no-stalls:cause=input,ranks=" + listText(f.ranks)}; }
+Changes noAllocator(const Analysis&, const Finding& f) { return {"no-stalls:cause=allocator,ranks=" + listText(f.ranks)}; }
+Changes noPageable(const Analysis&, const Finding& f) { return {"no-stalls:cause=pageable,ranks=" + listText(f.ranks)}; }
+Changes noContention(const Analysis&, const Finding&) { return {"no-contention"}; }
+
+Changes reducedOnce(const Analysis&, const Finding& f) {
+    const std::optional<double> microSteps = number(f, "micro_steps");
+    return microSteps ? Changes{fmt::format("reduce-once:micro-steps={:.0f}", *microSteps)} : Changes();
+}
+
+Changes sixteenBit(const Analysis&, const Finding&) { return {"gradients:dtype=bf16"}; }
+
+Changes overlapped(const Analysis&, const Finding& f) {
+    if (number(f, "lateness_ns")) return {"launch-early"};
+    const std::optional<double> bytes = number(f, "proposed_bucket_bytes");  // a single one has nothing to overlap with
+    return {bytes ? fmt::format("buckets:mb={:g},overlap=yes", *bytes / (1024 * 1024)) : "overlap"};
+}
+
+Changes merged(const Analysis&, const Finding& f) {
+    const std::optional<double> bytes = number(f, "proposed_bucket_bytes");
+    return bytes ? Changes{fmt::format("buckets:mb={:g}", *bytes / (1024 * 1024))} : Changes();
+}
+
+Changes enoughMicroBatches(const Analysis&, const Finding& f) {
+    const std::optional<double> count = number(f, "proposed_micro_batches");
+    return count ? Changes{fmt::format("micro-batches:count={:.0f}", *count)} : Changes();
+}
+
+Changes chosenAlgorithm(const Analysis&, const Finding&) { return {"algorithm:algo=auto"}; }
+
+Changes movedLayers(const Analysis&, const Finding&) { return {"layers"}; }
+
+Changes instantMessages(const Analysis& analysis, const Finding&) {
+    Changes changes;
+    for (const auto& [id, role] : analysis.layout.roles)
+        if (role == CommRole::pipeline) changes.push_back(fmt::format("speed:factor=inf,communicator={}", id));
+    return changes;
+}
+
+Changes healthyLinks(const Analysis&, const Finding& f) {
+    const std::optional<double> slowness = number(f, "slowness");
+    return slowness && *slowness > 1 ? Changes{fmt::format("speed:factor={:.4g},links=rank,ranks={},limit=peak", *slowness, listText(f.ranks))} : Changes();
+}
+
+struct Repair {
+    std::string_view id;
+    Changes (*changes)(const Analysis& analysis, const Finding& finding);
+};
+
+constexpr std::array kRepairs{
+    Repair{"RS101", enoughMicroBatches}, Repair{"RS102", movedLayers}, Repair{"RS103", instantMessages}, Repair{"RS201", overlapped}, Repair{"RS202", merged}, Repair{"RS204", healthyLinks}, Repair{"RS205", chosenAlgorithm}, Repair{"RS206", reducedOnce},       Repair{"RS208", healthyLinks},
+    Repair{"RS209", noContention},    Repair{"RS210", sixteenBit},   Repair{"RS301", balanced},     Repair{"RS302", balanced},          Repair{"RS303", steady},
+    Repair{"RS304", evenWork},        Repair{"RS401", graphs},       Repair{"RS402", noSynchronisation}, Repair{"RS403", noInputStall}, Repair{"RS404", noAllocator},
+    Repair{"RS405", noPageable},
+};
+
+}  // namespace
+
+std::vector<std::string> changesFor(const Analysis& analysis, const Finding& finding) {
+    for (const Repair& repair : kRepairs)
+        if (repair.id == finding.id) return repair.changes(analysis, finding);
+    return {};
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the findings of a run save, from replays of the job without what they name.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/detectors/finding.h"
+#include "analyzer/replay/what_if.h"
+
+namespace rankscope::analyzer {
+
+struct SavingThresholds {
+    static constexpr double kLargestError = 0.03;  // of the unchanged replay: where it is further off, savings stay estimates
+};
+
+/// What all certain findings together save.
+struct Ceiling {
+    ReplayedSaving saving;
+    double share = 0;          // of the replayed step
+    size_t findings = 0;       // whose repair was replayed
+};
+
+/// The changes that a finding's fix amounts to, as `rankscope whatif --change` takes them; empty: it has none that can be replayed.
+std::vector<std::string> changesFor(const Analysis& analysis, const Finding& finding);
+
+/// Gives each certain finding its changes and, where they can be made, its saving: the difference that they make on top of the changes of all deeper causes, so that no
+/// time is counted twice. Others keep their detector's estimate. Nothing without a replay as good as SavingThresholds asks for. Sorts them by saving.
+std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Finding>& findings);
+
+/// Step time on a network on which every transfer takes no time / step time; nothing without a replay.
+std::optional<double> transferEfficiency(const Analysis& analysis);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Savings of findings by replay, on a job small enough to be played by hand.
+#include "analyzer/replay/savings.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/analyzer/small_job.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+Finding found(const std::string& id, std::vector<int> ranks, double estimateNs) {
+    Finding finding;
+    finding.id = id;
+    finding.ranks = std::move(ranks);
+    finding.severity = 0.1;
+    finding.savingNsPerStep = finding.savingLowNs = finding.savingHighNs = estimateNs;
+    return finding;
+}
+
+TEST(Savings, AFindingSavesWhatItsChangesSave) {
+    const Analysis analysis = SmallJob().analysis();
+    std::vector<Finding> findings{found("RS301", {1}, 33)};
+    const std::optional<Ceiling> ceiling = replaySavings(analysis, findings);
+    EXPECT_EQ(findings[0].changes, std::vector<std::string>{"balance:ranks=1"});
+    EXPECT_TRUE(findings[0].savingReplayed);
+    EXPECT_EQ(*findings[0].savingNsPerStep, 50);
+    EXPECT_EQ(findings[0].savingLowNs, 50);
+    ASSERT_TRUE(ceiling);
+    EXPECT_EQ(ceiling->saving.ns, 50);
+    EXPECT_NEAR(ceiling->share, 50 / 201.0, 1e-9);
+}
+
+TEST(Savings, TheDeeperCauseKeepsTheTimeAndAllTogetherIsTheCeiling) {
+    Analysis analysis = SmallJob{.readBackNs = 50}.analysis();  // 257 ns
+    for (RankSummary& rank : analysis.ranks) {
+        HostStall stall;
+        stall.stallNs = 50;
+        stall.cause = IdleCause::blockingCall;
+        stall.callNameId = SmallJob::kWaitName;
+        rank.hostStalls.push_back(stall);
+    }
+    std::vector<Finding> findings{found("RS301", {1}, 1), found("RS402", {0, 1}, 2)};
+    const std::optional<Ceiling> ceiling = replaySavings(analysis, findings);
+    ASSERT_TRUE(ceiling);
+    EXPECT_EQ(ceiling->findings, 2u);
+    EXPECT_EQ(ceiling->saving.ns, 106);
+    EXPECT_EQ(findings[0].id, "RS402");  // by saving
+    EXPECT_EQ(*findings[0].savingNsPerStep, 56);
+    EXPECT_EQ(*findings[1].savingNsPerStep, 50);
+}
+
+TEST(Savings, WhatCannotBeReplayedKeepsItsEstimate) {
+    const Analysis analysis = SmallJob().analysis();
+    std::vector<Finding> findings{found("RS203", {0, 1}, 12), found("RS402", {0}, 7), found("RS303", {1}, 5)};
+    findings[2].verdict = Verdict::inconclusive;
+    EXPECT_FALSE(replaySavings(analysis, findings));
+    for (const Finding& finding : findings) EXPECT_FALSE(finding.savingReplayed);
+    EXPECT_EQ(*findings[0].savingNsPerStep, 12);
+    EXPECT_EQ(*findings[1].savingNsPerStep, 7);
+    EXPECT_TRUE(findings[2].changes.empty());
+}
+
+TEST(Savings, ABadReplayPricesNothing) {
+    Analysis analysis = SmallJob().analysis();
+    analysis.replay.measuredStepNs = 201 * 1.05;
+    std::vector<Finding> findings{found("RS301", {1}, 33)};
+    EXPECT_FALSE(replaySavings(analysis, findings));
+    EXPECT_EQ(*findings[0].savingNsPerStep, 33);
+    EXPECT_FALSE(transferEfficiency(analysis));
+    analysis.replay.unavailable = "calls of the host are not recorded";
+    EXPECT_FALSE(replaySavings(analysis, findings));
+}
+
+TEST(Savings, TransferEfficiencyIsTheIdealNetworksStep) {
+    const std::optional<double> transfer = transferEfficiency(SmallJob().analysis());
+    ASSERT_TRUE(transfer);
+    EXPECT_NEAR(*transfer, 171 / 201.0, 1e-9);
+}
+
+}  // namespace
+}  // namespace rankscope::analyzer
