@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/report/units.h"
@@ -13,6 +14,8 @@ namespace {
 
 /// MiB. From where start-up dominates to where nothing overlaps; about 1.5 times apart, since the step changes slowly with the size.
 constexpr std::array kSizes{1, 2, 3, 5, 8, 12, 18, 25, 35, 50, 75, 100, 150, 200, 300, 400};
+
+constexpr int kDefaultMebibytes = 25;  // DistributedDataParallel's bucket_cap_mb
 
 struct Tried {
     int mebibytes = 0;
@@ -30,15 +33,19 @@ std::vector<Tried> tryAll(const AdviceContext& context) {
     return tried;
 }
 
-/// The best by itself and its neighbours: a size that is only good if everything is as predicted to the last microsecond is no advice.
-size_t bestOf(const std::vector<Tried>& tried) {
+/// The best by itself and its neighbours: a size that is only good if everything is as predicted to the last microsecond is no advice. Of sizes that chance cannot tell
+/// from it the one next to PyTorch's default.
+size_t bestOf(const std::vector<Tried>& tried, double noiseNs) {
     const auto score = [&](size_t i) {
         const double before = tried[i > 0 ? i - 1 : i].step.savingNs, after = tried[std::min(i + 1, tried.size() - 1)].step.savingNs;
         return tried[i].step.savingNs / 2 + before / 4 + after / 4;
     };
-    size_t best = 0;
-    for (size_t i = 1; i < tried.size(); ++i)
-        if (score(i) > score(best)) best = i;
+    double highest = score(0);
+    for (size_t i = 1; i < tried.size(); ++i) highest = std::max(highest, score(i));
+    const auto distance = [&](size_t i) { return std::abs(std::log(static_cast<double>(tried[i].mebibytes) / kDefaultMebibytes)); };
+    size_t best = tried.size();
+    for (size_t i = 0; i < tried.size(); ++i)
+        if (score(i) >= highest - noiseNs && (best == tried.size() || distance(i) < distance(best))) best = i;
     return best;
 }
 
@@ -61,7 +68,7 @@ void adviseBuckets(const AdviceContext& context, Advice& advice) {
     if (!context.predictor.edited) return;
     const std::vector<Tried> tried = tryAll(context);
     if (tried.empty()) return;
-    const Tried& best = tried[bestOf(tried)];
+    const Tried& best = tried[bestOf(tried, context.noiseNs)];
     if (best.step.savingNs <= context.noiseNs || best.step.lowNs <= 0) {
         advice.kept.push_back({"buckets", fmt::format("keep the present ones: the best of {} sizes, {} MiB, gains {} a step, which is no more than chance", tried.size(), best.mebibytes,
                                                       durationText(std::max(0.0, best.step.savingNs)))});

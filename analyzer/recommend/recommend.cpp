@@ -58,6 +58,10 @@ Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const
     adviseFromFindings(context, advice);
     if (!predictor.replayed)
         for (Recommendation& recommendation : advice.recommendations) recommendation.certainty = Certainty::tryAndMeasure;
+    for (Recommendation& recommendation : advice.recommendations) {
+        recommendation.savingLowNs -= predictor.errorNs;
+        recommendation.savingHighNs += predictor.errorNs;
+    }
     std::stable_sort(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& a, const Recommendation& b) {
         return a.certainty != b.certainty ? a.certainty < b.certainty : a.savingNs > b.savingNs;
     });

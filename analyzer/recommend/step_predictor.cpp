@@ -10,6 +10,7 @@
 
 #include "analyzer/detectors/critical_step.h"
 #include "analyzer/detectors/faster_network.h"
+#include "analyzer/replay/what_if.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -56,11 +57,23 @@ std::optional<StepPredictor> replayPredictor(const Analysis& analysis) {
     StepPredictor predictor;
     predictor.name = fmt::format("replay of the whole step ({:.2f} % off unchanged)", 100 * model.error());
     predictor.replayed = true;
+    predictor.errorNs = model.error() * model.measuredStepNs;
     predictor.scaledTransfers = [&model, before = model.stepsNs(model.graph, model.unchanged)](const TransferScale& scale) {
         const std::vector<double> after = model.stepsNs(model.graph, simulate(model.graph, scaledDurations(model.graph, scale)));
         std::vector<double> savings;
         for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) savings.push_back(before[i] - after[i]);
         return savings;
+    };
+    const auto unchanged = std::make_shared<const ChangedJob>(unchangedJob(analysis));  // outlives this call in the function returned
+    predictor.edited = [&analysis, unchanged](const std::string& text) -> std::optional<EditedStep> {
+        try {
+            ChangedJob job = *unchanged;
+            change(job, *parseEdit(text), analysis);
+            const ReplayedSaving gain = saving(*unchanged, job);
+            return EditedStep{gain.ns, gain.lowNs, gain.highNs, job.effect.assumed};
+        } catch (const EditError&) {
+            return std::nullopt;  // not for this job
+        }
     };
     return predictor;
 }

@@ -38,6 +38,7 @@ struct EditedStep {
 struct StepPredictor {
     std::string name;      // "replay of the whole step, 0.4 % off"
     bool replayed = false; // of the whole step, all ranks; else a first estimate: good enough to try, not to claim
+    double errorNs = 0;    // by how much it misses the step as it is: what it says of a change is known no better
     /// Step time saved, per analysed step in ns; negative where the step gets longer.
     std::function<std::vector<double>(const TransferScale&)> scaledTransfers;
     /// Of a change as `rankscope whatif` spells it; nothing where it cannot be made to this job. Empty without a replay.

@@ -130,11 +130,11 @@ TEST(Recommend, WithoutAReplayEverythingIsOnlyATrial) {
     EXPECT_EQ(renderAdviceEnvironment(advice).find("\nunset"), std::string::npos);
 }
 
-/// Saves 5 ms at 50 MiB and less the further away the size is, by doublings.
+/// Saves 20 ms at 50 MiB and less the further away the size is, by doublings.
 std::optional<EditedStep> bestAtFifty(const std::string& change) {
     double mebibytes = 0;
     if (std::sscanf(change.c_str(), "buckets:mb=%lf", &mebibytes) != 1) return std::nullopt;
-    const double saving = 5e6 - 1e6 * std::abs(std::log2(mebibytes / 50));
+    const double saving = 2e7 - 4e6 * std::abs(std::log2(mebibytes / 50));
     return EditedStep{saving, saving - 1e5, saving + 1e5, {}};
 }
 
