@@ -76,6 +76,13 @@ def check_plugin(db):
     return known > 0, f"{dict(algorithms)}"
 
 
+def check_network(db):
+    """Every rank's proxy told what it sent over sockets, tied to its calls, and for how long that was on the network."""
+    lacking = one(db, "SELECT count(*) FROM proxy_op WHERE call_id IS NULL OR bytes <= 0 OR network_wait_ns <= 0 OR network_wait_ns > dur_ns")
+    good, text = all_ranks(per_rank(db, "SELECT rank, count(*) FROM proxy_op WHERE is_send = 1 AND call_id IS NOT NULL GROUP BY rank"))
+    return good and lacking == 0, f"{text}, {lacking} without call, bytes or time"
+
+
 def check_hash(db):
     kinds = dict(db.execute("SELECT identity, count(*) FROM communicator GROUP BY identity").fetchall())
     return set(kinds) == {"comm_hash"}, f"{kinds}"

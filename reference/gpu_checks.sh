@@ -148,7 +148,7 @@ torch_checks() {
     local job=(torchrun --standalone --nproc_per_node=2 --no-python bash reference/pytorch/one_gpu.sh python3 "reference/pytorch/$script")
     timeout 140 "$build/bin/rankscope" -q run -o "$folder/runs/$name" --force -- "${job[@]}" >"$folder/$name.out" 2>&1; status=$?
     expect "$name" "wrapped torchrun ends well" "status $status: $(grep -E '^(ddp|fsdp):' "$folder/$name.out" | tail -n 1)" test "$status" -eq 0
-    trace_rows "$name" "$folder/runs/$name" ranks sources kernels launches order nvtx steps calls joined hash plugin loss
+    trace_rows "$name" "$folder/runs/$name" ranks sources kernels launches order nvtx steps calls joined hash plugin network loss
     "$build/bin/rankscope" -q analyze "$folder/runs/$name" >"$folder/$name-report.txt" 2>&1
     expect "$name" "analyze" "status $?; $name-report.txt" test -s "$folder/$name-report.txt"
 }
@@ -172,8 +172,8 @@ run_checks() {
     } >"$table"
     "$build/bin/rankscope" doctor >"$folder/doctor.txt" 2>&1
     expect machine doctor "status $?; doctor.txt" test -s "$folder/doctor.txt"
-    workload_checks ddp ranks sources kernels launches order nvtx steps calls joined hash plugin loss
-    workload_checks fsdp ranks sources kernels launches order steps calls joined hash plugin loss
+    workload_checks ddp ranks sources kernels launches order nvtx steps calls joined hash plugin network loss
+    workload_checks fsdp ranks sources kernels launches order steps calls joined hash plugin network loss
     workload_checks pp ranks sources kernels launches order steps calls hash loss
     if python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
         torch_checks ddp_train.py ddp

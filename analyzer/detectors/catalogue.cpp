@@ -12,6 +12,7 @@
 #include "analyzer/detectors/late_launch.h"
 #include "analyzer/detectors/link_leaving.h"
 #include "analyzer/detectors/link_probes.h"
+#include "analyzer/detectors/network_edges.h"
 #include "analyzer/detectors/micro_steps.h"
 #include "analyzer/detectors/rs201_overlap.h"
 #include "analyzer/detectors/rs202_small_messages.h"
@@ -131,7 +132,8 @@ CatalogueEntry underUsedLink() {
     };
     e.falsePositives =
         "A configured peak that is too high makes any link look under-used. Where one member's NIC is slow and every group contains it, this looks the same; groups "
-        "without it, messages between pairs, or the order in which members leave make it RS208. Without a peak nothing is said.";
+        "without it, messages between pairs, the order in which members leave, or the time that NCCL's proxies had data on the network make it RS208. Without a peak "
+        "nothing is said.";
     e.fix = "The variable that the finding names; NCCL_DEBUG=INFO prints the transport in use. NCCL_IB_HCA, NCCL_SOCKET_IFNAME, NCCL_P2P_LEVEL, NCCL_MIN_CTAS.";
     e.detected = true;
     return e;
@@ -191,15 +193,20 @@ CatalogueEntry slowLink() {
     e.definition =
         "Large transfers that need one rank, pair or node are slower than link peak, algorithm and protocol explain, and those that do not need it are as fast as they should "
         "be. All groups and pairs of the job are probes; the suspect is the one that every slow probe needs and no fast one does. Where one group of all ranks is the only "
-        "probe, who leaves last tells: a ring's slowest edge is busy to the end, so its two ends leave last, and a slow rank in the middle of three.";
+        "probe, who leaves last tells: a ring's slowest edge is busy to the end, so its two ends leave last, and a slow rank in the middle of three. Between nodes NCCL's proxy "
+        "threads tell, through the profiler plugin: the sender of the slow edge has its buffers on the network (SendWait) far longer for the same bytes than the others, who wait for "
+        "their GPU. That is timed on one host's clock.";
     e.thresholds = {
         {"slow", LinkProbeThresholds::kSlow, "x the expected time", "healthy links reach 80 to 95 % of their peak, unseen sharing may take a tenth"},
         {"fewest", static_cast<double>(CollectiveSpeedThresholds::kFewest), "large transfers per probe", "one slow message is an accident"},
         {"leaves last", LeavingThresholds::kVisibleNs / 1000, "us after the others, and two clock bounds between hosts", "device clocks of one host agree to about a microsecond"},
+        {"slow edge", LinkProbeThresholds::kSlow, "x the time on the network of the fastest quarter of the edges for the same sizes", "as above; that quarter is healthy even when one NIC of three nodes is slow"},
+        {"explained", NetworkEdgeThresholds::kExplained, "of what the collective is too slow by", "else all edges are slow (RS204), and this one a little more"},
+        {"smallest transfer", static_cast<double>(NetworkEdgeThresholds::kFewestBytes) / (1 << 20), "MiB on an edge", "start-up times the rate of a link: under it time on the network is latency"},
         {"persistent", LeavingThresholds::kPersistent, "of the large collectives agree on who leaves last", "a disturbed one in four is let pass"},
         floorEntry(), fewestStepsEntry(),
     };
-    e.falsePositives = "Other jobs on the same switch. With two nodes, one slow NIC and two cannot be told apart by traffic between them: that is RS204. Ties are not broken by guessing.";
+    e.falsePositives = "Other jobs on the same switch. The two ends of a rail between two nodes share all their traffic: both are named. With one rank on each of two nodes nothing is left to compare with: that is RS204.";
     e.fix = "Check that rank's or host's link: negotiated rate, cable, PCIe width, error counters; leave the node out and compare.";
     e.detected = true;
     return e;

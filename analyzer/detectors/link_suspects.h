@@ -18,6 +18,9 @@ struct LinkSuspect {
     bool bothWays = false;             // and back
     bool betweenNodes = false;         // only its links to other nodes are slow
     std::string leaving;               // who leaves last, when that is what tells
+    std::string network;               // what is slow, when the proxies' times tell (network_edges.h)
+    std::vector<std::string> facts;    // and by how much
+    std::vector<EvidenceRow> rows;
     std::vector<const LinkProbe*> explains;
     std::vector<const LinkProbe*> exonerates;  // probes as fast as they should be that tell it from the others
 };

@@ -7,6 +7,7 @@
 
 #include "analyzer/detectors/link_leaving.h"
 #include "analyzer/detectors/link_saving.h"
+#include "analyzer/detectors/network_edges.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -25,6 +26,7 @@ double slownessOf(const LinkSuspect& suspect) {
 }
 
 std::string causeOf(const Analysis& analysis, const LinkSuspect& suspect) {
+    if (!suspect.network.empty()) return suspect.network;
     const double ratio = slownessOf(suspect);
     const char* way = suspect.betweenNodes ? "way to other nodes" : "link";
     if (suspect.node) return fmt::format("{} ({}): its way to other nodes is {:.1f} times slower than it should be", hostOf(analysis, suspect.ranks.front()), ranksText(suspect.ranks), ratio);
@@ -39,11 +41,13 @@ std::string causeOf(const Analysis& analysis, const LinkSuspect& suspect) {
 
 void addEvidence(const LinkSuspect& suspect, Finding& finding) {
     if (!suspect.leaving.empty()) finding.evidence.facts.push_back(suspect.leaving);
+    finding.evidence.facts.insert(finding.evidence.facts.end(), suspect.facts.begin(), suspect.facts.end());
+    finding.evidence.rows = suspect.rows;
     for (const LinkProbe* probe : suspect.explains) {
         finding.evidence.facts.push_back(fmt::format("slow: {} {}: {:.1f} of {:.1f} GB/s in {} large transfers", probe->pair ? "messages between" : "collectives of",
                                                      ranksText(probe->ranks), probe->busBytesPerNs, probe->peakBytesPerNs, probe->samples));
         finding.evidence.rows.insert(finding.evidence.rows.end(), probe->rows.begin(), probe->rows.end());
-        if (finding.evidence.facts.size() == 3) break;
+        if (finding.evidence.facts.size() >= 3) break;
     }
     size_t listed = 0;
     for (const LinkProbe* probe : suspect.exonerates) {
@@ -68,8 +72,10 @@ void claim(const Analysis& analysis, const LinkSuspect& suspect, double confiden
     setTypicalStep(analysis, costs, suspect.ranks.front(), finding);
     finding.cause = causeOf(analysis, suspect);
     addEvidence(suspect, finding);
+    const std::string second = hostOf(analysis, suspect.ranks.back());
+    const std::string hosts = hostOf(analysis, suspect.ranks.front()) + (suspect.pair && second != hostOf(analysis, suspect.ranks.front()) ? " and of " + second : "");
     finding.fix = {suspect.node || suspect.betweenNodes ? fmt::format("check the NIC of {}: negotiated rate, cable, switch port, PCIe width (ibstat, ethtool, lspci -vv), congestion and retransmits",
-                                                                      hostOf(analysis, suspect.ranks.front()))
+                                                                      hosts)
                                                         : fmt::format("check the device's links on {}: nvidia-smi nvlink -s, nvidia-smi topo -m, PCIe width (lspci -vv), dmesg for Xid and AER errors",
                                                                       hostOf(analysis, suspect.ranks.front())),
                    "leave that node or device out of the job until it is repaired, and run again: the cost should go with it"};
@@ -105,7 +111,12 @@ void detectSlowLink(const Analysis& analysis, Claims& claims, std::vector<Findin
     const std::vector<LinkProbe>& probes = analysis.linkProbes;
     const LinkSuspects suspects = findSuspects(analysis, probes);
     for (const LinkSuspect& suspect : suspects.found) claim(analysis, suspect, 0.85, claims, findings);
-    for (const LinkSuspect& suspect : fromLeaving(analysis, probes, suspects.unexplained)) claim(analysis, suspect, 0.6, claims, findings);
+    std::vector<const LinkProbe*> open = suspects.unexplained;
+    for (const LinkSuspect& suspect : slowNetworkEdges(analysis, networkEdges(analysis), open)) {
+        claim(analysis, suspect, 0.85, claims, findings);
+        for (const LinkProbe* probe : suspect.explains) std::erase(open, probe);
+    }
+    for (const LinkSuspect& suspect : fromLeaving(analysis, probes, open)) claim(analysis, suspect, 0.6, claims, findings);
 }
 
 }  // namespace rankscope::analyzer

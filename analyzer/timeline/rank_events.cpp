@@ -172,6 +172,7 @@ RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, in
     readKernels(trace, rank, events);
     readMemoryTasks(trace, rank, events);
     joinCalls(trace, facts, rank, events);
+    events.networkSends = readNetworkSends(trace, rank);
     readHostCalls(trace, facts, rank, events);
     readRanges(trace, facts, rank, events);
     readWaits(trace, rank, events);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyzer/timeline/network_sends.h"
 #include "analyzer/timeline/trace_facts.h"
 
 namespace rankscope::store {
@@ -136,6 +137,7 @@ struct RankEvents {
     std::vector<HostRange> ranges;     // by start
     std::vector<EventRecord> eventRecords;               // by time
     std::vector<SynchronizationRecord> synchronizations; // by start
+    std::vector<NetworkSend> networkSends;  // by time
     bool rangedSteps = true;           // steps begin with a range of the host, not with a period of the collectives
 };
 

@@ -132,6 +132,7 @@ RankSummary summarize(RankEvents events, const RankFacts& facts) {
     for (const CommTask& task : events.communication) communication.push_back({task.startNs, task.endNs});
     summary.contention = measureContention(events.compute, CoveredLength(unite(std::move(communication))), facts.steps);
     summary.communication = std::move(events.communication);
+    summary.networkSends = std::move(events.networkSends);
     measureExposure(summary.communication, CoveredLength(activity.compute), facts.steps);
     return summary;
 }

@@ -77,6 +77,7 @@ struct RankSummary {
     std::vector<Attribution> steps;         // one per RankFacts::steps
     std::vector<KernelStatistics> kernels;  // by (key, step)
     std::vector<CommTask> communication;    // by start
+    std::vector<NetworkSend> networkSends;  // by time
     std::vector<IdleGap> idleGaps;          // those worth a row: kShortestGapNs and longer
     std::vector<int64_t> idleByCauseNs;     // of analysed steps, by IdleCause
     std::vector<HostStall> hostStalls;      // by start

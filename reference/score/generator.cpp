@@ -39,7 +39,8 @@ int numberOf(const json& document, const char* group, const char* key, int fallb
     return document.contains(group) ? document[group].value(key, fallback) : fallback;
 }
 
-/// What "$rank" and the like stand for in one job. Ranks are ordered as Megatron does: tp innermost, pp outermost.
+/// What "$rank" and the like stand for in one job. Ranks are ordered as Megatron does: tp innermost, pp outermost. "$rail_ends": who can be named behind a slow
+/// network link of "$rank": of two nodes the rank and its counterpart, which share all its traffic, of more the rank.
 std::map<std::string, json> placesIn(const json& job, const Dice& dice) {
     const int pp = numberOf(job, "parallel", "pp", 1);
     const int perStage = numberOf(job, "parallel", "dp", 8) * numberOf(job, "parallel", "tp", 1);
@@ -52,7 +53,9 @@ std::map<std::string, json> placesIn(const json& job, const Dice& dice) {
         for (int i = 0; i < count; ++i) list.push_back(first + i);
         return list;
     };
-    return {{"$rank", rank}, {"$node", node}, {"$stage", stage}, {"$node_ranks", range(node * perNode, perNode)}, {"$stage_ranks", range(stage * perStage, perStage)}};
+    json railEnds = json::array({rank});
+    if (nodes == 2) railEnds = json::array({rank % perNode, rank % perNode + perNode});
+    return {{"$rank", rank}, {"$rail_ends", railEnds}, {"$node", node}, {"$stage", stage}, {"$node_ranks", range(node * perNode, perNode)}, {"$stage_ranks", range(stage * perStage, perStage)}};
 }
 
 void fillPlaces(json& value, const std::map<std::string, json>& places) {
