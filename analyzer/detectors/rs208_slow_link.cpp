@@ -72,8 +72,10 @@ void claim(const Analysis& analysis, const LinkSuspect& suspect, double confiden
     setTypicalStep(analysis, costs, suspect.ranks.front(), finding);
     finding.cause = causeOf(analysis, suspect);
     addEvidence(suspect, finding);
+    const std::string second = hostOf(analysis, suspect.ranks.back());
+    const std::string hosts = hostOf(analysis, suspect.ranks.front()) + (suspect.pair && second != hostOf(analysis, suspect.ranks.front()) ? " and of " + second : "");
     finding.fix = {suspect.node || suspect.betweenNodes ? fmt::format("check the NIC of {}: negotiated rate, cable, switch port, PCIe width (ibstat, ethtool, lspci -vv), congestion and retransmits",
-                                                                      hostOf(analysis, suspect.ranks.front()))
+                                                                      hosts)
                                                         : fmt::format("check the device's links on {}: nvidia-smi nvlink -s, nvidia-smi topo -m, PCIe width (lspci -vv), dmesg for Xid and AER errors",
                                                                       hostOf(analysis, suspect.ranks.front())),
                    "leave that node or device out of the job until it is repaired, and run again: the cost should go with it"};
