@@ -69,7 +69,7 @@ std::optional<StepPredictor> replayPredictor(const Analysis& analysis) {
         try {
             ChangedJob job = *unchanged;
             change(job, *parseEdit(text), analysis);
-            const ReplayedSaving gain = saving(*unchanged, job);
+            const ReplayedSaving gain = saving(unchanged->stepsNs, job.stepsNs);
             return EditedStep{gain.ns, gain.lowNs, gain.highNs, job.effect.assumed};
         } catch (const EditError&) {
             return std::nullopt;  // not for this job
