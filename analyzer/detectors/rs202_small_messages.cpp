@@ -159,8 +159,9 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
             if (task.collectiveId != 0) finding.evidence.rows.push_back({"collective", task.collectiveId, steps.front().rank->rank, "one of the small messages"});
         }
         const double megabytes = proposal.bucketBytes / kMebi;
+        const int elementBytes = std::max(1, store::elementBytes(steps.front().tasks[runs.front().front()].dataType));  // DeepSpeed counts elements
         finding.fix = {fmt::format("merge them into buckets of {:.0f} MiB: DDP bucket_cap_mb={:.0f}; DeepSpeed reduce_bucket_size={:.0f}; FSDP: wrap larger units",
-                                   megabytes, megabytes, proposal.bucketBytes),
+                                   megabytes, megabytes, proposal.bucketBytes / elementBytes),
                        "or communicate less often: gradient accumulation with no_sync()"};
         finding.confidence = fit.source == "fit" ? 0.85 : 0.75;
         if (finding.verdict == Verdict::found)

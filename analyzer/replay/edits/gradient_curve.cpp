@@ -2,6 +2,7 @@
 #include "analyzer/replay/edits/gradient_curve.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -110,6 +111,7 @@ std::optional<GradientCurve> GradientCurve::of(const TaskGraph& graph, const Com
             for (uint32_t key : stretch.keys) ofKey[key] *= stretch.bytes / sum;
         }
     double done = 0;
+    for (const double bytes : round.bytes) curve.m_sent.push_back((curve.m_sent.empty() ? 0 : curve.m_sent.back()) + bytes);
     for (const Stretch& stretch : stretches) {
         const double sum = sumOf(stretch);
         for (int64_t i = stretch.first; i <= stretch.last; ++i) {
@@ -123,9 +125,12 @@ std::optional<GradientCurve> GradientCurve::of(const TaskGraph& graph, const Com
 }
 
 std::vector<double> GradientCurve::plan(const BucketCaps& caps) const {
+    // Where a present bucket ends a tensor ends, even if several leave behind one kernel.
+    std::vector<double> tensorEnds;
+    std::merge(m_bytes.begin(), m_bytes.end(), m_sent.begin(), m_sent.end(), std::back_inserter(tensorEnds));
     std::vector<double> ends;
     double begin = 0;
-    for (double bytes : m_bytes) {
+    for (double bytes : tensorEnds) {
         const double cap = ends.empty() ? std::min(BucketCaps::kFirstBytes, caps.bytes) : caps.bytes;
         if (bytes - begin < cap * (1 - kClose)) continue;
         ends.push_back(begin = bytes);

@@ -31,6 +31,7 @@ class GradientCurve {
   private:
     int64_t m_first = 0;          // kernel that m_bytes begins with
     std::vector<double> m_bytes;  // by kernel: cumulative
+    std::vector<double> m_sent;   // by present bucket: cumulative
 };
 
 }  // namespace rankscope::analyzer
