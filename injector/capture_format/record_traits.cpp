@@ -8,6 +8,7 @@ namespace {
 
 template <typename Record>
 Record load(const void* bytes) noexcept {
+    static_assert(sizeof(Record) <= kMaxTimedCells * kCellBytes, "readers of stamps keep no more than this of a record");
     Record record;
     std::memcpy(&record, bytes, sizeof record);
     return record;

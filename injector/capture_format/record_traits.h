@@ -18,6 +18,8 @@ size_t recordTextBytes(const void* record) noexcept;
 constexpr size_t cellsFor(size_t bytes) noexcept { return (bytes + kCellBytes - 1) / kCellBytes; }
 
 inline constexpr size_t kMaxRecordCells = 255;
+/// What recordTimeNs() reads of a record at most.
+inline constexpr size_t kMaxTimedCells = cellsFor(sizeof(PluginProxyOpRecord));
 /// Longest text a StringRecord carries; what is longer is cut and says so in fullBytes.
 inline constexpr size_t kMaxTextBytes = kMaxRecordCells * kCellBytes - sizeof(StringRecord) - 16;
 

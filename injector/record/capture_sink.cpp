@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/record/capture_sink.h"
 
+#include <algorithm>
+
 #include "injector/capture_format/record_traits.h"
 
 namespace rankscope::injector {
@@ -51,10 +53,10 @@ void CaptureSink::drain(Ring& ring, uint64_t& toldLost) noexcept {
     info.threadIndex = ring.header()->threadIndex;
     info.lostRecords = lost;
     for (uint64_t position = tail; position < head;) {
-        alignas(8) uint8_t record[2 * kCellBytes] = {};
+        alignas(8) uint8_t record[capture::kMaxTimedCells * kCellBytes] = {};
         std::memcpy(record, ring.cellAt(position), kCellBytes);
         const uint8_t cells = record[1] == 0 ? 1 : record[1];
-        if (cells > 1) std::memcpy(record + kCellBytes, ring.cellAt(position + 1), kCellBytes);
+        for (size_t i = 1; i < std::min<size_t>(cells, capture::kMaxTimedCells); ++i) std::memcpy(record + i * kCellBytes, ring.cellAt(position + i), kCellBytes);
         const int64_t time = capture::recordTimeNs(record);
         if (time > info.highWaterNs) info.highWaterNs = time;
         ++info.recordCount;
