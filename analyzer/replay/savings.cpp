@@ -5,6 +5,7 @@
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/replay/edits/graph_view.h"
+#include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -30,6 +31,18 @@ bool changeAll(ChangedJob& job, const std::vector<std::string>& changes, const A
 
 }  // namespace
 
+ReplayedSaving typicalSaving(const std::vector<double>& before, const std::vector<double>& after) {
+    ReplayedSaving result = saving(before, after);
+    std::vector<double> differences;
+    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
+    if (median(std::move(differences)) < SavingThresholds::kRecurring * result.ns) return result;
+    const double shift = median(before) - median(after) - result.ns;
+    result.ns += shift;
+    result.lowNs += shift;
+    result.highNs += shift;
+    return result;
+}
+
 std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Finding>& findings) {
     const ReplayModel& replay = analysis.replay;
     if (!replay.available() || replay.predictedStepNs <= 0) return std::nullopt;
@@ -46,7 +59,7 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
             finding->changes.clear();
             continue;
         }
-        const ReplayedSaving gained = saving(job.stepsNs, next.stepsNs);
+        const ReplayedSaving gained = typicalSaving(job.stepsNs, next.stepsNs);
         if (gained.ns <= 0) continue;  // what the replay does not see, it cannot price
         finding->savingNsPerStep = gained.ns;
         finding->savingLowNs = std::max(0.0, gained.lowNs);
@@ -57,8 +70,8 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
     }
     std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.savingNsPerStep.value_or(a.severity) > b.savingNsPerStep.value_or(b.severity); });
     if (ceiling.findings == 0) return std::nullopt;
-    ceiling.saving = saving(unchanged, job.stepsNs);
-    ceiling.share = ceiling.saving.ns / replay.predictedStepNs;
+    ceiling.saving = typicalSaving(unchanged, job.stepsNs);
+    ceiling.share = ceiling.saving.ns / median(unchanged);
     return ceiling;
 }
 

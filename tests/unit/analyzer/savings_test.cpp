@@ -72,6 +72,15 @@ TEST(Savings, ABadReplayPricesNothing) {
     EXPECT_FALSE(replaySavings(analysis, findings));
 }
 
+TEST(Savings, ATypicalStepCountsWhereMostGainAndTheMeanWhereFewDo) {
+    const std::vector<double> before{100, 150, 150, 152, 150, 150}, after{100, 100, 100, 100, 100, 100};
+    EXPECT_DOUBLE_EQ(typicalSaving(before, after).ns, 50);  // the first step had no fault
+    EXPECT_LE(typicalSaving(before, after).lowNs, 50);
+    EXPECT_GE(typicalSaving(before, after).highNs, 50);
+    const std::vector<double> rare{100, 100, 160, 100, 100, 100};
+    EXPECT_DOUBLE_EQ(typicalSaving(rare, after).ns, 10);
+}
+
 TEST(Savings, TransferEfficiencyIsTheIdealNetworksStep) {
     const std::optional<double> transfer = transferEfficiency(SmallJob().analysis());
     ASSERT_TRUE(transfer);
