@@ -284,6 +284,7 @@ void DeviceLanes::inferWaits() {
         const Placed& placed = m_placed[i];
         const Piece& piece = pieceOf(placed);
         const int64_t boundNs = std::max(beforeEndNs(placed), placed.launchNs + kUsualLaunchNs);
+        if (boundNs <= INT64_MIN + kUsualLaunchNs) continue;  // neither its launch nor anything before it is known: it may have begun whenever it did
         if (piece.startNs - boundNs < kRightAwayNs) continue;
         for (const auto& [id, stream] : m_streams) {
             if (id == piece.stream) continue;
