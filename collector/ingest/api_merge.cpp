@@ -56,7 +56,7 @@ std::vector<ApiCall> cuptiCalls(const RawCapture& raw, CallNames& names, std::un
         const auto [thread, isNew] = threadOfTid.try_emplace(record.tid, static_cast<int32_t>(recording.threads.size()));
         if (isNew) recording.threads.push_back({record.tid, {}});
         const auto [nameId, kind] = names.ofCupti(record.domain, record.head.aux);
-        calls.push_back({0, 0, thread->second, record.startNs, record.durNs, nameId, kind, driver ? store::ApiSource::cuptiDriver : store::ApiSource::cuptiRuntime,
+        calls.push_back({0, 0, thread->second, record.startNs, capture::durationNs(record), nameId, kind, driver ? store::ApiSource::cuptiDriver : store::ApiSource::cuptiRuntime,
                          record.correlationId, {}});
     }
     return calls;

@@ -169,7 +169,7 @@ void RawReader::take(const RecordView& view) {
         }
         case RecordType::synchronization: {
             const auto record = view.as<SynchronizationRecord>();
-            store::Synchronization row{0, 0, {}, record.startNs, record.durNs, static_cast<int32_t>(record.kind), record.eventId, record.correlationId};
+            store::Synchronization row{0, 0, {}, record.startNs, capture::durationNs(record), static_cast<int32_t>(record.kind), record.eventId, record.correlationId};
             if (record.head.aux != kWholeContext) row.streamId = streamOf(record.head.aux);
             recording.synchronizations.push_back(row);
             break;

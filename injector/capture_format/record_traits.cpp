@@ -74,8 +74,8 @@ int64_t recordTimeNs(const void* record) noexcept {
         case RecordType::kernel: return load<KernelRecord>(record).startNs + load<KernelRecord>(record).durNs;
         case RecordType::memcpy: return load<MemcpyRecord>(record).startNs + load<MemcpyRecord>(record).durNs;
         case RecordType::memset: return load<MemsetRecord>(record).startNs + load<MemsetRecord>(record).durNs;
-        case RecordType::cuptiApi: return load<CuptiApiRecord>(record).startNs + load<CuptiApiRecord>(record).durNs;
-        case RecordType::synchronization: return load<SynchronizationRecord>(record).startNs + load<SynchronizationRecord>(record).durNs;
+        case RecordType::cuptiApi: return load<CuptiApiRecord>(record).startNs + durationNs(load<CuptiApiRecord>(record));
+        case RecordType::synchronization: return load<SynchronizationRecord>(record).startNs + durationNs(load<SynchronizationRecord>(record));
         case RecordType::cudaEvent: return load<CudaEventRecord>(record).timeNs;
         case RecordType::pluginColl:
         case RecordType::pluginP2p: return load<PluginCollRecord>(record).endNs;

@@ -345,10 +345,11 @@ struct CuptiApiRecord {
     RecordHead head;
     uint32_t correlationId;
     int64_t startNs;
-    uint32_t durNs;        ///< saturated
+    uint32_t durNsLow;     ///< durationNs()
     int32_t tid;
     uint32_t returnValue;
-    uint32_t domain;       ///< 1 driver, 2 runtime (CUpti_CallbackDomain)
+    uint16_t domain;       ///< 1 driver, 2 runtime (CUpti_CallbackDomain)
+    uint16_t durNsHigh;    ///< 0 in files that cut durations at 4.29 s
 };
 static_assert(sizeof(CuptiApiRecord) == 32);
 
@@ -357,12 +358,27 @@ struct SynchronizationRecord {
     RecordHead head;
     uint32_t correlationId;
     int64_t startNs;
-    uint32_t durNs;
+    uint32_t durNsLow;     ///< durationNs()
     uint32_t kind;         ///< CUpti_ActivitySynchronizationType: 1 event, 2 stream wait event, 3 stream, 4 context
     uint32_t eventId;
-    uint32_t reserved;
+    uint16_t durNsHigh;    ///< 0 in files that cut durations at 4.29 s
+    uint16_t reserved;
 };
 static_assert(sizeof(SynchronizationRecord) == 32);
+
+/// Of a CuptiApiRecord or a SynchronizationRecord: what waits for the device may take as long as a step. Up to 78 hours.
+template <typename Record>
+constexpr int64_t durationNs(const Record& record) noexcept {
+    return static_cast<int64_t>(uint64_t{record.durNsHigh} << 32 | record.durNsLow);
+}
+
+template <typename Record>
+constexpr void setDurationNs(Record& record, uint64_t ns) noexcept {
+    constexpr uint64_t kLongest = (uint64_t{1} << 48) - 1;
+    if (ns > kLongest) ns = kLongest;
+    record.durNsLow = static_cast<uint32_t>(ns);
+    record.durNsHigh = static_cast<uint16_t>(ns >> 32);
+}
 
 struct ExternalCorrelationRecord {
     RecordHead head;

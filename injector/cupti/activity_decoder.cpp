@@ -125,7 +125,7 @@ void ActivityDecoder::decode(const void* activity, ActivityBlock& block, StringT
             record.head = headOf(capture::RecordType::cuptiApi, static_cast<uint16_t>(api.cbid));
             record.correlationId = api.correlationId;
             record.startNs = static_cast<int64_t>(api.start);
-            record.durNs = duration(api.start, api.end);
+            capture::setDurationNs(record, api.end > api.start ? api.end - api.start : 0);
             record.tid = static_cast<int32_t>(api.threadId);
             record.returnValue = api.returnValue;
             record.domain = api.kind == CUPTI_ACTIVITY_KIND_DRIVER ? 1 : 2;
@@ -139,7 +139,7 @@ void ActivityDecoder::decode(const void* activity, ActivityBlock& block, StringT
             record.head = headOf(capture::RecordType::synchronization, hasStream ? stream(block, wait.contextId, wait.streamId) : StreamTable::kNone);
             record.correlationId = wait.correlationId;
             record.startNs = static_cast<int64_t>(wait.start);
-            record.durNs = duration(wait.start, wait.end);
+            capture::setDurationNs(record, wait.end > wait.start ? wait.end - wait.start : 0);
             record.kind = static_cast<uint32_t>(wait.type);
             record.eventId = wait.cudaEventId;
             block.add(record);

@@ -101,8 +101,10 @@ public:
         add(capture::KernelRecord{{capture::RecordType::kernel, 1, streamIndex}, correlation, startNs, static_cast<uint32_t>(durNs),
                                   static_cast<uint32_t>(text(name)), 64, 256, 0});
     }
-    void api(uint16_t runtimeCall, int64_t startNs, int64_t durNs, uint32_t correlation, uint32_t domain = 2) {
-        add(capture::CuptiApiRecord{{capture::RecordType::cuptiApi, 1, runtimeCall}, correlation, startNs, static_cast<uint32_t>(durNs), kMainTid, 0, domain});
+    void api(uint16_t runtimeCall, int64_t startNs, int64_t durNs, uint32_t correlation, uint16_t domain = 2) {
+        capture::CuptiApiRecord record{{capture::RecordType::cuptiApi, 1, runtimeCall}, correlation, startNs, 0, kMainTid, 0, domain, 0};
+        capture::setDurationNs(record, static_cast<uint64_t>(durNs));
+        add(record);
     }
     void hookedApi(capture::CudaApi call, int64_t startNs, int64_t endNs, uint64_t argument) {
         add(capture::ApiCallRecord{{capture::RecordType::apiCall, 1, static_cast<uint16_t>(call)}, m_seq++, startNs, endNs, argument}, kMainThread);

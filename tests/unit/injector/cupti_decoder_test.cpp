@@ -155,6 +155,28 @@ TEST_F(Decoding, AContextWideWaitHasNoStreamAndAStreamWaitHasItsOwn) {
     EXPECT_EQ(waits[1].head.aux, records<capture::KernelRecord>(capture::RecordType::kernel)[0].head.aux);
 }
 
+TEST_F(Decoding, CallsAndWaitsMayTakeLongerThan32BitsOfNanoseconds) {
+    constexpr uint64_t kTenSeconds = 10'000'000'000;
+    CUpti_ActivityAPI api{};
+    api.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
+    api.start = 5, api.end = 5 + kTenSeconds;
+    auto endless = api;
+    endless.end = ~uint64_t{0};
+    CUpti_ActivitySynchronization2 wait{};
+    wait.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+    wait.streamId = static_cast<uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE);
+    wait.start = 5, wait.end = 5 + kTenSeconds;
+    decode(api, endless, wait);
+    const auto calls = records<capture::CuptiApiRecord>(capture::RecordType::cuptiApi);
+    ASSERT_EQ(calls.size(), 2u);
+    EXPECT_EQ(capture::durationNs(calls[0]), 10'000'000'000);
+    EXPECT_EQ(calls[0].domain, 2u);
+    EXPECT_EQ(capture::durationNs(calls[1]), (int64_t{1} << 48) - 1);
+    const auto waits = records<capture::SynchronizationRecord>(capture::RecordType::synchronization);
+    ASSERT_EQ(waits.size(), 1u);
+    EXPECT_EQ(capture::durationNs(waits[0]), 10'000'000'000);
+}
+
 TEST_F(Decoding, AStreamIsKnownByTheFirstWaitOrEventOnIt) {
     CUpti_ActivitySynchronization2 wait{};
     wait.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
