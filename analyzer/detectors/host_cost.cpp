@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/replayed_cost.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -18,6 +19,14 @@ double bubbleFactor(const Analysis& analysis, const RankSummary& rank, int step,
     const Attribution* attribution = analysis.attribution(rank, step);
     if (pipeline == nullptr || attribution == nullptr || pipeline->microBatches <= 0 || times < pipeline->microBatches || busyNs <= 0) return 1;
     return std::max(1.0, static_cast<double>(attribution->stepNs) / busyNs);
+}
+
+/// A stage that stalls holds up the stages behind it, which then stall at the same place of their own work: along a pipeline stalls add up, and only a replay tells by how
+/// much. At worst each rank's come one after the other.
+bool mayAddUp(const Analysis& analysis, double share) {
+    size_t stages = 1;
+    for (const Pipeline& pipeline : analysis.layout.pipelines) stages = std::max(stages, pipeline.stages.size());
+    return stages > 1 && share * static_cast<double>(stages) >= CommonThresholds::kFloorShare;
 }
 
 constexpr double kWaitingShare = 0.25; // of the cost: whoever waits less is not worth naming as affected
@@ -89,10 +98,18 @@ std::vector<HostStall> longestStalls(const Analysis& analysis, const HostCost& c
     return stalls;
 }
 
-bool describeHostCost(const Analysis& analysis, const HostCost& cost, Finding& finding) {
+bool describeHostCost(const Analysis& analysis, HostCost& cost, Finding& finding) {
     if (cost.ranks.empty() || median(cost.costNs) <= 0) return false;
     finding.ranks = cost.ranks;
     setCost(analysis, cost.costNs, finding);
+    if (finding.verdict == Verdict::note && mayAddUp(analysis, finding.severity)) {
+        const std::optional<std::vector<double>> replayed = replayedCosts(analysis, finding);
+        if (replayed && median(*replayed) > median(cost.costNs)) {
+            cost.costNs = *replayed;
+            finding.verdict = Verdict::found;
+            setCost(analysis, cost.costNs, finding);
+        }
+    }
     setTypicalStep(analysis, cost.costNs, analysis.ranks[cost.worst()].rank, finding);
     if (finding.severity < CommonThresholds::kNoteShare) return false;
     // What costs little and rests on a step or two is not even worth a note.

@@ -44,8 +44,9 @@ Stalled stallSum(const RankSummary& rank, int step, const StallTest& wanted);
 /// The stalls of the worst rank in the finding's window, longest first.
 std::vector<HostStall> longestStalls(const Analysis& analysis, const HostCost& cost, const Finding& finding, const StallTest& wanted);
 
-/// Fills ranks, affected ranks, cost, window; false when it costs nothing worth a word.
-bool describeHostCost(const Analysis& analysis, const HostCost& cost, Finding& finding);
+/// Fills ranks, affected ranks, cost, window; false when it costs nothing worth a word. Where stalls of a pipeline's stages may add up, `cost` becomes what a replay
+/// without them says.
+bool describeHostCost(const Analysis& analysis, HostCost& cost, Finding& finding);
 
 /// Cost of what hits some steps only: the mean over all steps, without an interval.
 void setAverageCost(const Analysis& analysis, double meanNsPerStep, Finding& finding);

@@ -82,12 +82,13 @@ double hideableReturn(const CriticalStep& step, const std::set<int64_t>& communi
 }
 
 /// Sharded parameters: an all-gather may run under the compute before it, a reduce-scatter under the compute behind it. Each stretch of compute
-/// without communication hides only as much as it is long. The last reduce-scatter is followed by the optimizer, which needs it.
+/// without communication hides only as much as it is long. The last reduction is followed by the optimizer, which needs it. Of a hybrid sharding the reductions are
+/// the reduce-scatter of a shard and the all-reduce of it between the replicas.
 Hideable hideableShards(const CriticalStep& step) {
     Hideable result;
     size_t lastScatter = step.tasks.size();
-    for (size_t i = 0; i < step.tasks.size(); ++i)
-        if (step.tasks[i].op == store::Op::reduceScatter) lastScatter = i;
+    for (size_t i : step.own)
+        if (step.tasks[i].op != store::Op::allGather) lastScatter = i;
     std::vector<double> gap(step.tasks.size() + 1, 0);  // gap[i]: compute without communication in front of task i
     for (size_t i = 0; i < step.tasks.size(); ++i) gap[i] = static_cast<double>(step.tasks[i].idleNetworkBeforeNs);
     const auto take = [&](size_t at, double wanted) {
@@ -105,7 +106,7 @@ Hideable hideableShards(const CriticalStep& step) {
                 result.gatherNs += take(at, exposed);
                 break;
             }
-        } else if (task.op == store::Op::reduceScatter && i != lastScatter) {
+        } else if (i != lastScatter) {
             for (size_t at = i + 1; at <= lastScatter && at < step.tasks.size(); ++at) {
                 if (step.tasks[at].idleNetworkBeforeNs == 0) continue;
                 result.scatterNs += take(at, exposed);
@@ -115,6 +116,15 @@ Hideable hideableShards(const CriticalStep& step) {
     }
     result.ns = result.gatherNs + result.scatterNs;
     return result;
+}
+
+/// Adds what replicas of the shards reduce among themselves to the steps' own collectives: it follows the reduce-scatters and hides, or not, as they do.
+void addReplicas(const Analysis& analysis, std::vector<CriticalStep>& steps) {
+    for (CriticalStep& step : steps) {
+        for (size_t i = 0; i < step.tasks.size(); ++i)
+            if (roleOf(analysis, step.tasks[i]) == CommRole::replicas) step.own.push_back(i);
+        std::sort(step.own.begin(), step.own.end());
+    }
 }
 
 void explain(const std::vector<Hideable>& steps, CommRole role, Finding& finding) {
@@ -183,6 +193,7 @@ void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Fin
         const std::vector<double> whenInTime = lateCosts(analysis, claims, steps, late);
         const std::vector<CriticalStep> all = steps;
         if (role == CommRole::gradients) keepReductions(steps);
+        if (role == CommRole::shardedParameters) addReplicas(analysis, steps);
         if (all.empty()) continue;
         std::vector<Hideable> hideable;
         std::vector<double> costs, exposed, overlap;

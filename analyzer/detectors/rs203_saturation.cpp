@@ -15,19 +15,23 @@ namespace {
 
 constexpr SaturationThresholds kThresholds;
 
-/// Transfer of the step that no legal overlap can hide: all of it, less the compute it may lie under.
+/// Transfer of the step that no legal overlap can hide: all of it, less the compute it may lie under. Where the network is busy for longer than that compute, the first
+/// all-gather, in front of all compute, is a part of its volume like any other.
 double unhideable(const CriticalStep& step, CommRole role, double claimedNs) {
     const GradientPlan plan = planOf(step);
-    double room = static_cast<double>(step.attribution->computeNs);
-    if (role == CommRole::gradients) {
+    double room = 0, first = 0;
+    if (role != CommRole::shardedParameters) {
         room = std::max(plan.legalComputeNs(true), plan.lateness() > 0.75 ? plan.legalComputeNs(false) : 0.0);
     } else {
         // Behind the last reduce-scatter only the optimizer runs, and it needs the gradients.
         room = plan.backwardEnd;
+        first = static_cast<double>(step.tasks[step.own.front()].exposedTransferNs);
     }
     // The last message sticks out of any plan.
     const auto tail = static_cast<double>(step.tasks[step.own.back()].transferNs());
-    return std::clamp(step.transferNs() - room - claimedNs, 0.0, std::max(0.0, step.exposedTransferNs() - tail - claimedNs));
+    const double excess = step.transferNs() - room - claimedNs;
+    if (excess <= 0) return 0;
+    return std::clamp(excess + first, 0.0, std::max(0.0, step.exposedTransferNs() - tail - claimedNs));
 }
 
 struct LinkUse {
@@ -60,7 +64,7 @@ LinkUse linkUse(const Analysis& analysis, const CriticalStep& step, const Commun
 void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     for (const CommunicatorClass& where : communicatorClasses(analysis)) {
         const CommRole role = where.role;
-        if (role != CommRole::gradients && role != CommRole::shardedParameters) continue;
+        if (role != CommRole::gradients && role != CommRole::shardedParameters && role != CommRole::replicas) continue;
         const Communicator& communicator = *where.first;
         const int64_t id = communicator.id;
         std::vector<CriticalStep> steps = criticalSteps(analysis, where.ids);
@@ -115,7 +119,7 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         for (size_t k = 0; k < std::min<size_t>(3, longest.size()); ++k)
             if (longest[k].collectiveId != 0)
                 finding.evidence.rows.push_back({"collective", longest[k].collectiveId, steps.front().rank->rank, "a large message at the ceiling"});
-        if (role == CommRole::gradients) {
+        if (role != CommRole::shardedParameters) {
             finding.fix = {"gradient accumulation with no_sync(): reduce every k-th micro-step only",
                            "bf16 gradients or a compression hook (DDP: register_comm_hook(None, bf16_compress_hook))", "a larger batch per rank: more compute for the same bytes"};
         } else {

@@ -70,7 +70,7 @@ Pace paceOf(const RankSummary& rank, int step) {
 }  // namespace
 
 void detectLaunchBound(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
-    const HostCost cost = hostCost(analysis, [](const RankSummary& rank, int step) {
+    HostCost cost = hostCost(analysis, [](const RankSummary& rank, int step) {
         const Pace pace = paceOf(rank, step);
         return pace.bound() ? Stalled{pace.lateNs, pace.gaps} : Stalled{};
     });

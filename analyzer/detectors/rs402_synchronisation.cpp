@@ -45,7 +45,7 @@ std::string placeText(const Place& place) { return place.range.empty() ? place.c
 }  // namespace
 
 void detectSynchronisationStall(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
-    const HostCost cost = hostCost(analysis, [](const RankSummary& rank, int step) { return stallSum(rank, step, isBlocking); });
+    HostCost cost = hostCost(analysis, [](const RankSummary& rank, int step) { return stallSum(rank, step, isBlocking); });
     Finding finding;
     finding.id = "RS402";
     if (!describeHostCost(analysis, cost, finding)) return;

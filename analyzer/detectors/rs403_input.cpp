@@ -15,7 +15,7 @@ bool isInput(const HostStall& stall) { return stall.cause == IdleCause::input; }
 }  // namespace
 
 void detectInputStall(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
-    const HostCost cost = hostCost(analysis, [](const RankSummary& rank, int step) { return stallSum(rank, step, isInput); });
+    HostCost cost = hostCost(analysis, [](const RankSummary& rank, int step) { return stallSum(rank, step, isInput); });
     Finding finding;
     finding.id = "RS403";
     if (!describeHostCost(analysis, cost, finding)) return;

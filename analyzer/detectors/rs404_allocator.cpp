@@ -14,7 +14,7 @@ bool isAllocator(const HostStall& stall) { return stall.cause == IdleCause::allo
 }  // namespace
 
 void detectAllocatorChurn(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
-    const HostCost cost = hostCost(analysis, [](const RankSummary& rank, int step) { return stallSum(rank, step, isAllocator); });
+    HostCost cost = hostCost(analysis, [](const RankSummary& rank, int step) { return stallSum(rank, step, isAllocator); });
     Finding finding;
     finding.id = "RS404";
     if (!describeHostCost(analysis, cost, finding)) return;

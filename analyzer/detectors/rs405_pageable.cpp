@@ -44,7 +44,7 @@ Stalled excessOf(const Analysis& analysis, const RankSummary& rank, int step, do
 void detectPageableCopies(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     const double seen = pinnedRate(analysis);
     const double rate = seen > 0 ? seen : kThresholds.pinnedGbps;
-    const HostCost cost = hostCost(analysis, [&](const RankSummary& rank, int step) { return excessOf(analysis, rank, step, rate); });
+    HostCost cost = hostCost(analysis, [&](const RankSummary& rank, int step) { return excessOf(analysis, rank, step, rate); });
     Finding finding;
     finding.id = "RS405";
     if (!describeHostCost(analysis, cost, finding)) return;
