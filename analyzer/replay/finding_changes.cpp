@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "analyzer/replay/savings.h"
 
@@ -79,13 +80,37 @@ Changes healthyLinks(const Analysis&, const Finding& f) {
     return slowness && *slowness > 1 ? Changes{fmt::format("speed:factor={:.4g},links=rank,ranks={},limit=peak", *slowness, listText(f.ranks))} : Changes();
 }
 
+/// So many bytes less that the rest hides: the part of its transfers that the finding says is too much.
+Changes fewerBytes(const Analysis& analysis, const Finding& f) {
+    const TaskGraph& graph = analysis.replay.graph;
+    if (!f.communicator || !f.savingNsPerStep || analysis.replay.steps.empty()) return {};
+    const auto group = analysis.facts.communicators.find(*f.communicator);
+    if (group == analysis.facts.communicators.end()) return {};
+    const CommRole role = analysis.layout.role(*f.communicator);
+    std::map<int64_t, double> transferNs;  // by communicator like it, of a member, all steps
+    for (const Exchange& exchange : graph.exchanges) {
+        const auto other = analysis.facts.communicators.find(exchange.communicatorId);
+        if (exchange.join == kNoTask || other == analysis.facts.communicators.end() || other->second.size != group->second.size || analysis.layout.role(exchange.communicatorId) != role) continue;
+        if (std::find(analysis.replay.steps.begin(), analysis.replay.steps.end(), exchange.step) == analysis.replay.steps.end()) continue;
+        transferNs[exchange.communicatorId] += static_cast<double>(graph.durationNs[graph.membersOf(exchange).front().transfer]);
+    }
+    Changes changes;
+    for (const auto& [id, ns] : transferNs) {
+        const double tooMuch = *f.savingNsPerStep * static_cast<double>(analysis.replay.steps.size());
+        if (ns > 0) changes.push_back(fmt::format("bytes:factor={:.3g},communicator={}", std::max(0.01, 1 - tooMuch / ns), id));
+    }
+    return changes;
+}
+
+Changes placedInside(const Analysis&, const Finding& f) { return f.communicator ? Changes{fmt::format("place:communicator={}", *f.communicator)} : Changes(); }
+
 struct Repair {
     std::string_view id;
     Changes (*changes)(const Analysis& analysis, const Finding& finding);
 };
 
 constexpr std::array kRepairs{
-    Repair{"RS101", enoughMicroBatches}, Repair{"RS102", movedLayers}, Repair{"RS103", instantMessages}, Repair{"RS201", overlapped}, Repair{"RS202", merged}, Repair{"RS204", healthyLinks}, Repair{"RS205", chosenAlgorithm}, Repair{"RS206", reducedOnce},       Repair{"RS208", healthyLinks},
+    Repair{"RS101", enoughMicroBatches}, Repair{"RS102", movedLayers}, Repair{"RS103", instantMessages}, Repair{"RS201", overlapped}, Repair{"RS202", merged}, Repair{"RS203", fewerBytes}, Repair{"RS204", healthyLinks}, Repair{"RS205", chosenAlgorithm}, Repair{"RS206", reducedOnce}, Repair{"RS207", placedInside},       Repair{"RS208", healthyLinks},
     Repair{"RS209", noContention},    Repair{"RS210", sixteenBit},   Repair{"RS301", balanced},     Repair{"RS302", balanced},          Repair{"RS303", steady},
     Repair{"RS304", evenWork},        Repair{"RS401", graphs},       Repair{"RS402", noSynchronisation}, Repair{"RS403", noInputStall}, Repair{"RS404", noAllocator},
     Repair{"RS405", noPageable},

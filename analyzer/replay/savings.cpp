@@ -2,6 +2,9 @@
 #include "analyzer/replay/savings.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/replay/edits/graph_view.h"
@@ -10,12 +13,21 @@
 namespace rankscope::analyzer {
 namespace {
 
+/// Its detector saw the cause, and nothing but its own estimate of the cost makes it a note. Bubbles, uneven stages and messages of a pipeline are notes for what the schedule
+/// explains, rare steps for being few, and what is at its ceiling for what hides.
+bool smallByEstimate(const Analysis& analysis, const Finding& finding) {
+    constexpr std::array<std::string_view, 5> kOtherReasons{"RS101", "RS102", "RS103", "RS203", "RS303"};
+    if (finding.verdict != Verdict::note || finding.severity >= CommonThresholds::kFloorShare) return false;
+    if (static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps || !analysis.layout.pipelines.empty()) return false;
+    return std::find(kOtherReasons.begin(), kOtherReasons.end(), finding.id) == kOtherReasons.end();
+}
+
 /// Certain findings, deepest cause first: the order of the detectors.
-std::vector<Finding*> byDepth(std::vector<Finding>& findings) {
+std::vector<Finding*> byDepth(const Analysis& analysis, std::vector<Finding>& findings) {
     std::vector<Finding*> ordered;
     for (const Detector& detector : detectors())
         for (Finding& finding : findings)
-            if (finding.id == detector.id && finding.verdict == Verdict::found) ordered.push_back(&finding);
+            if (finding.id == detector.id && (finding.verdict == Verdict::found || smallByEstimate(analysis, finding))) ordered.push_back(&finding);
     return ordered;
 }
 
@@ -27,6 +39,41 @@ bool changeAll(ChangedJob& job, const std::vector<std::string>& changes, const A
         return false;
     }
     return true;
+}
+
+/// The host sets the pace of the replay although its device hardly idles: a wait of the host for the device is not to be seen in the trace and counts as its work, in front of
+/// which nothing gains.
+bool waitsAreHidden(const Analysis& analysis) {
+    double hostNs = 0;
+    std::map<int, double> pathNs;
+    for (const PathShare& share : analysis.replay.path) {
+        if (share.category != PathCategory::host) continue;
+        hostNs += share.nsPerStep;
+        pathNs[share.rank] += share.nsPerStep;
+    }
+    if (hostNs < SavingThresholds::kHostPace * analysis.replay.predictedStepNs) return false;
+    int64_t idleNs = 0, stepNs = 0;
+    for (const RankSummary& rank : analysis.ranks)
+        for (const Attribution& step : rank.steps)
+            if (pathNs.count(rank.rank) != 0) {
+                idleNs += step.idleNs;
+                stepNs += step.stepNs;
+            }
+    return static_cast<double>(idleNs) < SavingThresholds::kBusyIdle * static_cast<double>(stepNs);
+}
+
+void setSaving(Finding& finding, const ReplayedSaving& saving) {
+    finding.savingNsPerStep = std::max(0.0, saving.ns);
+    finding.savingLowNs = std::max(0.0, saving.lowNs);
+    finding.savingHighNs = std::max(0.0, saving.highNs);
+    finding.savingReplayed = true;
+}
+
+/// The job gains less by its repair than a finding must cost, whatever the detector estimated.
+void makeNote(Finding& finding, const ReplayedSaving& saving, double share) {
+    finding.verdict = Verdict::note;
+    finding.severity = std::max(0.0, share);
+    setSaving(finding, saving);
 }
 
 }  // namespace
@@ -46,13 +93,14 @@ ReplayedSaving typicalSaving(const std::vector<double>& before, const std::vecto
 std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Finding>& findings) {
     const ReplayModel& replay = analysis.replay;
     if (!replay.available() || replay.predictedStepNs <= 0) return std::nullopt;
-    for (Finding& finding : findings)
-        if (finding.verdict == Verdict::found) finding.changes = changesFor(analysis, finding);
+    const std::vector<Finding*> certain = byDepth(analysis, findings);
+    for (Finding* finding : certain) finding->changes = changesFor(analysis, *finding);
     if (replay.error() > SavingThresholds::kLargestError) return std::nullopt;
+    const bool waitsHidden = waitsAreHidden(analysis);
     ChangedJob job = unchangedJob(analysis);
     const std::vector<double> unchanged = job.stepsNs;
     Ceiling ceiling;
-    for (Finding* finding : byDepth(findings)) {
+    for (Finding* finding : certain) {
         if (finding->changes.empty()) continue;
         ChangedJob next = job;
         if (!changeAll(next, finding->changes, analysis)) {
@@ -60,11 +108,17 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
             continue;
         }
         const ReplayedSaving gained = typicalSaving(job.stepsNs, next.stepsNs);
-        if (gained.ns <= 0) continue;  // what the replay does not see, it cannot price
-        finding->savingNsPerStep = gained.ns;
-        finding->savingLowNs = std::max(0.0, gained.lowNs);
-        finding->savingHighNs = gained.highNs;
-        finding->savingReplayed = true;
+        const double share = gained.ns / median(unchanged);
+        const bool small = share < CommonThresholds::kFloorShare;
+        if (small && waitsHidden) continue;
+        // A bubble is judged against what its schedule should leave, not by its cost.
+        if (gained.ns <= 0 || (small && finding->id != "RS101")) {
+            makeNote(*finding, gained, share);
+            continue;
+        }
+        finding->verdict = Verdict::found;
+        finding->severity = std::max(finding->severity, share);
+        setSaving(*finding, gained);
         ++ceiling.findings;
         job = std::move(next);
     }

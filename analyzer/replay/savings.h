@@ -14,6 +14,8 @@ namespace rankscope::analyzer {
 struct SavingThresholds {
     static constexpr double kLargestError = 0.03;  // of the unchanged replay: where it is further off, savings stay estimates
     static constexpr double kRecurring = 0.5;      // of the mean step's gain: where the middle one of all steps gains less, the gain is that of rare steps
+    static constexpr double kHostPace = 0.5;       // of the step: the critical path of the replay is the host's
+    static constexpr double kBusyIdle = 0.05;      // of the step: a device that the host really keeps waiting idles more
 };
 
 /// What all certain findings together save.
@@ -31,7 +33,8 @@ ReplayedSaving typicalSaving(const std::vector<double>& before, const std::vecto
 std::vector<std::string> changesFor(const Analysis& analysis, const Finding& finding);
 
 /// Gives each certain finding its changes and, where they can be made, its saving: the difference that they make on top of the changes of all deeper causes, so that no
-/// time is counted twice. Others keep their detector's estimate. Nothing without a replay as good as SavingThresholds asks for. Sorts them by saving.
+/// time is counted twice. What saves less than CommonThresholds::kFloorShare of the step becomes a note, and a note that is one by its estimate alone becomes a finding when it
+/// saves more. Others keep their detector's estimate. Nothing without a replay as good as SavingThresholds asks for. Sorts them by saving.
 std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Finding>& findings);
 
 /// Step time on a network on which every transfer takes no time / step time; nothing without a replay.

@@ -15,10 +15,21 @@ struct Point {
     double timeNs = 0;
 };
 
+constexpr double kAlike = 1.1;  // sizes closer than this count as one: a slope between them is their noise
+
 /// Median time per size: transfers are disturbed upwards only (shared links), and a size seen often must not outweigh the others.
 std::vector<Point> medianPerSize(const std::map<int64_t, std::vector<double>>& timesBySize) {
     std::vector<Point> points;
-    for (const auto& [bytes, times] : timesBySize) points.push_back({static_cast<double>(bytes), median(times)});
+    for (auto first = timesBySize.begin(); first != timesBySize.end();) {
+        std::vector<double> sizes, times;
+        auto at = first;
+        for (; at != timesBySize.end() && static_cast<double>(at->first) <= kAlike * static_cast<double>(first->first); ++at) {
+            sizes.insert(sizes.end(), at->second.size(), static_cast<double>(at->first));
+            times.insert(times.end(), at->second.begin(), at->second.end());
+        }
+        points.push_back({median(std::move(sizes)), median(std::move(times))});
+        first = at;
+    }
     return points;
 }
 

@@ -8,6 +8,7 @@
 
 #include "analyzer/replay/edits/edit_arguments.h"
 #include "analyzer/replay/edits/gradient_curve.h"
+#include "analyzer/replay/edits/parameter_uses.h"
 #include "analyzer/replay/edits/resend.h"
 #include "analyzer/replay/edits/transfer_prices.h"
 
@@ -62,11 +63,17 @@ class Rebucket {
         buckets.ends = !m_mebibytes ? presentEnds(round) : gathers ? mirrored(round) : curves.front()->plan({*m_mebibytes * BucketCaps::kMebi});
         if (buckets.ends.empty()) return;
         if (!gathers) m_plans[{round.communicator, round.step}] = buckets.ends;
+        // A single gather leaves behind the whole update, of which no part is to be seen.
+        const bool together = gathers && round.exchanges.size() == 1;
         for (size_t m = 0; m < round.members.size(); ++m) {
             std::vector<int64_t> ready;
             const std::vector<int64_t>& present = round.members[m].ready;
-            for (double end : buckets.ends) ready.push_back(!curves[m] || (round.late() && !m_overlap) ? present.back() : curves[m]->readyAt(end));
+            for (double end : buckets.ends) ready.push_back(!curves[m] || together || (round.late() && !m_overlap) ? present.back() : curves[m]->readyAt(end));
             buckets.ready.push_back(std::move(ready));
+        }
+        for (size_t m = 0; m < round.members.size(); ++m) {
+            if (!gathers && curves[m]) m_curves[{round.communicator, round.members[m].rank}].emplace(round.step, *curves[m]);
+            if (together && m_overlap) buckets.uses.push_back(usesOf(round, round.members[m], buckets.ends));
         }
         const double factor = strain(round, m_graph, m_prices);
         for (size_t b = 0; b < buckets.ends.size(); ++b) {
@@ -92,6 +99,17 @@ class Rebucket {
         return ends;
     }
 
+    /// Empty: nothing shows which kernels need the gathered parameters.
+    std::vector<int64_t> usesOf(const GradientRound& round, const RoundMember& member, const std::vector<double>& ends) const {
+        const ComputeLane& compute = m_index.compute(member.rank);
+        const int64_t first = firstUse(m_graph, compute, member.transfers);
+        const auto curves = m_curves.find({round.communicator, member.rank});
+        if (first < 0 || curves == m_curves.end()) return {};
+        const auto curve = curves->second.find(m_graph.info[compute.kernels[static_cast<size_t>(first)]].step);
+        if (curve == curves->second.end() || curve->second.first() <= first) return {};
+        return parameterUses(compute, first, ends, curve->second);
+    }
+
     const TaskGraph& m_graph;
     LaunchIndex m_index;
     TransferPrices m_prices;
@@ -100,6 +118,7 @@ class Rebucket {
     Resend m_resend;
     std::vector<GradientRound> m_rounds;
     std::map<std::pair<int64_t, int>, std::vector<double>> m_plans;  // by communicator and step
+    std::map<std::pair<int64_t, int>, std::map<int, GradientCurve>> m_curves;  // by communicator and rank, by step: of the first backward pass
     int m_sent = 0;
 };
 

@@ -27,6 +27,10 @@ class GradientCurve {
     std::vector<double> plan(const BucketCaps& caps) const;
     /// Index into ComputeLane::kernels of the kernel behind which that many bytes are there.
     int64_t readyAt(double bytes) const;
+    /// First and last kernel that make gradients.
+    int64_t first() const { return m_first; }
+    int64_t last() const { return m_first + static_cast<int64_t>(m_bytes.size()) - 1; }
+    double totalBytes() const { return m_bytes.empty() ? 0 : m_bytes.back(); }
 
   private:
     int64_t m_first = 0;          // kernel that m_bytes begins with

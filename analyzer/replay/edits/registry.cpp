@@ -12,6 +12,7 @@
 #include "analyzer/replay/edits/host.h"
 #include "analyzer/replay/edits/layers.h"
 #include "analyzer/replay/edits/micro_batches.h"
+#include "analyzer/replay/edits/place.h"
 #include "analyzer/replay/edits/replicas.h"
 #include "analyzer/replay/edits/sharded.h"
 #include "analyzer/replay/edits/speed.h"
@@ -40,6 +41,7 @@ constexpr std::array kFamilies{
     EditFamily{"micro-batches", "micro-batches:count=M[,virtual=V]", "a pipeline runs M micro-batches of the present size in a step", parseMicroBatches},
     EditFamily{"schedule", "schedule:name=gpipe|1f1b|interleaved[,virtual=V]", "a pipeline runs in another order, or with V virtual stages", parseSchedule},
     EditFamily{"layers", "layers[:from=S,to=S,count=N]", "N layers move from one pipeline stage to another; without arguments as the stages balance best", parseLayers},
+    EditFamily{"place", "place[:communicator=ID]", "the tensor-parallel groups, or those like the named one, are put inside nodes: ranks in another order", parsePlace},
     EditFamily{"dp-ranks", "dp-ranks:count=P", "P data-parallel ranks, each with the present work", parseReplicas},
 };
 

@@ -69,6 +69,7 @@ void Resend::takeOut(const GradientRound& round, const std::vector<Typical>& typ
 void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
     m_gone.resize(m_graph.size(), false);
     m_replacedBy.resize(m_graph.size(), kNoTask);
+    m_usesKnown.resize(m_graph.size(), false);
     std::vector<Typical> typical;
     for (const RoundMember& member : round.members) typical.push_back(typicalOf(member));
     takeOut(round, typical);
@@ -98,8 +99,12 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
             onStream = transfer;
             m_draft.addEdge(arrival, call, WaitKind::launch, typical[m].launchDelayNs, typical[m].afterStart);
             m_draft.addEdge(arrival, kernel, WaitKind::event, typical[m].eventDelayNs);
+            if (m < buckets.uses.size() && !buckets.uses[m].empty())
+                m_draft.addEdge(compute.kernels[static_cast<size_t>(buckets.uses[m][b])], transfer, WaitKind::event, typical[m].eventDelayNs);
             rows[b].push_back({member.rank, arrival, transfer});
         }
+        if (m < buckets.uses.size() && !buckets.uses[m].empty())
+            for (TaskId transfer : member.transfers) m_usesKnown[transfer] = true;
         double end = 0;
         size_t b = 0;
         for (size_t i = 0; i < member.transfers.size(); ++i) {
@@ -129,6 +134,7 @@ TaskGraph Resend::finish() && {
     m_draft.removeEdges([&](TaskId to, const Edge& edge) {
         if (m_gone[to]) return true;
         if (!m_gone[edge.from]) return false;
+        if (edge.from < m_usesKnown.size() && m_usesKnown[edge.from] && m_draft.info(to).kind == TaskKind::kernel) return true;
         if (edge.from < m_replacedBy.size() && m_replacedBy[edge.from] != kNoTask) moved.emplace_back(to, edge);
         return true;
     });

@@ -15,6 +15,7 @@ struct NewBuckets {
     std::vector<double> ends;                // cumulative sizes, rising; the last one is the round's size
     std::vector<double> transferNs;          // by bucket
     std::vector<std::vector<int64_t>> ready; // by member, by bucket: index into ComputeLane::kernels of the kernel that it waits for
+    std::vector<std::vector<int64_t>> uses;  // by member, by bucket: the kernel that waits for it; empty: what waited for the present buckets goes on doing so
 };
 
 /// Sends rounds anew, all in one draft: add() each of them, then finish().
@@ -40,6 +41,7 @@ class Resend {
     GraphDraft m_draft;
     std::vector<bool> m_gone;                         // by task of the graph
     std::vector<TaskId> m_replacedBy;                 // by task: an old transfer's new one
+    std::vector<bool> m_usesKnown;                    // by task: of an old transfer whose new ones have uses
     std::vector<uint32_t> m_goneExchanges;
     std::map<TaskId, TaskId> m_lastBehind;            // by kernel's call: the last call put in behind it
 };

@@ -39,6 +39,16 @@ TEST(CostFit, FindsTheLineInSpiteOfOutliers) {
     EXPECT_EQ(fits[0].source, "fit");
 }
 
+TEST(CostFit, TakesNoSlopeBetweenSizesThatAreAlike) {
+    // Buckets that differ by a bias or two, and flags: most pairs of sizes are alike, and what lies between them is noise.
+    std::vector<std::pair<int64_t, int64_t>> samples{{10'000, 50'100}};
+    for (int64_t i = 0; i < 5; ++i) samples.emplace_back(50'000'000 + i * 1000, 550'000 - i * 9'000);
+    const auto fits = fitCosts(collectivesOf(samples), {});
+    ASSERT_EQ(fits.size(), 1u);
+    EXPECT_NEAR(fits[0].alphaNs, 50'000, 100);
+    EXPECT_NEAR(fits[0].betaNsPerByte, 0.00965, 1e-4);
+}
+
 TEST(CostFit, TakesTheLinkPeakAsPriorWhereSizesHardlyDiffer) {
     const std::vector<std::pair<int64_t, int64_t>> samples{{1'000'000, 115'000}, {1'000'000, 115'000}, {2'000'000, 130'000}};
     const auto fits = fitCosts(collectivesOf(samples), parseLinkPeaks("intra:gbps=100"));

@@ -61,6 +61,53 @@ TEST(Savings, WhatCannotBeReplayedKeepsItsEstimate) {
     EXPECT_TRUE(findings[2].changes.empty());
 }
 
+TEST(Savings, WhatGainsLessThanTheFloorIsANoteWhateverItsEstimate) {
+    const Analysis analysis = SmallJob().analysis();
+    std::vector<Finding> findings{found("RS301", {0}, 60)};  // the quicker rank: nobody waits for it
+    EXPECT_FALSE(replaySavings(analysis, findings));
+    EXPECT_EQ(findings[0].verdict, Verdict::note);
+    EXPECT_EQ(*findings[0].savingNsPerStep, 0);
+    EXPECT_EQ(findings[0].severity, 0);
+}
+
+TEST(Savings, ANoteThatGainsMoreThanTheFloorIsAFinding) {
+    const Analysis analysis = SmallJob().analysis();
+    std::vector<Finding> findings{found("RS301", {1}, 4)};
+    findings[0].verdict = Verdict::note;
+    findings[0].severity = 0.02;
+    ASSERT_TRUE(replaySavings(analysis, findings));
+    EXPECT_EQ(findings[0].verdict, Verdict::found);
+    EXPECT_EQ(*findings[0].savingNsPerStep, 50);
+    EXPECT_NEAR(findings[0].severity, 50 / 201.0, 1e-9);
+    // A note for another reason than its cost stays one.
+    findings[0].verdict = Verdict::note;
+    findings[0].severity = 0.1;
+    replaySavings(analysis, findings);
+    EXPECT_EQ(findings[0].verdict, Verdict::note);
+}
+
+TEST(Savings, WhereTheHostSetsThePaceOfABusyDeviceNoReplayedGainTakesAFindingAway) {
+    Analysis analysis = SmallJob().analysis();
+    analysis.replay.path = {{PathCategory::host, 0, 201}};
+    std::vector<Finding> findings{found("RS301", {0}, 60)};
+    analysis.ranks.front().steps = {Attribution{.stepNs = 200, .idleNs = 1}};
+    EXPECT_FALSE(replaySavings(analysis, findings));
+    EXPECT_EQ(findings[0].verdict, Verdict::found);
+    EXPECT_EQ(*findings[0].savingNsPerStep, 60);
+    analysis.ranks.front().steps = {Attribution{.stepNs = 200, .idleNs = 100}};
+    EXPECT_FALSE(replaySavings(analysis, findings));
+    EXPECT_EQ(findings[0].verdict, Verdict::note);
+}
+
+TEST(Savings, SaturationSavesWhatHidesWithFewerBytes) {
+    Analysis analysis = SmallJob().analysis();
+    analysis.layout.roles[SmallJob::kCommunicator] = CommRole::gradients;
+    std::vector<Finding> findings{found("RS203", {0, 1}, 15)};
+    findings[0].communicator = SmallJob::kCommunicator;
+    replaySavings(analysis, findings);
+    ASSERT_EQ(findings[0].changes, std::vector<std::string>{"bytes:factor=0.5,communicator=7"});  // 15 of 30 ns
+}
+
 TEST(Savings, ABadReplayPricesNothing) {
     Analysis analysis = SmallJob().analysis();
     analysis.replay.measuredStepNs = 201 * 1.05;

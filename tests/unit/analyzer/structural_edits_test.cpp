@@ -7,6 +7,7 @@
 #include "analyzer/replay/edits/buckets.h"
 #include "analyzer/replay/edits/layers.h"
 #include "analyzer/replay/edits/micro_batches.h"
+#include "analyzer/replay/edits/place.h"
 #include "analyzer/replay/edits/pipeline_plan.h"
 #include "analyzer/replay/edits/replicas.h"
 #include "analyzer/replay/edits/sharded.h"
@@ -67,9 +68,9 @@ struct Rank {
     uint32_t host, compute, network;
 };
 
-void joinAll(GraphDraft& draft, store::Op op, int64_t bytes, const std::vector<ExchangeMember>& members) {
+void joinAll(GraphDraft& draft, store::Op op, int64_t bytes, const std::vector<ExchangeMember>& members, int64_t communicator = kGroup) {
     Exchange exchange;
-    exchange.communicatorId = kGroup;
+    exchange.communicatorId = communicator;
     exchange.op = op;
     exchange.bytes = bytes;
     exchange.step = 0;
@@ -185,6 +186,40 @@ TEST(StructuralEdits, OverlapSendsBucketsDuringTheBackwardPass) {
     // Gradients by time, 14 MiB per kernel: ready at 3, 4, 5, 6: the network is busy from 3 on.
     EXPECT_NEAR(stepMsWith(Overlap(), graph, analysis), 10.8, 1e-6);
     EXPECT_THROW(stepMsWith(Overlap(), ddpStep(false), analysis), EditError);
+}
+
+/// ZeRO-2 with one bucket: an update of 1 ms, the parameters gathered (24 MiB, 2.4 ms), four kernels forward and four backward of 1 ms, 24 MiB of gradients reduced, 1 ms more.
+TaskGraph oneBucketStep() {
+    GraphDraft draft;
+    std::vector<Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<ExchangeMember> gather, reduce;
+    for (Rank& rank : ranks) {
+        const TaskId update = rank.kernel(3, 1);
+        gather.push_back(rank.communicate(2.4, update));
+        for (int layer = 0; layer < 4; ++layer) rank.kernel(0, 1, layer == 0 ? gather.back().transfer : kNoTask);
+        TaskId last = kNoTask;
+        for (int layer = 0; layer < 4; ++layer) last = rank.kernel(1, 1);
+        reduce.push_back(rank.communicate(2.4, last));
+        rank.kernel(5, 1, reduce.back().transfer);
+        rank.mark(true);
+    }
+    joinAll(draft, store::Op::allGather, 24 * kMebi, gather);
+    joinAll(draft, store::Op::reduceScatter, 24 * kMebi, reduce);
+    return *std::move(draft).seal();
+}
+
+TEST(StructuralEdits, ParametersGatheredInPiecesAreWaitedForWhereTheyAreUsed) {
+    Analysis analysis = analysisOf(store::Op::allGather, CommRole::gradients);
+    analysis.layout.uses[kGroup][store::Op::reduceScatter] = {CommRole::gradients, 1};
+    analysis.peaks = parseLinkPeaks("intra:gbps=100,alpha_us=0.000001");  // time goes with the bytes
+    const TaskGraph graph = oneBucketStep();
+    EXPECT_NEAR(stepMs(graph), 14.8, 1e-6);
+    // Gradients of 6 MiB per kernel: buckets of 6, 12 and 6, and parameters the other way round. Gathers end at 1.6, 2.8 and 3.4; forward begins at 1.6 and waits for the
+    // second piece, which its second kernel needs, until 2.8. Backward ends at 9.8: reductions at 6.8 + 0.6, 8.8 + 1.2, 10 + 0.6.
+    EXPECT_NEAR(stepMsWith(Buckets(8, true), graph, analysis), 11.6, 1e-4);
+    // Without overlap nobody waits for a piece alone: forward begins at 3.4, the last reduction ends at 11.4 + 0.2 + 0.6.
+    EXPECT_NEAR(stepMsWith(Buckets(8, false), graph, analysis), 13.2, 1e-4);
 }
 
 /// Layers of 2 ms, each gathered in 1 ms when it is due.
@@ -330,6 +365,64 @@ TEST(StructuralEdits, ReplicasCostWhatTheLinksSay) {
     EXPECT_NEAR(stepMsWith(Replicas(2), graph, analysis), 10.8, 1e-6);
     EXPECT_NEAR(stepMsWith(Replicas(1), graph, analysis), 7, 1e-6);
     EXPECT_GT(stepMsWith(Replicas(8), graph, analysis), 10.8);
+}
+
+/// Two nodes of two ranks, ten times as slow between as inside. Tensor-parallel groups {0, 2} and {1, 3} lie across, gradients are summed inside.
+Analysis acrossNodes() {
+    Analysis analysis;
+    const auto group = [&analysis](int64_t id, std::vector<int> ranks, int nodes, CommRole role) {
+        Communicator& communicator = analysis.facts.communicators[id];
+        communicator.id = id;
+        communicator.size = communicator.smallestNode = 2;
+        communicator.nodes = nodes;
+        if (nodes > 1) communicator.smallestNode = 1;
+        communicator.ranks = std::move(ranks);
+        analysis.layout.roles[id] = role;
+        analysis.layout.uses[id][store::Op::allReduce] = {role, 1};
+    };
+    group(1, {0, 2}, 2, CommRole::activations);
+    group(2, {1, 3}, 2, CommRole::activations);
+    group(3, {0, 1}, 1, CommRole::gradients);
+    group(4, {2, 3}, 1, CommRole::gradients);
+    for (int rank = 0; rank < 4; ++rank) {
+        RankFacts facts;
+        facts.rank = rank;
+        facts.hostId = rank / 2;
+        analysis.facts.ranks.push_back(facts);
+    }
+    analysis.peaks = parseLinkPeaks("intra:gbps=100,alpha_us=0.000001;inter:gbps=10,alpha_us=0.000001");
+    return analysis;
+}
+
+TEST(StructuralEdits, GroupsInsideNodesUseTheFastLinksAndTheOthersTheSlowOnes) {
+    const Analysis analysis = acrossNodes();
+    GraphDraft draft;
+    std::vector<Rank> ranks;
+    std::vector<std::vector<ExchangeMember>> first(2), second(2), sums(2);
+    for (int rank = 0; rank < 4; ++rank) {
+        Rank& of = ranks.emplace_back(draft, rank);
+        const auto tensor = static_cast<size_t>(rank % 2), data = static_cast<size_t>(rank / 2);
+        first[tensor].push_back(of.communicate(20, of.kernel(1, 1)));
+        second[tensor].push_back(of.communicate(20, of.kernel(1, 1, first[tensor].back().transfer)));
+        sums[data].push_back(of.communicate(2, kNoTask));
+        of.mark(true);
+    }
+    for (size_t g = 0; g < 2; ++g) {
+        joinAll(draft, store::Op::allReduce, 100'000'000, first[g], 1 + static_cast<int64_t>(g));
+        joinAll(draft, store::Op::allReduce, 100'000'000, second[g], 1 + static_cast<int64_t>(g));
+        joinAll(draft, store::Op::allReduce, 100'000'000, sums[g], 3 + static_cast<int64_t>(g));
+    }
+    const TaskGraph graph = *std::move(draft).seal();
+    EXPECT_NEAR(stepMs(graph), 44, 1e-6);
+    // 100 MB take 1 ms inside a node and 10 ms between nodes at best, twice that as measured on both.
+    EXPECT_NEAR(stepMsWith(Place(std::nullopt), graph, analysis), 1 + 2 + 1 + 2 + 20, 1e-6);
+    EXPECT_THROW(stepMsWith(Place(3), graph, analysis), EditError);  // inside already
+    Analysis unknown = analysis;
+    unknown.peaks = {};
+    EXPECT_THROW(stepMsWith(Place(std::nullopt), graph, unknown), EditError);
+    Analysis small = analysis;
+    for (RankFacts& rank : small.facts.ranks) rank.hostId = rank.rank;
+    EXPECT_THROW(stepMsWith(Place(std::nullopt), graph, small), EditError);  // does not fit
 }
 
 }  // namespace
