@@ -97,7 +97,21 @@ uint64_t hashText(const char* text) {
     return hash;
 }
 
+// Plain data: a thread's last lock may be let go by the destructors of its other thread-local objects.
+constexpr uint32_t kMaxWakes = 64;
+thread_local std::atomic<uint32_t>* t_wakes[kMaxWakes];
+thread_local uint32_t t_wakeCount = 0;
+
+void wakeNow() {
+    while (t_wakeCount) futexWake(*t_wakes[--t_wakeCount]);
+}
+
 }  // namespace
+
+void wakeBehindLock(std::atomic<uint32_t>& word) {
+    if (t_wakeCount == kMaxWakes) wakeNow();
+    t_wakes[t_wakeCount++] = &word;
+}
 
 void initializeArena(Arena& arena, int64_t launchNs) {
     initializeMutex(arena.lock);
@@ -119,8 +133,10 @@ void SharedLock::lock() {
 }
 
 void SharedLock::unlock() {
-    if (m_held) pthread_mutex_unlock(&m_mutex);
+    if (!m_held) return;
     m_held = false;
+    pthread_mutex_unlock(&m_mutex);
+    wakeNow();
 }
 
 bool SharedLock::takeOwnerDied() {
@@ -173,7 +189,7 @@ Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex) {
         process.rank = -1;
         process.island = processIndex;
         process.nextOfIsland = kNone;
-        process.firstThread = process.firstStream = process.firstFlow = kNone;
+        process.firstThread = process.firstStream = process.firstFlow = process.blocker = kNone;
         process.nowNs = kEpochNs;
         process.alive = 1;
         arena->processCount = processIndex + 1;

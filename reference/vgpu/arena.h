@@ -30,6 +30,7 @@ inline constexpr uint32_t kPartsPerProcess = 1u << 18;
 inline constexpr uint32_t kHeapEntries = 1u << 18;
 inline constexpr uint32_t kStreamHistory = 2048;        // power of two
 inline constexpr uint32_t kStreamDepth = 1024;          ///< a stream takes this many unfinished operations, then the host waits
+inline constexpr uint32_t kProcessDepth = 12000;        ///< and so many all streams of a process together
 inline constexpr uint32_t kMaxWaits = 32;
 inline constexpr uint32_t kTransferBuckets = 64;
 inline constexpr uint32_t kMaxPairLinks = 32;    // one bit each in Comm::ringPairs
@@ -166,6 +167,7 @@ struct Process {
     int64_t lastClockNs;
     std::atomic<uint32_t> dataBell;        ///< rung when data this process waits for has come; a futex
     std::atomic<uint32_t> dataSleepers;    ///< threads that sleep on it
+    std::atomic<uint32_t> hostSleepers;    ///< threads that wait for virtual time or data: they cannot look for data themselves
     std::atomic<uint64_t> submitted, drained;    ///< ring of op indices, process → engine
     std::atomic<uint64_t> finished, harvested;   ///< ring of op indices, engine → process
     uint32_t submission[kOpsPerProcess];
@@ -176,6 +178,8 @@ struct Process {
     uint32_t heapSize;
     uint32_t firstFlow;                          ///< active flows of the island rooted here
     uint32_t flowsDirty;
+    uint32_t blocker;                            ///< the thread whose bound ended the island's last advance, or kNone
+    int64_t blockerNs;                           ///< that bound
     int64_t nowNs;
 };
 
@@ -205,8 +209,10 @@ struct Exchange {
     uint64_t key;
     uint64_t fingerprint;    ///< members that disagree meet in different exchanges, which stay incomplete
     uint32_t src, dst;
-    uint32_t p2p, expectedPosts, posts, readersLeft, ready;
-    uint64_t slots;      ///< offset of uint64_t[members], contribution offsets
+    uint32_t p2p, expectedPosts;
+    std::atomic<uint32_t> posts, readersLeft;    ///< these three without the lock
+    std::atomic<uint32_t> ready;                 ///< all contributions are there; they stay until the last reader has left
+    uint64_t slots;      ///< offset of uint64_t[members], contribution offsets, and behind it uint32_t[members]: who is to be told when it is ready
     uint64_t result;     ///< offset of the reduced windows, or 0
 };
 
@@ -246,6 +252,9 @@ inline uint32_t bucketOf(uint64_t key, uint32_t src, uint32_t dst) { return stat
 
 void initializeArena(Arena& arena, int64_t launchNs);
 
+/// Wakes who sleeps on `word` when the calling thread has let go of its SharedLock: woken inside, it would run into that lock at once.
+void wakeBehindLock(std::atomic<uint32_t>& word);
+
 /// Scoped hold of a robust process-shared mutex. A previous holder's death does not make it unusable.
 class SharedLock {
   public:
@@ -270,6 +279,18 @@ Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex);
 
 /// Removes the arena's name if no live process is left.
 void detachArena(Arena* arena, uint32_t processIndex);
+
+/// While it lives, a thread of the process sleeps in a call: who has data for the process must wake its helper.
+class HostSleep {
+  public:
+    explicit HostSleep(Process& process) : m_process(process) { process.hostSleepers.fetch_add(1); }
+    ~HostSleep() { m_process.hostSleepers.fetch_sub(1); }
+    HostSleep(const HostSleep&) = delete;
+    HostSleep& operator=(const HostSleep&) = delete;
+
+  private:
+    Process& m_process;
+};
 
 bool processLives(int32_t pid, uint64_t startTime);
 uint64_t processStartTime(int32_t pid);

@@ -2,6 +2,7 @@
 // The effects of operations on memory, in stream order, as soon as they can happen and without regard to virtual time.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -20,6 +21,8 @@ class DataPlane {
     void enqueue(StreamPoint at, std::function<bool()> attempt);
     /// Later effects of stream `at` wait for those up to `dependency`. LocalProcess::mutex() is held.
     void enqueueDependency(StreamPoint at, StreamPoint dependency);
+    /// Does what has become possible since the last look; LocalProcess::mutex() is not held.
+    void catchUp();
     /// Returns once the effects up to the points have happened; LocalProcess::mutex() is not held.
     void waitFor(std::span<const StreamPoint> points);
     static void forgetAfterFork();
@@ -31,11 +34,15 @@ class DataPlane {
     };
     bool done(StreamPoint point) const;
     bool pump();
+    void pumpIfRung();
     void startHelper();
+    void help();
 
     std::map<uint32_t, std::deque<Pending>> m_blocked;    ///< by stream; what ran at once never gets here
     bool m_helperRuns = false;
-    uint32_t m_waiters = 0;    ///< threads in waitFor: they do the helper's work
+    uint32_t m_pumpedBell = 0;    ///< the bell at the last look at everything
+    uint32_t m_waiters = 0;       ///< threads in waitFor: they do the helper's work
+    std::condition_variable m_noWaiters;
 };
 
 }  // namespace rankscope::vgpu

@@ -20,13 +20,21 @@ bool later(const HeapEntry& a, const HeapEntry& b) {
 
 }  // namespace
 
-int64_t Engine::boundOf(uint32_t root) const {
+int64_t Engine::boundOf(uint32_t root) {
     int64_t bound = kForever;
+    uint32_t blocker = kNone;
     for (uint32_t p = root; p != kNone; p = m_arena.processes[p].nextOfIsland) {
         for (uint32_t t = m_arena.processes[p].firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
             const HostThread& thread = m_arena.threads[t];
             switch (thread.state.load(std::memory_order_acquire)) {
-                case ThreadState::running: bound = std::min(bound, thread.boundNs.load(std::memory_order_acquire)); break;
+                case ThreadState::running: {
+                    const int64_t ns = thread.boundNs.load(std::memory_order_acquire);
+                    if (ns < bound) {
+                        bound = ns;
+                        blocker = t;
+                    }
+                    break;
+                }
                 case ThreadState::waiting:
                     // A thread in a rendezvous goes on when members come whose clocks this island does not know.
                     if (thread.waitKind == WaitKind::comm) bound = std::min(bound, thread.boundNs.load(std::memory_order_acquire));
@@ -37,12 +45,27 @@ int64_t Engine::boundOf(uint32_t root) const {
             }
         }
     }
+    Process& island = m_arena.processes[root];
+    const bool isBlocker = blocker != kNone && m_arena.threads[blocker].boundNs.load(std::memory_order_relaxed) == bound;
+    island.blocker = isBlocker ? blocker : kNone;
+    island.blockerNs = bound;
     return bound;
+}
+
+/// True while the thread that ended the last advance has not moved: whatever was submitted since then is later than what it allows, and all else
+/// has been processed.
+bool Engine::blockedAsBefore(uint32_t root) const {
+    const Process& island = m_arena.processes[root];
+    if (island.blocker == kNone) return false;
+    const HostThread& thread = m_arena.threads[island.blocker];
+    return thread.state.load(std::memory_order_acquire) == ThreadState::running && rootOf(thread.process) == root &&
+           thread.boundNs.load(std::memory_order_acquire) == island.blockerNs;
 }
 
 bool Engine::advance(uint32_t process) {
     bool progressed = false;
     uint32_t root = rootOf(process);
+    if (blockedAsBefore(root)) return false;
     for (;;) {
         // Bounds first, submissions second: what is submitted after the look at a bound carries a later host time.
         int64_t bound = boundOf(root);
@@ -68,13 +91,14 @@ bool Engine::advance(uint32_t process) {
     return progressed;
 }
 
-bool Engine::advanceQuiescent() {
+bool Engine::advanceQuiescent(uint32_t process) {
+    if (blockedAsBefore(rootOf(process))) return false;    // one thread that runs is enough
     uint32_t live = 0;
     for (uint32_t p = 0; p < m_arena.processCount; p++) {
-        const Process& process = m_arena.processes[p];
-        if (!process.alive) continue;
+        const Process& member = m_arena.processes[p];
+        if (!member.alive) continue;
         live++;
-        for (uint32_t t = process.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess)
+        for (uint32_t t = member.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess)
             if (m_arena.threads[t].state == ThreadState::running) return false;
     }
     // A member that has not come to life yet is a thread that still runs.
@@ -119,6 +143,7 @@ void Engine::mergeIslands(uint32_t processA, uint32_t processB) {
         if (kept.firstFlow != kNone) m_arena.transfers[kept.firstFlow].prevActive = index;
         kept.firstFlow = index;
     }
+    kept.blocker = gone.blocker = kNone;
     kept.flowsDirty |= gone.flowsDirty;
     kept.nowNs = std::max(kept.nowNs, gone.nowNs);
 }
@@ -146,7 +171,7 @@ void Engine::resume(HostThread& thread, int64_t ns) {
     thread.state.store(ThreadState::running, std::memory_order_release);
     if (m_limitNs != kForever || ns < kForever - m_arena.launchNs) m_limitNs = std::min(m_limitNs, ns + m_arena.launchNs);
     thread.futex.fetch_add(1, std::memory_order_release);
-    futexWake(thread.futex);
+    wakeBehindLock(thread.futex);
 }
 
 bool Engine::waitSatisfied(const HostThread& thread, int64_t& resumeNs) const {

@@ -17,7 +17,11 @@ class Engine {
     bool advance(uint32_t process);
 
     /// When every thread of the job waits, the earliest event of all is final too, whatever the bounds say: processes that one.
-    bool advanceQuiescent();
+    /// `process`: any one of them.
+    bool advanceQuiescent(uint32_t process);
+
+    /// A thread of the island now waits for something else than operations: its next advance looks at everything.
+    void forgetBlocker(uint32_t process) { m_arena.processes[rootOf(process)].blocker = kNone; }
 
     /// Two islands become one; from now on their threads bound each other.
     void mergeIslands(uint32_t processA, uint32_t processB);
@@ -35,7 +39,8 @@ class Engine {
     bool waitSatisfied(const HostThread& thread, int64_t& resumeNs) const;
 
   private:
-    int64_t boundOf(uint32_t root) const;
+    int64_t boundOf(uint32_t root);
+    bool blockedAsBefore(uint32_t root) const;
     bool drain(uint32_t root);
     void push(uint32_t root, HeapEntry entry);
     HeapEntry pop(Process& root);

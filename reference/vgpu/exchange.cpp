@@ -6,11 +6,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 namespace rankscope::vgpu {
 namespace {
 
 constexpr size_t kWindowBytes = 4096;
+constexpr size_t kSlotBytes = sizeof(uint64_t) + sizeof(uint32_t);    // of a member: where its contribution is, and whether it waits
 
 bool movesEverything() {
     static const bool full = [] {
@@ -131,7 +133,7 @@ Exchange& ExchangeTask::find() {
         std::abort();
     }
     Exchange& exchange = m_arena.exchanges[index];
-    exchange = Exchange{};
+    new (&exchange) Exchange{};
     exchange.inUse = 1;
     exchange.comm = m_spec.comm;
     exchange.key = m_spec.key;
@@ -141,69 +143,90 @@ Exchange& ExchangeTask::find() {
     exchange.dst = dst;
     exchange.expectedPosts = posters();
     exchange.readersLeft = readers();
-    exchange.slots = allocate(m_arena, m_spec.size * sizeof(uint64_t));
-    std::memset(at(exchange.slots), 0, m_spec.size * sizeof(uint64_t));
+    exchange.slots = allocate(m_arena, m_spec.size * kSlotBytes);
+    std::memset(at(exchange.slots), 0, m_spec.size * kSlotBytes);
     exchange.next = head;
     head = index;
     return exchange;
 }
 
 bool ExchangeTask::attempt() {
-    SharedLock lock(m_arena.dataLock);
-    Exchange& exchange = find();
+    if (!m_exchange) {
+        SharedLock lock(m_arena.dataLock);
+        m_exchange = &find();
+    }
+    Exchange& exchange = *m_exchange;
     if (posts() && !m_posted) {
-        post(exchange);
         m_posted = true;
-        if (exchange.posts == exchange.expectedPosts) {
+        post(exchange);
+        if (exchange.posts.fetch_add(1, std::memory_order_acq_rel) + 1 == exchange.expectedPosts) {
             if (m_spec.kind == TransferKind::allReduce || m_spec.kind == TransferKind::reduce) reduce(exchange);
-            exchange.ready = 1;
-            ringReaders();
+            uint64_t* slots = slotsOf(exchange);
+            exchange.ready.store(1);
+            ringReaders(slots);
         }
     }
     if (!reads()) return true;
-    if (!exchange.ready) return false;
+    if (!exchange.ready.load(std::memory_order_acquire) && !askForBell(exchange)) return false;
     read(exchange);
-    if (--exchange.readersLeft == 0) release(exchange);
+    if (exchange.readersLeft.fetch_sub(1, std::memory_order_acq_rel) == 1) release(exchange);
     return true;
 }
 
-void ExchangeTask::ringReaders() {
+std::atomic_ref<uint32_t> ExchangeTask::bellFlag(uint64_t* slots, uint32_t rank) const {
+    return std::atomic_ref<uint32_t>(reinterpret_cast<uint32_t*>(slots + m_spec.size)[rank]);
+}
+
+/// True if the exchange has become ready meanwhile. Flag and state are written and read in opposite orders here and by who makes it ready.
+bool ExchangeTask::askForBell(Exchange& exchange) {
+    if (bellFlag(slotsOf(exchange), m_spec.rank).exchange(1)) return false;
+    return exchange.ready.load() != 0;
+}
+
+/// The slots may become another exchange's meanwhile: then all readers have been here, and a bell that rings in vain does no harm.
+void ExchangeTask::ringReaders(uint64_t* slots) {
     const Member* members = m_arena.members + m_arena.comms[m_spec.comm].firstMember;
     auto ring = [&](uint32_t rank) {
+        if (!bellFlag(slots, rank).load()) return;
         Process& reader = m_arena.processes[members[rank].process];
         reader.dataBell.fetch_add(1);
-        if (reader.dataSleepers.load()) futexWake(reader.dataBell);
+        // A process that runs looks by itself before it issues more or waits.
+        if (reader.hostSleepers.load() && reader.dataSleepers.load()) futexWake(reader.dataBell);
     };
     if (m_spec.kind == TransferKind::p2p) return ring(m_spec.peer);
     for (uint32_t rank = 0; rank < m_spec.size; rank++)
         if (rank != m_spec.rank) ring(rank);
 }
 
+uint64_t ExchangeTask::allocateSlot(size_t bytes) {
+    SharedLock lock(m_arena.dataLock);
+    return allocate(m_arena, bytes);
+}
+
 void ExchangeTask::post(Exchange& exchange) {
     std::vector<ByteRange> windows = windowsOf();
     size_t each = totalBytes(windows);
     size_t chunks = chunkedSend() ? m_spec.size : 1;
-    uint64_t slot = allocate(m_arena, each * chunks);
+    uint64_t slot = allocateSlot(each * chunks);
     for (size_t chunk = 0; chunk < chunks; chunk++)
         gatherWindows(at(slot) + chunk * each, static_cast<const std::byte*>(m_spec.send) + chunk * m_spec.chunkBytes, windows);
     uint32_t member = m_spec.kind == TransferKind::p2p ? 0 : m_spec.rank;
-    reinterpret_cast<uint64_t*>(at(exchange.slots))[member] = slot;
-    exchange.posts++;
+    slotsOf(exchange)[member] = slot;
 }
 
 void ExchangeTask::reduce(Exchange& exchange) {
     size_t bytes = totalBytes(windowsOf());
-    const auto* slots = reinterpret_cast<const uint64_t*>(at(exchange.slots));
+    const uint64_t* slots = slotsOf(exchange);
     std::vector<const std::byte*> inputs;
     for (uint32_t member = 0; member < m_spec.size; member++) inputs.push_back(at(slots[member]));
-    exchange.result = allocate(m_arena, bytes);
+    exchange.result = allocateSlot(bytes);
     reduceElements(m_spec.reduction, inputs.data(), inputs.size(), at(exchange.result), bytes);
 }
 
 void ExchangeTask::read(Exchange& exchange) {
     std::vector<ByteRange> windows = windowsOf();
     size_t each = totalBytes(windows);
-    const auto* slots = reinterpret_cast<const uint64_t*>(at(exchange.slots));
+    const uint64_t* slots = slotsOf(exchange);
     auto* out = static_cast<std::byte*>(m_spec.recv);
     switch (m_spec.kind) {
         case TransferKind::allReduce:
@@ -230,13 +253,14 @@ void ExchangeTask::read(Exchange& exchange) {
 }
 
 void ExchangeTask::release(Exchange& exchange) {
+    SharedLock lock(m_arena.dataLock);
     auto index = static_cast<uint32_t>(&exchange - m_arena.exchanges);
     size_t each = totalBytes(windowsOf());
-    const auto* slots = reinterpret_cast<const uint64_t*>(at(exchange.slots));
+    const uint64_t* slots = slotsOf(exchange);
     for (uint32_t member = 0; member < m_spec.size; member++)
         if (slots[member]) vgpu::release(m_arena, slots[member], each * (chunkedSend() ? m_spec.size : 1));
     if (exchange.result) vgpu::release(m_arena, exchange.result, each);
-    vgpu::release(m_arena, exchange.slots, m_spec.size * sizeof(uint64_t));
+    vgpu::release(m_arena, exchange.slots, m_spec.size * kSlotBytes);
     for (uint32_t* link = &m_arena.openExchanges[m_spec.comm][bucketOf(exchange.key, exchange.src, exchange.dst)]; *link != kNone; link = &m_arena.exchanges[*link].next) {
         if (*link != index) continue;
         *link = exchange.next;

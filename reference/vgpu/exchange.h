@@ -2,6 +2,7 @@
 // How the bytes of collectives and messages travel between processes: through slots in the arena, apart from virtual time.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -36,26 +37,31 @@ struct ExchangeSpec {
 class ExchangeTask {
   public:
     ExchangeTask(Arena& arena, const ExchangeSpec& spec) : m_arena(arena), m_spec(spec) {}
-    /// Posts what this rank gives, takes what it gets. False while others have not posted yet.
+    /// Posts what this rank gives, takes what it gets. False while others have not posted yet: then the process's dataBell rings once they have.
     bool attempt();
 
   private:
-    void ringReaders();
+    void ringReaders(uint64_t* slots);
+    bool askForBell(Exchange& exchange);
     bool posts() const;
     bool reads() const;
     uint32_t posters() const;
     uint32_t readers() const;
     Exchange& find();
+    uint64_t allocateSlot(size_t bytes);
     void post(Exchange& exchange);
     void reduce(Exchange& exchange);
     void read(Exchange& exchange);
     void release(Exchange& exchange);
     bool chunkedSend() const;
+    uint64_t* slotsOf(const Exchange& exchange) const { return reinterpret_cast<uint64_t*>(at(exchange.slots)); }
+    std::atomic_ref<uint32_t> bellFlag(uint64_t* slots, uint32_t rank) const;
     std::vector<ByteRange> windowsOf() const;
     std::byte* at(uint64_t offset) const { return reinterpret_cast<std::byte*>(&m_arena) + offset; }
 
     Arena& m_arena;
     ExchangeSpec m_spec;
+    Exchange* m_exchange = nullptr;    ///< from the first attempt on, while this task still has something to do with it
     bool m_posted = false;
 };
 

@@ -2,14 +2,15 @@
 // Host threads and virtual time: how far they may run ahead, and how their clocks meet those of the streams they wait for.
 #include <algorithm>
 
+#include "reference/vgpu/data_plane.h"
 #include "reference/vgpu/local_process.h"
 #include "reference/vgpu/stall_watch.h"
 
 namespace rankscope::vgpu {
 namespace {
 
-// Further ahead than this no process runs, summed over its streams.
-constexpr uint64_t kProcessDepth = 12000;
+// A full queue is waited for until so many operations have ended: at each single one every rank would take turns with every other.
+constexpr uint64_t kFreedTogether = 64;
 // Whoever comes to wait moves the simulation and wakes the others; they look by themselves only in case nobody comes any more.
 constexpr int kFirstPollMs = 25, kLastPollMs = 200;
 
@@ -41,9 +42,13 @@ void LocalProcess::throttle(LocalStream& stream) {
     size_t count = 0;
     {
         std::lock_guard guard(m_mutex);
-        if (stream.submitted > kStreamDepth) points[count++] = {stream.shared, stream.submitted - kStreamDepth};
-        if (m_submitted > kProcessDepth) {
-            StreamPoint old = m_order[(m_submitted - kProcessDepth) % kOpsPerProcess];
+        if (stream.submitted >= stream.roomUntil) {
+            points[count++] = {stream.shared, stream.submitted - kStreamDepth + kFreedTogether};
+            stream.roomUntil = stream.submitted + kFreedTogether;
+        }
+        if (m_submitted >= m_roomUntil) {
+            m_roomUntil = m_submitted + kFreedTogether;
+            StreamPoint old = m_order[(m_submitted - kProcessDepth + kFreedTogether - 1) % kOpsPerProcess];
             for (const auto& other : m_streams)
                 if (other->shared == old.stream && other->submitted - old.seq < kStreamHistory / 2) points[count++] = old;
         }
@@ -58,12 +63,13 @@ void LocalProcess::sleepUntilResumed(ThreadClock& thread, SharedLock& lock) {
     HostThread& shared = *thread.shared;
     int pauseMs = kFirstPollMs;
     for (;;) {
-        while (shared.state == ThreadState::waiting && (engine().advance(m_index) || engine().advanceQuiescent())) {
+        while (shared.state == ThreadState::waiting && (engine().advance(m_index) || engine().advanceQuiescent(m_index))) {
         }
         if (shared.state != ThreadState::waiting) break;
         uint32_t word = shared.futex.load();
         lock.unlock();
         futexWait(shared.futex, word, pauseMs);
+        if (shared.state.load(std::memory_order_acquire) != ThreadState::waiting) break;    // who resumed it, moved the simulation: the lock is not needed
         lock.lock();
         if (shared.state == ThreadState::waiting) watch.inspect(pauseMs);
         pauseMs = std::min(2 * pauseMs, kLastPollMs);
@@ -89,6 +95,8 @@ void LocalProcess::waitFor(std::span<const StreamPoint> points) {
             thread.ns = resumeNs;
             continue;
         }
+        const HostSleep sleep(m_arena->processes[m_index]);
+        DataPlane::instance().catchUp();
         SharedLock lock(m_arena->lock);
         if (engine().waitSatisfied(shared, resumeNs)) {
             thread.ns = resumeNs;
@@ -103,12 +111,15 @@ void LocalProcess::waitFor(std::span<const StreamPoint> points) {
 void LocalProcess::settle() {
     ThreadClock& thread = clock();
     HostThread& shared = *thread.shared;
+    const HostSleep sleep(m_arena->processes[m_index]);
+    DataPlane::instance().catchUp();
     SharedLock lock(m_arena->lock);
     shared.boundNs.store(thread.ns, std::memory_order_release);
     shared.waitKind = WaitKind::until;
     shared.waitUntilNs = thread.ns;
     shared.waitCount = 0;
     shared.state = ThreadState::waiting;
+    engine().forgetBlocker(m_index);
     sleepUntilResumed(thread, lock);
 }
 
@@ -124,6 +135,8 @@ bool LocalProcess::waitForComm(uint32_t commIndex) {
     ThreadClock& thread = clock();
     HostThread& shared = *thread.shared;
     Comm& comm = m_arena->comms[commIndex];
+    const HostSleep sleep(m_arena->processes[m_index]);
+    DataPlane::instance().catchUp();
     SharedLock lock(m_arena->lock);
     if (!comm.complete && !comm.aborted) {
         shared.boundNs.store(thread.ns, std::memory_order_release);

@@ -266,7 +266,7 @@ LocalStream* LocalProcess::createStream(int deviceOrdinal, unsigned flags, int p
 }
 
 uint32_t LocalProcess::takeOp() {
-    if (m_nextOp < kOpsPerProcess) return m_nextOp++;
+    if (m_freeOps.empty() && m_nextOp < kOpsPerProcess) return m_nextOp++;    // used ones first: every rank that moves the simulation maps their pages
     while (m_freeOps.empty()) {
         harvest();
         if (!m_freeOps.empty()) break;

@@ -55,6 +55,7 @@ struct LocalStream {
     unsigned flags = 0;
     int priority = 0;
     uint64_t submitted = 0;   ///< number of the newest operation
+    uint64_t roomUntil = kStreamDepth;    ///< the queue is not full before that many
     uint64_t legacySeen = 0;  ///< newest operation of the legacy stream this stream already waits for
     uint64_t kernels = 0;     ///< counts for the noise
     std::map<uint32_t, uint64_t> waitedFor;    ///< newest operation of other streams this one already waits for
@@ -180,7 +181,7 @@ class LocalProcess {
     uint32_t m_nextOp = 0, m_nextPart = 0;
     std::vector<OpReport> m_reports;
     std::vector<StreamPoint> m_order;    ///< the newest submissions, a ring
-    uint64_t m_submitted = 0;
+    uint64_t m_submitted = 0, m_roomUntil = kProcessDepth;
 };
 
 }  // namespace rankscope::vgpu
