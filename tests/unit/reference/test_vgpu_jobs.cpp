@@ -141,6 +141,29 @@ TEST_F(VgpuJob, allocatingAndFreeingWaitForTheDeviceAndTakeTheStatedTime) {
     EXPECT_GT(frees[0].durationNs, ran[1] + 40'000 - 10'000);
 }
 
+TEST_F(VgpuJob, aFullLaunchQueueHoldsTheHostAndNeverTheDevice) {
+    ASSERT_EQ(run("queue 1", scenario(R"({"noise": 0, "cluster": {"nodes": 1, "ranks_per_node": 1}})")), 0);
+    std::vector<long long> starts, ends;
+    for (const std::string& line : records(0)) {
+        long long start = 0, duration = 0;
+        if (std::sscanf(line.c_str(), "kernel %lld %lld", &start, &duration) == 2) starts.push_back(start), ends.push_back(start + duration);
+    }
+    std::sort(starts.begin(), starts.end());
+    std::sort(ends.begin(), ends.end());
+    const std::vector<Call> launches = calls(0, CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_v13000);
+    ASSERT_EQ(ends.size(), 3000u);
+    ASSERT_EQ(launches.size(), 3000u);
+    size_t held = 0;
+    for (size_t i = 0; i < launches.size(); i++) {
+        const auto ended = static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), launches[i].endNs()) - ends.begin());
+        EXPECT_LE(i + 1 - std::min(ended, i + 1), 1024u) << "launch " << i;
+        held += launches[i].durationNs > 100'000;
+    }
+    EXPECT_GT(held, 20u);    // 64 at a time
+    EXPECT_LT(held, 40u);
+    for (size_t i = 1; i < starts.size(); i++) ASSERT_EQ(starts[i], ends[i - 1]) << "the device waited for kernel " << i;
+}
+
 TEST_F(VgpuJob, memoryThatComesAndGoesIsRecorded) {
     ASSERT_EQ(run("memory 1"), 0);
     std::multimap<long long, int> operations;    // by size: allocations minus releases

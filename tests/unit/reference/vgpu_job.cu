@@ -7,6 +7,7 @@
 //   death    rank 1 is killed before its collective; the others abort and report a remote error
 //   threads  a second thread does the waiting while the first sleeps in pthread_join
 //   memory   one rank allocates, frees and copies while a kernel of 2 ms runs
+//   queue    3000 kernels of 20 us in one stream, more than a launch queue holds
 //   struct   a kernel with a large struct for a parameter, run by its host twin
 //   graph    a step captured from two streams, launched three times; what a capture forbids fails
 //   devices  one process drives all ranks' GPUs with ncclCommInitAll
@@ -124,6 +125,11 @@ int messages(Rank& rank) {
     return wrong;
 }
 
+void launchMany(Rank& rank) {
+    for (int kernel = 0; kernel < 3000; kernel++) compute<<<850, 256, 0, rank.work>>>(rank.data);
+    CHECK(cudaStreamSynchronize(rank.work));
+}
+
 int memory(Rank& rank) {
     constexpr int kBlocks = 65535;
     constexpr size_t kBytes = 12'000'000;
@@ -225,6 +231,7 @@ int runRank(const std::string& mode, int number, int size, int steps, const nccl
     else if (mode == "struct") wrong = structs(rank);
     else if (mode == "graph") wrong = graph(rank);
     else if (mode == "memory") wrong = memory(rank);
+    else if (mode == "queue") launchMany(rank);
     else if (mode == "death") return death(rank);
     else if (mode == "threads") std::thread([&] {
             CHECK(cudaSetDevice(0));
