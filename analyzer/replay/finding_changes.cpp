@@ -80,7 +80,9 @@ Changes healthyLinks(const Analysis&, const Finding& f) {
     return slowness && *slowness > 1 ? Changes{fmt::format("speed:factor={:.4g},links=rank,ranks={},limit=peak", *slowness, listText(f.ranks))} : Changes();
 }
 
-/// So many bytes less that the rest hides: the part of its transfers that the finding says is too much.
+constexpr double kHalf = 0.5;  // 16 bit instead of 32, every second reduction: each fix for too many bytes leaves half of them or less
+
+/// So many bytes less that the rest hides, and half of them at least: its transfers without the part that the finding says is too much.
 Changes fewerBytes(const Analysis& analysis, const Finding& f) {
     const TaskGraph& graph = analysis.replay.graph;
     if (!f.communicator || !f.savingNsPerStep || analysis.replay.steps.empty()) return {};
@@ -97,7 +99,7 @@ Changes fewerBytes(const Analysis& analysis, const Finding& f) {
     Changes changes;
     for (const auto& [id, ns] : transferNs) {
         const double tooMuch = *f.savingNsPerStep * static_cast<double>(analysis.replay.steps.size());
-        if (ns > 0) changes.push_back(fmt::format("bytes:factor={:.3g},communicator={}", std::max(0.01, 1 - tooMuch / ns), id));
+        if (ns > 0) changes.push_back(fmt::format("bytes:factor={:.3g},communicator={}", std::clamp(1 - tooMuch / ns, 0.01, kHalf), id));
     }
     return changes;
 }
