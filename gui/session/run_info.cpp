@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/session/run_info.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace rankscope::gui {
+namespace {
+
+using store::Statement;
+
+std::string rankLabel(const store::Rank& rank) {
+    switch (rank.state) {
+        case store::RankState::complete: return fmt::format("rank {}", rank.rank);
+        default: return fmt::format("rank {} ({})", rank.rank, store::toText(rank.state));
+    }
+}
+
+RunOutline readOutline(store::TraceReader& reader) {
+    RunOutline outline;
+    bool anyUnplaced = false;
+    for (const store::Rank& rank : reader.all<store::Rank>()) {
+        outline.ranks.push_back({rank.rank, rank.hostId.value_or(-1), rankLabel(rank)});
+        anyUnplaced = anyUnplaced || !rank.hostId;
+    }
+    for (const store::Host& host : reader.all<store::Host>()) outline.hosts.push_back({host.id, host.name});
+    if (anyUnplaced) outline.hosts.push_back({-1, "unknown host"});
+    return outline;
+}
+
+// A finding's JSON is Rankscope's own, but the file may be anybody's: what does not fit stays empty.
+std::vector<std::string> texts(const nlohmann::json& json, const char* key) {
+    std::vector<std::string> values;
+    if (const auto found = json.find(key); found != json.end() && found->is_array())
+        for (const auto& value : *found)
+            if (value.is_string()) values.push_back(value.get<std::string>());
+    return values;
+}
+
+std::vector<int32_t> ranksIn(const nlohmann::json& json, const char* key) {
+    std::vector<int32_t> values;
+    if (const auto found = json.find(key); found != json.end() && found->is_array())
+        for (const auto& value : *found)
+            if (value.is_number_integer()) values.push_back(value.get<int32_t>());
+    return values;
+}
+
+std::string text(const nlohmann::json& json, const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+void readReport(std::string_view report, FindingInfo& finding) {
+    const auto json = nlohmann::json::parse(report, nullptr, false);
+    if (!json.is_object()) return;
+    finding.ranks = ranksIn(json, "ranks");
+    finding.affectedRanks = ranksIn(json, "affected_ranks");
+    finding.cause = text(json, "cause");
+    finding.whyInconclusive = text(json, "why_inconclusive");
+    finding.fixes = texts(json, "fix");
+    if (const auto evidence = json.find("evidence"); evidence != json.end() && evidence->is_object()) finding.facts = texts(*evidence, "facts");
+}
+
+std::vector<FindingInfo> readFindings(store::TraceReader& reader) {
+    std::vector<FindingInfo> findings;
+    Statement query(reader.database(),
+                    "SELECT id, diagnosis, title, verdict, severity, saving_ns_per_step, start_ns, end_ns, report_json FROM finding ORDER BY id");
+    while (query.step()) {
+        FindingInfo finding;
+        finding.id = query.integer(0);
+        finding.diagnosis = query.text(1);
+        finding.title = query.text(2);
+        finding.verdict = query.text(3);
+        finding.severity = query.real(4);
+        if (!query.isNull(5)) finding.savingNs = query.integer(5);
+        if (!query.isNull(6) && !query.isNull(7) && query.integer(7) > query.integer(6)) finding.window = TimeRange{query.integer(6), query.integer(7)};
+        readReport(query.text(8), finding);
+        findings.push_back(std::move(finding));
+    }
+    Statement rows(reader.database(), "SELECT table_name, row_id, rank, note FROM finding_evidence WHERE finding_id = ?1 ORDER BY row_id");
+    for (FindingInfo& finding : findings) {
+        rows.bind(1, finding.id);
+        while (rows.step())
+            finding.evidence.push_back({std::string(rows.text(0)), rows.integer(1), rows.isNull(2) ? -1 : static_cast<int32_t>(rows.integer(2)),
+                                        std::string(rows.text(3))});
+        rows.reset();
+    }
+    return findings;
+}
+
+void readClock(store::TraceReader& reader, RunInfo& info) {
+    Statement query(reader.database(), "SELECT method, bound_ns FROM clock_model ORDER BY bound_ns");
+    while (query.step()) {
+        info.clockMethod = query.text(0);
+        info.clockBoundNs = query.integer(1);
+    }
+}
+
+void readNames(store::TraceReader& reader, RunInfo& info) {
+    for (const store::Stream& stream : reader.all<store::Stream>()) info.streamNames[stream.id] = fmt::format("stream {}", stream.nativeId);
+    for (const store::Thread& thread : reader.all<store::Thread>()) {
+        std::string name = fmt::format("thread {}", thread.tid.value_or(thread.id));
+        if (thread.name && !thread.name->empty()) name += " " + *thread.name;
+        info.threadNames[thread.id] = std::move(name);
+    }
+}
+
+void readExtents(store::TraceReader& reader, RunInfo& info) {
+    Statement query(reader.database(),
+                    "SELECT rank, sum(last_id - first_id + 1) FROM extent WHERE table_name IN ('kernel', 'memcpy', 'memset', 'nvtx', 'api_call', 'nccl_call') "
+                    "AND last_id >= first_id GROUP BY rank");
+    while (query.step()) {
+        info.eventsOfRank[static_cast<int32_t>(query.integer(0))] = query.integer(1);
+        info.events += query.integer(1);
+    }
+}
+
+}  // namespace
+
+RunInfo readRunInfo(store::TraceReader& reader) {
+    RunInfo info;
+    info.file = reader.file();
+    info.name = reader.meta("run_name", reader.file());
+    info.outline = readOutline(reader);
+    info.whole = {0, std::max<int64_t>(reader.metaInteger("duration_ns", 0), 0)};
+    for (const store::Step& step : reader.all<store::Step>()) {
+        info.steps.push_back({step.rank, step.step, {step.startNs, step.startNs + step.durNs}, step.warmUp});
+        info.whole.beginNs = std::min(info.whole.beginNs, step.startNs);
+        info.whole.endNs = std::max(info.whole.endNs, step.startNs + step.durNs);
+    }
+    info.findings = readFindings(reader);
+    info.analyzed = reader.database().integer("SELECT EXISTS (SELECT 1 FROM attribution)") != 0 || !info.findings.empty();
+    for (const store::Loss& loss : reader.all<store::Loss>())
+        info.losses.push_back({loss.kind, std::string(store::toText(loss.severity)), loss.message, loss.rank, loss.count});
+    readClock(reader, info);
+    readNames(reader, info);
+    readExtents(reader, info);
+    return info;
+}
+
+}  // namespace rankscope::gui

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collector/store/reader.h"
+#include "gui/timeline/lane_tree.h"
+#include "gui/timeline/time_axis.h"
+
+namespace rankscope::gui {
+
+struct EvidenceLink {
+    std::string table;   ///< of trace.db
+    int64_t rowId = 0;
+    int32_t rank = -1;   ///< -1: unknown
+    std::string note;
+};
+
+/// A finding as `rankscope analyze` left it in trace.db.
+struct FindingInfo {
+    int64_t id = 0;
+    std::string diagnosis;      ///< "RS301"
+    std::string title;
+    std::string verdict;        ///< found | inconclusive | note
+    double severity = 0;        ///< share of the step, 0..1
+    std::optional<int64_t> savingNs;  ///< per step
+    std::optional<TimeRange> window;
+    std::vector<int32_t> ranks;
+    std::vector<int32_t> affectedRanks;
+    std::string cause;
+    std::string whyInconclusive;
+    std::vector<std::string> facts;
+    std::vector<std::string> fixes;
+    std::vector<EvidenceLink> evidence;
+};
+
+struct LossInfo {
+    std::string kind, severity, message;
+    std::optional<int32_t> rank;
+    int64_t count = 0;
+};
+
+struct StepInfo {
+    int32_t rank = 0;
+    int32_t step = 0;
+    TimeRange range;
+    bool warmUp = false;
+};
+
+/// Everything of a run but its events: what can be shown at once.
+struct RunInfo {
+    std::string file;
+    std::string name;
+    RunOutline outline;
+    TimeRange whole;
+    bool analyzed = false;           ///< `rankscope analyze` has been here
+    std::vector<FindingInfo> findings;
+    std::vector<LossInfo> losses;
+    std::vector<StepInfo> steps;     ///< by rank, then step
+    int64_t clockBoundNs = 0;        ///< largest error of an aligned time
+    std::string clockMethod;
+    std::map<int64_t, std::string> streamNames, threadNames;
+    int64_t events = 0;              ///< rows that the timeline will load
+    std::map<int32_t, int64_t> eventsOfRank;
+};
+
+/// Throws store::Error where the file cannot be used.
+RunInfo readRunInfo(store::TraceReader& reader);
+
+}  // namespace rankscope::gui

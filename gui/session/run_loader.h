@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gui/session/track_loader.h"
+
+namespace rankscope::gui {
+
+/// Loads the ranks of a run on threads of its own, in the order asked for. The callbacks come from those threads, one at a time.
+class RunLoader {
+public:
+    struct Callbacks {
+        std::function<void(RankTracksPtr)> rankLoaded;
+        std::function<void(std::string message)> failed;   ///< damage in one rank; the others go on
+        std::function<void(bool cancelled)> finished;
+    };
+
+    /// `run` is shared and must not change.
+    RunLoader(std::shared_ptr<const RunInfo> run, Callbacks callbacks);
+    /// Cancels and waits.
+    ~RunLoader();
+
+    /// Ranks to load before the others: what is in sight.
+    void prefer(const std::vector<int32_t>& ranks);
+    void cancel() { m_control.cancelled = true; }
+    /// Share of the rows that have been read, 0..1.
+    double progress() const;
+
+private:
+    void work();
+    bool next(int32_t& rank);
+
+    std::shared_ptr<const RunInfo> m_run;
+    Callbacks m_callbacks;
+    LoadControl m_control;
+    std::mutex m_mutex;                 // guards the queue and serialises the callbacks
+    std::vector<int32_t> m_queue;       // the next one last
+    size_t m_running = 0;
+    std::vector<std::thread> m_threads;
+};
+
+}  // namespace rankscope::gui

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/session/track_loader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace rankscope::gui {
+namespace {
+
+using store::Statement;
+
+constexpr int64_t kRowsBetweenChecks = 4096;
+constexpr size_t kMaxStreamDepth = 4;    // kernels of a graph that run side by side on one stream
+constexpr size_t kMaxHostDepth = 16;
+constexpr size_t kMaxNvtxDepth = 32;
+
+// Rows of one table, dealt onto a stack of tracks for each stream or thread.
+using Stacks = std::map<int64_t, TrackStack>;
+
+class RankLoader {
+public:
+    RankLoader(store::TraceReader& reader, const RunInfo& run, int32_t rank, LoadControl& control)
+        : m_reader(reader), m_run(run), m_rank(rank), m_control(control), m_result(std::make_shared<RankTracks>()) {
+        m_result->rank = rank;
+    }
+
+    RankTracksPtr load() {
+        loadSteps();
+        const bool whole = loadHost() && loadStreams();
+        if (!whole) return nullptr;
+        const auto device = m_result->deviceTracks();
+        m_result->activity = ActivityBins(device, extentOf(device));
+        return std::move(m_result);
+    }
+
+private:
+    void loadSteps() {
+        Track track;
+        for (const StepInfo& step : m_run.steps)
+            if (step.rank == m_rank)
+                track.add({step.range.beginNs, step.range.span(), 0, static_cast<uint32_t>(std::max(0, step.step)), EventKind::step});
+        track.finish();
+        if (!track.empty()) addLane(LaneKind::steps, "steps", EventTable::step, std::move(track));
+    }
+
+    bool loadHost() {
+        Stacks nvtx, calls, nccl;
+        const bool whole =
+            read("SELECT thread_id, start_ns, coalesce(dur_ns, ?3 - start_ns), name_id FROM nvtx", "nvtx", nvtx, kMaxNvtxDepth,
+                 [](const Statement& row) { return TrackEvent{row.integer(1), row.integer(2), nameOf(row, 3), 0, EventKind::nvtx}; }) &&
+            read("SELECT thread_id, start_ns, dur_ns, name_id, kind FROM api_call", "api_call", calls, kMaxHostDepth,
+                 [](const Statement& row) { return TrackEvent{row.integer(1), row.integer(2), nameOf(row, 3), 0, kindOfCall(row.integer(4))}; }) &&
+            read("SELECT thread_id, start_ns, dur_ns, op FROM nccl_call", "nccl_call", nccl, kMaxHostDepth, [](const Statement& row) {
+                return TrackEvent{row.integer(1), row.integer(2), ncclCallName(store::fromText<store::Op>(row.text(3))), 0, EventKind::communication};
+            });
+        addStacks(nvtx, LaneKind::nvtx, EventTable::nvtx, [&](int64_t thread) { return "NVTX " + threadName(thread); });
+        addStacks(nccl, LaneKind::hostCalls, EventTable::ncclCall, [&](int64_t thread) { return "NCCL calls " + threadName(thread); });
+        addStacks(calls, LaneKind::hostCalls, EventTable::apiCall, [&](int64_t thread) { return "CUDA calls " + threadName(thread); });
+        return whole;
+    }
+
+    bool loadStreams() {
+        Stacks kernels, copies, sets;
+        const bool whole =
+            read("SELECT stream_id, start_ns, dur_ns, name_id, nccl FROM kernel", "kernel", kernels, kMaxStreamDepth,
+                 [](const Statement& row) {
+                     return TrackEvent{row.integer(1), row.integer(2), nameOf(row, 3), 0, row.integer(4) != 0 ? EventKind::communication : EventKind::compute};
+                 }) &&
+            read("SELECT stream_id, start_ns, dur_ns, kind FROM memcpy", "memcpy", copies, kMaxStreamDepth,
+                 [](const Statement& row) { return TrackEvent{row.integer(1), row.integer(2), nameOf(row, 3), 0, EventKind::copy}; }) &&
+            read("SELECT stream_id, start_ns, dur_ns FROM memset", "memset", sets, kMaxStreamDepth,
+                 [](const Statement& row) { return TrackEvent{row.integer(1), row.integer(2), 0, 0, EventKind::set}; });
+        std::map<int64_t, std::vector<Lane::Part>> streams;
+        collectParts(kernels, EventTable::kernel, streams);
+        collectParts(copies, EventTable::memcpy, streams);
+        collectParts(sets, EventTable::memset, streams);
+        for (auto& [stream, parts] : streams) addStream(stream, std::move(parts));
+        return whole;
+    }
+
+    // First the lane with one part of each table, then one for every track of events that run beside those.
+    void addStream(int64_t stream, std::vector<Lane::Part> parts) {
+        const auto found = m_run.streamNames.find(stream);
+        const std::string name = (found == m_run.streamNames.end() ? fmt::format("stream #{}", stream) : found->second) + " " + contentOf(parts);
+        std::vector<Lane> lanes;
+        for (Lane::Part& part : parts) {
+            auto free = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& lane) {
+                return std::none_of(lane.parts.begin(), lane.parts.end(), [&](const Lane::Part& other) { return other.table == part.table; });
+            });
+            if (free == lanes.end()) free = lanes.insert(lanes.end(), {LaneKind::stream, numbered(name, lanes.size()), {}});
+            free->parts.push_back(std::move(part));
+        }
+        for (Lane& lane : lanes) m_result->lanes.push_back(std::move(lane));
+    }
+
+    static std::string contentOf(const std::vector<Lane::Part>& parts) {
+        bool compute = false, communication = false, memory = false;
+        for (const Lane::Part& part : parts) {
+            memory = memory || part.table != EventTable::kernel;
+            for (size_t i = 0; part.table == EventTable::kernel && i < part.track.size() && !(compute && communication); ++i)
+                (part.track.kind(i) == EventKind::communication ? communication : compute) = true;
+        }
+        if (compute && communication) return "compute and communication";
+        if (compute) return "compute";
+        if (communication) return "communication";
+        return memory ? "copies" : "";
+    }
+
+    template <typename Name>
+    void addStacks(Stacks& stacks, LaneKind kind, EventTable table, Name&& name) {
+        for (auto& [owner, stack] : stacks) {
+            size_t depth = 0;
+            m_result->leftOut += stack.leftOut();
+            for (Track& track : stack.finish()) addLane(kind, numbered(name(owner), depth++), table, std::move(track));
+        }
+    }
+
+    void collectParts(Stacks& stacks, EventTable table, std::map<int64_t, std::vector<Lane::Part>>& streams) {
+        for (auto& [stream, stack] : stacks) {
+            m_result->leftOut += stack.leftOut();
+            for (Track& track : stack.finish()) streams[stream].push_back({table, std::move(track)});
+        }
+    }
+
+    void addLane(LaneKind kind, std::string label, EventTable table, Track track) {
+        Lane lane{kind, std::move(label), {}};
+        lane.parts.push_back({table, std::move(track)});
+        m_result->lanes.push_back(std::move(lane));
+    }
+
+    // False when cancelled.
+    template <typename Decode>
+    bool read(const std::string& select, const char* table, Stacks& stacks, size_t maxDepth, Decode&& decode) {
+        Statement extent(m_reader.database(), "SELECT first_id, last_id FROM extent WHERE table_name = ?1 AND rank = ?2");
+        extent.bind(1, std::string_view(table)).bind(2, int64_t{m_rank});
+        if (!extent.step() || extent.integer(1) < extent.integer(0)) return !m_control.cancelled;
+        const int64_t first = extent.integer(0), last = extent.integer(1);
+        Statement rows(m_reader.database(), select + " WHERE id BETWEEN ?1 AND ?2 ORDER BY id");
+        rows.bind(1, first).bind(2, last);
+        if (select.find("?3") != std::string::npos) rows.bind(3, m_run.whole.endNs);
+        int64_t lastOwner = INT64_MIN;
+        TrackStack* stack = nullptr;
+        for (uint32_t row = 0; rows.step(); ++row) {
+            if (row % kRowsBetweenChecks == kRowsBetweenChecks - 1) {
+                m_control.rowsRead += kRowsBetweenChecks;
+                if (m_control.cancelled) return false;
+            }
+            const int64_t owner = rows.integer(0);
+            if (owner != lastOwner || !stack) stack = &stacks.try_emplace(owner, first, maxDepth).first->second;
+            lastOwner = owner;
+            TrackEvent event = decode(rows);
+            event.row = row;
+            stack->add(event);
+        }
+        m_control.rowsRead += (last - first + 1) % kRowsBetweenChecks;
+        return true;
+    }
+
+    static uint32_t nameOf(const Statement& row, int column) {
+        return static_cast<uint32_t>(std::clamp<int64_t>(row.integer(column), 0, Track::kMaxName));
+    }
+
+    static EventKind kindOfCall(int64_t kind) {
+        switch (static_cast<store::ApiKind>(kind)) {
+            case store::ApiKind::synchronize: return EventKind::blockingCall;
+            case store::ApiKind::allocate:
+            case store::ApiKind::free: return EventKind::allocation;
+            default: return EventKind::api;
+        }
+    }
+
+    static TimeRange extentOf(const std::vector<const Track*>& tracks) {
+        TimeRange range{INT64_MAX, INT64_MIN};
+        for (const Track* track : tracks) {
+            if (track->empty()) continue;
+            range.beginNs = std::min(range.beginNs, track->extent().beginNs);
+            range.endNs = std::max(range.endNs, track->extent().endNs);
+        }
+        return range.beginNs == INT64_MAX ? TimeRange{} : range;
+    }
+
+    static std::string numbered(const std::string& name, size_t depth) { return depth == 0 ? name : fmt::format("{} ({})", name, depth + 1); }
+
+    std::string threadName(int64_t thread) const {
+        const auto found = m_run.threadNames.find(thread);
+        return found == m_run.threadNames.end() ? std::string("unknown thread") : found->second;
+    }
+
+    store::TraceReader& m_reader;
+    const RunInfo& m_run;
+    int32_t m_rank;
+    LoadControl& m_control;
+    std::shared_ptr<RankTracks> m_result;
+};
+
+}  // namespace
+
+uint32_t ncclCallName(store::Op op) noexcept { return Track::kMaxName - static_cast<uint32_t>(op); }
+
+RankTracksPtr loadRankTracks(store::TraceReader& reader, const RunInfo& run, int32_t rank, LoadControl& control) {
+    return RankLoader(reader, run, rank, control).load();
+}
+
+}  // namespace rankscope::gui

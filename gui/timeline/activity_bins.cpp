@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/timeline/activity_bins.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace rankscope::gui {
+namespace {
+
+constexpr size_t kMinBins = 4096;
+constexpr size_t kMaxBins = size_t{1} << 22;
+constexpr size_t kEventsPerBin = 4;
+
+enum class Union : uint8_t { compute, communication, memory, none };
+
+Union unionOf(EventKind kind) {
+    switch (kind) {
+        case EventKind::compute: return Union::compute;
+        case EventKind::communication: return Union::communication;
+        case EventKind::copy:
+        case EventKind::set: return Union::memory;
+        default: return Union::none;
+    }
+}
+
+// Runs through the events of all streams in time order and tells, stretch by stretch, what is active. Tracks hold their events side by side,
+// so that each is a cursor with one current event.
+template <typename Stretch>
+void sweep(std::span<const Track* const> streams, TimeRange range, Stretch&& stretch) {
+    struct Cursor {
+        const Track* track;
+        size_t index;
+    };
+    std::vector<Cursor> cursors;
+    for (const Track* track : streams) {
+        const size_t first = track->firstEndingAfter(range.beginNs);
+        if (first < track->size()) cursors.push_back({track, first});
+    }
+    int64_t now = range.beginNs;
+    while (now < range.endNs) {
+        bool active[4] = {};
+        int64_t next = range.endNs;
+        for (Cursor& cursor : cursors) {
+            const Track& track = *cursor.track;
+            while (cursor.index < track.size() && track.endNs(cursor.index) <= now) ++cursor.index;
+            if (cursor.index >= track.size()) continue;
+            const int64_t start = track.startNs(cursor.index);
+            if (start <= now) {
+                active[static_cast<size_t>(unionOf(track.kind(cursor.index)))] = true;
+                next = std::min(next, track.endNs(cursor.index));
+            } else {
+                next = std::min(next, start);
+            }
+        }
+        const bool compute = active[0], communication = active[1], memory = active[2];
+        if (compute)
+            stretch(now, next, communication ? Activity::overlapped : Activity::compute);
+        else if (communication)
+            stretch(now, next, Activity::exposed);
+        else if (memory)
+            stretch(now, next, Activity::memory);
+        now = next;
+    }
+}
+
+}  // namespace
+
+ActivityTimes activityIn(std::span<const Track* const> streams, TimeRange range) {
+    ActivityTimes times{};
+    sweep(streams, range, [&](int64_t from, int64_t to, Activity activity) { times[static_cast<size_t>(activity)] += to - from; });
+    return times;
+}
+
+ActivityBins::ActivityBins(std::span<const Track* const> streams, TimeRange whole) : m_beginNs(whole.beginNs) {
+    size_t events = 0;
+    for (const Track* track : streams) events += track->size();
+    if (events == 0 || whole.span() <= 0) return;
+    const size_t count = std::clamp(std::bit_ceil(events / kEventsPerBin + 1), kMinBins, kMaxBins);
+    m_binNs = std::max<int64_t>(1, (whole.span() + static_cast<int64_t>(count) - 1) / static_cast<int64_t>(count));
+
+    std::vector<Bin> lowest(count, Bin{});
+    std::array<int64_t, kActivities> current{};
+    size_t open = 0;
+    const auto close = [&] {
+        for (size_t a = 0; a < kActivities; ++a)
+            lowest[open][a] = static_cast<uint16_t>(std::llround(65535.0 * static_cast<double>(current[a]) / static_cast<double>(m_binNs)));
+        current = {};
+    };
+    sweep(streams, whole, [&](int64_t from, int64_t to, Activity activity) {
+        while (from < to) {
+            const auto bin = std::min(count - 1, static_cast<size_t>((from - m_beginNs) / m_binNs));
+            if (bin != open) {
+                close();
+                open = bin;
+            }
+            const int64_t until = std::min(to, m_beginNs + static_cast<int64_t>(bin + 1) * m_binNs);
+            current[static_cast<size_t>(activity)] += until - from;
+            from = until;
+        }
+    });
+    close();
+    m_levels.push_back(std::move(lowest));
+    while (m_levels.back().size() > 1) {
+        const std::vector<Bin>& below = m_levels.back();
+        std::vector<Bin> bins(below.size() / 2);
+        for (size_t i = 0; i < bins.size(); ++i)
+            for (size_t a = 0; a < kActivities; ++a) bins[i][a] = static_cast<uint16_t>((below[2 * i][a] + below[2 * i + 1][a] + 1) / 2);
+        m_levels.push_back(std::move(bins));
+    }
+}
+
+std::array<float, kActivities> ActivityBins::shares(TimeRange range) const noexcept {
+    std::array<float, kActivities> shares{};
+    if (empty() || range.span() <= 0) return shares;
+    // The coarsest level with at least two bins in the range.
+    const double wanted = static_cast<double>(range.span()) / static_cast<double>(m_binNs) / 2;
+    const auto level = std::min<size_t>(m_levels.size() - 1, wanted < 1 ? 0 : static_cast<size_t>(std::log2(wanted)));
+    const std::vector<Bin>& bins = m_levels[level];
+    const double binNs = static_cast<double>(m_binNs) * static_cast<double>(size_t{1} << level);
+    const double from = static_cast<double>(range.beginNs - m_beginNs) / binNs, to = static_cast<double>(range.endNs - m_beginNs) / binNs;
+    const auto last = std::min<int64_t>(static_cast<int64_t>(bins.size()), static_cast<int64_t>(std::ceil(to)));
+    for (int64_t i = std::max<int64_t>(0, static_cast<int64_t>(std::floor(from))); i < last; ++i) {
+        const double weight = (std::min<double>(to, static_cast<double>(i + 1)) - std::max<double>(from, static_cast<double>(i))) / (to - from);
+        for (size_t a = 0; a < kActivities; ++a) shares[a] += static_cast<float>(weight * bins[static_cast<size_t>(i)][a] / 65535.0);
+    }
+    return shares;
+}
+
+size_t ActivityBins::bytes() const noexcept {
+    size_t bytes = 0;
+    for (const auto& level : m_levels) bytes += level.size() * sizeof(Bin);
+    return bytes;
+}
+
+void drawActivity(const ActivityBins& bins, std::span<const Track* const> streams, const TimeAxis& axis, std::vector<ActivityColumn>& columns) {
+    columns.clear();
+    if (bins.empty()) return;
+    const TimeRange visible = axis.visible();
+    const auto width = static_cast<int32_t>(axis.width());
+    const double nsPerPixel = static_cast<double>(visible.span()) / axis.width();
+    if (nsPerPixel >= static_cast<double>(bins.binNs())) {
+        for (int32_t x = 0; x < width; ++x) {
+            const auto shares = bins.shares({axis.timeAt(x), axis.timeAt(x + 1)});
+            if (shares != std::array<float, kActivities>{}) columns.push_back({x, shares});
+        }
+        return;
+    }
+    // Closer than a bin: the events themselves are few now.
+    sweep(streams, visible, [&](int64_t from, int64_t to, Activity activity) {
+        const double left = axis.xOf(from), right = std::min(axis.xOf(to), static_cast<double>(width));
+        for (auto x = static_cast<int32_t>(left); x < right; ++x) {
+            const double share = std::min<double>(right, x + 1) - std::max<double>(left, x);
+            if (columns.empty() || columns.back().x != x) columns.push_back({x, {}});
+            columns.back().shares[static_cast<size_t>(activity)] += static_cast<float>(share);
+        }
+    });
+}
+
+}  // namespace rankscope::gui

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gui/timeline/time_axis.h"
+#include "gui/timeline/track.h"
+
+namespace rankscope::gui {
+
+/// What a rank's GPU does at a time. With C the union of its compute kernels, N of its communication kernels and M of its copies and sets:
+/// overlapped = C and N, compute = C without N, exposed = N without C, memory = M without (C or N); the rest is idle. They never overlap.
+enum class Activity : uint8_t { compute, overlapped, exposed, memory };
+inline constexpr size_t kActivities = 4;
+
+/// Nanoseconds of each activity.
+using ActivityTimes = std::array<int64_t, kActivities>;
+
+/// Exact times of each activity of a rank in `range`, from all its stream tracks.
+ActivityTimes activityIn(std::span<const Track* const> streams, TimeRange range);
+
+/// Shares of each activity in even bins of time, and of bins twice as long, and so on: what a summary lane shows however far one zooms out.
+class ActivityBins {
+public:
+    ActivityBins() = default;
+    /// Bins over `whole`, about one for every four events, so that closer up the events themselves are few enough to be looked at.
+    ActivityBins(std::span<const Track* const> streams, TimeRange whole);
+
+    bool empty() const noexcept { return m_levels.empty(); }
+    int64_t binNs() const noexcept { return m_binNs; }
+    /// Shares 0..1 of each activity in `range`, to the width of a bin; `range` should span at least one.
+    std::array<float, kActivities> shares(TimeRange range) const noexcept;
+    size_t bytes() const noexcept;
+
+private:
+    using Bin = std::array<uint16_t, kActivities>;  // 65535: the whole bin
+
+    int64_t m_beginNs = 0;
+    int64_t m_binNs = 1;
+    std::vector<std::vector<Bin>> m_levels;
+};
+
+/// What a summary lane shows: a stack of shares per column of pixels.
+struct ActivityColumn {
+    int32_t x = 0;
+    std::array<float, kActivities> shares{};
+};
+
+/// One entry per column with any activity.
+void drawActivity(const ActivityBins& bins, std::span<const Track* const> streams, const TimeAxis& axis, std::vector<ActivityColumn>& columns);
+
+}  // namespace rankscope::gui

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/timeline/lane_tree.h"
+
+#include <algorithm>
+#include <cctype>
+#include <unordered_map>
+
+namespace rankscope::gui {
+namespace {
+
+constexpr int kHostHeight = 18;
+constexpr int kSummaryHeight = 24;
+constexpr int kLaneHeight = 18;
+
+bool containsIgnoringCase(const std::string& text, const std::string& part) {
+    const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+    return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+}
+
+void append(std::vector<Row>& rows, Row row) {
+    row.top = rows.empty() ? 0 : rows.back().top + rows.back().height;
+    rows.push_back(std::move(row));
+}
+
+}  // namespace
+
+void LaneTree::setOutline(RunOutline outline) {
+    m_outline = std::move(outline);
+    m_tracks.clear();
+    rebuild();
+}
+
+void LaneTree::setTracks(RankTracksPtr tracks) {
+    const int32_t rank = tracks->rank;
+    m_tracks[rank] = std::move(tracks);
+    rebuild();
+}
+
+const RankTracks* LaneTree::tracks(int32_t rank) const {
+    const auto found = m_tracks.find(rank);
+    return found == m_tracks.end() ? nullptr : found->second.get();
+}
+
+void LaneTree::setChoices(LaneChoices choices) {
+    m_choices = std::move(choices);
+    rebuild();
+}
+
+void LaneTree::toggleHost(int64_t host) {
+    if (m_choices.collapsedHosts.erase(host) == 0) m_choices.collapsedHosts.insert(host);
+    rebuild();
+}
+
+void LaneTree::toggleRank(int32_t rank) {
+    if (m_choices.expandedRanks.erase(rank) == 0) m_choices.expandedRanks.insert(rank);
+    rebuild();
+}
+
+void LaneTree::expandRank(int32_t rank) {
+    m_choices.expandedRanks.insert(rank);
+    m_choices.hiddenRanks.erase(rank);
+    for (const OutlineRank& known : m_outline.ranks) {
+        if (known.rank != rank) continue;
+        m_choices.collapsedHosts.erase(known.host);
+        if (!matchesRank(known)) m_choices.filter.clear();
+    }
+    rebuild();
+}
+
+void LaneTree::setAllExpanded(bool expanded) {
+    m_choices.expandedRanks.clear();
+    if (expanded)
+        for (const OutlineRank& rank : m_outline.ranks) m_choices.expandedRanks.insert(rank.rank);
+    rebuild();
+}
+
+void LaneTree::togglePin(int32_t rank) {
+    auto& pinned = m_choices.pinnedRanks;
+    const auto found = std::find(pinned.begin(), pinned.end(), rank);
+    if (found == pinned.end())
+        pinned.push_back(rank);
+    else
+        pinned.erase(found);
+    rebuild();
+}
+
+void LaneTree::hideRank(int32_t rank) {
+    m_choices.hiddenRanks.insert(rank);
+    rebuild();
+}
+
+void LaneTree::showAll() {
+    m_choices.hiddenRanks.clear();
+    m_choices.hiddenLanes.clear();
+    m_choices.filter.clear();
+    rebuild();
+}
+
+void LaneTree::setFilter(std::string filter) {
+    m_choices.filter = std::move(filter);
+    rebuild();
+}
+
+void LaneTree::moveRank(int32_t rank, int32_t before) {
+    std::vector<int32_t> order;
+    for (const OutlineRank* known : orderedRanks())
+        if (known->rank != rank) order.push_back(known->rank);
+    order.insert(std::find(order.begin(), order.end(), before), rank);
+    m_choices.order = std::move(order);
+    rebuild();
+}
+
+const Row* LaneTree::rowOf(int32_t rank, uint32_t lane) const {
+    for (const Row& row : m_rows)
+        if (row.kind == RowKind::lane && row.rank == rank && row.lane == lane) return &row;
+    return nullptr;
+}
+
+const Row* LaneTree::summaryRow(int32_t rank) const {
+    for (const Row& row : m_rows)
+        if (row.kind == RowKind::summary && row.rank == rank) return &row;
+    return nullptr;
+}
+
+const Row* LaneTree::rowAt(const std::vector<Row>& rows, int y) {
+    const auto after = std::upper_bound(rows.begin(), rows.end(), y, [](int wanted, const Row& row) { return wanted < row.top; });
+    if (after == rows.begin()) return nullptr;
+    const Row& row = *std::prev(after);
+    return y < row.top + row.height ? &row : nullptr;
+}
+
+bool LaneTree::matches(const std::string& label) const { return m_choices.filter.empty() || containsIgnoringCase(label, m_choices.filter); }
+
+bool LaneTree::matchesRank(const OutlineRank& rank) const {
+    if (matches(rank.label)) return true;
+    for (const OutlineHost& host : m_outline.hosts)
+        if (host.host == rank.host && matches(host.label)) return true;
+    if (const RankTracks* known = tracks(rank.rank))
+        return std::any_of(known->lanes.begin(), known->lanes.end(), [&](const Lane& lane) { return matches(lane.label); });
+    return false;
+}
+
+std::vector<const OutlineRank*> LaneTree::orderedRanks() const {
+    std::vector<const OutlineRank*> ranks;
+    for (const OutlineRank& rank : m_outline.ranks) ranks.push_back(&rank);
+    if (m_choices.order.empty()) return ranks;
+    std::unordered_map<int32_t, size_t> places;
+    for (size_t i = 0; i < m_choices.order.size(); ++i) places.emplace(m_choices.order[i], i);
+    const auto place = [&](const OutlineRank* rank) {
+        const auto found = places.find(rank->rank);
+        return found == places.end() ? places.size() : found->second;
+    };
+    std::stable_sort(ranks.begin(), ranks.end(), [&](const OutlineRank* a, const OutlineRank* b) { return place(a) < place(b); });
+    return ranks;
+}
+
+void LaneTree::addRank(const OutlineRank& rank, std::vector<Row>& rows) const {
+    const bool expanded = m_choices.expandedRanks.count(rank.rank) > 0;
+    append(rows, {RowKind::summary, rank.host, rank.rank, 0, 0, kSummaryHeight, expanded, rank.label});
+    const RankTracks* known = tracks(rank.rank);
+    if (!expanded || !known) return;
+    // A filter that names the rank shows all of it; one that names lanes shows those.
+    const bool byLane = !matches(rank.label) && std::any_of(known->lanes.begin(), known->lanes.end(), [&](const Lane& lane) { return matches(lane.label); });
+    for (uint32_t i = 0; i < known->lanes.size(); ++i) {
+        const Lane& lane = known->lanes[i];
+        if (m_choices.hiddenLanes.count(lane.label) > 0 || (byLane && !matches(lane.label))) continue;
+        append(rows, {RowKind::lane, rank.host, rank.rank, i, 0, kLaneHeight, false, lane.label});
+    }
+}
+
+void LaneTree::rebuild() {
+    m_rows.clear();
+    m_pinned.clear();
+    const std::vector<const OutlineRank*> ranks = orderedRanks();
+    for (const int32_t pinned : m_choices.pinnedRanks)
+        for (const OutlineRank* rank : ranks)
+            if (rank->rank == pinned) addRank(*rank, m_pinned);
+    for (const OutlineHost& host : m_outline.hosts) {
+        std::vector<const OutlineRank*> shown;
+        for (const OutlineRank* rank : ranks)
+            if (rank->host == host.host && m_choices.hiddenRanks.count(rank->rank) == 0 && matchesRank(*rank)) shown.push_back(rank);
+        if (shown.empty()) continue;
+        const bool expanded = m_choices.collapsedHosts.count(host.host) == 0;
+        append(m_rows, {RowKind::host, host.host, -1, 0, 0, kHostHeight, expanded, host.label});
+        if (!expanded) continue;
+        for (const OutlineRank* rank : shown) addRank(*rank, m_rows);
+    }
+}
+
+}  // namespace rankscope::gui

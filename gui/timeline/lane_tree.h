@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gui/timeline/rank_tracks.h"
+
+namespace rankscope::gui {
+
+struct OutlineRank {
+    int32_t rank = 0;
+    int64_t host = 0;
+    std::string label;   ///< "rank 3", with what is special about it: "rank 3 (died)"
+};
+
+struct OutlineHost {
+    int64_t host = 0;
+    std::string label;
+};
+
+/// What is known of a run before its events are loaded.
+struct RunOutline {
+    std::vector<OutlineHost> hosts;
+    std::vector<OutlineRank> ranks;   ///< by rank
+};
+
+enum class RowKind : uint8_t { host, summary, lane };
+
+/// A line on screen.
+struct Row {
+    RowKind kind = RowKind::lane;
+    int64_t host = 0;
+    int32_t rank = -1;      ///< -1: a host's line
+    uint32_t lane = 0;      ///< index in RankTracks::lanes, for kind lane
+    int top = 0;            ///< pixels from the first row of its area
+    int height = 0;
+    bool expanded = false;  ///< its children are shown
+    std::string label;
+};
+
+/// What the user chose to see; kept per run.
+struct LaneChoices {
+    std::set<int64_t> collapsedHosts;
+    std::set<int32_t> expandedRanks;
+    std::set<int32_t> hiddenRanks;
+    std::set<std::string> hiddenLanes;   ///< by label, on all ranks
+    std::vector<int32_t> pinnedRanks;    ///< in the order pinned
+    std::vector<int32_t> order;          ///< ranks that were moved: shown in this order; the others follow
+    std::string filter;                  ///< part of a rank's, host's or lane's label; letters' case does not matter
+
+    bool operator==(const LaneChoices&) const = default;
+};
+
+/// Lines up hosts, ranks and lanes by the user's choices. GUI thread only.
+class LaneTree {
+public:
+    void setOutline(RunOutline outline);
+    void setTracks(RankTracksPtr tracks);
+    const RankTracks* tracks(int32_t rank) const;
+    const std::map<int32_t, RankTracksPtr>& loaded() const noexcept { return m_tracks; }
+    const RunOutline& outline() const noexcept { return m_outline; }
+
+    const LaneChoices& choices() const noexcept { return m_choices; }
+    void setChoices(LaneChoices choices);
+    void toggleHost(int64_t host);
+    void toggleRank(int32_t rank);
+    void expandRank(int32_t rank);   ///< also its host, and out of hiding and filter
+    void setAllExpanded(bool expanded);
+    void togglePin(int32_t rank);
+    void hideRank(int32_t rank);
+    void showAll();                  ///< nothing hidden, no filter
+    void setFilter(std::string filter);
+    /// Moves a rank before another one; to the end when `before` is none of the run's.
+    void moveRank(int32_t rank, int32_t before);
+
+    /// Rows that scroll, from top 0.
+    const std::vector<Row>& rows() const noexcept { return m_rows; }
+    int height() const noexcept { return m_rows.empty() ? 0 : m_rows.back().top + m_rows.back().height; }
+    /// Rows of pinned ranks, which stay in sight above the others.
+    const std::vector<Row>& pinnedRows() const noexcept { return m_pinned; }
+    int pinnedHeight() const noexcept { return m_pinned.empty() ? 0 : m_pinned.back().top + m_pinned.back().height; }
+    /// Row of this lane among rows(), or nullptr.
+    const Row* rowOf(int32_t rank, uint32_t lane) const;
+    const Row* summaryRow(int32_t rank) const;
+    /// Row at `y` pixels, or nullptr.
+    static const Row* rowAt(const std::vector<Row>& rows, int y);
+
+private:
+    void rebuild();
+    void addRank(const OutlineRank& rank, std::vector<Row>& rows) const;
+    bool matches(const std::string& label) const;
+    bool matchesRank(const OutlineRank& rank) const;
+    std::vector<const OutlineRank*> orderedRanks() const;
+
+    RunOutline m_outline;
+    std::map<int32_t, RankTracksPtr> m_tracks;
+    LaneChoices m_choices;
+    std::vector<Row> m_rows;
+    std::vector<Row> m_pinned;
+};
+
+}  // namespace rankscope::gui

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/timeline/rank_tracks.h"
+
+namespace rankscope::gui {
+
+const char* tableName(EventTable table) {
+    switch (table) {
+        case EventTable::kernel: return "kernel";
+        case EventTable::memcpy: return "memcpy";
+        case EventTable::memset: return "memset";
+        case EventTable::nvtx: return "nvtx";
+        case EventTable::apiCall: return "api_call";
+        case EventTable::ncclCall: return "nccl_call";
+        case EventTable::step: return "step";
+        case EventTable::none: return "";
+    }
+    return "";
+}
+
+std::vector<const Track*> RankTracks::deviceTracks() const {
+    std::vector<const Track*> tracks;
+    for (const Lane& lane : lanes)
+        if (lane.kind == LaneKind::stream)
+            for (const Lane::Part& part : lane.parts) tracks.push_back(&part.track);
+    return tracks;
+}
+
+size_t RankTracks::events() const noexcept {
+    size_t events = 0;
+    for (const Lane& lane : lanes) events += lane.events();
+    return events;
+}
+
+size_t RankTracks::bytes() const noexcept {
+    size_t bytes = activity.bytes();
+    for (const Lane& lane : lanes)
+        for (const Lane::Part& part : lane.parts) bytes += part.track.bytes();
+    return bytes;
+}
+
+}  // namespace rankscope::gui

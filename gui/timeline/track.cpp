@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/timeline/track.h"
+
+#include <algorithm>
+
+namespace rankscope::gui {
+namespace {
+
+constexpr uint32_t kWide = UINT32_MAX;
+constexpr size_t kTopNodes = 8;  // a level this small needs none above it
+
+}  // namespace
+
+void Track::reserve(size_t events) {
+    m_starts.reserve(events);
+    m_durations.reserve(events);
+    m_names.reserve(events);
+    m_rows.reserve(events);
+}
+
+void Track::add(const TrackEvent& event) {
+    int64_t start = event.startNs;
+    int64_t duration = std::max<int64_t>(event.durNs, 0);
+    if (!m_starts.empty()) {
+        const int64_t free = endNs(size() - 1);
+        if (start < free) {
+            duration = std::max<int64_t>(0, start + duration - free);
+            start = free;
+        }
+    }
+    if (duration >= kWide) m_wide.emplace_back(static_cast<uint32_t>(size()), duration);
+    m_starts.push_back(start);
+    m_durations.push_back(duration >= kWide ? kWide : static_cast<uint32_t>(duration));
+    m_names.push_back(std::min(event.name, kMaxName) | static_cast<uint32_t>(event.kind) << 28);
+    m_rows.push_back(event.row);
+}
+
+void Track::finish() {
+    m_starts.shrink_to_fit();
+    m_durations.shrink_to_fit();
+    m_names.shrink_to_fit();
+    m_rows.shrink_to_fit();
+    m_levels.clear();
+    if (size() <= kTopNodes) return;
+
+    std::vector<PyramidNode> lowest;
+    lowest.reserve(size() / kFan + 1);
+    for (size_t first = 0; first < size(); first += kFan) {
+        const size_t last = std::min(size(), first + kFan);
+        PyramidNode node{m_starts[first], endNs(last - 1), 0, static_cast<uint32_t>(first)};
+        for (size_t i = first; i < last; ++i) {
+            node.busyNs += durNs(i);
+            if (durNs(i) > durNs(node.longest)) node.longest = static_cast<uint32_t>(i);
+        }
+        lowest.push_back(node);
+    }
+    m_levels.push_back(std::move(lowest));
+    while (m_levels.back().size() > kTopNodes) {
+        const std::vector<PyramidNode>& below = m_levels.back();
+        std::vector<PyramidNode> nodes;
+        nodes.reserve(below.size() / kFan + 1);
+        for (size_t first = 0; first < below.size(); first += kFan) {
+            const size_t last = std::min(below.size(), first + kFan);
+            PyramidNode node = below[first];
+            node.endNs = below[last - 1].endNs;
+            for (size_t i = first + 1; i < last; ++i) {
+                node.busyNs += below[i].busyNs;
+                if (durNs(below[i].longest) > durNs(node.longest)) node.longest = below[i].longest;
+            }
+            nodes.push_back(node);
+        }
+        m_levels.push_back(std::move(nodes));
+    }
+}
+
+TrackEvent Track::event(size_t index) const noexcept { return {m_starts[index], durNs(index), name(index), m_rows[index], kind(index)}; }
+
+int64_t Track::durNs(size_t index) const noexcept {
+    const uint32_t duration = m_durations[index];
+    if (duration != kWide) return duration;
+    const auto wide = std::lower_bound(m_wide.begin(), m_wide.end(), std::pair<uint32_t, int64_t>(static_cast<uint32_t>(index), 0));
+    return wide->second;
+}
+
+size_t Track::findRow(int64_t rowId) const noexcept {
+    if (rowId < m_firstRow || rowId - m_firstRow > UINT32_MAX) return size();
+    const auto row = static_cast<uint32_t>(rowId - m_firstRow);
+    const auto found = std::lower_bound(m_rows.begin(), m_rows.end(), row);
+    return found != m_rows.end() && *found == row ? static_cast<size_t>(found - m_rows.begin()) : size();
+}
+
+size_t Track::firstEndingAfter(int64_t ns) const noexcept {
+    // Events lie side by side: only the last one that starts at or before `ns` can still be running.
+    const auto after = static_cast<size_t>(std::upper_bound(m_starts.begin(), m_starts.end(), ns) - m_starts.begin());
+    return after > 0 && endNs(after - 1) > ns ? after - 1 : after;
+}
+
+size_t Track::at(int64_t ns) const noexcept {
+    const size_t index = firstEndingAfter(ns);
+    return index < size() && m_starts[index] <= ns ? index : size();
+}
+
+TimeRange Track::extent() const noexcept { return empty() ? TimeRange{} : TimeRange{m_starts.front(), endNs(size() - 1)}; }
+
+size_t Track::bytes() const noexcept {
+    size_t bytes = size() * (sizeof(int64_t) + 3 * sizeof(uint32_t)) + m_wide.size() * sizeof(m_wide[0]);
+    for (const auto& level : m_levels) bytes += level.size() * sizeof(PyramidNode);
+    return bytes;
+}
+
+void TrackStack::add(const TrackEvent& event) {
+    for (size_t depth = 0; depth < m_ends.size(); ++depth) {
+        if (m_ends[depth] > event.startNs) continue;
+        m_tracks[depth].add(event);
+        m_ends[depth] = event.startNs + event.durNs;
+        return;
+    }
+    if (m_tracks.size() >= m_maxDepth) {
+        ++m_leftOut;
+        return;
+    }
+    m_tracks.emplace_back(m_firstRow).add(event);
+    m_ends.push_back(event.startNs + event.durNs);
+}
+
+std::vector<Track> TrackStack::finish() {
+    for (Track& track : m_tracks) track.finish();
+    return std::move(m_tracks);
+}
+
+}  // namespace rankscope::gui

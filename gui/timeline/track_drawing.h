@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gui/timeline/time_axis.h"
+#include "gui/timeline/track.h"
+
+namespace rankscope::gui {
+
+/// An event wide enough for a rectangle of its own.
+struct Box {
+    float x = 0;
+    float width = 0;
+    uint32_t event = 0;  ///< index in its track
+};
+
+/// A column of pixels that holds events too small for rectangles.
+struct Speck {
+    int32_t x = 0;
+    float coverage = 0;  ///< share of the column's time that is busy, 0..1
+    uint32_t event = 0;  ///< the longest one in it, which gives the colour
+};
+
+/// What one lane shows, left to right. Reused from frame to frame.
+struct TrackDrawing {
+    std::vector<Box> boxes;
+    std::vector<Speck> specks;
+
+    void clear() {
+        boxes.clear();
+        specks.clear();
+    }
+};
+
+/// Narrower events become specks.
+inline constexpr double kMinBoxPixels = 3;
+
+/// Draws what `track` has in the axis' visible range. Cost: in proportion to the axis' width, however many events there are.
+void drawTrack(const Track& track, const TimeAxis& axis, TrackDrawing& drawing);
+
+}  // namespace rankscope::gui

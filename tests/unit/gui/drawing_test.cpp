@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "gui/timeline/activity_bins.h"
+#include "gui/timeline/track_drawing.h"
+
+namespace rankscope::gui {
+namespace {
+
+TimeAxis axisOver(TimeRange whole, TimeRange visible, double width) {
+    TimeAxis axis;
+    axis.setWidth(width);
+    axis.setWhole(whole);
+    axis.show(visible);
+    return axis;
+}
+
+Track randomTrack(unsigned seed, size_t events, int64_t maxDuration, int64_t maxGap, EventKind kind = EventKind::compute) {
+    std::mt19937 random(seed);
+    Track track;
+    int64_t now = 0;
+    for (uint32_t i = 0; i < events; ++i) {
+        const int64_t duration = 1 + static_cast<int64_t>(random() % static_cast<unsigned>(maxDuration));
+        track.add({now, duration, 0, i, kind});
+        now += duration + static_cast<int64_t>(random() % static_cast<unsigned>(maxGap));
+    }
+    track.finish();
+    return track;
+}
+
+// The busy pixels of a drawing, boxes and specks together.
+double busyPixels(const TrackDrawing& drawing) {
+    double sum = 0;
+    for (const Box& box : drawing.boxes) sum += box.width;
+    for (const Speck& speck : drawing.specks) sum += speck.coverage;
+    return sum;
+}
+
+int64_t busyIn(const Track& track, TimeRange range) {
+    int64_t busy = 0;
+    for (size_t i = 0; i < track.size(); ++i)
+        busy += std::max<int64_t>(0, std::min(track.endNs(i), range.endNs) - std::max(track.startNs(i), range.beginNs));
+    return busy;
+}
+
+TEST(DrawTrack, ShowsAsMuchTimeAsIsBusyAtEveryZoom) {
+    const Track track = randomTrack(3, 50'000, 2'000, 2'000);
+    const TimeRange whole = track.extent();
+    for (int64_t span = whole.span(); span > 20'000; span /= 7) {
+        const TimeRange visible{whole.span() / 3, whole.span() / 3 + span};
+        const TimeAxis axis = axisOver(whole, visible, 1500);
+        TrackDrawing drawing;
+        drawTrack(track, axis, drawing);
+        const double expected = static_cast<double>(busyIn(track, axis.visible())) * axis.pixelsPerNs();
+        EXPECT_NEAR(busyPixels(drawing), expected, 0.01 * expected + 4) << span;
+    }
+}
+
+TEST(DrawTrack, CostsNoMoreForMoreEvents) {
+    TrackDrawing few, many;
+    const Track small = randomTrack(5, 20'000, 100, 100), large = randomTrack(5, 2'000'000, 100, 100);
+    drawTrack(small, axisOver(small.extent(), small.extent(), 1000), few);
+    drawTrack(large, axisOver(large.extent(), large.extent(), 1000), many);
+    EXPECT_LE(few.specks.size(), 1000u);
+    EXPECT_LE(many.specks.size(), 1000u);
+    EXPECT_TRUE(many.boxes.empty());
+}
+
+TEST(DrawTrack, OneSmallEventIsNeverLost) {
+    Track track;
+    track.add({500'000'000, 1, 0, 0, EventKind::compute});
+    track.finish();
+    TrackDrawing drawing;
+    drawTrack(track, axisOver({0, 1'000'000'000}, {0, 1'000'000'000}, 1000), drawing);
+    ASSERT_EQ(drawing.specks.size(), 1u);
+    EXPECT_EQ(drawing.specks[0].x, 500);
+    EXPECT_GT(drawing.specks[0].coverage, 0);
+}
+
+TEST(DrawTrack, WideEventsAreClippedToThePicture) {
+    Track track;
+    track.add({0, 4'000'000'000'000, 0, 0, EventKind::compute});
+    track.finish();
+    TrackDrawing drawing;
+    drawTrack(track, axisOver(track.extent(), {2'000'000'000'000, 2'000'000'000'100}, 1000), drawing);
+    ASSERT_EQ(drawing.boxes.size(), 1u);
+    EXPECT_LE(drawing.boxes[0].x, 0);
+    EXPECT_LE(drawing.boxes[0].width, 1003);
+    EXPECT_GE(drawing.boxes[0].x + drawing.boxes[0].width, 1000);
+}
+
+TEST(Activity, UnionsAreTakenAndNothingCountsTwice) {
+    Track compute, second, communication, copies;
+    compute.add({0, 100, 0, 0, EventKind::compute});
+    second.add({50, 100, 0, 0, EventKind::compute});
+    communication.add({120, 80, 0, 0, EventKind::communication});
+    copies.add({190, 30, 0, 0, EventKind::copy});
+    for (Track* track : {&compute, &second, &communication, &copies}) track->finish();
+    const std::vector<const Track*> tracks{&compute, &second, &communication, &copies};
+    const ActivityTimes times = activityIn(tracks, {0, 300});
+    EXPECT_EQ(times[static_cast<size_t>(Activity::compute)], 120);
+    EXPECT_EQ(times[static_cast<size_t>(Activity::overlapped)], 30);
+    EXPECT_EQ(times[static_cast<size_t>(Activity::exposed)], 50);
+    EXPECT_EQ(times[static_cast<size_t>(Activity::memory)], 20);
+}
+
+TEST(Activity, BinsAgreeWithTheEventsAtEveryZoom) {
+    const Track compute = randomTrack(7, 40'000, 900, 400), communication = randomTrack(8, 30'000, 700, 900, EventKind::communication);
+    const std::vector<const Track*> tracks{&compute, &communication};
+    const TimeRange whole = compute.extent();
+    const ActivityBins bins(tracks, whole);
+    for (int64_t span = whole.span(); span > bins.binNs() * 300; span /= 3) {
+        const TimeRange range{whole.span() / 5, std::min(whole.endNs, whole.span() / 5 + span)};
+        const auto shares = bins.shares(range);
+        const ActivityTimes times = activityIn(tracks, range);
+        for (size_t a = 0; a < kActivities; ++a)
+            EXPECT_NEAR(shares[a], static_cast<double>(times[a]) / static_cast<double>(range.span()), 0.02) << span << " " << a;
+    }
+}
+
+TEST(Activity, ColumnsCarryTheSameSharesFarAndNear) {
+    const Track compute = randomTrack(9, 40'000, 900, 400), communication = randomTrack(10, 30'000, 700, 900, EventKind::communication);
+    const std::vector<const Track*> tracks{&compute, &communication};
+    const TimeRange whole = compute.extent();
+    const ActivityBins bins(tracks, whole);
+    for (const int64_t span : {whole.span(), whole.span() / 50, whole.span() / 5'000}) {
+        const TimeAxis axis = axisOver(whole, {whole.span() / 4, whole.span() / 4 + span}, 800);
+        std::vector<ActivityColumn> columns;
+        drawActivity(bins, tracks, axis, columns);
+        ActivityTimes times = activityIn(tracks, axis.visible());
+        for (size_t a = 0; a < kActivities; ++a) {
+            double sum = 0;
+            for (const ActivityColumn& column : columns) sum += column.shares[a];
+            const double expected = static_cast<double>(times[a]) * axis.pixelsPerNs();
+            EXPECT_NEAR(sum, expected, 0.02 * expected + 4) << span << " " << a;
+        }
+        for (const ActivityColumn& column : columns) EXPECT_LE(column.shares[0] + column.shares[1] + column.shares[2] + column.shares[3], 1.02);
+    }
+}
+
+}  // namespace
+}  // namespace rankscope::gui

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/timeline/track.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace rankscope::gui {
+namespace {
+
+Track trackOf(std::initializer_list<std::pair<int64_t, int64_t>> startsAndDurations) {
+    Track track(100);
+    uint32_t row = 0;
+    for (const auto& [start, duration] : startsAndDurations) track.add({start, duration, 7, row++, EventKind::compute});
+    track.finish();
+    return track;
+}
+
+TEST(Track, FindsWhatRunsAtATime) {
+    const Track track = trackOf({{10, 5}, {20, 10}, {30, 1}});
+    EXPECT_EQ(track.at(9), track.size());
+    EXPECT_EQ(track.at(10), 0u);
+    EXPECT_EQ(track.at(15), track.size());
+    EXPECT_EQ(track.at(29), 1u);
+    EXPECT_EQ(track.at(30), 2u);
+    EXPECT_EQ(track.at(31), track.size());
+    EXPECT_EQ(track.firstEndingAfter(0), 0u);
+    EXPECT_EQ(track.firstEndingAfter(29), 1u);
+    EXPECT_EQ(track.firstEndingAfter(31), track.size());
+}
+
+TEST(Track, KeepsDurationsThatDoNotFitIn32Bits) {
+    const Track track = trackOf({{0, 5'000'000'000}, {6'000'000'000, 4'294'967'295}, {20'000'000'000, 4'294'967'294}});
+    EXPECT_EQ(track.durNs(0), 5'000'000'000);
+    EXPECT_EQ(track.durNs(1), 4'294'967'295);
+    EXPECT_EQ(track.durNs(2), 4'294'967'294);
+    EXPECT_EQ(track.at(4'999'999'999), 0u);
+}
+
+TEST(Track, KnowsItsRows) {
+    Track track(1'000);
+    track.add({0, 1, 0, 3, EventKind::api});
+    track.add({5, 1, 0, 9, EventKind::api});
+    track.finish();
+    EXPECT_EQ(track.rowId(1), 1'009);
+    EXPECT_EQ(track.findRow(1'003), 0u);
+    EXPECT_EQ(track.findRow(1'004), track.size());
+    EXPECT_EQ(track.findRow(2), track.size());
+}
+
+TEST(Track, OverlapsAreCutSoThatItStaysSearchable) {
+    const Track track = trackOf({{0, 100}, {50, 100}, {60, 10}});
+    EXPECT_EQ(track.startNs(1), 100);
+    EXPECT_EQ(track.endNs(1), 150);
+    EXPECT_EQ(track.durNs(2), 0);
+    EXPECT_EQ(track.at(149), 1u);
+}
+
+TEST(Track, EveryLevelOfThePyramidHoldsTheWholeTime) {
+    std::mt19937 random(1);
+    Track track;
+    int64_t now = 0, busy = 0;
+    for (uint32_t i = 0; i < 10'000; ++i) {
+        const int64_t duration = random() % 500;
+        track.add({now, duration, i, i, EventKind::compute});
+        busy += duration;
+        now += duration + random() % 300;
+    }
+    track.finish();
+    ASSERT_GE(track.levels(), 4u);
+    for (size_t level = 0; level < track.levels(); ++level) {
+        int64_t sum = 0, last = -1;
+        for (const PyramidNode& node : track.level(level)) {
+            EXPECT_GE(node.startNs, last);
+            last = node.endNs;
+            sum += node.busyNs;
+        }
+        EXPECT_EQ(sum, busy) << level;
+        EXPECT_EQ(last, track.extent().endNs) << level;
+    }
+}
+
+TEST(TrackStack, PutsNestedRangesOneTrackDeeper) {
+    TrackStack stack(0, 8);
+    stack.add({0, 100, 1, 0, EventKind::nvtx});
+    stack.add({10, 20, 2, 1, EventKind::nvtx});
+    stack.add({12, 5, 3, 2, EventKind::nvtx});
+    stack.add({40, 60, 4, 3, EventKind::nvtx});
+    stack.add({100, 10, 5, 4, EventKind::nvtx});
+    const std::vector<Track> tracks = stack.finish();
+    ASSERT_EQ(tracks.size(), 3u);
+    EXPECT_EQ(tracks[0].size(), 2u);
+    EXPECT_EQ(tracks[1].size(), 2u);
+    EXPECT_EQ(tracks[2].name(0), 3u);
+}
+
+TEST(TrackStack, CountsWhatIsNestedTooDeeply) {
+    TrackStack stack(0, 2);
+    for (int i = 0; i < 5; ++i) stack.add({i, 100 - 2 * i, 0, static_cast<uint32_t>(i), EventKind::nvtx});
+    EXPECT_EQ(stack.leftOut(), 3u);
+    EXPECT_EQ(stack.finish().size(), 2u);
+}
+
+}  // namespace
+}  // namespace rankscope::gui
