@@ -107,6 +107,15 @@ void readNames(store::TraceReader& reader, RunInfo& info) {
     }
 }
 
+// Ids of a damaged file may be anything: what is far beyond the number of strings names nothing.
+void readStrings(store::TraceReader& reader, RunInfo& info) {
+    const int64_t count = reader.database().integer("SELECT count(*) FROM string");
+    Statement query(reader.database(), "SELECT id, text FROM string");
+    info.strings.resize(static_cast<size_t>(count) + 1);
+    while (query.step())
+        if (const int64_t id = query.integer(0); id > 0 && id <= count) info.strings[static_cast<size_t>(id)] = query.text(1);
+}
+
 void readExtents(store::TraceReader& reader, RunInfo& info) {
     Statement query(reader.database(),
                     "SELECT rank, sum(last_id - first_id + 1) FROM extent WHERE table_name IN ('kernel', 'memcpy', 'memset', 'nvtx', 'api_call', 'nccl_call') "
@@ -136,6 +145,7 @@ RunInfo readRunInfo(store::TraceReader& reader) {
         info.losses.push_back({loss.kind, std::string(store::toText(loss.severity)), loss.message, loss.rank, loss.count});
     readClock(reader, info);
     readNames(reader, info);
+    readStrings(reader, info);
     readExtents(reader, info);
     return info;
 }

@@ -64,6 +64,7 @@ struct RunInfo {
     int64_t clockBoundNs = 0;        ///< largest error of an aligned time
     std::string clockMethod;
     std::map<int64_t, std::string> streamNames, threadNames;
+    std::vector<std::string> strings;  ///< by string id
     int64_t events = 0;              ///< rows that the timeline will load
     std::map<int32_t, int64_t> eventsOfRank;
 };

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// rankscope-view: the window behind `rankscope view`, which finds the run and passes its own options on.
+#include <QApplication>
+#include <QCommandLineParser>
+#include <QTimer>
+#include <cstdio>
+#include <cstdlib>
+
+#include "gui/shell/main_window.h"
+
+namespace {
+
+using namespace rankscope::gui;
+
+constexpr int kExitUsage = 2, kExitInput = 3;
+
+bool parseSize(const QString& text, QSize& size) {
+    const QStringList parts = text.split('x');
+    bool okWidth = false, okHeight = false;
+    if (parts.size() == 2) size = QSize(parts[0].toInt(&okWidth), parts[1].toInt(&okHeight));
+    return okWidth && okHeight && size.width() >= 320 && size.height() >= 240 && size.width() <= 16384 && size.height() <= 16384;
+}
+
+int fail(int code, const QString& message) {
+    std::fprintf(stderr, "rankscope: error: %s\n", message.toUtf8().constData());
+    return code;
+}
+
+// True when a window can be made: Qt would abort without a display.
+bool hasDisplay() {
+    if (const char* platform = std::getenv("QT_QPA_PLATFORM"); platform && *platform) return true;
+    for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY"})
+        if (const char* value = std::getenv(name); value && *value) return true;
+    return false;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    bool screenshot = false;
+    for (int i = 1; i < argc; ++i) screenshot = screenshot || QString::fromLocal8Bit(argv[i]).startsWith("--screenshot");
+    if (screenshot) {
+        qputenv("QT_QPA_PLATFORM", "offscreen");
+    } else if (!hasDisplay()) {
+        return fail(kExitInput, "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set): `rankscope view NAME --screenshot FILE.png` draws a picture without "
+                                "one, `rankscope analyze NAME --format md` writes the report");
+    }
+    QApplication application(argc, argv);
+    QApplication::setApplicationName("rankscope");
+    QApplication::setOrganizationName("rankscope");
+    QCommandLineParser parser;
+    parser.addHelpOption();
+    parser.addPositionalArgument("RUN", "Run name, run directory or .db file");
+    const QCommandLineOption goTo("goto", "Finding to go to, for example RS301", "ID"), shot("screenshot", "Write a picture and end", "FILE"),
+        sizeOption("size", "Size of the window or picture", "WxH", "1600x900"), dark("dark", "Dark colours");
+    parser.addOptions({goTo, shot, sizeOption, dark});
+    parser.process(application);
+
+    ViewRequest request;
+    for (const QString& run : parser.positionalArguments()) request.runs.push_back(run.toStdString());
+    if (request.runs.empty() || request.runs.size() > 2) return fail(kExitUsage, "one run is to be named, or two to compare");
+    if (!parseSize(parser.value(sizeOption), request.size)) return fail(kExitUsage, "--size takes WIDTHxHEIGHT in pixels, 320x240 to 16384x16384");
+    request.goTo = parser.value(goTo).toStdString();
+    request.screenshot = parser.value(shot).toStdString();
+    request.dark = parser.isSet(dark);
+
+    MainWindow window(request);
+    int status = 0;
+    QObject::connect(&window, &MainWindow::failed, &window, [&](const QString& message) {
+        status = fail(kExitInput, message);
+        QApplication::exit(status);
+    });
+    if (request.screenshot.empty()) {
+        window.show();
+    } else {
+        QObject::connect(&window, &MainWindow::ready, &window, [&] {
+            if (!window.grab().save(QString::fromStdString(request.screenshot))) status = fail(kExitInput, QString::fromStdString(request.screenshot + ": cannot be written"));
+            QApplication::exit(status);
+        });
+        window.setAttribute(Qt::WA_DontShowOnScreen);
+        window.show();
+    }
+    return application.exec();
+}

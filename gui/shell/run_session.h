@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QObject>
+#include <QTimer>
+#include <memory>
+#include <thread>
+
+#include "gui/session/run_loader.h"
+#include "gui/shell/query_thread.h"
+#include "gui/view/timeline_model.h"
+
+namespace rankscope::gui {
+
+/// One open run: reads what it is, then its events, off the GUI thread, into the model.
+class RunSession : public QObject {
+    Q_OBJECT
+
+public:
+    RunSession(TimelineModel& model, QObject* parent = nullptr);
+    ~RunSession() override;
+
+    /// Returns at once; opened() or failed() follows.
+    void open(const std::string& run);
+    void cancel();
+    bool isLoading() const noexcept { return m_loading; }
+    /// Valid from opened() on.
+    QueryThread& queries() { return *m_queries; }
+    void prefer(const std::vector<int32_t>& ranks);
+
+signals:
+    void opened();
+    /// The run cannot be shown at all.
+    void failed(QString message);
+    /// Something of it cannot; the rest is.
+    void damaged(QString message);
+    /// 0..1
+    void progressed(double share);
+    void loaded(bool cancelled);
+
+private:
+    void start(std::shared_ptr<const RunInfo> run);
+
+    TimelineModel& m_model;
+    std::thread m_opening;
+    std::unique_ptr<RunLoader> m_loader;
+    std::unique_ptr<QueryThread> m_queries;
+    QTimer m_progress;
+    bool m_loading = false;
+};
+
+}  // namespace rankscope::gui

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/timeline/lane_line.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rankscope::gui {
+namespace {
+
+constexpr float kLeastCoverage = 0.3f;
+
+}  // namespace
+
+Rgb blend(Rgb back, Rgb front, float share) noexcept {
+    const auto f = static_cast<uint32_t>(std::clamp(share, 0.0f, 1.0f) * 256.0f), b = 256 - f;
+    const uint32_t redBlue = (((front & 0xff00ff) * f + (back & 0xff00ff) * b) >> 8) & 0xff00ff;
+    const uint32_t green = (((front & 0x00ff00) * f + (back & 0x00ff00) * b) >> 8) & 0x00ff00;
+    return 0xff000000 | redBlue | green;
+}
+
+void paintLine(const TrackDrawing& drawing, const Track& track, const EventColour& colour, std::span<Rgb> line) {
+    const auto width = static_cast<int32_t>(line.size());
+    for (const Speck& speck : drawing.specks) {
+        if (speck.x < 0 || speck.x >= width) continue;
+        Rgb& pixel = line[static_cast<size_t>(speck.x)];
+        pixel = blend(pixel, colour(track, speck.event), std::max(kLeastCoverage, speck.coverage));
+    }
+    for (const Box& box : drawing.boxes) {
+        const int32_t left = std::clamp(static_cast<int32_t>(std::lround(box.x)), 0, width);
+        const int32_t right = std::clamp(static_cast<int32_t>(std::lround(box.x + box.width)), left, width);
+        const Rgb fill = colour(track, box.event);
+        std::fill(line.begin() + left, line.begin() + right, fill);
+        if (right > left && box.x >= 0) line[static_cast<size_t>(left)] = blend(fill, 0xff000000, 0.35f);
+    }
+}
+
+}  // namespace rankscope::gui

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QColor>
+#include <array>
+
+#include "gui/timeline/activity_bins.h"
+#include "gui/timeline/lane_line.h"
+
+namespace rankscope::gui {
+
+/// Colours of the timeline. Kinds differ in hue by Okabe and Ito's palette (jfly.uni-koeln.de/color), which people with any colour vision can tell
+/// apart; names of one kind differ in lightness.
+struct Palette {
+    Rgb background, alternate, grid, text, dimText, header, selection, mark, window;
+    std::array<Rgb, kEventKinds> kinds;
+    std::array<Rgb, kActivities> activities;
+
+    static const Palette& light();
+    static const Palette& dark();
+    static const Palette& of(bool isDark) { return isDark ? dark() : light(); }
+
+    Rgb event(EventKind kind, uint32_t name) const noexcept;
+    /// Black or white, whichever reads better on `back`.
+    static QColor ink(Rgb back) noexcept;
+};
+
+inline QColor colour(Rgb rgb) { return QColor::fromRgb(rgb); }
+
+}  // namespace rankscope::gui

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "gui/session/run_info.h"
+#include "gui/timeline/lane_tree.h"
+#include "gui/timeline/time_axis.h"
+
+namespace rankscope::gui {
+
+/// From one event to another: launch to kernel, member to member of a collective.
+struct FlowLine {
+    EventRef from, to;
+};
+
+/// What all widgets of a window share: the run, what of it is in view, and what is selected. GUI thread only. Widgets change it through its
+/// functions and redraw on its signals; none knows another.
+class TimelineModel : public QObject {
+    Q_OBJECT
+
+public:
+    explicit TimelineModel(QObject* parent = nullptr);
+
+    void setRun(std::shared_ptr<const RunInfo> run);
+    void addTracks(RankTracksPtr tracks);
+    const RunInfo* run() const noexcept { return m_run.get(); }
+    std::shared_ptr<const RunInfo> sharedRun() const noexcept { return m_run; }
+
+    const LaneTree& lanes() const noexcept { return m_lanes; }
+    /// Changes the lanes and tells everybody.
+    template <typename Change>
+    void changeLanes(Change&& change) {
+        change(m_lanes);
+        emit lanesChanged();
+    }
+
+    const TimeAxis& axis() const noexcept { return m_axis; }
+    void setWidth(double pixels);
+    void zoomAt(double x, double factor);
+    void panBy(double pixels);
+    void show(TimeRange range);      ///< remembered: back() undoes it
+    void fit();
+    void back();
+    void remember();                 ///< back() will return to what is visible now
+    void zoomToSelection();          ///< the time selection, else the selected event
+
+    EventRef selection() const noexcept { return m_selection; }
+    void select(EventRef event);
+    /// Selects the event, opens its rank, and brings its time into view.
+    void goTo(EventRef event);
+    /// As above, by its row; false while its rank is not loaded, or when it is not on any lane.
+    bool goToRow(EventTable table, int64_t rowId, int32_t rank);
+    EventRef find(EventTable table, int64_t rowId, int32_t rank) const;
+
+    std::optional<TimeRange> timeSelection() const noexcept { return m_timeSelection; }
+    void selectTime(std::optional<TimeRange> range);
+
+    const std::vector<EventRef>& marks() const noexcept { return m_marks; }   ///< evidence of a finding
+    const std::vector<EventRef>& related() const noexcept { return m_related; }  ///< the other members of a selected collective
+    const std::vector<FlowLine>& flows() const noexcept { return m_flows; }
+    void setMarks(std::vector<EventRef> marks);
+    void setRelated(std::vector<EventRef> related, std::vector<FlowLine> flows);
+
+    bool isValid(EventRef event) const;
+    TrackEvent event(EventRef event) const;
+    int64_t rowId(EventRef event) const;
+    EventTable table(EventRef event) const;
+    /// What to call an event of a lane part; safe to show.
+    QString eventName(EventTable table, const TrackEvent& event) const;
+    QString eventName(EventRef event) const;
+    /// "rank 3, stream 7 compute".
+    QString place(EventRef event) const;
+
+signals:
+    void runChanged();
+    void lanesChanged();
+    void viewChanged();
+    void selectionChanged();
+    void timeSelectionChanged();
+    void marksChanged();
+    /// A rank that is not loaded yet is to be looked at.
+    void rankWanted(int rank);
+
+private:
+    std::shared_ptr<const RunInfo> m_run;
+    LaneTree m_lanes;
+    TimeAxis m_axis;
+    std::vector<TimeRange> m_history;
+    EventRef m_selection;
+    std::optional<TimeRange> m_timeSelection;
+    std::vector<EventRef> m_marks, m_related;
+    std::vector<FlowLine> m_flows;
+};
+
+}  // namespace rankscope::gui

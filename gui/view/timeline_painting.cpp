@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the timeline looks: TimelineView's painting, apart from its hands.
+#include <QPainterPath>
+#include <algorithm>
+#include <cmath>
+
+#include "gui/timeline/display_text.h"
+#include "gui/view/timeline_view.h"
+
+namespace rankscope::gui {
+namespace {
+
+QString shown(const std::string& text) { return QString::fromStdString(displayText(text)); }
+
+}  // namespace
+
+void TimelineView::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.fillRect(rect(), colour(m_palette->background));
+    QFont font = painter.font();
+    font.setPixelSize(12);
+    painter.setFont(font);
+
+    const LaneTree& lanes = m_model.lanes();
+    const int top = lanesTop();
+    const double ratio = devicePixelRatioF();
+    painter.drawImage(QPointF(kLabelWidth, top), m_canvas.paint(m_model, lanes.rows(), m_scroll->value(), {lanesWidth(), std::max(1, height() - top)}, ratio, *m_palette));
+    paintRowLabels(painter, lanes.rows(), top, height(), m_scroll->value());
+    if (!lanes.pinnedRows().empty()) {
+        const int pinned = top - kRulerHeight - 3;
+        painter.drawImage(QPointF(kLabelWidth, kRulerHeight), m_pinnedCanvas.paint(m_model, lanes.pinnedRows(), 0, {lanesWidth(), pinned}, ratio, *m_palette));
+        painter.fillRect(0, kRulerHeight, kLabelWidth, pinned, colour(m_palette->background));
+        paintRowLabels(painter, lanes.pinnedRows(), kRulerHeight, kRulerHeight + pinned, 0);
+        painter.fillRect(0, top - 3, width(), 3, colour(m_palette->dimText));
+    }
+    paintRuler(painter);
+    paintOverlay(painter);
+}
+
+void TimelineView::paintRuler(QPainter& painter) {
+    painter.fillRect(0, 0, width(), kRulerHeight, colour(m_palette->header));
+    const Ruler ruler = m_model.axis().ruler(90);
+    painter.setPen(colour(m_palette->dimText));
+    painter.drawText(QRectF(6, 0, kLabelWidth - 12, kRulerHeight), Qt::AlignVCenter | Qt::AlignRight, QString::fromStdString(ruler.baseLabel));
+    painter.setClipRect(kLabelWidth, 0, lanesWidth(), height());
+    for (const Tick& tick : ruler.ticks) {
+        const double x = kLabelWidth + tick.x;
+        painter.setPen(colour(m_palette->text));
+        painter.drawText(QPointF(x + 4, kRulerHeight - 10), QString::fromStdString(tick.label));
+        painter.setPen(colour(m_palette->dimText));
+        painter.drawLine(QPointF(x, kRulerHeight - 8), QPointF(x, kRulerHeight));
+        QColor line = colour(m_palette->dimText);
+        line.setAlpha(50);
+        painter.setPen(line);
+        painter.drawLine(QPointF(x, kRulerHeight), QPointF(x, height()));
+    }
+    painter.setClipping(false);
+}
+
+void TimelineView::paintRowLabels(QPainter& painter, const std::vector<Row>& rows, int top, int bottom, int scrollTop) {
+    painter.setClipRect(0, top, width(), bottom - top);
+    for (const Row& row : rows) {
+        const int y = top + row.top - scrollTop;
+        if (y + row.height < top) continue;
+        if (y > bottom) break;
+        const bool host = row.kind == RowKind::host, summary = row.kind == RowKind::summary;
+        painter.fillRect(0, y, kLabelWidth, row.height, colour(host ? m_palette->header : m_palette->background));
+        const int indent = host ? 4 : summary ? 14 : 34;
+        QString text = shown(row.label);
+        if (host || summary) text = (row.expanded ? QStringLiteral("\u25be ") : QStringLiteral("\u25b8 ")) + text;
+        if (summary && !m_model.lanes().tracks(row.rank)) text += " (loading)";
+        painter.setPen(colour(host || summary ? m_palette->text : m_palette->dimText));
+        painter.drawText(QRectF(indent, y, kLabelWidth - indent - 4, row.height), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine,
+                         painter.fontMetrics().elidedText(text, Qt::ElideRight, kLabelWidth - indent - 6));
+        painter.fillRect(0, y + row.height - 1, width() - m_scroll->width(), 1, colour(m_palette->grid));
+    }
+    painter.fillRect(kLabelWidth - 1, top, 1, bottom - top, colour(m_palette->grid));
+    painter.setClipping(false);
+}
+
+void TimelineView::paintOverlay(QPainter& painter) {
+    painter.setClipRect(kLabelWidth, 0, lanesWidth(), height());
+    if (const auto range = m_model.timeSelection()) {
+        const double left = kLabelWidth + m_model.axis().xOf(range->beginNs), right = kLabelWidth + m_model.axis().xOf(range->endNs);
+        QColor shade = colour(m_palette->selection);
+        shade.setAlpha(28);
+        painter.fillRect(QRectF(left, 0, right - left, height()), shade);
+        painter.setPen(QPen(colour(m_palette->selection), 1));
+        painter.drawLine(QPointF(left, 0), QPointF(left, height()));
+        painter.drawLine(QPointF(right, 0), QPointF(right, height()));
+        painter.drawText(QRectF(left, 0, std::max(80.0, right - left), kRulerHeight / 2.0 + 2), Qt::AlignCenter, QString::fromStdString(durationText(range->span())));
+    }
+    painter.setClipRect(kLabelWidth, lanesTop(), lanesWidth(), height());
+    for (const EventRef& mark : m_model.marks()) paintOutline(painter, mark, QPen(colour(m_palette->mark), 2));
+    for (const EventRef& related : m_model.related()) paintOutline(painter, related, QPen(colour(m_palette->selection), 1, Qt::DashLine));
+    paintFlows(painter);
+    paintSelection(painter);
+    if (m_pointer.x() >= kLabelWidth && m_drag == Drag::none) {
+        QColor line = colour(m_palette->dimText);
+        line.setAlpha(120);
+        painter.setPen(line);
+        painter.drawLine(QPointF(m_pointer.x(), kRulerHeight), QPointF(m_pointer.x(), height()));
+    }
+    painter.setClipping(false);
+}
+
+void TimelineView::paintSelection(QPainter& painter) { paintOutline(painter, m_model.selection(), QPen(colour(m_palette->selection), 2)); }
+
+void TimelineView::paintOutline(QPainter& painter, EventRef event, const QPen& pen) {
+    const QRectF area = areaOf(event);
+    if (area.isNull() || area.bottom() < lanesTop() || area.top() > height()) return;
+    painter.setPen(pen);
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(area.adjusted(-1, 0.5, 1, -1.5));
+}
+
+void TimelineView::paintFlows(QPainter& painter) {
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(colour(m_palette->mark), 1.5));
+    painter.setBrush(Qt::NoBrush);
+    for (const FlowLine& flow : m_model.flows()) {
+        const QRectF from = areaOf(flow.from), to = areaOf(flow.to);
+        if (from.isNull() || to.isNull()) continue;
+        const QPointF start(from.left(), from.center().y()), end(to.left(), to.center().y());
+        QPainterPath path(start);
+        const double bend = std::clamp(std::abs(end.x() - start.x()) / 2, 12.0, 120.0);
+        path.cubicTo(start + QPointF(bend, 0), end - QPointF(bend, 0), end);
+        painter.drawPath(path);
+        painter.setBrush(painter.pen().color());
+        painter.drawEllipse(end, 2.5, 2.5);
+        painter.setBrush(Qt::NoBrush);
+    }
+    painter.setRenderHint(QPainter::Antialiasing, false);
+}
+
+}  // namespace rankscope::gui

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/view/timeline_view.h"
+
+#include <QContextMenuEvent>
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QMenu>
+#include <QMouseEvent>
+#include <QToolTip>
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace rankscope::gui {
+namespace {
+
+constexpr double kKeyZoom = 1.5;
+constexpr double kKeyPan = 0.15;          // of the picture's width
+constexpr double kClickSlop = 4;          // pixels a hand may shake
+constexpr qint64 kGestureMs = 700;        // zooming again within it belongs to the same gesture, one step of `back`
+
+}  // namespace
+
+TimelineView::TimelineView(TimelineModel& model, QWidget* parent)
+    : QWidget(parent), m_model(model), m_scroll(new QScrollBar(Qt::Vertical, this)), m_palette(&Palette::light()) {
+    setObjectName("timeline");
+    setFocusPolicy(Qt::StrongFocus);
+    setMouseTracking(true);
+    setMinimumSize(480, 240);
+    m_scroll->setSingleStep(24);
+    connect(m_scroll, &QScrollBar::valueChanged, this, qOverload<>(&QWidget::update));
+    connect(&m_model, &TimelineModel::lanesChanged, this, [this] {
+        updateScroll();
+        update();
+    });
+    for (const auto changed : {&TimelineModel::viewChanged, &TimelineModel::selectionChanged, &TimelineModel::timeSelectionChanged, &TimelineModel::marksChanged})
+        connect(&m_model, changed, this, qOverload<>(&QWidget::update));
+}
+
+void TimelineView::setDark(bool dark) {
+    m_palette = &Palette::of(dark);
+    emit paletteChanged();
+    update();
+}
+
+int TimelineView::lanesTop() const {
+    const int pinned = m_model.lanes().pinnedHeight();
+    return kRulerHeight + (pinned > 0 ? std::min(pinned, height() / 2) + 3 : 0);
+}
+
+int TimelineView::lanesWidth() const { return std::max(1, width() - kLabelWidth - m_scroll->sizeHint().width()); }
+
+void TimelineView::updateScroll() {
+    const int page = std::max(1, height() - lanesTop());
+    m_scroll->setGeometry(width() - m_scroll->sizeHint().width(), lanesTop(), m_scroll->sizeHint().width(), page);
+    m_scroll->setPageStep(page);
+    m_scroll->setRange(0, std::max(0, m_model.lanes().height() - page));
+}
+
+void TimelineView::resizeEvent(QResizeEvent*) {
+    updateScroll();
+    m_model.setWidth(lanesWidth());
+}
+
+std::vector<int32_t> TimelineView::ranksInSight() const {
+    std::vector<int32_t> ranks;
+    for (const Row& row : m_model.lanes().rows())
+        if (row.kind == RowKind::summary && row.top + row.height > m_scroll->value() && row.top < m_scroll->value() + height()) ranks.push_back(row.rank);
+    return ranks;
+}
+
+const Row* TimelineView::rowAt(QPointF position, int* top) const {
+    const auto y = static_cast<int>(position.y());
+    const bool inPinned = y >= kRulerHeight && y < lanesTop();
+    if (y < kRulerHeight) return nullptr;
+    const auto& rows = inPinned ? m_model.lanes().pinnedRows() : m_model.lanes().rows();
+    const int origin = inPinned ? kRulerHeight : lanesTop() - m_scroll->value();
+    const Row* row = LaneTree::rowAt(rows, y - origin);
+    if (row && top) *top = origin + row->top;
+    return row;
+}
+
+EventRef TimelineView::eventAt(QPointF position) const {
+    const Row* row = rowAt(position);
+    const RankTracks* tracks = row ? m_model.lanes().tracks(row->rank) : nullptr;
+    if (!tracks || row->kind != RowKind::lane || laneX(position) < 0 || row->lane >= tracks->lanes.size()) return {};
+    // What is narrower than the hand is precise may be hit beside it.
+    const TimeAxis& axis = m_model.axis();
+    const int64_t time = axis.timeAt(laneX(position)), from = axis.timeAt(laneX(position) - 2), to = axis.timeAt(laneX(position) + 2);
+    const Lane& lane = tracks->lanes[row->lane];
+    EventRef best;
+    int64_t bestDistance = INT64_MAX, bestDuration = -1;
+    for (uint32_t part = 0; part < lane.parts.size(); ++part) {
+        const Track& track = lane.parts[part].track;
+        for (size_t i = track.firstEndingAfter(from), seen = 0; i < track.size() && track.startNs(i) <= to && seen < 64; ++i, ++seen) {
+            const int64_t distance = std::max<int64_t>({0, track.startNs(i) - time, time - track.endNs(i)});
+            if (distance > bestDistance || (distance == bestDistance && track.durNs(i) <= bestDuration)) continue;
+            best = {row->rank, row->lane, part, static_cast<uint32_t>(i)};
+            bestDistance = distance;
+            bestDuration = track.durNs(i);
+        }
+    }
+    return best;
+}
+
+QRectF TimelineView::areaOf(EventRef event) const {
+    if (!m_model.isValid(event)) return {};
+    const Row* row = m_model.lanes().rowOf(event.rank, event.lane);
+    int top = row ? lanesTop() - m_scroll->value() + row->top : 0;
+    if (!row) {
+        // Where its lane is not shown, its rank's line stands for it.
+        row = m_model.lanes().summaryRow(event.rank);
+        if (!row) return {};
+        top = lanesTop() - m_scroll->value() + row->top;
+    }
+    const TrackEvent shown = m_model.event(event);
+    const TimeAxis& axis = m_model.axis();
+    const double left = std::clamp(axis.xOf(shown.startNs), -2.0, axis.width() + 2), right = std::clamp(axis.xOf(shown.startNs + shown.durNs), -2.0, axis.width() + 2);
+    return {kLabelWidth + left, static_cast<double>(top), std::max(2.0, right - left), static_cast<double>(row->height)};
+}
+
+void TimelineView::scrollToSelection() {
+    const EventRef selected = m_model.selection();
+    if (!selected.valid()) return;
+    const Row* row = m_model.lanes().rowOf(selected.rank, selected.lane);
+    if (!row) return;
+    const int page = m_scroll->pageStep();
+    if (row->top < m_scroll->value() || row->top + row->height > m_scroll->value() + page) m_scroll->setValue(row->top - page / 2);
+}
+
+void TimelineView::zoom(double x, double factor) {
+    if (!m_sinceZoom.isValid() || m_sinceZoom.elapsed() > kGestureMs) m_model.remember();
+    m_sinceZoom.restart();
+    m_model.zoomAt(x, factor);
+}
+
+void TimelineView::keyPressEvent(QKeyEvent* event) {
+    const double x = m_pointer.x() >= kLabelWidth ? laneX(m_pointer) : lanesWidth() / 2.0;
+    switch (event->key()) {
+        case Qt::Key_W: case Qt::Key_Plus: case Qt::Key_Equal: zoom(x, 1 / kKeyZoom); return;
+        case Qt::Key_S: case Qt::Key_Minus: zoom(x, kKeyZoom); return;
+        case Qt::Key_A: case Qt::Key_Left: m_model.panBy(-kKeyPan * lanesWidth()); return;
+        case Qt::Key_D: case Qt::Key_Right: m_model.panBy(kKeyPan * lanesWidth()); return;
+        case Qt::Key_F: m_model.fit(); return;
+        case Qt::Key_Z: m_model.zoomToSelection(); return;
+        case Qt::Key_Backspace: m_model.back(); return;
+        case Qt::Key_Slash: emit searchWanted(); return;
+        case Qt::Key_BracketLeft: emit flowWanted(-1); return;
+        case Qt::Key_BracketRight: emit flowWanted(1); return;
+        case Qt::Key_Question: emit helpWanted(); return;
+        case Qt::Key_Up: m_scroll->setValue(m_scroll->value() - m_scroll->singleStep()); return;
+        case Qt::Key_Down: m_scroll->setValue(m_scroll->value() + m_scroll->singleStep()); return;
+        case Qt::Key_PageUp: m_scroll->setValue(m_scroll->value() - m_scroll->pageStep()); return;
+        case Qt::Key_PageDown: m_scroll->setValue(m_scroll->value() + m_scroll->pageStep()); return;
+        case Qt::Key_Home: m_scroll->setValue(0); return;
+        case Qt::Key_End: m_scroll->setValue(m_scroll->maximum()); return;
+        case Qt::Key_P: {
+            const Row* row = rowAt(m_pointer);
+            const int32_t rank = m_model.selection().valid() ? m_model.selection().rank : row ? row->rank : -1;
+            if (rank >= 0) m_model.changeLanes([&](LaneTree& lanes) { lanes.togglePin(rank); });
+            return;
+        }
+        case Qt::Key_Escape:
+            m_model.selectTime(std::nullopt);
+            m_model.select({});
+            return;
+        default: QWidget::keyPressEvent(event);
+    }
+}
+
+void TimelineView::wheelEvent(QWheelEvent* event) {
+    const QPoint turned = event->angleDelta();
+    if (event->modifiers() & Qt::ControlModifier) {
+        zoom(laneX(event->position()), std::pow(kKeyZoom, -turned.y() / 120.0));
+    } else if (event->modifiers() & Qt::ShiftModifier || std::abs(turned.x()) > std::abs(turned.y())) {
+        // Some window systems turn the wheel sideways themselves while Shift is held.
+        const int amount = turned.x() != 0 ? turned.x() : turned.y();
+        m_model.panBy(-amount);
+    } else {
+        m_scroll->setValue(m_scroll->value() - turned.y() / 2);
+    }
+    event->accept();
+}
+
+void TimelineView::mousePressEvent(QMouseEvent* event) {
+    m_pressed = event->position();
+    if (event->button() == Qt::MiddleButton || (event->button() == Qt::LeftButton && event->modifiers() & Qt::ShiftModifier)) {
+        m_drag = Drag::pan;
+        m_model.remember();
+        setCursor(Qt::ClosedHandCursor);
+    } else if (event->button() == Qt::LeftButton && m_pressed.x() < kLabelWidth) {
+        const Row* row = rowAt(m_pressed);
+        m_drag = Drag::row;
+        m_draggedRank = row && row->kind == RowKind::summary ? row->rank : -1;
+    } else if (event->button() == Qt::LeftButton) {
+        m_drag = Drag::select;
+        m_pressedTime = m_model.axis().timeAt(laneX(m_pressed));
+    }
+}
+
+void TimelineView::mouseMoveEvent(QMouseEvent* event) {
+    const QPointF position = event->position();
+    if (m_drag == Drag::pan) {
+        m_model.panBy(m_pointer.x() - position.x());
+        m_scroll->setValue(m_scroll->value() + static_cast<int>(m_pointer.y() - position.y()));
+    } else if (m_drag == Drag::select && std::abs(position.x() - m_pressed.x()) > kClickSlop) {
+        const int64_t now = m_model.axis().timeAt(std::clamp(laneX(position), 0.0, static_cast<double>(lanesWidth())));
+        m_model.selectTime(TimeRange{std::min(m_pressedTime, now), std::max(m_pressedTime, now)});
+    }
+    m_pointer = position;
+    update();
+}
+
+void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
+    const QPointF position = event->position();
+    const bool click = std::abs(position.x() - m_pressed.x()) <= kClickSlop && std::abs(position.y() - m_pressed.y()) <= kClickSlop;
+    const Drag drag = std::exchange(m_drag, Drag::none);
+    unsetCursor();
+    if (drag == Drag::select && click) {
+        m_model.selectTime(std::nullopt);
+        m_model.select(eventAt(position));
+    } else if (drag == Drag::row && click) {
+        const Row* row = rowAt(position);
+        if (row && row->kind == RowKind::host) m_model.changeLanes([host = row->host](LaneTree& lanes) { lanes.toggleHost(host); });
+        if (row && row->kind == RowKind::summary) m_model.changeLanes([rank = row->rank](LaneTree& lanes) { lanes.toggleRank(rank); });
+    } else if (drag == Drag::row && m_draggedRank >= 0) {
+        const Row* row = rowAt(position);
+        m_model.changeLanes([&](LaneTree& lanes) { lanes.moveRank(m_draggedRank, row ? row->rank : -1); });
+    }
+}
+
+void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
+    if (laneX(event->position()) >= 0 && m_model.selection().valid()) m_model.zoomToSelection();
+}
+
+void TimelineView::leaveEvent(QEvent*) {
+    m_pointer = {-1, -1};
+    update();
+}
+
+void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
+    const Row* found = rowAt(event->pos());
+    if (!found) return;
+    const Row row = *found;  // a change of lanes makes new rows
+    QMenu menu(this);
+    const auto add = [&](const QString& text, auto change) { menu.addAction(text, this, [this, change] { m_model.changeLanes(change); }); };
+    if (row.rank >= 0) {
+        add("Pin or unpin rank", [rank = row.rank](LaneTree& lanes) { lanes.togglePin(rank); });
+        add("Hide rank", [rank = row.rank](LaneTree& lanes) { lanes.hideRank(rank); });
+    }
+    if (row.kind == RowKind::lane)
+        add("Hide this lane on all ranks", [label = row.label](LaneTree& lanes) {
+            LaneChoices choices = lanes.choices();
+            choices.hiddenLanes.insert(label);
+            lanes.setChoices(std::move(choices));
+        });
+    add("Show all that is hidden", [](LaneTree& lanes) { lanes.showAll(); });
+    add("Expand all ranks", [](LaneTree& lanes) { lanes.setAllExpanded(true); });
+    add("Collapse all ranks", [](LaneTree& lanes) { lanes.setAllExpanded(false); });
+    menu.exec(event->globalPos());
+}
+
+bool TimelineView::event(QEvent* event) {
+    if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const EventRef hovered = eventAt(help->pos());
+    if (hovered.valid()) {
+        const TrackEvent shown = m_model.event(hovered);
+        QToolTip::showText(help->globalPos(), QString("%1\n%2\n%3").arg(m_model.eventName(hovered), QString::fromStdString(durationText(shown.durNs)), m_model.place(hovered)), this);
+    } else {
+        QToolTip::hideText();
+    }
+    return true;
+}
+
+}  // namespace rankscope::gui

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QElapsedTimer>
+#include <QScrollBar>
+#include <QWidget>
+
+#include "gui/view/lane_canvas.h"
+#include "gui/view/timeline_model.h"
+
+namespace rankscope::gui {
+
+/// The timeline: ruler, lane labels, lanes, and the hands that move them. Draws what the model holds; holds no state of the run itself.
+class TimelineView : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit TimelineView(TimelineModel& model, QWidget* parent = nullptr);
+
+    static constexpr int kLabelWidth = 210;
+    static constexpr int kRulerHeight = 28;
+
+    /// Scrolls until the row of the selected event is in sight.
+    void scrollToSelection();
+    /// Where an event is drawn, in widget coordinates; null when its row is not shown.
+    QRectF areaOf(EventRef event) const;
+    EventRef eventAt(QPointF position) const;
+    void setDark(bool dark);
+    const Palette& palette_() const noexcept { return *m_palette; }
+    int scrollTop() const { return m_scroll->value(); }
+    void setScrollTop(int top) { m_scroll->setValue(top); }
+    /// Ranks whose rows are in sight.
+    std::vector<int32_t> ranksInSight() const;
+
+signals:
+    void searchWanted();
+    void flowWanted(int direction);   ///< -1 to what caused the selected event, 1 to what it causes
+    void helpWanted();
+    void paletteChanged();
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+    void mouseDoubleClickEvent(QMouseEvent* event) override;
+    void contextMenuEvent(QContextMenuEvent* event) override;
+    void leaveEvent(QEvent* event) override;
+    bool event(QEvent* event) override;
+
+private:
+    enum class Drag { none, select, pan, row };
+
+    int lanesTop() const;             ///< first pixel of the rows that scroll
+    int lanesWidth() const;
+    const Row* rowAt(QPointF position, int* top = nullptr) const;
+    double laneX(QPointF position) const { return position.x() - kLabelWidth; }
+    void updateScroll();
+    void zoom(double x, double factor);
+    void paintRuler(QPainter& painter);
+    void paintRowLabels(QPainter& painter, const std::vector<Row>& rows, int top, int bottom, int scrollTop);
+    void paintOverlay(QPainter& painter);
+    void paintSelection(QPainter& painter);
+    void paintFlows(QPainter& painter);
+    void paintOutline(QPainter& painter, EventRef event, const QPen& pen);
+
+    TimelineModel& m_model;
+    QScrollBar* m_scroll;
+    LaneCanvas m_canvas, m_pinnedCanvas;
+    const Palette* m_palette;
+    Drag m_drag = Drag::none;
+    QPointF m_pressed, m_pointer{-1, -1};
+    int64_t m_pressedTime = 0;
+    int32_t m_draggedRank = -1;
+    QElapsedTimer m_sinceZoom;
+};
+
+}  // namespace rankscope::gui
