@@ -47,6 +47,15 @@ is_offered() {
     policy=$(apt-cache policy "$1" 2>/dev/null) && [[ "$policy" == *'Candidate: '[!\(]* ]]
 }
 
+is_optional() { [[ "$1" == jobs || "$1" == gui || "$1" == guitest ]]; }
+
+without_it() {
+    case "$1" in
+        gui) echo "the timeline is built only where Qt 6 with Widgets and Svg is found" ;;
+        *) echo "its tests will be skipped" ;;
+    esac
+}
+
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }
@@ -57,9 +66,11 @@ install_packages() {
     for when in "$@"; do
         for package in $(packages_for "$when"); do
             is_installed "$package" && continue
-            # Tests that need it skip, and say so, where the distribution has no such package.
-            [ "$when" = jobs ] && update_lists
-            if [ "$when" = jobs ] && ! is_offered "$package"; then say "no package $package here: its tests will be skipped"; continue; fi
+            # What needs it is left out, and says so, where the distribution has no such package.
+            if is_optional "$when"; then
+                update_lists
+                if ! is_offered "$package"; then say "no package $package here: $(without_it "$when")"; continue; fi
+            fi
             missing+=("$package")
         done
     done
@@ -147,7 +158,7 @@ build_preset() {
 }
 
 build_tools() {
-    install_packages build
+    install_packages build gui
     find_cuda
     # Without tests at first; a tree that was built with them keeps them.
     if [ -e build/CMakeCache.txt ]; then build_preset dev; else build_preset dev -DRANKSCOPE_TESTS=OFF; fi
@@ -176,7 +187,7 @@ run_tests() {
 
 test_all() {
     local failed=0
-    install_packages build test jobs
+    install_packages build gui test jobs guitest
     find_cuda
     build_preset dev -DRANKSCOPE_TESTS=ON
     run_tests dev || failed=1

@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
     addRecommendVerb(app, invocation);
     addExplainVerb(app, invocation);
     addWhatIfVerb(app, invocation);
+    addViewVerb(app, invocation);
     addDoctorVerb(app, invocation);
     addTuneVerb(app, invocation);
     addReferenceVerb(app, invocation);

@@ -31,6 +31,7 @@ void addExplainVerb(CLI::App& app, Invocation& invocation);
 void addWhatIfVerb(CLI::App& app, Invocation& invocation);
 void addDoctorVerb(CLI::App& app, Invocation& invocation);
 void addReferenceVerb(CLI::App& app, Invocation& invocation);
+void addViewVerb(CLI::App& app, Invocation& invocation);
 void addTuneVerb(CLI::App& app, Invocation& invocation);
 void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation);  // in builds that have the reference room
 

@@ -60,7 +60,16 @@ void readReport(std::string_view report, FindingInfo& finding) {
     finding.cause = text(json, "cause");
     finding.whyInconclusive = text(json, "why_inconclusive");
     finding.fixes = texts(json, "fix");
-    if (const auto evidence = json.find("evidence"); evidence != json.end() && evidence->is_object()) finding.facts = texts(*evidence, "facts");
+    const auto evidence = json.find("evidence");
+    if (evidence == json.end() || !evidence->is_object()) return;
+    finding.facts = texts(*evidence, "facts");
+    const auto rows = evidence->find("rows");
+    if (rows == evidence->end() || !rows->is_array()) return;
+    for (const auto& row : *rows) {
+        if (!row.is_object() || !row.contains("id") || !row["id"].is_number_integer()) continue;
+        const bool ranked = row.contains("rank") && row["rank"].is_number_integer();
+        finding.evidence.push_back({text(row, "table"), row["id"].get<int64_t>(), ranked ? row["rank"].get<int32_t>() : -1, text(row, "note")});
+    }
 }
 
 std::vector<FindingInfo> readFindings(store::TraceReader& reader) {
@@ -78,14 +87,6 @@ std::vector<FindingInfo> readFindings(store::TraceReader& reader) {
         if (!query.isNull(6) && !query.isNull(7) && query.integer(7) > query.integer(6)) finding.window = TimeRange{query.integer(6), query.integer(7)};
         readReport(query.text(8), finding);
         findings.push_back(std::move(finding));
-    }
-    Statement rows(reader.database(), "SELECT table_name, row_id, rank, note FROM finding_evidence WHERE finding_id = ?1 ORDER BY row_id");
-    for (FindingInfo& finding : findings) {
-        rows.bind(1, finding.id);
-        while (rows.step())
-            finding.evidence.push_back({std::string(rows.text(0)), rows.integer(1), rows.isNull(2) ? -1 : static_cast<int32_t>(rows.integer(2)),
-                                        std::string(rows.text(3))});
-        rows.reset();
     }
     return findings;
 }

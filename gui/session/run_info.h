@@ -35,7 +35,7 @@ struct FindingInfo {
     std::string whyInconclusive;
     std::vector<std::string> facts;
     std::vector<std::string> fixes;
-    std::vector<EvidenceLink> evidence;
+    std::vector<EvidenceLink> evidence;   ///< the strongest first
 };
 
 struct LossInfo {

@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) screenshot = screenshot || QString::fromLocal8Bit(argv[i]).startsWith("--screenshot");
     if (screenshot) {
         qputenv("QT_QPA_PLATFORM", "offscreen");
+        qputenv("QT_LOGGING_RULES", "qt.qpa.*=false");  // the plugin's remarks are not the user's
     } else if (!hasDisplay()) {
         return fail(kExitInput, "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set): `rankscope view NAME --screenshot FILE.png` draws a picture without "
                                 "one, `rankscope analyze NAME --format md` writes the report");

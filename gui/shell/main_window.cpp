@@ -2,22 +2,33 @@
 #include "gui/shell/main_window.h"
 
 #include <QApplication>
+#include <QDockWidget>
 #include <QMenuBar>
 #include <QMessageBox>
 #include <QStatusBar>
+#include <QVBoxLayout>
 
+#include "gui/findings/findings_panel.h"
 #include "gui/timeline/display_text.h"
+#include "gui/view/head_bar.h"
 
 namespace rankscope::gui {
 
 MainWindow::MainWindow(const ViewRequest& request, QWidget* parent)
-    : QMainWindow(parent), m_request(request), m_session(m_model), m_timeline(new TimelineView(m_model, this)) {
+    : QMainWindow(parent), m_request(request), m_session(m_model), m_tour(m_model), m_timeline(new TimelineView(m_model, this)) {
     setObjectName("rankscope");
-    setCentralWidget(m_timeline);
+    auto* middle = new QWidget(this);
+    auto* layout = new QVBoxLayout(middle);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    layout->addWidget(new HeadBar(m_model, middle));
+    layout->addWidget(m_timeline, 1);
+    setCentralWidget(middle);
     resize(request.size);
     m_timeline->setDark(request.dark);
     makeStatusBar();
     makeMenus();
+    makeDocks();
     connect(&m_session, &RunSession::opened, this, &MainWindow::showRun);
     connect(&m_session, &RunSession::failed, this, &MainWindow::failed);
     connect(&m_session, &RunSession::damaged, this, [this](const QString& message) { m_message->setText("damaged: " + message); });
@@ -26,8 +37,11 @@ MainWindow::MainWindow(const ViewRequest& request, QWidget* parent)
         m_progress->hide();
         m_cancel->hide();
         if (cancelled) m_message->setText("loading cancelled: ranks marked 'loading' are not shown");
+        m_tour.loadingEnded();
         emit ready();
     });
+    connect(&m_model, &TimelineModel::rankWanted, this, [this](int rank) { m_session.prefer({rank}); });
+    connect(&m_tour, &FindingTour::arrived, m_timeline, &TimelineView::scrollToSelection);
     connect(m_timeline, &TimelineView::helpWanted, this, &MainWindow::showHelp);
     connect(&m_model, &TimelineModel::selectionChanged, this, [this] {
         const EventRef selected = m_model.selection();
@@ -44,8 +58,6 @@ void MainWindow::makeStatusBar() {
     m_message = new QLabel("opening", this);
     m_message->setObjectName("message");
     m_message->setTextFormat(Qt::PlainText);
-    m_losses = new QLabel(this);
-    m_losses->setTextFormat(Qt::PlainText);
     m_progress = new QProgressBar(this);
     m_progress->setRange(0, 100);
     m_progress->setMaximumWidth(180);
@@ -53,7 +65,6 @@ void MainWindow::makeStatusBar() {
     m_cancel->setText("Cancel");
     connect(m_cancel, &QToolButton::clicked, this, [this] { m_session.cancel(); });
     statusBar()->addWidget(m_message, 1);
-    statusBar()->addPermanentWidget(m_losses);
     statusBar()->addPermanentWidget(m_progress);
     statusBar()->addPermanentWidget(m_cancel);
 }
@@ -68,8 +79,23 @@ void MainWindow::makeMenus() {
     dark->setCheckable(true);
     dark->setChecked(m_request.dark);
     connect(dark, &QAction::toggled, m_timeline, &TimelineView::setDark);
+    m_docksMenu = menuBar()->addMenu("&Panels");
     QMenu* help = menuBar()->addMenu("&Help");
     help->addAction("Keys and mouse\t?", this, &MainWindow::showHelp);
+}
+
+void MainWindow::makeDocks() {
+    auto* findings = new QDockWidget("Findings", this);
+    findings->setObjectName("findings-dock");
+    findings->setWidget(new FindingsPanel(m_model, m_tour, findings));
+    addDockWidget(Qt::RightDockWidgetArea, findings);
+    m_docksMenu->addAction(findings->toggleViewAction());
+    resizeDocks({findings}, {380}, Qt::Horizontal);
+}
+
+void MainWindow::goToRequested() {
+    if (m_request.goTo.empty()) return;
+    if (!m_tour.goTo(m_request.goTo)) emit failed(QString("%1: no finding %2 in it (rankscope analyze lists them)").arg(QString::fromStdString(m_request.runs.front()), QString::fromStdString(m_request.goTo)));
 }
 
 void MainWindow::showRun() {
@@ -77,6 +103,7 @@ void MainWindow::showRun() {
     setWindowTitle(QString("%1 - Rankscope").arg(QString::fromStdString(displayText(run.name))));
     m_message->setText(QString("%1 ranks on %2 hosts").arg(run.outline.ranks.size()).arg(run.outline.hosts.size()));
     if (run.outline.ranks.size() <= 2) m_model.changeLanes([](LaneTree& lanes) { lanes.setAllExpanded(true); });
+    goToRequested();
 }
 
 void MainWindow::showHelp() {

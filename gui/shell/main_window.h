@@ -6,6 +6,7 @@
 #include <QProgressBar>
 #include <QToolButton>
 
+#include "gui/findings/finding_tour.h"
 #include "gui/shell/command_line.h"
 #include "gui/shell/run_session.h"
 #include "gui/view/timeline_view.h"
@@ -23,6 +24,7 @@ public:
     TimelineModel& model() { return m_model; }
     TimelineView& timeline() { return *m_timeline; }
     RunSession& session() { return m_session; }
+    FindingTour& tour() { return m_tour; }
 
 signals:
     /// The run is loaded and what was asked for on the command line is in view.
@@ -32,17 +34,18 @@ signals:
 private:
     void makeStatusBar();
     void makeMenus();
+    void makeDocks();
+    void goToRequested();
     void showRun();
     void showHelp();
-    void restoreChoices();
-    void saveChoices() const;
 
     ViewRequest m_request;
     TimelineModel m_model;
     RunSession m_session;
+    FindingTour m_tour;
     TimelineView* m_timeline;
+    QMenu* m_docksMenu = nullptr;
     QLabel* m_message = nullptr;
-    QLabel* m_losses = nullptr;
     QProgressBar* m_progress = nullptr;
     QToolButton* m_cancel = nullptr;
 };

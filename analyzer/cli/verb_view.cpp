@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "analyzer/analyze.h"
+#include "analyzer/cli/collect_step.h"
+#include "analyzer/cli/errors.h"
+#include "analyzer/cli/install_layout.h"
+#include "analyzer/cli/run_input.h"
+#include "analyzer/cli/verb.h"
+#include "collector/store/reader.h"
+
+namespace rankscope::cli {
+namespace {
+
+struct ViewOptions {
+    std::vector<std::string> runs;
+    std::string goTo, screenshot, size;
+    bool dark = false;
+};
+
+// The window shows findings, so a run that was not analysed yet is analysed first. A run that cannot be (one that is still written, or a read-only
+// file) is shown as it is.
+void analyzeOnDemand(const std::filesystem::path& database, const Console& console) {
+    {
+        store::TraceReader reader(database);
+        if (reader.database().integer("SELECT EXISTS (SELECT 1 FROM attribution) OR EXISTS (SELECT 1 FROM finding)") != 0) return;
+    }
+    try {
+        analyzer::analyze(database);
+    } catch (const std::exception& error) {
+        console.warning(fmt::format("{} is shown without findings: {}", database.string(), error.what()));
+    }
+}
+
+[[noreturn]] void startWindow(const std::filesystem::path& program, const ViewOptions& options, const std::vector<std::string>& databases) {
+    std::vector<std::string> words{program.string()};
+    words.insert(words.end(), databases.begin(), databases.end());
+    const auto pass = [&](const char* option, const std::string& value) {
+        if (!value.empty()) words.insert(words.end(), {option, value});
+    };
+    pass("--goto", options.goTo);
+    pass("--screenshot", options.screenshot);
+    pass("--size", options.size);
+    if (options.dark) words.push_back("--dark");
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    ::execv(program.c_str(), arguments.data());
+    throw VerbError(kExitInternal, fmt::format("{} could not be started: {}", program.string(), std::strerror(errno)));
+}
+
+int view(const ViewOptions& options, const Console& console) {
+    const std::filesystem::path program = findInstallLayout().view;
+    std::error_code ignored;
+    if (!std::filesystem::exists(program, ignored))
+        throw VerbError(kExitInput, "this build has no timeline: Qt 6 (Widgets and Svg) was not there when it was built",
+                        "install qt6-base-dev and qt6-svg-dev (libqt6svg6-dev on Ubuntu 22.04) and build again, or read the report: rankscope analyze NAME");
+    std::vector<std::string> databases;
+    for (const std::string& run : options.runs) {
+        const RunInput input = findRun(run);
+        collectOnDemand(input, console);
+        analyzeOnDemand(input.database, console);
+        databases.push_back(input.database.string());
+    }
+    startWindow(program, options, databases);
+}
+
+}  // namespace
+
+void addViewVerb(CLI::App& app, Invocation& invocation) {
+    auto options = std::make_shared<ViewOptions>();
+    auto* verb = app.add_subcommand("view", "The timeline of a run, all ranks on one clock, with its findings");
+    verb->add_option("NAME", options->runs, "Run name, run directory or .db file; a second one is shown beside it")->required()->expected(1, 2);
+    verb->add_option("--goto", options->goTo, "Finding to go to, for example RS301")->type_name("ID");
+    verb->add_option("--screenshot", options->screenshot, "Write a picture (.png, .svg) and end; needs no display")->type_name("FILE");
+    verb->add_option("--size", options->size, "Size of the window or picture in pixels, 1600x900 when left out")->type_name("WxH");
+    verb->add_flag("--dark", options->dark, "Dark colours");
+    verb->callback([options, &invocation] {
+        invocation.action = [options, &invocation] { return view(*options, invocation.console); };
+    });
+}
+
+}  // namespace rankscope::cli

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/findings/finding_tour.h"
+
+#include <algorithm>
+
+namespace rankscope::gui {
+
+EventTable eventTable(const std::string& name) {
+    for (const EventTable table : {EventTable::kernel, EventTable::memcpy, EventTable::memset, EventTable::nvtx, EventTable::apiCall, EventTable::ncclCall, EventTable::step})
+        if (name == tableName(table)) return table;
+    return EventTable::none;
+}
+
+FindingTour::FindingTour(TimelineModel& model, QObject* parent) : QObject(parent), m_model(model) {
+    connect(&m_model, &TimelineModel::lanesChanged, this, [this] {
+        if (!m_arrived) arrive();
+    });
+    connect(&m_model, &TimelineModel::runChanged, this, [this] {
+        m_current = -1;
+        m_arrived = true;
+    });
+}
+
+const FindingInfo* FindingTour::current() const {
+    if (!m_model.run()) return nullptr;
+    for (const FindingInfo& finding : m_model.run()->findings)
+        if (finding.id == m_current) return &finding;
+    return nullptr;
+}
+
+bool FindingTour::goTo(const std::string& diagnosis) {
+    if (!m_model.run()) return false;
+    for (const FindingInfo& finding : m_model.run()->findings)
+        if (finding.diagnosis == diagnosis) return goTo(finding);
+    return false;
+}
+
+bool FindingTour::goTo(const FindingInfo& finding) {
+    m_current = finding.id;
+    m_arrived = false;
+    arrive();
+    return true;
+}
+
+std::vector<EventRef> FindingTour::evidenceOnScreen(const FindingInfo& finding) const {
+    std::vector<EventRef> events;
+    for (const EvidenceLink& link : finding.evidence) {
+        const EventTable table = eventTable(link.table);
+        if (table == EventTable::none) continue;
+        const EventRef found = m_model.find(table, link.rowId, link.rank);
+        if (found.valid()) events.push_back(found);
+    }
+    return events;
+}
+
+bool FindingTour::isLoaded(const FindingInfo& finding) const {
+    std::vector<int32_t> wanted;
+    if (!finding.ranks.empty()) wanted.push_back(finding.ranks.front());
+    for (const EvidenceLink& link : finding.evidence)
+        if (link.rank >= 0) wanted.push_back(link.rank);
+    for (const int32_t rank : wanted) {
+        if (m_model.lanes().tracks(rank)) continue;
+        emit m_model.rankWanted(rank);
+        return false;
+    }
+    return true;
+}
+
+void FindingTour::arrive() {
+    // lanesChanged() brings us back until all of it is here.
+    if (const FindingInfo* finding = current(); finding && isLoaded(*finding)) show(*finding);
+}
+
+void FindingTour::loadingEnded() {
+    const FindingInfo* finding = m_arrived ? nullptr : current();
+    if (finding) show(*finding);
+}
+
+void FindingTour::show(const FindingInfo& finding) {
+    m_arrived = true;  // before lanes change: that would bring us here again
+    const std::vector<EventRef> events = evidenceOnScreen(finding);
+    // The rank where the fix goes is the one to look at, and the event that shows most; they may be two ranks.
+    const int32_t culprit = finding.ranks.empty() ? -1 : finding.ranks.front();
+    m_model.setMarks(events);
+    m_model.changeLanes([&](LaneTree& lanes) {
+        if (culprit >= 0) lanes.expandRank(culprit);
+        if (!events.empty()) lanes.expandRank(events.front().rank);
+    });
+    if (!events.empty()) {
+        const TrackEvent event = m_model.event(events.front());
+        m_model.show(stepsAround({event.startNs, event.startNs + event.durNs}, events.front().rank));
+        m_model.select(events.front());
+    } else {
+        if (finding.window) m_model.show(stepsAround(*finding.window, culprit));
+        m_model.select({});
+    }
+    emit arrived();
+}
+
+// The steps of the rank that `range` touches, so that the picture begins and ends where the work does; the range itself where there are no steps, or where
+// it covers many.
+TimeRange FindingTour::stepsAround(TimeRange range, int32_t rank) const {
+    TimeRange around = range;
+    size_t steps = 0;
+    for (const StepInfo& step : m_model.run()->steps) {
+        if (step.rank != rank || step.range.endNs <= range.beginNs || step.range.beginNs >= range.endNs) continue;
+        around.beginNs = std::min(around.beginNs, step.range.beginNs);
+        around.endNs = std::max(around.endNs, step.range.endNs);
+        ++steps;
+    }
+    constexpr size_t kManySteps = 4;
+    if (steps == 0 || steps > kManySteps) around = range;
+    const int64_t margin = std::max<int64_t>(around.span() / 20, 10);
+    return {around.beginNs - margin, around.endNs + margin};
+}
+
+}  // namespace rankscope::gui

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/findings/findings_panel.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include "gui/timeline/display_text.h"
+
+namespace rankscope::gui {
+namespace {
+
+constexpr size_t kLongText = 4000;
+
+QString shown(const std::string& text) { return QString::fromStdString(displayText(text, kLongText)); }
+QString html(const std::string& text) { return shown(text).toHtmlEscaped(); }
+
+QString percent(double share) { return QString("%1 %").arg(100 * share, 0, 'f', 1); }
+
+// "rank 3", "ranks 0-7, 12"
+QString ranksText(const std::vector<int32_t>& ranks) {
+    QString text;
+    for (size_t i = 0; i < ranks.size();) {
+        size_t last = i;
+        while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+        if (!text.isEmpty()) text += ", ";
+        text += last == i ? QString::number(ranks[i]) : QString("%1-%2").arg(ranks[i]).arg(ranks[last]);
+        i = last + 1;
+    }
+    return (ranks.size() == 1 ? "rank " : "ranks ") + text;
+}
+
+QString savingText(const FindingInfo& finding) {
+    return finding.savingNs ? "about " + QString::fromStdString(durationText(*finding.savingNs)) + " per step" : QString("unknown");
+}
+
+QString listOf(const std::vector<std::string>& texts) {
+    QString list = "<ul>";
+    for (const std::string& text : texts) list += "<li>" + html(text) + "</li>";
+    return list + "</ul>";
+}
+
+}  // namespace
+
+QString findingText(const FindingInfo& finding) {
+    QString text = QString("%1 %2, %3 of the step\n").arg(shown(finding.diagnosis), shown(finding.title), percent(finding.severity));
+    if (!finding.ranks.empty()) text += "where: " + ranksText(finding.ranks) + "\n";
+    text += "why: " + shown(finding.cause) + "\n";
+    for (const std::string& fact : finding.facts) text += "shown: " + shown(fact) + "\n";
+    for (const std::string& fix : finding.fixes) text += "fix: " + shown(fix) + "\n";
+    return text + "saves: " + savingText(finding) + "\n";
+}
+
+FindingsPanel::FindingsPanel(TimelineModel& model, FindingTour& tour, QWidget* parent)
+    : QWidget(parent), m_model(model), m_tour(tour), m_head(new QLabel(this)), m_list(new QTreeWidget(this)), m_text(new QTextBrowser(this)) {
+    m_head->setWordWrap(true);
+    m_head->setTextFormat(Qt::PlainText);
+    m_list->setObjectName("findings");
+    m_list->setHeaderLabels({"Costs", "Finding", "Where"});
+    m_list->setRootIsDecorated(false);
+    m_list->setUniformRowHeights(true);
+    m_list->header()->setSectionResizeMode(1, QHeaderView::Stretch);
+    m_list->header()->setStretchLastSection(false);
+    m_text->setOpenLinks(false);
+    auto* copyAll = new QPushButton("Copy", this);
+    auto* copyFix = new QPushButton("Copy fix", this);
+    auto* buttons = new QHBoxLayout;
+    buttons->addStretch();
+    buttons->addWidget(copyAll);
+    buttons->addWidget(copyFix);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(4, 4, 4, 4);
+    layout->addWidget(m_head);
+    layout->addWidget(m_list, 2);
+    layout->addWidget(m_text, 3);
+    layout->addLayout(buttons);
+    connect(copyAll, &QPushButton::clicked, this, [this] { copyText(false); });
+    connect(copyFix, &QPushButton::clicked, this, [this] { copyText(true); });
+    connect(m_list, &QTreeWidget::itemClicked, this, [this](QTreeWidgetItem* item) {
+        if (const FindingInfo* finding = findingOf(item)) m_tour.goTo(*finding);
+    });
+    connect(m_list, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* item) {
+        if (const FindingInfo* finding = findingOf(item)) showFinding(*finding);
+    });
+    connect(m_list, &QTreeWidget::itemActivated, this, [this](QTreeWidgetItem* item) {
+        if (const FindingInfo* finding = findingOf(item)) m_tour.goTo(*finding);
+    });
+    connect(&m_model, &TimelineModel::runChanged, this, &FindingsPanel::fill);
+    connect(&m_tour, &FindingTour::arrived, this, [this] {
+        const FindingInfo* finding = m_tour.current();
+        for (int i = 0; finding && i < m_list->topLevelItemCount(); ++i)
+            if (findingOf(m_list->topLevelItem(i)) == finding) m_list->setCurrentItem(m_list->topLevelItem(i));
+    });
+}
+
+const FindingInfo* FindingsPanel::findingOf(const QTreeWidgetItem* item) const {
+    if (!item || !m_model.run()) return nullptr;
+    const auto index = static_cast<size_t>(item->data(0, Qt::UserRole).toULongLong());
+    return index < m_model.run()->findings.size() ? &m_model.run()->findings[index] : nullptr;
+}
+
+void FindingsPanel::fill() {
+    m_list->clear();
+    m_text->clear();
+    const RunInfo& run = *m_model.run();
+    size_t certain = 0;
+    for (size_t i = 0; i < run.findings.size(); ++i) {
+        const FindingInfo& finding = run.findings[i];
+        certain += finding.verdict == "found";
+        const QString title = shown(finding.diagnosis) + " " + shown(finding.title);
+        auto* item = new QTreeWidgetItem(m_list, {percent(finding.severity), finding.verdict == "found" ? title : title + " (" + shown(finding.verdict) + ")",
+                                                  finding.ranks.empty() ? QString() : ranksText(finding.ranks)});
+        item->setData(0, Qt::UserRole, static_cast<qulonglong>(i));
+        item->setTextAlignment(0, Qt::AlignRight | Qt::AlignVCenter);
+        if (finding.verdict != "found")
+            for (int column = 0; column < 3; ++column) item->setForeground(column, palette().color(QPalette::Disabled, QPalette::Text));
+    }
+    m_list->resizeColumnToContents(0);
+    m_list->resizeColumnToContents(2);
+    m_head->setText(!run.analyzed         ? "This run is not analysed yet: rankscope analyze NAME"
+                    : certain == 0        ? "No finding: nothing that Rankscope knows costs 3 % of the step or more."
+                    : certain == 1        ? "1 finding. Click it to see its evidence."
+                                          : QString("%1 findings, the costliest first. Click one to see its evidence.").arg(certain));
+}
+
+void FindingsPanel::showFinding(const FindingInfo& finding) {
+    QString text = QString("<h3>%1 %2</h3>").arg(html(finding.diagnosis), html(finding.title));
+    text += QString("<p><b>%1 of the step</b>").arg(percent(finding.severity));
+    if (!finding.ranks.empty()) text += ", " + ranksText(finding.ranks);
+    text += "</p><p>" + html(finding.cause) + "</p>";
+    if (!finding.whyInconclusive.empty()) text += "<p>Inconclusive: " + html(finding.whyInconclusive) + "</p>";
+    if (!finding.facts.empty()) text += "<b>Shown by</b>" + listOf(finding.facts);
+    if (!finding.evidence.empty()) {
+        text += "<b>Marked in the timeline</b><ul>";
+        for (const EvidenceLink& link : finding.evidence)
+            text += QString("<li>%1%2</li>").arg(link.rank >= 0 ? QString("rank %1: ").arg(link.rank) : QString(), html(link.note));
+        text += "</ul>";
+    }
+    if (!finding.fixes.empty()) text += "<b>Fix</b>" + listOf(finding.fixes);
+    m_text->setHtml(text + "<p>Saves " + savingText(finding) + "</p>");
+}
+
+void FindingsPanel::copyText(bool fixOnly) const {
+    const FindingInfo* finding = findingOf(m_list->currentItem());
+    if (!finding) return;
+    QString text = findingText(*finding);
+    if (fixOnly) {
+        text.clear();
+        for (const std::string& fix : finding->fixes) text += shown(fix) + "\n";
+    }
+    QApplication::clipboard()->setText(text);
+}
+
+}  // namespace rankscope::gui

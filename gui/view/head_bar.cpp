@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/view/head_bar.h"
+
+#include <QHBoxLayout>
+
+#include "gui/timeline/display_text.h"
+
+namespace rankscope::gui {
+namespace {
+
+QString swatch(Rgb rgb, const char* text) {
+    return QString("<span style='color:%1'>\u25a0</span>&nbsp;%2&nbsp;&nbsp;").arg(colour(rgb).name(), QString(text).replace(' ', "&nbsp;"));
+}
+
+}  // namespace
+
+HeadBar::HeadBar(TimelineModel& model, QWidget* parent) : QWidget(parent), m_model(model), m_facts(new QLabel(this)) {
+    m_facts->setObjectName("facts");
+    m_facts->setTextFormat(Qt::PlainText);
+    m_facts->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    const Palette& palette = Palette::light();  // kinds have the same hues in both
+    auto* legend = new QLabel("A rank's line: " + swatch(palette.activities[0], "compute") + swatch(palette.activities[1], "compute and communication") +
+                              swatch(palette.activities[2], "communication alone") + swatch(palette.activities[3], "copies") + "blank: idle", this);
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(6, 2, 6, 2);
+    layout->addWidget(m_facts, 1);
+    layout->addWidget(legend);
+    connect(&m_model, &TimelineModel::runChanged, this, &HeadBar::fill);
+}
+
+void HeadBar::fill() {
+    const RunInfo& run = *m_model.run();
+    QString text = run.clockBoundNs > 0 ? QString("times of different hosts are good to %1").arg(QString::fromStdString(durationText(run.clockBoundNs)))
+                                        : QString("one clock for all ranks");
+    size_t bad = 0;
+    QString details;
+    for (const LossInfo& loss : run.losses) {
+        bad += loss.severity != "info";
+        details += QString::fromStdString(displayText(loss.severity + ": " + loss.message)) + "\n";
+    }
+    if (bad > 0) text = QString("\u26a0 %1 %2 (point here for all)  \u00b7  ").arg(bad).arg(bad == 1 ? "gap in the recording" : "gaps in the recording") + text;
+    m_facts->setText(text);
+    m_facts->setToolTip(details);
+}
+
+}  // namespace rankscope::gui
