@@ -27,7 +27,8 @@ struct AdviceContext {
     double noiseNs = 0;  // a gain must exceed it
 };
 
-/// Median of the savings with an interval: from the quartiles of the pessimistic to those of the optimistic prediction.
+/// Median of the savings with an interval: from the quartiles of the pessimistic to those of the optimistic prediction. It holds their means, too, which a step
+/// unlike the others (the first one of a run) pulls away from the medians.
 void setSaving(const std::vector<double>& expected, const std::vector<double>& pessimistic, const std::vector<double>& optimistic, Recommendation& recommendation);
 
 /// NCCL_ALGO, NCCL_PROTO and tuner tables.

@@ -36,6 +36,14 @@ std::optional<Proposal> judge(const AdviceContext& context, const AlgorithmCandi
     return proposal;
 }
 
+/// Whether the choice is worth giving back to NCCL: what it has for certain gains, or what it may have even at the unfavourable end of its estimate.
+bool gainsIfFree(const AdviceContext& context, const AlgorithmCandidates& candidates, const Proposal& free) {
+    using Unseen = AlgorithmCandidates::Unseen;
+    if (free.expectedNs <= context.noiseNs) return false;
+    const auto certain = candidates.with({}, Unseen::absent), had = candidates.with({}, Unseen::unfavourable);
+    return (certain && savedNs(context, *certain, Side::expected) > context.noiseNs) || (had && savedNs(context, *had, Side::pessimistic) > context.noiseNs);
+}
+
 /// One function after the other, each with the rule that gains most on top of those before it, judged by the unfavourable end.
 Proposal bestPerFunction(const AdviceContext& context, const AlgorithmCandidates& candidates, const Proposal& start) {
     Proposal best = start;
@@ -192,7 +200,7 @@ void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
     if (present.any()) {
         // Unsetting gives the choice back to NCCL, whose tables know more of the hardware than any model: the expected gain decides.
         const auto free = judge(context, candidates, {});
-        if (free && free->expectedNs > context.noiseNs) {
+        if (free && gainsIfFree(context, candidates, *free)) {
             base = *free;
             advice.recommendations.push_back(unsetting(context, candidates, base));
             advised = true;

@@ -73,7 +73,14 @@ void adviseVirtualStages(const AdviceContext& context, const Pipeline& pipeline,
     for (int factor : {2, 4})
         if (auto plan = tryPlan(context, pipeline.microBatches, factor * pipeline.virtualStages, pipeline.virtualStages)) plans.push_back(std::move(*plan));
     const auto best = std::max_element(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) { return a.step.savingNs < b.step.savingNs; });
-    if (best == plans.end() || !worthIt(context, best->step) || best->step.savingNs <= kCloseEnough * context.analysis.stepNs) return;
+    if (best == plans.end()) {
+        advice.kept.push_back({"virtual_stages", fmt::format("keep {}: the stages cannot be cut into more, or not with {} micro-batches", pipeline.virtualStages, pipeline.microBatches)});
+        return;
+    }
+    if (!worthIt(context, best->step) || best->step.savingNs <= kCloseEnough * context.analysis.stepNs) {
+        advice.kept.push_back({"virtual_stages", fmt::format("keep {}: more of them gain {} a step at most", pipeline.virtualStages, durationText(std::max(0.0, best->step.savingNs)))});
+        return;
+    }
     Recommendation recommendation;
     recommendation.area = "virtual_stages";
     recommendation.title = fmt::format("{} virtual stages a rank instead of {}: an interleaved schedule", best->virtualStages, pipeline.virtualStages);

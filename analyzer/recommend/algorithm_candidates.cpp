@@ -37,13 +37,30 @@ AlgorithmCandidates::AlgorithmCandidates(const AdviceContext& context, MessageLi
 
 const std::vector<AlgorithmChoice>& AlgorithmCandidates::supported(const MessageGroup& group) const { return m_supported.at({group.key.op, group.message.shape}); }
 
+bool AlgorithmCandidates::passedOver(AlgorithmChoice choice) const {
+    return std::any_of(m_messages.groups.begin(), m_messages.groups.end(), [&](const MessageGroup& group) {
+        const AlgorithmChoice instead{group.message.present.algorithm, choice.protocol};
+        if (!m_present.rules.ruleOf(group.key.op).allows(instead)) return false;
+        const auto cost = m_context.cost.of(group.message, instead);
+        return cost && cost->scaleHigh < 1;
+    });
+}
+
+std::vector<AlgorithmChoice> AlgorithmCandidates::mayTake(const MessageGroup& group, const FunctionRule& rule) const {
+    std::vector<AlgorithmChoice> choices;
+    if (rule.protocols.size() == 1) return choices;  // not of its own accord
+    for (AlgorithmChoice choice : unseenChoices(group.key.op, group.message.shape, m_context.evidence.seen()))
+        if (rule.allows(choice) && !m_present.rules.ruleOf(group.key.op).allows(choice) && !passedOver(choice)) choices.push_back(choice);
+    return choices;
+}
+
 std::vector<store::Op> AlgorithmCandidates::ops() const {
     std::set<store::Op> all;
     for (const MessageGroup& group : m_messages.groups) all.insert(group.key.op);
     return {all.begin(), all.end()};
 }
 
-std::optional<Outcome> AlgorithmCandidates::with(const NcclSetting& setting) const {
+std::optional<Outcome> AlgorithmCandidates::with(const NcclSetting& setting, Unseen unseen) const {
     Outcome outcome;
     for (const MessageGroup& group : m_messages.groups) {
         const FunctionRule& rule = setting.ruleOf(group.key.op);
@@ -54,7 +71,9 @@ std::optional<Outcome> AlgorithmCandidates::with(const NcclSetting& setting) con
             if (rule.allows(choice) && !(stays && m_present.rules.ruleOf(group.key.op).allows(choice))) allowed.push_back(choice);
         if (stays) allowed.push_back(group.message.present);
         if (allowed.empty() && !rule.allows(group.message.present)) return std::nullopt;
-        const auto chosen = m_context.cost.cheapest(group.message, allowed);
+        const std::vector<AlgorithmChoice> mayHave = unseen == Unseen::absent ? std::vector<AlgorithmChoice>{} : mayTake(group, rule);
+        if (unseen == Unseen::unfavourable) allowed.insert(allowed.end(), mayHave.begin(), mayHave.end());
+        const auto chosen = m_context.cost.cheapest(group.message, allowed, mayHave);
         if (chosen)
             put(outcome, group, *chosen);
         else if (!rule.allows(group.message.present))

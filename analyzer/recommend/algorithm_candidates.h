@@ -35,8 +35,10 @@ class AlgorithmCandidates {
 
     const std::vector<MessageGroup>& groups() const { return m_messages.groups; }
     std::vector<store::Op> ops() const;
+    /// What NCCL might choose of its own accord although it was never seen here: not at all, as it is expected, or at the unfavourable end of its estimate.
+    enum class Unseen { absent, expected, unfavourable };
     /// With both variables as `setting` says instead of as they are. Nothing where NCCL would be left without a choice for a collective of the job.
-    std::optional<Outcome> with(const NcclSetting& setting) const;
+    std::optional<Outcome> with(const NcclSetting& setting, Unseen unseen = Unseen::expected) const;
     /// Rules worth a look for one function: each algorithm, each protocol, each pair that some group of the job supports.
     std::vector<FunctionRule> rulesFor(store::Op op) const;
     /// Every collective with the choice that is cheapest at the unfavourable end of its estimate: what a tuner table can do.
@@ -46,6 +48,9 @@ class AlgorithmCandidates {
 
   private:
     const std::vector<AlgorithmChoice>& supported(const MessageGroup& group) const;
+    /// What NCCL may take of its own accord under `rule`, although it never ran here: nothing where it was free to and passed over a clear gain.
+    std::vector<AlgorithmChoice> mayTake(const MessageGroup& group, const FunctionRule& rule) const;
+    bool passedOver(AlgorithmChoice choice) const;
 
     const AdviceContext& m_context;
     MessageList m_messages;

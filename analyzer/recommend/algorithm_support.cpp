@@ -34,6 +34,14 @@ bool isSupported(Op op, GroupShape shape, AlgorithmChoice choice, const std::opt
     return ringOrTree || choice.algorithm == Algorithm::pat || seen.algorithms.count(choice.algorithm) != 0;
 }
 
+std::vector<AlgorithmChoice> unseenChoices(Op op, GroupShape shape, const SeenChoices& seen) {
+    std::vector<AlgorithmChoice> choices;
+    if (seen.protocols.count(Protocol::ll128) != 0 || shape.ranks < 2) return choices;
+    for (Algorithm algorithm : {Algorithm::ring, Algorithm::tree})
+        if (hasAlgorithm(op, shape, algorithm, std::nullopt)) choices.push_back({algorithm, Protocol::ll128});
+    return choices;
+}
+
 std::vector<AlgorithmChoice> supportedChoices(Op op, GroupShape shape, const std::optional<NcclVersion>& version, const SeenChoices& seen) {
     std::vector<AlgorithmChoice> choices;
     for (Algorithm algorithm : {Algorithm::ring, Algorithm::tree, Algorithm::nvls, Algorithm::nvlsTree, Algorithm::collnetDirect, Algorithm::collnetChain, Algorithm::pat})

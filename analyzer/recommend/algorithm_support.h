@@ -28,6 +28,10 @@ struct SeenChoices {
 /// True when this NCCL has the combination for the function and the shape of the group, and nothing has to be taken on trust from the hardware.
 bool isSupported(store::Op op, GroupShape shape, AlgorithmChoice choice, const std::optional<NcclVersion>& version, const SeenChoices& seen);
 
+/// What NCCL may take by itself although nothing shows that the hardware has it: LL128, which NCCL enables on GPUs of one kind under NVLink (tuning.cc). Not to
+/// be forced.
+std::vector<AlgorithmChoice> unseenChoices(store::Op op, GroupShape shape, const SeenChoices& seen);
+
 /// All of them.
 std::vector<AlgorithmChoice> supportedChoices(store::Op op, GroupShape shape, const std::optional<NcclVersion>& version, const SeenChoices& seen);
 

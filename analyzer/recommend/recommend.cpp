@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "analyzer/analyze.h"
 #include "analyzer/detectors/detector.h"
@@ -26,12 +27,16 @@ double noiseOf(const Analysis& analysis) {
     return std::max(RecommendThresholds::kNoiseFactor * medianError(lengths), RecommendThresholds::kFloorShare * analysis.stepNs);
 }
 
+double mean(const std::vector<double>& values) {
+    return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 }  // namespace
 
 void setSaving(const std::vector<double>& expected, const std::vector<double>& pessimistic, const std::vector<double>& optimistic, Recommendation& recommendation) {
     recommendation.savingNs = median(expected);
-    recommendation.savingLowNs = std::min(recommendation.savingNs, median(pessimistic)) - quartileHalfWidth(pessimistic);
-    recommendation.savingHighNs = std::max(recommendation.savingNs, median(optimistic)) + quartileHalfWidth(optimistic);
+    recommendation.savingLowNs = std::min({recommendation.savingNs, median(pessimistic), mean(pessimistic)}) - quartileHalfWidth(pessimistic);
+    recommendation.savingHighNs = std::max({recommendation.savingNs, median(optimistic), mean(optimistic)}) + quartileHalfWidth(optimistic);
 }
 
 Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor) {

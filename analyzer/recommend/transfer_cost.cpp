@@ -4,11 +4,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/timeline/operation.h"
+
 namespace rankscope::analyzer {
 namespace {
 
 /// The formulas give a range; its middle on a scale of ratios.
 double middle(const Range& range) { return std::sqrt(std::max(range.low, 1e-9) * std::max(range.high, 1e-9)); }
+
+/// The formulas know neither chunks nor channels nor what else is on the links: what they leave of a time, as a share of it.
+constexpr double kFormulaError = 0.05;
+constexpr double kAlone = 0.05;         // less of a transfer beside others hardly moves its time
+constexpr double kSameProtocol = 0.25;  // of the range of bandwidths, how far a protocol's share with another algorithm is known
 
 }  // namespace
 
@@ -46,19 +53,46 @@ std::optional<LinkModel> TransferCost::linkOf(const Message& message) const {
     return LinkModel{small.alphaNs / perStart, perByte / large.betaNsPerByte};
 }
 
+TransferCost::ModelledTime TransferCost::modelledTime(const LinkModel& link, const Message& message, double explainedNs, AlgorithmChoice choice) const {
+    const AlgorithmChoice present = message.present;
+    const double busNs = message.bytes * busFactor(message.op, message.shape.ranks) / link.bytesPerNs;
+    const Range hops = hopsOf(message.op, message.shape.ranks, choice.algorithm), startup = startupShare(choice.protocol), bandwidth = bandwidthShare(choice);
+    const Place start = m_startup.of(message.shape, choice.protocol);
+    Place rate{0, 0.5, 1};
+    if (choice.protocol == present.protocol && isModelled(message.op, present)) {
+        // What is left of the present time says which share of the bandwidth the protocol reaches here.
+        const Range reached = bandwidthShare(present);
+        const double startNs = middle(hopsOf(message.op, message.shape.ranks, present.algorithm)) * link.alphaNs * start.in(startup, start.expected);
+        const double share = explainedNs > startNs ? busNs / (explainedNs - startNs) : reached.high;
+        const double place = reached.high > reached.low ? std::clamp((share - reached.low) / (reached.high - reached.low), 0.0, 1.0) : 0.5;
+        rate = {std::max(0.0, place - kSameProtocol), place, std::min(1.0, place + kSameProtocol)};
+    }
+    const auto timeNs = [&](double hopCount, double startPlace, double ratePlace) {
+        return hopCount * link.alphaNs * start.in(startup, startPlace) + busNs / rate.in(bandwidth, ratePlace);
+    };
+    return {timeNs(middle(hops), start.expected, rate.expected), timeNs(hops.low, start.low, rate.high) / (1 + kFormulaError),
+            timeNs(hops.high, start.high, rate.low) * (1 + kFormulaError)};
+}
+
 std::optional<CostEstimate> TransferCost::modelled(const Message& message, AlgorithmChoice choice) const {
     if (!isModelled(message.op, choice)) return std::nullopt;
     const std::optional<LinkModel> link = linkOf(message);
     if (!link) return std::nullopt;
-    const Range then = collectiveNs(*link, message.op, message.shape.ranks, message.bytes, choice);
-    if (!isModelled(message.op, message.present)) return CostEstimate{middle(then) / message.presentNs, then.low / message.presentNs, then.high / message.presentNs, Basis::model};
     // Where the measured time lies outside of what the formulas allow for the present choice, the rest stays whatever the choice.
-    const Range now = collectiveNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
-    const double explained = std::clamp(message.presentNs, now.low, now.high);
-    return CostEstimate{middle(then) / explained, then.low / explained, then.high / explained, Basis::model};
+    double explained = message.presentNs, fastest = explained;
+    if (isModelled(message.op, message.present)) {
+        const Range now = collectiveNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
+        explained = std::clamp(message.presentNs, now.low, now.high);
+        // What others on the links take stays as well: where they were under way the present choice may be as good as the formulas allow.
+        fastest = message.sharedPart > kAlone ? std::min(explained, now.low) : explained;
+    }
+    const double expected = explained * std::pow(fastest / explained, message.sharedPart);
+    const ModelledTime then = modelledTime(*link, message, expected, choice);
+    return CostEstimate{then.expectedNs / expected, then.lowNs / explained, then.highNs / fastest, Basis::model};
 }
 
-std::optional<TransferCost::Chosen> TransferCost::cheapest(const Message& message, const std::vector<AlgorithmChoice>& allowed) const {
+std::optional<TransferCost::Chosen> TransferCost::cheapest(const Message& message, const std::vector<AlgorithmChoice>& allowed,
+                                                           const std::vector<AlgorithmChoice>& mayHave) const {
     std::optional<Chosen> best;
     double low = 0, high = 0;
     for (AlgorithmChoice choice : allowed) {
@@ -68,7 +102,13 @@ std::optional<TransferCost::Chosen> TransferCost::cheapest(const Message& messag
         high = best ? std::min(high, cost->scaleHigh) : cost->scaleHigh;
         if (!best || cost->scale < best->cost.scale) best = Chosen{choice, *cost};
     }
-    if (best) best->cost.scaleLow = low, best->cost.scaleHigh = high;
+    for (AlgorithmChoice choice : mayHave) {
+        const auto cost = best ? of(message, choice) : std::nullopt;
+        if (!cost) continue;
+        low = std::min(low, cost->scaleLow);
+        if (cost->scale < best->cost.scale) best = Chosen{choice, *cost};
+    }
+    if (best) best->cost.scaleLow = low, best->cost.scaleHigh = std::max(high, best->cost.scale);
     return best;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "analyzer/recommend/cost_evidence.h"
+#include "analyzer/recommend/protocol_startup.h"
 
 namespace rankscope::analyzer {
 
@@ -32,22 +33,23 @@ struct Message {
     double bytes = 0;
     AlgorithmChoice present;
     double presentNs = 0;
+    double sharedPart = 0;      // of the present time, during which other collectives of its ranks were under way (shared_transfers.h)
 };
 
 class TransferCost {
   public:
-    TransferCost(const Analysis& analysis, const CostEvidence& evidence) : m_analysis(analysis), m_evidence(evidence) {}
+    TransferCost(const Analysis& analysis, const CostEvidence& evidence) : m_analysis(analysis), m_evidence(evidence), m_startup(analysis, evidence) {}
 
     /// Nothing where neither measurements nor the model speak.
     std::optional<CostEstimate> of(const Message& message, AlgorithmChoice choice) const;
 
-    /// What NCCL would choose by itself among `allowed`, taken as the one that is estimated cheapest. Whichever it takes, it takes no longer than the best of
-    /// the unfavourable ends.
+    /// What NCCL would choose by itself among `allowed` and what it `mayHave`, taken as the one that is estimated cheapest. Whichever it takes, it takes no longer
+    /// than the best of the unfavourable ends of what it has.
     struct Chosen {
         AlgorithmChoice choice;
         CostEstimate cost;
     };
-    std::optional<Chosen> cheapest(const Message& message, const std::vector<AlgorithmChoice>& allowed) const;
+    std::optional<Chosen> cheapest(const Message& message, const std::vector<AlgorithmChoice>& allowed, const std::vector<AlgorithmChoice>& mayHave = {}) const;
 
     /// Of a message of another size: a bucket that is merged or split. As measured where the present choice's curve holds, else by the model with the cheapest
     /// of `allowed`, since NCCL chooses anew for the size.
@@ -58,10 +60,15 @@ class TransferCost {
 
   private:
     std::optional<CostEstimate> compared(const Message& message, AlgorithmChoice choice, EvidenceFrom from) const;
+    struct ModelledTime {
+        double expectedNs = 0, lowNs = 0, highNs = 0;
+    };
+    ModelledTime modelledTime(const LinkModel& link, const Message& message, double explainedNs, AlgorithmChoice choice) const;
     std::optional<CostEstimate> modelled(const Message& message, AlgorithmChoice choice) const;
 
     const Analysis& m_analysis;
     const CostEvidence& m_evidence;
+    ProtocolStartup m_startup;
 };
 
 }  // namespace rankscope::analyzer

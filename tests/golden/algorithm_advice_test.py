@@ -21,6 +21,7 @@ from virtual_run import RANKSCOPE, TIMEOUT_S, VirtualRunTest
 CLUSTERS, FIRST = 4, 0
 WITHIN = 0.03
 MEDIAN_ERROR, WORST_ERROR = 0.03, 0.08  # of the step, between predicted and measured gain
+INSIDE, HALF_WIDTH = 0.9, 0.08          # share of measured gains inside their interval; median of half an interval, of the step
 FORCED = [{}, {}, {"NCCL_PROTO": "LL"}, {"NCCL_PROTO": "Simple"}, {"NCCL_PROTO": "LL128"}, {"NCCL_ALGO": "tree"}, {"NCCL_ALGO": "ring"}, {"NCCL_ALGO": "allreduce:tree", "NCCL_PROTO": "LL"},
           {"NCCL_ALGO": "ring", "NCCL_PROTO": "LL"}]
 OPS = {"ddp": ["allreduce"], "zero1": ["allreduce", "allgather"], "zero2": ["reducescatter", "allgather"], "fsdp": ["reducescatter", "allgather"], "tp": ["allreduce"]}
@@ -89,7 +90,7 @@ class AlgorithmAdvice(VirtualRunTest):
         return {key: after[key] for key in ("NCCL_ALGO", "NCCL_PROTO") if key in after}
 
     def test_the_advised_setting_is_near_the_best_of_all(self):
-        distances, wrong, kept, inside = [], [], 0, 0
+        distances, wrong, widths, kept, inside = [], [], [], 0, 0
         for number in range(FIRST, FIRST + CLUSTERS):
             scenario, forced = draw(number)
             with self.subTest(cluster=number, kind=scenario["kind"], forced=forced):
@@ -108,6 +109,7 @@ class AlgorithmAdvice(VirtualRunTest):
                 if setting != forced:
                     wrong.append(abs(before - after - gain) / before)
                     inside += low <= before - after <= high
+                    widths.append((high - low) / 2 / before)
                 print(f"cluster {number}: {scenario['kind']} {scenario['cluster']['nodes']}x{scenario['cluster']['ranks_per_node']} {forced} -> {setting}:"
                       f" {before:.2f} -> {after:.2f} ms, best {best:.2f} ({which}), {100 * distances[-1]:.2f} % from it"
                       + (f"; predicted {gain:.2f} ({low:.2f} to {high:.2f}), measured {before - after:.2f}" if setting != forced else ""), flush=True)
@@ -116,7 +118,10 @@ class AlgorithmAdvice(VirtualRunTest):
                     self.assertEqual(setting, forced, "the best setting was changed")
         print(f"{len(distances)} clusters, {kept} kept as they were: advised against best median {100 * statistics.median(distances):.2f} %, worst {100 * max(distances):.2f} %")
         if wrong:
-            print(f"gain predicted against measured: median error {100 * statistics.median(wrong):.2f} % of the step, worst {100 * max(wrong):.2f} %; {inside} of {len(wrong)} inside their interval")
+            print(f"gain predicted against measured: median error {100 * statistics.median(wrong):.2f} % of the step, worst {100 * max(wrong):.2f} %; {inside} of {len(wrong)} inside their interval,"
+                  f" of which half is median {100 * statistics.median(widths):.2f} %, widest {100 * max(widths):.2f} % of the step")
+            self.assertGreaterEqual(inside, INSIDE * len(wrong))
+            self.assertLessEqual(statistics.median(widths), HALF_WIDTH)
             self.assertLessEqual(max(wrong), WORST_ERROR)
             self.assertLessEqual(statistics.median(wrong), MEDIAN_ERROR)
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analyzer/recommend/nccl_names.h"
+#include "analyzer/recommend/shared_transfers.h"
 #include "analyzer/recommend/transfer_cost.h"
 #include "analyzer/replay/edits/edit_arguments.h"
 #include "analyzer/replay/edits/graph_view.h"
@@ -35,18 +36,20 @@ void Algorithm::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& ef
     const CostEvidence evidence(analysis.facts, {});
     const TransferCost cost(analysis, evidence);
     const std::optional<NcclVersion> version = ncclVersionOf(analysis.facts);
+    const std::map<int64_t, double> shared = sharedTransfers(analysis.facts);
     bool found = false;
     for (Exchange& exchange : graph.exchanges) {
         if (m_to.communicator && exchange.communicatorId != *m_to.communicator) continue;
         if (m_to.op != store::Op::unknown && exchange.op != m_to.op) continue;
-        const std::optional<Message> message = messageOf(graph, analysis, exchange);
+        std::optional<Message> message = messageOf(graph, analysis, exchange);
         if (!message || message->presentNs <= 0) continue;
+        if (const auto part = shared.find(exchange.id); part != shared.end()) message->sharedPart = part->second;
         AlgorithmChoice choice = message->present;
         if (m_to.algorithm != store::Algorithm::unknown) choice.algorithm = m_to.algorithm;
         if (m_to.protocol != store::Protocol::unknown) choice.protocol = m_to.protocol;
         std::optional<CostEstimate> estimate;
         if (m_to.automatic) {
-            const auto chosen = cost.cheapest(*message, supportedChoices(exchange.op, message->shape, version, evidence.seen()));
+            const auto chosen = cost.cheapest(*message, supportedChoices(exchange.op, message->shape, version, evidence.seen()), unseenChoices(exchange.op, message->shape, evidence.seen()));
             if (!chosen) continue;
             choice = chosen->choice;
             estimate = chosen->cost;

@@ -93,6 +93,19 @@ TEST(Recommend, AForcedSlowProtocolIsToBeUnset) {
     EXPECT_GE(first.savingHighNs, first.savingNs);
 }
 
+TEST(Recommend, WhatNeverRanIsKnownByAnIntervalThatHoldsIt) {
+    // LL at the slow end of its range; Simple never ran.
+    Reductions job = forcedLl();
+    job.share = 0.25;
+    const Advice advice = adviceOn(job);
+    ASSERT_FALSE(advice.recommendations.empty());
+    const Recommendation& first = advice.recommendations[0];
+    const double simple = advice.stepNs - adviceOn({}).stepNs;
+    EXPECT_LE(first.savingLowNs, simple);
+    EXPECT_GE(first.savingHighNs, simple);
+    EXPECT_GT(first.savingHighNs, first.savingLowNs + 0.02 * first.savingNs);
+}
+
 TEST(Recommend, NothingBetterMeansKeepTheDefault) {
     const Advice advice = adviceOn({});
     EXPECT_TRUE(advice.recommendations.empty());
