@@ -2,7 +2,6 @@
 #include "reference/vgpu/api_call.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <cstdio>
@@ -68,7 +67,7 @@ ApiCall::~ApiCall() {
         record.cbid = m_id;
         record.start = static_cast<uint64_t>(m_process.stamp(m_startNs));
         record.end = static_cast<uint64_t>(m_process.stamp(m_thread.ns));
-        record.processId = static_cast<uint32_t>(getpid());
+        record.processId = static_cast<uint32_t>(m_process.pid());
         record.threadId = static_cast<uint32_t>(m_thread.tid);
         record.correlationId = m_correlation;
         record.returnValue = static_cast<uint32_t>(m_result);

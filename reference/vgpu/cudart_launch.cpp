@@ -127,5 +127,8 @@ cudaError_t CUDARTAPI cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config,
 void rankscopeVgpuKernelBody(const void* hostFunction, void (*body)(void** args)) {
     if (Kernel* kernel = findKernel(hostFunction)) kernel->body = body;
 }
+void rankscopeVgpuKernelStructs(const void* hostFunction, size_t largestBytes) {
+    if (Kernel* kernel = findKernel(hostFunction)) kernel->largestStruct = largestBytes;
+}
 
 }  // extern "C"

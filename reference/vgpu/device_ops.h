@@ -60,7 +60,7 @@ void moveBytes(void* to, const void* from, size_t bytes);
 void setBytes(void* to, int value, size_t bytes);
 
 struct KernelLaunch {
-    const void* function = nullptr;
+    const struct Kernel* kernel = nullptr;
     const char* name = "";
     dim3 grid, block;
     size_t sharedBytes = 0;

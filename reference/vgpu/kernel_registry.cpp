@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 
 namespace rankscope::vgpu {
 namespace {
@@ -23,13 +25,18 @@ std::map<const void*, std::unique_ptr<Kernel>>& kernels() {
     return *registered;
 }
 
+/// The same by what __cudaGetKernel gives out.
+std::set<const void*>& handles() {
+    static auto* given = new std::set<const void*>;
+    return *given;
+}
+
 struct Cost {
     double flop, bytes;
 };
 
 constexpr size_t kUnknownBytes = 0;
-// What all parameters of a kernel may take together on every device.
-constexpr size_t kLargestStructBytes = 4096;
+constexpr size_t kPageBytes = 4096;
 
 /// Arguments usually are the launching function's own variables.
 bool onOwnStack(const char* from, size_t bytes) {
@@ -47,16 +54,42 @@ bool onOwnStack(const char* from, size_t bytes) {
 }
 
 /// A struct argument, with whatever lies behind it as far as memory goes: too much is harmless.
-std::vector<char> copyStruct(const char* from) {
-    if (onOwnStack(from, kLargestStructBytes)) return {from, from + kLargestStructBytes};
-    std::vector<char> value(kLargestStructBytes);
-    const size_t toPageEnd = kLargestStructBytes - reinterpret_cast<uintptr_t>(from) % kLargestStructBytes;    // pages are as large
-    iovec local{value.data(), value.size()};
-    iovec remote[2] = {{const_cast<char*>(from), toPageEnd}, {const_cast<char*>(from) + toPageEnd, kLargestStructBytes - toPageEnd}};
+void copyStruct(char* to, const char* from, size_t bytes) {
+    const size_t toPageEnd = std::min(bytes, kPageBytes - reinterpret_cast<uintptr_t>(from) % kPageBytes);
+    if (toPageEnd == bytes || onOwnStack(from, bytes)) {
+        std::memcpy(to, from, bytes);
+        return;
+    }
+    iovec local{to, bytes};
+    iovec remote[2] = {{const_cast<char*>(from), toPageEnd}, {const_cast<char*>(from) + toPageEnd, bytes - toPageEnd}};
     // The kernel stops where a plain copy would fault.
-    if (process_vm_readv(getpid(), &local, 1, remote, 2, 0) <= 0) std::memcpy(value.data(), from, std::min<size_t>(toPageEnd, 64));
-    return value;
+    if (process_vm_readv(getpid(), &local, 1, remote, 2, 0) <= 0) std::memcpy(to, from, std::min<size_t>(toPageEnd, 64));
 }
+
+/// A kernel's arguments, kept until its stream reaches it.
+struct KeptArguments {
+    std::vector<char> bytes;
+    std::vector<void*> pointers;
+
+    KeptArguments(const Kernel& kernel, void** args) : pointers(kernel.parameterBytes.size()) {
+        size_t total = 0;
+        for (size_t bytesOfOne : kernel.parameterBytes) total += room(kernel, bytesOfOne);
+        bytes.resize(total);
+        char* to = bytes.data();
+        for (size_t i = 0; i < pointers.size(); i++) {
+            const size_t bytesOfOne = kernel.parameterBytes[i];
+            const auto* from = static_cast<const char*>(args[i]);
+            if (bytesOfOne == kUnknownBytes) copyStruct(to, from, kernel.largestStruct);
+            else std::memcpy(to, from, bytesOfOne);
+            pointers[i] = to;
+            to += room(kernel, bytesOfOne);
+        }
+    }
+    static size_t room(const Kernel& kernel, size_t bytesOfOne) {
+        constexpr size_t kAlignment = alignof(std::max_align_t);
+        return ((bytesOfOne == kUnknownBytes ? kernel.largestStruct : bytesOfOne) + kAlignment - 1) / kAlignment * kAlignment;
+    }
+};
 
 size_t typeBytes(std::string type) {
     if (type.find("KernelCost") != std::string::npos) return sizeof(Cost);
@@ -109,7 +142,11 @@ void registerKernel(const void* hostFunction, const char* mangledName) {
     kernel->parameterBytes = parameterBytes(mangledName);
     std::lock_guard guard(g_mutex);
     auto& slot = kernels()[hostFunction];
-    if (slot) kernel->body = slot->body;
+    if (slot) {
+        kernel->body = slot->body;
+        handles().erase(slot.get());
+    }
+    handles().insert(kernel.get());
     slot = std::move(kernel);
 }
 
@@ -117,14 +154,12 @@ Kernel* findKernel(const void* function) {
     std::lock_guard guard(g_mutex);
     auto it = kernels().find(function);
     if (it != kernels().end()) return it->second.get();
-    for (auto& [host, kernel] : kernels())
-        if (kernel.get() == function) return kernel.get();
-    return nullptr;
+    return handles().contains(function) ? static_cast<Kernel*>(const_cast<void*>(function)) : nullptr;
 }
 
 double kernelWorkNs(const Cluster& cluster, const KernelLaunch& launch) {
-    const Kernel* kernel = findKernel(launch.function);
-    if (kernel && kernel->declaresCost && launch.args && launch.args[0]) {
+    const Kernel* kernel = launch.kernel;
+    if (kernel->declaresCost && launch.args && launch.args[0]) {
         Cost cost;
         std::memcpy(&cost, launch.args[0], sizeof cost);
         return std::max({2000.0, cost.flop / (cluster.tflops * 1e3), cost.bytes / cluster.hbmGbps});
@@ -133,19 +168,10 @@ double kernelWorkNs(const Cluster& cluster, const KernelLaunch& launch) {
 }
 
 std::function<void()> kernelBody(const KernelLaunch& launch) {
-    const Kernel* kernel = findKernel(launch.function);
-    if (!kernel || !kernel->body || !launch.args) return {};
-    auto values = std::make_shared<std::vector<std::vector<char>>>();
-    for (size_t i = 0; i < kernel->parameterBytes.size(); i++) {
-        auto* from = static_cast<const char*>(launch.args[i]);
-        if (kernel->parameterBytes[i] == kUnknownBytes) values->push_back(copyStruct(from));
-        else values->emplace_back(from, from + kernel->parameterBytes[i]);
-    }
-    return [values, body = kernel->body] {
-        std::vector<void*> pointers;
-        for (auto& value : *values) pointers.push_back(value.data());
-        body(pointers.data());
-    };
+    const Kernel* kernel = launch.kernel;
+    if (!kernel->body || !launch.args) return {};
+    auto kept = std::make_shared<KeptArguments>(*kernel, launch.args);
+    return [kept, body = kernel->body] { body(kept->pointers.data()); };
 }
 
 }  // namespace rankscope::vgpu

@@ -19,7 +19,7 @@
 namespace rankscope::vgpu {
 namespace {
 
-LocalProcess* g_process = nullptr;
+std::atomic<LocalProcess*> g_process{nullptr};
 std::mutex g_processMutex;
 std::atomic<uint64_t> g_generation{1};
 
@@ -61,22 +61,23 @@ std::string jobKey() {
 }
 
 [[gnu::destructor]] void leaveAtExit() {
-    if (g_process) g_process->leave();
+    if (LocalProcess* process = g_process) process->leave();
 }
 
 }  // namespace
 
 LocalProcess& LocalProcess::instance() {
+    if (LocalProcess* process = g_process.load(std::memory_order_acquire)) return *process;
     std::lock_guard guard(g_processMutex);
     if (!g_process) {
         g_process = new LocalProcess;    // lives until the process ends: exit handlers of the job still call in
-        static bool once = (pthread_atfork(nullptr, nullptr, [] { if (g_process) g_process->forgetAfterFork(); }), true);
+        static bool once = (pthread_atfork(nullptr, nullptr, [] { if (LocalProcess* process = g_process) process->forgetAfterFork(); }), true);
         (void)once;
     }
     return *g_process;
 }
 
-LocalProcess::LocalProcess() {
+LocalProcess::LocalProcess() : m_pid(getpid()) {
     if (const char* path = std::getenv("RANKSCOPE_SCENARIO"); path && *path) {
         try {
             m_cluster = readCluster(path);

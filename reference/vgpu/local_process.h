@@ -117,6 +117,7 @@ class LocalProcess {
     Arena& arena() { return *m_arena; }
     uint32_t index() const { return m_index; }
     int rank() const { return m_rank; }
+    int32_t pid() const { return m_pid; }
     uint64_t hostKey() const { return m_hostKey; }
     int deviceCount() const { return m_cluster.ranksPerNode; }
 
@@ -173,6 +174,7 @@ class LocalProcess {
     Cluster m_cluster;
     Arena* m_arena = nullptr;
     uint32_t m_index = kNone;
+    const int32_t m_pid;
     int m_rank = -1, m_node = 0;
     uint64_t m_hostKey = 0;
     std::map<int, LocalDevice> m_devices;

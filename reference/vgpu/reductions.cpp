@@ -16,7 +16,10 @@ struct SmallFloat {
     using Storage = std::conditional_t<(ExponentBits + MantissaBits > 7), uint16_t, uint8_t>;
     static constexpr int kBias = (1 << (ExponentBits - 1)) - 1;
 
+    static constexpr bool kIsUpperHalf = ExponentBits == 8 && MantissaBits == 7;    // bfloat16 is the upper half of a float
+
     static float widen(Storage bits) {
+        if constexpr (kIsUpperHalf) return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
         uint32_t sign = static_cast<uint32_t>(bits >> (ExponentBits + MantissaBits)) << 31;
         uint32_t exponent = (bits >> MantissaBits) & ((1u << ExponentBits) - 1);
         uint32_t mantissa = bits & ((1u << MantissaBits) - 1);
@@ -37,6 +40,9 @@ struct SmallFloat {
         uint32_t bits = std::bit_cast<uint32_t>(value);
         auto sign = static_cast<Storage>((bits >> 31) << (ExponentBits + MantissaBits));
         bits &= 0x7fffffffu;
+        if constexpr (kIsUpperHalf) {
+            if (bits <= 0x7f800000u) return static_cast<Storage>(sign | ((bits + 0x7fffu + ((bits >> 16) & 1)) >> 16));
+        }
         constexpr int kShift = 23 - MantissaBits;
         constexpr uint32_t kTop = ((1u << ExponentBits) - 1) << MantissaBits;
         if (bits > 0x7f800000u) return static_cast<Storage>(sign | kTop | ((1u << MantissaBits) - 1));
@@ -65,27 +71,42 @@ using Fp8E4M3 = SmallFloat<4, 3>;
 using Fp8E5M2 = SmallFloat<5, 2>;
 
 template <typename T>
-T combine(ncclRedOp_t op, T a, T b) {
+void combine(ncclRedOp_t op, T* values, const T* more, size_t count) {
     switch (op) {
-        case ncclProd: return static_cast<T>(a * b);
-        case ncclMin: return std::min(a, b);
-        case ncclMax: return std::max(a, b);
-        default: return static_cast<T>(a + b);
+        case ncclProd:
+            for (size_t i = 0; i < count; i++) values[i] = static_cast<T>(values[i] * more[i]);
+            return;
+        case ncclMin:
+            for (size_t i = 0; i < count; i++) values[i] = std::min(values[i], more[i]);
+            return;
+        case ncclMax:
+            for (size_t i = 0; i < count; i++) values[i] = std::max(values[i], more[i]);
+            return;
+        default:
+            for (size_t i = 0; i < count; i++) values[i] = static_cast<T>(values[i] + more[i]);
+            return;
     }
 }
+
+constexpr size_t kBlockElements = 256;
 
 template <typename T, typename Load, typename Store>
 void reduceAs(const Reduction& reduction, const std::byte* const* inputs, size_t inputCount, std::byte* out, size_t count, size_t width,
               Load load, Store store) {
-    for (size_t i = 0; i < count; i++) {
-        T value{};
+    T values[kBlockElements]{}, next[kBlockElements];
+    for (size_t first = 0; first < count; first += kBlockElements) {
+        const size_t block = std::min(kBlockElements, count - first);
         for (size_t k = 0; k < inputCount; k++) {
-            T next = load(inputs[k] + i * width);
-            if (reduction.preScale != 1) next = static_cast<T>(static_cast<double>(next) * reduction.preScale);
-            value = k == 0 ? next : combine(reduction.op, value, next);
+            T* into = k == 0 ? values : next;
+            const std::byte* from = inputs[k] + first * width;
+            for (size_t i = 0; i < block; i++) into[i] = load(from + i * width);
+            if (reduction.preScale != 1)
+                for (size_t i = 0; i < block; i++) into[i] = static_cast<T>(static_cast<double>(into[i]) * reduction.preScale);
+            if (k > 0) combine(reduction.op, values, next, block);
         }
-        if (reduction.op == ncclAvg) value = static_cast<T>(value / static_cast<T>(inputCount));
-        store(out + i * width, value);
+        if (reduction.op == ncclAvg)
+            for (size_t i = 0; i < block; i++) values[i] = static_cast<T>(values[i] / static_cast<T>(inputCount));
+        for (size_t i = 0; i < block; i++) store(out + (first + i) * width, values[i]);
     }
 }
 

@@ -40,7 +40,7 @@ struct TaskResult {
 };
 
 // A kernel's task comes in three parameters of at most 64 bytes each: a virtual GPU keeps a copy of the arguments until the stream reaches
-// the kernel, and for a struct it cannot know more than that from the kernel's name. Indices count elements of the whole (unsharded) tensor.
+// the kernel. Indices count elements of the whole (unsharded) tensor.
 
 struct TaskTarget {
     TaskOp op;
@@ -63,7 +63,8 @@ struct TaskMoment {
     double spinNsPerBlock;  ///< real GPUs only; 0 on virtual ones
 };
 
-static_assert(sizeof(TaskTarget) <= 64 && sizeof(TaskRange) <= 64 && sizeof(TaskMoment) <= 64);
+inline constexpr unsigned long kTaskParameterBytes = 64;
+static_assert(sizeof(TaskTarget) <= kTaskParameterBytes && sizeof(TaskRange) <= kTaskParameterBytes && sizeof(TaskMoment) <= kTaskParameterBytes);
 
 struct KernelTask : TaskTarget, TaskRange, TaskMoment {};
 

@@ -68,11 +68,15 @@ cudaError_t launchKernel(Kernel kernel, Dtype dtype, unsigned blocks, cudaStream
     return cudaGetLastError();
 }
 
-void registerHostTwins(void (*registerBody)(const void*, void (*)(void**))) {
-#define RANKSCOPE_REGISTER_KERNEL(name)                                              \
-    registerBody(reinterpret_cast<const void*>(&name<__nv_bfloat16>), runHostTwin); \
-    registerBody(reinterpret_cast<const void*>(&name<__half>), runHostTwin);        \
-    registerBody(reinterpret_cast<const void*>(&name<float>), runHostTwin);
+void registerHostTwins(void (*registerBody)(const void*, void (*)(void**)), void (*limitStructs)(const void*, size_t)) {
+    const auto add = [&](auto* kernel) {
+        registerBody(reinterpret_cast<const void*>(kernel), runHostTwin);
+        limitStructs(reinterpret_cast<const void*>(kernel), kTaskParameterBytes);
+    };
+#define RANKSCOPE_REGISTER_KERNEL(name) \
+    add(&name<__nv_bfloat16>);          \
+    add(&name<__half>);                 \
+    add(&name<float>);
     RANKSCOPE_REFERENCE_KERNELS(RANKSCOPE_REGISTER_KERNEL)
 #undef RANKSCOPE_REGISTER_KERNEL
 }

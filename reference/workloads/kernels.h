@@ -49,7 +49,9 @@ inline constexpr unsigned kThreadsPerBlock = 256;
 /// `dtype` is what the model computes in: a part of the kernel's name.
 cudaError_t launchKernel(Kernel kernel, Dtype dtype, unsigned blocks, cudaStream_t stream, const KernelCost& cost, const KernelTask& task);
 
-/// Tells a virtual GPU what the kernels do to their buffers. `registerBody` is its rankscopeVgpuKernelBody.
-void registerHostTwins(void (*registerBody)(const void* hostFunction, void (*body)(void** arguments)));
+/// Tells a virtual GPU what the kernels do to their buffers. `registerBody` is its rankscopeVgpuKernelBody, `limitStructs` its
+/// rankscopeVgpuKernelStructs.
+void registerHostTwins(void (*registerBody)(const void* hostFunction, void (*body)(void** arguments)),
+                       void (*limitStructs)(const void* hostFunction, size_t largestBytes));
 
 }  // namespace rankscope::reference

@@ -22,10 +22,12 @@ void find(const char* name, Function& function) {
 
 VirtualGpu::VirtualGpu() {
     void (*registerBody)(const void*, void (*)(void**)) = nullptr;
+    void (*limitStructs)(const void*, size_t) = nullptr;
     find("rankscopeVgpuHostWork", m_hostWork);
     find("rankscopeVgpuKill", m_kill);
     find("rankscopeVgpuKernelBody", registerBody);
-    if (registerBody) registerHostTwins(registerBody);
+    find("rankscopeVgpuKernelStructs", limitStructs);
+    if (registerBody && limitStructs) registerHostTwins(registerBody, limitStructs);
 }
 
 void VirtualGpu::hostWork(int64_t ns) const {
