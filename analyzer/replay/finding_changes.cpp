@@ -66,7 +66,17 @@ Changes enoughMicroBatches(const Analysis&, const Finding& f) {
 
 Changes chosenAlgorithm(const Analysis&, const Finding&) { return {"algorithm:algo=auto"}; }
 
-Changes movedLayers(const Analysis&, const Finding&) { return {"layers"}; }
+/// Where whole layers are too coarse, parts of them: an embedding or a head is moved, too.
+Changes movedLayers(const Analysis& analysis, const Finding&) {
+    try {
+        TaskGraph graph = analysis.replay.graph;
+        EditEffect effect;
+        parseEdit("layers")->apply(graph, analysis, effect);
+        return {"layers"};
+    } catch (const EditError&) {
+        return {"layers:parts=yes"};
+    }
+}
 
 Changes instantMessages(const Analysis& analysis, const Finding&) {
     Changes changes;

@@ -112,16 +112,16 @@ void MoveLayers::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& e
         const double moved = from.workNs * m_move->count / from.layers;
         wanted[static_cast<size_t>(m_move->from)] -= moved;
         wanted[static_cast<size_t>(m_move->to)] += moved;
-    } else if (whole) {
+    } else if (whole && !m_parts) {
         const Plan plan = balanced(stages);
-        if (plan.workNs == work) throw EditError("moving a whole layer makes no stage lighter than the heaviest one is now");
+        if (plan.workNs == work) throw EditError("moving a whole layer makes no stage lighter than the heaviest one is now", "layers:parts=yes moves parts of layers");
         wanted = plan.workNs;
         std::string layers;
         for (int count : plan.layers) layers += fmt::format("{}{}", layers.empty() ? "" : ", ", count);
         effect.assume(fmt::format("layers per stage: {}", layers));
     } else {
         std::fill(wanted.begin(), wanted.end(), std::accumulate(work.begin(), work.end(), 0.0) / static_cast<double>(work.size()));
-        effect.assume("no whole layers are to be seen: the stages are taken to be even");
+        effect.assume(m_parts ? "work moves in parts of layers: the stages are taken to be even" : "no whole layers are to be seen: the stages are taken to be even");
     }
     for (size_t s = 0; s < stages.size(); ++s)
         if (wanted[s] != work[s]) scale(graph, parts, static_cast<int>(s), wanted[s] / work[s]);
@@ -129,7 +129,9 @@ void MoveLayers::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& e
 
 std::unique_ptr<Edit> parseLayers(EditArguments& arguments) {
     const std::optional<int> from = arguments.whole("from"), to = arguments.whole("to"), count = arguments.whole("count", 1);
-    if (!from && !to && !count) return std::make_unique<MoveLayers>(std::nullopt);
+    const bool parts = arguments.word("parts", {"yes", "no"}, "no") == "yes";
+    if (parts && (from || to || count)) arguments.refuse("parts balances all stages");
+    if (!from && !to && (parts || !count)) return std::make_unique<MoveLayers>(std::nullopt, parts);
     if (!from || !to) arguments.refuse("both from and to are needed");
     return std::make_unique<MoveLayers>(MoveLayers::Move{*from, *to, count.value_or(1)});
 }

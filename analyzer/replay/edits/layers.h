@@ -17,12 +17,13 @@ class MoveLayers : public Edit {
         int to = 0;
         int count = 1;
     };
-    /// Without a move: as many layers as balance the stages best.
-    explicit MoveLayers(std::optional<Move> move) : m_move(move) {}
+    /// Without a move: as many layers as balance the stages best. `parts`: layers can be cut, the stages become even.
+    explicit MoveLayers(std::optional<Move> move, bool parts = false) : m_move(move), m_parts(parts) {}
     void apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const override;
 
   private:
     std::optional<Move> m_move;
+    bool m_parts;
 };
 
 std::unique_ptr<Edit> parseLayers(EditArguments& arguments);

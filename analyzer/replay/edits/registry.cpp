@@ -40,7 +40,7 @@ constexpr std::array kFamilies{
     EditFamily{"prefetch", "prefetch[:depth=D]", "sharded layers are gathered D layers ahead", parsePrefetch},
     EditFamily{"micro-batches", "micro-batches:count=M[,virtual=V]", "a pipeline runs M micro-batches of the present size in a step", parseMicroBatches},
     EditFamily{"schedule", "schedule:name=gpipe|1f1b|interleaved[,virtual=V]", "a pipeline runs in another order, or with V virtual stages", parseSchedule},
-    EditFamily{"layers", "layers[:from=S,to=S,count=N]", "N layers move from one pipeline stage to another; without arguments as the stages balance best", parseLayers},
+    EditFamily{"layers", "layers[:from=S,to=S,count=N | :parts=yes]", "N layers move from one pipeline stage to another; without arguments as the stages balance best, with parts evenly", parseLayers},
     EditFamily{"place", "place[:communicator=ID]", "the tensor-parallel groups, or those like the named one, are put inside nodes: ranks in another order", parsePlace},
     EditFamily{"dp-ranks", "dp-ranks:count=P", "P data-parallel ranks, each with the present work", parseReplicas},
 };
