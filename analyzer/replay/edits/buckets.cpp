@@ -86,6 +86,7 @@ class Rebucket {
             buckets.transferNs.push_back(*time * factor);
         }
         m_resend.add(round, buckets);
+        for (size_t m = 0; gathers && m < round.members.size(); ++m) m_resend.mergeUpdates(round.members[m], buckets.ready[m]);
         ++m_sent;
     }
 

@@ -26,6 +26,9 @@ class Resend {
     /// Calls of the host move with their buckets, each at the median cost of the round's present calls. What waited for an old bucket waits for the new one that has
     /// its last byte. Throws EditError when the calls are not known one by one (CUDA graphs).
     void add(const GradientRound& round, const NewBuckets& buckets);
+    /// ZeRO updates the parameters of a bucket in front of its gather, by the same kernels for each: buckets that travel together are updated together, by one launch of each
+    /// of these kernels. `ready`: by new bucket, as in NewBuckets. Kernels that differ from bucket to bucket stay.
+    void mergeUpdates(const RoundMember& member, const std::vector<int64_t>& ready);
     TaskGraph finish() &&;
 
   private:
@@ -34,6 +37,7 @@ class Resend {
         bool afterStart = true;
     };
     Typical typicalOf(const RoundMember& member) const;
+    void mergeKernels(const std::vector<TaskId>& kernels, size_t first, size_t last, int64_t emptyNs);
     void takeOut(const GradientRound& round, const std::vector<Typical>& typical);
 
     const TaskGraph& m_graph;

@@ -222,6 +222,33 @@ TEST(StructuralEdits, ParametersGatheredInPiecesAreWaitedForWhereTheyAreUsed) {
     EXPECT_NEAR(stepMsWith(Buckets(8, false), graph, analysis), 13.2, 1e-4);
 }
 
+TEST(StructuralEdits, BucketsThatAreGatheredTogetherAreUpdatedByOneKernel) {
+    Analysis analysis = analysisOf(store::Op::allGather, CommRole::gradients);
+    analysis.layout.uses[kGroup][store::Op::reduceScatter] = {CommRole::gradients, 1};
+    analysis.peaks = parseLinkPeaks("intra:gbps=100,alpha_us=0.000001");  // time goes with the bytes
+    GraphDraft draft;
+    std::vector<Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<std::vector<ExchangeMember>> gathers(4);
+    std::vector<ExchangeMember> reduce;
+    for (Rank& rank : ranks) {
+        rank.kernel(7, 1);
+        for (auto& gather : gathers) gather.push_back(rank.communicate(0.0006, rank.kernel(3, 0.005)));
+        for (int layer = 0; layer < 4; ++layer) rank.kernel(0, 1, layer == 0 ? gathers.back().back().transfer : kNoTask);
+        TaskId last = kNoTask;
+        for (int layer = 0; layer < 4; ++layer) last = rank.kernel(1, 1);
+        reduce.push_back(rank.communicate(0.0024, last));
+        rank.kernel(5, 1, reduce.back().transfer);
+        rank.mark(true);
+    }
+    for (const auto& members : gathers) joinAll(draft, store::Op::allGather, 6 * kMebi, members);
+    joinAll(draft, store::Op::reduceScatter, 24 * kMebi, reduce);
+    const TaskGraph graph = *std::move(draft).seal();
+    EXPECT_NEAR(stepMs(graph), 1 + 4 * 0.005 + 0.0006 + 8 + 0.0024 + 1, 1e-6);
+    // Gathers of 6, 12 and 6 MiB: three updates, each no longer than an empty kernel.
+    EXPECT_NEAR(stepMsWith(Buckets(8, false), graph, analysis), 1 + 3 * 0.005 + 0.0006 + 8 + 0.0006 + 1, 1e-6);
+}
+
 /// Layers of 2 ms, each gathered in 1 ms when it is due.
 TaskGraph shardedStep(int layers) {
     GraphDraft draft;
