@@ -13,6 +13,25 @@ void put(Outcome& outcome, const MessageGroup& group, const TransferCost::Chosen
     outcome.weakest = std::max(outcome.weakest, chosen.cost.basis);
 }
 
+void add(TunerAdvice& row, const MessageGroup& group, const CostEstimate& cost) {
+    const double now = group.count * group.message.presentNs;
+    row.perStep += group.count;
+    row.nowNs += now;
+    row.expectedNs += now * cost.scale;
+    row.thenNs.low += now * cost.scaleLow;
+    row.thenNs.high += now * cost.scaleHigh;
+}
+
+/// By a row of larger messages with the same choice.
+void extend(TunerAdvice& row, const TunerAdvice& next) {
+    row.maxBytes = next.maxBytes;
+    row.perStep += next.perStep;
+    row.nowNs += next.nowNs;
+    row.expectedNs += next.expectedNs;
+    row.thenNs.low += next.thenNs.low;
+    row.thenNs.high += next.thenNs.high;
+}
+
 }  // namespace
 
 TransferScale Outcome::scale(Side side) const {
@@ -118,20 +137,23 @@ Outcome AlgorithmCandidates::eachAtItsBest() const {
 }
 
 std::vector<TunerAdvice> AlgorithmCandidates::tableOf(const Outcome& outcome) const {
-    std::map<std::pair<store::Op, GroupShape>, std::map<int64_t, std::optional<AlgorithmChoice>>> bySize;
+    std::map<std::pair<store::Op, GroupShape>, std::map<int64_t, std::optional<TunerAdvice>>> bySize;
     for (const MessageGroup& group : m_messages.groups) {
-        auto& choice = bySize[{group.key.op, group.message.shape}][group.key.bytes];
-        if (const auto at = outcome.changed.find(group.key); at != outcome.changed.end()) choice = at->second.choice;
+        auto& row = bySize[{group.key.op, group.message.shape}][group.key.bytes];
+        const auto at = outcome.changed.find(group.key);
+        if (at == outcome.changed.end()) continue;
+        if (!row) row = TunerAdvice{group.key.op, group.key.bytes, group.key.bytes, at->second.choice, group.message.shape};
+        add(*row, group, at->second.cost);
     }
     std::vector<TunerAdvice> table;
     for (const auto& [where, sizes] : bySize) {
         bool open = false;
-        for (const auto& [bytes, choice] : sizes) {
-            if (open && choice && *choice == table.back().choice)
-                table.back().maxBytes = bytes;
-            else if (choice)
-                table.push_back({where.first, bytes, bytes, *choice, where.second});
-            open = choice.has_value();
+        for (const auto& [bytes, row] : sizes) {
+            if (open && row && row->choice == table.back().choice)
+                extend(table.back(), *row);
+            else if (row)
+                table.push_back(*row);
+            open = row.has_value();
         }
     }
     return table;

@@ -24,6 +24,11 @@ struct TunerAdvice {
     int64_t maxBytes = 0;
     AlgorithmChoice choice;
     GroupShape shape;
+    // What the row changes, of all communicators together.
+    int perStep = 0;       // collectives
+    double nowNs = 0;      // their transfers in a step
+    Range thenNs;
+    double expectedNs = 0;
 };
 
 /// What to change, in each of the languages it can be said in; empty where it cannot.

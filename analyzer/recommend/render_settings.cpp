@@ -80,9 +80,12 @@ std::string renderAdviceTunerCsv(const Advice& advice) {
         if (r.settings.tuner.empty()) continue;
         any = true;
         out += (r.certainty == Certainty::recommended ? "" : "# try and measure, ") + gain(r).substr(r.certainty == Certainty::recommended ? 0 : 2);
-        for (const TunerAdvice& row : r.settings.tuner)
+        for (const TunerAdvice& row : r.settings.tuner) {
+            out += fmt::format("# {} a step over {} ranks on {} node{}, all communicators: {} now, {} then ({} to {})\n", row.perStep, row.shape.ranks, row.shape.nodes, row.shape.nodes == 1 ? "" : "s",
+                               durationText(row.nowNs), durationText(row.expectedNs), durationText(row.thenNs.low), durationText(row.thenNs.high));
             out += fmt::format("{},{},{},{},{},-1,{},{}\n", ncclName(row.op), row.minBytes, row.maxBytes, tunerName(row.choice.algorithm), ncclName(row.choice.protocol),
                                row.shape.nodes, row.shape.ranks);
+        }
     }
     if (!any) out += "# no rows: NCCL's own choice stays\n";
     return out;

@@ -66,13 +66,12 @@ def settings_of(scenario):
 
 class AlgorithmAdvice(VirtualRunTest):
     def step_ms(self, scenario, environment, name):
-        """Mean step of a run; None where NCCL refuses the setting."""
+        """Median step of a run, which is what a predicted gain is of; None where NCCL refuses the setting."""
         result = subprocess.run([RANKSCOPE, "-q", "reference", "run", scenario, "-o", name], cwd=self.folder, env=dict(self.environment, **environment),
                                 stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S)
         if result.returncode != 0:
             return None
-        steps = [step for step in self.report(name)["steps"] if not step["warm_up"]]
-        return (steps[-1]["start_ns"] + steps[-1]["dur_ns"] - steps[0]["start_ns"]) / len(steps) / 1e6
+        return statistics.median(step["dur_ns"] for step in self.report(name)["steps"] if not step["warm_up"]) / 1e6
 
     def predicted_ms(self, name):
         """Gain of the first recommended setting of the environment with its interval; zeros when there is none."""

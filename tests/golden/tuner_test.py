@@ -28,6 +28,10 @@ ROWS = """# inside a node, between nodes
 allgather,0,-1,ring,ll,-1,1,4
 allreduce,0,-1,tree,simple,2,2,2
 """
+# Tensor parallel inside the nodes, where a ring takes many hops, small gradients over a slow start-up between them.
+TWO_KINDS = {"name": "two-needs", "kind": "tp", "steps": 6, "seed": 5, "noise": 0.01,
+             "cluster": {"nodes": 2, "ranks_per_node": 8, "intra": {"alpha_us": 6, "gbps": 150}, "inter": {"alpha_us": 40, "gbps": 25}},
+             "parallel": {"dp": 2, "tp": 8, "bucket_mb": 0.25}, "model": {"layers": 4, "hidden": 1024, "seq": 512, "micro_batch": 1}}
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(RANKS)]
 STEADY = {"OMPI_MCA_odls_base_num_threads": "0"}  # many ranks that exit at once hang Open MPI 4.1.4 now and then
 
@@ -87,6 +91,32 @@ class Tuner(VirtualRunTest):
         self.assertEqual(both["all_reduce", 2, 2], {("ring", "simple")})
         self.assertEqual(both["all_gather", 4, 1], {("ring", "ll")})
         self.assertNotEqual(alone["all_gather", 4, 1], {("ring", "ll")})
+
+    @unittest.skipUnless(USERS_TUNER, "the tests' own tuner plugins are not built")
+    def test_an_advised_table_has_a_row_for_each_communicator_and_gains_what_it_says(self):
+        scenario = self.write_scenario(TWO_KINDS)
+        links = ";".join(f"{name}:gbps={link['gbps']},alpha_us={link['alpha_us']}" for name, link in TWO_KINDS["cluster"].items() if isinstance(link, dict))
+        environment = {"RANKSCOPE_SCENARIO": str(scenario), "NCCL_TUNER_PLUGIN": USERS_TUNER}
+        launch = LAUNCH.replace("0 1 2 3 4 5 6 7", " ".join(map(str, range(16)))).replace("=8", "=16").replace("_SIZE=4", "_SIZE=8").replace("% 4", "% 8").replace("/ 4", "/ 8")
+        (self.folder / "launch.sh").write_text(launch)
+        command = ("--", "sh", "launch.sh", WORKLOAD, scenario)
+        self.check_run(RANKSCOPE, "-q", "run", "--virtual", "--links", links, "-o", "misled", *command, environment=environment)
+        advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", "misled", "--format", "json").stdout)
+        table = next(one for one in advice["recommendations"] if one["tuner_csv"])
+        self.check_run(RANKSCOPE, "-q", "recommend", "misled", "--format", "tuner-csv", "-o", "advised.csv")
+        written = (self.folder / "advised.csv").read_text().splitlines()
+        rows = [line for line in written if line and not line.startswith("#")]
+        self.assertEqual({tuple(row.split(",")[-2:]) for row in rows}, {("1", "8"), ("2", "2")})
+        self.assertEqual(len({tuple(row.split(",")[3:5]) for row in rows}), 2, "both need the same")
+        for row in rows:
+            self.assertRegex(written[written.index(row) - 1], r"^# \d+ a step over \d+ ranks on \d nodes?, all communicators: .* now, .* then \(.* to .*\)$")
+        self.check_run(RANKSCOPE, "-q", "run", "--virtual", "--tuner", "advised.csv", "-o", "tuned", *command, environment=environment)
+        step = {name: sorted(step["dur_ns"] for step in self.report(name)["steps"])[2] for name in ("misled", "tuned")}
+        measured, (low, high) = step["misled"] - step["tuned"], table["interval_ns"]
+        print(f"tuner table: predicted {table['predicted_saving_ns'] / 1e3:.0f} us a step ({low / 1e3:.0f} to {high / 1e3:.0f}), measured {measured / 1e3:.0f} of {step['misled'] / 1e3:.0f}")
+        self.assertTrue(low <= measured <= high, (low, measured, high))
+        self.assertLessEqual(high - low, 0.1 * step["misled"])  # says something
+        self.assertLessEqual(abs(measured - table["predicted_saving_ns"]), 0.03 * step["misled"])
 
     @unittest.skipUnless(shutil.which("mpirun"), "mpirun is not installed (package openmpi-bin)")
     def test_both_shapes_of_mpirun_are_tuned(self):
