@@ -21,14 +21,6 @@ double bubbleFactor(const Analysis& analysis, const RankSummary& rank, int step,
     return std::max(1.0, static_cast<double>(attribution->stepNs) / busyNs);
 }
 
-/// A stage that stalls holds up the stages behind it, which then stall at the same place of their own work: along a pipeline stalls add up, and only a replay tells by how
-/// much. At worst each rank's come one after the other.
-bool mayAddUp(const Analysis& analysis, double share) {
-    size_t stages = 1;
-    for (const Pipeline& pipeline : analysis.layout.pipelines) stages = std::max(stages, pipeline.stages.size());
-    return stages > 1 && share * static_cast<double>(stages) >= CommonThresholds::kFloorShare;
-}
-
 constexpr double kWaitingShare = 0.25; // of the cost: whoever waits less is not worth naming as affected
 
 }  // namespace

@@ -31,7 +31,10 @@ StageTimes timesOf(const Analysis& analysis, const RankSummary& rank, int step, 
     double beforeLastSend = -1;
     for (const CommTask& task : analysis.tasks(rank, step)) {
         const CommRole role = analysis.layout.role(task);
-        if (insideStage(role)) times.workNs += static_cast<double>(task.exposedWaitNs + task.exposedTransferNs);
+        if (insideStage(role)) {
+            times.workNs += static_cast<double>(task.exposedWaitNs + task.exposedTransferNs);
+            times.insideWaitNs += static_cast<double>(task.exposedWaitNs);
+        }
         if (role != CommRole::pipeline) continue;
         times.bubbleNs += static_cast<double>(task.exposedWaitNs);
         times.exposedTransferNs += static_cast<double>(task.exposedTransferNs);
@@ -48,6 +51,7 @@ StageTimes timesOf(const Analysis& analysis, const RankSummary& rank, int step, 
 void add(const StageTimes& part, double weight, StageTimes& sum) {
     sum.stepNs += weight * part.stepNs;
     sum.workNs += weight * part.workNs;
+    sum.insideWaitNs += weight * part.insideWaitNs;
     sum.tailNs += weight * part.tailNs;
     sum.bubbleNs += weight * part.bubbleNs;
     sum.exposedTransferNs += weight * part.exposedTransferNs;

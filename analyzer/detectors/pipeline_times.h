@@ -13,6 +13,7 @@ namespace rankscope::analyzer {
 struct StageTimes {
     double stepNs = 0;
     double workNs = 0;             // compute, copies and blocking communication inside the stage (tensor parallel, experts), without the optimizer
+    double insideWaitNs = 0;       // of it, waiting for the other ranks of the stage
     double tailNs = 0;             // compute behind the last backward: the optimizer
     double bubbleNs = 0;           // waits in sends and receives, and idle for no reason of the host's
     double exposedTransferNs = 0;  // of sends and receives

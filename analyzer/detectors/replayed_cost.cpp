@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/detectors/detector.h"
 #include "analyzer/replay/savings.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -31,6 +32,12 @@ std::optional<std::vector<double>> replayedCosts(const Analysis& analysis, const
     std::vector<double> costs;
     for (int step : analysis.steps) costs.push_back(saved.count(step) != 0 ? saved[step] : typical);
     return costs;
+}
+
+bool mayAddUp(const Analysis& analysis, double share) {
+    size_t stages = 1;
+    for (const Pipeline& pipeline : analysis.layout.pipelines) stages = std::max(stages, pipeline.stages.size());
+    return stages > 1 && share * static_cast<double>(stages) >= CommonThresholds::kFloorShare;
 }
 
 }  // namespace rankscope::analyzer

@@ -43,6 +43,14 @@ double hostShare(const Analysis& analysis, const PipelineTimes& times, const Pip
     return sum / step.stepNs();
 }
 
+/// Share of the step that slow links or long messages between stages cost, and the other stages stand still for: RS208, RS204, RS103.
+double messageShare(const Analysis& analysis, const Claims& claims, double stepNs) {
+    double most = 0;
+    for (const auto& [id, role] : analysis.layout.roles)
+        if (role == CommRole::pipeline) most = std::max(most, claims.explainedTransferNs(id, "RS101"));
+    return most / stepNs;
+}
+
 Bubble measure(const Analysis& analysis, const Claims& claims, const PipelineTimes& times) {
     Bubble bubble;
     for (size_t s = 0; s < times.ranks.size(); ++s) {
@@ -58,8 +66,8 @@ Bubble measure(const Analysis& analysis, const Claims& claims, const PipelineTim
         const PipelineModel model = times.model(step);
         bubble.shares.push_back(share);
         bubble.remaining.push_back(share - claimed);
-        // Slow and heavy stages are in the model; what hosts did is not.
-        const double outside = std::max(claimed, hostShare(analysis, times, step));
+        // Slow and heavy stages are in the model; what hosts did is not, nor messages that are longer than most.
+        const double outside = std::max(claimed, hostShare(analysis, times, step)) + messageShare(analysis, claims, stepNs);
         bubble.unexplained.push_back(share - std::max(scheduleShare(model, stepNs), scheduleShare(model.balanced(), stepNs) + outside));
     }
     return bubble;

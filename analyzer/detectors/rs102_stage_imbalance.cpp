@@ -68,12 +68,15 @@ void detectStageImbalance(const Analysis& analysis, Claims& claims, std::vector<
     if (times.empty() || times.ranks.size() < 2) return;
     const std::vector<double> slowness = slownessOf(analysis, times);
     const size_t stages = times.ranks.size();
+    // Where devices differ, the ranks of a stage wait for its slow one: that is no work of the stage. Elsewhere they wait for uneven work (experts), and it is.
+    const bool someSlow = std::any_of(slowness.begin(), slowness.end(), [](double s) { return s > 1; });
     std::vector<std::vector<double>> works(stages);
     std::vector<double> costs, measured;
     for (const PipelineStep& step : times.steps) {
         PipelineModel model = times.model(step);
         for (size_t s = 0; s < stages; ++s) {
-            model.stageNs[s] /= slowness[s];
+            if (someSlow) model.stageNs[s] -= step.stages[s].insideWaitNs / model.microBatches;
+            model.stageNs[s] = std::max(0.0, model.stageNs[s]) / slowness[s];
             works[s].push_back(model.stageNs[s]);
         }
         costs.push_back(std::max(0.0, model.makespanNs() - model.balanced().makespanNs()));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analyzer/detectors/pipeline_times.h"
+#include "analyzer/detectors/replayed_cost.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -53,7 +54,7 @@ void detectExposedP2p(const Analysis& analysis, Claims& claims, std::vector<Find
     const Messages messages = messagesOf(analysis, times, times.steps.front().step);
     double explained = 0;
     for (int64_t communicator : messages.communicators) explained = std::max(explained, claims.explainedTransferNs(communicator, "RS103"));
-    std::vector<double> costs, exposed;
+    std::vector<double> costs, exposed, most;
     for (const PipelineStep& step : times.steps) {
         const PipelineModel model = times.model(step);
         PipelineModel instant = model;
@@ -65,12 +66,17 @@ void detectExposedP2p(const Analysis& analysis, Claims& claims, std::vector<Find
         }
         exposed.push_back(sum / static_cast<double>(step.stages.size()));
         // The model says what reaches the critical path; what no rank has exposed cannot.
-        costs.push_back(std::max(0.0, std::min(model.makespanNs() - instant.makespanNs(), largest) - explained));
+        costs.push_back(std::min(model.makespanNs() - instant.makespanNs(), largest));
+        most.push_back(largest);
     }
-    const double share = median(costs) / analysis.stepNs;
-    if (share < CommonThresholds::kFloorShare || median(exposed) <= 0) return;
     Finding finding;
     finding.id = "RS103";
+    // In the model all boundaries are alike and no message keeps a stage from computing. Where some stage has much of it exposed, a replay tells.
+    if (median(most) >= CommonThresholds::kFloorShare * analysis.stepNs)
+        if (std::optional<std::vector<double>> replayed = replayedCosts(analysis, finding)) costs = std::move(*replayed);
+    for (double& cost : costs) cost = std::max(0.0, cost - explained);
+    const double share = median(costs) / analysis.stepNs;
+    if (share < CommonThresholds::kFloorShare || median(exposed) <= 0) return;
     finding.ranks = times.allRanks();
     finding.affectedRanks = finding.ranks;
     if (messages.communicators.size() == 1) finding.communicator = *messages.communicators.begin();
@@ -78,8 +84,8 @@ void detectExposedP2p(const Analysis& analysis, Claims& claims, std::vector<Find
     if (share < kThresholds.share) finding.verdict = Verdict::note;
     setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
     const bool nodes = crossesNodes(analysis, times);
-    finding.cause = fmt::format("messages of {} between stages take {} each, and the stages stand still meanwhile for {} a step",
-                                messages.bytes > 0 ? bytesText(messages.bytes) : "unknown size", durationText(times.transferNs), durationText(median(exposed)));
+    finding.cause = fmt::format("messages of {} between stages take {} each (median), and keep a stage from computing for up to {} a step",
+                                messages.bytes > 0 ? bytesText(messages.bytes) : "unknown size", durationText(times.transferNs), durationText(median(most)));
     finding.fix = {"overlap sends and receives with compute: Megatron --overlap-p2p-communication with interleaved stages (asynchronous p2p), DeepSpeed pipeline p2p on its own stream",
                    "a larger micro-batch moves the same bytes in fewer messages; sequence parallelism or scatter-gather of activations over tensor-parallel ranks sends 1/T of them"};
     if (nodes) finding.fix.push_back("keep neighbouring stages on one node, or cut the pipeline so that only one boundary crosses nodes");

@@ -9,6 +9,7 @@
 
 #include "analyzer/detectors/gradient_plan.h"
 #include "analyzer/detectors/host_cost.h"
+#include "analyzer/detectors/replayed_cost.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/nccl_formulas.h"
 #include "analyzer/timeline/operation.h"
@@ -22,7 +23,13 @@ constexpr SmallMessageThresholds kThresholds;
 constexpr double kMebi = 1024.0 * 1024.0;
 
 /// Small messages of one op and type that follow each other closely enough to be one: indices into step.tasks.
-std::vector<size_t> mergeable(const CriticalStep& step, const CostFit& fit, double byteNs) {
+std::vector<size_t> mergeable(const Analysis& analysis, const CriticalStep& step, const CostFit& fit, double byteNs) {
+    // Sums of other gradients, on a stream of their own, may run among them: they do not need each other's results.
+    const auto adjacent = [&](size_t before, size_t i) {
+        return std::all_of(step.tasks.begin() + static_cast<std::ptrdiff_t>(before) + 1, step.tasks.begin() + static_cast<std::ptrdiff_t>(i), [&](const CommTask& between) {
+            return between.streamId != step.tasks[i].streamId && roleOf(analysis, between) == CommRole::gradients;
+        });
+    };
     std::vector<size_t> result;
     std::vector<size_t> run;
     const auto flush = [&] {
@@ -43,7 +50,7 @@ std::vector<size_t> mergeable(const CriticalStep& step, const CostFit& fit, doub
             // One that starts when it is called was kept from following at once by the host alone, busy with calling the one before it.
             const bool asCalled = task.launchNs >= 0 && task.startNs - task.launchNs <= kThresholds.hostCallNs;
             const double allowed = std::max(kThresholds.gapShare * static_cast<double>(task.transferNs()), asCalled ? kThresholds.hostCallNs : 0);
-            const bool follows = i == run.back() + 1 && task.dataType == previous.dataType && gap <= allowed;
+            const bool follows = adjacent(run.back(), i) && task.dataType == previous.dataType && gap <= allowed;
             if (!follows) flush();
         }
         run.push_back(i);
@@ -96,11 +103,27 @@ Proposal bestBucket(const Analysis& analysis, const std::vector<CriticalStep>& s
     return best;
 }
 
+/// The step model knows the network alone. Thousands of calls also keep the host from launching compute, which only a replay of the task graph shows. False: it
+/// shows no more.
+bool priceByReplay(const Analysis& analysis, const CostFit& fit, double byteNs, Proposal& proposal) {
+    double bucket = kMebi;
+    while (byteNs > 0 && byteNs * bucket < kThresholds.startupsPerBucket * fit.alphaNs && bucket < 512 * kMebi) bucket *= 2;
+    Finding candidate;
+    candidate.id = "RS202";
+    candidate.evidence.numbers = {{"proposed_bucket_bytes", bucket}};
+    std::optional<std::vector<double>> costs = replayedCosts(analysis, candidate);
+    if (!costs || median(*costs) <= median(proposal.savings)) return false;
+    proposal = {bucket, std::move(*costs)};
+    return median(proposal.savings) >= CommonThresholds::kFloorShare * analysis.stepNs;
+}
+
 }  // namespace
 
 void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     const std::vector<CommunicatorClass> classes = communicatorClasses(analysis);
+    bool found = false, replayed = false;
     for (const CostFit& fit : analysis.fits) {
+        if (replayed) break;  // it merged the messages of all groups: that finding has it all
         const CommRole role = analysis.layout.role(fit.communicatorId);
         if (role != CommRole::gradients && role != CommRole::shardedParameters) continue;  // the others' calls need each other's results
         const Communicator& communicator = analysis.facts.communicators.at(fit.communicatorId);
@@ -115,9 +138,9 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
         if (fit.ceiling && claims.explainedTransferNs(communicator.id, "RS202") <= 0)
             byteNs = std::min(byteNs, busFactor(fit.op, communicator.size) / *fit.ceiling);
         std::vector<std::vector<size_t>> runs;
-        std::vector<double> counts, exposed, bytes;
+        std::vector<double> counts, exposed, bytes, uncovered;
         for (const CriticalStep& step : steps) {
-            runs.push_back(mergeable(step, fit, byteNs));
+            runs.push_back(mergeable(analysis, step, fit, byteNs));
             double exposedNs = 0, total = 0, besideStalls = 0;
             for (size_t i : runs.back()) {
                 exposedNs += static_cast<double>(step.tasks[i].exposedTransferNs);
@@ -127,12 +150,15 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
             exposedNs -= std::min(besideStalls, claimedByHostNs(claims, step.rank->rank, step.tasks[step.own.front()].step));
             counts.push_back(static_cast<double>(runs.back().size()));
             exposed.push_back(exposedNs);
+            uncovered.push_back(exposedNs + static_cast<double>(step.attribution->idleNs));
             bytes.push_back(total);
         }
         if (median(counts) < kThresholds.fewestMessages || median(exposed) <= 0) continue;
         Proposal proposal = bestBucket(analysis, steps, runs, communicator, fit);
         // What is not exposed cannot be saved.
         for (size_t s = 0; s < proposal.savings.size(); ++s) proposal.savings[s] = std::min(proposal.savings[s], exposed[s]);
+        const double floor = CommonThresholds::kFloorShare * analysis.stepNs;
+        if (!found && median(proposal.savings) < floor && median(uncovered) >= floor) replayed = priceByReplay(analysis, fit, byteNs, proposal);
         if (median(proposal.savings) <= 0) continue;
 
         Finding finding;
@@ -166,6 +192,7 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
         finding.confidence = fit.source == "fit" ? 0.85 : 0.75;
         if (finding.verdict == Verdict::found)
             for (int64_t id : where->ids) claims.takeTransfer("RS202", id, *finding.savingNsPerStep);
+        found = found || finding.verdict == Verdict::found;
         findings.push_back(std::move(finding));
     }
 }

@@ -8,6 +8,7 @@
 #include "analyzer/detectors/link_leaving.h"
 #include "analyzer/detectors/link_saving.h"
 #include "analyzer/detectors/network_edges.h"
+#include "analyzer/detectors/replayed_cost.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -59,7 +60,7 @@ void addEvidence(const LinkSuspect& suspect, Finding& finding) {
 }
 
 void claim(const Analysis& analysis, const LinkSuspect& suspect, double confidence, Claims& claims, std::vector<Finding>& findings) {
-    const std::vector<double> costs = savingAtPeak(analysis, suspect.explains);
+    std::vector<double> costs = savingAtPeak(analysis, suspect.explains);
     if (median(costs) <= 0) return;
     Finding finding;
     finding.id = "RS208";
@@ -72,6 +73,14 @@ void claim(const Analysis& analysis, const LinkSuspect& suspect, double confiden
     setTypicalStep(analysis, costs, suspect.ranks.front(), finding);
     finding.cause = causeOf(analysis, suspect);
     addEvidence(suspect, finding);
+    if (finding.verdict == Verdict::note && mayAddUp(analysis, finding.severity)) {
+        std::optional<std::vector<double>> replayed = replayedCosts(analysis, finding);
+        if (replayed && median(*replayed) > median(costs)) {
+            costs = std::move(*replayed);
+            finding.verdict = Verdict::found;
+            setCost(analysis, costs, finding);
+        }
+    }
     const std::string second = hostOf(analysis, suspect.ranks.back());
     const std::string hosts = hostOf(analysis, suspect.ranks.front()) + (suspect.pair && second != hostOf(analysis, suspect.ranks.front()) ? " and of " + second : "");
     finding.fix = {suspect.node || suspect.betweenNodes ? fmt::format("check the NIC of {}: negotiated rate, cable, switch port, PCIe width (ibstat, ethtool, lspci -vv), congestion and retransmits",
