@@ -190,7 +190,9 @@ Cursor<Row> TraceReader::cursor(int32_t rank, int64_t fromNs, int64_t toNs) {
     int64_t maxDurNs = 0;
     const IdRange ids = extentOf(tableName<Row>(), rank, &maxDurNs);
     if (ids.empty() || toNs <= fromNs) return Cursor<Row>(m_database, whereIds({}));
-    const IdRange window{firstNotBefore<Row>(m_database, ids, fromNs - maxDurNs), firstNotBefore<Row>(m_database, ids, toNs) - 1};
+    int64_t earliestNs = 0;  // a damaged extent may hold anything
+    if (__builtin_sub_overflow(fromNs, maxDurNs, &earliestNs)) earliestNs = INT64_MIN;
+    const IdRange window{firstNotBefore<Row>(m_database, ids, earliestNs), firstNotBefore<Row>(m_database, ids, toNs) - 1};
     std::string overlap;
     if constexpr (requires(Row row) { row.durNs; }) {
         overlap = " AND (start_ns + ifnull(dur_ns, 0) > " + std::to_string(fromNs) + " OR start_ns = " + std::to_string(fromNs) + ")";

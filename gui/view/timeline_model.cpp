@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "gui/session/track_loader.h"
+#include "gui/session/event_names.h"
 #include "gui/timeline/display_text.h"
 
 namespace rankscope::gui {
@@ -164,26 +164,7 @@ int64_t TimelineModel::rowId(EventRef event) const { return m_lanes.tracks(event
 EventTable TimelineModel::table(EventRef event) const { return m_lanes.tracks(event.rank)->lanes[event.lane].parts[event.part].table; }
 
 QString TimelineModel::eventName(EventTable table, const TrackEvent& event) const {
-    switch (table) {
-        case EventTable::step: return QString("step %1").arg(event.row);
-        case EventTable::memset: return "memset";
-        case EventTable::memcpy: {
-            switch (event.name) {  // CUpti_ActivityMemcpyKind
-                case 1: return "copy host to device";
-                case 2: return "copy device to host";
-                case 8: return "copy device to device";
-                case 10: return "copy peer to peer";
-                default: return "copy";
-            }
-        }
-        case EventTable::ncclCall: {
-            const auto text = store::toText(static_cast<store::Op>(Track::kMaxName - event.name));
-            return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-        }
-        default: break;
-    }
-    if (!m_run || event.name >= m_run->strings.size()) return {};
-    return QString::fromStdString(displayText(m_run->strings[event.name]));
+    return m_run ? QString::fromStdString(displayText(gui::eventName(*m_run, table, event))) : QString();
 }
 
 QString TimelineModel::eventName(EventRef ref) const { return isValid(ref) ? eventName(table(ref), event(ref)) : QString(); }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/session/range_statistics.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/gui/small_run.h"
+
+namespace rankscope::gui {
+namespace {
+
+using test::SmallRun;
+
+const std::atomic<bool> kGoOn{false};
+constexpr int64_t kUs = SmallRun::kUs;
+
+RangeActivity activityOf(const SmallRun& file, TimeRange range) {
+    const auto run = file.info();
+    return rangeActivity(*run, file.tracks(*run), range, kGoOn);
+}
+
+RangeTables tablesOf(const SmallRun& file, TimeRange range) {
+    auto reader = file.reader();
+    return readRangeTables(reader, range);
+}
+
+TEST(RangeStatistics, ActivitiesAndIdleAddUpToTheRange) {
+    const RangeActivity activity = activityOf(SmallRun(), {150 * kUs, 500 * kUs});
+    ASSERT_EQ(activity.ranks.size(), 2u);
+    for (const RankActivity& rank : activity.ranks) {
+        int64_t sum = rank.idleNs;
+        for (const int64_t ns : rank.times) sum += ns;
+        EXPECT_EQ(sum, activity.range.span());
+    }
+    const RankActivity& first = activity.ranks[0];
+    EXPECT_EQ(first.times[static_cast<size_t>(Activity::compute)], 150 * kUs);
+    EXPECT_EQ(first.times[static_cast<size_t>(Activity::exposed)], 100 * kUs);
+    EXPECT_EQ(first.times[static_cast<size_t>(Activity::memory)], 30 * kUs);
+    EXPECT_EQ(first.idleNs, 70 * kUs);
+    EXPECT_EQ(activity.sum().times[static_cast<size_t>(Activity::compute)], 350 * kUs);
+}
+
+TEST(RangeStatistics, KernelsAreCutAtTheEndsAndSortedByTime) {
+    const RangeActivity activity = activityOf(SmallRun(), {150 * kUs, 500 * kUs});
+    ASSERT_EQ(activity.kernels.size(), 2u);
+    EXPECT_EQ(activity.kernels[0].name, "ampere_sgemm_128x64_tn");
+    EXPECT_EQ(activity.kernels[0].count, 4u);
+    EXPECT_EQ(activity.kernels[0].totalNs, (50 + 100 + 50 + 150) * kUs);
+    EXPECT_EQ(activity.kernels[0].longestNs, 150 * kUs);
+    EXPECT_EQ(activity.kernels[0].longest.rank, 1);
+    EXPECT_TRUE(activity.kernels[1].communication);
+    EXPECT_EQ(activity.kernelNs, activity.kernels[0].totalNs + activity.kernels[1].totalNs);
+}
+
+TEST(RangeStatistics, AnEmptyRangeIsIdle) {
+    const RangeActivity activity = activityOf(SmallRun(), {700 * kUs, 900 * kUs});
+    EXPECT_TRUE(activity.kernels.empty());
+    EXPECT_EQ(activity.ranks[0].idleNs, 200 * kUs);
+    EXPECT_TRUE(tablesOf(SmallRun(), {700 * kUs, 900 * kUs}).collectives.empty());
+}
+
+TEST(RangeStatistics, IdleByCauseIsCutAtTheEnds) {
+    const SmallRun file(
+        "INSERT INTO idle_gap VALUES (1, 0, 0, 0, 100000, 'late_launch'), (2, 0, 0, 200000, 10000, 'late_launch'), (3, 1, 0, 600000, 400000, "
+        "'blocking_call');");
+    const RangeTables tables = tablesOf(file, {50 * kUs, 700 * kUs});
+    ASSERT_EQ(tables.idle.size(), 2u);
+    EXPECT_EQ(causeText(tables.idle[0].cause), "blocking call");
+    EXPECT_EQ(tables.idle[0].ns, 100 * kUs);
+    EXPECT_EQ(tables.idle[1].gaps, 2);
+    EXPECT_EQ(tables.idle[1].ns, 60 * kUs);
+}
+
+TEST(RangeStatistics, CollectivesNameTheirWorst) {
+    const RangeTables tables = tablesOf(SmallRun(), {0, 1000 * kUs});
+    ASSERT_EQ(tables.collectives.size(), 1u);
+    const CollectiveTotal& total = tables.collectives[0];
+    EXPECT_EQ(total.operation, "all_reduce");
+    EXPECT_EQ(total.communicator, "data parallel: ranks 0-1");
+    EXPECT_EQ(total.bytes, 1 << 20);
+    EXPECT_EQ(total.count, 1);
+    EXPECT_EQ(total.transferNs, 150 * kUs);
+    EXPECT_EQ(total.waitNs, 50 * kUs);
+    EXPECT_EQ(total.worstSkewNs, 50 * kUs);
+    EXPECT_EQ(total.worst, (EventLink{EventTable::kernel, 6, 1}));
+}
+
+TEST(RangeStatistics, TextSaysWhatTheTablesSay) {
+    const std::string text = rangeText(activityOf(SmallRun(), {0, 1000 * kUs}), tablesOf(SmallRun(), {0, 1000 * kUs}));
+    for (const char* expected :
+         {"rank 0: compute 200 us (20.0 %)", "rank 1: compute 250 us (25.0 %)", "ampere_sgemm_128x64_tn", "all_reduce 1 MiB", "data parallel"})
+        EXPECT_NE(text.find(expected), std::string::npos) << expected << "\n" << text;
+}
+
+TEST(RangeStatistics, CancelEndsIt) {
+    const SmallRun file;
+    const auto run = file.info();
+    const std::atomic<bool> cancelled{true};
+    EXPECT_TRUE(rangeActivity(*run, file.tracks(*run), {0, 1000 * kUs}, cancelled).cancelled);
+}
+
+TEST(RangeStatistics, HostileTablesDoNoHarm) {
+    const SmallRun file(
+        "INSERT INTO idle_gap VALUES (1, 0, 0, 9223372036854775807, 9223372036854775807, 'x'), (2, 0, 0, -9223372036854775807, 9223372036854775807, "
+        "'a_b');"
+        "UPDATE collective SET op = 'nonsense', bytes = NULL, transfer_ns = 9223372036854775807, communicator_id = 99; UPDATE collective_member SET "
+        "wait_ns = 9223372036854775807, kernel_id = NULL;"
+        "UPDATE kernel SET name_id = 5555555;");
+    const RangeTables tables = tablesOf(file, {0, 1000 * kUs});
+    ASSERT_EQ(tables.collectives.size(), 1u);
+    EXPECT_FALSE(tables.collectives[0].worst);
+    EXPECT_EQ(activityOf(file, {0, 1000 * kUs}).kernels.front().name, "string #5555555, which does not exist");
+}
+
+}  // namespace
+}  // namespace rankscope::gui
