@@ -117,7 +117,6 @@ void LocalProcess::attach() {
             start = std::max(start, arena->processes[p].lastClockNs);
     arena->processes[m_index].lastClockNs = start;
     plantPairLinks();
-    m_reports.resize(kOpsPerProcess);
     m_order.resize(kOpsPerProcess);
 }
 
@@ -267,7 +266,10 @@ LocalStream* LocalProcess::createStream(int deviceOrdinal, unsigned flags, int p
 }
 
 uint32_t LocalProcess::takeOp() {
-    if (m_freeOps.empty() && m_nextOp < kOpsPerProcess) return m_nextOp++;    // used ones first: every rank that moves the simulation maps their pages
+    if (m_freeOps.empty() && m_nextOp < kOpsPerProcess) {    // used ones first: every rank that moves the simulation maps their pages
+        m_reports.resize(m_nextOp + 1);
+        return m_nextOp++;
+    }
     while (m_freeOps.empty()) {
         harvest();
         if (!m_freeOps.empty()) break;

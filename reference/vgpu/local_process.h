@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -181,7 +182,7 @@ class LocalProcess {
     std::vector<std::unique_ptr<LocalStream>> m_streams;
     std::vector<uint32_t> m_freeOps, m_freeParts;
     uint32_t m_nextOp = 0, m_nextPart = 0;
-    std::vector<OpReport> m_reports;
+    std::deque<OpReport> m_reports;    ///< by op; grows with the ops that were ever in use
     std::vector<StreamPoint> m_order;    ///< the newest submissions, a ring
     uint64_t m_submitted = 0, m_roomUntil = kProcessDepth;
 };
