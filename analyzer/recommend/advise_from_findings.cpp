@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "analyzer/recommend/advice_context.h"
+#include "analyzer/recommend/recommend.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -57,12 +59,15 @@ void precision(const AdviceContext& context, const Finding&, Recommendation& r) 
     r.risk = "numerics: sums over many ranks lose digits in bf16; compare the loss over some hundred steps";
 }
 
-void channels(const AdviceContext&, const Finding&, Recommendation& r) {
+/// Half of what the environment allows. Without a limit there the trace does not tell how many channels NCCL takes, and no number is known to be fewer.
+void channels(const AdviceContext& context, const Finding&, Recommendation& r) {
     r.area = "channels";
-    r.title = "fewer channels for NCCL, so that it takes fewer SMs from the kernels beside it";
-    r.settings.environment["NCCL_MAX_CTAS"] = "8";
+    const int now = std::atoi(context.analysis.facts.text("env.NCCL_MAX_CTAS").c_str());
+    if (now < 4) return;
+    r.title = fmt::format("at most {} channels for NCCL instead of {}, so that it takes fewer SMs from the kernels beside it", now / 2, now);
+    r.settings.environment["NCCL_MAX_CTAS"] = std::to_string(now / 2);
     r.certainty = Certainty::tryAndMeasure;
-    r.risk = "too few channels cannot fill the link: communication that is exposed gets longer. Try 16, 8 and 4";
+    r.risk = "too few channels cannot fill the link: communication that is exposed gets longer, which the gain does not count";
 }
 
 void allocator(const AdviceContext&, const Finding&, Recommendation& r) {
@@ -121,6 +126,11 @@ constexpr Translation kTranslations[] = {{"RS101", microBatches}, {"RS201", over
                                          {"RS209", channels},     {"RS210", precision}, {"RS404", allocator}, {"RS405", pinned}};
 
 }  // namespace
+
+bool hasSettings(std::string_view finding) {
+    // RS205's are those of the algorithms, which are judged by themselves.
+    return finding == "RS205" || std::any_of(std::begin(kTranslations), std::end(kTranslations), [&](const Translation& one) { return finding == one.id; });
+}
 
 void adviseFromFindings(const AdviceContext& context, Advice& advice) {
     const std::set<std::string> byReplay = areasOf(advice);

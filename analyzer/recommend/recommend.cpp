@@ -67,6 +67,7 @@ Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const
         recommendation.savingLowNs -= predictor.errorNs;
         recommendation.savingHighNs += predictor.errorNs;
     }
+    std::erase_if(advice.recommendations, [&](const Recommendation& recommendation) { return recommendation.savingNs <= advice.noiseNs; });
     std::stable_sort(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& a, const Recommendation& b) {
         return a.certainty != b.certainty ? a.certainty < b.certainty : a.savingNs > b.savingNs;
     });

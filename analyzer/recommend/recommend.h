@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/recommend/nccl_tests_table.h"
@@ -14,6 +15,9 @@ struct RecommendOptions {
     unsigned workers = 0;                 // threads of phase 1; 0: one per core
     std::vector<NcclTestsTable> tables;   // evidence from outside
 };
+
+/// Whether what cures a finding can be written as a setting, so that there may be advice on it.
+bool hasSettings(std::string_view finding);
 
 /// Advice with the judge given. Without one that replays everything is only worth a trial.
 Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyzer/recommend/recommend.h"
 #include "analyzer/report/loss_text.h"
 #include "analyzer/report/nothing_found.h"
 #include "analyzer/report/renderers.h"
@@ -182,6 +183,8 @@ std::string renderText(const Report& r, const TextStyle& style) {
     const std::string name = r.run.name.empty() ? "NAME" : r.run.name;
     if (!r.findings.empty()) {
         out += fmt::format("\nNext: rankscope explain {}\n", r.findings.front().id);
+        const bool settings = std::any_of(r.findings.begin(), r.findings.end(), [](const Finding& finding) { return hasSettings(finding.id); });
+        if (settings) out += fmt::format("      rankscope recommend {}\n", name);
     } else {
         out += fmt::format("\nNext: rankscope analyze {} --format json\n", name);
     }

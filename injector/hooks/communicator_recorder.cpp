@@ -3,6 +3,7 @@
 
 #include "injector/entry/session.h"
 #include "injector/real_symbol.h"
+#include "injector/text.h"
 
 namespace rankscope::injector {
 
@@ -12,6 +13,7 @@ namespace {
 
 std::atomic<int32_t> g_largest{0};
 std::atomic<int32_t> g_rankOfLargest{-1};
+std::atomic<bool> g_versionTold{false};
 
 void ask(const char* question, uint64_t handle, void* caller, int32_t& answer) noexcept {
     if (answer >= 0) return;
@@ -19,6 +21,18 @@ void ask(const char* question, uint64_t handle, void* caller, int32_t& answer) n
     const auto function = reinterpret_cast<Question>(findRealSymbol(question, "libnccl.so", nullptr, caller));
     int value = -1;
     if (function != nullptr && function(reinterpret_cast<void*>(handle), &value) == kNcclSuccess && value >= 0) answer = value;
+}
+
+/// Once, when the first communicator is there: NCCL is loaded and initialised then.
+void tellVersion(void* caller) noexcept {
+    if (g_versionTold.exchange(true, std::memory_order_relaxed)) return;
+    using Question = int (*)(int* version);
+    const auto function = reinterpret_cast<Question>(findRealSymbol("ncclGetVersion", "libnccl.so", nullptr, caller));
+    int version = 0;
+    if (function == nullptr || function(&version) != kNcclSuccess || version <= 0) return;
+    FixedText<16> text;
+    text.append(int64_t{version});
+    g_session.tellMetadata("nccl_version", text.c_str());
 }
 
 void complete(Communicator& communicator, void* caller) noexcept {
@@ -68,6 +82,7 @@ void recordCommunicator(Communicator communicator, void* caller) noexcept {
     ErrnoKeeper errnoKeeper;
     RecursionGuard guard;
     if (communicator.handle == 0) return;
+    tellVersion(caller);
     communicator.thread = t_thread.threadIndex;
     if (t_thread.groupDepth == 0) complete(communicator, caller);
     else ++t_thread.newComms;

@@ -33,12 +33,11 @@ def draw(number):
 
 class BucketAdvice(VirtualRunTest):
     def step_ms(self, scenario, size):
-        """Mean step with buckets of `size` MB."""
+        """Median step with buckets of `size` MB."""
         run = f"{scenario['name']}-{size}"
         changed = dict(scenario, name=run, parallel=dict(scenario["parallel"], bucket_mb=size))
         self.run_scenario(self.write_scenario(changed), run)
-        steps = [step for step in self.report(run)["steps"] if not step["warm_up"]]
-        return (steps[-1]["start_ns"] + steps[-1]["dur_ns"] - steps[0]["start_ns"]) / len(steps) / 1e6
+        return statistics.median(step["dur_ns"] for step in self.report(run)["steps"] if not step["warm_up"]) / 1e6
 
     def advised(self, run, present):
         advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", run, "--format", "json").stdout)

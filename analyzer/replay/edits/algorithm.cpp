@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analyzer/recommend/nccl_names.h"
+#include "analyzer/recommend/nccl_setting.h"
 #include "analyzer/recommend/shared_transfers.h"
 #include "analyzer/recommend/transfer_cost.h"
 #include "analyzer/replay/edits/edit_arguments.h"
@@ -36,6 +37,12 @@ void Algorithm::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& ef
     const CostEvidence evidence(analysis.facts, {});
     const TransferCost cost(analysis, evidence);
     const std::optional<NcclVersion> version = ncclVersionOf(analysis.facts);
+    const NcclSetting forced = NcclSetting::parse(analysis.facts.text("env.NCCL_ALGO"), analysis.facts.text("env.NCCL_PROTO"));
+    // Where variables force something NCCL preferred its present choice to all that they left it, and takes it again unless what they ruled out is better.
+    const auto free = [&](std::vector<AlgorithmChoice> choices, const Message& message, store::Op op) {
+        if (!forced.rules.empty()) std::erase_if(choices, [&](AlgorithmChoice choice) { return !(choice == message.present) && forced.ruleOf(op).allows(choice); });
+        return choices;
+    };
     const std::map<int64_t, double> shared = sharedTransfers(analysis.facts);
     bool found = false;
     for (Exchange& exchange : graph.exchanges) {
@@ -49,7 +56,8 @@ void Algorithm::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& ef
         if (m_to.protocol != store::Protocol::unknown) choice.protocol = m_to.protocol;
         std::optional<CostEstimate> estimate;
         if (m_to.automatic) {
-            const auto chosen = cost.cheapest(*message, supportedChoices(exchange.op, message->shape, version, evidence.seen()), unseenChoices(exchange.op, message->shape, evidence.seen()));
+            const auto chosen = cost.cheapest(*message, free(supportedChoices(exchange.op, message->shape, version, evidence.seen()), *message, exchange.op),
+                                              free(unseenChoices(exchange.op, message->shape, evidence.seen()), *message, exchange.op));
             if (!chosen) continue;
             choice = chosen->choice;
             estimate = chosen->cost;

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "analyzer/recommend/shared_transfers.h"
 #include "analyzer/replay/edits/balance.h"
 #include "analyzer/replay/edits/communication.h"
 #include "analyzer/replay/graph_draft.h"
@@ -228,6 +229,57 @@ TEST(WhatIf, TellsTheSavingAndWhereTheTimeGoes) {
     double sum = 0;
     for (const PathShare& share : result.pathBefore) sum += share.nsPerStep;
     EXPECT_EQ(sum, 211);
+}
+
+/// All-reduces of 30 ns over a ring with LL, on a link where the formulas give it 22 to 44 ns and Simple 20.
+Analysis reducedWithLl() {
+    Analysis analysis = SmallJob().analysis();
+    analysis.peaks.intra = LinkClass{100, 5};
+    analysis.peaks.source = "configured";
+    for (Exchange& exchange : analysis.replay.graph.exchanges) {
+        exchange.algorithm = store::Algorithm::ring;
+        exchange.protocol = store::Protocol::ll;
+    }
+    return analysis;
+}
+
+TEST(Edits, AnotherProtocolTakesWhatItsFormulaSays) {
+    EXPECT_EQ(stepAfter(reducedWithLl(), {"algorithm:proto=simple"}), 191);
+    EXPECT_EQ(stepAfter(reducedWithLl(), {"algorithm:proto=simple,op=allreduce,communicator=7"}), 191);
+    EXPECT_EQ(stepAfter(reducedWithLl(), {"algorithm:proto=ll"}), 201);
+    EXPECT_NE(refusal(reducedWithLl(), "algorithm:algo=pat").find("can run that way"), std::string::npos);
+    EXPECT_NE(refusal(reducedWithLl(), "algorithm:proto=simple,op=allgather").find("can run that way"), std::string::npos);
+    EXPECT_NE(refusal(reducedWithLl(), "algorithm:op=allreduce").find("algo or proto is missing"), std::string::npos);
+}
+
+TEST(Edits, WhatNcclChoosesByItselfChangesOnlyWhereAVariableForcedIt) {
+    Analysis analysis = reducedWithLl();
+    analysis.facts.meta["env.NCCL_PROTO"] = "LL";
+    EXPECT_LE(stepAfter(analysis, {"algorithm:algo=auto"}), 191);
+    analysis.facts.meta["env.NCCL_PROTO"] = "allgather:LL";
+    EXPECT_EQ(stepAfter(analysis, {"algorithm:algo=auto"}), 201);
+}
+
+TEST(SharedTransfers, CountWhatRunsBesideThemOnTheSameRank) {
+    TraceFacts facts;
+    for (int64_t id : {1, 2, 3}) {
+        store::Collective collective;
+        collective.id = id;
+        collective.communicatorId = id;
+        collective.transferNs = 100;
+        facts.collectives.push_back(collective);
+    }
+    const auto add = [&](int rank, int64_t id, int64_t endNs) {
+        store::CollectiveMember member;
+        member.rank = rank;
+        member.collectiveId = id;
+        member.endNs = endNs;
+        facts.members.push_back(member);
+    };
+    add(0, 1, 100);
+    add(0, 2, 175);   // the last 25 ns of the first
+    add(1, 3, 1000);  // alone on its rank
+    EXPECT_EQ(sharedTransfers(facts), (std::map<int64_t, double>{{1, 0.25}, {2, 0.25}}));
 }
 
 }  // namespace
