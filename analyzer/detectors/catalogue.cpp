@@ -105,7 +105,8 @@ CatalogueEntry saturation() {
     CatalogueEntry e{"RS203", "bandwidth saturation"};
     e.definition =
         "Large messages run at the ceiling of their link, and there are more of them than the compute they may overlap can hide: nothing is wrong but the volume. The "
-        "cost is the transfer time beyond that compute; what overlap or merging could save is theirs (RS201, RS202). The ceiling of a communicator inside a node is a "
+        "cost is the transfer time beyond that compute; what overlap or merging could save is theirs (RS201, RS202). Activations of tensor-parallel ranks hide behind nothing: "
+        "theirs is too much where it takes longer than all compute. The ceiling of a communicator inside a node is a "
         "rank's port; over nodes it is min(port, k x NIC), k = fewest members on a node.";
     e.thresholds = {
         {"ceiling share", t.ceilingShare, "of the time peak and start-up predict", "the rest is protocol overhead and sharing"},

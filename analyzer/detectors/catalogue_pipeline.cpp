@@ -51,9 +51,10 @@ CatalogueEntry exposedP2p() {
     CatalogueEntry e{"RS103", "pipeline p2p exposed"};
     e.definition =
         "Sends and receives between stages take time in which compute stands still, on the critical path: the schedule played with the measured message time against "
-        "the same with none. Waiting for a neighbour that is not ready is no transfer and does not count.";
+        "the same with none, and where stages differ a replay of the whole job. Waiting for a neighbour that is not ready is no transfer and does not count.";
     e.thresholds = {
         {"share", t.share, "of the step", "sends of plain 1F1B are never quite hidden; below it the bubble matters more"},
+        {"boundary share", t.boundaryShare, "of the step", "the same where one boundary has it all: that one crosses nodes by design, and a pipeline may stand still for a tenth"},
         floorEntry(), fewestStepsEntry(),
     };
     e.falsePositives = "A link that is slower than its siblings (RS208) or than it should be (RS204) makes messages long: those findings keep that time.";

@@ -72,6 +72,7 @@ void detectExposedP2p(const Analysis& analysis, Claims& claims, std::vector<Find
     Finding finding;
     finding.id = "RS103";
     // In the model all boundaries are alike and no message keeps a stage from computing. Where some stage has much of it exposed, a replay tells.
+    const double modelled = median(costs) / analysis.stepNs;
     if (median(most) >= CommonThresholds::kFloorShare * analysis.stepNs)
         if (std::optional<std::vector<double>> replayed = replayedCosts(analysis, finding)) costs = std::move(*replayed);
     for (double& cost : costs) cost = std::max(0.0, cost - explained);
@@ -81,7 +82,7 @@ void detectExposedP2p(const Analysis& analysis, Claims& claims, std::vector<Find
     finding.affectedRanks = finding.ranks;
     if (messages.communicators.size() == 1) finding.communicator = *messages.communicators.begin();
     setCost(analysis, costs, finding);
-    if (share < kThresholds.share) finding.verdict = Verdict::note;
+    if (share < (modelled >= kThresholds.share ? kThresholds.share : kThresholds.boundaryShare)) finding.verdict = Verdict::note;
     setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
     const bool nodes = crossesNodes(analysis, times);
     finding.cause = fmt::format("messages of {} between stages take {} each (median), and keep a stage from computing for up to {} a step",
@@ -95,7 +96,8 @@ void detectExposedP2p(const Analysis& analysis, Claims& claims, std::vector<Find
     for (const auto& [task, rank] : messages.longest)
         finding.evidence.rows.push_back({"kernel", task.kernelId, rank, fmt::format("{} exposed for {}", store::toText(task.op), durationText(static_cast<double>(task.exposedTransferNs)))});
     finding.confidence = 0.85 * times.shape->confidence / 0.9;
-    if (finding.verdict == Verdict::found)
+    // Also what is no finding of its own is no bubble of the schedule.
+    if (finding.verdict != Verdict::inconclusive)
         for (int64_t communicator : messages.communicators) claims.takeTransfer("RS103", communicator, *finding.savingNsPerStep);
     findings.push_back(std::move(finding));
 }

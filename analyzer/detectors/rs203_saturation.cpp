@@ -17,7 +17,12 @@ constexpr SaturationThresholds kThresholds;
 
 /// Transfer of the step that no legal overlap can hide: all of it, less the compute it may lie under. Where the network is busy for longer than that compute, the first
 /// all-gather, in front of all compute, is a part of its volume like any other.
+/// Activations have nothing to hide behind, and every tensor-parallel job has them exposed: their volume is too much for the link where they take longer than all compute.
 double unhideable(const CriticalStep& step, CommRole role, double claimedNs) {
+    if (role == CommRole::activations) {
+        const double exposed = step.exposedTransferNs() - claimedNs;
+        return exposed > static_cast<double>(step.attribution->computeNs) ? exposed : 0;
+    }
     const GradientPlan plan = planOf(step);
     double room = 0, first = 0;
     if (role != CommRole::shardedParameters) {
@@ -64,7 +69,7 @@ LinkUse linkUse(const Analysis& analysis, const CriticalStep& step, const Commun
 void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     for (const CommunicatorClass& where : communicatorClasses(analysis)) {
         const CommRole role = where.role;
-        if (role != CommRole::gradients && role != CommRole::shardedParameters && role != CommRole::replicas) continue;
+        if (role != CommRole::gradients && role != CommRole::shardedParameters && role != CommRole::replicas && role != CommRole::activations) continue;
         const Communicator& communicator = *where.first;
         const int64_t id = communicator.id;
         std::vector<CriticalStep> steps = criticalSteps(analysis, where.ids);
@@ -119,7 +124,10 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         for (size_t k = 0; k < std::min<size_t>(3, longest.size()); ++k)
             if (longest[k].collectiveId != 0)
                 finding.evidence.rows.push_back({"collective", longest[k].collectiveId, steps.front().rank->rank, "a large message at the ceiling"});
-        if (role != CommRole::shardedParameters) {
+        if (role == CommRole::activations) {
+            finding.fix = {"fewer tensor-parallel ranks, and pipeline or data parallelism in their place: a layer's compute per byte grows as the degree shrinks",
+                           "keep the group on links as fast as NVLink; these messages wait for compute and compute for them"};
+        } else if (role != CommRole::shardedParameters) {
             finding.fix = {"gradient accumulation with no_sync(): reduce every k-th micro-step only",
                            "bf16 gradients or a compression hook (DDP: register_comm_hook(None, bf16_compress_hook))", "a larger batch per rank: more compute for the same bytes"};
         } else {
@@ -127,7 +135,7 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
                            "ZeRO-2 (reshard_after_forward=False) where memory allows: one all-gather less per layer",
                            "gradient accumulation or a larger batch per rank: more compute for the same bytes"};
         }
-        if (analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr) finding.verdict = Verdict::note;
+        if (role != CommRole::activations && analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr) finding.verdict = Verdict::note;
         findings.push_back(std::move(finding));
     }
 }
