@@ -137,7 +137,7 @@ void RankRecorder::submit(const HostCall& call, uint32_t lane) {
     const auto usual = m_usualNs.find(call.nameId);
     if (!call.waits && durationNs > usual->second + kClockNs) {
         // The launch queue was full: the call returned when work that had been put on it long before was done.
-        const TaskId done = m_device.roomMaker(call.correlation, call.endNs);
+        const TaskId done = m_device.roomMaker(call.correlation, call.startNs, call.endNs);
         if (done != kNoTask && m_device.endNs(done) > call.startNs) {
             room = done;
             durationNs = call.endNs - m_device.endNs(done);

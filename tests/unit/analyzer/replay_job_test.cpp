@@ -28,8 +28,10 @@ class RankPlayer {
         m_events.hostCalls.push_back(call);
         return m_correlation;
     }
-    void kernel(int64_t callAt, int64_t start, int64_t end) {
-        m_events.compute.push_back({start * kUs, end * kUs, {1, 8, 128}, kCompute, m_row++, call(store::ApiKind::launch, callAt, callAt + 2)});
+    /// `returned`: when its call does; without it 2 us after it began.
+    void kernel(int64_t callAt, int64_t start, int64_t end, int64_t returned = -1) {
+        const int64_t launch = call(store::ApiKind::launch, callAt, returned < 0 ? callAt + 2 : returned);
+        m_events.compute.push_back({start * kUs, end * kUs, {1, 8, 128}, kCompute, m_row++, launch});
     }
     void collective(int64_t callAt, int64_t start, int64_t end, int64_t kernelId) {
         CommTask task;
@@ -40,6 +42,15 @@ class RankPlayer {
         task.endNs = end * kUs;
         task.correlation = call(store::ApiKind::launch, callAt, callAt + 2);
         m_events.communication.push_back(task);
+    }
+    void copy(int64_t callAt, int64_t start, int64_t end, int32_t stream) {
+        MemoryTask task;
+        task.startNs = start * kUs;
+        task.endNs = end * kUs;
+        task.streamId = stream;
+        task.copyId = ++m_row;
+        task.correlation = call(store::ApiKind::copy, callAt, callAt + 2);
+        m_events.memory.push_back(task);
     }
     void record(int64_t at, int64_t event, int32_t stream) { m_events.eventRecords.push_back({call(store::ApiKind::event, at, at + 1), event, stream}); }
     void wait(int64_t at, int64_t event, int32_t stream) {
@@ -209,6 +220,53 @@ TEST(ReplayJob, AWaitThatTheTimesContradictIsLeftOut) {
     const ReplayModel model = job.play();
     ASSERT_TRUE(model.available()) << model.unavailable;
     EXPECT_EQ(model.edges.contradicted, 3);
+}
+
+/// One rank, two steps: a copy on another stream from 20 to 1000 (us), `queued` kernels of 1 us behind it, each called in 1 us, and `last` call that returns with the copy.
+RankPlayer fullQueue(TraceFacts& facts, int queued, int64_t last) {
+    facts.stepSource = "nvtx:step";
+    facts.strings.resize(20);
+    facts.strings[10] = "step 0";
+    facts.strings[11] = "step 1";
+    RankFacts known;
+    known.rank = 0;
+    known.recorded = true;
+    RankPlayer player(0);
+    for (int step = 0; step < 2; ++step) {
+        const int64_t at = 3000 * step;
+        known.steps.push_back({step, at * kUs, 3000 * kUs, false});
+        player.step(step, at, at + 3000);
+        player.copy(at + 10, at + 20, at + 1000, kNetwork);
+        player.record(at + 14, 5, kNetwork);
+        player.wait(at + 15, 5, kCompute);
+        for (int i = 0; i < queued; ++i) player.kernel(at + 20 + 2 * i, at + 1000 + i, at + 1001 + i);
+        player.kernel(at + 20 + 2 * queued, at + 1000 + queued, at + 1001 + queued, at + last);
+        player.synchronize(at + last + 1, std::max(at + 1002 + queued, at + last + 2), kCompute);
+    }
+    facts.ranks.push_back(known);
+    return player;
+}
+
+TEST(ReplayJob, ACallHeldUpByAFullQueueWaitsForWhatItsStreamWaitsFor) {
+    TraceFacts facts;
+    const RankPlayer player = fullQueue(facts, 300, 1000);
+    const RankTasks tasks = rankTasks(player.events(), facts, {});
+    const auto heldUp = [](const TaskGraph& graph) {
+        int count = 0;
+        for (TaskId task = 0; task < graph.size(); ++task)
+            for (const Edge& edge : graph.edgesOf(task))
+                count += graph.info[task].kind == TaskKind::host && static_cast<WaitKind>(edge.kind) == WaitKind::blocking && graph.info[edge.from].kind == TaskKind::copy ? 1 : 0;
+        return count;
+    };
+    EXPECT_EQ(tasks.counts.inferredBlocking, 2);
+    std::vector<RankTasks> all;
+    all.push_back(tasks);
+    const ReplayModel model = replay(facts, std::move(all), {0, 1});
+    ASSERT_TRUE(model.available()) << model.unavailable;
+    EXPECT_EQ(heldUp(model.graph), 2);
+    // With few pieces ahead of the device the host itself was late.
+    TraceFacts few;
+    EXPECT_EQ(rankTasks(fullQueue(few, 100, 1000).events(), few, {}).counts.inferredBlocking, 0);
 }
 
 TEST(ReplayJob, ARankThatIsNotRecordedMeansNoReplay) {
