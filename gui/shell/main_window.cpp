@@ -8,6 +8,7 @@
 #include <QStatusBar>
 #include <QVBoxLayout>
 
+#include "gui/charts/chart_docks.h"
 #include "gui/findings/findings_panel.h"
 #include "gui/timeline/display_text.h"
 #include "gui/view/head_bar.h"
@@ -90,6 +91,11 @@ void MainWindow::makeDocks() {
     findings->setWidget(new FindingsPanel(m_model, m_tour, findings));
     addDockWidget(Qt::RightDockWidgetArea, findings);
     m_docksMenu->addAction(findings->toggleViewAction());
+    setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);  // the findings keep their height
+    auto* charts = new ChartDocks(*this, *m_docksMenu, m_session, m_model);
+    charts->setDark(m_request.dark);
+    connect(m_timeline, &TimelineView::paletteChanged, charts, [this, charts] { charts->setDark(&m_timeline->palette_() == &Palette::dark()); });
+    connect(charts, &ChartDocks::jumped, m_timeline, &TimelineView::scrollToSelection);
     resizeDocks({findings}, {380}, Qt::Horizontal);
 }
 

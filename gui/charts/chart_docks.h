@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QDockWidget>
+#include <QMainWindow>
+#include <QMenu>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "gui/charts/chart_view.h"
+#include "gui/charts/series/step_charts.h"
+#include "gui/shell/run_session.h"
+
+namespace rankscope::gui {
+
+
+/// The charts, as docks below the timeline that share one place as tabs. Hidden until asked for; a chart's numbers are computed on the query thread when it is
+/// first seen. GUI thread only.
+class ChartDocks : public QObject {
+    Q_OBJECT
+
+public:
+    /// Adds its docks to the window and their switches to the menu.
+    ChartDocks(QMainWindow& window, QMenu& menu, RunSession& session, TimelineModel& model);
+
+    void setDark(bool dark);
+    const std::vector<QDockWidget*>& docks() const noexcept { return m_docks; }
+    /// Charts that still wait for their numbers.
+    int pending() const noexcept { return m_pending; }
+
+signals:
+    /// The timeline has gone where a chart pointed.
+    void jumped();
+    void chartReady();
+
+private:
+    struct Chart {
+        ChartView* view = nullptr;
+        std::function<void()> load;   // asks for the numbers
+        bool asked = false;
+    };
+
+    void add(const char* name, const char* title, QWidget* content, ChartView* view, std::function<void()> load);
+    void addMatrix();
+    void addBandwidth();
+    void addRoofline();
+    void addStragglers();
+    void addHistogram();
+    void addPipeline();
+    /// Asks off the GUI thread; `show` gets the answer, the view the reason when there is none.
+    template <typename Ask, typename Show>
+    void ask(ChartView* view, Ask question, Show show);
+    void loadIfSeen(size_t chart);
+    void goTo(const ChartTarget& target);
+
+    QMainWindow& m_window;
+    QMenu& m_menu;
+    RunSession& m_session;
+    TimelineModel& m_model;
+    std::vector<QDockWidget*> m_docks;
+    std::vector<Chart> m_charts;
+    bool m_open = false;
+    int m_pending = 0;
+};
+
+}  // namespace rankscope::gui

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/charts/series/bandwidth_chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "gui/charts/series/chart_job.h"
+#include "gui/charts/series/cost_line.h"
+#include "gui/timeline/time_axis.h"
+
+namespace rankscope::gui {
+namespace {
+
+using store::Op;
+
+constexpr size_t kMostSeries = 7;          // colours that can be told apart
+constexpr size_t kFitSamples = 100'000;    // per series: more do not move a median
+constexpr int kCurvePoints = 96;
+
+struct Series {
+    Op op = Op::unknown;
+    int size = 0, nodes = 1, smallestNode = 1;
+    double totalNs = 0;
+    double smallest = INFINITY, largest = 0;
+    std::vector<SizedTime> samples;
+    PointCollector points;   // a job repeats the same few messages
+};
+
+std::string words(Op op) {
+    std::string text(store::toText(op));
+    if (store::isP2p(op)) return "send";
+    std::replace(text.begin(), text.end(), '_', '-');
+    return text;
+}
+
+std::string nameOf(const Series& series) {
+    if (store::isP2p(series.op)) return series.nodes > 1 ? "send between hosts" : "send in a host";
+    return fmt::format("{} of {}{}", words(series.op), series.size, series.nodes > 1 ? fmt::format(" on {} hosts", series.nodes) : std::string());
+}
+
+class BandwidthBuilder {
+public:
+    explicit BandwidthBuilder(store::TraceReader& reader) : m_reader(reader), m_job(readChartJob(reader)) {}
+
+    ScatterChart build() {
+        readCollectives();
+        readSends();
+        ScatterChart chart;
+        chart.xTitle = "message size";
+        chart.yTitle = "bus bandwidth";
+        chart.xQuantity = Quantity::bytes;
+        chart.yQuantity = Quantity::bytesPerNs;
+        chart.note = "Bus bandwidth as nccl-tests count it, from the transfer time: last arrival to end. Solid: alpha + bytes / bandwidth, fitted where the sizes differ by a factor of 4. Dashed: what the links can do.";
+        if (m_series.empty()) {
+            chart.nothing = "No collective or send with a known size and transfer time is recorded.";
+            return chart;
+        }
+        addLongest(chart);
+        if (!m_job.links.intra && !m_job.links.inter)
+            chart.note += " No link peaks are known: RANKSCOPE_LINKS gives them when recording.";
+        return chart;
+    }
+
+private:
+    using Key = std::tuple<Op, int, int, int>;
+
+    void readCollectives() {
+        store::Statement rows(m_reader.database(),
+                              "SELECT id, communicator_id, op, bytes, transfer_ns, last_arrival_ns, end_ns, last_rank FROM collective WHERE bytes > 0 AND transfer_ns > 0");
+        while (rows.step()) {
+            const auto found = m_job.communicators.find(rows.integer(1));
+            const Op op = store::fromText<Op>(rows.text(2));
+            if (found == m_job.communicators.end() || op == Op::unknown || found->second.size < 2) continue;
+            const ChartCommunicator& c = found->second;
+            Series& series = at({op, c.size, c.nodes, c.smallestNode});
+            const int32_t rank = firstMember(c, rows.isNull(7) ? -1 : rows.integer(7));
+            // The collective's number until the members are looked up: only those that are drawn need it.
+            ChartTarget target{EventTable::none, rows.integer(0), rank, soundRange(rows.integer(5), rows.integer(6))};
+            add(series, static_cast<double>(rows.integer(3)), static_cast<double>(rows.integer(4)), target);
+        }
+    }
+
+    void readSends() {
+        store::Statement rows(m_reader.database(), "SELECT src_rank, dst_rank, bytes, transfer_ns, send_call_id, send_arrival_ns, send_end_ns FROM p2p WHERE bytes > 0 AND transfer_ns > 0");
+        while (rows.step()) {
+            const auto source = static_cast<int32_t>(std::clamp<int64_t>(rows.integer(0), -1, INT32_MAX));
+            const auto destination = static_cast<int32_t>(std::clamp<int64_t>(rows.integer(1), -1, INT32_MAX));
+            if (!m_job.knows(source) || !m_job.knows(destination)) continue;
+            Series& series = at({Op::send, 2, m_job.sameHost(source, destination) ? 1 : 2, 1});
+            const ChartTarget target{rows.isNull(4) ? EventTable::none : EventTable::ncclCall, rows.integer(4), source, soundRange(rows.integer(5), rows.integer(6))};
+            add(series, static_cast<double>(rows.integer(2)), static_cast<double>(rows.integer(3)), target);
+        }
+    }
+
+    Series& at(const Key& key) {
+        Series& series = m_series[key];
+        std::tie(series.op, series.size, series.nodes, series.smallestNode) = key;
+        return series;
+    }
+
+    static void add(Series& series, double bytes, double timeNs, const ChartTarget& target) {
+        series.totalNs += timeNs;
+        series.smallest = std::min(series.smallest, bytes);
+        series.largest = std::max(series.largest, bytes);
+        if (series.samples.size() < kFitSamples) series.samples.push_back({bytes, timeNs});
+        series.points.add(0, bytes, bytes / timeNs * busFactorOf(series.op, series.size), target);
+    }
+
+    int32_t firstMember(const ChartCommunicator& communicator, int64_t wanted) const {
+        if (wanted >= 0 && wanted <= INT32_MAX && m_job.knows(static_cast<int32_t>(wanted))) return static_cast<int32_t>(wanted);
+        for (const int32_t rank : communicator.members)
+            if (rank >= 0) return rank;
+        return -1;
+    }
+
+    void addLongest(ScatterChart& chart) {
+        std::vector<const Series*> order;
+        for (const auto& [key, series] : m_series) order.push_back(&series);
+        std::sort(order.begin(), order.end(), [](const Series* a, const Series* b) { return a->totalNs > b->totalNs; });
+        if (order.size() > kMostSeries) {
+            chart.note += fmt::format(" {} kinds of operation that take less time are left out.", order.size() - kMostSeries);
+            order.resize(kMostSeries);
+        }
+        m_member = std::make_unique<store::Statement>(m_reader.database(), "SELECT kernel_id, call_id FROM collective_member WHERE collective_id = ?1 AND rank = ?2");
+        for (const Series* series : order) addSeries(chart, *series);
+    }
+
+    void addSeries(ScatterChart& chart, const Series& series) {
+        const int number = static_cast<int>(chart.series.size());
+        const double factor = busFactorOf(series.op, series.size);
+        chart.series.push_back(nameOf(series));
+        for (ScatterPoint point : series.points.points()) {
+            point.series = number;
+            if (!store::isP2p(series.op)) point.target = eventOf(point.target);
+            chart.points.push_back(point);
+        }
+        const double from = std::max(1.0, series.smallest / 2), to = series.largest * 2;
+        if (const auto line = fitCostLine(series.samples)) {
+            const std::string perByte = line->betaNsPerByte > 0 ? quantityText(Quantity::bytesPerNs, factor / line->betaNsPerByte) : "no cost per byte";
+            ScatterLine curve{fmt::format("fit: {} + {}", durationText(std::llround(std::min(line->alphaNs, 1e18))), perByte), number, false, {}};
+            for (int i = 0; i <= kCurvePoints; ++i) {
+                const double bytes = from * std::pow(to / from, static_cast<double>(i) / kCurvePoints);
+                if (const double time = line->timeNs(bytes); time > 0) curve.points.emplace_back(bytes, bytes / time * factor);
+            }
+            chart.lines.push_back(std::move(curve));
+        }
+        if (const auto ceiling = m_job.links.ceiling(series.op, series.size, series.nodes, series.smallestNode))
+            chart.lines.push_back({fmt::format("ceiling {}", quantityText(Quantity::bytesPerNs, *ceiling)), number, true, {{from, *ceiling}, {to, *ceiling}}});
+    }
+
+    ChartTarget eventOf(ChartTarget target) {
+        m_member->reset();
+        m_member->bind(1, target.rowId).bind(2, int64_t{target.rank});
+        if (!m_member->step()) return {EventTable::none, 0, target.rank, target.range};
+        if (!m_member->isNull(0)) return {EventTable::kernel, m_member->integer(0), target.rank, target.range};
+        if (!m_member->isNull(1)) return {EventTable::ncclCall, m_member->integer(1), target.rank, target.range};
+        return {EventTable::none, 0, target.rank, target.range};
+    }
+
+    store::TraceReader& m_reader;
+    ChartJob m_job;
+    std::map<Key, Series> m_series;
+    std::unique_ptr<store::Statement> m_member;
+};
+
+}  // namespace
+
+ScatterChart bandwidthChart(store::TraceReader& reader) { return BandwidthBuilder(reader).build(); }
+
+}  // namespace rankscope::gui

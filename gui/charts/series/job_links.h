@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "collector/store/vocabulary.h"
+
+namespace rankscope::gui {
+
+/// Peaks of a rank's links in bytes per ns (GB/s), one direction, from meta `links` ("intra:gbps=200,alpha_us=6;inter:gbps=40"). Unknown where not given.
+struct JobLinks {
+    std::optional<double> intra;   ///< port inside the node
+    std::optional<double> inter;   ///< the rank's own network card
+
+    /// What cannot be read is unknown.
+    static JobLinks parse(std::string_view text);
+
+    /// Highest bus bandwidth of an operation on `size` ranks of `nodes` hosts with at least `smallestNode` on each: NCCL's rings use every card of a node,
+    /// in an all-to-all each rank's own card carries what leaves the node.
+    std::optional<double> ceiling(store::Op op, int size, int nodes, int smallestNode) const;
+};
+
+/// nccl-tests' bus factor (doc/PERFORMANCE.md of nccl-tests): bus bandwidth = bytes / time x factor.
+double busFactorOf(store::Op op, int ranks);
+
+}  // namespace rankscope::gui

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/charts/series/step_charts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace rankscope::gui {
+namespace {
+
+std::vector<int32_t> distinct(const StepTable& steps, int32_t StepRow::*member) {
+    std::vector<int32_t> values;
+    values.reserve(steps.rows.size());
+    for (const StepRow& row : steps.rows) values.push_back(row.*member);
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    return values;
+}
+
+size_t indexIn(const std::vector<int32_t>& sorted, int32_t value) {
+    return static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin());
+}
+
+std::vector<double> medianCompute(const StepTable& steps, const std::vector<int32_t>& numbers) {
+    std::vector<std::vector<double>> times(numbers.size());
+    for (const StepRow& row : steps.rows)
+        if (row.computeNs) times[indexIn(numbers, row.step)].push_back(static_cast<double>(*row.computeNs));
+    std::vector<double> medians;
+    for (auto& values : times) {
+        if (values.empty()) {
+            medians.push_back(0);
+            continue;
+        }
+        // The lower middle: with two ranks the faster one is what the other could be.
+        const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+        std::nth_element(values.begin(), middle, values.end());
+        medians.push_back(*middle);
+    }
+    return medians;
+}
+
+float valueOf(const StepRow& row, StepMeasure measure, double median) {
+    switch (measure) {
+        case StepMeasure::compute: return row.computeNs && median > 0 ? static_cast<float>(static_cast<double>(*row.computeNs) / median - 1) : GridChart::kNothing;
+        case StepMeasure::waiting: return row.waitNs ? static_cast<float>(*row.waitNs) : GridChart::kNothing;
+        case StepMeasure::duration: return static_cast<float>(row.durNs);
+    }
+    return GridChart::kNothing;
+}
+
+void describe(StepMeasure measure, GridChart& chart) {
+    chart.quantity = measure == StepMeasure::compute ? Quantity::share : Quantity::nanoseconds;
+    chart.scale = measure == StepMeasure::compute ? GridChart::Scale::diverging : GridChart::Scale::linear;
+    switch (measure) {
+        case StepMeasure::compute:
+            chart.valueTitle = "compute time against the median rank";
+            chart.note = "A rank that stays orange computes longer than the others in every step: a straggler, more work, or a heavier pipeline stage.";
+            break;
+        case StepMeasure::waiting:
+            chart.valueTitle = "waiting for other ranks";
+            chart.note = "Time in which a GPU has nothing to do but wait for another rank: a straggler itself waits least.";
+            break;
+        case StepMeasure::duration:
+            chart.valueTitle = "step time";
+            chart.note = "Ranks that wait for each other all take as long as the slowest: look at compute time to see which it is.";
+            break;
+    }
+}
+
+// Bins as wide as a round number, so that their edges can be read; at most kHistogramBins.
+struct BinAxis {
+    double firstNs = 0, widthNs = 1;
+    size_t bins = 1;
+
+    BinAxis(double low, double high) {
+        const auto edges = axisTicks(low, high, false, kHistogramBins - 2);
+        widthNs = edges.size() > 1 ? edges[1] - edges[0] : std::max(1.0, high - low);
+        firstNs = std::floor(low / widthNs) * widthNs;
+        bins = std::clamp<size_t>(static_cast<size_t>((high - firstNs) / widthNs) + 1, 1, kHistogramBins);
+    }
+    size_t binOf(double ns) const { return std::min(bins - 1, static_cast<size_t>(std::max(0.0, (ns - firstNs) / widthNs))); }
+    // Lower edge, with as many decimals as tell neighbours apart.
+    std::string text(size_t bin) const {
+        constexpr std::pair<double, const char*> kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+        const double ns = firstNs + widthNs * static_cast<double>(bin), last = firstNs + widthNs * static_cast<double>(bins);
+        const auto unit = std::find_if(std::begin(kUnits), std::end(kUnits) - 1, [&](const auto& u) { return last >= u.first; });
+        const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(widthNs / unit->first) - 1e-9)), 0, 9);
+        return fmt::format("{:.{}f} {}", ns / unit->first, decimals, unit->second);
+    }
+};
+
+std::string cutNote(const StepTable& steps) { return steps.cut ? fmt::format(" Only the first {} steps of ranks are shown.", steps.rows.size()) : std::string(); }
+
+}  // namespace
+
+GridChart stragglerMap(const StepTable& steps, StepMeasure measure) {
+    GridChart chart;
+    describe(measure, chart);
+    const std::vector<int32_t> ranks = distinct(steps, &StepRow::rank), numbers = distinct(steps, &StepRow::step);
+    if (steps.rows.empty()) chart.nothing = "No steps are known in this recording: mark them with NVTX ranges, or see loss in the report.";
+    else if (measure != StepMeasure::duration && !steps.isAnalyzed()) chart.nothing = "Where the time of the steps goes is not known yet: rankscope analyze NAME.";
+    else if (measure != StepMeasure::duration && ranks.size() == 1) chart.nothing = "One rank: there is nobody to compare it with.";
+    if (!chart.nothing.empty()) return chart;
+    const CellMap rows(ranks.size(), kMostMapRows), columns(numbers.size(), kMostMapColumns);
+    chart.note += cutNote(steps);
+    chart.rows = numberedAxis("rank", "rank", ranks, rows);
+    chart.columns = numberedAxis("step", "step", numbers, columns);
+    chart.values.assign(rows.cells() * columns.cells(), GridChart::kNothing);
+    const std::vector<double> medians = medianCompute(steps, numbers);
+    std::vector<ChartTarget> targets(chart.values.size());
+    for (const StepRow& row : steps.rows) {
+        const size_t number = indexIn(numbers, row.step);
+        const float value = valueOf(row, measure, medians[number]);
+        const size_t cell = rows.cellOf(indexIn(ranks, row.rank)) * columns.cells() + columns.cellOf(number);
+        float& shown = chart.values[cell];
+        if (std::isnan(value) || (!std::isnan(shown) && std::fabs(value) <= std::fabs(shown))) continue;
+        shown = value;
+        targets[cell] = row.target();
+    }
+    chart.targetOf = [targets = std::move(targets), width = columns.cells()](size_t column, size_t row) { return targets[row * width + column]; };
+    return chart;
+}
+
+GridChart stepHistogram(const StepTable& steps) {
+    GridChart chart;
+    chart.valueTitle = "steps";
+    chart.note = "How many steps of each rank took how long; all ranks together above. Warm-up steps are left out." + cutNote(steps);
+    const std::vector<int32_t> ranks = distinct(steps, &StepRow::rank);
+    double low = INFINITY, high = 0;
+    for (const StepRow& row : steps.rows) {
+        if (row.warmUp) continue;
+        low = std::min(low, static_cast<double>(row.durNs));
+        high = std::max(high, static_cast<double>(row.durNs));
+    }
+    if (steps.rows.empty()) chart.nothing = "No steps are known in this recording: mark them with NVTX ranges, or see loss in the report.";
+    else if (!(low <= high)) chart.nothing = "All steps are warm-up.";
+    if (!chart.nothing.empty()) return chart;
+    // Steps that differ by less than 2 % are alike: an axis that narrow would blow up their noise.
+    const double least = std::max(0.02 * high, 1.0);
+    if (high - low < least) {
+        const double middle = (low + high) / 2;
+        low = std::max(0.0, middle - least / 2);
+        high = low + least;
+    }
+    const BinAxis axis(low, high);
+    const CellMap rows(ranks.size(), kMostMapRows);
+    chart.rows = numberedAxis("rank", "rank", ranks, rows);
+    chart.columns.title = "step time";
+    for (size_t bin = 0; bin < axis.bins; ++bin) {
+        chart.columns.ticks.push_back(axis.text(bin));
+        chart.columns.labels.push_back(fmt::format("{} to {}", axis.text(bin), axis.text(bin + 1)));
+    }
+    chart.values.assign(rows.cells() * axis.bins, GridChart::kNothing);
+    chart.columnTotals.assign(axis.bins, 0);
+    std::vector<ChartTarget> targets(chart.values.size());
+    for (const StepRow& row : steps.rows) {
+        if (row.warmUp) continue;
+        const size_t bin = axis.binOf(static_cast<double>(row.durNs));
+        const size_t cell = rows.cellOf(indexIn(ranks, row.rank)) * axis.bins + bin;
+        if (std::isnan(chart.values[cell])) {
+            chart.values[cell] = 0;
+            targets[cell] = row.target();
+        }
+        ++chart.values[cell];
+        ++chart.columnTotals[bin];
+    }
+    chart.targetOf = [targets = std::move(targets), bins = axis.bins](size_t column, size_t row) { return targets[row * bins + column]; };
+    return chart;
+}
+
+}  // namespace rankscope::gui

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "gui/charts/series/cost_line.h"
+#include "gui/charts/series/grid_chart.h"
+#include "gui/charts/series/job_links.h"
+#include "gui/charts/series/quantity.h"
+#include "gui/charts/series/scatter_chart.h"
+
+namespace rankscope::gui {
+namespace {
+
+TEST(Quantity, HasThreeDigitsAndAUnit) {
+    EXPECT_EQ(quantityText(Quantity::bytes, 16'777'216), "16.8 MB");
+    EXPECT_EQ(quantityText(Quantity::bytes, 999.9), "1 kB");
+    EXPECT_EQ(quantityText(Quantity::bytesPerNs, 120), "120 GB/s");
+    EXPECT_EQ(quantityText(Quantity::share, 0.125), "12.5 %");
+    EXPECT_EQ(quantityText(Quantity::nsPerByte, 0.005), "5 ms/GB");
+    EXPECT_EQ(quantityText(Quantity::nsPerByte, 1), "1 s/GB");
+    EXPECT_EQ(quantityText(Quantity::nanoseconds, 1e300), quantityText(Quantity::nanoseconds, 9e18));
+    EXPECT_EQ(quantityText(Quantity::count, NAN), "unknown");
+}
+
+TEST(AxisTicks, AreRoundAndInside) {
+    EXPECT_EQ(axisTicks(0, 10, false, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
+    EXPECT_EQ(axisTicks(50, 5'000, true, 10), (std::vector<double>{50, 100, 200, 500, 1'000, 2'000, 5'000}));
+    EXPECT_EQ(axisTicks(1, 1e4, true, 10), (std::vector<double>{1, 10, 100, 1'000, 10'000}));
+    EXPECT_LE(axisTicks(1, 1e300, true, 10).size(), 11u);
+    EXPECT_TRUE(axisTicks(5, 5, false, 5).empty());
+    EXPECT_TRUE(axisTicks(0, 5, true, 5).empty());
+    EXPECT_TRUE(axisTicks(-INFINITY, NAN, false, 5).empty());
+}
+
+TEST(CostLine, FindsStartUpAndBandwidth) {
+    std::vector<SizedTime> samples;
+    for (const double bytes : {1e3, 1e4, 1e5, 1e6, 1e7, 1e8})
+        for (int i = 0; i < 5; ++i) samples.push_back({bytes, 20'000 + bytes / 100});
+    const auto line = fitCostLine(samples);
+    ASSERT_TRUE(line);
+    EXPECT_NEAR(line->alphaNs, 20'000, 1);
+    EXPECT_NEAR(1 / line->betaNsPerByte, 100, 0.01);
+}
+
+TEST(CostLine, OneDisturbedTransferDoesNotBendIt) {
+    std::vector<SizedTime> samples;
+    for (const double bytes : {1e4, 1e6, 1e8})
+        for (int i = 0; i < 5; ++i) samples.push_back({bytes, 20'000 + bytes / 100});
+    samples.push_back({1e6, 5e9});
+    EXPECT_NEAR(fitCostLine(samples)->alphaNs, 20'000, 1);
+}
+
+TEST(CostLine, IsNeverBelowZero) {
+    const auto line = fitCostLine({{1e3, 10}, {1e4, 1'000}, {1e6, 200'000}});
+    ASSERT_TRUE(line);
+    EXPECT_GE(line->alphaNs, 0);
+    EXPECT_GE(line->betaNsPerByte, 0);
+    const auto flat = fitCostLine({{1e3, 5'000}, {1e4, 4'000}, {1e6, 3'000}});
+    ASSERT_TRUE(flat);
+    EXPECT_GE(flat->betaNsPerByte, 0);
+}
+
+TEST(CostLine, NeedsSizesThatDiffer) {
+    EXPECT_FALSE(fitCostLine({{1e6, 1'000}, {3e6, 2'000}}));
+    EXPECT_FALSE(fitCostLine({}));
+    EXPECT_FALSE(fitCostLine({{0, 1}, {-5, 3}, {INFINITY, 2}, {1e6, NAN}}));
+}
+
+TEST(JobLinks, CeilingsFollowTheWayTheBytesTake) {
+    const JobLinks links = JobLinks::parse("intra:gbps=200,alpha_us=6;inter:gbps=40,alpha_us=18");
+    EXPECT_EQ(links.ceiling(store::Op::allReduce, 8, 1, 8), 200);
+    EXPECT_EQ(links.ceiling(store::Op::allReduce, 8, 2, 4), 160);   // four cards a node
+    EXPECT_EQ(links.ceiling(store::Op::allReduce, 16, 2, 8), 200);  // eight cards exceed the port
+    EXPECT_EQ(links.ceiling(store::Op::allToAll, 8, 2, 4), 70);     // 4 of 7 parts leave by the rank's own card
+    EXPECT_EQ(links.ceiling(store::Op::send, 2, 2, 1), 40);
+    EXPECT_FALSE(JobLinks::parse("intra:gbps=200").ceiling(store::Op::allReduce, 8, 2, 4));
+    EXPECT_FALSE(JobLinks::parse("intra:gbps=-3;inter:gbps=x;;:;gbps=4").intra);
+}
+
+TEST(PointCollector, MillionsBecomeAPicturesWorth) {
+    PointCollector collector;
+    for (int i = 0; i < 300'000; ++i) collector.add(0, 1e6 * (1 + i * 1e-9), 100, {EventTable::kernel, i, 0, {}});
+    collector.add(1, 1e6, 100, {});
+    for (const double bad : {0.0, -1.0, double{INFINITY}, double{NAN}}) collector.add(0, bad, 100, {});
+    const auto points = collector.points();
+    ASSERT_EQ(points.size(), 2u);
+    EXPECT_EQ(points[0].count, 300'000);
+    EXPECT_EQ(points[0].target.rowId, 0);
+    EXPECT_EQ(points[1].series, 1);
+}
+
+TEST(CellMap, DealsMembersEvenly) {
+    const CellMap few(8, 512), many(1'025, 512);
+    EXPECT_EQ(few.cells(), 8u);
+    EXPECT_EQ(many.perCell, 3u);
+    EXPECT_EQ(many.cellOf(1'024), many.cells() - 1);
+    EXPECT_LE(many.cells(), 512u);
+    EXPECT_EQ(CellMap(0, 512).cells(), 0u);
+    const GridAxis axis = numberedAxis("rank", "rank", {0, 1, 2, 7}, CellMap(4, 2));
+    EXPECT_EQ(axis.labels, (std::vector<std::string>{"ranks 0-1", "ranks 2-7"}));
+}
+
+}  // namespace
+}  // namespace rankscope::gui
