@@ -103,6 +103,22 @@ Proposal bestBucket(const Analysis& analysis, const std::vector<CriticalStep>& s
     return best;
 }
 
+/// The size that the replay says is best, of a few from `smallest` on; of sizes alike the smaller one. `smallest` where it cannot be replayed.
+double bestByReplay(const Analysis& analysis, double smallest) {
+    double best = smallest, gainNs = 0;
+    for (double bucket = smallest; bucket <= std::min(16 * smallest, 512 * kMebi); bucket *= 4) {
+        Finding candidate;
+        candidate.id = "RS202";
+        candidate.evidence.numbers = {{"proposed_bucket_bytes", bucket}};
+        const std::optional<std::vector<double>> costs = replayedCosts(analysis, candidate);
+        if (!costs) return smallest;
+        if (bucket > smallest && median(*costs) < gainNs + CommonThresholds::kNoteShare * analysis.stepNs) continue;
+        gainNs = median(*costs);
+        best = bucket;
+    }
+    return best;
+}
+
 /// The step model knows the network alone. Thousands of calls also keep the host from launching compute, which only a replay of the task graph shows. False: it
 /// shows no more.
 bool priceByReplay(const Analysis& analysis, const CostFit& fit, double byteNs, Proposal& proposal) {
@@ -160,6 +176,7 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
         const double floor = CommonThresholds::kFloorShare * analysis.stepNs;
         if (!found && median(proposal.savings) < floor && median(uncovered) >= floor) replayed = priceByReplay(analysis, fit, byteNs, proposal);
         if (median(proposal.savings) <= 0) continue;
+        if (median(proposal.savings) >= floor) proposal.bucketBytes = bestByReplay(analysis, proposal.bucketBytes);
 
         Finding finding;
         finding.id = "RS202";
