@@ -48,7 +48,7 @@ void adviseMicroBatches(const AdviceContext& context, const Pipeline& pipeline, 
         most = std::max(most, plan.step.savingNs);
         shown.push_back(fmt::format("{}: {:+.1f} %", plan.microBatches, -100 * plan.step.savingNs / context.analysis.stepNs));
     }
-    const Plan& best = *std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.step.savingNs >= most - kCloseEnough * context.analysis.stepNs; });
+    const Plan& best = *std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.step.savingNs >= most - kCloseEnough * (context.analysis.stepNs - most); });
     if (!worthIt(context, best.step) || most <= kCloseEnough * context.analysis.stepNs) {
         advice.kept.push_back({"micro_batches", fmt::format("keep {}: more of them gain {} a step at equal tokens at most", pipeline.microBatches, durationText(std::max(0.0, most)))});
         return;
