@@ -4,6 +4,7 @@
 #include <QPainter>
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 namespace rankscope::gui {
@@ -13,6 +14,15 @@ constexpr double kScaleWidth = 84, kTickGap = 6, kTotalsHeight = 44;
 
 // Sequential: Matplotlib's cividis, made for people with any colour vision (Nunez et al., PLOS ONE 13(7), 2018), at six points.
 constexpr std::array<Rgb, 6> kCividis{0xff00224e, 0xff35456c, 0xff666970, 0xff948e77, 0xffc8b866, 0xfffee838};
+
+// How many cells lie between labels that need `room` cells each.
+size_t labelStride(const GridAxis& axis, double room) {
+    const auto cells = static_cast<size_t>(std::ceil(std::clamp(room, 1.0, 1e6)));
+    if (axis.byTwos) return std::bit_ceil(cells);
+    for (size_t decade = 1;; decade *= 10)
+        for (const size_t factor : {1, 2, 5})
+            if (decade * factor >= cells) return decade * factor;
+}
 
 Rgb along(const std::array<Rgb, 6>& colours, double share) {
     const double at = std::clamp(share, 0.0, 1.0) * (colours.size() - 1);
@@ -41,7 +51,7 @@ void GridView::setChart(GridChart chart) {
     } else if (!(m_high > m_low)) {
         m_low = m_high / 2;
     }
-    makeImage();
+    m_image = {};
     setTexts(m_chart->nothing, m_chart->note);
 }
 
@@ -60,13 +70,24 @@ QColor GridView::cellColour(double share) const {
     return colour(along(kCividis, isDark() ? 0.15 + 0.85 * share : 1 - share));
 }
 
-void GridView::makeImage() {
-    m_image = QImage(static_cast<int>(columnCount()), static_cast<int>(rowCount()), QImage::Format_RGB32);
+void GridView::makeImage(QSize pixels) {
     m_imageIsDark = isDark();
+    m_imageFor = pixels;
+    const size_t wide = std::min(columnCount(), static_cast<size_t>(std::max(1, pixels.width()))), high = std::min(rowCount(), static_cast<size_t>(std::max(1, pixels.height())));
+    const bool diverging = m_chart->scale == GridChart::Scale::diverging;
+    std::vector<float> striking(wide * high, GridChart::kNothing);
     for (size_t row = 0; row < rowCount(); ++row) {
-        auto* line = reinterpret_cast<Rgb*>(m_image.scanLine(static_cast<int>(row)));
         for (size_t column = 0; column < columnCount(); ++column) {
             const float value = m_chart->at(column, row);
+            float& shown = striking[row * high / rowCount() * wide + column * wide / columnCount()];
+            if (std::isnan(shown) || (diverging ? std::fabs(value) > std::fabs(shown) : value > shown)) shown = value;
+        }
+    }
+    m_image = QImage(static_cast<int>(wide), static_cast<int>(high), QImage::Format_RGB32);
+    for (size_t row = 0; row < high; ++row) {
+        auto* line = reinterpret_cast<Rgb*>(m_image.scanLine(static_cast<int>(row)));
+        for (size_t column = 0; column < wide; ++column) {
+            const float value = striking[row * wide + column];
             line[column] = std::isnan(value) ? colours().alternate : cellColour(shareOf(value)).rgb();
         }
     }
@@ -86,10 +107,10 @@ QRectF GridView::placeCells(const QFontMetricsF& metrics, QRectF area) const {
 }
 
 void GridView::paintChart(QPainter& painter, QRectF area) {
-    if (m_imageIsDark != isDark()) makeImage();
     m_cells = placeCells(QFontMetricsF(painter.font()), area);
-    if (m_cells.width() < 10 || m_cells.height() < 10 || m_image.isNull()) return;
-    painter.setRenderHint(QPainter::SmoothPixmapTransform, static_cast<double>(columnCount()) > m_cells.width() || static_cast<double>(rowCount()) > m_cells.height());
+    if (m_cells.width() < 10 || m_cells.height() < 10 || columnCount() == 0 || rowCount() == 0) return;
+    const QSize pixels = (m_cells.size() * devicePixelRatioF()).toSize();
+    if (m_image.isNull() || m_imageIsDark != isDark() || m_imageFor != pixels) makeImage(pixels);
     painter.drawImage(m_cells, m_image);
     const double wide = m_cells.width() / static_cast<double>(columnCount()), high = m_cells.height() / static_cast<double>(rowCount());
     if (wide >= 6 && high >= 6) {
@@ -112,12 +133,12 @@ void GridView::paintAxes(QPainter& painter) {
     painter.setPen(colour(colours().text));
     double widest = 0;
     for (const std::string& tick : m_chart->columns.ticks) widest = std::max(widest, metrics.horizontalAdvance(QString::fromStdString(tick)));
-    const auto every = static_cast<size_t>(std::ceil((widest + 12) / wide));
+    const size_t every = labelStride(m_chart->columns, (widest + 12) / wide);
     for (size_t i = 0; i < columnCount(); i += every) {
         const double x = m_cells.left() + wide * (static_cast<double>(i) + (m_chart->columnTotals.empty() ? 0.5 : 0));
         painter.drawText(QRectF(x - widest, m_cells.bottom() + 3, 2 * widest, metrics.lineSpacing()), Qt::AlignHCenter, QString::fromStdString(m_chart->columns.ticks[i]));
     }
-    const auto everyRow = static_cast<size_t>(std::ceil((metrics.lineSpacing() + 1) / high));
+    const size_t everyRow = labelStride(m_chart->rows, (metrics.lineSpacing() + 1) / high);
     for (size_t i = 0; i < rowCount(); i += everyRow) {
         const double y = m_cells.top() + high * (static_cast<double>(i) + 0.5);
         painter.drawText(QRectF(m_cells.left() - 200 - kTickGap, y - metrics.lineSpacing() / 2, 200, metrics.lineSpacing()), Qt::AlignRight | Qt::AlignVCenter,

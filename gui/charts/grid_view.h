@@ -10,7 +10,8 @@
 
 namespace rankscope::gui {
 
-/// Draws a GridChart: cells, axes, colour scale, and bars above. A frame costs a copy of an image of one pixel per cell.
+/// Draws a GridChart: cells, axes, colour scale, and bars above. A frame costs a copy of an image of one pixel per cell; where there are more
+/// cells than pixels, a pixel shows the most striking of its cells, so that one slow rank among a thousand is not averaged away.
 class GridView : public ChartView {
     Q_OBJECT
 
@@ -36,7 +37,7 @@ private:
     QRectF placeCells(const QFontMetricsF& metrics, QRectF area) const;
     double shareOf(float value) const;   ///< 0..1 on the colour scale
     QColor cellColour(double share) const;
-    void makeImage();
+    void makeImage(QSize pixels);
     void paintAxes(QPainter& painter);
     void paintScale(QPainter& painter, QRectF area);
     void paintTotals(QPainter& painter);
@@ -46,6 +47,7 @@ private:
     float m_low = 0, m_high = 1;
     QImage m_image;
     bool m_imageIsDark = false;
+    QSize m_imageFor;            // pixels there were
     QRectF m_cells;
 };
 

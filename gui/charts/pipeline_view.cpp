@@ -19,7 +19,7 @@ const char* nameOf(PassKind kind) {
     return "";
 }
 
-constexpr double kHighestRow = 46, kPercentWidth = 64;
+constexpr double kHighestRow = 60, kPercentWidth = 64;
 
 }  // namespace
 

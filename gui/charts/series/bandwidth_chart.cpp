@@ -53,7 +53,7 @@ public:
         chart.yTitle = "bus bandwidth";
         chart.xQuantity = Quantity::bytes;
         chart.yQuantity = Quantity::bytesPerNs;
-        chart.note = "Bus bandwidth as nccl-tests count it, from the transfer time: last arrival to end. Solid: alpha + bytes / bandwidth, fitted where the sizes differ by a factor of 4. Dashed: what the links can do.";
+        chart.note = "Bus bandwidth as nccl-tests count it, from the transfer time: last arrival to end. Solid: start-up + bytes / bandwidth, fitted; where the sizes differ by less than a factor of 4 start-up alone is. Dashed: what the links can do.";
         if (m_series.empty()) {
             chart.nothing = "No collective or send with a known size and transfer time is recorded.";
             return chart;
@@ -138,17 +138,25 @@ private:
             chart.points.push_back(point);
         }
         const double from = std::max(1.0, series.smallest / 2), to = series.largest * 2;
+        const auto ceiling = m_job.links.ceiling(series.op, series.size, series.nodes, series.smallestNode);
         if (const auto line = fitCostLine(series.samples)) {
             const std::string perByte = line->betaNsPerByte > 0 ? quantityText(Quantity::bytesPerNs, factor / line->betaNsPerByte) : "no cost per byte";
-            ScatterLine curve{fmt::format("fit: {} + {}", durationText(std::llround(std::min(line->alphaNs, 1e18))), perByte), number, false, {}};
-            for (int i = 0; i <= kCurvePoints; ++i) {
-                const double bytes = from * std::pow(to / from, static_cast<double>(i) / kCurvePoints);
-                if (const double time = line->timeNs(bytes); time > 0) curve.points.emplace_back(bytes, bytes / time * factor);
-            }
-            chart.lines.push_back(std::move(curve));
+            chart.lines.push_back(curve(*line, fmt::format("fit: {}, {}", startUpText(*line), perByte), number, factor, from, to));
+        } else if (const auto prior = ceiling ? startUpBeyond(factor / *ceiling, series.samples) : std::nullopt) {
+            chart.lines.push_back(curve(*prior, fmt::format("{} at the ceiling's rate", startUpText(*prior)), number, factor, from, to));
         }
-        if (const auto ceiling = m_job.links.ceiling(series.op, series.size, series.nodes, series.smallestNode))
-            chart.lines.push_back({fmt::format("ceiling {}", quantityText(Quantity::bytesPerNs, *ceiling)), number, true, {{from, *ceiling}, {to, *ceiling}}});
+        if (ceiling) chart.lines.push_back({fmt::format("ceiling {}", quantityText(Quantity::bytesPerNs, *ceiling)), number, true, {{from, *ceiling}, {to, *ceiling}}});
+    }
+
+    static std::string startUpText(const CostLine& line) { return "start-up " + durationText(std::llround(std::min(line.alphaNs, 1e18))); }
+
+    static ScatterLine curve(const CostLine& cost, std::string name, int series, double factor, double from, double to) {
+        ScatterLine line{std::move(name), series, false, {}};
+        for (int i = 0; i <= kCurvePoints; ++i) {
+            const double bytes = from * std::pow(to / from, static_cast<double>(i) / kCurvePoints);
+            if (const double time = cost.timeNs(bytes); time > 0) line.points.emplace_back(bytes, bytes / time * factor);
+        }
+        return line;
     }
 
     ChartTarget eventOf(ChartTarget target) {

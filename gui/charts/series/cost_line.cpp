@@ -60,4 +60,11 @@ std::optional<CostLine> fitCostLine(std::vector<SizedTime> samples) {
     return line;
 }
 
+std::optional<CostLine> startUpBeyond(double betaNsPerByte, const std::vector<SizedTime>& samples) {
+    std::vector<double> beyond;
+    for (const SizedTime& sample : samples) beyond.push_back(sample.timeNs - betaNsPerByte * sample.bytes);
+    if (beyond.empty() || !std::isfinite(betaNsPerByte)) return std::nullopt;
+    return CostLine{std::max(0.0, medianOf(std::move(beyond))), betaNsPerByte};
+}
+
 }  // namespace rankscope::gui

@@ -23,4 +23,7 @@ struct CostLine {
 /// the sizes differ by less than a factor of 4: start-up and bandwidth cannot be told apart there.
 std::optional<CostLine> fitCostLine(std::vector<SizedTime> samples);
 
+/// Where the sizes are too alike for a fit: the median of what each message took beyond `betaNsPerByte` x its bytes as start-up, at least 0.
+std::optional<CostLine> startUpBeyond(double betaNsPerByte, const std::vector<SizedTime>& samples);
+
 }  // namespace rankscope::gui

@@ -16,6 +16,7 @@ struct GridAxis {
     std::string title;
     std::vector<std::string> labels;   ///< of each cell: "rank 3", "ranks 4-7", "12 ms"
     std::vector<std::string> ticks;    ///< the same, short enough for the axis: "3"
+    bool byTwos = false;               ///< every 2nd, 4th, 8th… is labelled, as ranks are counted; else every 2nd, 5th, 10th…
 };
 
 /// A picture of cells: matrix, heat map, or histograms side by side. Ready to draw.

@@ -99,9 +99,20 @@ TEST(BandwidthChart, ShowsBusBandwidthFitAndCeiling) {
     EXPECT_EQ(chart.points[0].target.table, EventTable::kernel);
     EXPECT_EQ(chart.points[0].target.rowId, 100);
     ASSERT_EQ(chart.lines.size(), 2u);
-    EXPECT_EQ(chart.lines[0].name, "fit: 30.0 us + 75 GB/s");
+    EXPECT_EQ(chart.lines[0].name, "fit: start-up 30.0 us, 75 GB/s");
     EXPECT_EQ(chart.lines[1].name, "ceiling 80 GB/s");   // two cards a node
     EXPECT_DOUBLE_EQ(chart.lines[1].points[0].second, 80);
+}
+
+TEST(BandwidthChart, OneSizeAndAPeakTellTheStartUp) {
+    ChartFixture job(2);
+    job.sql("INSERT INTO meta VALUES ('links', 'intra:gbps=100')");
+    job.communicator(1, {0, 1});
+    job.collective(1, 1, "all_reduce", 1'000'000, 35'000, {0, 1});
+    auto reader = job.reader();
+    const ScatterChart chart = bandwidthChart(reader);
+    ASSERT_EQ(chart.lines.size(), 2u);
+    EXPECT_EQ(chart.lines[0].name, "start-up 25.0 us at the ceiling's rate");
 }
 
 TEST(BandwidthChart, WithoutPeaksAndSizesThereIsNoLine) {
