@@ -10,6 +10,7 @@
 
 #include "gui/charts/chart_docks.h"
 #include "gui/findings/findings_panel.h"
+#include "gui/table/table_docks.h"
 #include "gui/timeline/display_text.h"
 #include "gui/view/head_bar.h"
 
@@ -92,10 +93,17 @@ void MainWindow::makeDocks() {
     addDockWidget(Qt::RightDockWidgetArea, findings);
     m_docksMenu->addAction(findings->toggleViewAction());
     setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);  // the findings keep their height
+    addTableDocks(*this, *m_timeline, m_model, m_session, *findings, *m_docksMenu);
     auto* charts = new ChartDocks(*this, *m_docksMenu, m_session, m_model);
     charts->setDark(m_request.dark);
     connect(m_timeline, &TimelineView::paletteChanged, charts, [this, charts] { charts->setDark(&m_timeline->palette_() == &Palette::dark()); });
     connect(charts, &ChartDocks::jumped, m_timeline, &TimelineView::scrollToSelection);
+    QDockWidget* below = nullptr;  // all docks below the timeline share one place
+    for (QDockWidget* dock : findChildren<QDockWidget*>(Qt::FindDirectChildrenOnly)) {
+        if (dockWidgetArea(dock) != Qt::BottomDockWidgetArea) continue;
+        if (below) tabifyDockWidget(below, dock);
+        below = dock;
+    }
     resizeDocks({findings}, {380}, Qt::Horizontal);
 }
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QLabel>
+#include <QPushButton>
+#include <QTimer>
+#include <QTreeWidget>
+#include <QWidget>
+#include <atomic>
+#include <memory>
+
+#include "gui/session/range_statistics.h"
+#include "gui/shell/run_session.h"
+#include "gui/table/latest_task.h"
+#include "gui/view/timeline_model.h"
+
+namespace rankscope::gui {
+
+/// Statistics of the selected time: what each rank did, why it was idle, the kernels and collectives that took longest. A row goes to its worst
+/// event.
+class RangePanel : public QWidget {
+    Q_OBJECT
+
+  public:
+    RangePanel(TimelineModel& model, RunSession& session, QWidget* parent = nullptr);
+
+  private:
+    void selected();
+    void ask();
+    void showActivity(RangeActivity activity);
+    void showTables(RangeTables tables);
+    void fillIdle();
+
+    TimelineModel& m_model;
+    RunSession& m_session;
+    LatestTask m_task;
+    QTimer m_rest;  // the hand rests: the selection has not changed for a moment
+    RangeActivity m_activity;
+    RangeTables m_tables;
+    std::shared_ptr<std::atomic<uint64_t>> m_newest;  // number of the question asked last
+    QLabel* m_title;
+    QLabel* m_idle;
+    QPushButton* m_copy;
+    QTreeWidget* m_ranks;
+    QTreeWidget* m_kernels;
+    QTreeWidget* m_collectives;
+};
+
+}  // namespace rankscope::gui
