@@ -9,7 +9,6 @@ namespace rankscope::analyzer {
 
 namespace {
 
-constexpr size_t kLongest = 80;
 constexpr size_t kLongestMangled = 8192;  // a hostile name must not cost more than reading it
 
 /// Without the parameter list: the '(' that stands outside of template arguments and is not '(anonymous namespace)'.
@@ -31,7 +30,7 @@ std::string_view withoutParameters(std::string_view name) {
 
 }  // namespace
 
-std::string readableKernelName(std::string_view name) {
+std::string readableKernelName(std::string_view name, size_t longest) {
     std::string text(name);
     if (name.starts_with("_Z") && name.size() <= kLongestMangled) {
         int status = 0;
@@ -39,7 +38,7 @@ std::string readableKernelName(std::string_view name) {
         if (status == 0 && plain != nullptr) text = withoutParameters(plain.get());
         if (text.starts_with("void ")) text.erase(0, 5);  // templates carry their return type
     }
-    if (text.size() > kLongest) text = text.substr(0, kLongest - 3) + "...";
+    if (text.size() > longest) text = text.substr(0, longest - 3) + "...";
     return text;
 }
 

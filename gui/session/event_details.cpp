@@ -220,7 +220,17 @@ class DetailReader {
 
     void addColumns() {
         DetailSection& columns = section(fmt::format("Row of table {}", tableName(m_event.table)));
-        for (const Column& column : m_row) columns.rows.push_back({column.name, columnText(m_run, tableName(m_event.table), column), {}});
+        for (const Column& column : m_row) {
+            columns.rows.push_back({column.name, columnText(m_run, tableName(m_event.table), column), {}});
+            if (column.name == "name_id") addMangledName(column.integer, columns);
+        }
+    }
+
+    // What the file holds where a readable name is shown for it.
+    void addMangledName(int64_t id, DetailSection& columns) {
+        Statement query(m_reader.database(), "SELECT text FROM string WHERE id = ?1");
+        query.bind(1, id);
+        if (query.step() && query.text(0).starts_with("_Z")) columns.rows.push_back({"mangled name", displayText(query.text(0), 8192), {}});
     }
 
     TraceReader& m_reader;

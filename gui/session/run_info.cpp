@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/report/kernel_name.h"
+
 namespace rankscope::gui {
 namespace {
 
@@ -108,13 +110,14 @@ void readNames(store::TraceReader& reader, RunInfo& info) {
     }
 }
 
-// Ids of a damaged file may be anything: what is far beyond the number of strings names nothing.
+// Ids of a damaged file may be anything: what is far beyond the number of strings names nothing. Mangled names are turned into readable ones here, once
+// for labels, search and tables.
 void readStrings(store::TraceReader& reader, RunInfo& info) {
     const int64_t count = reader.database().integer("SELECT count(*) FROM string");
     Statement query(reader.database(), "SELECT id, text FROM string");
     info.strings.resize(static_cast<size_t>(count) + 1);
     while (query.step())
-        if (const int64_t id = query.integer(0); id > 0 && id <= count) info.strings[static_cast<size_t>(id)] = query.text(1);
+        if (const int64_t id = query.integer(0); id > 0 && id <= count) info.strings[static_cast<size_t>(id)] = analyzer::readableKernelName(query.text(1), std::string::npos);
 }
 
 void readExtents(store::TraceReader& reader, RunInfo& info) {

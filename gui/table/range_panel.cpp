@@ -74,9 +74,7 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, QWidget* paren
     lists->addWidget(left);
     lists->addWidget(m_kernels);
     lists->addWidget(m_collectives);
-    lists->setStretchFactor(0, 4);
-    lists->setStretchFactor(1, 4);
-    lists->setStretchFactor(2, 4);
+    lists->setSizes({360, 430, 430});
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(4, 4, 4, 4);
     layout->addLayout(head);

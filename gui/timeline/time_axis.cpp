@@ -18,10 +18,11 @@ constexpr std::array<Unit, 4> kUnits{{{1'000'000'000, "s"}, {1'000'000, "ms"}, {
 // Labels longer than this many steps from their base are hard to read and to compare.
 constexpr int64_t kMaxStepsInLabel = 10'000;
 
-const Unit& unitFor(int64_t ns) {
-    for (const Unit& unit : kUnits)
-        if (ns >= unit.ns) return unit;
-    return kUnits.back();
+// The unit of the step, or a larger one where labels up to `largestNs` would have more than four digits before the point.
+const Unit& unitFor(int64_t stepNs, int64_t largestNs) {
+    size_t unit = 0;
+    while (unit + 1 < kUnits.size() && stepNs < kUnits[unit].ns && largestNs / kUnits[unit + 1].ns < 10'000) ++unit;
+    return kUnits[unit];
 }
 
 int64_t roundStep(double atLeastNs) {
@@ -35,7 +36,7 @@ int64_t roundStep(double atLeastNs) {
 int64_t floorTo(int64_t value, int64_t step) { return value - ((value % step) + step) % step; }
 
 // Whole multiples of a step print without a tail of zeros: 1500 us as 1.5 ms.
-std::string exact(int64_t ns, const Unit& unit) { return fmt::format("{:g} {}", static_cast<double>(ns) / static_cast<double>(unit.ns), unit.name); }
+std::string exact(int64_t ns, const Unit& unit) { return fmt::format("{:.10g} {}", static_cast<double>(ns) / static_cast<double>(unit.ns), unit.name); }
 
 }  // namespace
 
@@ -84,11 +85,11 @@ int64_t TimeAxis::timeAt(double x) const noexcept { return m_visible.beginNs + s
 Ruler TimeAxis::ruler(double minGapPixels) const {
     Ruler ruler;
     const int64_t step = roundStep(minGapPixels / pixelsPerNs());
-    const Unit& unit = unitFor(step);
     if (m_visible.endNs / step > kMaxStepsInLabel) {
         ruler.baseNs = floorTo(m_visible.beginNs, std::max<int64_t>(step * 1000, 1));
         ruler.baseLabel = fmt::format("at {:.9g} s", static_cast<double>(ruler.baseNs) / 1e9);
     }
+    const Unit& unit = unitFor(step, m_visible.endNs - ruler.baseNs);
     for (int64_t time = floorTo(m_visible.beginNs + step - 1, step); time < m_visible.endNs; time += step)
         ruler.ticks.push_back({time, xOf(time), (ruler.baseNs != 0 ? "+" : "") + exact(time - ruler.baseNs, unit)});
     return ruler;

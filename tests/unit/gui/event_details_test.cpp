@@ -40,6 +40,12 @@ TEST(EventDetails, ShowsTheRowByColumnsWithUnitsAndNames) {
     EXPECT_EQ(value(details, "Event", "in step"), "0, 100 us after its start");
 }
 
+TEST(EventDetails, MangledNamesAreReadableAndStillThere) {
+    const EventDetails details = detailsOf(SmallRun({}, "_ZN3job4gemmIfEEvPT_i"), {EventTable::kernel, 1, 0});
+    EXPECT_EQ(details.title, "job::gemm<float>");
+    EXPECT_EQ(value(details, "Row of", "mangled name"), "_ZN3job4gemmIfEEvPT_i");
+}
+
 TEST(EventDetails, FindsTheLaunchAndTheRangesAroundIt) {
     const EventDetails details = detailsOf(SmallRun(), {EventTable::kernel, 5, 1});
     EXPECT_EQ(value(details, "Launched by", "call"), "cudaLaunchKernel");
