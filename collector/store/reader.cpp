@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/store/reader.h"
 
+#include <algorithm>
+
 #include "collector/store/column_access.h"
 #include "collector/store/error.h"
 #include "collector/store/schema.h"
@@ -117,7 +119,13 @@ void TraceReader::readMeta() {
 void TraceReader::readExtents() {
     Cursor<Extent> rows(m_database, "");
     Extent extent;
-    while (rows.next(extent)) m_extents[{extent.tableName, extent.rank}] = extent;
+    // Ids count from 1; those of a damaged extent are cut to where sums and differences of them do not overflow.
+    constexpr int64_t kLargest = INT64_MAX / 4;
+    while (rows.next(extent)) {
+        extent.firstId = std::clamp<int64_t>(extent.firstId, 0, kLargest);
+        extent.lastId = std::clamp<int64_t>(extent.lastId, -1, kLargest);
+        m_extents[{extent.tableName, extent.rank}] = extent;
+    }
 }
 
 std::string TraceReader::meta(const std::string& key, const std::string& fallback) const {

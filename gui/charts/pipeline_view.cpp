@@ -52,7 +52,7 @@ void PipelineView::paintChart(QPainter& painter, QRectF area) {
     m_rows = area.adjusted(labels, metrics.lineSpacing() + 6, -kPercentWidth, -below);
     m_rows.setHeight(std::min(m_rows.height(), kHighestRow * static_cast<double>(m_chart.stages.size())));
     if (m_rows.width() < 40 || m_rows.height() < 10) return;
-    paintLegend(painter, QRectF(m_rows.left(), area.top(), m_rows.width() + kPercentWidth, metrics.lineSpacing()));
+    paintLegend(painter, QRectF(area.left(), area.top(), area.width(), metrics.lineSpacing()));
     for (size_t stage = 0; stage < m_chart.stages.size(); ++stage) paintStage(painter, stage);
     const double height = m_rows.height() / static_cast<double>(m_chart.stages.size());
     const auto every = static_cast<size_t>(std::ceil(metrics.lineSpacing() / height));
@@ -125,6 +125,7 @@ void PipelineView::paintLegend(QPainter& painter, QRectF area) {
         if (any) entry(passColour(kind), nameOf(kind));
     }
     entry(QBrush(isDark() ? QColor(0xff, 0xa9, 0x4d) : QColor(0xd5, 0x5e, 0x00), Qt::BDiagPattern), QString("bubble, %1 % on average").arg(100 * m_chart.bubble, 0, 'f', 1));
+    if (x > m_rows.right()) return;
     painter.setPen(colour(colours().dimText));
     painter.drawText(QRectF(m_rows.right() + 8, area.top(), kPercentWidth, area.height()), Qt::AlignLeft | Qt::AlignVCenter, "bubble");
 }

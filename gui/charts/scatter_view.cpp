@@ -86,7 +86,7 @@ void ScatterView::paintChart(QPainter& painter, QRectF area) {
 void ScatterView::paintGrid(QPainter& painter) {
     const QFontMetricsF metrics(painter.font());
     const QColor lines = colour(colours().grid), text = colour(colours().text);
-    for (const double tick : axisTicks(m_xLow, m_xHigh, true, static_cast<size_t>(std::max(2.0, m_plot.width() / 80)))) {
+    for (const double tick : axisTicks(m_xLow, m_xHigh, true, static_cast<size_t>(std::max(2.0, m_plot.width() / 85)))) {
         const double x = placeOf(tick, m_yLow).x();
         painter.setPen(lines);
         painter.drawLine(QPointF(x, m_plot.top()), QPointF(x, m_plot.bottom()));
@@ -102,11 +102,11 @@ void ScatterView::paintGrid(QPainter& painter) {
                          QString::fromStdString(quantityText(m_chart.yQuantity, tick)));
     }
     painter.setPen(colour(colours().dimText));
-    painter.drawText(QRectF(m_plot.left(), m_plot.bottom() + 3 + metrics.lineSpacing(), m_plot.width(), metrics.lineSpacing() + 2), Qt::AlignHCenter, chartText(m_chart.xTitle));
+    painter.drawText(QRectF(m_plot.left(), m_plot.bottom() + 3 + metrics.lineSpacing(), m_plot.width(), metrics.lineSpacing() + 2), Qt::AlignHCenter, metrics.elidedText(chartText(m_chart.xTitle), Qt::ElideRight, m_plot.width()));
     painter.save();
     painter.translate(8 + metrics.ascent() / 2, m_plot.center().y());
     painter.rotate(-90);
-    painter.drawText(QRectF(-200, -metrics.lineSpacing() / 2, 400, metrics.lineSpacing()), Qt::AlignCenter, chartText(m_chart.yTitle));
+    painter.drawText(QRectF(-200, -metrics.lineSpacing() / 2, 400, metrics.lineSpacing()), Qt::AlignCenter, metrics.elidedText(chartText(m_chart.yTitle), Qt::ElideRight, m_plot.height() + metrics.lineSpacing()));
     painter.restore();
 }
 

@@ -47,7 +47,9 @@ std::vector<double> axisTicks(double low, double high, bool logarithmic, size_t 
             for (int decade = first - 1; decade <= last; ++decade)
                 for (const double factor : {1.0, 2.0, 5.0})
                     if (const double tick = factor * std::pow(10, decade); tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9)) ticks.push_back(tick);
-            return ticks;
+            std::vector<double> fewer;
+            for (size_t i = 0, stride = (ticks.size() + most - 1) / most; i < ticks.size(); i += stride) fewer.push_back(ticks[i]);
+            return fewer;
         }
         const int stride = std::max(1, (last - first + static_cast<int>(most)) / static_cast<int>(most));
         for (int decade = first; decade <= last; decade += stride) ticks.push_back(std::pow(10, decade));

@@ -26,6 +26,7 @@ TEST(Quantity, HasThreeDigitsAndAUnit) {
 TEST(AxisTicks, AreRoundAndInside) {
     EXPECT_EQ(axisTicks(0, 10, false, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
     EXPECT_EQ(axisTicks(50, 5'000, true, 10), (std::vector<double>{50, 100, 200, 500, 1'000, 2'000, 5'000}));
+    EXPECT_EQ(axisTicks(50, 5'000, true, 4), (std::vector<double>{50, 200, 1'000, 5'000}));
     EXPECT_EQ(axisTicks(1, 1e4, true, 10), (std::vector<double>{1, 10, 100, 1'000, 10'000}));
     EXPECT_LE(axisTicks(1, 1e300, true, 10).size(), 11u);
     EXPECT_TRUE(axisTicks(5, 5, false, 5).empty());

@@ -147,5 +147,14 @@ TEST(PipelineChart, SurvivesNonsense) {
     }
 }
 
+TEST(PipelineChart, SurvivesDamagedExtents) {
+    for (const auto& [first, last] : {std::pair{INT64_MIN, INT64_MAX}, {INT64_MAX, INT64_MAX}, {int64_t{-1}, INT64_MIN}}) {
+        TwoStages stages(true);
+        stages.job.sql("UPDATE extent SET first_id = {}, last_id = {}, max_dur_ns = {}", first + (first == INT64_MIN), last + (last == INT64_MIN), last + (last == INT64_MIN));
+        auto reader = stages.job.reader();
+        EXPECT_LE(PipelineCharts(reader).chart(reader, 0, -1).stages.size(), 2u);
+    }
+}
+
 }  // namespace
 }  // namespace rankscope::gui::test
