@@ -12,6 +12,11 @@
 #include "gui/charts/straggler_panel.h"
 
 namespace rankscope::gui {
+namespace {
+
+constexpr int kLowestDock = 300;   // pixels: eight ranks with their axis
+
+}  // namespace
 
 ChartDocks::ChartDocks(QMainWindow& window, QMenu& menu, RunSession& session, TimelineModel& model)
     : QObject(&window), m_window(window), m_menu(menu), m_session(session), m_model(model) {
@@ -48,8 +53,10 @@ void ChartDocks::add(const char* name, const char* title, QWidget* content, Char
     m_charts.push_back({view, std::move(load), false});
     connect(dock, &QDockWidget::visibilityChanged, this, [this, index](bool) { loadIfSeen(index); });
     // Who opens a chart from the menu wants to see it, not a tab behind others.
-    connect(dock->toggleViewAction(), &QAction::triggered, dock, [dock](bool shown) {
-        if (shown) dock->raise();
+    connect(dock->toggleViewAction(), &QAction::triggered, dock, [this, dock](bool shown) {
+        if (!shown) return;
+        dock->raise();
+        if (dock->height() < kLowestDock) m_window.resizeDocks({dock}, {kLowestDock}, Qt::Vertical);
     });
     connect(view, &ChartView::targetChosen, this, &ChartDocks::goTo);
 }

@@ -159,7 +159,7 @@ void GridView::paintScale(QPainter& painter, QRectF area) {
     for (int y = 0; y < static_cast<int>(bar.height()); ++y) painter.fillRect(QRectF(bar.left(), bar.bottom() - y - 1, bar.width(), 1.5), cellColour(y / bar.height()));
     painter.setPen(colour(colours().text));
     const bool logarithmic = m_chart->scale == GridChart::Scale::logarithmic;
-    const auto most = static_cast<size_t>(std::clamp(bar.height() / (2 * metrics.lineSpacing()), 1.0, 8.0));
+    const auto most = static_cast<size_t>(std::clamp(bar.height() / (1.5 * metrics.lineSpacing()), 3.0, 8.0));
     for (const double tick : axisTicks(m_low, m_high, logarithmic, most)) {
         if (m_chart->quantity == Quantity::count && tick != std::floor(tick)) continue;
         const double y = bar.bottom() - bar.height() * shareOf(static_cast<float>(tick));

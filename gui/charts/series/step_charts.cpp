@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <optional>
 
 namespace rankscope::gui {
 namespace {
@@ -23,10 +23,23 @@ size_t indexIn(const std::vector<int32_t>& sorted, int32_t value) {
     return static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin());
 }
 
-std::vector<double> medianCompute(const StepTable& steps, const std::vector<int32_t>& numbers) {
+bool isCompared(StepMeasure measure) { return measure == StepMeasure::own || measure == StepMeasure::compute; }
+
+// What is measured, in ns.
+std::optional<double> measuredNs(const StepRow& row, StepMeasure measure) {
+    switch (measure) {
+        case StepMeasure::own: return row.waitNs ? std::optional(static_cast<double>(row.durNs) - static_cast<double>(*row.waitNs)) : std::nullopt;
+        case StepMeasure::compute: return row.computeNs ? std::optional(static_cast<double>(*row.computeNs)) : std::nullopt;
+        case StepMeasure::waiting: return row.waitNs ? std::optional(static_cast<double>(*row.waitNs)) : std::nullopt;
+        case StepMeasure::duration: return static_cast<double>(row.durNs);
+    }
+    return std::nullopt;
+}
+
+std::vector<double> medianPerStep(const StepTable& steps, const std::vector<int32_t>& numbers, StepMeasure measure) {
     std::vector<std::vector<double>> times(numbers.size());
     for (const StepRow& row : steps.rows)
-        if (row.computeNs) times[indexIn(numbers, row.step)].push_back(static_cast<double>(*row.computeNs));
+        if (const auto ns = measuredNs(row, measure)) times[indexIn(numbers, row.step)].push_back(*ns);
     std::vector<double> medians;
     for (auto& values : times) {
         if (values.empty()) {
@@ -42,18 +55,19 @@ std::vector<double> medianCompute(const StepTable& steps, const std::vector<int3
 }
 
 float valueOf(const StepRow& row, StepMeasure measure, double median) {
-    switch (measure) {
-        case StepMeasure::compute: return row.computeNs && median > 0 ? static_cast<float>(static_cast<double>(*row.computeNs) / median - 1) : GridChart::kNothing;
-        case StepMeasure::waiting: return row.waitNs ? static_cast<float>(*row.waitNs) : GridChart::kNothing;
-        case StepMeasure::duration: return static_cast<float>(row.durNs);
-    }
-    return GridChart::kNothing;
+    const auto ns = measuredNs(row, measure);
+    if (!ns || (isCompared(measure) && !(median > 0))) return GridChart::kNothing;
+    return static_cast<float>(isCompared(measure) ? *ns / median - 1 : *ns);
 }
 
 void describe(StepMeasure measure, GridChart& chart) {
-    chart.quantity = measure == StepMeasure::compute ? Quantity::share : Quantity::nanoseconds;
-    chart.scale = measure == StepMeasure::compute ? GridChart::Scale::diverging : GridChart::Scale::linear;
+    chart.quantity = isCompared(measure) ? Quantity::share : Quantity::nanoseconds;
+    chart.scale = isCompared(measure) ? GridChart::Scale::diverging : GridChart::Scale::linear;
     switch (measure) {
+        case StepMeasure::own:
+            chart.valueTitle = "own time against the median rank";
+            chart.note = "Own time is the step without waiting for other ranks. Orange in every step: a straggler, or more work. Orange in single steps: a stall that all others wait for.";
+            break;
         case StepMeasure::compute:
             chart.valueTitle = "compute time against the median rank";
             chart.note = "A rank that stays orange computes longer than the others in every step: a straggler, more work, or a heavier pipeline stage.";
@@ -108,7 +122,7 @@ GridChart stragglerMap(const StepTable& steps, StepMeasure measure) {
     chart.rows = numberedAxis("rank", "rank", ranks, rows);
     chart.columns = numberedAxis("step", "step", numbers, columns);
     chart.values.assign(rows.cells() * columns.cells(), GridChart::kNothing);
-    const std::vector<double> medians = medianCompute(steps, numbers);
+    const std::vector<double> medians = medianPerStep(steps, numbers, measure);
     std::vector<ChartTarget> targets(chart.values.size());
     for (const StepRow& row : steps.rows) {
         const size_t number = indexIn(numbers, row.step);

@@ -8,7 +8,8 @@ namespace rankscope::gui {
 
 /// What a straggler map shows of each rank's step.
 enum class StepMeasure : uint8_t {
-    compute,    ///< compute time against the median rank of the same step, as a share: +0.3 is 30 % more
+    own,        ///< time not spent waiting for other ranks, against the median rank of the same step, as a share: +0.3 is 30 % more
+    compute,    ///< compute time, compared likewise
     waiting,    ///< time the GPU waits for other ranks with nothing to compute: little on the rank that is late, much on all others
     duration,   ///< length of the step
 };

@@ -27,6 +27,14 @@ TEST(StragglerMap, ShowsWhoComputesLongerThanTheOthers) {
     EXPECT_FLOAT_EQ(stragglerMap(steps, StepMeasure::waiting).at(0, 2), 40);
 }
 
+TEST(StragglerMap, AStallShowsInTheOwnTimeOfWhoStalled) {
+    // Rank 1 computes as long as the others but stands still for 60 of 160 ns; the others wait for it.
+    const StepTable steps = table({{0, 0, 0, 160, false, 90, 60}, {1, 0, 0, 160, false, 90, 0}, {2, 0, 0, 160, false, 90, 60}});
+    EXPECT_FLOAT_EQ(stragglerMap(steps, StepMeasure::compute).at(0, 1), 0);
+    EXPECT_FLOAT_EQ(stragglerMap(steps, StepMeasure::own).at(0, 1), 0.6f);
+    EXPECT_FLOAT_EQ(stragglerMap(steps, StepMeasure::own).at(0, 0), 0);
+}
+
 TEST(StragglerMap, OneSlowStepAmongThousandsStaysVisible) {
     StepTable steps;
     for (int rank = 0; rank < 1'024; ++rank)
