@@ -14,6 +14,12 @@ constexpr int kSectionRole = Qt::UserRole, kRowRole = Qt::UserRole + 1;
 
 QString shown(const std::string& text) { return QString::fromStdString(text); }
 
+// A C++ name may break into lines where a person would break it.
+QString breakable(QString name) {
+    for (const char* mark : {"::", "<", ",", "_", "("}) name.replace(mark, mark + QString(QChar(0x200B)));
+    return name;
+}
+
 }  // namespace
 
 DetailsPanel::DetailsPanel(TimelineModel& model, RunSession& session, QWidget* parent)
@@ -67,7 +73,7 @@ void DetailsPanel::ask() {
         m_title->setText("Click an event to see everything that is known of it.");
         return;
     }
-    m_title->setText(m_model.eventName(selected) + "\n" + m_model.place(selected));
+    m_title->setText(breakable(m_model.eventName(selected)) + "\n" + m_model.place(selected));
     const EventLink event{m_model.table(selected), m_model.rowId(selected), selected.rank};
     m_session.queries().ask(
         this,
@@ -81,7 +87,7 @@ void DetailsPanel::ask() {
 
 void DetailsPanel::show(EventDetails details) {
     m_details = std::move(details);
-    m_title->setText(shown(m_details.title));
+    m_title->setText(breakable(shown(m_details.title)));
     m_title->setToolTip(shown(m_details.title).toHtmlEscaped());
     QFont bold = font();
     bold.setBold(true);
@@ -113,7 +119,7 @@ void DetailsPanel::goTo(const QTreeWidgetItem* item) {
                row = static_cast<size_t>(item->data(0, kRowRole).toULongLong());
     if (section >= m_details.sections.size() || row >= m_details.sections[section].rows.size()) return;
     const std::optional<EventLink> link = m_details.sections[section].rows[row].link;  // kept: going there makes new details
-    if (link) m_model.goToRow(link->table, link->rowId, link->rank);
+    if (link && m_model.goToRow(link->table, link->rowId, link->rank)) emit jumped();
 }
 
 }  // namespace rankscope::gui

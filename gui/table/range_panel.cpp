@@ -6,7 +6,9 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QSplitter>
+#include <QTabWidget>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "gui/session/column_text.h"
 #include "gui/timeline/time_axis.h"
@@ -16,6 +18,27 @@ namespace {
 
 constexpr int kRestMs = 120;
 constexpr int kIndexRole = Qt::UserRole;
+constexpr int kNumberRole = Qt::UserRole + 1;  // what a column is sorted by, where that is not its text
+
+constexpr int kFirstRole = Qt::UserRole + 2;  // the line stays above the others however they are sorted
+
+// A line that sorts numbers as numbers.
+class Line : public QTreeWidgetItem {
+  public:
+    using QTreeWidgetItem::QTreeWidgetItem;
+    bool operator<(const QTreeWidgetItem& other) const override {
+        const bool ascending = !treeWidget() || treeWidget()->header()->sortIndicatorOrder() == Qt::AscendingOrder;
+        if (data(0, kFirstRole).toBool() || other.data(0, kFirstRole).toBool()) return data(0, kFirstRole).toBool() == ascending;
+        const int column = treeWidget() ? std::max(0, treeWidget()->sortColumn()) : 0;
+        const QVariant mine = data(column, kNumberRole), its = other.data(column, kNumberRole);
+        return mine.isValid() && its.isValid() ? mine.toDouble() < its.toDouble() : QTreeWidgetItem::operator<(other);
+    }
+};
+
+struct Cell {
+    QString text;
+    std::optional<int64_t> number;  // what it is sorted by, and then aligned to the right
+};
 
 QString shown(const std::string& text) { return QString::fromStdString(text); }
 QString duration(int64_t ns) { return shown(durationText(ns)); }
@@ -30,16 +53,32 @@ QTreeWidget* makeList(const QStringList& titles, int stretched, QWidget* parent)
     list->header()->setStretchLastSection(false);
     list->header()->setSectionResizeMode(QHeaderView::ResizeToContents);
     if (stretched >= 0) list->header()->setSectionResizeMode(stretched, QHeaderView::Stretch);
+    list->setTextElideMode(Qt::ElideMiddle);  // kernels of one namespace differ at the end
+    list->header()->setSortIndicator(-1, Qt::AscendingOrder);
+    list->setSortingEnabled(true);
     return list;
 }
 
-void addRow(QTreeWidget* list, const QStringList& texts, size_t index, int leftAligned) {
-    auto* item = new QTreeWidgetItem(list, texts);
-    item->setData(0, kIndexRole, static_cast<qulonglong>(index));
-    for (int column = 0; column < texts.size(); ++column)
-        if (column != leftAligned) item->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
-    if (leftAligned >= 0) item->setToolTip(leftAligned, texts[leftAligned].toHtmlEscaped());
+QTreeWidgetItem* addLine(QTreeWidget* list, const std::vector<Cell>& cells, size_t index) {
+    auto* line = new Line;
+    line->setData(0, kIndexRole, static_cast<qulonglong>(index));
+    for (int column = 0; column < static_cast<int>(cells.size()); ++column) {
+        const Cell& cell = cells[static_cast<size_t>(column)];
+        line->setText(column, cell.text);
+        if (cell.number) {
+            line->setData(column, kNumberRole, static_cast<qlonglong>(*cell.number));
+            line->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
+        } else {
+            line->setToolTip(column, cell.text.toHtmlEscaped());
+        }
+    }
+    list->addTopLevelItem(line);
+    return line;
 }
+
+Cell number(size_t value) { return {shown(groupedNumber(static_cast<int64_t>(value))), static_cast<int64_t>(value)}; }
+Cell time(int64_t ns) { return {duration(ns), ns}; }
+Cell part(int64_t ns, double whole) { return {percent(ns, whole), ns}; }
 
 }  // namespace
 
@@ -61,6 +100,9 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, QWidget* paren
     m_title->setTextFormat(Qt::PlainText);
     m_idle->setTextFormat(Qt::PlainText);
     m_idle->setWordWrap(true);
+    m_collectives->setToolTip(
+        "Transfer: from the last arrival to the end. Waiting: of all members for the last one. A click goes to the worst skew.");
+    m_kernels->setToolTip("Time of all ranks. A click goes to the longest one.");
     m_ranks->setToolTip("Overlapped: communication behind compute. Exposed: communication alone. Together with idle they are the whole range.");
     auto* head = new QHBoxLayout;
     head->addWidget(m_title, 1);
@@ -72,9 +114,12 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, QWidget* paren
     leftLayout->addWidget(m_idle);
     auto* lists = new QSplitter(this);
     lists->addWidget(left);
-    lists->addWidget(m_kernels);
-    lists->addWidget(m_collectives);
-    lists->setSizes({360, 430, 430});
+    auto* tops = new QTabWidget(lists);
+    tops->setDocumentMode(true);
+    tops->addTab(m_kernels, "Kernels");
+    tops->addTab(m_collectives, "Collectives");
+    lists->addWidget(tops);
+    lists->setSizes({470, 750});
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(4, 4, 4, 4);
     layout->addLayout(head);
@@ -90,13 +135,15 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, QWidget* paren
     });
     connect(m_kernels, &QTreeWidget::itemClicked, this, [this](QTreeWidgetItem* item) {
         const auto index = static_cast<size_t>(item->data(0, kIndexRole).toULongLong());
-        if (index < m_activity.kernels.size()) m_model.goTo(m_activity.kernels[index].longest);
+        if (index >= m_activity.kernels.size()) return;
+        m_model.goTo(m_activity.kernels[index].longest);
+        emit jumped();
     });
     connect(m_collectives, &QTreeWidget::itemClicked, this, [this](QTreeWidgetItem* item) {
         const auto index = static_cast<size_t>(item->data(0, kIndexRole).toULongLong());
         if (index >= m_tables.collectives.size() || !m_tables.collectives[index].worst) return;
         const EventLink worst = *m_tables.collectives[index].worst;
-        m_model.goToRow(worst.table, worst.rowId, worst.rank);
+        if (m_model.goToRow(worst.table, worst.rowId, worst.rank)) emit jumped();
     });
     selected();
 }
@@ -138,28 +185,33 @@ void RangePanel::showActivity(RangeActivity activity) {
     m_activity = std::move(activity);
     const int64_t span = m_activity.range.span();
     const size_t all = m_model.run()->outline.ranks.size();
-    m_title->setText(
-        QString("%1 from %2 to %3%4")
-            .arg(duration(span), shown(timeText(m_activity.range.beginNs)), shown(timeText(m_activity.range.endNs)),
-                 m_activity.ranks.size() < all ? QString("; %1 of %2 ranks are loaded").arg(m_activity.ranks.size()).arg(all) : QString()));
+    QString title =
+        QString("%1 from %2 to %3").arg(duration(span), shown(timeText(m_activity.range.beginNs)), shown(timeText(m_activity.range.endNs)));
+    if (m_activity.ranks.size() < all) title += QString("; %1 of %2 ranks are loaded").arg(m_activity.ranks.size()).arg(all);
+    if (m_activity.kernelNames > m_activity.kernels.size())
+        title += QString("; listed are the %1 of %2 kernels that took longest").arg(m_activity.kernels.size()).arg(m_activity.kernelNames);
+    m_title->setText(title);
     m_ranks->clear();
-    const auto row = [&](const QString& name, const RankActivity& rank, double whole) {
-        QStringList texts{name};
-        for (const int64_t ns : rank.times) texts << percent(ns, whole);
-        addRow(m_ranks, texts << percent(rank.idleNs, whole), 0, -1);
+    const auto line = [&](Cell name, const RankActivity& rank, double whole) {
+        std::vector<Cell> cells{std::move(name)};
+        for (const int64_t ns : rank.times) cells.push_back(part(ns, whole));
+        cells.push_back(part(rank.idleNs, whole));
+        return addLine(m_ranks, cells, 0);
     };
-    if (m_activity.ranks.size() > 1) row("all", m_activity.sum(), static_cast<double>(span) * static_cast<double>(m_activity.ranks.size()));
-    for (const RankActivity& rank : m_activity.ranks) row(QString::number(rank.rank), rank, static_cast<double>(span));
+    if (m_activity.ranks.size() > 1)
+        line({"all", 0}, m_activity.sum(), static_cast<double>(span) * static_cast<double>(m_activity.ranks.size()))->setData(0, kFirstRole, true);
+    for (const RankActivity& rank : m_activity.ranks) line({QString::number(rank.rank), rank.rank}, rank, static_cast<double>(span));
     m_kernels->clear();
     for (size_t i = 0; i < m_activity.kernels.size(); ++i) {
         const KernelTotal& kernel = m_activity.kernels[i];
-        addRow(m_kernels,
-               {shown(kernel.name), duration(kernel.totalNs), percent(kernel.totalNs, static_cast<double>(m_activity.kernelNs)),
-                QString::number(kernel.count), duration(kernel.longestNs)},
-               i, 0);
+        addLine(m_kernels,
+                {{shown(kernel.name), {}},
+                 time(kernel.totalNs),
+                 part(kernel.totalNs, static_cast<double>(m_activity.kernelNs)),
+                 number(kernel.count),
+                 time(kernel.longestNs)},
+                i);
     }
-    if (m_activity.kernelNames > m_activity.kernels.size())
-        addRow(m_kernels, {QString("and %1 further names, which took less").arg(m_activity.kernelNames - m_activity.kernels.size())}, SIZE_MAX, 0);
     m_copy->setEnabled(true);
     fillIdle();
 }
@@ -170,14 +222,14 @@ void RangePanel::showTables(RangeTables tables) {
     for (size_t i = 0; i < m_tables.collectives.size(); ++i) {
         const CollectiveTotal& total = m_tables.collectives[i];
         const QString size = total.bytes ? shown(bytesText(*total.bytes)).section(" (", 0, 0) : QString("size unknown");
-        addRow(m_collectives,
-               {QString("%1, %2, %3").arg(shown(total.operation), size, shown(total.communicator)), QString::number(total.count),
-                duration(total.transferNs), duration(total.waitNs), duration(total.worstSkewNs)},
-               i, 0);
+        addLine(m_collectives,
+                {{QString("%1, %2, %3").arg(shown(total.operation), size, shown(total.communicator)), {}},
+                 number(static_cast<size_t>(std::max<int64_t>(0, total.count))),
+                 time(total.transferNs),
+                 time(total.waitNs),
+                 time(total.worstSkewNs)},
+                i);
     }
-    if (m_tables.collectiveKinds > m_tables.collectives.size())
-        addRow(m_collectives, {QString("and %1 further kinds, which took less").arg(m_tables.collectiveKinds - m_tables.collectives.size())},
-               SIZE_MAX, 0);
     fillIdle();
 }
 
@@ -186,9 +238,15 @@ void RangePanel::fillIdle() {
     for (const IdleCause& cause : m_tables.idle)
         causes
             << QString("%1 %2 in %3 %4").arg(shown(causeText(cause.cause)), duration(cause.ns)).arg(cause.gaps).arg(cause.gaps == 1 ? "gap" : "gaps");
+    const QString capped = m_tables.collectiveKinds > m_tables.collectives.size()
+                               ? QString("\nListed are the %1 of %2 kinds of collectives that took longest.")
+                                     .arg(m_tables.collectives.size())
+                                     .arg(m_tables.collectiveKinds)
+                               : QString();
     m_idle->setText(causes.isEmpty() ? QString(m_model.run() && m_model.run()->analyzed ? "No idle gaps of analysed steps."
-                                                                                        : "Idle by cause: rankscope analyze finds it.")
-                                     : "Idle by cause, all ranks: " + causes.join(", "));
+                                                                                        : "Idle by cause: rankscope analyze finds it.") +
+                                           capped
+                                     : "Idle by cause, all ranks: " + causes.join(", ") + capped);
 }
 
 }  // namespace rankscope::gui

@@ -263,6 +263,7 @@ void SearchPanel::goTo(int row) {
     if (row < 0 || static_cast<size_t>(row) >= m_events.hits().size()) return;
     markRow(row);
     m_model.goTo(m_events.hits()[static_cast<size_t>(row)].ref);
+    emit jumped();
 }
 
 }  // namespace rankscope::gui

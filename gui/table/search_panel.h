@@ -32,6 +32,8 @@ class SearchPanel : public QWidget {
     bool isSettled() const noexcept { return !m_searching && !m_stale; }
 
   signals:
+    /// An event was gone to.
+    void jumped();
     /// Escape in the box: the user wants the timeline back.
     void left();
 

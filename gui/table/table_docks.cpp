@@ -30,9 +30,11 @@ void bring(QDockWidget* dock) {
 
 void addTableDocks(QMainWindow& window, TimelineView& timeline, TimelineModel& model, RunSession& session, QDockWidget& findings, QMenu& panels) {
     auto* search = new SearchPanel(model);
-    QDockWidget* details = makeDock(window, "Selected event", "details-dock", new DetailsPanel(model, session), panels);
+    auto* event = new DetailsPanel(model, session);
+    auto* time = new RangePanel(model, session);
+    QDockWidget* details = makeDock(window, "Selected event", "details-dock", event, panels);
     QDockWidget* events = makeDock(window, "Events", "events-dock", search, panels);
-    QDockWidget* range = makeDock(window, "Selected time", "range-dock", new RangePanel(model, session), panels);
+    QDockWidget* range = makeDock(window, "Selected time", "range-dock", time, panels);
     window.addDockWidget(Qt::RightDockWidgetArea, details);
     window.splitDockWidget(&findings, details, Qt::Vertical);
     window.addDockWidget(Qt::BottomDockWidgetArea, events);
@@ -46,6 +48,9 @@ void addTableDocks(QMainWindow& window, TimelineView& timeline, TimelineModel& m
         search->focusBox();
     };
     QObject::connect(&timeline, &TimelineView::searchWanted, search, find);
+    QObject::connect(search, &SearchPanel::jumped, &timeline, &TimelineView::scrollToSelection);
+    QObject::connect(event, &DetailsPanel::jumped, &timeline, &TimelineView::scrollToSelection);
+    QObject::connect(time, &RangePanel::jumped, &timeline, &TimelineView::scrollToSelection);
     QObject::connect(search, &SearchPanel::left, &timeline, [&timeline] { timeline.setFocus(); });
     QObject::connect(&model, &TimelineModel::timeSelectionChanged, range, [range, &model, was = false]() mutable {
         if (!std::exchange(was, model.timeSelection().has_value()) && was) bring(range);
