@@ -38,7 +38,7 @@ int64_t integer(const std::vector<Column>& row, std::string_view name, int64_t f
 }
 
 class DetailReader {
-  public:
+public:
     DetailReader(TraceReader& reader, const RunInfo& run, const EventLink& event)
         : m_reader(reader), m_run(run), m_event(event), m_row(readRow(reader, event)) {}
 
@@ -61,7 +61,7 @@ class DetailReader {
         return std::move(m_details);
     }
 
-  private:
+private:
     std::string title() const {
         switch (m_event.table) {
             case EventTable::step: return fmt::format("step {}", m_event.rowId);

@@ -24,7 +24,7 @@ struct KeyedHit {
 
 // The `limit` smallest of what is added, in memory for twice as many.
 class SmallestHits {
-  public:
+public:
     explicit SmallestHits(size_t limit) : m_limit(limit) {}
 
     void add(const KeyedHit& hit) {
@@ -41,7 +41,7 @@ class SmallestHits {
         return hits;
     }
 
-  private:
+private:
     void cut() {
         std::nth_element(m_hits.begin(), m_hits.begin() + static_cast<ptrdiff_t>(m_limit - 1), m_hits.end());
         m_hits.resize(m_limit);
@@ -56,7 +56,7 @@ class SmallestHits {
 };
 
 class Search {
-  public:
+public:
     Search(const SearchRequest& request, const RunInfo& run, const std::atomic<bool>& cancelled)
         : m_request(request), m_cancelled(cancelled), m_names(run), m_hits(request.limit) {}
 
@@ -68,7 +68,7 @@ class Search {
         return std::move(m_result);
     }
 
-  private:
+private:
     bool matchNames() {
         const NamePattern pattern(m_request.pattern, m_request.caseSensitive);
         m_result.error = pattern.error();

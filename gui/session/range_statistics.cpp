@@ -19,7 +19,7 @@ constexpr size_t kEventsBetweenChecks = 1 << 16;
 
 // Kernels by name and kind, over all ranks.
 class KernelTotals {
-  public:
+public:
     KernelTotals(const RunInfo& run, TimeRange range, const std::atomic<bool>& cancelled) : m_run(run), m_range(range), m_cancelled(cancelled) {}
 
     bool add(const RankTracks& tracks) {
@@ -44,7 +44,7 @@ class KernelTotals {
         if (result.kernels.size() > kMaxRangeRows) result.kernels.resize(kMaxRangeRows);
     }
 
-  private:
+private:
     bool add(const Track& track, EventRef ref) {
         const size_t first = track.firstEndingAfter(m_range.beginNs);
         for (size_t i = first; i < track.size() && track.startNs(i) < m_range.endNs; ++i) {

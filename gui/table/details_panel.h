@@ -18,12 +18,16 @@ namespace rankscope::gui {
 class DetailsPanel : public QWidget {
     Q_OBJECT
 
-  public:
+public:
     DetailsPanel(TimelineModel& model, RunSession& session, QWidget* parent = nullptr);
 
     const EventDetails& details() const noexcept { return m_details; }
 
-  private:
+signals:
+    /// An event was gone to.
+    void jumped();
+
+private:
     void ask();
     void show(EventDetails details);
     void goTo(const QTreeWidgetItem* item);

@@ -16,7 +16,7 @@ namespace rankscope::gui {
 class LatestTask : public QObject {
     Q_OBJECT
 
-  public:
+public:
     explicit LatestTask(QObject* parent = nullptr);
     /// Cancels and waits.
     ~LatestTask() override;
@@ -38,10 +38,10 @@ class LatestTask : public QObject {
     }
     void cancel();
 
-  signals:
+signals:
     void failed(QString message);
 
-  private:
+private:
     using Job = std::function<void()>;
     void push(std::shared_ptr<std::atomic<bool>> cancelled, Job job);
     void work();

@@ -24,7 +24,7 @@ constexpr int kFirstRole = Qt::UserRole + 2;  // the line stays above the others
 
 // A line that sorts numbers as numbers.
 class Line : public QTreeWidgetItem {
-  public:
+public:
     using QTreeWidgetItem::QTreeWidgetItem;
     bool operator<(const QTreeWidgetItem& other) const override {
         const bool ascending = !treeWidget() || treeWidget()->header()->sortIndicatorOrder() == Qt::AscendingOrder;
@@ -119,7 +119,7 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, QWidget* paren
     tops->addTab(m_kernels, "Kernels");
     tops->addTab(m_collectives, "Collectives");
     lists->addWidget(tops);
-    lists->setSizes({470, 750});
+    lists->setSizes({520, 700});
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(4, 4, 4, 4);
     layout->addLayout(head);

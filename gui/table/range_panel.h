@@ -21,10 +21,14 @@ namespace rankscope::gui {
 class RangePanel : public QWidget {
     Q_OBJECT
 
-  public:
+public:
     RangePanel(TimelineModel& model, RunSession& session, QWidget* parent = nullptr);
 
-  private:
+signals:
+    /// An event was gone to.
+    void jumped();
+
+private:
     void selected();
     void ask();
     void showActivity(RangeActivity activity);

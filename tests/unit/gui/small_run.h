@@ -17,7 +17,7 @@
 namespace rankscope::gui::test {
 
 class TemporaryFolder {
-  public:
+public:
     TemporaryFolder() {
         std::string pattern = (std::filesystem::temp_directory_path() / "rankscope-gui-XXXXXX").string();
         if (!mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp failed");
@@ -31,7 +31,7 @@ class TemporaryFolder {
     TemporaryFolder& operator=(const TemporaryFolder&) = delete;
     std::filesystem::path file() const { return m_path / "trace.db"; }
 
-  private:
+private:
     std::filesystem::path m_path;
 };
 
@@ -101,7 +101,7 @@ struct SmallRun {
         return tracks;
     }
 
-  private:
+private:
     // Kernels 3 * rank + 1.. : GEMM [100, 200), GEMM [250, 350 or 400), all-reduce to 600. Copy [210, 240).
     static void writeRank(store::TraceWriter& writer, int32_t rank) {
         const int64_t late = 50 * kUs * rank;
