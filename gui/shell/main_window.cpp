@@ -124,7 +124,7 @@ void MainWindow::showHelp() {
     QMessageBox::information(this, "Keys and mouse",
                              "W S  zoom in, out\nA D  move left, right\nCtrl + wheel  zoom at the pointer\nwheel  scroll the lanes; with Shift sideways\ndrag  select time\n"
                              "Shift + drag  move\nclick  select an event; on a label: expand or collapse\ndouble click  zoom to the event\ndrag a rank's label  reorder\n\n"
-                             "F  fit the whole run\nZ  zoom to the selection\nBackspace  back to the view before\n/  search\n[ ]  follow the flow back, forth\nP  pin the rank\n"
+                             "F  fit the whole run\nZ  zoom to the selection\nBackspace  back to the view before\n/  search; F3, Shift + F3  next, previous\n[ ]  follow the flow back, forth\nP  pin the rank\n"
                              "Esc  clear the selection\n?  this help");
 }
 
