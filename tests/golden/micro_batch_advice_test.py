@@ -4,7 +4,7 @@
 
 A pipeline runs once; the number of micro-batches `rankscope recommend` gives (or the present one, where it says keep) is within 5 % of the best time per token of a
 sweep of the job over one to eight times as many, and the virtual stages it gives are within 5 % of the best of those the job's layers can be cut into. Runs a
-few; `--clusters 12` more, `--first N` starts behind the first N.
+few; `--clusters 12` more, `--first N` starts behind the first N, `--also N` takes one more by its number.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import unittest
 
 from virtual_run import RANKSCOPE, VirtualRunTest
 
-CLUSTERS, FIRST = 2, 0
+CLUSTERS, FIRST, ALSO = 2, 0, []
 WITHIN = 0.05
 FACTORS = [1, 2, 3, 4, 6, 8]
 VIRTUAL = [1, 2, 4]
@@ -66,7 +66,7 @@ class MicroBatchAdvice(VirtualRunTest):
 
     def test_the_advised_pipeline_is_near_the_best_of_a_sweep(self):
         distances = {"micro-batches": [], "virtual stages": []}
-        for number in range(FIRST, FIRST + CLUSTERS):
+        for number in [*range(FIRST, FIRST + CLUSTERS), *ALSO]:
             scenario = draw(number)
             parallel, layers = scenario["parallel"], scenario["model"]["layers"]
             present = parallel["micro_batches"]
@@ -89,6 +89,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clusters", type=int, default=CLUSTERS)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--also", type=int, nargs="*", default=[])
     arguments, rest = parser.parse_known_args()
-    CLUSTERS, FIRST = arguments.clusters, arguments.first
+    CLUSTERS, FIRST, ALSO = arguments.clusters, arguments.first, arguments.also
     unittest.main(argv=[sys.argv[0], *rest])

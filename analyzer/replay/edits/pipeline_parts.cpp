@@ -45,6 +45,7 @@ PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis) :
         for (size_t s = 0; s < pipelines[p].stages.size(); ++s) {
             m_stages[pipelines[p].stages[s]] = static_cast<int>(s);
             m_pipelines[pipelines[p].stages[s]] = static_cast<int>(p);
+            m_ranks[{static_cast<int>(p), static_cast<int>(s)}] = pipelines[p].stages[s];
         }
     }
     m_messagesOf.resize(graph.size());

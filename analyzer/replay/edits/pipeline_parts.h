@@ -47,6 +47,7 @@ class PipelineParts {
     const std::map<int, int>& stages() const { return m_stages; }  // by rank
     /// The pipeline a rank is part of, as index into Layout::pipelines.
     int pipelineOf(int rank) const { return m_pipelines.at(rank); }
+    int rankOf(int pipeline, int stage) const { return m_ranks.at({pipeline, stage}); }
     const std::vector<int>& steps() const { return m_steps; }
     const StageStep& step(int rank, int step) const { return m_parts.at({rank, step}); }
     /// What a call put on the device, arrivals without their transfers.
@@ -76,6 +77,7 @@ class PipelineParts {
     LaunchIndex m_index;
     PipelineShape m_shape;
     std::map<int, int> m_stages, m_pipelines;
+    std::map<std::pair<int, int>, int> m_ranks;                  // by pipeline and stage
     std::vector<int> m_steps;
     std::vector<std::vector<TaskId>> m_launched;                 // by host task
     std::vector<std::vector<uint32_t>> m_messagesOf;             // by arrival: exchanges

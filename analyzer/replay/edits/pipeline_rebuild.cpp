@@ -5,13 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <climits>
-#include <cmath>
-#include <cstdlib>
 #include <tuple>
 
 #include "analyzer/replay/edits/edit.h"
-#include "analyzer/timeline/statistics.h"
+#include "analyzer/replay/edits/group_costs.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -28,44 +25,12 @@ struct Instance {
     auto operator<=>(const Instance&) const = default;
 };
 
-/// How a rank's sends and receives look in the present graph.
-struct GroupCosts {
-    TaskInfo call, arrival, transfer;
-    int64_t leadNs = 0, callNs = 0, gapNs = 0, launchDelayNs = 0, eventDelayNs = 0;
-    bool afterStart = true;
-    std::set<uint32_t> awaited;  // lanes beside the compute stream that they wait for
-    double alphaNs = 0;          // start-up of a message
-    std::map<GroupMessages, std::vector<double>> transferNs;
-
-    /// Messages of one direction share the rank's link: beyond its start-up a group takes as often the time of one as it has messages that way. Of a group that was not
-    /// seen, from the most alike one that was.
-    int64_t timeNs(const GroupMessages& messages) const {
-        if (const auto same = transferNs.find(messages); same != transferNs.end()) return std::llround(median(same->second));
-        double longest = 0;
-        for (const auto& message : messages) {
-            double best = 0;
-            int nearest = INT_MAX;
-            for (const auto& [group, times] : transferNs) {
-                const int away = std::abs(depth(group) - depth(messages));
-                if (group.count(message) == 0 || away >= nearest) continue;
-                const double seen = median(times);
-                const double startup = std::min(alphaNs, seen);
-                best = startup + (seen - startup) * depth(messages) / depth(group);
-                nearest = away;
-            }
-            longest = std::max(longest, best);
-        }
-        if (longest > 0) return std::llround(longest);
-        std::vector<double> all;
-        for (const auto& [group, times] : transferNs) all.insert(all.end(), times.begin(), times.end());
-        return std::llround(median(all));
-    }
-
-  private:
-    static int depth(const GroupMessages& messages) {
-        const auto sends = std::count_if(messages.begin(), messages.end(), [](const auto& message) { return message.first; });
-        return static_cast<int>(std::max<std::ptrdiff_t>(1, std::max(sends, static_cast<std::ptrdiff_t>(messages.size()) - sends)));
-    }
+/// A group of the new schedule.
+struct PlayedGroup {
+    int rank = 0;
+    TaskId transfer = kNoTask;
+    GroupMessages messages;
+    int64_t besideSumsNs = 0;
 };
 
 class Rebuild {
@@ -88,9 +53,12 @@ class Rebuild {
     }
 
     TaskGraph run() {
+        const Schedule recorded = simulate(m_graph);
+        const CollectiveTimes collectives(m_graph, recorded);
         for (const auto& [rank, stage] : m_parts.stages()) {
             m_rank = rank;
-            m_costs = costsOf(rank);
+            m_costs = groupCosts(m_graph, recorded, collectives, m_parts, rank, m_alphaNs);
+            m_prices.clear();
             m_deviceLanes.clear();
             for (uint32_t lane = 0; lane < m_graph.lanes.size(); ++lane)
                 if (m_graph.lanes[lane].rank == rank && !m_graph.lanes[lane].host) m_deviceLanes.push_back(lane);
@@ -99,12 +67,24 @@ class Rebuild {
         }
         joinCollectives();
         joinMessages();
-        std::optional<TaskGraph> graph = std::move(m_draft).seal();
+        std::vector<TaskId> numbers;
+        std::optional<TaskGraph> graph = std::move(m_draft).seal(&numbers);
         if (!graph) throw EditError("in this order work would wait for itself");
+        shareLinks(*graph, numbers);
         return std::move(*graph);
     }
 
   private:
+    /// Which messages travel beside sums of gradients is known when the new order was played.
+    void shareLinks(TaskGraph& graph, const std::vector<TaskId>& numbers) const {
+        const Schedule played = simulate(graph);
+        const CollectiveTimes collectives(graph, played);
+        for (const PlayedGroup& group : m_groups) {
+            const TaskId transfer = numbers[group.transfer];
+            if (besideSums(collectives, played, m_parts, group.rank, transfer, group.messages)) graph.durationNs[transfer] = group.besideSumsNs;
+        }
+    }
+
     struct Message {
         ExchangeMember sender, receiver;
     };
@@ -112,37 +92,6 @@ class Rebuild {
         uint32_t exchange = 0;   // of the graph it is modelled on
         std::vector<ExchangeMember> members;
     };
-
-    GroupCosts costsOf(int rank) const {
-        GroupCosts costs;
-        costs.alphaNs = m_alphaNs;
-        std::vector<double> leads, calls, gaps, delays, events;
-        for (int step : m_parts.steps())
-            for (const GroupCall& group : m_parts.step(rank, step).groups) {
-                costs.call = m_graph.info[group.call];
-                costs.arrival = m_graph.info[group.arrival];
-                costs.transfer = m_graph.info[group.transfer];
-                leads.push_back(static_cast<double>(m_graph.leadNs[group.call]));
-                calls.push_back(static_cast<double>(m_graph.durationNs[group.call]));
-                gaps.push_back(static_cast<double>(m_graph.leadNs[group.arrival]));
-                costs.transferNs[group.messages].push_back(static_cast<double>(m_graph.durationNs[group.transfer]));
-                for (const Edge& edge : m_graph.edgesOf(group.arrival)) {
-                    if (static_cast<WaitKind>(edge.kind) == WaitKind::event) {
-                        events.push_back(static_cast<double>(edge.delayNs));
-                        costs.awaited.insert(m_graph.info[edge.from].lane);
-                    }
-                    if (static_cast<WaitKind>(edge.kind) != WaitKind::launch) continue;
-                    delays.push_back(static_cast<double>(edge.delayNs));
-                    costs.afterStart = edge.afterStart;
-                }
-            }
-        costs.leadNs = std::llround(median(std::move(leads)));
-        costs.callNs = std::llround(median(std::move(calls)));
-        costs.gapNs = std::llround(median(std::move(gaps)));
-        costs.launchDelayNs = std::llround(median(std::move(delays)));
-        costs.eventDelayNs = std::llround(median(std::move(events)));
-        return costs;
-    }
 
     /// What a pass of the new schedule is made of: calls of the recorded step `from`.
     struct Source {
@@ -264,9 +213,13 @@ class Rebuild {
             info.step = step;
             return info;
         };
+        const auto [price, isNew] = m_prices.try_emplace(messages);
+        if (isNew) price->second = {m_costs.times.aloneNs(messages), m_costs.times.besideSumsNs(messages)};
+        const auto [aloneNs, besideSumsNs] = price->second;
         const TaskId call = m_draft.addTask(inStep(m_costs.call), m_costs.callNs, m_costs.leadNs);
         const TaskId arrival = m_draft.addTask(inStep(m_costs.arrival), 0, m_costs.gapNs);
-        const TaskId transfer = m_draft.addTask(inStep(m_costs.transfer), m_costs.timeNs(messages));
+        const TaskId transfer = m_draft.addTask(inStep(m_costs.transfer), aloneNs);
+        m_groups.push_back({m_rank, transfer, std::move(messages), besideSumsNs});
         m_draft.addEdge(arrival, call, WaitKind::launch, m_costs.launchDelayNs, m_costs.afterStart);
         m_costs.awaited.insert(m_computeLane);
         for (uint32_t lane : m_costs.awaited)
@@ -329,6 +282,8 @@ class Rebuild {
     std::map<TaskId, StepMark> m_marks;                      // by call that begins or ends a step
     std::set<int64_t> m_gradients;
     double m_alphaNs;                                        // start-up of a message
+    std::map<GroupMessages, std::pair<int64_t, int64_t>> m_prices;  // of the rank's groups: alone, beside sums of gradients
+    std::vector<PlayedGroup> m_groups;
     std::map<std::pair<uint32_t, Instance>, Joined> m_joined;
     std::map<std::tuple<int, int, bool, int, int>, Message> m_messages;  // pipeline, step, activation, micro-batch, sender's place
 };
