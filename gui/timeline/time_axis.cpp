@@ -41,6 +41,9 @@ std::string exact(int64_t ns, const Unit& unit) { return fmt::format("{:.10g} {}
 }  // namespace
 
 void TimeAxis::setWhole(TimeRange whole) {
+    // Times of a damaged file may be anything: cut to where differences of them do not overflow, or a ruler would never end.
+    constexpr int64_t kFarthest = INT64_MAX / 4;
+    whole = {std::clamp(whole.beginNs, -kFarthest, kFarthest), std::clamp(whole.endNs, -kFarthest, kFarthest)};
     whole.endNs = std::max(whole.endNs, whole.beginNs + kMinSpanNs);
     const bool showedAll = m_visible == m_whole;
     m_whole = whole;

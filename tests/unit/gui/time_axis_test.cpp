@@ -107,5 +107,14 @@ TEST(DurationText, HasThreeDigitsAndAUnit) {
     EXPECT_EQ(durationText(-3'000'000'000), "-3.00 s");
 }
 
+TEST(TimeAxis, TimesOfADamagedFileLeaveARulerThatEnds) {
+    TimeAxis axis;
+    axis.setWidth(1000);
+    axis.setWhole({INT64_MIN, INT64_MAX});
+    axis.fit();
+    EXPECT_GT(axis.visible().span(), 0);
+    EXPECT_LE(axis.ruler(80).ticks.size(), 14u);
+}
+
 }  // namespace
 }  // namespace rankscope::gui
