@@ -136,7 +136,7 @@ void DeviceLanes::place(uint32_t index, TaskId launch, int64_t launchNs, int ste
             draft.durationNs(before.task) = std::max<int64_t>(0, draft.durationNs(before.task) - overlapNs);
     }
     TaskInfo info;
-    info.lane = stream.lane;
+    info.lane = stream.lane & kNoLane;
     info.step = step;
     if (piece.work == Work::communication) {
         const CommTask& task = m_events.communication[piece.row];
@@ -183,7 +183,7 @@ void DeviceLanes::begin() {
         const int64_t endNs = m_pieces[stream.passed].endNs;
         while (stream.nextUnlaunched < stream.unlaunched.size() && m_pieces[stream.unlaunched[stream.nextUnlaunched]].startNs < endNs) ++stream.nextUnlaunched;
         TaskInfo info;
-        info.lane = stream.lane;
+        info.lane = stream.lane & kNoLane;
         info.kind = TaskKind::boundary;
         Placed placed;
         placed.piece = stream.passed;

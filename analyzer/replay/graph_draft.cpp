@@ -108,7 +108,7 @@ TaskId GraphDraft::append(GraphDraft&& other) {
     addAll(m_leadNs, other.m_leadNs);
     addAll(m_lanes, other.m_lanes);
     for (TaskInfo info : other.m_info) {
-        if (info.lane != kNoLane) info.lane += lanes;
+        if (info.lane != kNoLane) info.lane = (info.lane + lanes) & kNoLane;
         m_info.push_back(info);
     }
     for (const auto& [to, from] : {std::pair(&m_before, &other.m_before), std::pair(&m_next, &other.m_next), std::pair(&m_first, &other.m_first), std::pair(&m_last, &other.m_last)})
@@ -143,7 +143,7 @@ uint32_t GraphDraft::addKernelKey(const KernelKey& key) {
 uint32_t GraphDraft::addExchange(const Exchange& exchange, std::span<const ExchangeMember> members) {
     Exchange added = exchange;
     added.firstMember = static_cast<uint32_t>(m_members.size());
-    added.members = static_cast<uint32_t>(members.size());
+    added.members = static_cast<uint32_t>(members.size()) & Exchange::kMostMembers;
     m_members.insert(m_members.end(), members.begin(), members.end());
     m_exchanges.push_back(added);
     return static_cast<uint32_t>(m_exchanges.size() - 1);

@@ -45,7 +45,7 @@ TaskId HostLanes::add(GraphDraft& draft, TaskInfo info, uint32_t lane, int64_t s
         draft.durationNs(before) -= cutNs;
         durationNs += cutNs - std::min(cutNs, endNs - startNs);
     }
-    info.lane = lane;
+    info.lane = lane & kNoLane;
     busy->second = std::max(freeNs, endNs);
     return draft.addTask(info, durationNs, startNs - freeNs);
 }

@@ -117,8 +117,8 @@ class Joiner {
 
     void join(const store::Collective& collective, const std::vector<std::pair<int, Kernel*>>& members) {
         Exchange exchange;
-        exchange.id = collective.id;
-        exchange.communicatorId = collective.communicatorId;
+        exchange.id = static_cast<uint32_t>(collective.id);
+        exchange.communicatorId = static_cast<uint32_t>(collective.communicatorId);
         exchange.op = collective.op;
         exchange.dataType = collective.dataType;
         exchange.algorithm = collective.algorithm;
@@ -131,7 +131,7 @@ class Joiner {
         TaskInfo info;
         info.kind = TaskKind::join;
         info.lane = kNoLane;
-        info.row = static_cast<uint32_t>(exchange.id);
+        info.row = exchange.id;
         info.step = m_draft.info(members.front().second->arrival).step;
         const TaskId join = m_draft.addTask(info, 0);
         int64_t lastNs = INT64_MIN;
@@ -230,8 +230,8 @@ class Joiner {
     uint32_t addMessage(const Message& message, bool grouped) {
         const store::P2p& row = *message.row;
         Exchange exchange;
-        exchange.id = row.id;
-        exchange.communicatorId = row.communicatorId;
+        exchange.id = static_cast<uint32_t>(row.id);
+        exchange.communicatorId = static_cast<uint32_t>(row.communicatorId);
         exchange.op = store::Op::send;
         exchange.bytes = row.bytes.value_or(-1);
         exchange.grouped = grouped;

@@ -97,17 +97,18 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
     for (Finding* finding : certain) finding->changes = changesFor(analysis, *finding);
     if (replay.error() > SavingThresholds::kLargestError) return std::nullopt;
     const bool waitsHidden = waitsAreHidden(analysis);
-    ChangedJob job = unchangedJob(analysis);
-    const std::vector<double> unchanged = job.stepsNs;
+    std::optional<ChangedJob> job;  // none until something gains: a copy of a large graph is most of the memory
+    const std::vector<double> unchanged = replay.stepsNs(replay.graph, replay.unchanged);
+    std::vector<double> before = unchanged;
     Ceiling ceiling;
     for (Finding* finding : certain) {
         if (finding->changes.empty()) continue;
-        ChangedJob next = job;
+        ChangedJob next = job ? *job : unchangedJob(analysis);
         if (!changeAll(next, finding->changes, analysis)) {
             finding->changes.clear();
             continue;
         }
-        const ReplayedSaving gained = typicalSaving(job.stepsNs, next.stepsNs);
+        const ReplayedSaving gained = typicalSaving(before, next.stepsNs);
         const double share = gained.ns / median(unchanged);
         const bool small = share < CommonThresholds::kFloorShare;
         if (small && waitsHidden) continue;
@@ -120,11 +121,12 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
         finding->severity = std::max(finding->severity, share);
         setSaving(*finding, gained);
         ++ceiling.findings;
+        before = next.stepsNs;
         job = std::move(next);
     }
     std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.savingNsPerStep.value_or(a.severity) > b.savingNsPerStep.value_or(b.severity); });
     if (ceiling.findings == 0) return std::nullopt;
-    ceiling.saving = typicalSaving(unchanged, job.stepsNs);
+    ceiling.saving = typicalSaving(unchanged, before);
     ceiling.share = ceiling.saving.ns / median(unchanged);
     return ceiling;
 }

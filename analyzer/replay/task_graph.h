@@ -58,13 +58,14 @@ struct Edge {
 static_assert(sizeof(Edge) == 8);
 
 struct TaskInfo {
-    uint32_t lane = 0;         // index into lanes; kNoLane
+    uint32_t lane : 24 = 0;    // index into lanes; kNoLane
+    TaskKind kind : 8 = TaskKind::host;
     uint32_t row = 0;          // kernel, arrival, transfer: kernel.id; copy, set: id of memcpy, memset; host, blockingCall: api_call.id; join: collective.id
     uint32_t detail = 0;       // kernel: index into kernelKeys; arrival, transfer, join: index into exchanges; host, blockingCall: name id of the call; else 0
     int32_t step = -1;         // number of the step that its launch belongs to; -1 before the first
-    TaskKind kind = TaskKind::host;
 };
-inline constexpr uint32_t kNoLane = UINT32_MAX;
+static_assert(sizeof(TaskInfo) == 16);
+inline constexpr uint32_t kNoLane = (uint32_t{1} << 24) - 1;  // also the mask of a lane
 
 struct Lane {
     int rank = 0;
@@ -79,23 +80,25 @@ struct ExchangeMember {
     TaskId transfer = kNoTask;
 };
 
-/// A collective, or one message between two ranks. What an edit needs to price it otherwise.
+/// A collective, or one message between two ranks. What an edit needs to price it otherwise. Packed: jobs with experts send a message for each third task.
 struct Exchange {
-    int64_t id = 0;            // row of collective or p2p
-    int64_t communicatorId = 0;
-    store::Op op = store::Op::unknown;   // a message: send
-    store::DataType dataType = store::DataType::unknown;
-    store::Algorithm algorithm = store::Algorithm::unknown;
-    store::Protocol protocol = store::Protocol::unknown;
     int64_t bytes = -1;        // as collective.bytes, p2p.bytes; -1 unknown
-    bool grouped = false;      // a message that is part of an all-to-all of its kernels: they wait for each other by one join instead of an edge for each pair
+    uint32_t id = 0;           // row of collective or p2p
+    uint32_t communicatorId = 0;
+    store::Op op : 4 = store::Op::unknown;   // a message: send
+    store::DataType dataType : 4 = store::DataType::unknown;
+    store::Algorithm algorithm : 3 = store::Algorithm::unknown;
+    store::Protocol protocol : 2 = store::Protocol::unknown;
+    bool grouped : 1 = false;  // a message that is part of an all-to-all of its kernels: they wait for each other by one join instead of an edge for each pair
+    uint32_t members : 18 = 0; // up to kMostMembers
     int step = -1;
     TaskId join = kNoTask;     // of a collective; messages have none
     uint32_t firstMember = 0;  // into members; of a message first the sender, then the receiver
-    uint32_t members = 0;
 
+    static constexpr uint32_t kMostMembers = (uint32_t{1} << 18) - 1;
     bool message() const { return op == store::Op::send; }
 };
+static_assert(sizeof(Exchange) == 32);
 
 /// A step of a rank begins here, or (closes) its last one ends.
 struct StepMark {

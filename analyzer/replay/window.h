@@ -14,8 +14,9 @@ struct ReplayWindow {
     int last = INT_MAX;
     bool whole() const { return first == INT_MIN; }
 
-    /// More tasks than this are not held: with what is needed to make it, a graph takes about 150 bytes a task, so 1.2 GiB. Beyond, the last steps that fit stand for all.
-    static constexpr size_t kMostTasks = 8'000'000;
+    /// More tasks than this are not held: while savings are replayed the process has up to 310 bytes a task (64 ranks, 30 steps), so 1.8 GiB. Beyond, the last
+    /// steps that fit stand for all.
+    static constexpr size_t kMostTasks = 6'000'000;
 };
 
 /// Everything, or as many of the last steps as fit into `mostTasks`, two at least.

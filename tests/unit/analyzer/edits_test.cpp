@@ -143,9 +143,9 @@ TEST(Edits, ASteadyStepTakesNoLongerThanTheOthers) {
 TEST(Edits, KernelsBesideCommunicationRunAsAlone) {
     GraphDraft draft;
     const uint32_t compute = draft.addLane({0, false, 1}), network = draft.addLane({0, false, 2});
-    const TaskId kernel = draft.addTask({compute, 0, draft.addKernelKey({1, 1, 1}), 0, TaskKind::kernel}, 150);
-    draft.addTask({network, 0, 0, 0, TaskKind::arrival}, 0);
-    draft.addTask({network, 0, 0, 0, TaskKind::transfer}, 100);
+    const TaskId kernel = draft.addTask({compute & kNoLane, TaskKind::kernel, 0, draft.addKernelKey({1, 1, 1}), 0}, 150);
+    draft.addTask({network & kNoLane, TaskKind::arrival, 0, 0, 0}, 0);
+    draft.addTask({network & kNoLane, TaskKind::transfer, 0, 0, 0}, 100);
     std::vector<TaskId> numbers;
     TaskGraph graph = *std::move(draft).seal(&numbers);
     Analysis analysis = SmallJob().analysis();
@@ -161,8 +161,8 @@ TEST(Edits, TokensAreSharedSoThatTheBusiestPortCarriesTheMean) {
     std::vector<TaskId> transfers, arrivals;
     for (int rank = 0; rank < 2; ++rank) {
         const uint32_t lane = draft.addLane({rank, false, rank});
-        arrivals.push_back(draft.addTask({lane, 0, 0, 0, TaskKind::arrival}, 0));
-        transfers.push_back(draft.addTask({lane, 0, 0, 0, TaskKind::transfer}, 30));
+        arrivals.push_back(draft.addTask({lane & kNoLane, TaskKind::arrival, 0, 0, 0}, 0));
+        transfers.push_back(draft.addTask({lane & kNoLane, TaskKind::transfer, 0, 0, 0}, 30));
     }
     for (int rank = 0; rank < 2; ++rank) {
         Exchange message;

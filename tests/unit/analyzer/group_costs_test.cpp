@@ -43,7 +43,7 @@ TEST(CollectiveTimes, TouchingIsNotOverlapping) {
     GraphDraft draft;
     const uint32_t lane = draft.addLane({0, false, 1});
     TaskInfo info;
-    info.lane = lane;
+    info.lane = lane & kNoLane;
     info.kind = TaskKind::arrival;
     for (const int64_t leadNs : {100, 50}) {
         info.kind = TaskKind::arrival;

@@ -23,7 +23,7 @@ TaskGraph drawnGraph(unsigned seed) {
     const TaskId begin = draft.addTask(info, 0);
     draft.addMark({0, 0, false, begin});
     for (int i = 0; i < 300; ++i) {
-        info.lane = upTo(lanes - 1);
+        info.lane = upTo(lanes - 1) & kNoLane;
         info.kind = upTo(1) ? TaskKind::kernel : TaskKind::transfer;
         const TaskId task = draft.addTask(info, upTo(100), upTo(3) ? 0 : upTo(20));
         for (uint32_t e = upTo(2); e > 0; --e) draft.addEdge(task, upTo(task - 1), WaitKind::event, upTo(5), upTo(4) == 0);

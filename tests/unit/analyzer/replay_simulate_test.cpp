@@ -10,7 +10,7 @@ namespace {
 
 TaskInfo on(uint32_t lane, TaskKind kind = TaskKind::kernel) {
     TaskInfo info;
-    info.lane = lane;
+    info.lane = lane & kNoLane;
     info.kind = kind;
     return info;
 }

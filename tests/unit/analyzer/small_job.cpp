@@ -32,7 +32,7 @@ class Builder {
 
   private:
     TaskId add(uint32_t lane, TaskKind kind, int step, int64_t durationNs, int64_t leadNs, uint32_t detail = 0, uint32_t row = 0) {
-        return m_draft.addTask({lane, row, detail, step, kind}, durationNs, leadNs);
+        return m_draft.addTask({lane & kNoLane, kind, row, detail, step}, durationNs, leadNs);
     }
     void mark(int rank, int step, bool closes) {
         const TaskId host = add(m_host[rank], TaskKind::host, step, 0, 10);

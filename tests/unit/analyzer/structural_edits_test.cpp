@@ -23,7 +23,7 @@ constexpr int64_t kGroup = 7;  // the communicator
 
 TaskInfo on(uint32_t lane, TaskKind kind, uint32_t detail = 0) {
     TaskInfo info;
-    info.lane = lane;
+    info.lane = lane & kNoLane;
     info.kind = kind;
     info.detail = detail;
     info.step = 0;
@@ -70,7 +70,7 @@ struct Rank {
 
 void joinAll(GraphDraft& draft, store::Op op, int64_t bytes, const std::vector<ExchangeMember>& members, int64_t communicator = kGroup) {
     Exchange exchange;
-    exchange.communicatorId = communicator;
+    exchange.communicatorId = static_cast<uint32_t>(communicator);
     exchange.op = op;
     exchange.bytes = bytes;
     exchange.step = 0;
