@@ -17,7 +17,7 @@
 namespace rankscope::gui {
 
 MainWindow::MainWindow(const ViewRequest& request, QWidget* parent)
-    : QMainWindow(parent), m_request(request), m_session(m_model), m_tour(m_model), m_timeline(new TimelineView(m_model, this)) {
+    : QMainWindow(parent), m_request(request), m_session(m_model), m_tour(m_model), m_links(m_model, m_session), m_timeline(new TimelineView(m_model, this)) {
     setObjectName("rankscope");
     auto* middle = new QWidget(this);
     auto* layout = new QVBoxLayout(middle);
@@ -44,6 +44,11 @@ MainWindow::MainWindow(const ViewRequest& request, QWidget* parent)
     });
     connect(&m_model, &TimelineModel::rankWanted, this, [this](int rank) { m_session.prefer({rank}); });
     connect(&m_tour, &FindingTour::arrived, m_timeline, &TimelineView::scrollToSelection);
+    connect(m_timeline, &TimelineView::flowWanted, this, [this](int direction) {
+        m_links.follow(direction);
+        m_timeline->scrollToSelection();
+    });
+    connect(&m_links, &LinkFollower::described, this, [this](const QString& sentence) { m_message->setText(m_message->text() + "  \u00b7  " + sentence); });
     connect(m_timeline, &TimelineView::helpWanted, this, &MainWindow::showHelp);
     connect(&m_model, &TimelineModel::selectionChanged, this, [this] {
         const EventRef selected = m_model.selection();

@@ -8,6 +8,7 @@
 
 #include "gui/findings/finding_tour.h"
 #include "gui/shell/command_line.h"
+#include "gui/shell/link_follower.h"
 #include "gui/shell/run_session.h"
 #include "gui/view/timeline_view.h"
 
@@ -43,6 +44,7 @@ private:
     TimelineModel m_model;
     RunSession m_session;
     FindingTour m_tour;
+    LinkFollower m_links;
     TimelineView* m_timeline;
     QMenu* m_docksMenu = nullptr;
     QLabel* m_message = nullptr;

@@ -18,17 +18,17 @@ Rgb blend(Rgb back, Rgb front, float share) noexcept {
     return 0xff000000 | redBlue | green;
 }
 
-void paintLine(const TrackDrawing& drawing, const Track& track, const EventColour& colour, std::span<Rgb> line) {
+void paintLine(const TrackDrawing& drawing, const Track& track, const EventColours& colours, std::span<Rgb> line) {
     const auto width = static_cast<int32_t>(line.size());
     for (const Speck& speck : drawing.specks) {
         if (speck.x < 0 || speck.x >= width) continue;
         Rgb& pixel = line[static_cast<size_t>(speck.x)];
-        pixel = blend(pixel, colour(track, speck.event), std::max(kLeastCoverage, speck.coverage));
+        pixel = blend(pixel, colours.of(speck.style), std::max(kLeastCoverage, speck.coverage));
     }
     for (const Box& box : drawing.boxes) {
         const int32_t left = std::clamp(static_cast<int32_t>(std::lround(box.x)), 0, width);
         const int32_t right = std::clamp(static_cast<int32_t>(std::lround(box.x + box.width)), left, width);
-        const Rgb fill = colour(track, box.event);
+        const Rgb fill = colours.of(track.style(box.event));
         std::fill(line.begin() + left, line.begin() + right, fill);
         if (right > left && box.x >= 0) line[static_cast<size_t>(left)] = blend(fill, 0xff000000, 0.35f);
     }

@@ -47,10 +47,13 @@ void Track::finish() {
     lowest.reserve(size() / kFan + 1);
     for (size_t first = 0; first < size(); first += kFan) {
         const size_t last = std::min(size(), first + kFan);
-        PyramidNode node{m_starts[first], endNs(last - 1), 0, static_cast<uint32_t>(first)};
+        PyramidNode node{m_starts[first], endNs(last - 1), 0, 0, m_names[first]};
         for (size_t i = first; i < last; ++i) {
             node.busyNs += durNs(i);
-            if (durNs(i) > durNs(node.longest)) node.longest = static_cast<uint32_t>(i);
+            if (m_durations[i] > node.longestNs) {
+                node.longestNs = m_durations[i];
+                node.style = m_names[i];
+            }
         }
         lowest.push_back(node);
     }
@@ -65,7 +68,10 @@ void Track::finish() {
             node.endNs = below[last - 1].endNs;
             for (size_t i = first + 1; i < last; ++i) {
                 node.busyNs += below[i].busyNs;
-                if (durNs(below[i].longest) > durNs(node.longest)) node.longest = below[i].longest;
+                if (below[i].longestNs > node.longestNs) {
+                    node.longestNs = below[i].longestNs;
+                    node.style = below[i].style;
+                }
             }
             nodes.push_back(node);
         }

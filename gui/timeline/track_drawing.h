@@ -20,18 +20,15 @@ struct Box {
 struct Speck {
     int32_t x = 0;
     float coverage = 0;  ///< share of the column's time that is busy, 0..1
-    uint32_t event = 0;  ///< the longest one in it, which gives the colour
+    uint32_t style = 0;  ///< Track::style() of the longest event in it, which gives the colour
+    uint32_t longestNs = 0;
 };
 
 /// What one lane shows, left to right. Reused from frame to frame.
 struct TrackDrawing {
     std::vector<Box> boxes;
-    std::vector<Speck> specks;
-
-    void clear() {
-        boxes.clear();
-        specks.clear();
-    }
+    std::vector<Speck> specks;    ///< by x, one a column at most
+    std::vector<Speck> columns;   ///< where specks gather, one for every column
 };
 
 /// Narrower events become specks.

@@ -24,23 +24,26 @@ const QImage& LaneCanvas::paint(const TimelineModel& model, const std::vector<Ro
     m_axis.setWidth(pixels.width());
     m_line.resize(static_cast<size_t>(pixels.width()));
     m_labels.clear();
-    fillRows(0, pixels.height(), palette.background);
+    int painted = 0;   // rows above it hold their pixels: each is written once
 
     const auto first = std::partition_point(rows.begin(), rows.end(), [&](const Row& row) { return row.top + row.height <= scrollTop; });
     for (auto row = first; row != rows.end() && row->top < scrollTop + size.height(); ++row) {
         const int top = static_cast<int>(std::lround((row->top - scrollTop) * ratio));
-        const int height = static_cast<int>(std::lround(row->height * ratio));
+        const int height = static_cast<int>(std::lround((row->top + row->height - scrollTop) * ratio)) - top;
+        painted = top + height;
         if (row->kind == RowKind::host) {
             fillRows(top, height, palette.header);
             continue;
         }
         const RankTracks* tracks = model.lanes().tracks(row->rank);
-        if (!tracks) continue;
-        if (row->kind == RowKind::summary)
+        if (tracks && row->kind == RowKind::summary)
             paintSummary(*tracks, top, height);
-        else if (row->lane < tracks->lanes.size())
-            paintLane(model, *row, tracks->lanes[row->lane], top, height);
+        else if (tracks && row->lane < tracks->lanes.size())
+            paintLane(*row, tracks->lanes[row->lane], top, height);
+        else
+            fillRows(top, height, palette.background);
     }
+    fillRows(painted, pixels.height() - painted, palette.background);
     paintNames(model);
     return m_image;
 }
@@ -50,13 +53,12 @@ void LaneCanvas::fillRows(int top, int height, Rgb colour) {
     for (int y = std::max(0, top); y < last; ++y) std::fill_n(pixelLine(y), m_image.width(), colour);
 }
 
-void LaneCanvas::paintLane(const TimelineModel& model, const Row& row, const Lane& lane, int top, int height) {
-    (void)model;
+void LaneCanvas::paintLane(const Row& row, const Lane& lane, int top, int height) {
     std::fill(m_line.begin(), m_line.end(), m_palette->background);
     for (uint32_t part = 0; part < lane.parts.size(); ++part) {
         const Track& track = lane.parts[part].track;
         drawTrack(track, m_axis, m_drawing);
-        paintLine(m_drawing, track, [&](const Track& t, uint32_t event) { return m_palette->event(t.kind(event), t.name(event)); }, m_line);
+        paintLine(m_drawing, track, m_palette->events, m_line);
         for (const Box& box : m_drawing.boxes) {
             const double left = std::max(0.0, box.x / m_ratio), right = std::min((box.x + box.width) / m_ratio, m_image.width() / m_ratio);
             if (right - left >= kMinLabelPixels)
@@ -64,6 +66,8 @@ void LaneCanvas::paintLane(const TimelineModel& model, const Row& row, const Lan
         }
     }
     const int gap = std::max(1, static_cast<int>(std::lround(m_ratio)));
+    fillRows(top, gap, m_palette->background);
+    fillRows(top + height - gap, gap, m_palette->background);
     const int last = std::min(top + height - gap, m_image.height());
     for (int y = std::max(0, top + gap); y < last; ++y) std::memcpy(pixelLine(y), m_line.data(), m_line.size() * sizeof(Rgb));
 }

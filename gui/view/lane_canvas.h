@@ -25,7 +25,7 @@ public:
     const std::vector<EventLabel>& labels() const noexcept { return m_labels; }
 
 private:
-    void paintLane(const TimelineModel& model, const Row& row, const Lane& lane, int top, int height);
+    void paintLane(const Row& row, const Lane& lane, int top, int height);
     void paintSummary(const RankTracks& tracks, int top, int height);
     void paintNames(const TimelineModel& model);
     Rgb* pixelLine(int y) { return reinterpret_cast<Rgb*>(m_image.scanLine(y)); }

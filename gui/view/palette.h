@@ -13,14 +13,14 @@ namespace rankscope::gui {
 /// apart; names of one kind differ in lightness.
 struct Palette {
     Rgb background, alternate, grid, text, dimText, header, selection, mark, window;
-    std::array<Rgb, kEventKinds> kinds;
+    EventColours events;
     std::array<Rgb, kActivities> activities;
 
     static const Palette& light();
     static const Palette& dark();
     static const Palette& of(bool isDark) { return isDark ? dark() : light(); }
 
-    Rgb event(EventKind kind, uint32_t name) const noexcept;
+    Rgb event(EventKind kind, uint32_t name) const noexcept { return events.of(kind, name); }
     /// Black or white, whichever reads better on `back`.
     static QColor ink(Rgb back) noexcept;
 };

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// What looking at a run costs: frames of the timeline over 1, 10 and 100 million events beside two yardsticks of the same session (every event
+// looked at; the pyramid walked without painting), memory an event, and opening a run of 10 million events. Prints one table.
+// Usage: rankscope_bench_looking [MILLIONS...]; 1 10 100 when left out.
+#include <fmt/format.h>
+
+#include <QApplication>
+#include <QTemporaryDir>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <ctime>
+#include <random>
+#include <string>
+
+#include "collector/store/writer.h"
+#include "gui/session/run_loader.h"
+#include "gui/view/lane_canvas.h"
+
+namespace {
+
+using namespace rankscope;
+using namespace rankscope::gui;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kRanks = 8, kLanes = 8;   // 64 tracks
+constexpr int kFrames = 300;
+
+// Processor time of this thread: frames are made on one, and machines are shared.
+double cpuMs() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+double msSince(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+// Kernels of 2 to 40 us with short gaps, a long one now and then: what a training step looks like to a stream.
+struct EventStream {
+    explicit EventStream(unsigned seed) : random(seed) {}
+    std::mt19937 random;
+    int64_t now = 0;
+    TrackEvent next(uint32_t row, EventKind kind) {
+        const uint32_t draw = random();
+        const int64_t duration = draw % 500 == 0 ? 2'000'000 + draw % 3'000'000 : 2'000 + draw % 38'000;
+        const TrackEvent event{now, duration, 1 + draw % 200, row, kind};
+        now += duration + (draw >> 8) % 6'000;
+        return event;
+    }
+};
+
+RankTracksPtr syntheticRank(int32_t rank, size_t eventsPerLane) {
+    auto tracks = std::make_shared<RankTracks>();
+    tracks->rank = rank;
+    for (int lane = 0; lane < kLanes; ++lane) {
+        EventStream events(static_cast<unsigned>(rank * 100 + lane));
+        Track track(1);
+        track.reserve(eventsPerLane);
+        const EventKind kind = lane % 3 == 2 ? EventKind::communication : EventKind::compute;
+        for (uint32_t i = 0; i < eventsPerLane; ++i) track.add(events.next(i, kind));
+        track.finish();
+        Lane made{LaneKind::stream, fmt::format("stream {}", lane), {}};
+        made.parts.push_back({EventTable::kernel, std::move(track)});
+        tracks->lanes.push_back(std::move(made));
+    }
+    const auto device = tracks->deviceTracks();
+    tracks->activity = ActivityBins(device, device.front()->extent());
+    return tracks;
+}
+
+struct Quantiles {
+    double median = 0, p95 = 0;
+};
+
+Quantiles quantiles(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return {values[values.size() / 2], values[values.size() * 95 / 100]};
+}
+
+// The way through the run that a hand takes: zoom in somewhere, pan on, zoom out. The same for every size.
+std::vector<TimeRange> journey(TimeRange whole) {
+    std::vector<TimeRange> views;
+    std::mt19937 random(11);
+    for (int i = 0; i < kFrames; ++i) {
+        const double depth = std::pow(10.0, -6.0 * (i % 60) / 60.0);
+        const auto span = std::max<int64_t>(1'000, static_cast<int64_t>(depth * static_cast<double>(whole.span())));
+        const auto room = static_cast<uint64_t>(whole.span() - span) + 1;
+        const int64_t begin = whole.beginNs + static_cast<int64_t>((static_cast<uint64_t>(random()) << 20) % room);
+        views.push_back({begin, begin + span});
+    }
+    return views;
+}
+
+void benchFrames(size_t millions) {
+    auto run = std::make_shared<RunInfo>();
+    run->strings.resize(256);
+    for (size_t i = 0; i < run->strings.size(); ++i) run->strings[i] = fmt::format("void kernel_{}<float, {}>(float*, int)", i, i * 7);
+    run->outline.hosts = {{0, "host"}};
+    for (int32_t rank = 0; rank < kRanks; ++rank) run->outline.ranks.push_back({rank, 0, fmt::format("rank {}", rank)});
+    TimelineModel model;
+    model.setRun(run);
+    const size_t perLane = millions * 1'000'000 / (kRanks * kLanes);
+    size_t bytes = 0, events = 0;
+    const auto building = Clock::now();
+    for (int32_t rank = 0; rank < kRanks; ++rank) {
+        RankTracksPtr tracks = syntheticRank(rank, perLane);
+        bytes += tracks->bytes();
+        events += tracks->events();
+        model.addTracks(std::move(tracks));
+    }
+    const double buildMs = msSince(building);
+    model.changeLanes([](LaneTree& lanes) { lanes.setAllExpanded(true); });
+    const QSize size(1920, model.lanes().height());   // all 64 tracks in the picture
+
+    std::vector<double> frames, wallFrames, walks, scans;
+    LaneCanvas canvas;
+    TrackDrawing drawing;
+    int64_t busy = 0;
+    int scanned = 0;
+    model.setWidth(size.width());
+    for (const TimeRange& view : journey(model.axis().whole())) {
+        model.show(view);
+        const auto wall = Clock::now();
+        double start = cpuMs();
+        canvas.paint(model, model.lanes().rows(), 0, size, 1, Palette::light());
+        frames.push_back(cpuMs() - start);
+        wallFrames.push_back(msSince(wall));
+
+        TimeAxis axis = model.axis();
+        start = cpuMs();
+        for (const auto& [rank, tracks] : model.lanes().loaded())
+            for (const Track* track : tracks->deviceTracks()) drawTrack(*track, axis, drawing);
+        walks.push_back(cpuMs() - start);
+
+        if (scanned++ % 60 != 0) continue;  // slow: a few say enough
+        start = cpuMs();
+        for (const auto& [rank, tracks] : model.lanes().loaded())
+            for (const Track* track : tracks->deviceTracks())
+                for (size_t i = 0; i < track->size(); ++i)
+                    if (track->startNs(i) < view.endNs && track->endNs(i) > view.beginNs) busy += track->durNs(i);
+        scans.push_back(cpuMs() - start);
+    }
+    const Quantiles frame = quantiles(frames), walk = quantiles(walks), scan = quantiles(scans), wall = quantiles(wallFrames);
+    fmt::print("{:>5} M events, 64 tracks, {}x{}: frame median {:5.2f} ms, p95 {:5.2f} ms (by the clock {:5.2f}, {:5.2f}) | pyramid alone {:5.2f} / {:5.2f} ms | scan of all {:7.1f} ms | {:.1f} bytes an event, "
+               "built in {:.0f} ms{}\n",
+               millions, size.width(), size.height(), frame.median, frame.p95, wall.median, wall.p95, walk.median, walk.p95, scan.median, static_cast<double>(bytes) / static_cast<double>(events), buildMs,
+               busy == 0 ? " " : "");
+}
+
+void writeRun(const std::string& file, size_t events) {
+    store::TraceWriter writer(file);
+    const int32_t name = writer.intern("kernel");
+    for (int i = 0; i < 199; ++i) writer.intern(fmt::format("kernel_{}", i));
+    writer.write(store::Host{0, "host", {}});
+    std::vector<store::Kernel> rows;
+    int64_t id = 0, last = 0;
+    for (int32_t rank = 0; rank < kRanks; ++rank) {
+        store::Rank row;
+        row.rank = rank;
+        row.hostId = 0;
+        writer.write(row);
+        store::Stream stream;
+        stream.id = rank + 1;
+        stream.rank = rank;
+        stream.nativeId = 7;
+        writer.write(stream);
+    }
+    for (int32_t rank = 0; rank < kRanks; ++rank) {
+        EventStream stream(static_cast<unsigned>(rank));
+        for (size_t i = 0; i < events / kRanks; ++i) {
+            const TrackEvent event = stream.next(0, EventKind::compute);
+            store::Kernel kernel;
+            kernel.id = ++id;
+            kernel.rank = rank;
+            kernel.streamId = rank + 1;
+            kernel.startNs = event.startNs;
+            kernel.durNs = event.durNs;
+            kernel.nameId = name + static_cast<int32_t>(event.name % 199);
+            kernel.correlationId = static_cast<uint32_t>(id);
+            rows.push_back(kernel);
+            last = std::max(last, kernel.startNs + kernel.durNs);
+            if (rows.size() == 65'536) {
+                writer.write(std::span<const store::Kernel>(rows));
+                rows.clear();
+            }
+        }
+    }
+    writer.write(std::span<const store::Kernel>(rows));
+    writer.setMeta("schema_version", "1");
+    writer.setMeta("duration_ns", std::to_string(last));
+    writer.finish();
+}
+
+void benchOpen(size_t millions) {
+    QTemporaryDir folder;
+    const std::string file = folder.filePath("trace.db").toStdString();
+    writeRun(file, millions * 1'000'000);
+    for (const char* which : {"first open", "later open"}) {
+        const auto start = Clock::now();
+        store::TraceReader reader(file);
+        auto run = std::make_shared<const RunInfo>(readRunInfo(reader));
+        TimelineModel model;
+        model.setRun(run);
+        std::mutex mutex;
+        std::condition_variable woken;
+        std::vector<RankTracksPtr> arrived;
+        bool done = false;
+        RunLoader loader(run, {[&](RankTracksPtr tracks) {
+                                   const std::lock_guard lock(mutex);
+                                   arrived.push_back(std::move(tracks));
+                                   woken.notify_one();
+                               },
+                               [](const std::string& message) { fmt::print("failed: {}\n", message); },
+                               [&](bool) {
+                                   const std::lock_guard lock(mutex);
+                                   done = true;
+                                   woken.notify_one();
+                               }});
+        double firstMs = 0;
+        LaneCanvas canvas;
+        model.setWidth(1920);
+        std::unique_lock lock(mutex);
+        while (!done || !arrived.empty()) {
+            woken.wait(lock, [&] { return done || !arrived.empty(); });
+            for (RankTracksPtr& tracks : std::exchange(arrived, {})) model.addTracks(std::move(tracks));
+            if (firstMs == 0 && !model.lanes().loaded().empty()) {
+                canvas.paint(model, model.lanes().rows(), 0, {1920, 1080}, 1, Palette::light());
+                firstMs = msSince(start);
+            }
+        }
+        canvas.paint(model, model.lanes().rows(), 0, {1920, 1080}, 1, Palette::light());
+        fmt::print("{:>5} M events, {}: first picture with events {:.0f} ms, all of it {:.0f} ms\n", millions, which, firstMs, msSince(start));
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    qputenv("QT_QPA_PLATFORM", "offscreen");
+    QApplication application(argc, argv);
+    std::vector<size_t> sizes;
+    for (int i = 1; i < argc; ++i) sizes.push_back(std::max(1ul, std::strtoul(argv[i], nullptr, 10)));
+    if (sizes.empty()) sizes = {1, 10, 100};
+    for (const size_t millions : sizes) benchFrames(millions);
+    benchOpen(10);
+    return 0;
+}
