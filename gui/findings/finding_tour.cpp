@@ -5,12 +5,6 @@
 
 namespace rankscope::gui {
 
-EventTable eventTable(const std::string& name) {
-    for (const EventTable table : {EventTable::kernel, EventTable::memcpy, EventTable::memset, EventTable::nvtx, EventTable::apiCall, EventTable::ncclCall, EventTable::step})
-        if (name == tableName(table)) return table;
-    return EventTable::none;
-}
-
 FindingTour::FindingTour(TimelineModel& model, QObject* parent) : QObject(parent), m_model(model) {
     connect(&m_model, &TimelineModel::lanesChanged, this, [this] {
         if (!m_arrived) arrive();
@@ -45,9 +39,7 @@ bool FindingTour::goTo(const FindingInfo& finding) {
 std::vector<EventRef> FindingTour::evidenceOnScreen(const FindingInfo& finding) const {
     std::vector<EventRef> events;
     for (const EvidenceLink& link : finding.evidence) {
-        const EventTable table = eventTable(link.table);
-        if (table == EventTable::none) continue;
-        const EventRef found = m_model.find(table, link.rowId, link.rank);
+        const EventRef found = m_model.find(link.drawn.table, link.drawn.rowId, link.drawn.rank);
         if (found.valid()) events.push_back(found);
     }
     return events;
@@ -81,17 +73,23 @@ void FindingTour::show(const FindingInfo& finding) {
     const std::vector<EventRef> events = evidenceOnScreen(finding);
     // The rank where the fix goes is the one to look at, and the event that shows most; they may be two ranks.
     const int32_t culprit = finding.ranks.empty() ? -1 : finding.ranks.front();
-    m_model.setMarks(events);
+    std::vector<MarkedTime> gaps;
+    for (const EvidenceLink& link : finding.evidence)
+        if (link.gap) gaps.push_back({link.rank, *link.gap});
     m_model.changeLanes([&](LaneTree& lanes) {
         if (culprit >= 0) lanes.expandRank(culprit);
         if (!events.empty()) lanes.expandRank(events.front().rank);
+        if (events.empty() && !gaps.empty()) lanes.expandRank(gaps.front().rank);
     });
+    m_model.setMarks(events, gaps);
     if (!events.empty()) {
         const TrackEvent event = m_model.event(events.front());
         m_model.show(stepsAround({event.startNs, event.startNs + event.durNs}, events.front().rank));
         m_model.select(events.front());
     } else {
-        if (finding.window) m_model.show(stepsAround(*finding.window, culprit));
+        if (!gaps.empty())
+            m_model.show(stepsAround(gaps.front().time, gaps.front().rank));
+        else if (finding.window) m_model.show(stepsAround(*finding.window, culprit));
         m_model.select({});
     }
     emit arrived();

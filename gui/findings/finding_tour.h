@@ -37,7 +37,4 @@ private:
     bool m_arrived = true;    // false while its rank is not loaded
 };
 
-/// Table of trace.db by its name; none for those the timeline does not draw.
-EventTable eventTable(const std::string& name);
-
 }  // namespace rankscope::gui

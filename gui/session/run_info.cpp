@@ -74,6 +74,37 @@ void readReport(std::string_view report, FindingInfo& finding) {
     }
 }
 
+EventTable eventTable(const std::string& name) {
+    for (const EventTable table : {EventTable::kernel, EventTable::memcpy, EventTable::memset, EventTable::nvtx, EventTable::apiCall, EventTable::ncclCall, EventTable::step})
+        if (name == tableName(table)) return table;
+    return EventTable::none;
+}
+
+// The kernel a statement with one row id (and the rank) names.
+LinkedRow kernelBy(store::TraceReader& reader, const char* sql, const EvidenceLink& link) {
+    Statement query(reader.database(), sql);
+    query.bind(1, link.rowId).bind(2, int64_t{link.rank});
+    if (!query.step() || query.isNull(0)) return {};
+    return {EventTable::kernel, query.integer(0), static_cast<int32_t>(query.integer(1))};
+}
+
+// What the timeline draws of a row that proves a finding.
+void resolve(store::TraceReader& reader, EvidenceLink& link) {
+    if (link.table == "collective") {
+        link.drawn = kernelBy(reader, "SELECT kernel_id, rank FROM collective_member WHERE collective_id = ?1 AND (rank = ?2 OR ?2 < 0) LIMIT 1", link);
+    } else if (link.table == "proxy_op" && reader.hasTable("proxy_op")) {
+        link.drawn = kernelBy(reader, "SELECT c.kernel_id, c.rank FROM proxy_op p JOIN nccl_call c ON c.id = p.call_id WHERE p.id = ?1 AND ?2 IS NOT NULL", link);
+    } else if (link.table == "idle_gap") {
+        Statement query(reader.database(), "SELECT start_ns, dur_ns, rank FROM idle_gap WHERE id = ?1");
+        query.bind(1, link.rowId);
+        if (!query.step()) return;
+        link.gap = TimeRange{query.integer(0), query.integer(0) + query.integer(1)};
+        link.rank = static_cast<int32_t>(query.integer(2));
+    } else {
+        link.drawn = {eventTable(link.table), link.rowId, link.rank};
+    }
+}
+
 std::vector<FindingInfo> readFindings(store::TraceReader& reader) {
     std::vector<FindingInfo> findings;
     Statement query(reader.database(),
@@ -88,6 +119,7 @@ std::vector<FindingInfo> readFindings(store::TraceReader& reader) {
         if (!query.isNull(5)) finding.savingNs = query.integer(5);
         if (!query.isNull(6) && !query.isNull(7) && query.integer(7) > query.integer(6)) finding.window = TimeRange{query.integer(6), query.integer(7)};
         readReport(query.text(8), finding);
+        for (EvidenceLink& link : finding.evidence) resolve(reader, link);
         findings.push_back(std::move(finding));
     }
     return findings;

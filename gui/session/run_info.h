@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collector/store/reader.h"
+#include "gui/session/event_links.h"
 #include "gui/timeline/lane_tree.h"
 #include "gui/timeline/time_axis.h"
 
@@ -18,6 +19,8 @@ struct EvidenceLink {
     int64_t rowId = 0;
     int32_t rank = -1;   ///< -1: unknown
     std::string note;
+    LinkedRow drawn;                 ///< the event of the timeline that shows it: a collective's kernel on `rank`; table none where there is no such event
+    std::optional<TimeRange> gap;    ///< of an idle gap: nothing to draw but the time
 };
 
 /// A finding as `rankscope analyze` left it in trace.db.

@@ -2,6 +2,7 @@
 // rankscope-view: the window behind `rankscope view`, which finds the run and passes its own options on.
 #include <QApplication>
 #include <QCommandLineParser>
+#include <QPixmap>
 #include <QTimer>
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +27,18 @@ int fail(int code, const QString& message) {
     return code;
 }
 
+// Qt's remarks on the platform it runs on are not the user's business; what ends the program is.
+void onlySerious(QtMsgType type, const QMessageLogContext&, const QString& message) {
+    if (type == QtCriticalMsg || type == QtFatalMsg) std::fprintf(stderr, "rankscope: %s\n", message.toUtf8().constData());
+}
+
+// The window as asked for. One that cannot be made so small is drawn as small as it can be, and scaled down.
+bool savePicture(QWidget& window, const ViewRequest& request) {
+    QPixmap picture = window.grab();
+    if (picture.size() != request.size) picture = picture.scaled(request.size, Qt::KeepAspectRatioByExpanding, Qt::SmoothTransformation).copy(QRect(QPoint(), request.size));
+    return picture.save(QString::fromStdString(request.screenshot));
+}
+
 // True when a window can be made: Qt would abort without a display.
 bool hasDisplay() {
     if (const char* platform = std::getenv("QT_QPA_PLATFORM"); platform && *platform) return true;
@@ -41,11 +54,11 @@ int main(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) screenshot = screenshot || QString::fromLocal8Bit(argv[i]).startsWith("--screenshot");
     if (screenshot) {
         qputenv("QT_QPA_PLATFORM", "offscreen");
-        qputenv("QT_LOGGING_RULES", "qt.qpa.*=false");  // the plugin's remarks are not the user's
     } else if (!hasDisplay()) {
         return fail(kExitInput, "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set): `rankscope view NAME --screenshot FILE.png` draws a picture without "
                                 "one, `rankscope analyze NAME --format md` writes the report");
     }
+    qInstallMessageHandler(onlySerious);
     QApplication application(argc, argv);
     QApplication::setApplicationName("rankscope");
     QApplication::setOrganizationName("rankscope");
@@ -75,7 +88,7 @@ int main(int argc, char** argv) {
         window.show();
     } else {
         QObject::connect(&window, &MainWindow::ready, &window, [&] {
-            if (!window.grab().save(QString::fromStdString(request.screenshot))) status = fail(kExitInput, QString::fromStdString(request.screenshot + ": cannot be written"));
+            if (!savePicture(window, request)) status = fail(kExitInput, QString::fromStdString(request.screenshot + ": cannot be written"));
             QApplication::exit(status);
         });
         window.setAttribute(Qt::WA_DontShowOnScreen);

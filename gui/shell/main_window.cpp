@@ -10,6 +10,7 @@
 
 #include "gui/charts/chart_docks.h"
 #include "gui/findings/findings_panel.h"
+#include "gui/shell/state_log.h"
 #include "gui/table/table_docks.h"
 #include "gui/timeline/display_text.h"
 #include "gui/view/head_bar.h"
@@ -56,6 +57,7 @@ MainWindow::MainWindow(const ViewRequest& request, QWidget* parent)
         const TrackEvent event = m_model.event(selected);
         m_message->setText(QString("%1, %2, %3").arg(m_model.eventName(selected), QString::fromStdString(durationText(event.durNs)), m_model.place(selected)));
     });
+    StateLog::attach(*this, *m_timeline, m_model, m_session);
     m_session.open(request.runs.front());
 }
 

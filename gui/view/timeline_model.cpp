@@ -24,6 +24,7 @@ void TimelineModel::setRun(std::shared_ptr<const RunInfo> run) {
     m_selection = {};
     m_timeSelection.reset();
     m_marks.clear();
+    m_markedTimes.clear();
     m_related.clear();
     m_flows.clear();
     emit runChanged();
@@ -140,8 +141,9 @@ void TimelineModel::selectTime(std::optional<TimeRange> range) {
     emit timeSelectionChanged();
 }
 
-void TimelineModel::setMarks(std::vector<EventRef> marks) {
+void TimelineModel::setMarks(std::vector<EventRef> marks, std::vector<MarkedTime> times) {
     m_marks = std::move(marks);
+    m_markedTimes = std::move(times);
     emit marksChanged();
 }
 

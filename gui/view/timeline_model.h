@@ -18,6 +18,12 @@ struct FlowLine {
     EventRef from, to;
 };
 
+/// A stretch of a rank's time.
+struct MarkedTime {
+    int32_t rank = -1;
+    TimeRange time;
+};
+
 /// What all widgets of a window share: the run, what of it is in view, and what is selected. GUI thread only. Widgets change it through its
 /// functions and redraw on its signals; none knows another.
 class TimelineModel : public QObject {
@@ -61,9 +67,10 @@ public:
     void selectTime(std::optional<TimeRange> range);
 
     const std::vector<EventRef>& marks() const noexcept { return m_marks; }   ///< evidence of a finding
+    const std::vector<MarkedTime>& markedTimes() const noexcept { return m_markedTimes; }   ///< idle time that is evidence
     const std::vector<EventRef>& related() const noexcept { return m_related; }  ///< the other members of a selected collective
     const std::vector<FlowLine>& flows() const noexcept { return m_flows; }
-    void setMarks(std::vector<EventRef> marks);
+    void setMarks(std::vector<EventRef> marks, std::vector<MarkedTime> times = {});
     void setRelated(std::vector<EventRef> related, std::vector<FlowLine> flows);
 
     bool isValid(EventRef event) const;
@@ -94,6 +101,7 @@ private:
     EventRef m_selection;
     std::optional<TimeRange> m_timeSelection;
     std::vector<EventRef> m_marks, m_related;
+    std::vector<MarkedTime> m_markedTimes;
     std::vector<FlowLine> m_flows;
 };
 

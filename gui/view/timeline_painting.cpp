@@ -92,6 +92,7 @@ void TimelineView::paintOverlay(QPainter& painter) {
     }
     painter.setClipRect(kLabelWidth, lanesTop(), lanesWidth(), height());
     for (const EventRef& mark : m_model.marks()) paintOutline(painter, mark, QPen(colour(m_palette->mark), 2));
+    for (const MarkedTime& marked : m_model.markedTimes()) paintMarkedTime(painter, marked);
     for (const EventRef& related : m_model.related()) paintOutline(painter, related, QPen(colour(m_palette->selection), 1, Qt::DashLine));
     paintFlows(painter);
     paintSelection(painter);
@@ -112,6 +113,15 @@ void TimelineView::paintOutline(QPainter& painter, EventRef event, const QPen& p
     painter.setPen(pen);
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(area.adjusted(-1, 0.5, 1, -1.5));
+}
+
+void TimelineView::paintMarkedTime(QPainter& painter, const MarkedTime& marked) {
+    const Row* row = m_model.lanes().summaryRow(marked.rank);
+    if (!row) return;
+    const double left = kLabelWidth + m_model.axis().xOf(marked.time.beginNs), right = kLabelWidth + m_model.axis().xOf(marked.time.endNs);
+    painter.setPen(QPen(colour(m_palette->mark), 2));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(QRectF(left, lanesTop() - m_scroll->value() + row->top + 1, std::max(2.0, right - left), row->height - 2));
 }
 
 void TimelineView::paintFlows(QPainter& painter) {

@@ -27,6 +27,7 @@ public:
     EventRef eventAt(QPointF position) const;
     void setDark(bool dark);
     const Palette& palette_() const noexcept { return *m_palette; }
+    int rowsTop() const { return lanesTop(); }   ///< first pixel of the rows that scroll
     int scrollTop() const { return m_scroll->value(); }
     void setScrollTop(int top) { m_scroll->setValue(top); }
     /// Ranks whose rows are in sight.
@@ -65,6 +66,7 @@ private:
     void paintOverlay(QPainter& painter);
     void paintSelection(QPainter& painter);
     void paintFlows(QPainter& painter);
+    void paintMarkedTime(QPainter& painter, const MarkedTime& marked);
     void paintOutline(QPainter& painter, EventRef event, const QPen& pen);
 
     TimelineModel& m_model;

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/shell/state_log.h"
+
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QLineEdit>
+#include <QSaveFile>
+#include <QTreeWidget>
+
+namespace rankscope::gui {
+namespace {
+
+QJsonArray range(TimeRange time) { return {static_cast<double>(time.beginNs), static_cast<double>(time.endNs)}; }
+
+QJsonArray area(const QWidget& widget, const QRectF& local, const QWidget& window) {
+    const QPoint corner = widget.mapTo(&window, local.topLeft().toPoint());
+    return {corner.x(), corner.y(), static_cast<int>(local.width()), static_cast<int>(local.height())};
+}
+
+}  // namespace
+
+void StateLog::attach(QWidget& window, TimelineView& timeline, TimelineModel& model, RunSession& session) {
+    const QString file = qEnvironmentVariable("RANKSCOPE_VIEW_STATE");
+    if (file.isEmpty()) return;
+    auto* log = new StateLog(window, timeline, model, file);
+    connect(&session, &RunSession::loaded, log, [log] {
+        log->m_loaded = true;
+        log->m_soon.start();
+    });
+}
+
+StateLog::StateLog(QWidget& window, TimelineView& timeline, TimelineModel& model, QString file)
+    : QObject(&window), m_window(window), m_timeline(timeline), m_model(model), m_file(std::move(file)) {
+    m_soon.setSingleShot(true);
+    m_soon.setInterval(30);
+    connect(&m_soon, &QTimer::timeout, this, &StateLog::write);
+    for (const auto changed : {&TimelineModel::viewChanged, &TimelineModel::lanesChanged, &TimelineModel::selectionChanged, &TimelineModel::timeSelectionChanged,
+                               &TimelineModel::marksChanged})
+        connect(&m_model, changed, &m_soon, qOverload<>(&QTimer::start));
+}
+
+void StateLog::write() const {
+    QJsonObject state{{"loaded", m_loaded}, {"visible", range(m_model.axis().visible())}, {"whole", range(m_model.axis().whole())}};
+    if (const EventRef selected = m_model.selection(); selected.valid()) {
+        const TrackEvent event = m_model.event(selected);
+        state["selected"] = QJsonObject{{"table", tableName(m_model.table(selected))},
+                                        {"row", static_cast<double>(m_model.rowId(selected))},
+                                        {"rank", selected.rank},
+                                        {"name", m_model.eventName(selected)},
+                                        {"time", range({event.startNs, event.startNs + event.durNs})},
+                                        {"area", area(m_timeline, m_timeline.areaOf(selected), m_window)}};
+    }
+    if (const auto time = m_model.timeSelection()) state["time_selection"] = range(*time);
+    state["marks"] = static_cast<int>(m_model.marks().size());
+    state["flows"] = static_cast<int>(m_model.flows().size());
+    state["pinned"] = QJsonArray::fromVariantList([&] {
+        QVariantList ranks;
+        for (const int32_t rank : m_model.lanes().choices().pinnedRanks) ranks.push_back(rank);
+        return ranks;
+    }());
+    QJsonArray rows;
+    for (const Row& row : m_model.lanes().rows()) {
+        const int top = m_timeline.rowsTop() + row.top - m_timeline.scrollTop();
+        if (top + row.height < 0 || top > m_timeline.height()) continue;
+        rows.append(QJsonObject{{"label", QString::fromStdString(row.label)}, {"rank", row.rank}, {"y", m_timeline.mapTo(&m_window, QPoint(0, top + row.height / 2)).y()}});
+    }
+    state["rows"] = rows;
+    state["lanes"] = area(m_timeline, QRectF(TimelineView::kLabelWidth, 0, m_model.axis().width(), m_timeline.height()), m_window);
+    QJsonObject findings;
+    if (const auto* list = m_window.findChild<QTreeWidget*>("findings"))
+        for (int i = 0; i < list->topLevelItemCount(); ++i)
+            findings[list->topLevelItem(i)->text(1)] = area(*list->viewport(), list->visualItemRect(list->topLevelItem(i)), m_window);
+    state["findings"] = findings;
+    QSaveFile out(m_file);
+    if (!out.open(QIODevice::WriteOnly)) return;
+    out.write(QJsonDocument(state).toJson());
+    out.commit();
+}
+
+}  // namespace rankscope::gui

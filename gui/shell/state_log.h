@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QObject>
+#include <QTimer>
+#include <QWidget>
+
+#include "gui/shell/run_session.h"
+#include "gui/view/timeline_view.h"
+
+namespace rankscope::gui {
+
+/// Writes what the window shows to a JSON file whenever it changes: for tests that drive a real window, and for scripts. On only where
+/// RANKSCOPE_VIEW_STATE names a file.
+class StateLog : public QObject {
+    Q_OBJECT
+
+public:
+    /// `window` owns it. Positions in the file count from the window's upper left corner.
+    static void attach(QWidget& window, TimelineView& timeline, TimelineModel& model, RunSession& session);
+
+private:
+    StateLog(QWidget& window, TimelineView& timeline, TimelineModel& model, QString file);
+    void write() const;
+
+    QWidget& m_window;
+    TimelineView& m_timeline;
+    TimelineModel& m_model;
+    QString m_file;
+    QTimer m_soon;
+    bool m_loaded = false;
+};
+
+}  // namespace rankscope::gui

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Damaged, hostile and odd databases: the window says what is wrong or shows what can be read, and never crashes or hangs."""
+
+import random
+import shutil
+import sqlite3
+import unittest
+
+from recorded_run import RecordedRunTest
+
+BYTES_ROUNDS = 12
+ROWS_ROUNDS = 12
+
+
+class Damage(RecordedRunTest):
+    def setUp(self):
+        self.original = self.run_of("ddp-slow-rank") / "trace.db"
+        self.copy = self.folder / "damaged.db"
+        shutil.copy(self.original, self.copy)
+
+    def check(self, what):
+        picture = self.folder / "damaged.png"
+        picture.unlink(missing_ok=True)
+        result = self.view(self.copy, "--screenshot", picture, "--size", "800x500")
+        self.assertIn(result.returncode, (0, 3), f"{what}: {result.returncode} {result.stderr}")
+        if result.returncode == 3:
+            self.assertIn("rankscope: error: ", result.stderr, what)
+        else:
+            self.assertTrue(picture.exists(), what)
+        return result
+
+    def change(self, *statements):
+        database = sqlite3.connect(self.copy)
+        database.execute("PRAGMA foreign_keys = OFF")
+        for statement in statements:
+            database.execute(*statement) if isinstance(statement, tuple) else database.execute(statement)
+        database.commit()
+        database.close()
+
+    def test_random_bytes(self):
+        for seed in range(BYTES_ROUNDS):
+            numbers = random.Random(seed)
+            data = bytearray(self.original.read_bytes())
+            for _ in range(numbers.choice((1, 10, 200, 5000))):
+                data[numbers.randrange(0 if seed % 3 == 0 else 4096, len(data))] = numbers.randrange(256)
+            self.copy.write_bytes(data)
+            self.check(f"bytes, seed {seed}")
+
+    def test_random_rows(self):
+        tables = ("kernel", "memcpy", "api_call", "nvtx", "nccl_call", "extent", "step", "rank", "host", "stream", "thread", "finding", "finding_evidence", "string",
+                  "collective_member", "collective", "clock_model", "loss", "idle_gap")
+        values = (None, -1, 0, 2**31, 2**62, -2**62, "text", "\u202e\u0007" * 50, 1.5)
+        for seed in range(ROWS_ROUNDS):
+            numbers = random.Random(100 + seed)
+            shutil.copy(self.original, self.copy)
+            database = sqlite3.connect(self.copy)
+            database.execute("PRAGMA ignore_check_constraints = ON")
+            for _ in range(30):
+                table = numbers.choice(tables)
+                columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
+                try:
+                    database.execute(f"UPDATE {table} SET {numbers.choice(columns)} = ? WHERE rowid % ? = 0" if table not in ("extent", "step", "finding_evidence", "collective_member")
+                                     else f"UPDATE {table} SET {numbers.choice(columns)} = ? WHERE abs(rank) % ? = 0", (numbers.choice(values), numbers.choice((1, 2, 7))))
+                except sqlite3.Error:
+                    pass   # what the file itself forbids cannot be in it
+            database.commit()
+            database.close()
+            self.check(f"rows, seed {seed}")
+
+    def test_truncated_and_empty(self):
+        data = self.original.read_bytes()
+        for size in (0, 1, 100, 4096, len(data) // 2, len(data) - 1):
+            self.copy.write_bytes(data[:size])
+            result = self.check(f"{size} bytes")
+            if size < 4096:
+                self.assertEqual(result.returncode, 3, size)
+
+    def test_another_version_is_refused(self):
+        self.change("PRAGMA user_version = 999", "UPDATE meta SET value = '999' WHERE key = 'schema_version'")
+        result = self.check("version 999")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("version", result.stderr)
+
+    def test_no_steps_no_events_no_ranks(self):
+        self.change("DELETE FROM step", "DELETE FROM finding", "DELETE FROM finding_evidence", "DELETE FROM attribution")
+        self.assertEqual(self.check("no steps").returncode, 0)
+        self.change(*[f"DELETE FROM {table}" for table in ("kernel", "memcpy", "memset", "api_call", "nvtx", "nccl_call", "extent")])
+        self.assertEqual(self.check("no events").returncode, 0)
+        self.change("DELETE FROM rank", "DELETE FROM host")
+        self.assertEqual(self.check("no ranks").returncode, 0)
+
+    def test_names_of_any_kind(self):
+        self.change(("UPDATE string SET text = ? WHERE id % 3 = 0", ("long " * 20_000,)), ("UPDATE string SET text = ? WHERE id % 3 = 1", ("\u05e9\u05dc\u05d5\u05dd \u202e<b>bold</b>\n\t\u0001",)),
+                    ("UPDATE host SET name = ?", ("<img src=x>\u202e" * 10,)))
+        self.assertEqual(self.check("names").returncode, 0)
+
+    def test_a_thousand_ranks(self):
+        self.change("INSERT INTO rank WITH RECURSIVE n(i) AS (SELECT 8 UNION ALL SELECT i + 1 FROM n WHERE i < 1023) SELECT i, NULL, NULL, NULL, NULL, 'missing' FROM n")
+        self.assertEqual(self.check("1,024 ranks").returncode, 0)
+
+    def test_being_written(self):
+        database = sqlite3.connect(self.copy, isolation_level=None)
+        database.execute("BEGIN EXCLUSIVE")
+        try:
+            self.check("locked")
+        finally:
+            database.execute("ROLLBACK")
+            database.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A real window under Xvfb, driven by xdotool as a hand would: zoom, pan, select, click a finding and land on its evidence, search."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import time
+import unittest
+
+from recorded_run import RecordedRunTest, VIEW, skip
+
+PATIENCE_S = 60   # for a loaded machine; nothing here measures time
+
+
+class Hands(RecordedRunTest):
+    def setUp(self):
+        read, write = os.pipe()
+        self.server = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "1600x1000x24", "-nolisten", "tcp"], pass_fds=[write],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(write)
+        self.addCleanup(self.stop, self.server)
+        with os.fdopen(read) as pipe:
+            number = pipe.readline().strip()
+        self.assertTrue(number, "Xvfb did not start")
+        self.run_folder = self.run_of("ddp-slow-rank")
+        self.state_file = self.folder / "state.json"
+        self.state_file.unlink(missing_ok=True)
+        self.display = dict(self.environment, DISPLAY=f":{number}", RANKSCOPE_VIEW_STATE=str(self.state_file), QT_QPA_PLATFORM="xcb")
+        self.window = subprocess.Popen([VIEW, str(self.run_folder), "--size", "1500x900"], env=self.display, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.stop, self.window)
+        self.wait(lambda state: state["loaded"] and state["rows"] and state["findings"])
+        found = self.xdotool("search", "--sync", "--onlyvisible", "--pid", str(self.window.pid)).split()
+        self.id = found[-1]
+        self.xdotool("windowmove", "--sync", self.id, "0", "0")
+        self.hover(0.5, 0.5)
+        self.xdotool("click", "1")   # the keyboard goes to the lanes
+
+    @staticmethod
+    def stop(process):
+        process.kill()
+        process.wait()
+        if process.stderr:
+            process.stderr.close()
+
+    def xdotool(self, *words):
+        return subprocess.run(["xdotool", *map(str, words)], env=self.display, check=True, capture_output=True, text=True, timeout=PATIENCE_S).stdout
+
+    def wait(self, condition):
+        """The state once it fulfils `condition`."""
+        deadline = time.monotonic() + PATIENCE_S
+        state = None
+        while time.monotonic() < deadline:
+            if self.window.poll() is not None:
+                self.fail(f"the window is gone ({self.window.returncode}): {self.window.stderr.read()}")
+            try:
+                state = json.loads(self.state_file.read_text())
+                if condition(state):
+                    return state
+            except (FileNotFoundError, json.JSONDecodeError):
+                pass
+            time.sleep(0.03)
+        self.fail(f"the window did not get there: {json.dumps(state)[:2000]}")
+
+    def state(self):
+        return self.wait(lambda state: True)
+
+    def hover(self, x, y):
+        """To a place of the lanes, as shares of their width and height."""
+        left, top, width, height = self.state()["lanes"]
+        self.xdotool("mousemove", "--window", self.id, left + int(x * width), top + int(y * height)) if hasattr(self, "id") else None
+        return left + x * width
+
+    def key(self, *names):
+        self.xdotool("key", "--window", self.id, *names)
+
+    @staticmethod
+    def span(state):
+        return state["visible"][1] - state["visible"][0]
+
+    def time_at(self, state, share):
+        return state["visible"][0] + share * self.span(state)
+
+    def test_zoom_keeps_what_is_under_the_pointer_and_back_undoes_it(self):
+        before = self.state()
+        self.assertEqual(before["visible"], before["whole"])
+        self.hover(0.25, 0.6)
+        self.key("w", "w", "w")
+        near = self.wait(lambda state: self.span(state) < self.span(before) / 3)
+        self.assertAlmostEqual(self.time_at(near, 0.25), self.time_at(before, 0.25), delta=0.01 * self.span(near) + self.span(before) / 400)
+        self.key("d")
+        self.wait(lambda state: state["visible"][0] > near["visible"][0])
+        self.key("a")
+        self.wait(lambda state: abs(state["visible"][0] - near["visible"][0]) < 0.02 * self.span(near))
+        self.key("s")
+        self.wait(lambda state: self.span(state) > 1.3 * self.span(near))
+        self.key("f")
+        self.wait(lambda state: state["visible"] == state["whole"])
+        self.key("BackSpace")
+        self.wait(lambda state: self.span(state) < self.span(before))
+
+    def test_the_wheel_zooms_with_control(self):
+        before = self.state()
+        self.hover(0.5, 0.6)
+        self.xdotool("keydown", "ctrl", "click", "--repeat", "4", "4", "keyup", "ctrl")
+        self.wait(lambda state: self.span(state) < self.span(before) / 2)
+
+    def test_dragging_selects_time_and_z_zooms_to_it(self):
+        before = self.state()
+        self.hover(0.2, 0.6)
+        self.xdotool("mousedown", "1")
+        self.hover(0.3, 0.6)
+        self.hover(0.4, 0.6)
+        self.xdotool("mouseup", "1")
+        selected = self.wait(lambda state: "time_selection" in state and state["time_selection"][1] > self.time_at(before, 0.35))["time_selection"]
+        self.assertAlmostEqual(selected[0], self.time_at(before, 0.2), delta=0.02 * self.span(before))
+        self.key("z")
+        zoomed = self.wait(lambda state: self.span(state) < self.span(before) / 2)
+        self.assertEqual(zoomed["visible"], selected)
+
+    def test_shift_and_drag_moves(self):
+        self.key("w", "w", "w")
+        near = self.wait(lambda state: self.span(state) < (state["whole"][1] - state["whole"][0]) / 3)
+        self.hover(0.6, 0.6)
+        self.xdotool("keydown", "shift", "mousedown", "1")
+        self.hover(0.5, 0.6)
+        self.hover(0.4, 0.6)
+        self.xdotool("mouseup", "1", "keyup", "shift")
+        moved = self.wait(lambda state: state["visible"][0] > near["visible"][0])
+        self.assertAlmostEqual(moved["visible"][0] - near["visible"][0], 0.2 * self.span(near), delta=0.05 * self.span(near))
+
+    def test_a_click_on_a_label_opens_the_rank(self):
+        row = next(row for row in self.state()["rows"] if row["label"] == "rank 0")
+        self.xdotool("mousemove", "--window", self.id, "60", row["y"], "click", "1")
+        self.wait(lambda state: any("compute" in row["label"] and row["rank"] == 0 for row in state["rows"]))
+        self.hover(0.5, 0.5)
+        self.key("p")
+
+    def test_a_click_on_a_finding_lands_on_its_evidence(self):
+        state = self.state()
+        title = next(title for title in state["findings"] if title.startswith("RS301"))
+        x, y, width, height = state["findings"][title]
+        self.xdotool("mousemove", "--window", self.id, x + width // 2, y + height // 2, "click", "1")
+        there = self.wait(lambda state: "selected" in state and state["marks"] > 0)
+        chosen = there["selected"]
+        with sqlite3.connect(f"file:{self.run_folder / 'trace.db'}?mode=ro", uri=True) as database:
+            # A collective is shown by its kernels.
+            evidence = database.execute("SELECT count(*) FROM finding f JOIN finding_evidence e ON e.finding_id = f.id "
+                                        "JOIN collective_member m ON e.table_name = 'collective' AND m.collective_id = e.row_id AND m.rank = e.rank "
+                                        "WHERE f.diagnosis = 'RS301' AND ? = 'kernel' AND m.kernel_id = ?", (chosen["table"], chosen["row"])).fetchone()[0]
+        self.assertEqual(evidence, 1, chosen)
+        self.assertGreaterEqual(chosen["time"][0], there["visible"][0])
+        self.assertLessEqual(chosen["time"][1], there["visible"][1])
+        left, top, width, height = there["lanes"]
+        self.assertTrue(top <= chosen["area"][1] <= top + height, (chosen["area"], there["lanes"]))
+        # It is a collective: its members on the other ranks are shown with it.
+        self.wait(lambda state: state["flows"] > 0)
+
+    def test_search_goes_to_what_it_finds(self):
+        self.key("slash")
+        time.sleep(0.3)
+        self.xdotool("type", "--delay", "30", "nccl.*")
+        self.xdotool("key", "Return")
+        found = self.wait(lambda state: "selected" in state)
+        self.assertIn("nccl", found["selected"]["name"].lower())
+
+
+if __name__ == "__main__":
+    for tool in ("Xvfb", "xdotool"):
+        if not shutil.which(tool):
+            skip(f"{tool} is not installed")
+    unittest.main()
