@@ -265,10 +265,10 @@ TaskId DeviceLanes::lastEndedBy(int64_t ns) const {
     return last == nullptr ? kNoTask : last->last;
 }
 
-TaskId DeviceLanes::roomMaker(int64_t correlation, int64_t startedNs, int64_t returnedNs) {
-    const auto [first, last] = m_index.find(correlation);
-    if (first == last) return kNoTask;
-    const Stream& stream = streamOf(m_pieces[first->second].stream);
+TaskId DeviceLanes::roomMaker(int32_t id, int64_t startedNs, int64_t returnedNs) {
+    const auto found = m_streams.find(id);
+    if (found == m_streams.end()) return kNoTask;
+    const Stream& stream = found->second;
     const auto after = std::upper_bound(stream.placed.begin(), stream.placed.end(), returnedNs, [&](int64_t ns, uint32_t at) { return ns < pieceOf(m_placed[at]).endNs; });
     if (stream.placed.end() - after < kFullQueue) return kNoTask;
     const TaskId own = after == stream.placed.begin() ? kNoTask : m_placed[*(after - 1)].last;

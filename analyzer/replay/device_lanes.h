@@ -38,9 +38,9 @@ class DeviceLanes {
     int64_t startNs(TaskId task) const;
     /// The task of the rank that ends last up to `ns`; kNoTask: none.
     TaskId lastEndedBy(int64_t ns) const;
-    /// The task whose end made room in the launch queue for the work of this call, which lasted from `startedNs` to `returnedNs`: the last of its stream that had ended by
-    /// then, or, where none ended during the call, of another one: its stream waited for that. kNoTask when the queue cannot have been full.
-    TaskId roomMaker(int64_t correlation, int64_t startedNs, int64_t returnedNs);
+    /// The task whose end made room in the launch queue of `stream` for an entry of a call that lasted from `startedNs` to `returnedNs`: the last of the stream that had
+    /// ended by then, or, where none ended during the call, of another one: its stream waited for that. kNoTask when the queue cannot have been full.
+    TaskId roomMaker(int32_t stream, int64_t startedNs, int64_t returnedNs);
     /// When work put on the device so far ends, by the recording; INT64_MIN: nothing was.
     int64_t busyUntilNs() const { return m_busyUntilNs; }
     /// Device time of work without a launching call, and of all.

@@ -126,6 +126,19 @@ bool RankRecorder::seemsToWait(const HostCall& call) const {
     return durationNs > kLongNs && usual != m_usualNs.end() && static_cast<double>(durationNs) > kLongFactor * static_cast<double>(usual->second);
 }
 
+// The launch queue was full: the call returned when work that had been put on it long before was done.
+TaskId RankRecorder::roomMaker(const HostCall& call, int32_t stream) {
+    const auto usual = m_usualNs.find(call.nameId);
+    if (usual == m_usualNs.end() || call.endNs - call.startNs <= usual->second + kClockNs) return kNoTask;
+    const TaskId done = m_device.roomMaker(stream, call.startNs, call.endNs);
+    return done != kNoTask && m_device.endNs(done) > call.startNs ? done : kNoTask;
+}
+
+// Records of events, and streams' waits for them, take places in the queue as kernels do.
+void RankRecorder::waitForRoom(const HostCall& call, int32_t stream) {
+    if (const TaskId room = roomMaker(call, stream); room != kNoTask) waitForDevice(call, m_host.laneOf(call.threadId), {room}, true);
+}
+
 void RankRecorder::submit(const HostCall& call, uint32_t lane) {
     TaskInfo info;
     info.kind = TaskKind::host;
@@ -133,16 +146,10 @@ void RankRecorder::submit(const HostCall& call, uint32_t lane) {
     info.detail = static_cast<uint32_t>(call.nameId);
     info.step = m_step;
     int64_t durationNs = call.endNs - call.startNs;
-    TaskId room = kNoTask;
-    const auto usual = m_usualNs.find(call.nameId);
-    if (!call.waits && durationNs > usual->second + kClockNs) {
-        // The launch queue was full: the call returned when work that had been put on it long before was done.
-        const TaskId done = m_device.roomMaker(call.correlation, call.startNs, call.endNs);
-        if (done != kNoTask && m_device.endNs(done) > call.startNs) {
-            room = done;
-            durationNs = call.endNs - m_device.endNs(done);
-            ++m_result.counts.inferredBlocking;
-        }
+    const TaskId room = call.waits ? kNoTask : roomMaker(call, m_device.streamOfCall(call.correlation));
+    if (room != kNoTask) {
+        durationNs = call.endNs - m_device.endNs(room);
+        ++m_result.counts.inferredBlocking;
     }
     const TaskId launch = m_host.add(m_result.draft, info, lane, call.startNs, call.waits ? call.startNs : call.endNs, call.waits ? 0 : durationNs);
     if (room != kNoTask) m_result.draft.addEdge(launch, room, WaitKind::blocking);
@@ -209,12 +216,16 @@ void RankRecorder::recordEvent(const EventRecord& record, const HostCall& call) 
         ++m_result.counts.inferredWaits;
     }
     m_eventTasks[record.eventId] = m_device.given(stream);
+    waitForRoom(call, stream);
 }
 
 void RankRecorder::streamWaits(const SynchronizationRecord& wait, const HostCall& call) {
     const auto event = m_eventTasks.find(wait.eventId);
     if (event == m_eventTasks.end()) return;
-    if (wait.streamId != 0) return m_device.wait(wait.streamId, event->second);
+    if (wait.streamId != 0) {
+        m_device.wait(wait.streamId, event->second);
+        return waitForRoom(call, wait.streamId);
+    }
     // A stream that nothing had run on was not known to older recorders. Programs order a stream right before they use it.
     std::vector<TaskId>& waits = m_streamlessWaits[call.threadId];
     waits.insert(waits.end(), event->second.begin(), event->second.end());

@@ -21,6 +21,8 @@ class RankRecorder {
     void findProblem();
     void playCalls();
     void takeCall(const HostCall& call);
+    TaskId roomMaker(const HostCall& call, int32_t stream);
+    void waitForRoom(const HostCall& call, int32_t stream);
     void submit(const HostCall& call, uint32_t hostLane);
     void waitForDevice(const HostCall& call, uint32_t hostLane, std::vector<TaskId> tasks, bool inferred);
     /// What a synchronisation waits for.

@@ -118,11 +118,12 @@ Reported announce(ncclComm& comm, const LocalStream& stream, std::vector<PluginE
     return reported;
 }
 
-/// The driver call that launches NCCL's kernel.
+/// The driver call that launches NCCL's kernel, and that a full launch queue holds up.
 void launchKernel(LocalProcess& process, ncclComm& comm, LocalStream& stream, cudaStream_t handle, DeviceWork work) {
     void* launch = ProfilerCalls::ofThread().beginKernelLaunch(comm, handle);
     {
         ApiCall driverCall(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, "cuLaunchKernelEx", kLaunchNs);
+        process.throttle(stream);
         std::lock_guard guard(process.mutex());
         perform(driverCall, stream, std::move(work));
     }
@@ -139,7 +140,6 @@ ncclResult_t launchCollective(LocalProcess& process, NcclCall& call) {
     if (ncclResult_t result = comm.tuner.choose(process.cluster(), comm.shape, comm.rules, call.data.kind, call.bytes, cost); result != ncclSuccess)
         return result;
     if (!cost) return ncclInvalidUsage;
-    process.throttle(*stream);
     addressData(call);
     DeviceWork work = kernelWork(kernelName(process, call, *cost), cost->channels);
     const Reported reported = announce(comm, *stream, {pluginEvent(call, *cost, stream->capture != nullptr)}, work);
@@ -200,7 +200,6 @@ ncclResult_t launchMessages(LocalProcess& process, std::vector<NcclCall>& calls)
     thread.ns += kEnqueueNs * static_cast<int64_t>(calls.size());
     LocalStream* stream = streamOf(process, thread, calls.front());
     if (!stream) return ncclInvalidArgument;
-    process.throttle(*stream);
     for (NcclCall& call : calls) addressData(call);
     DeviceWork work = kernelWork(kSendRecvKernel, std::min<int>(16, static_cast<int>(calls.size()) * 2));
     const Reported reported = announce(comm, *stream, pluginEvents(calls), work);
