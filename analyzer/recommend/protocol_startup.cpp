@@ -51,10 +51,10 @@ const ProtocolStartup::Known* ProtocolStartup::known(GroupShape shape, Protocol 
     return at == m_known.end() || at->second.doubt > kOtherAlgorithm ? nullptr : &at->second;
 }
 
-Place ProtocolStartup::of(GroupShape shape, Protocol protocol) const {
+RangePlace ProtocolStartup::of(GroupShape shape, Protocol protocol) const {
     const auto around = [](const Known& known, double below, double shift, double above) {
         const double slack = known.doubt / 2;
-        return Place{clamped(known.place - below - slack), clamped(known.place + shift), clamped(known.place + above + slack)};
+        return RangePlace{clamped(known.place - below - slack), clamped(known.place + shift), clamped(known.place + above + slack)};
     };
     if (const Known* same = known(shape, protocol)) return around(*same, kOtherAlgorithm, 0, kOtherAlgorithm);
     const bool ll = protocol == Protocol::ll;

@@ -10,7 +10,7 @@
 
 namespace rankscope::analyzer {
 
-struct Place {
+struct RangePlace {
     double low = 0;
     double expected = 0.5;
     double high = 1;
@@ -24,7 +24,7 @@ class ProtocolStartup {
 
     /// Of a protocol on groups of a shape: known within half of the range from the same protocol with another algorithm; within what NCCL's own table has of LL
     /// against LL128 from the other one; else anywhere.
-    Place of(GroupShape shape, store::Protocol protocol) const;
+    RangePlace of(GroupShape shape, store::Protocol protocol) const;
 
   private:
     /// Where the place lies that a measured time speaks for.

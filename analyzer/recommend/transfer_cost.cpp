@@ -57,8 +57,8 @@ TransferCost::ModelledTime TransferCost::modelledTime(const LinkModel& link, con
     const AlgorithmChoice present = message.present;
     const double busNs = message.bytes * busFactor(message.op, message.shape.ranks) / link.bytesPerNs;
     const Range hops = hopsOf(message.op, message.shape.ranks, choice.algorithm), startup = startupShare(choice.protocol), bandwidth = bandwidthShare(choice);
-    const Place start = m_startup.of(message.shape, choice.protocol);
-    Place rate{0, 0.5, 1};
+    const RangePlace start = m_startup.of(message.shape, choice.protocol);
+    RangePlace rate{0, 0.5, 1};
     if (choice.protocol == present.protocol && isModelled(message.op, present)) {
         // What is left of the present time says which share of the bandwidth the protocol reaches here.
         const Range reached = bandwidthShare(present);

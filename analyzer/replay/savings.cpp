@@ -69,11 +69,72 @@ void setSaving(Finding& finding, const ReplayedSaving& saving) {
     finding.savingReplayed = true;
 }
 
+/// A repair that was made in the job, in the order of depth.
+struct Repair {
+    Finding* finding = nullptr;
+    ReplayedSaving gained;   // beyond the repairs before it
+    bool small = false;      // less than a finding must cost
+};
+
+std::vector<double> stepsWithout(const Analysis& analysis, const std::vector<Repair>& repairs, const Finding* left) {
+    ChangedJob job = unchangedJob(analysis);
+    for (const Repair& repair : repairs)
+        if (repair.finding != left) changeAll(job, repair.finding->changes, analysis);
+    return job.stepsNs;
+}
+
+double estimateNs(const Finding& finding) { return std::max(1.0, finding.savingNsPerStep.value_or(1)); }
+
+/// Two causes beside each other hide each other: the first one's repair gains nothing, the second one's all. They share that as their detectors priced them.
+void shareWithPartner(Repair& hidden, std::vector<Repair>& repairs) {
+    Repair* partner = nullptr;
+    for (Repair& other : repairs) {
+        if (&other <= &hidden || other.small) continue;
+        const bool alike = other.finding->id == hidden.finding->id;
+        const bool partnerAlike = partner != nullptr && partner->finding->id == hidden.finding->id;
+        if (partner == nullptr || (alike && !partnerAlike) || (alike == partnerAlike && other.gained.ns > partner->gained.ns)) partner = &other;
+    }
+    if (partner == nullptr) return;
+    const double share = estimateNs(*hidden.finding) / (estimateNs(*hidden.finding) + estimateNs(*partner->finding));
+    const ReplayedSaving all = partner->gained;
+    hidden.gained = {all.ns * share + hidden.gained.ns, all.lowNs * share, all.highNs * share};
+    partner->gained = {all.ns * (1 - share), all.lowNs * (1 - share), all.highNs * (1 - share)};
+    hidden.small = false;
+}
+
 /// The job gains less by its repair than a finding must cost, whatever the detector estimated.
 void makeNote(Finding& finding, const ReplayedSaving& saving, double share) {
     finding.verdict = Verdict::note;
     finding.severity = std::max(0.0, share);
     setSaving(finding, saving);
+}
+
+/// What costs too little, alone and in the job that is otherwise repaired, becomes a note. `all`: steps with every repair.
+std::optional<Ceiling> judge(const Analysis& analysis, const std::vector<double>& unchanged, const std::vector<double>& all, std::vector<Repair>& repairs) {
+    const double stepNs = median(unchanged);
+    bool demoted = false;
+    for (Repair& repair : repairs) {
+        if (!repair.small) continue;
+        const bool others = std::any_of(repairs.begin(), repairs.end(), [](const Repair& other) { return !other.small; });
+        if (others && typicalSaving(stepsWithout(analysis, repairs, repair.finding), all).ns >= CommonThresholds::kFloorShare * stepNs) shareWithPartner(repair, repairs);
+        demoted = demoted || repair.small;
+    }
+    Ceiling ceiling;
+    for (const Repair& repair : repairs) {
+        if (repair.small) {
+            makeNote(*repair.finding, repair.gained, repair.gained.ns / stepNs);
+            continue;
+        }
+        repair.finding->verdict = Verdict::found;
+        repair.finding->severity = std::max(repair.finding->severity, repair.gained.ns / stepNs);
+        setSaving(*repair.finding, repair.gained);
+        ++ceiling.findings;
+    }
+    if (ceiling.findings == 0) return std::nullopt;
+    std::erase_if(repairs, [](const Repair& repair) { return repair.small; });
+    ceiling.saving = typicalSaving(unchanged, demoted ? stepsWithout(analysis, repairs, nullptr) : all);
+    ceiling.share = ceiling.saving.ns / stepNs;
+    return ceiling;
 }
 
 }  // namespace
@@ -99,8 +160,9 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
     const bool waitsHidden = waitsAreHidden(analysis);
     std::optional<ChangedJob> job;  // none until something gains: a copy of a large graph is most of the memory
     const std::vector<double> unchanged = replay.stepsNs(replay.graph, replay.unchanged);
+    const double stepNs = median(unchanged);
     std::vector<double> before = unchanged;
-    Ceiling ceiling;
+    std::vector<Repair> repairs;
     for (Finding* finding : certain) {
         if (finding->changes.empty()) continue;
         ChangedJob next = job ? *job : unchangedJob(analysis);
@@ -109,25 +171,21 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
             continue;
         }
         const ReplayedSaving gained = typicalSaving(before, next.stepsNs);
-        const double share = gained.ns / median(unchanged);
-        const bool small = share < CommonThresholds::kFloorShare;
-        if (small && waitsHidden) continue;
+        const bool belowFloor = gained.ns / stepNs < CommonThresholds::kFloorShare;
+        if (belowFloor && waitsHidden) continue;
         // A bubble is judged against what its schedule should leave, not by its cost.
-        if (gained.ns <= 0 || (small && finding->id != "RS101")) {
-            makeNote(*finding, gained, share);
+        const bool small = gained.ns <= 0 || (belowFloor && finding->id != "RS101");
+        if (small && (finding->verdict != Verdict::found || gained.ns < 0)) {
+            makeNote(*finding, gained, gained.ns / stepNs);
             continue;
         }
-        finding->verdict = Verdict::found;
-        finding->severity = std::max(finding->severity, share);
-        setSaving(*finding, gained);
-        ++ceiling.findings;
+        repairs.push_back({finding, gained, small});
         before = next.stepsNs;
         job = std::move(next);
     }
+    job.reset();
+    const std::optional<Ceiling> ceiling = judge(analysis, unchanged, before, repairs);
     std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.savingNsPerStep.value_or(a.severity) > b.savingNsPerStep.value_or(b.severity); });
-    if (ceiling.findings == 0) return std::nullopt;
-    ceiling.saving = typicalSaving(unchanged, before);
-    ceiling.share = ceiling.saving.ns / median(unchanged);
     return ceiling;
 }
 

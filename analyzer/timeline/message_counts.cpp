@@ -32,25 +32,25 @@ MessageCounts::MessageCounts(const TraceFacts& facts, const std::vector<RankSumm
             {p2p.communicatorId, *p2p.sendArrivalNs, p2p.recvEndNs.value_or(*p2p.sendArrivalNs), p2p.recvArrivalNs.value_or(-1), p2p.bytes.value_or(-1)});
     }
     for (auto& [pair, list] : m_pairs) {
-        std::sort(list.begin(), list.end(), [](const Message& a, const Message& b) { return a.sentNs < b.sentNs; });
+        std::sort(list.begin(), list.end(), [](const SentMessage& a, const SentMessage& b) { return a.sentNs < b.sentNs; });
         m_peers[pair.first].first.push_back(pair.second);
         m_peers[pair.second].second.push_back(pair.first);
     }
 }
 
-const std::vector<Message>& MessageCounts::between(int src, int dst) const {
-    static const std::vector<Message> kNone;
+const std::vector<SentMessage>& MessageCounts::between(int src, int dst) const {
+    static const std::vector<SentMessage> kNone;
     const auto at = m_pairs.find({src, dst});
     return at == m_pairs.end() ? kNone : at->second;
 }
 
 bool MessageCounts::atOnce(int a, int b) const {
-    const std::vector<Message>& out = between(a, b);
-    const std::vector<Message>& in = between(b, a);
+    const std::vector<SentMessage>& out = between(a, b);
+    const std::vector<SentMessage>& in = between(b, a);
     if (out.size() != in.size() || out.empty()) return false;
     std::set<int64_t> receives;  // kernels of rank a that receive from b, by their start
-    for (const Message& message : in) receives.insert(message.readyNs);
-    return std::all_of(out.begin(), out.end(), [&](const Message& m) { return receives.count(m.sentNs) != 0; });
+    for (const SentMessage& message : in) receives.insert(message.readyNs);
+    return std::all_of(out.begin(), out.end(), [&](const SentMessage& m) { return receives.count(m.sentNs) != 0; });
 }
 
 bool MessageCounts::ring(int rank) const {

@@ -11,7 +11,7 @@
 
 namespace rankscope::analyzer {
 
-struct Message {
+struct SentMessage {
     int64_t communicatorId = 0;
     int64_t sentNs = 0;      // start of the send's kernel
     int64_t receivedNs = 0;  // end of the receive's, or of what is known
@@ -25,8 +25,8 @@ class MessageCounts {
     MessageCounts(const TraceFacts& facts, const std::vector<RankSummary>& ranks);
 
     int step() const { return m_step; }
-    const std::map<std::pair<int, int>, std::vector<Message>>& pairs() const { return m_pairs; }  // (src, dst), by send
-    const std::vector<Message>& between(int src, int dst) const;
+    const std::map<std::pair<int, int>, std::vector<SentMessage>>& pairs() const { return m_pairs; }  // (src, dst), by send
+    const std::vector<SentMessage>& between(int src, int dst) const;
     /// Every message a sends to b leaves in the kernel that receives one from b: members exchange something, as in an all-to-all.
     bool atOnce(int a, int b) const;
     /// The rank sends to one and receives from another one only.
@@ -34,7 +34,7 @@ class MessageCounts {
 
   private:
     int m_step = -1;
-    std::map<std::pair<int, int>, std::vector<Message>> m_pairs;
+    std::map<std::pair<int, int>, std::vector<SentMessage>> m_pairs;
     std::map<int, std::pair<std::vector<int>, std::vector<int>>> m_peers;  // rank: sends to, receives from
 };
 

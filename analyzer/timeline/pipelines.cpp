@@ -52,7 +52,7 @@ std::vector<int> openChain(const MessageCounts& messages, const Neighbours& neig
 /// Activations leave the first stage before any gradient returns.
 bool isReversed(const MessageCounts& messages, const std::vector<int>& chain) {
     const auto firstAt = [&](int src, int dst) {
-        const std::vector<Message>& sent = messages.between(src, dst);
+        const std::vector<SentMessage>& sent = messages.between(src, dst);
         return sent.empty() ? INT64_MAX : sent.front().sentNs;
     };
     return firstAt(chain.back(), chain[chain.size() - 2]) < firstAt(chain[0], chain[1]);
@@ -107,11 +107,11 @@ std::string scheduleOf(const MessageCounts& messages, const Pipeline& pipeline) 
     const bool many = batches > static_cast<int>(stages);
     const int here = many ? pipeline.stages[0] : pipeline.stages[stages - 2];
     const int next = many ? pipeline.stages[1] : pipeline.stages[stages - 1];
-    const std::vector<Message>& sent = messages.between(here, next);
-    const std::vector<Message>& returned = messages.between(next, here);
+    const std::vector<SentMessage>& sent = messages.between(here, next);
+    const std::vector<SentMessage>& returned = messages.between(next, here);
     if (returned.empty() || sent.empty()) return "unknown";
     const int64_t firstBack = returned.front().receivedNs;
-    const auto before = std::count_if(sent.begin(), sent.end(), [firstBack](const Message& m) { return m.receivedNs < firstBack; });
+    const auto before = std::count_if(sent.begin(), sent.end(), [firstBack](const SentMessage& m) { return m.receivedNs < firstBack; });
     if (before < batches) return "1f1b";
     return "gpipe";
 }

@@ -73,14 +73,18 @@ class HostRepair {
     }
 
     bool isMark(TaskId task) const { return m_graph.info[task].row == 0 && m_graph.durationNs[task] == 0; }
+    /// Work of the host too long for a lead: a task of its own (GraphDraft::insertTask).
+    bool isLongLead(TaskId task) const { return m_graph.info[task].kind == TaskKind::host && m_graph.info[task].row == 0 && m_graph.info[task].detail == 0 && m_graph.durationNs[task] > UINT32_MAX; }
 
     /// The host comes to this call after the usual work in front of it; where a step begins between, that takes no time of its own.
     void hurry(TaskId task) {
         const uint32_t usual = m_usualLeads[m_graph.info[task].lane];
         m_graph.leadNs[task] = std::min(m_graph.leadNs[task], usual);
         ++m_changed;
-        const TaskId before = m_graph.before[task];
-        if (before != kNoTask && isMark(before)) m_graph.leadNs[before] = std::min(m_graph.leadNs[before], usual);
+        for (TaskId before = m_graph.before[task]; before != kNoTask && (isMark(before) || isLongLead(before)); before = m_graph.before[before]) {
+            if (isLongLead(before)) m_graph.durationNs[before] = usual;
+            m_graph.leadNs[before] = std::min(m_graph.leadNs[before], usual);
+        }
     }
 
     void drop(TaskId task) {

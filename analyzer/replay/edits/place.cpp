@@ -127,7 +127,7 @@ double messageNs(const LinkPeaks& peaks, bool across, double bytes) {
 
 }  // namespace
 
-void Place::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
+void PlaceGroups::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
     if (m_communicator) checkCommunicator(analysis, *m_communicator);
     const std::vector<const Communicator*> groups = groupsLike(analysis, m_communicator);
     if (std::none_of(groups.begin(), groups.end(), [](const Communicator* group) { return group->nodes > 1; })) throw EditError("these groups are inside nodes already");
@@ -159,7 +159,7 @@ void Place::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect
 std::unique_ptr<Edit> parsePlace(EditArguments& arguments) {
     std::optional<int64_t> communicator;
     if (const std::optional<int> id = arguments.whole("communicator")) communicator = *id;
-    return std::make_unique<Place>(communicator);
+    return std::make_unique<PlaceGroups>(communicator);
 }
 
 }  // namespace rankscope::analyzer

@@ -445,14 +445,14 @@ TEST(StructuralEdits, GroupsInsideNodesUseTheFastLinksAndTheOthersTheSlowOnes) {
     const TaskGraph graph = *std::move(draft).seal();
     EXPECT_NEAR(stepMs(graph), 44, 1e-6);
     // 100 MB take 1 ms inside a node and 10 ms between nodes at best, twice that as measured on both.
-    EXPECT_NEAR(stepMsWith(Place(std::nullopt), graph, analysis), 1 + 2 + 1 + 2 + 20, 1e-6);
-    EXPECT_THROW(stepMsWith(Place(3), graph, analysis), EditError);  // inside already
+    EXPECT_NEAR(stepMsWith(PlaceGroups(std::nullopt), graph, analysis), 1 + 2 + 1 + 2 + 20, 1e-6);
+    EXPECT_THROW(stepMsWith(PlaceGroups(3), graph, analysis), EditError);  // inside already
     Analysis unknown = analysis;
     unknown.peaks = {};
-    EXPECT_THROW(stepMsWith(Place(std::nullopt), graph, unknown), EditError);
+    EXPECT_THROW(stepMsWith(PlaceGroups(std::nullopt), graph, unknown), EditError);
     Analysis small = analysis;
     for (RankFacts& rank : small.facts.ranks) rank.hostId = rank.rank;
-    EXPECT_THROW(stepMsWith(Place(std::nullopt), graph, small), EditError);  // does not fit
+    EXPECT_THROW(stepMsWith(PlaceGroups(std::nullopt), graph, small), EditError);  // does not fit
 }
 
 }  // namespace
