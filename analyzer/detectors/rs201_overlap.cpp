@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "analyzer/detectors/gradient_plan.h"
@@ -86,9 +87,16 @@ double hideableReturn(const CriticalStep& step, const std::set<int64_t>& communi
 /// the reduce-scatter of a shard and the all-reduce of it between the replicas.
 Hideable hideableShards(const CriticalStep& step) {
     Hideable result;
+    // Sums of gradients: scattered, or added up between replicas. An all-reduce among those that scatter is another thing, a norm that waits for all of them.
+    std::set<int64_t> scatters;
+    for (size_t i : step.own)
+        if (step.tasks[i].op == store::Op::reduceScatter) scatters.insert(step.tasks[i].communicatorId);
+    const auto sums = [&](const CommTask& task) {
+        return task.op == store::Op::reduceScatter || (task.op != store::Op::allGather && scatters.count(task.communicatorId) == 0);
+    };
     size_t lastScatter = step.tasks.size();
     for (size_t i : step.own)
-        if (step.tasks[i].op != store::Op::allGather) lastScatter = i;
+        if (sums(step.tasks[i])) lastScatter = i;
     std::vector<double> gap(step.tasks.size() + 1, 0);  // gap[i]: compute without communication in front of task i
     for (size_t i = 0; i < step.tasks.size(); ++i) gap[i] = static_cast<double>(step.tasks[i].idleNetworkBeforeNs);
     const auto take = [&](size_t at, double wanted) {
@@ -106,7 +114,7 @@ Hideable hideableShards(const CriticalStep& step) {
                 result.gatherNs += take(at, exposed);
                 break;
             }
-        } else if (i != lastScatter) {
+        } else if (i != lastScatter && sums(task)) {
             for (size_t at = i + 1; at <= lastScatter && at < step.tasks.size(); ++at) {
                 if (step.tasks[at].idleNetworkBeforeNs == 0) continue;
                 result.scatterNs += take(at, exposed);

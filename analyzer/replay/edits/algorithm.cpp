@@ -43,6 +43,10 @@ void Algorithm::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& ef
         if (!forced.rules.empty()) std::erase_if(choices, [&](AlgorithmChoice choice) { return !(choice == message.present) && forced.ruleOf(op).allows(choice); });
         return choices;
     };
+    // What never ran where nothing was forced NCCL has passed over.
+    const auto unseen = [&](const Message& message, store::Op op) {
+        return forced.rules.empty() ? std::vector<AlgorithmChoice>{} : free(unseenChoices(op, message.shape, evidence.seen()), message, op);
+    };
     const std::map<int64_t, double> shared = sharedTransfers(analysis.facts);
     bool found = false;
     for (Exchange& exchange : graph.exchanges) {
@@ -57,7 +61,7 @@ void Algorithm::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& ef
         std::optional<CostEstimate> estimate;
         if (m_to.automatic) {
             const auto chosen = cost.cheapest(*message, free(supportedChoices(exchange.op, message->shape, version, evidence.seen()), *message, exchange.op),
-                                              free(unseenChoices(exchange.op, message->shape, evidence.seen()), *message, exchange.op));
+                                              unseen(*message, exchange.op));
             if (!chosen) continue;
             choice = chosen->choice;
             estimate = chosen->cost;
