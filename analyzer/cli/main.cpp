@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/verb.h"
@@ -34,6 +35,9 @@ int act(const Invocation& invocation) {
         return error.code();
     } catch (const rankscope::store::Error& error) {
         console.error(fmt::format("{}: {}", error.file(), error.cause()), error.hint());
+        return kExitInput;
+    } catch (const std::filesystem::filesystem_error& error) {
+        console.error(fmt::format("{}: {}", error.path1().string(), error.code().message()), "choose a place that can be read and written");
         return kExitInput;
     } catch (const std::exception& error) {
         console.error(fmt::format("internal error: {}", error.what()));

@@ -39,7 +39,7 @@ std::vector<Scenario> readFolder(const fs::path& folder) {
     std::vector<fs::path> files;
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(folder, error))
-        if (entry.path().extension() == ".json") files.push_back(entry.path());
+        if (entry.path().extension() == ".json" && !entry.is_directory(error)) files.push_back(entry.path());
     if (error) throw ScoreError(fmt::format("cannot read the folder {}: {}", folder.string(), error.message()));
     std::sort(files.begin(), files.end());
     std::vector<Scenario> scenarios;

@@ -10,6 +10,9 @@
 namespace rankscope::analyzer {
 namespace {
 
+// Beyond these no change of a job is meant, and times of a trace would leave 64 bits.
+constexpr double kLeastNumber = 1e-6, kMostNumber = 1e6;
+
 constexpr int kMostRanks = 1 << 20;  // a range of ranks beyond this is a typing error
 
 template <typename Number>
@@ -66,7 +69,8 @@ std::optional<double> EditArguments::positive(std::string_view key) {
     if (!value) return std::nullopt;
     if (*value == "inf") return std::numeric_limits<double>::infinity();
     double number = 0;
-    if (!parseNumber(*value, number) || !(number > 0)) refuse(fmt::format("{} is '{}', but must be a number over 0", key, *value));
+    if (!parseNumber(*value, number) || !(number >= kLeastNumber && number <= kMostNumber))
+        refuse(fmt::format("{} is '{}', but must be a number from {:g} to {:g}", key, *value, kLeastNumber, kMostNumber));
     return number;
 }
 

@@ -120,4 +120,15 @@ std::vector<bool> afterLastSubmission(const TaskGraph& graph) {
 
 int64_t scaledNs(int64_t ns, double factor) { return std::llround(static_cast<double>(ns) * factor); }
 
+bool isLongLead(const TaskGraph& graph, TaskId task) {
+    const TaskInfo& info = graph.info[task];
+    return info.kind == TaskKind::host && info.row == 0 && info.detail == 0 && graph.durationNs[task] > UINT32_MAX;
+}
+
+void shortenLead(TaskGraph& graph, TaskId task, uint32_t usualNs) {
+    graph.leadNs[task] = std::min(graph.leadNs[task], usualNs);
+    const TaskId before = graph.before[task];
+    if (before != kNoTask && isLongLead(graph, before)) graph.durationNs[before] = usualNs;
+}
+
 }  // namespace rankscope::analyzer

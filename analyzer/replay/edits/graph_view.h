@@ -62,4 +62,9 @@ void removeEdges(TaskGraph& graph, Function&& unwanted) {
     graph.edges.resize(kept);
 }
 
+/// Work of the host too long for a lead: a task of its own (GraphDraft::insertTask).
+bool isLongLead(const TaskGraph& graph, TaskId task);
+/// The host comes to `task` after no more than `usualNs` of work of its own.
+void shortenLead(TaskGraph& graph, TaskId task, uint32_t usualNs);
+
 }  // namespace rankscope::analyzer

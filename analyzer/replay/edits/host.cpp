@@ -39,8 +39,7 @@ void LaunchEarly::apply(TaskGraph& graph, const Analysis&, EditEffect& effect) c
         if (graph.info[task].kind != TaskKind::arrival) continue;
         for (const Edge& edge : graph.edgesOf(task)) {
             if (edge.kind != static_cast<uint32_t>(WaitKind::launch)) continue;
-            uint32_t& lead = graph.leadNs[edge.from];
-            lead = std::min(lead, usual[graph.info[edge.from].lane]);
+            shortenLead(graph, edge.from, usual[graph.info[edge.from].lane]);
             found = true;
         }
     }

@@ -56,7 +56,7 @@ class HostRepair {
         if (info.kind == TaskKind::blockingCall && waitsForNothingElse(task, removal)) drop(task);
         else if (info.kind == TaskKind::blockingCall && !m_atEnd[task] && removal.names.count(info.detail) != 0) drop(task);
         else if (removal.allocator && isAllocatorCall(taskName(m_graph, m_analysis, task))) drop(task);
-        const TaskId before = m_graph.before[task];
+        const TaskId before = beforeLead(task);
         if (before != kNoTask && m_gone[before] && info.kind == TaskKind::host && !isMark(task)) hurry(task);
     }
 
@@ -73,18 +73,18 @@ class HostRepair {
     }
 
     bool isMark(TaskId task) const { return m_graph.info[task].row == 0 && m_graph.durationNs[task] == 0; }
-    /// Work of the host too long for a lead: a task of its own (GraphDraft::insertTask).
-    bool isLongLead(TaskId task) const { return m_graph.info[task].kind == TaskKind::host && m_graph.info[task].row == 0 && m_graph.info[task].detail == 0 && m_graph.durationNs[task] > UINT32_MAX; }
+
+    TaskId beforeLead(TaskId task) const {
+        const TaskId before = m_graph.before[task];
+        return before != kNoTask && isLongLead(m_graph, before) ? m_graph.before[before] : before;
+    }
 
     /// The host comes to this call after the usual work in front of it; where a step begins between, that takes no time of its own.
     void hurry(TaskId task) {
         const uint32_t usual = m_usualLeads[m_graph.info[task].lane];
-        m_graph.leadNs[task] = std::min(m_graph.leadNs[task], usual);
         ++m_changed;
-        for (TaskId before = m_graph.before[task]; before != kNoTask && (isMark(before) || isLongLead(before)); before = m_graph.before[before]) {
-            if (isLongLead(before)) m_graph.durationNs[before] = usual;
-            m_graph.leadNs[before] = std::min(m_graph.leadNs[before], usual);
-        }
+        shortenLead(m_graph, task, usual);
+        for (TaskId before = beforeLead(task); before != kNoTask && isMark(before); before = beforeLead(before)) shortenLead(m_graph, before, usual);
     }
 
     void drop(TaskId task) {

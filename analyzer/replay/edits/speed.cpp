@@ -171,6 +171,7 @@ std::unique_ptr<Edit> parseNetwork(EditArguments& arguments) {
 
 std::unique_ptr<Edit> parseBytes(EditArguments& arguments) {
     const double factor = arguments.requiredPositive("factor");
+    if (std::isinf(factor)) arguments.refuse("factor is 'inf', but bytes are counted");
     std::optional<int64_t> communicator;
     if (const std::optional<int> id = arguments.whole("communicator")) communicator = *id;
     return std::make_unique<Volume>(factor, communicator, false);

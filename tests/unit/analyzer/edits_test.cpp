@@ -119,6 +119,12 @@ TEST(Edits, ALateInputIsThereInTime) {
     EXPECT_NEAR(stepAfter(analysis, {"no-stalls:cause=input,ranks=1"}), 201 - 5 / 3.0, 1e-6);
 }
 
+TEST(Edits, FactorsThatNoJobHasAreRefused) {
+    for (const char* text : {"speed:factor=1e-300", "speed:factor=1e7", "bytes:factor=1e18", "bytes:factor=inf", "bytes:factor=0", "speed:factor=nan"})
+        EXPECT_THROW(parseEdit(text), EditError) << text;
+    EXPECT_NO_THROW(parseEdit("speed:factor=inf"));
+}
+
 TEST(Edits, AGraphTakesTheHostsWorkBetweenLaunches) {
     const Analysis analysis = SmallJob().analysis();
     ChangedJob job = unchangedJob(analysis);
