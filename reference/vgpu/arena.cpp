@@ -232,7 +232,9 @@ bool processLives(int32_t pid, uint64_t startTime) {
 
 void futexWait(std::atomic<uint32_t>& word, uint32_t expected, int timeoutMs) {
     timespec timeout{timeoutMs / 1000, (timeoutMs % 1000) * 1000000L};
+    const int before = errno;  // whether a thread had to sleep is no business of the program's
     syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT, expected, &timeout, nullptr, 0);
+    errno = before;
 }
 
 void futexWake(std::atomic<uint32_t>& word, int count) {

@@ -47,6 +47,9 @@ double ObjectReader::number(const char* key, double fallback, bool zeroAllowed) 
     const double result = value->get<double>();
     if (!std::isfinite(result) || result < 0 || (result == 0 && !zeroAllowed))
         fail(key, std::string("must be ") + (zeroAllowed ? "zero or more" : "more than zero") + ", it is " + value->dump());
+    // Milliseconds, KiB or Gbit/s beyond it would leave 64 bits once they are nanoseconds or bytes.
+    constexpr double kMost = 1e9;
+    if (result > kMost) fail(key, "must be at most 1e9, it is " + value->dump());
     return result;
 }
 

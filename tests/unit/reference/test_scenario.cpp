@@ -213,6 +213,7 @@ TEST(Scenario, SenselessStrengthsAreNamed) {
     EXPECT_EQ(errorOf(R"({"faults": [{"kind": "jitter", "share": 1.5}]})"), "s.json: 'faults[0].share' is a share of the steps: at most 1");
     EXPECT_EQ(errorOf(R"({"faults": [{"kind": "sync_every_step", "per_step": 0}]})"), "s.json: 'faults[0].per_step' must be at least 1, it is 0");
     EXPECT_EQ(errorOf(R"({"faults": [{"kind": "slow_input", "ms": 0}]})"), "s.json: 'faults[0].ms' must be more than zero, it is 0");
+    EXPECT_EQ(errorOf(R"({"faults": [{"kind": "slow_input", "ms": 1e18}]})"), "s.json: 'faults[0].ms' must be at most 1e9, it is 1e+18");
 }
 
 TEST(Scenario, FixedOverridesAreMergedAndNothingIsExpectedAfterwards) {
