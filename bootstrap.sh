@@ -47,6 +47,21 @@ is_offered() {
     policy=$(apt-cache policy "$1" 2>/dev/null) && [[ "$policy" == *'Candidate: '[!\(]* ]]
 }
 
+# A package may have several names, one for each distribution: first|second.
+is_any_installed() {
+    local name
+    for name in ${1//|/ }; do is_installed "$name" && return; done
+    return 1
+}
+
+# Prints the first of its names that is offered; else all of them, and fails.
+offered_name() {
+    local name
+    for name in ${1//|/ }; do is_offered "$name" && { echo "$name"; return; }; done
+    echo "${1//|/ or }"
+    return 1
+}
+
 is_optional() { [[ "$1" == jobs || "$1" == gui || "$1" == guitest ]]; }
 
 without_it() {
@@ -65,11 +80,11 @@ install_packages() {
     command -v dpkg-query >/dev/null || { say "not a Debian or Ubuntu system: the packages of packages.txt are expected to be here"; return; }
     for when in "$@"; do
         for package in $(packages_for "$when"); do
-            is_installed "$package" && continue
+            is_any_installed "$package" && continue
             # What needs it is left out, and says so, where the distribution has no such package.
             if is_optional "$when"; then
                 update_lists
-                if ! is_offered "$package"; then say "no package $package here: $(without_it "$when")"; continue; fi
+                package=$(offered_name "$package") || { say "no package $package here: $(without_it "$when")"; continue; }
             fi
             missing+=("$package")
         done

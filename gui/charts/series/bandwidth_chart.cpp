@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 
+#include "analyzer/timeline/operation.h"
 #include "gui/charts/series/chart_job.h"
 #include "gui/charts/series/cost_line.h"
 #include "gui/timeline/time_axis.h"
@@ -106,7 +107,7 @@ private:
         series.smallest = std::min(series.smallest, bytes);
         series.largest = std::max(series.largest, bytes);
         if (series.samples.size() < kFitSamples) series.samples.push_back({bytes, timeNs});
-        series.points.add(0, bytes, bytes / timeNs * busFactorOf(series.op, series.size), target);
+        series.points.add(0, bytes, bytes / timeNs * analyzer::busFactor(series.op, series.size), target);
     }
 
     int32_t firstMember(const ChartCommunicator& communicator, int64_t wanted) const {
@@ -130,7 +131,7 @@ private:
 
     void addSeries(ScatterChart& chart, const Series& series) {
         const int number = static_cast<int>(chart.series.size());
-        const double factor = busFactorOf(series.op, series.size);
+        const double factor = analyzer::busFactor(series.op, series.size);
         chart.series.push_back(nameOf(series));
         for (ScatterPoint point : series.points.points()) {
             point.series = number;

@@ -38,15 +38,4 @@ std::optional<double> JobLinks::ceiling(store::Op op, int size, int nodes, int s
     return intra ? std::min(*intra, network) : network;
 }
 
-double busFactorOf(store::Op op, int ranks) {
-    const double n = std::max(ranks, 1);
-    switch (op) {
-        case store::Op::allReduce: return 2 * (n - 1) / n;
-        case store::Op::allGather:
-        case store::Op::reduceScatter:
-        case store::Op::allToAll: return (n - 1) / n;
-        default: return 1;
-    }
-}
-
 }  // namespace rankscope::gui

@@ -22,7 +22,4 @@ struct JobLinks {
     std::optional<double> ceiling(store::Op op, int size, int nodes, int smallestNode) const;
 };
 
-/// nccl-tests' bus factor (doc/PERFORMANCE.md of nccl-tests): bus bandwidth = bytes / time x factor.
-double busFactorOf(store::Op op, int ranks);
-
 }  // namespace rankscope::gui
