@@ -8,6 +8,5 @@
 namespace rankscope::analyzer {
 
 std::string renderComparisonJson(const Comparison& comparison);  // rankscope.compare/1
-std::string 
 
 }  // namespace rankscope::analyzer
