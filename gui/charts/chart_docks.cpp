@@ -10,6 +10,7 @@
 #include "gui/charts/series/communication_matrix.h"
 #include "gui/charts/series/roofline_chart.h"
 #include "gui/charts/straggler_panel.h"
+#include "gui/view/run_letter.h"
 
 namespace rankscope::gui {
 namespace {
@@ -18,8 +19,8 @@ constexpr int kLowestDock = 300;   // pixels: eight ranks with their axis
 
 }  // namespace
 
-ChartDocks::ChartDocks(QMainWindow& window, QMenu& menu, RunSession& session, TimelineModel& model)
-    : QObject(&window), m_window(window), m_menu(menu), m_session(session), m_model(model) {
+ChartDocks::ChartDocks(QMainWindow& window, QMenu& menu, RunSession& session, TimelineModel& model, QString letter)
+    : QObject(&window), m_window(window), m_menu(menu), m_session(session), m_model(model), m_letter(std::move(letter)) {
     m_menu.addSeparator();
     addStragglers();
     addHistogram();
@@ -41,8 +42,8 @@ void ChartDocks::setDark(bool dark) {
 }
 
 void ChartDocks::add(const char* name, const char* title, QWidget* content, ChartView* view, std::function<void()> load) {
-    auto* dock = new QDockWidget(title, &m_window);
-    dock->setObjectName(name);
+    auto* dock = new QDockWidget(titleFor(m_letter, title), &m_window);
+    dock->setObjectName(objectNameFor(m_letter, name));
     dock->setWidget(content);
     m_window.addDockWidget(Qt::BottomDockWidgetArea, dock);
     if (!m_docks.empty()) m_window.tabifyDockWidget(m_docks.back(), dock);

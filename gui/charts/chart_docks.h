@@ -21,8 +21,8 @@ class ChartDocks : public QObject {
     Q_OBJECT
 
 public:
-    /// Adds its docks to the window and their switches to the menu.
-    ChartDocks(QMainWindow& window, QMenu& menu, RunSession& session, TimelineModel& model);
+    /// Adds its docks to the window and their switches to the menu. `letter`: of the run, where the window shows two (run_letter.h).
+    ChartDocks(QMainWindow& window, QMenu& menu, RunSession& session, TimelineModel& model, QString letter = {});
 
     void setDark(bool dark);
     const std::vector<QDockWidget*>& docks() const noexcept { return m_docks; }
@@ -58,6 +58,7 @@ private:
     QMenu& m_menu;
     RunSession& m_session;
     TimelineModel& m_model;
+    QString m_letter;
     std::vector<QDockWidget*> m_docks;
     std::vector<Chart> m_charts;
     bool m_open = false;

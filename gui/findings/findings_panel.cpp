@@ -116,7 +116,7 @@ void FindingsPanel::fill() {
         item->setData(0, Qt::UserRole, static_cast<qulonglong>(i));
         item->setTextAlignment(0, Qt::AlignRight | Qt::AlignVCenter);
         if (finding.verdict != "found")
-            for (int column = 0; column < 3; ++column) item->setForeground(column, palette().color(QPalette::Disabled, QPalette::Text));
+            for (int column = 0; column < 3; ++column) item->setForeground(column, palette().color(QPalette::PlaceholderText));
     }
     m_list->resizeColumnToContents(0);
     m_list->resizeColumnToContents(2);

@@ -5,63 +5,76 @@
 #include <QDockWidget>
 #include <QMenuBar>
 #include <QMessageBox>
+#include <QSplitter>
 #include <QStatusBar>
-#include <QVBoxLayout>
+#include <algorithm>
 
-#include "gui/charts/chart_docks.h"
-#include "gui/findings/findings_panel.h"
 #include "gui/shell/state_log.h"
-#include "gui/table/table_docks.h"
 #include "gui/timeline/display_text.h"
-#include "gui/view/head_bar.h"
+#include "gui/view/window_colours.h"
 
 namespace rankscope::gui {
+namespace {
 
-MainWindow::MainWindow(const ViewRequest& request, QWidget* parent)
-    : QMainWindow(parent), m_request(request), m_session(m_model), m_tour(m_model), m_links(m_model, m_session), m_timeline(new TimelineView(m_model, this)) {
+constexpr int kMsBetweenLooks = 20;
+
+}  // namespace
+
+MainWindow::MainWindow(const ViewRequest& request, QWidget* parent) : QMainWindow(parent), m_request(request) {
     setObjectName("rankscope");
-    auto* middle = new QWidget(this);
-    auto* layout = new QVBoxLayout(middle);
-    layout->setContentsMargins(0, 0, 0, 0);
-    layout->setSpacing(0);
-    layout->addWidget(new HeadBar(m_model, middle));
-    layout->addWidget(m_timeline, 1);
-    setCentralWidget(middle);
+    makePanes();
     resize(request.size);
-    m_timeline->setDark(request.dark);
     makeStatusBar();
     makeMenus();
     makeDocks();
-    connect(&m_session, &RunSession::opened, this, &MainWindow::showRun);
-    connect(&m_session, &RunSession::failed, this, &MainWindow::failed);
-    connect(&m_session, &RunSession::damaged, this, [this](const QString& message) { m_message->setText("damaged: " + message); });
-    connect(&m_session, &RunSession::progressed, this, [this](double share) { m_progress->setValue(static_cast<int>(share * 100)); });
-    connect(&m_session, &RunSession::loaded, this, [this](bool cancelled) {
-        m_progress->hide();
-        m_cancel->hide();
-        if (cancelled) m_message->setText("loading cancelled: ranks marked 'loading' are not shown");
-        m_tour.loadingEnded();
-        emit ready();
-    });
-    connect(&m_model, &TimelineModel::rankWanted, this, [this](int rank) { m_session.prefer({rank}); });
-    connect(&m_tour, &FindingTour::arrived, m_timeline, &TimelineView::scrollToSelection);
-    connect(m_timeline, &TimelineView::flowWanted, this, [this](int direction) {
-        m_links.follow(direction);
-        m_timeline->scrollToSelection();
-    });
-    connect(&m_links, &LinkFollower::described, this, [this](const QString& sentence) { m_message->setText(m_message->text() + "  \u00b7  " + sentence); });
-    connect(m_timeline, &TimelineView::helpWanted, this, &MainWindow::showHelp);
-    connect(&m_model, &TimelineModel::selectionChanged, this, [this] {
-        const EventRef selected = m_model.selection();
-        if (!selected.valid()) return;
-        const TrackEvent event = m_model.event(selected);
-        m_message->setText(QString("%1, %2, %3").arg(m_model.eventName(selected), QString::fromStdString(durationText(event.durNs)), m_model.place(selected)));
-    });
-    StateLog::attach(*this, *m_timeline, m_model, m_session);
-    m_session.open(request.runs.front());
+    setDark(request.dark);
+    m_settling.setInterval(kMsBetweenLooks);
+    connect(&m_settling, &QTimer::timeout, this, &MainWindow::lookIfSettled);
+    for (size_t i = 0; i < m_panes.size(); ++i) {
+        watch(*m_panes[i]);
+        m_panes[i]->session().open(request.runs[i]);
+    }
+    StateLog::attach(*this, *m_panes.front());
+    m_settling.start();
 }
 
 MainWindow::~MainWindow() = default;
+
+void MainWindow::makePanes() {
+    auto* middle = new QSplitter(Qt::Vertical, this);
+    middle->setChildrenCollapsible(false);
+    m_panes.push_back(new RunPane({}, *this));
+    for (RunPane* pane : m_panes) middle->addWidget(pane);
+    setCentralWidget(middle);
+}
+
+void MainWindow::watch(RunPane& pane) {
+    connect(&pane.session(), &RunSession::opened, this, [this, &pane] { showRun(pane); });
+    connect(&pane.session(), &RunSession::failed, this, [this](const QString& message) {
+        m_settling.stop();
+        emit failed(message);
+    });
+    connect(&pane.session(), &RunSession::damaged, this, [this](const QString& message) { m_message->setText("damaged: " + message); });
+    connect(&pane.session(), &RunSession::progressed, this, [this, &pane](double share) {
+        m_loaded[&pane] = share;
+        showProgress();
+    });
+    connect(&pane.session(), &RunSession::loaded, this, [this](bool cancelled) {
+        showProgress();
+        if (cancelled) m_message->setText("loading cancelled: ranks marked 'loading' are not shown");
+    });
+    connect(&pane, &RunPane::said, m_message, &QLabel::setText);
+    connect(&pane.timeline(), &TimelineView::helpWanted, this, &MainWindow::showHelp);
+}
+
+void MainWindow::showProgress() {
+    double sum = 0;
+    for (const auto& [pane, share] : m_loaded) sum += share;
+    m_progress->setValue(static_cast<int>(100 * sum / static_cast<double>(m_panes.size())));
+    const bool loading = std::any_of(m_panes.begin(), m_panes.end(), [](RunPane* pane) { return pane->session().isLoading(); });
+    m_progress->setVisible(loading);
+    m_cancel->setVisible(loading);
+}
 
 void MainWindow::makeStatusBar() {
     m_message = new QLabel("opening", this);
@@ -72,59 +85,60 @@ void MainWindow::makeStatusBar() {
     m_progress->setMaximumWidth(180);
     m_cancel = new QToolButton(this);
     m_cancel->setText("Cancel");
-    connect(m_cancel, &QToolButton::clicked, this, [this] { m_session.cancel(); });
+    connect(m_cancel, &QToolButton::clicked, this, [this] {
+        for (RunPane* pane : m_panes) pane->session().cancel();
+    });
     statusBar()->addWidget(m_message, 1);
     statusBar()->addPermanentWidget(m_progress);
     statusBar()->addPermanentWidget(m_cancel);
 }
 
 void MainWindow::makeMenus() {
+    TimelineModel& model = m_panes.front()->model();
     QMenu* view = menuBar()->addMenu("&View");
-    view->addAction("Fit the whole run\tF", this, [this] { m_model.fit(); });
-    view->addAction("Zoom to selection\tZ", this, [this] { m_model.zoomToSelection(); });
-    view->addAction("Back\tBackspace", this, [this] { m_model.back(); });
+    view->addAction("Fit the whole run\tF", this, [&model] { model.fit(); });
+    view->addAction("Zoom to selection\tZ", this, [&model] { model.zoomToSelection(); });
+    view->addAction("Back\tBackspace", this, [&model] { model.back(); });
     view->addSeparator();
     QAction* dark = view->addAction("Dark colours");
     dark->setCheckable(true);
     dark->setChecked(m_request.dark);
-    connect(dark, &QAction::toggled, m_timeline, &TimelineView::setDark);
+    connect(dark, &QAction::toggled, this, &MainWindow::setDark);
     m_docksMenu = menuBar()->addMenu("&Panels");
     QMenu* help = menuBar()->addMenu("&Help");
     help->addAction("Keys and mouse\t?", this, &MainWindow::showHelp);
 }
 
 void MainWindow::makeDocks() {
-    auto* findings = new QDockWidget("Findings", this);
-    findings->setObjectName("findings-dock");
-    findings->setWidget(new FindingsPanel(m_model, m_tour, findings));
-    addDockWidget(Qt::RightDockWidgetArea, findings);
-    m_docksMenu->addAction(findings->toggleViewAction());
     setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);  // the findings keep their height
-    addTableDocks(*this, *m_timeline, m_model, m_session, *findings, *m_docksMenu);
-    auto* charts = new ChartDocks(*this, *m_docksMenu, m_session, m_model);
-    charts->setDark(m_request.dark);
-    connect(m_timeline, &TimelineView::paletteChanged, charts, [this, charts] { charts->setDark(&m_timeline->palette_() == &Palette::dark()); });
-    connect(charts, &ChartDocks::jumped, m_timeline, &TimelineView::scrollToSelection);
+    for (RunPane* pane : m_panes) pane->addDocks(*m_docksMenu);
     QDockWidget* below = nullptr;  // all docks below the timeline share one place
     for (QDockWidget* dock : findChildren<QDockWidget*>(Qt::FindDirectChildrenOnly)) {
         if (dockWidgetArea(dock) != Qt::BottomDockWidgetArea) continue;
         if (below) tabifyDockWidget(below, dock);
         below = dock;
     }
-    resizeDocks({findings}, {380}, Qt::Horizontal);
+    resizeDocks({m_panes.front()->findingsDock()}, {380}, Qt::Horizontal);
 }
 
-void MainWindow::goToRequested() {
-    if (m_request.goTo.empty()) return;
-    if (!m_tour.goTo(m_request.goTo)) emit failed(QString("%1: no finding %2 in it (rankscope analyze lists them)").arg(QString::fromStdString(m_request.runs.front()), QString::fromStdString(m_request.goTo)));
+void MainWindow::setDark(bool dark) {
+    applyWindowColours(dark);
+    for (RunPane* pane : m_panes) pane->setDark(dark);
 }
 
-void MainWindow::showRun() {
-    const RunInfo& run = *m_model.run();
+void MainWindow::lookIfSettled() {
+    if (std::any_of(m_panes.begin(), m_panes.end(), [](RunPane* pane) { return pane->isBusy(); })) return;
+    m_settling.stop();
+    emit ready();
+}
+
+void MainWindow::showRun(RunPane& pane) {
+    const RunInfo& run = *pane.model().run();
     setWindowTitle(QString("%1 - Rankscope").arg(QString::fromStdString(displayText(run.name))));
     m_message->setText(QString("%1 ranks on %2 hosts").arg(run.outline.ranks.size()).arg(run.outline.hosts.size()));
-    if (run.outline.ranks.size() <= 2) m_model.changeLanes([](LaneTree& lanes) { lanes.setAllExpanded(true); });
-    goToRequested();
+    if (run.outline.ranks.size() <= 2) pane.model().changeLanes([](LaneTree& lanes) { lanes.setAllExpanded(true); });
+    if (m_request.goTo.empty() || pane.tour().goTo(m_request.goTo)) return;
+    emit failed(QString("%1: no finding %2 in it (rankscope analyze lists them)").arg(QString::fromStdString(m_request.runs.front()), QString::fromStdString(m_request.goTo)));
 }
 
 void MainWindow::showHelp() {

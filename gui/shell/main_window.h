@@ -4,13 +4,12 @@
 #include <QLabel>
 #include <QMainWindow>
 #include <QProgressBar>
+#include <QTimer>
 #include <QToolButton>
+#include <map>
 
-#include "gui/findings/finding_tour.h"
 #include "gui/shell/command_line.h"
-#include "gui/shell/link_follower.h"
-#include "gui/shell/run_session.h"
-#include "gui/view/timeline_view.h"
+#include "gui/shell/run_pane.h"
 
 namespace rankscope::gui {
 
@@ -22,34 +21,34 @@ public:
     explicit MainWindow(const ViewRequest& request, QWidget* parent = nullptr);
     ~MainWindow() override;
 
-    TimelineModel& model() { return m_model; }
-    TimelineView& timeline() { return *m_timeline; }
-    RunSession& session() { return m_session; }
-    FindingTour& tour() { return m_tour; }
+    RunPane& pane(size_t index = 0) { return *m_panes[index]; }
+    size_t panes() const noexcept { return m_panes.size(); }
 
 signals:
-    /// The run is loaded and what was asked for on the command line is in view.
+    /// The runs are loaded, what was asked for on the command line is in view, and no panel waits for its numbers.
     void ready();
     void failed(QString message);
 
 private:
+    void makePanes();
     void makeStatusBar();
     void makeMenus();
     void makeDocks();
-    void goToRequested();
-    void showRun();
+    void watch(RunPane& pane);
+    void setDark(bool dark);
+    void showRun(RunPane& pane);
+    void showProgress();
+    void lookIfSettled();
     void showHelp();
 
     ViewRequest m_request;
-    TimelineModel m_model;
-    RunSession m_session;
-    FindingTour m_tour;
-    LinkFollower m_links;
-    TimelineView* m_timeline;
+    std::vector<RunPane*> m_panes;
     QMenu* m_docksMenu = nullptr;
     QLabel* m_message = nullptr;
     QProgressBar* m_progress = nullptr;
     QToolButton* m_cancel = nullptr;
+    QTimer m_settling;   // until ready()
+    std::map<const RunPane*, double> m_loaded;   // share, 0..1
 };
 
 }  // namespace rankscope::gui

@@ -16,6 +16,7 @@ QueryThread::~QueryThread() {
 }
 
 void QueryThread::push(Job job) {
+    ++m_waiting;
     {
         const std::lock_guard lock(m_mutex);
         m_jobs.push_back(std::move(job));
@@ -40,6 +41,7 @@ void QueryThread::work() {
         } catch (const std::exception& error) {
             QMetaObject::invokeMethod(this, [this, message = QString::fromUtf8(error.what())] { emit failed(message); }, Qt::QueuedConnection);
         }
+        QMetaObject::invokeMethod(this, [this] { --m_waiting; }, Qt::QueuedConnection);  // behind the answer
     }
 }
 

@@ -34,6 +34,9 @@ public:
         });
     }
 
+    /// Questions whose answer has not been given yet. GUI thread only.
+    int waiting() const noexcept { return m_waiting; }
+
 signals:
     void failed(QString message);
 
@@ -47,6 +50,7 @@ private:
     std::condition_variable m_wake;
     std::deque<Job> m_jobs;
     bool m_stop = false;
+    int m_waiting = 0;   // GUI thread only
     std::thread m_thread;
 };
 

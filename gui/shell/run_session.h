@@ -26,6 +26,8 @@ public:
     bool isLoading() const noexcept { return m_loading; }
     /// Valid from opened() on.
     QueryThread& queries() { return *m_queries; }
+    /// Questions to the database that are not answered yet.
+    bool isAsking() const noexcept { return m_queries && m_queries->waiting() > 0; }
     void prefer(const std::vector<int32_t>& ranks);
 
 signals:

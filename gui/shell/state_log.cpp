@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/shell/state_log.h"
 
+#include <QDockWidget>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -20,18 +21,18 @@ QJsonArray area(const QWidget& widget, const QRectF& local, const QWidget& windo
 
 }  // namespace
 
-void StateLog::attach(QWidget& window, TimelineView& timeline, TimelineModel& model, RunSession& session) {
+void StateLog::attach(QWidget& window, RunPane& pane) {
     const QString file = qEnvironmentVariable("RANKSCOPE_VIEW_STATE");
     if (file.isEmpty()) return;
-    auto* log = new StateLog(window, timeline, model, file);
-    connect(&session, &RunSession::loaded, log, [log] {
+    auto* log = new StateLog(window, pane, file);
+    connect(&pane.session(), &RunSession::loaded, log, [log] {
         log->m_loaded = true;
         log->m_soon.start();
     });
 }
 
-StateLog::StateLog(QWidget& window, TimelineView& timeline, TimelineModel& model, QString file)
-    : QObject(&window), m_window(window), m_timeline(timeline), m_model(model), m_file(std::move(file)) {
+StateLog::StateLog(QWidget& window, RunPane& pane, QString file)
+    : QObject(&window), m_window(window), m_pane(pane), m_timeline(pane.timeline()), m_model(pane.model()), m_file(std::move(file)) {
     m_soon.setSingleShot(true);
     m_soon.setInterval(30);
     connect(&m_soon, &QTimer::timeout, this, &StateLog::write);
@@ -67,8 +68,10 @@ void StateLog::write() const {
     }
     state["rows"] = rows;
     state["lanes"] = area(m_timeline, QRectF(TimelineView::kLabelWidth, 0, m_model.axis().width(), m_timeline.height()), m_window);
+    const Minimap& minimap = m_pane.minimap();
+    state["minimap"] = QJsonObject{{"picture", area(minimap, minimap.pictureArea(), m_window)}, {"frame", area(minimap, minimap.frameArea(), m_window)}};
     QJsonObject findings;
-    if (const auto* list = m_window.findChild<QTreeWidget*>("findings"))
+    if (const auto* list = m_pane.findingsDock()->findChild<QTreeWidget*>("findings"))
         for (int i = 0; i < list->topLevelItemCount(); ++i)
             findings[list->topLevelItem(i)->text(1)] = area(*list->viewport(), list->visualItemRect(list->topLevelItem(i)), m_window);
     state["findings"] = findings;

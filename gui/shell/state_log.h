@@ -5,8 +5,7 @@
 #include <QTimer>
 #include <QWidget>
 
-#include "gui/shell/run_session.h"
-#include "gui/view/timeline_view.h"
+#include "gui/shell/run_pane.h"
 
 namespace rankscope::gui {
 
@@ -17,13 +16,14 @@ class StateLog : public QObject {
 
 public:
     /// `window` owns it. Positions in the file count from the window's upper left corner.
-    static void attach(QWidget& window, TimelineView& timeline, TimelineModel& model, RunSession& session);
+    static void attach(QWidget& window, RunPane& pane);
 
 private:
-    StateLog(QWidget& window, TimelineView& timeline, TimelineModel& model, QString file);
+    StateLog(QWidget& window, RunPane& pane, QString file);
     void write() const;
 
     QWidget& m_window;
+    RunPane& m_pane;
     TimelineView& m_timeline;
     TimelineModel& m_model;
     QString m_file;

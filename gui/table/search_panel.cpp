@@ -227,8 +227,8 @@ QString SearchPanel::countText(const SearchResult& result) const {
 }
 
 void SearchPanel::tell(const QString& text, bool wrong) {
-    QPalette colours = palette();
-    if (wrong) colours.setColor(QPalette::WindowText, QColor(0xc0, 0x30, 0x20));
+    QPalette colours;
+    if (wrong) colours.setColor(QPalette::WindowText, palette().color(QPalette::Window).lightness() < 128 ? QColor(0xff, 0x8a, 0x70) : QColor(0xc0, 0x30, 0x20));
     m_status->setPalette(colours);
     m_status->setText(text);
 }

@@ -6,18 +6,19 @@
 #include "gui/table/details_panel.h"
 #include "gui/table/range_panel.h"
 #include "gui/table/search_panel.h"
+#include "gui/view/run_letter.h"
 
 namespace rankscope::gui {
 namespace {
 
 constexpr int kBottomHeight = 230;
 
-QDockWidget* makeDock(QMainWindow& window, const char* title, const char* name, QWidget* panel, QMenu& panels) {
-    auto* dock = new QDockWidget(title, &window);
-    dock->setObjectName(name);
+QDockWidget* makeDock(const TableDockPlace& place, const char* title, const char* name, QWidget* panel) {
+    auto* dock = new QDockWidget(titleFor(place.letter, title), &place.window);
+    dock->setObjectName(objectNameFor(place.letter, name));
     dock->setWidget(panel);
     panel->setParent(dock);
-    panels.addAction(dock->toggleViewAction());
+    place.panels.addAction(dock->toggleViewAction());
     return dock;
 }
 
@@ -28,18 +29,18 @@ void bring(QDockWidget* dock) {
 
 }  // namespace
 
-void addTableDocks(QMainWindow& window, TimelineView& timeline, TimelineModel& model, RunSession& session, QDockWidget& findings, QMenu& panels) {
+QDockWidget* addTableDocks(const TableDockPlace& place, TimelineView& timeline, TimelineModel& model, RunSession& session) {
     auto* search = new SearchPanel(model);
     auto* event = new DetailsPanel(model, session);
     auto* time = new RangePanel(model, session);
-    QDockWidget* details = makeDock(window, "Selected event", "details-dock", event, panels);
-    QDockWidget* events = makeDock(window, "Events", "events-dock", search, panels);
-    QDockWidget* range = makeDock(window, "Selected time", "range-dock", time, panels);
-    window.addDockWidget(Qt::RightDockWidgetArea, details);
-    window.splitDockWidget(&findings, details, Qt::Vertical);
-    window.addDockWidget(Qt::BottomDockWidgetArea, events);
-    window.tabifyDockWidget(events, range);
-    window.resizeDocks({events}, {kBottomHeight}, Qt::Vertical);
+    QDockWidget* details = makeDock(place, "Selected event", "details-dock", event);
+    QDockWidget* events = makeDock(place, "Events", "events-dock", search);
+    QDockWidget* range = makeDock(place, "Selected time", "range-dock", time);
+    place.window.addDockWidget(Qt::RightDockWidgetArea, details);
+    place.window.splitDockWidget(&place.findings, details, Qt::Vertical);
+    place.window.addDockWidget(Qt::BottomDockWidgetArea, events);
+    place.window.tabifyDockWidget(events, range);
+    place.window.resizeDocks({events}, {kBottomHeight}, Qt::Vertical);
     events->hide();
     range->hide();
 
@@ -55,9 +56,16 @@ void addTableDocks(QMainWindow& window, TimelineView& timeline, TimelineModel& m
     QObject::connect(&model, &TimelineModel::timeSelectionChanged, range, [range, &model, was = false]() mutable {
         if (!std::exchange(was, model.timeSelection().has_value()) && was) bring(range);
     });
-    QObject::connect(new QShortcut(QKeySequence::Find, &window), &QShortcut::activated, search, find);
-    QObject::connect(new QShortcut(Qt::Key_F3, &window), &QShortcut::activated, search, [search] { search->step(1); });
-    QObject::connect(new QShortcut(Qt::SHIFT | Qt::Key_F3, &window), &QShortcut::activated, search, [search] { search->step(-1); });
+    const auto shortcut = [](QWidget* where, const QKeySequence& keys) { return new QShortcut(keys, where, nullptr, nullptr, Qt::WidgetWithChildrenShortcut); };
+    // The search's own dock is no part of a pane; where the keys are the whole window's it is, and a second shortcut would make them ambiguous.
+    QList<QWidget*> places{&place.keys};
+    if (!place.keys.isAncestorOf(search)) places.append(search);
+    for (QWidget* where : places) {
+        QObject::connect(shortcut(where, QKeySequence::Find), &QShortcut::activated, search, find);
+        QObject::connect(shortcut(where, Qt::Key_F3), &QShortcut::activated, search, [search] { search->step(1); });
+        QObject::connect(shortcut(where, Qt::SHIFT | Qt::Key_F3), &QShortcut::activated, search, [search] { search->step(-1); });
+    }
+    return details;
 }
 
 }  // namespace rankscope::gui

@@ -10,7 +10,17 @@
 
 namespace rankscope::gui {
 
-/// Docks for the search and its table, and for the selected time, below the timeline and shown when wanted; for the selected event, below `findings`.
-void addTableDocks(QMainWindow& window, TimelineView& timeline, TimelineModel& model, RunSession& session, QDockWidget& findings, QMenu& panels);
+/// What the docks of one run's tables need to know.
+struct TableDockPlace {
+    QMainWindow& window;
+    QWidget& keys;       ///< Ctrl+F and F3 anywhere in it are this run's
+    QString letter;      ///< of the run, where there are two (run_letter.h)
+    QDockWidget& findings;
+    QMenu& panels;
+};
+
+/// Docks for the search and its table, and for the selected time, below the timeline and shown when wanted; for the selected event, below `findings`:
+/// that one is returned.
+QDockWidget* addTableDocks(const TableDockPlace& place, TimelineView& timeline, TimelineModel& model, RunSession& session);
 
 }  // namespace rankscope::gui

@@ -70,6 +70,11 @@ void TimelineModel::show(TimeRange range) {
     emit viewChanged();
 }
 
+void TimelineModel::move(TimeRange range) {
+    m_axis.show(range);
+    emit viewChanged();
+}
+
 void TimelineModel::fit() { show(m_axis.whole()); }
 
 void TimelineModel::back() {

@@ -50,6 +50,7 @@ public:
     void zoomAt(double x, double factor);
     void panBy(double pixels);
     void show(TimeRange range);      ///< remembered: back() undoes it
+    void move(TimeRange range);      ///< part of a gesture: not remembered
     void fit();
     void back();
     void remember();                 ///< back() will return to what is visible now

@@ -27,6 +27,7 @@ public:
     EventRef eventAt(QPointF position) const;
     void setDark(bool dark);
     const Palette& palette_() const noexcept { return *m_palette; }
+    int scrollBarWidth() const { return m_scroll->sizeHint().width(); }
     int rowsTop() const { return lanesTop(); }   ///< first pixel of the rows that scroll
     int scrollTop() const { return m_scroll->value(); }
     void setScrollTop(int top) { m_scroll->setValue(top); }

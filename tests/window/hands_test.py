@@ -131,6 +131,25 @@ class Hands(RecordedRunTest):
         moved = self.wait(lambda state: state["visible"][0] > near["visible"][0])
         self.assertAlmostEqual(moved["visible"][0] - near["visible"][0], 0.2 * self.span(near), delta=0.05 * self.span(near))
 
+    def test_the_minimap_moves_what_is_in_view(self):
+        self.key("w", "w", "w", "w")
+        near = self.wait(lambda state: self.span(state) < (state["whole"][1] - state["whole"][0]) / 4)
+        left, top, width, height = near["minimap"]["picture"]
+        middle = lambda state: (sum(state["visible"]) / 2 - state["whole"][0]) / (state["whole"][1] - state["whole"][0])
+        self.xdotool("mousemove", "--window", self.id, left + width * 8 // 10, top + height // 2, "click", "1")
+        there = self.wait(lambda state: abs(middle(state) - 0.8) < 0.02)
+        self.assertAlmostEqual(self.span(there), self.span(near), delta=2)
+        x, _, frame, _ = there["minimap"]["frame"]
+        self.assertTrue(x <= left + width * 0.8 <= x + frame, there["minimap"])
+        # Held by the frame and drawn to the left.
+        self.xdotool("mousedown", "1")
+        for share in (7, 5, 3):
+            self.xdotool("mousemove", "--window", self.id, left + width * share // 10, top + height // 2)
+        self.xdotool("mouseup", "1")
+        self.wait(lambda state: abs(middle(state) - 0.3) < 0.02)
+        self.key("BackSpace")
+        self.wait(lambda state: abs(middle(state) - 0.8) < 0.02)
+
     def test_a_click_on_a_label_opens_the_rank(self):
         row = next(row for row in self.state()["rows"] if row["label"] == "rank 0")
         self.xdotool("mousemove", "--window", self.id, "60", row["y"], "click", "1")
