@@ -2,32 +2,39 @@
 """A small decoder-only transformer, and what every training script here has in common."""
 import argparse
 import contextlib
+import json
 import os
+import pathlib
+import signal
+import time
 
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn import functional
 
+VOCABULARY = 1024
+
 
 class Block(nn.Module):
     def __init__(self, hidden: int, heads: int):
         super().__init__()
-        self.heads = heads
+        self.head_size = hidden // heads
         self.norm1, self.norm2 = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
         self.qkv, self.projection = nn.Linear(hidden, 3 * hidden), nn.Linear(hidden, hidden)
         self.up, self.down = nn.Linear(hidden, 4 * hidden), nn.Linear(4 * hidden, hidden)
 
     def attention(self, x):
-        batch, seq, hidden = x.shape
-        q, k, v = (part.view(batch, seq, self.heads, -1).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1))
+        batch, seq, _ = x.shape
+        # Head by head, so that a share of the projection's rows is a share of the heads (tensor parallelism).
+        q, k, v = (part.transpose(1, 2) for part in self.qkv(x).view(batch, seq, -1, 3, self.head_size).unbind(3))
         if hasattr(functional, "scaled_dot_product_attention"):  # torch 2
             out = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         else:
             mask = torch.ones(seq, seq, dtype=torch.bool, device=x.device).triu(1)
             scores = (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).masked_fill(mask, float("-inf"))
             out = scores.softmax(-1) @ v
-        return self.projection(out.transpose(1, 2).reshape(batch, seq, hidden))
+        return self.projection(out.transpose(1, 2).reshape(batch, seq, -1))
 
     def forward(self, x):
         x = x + self.attention(self.norm1(x))
@@ -35,7 +42,7 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    def __init__(self, layers: int, hidden: int, heads: int, vocabulary: int = 1024):
+    def __init__(self, layers: int, hidden: int, heads: int, vocabulary: int = VOCABULARY):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, hidden)
         self.blocks = nn.ModuleList(Block(hidden, heads) for _ in range(layers))
@@ -61,6 +68,9 @@ def parser(description: str) -> argparse.ArgumentParser:
     result.add_argument("--micro-batch", type=int, default=4)
     result.add_argument("--accumulate", type=int, default=1)
     result.add_argument("--seed", type=int, default=7)
+    result.add_argument("--step-times", type=pathlib.Path, metavar="FILE", help="rank 0 writes the wall-clock time of every step, in ms, as a JSON list")
+    result.add_argument("--profile", type=pathlib.Path, metavar="FOLDER", help="every rank runs torch.profiler over its steps and leaves rank<N>.json there")
+    result.add_argument("--kill", metavar="RANK:STEP", help="this rank is killed (SIGKILL) when this step begins")
     return result
 
 
@@ -90,24 +100,62 @@ def nvtx_range(name: str, device: torch.device):
         torch.cuda.nvtx.range_pop()
 
 
-def train(model, optimizer, device, arguments, synchronise_only_when) -> float:
-    """Runs all steps; `synchronise_only_when(last)` is a context in which gradients are reduced only if `last`. Returns the last loss."""
-    generator = torch.Generator().manual_seed(arguments.seed + dist.get_rank())
-    value = 0.0
-    for step in range(arguments.steps):
-        with nvtx_range(f"ProfilerStep#{step}", device):
-            for micro in range(arguments.accumulate):
-                tokens = torch.randint(1024, (arguments.micro_batch, arguments.seq + 1), generator=generator)
-                if device.type == "cuda":
-                    tokens = tokens.pin_memory().to(device, non_blocking=True)
-                with synchronise_only_when(micro + 1 == arguments.accumulate):
-                    with nvtx_range("forward", device):
-                        logits = model(tokens[:, :-1])
-                        loss = functional.cross_entropy(logits.flatten(0, 1).float(), tokens[:, 1:].flatten())
-                    with nvtx_range("backward", device):
-                        (loss / arguments.accumulate).backward()
-            with nvtx_range("optimizer", device):
-                optimizer.step()
-                optimizer.zero_grad(set_to_none=True)
-            value = loss.item()
+@contextlib.contextmanager
+def profiled(folder):
+    """torch.profiler around all steps, where a folder for its trace is given."""
+    if folder is None:
+        yield
+        return
+    kinds = [torch.profiler.ProfilerActivity.CPU] + ([torch.profiler.ProfilerActivity.CUDA] if torch.cuda.is_available() else [])
+    with torch.profiler.profile(activities=kinds) as profiler:
+        yield
+    folder.mkdir(parents=True, exist_ok=True)
+    profiler.export_chrome_trace(str(folder / f"rank{dist.get_rank()}.json"))
+
+
+def run_steps(arguments, device, one_step) -> float:
+    """Calls `one_step()`, which returns the loss as a number, for every step. Returns the last loss."""
+    killed_rank, killed_step = (int(part) for part in arguments.kill.split(":")) if arguments.kill else (-1, -1)
+    times, value = [], 0.0
+    with profiled(arguments.profile):
+        for step in range(arguments.steps):
+            if (dist.get_rank(), step) == (killed_rank, killed_step):
+                os.kill(os.getpid(), signal.SIGKILL)
+            begin = time.perf_counter()
+            with nvtx_range(f"ProfilerStep#{step}", device):
+                value = one_step()
+            times.append((time.perf_counter() - begin) * 1e3)
+    if arguments.step_times and dist.get_rank() == 0:
+        arguments.step_times.write_text(json.dumps(times))
     return value
+
+
+def drawn_tokens(generator, arguments, device):
+    """A micro-batch: tokens of shape (micro_batch, seq + 1)."""
+    tokens = torch.randint(VOCABULARY, (arguments.micro_batch, arguments.seq + 1), generator=generator)
+    return tokens.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tokens
+
+
+def next_token_loss(logits, following):
+    return functional.cross_entropy(logits.flatten(0, 1).float(), following.flatten())
+
+
+def train(model, optimizer, device, arguments, synchronise_only_when=lambda last: contextlib.nullcontext(), data_rank=None) -> float:
+    """Runs all steps; `synchronise_only_when(last)` is a context in which gradients are reduced only if `last`; `data_rank` tells ranks with
+    different data apart (default: all differ). Returns the last loss."""
+    generator = torch.Generator().manual_seed(arguments.seed + (dist.get_rank() if data_rank is None else data_rank))
+
+    def one_step() -> float:
+        for micro in range(arguments.accumulate):
+            tokens = drawn_tokens(generator, arguments, device)
+            with synchronise_only_when(micro + 1 == arguments.accumulate):
+                with nvtx_range("forward", device):
+                    loss = next_token_loss(model(tokens[:, :-1]), tokens[:, 1:])
+                with nvtx_range("backward", device):
+                    (loss / arguments.accumulate).backward()
+        with nvtx_range("optimizer", device):
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        return loss.item()
+
+    return run_steps(arguments, device, one_step)
