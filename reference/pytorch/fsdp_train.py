@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """FSDP2 (ZeRO-3), the twin of the workload kind fsdp: torchrun --standalone --nproc_per_node=2 reference/pytorch/fsdp_train.py
 
-Needs GPUs and torch 2.6 or newer."""
+Needs torch 2.6 or newer. Without a GPU: --device cpu --backend gloo."""
 import contextlib
 
 import torch
