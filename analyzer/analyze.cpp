@@ -9,6 +9,7 @@
 #include "analyzer/replay/savings.h"
 #include "analyzer/report/build_report.h"
 #include "analyzer/report/result_store.h"
+#include "analyzer/report/step_overview_painter.h"
 #include "analyzer/timeline/phase_one.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
@@ -51,12 +52,17 @@ ReplayWindow readWindow(const std::filesystem::path& database, const TraceFacts&
 
 }  // namespace
 
-Analysis readAnalysis(const std::filesystem::path& database, unsigned workers) {
+Analysis readAnalysis(const std::filesystem::path& database, unsigned workers, std::optional<StepOverview>* overview) {
     // Phase 1: each rank for itself, one rank's events in memory per worker.
     TraceFacts facts = readFacts(database);
     const ReplayWindow window = readWindow(database, facts);
     ReplayTasks tasks(facts, window);
-    std::vector<RankSummary> ranks = summarizeRanks(database, facts, workers, [&](const RankEvents& events) { tasks.take(events); });
+    StepOverviewPainter painter(facts);
+    std::vector<RankSummary> ranks = summarizeRanks(database, facts, workers, [&](const RankEvents& events) {
+        tasks.take(events);
+        if (overview != nullptr) painter.take(events);
+    });
+    if (overview != nullptr) *overview = std::move(painter).finish();
 
     // Phase 2: what the ranks did to each other.
     Analysis analysis = makeAnalysis(std::move(facts), std::move(ranks));
@@ -66,10 +72,12 @@ Analysis readAnalysis(const std::filesystem::path& database, unsigned workers) {
 
 Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options) {
     const std::filesystem::path database = store::TraceReader::databasePath(trace);
-    const Analysis analysis = readAnalysis(database, options.workers);
+    std::optional<StepOverview> overview;
+    const Analysis analysis = readAnalysis(database, options.workers, options.overview ? &overview : nullptr);
     std::vector<Finding> findings = detect(analysis);
     const std::optional<Ceiling> ceiling = replaySavings(analysis, findings);
     Report report = buildReport(analysis, std::move(findings));
+    report.overview = std::move(overview);
     if (ceiling) report.replay.ceiling = {ceiling->saving.ns, ceiling->saving.lowNs, ceiling->saving.highNs, ceiling->share, ceiling->findings};
 
     if (options.storeResults) {

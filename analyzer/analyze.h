@@ -11,10 +11,12 @@ namespace rankscope::analyzer {
 struct AnalyzeOptions {
     unsigned workers = 0;       // threads of phase 1; 0: one per core
     bool storeResults = true;   // write attribution, gaps and findings into trace.db (left out, with a loss row in the report, where it is read-only)
+    bool overview = false;      // fill Report::overview, for reports with pictures
 };
 
-/// What detectors and edits read of a trace: both phases, no findings. `database` is a .db file, `workers` as in AnalyzeOptions. Throws store::Error.
-Analysis readAnalysis(const std::filesystem::path& database, unsigned workers = 0);
+/// What detectors and edits read of a trace: both phases, no findings. `database` is a .db file, `workers` as in AnalyzeOptions. Throws store::Error. `overview`, where given, gets a picture
+/// of one step.
+Analysis readAnalysis(const std::filesystem::path& database, unsigned workers = 0, std::optional<StepOverview>* overview = nullptr);
 
 /// trace.db to report. `trace` is a run name, a run directory or a .db file. Throws store::Error.
 Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options = {});

@@ -25,6 +25,7 @@ struct AnalyzeVerbOptions {
 std::string render(const analyzer::Report& report, const std::string& format, bool color) {
     if (format == "json") return analyzer::renderJson(report);
     if (format == "md") return analyzer::renderMarkdown(report);
+    if (format == "html") return analyzer::renderHtml(report);
     analyzer::TextStyle style;
     style.colour = color;
     return analyzer::renderText(report, style);
@@ -35,6 +36,7 @@ int analyze(const AnalyzeVerbOptions& options, const Console& console) {
     collectOnDemand(input, console);
     analyzer::AnalyzeOptions settings;
     settings.workers = options.workers;
+    settings.overview = options.format == "html";
     const analyzer::Report report = analyzer::analyze(input.database, settings);
     const bool toFile = !options.output.empty();
     std::string text = render(report, options.format, !toFile && console.colorOnStdout());
@@ -54,7 +56,7 @@ void addAnalyzeVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<AnalyzeVerbOptions>();
     auto* verb = app.add_subcommand("analyze", "Steps, breakdown, efficiencies and findings of a run; findings are kept in trace.db too");
     verb->add_option("NAME", options->run, "Run name, run directory or .db file")->required();
-    verb->add_option("--format", options->format, "text, json or md")->check(CLI::IsMember({"text", "json", "md"}))->capture_default_str();
+    verb->add_option("--format", options->format, "text, json, md, or html: one page without anything beside it")->check(CLI::IsMember({"text", "json", "md", "html"}))->capture_default_str();
     verb->add_option("-o,--output", options->output, "File for the report; stdout when left out")->type_name("FILE");
     verb->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
     verb->callback([options, &invocation] {

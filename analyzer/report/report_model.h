@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/detectors/finding.h"
+#include "analyzer/report/step_overview.h"
 #include "analyzer/timeline/attribution.h"
 
 namespace rankscope::analyzer {
@@ -128,6 +129,7 @@ struct Report {
     std::vector<Finding> notes;
     std::vector<LossRow> losses;
     std::map<int, std::string> hostOfRank;
+    std::optional<StepOverview> overview;        // where it was asked for; a picture, not part of the JSON
 };
 
 }  // namespace rankscope::analyzer

@@ -4,11 +4,13 @@
 #include <algorithm>
 
 #include "analyzer/recommend/recommend.h"
+#include "analyzer/report/layout_text.h"
 #include "analyzer/report/loss_text.h"
 #include "analyzer/report/nothing_found.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/replay_text.h"
 #include "analyzer/report/units.h"
+#include "analyzer/report/verdict_text.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -27,22 +29,6 @@ class Painter {
   private:
     bool m_colour;
 };
-
-std::string degree(const char* name, const std::optional<int>& value) { return value ? fmt::format("{}{} ", name, *value) : std::string(); }
-
-std::string layoutText(const LayoutSection& layout) {
-    std::string text = degree("dp", layout.dp) + degree("tp", layout.tp) + degree("pp", layout.pp);
-    if (layout.ep && *layout.ep > 1) text += degree("ep", layout.ep);
-    if (text.empty()) return "unknown";
-    text.pop_back();
-    if (layout.sp && *layout.sp > 1) text += ", sequence parallel";
-    if (layout.zero && *layout.zero > 0) text += fmt::format(", ZeRO-{}", *layout.zero);
-    if (layout.replicate && *layout.replicate > 1) text += fmt::format(" in {} copies of {} shards (HSDP)", *layout.replicate, layout.shard.value_or(1));
-    if (layout.pp && *layout.pp > 1) text += ", schedule " + layout.schedule;
-    if (layout.microBatches) text += fmt::format(", {} micro-batches", *layout.microBatches);
-    if (layout.virtualStages.value_or(1) > 1) text += fmt::format(", {} virtual stages a rank", *layout.virtualStages);
-    return text;
-}
 
 void addHead(const Report& r, const Painter& paint, std::string& out) {
     const std::string name = r.run.name.empty() ? "this run" : r.run.name;
@@ -72,17 +58,11 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
 }
 
 void addHeadline(const Report& r, const Painter& paint, std::string& out) {
-    const auto found = std::count_if(r.findings.begin(), r.findings.end(), [](const Finding& f) { return f.verdict == Verdict::found; });
     if (r.run.stepNs <= 0) return;
-    if (found == 0) {
-        out += paint(isClean(r) ? Shade::green : Shade::yellow, nothingFoundText(r)) + "\n";
-        return;
-    }
-    const Finding& first = *std::find_if(r.findings.begin(), r.findings.end(), [](const Finding& f) { return f.verdict == Verdict::found; });
-    out += paint(Shade::bold, fmt::format("{} finding{}. The first costs {} of every step: {}.", found, found == 1 ? "" : "s", percentText(first.severity),
-                                          first.cause)) +
-           "\n";
-    if (found > 1 && r.replay.ceiling) out += ceilingText(*r.replay.ceiling, static_cast<size_t>(found)) + "\n";
+    const size_t found = certainFindings(r);
+    const Shade shade = found > 0 ? Shade::bold : isClean(r) ? Shade::green : Shade::yellow;
+    out += paint(shade, verdictText(r)) + "\n";
+    if (found > 1 && r.replay.ceiling) out += ceilingText(*r.replay.ceiling, found) + "\n";
 }
 
 void addFinding(const Report& r, const Finding& f, const Painter& paint, std::string& out) {

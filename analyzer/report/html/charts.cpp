@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/report/html/charts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "analyzer/report/plain_text.h"
+
+namespace rankscope::analyzer::html {
+namespace {
+
+constexpr double kWidth = 560, kHeight = 240, kLeft = 84, kRight = 14, kTop = 12, kBottom = 44;
+
+struct Scale {
+    double low = 0, high = 1;
+    bool isLogarithmic = false;
+    double from = 0, to = 1;  // on the picture
+    double at(double value) const {
+        const auto place = [&](double v) { return isLogarithmic ? std::log2(std::max(v, 1e-300)) : v; };
+        const double span = place(high) - place(low);
+        return span > 0 ? from + (to - from) * (place(value) - place(low)) / span : (from + to) / 2;
+    }
+};
+
+/// 1, 2 or 5 times a power of ten, so that about five fit.
+double tickWidth(double span) {
+    const double raw = span / 5, power = std::pow(10, std::floor(std::log10(raw)));
+    const double lead = raw / power;
+    return power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10);
+}
+
+std::vector<double> ticksOf(const Scale& scale) {
+    std::vector<double> ticks;
+    if (scale.isLogarithmic) {
+        const double first = std::ceil(std::log2(scale.low)), last = std::floor(std::log2(scale.high));
+        const double step = std::max(1.0, std::ceil((last - first) / 6));
+        for (double power = first; power <= last; power += step) ticks.push_back(std::exp2(power));
+    } else if (scale.high > scale.low) {
+        const double step = tickWidth(scale.high - scale.low);
+        for (double tick = std::ceil(scale.low / step) * step; tick <= scale.high + step * 1e-9; tick += step) ticks.push_back(tick);
+    }
+    return ticks;
+}
+
+struct Extent {
+    double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
+    void take(double value) {
+        low = std::min(low, value);
+        high = std::max(high, value);
+    }
+};
+
+void drawAxes(const Chart& chart, const Scale& x, const Scale& y, std::string& out) {
+    for (const double tick : ticksOf(y)) {
+        out += fmt::format("<line class=\"gridline\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft, kWidth - kRight, y.at(tick), y.at(tick));
+        out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 6, y.at(tick) + 4, markupText(chart.y.text(tick)));
+    }
+    for (const double tick : ticksOf(x))
+        out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x.at(tick), kHeight - kBottom + 16, markupText(chart.x.text(tick)));
+    out += fmt::format("<path class=\"frame\" d=\"M{} {}V{}H{}\"/>", kLeft, kTop, kHeight - kBottom, kWidth - kRight);
+    out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>", (kLeft + kWidth - kRight) / 2, kHeight - 8, markupText(chart.x.title));
+    out += fmt::format("<text transform=\"translate(14 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>", (kTop + kHeight - kBottom) / 2, markupText(chart.y.title));
+}
+
+}  // namespace
+
+std::string stackedBar(const std::vector<Part>& parts, double whole) {
+    std::string out = "<svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">";
+    double at = 0;
+    for (const Part& part : parts) {
+        const double width = whole > 0 ? 1000 * part.value / whole : 0;
+        if (width >= 0.05) out += fmt::format("<rect class=\"{}\" x=\"{:.1f}\" width=\"{:.1f}\" height=\"10\"><title>{}</title></rect>", part.colour, at, width, markupText(part.label));
+        at += width;
+    }
+    return out + "</svg>";
+}
+
+std::string legend(const std::vector<Part>& parts) {
+    std::string out = "<ul class=\"legend\">";
+    for (const Part& part : parts) out += fmt::format("<li><i class=\"{}\"></i>{}</li>", part.colour, markupText(part.label));
+    return out + "</ul>\n";
+}
+
+std::string barChart(std::string_view title, const std::vector<Bar>& bars, double whole) {
+    constexpr double kRow = 30, kBarLeft = 150, kBarWidth = 300;
+    if (whole <= 0)
+        for (const Bar& bar : bars) whole = std::max(whole, bar.value);
+    std::string out = fmt::format("<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kWidth, kRow * static_cast<double>(bars.size()) + 4, markupText(title));
+    for (size_t i = 0; i < bars.size(); ++i) {
+        const double top = kRow * static_cast<double>(i);
+        const double width = whole > 0 ? kBarWidth * std::clamp(bars[i].value / whole, 0.0, 1.0) : 0;
+        out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", kBarLeft - 10, top + 19, markupText(bars[i].label));
+        out += fmt::format("<rect class=\"back\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"18\" rx=\"2\"/>", kBarLeft, top + 6, kBarWidth);
+        out += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"18\" rx=\"2\"/>", bars[i].colour, kBarLeft, top + 6, width);
+        out += fmt::format("<text class=\"value\" x=\"{}\" y=\"{}\">{}</text>", kBarLeft + kBarWidth + 10, top + 19, markupText(bars[i].text));
+    }
+    return out + "</svg>\n";
+}
+
+std::string drawChart(const Chart& chart) {
+    Extent xs, ys;
+    const auto take = [&](const Point& point) {
+        xs.take(point.x);
+        ys.take(point.y);
+    };
+    for (const std::vector<Point>& curve : chart.curves) std::ranges::for_each(curve, take);
+    std::ranges::for_each(chart.dots, take);
+    if (xs.low > xs.high) return "<p class=\"hint\">No values.</p>\n";
+    for (const auto& [level, name] : chart.levels) ys.take(level);
+    if (chart.fromZero) ys.take(0);
+    const double room = ys.high > ys.low ? 0.08 * (ys.high - ys.low) : std::max(1.0, std::abs(ys.high) * 0.1);
+    Scale x{xs.low, xs.high, chart.x.isLogarithmic, kLeft + 10, kWidth - kRight - 10};
+    if (chart.x.isLogarithmic) x = {std::max(1.0, xs.low / 2), xs.high * 2, true, kLeft, kWidth - kRight};
+    const Scale y{chart.fromZero ? 0 : ys.low - room, ys.high + room, false, kHeight - kBottom, kTop};
+
+    std::string out = fmt::format("<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kWidth, kHeight, markupText(chart.title));
+    drawAxes(chart, x, y, out);
+    for (const auto& [level, name] : chart.levels) {
+        out += fmt::format("<line class=\"trend\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft, kWidth - kRight, y.at(level), y.at(level));
+        out += fmt::format("<text class=\"value\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kWidth - kRight - 4, y.at(level) + 16, markupText(name));
+    }
+    for (const std::vector<Point>& curve : chart.curves) {
+        out += "<path class=\"curve\" d=\"";
+        for (size_t i = 0; i < curve.size(); ++i) out += fmt::format("{}{:.1f} {:.1f}", i == 0 ? "M" : "L", x.at(curve[i].x), y.at(curve[i].y));
+        out += "\"/>";
+    }
+    for (const Point& dot : chart.dots)
+        out += fmt::format("<circle class=\"dot {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"><title>{}</title></circle>", dot.colour, x.at(dot.x), y.at(dot.y), markupText(dot.label));
+    return out + "</svg>\n";
+}
+
+}  // namespace rankscope::analyzer::html

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "analyzer/report/html/charts.h"
+#include "analyzer/report/html/finding_card.h"
+#include "analyzer/report/html/lanes.h"
+#include "analyzer/report/html/page.h"
+#include "analyzer/report/html/table.h"
+#include "analyzer/report/layout_text.h"
+#include "analyzer/report/loss_text.h"
+#include "analyzer/report/nothing_found.h"
+#include "analyzer/report/renderers.h"
+#include "analyzer/report/replay_text.h"
+#include "analyzer/report/units.h"
+#include "analyzer/report/verdict_text.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+using namespace html;
+
+std::string milliseconds(double ns) { return fmt::format("{:g} ms", ns / 1e6); }
+std::string wholeNumber(double value) { return value == std::round(value) ? fmt::format("{:.0f}", value) : std::string(); }
+std::string gigabytes(double bytesPerSecond) { return fmt::format("{:g} GB/s", bytesPerSecond / 1e9); }
+
+std::vector<int> namedRanks(const Report& report) {
+    std::set<int> ranks;
+    for (const Finding& finding : report.findings)
+        if (finding.ranks.size() < report.breakdown.size()) ranks.insert(finding.ranks.begin(), finding.ranks.end());
+    return {ranks.begin(), ranks.end()};
+}
+
+std::string tiles(const Report& r) {
+    std::string out = "<dl class=\"tiles\">\n";
+    if (r.run.stepNs > 0)
+        out += tile("Step", durationText(r.run.stepNs), r.run.steps > 0 ? fmt::format("median of {}, {} warm-up left out", r.run.steps, r.run.warmUpSteps) : "the whole recording as one");
+    if (r.replay.ceiling) out += tile("Repairs save", percentText(r.replay.ceiling->share), fmt::format("{} of each step, replayed at once", durationText(r.replay.ceiling->savingNs)));
+    if (r.efficiency.parallel) out += tile("Parallel efficiency", percentText(*r.efficiency.parallel), "compute of the mean rank in the step");
+    out += tile("Ranks", std::to_string(r.run.worldSize), fmt::format("on {} host{}{}", std::max<size_t>(1, r.run.hosts.size()), r.run.hosts.size() > 1 ? "s" : "", r.run.isVirtual ? ", virtual GPUs" : ""));
+    out += tile("Replay error", r.replay.error ? fmt::format("{:.2f} %", 100 * *r.replay.error) : "none", r.replay.error ? "the unchanged job played again" : "no replay");
+    if (r.run.hosts.size() > 1) out += tile("Clock bound", durationText(static_cast<double>(r.clock.boundNs)), "clocks aligned by " + r.clock.method);
+    int64_t lost = 0;
+    for (const LossRow& loss : r.losses) lost += loss.severity != "info";
+    out += tile("Missing records", lost == 0 ? "none" : std::to_string(lost), lost == 0 ? "everything asked for was recorded" : "kinds of loss, listed below");
+    return out + "</dl>\n";
+}
+
+std::string losses(const Report& r) {
+    if (r.losses.empty()) return {};
+    constexpr size_t kMost = 50;
+    std::string out = "<ul class=\"losses\" aria-label=\"What is missing from the recording\">\n";
+    for (size_t i = 0; i < std::min(kMost, r.losses.size()); ++i)
+        out += fmt::format("<li class=\"{}\"><b>{}</b>: {}</li>\n", markupText(r.losses[i].severity), markupText(r.losses[i].severity), markupText(lossText(r.losses[i])));
+    if (r.losses.size() > kMost) out += fmt::format("<li>and {} more: <code>--format json</code> lists them</li>\n", r.losses.size() - kMost);
+    return out + "</ul>\n";
+}
+
+std::string findings(const Report& r, size_t all) {
+    std::string out;
+    if (r.findings.empty()) out = "<p>" + markupText(nothingFoundText(r)) + "</p>\n";
+    for (const Finding& finding : r.findings) out += findingCard(r, finding);
+    if (all > r.findings.size())
+        out += fmt::format("<p id=\"findings-left-out\"><b>{} of {} findings are shown</b>, those that cost most; <code>rankscope analyze --format json</code> lists all.</p>\n", r.findings.size(), all);
+    return section("findings", "Findings", r.findings.empty() ? "" : "By what their repair saves. What costs under 3 % of the step is a note, further down.", out);
+}
+
+std::string overviewSection(const Report& r) {
+    if (!r.overview || r.overview->lanes.empty() || r.run.stepNs <= 0) return {};
+    const std::string what = r.run.steps > 0 ? fmt::format("Step {}, the one of median length", r.overview->step) : "The whole recording";
+    return section("overview", "One step of every rank", what + ". Upper band: the device; lower band: communication. Ranks that a finding names are marked.", drawLanes(*r.overview, namedRanks(r)));
+}
+
+std::string breakdown(const Report& r) {
+    if (r.breakdown.empty() || r.run.stepNs <= 0) return {};
+    Table table("breakdown-table", "", {{"rank", true}, {"host"}, {"share of the step", false, true}, {"compute %", true}, {"waiting %", true}, {"transfer %", true},
+                                        {"copies %", true}, {"idle %", true}, {"hidden comm %", true}});
+    constexpr size_t kMost = 512;
+    for (size_t i = 0; i < std::min(kMost, r.breakdown.size()); ++i) {
+        const BreakdownRow& row = r.breakdown[i];
+        const Attribution& a = row.total;
+        const auto step = static_cast<double>(std::max<int64_t>(1, a.stepNs));
+        const auto share = [&](int64_t ns) { return numberCell(fmt::format("{:.1f}", 100 * static_cast<double>(ns) / step), 100 * static_cast<double>(ns) / step); };
+        const auto part = [&](const char* colour, const char* name, int64_t ns) {
+            return Part{colour, fmt::format("{} {}", name, percentText(static_cast<double>(ns) / step)), static_cast<double>(ns)};
+        };
+        table.add({numberCell(std::to_string(row.rank), row.rank), textCell(row.host),
+                   markupCell(stackedBar({part("compute", "compute", a.computeNs - a.overlappedCommNs), part("overlapped", "compute with hidden communication", a.overlappedCommNs),
+                                          part("transfer", "exposed transfer", a.exposedTransferNs), part("wait", "exposed waiting", a.exposedWaitNs),
+                                          part("memory", "copies", a.memoryNs), part("idle", "idle", a.idleNs)}, step)),
+                   share(a.computeNs), share(a.exposedWaitNs), share(a.exposedTransferNs), share(a.memoryNs), share(a.idleNs), share(a.overlappedCommNs)});
+    }
+    std::string out = legend({{"compute", "compute"}, {"overlapped", "compute with communication hidden under it"}, {"transfer", "exposed transfer"}, {"wait", "exposed waiting"},
+                              {"memory", "copies"}, {"idle", "idle"}});
+    out += table.markup();
+    if (r.breakdown.size() > kMost) out += fmt::format("<p class=\"hint\">The first {} of {} ranks; the JSON below has all.</p>\n", kMost, r.breakdown.size());
+    return section("breakdown", "Where the time goes", "Of the analysed steps. Compute, waiting, transfer, copies and idle add up to the step.", out);
+}
+
+std::string stepChart(const Report& r) {
+    if (r.steps.size() < 2) return {};
+    Chart chart{"Duration of each step", {"step", false, wholeNumber}, {"duration", false, milliseconds}, {}, {}, {}, true};
+    std::vector<Point> curve;
+    for (const StepRow& step : r.steps) {
+        const auto ns = static_cast<double>(step.durNs);
+        curve.push_back({static_cast<double>(step.index), ns, "", ""});
+        if (r.steps.size() <= 400)
+            chart.dots.push_back({static_cast<double>(step.index), ns, fmt::format("step {}: {}{}", step.index, durationText(ns), step.warmUp ? ", warm-up" : ""), step.warmUp ? "warm" : "compute"});
+    }
+    chart.curves = {curve};
+    if (r.run.stepNs > 0) chart.levels = {{r.run.stepNs, "median " + durationText(r.run.stepNs)}};
+    return section("steps", "Step times", "From the first rank's start to the last rank's end; warm-up is grey.", drawChart(chart));
+}
+
+std::string bandwidthChart(const Report& r) {
+    Chart chart{"Bus bandwidth by message size", {"message", true, bytesText}, {"bus bandwidth", false, gigabytes}, {}, {}, {}, true};
+    for (const CollectiveRow& row : r.collectives) {
+        if (!row.busbw || !row.bytes || row.count <= 0 || *row.bytes <= 0) continue;
+        const double bytes = static_cast<double>(*row.bytes) / static_cast<double>(row.count);
+        chart.dots.push_back({bytes, *row.busbw, fmt::format("{} of {}, {} ranks, {} x: {:.1f} GB/s", row.op, bytesText(bytes), row.ranks, row.count, *row.busbw / 1e9),
+                              row.op == "all_reduce" ? "compute" : row.op == "all_gather" ? "overlapped" : row.op == "reduce_scatter" ? "transfer" : row.op == "all_to_all" ? "wait" : "memory"});
+    }
+    if (chart.dots.empty()) return {};
+    return section("bandwidth", "Bandwidth of collectives", "Each point is a communicator, operation and size class; what waiting took is left out.",
+                   legend({{"compute", "all-reduce"}, {"overlapped", "all-gather"}, {"transfer", "reduce-scatter"}, {"wait", "all-to-all"}, {"memory", "others"}}) + drawChart(chart));
+}
+
+std::string efficiencyChart(const Report& r) {
+    if (!r.efficiency.parallel) return {};
+    std::vector<Bar> bars;
+    const auto add = [&](const char* label, const std::optional<double>& share, const char* colour) {
+        if (share) bars.push_back({label, percentText(*share), *share, colour});
+    };
+    add("parallel efficiency", r.efficiency.parallel, "compute");
+    add("load balance", r.efficiency.loadBalance, "overlapped");
+    add(r.efficiency.transfer ? "serialisation" : "rest", r.efficiency.serialisation, "overlapped");
+    add("transfer", r.efficiency.transfer, "overlapped");
+    return section("efficiency", "Efficiency", "The first is the product of the others: what unequal ranks, dependences and the network leave of it.", barChart("Efficiencies", bars, 1));
+}
+
+std::string criticalPath(const Report& r) {
+    std::vector<Bar> bars;
+    double whole = 0;
+    for (const auto& [category, ns] : r.replay.criticalPathNs) whole += ns;
+    for (const auto& [category, ns] : r.replay.criticalPathNs)
+        if (whole > 0 && ns > 0)
+            bars.push_back({category, fmt::format("{} ({})", percentText(ns / whole), durationText(ns)), ns,
+                            category == "compute" ? "compute" : category == "transfer" ? "transfer" : category == "memory" ? "memory" : "wait"});
+    if (bars.empty()) return {};
+    std::ranges::stable_sort(bars, [](const Bar& a, const Bar& b) { return a.value > b.value; });
+    return section("critical-path", "Critical path", "What the chain of work through all ranks that sets the step time consists of.", barChart("Critical path", bars, whole));
+}
+
+std::string idleCauses(const Report& r) {
+    std::map<std::string, double> causes;
+    double stepsNs = 0;
+    for (const BreakdownRow& row : r.breakdown) {
+        stepsNs += static_cast<double>(row.total.stepNs);
+        for (const auto& [cause, ns] : row.idleByCauseNs) causes[cause] += static_cast<double>(ns);
+    }
+    std::vector<Bar> bars;
+    for (const auto& [cause, ns] : causes)
+        if (stepsNs > 0 && ns / stepsNs >= 0.005) bars.push_back({cause, percentText(ns / stepsNs), ns, "wait"});
+    if (bars.empty()) return {};
+    std::ranges::for_each(bars, [](Bar& bar) { std::ranges::replace(bar.label, '_', ' '); });
+    std::ranges::stable_sort(bars, [](const Bar& a, const Bar& b) { return a.value > b.value; });
+    return section("idle", "Why devices idle", "Of the step, all ranks together.", barChart("Idle time by cause", bars));
+}
+
+std::string collectives(const Report& r) {
+    if (r.collectives.empty()) return {};
+    constexpr size_t kMost = 500;
+    Table table("collectives-table", "", {{"operation"}, {"size"}, {"communicator"}, {"ranks", true}, {"count", true}, {"bytes", true}, {"waiting", true}, {"transfer", true}, {"busbw", true},
+                                          {"algorithm"}, {"protocol"}, {"most often last"}});
+    const auto known = [](const auto& value, auto&& text) { return value ? numberCell(text(static_cast<double>(*value)), static_cast<double>(*value)) : unknownCell(); };
+    for (size_t i = 0; i < std::min(kMost, r.collectives.size()); ++i) {
+        const CollectiveRow& row = r.collectives[i];
+        const std::string communicator = !row.communicatorName.empty() ? row.communicatorName : row.communicator ? std::to_string(*row.communicator) : "";
+        Cell size = textCell(row.sizeClass);
+        size.value = row.bytes && row.count > 0 ? std::optional(std::to_string(*row.bytes / row.count)) : std::nullopt;
+        table.add({textCell(row.op), size, communicator.empty() ? unknownCell() : textCell(communicator), numberCell(std::to_string(row.ranks), row.ranks),
+                   numberCell(std::to_string(row.count), static_cast<double>(row.count)), known(row.bytes, bytesText),
+                   numberCell(durationText(static_cast<double>(row.waitNs)), static_cast<double>(row.waitNs)), known(row.transferNs, durationText),
+                   known(row.busbw, [](double value) { return fmt::format("{:.1f} GB/s", value / 1e9); }), row.algorithm.empty() ? unknownCell() : textCell(row.algorithm),
+                   row.protocol.empty() ? unknownCell() : textCell(row.protocol),
+                   row.lastRanks.empty() ? unknownCell() : textCell(fmt::format("rank {} ({} x)", row.lastRanks.front().first, row.lastRanks.front().second))});
+    }
+    std::string out = table.markup();
+    if (r.collectives.size() > kMost) out += fmt::format("<p class=\"hint\">The first {} of {} kinds; the JSON below has all.</p>\n", kMost, r.collectives.size());
+    return section("collectives", "Collectives", "Sums over the analysed steps.", out);
+}
+
+std::string notes(const Report& r, size_t all) {
+    if (r.notes.empty()) return {};
+    std::string out = "<ul>\n";
+    for (const Finding& note : r.notes)
+        out += fmt::format("<li><b>{} {}</b>: {} ({})</li>\n", markupText(note.id), markupText(note.title), markupText(note.cause), percentText(note.severity));
+    if (all > r.notes.size()) out += fmt::format("<li>{} of {} notes are shown</li>\n", r.notes.size(), all);
+    return section("notes", "Notes", "Under 3 % of the step: listed, but not worth a repair by themselves.", out + "</ul>\n");
+}
+
+std::string background(const Report& r) {
+    std::string out = "<p>" + markupText("Layout: " + layoutText(r.layout) + ".") + "</p>\n";
+    if (r.run.stepNs > 0) out += "<p>" + markupText(replayText(r.replay)) + ".</p>\n";
+    for (const std::string& note : r.replay.notes) out += "<p>Replay: " + markupText(note) + ".</p>\n";
+    if (!r.linkPeakSource.empty()) out += "<p>Link peaks: " + markupText(r.linkPeakSource) + ".</p>\n";
+    if (r.run.steps > 0) out += "<p>Step boundaries: " + markupText(r.run.stepSource) + ".</p>\n";
+    return section("background", "What this rests on", "", out);
+}
+
+}  // namespace
+
+std::string renderHtml(const Report& whole) {
+    // A page is for readers: what would make it unreadable, and too large to open, stays in the JSON report.
+    constexpr size_t kMostFindings = 200;
+    Report r = whole;
+    if (r.findings.size() > kMostFindings) r.findings.resize(kMostFindings);
+    if (r.notes.size() > kMostFindings) r.notes.resize(kMostFindings);
+
+    Page page;
+    page.title = r.run.name.empty() ? "run" : r.run.name;
+    page.about = fmt::format("{} rank{} on {} host{}{}, {}", r.run.worldSize, r.run.worldSize == 1 ? "" : "s", std::max<size_t>(1, r.run.hosts.size()), r.run.hosts.size() > 1 ? "s" : "",
+                             r.run.isVirtual ? ", virtual GPUs" : "", "layout " + layoutText(r.layout));
+    const size_t found = certainFindings(whole);
+    page.mood = found > 0 ? Mood::bad : isClean(whole) ? Mood::good : Mood::warn;
+    page.verdict = verdictText(whole);
+    if (found > 1 && r.replay.ceiling) page.verdictMore = ceilingText(*r.replay.ceiling, found);
+    page.body = tiles(r) + losses(r) + overviewSection(r) + findings(r, whole.findings.size()) + breakdown(r);
+    page.body += "<div class=\"pair\">\n" + efficiencyChart(r) + criticalPath(r) + stepChart(r) + bandwidthChart(r) + idleCauses(r) + "</div>\n";
+    page.body += collectives(r) + notes(r, whole.notes.size()) + background(r);
+    page.data = nlohmann::ordered_json::parse(renderJson(r)).dump();
+    return renderPage(page);
+}
+
+}  // namespace rankscope::analyzer

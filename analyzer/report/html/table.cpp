@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/report/html/table.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "analyzer/report/plain_text.h"
+
+namespace rankscope::analyzer::html {
+
+Cell textCell(const std::string& text) { return {markupText(text), text}; }
+
+Cell numberCell(const std::string& text, double value) {
+    if (!std::isfinite(value)) return unknownCell();
+    return {markupText(text), value == std::round(value) && std::abs(value) < 1e15 ? fmt::format("{:.0f}", value) : fmt::format("{}", value)};
+}
+
+Cell unknownCell() { return {"unknown", std::nullopt}; }
+
+Cell markupCell(std::string markup) { return {std::move(markup), std::nullopt}; }
+
+Table::Table(std::string id, std::string caption, std::vector<Column> columns) : m_id(std::move(id)), m_caption(std::move(caption)), m_columns(std::move(columns)) {}
+
+void Table::add(const std::vector<Cell>& row) {
+    ++m_rows;
+    m_body += "<tr>";
+    for (size_t i = 0; i < row.size(); ++i) {
+        const char* kind = m_columns[i].isBar ? " class=\"bar\"" : m_columns[i].isNumber ? " class=\"number\"" : "";
+        m_body += fmt::format("<td{}{}>{}</td>", kind, row[i].value ? fmt::format(" data-v=\"{}\"", markupText(*row[i].value)) : "", row[i].markup);
+    }
+    m_body += "</tr>\n";
+}
+
+std::string Table::markup() const {
+    std::string out = fmt::format("<div class=\"scroll\"><table id=\"{}\">\n", m_id);
+    if (!m_caption.empty()) out += "<caption>" + markupText(m_caption) + "</caption>\n";
+    out += "<thead><tr>";
+    for (const Column& column : m_columns) {
+        const std::string title = markupText(column.title);
+        out += column.isBar ? fmt::format("<th scope=\"col\">{}</th>", title)
+                            : fmt::format("<th scope=\"col\"{}><button type=\"button\">{}</button></th>", column.isNumber ? " class=\"number\"" : "", title);
+    }
+    return out + "</tr></thead>\n<tbody>\n" + m_body + "</tbody></table></div>\n";
+}
+
+}  // namespace rankscope::analyzer::html

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rankscope::analyzer::html {
+
+struct Column {
+    std::string title;
+    bool isNumber = false;
+    bool isBar = false;                // cells are drawings; not sorted by
+};
+
+struct Cell {
+    std::string markup;
+    std::optional<std::string> value;  // what it is sorted by; unknown without
+};
+
+Cell textCell(const std::string& text);
+/// `text` is what is read, `value` what is sorted by and what the JSON says.
+Cell numberCell(const std::string& text, double value);
+Cell unknownCell();
+Cell markupCell(std::string markup);
+
+/// A table whose heads sort it by a click.
+class Table {
+  public:
+    Table(std::string id, std::string caption, std::vector<Column> columns);
+    void add(const std::vector<Cell>& row);
+    std::string markup() const;
+    size_t rows() const { return m_rows; }
+
+  private:
+    std::string m_id;
+    std::string m_caption;  // text
+    std::vector<Column> m_columns;
+    std::string m_body;
+    size_t m_rows = 0;
+};
+
+}  // namespace rankscope::analyzer::html

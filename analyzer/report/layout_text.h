@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "analyzer/report/report_model.h"
+
+namespace rankscope::analyzer {
+
+/// How the job was split: "dp4 tp2 pp1, ZeRO-1"; "unknown" when nothing speaks for any degree.
+std::string layoutText(const LayoutSection& layout);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/report/verdict_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/report/nothing_found.h"
+#include "analyzer/report/units.h"
+
+namespace rankscope::analyzer {
+
+size_t certainFindings(const Report& report) {
+    return static_cast<size_t>(std::ranges::count(report.findings, Verdict::found, &Finding::verdict));
+}
+
+std::string verdictText(const Report& report) {
+    const size_t found = certainFindings(report);
+    if (found == 0 || report.run.stepNs <= 0) return nothingFoundText(report);
+    const Finding& first = *std::ranges::find(report.findings, Verdict::found, &Finding::verdict);
+    return fmt::format("{} finding{}. The first costs {} of every step: {}.", found, found == 1 ? "" : "s", percentText(first.severity), first.cause);
+}
+
+}  // namespace rankscope::analyzer
