@@ -16,7 +16,7 @@ inline constexpr double kConfidence = 0.95;         // of every interval and eve
 inline constexpr double kFindingPower = 0.9;        // share of comparisons in which the smallest visible change is found
 
 /// Ends of an interval of confidence kConfidence.
-struct Interval {
+struct ConfidenceInterval {
     double low = 0;
     double high = 0;
 };
@@ -56,7 +56,7 @@ struct StepTimeChange {
     std::string reason;                      // one sentence for a reader: the verdict with its numbers
     std::optional<double> baseNs, newNs;     // geometric mean over the runs of their typical step
     std::optional<double> ratio;             // new / base
-    std::optional<Interval> interval;        // of the ratio; empty: noise between runs is not known
+    std::optional<ConfidenceInterval> interval;        // of the ratio; empty: noise between runs is not known
     std::optional<double> smallestVisible;   // share: a slow-down of this size is found in kFindingPower of such comparisons
     std::optional<double> pValue;            // two-sided t test on the runs
     std::optional<double> rankPValue;        // exact Mann-Whitney test on the runs, where there are enough for it
@@ -83,7 +83,7 @@ struct MetricChange {
     bool higherIsBetter = false;
     std::optional<double> base, now;         // means over the runs
     std::optional<double> delta;             // now - base
-    std::optional<Interval> interval;        // of delta, not corrected
+    std::optional<ConfidenceInterval> interval;        // of delta, not corrected
     std::optional<double> pValue;            // corrected
     std::string test;                        // "t" | "rank" | "" (not tested: why, in `refused` or too few runs)
     bool significant = false;

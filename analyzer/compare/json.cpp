@@ -15,7 +15,7 @@ Json orNull(const std::optional<T>& value) {
 
 Json orNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-Json intervalJson(const std::optional<Interval>& interval) { return interval ? Json::array({interval->low, interval->high}) : Json(nullptr); }
+Json intervalJson(const std::optional<ConfidenceInterval>& interval) { return interval ? Json::array({interval->low, interval->high}) : Json(nullptr); }
 
 template <typename Rows, typename Function>
 Json arrayOf(const Rows& rows, Function&& function) {
