@@ -42,13 +42,15 @@ size_t HostCost::worst() const {
 HostCost hostCost(const Analysis& analysis, const std::function<Stalled(const RankSummary&, int step)>& stallOf) {
     HostCost cost;
     cost.stallNs.resize(analysis.ranks.size());
+    std::vector<std::vector<double>> withHidden(analysis.ranks.size());
     for (int step : analysis.steps) {
         std::vector<double> stalls;
         std::vector<int> times;
-        for (const RankSummary& rank : analysis.ranks) {
-            const Stalled stalled = stallOf(rank, step);
-            stalls.push_back(std::min(stalled.ns, ownTimeNs(analysis, rank, step)));
+        for (size_t r = 0; r < analysis.ranks.size(); ++r) {
+            const Stalled stalled = stallOf(analysis.ranks[r], step);
+            stalls.push_back(std::min(stalled.ns, ownTimeNs(analysis, analysis.ranks[r], step)));
             times.push_back(stalled.times);
+            withHidden[r].push_back(stalls.back() + stalled.hiddenNs);
         }
         const size_t worst = static_cast<size_t>(std::max_element(stalls.begin(), stalls.end()) - stalls.begin());
         const double usualTransfer = worst < stalls.size() ? exposedTransferNs(analysis, analysis.ranks[worst], step) : 0;
@@ -68,7 +70,7 @@ HostCost hostCost(const Analysis& analysis, const std::function<Stalled(const Ra
     for (const std::vector<double>& stalls : cost.stallNs) cost.medianStallNs.push_back(median(stalls));
     const double most = cost.medianStallNs.empty() ? 0 : cost.medianStallNs[cost.worst()];
     for (size_t r = 0; r < analysis.ranks.size(); ++r)
-        if (most > 0 && cost.medianStallNs[r] >= kNamedShare * most) cost.ranks.push_back(analysis.ranks[r].rank);
+        if (most > 0 && median(withHidden[r]) >= kNamedShare * most) cost.ranks.push_back(analysis.ranks[r].rank);
     return cost;
 }
 

@@ -22,19 +22,20 @@ double exposedTransferNs(const Analysis& analysis, const RankSummary& rank, int 
 struct Stalled {
     double ns = 0;
     int times = 0;
+    double hiddenNs = 0;  // beyond ns: what would show if nobody else did it, as when copies go on while the rank waits for peers that copy, too
 };
 
 struct HostCost {
     std::vector<std::vector<double>> stallNs;  // by rank of analysis.ranks, then by analysed step
     std::vector<double> costNs;                // by analysed step: what the step is shorter when the stalls are gone, on whichever rank then sets the pace
     std::vector<int> ranks;                    // that stall; the others wait for them or for nobody
-    std::vector<double> medianStallNs;         // by rank of analysis.ranks
+    std::vector<double> medianStallNs;         // by rank of analysis.ranks, without what is hidden
 
     /// The rank that stalls longest, as index into analysis.ranks.
     size_t worst() const;
 };
 
-/// Ranks that stall less than half as long as the worst are not named. In a pipeline whose ranks stall in every micro-batch, the bubble grows with the beat.
+/// Ranks that stall less than half as long as the worst, hidden stalls included, are not named. In a pipeline whose ranks stall in every micro-batch, the bubble grows with the beat.
 HostCost hostCost(const Analysis& analysis, const std::function<Stalled(const RankSummary&, int step)>& stallOf);
 
 using StallTest = std::function<bool(const HostStall&)>;

@@ -36,7 +36,10 @@ Stalled excessOf(const Analysis& analysis, const RankSummary& rank, int step, do
     const Attribution* attribution = analysis.attribution(rank, step);
     if (use == nullptr || use->pageable.count == 0 || attribution == nullptr) return {};
     const double remaining = std::max(0.0, static_cast<double>(use->pageable.bytes) / rate - static_cast<double>(attribution->computeNs));
-    return {std::max(0.0, static_cast<double>(use->pageable.exposedNs) - remaining) + stallSum(rank, step, isPageable).ns, use->pageable.count};
+    const double exposed = std::max(0.0, static_cast<double>(use->pageable.exposedNs) - remaining);
+    // A rank that copies while it waits for others that copy, too, is the next to be waited for.
+    const double uncovered = std::max(0.0, static_cast<double>(use->pageable.uncoveredNs) - remaining);
+    return {exposed + stallSum(rank, step, isPageable).ns, use->pageable.count, uncovered - exposed};
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ std::vector<HostUse> hostUse(const RankEvents& events, const DeviceActivity& act
     for (const HostCall& call : events.hostCalls)
         if (call.kind == store::ApiKind::copy && call.correlation >= 0) callOf.emplace(call.correlation, &call);
     const CoveredLength busy(busyWithoutCopies(activity));
+    const CoveredLength computing(activity.compute);
     for (const MemoryTask& task : events.memory) {
         if (!task.toDevice && !task.toHost) continue;
         if (task.bytes <= MemoryTask::kStagedBytes) continue;
@@ -55,6 +56,7 @@ std::vector<HostUse> hostUse(const RankEvents& events, const DeviceActivity& act
         copies.bytes += task.bytes;
         copies.deviceNs += task.endNs - task.startNs;
         copies.exposedNs += task.endNs - task.startNs - busy.within(task.startNs, task.endNs);
+        copies.uncoveredNs += task.endNs - task.startNs - computing.within(task.startNs, task.endNs);
         copies.blocking += call != callOf.end() && call->second->waits;
         if (task.endNs - task.startNs > copies.longestNs) {
             copies.longestNs = task.endNs - task.startNs;

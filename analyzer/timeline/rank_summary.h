@@ -58,6 +58,7 @@ struct CopyUse {
     int64_t bytes = 0;
     int64_t deviceNs = 0;
     int64_t exposedNs = 0;      // no kernel ran meanwhile
+    int64_t uncoveredNs = 0;    // nothing was computed meanwhile: exposed, or beside communication
     int64_t longestNs = 0;
     int64_t longestId = 0;      // row of memcpy
 };

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "analyzer/detectors/rs405_pageable.h"
+#include "analyzer/replay/edits/copies_aside.h"
 #include "analyzer/replay/edits/edit_arguments.h"
 #include "analyzer/replay/edits/graph_view.h"
 #include "analyzer/replay/edits/host.h"
@@ -12,7 +14,6 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr double kPinnedBytesPerNs = 20;  // PCIe 4.0 x16 reaches 25e9 bytes/s, 20 to 25 in practice: where the trace has no pinned copies
 
 bool isAllocatorCall(std::string_view name) {
     const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
@@ -39,6 +40,9 @@ class HostRepair {
             if (removal != m_removals.end()) change(task, *removal->second);
         }
         removeEdges(m_graph, [&](TaskId to, const Edge& edge) { return m_gone[to] && edge.kind == static_cast<uint32_t>(WaitKind::blocking); });
+        if (m_aside.empty()) return;
+        m_changed += static_cast<int64_t>(m_aside.size());
+        putAside(m_graph, m_aside);
     }
 
     int64_t changed() const { return m_changed; }
@@ -47,7 +51,7 @@ class HostRepair {
     void change(TaskId task, const Removal& removal) {
         const TaskInfo& info = m_graph.info[task];
         if (info.kind == TaskKind::copy) {
-            if (const auto copy = removal.pageable.find(info.row); copy != removal.pageable.end()) m_graph.durationNs[task] = std::min(m_graph.durationNs[task], static_cast<int64_t>(std::llround(copy->second)));
+            if (const auto copy = removal.pageable.find(info.row); copy != removal.pageable.end()) m_aside[task] = std::min(m_graph.durationNs[task], static_cast<int64_t>(std::llround(copy->second)));
             return;
         }
         const bool host = info.kind == TaskKind::host || info.kind == TaskKind::blockingCall;
@@ -99,6 +103,7 @@ class HostRepair {
     std::vector<bool> m_atEnd;
     std::vector<bool> m_gone;
     std::unordered_map<int, const Removal*> m_removals;
+    CopiesAside m_aside;
     int64_t m_changed = 0;
 };
 
@@ -110,7 +115,7 @@ double pinnedBytesPerNs(const Analysis& analysis) {
             ns += static_cast<double>(use.pinned.deviceNs);
         }
     }
-    return ns > 0 ? bytes / ns : kPinnedBytesPerNs;
+    return ns > 0 ? bytes / ns : PageableThresholds().pinnedGbps;
 }
 
 IdleCause causeOf(Stall stall) {
@@ -135,15 +140,9 @@ Removal removalOf(const Analysis& analysis, const RankSummary& rank, const std::
     }
     removal.allocator = wanted(Stall::allocator);
     if (wanted(Stall::pageable)) {
-        // On a stream of its own a copy hides behind the step's compute, as far as that lasts.
         const double rate = pinnedBytesPerNs(analysis);
-        for (const HostUse& use : rank.hostUse) {
-            const Attribution* attribution = analysis.attribution(rank, use.step);
-            const double copyNs = static_cast<double>(use.pageable.bytes) / rate;
-            if (attribution == nullptr || copyNs <= 0) continue;
-            const double left = std::max(0.0, copyNs - static_cast<double>(attribution->computeNs)) / copyNs;
-            for (const PageableCopy& copy : use.pageableCopies) removal.pageable[static_cast<uint32_t>(copy.id)] = static_cast<double>(copy.bytes) / rate * left;
-        }
+        for (const HostUse& use : rank.hostUse)
+            for (const PageableCopy& copy : use.pageableCopies) removal.pageable[static_cast<uint32_t>(copy.id)] = static_cast<double>(copy.bytes) / rate;
     }
     return removal;
 }
@@ -170,7 +169,7 @@ void NoStalls::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& eff
     if (std::find(m_causes.begin(), m_causes.end(), Stall::synchronisation) != m_causes.end())
         effect.assume("the host's work behind a removed call goes with it; the last blocking call of a step stays");
     if (std::find(m_causes.begin(), m_causes.end(), Stall::pageable) != m_causes.end())
-        effect.assume("copies come from pinned memory on a stream of their own, beside compute");
+        effect.assume("copies come from pinned memory on a stream of their own, beside compute, a step ahead");
 }
 
 std::unique_ptr<Edit> parseNoStalls(EditArguments& arguments) {
