@@ -15,6 +15,7 @@ REPAIRS = {
     "fsdp-slow-input": "no-stalls:cause=input",
     "ddp-sync-every-step": "no-stalls:cause=sync",
     "pp-slow-p2p": "speed:factor=10,links=inter",
+    "zero2-no-overlap": "overlap",
 }
 MOST_OFF = 0.03
 

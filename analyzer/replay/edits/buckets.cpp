@@ -52,13 +52,16 @@ class Rebucket {
   private:
     void resend(const GradientRound& round) {
         const bool gathers = round.op == store::Op::allGather;
-        if (!m_mebibytes && (gathers || !round.late())) return;
+        if (!m_mebibytes && gathers) return awaitWhereUsed(round);
+        const bool moves = m_mebibytes || round.late();
         std::vector<std::optional<GradientCurve>> curves;
         for (const RoundMember& member : round.members) {
             curves.push_back(GradientCurve::of(m_graph, m_index.compute(member.rank), round, member));
-            if (!curves.back() && (!gathers || member.ready.back() < 0))
+            if (moves && !curves.back() && (!gathers || member.ready.back() < 0))
                 throw EditError(fmt::format("rank {}: where the backward pass begins cannot be told from its kernels", member.rank), "when gradients are ready is unknown");
+            if (!gathers && curves.back()) m_curves[{round.communicator, member.rank}].emplace(round.step, *curves.back());
         }
+        if (!moves) return;
         NewBuckets buckets;
         buckets.ends = !m_mebibytes ? presentEnds(round) : gathers ? mirrored(round) : curves.front()->plan({*m_mebibytes * BucketCaps::kMebi});
         if (buckets.ends.empty()) return;
@@ -71,10 +74,8 @@ class Rebucket {
             for (double end : buckets.ends) ready.push_back(!curves[m] || together || (round.late() && !m_overlap) ? present.back() : curves[m]->readyAt(end));
             buckets.ready.push_back(std::move(ready));
         }
-        for (size_t m = 0; m < round.members.size(); ++m) {
-            if (!gathers && curves[m]) m_curves[{round.communicator, round.members[m].rank}].emplace(round.step, *curves[m]);
-            if (together && m_overlap) buckets.uses.push_back(usesOf(round, round.members[m], buckets.ends));
-        }
+        for (const RoundMember& member : round.members)
+            if (gathers && m_overlap) buckets.uses.push_back(usesOf(round, member, buckets.ends));
         const double factor = strain(round, m_graph, m_prices);
         for (size_t b = 0; b < buckets.ends.size(); ++b) {
             const double bytes = buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]);
@@ -90,6 +91,16 @@ class Rebucket {
         ++m_sent;
     }
 
+    /// Forward waits for each gather of parameters where it needs them, instead of for all of them where it begins.
+    void awaitWhereUsed(const GradientRound& round) {
+        for (const RoundMember& member : round.members) {
+            const std::vector<int64_t> uses = usesOf(round, member, presentEnds(round));
+            if (uses.empty()) return;
+            m_resend.awaitAt(member, uses);
+        }
+        ++m_sent;
+    }
+
     /// The gradients' plan from its end, for as many bytes as the round has.
     std::vector<double> mirrored(const GradientRound& round) const {
         const auto plan = m_plans.find({round.communicator, round.step});
@@ -100,10 +111,10 @@ class Rebucket {
         return ends;
     }
 
-    /// Empty: nothing shows which kernels need the gathered parameters.
+    /// Empty: nothing shows which kernels need the gathered parameters, or forward waits for each of them where it does.
     std::vector<int64_t> usesOf(const GradientRound& round, const RoundMember& member, const std::vector<double>& ends) const {
         const ComputeLane& compute = m_index.compute(member.rank);
-        const int64_t first = firstUse(m_graph, compute, member.transfers);
+        const int64_t first = onlyUse(m_graph, compute, member.transfers);
         const auto curves = m_curves.find({round.communicator, member.rank});
         if (first < 0 || curves == m_curves.end()) return {};
         const auto curve = curves->second.find(m_graph.info[compute.kernels[static_cast<size_t>(first)]].step);

@@ -11,11 +11,20 @@ double beginNs(const ComputeLane& compute, int64_t kernel) { return kernel > 0 ?
 
 }  // namespace
 
-int64_t firstUse(const TaskGraph& graph, const ComputeLane& compute, const std::vector<TaskId>& transfers) {
+int64_t onlyUse(const TaskGraph& graph, const ComputeLane& compute, const std::vector<TaskId>& transfers) {
     const auto behind = std::lower_bound(compute.kernels.begin(), compute.kernels.end(), transfers.front());
-    for (size_t i = static_cast<size_t>(behind - compute.kernels.begin()); i < compute.kernels.size(); ++i)
-        for (const Edge& edge : graph.edgesOf(compute.kernels[i]))
-            if (static_cast<WaitKind>(edge.kind) == WaitKind::event && std::find(transfers.begin(), transfers.end(), edge.from) != transfers.end()) return static_cast<int64_t>(i);
+    for (size_t i = static_cast<size_t>(behind - compute.kernels.begin()); i < compute.kernels.size(); ++i) {
+        bool waits = false;
+        // A copy in front of the kernel may be what waits: what reads the loss back, where parameters are there at the end of the step.
+        for (TaskId task = compute.kernels[i]; task != kNoTask && task > transfers.front() && (i == 0 || task != compute.kernels[i - 1]); task = graph.before[task]) {
+            for (const Edge& edge : graph.edgesOf(task)) {
+                if (static_cast<WaitKind>(edge.kind) != WaitKind::event) continue;
+                if (edge.from == transfers.back()) return static_cast<int64_t>(i);  // the last one of its stream: for those before it, too
+                waits = waits || std::find(transfers.begin(), transfers.end(), edge.from) != transfers.end();
+            }
+        }
+        if (waits) return -1;
+    }
     return -1;
 }
 

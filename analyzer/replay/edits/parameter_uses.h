@@ -9,8 +9,8 @@
 
 namespace rankscope::analyzer {
 
-/// Index into ComputeLane::kernels of the first kernel that waits for one of `transfers`, a member's gathers; -1: none does.
-int64_t firstUse(const TaskGraph& graph, const ComputeLane& compute, const std::vector<TaskId>& transfers);
+/// Index into ComputeLane::kernels of the kernel that waits for all of `transfers`, a member's gathers, before anything else waits for one of them; -1: there is none such.
+int64_t onlyUse(const TaskGraph& graph, const ComputeLane& compute, const std::vector<TaskId>& transfers);
 
 /// By bucket: the kernel of the forward pass, which begins with `firstUse`, that needs its first byte. `ends`: cumulative sizes of the gathers. Forward goes through the
 /// layers backward's other way round, at one speed: a layer whose gradients are complete behind the share x of the backward pass is needed behind 1 - x of the forward

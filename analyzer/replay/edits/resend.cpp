@@ -12,6 +12,9 @@
 namespace rankscope::analyzer {
 namespace {
 
+/// On the stream that computes, or beside it: no communication.
+bool computes(TaskKind kind) { return kind == TaskKind::kernel || kind == TaskKind::copy || kind == TaskKind::set; }
+
 int64_t medianNs(std::vector<double> values) { return std::llround(median(std::move(values))); }
 
 }  // namespace
@@ -128,18 +131,27 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
     }
 }
 
+void Resend::awaitAt(const RoundMember& member, const std::vector<int64_t>& uses) {
+    const ComputeLane& compute = m_index.compute(member.rank);
+    m_awaitedElsewhere.insert(member.transfers.begin(), member.transfers.end());
+    const int64_t delayNs = typicalOf(member).eventDelayNs;
+    for (size_t i = 0; i < uses.size(); ++i) m_added.push_back({compute.kernels[static_cast<size_t>(uses[i])], member.transfers[i], delayNs});
+}
+
 TaskGraph Resend::finish() && {
     std::vector<std::pair<TaskId, Edge>> moved;
     m_gone.resize(m_draft.size(), false);
     m_draft.removeEdges([&](TaskId to, const Edge& edge) {
         if (m_gone[to]) return true;
+        if (m_awaitedElsewhere.count(edge.from) != 0 && static_cast<WaitKind>(edge.kind) == WaitKind::event && computes(m_draft.info(to).kind)) return true;
         if (!m_gone[edge.from]) return false;
-        if (edge.from < m_usesKnown.size() && m_usesKnown[edge.from] && m_draft.info(to).kind == TaskKind::kernel) return true;
+        if (edge.from < m_usesKnown.size() && m_usesKnown[edge.from] && computes(m_draft.info(to).kind)) return true;
         if (edge.from < m_replacedBy.size() && m_replacedBy[edge.from] != kNoTask) moved.emplace_back(to, edge);
         return true;
     });
     for (const auto& [to, edge] : moved)
         m_draft.addEdge(to, m_replacedBy[edge.from], static_cast<WaitKind>(edge.kind), edge.delayNs, edge.afterStart);
+    for (const Wait& wait : m_added) m_draft.addEdge(wait.to, wait.from, WaitKind::event, wait.delayNs);
     std::optional<TaskGraph> graph = std::move(m_draft).seal();
     if (!graph) throw EditError("with these buckets work would wait for itself");
     for (uint32_t exchange : m_goneExchanges) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "analyzer/replay/edits/gradient_rounds.h"
@@ -29,12 +30,18 @@ class Resend {
     /// ZeRO updates the parameters of a bucket in front of its gather, by the same kernels for each: buckets that travel together are updated together, by one launch of each
     /// of these kernels. `ready`: by new bucket, as in NewBuckets. Kernels that differ from bucket to bucket stay.
     void mergeUpdates(const RoundMember& member, const std::vector<int64_t>& ready);
+    /// Kernels wait for a round that stays as it is one by one: its transfers[i] is awaited by the kernel uses[i] (index into ComputeLane::kernels) and by no other.
+    void awaitAt(const RoundMember& member, const std::vector<int64_t>& uses);
     TaskGraph finish() &&;
 
   private:
     struct Typical {
         int64_t callLeadNs = 0, callNs = 0, launchDelayNs = 0, eventDelayNs = 0, gapNs = 0;
         bool afterStart = true;
+    };
+    struct Wait {
+        TaskId to, from;
+        int64_t delayNs;
     };
     Typical typicalOf(const RoundMember& member) const;
     void mergeKernels(const std::vector<TaskId>& kernels, size_t first, size_t last, int64_t emptyNs);
@@ -46,6 +53,8 @@ class Resend {
     std::vector<bool> m_gone;                         // by task of the graph
     std::vector<TaskId> m_replacedBy;                 // by task: an old transfer's new one
     std::vector<bool> m_usesKnown;                    // by task: of an old transfer whose new ones have uses
+    std::set<TaskId> m_awaitedElsewhere;              // transfers that stay, and which other kernels wait for now
+    std::vector<Wait> m_added;
     std::vector<uint32_t> m_goneExchanges;
     std::map<TaskId, TaskId> m_lastBehind;            // by kernel's call: the last call put in behind it
 };
