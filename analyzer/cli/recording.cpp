@@ -6,6 +6,7 @@
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/nothing_recorded.h"
+#include "analyzer/report/shell_word.h"
 
 namespace rankscope::cli {
 namespace {
@@ -16,7 +17,7 @@ ProcessEnd endOf(const JobEnd& job) {
 
 void collectAndReport(const Recording& recording, const Console& console) {
     if (!recording.collect) {
-        console.next(fmt::format("rankscope collect {}", recording.shownName));
+        console.next(fmt::format("rankscope collect {}", analyzer::shellWord(recording.shownName)));
         return;
     }
     const Collected collected = collectRun(findRun(recording.run.path().string()));
@@ -28,7 +29,7 @@ void collectAndReport(const Recording& recording, const Console& console) {
     }
     console.note(fmt::format("{}: {}", recording.shownName, collected.summary));
     if (!collected.warning.empty()) console.warning(collected.warning);
-    console.next(fmt::format("rankscope analyze {}", recording.shownName));
+    console.next(fmt::format("rankscope analyze {}", analyzer::shellWord(recording.shownName)));
 }
 
 }  // namespace
@@ -48,7 +49,7 @@ ProcessEnd record(const Recording& recording, const Console& console) {
         console.error(fmt::format("the job has ended, but collecting failed: {}", error.what()), error.hint());
     } catch (const std::exception& error) {
         console.error(fmt::format("the job has ended, but collecting failed: {}", error.what()));
-        console.next(fmt::format("rankscope collect {}", recording.shownName));
+        console.next(fmt::format("rankscope collect {}", analyzer::shellWord(recording.shownName)));
     }
     return end;
 }

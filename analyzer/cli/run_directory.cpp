@@ -81,11 +81,13 @@ json describe(const fs::path& path, const RunDescription& d) {
     if (d.maxBytes > 0) options["max_bytes"] = d.maxBytes;
     if (d.delayS > 0) options["delay_s"] = d.delayS;
     if (d.durationS > 0) options["duration_s"] = d.durationS;
+    if (!d.optionVariables.empty()) options["env"] = d.optionVariables;
     json result = {{"schema", "rankscope.run/1"}, {"name", path.filename().string()}, {"command", d.command}, {"start_unix_ns", unixNowNs()},
                    {"job_key", d.jobKey},         {"launcher", d.launcher},           {"virtual", d.virtualGpus}, {"options", options}};
     if (d.worldSize > 0) result["world_size"] = d.worldSize;
     if (!d.links.empty()) result["links"] = d.links;
     if (!d.scenario.empty()) result["scenario"] = d.scenario;
+    if (d.startVariables) result["environment"] = *d.startVariables;
     return result;
 }
 
@@ -104,6 +106,14 @@ bool isForeign(const fs::path& path) {
 }
 
 }  // namespace
+
+std::map<std::string, std::string> forcingVariables(const Environment& environment) {
+    std::map<std::string, std::string> set;
+    for (const std::string& variable : environment)
+        for (const std::string_view name : {"NCCL_ALGO=", "NCCL_PROTO="})
+            if (variable.starts_with(name)) set[std::string(name.substr(0, name.size() - 1))] = variable.substr(name.size());
+    return set;
+}
 
 bool isRunDirectory(const fs::path& path) {
     std::error_code ignored;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,13 @@ struct RunDescription {
     int64_t maxBytes = 0;
     double delayS = 0;
     double durationS = 0;
+    // NCCL_ALGO and NCCL_PROTO: of --env, and as the environment has them that the job is started from. Nothing with the launcher outside, which may have set them.
+    std::map<std::string, std::string> optionVariables;
+    std::optional<std::map<std::string, std::string>> startVariables;
 };
+
+// Those of the variables NCCL_ALGO and NCCL_PROTO that are set.
+std::map<std::string, std::string> forcingVariables(const Environment& environment);
 
 // The place of one wrapper in the run directory. With the launcher outside, the wrappers of all ranks share the directory.
 struct Membership {

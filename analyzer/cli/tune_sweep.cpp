@@ -9,6 +9,7 @@
 #include "analyzer/cli/output_file.h"
 #include "analyzer/cli/timed_job.h"
 #include "analyzer/recommend/collective_sweep.h"
+#include "analyzer/report/shell_word.h"
 
 namespace rankscope::cli {
 namespace {
@@ -72,7 +73,7 @@ void sweepCollectives(const SweepRequest& request, const Console& console) {
     const std::string file = (request.folder / "sweep.csv").string();
     writeOutputFile(analyzer::formatTunerCsv(rows), file);
     if (!request.json) console.result(fmt::format("{} holds what was faster. A collective by itself is not the job: measure it there.\n", file));
-    console.next(fmt::format("rankscope tune --tuner {} -- JOB", file));
+    console.next(fmt::format("rankscope tune --tuner {} -- JOB", analyzer::shellWord(file)));
 }
 
 }  // namespace rankscope::cli

@@ -42,6 +42,14 @@ std::vector<analyzer::TunerRow> readTunerFile(const std::filesystem::path& file)
     throw VerbError(kExitInput, told, problems.size() == 1 ? first.hint : "docs/tuner-csv.md tells what a row may hold");
 }
 
+std::string tunerNote(const std::filesystem::path& file, const std::vector<analyzer::TunerRow>& rows, const Environment& environment) {
+    if (rows.empty()) return fmt::format("{} holds no rows: nothing is forced, NCCL's own choice stays", file.string());
+    for (const char* name : {"NCCL_ALGO", "NCCL_PROTO"})
+        if (const std::string value = getVariable(environment, name); !value.empty())
+            return fmt::format("{}={} is in the environment and comes before the rows of {}: what it forbids they cannot bring back", name, value, file.string());
+    return {};
+}
+
 std::string tunerRowsForJob(const std::vector<analyzer::TunerRow>& rows) {
     std::string text;
     for (const auto& row : rows) text += (text.empty() ? "" : ";") + analyzer::formatTunerRow(row);

@@ -22,12 +22,14 @@ struct AnalyzeVerbOptions {
     unsigned workers = 0;
 };
 
-std::string render(const analyzer::Report& report, const std::string& format, bool color) {
+std::string render(const analyzer::Report& report, const AnalyzeVerbOptions& options, bool color) {
+    const std::string& format = options.format;
     if (format == "json") return analyzer::renderJson(report);
     if (format == "md") return analyzer::renderMarkdown(report);
     if (format == "html") return analyzer::renderHtml(report);
     analyzer::TextStyle style;
     style.colour = color;
+    style.runName = options.run;
     return analyzer::renderText(report, style);
 }
 
@@ -39,7 +41,7 @@ int analyze(const AnalyzeVerbOptions& options, const Console& console) {
     settings.overview = options.format == "html";
     const analyzer::Report report = analyzer::analyze(input.database, settings);
     const bool toFile = !options.output.empty();
-    std::string text = render(report, options.format, !toFile && console.colorOnStdout());
+    std::string text = render(report, options, !toFile && console.colorOnStdout());
     if (!text.empty() && text.back() != '\n') text += '\n';
     if (toFile)
         writeOutputFile(text, options.output);

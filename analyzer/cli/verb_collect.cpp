@@ -8,6 +8,7 @@
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/cli/verb.h"
+#include "analyzer/report/shell_word.h"
 
 namespace rankscope::cli {
 namespace {
@@ -28,7 +29,7 @@ int collect(const std::vector<std::string>& runs, const Console& console) {
         throw VerbError(kExitInput, fmt::format("{} holds no capture files: the job recorded nothing", run), "`rankscope doctor` tells what this machine can record");
     console.note(fmt::format("{}: {}", run, collected.summary));
     if (!collected.warning.empty()) console.warning(collected.warning);
-    console.next(fmt::format("rankscope analyze {}", run));
+    console.next(fmt::format("rankscope analyze {}", analyzer::shellWord(run)));
     return kExitOk;
 }
 

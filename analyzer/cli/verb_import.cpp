@@ -11,6 +11,7 @@
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/run_directory.h"
 #include "analyzer/cli/verb.h"
+#include "analyzer/report/shell_word.h"
 #include "collector/importers/import.h"
 #include "collector/importers/import_error.h"
 
@@ -72,7 +73,7 @@ int import(const ImportVerbOptions& options, const Console& console) {
     if (onTerminal) std::fputs("\r\033[K", stderr);
     console.note(fmt::format("{}: {} rank{} from {} ({} events, {} kernels{})", options.output, result.ranks.size(), result.ranks.size() == 1 ? "" : "s",
                              result.source, result.events, result.kernels, result.losses ? fmt::format(", {} losses", result.losses) : ""));
-    console.next(fmt::format("rankscope analyze {}", options.output));
+    console.next(fmt::format("rankscope analyze {}", analyzer::shellWord(options.output)));
     return kExitOk;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -12,6 +13,7 @@
 #include "analyzer/cli/verb.h"
 #include "analyzer/recommend/recommend.h"
 #include "analyzer/recommend/renderers.h"
+#include "analyzer/report/shell_word.h"
 
 namespace rankscope::cli {
 namespace {
@@ -33,10 +35,24 @@ std::string render(const analyzer::Advice& advice, const std::string& format, bo
     return analyzer::renderAdviceText(advice, color);
 }
 
+// What a file without a setting means to whoever uses it.
+const char* nothingIn(const analyzer::Advice& advice, const std::string& format) {
+    using Settings = analyzer::Settings;
+    const auto any = [&](auto part) {
+        return std::any_of(advice.recommendations.begin(), advice.recommendations.end(), [&](const analyzer::Recommendation& r) { return !(r.settings.*part).empty(); });
+    };
+    if (format == "tuner-csv" && !any(&Settings::tuner)) return "no row is advised: NCCL's own choice stays";
+    if (format == "env" && !any(&Settings::environment)) return "no variable is advised: keep the environment as it is";
+    if (format == "deepspeed" && !any(&Settings::deepspeed)) return "nothing of DeepSpeed's is advised: keep its configuration as it is";
+    if (format == "accelerate" && !any(&Settings::accelerate)) return "nothing of Accelerate's is advised: keep its configuration as it is";
+    return nullptr;
+}
+
 int recommend(const RecommendVerbOptions& options, const Console& console) {
     const RunInput input = findRun(options.run);
     analyzer::RecommendOptions settings;
     settings.workers = options.workers;
+    settings.shownName = options.run;
     for (const std::string& text : options.evidence) {
         const analyzer::EvidenceSource source = analyzer::parseEvidenceSource(text);
         for (analyzer::NcclTestsTable& table : analyzer::readNcclTestsTables(source.path, source.hints)) settings.tables.push_back(std::move(table));
@@ -49,7 +65,8 @@ int recommend(const RecommendVerbOptions& options, const Console& console) {
         writeOutputFile(text, options.output);
     else
         console.result(text);
-    if (options.format == "text" && !advice.recommendations.empty()) console.next(fmt::format("rankscope recommend {} --format env", options.run));
+    if (const char* kept = nothingIn(advice, options.format)) console.note(kept);
+    if (options.format == "text" && !advice.recommendations.empty()) console.next(fmt::format("rankscope recommend {} --format env", analyzer::shellWord(options.run)));
     return kExitOk;
 }
 

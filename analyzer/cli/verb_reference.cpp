@@ -72,7 +72,10 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
     const std::string text = options.fixed ? fixedScenario(layout, file) : readText(file);
     const ReferenceScenario scenario = checkScenario(layout, file);
 
-    const std::string tunerRows = options.tuner.empty() ? "" : tunerRowsForJob(readTunerFile(options.tuner));
+    const auto rows = options.tuner.empty() ? std::vector<analyzer::TunerRow>{} : readTunerFile(options.tuner);
+    const std::string tunerRows = tunerRowsForJob(rows);
+    if (!options.tuner.empty())
+        if (const std::string note = tunerNote(options.tuner, rows, currentEnvironment()); !note.empty()) console.note(note);
 
     const std::string name = options.name.empty() ? scenario.name + (options.fixed ? "-fixed" : "") : options.name;
     const auto path = expandRunName(name, nullptr);
@@ -85,6 +88,7 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
     description.links = scenario.links;
     description.scenario = scenario.name;
     description.tunerRows = tunerRows;
+    description.startVariables = forcingVariables(currentEnvironment());
     RunDirectory directory(path, description, {"job", 1}, options.force);
 
     JobSettings settings;

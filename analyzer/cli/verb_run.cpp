@@ -74,7 +74,7 @@ std::string checkSize(const std::string& text) {
     return {};
 }
 
-JobSettings settingsOf(const RunOptions& options) {
+JobSettings settingsOf(const RunOptions& options, const std::vector<analyzer::TunerRow>& tunerRows) {
     JobSettings settings;
     settings.trace = options.trace;
     settings.captureRange = options.captureRange;
@@ -84,7 +84,7 @@ JobSettings settingsOf(const RunOptions& options) {
     settings.virtualGpus = options.virtualGpus;
     settings.links = options.links;
     settings.extra = options.environment;
-    if (!options.tuner.empty()) settings.tunerRows = tunerRowsForJob(readTunerFile(options.tuner));
+    settings.tunerRows = tunerRowsForJob(tunerRows);
     return settings;
 }
 
@@ -103,6 +103,8 @@ RunDescription describe(const RunOptions& options, const JobSettings& settings, 
     description.delayS = options.delayS;
     description.durationS = options.durationS;
     description.tunerRows = settings.tunerRows;
+    description.optionVariables = forcingVariables(options.environment);
+    if (!launched) description.startVariables = forcingVariables(currentEnvironment());
     return description;
 }
 
@@ -121,7 +123,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
     const auto launched = launchedRankFromEnvironment();
     const LaunchedRank* outside = launched ? &*launched : nullptr;
 
-    JobSettings settings = settingsOf(options);
+    const auto tunerRows = options.tuner.empty() ? std::vector<analyzer::TunerRow>{} : readTunerFile(options.tuner);
+    JobSettings settings = settingsOf(options, tunerRows);
     // What can be known to fail is said before anything is created.
     const Environment looked = prepareEnvironment(layout, settings);
     if (findCommand(command.front(), looked).empty())
@@ -131,6 +134,9 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
     // Ranks that choose other algorithms than their peers hang the job.
     if (!missing.empty() && !settings.tunerRows.empty())
         throw VerbError(kExitUsage, "--tuner: ranks that Open MPI starts on other hosts would not get the rows, and hang the job", fmt::format("add to its command: {}", missing));
+
+    if (!options.tuner.empty() && (!outside || outside->rank == 0))
+        if (const std::string note = tunerNote(options.tuner, tunerRows, looked); !note.empty()) console.note(note);
 
     const auto path = placeOf(options, outside);
     const Membership membership{outside ? outside->slot() : "job", outside ? outside->localSize : 1};

@@ -4,24 +4,22 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <set>
-#include <sstream>
 
+#include "analyzer/cli/candidate_sources.h"
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/job_environment.h"
 #include "analyzer/cli/launcher_hints.h"
 #include "analyzer/cli/link_spec.h"
 #include "analyzer/cli/output_file.h"
-#include "analyzer/cli/program_output.h"
 #include "analyzer/cli/rank_variables.h"
 #include "analyzer/cli/run_name.h"
 #include "analyzer/cli/tune_rounds.h"
 #include "analyzer/cli/tune_sweep.h"
-#include "analyzer/cli/tuner_file.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/recommend/tune_report.h"
+#include "analyzer/report/shell_word.h"
 
 namespace rankscope::cli {
 namespace {
@@ -31,8 +29,7 @@ using analyzer::TuneCandidate;
 
 struct TuneOptions {
     std::string name = "tune-%t";
-    std::vector<std::string> candidates, candidateFiles, tunerFiles;
-    std::string fromRecommend;
+    CandidateSources sources;
     std::string reference;
     std::string sweep;
     std::string links;
@@ -44,44 +41,6 @@ struct TuneOptions {
 };
 
 std::string ownBinary() { return fs::read_symlink("/proc/self/exe").string(); }
-
-std::string readText(const std::string& file) {
-    std::ifstream stream(file, std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream) throw VerbError(kExitInput, fmt::format("cannot read {}", file));
-    return text.str();
-}
-
-void append(std::vector<TuneCandidate>& all, std::vector<TuneCandidate> more) {
-    all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
-
-std::vector<TuneCandidate> recommended(const std::string& run, std::vector<std::string>& leftOut) {
-    const auto output = readProgramOutput({{ownBinary(), "-q", "recommend", run, "--format", "json"}, currentEnvironment()});
-    if (output.end.failed()) throw VerbError(kExitInput, fmt::format("`rankscope recommend {}` failed: {}", run, output.standardError.substr(0, 500)));
-    return analyzer::parseCandidates(fmt::format("recommend {}", run), output.standardOutput, leftOut);
-}
-
-std::vector<TuneCandidate> candidatesOf(const TuneOptions& options, std::vector<std::string>& notes) {
-    std::vector<TuneCandidate> all;
-    std::vector<std::string> leftOut;
-    for (const std::string& text : options.candidates) all.push_back(analyzer::parseCandidate(text));
-    for (const std::string& file : options.candidateFiles) append(all, analyzer::parseCandidates(file, readText(file), leftOut));
-    for (const std::string& file : options.tunerFiles) {
-        TuneCandidate candidate;
-        candidate.name = "tuner file " + file;
-        candidate.tunerRows = readTunerFile(file);
-        all.push_back(std::move(candidate));
-    }
-    if (!options.fromRecommend.empty()) append(all, recommended(options.fromRecommend, leftOut));
-    for (const std::string& name : leftOut) notes.push_back(fmt::format("Not tried, for it is no environment variable and no tuner row: {}.", name));
-    if (all.empty() && leftOut.empty())
-        throw VerbError(options.fromRecommend.empty() && options.candidateFiles.empty() ? kExitUsage : kExitInput, "there is no candidate to try",
-                        "--candidate 'NCCL_ALGO=ring,NCCL_PROTO=simple', --candidates FILE, --tuner FILE or --from-recommend NAME");
-    if (all.empty()) throw VerbError(kExitInput, fmt::format("no candidate can be tried from here: {}", notes.front()), "change the job itself, and compare two runs of it");
-    return all;
-}
 
 // Ranks on other hosts would not get what the candidates set.
 void refuseUnforwarded(const std::vector<std::string>& job, const std::vector<TuneCandidate>& candidates) {
@@ -172,13 +131,13 @@ void keepWinner(const fs::path& folder, analyzer::TuneReport& report) {
 }
 
 void sayNext(const analyzer::TuneReport& report, const Console& console) {
-    if (!report.result.winner) console.next(fmt::format("rankscope analyze {}/probe", report.name));
-    else if (!report.tunerFile.empty() && report.result.candidates[*report.result.winner].candidate.environment.empty()) console.next(fmt::format("rankscope run --tuner {} -- …", report.tunerFile));
-    else console.next(fmt::format(". {}", report.environmentFile));
+    if (!report.result.winner) console.next(fmt::format("rankscope analyze {}", analyzer::shellWord(report.name + "/probe")));
+    else if (!report.tunerFile.empty() && report.result.candidates[*report.result.winner].candidate.environment.empty()) console.next(fmt::format("rankscope run --tuner {} -- …", analyzer::shellWord(report.tunerFile)));
+    else console.next(fmt::format(". {}", analyzer::shellWord(report.environmentFile)));
 }
 
 int sweep(const TuneOptions& options, const std::vector<std::string>& launcher, const Console& console) {
-    if (!options.candidates.empty() || !options.candidateFiles.empty() || !options.tunerFiles.empty() || !options.fromRecommend.empty() || !options.reference.empty())
+    if (!options.sources.empty() || !options.reference.empty())
         throw VerbError(kExitUsage, "--sweep tries every algorithm and protocol: it takes no candidates and no --reference", "measure its result in the job afterwards: rankscope tune --tuner FILE -- JOB");
     if (launcher.empty()) throw VerbError(kExitUsage, "--sweep needs the job's launcher behind `--`", "rankscope tune --sweep NAME -- mpirun -n 8");
     TuneCandidate anyRows;
@@ -200,6 +159,10 @@ int sweep(const TuneOptions& options, const std::vector<std::string>& launcher, 
     return kExitOk;
 }
 
+std::vector<std::string> commandShown(const TuneOptions& options, const std::vector<std::string>& job) {
+    return options.reference.empty() ? job : std::vector<std::string>{"rankscope", "reference", "run", options.reference};
+}
+
 int tune(const TuneOptions& options, const std::vector<std::string>& job, const Console& console) {
     if (!options.sweep.empty()) return sweep(options, job, console);
     if (job.empty() == options.reference.empty())
@@ -207,7 +170,13 @@ int tune(const TuneOptions& options, const std::vector<std::string>& job, const 
     if (launchedRankFromEnvironment())
         throw VerbError(kExitUsage, "a launcher starts this process: tune starts the whole job itself, again and again", "write it in front of the launcher: rankscope tune … -- mpirun …");
     analyzer::TuneReport report;
-    const auto candidates = candidatesOf(options, report.notes);
+    const auto candidates = candidatesOf(options.sources, report.notes);
+    if (candidates.empty()) {
+        report.name = "nothing to try";
+        report.command = commandShown(options, job);
+        console.result(options.format == "json" ? analyzer::renderTuneJson(report) : analyzer::renderTuneText(report));
+        return kExitOk;
+    }
     refuseUnforwarded(job, candidates);
     if (!job.empty() && findCommand(job.front(), currentEnvironment()).empty())
         throw VerbError(static_cast<ExitCode>(kExitCommandNotFound), fmt::format("{}: command not found", job.front()));
@@ -215,7 +184,7 @@ int tune(const TuneOptions& options, const std::vector<std::string>& job, const 
     const fs::path folder = makeFolder(options);
 
     report.name = folder.string();
-    report.command = options.reference.empty() ? job : std::vector<std::string>{"rankscope", "reference", "run", options.reference};
+    report.command = commandShown(options, job);
     report.virtualGpus = options.virtualGpus || !options.reference.empty();
     report.rounds = options.rounds;
     report.result.rules.minGainShare = options.minGainPercent / 100;
@@ -253,10 +222,10 @@ void addTuneVerb(CLI::App& app, Invocation& invocation) {
                  "Give the job few steps: it runs rounds x (candidates + 1) + 1 times.");
     verb->add_option("-o,--output", options->name, "Folder for the runs and the result; may hold %h, %t, %q{VAR}")->type_name("NAME")->capture_default_str();
     const auto all = CLI::MultiOptionPolicy::TakeAll;
-    verb->add_option("--candidate", options->candidates, "Settings to try, NAME=VALUE[,NAME=VALUE]; may be repeated")->type_name("SETTINGS")->expected(1)->multi_option_policy(all);
-    verb->add_option("--candidates", options->candidateFiles, "File with a candidate per line, or JSON as of `recommend --format json`")->type_name("FILE")->expected(1)->multi_option_policy(all);
-    verb->add_option("--tuner", options->tunerFiles, "Tuner file to try (docs/tuner-csv.md); may be repeated")->type_name("FILE")->expected(1)->multi_option_policy(all);
-    verb->add_option("--from-recommend", options->fromRecommend, "Try what `rankscope recommend` says of a run")->type_name("RUN");
+    verb->add_option("--candidate", options->sources.candidates, "Settings to try, NAME=VALUE[,NAME=VALUE]; may be repeated")->type_name("SETTINGS")->expected(1)->multi_option_policy(all);
+    verb->add_option("--candidates", options->sources.candidateFiles, "File with a candidate per line, or JSON as of `recommend --format json`")->type_name("FILE")->expected(1)->multi_option_policy(all);
+    verb->add_option("--tuner", options->sources.tunerFiles, "Tuner file to try (docs/tuner-csv.md); may be repeated")->type_name("FILE")->expected(1)->multi_option_policy(all);
+    verb->add_option("--from-recommend", options->sources.fromRecommend, "Try what `rankscope recommend` says of a run")->type_name("RUN");
     verb->add_option("--rounds", options->rounds, "Runs of each setting")->type_name("N")->capture_default_str()->check(CLI::Range(2, 1000));
     verb->add_option("--budget", options->budgetS, "Start no round that would end after so many seconds")->type_name("S")->check(checkPositive);
     verb->add_option("--limit", options->limitS, "End a run after so many seconds; 3 times the default's and 30 s when left out")->type_name("S")->check(checkPositive);

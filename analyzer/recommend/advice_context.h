@@ -25,6 +25,7 @@ struct AdviceContext {
     const StepPredictor& predictor;
     std::optional<NcclVersion> nccl;
     double noiseNs = 0;  // a gain must exceed it
+    std::string runName;  // as commands take it
 };
 
 /// Median of the savings with an interval: from the quartiles of the pessimistic to those of the optimistic prediction. It holds their means, too, which a step

@@ -8,6 +8,8 @@
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/algorithm_candidates.h"
 #include "analyzer/recommend/nccl_names.h"
+#include "analyzer/recommend/setting_origin.h"
+#include "analyzer/report/shell_word.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -136,39 +138,48 @@ std::vector<std::string> forcedVariables(const Analysis& analysis) {
     return names;
 }
 
+/// Takes away what the environment forces now and the recommendation does not set anew, and says who did.
+void giveBack(const AdviceContext& context, Recommendation& recommendation) {
+    const TraceFacts& facts = context.analysis.facts;
+    for (const std::string& name : forcedVariables(context.analysis)) {
+        const auto& then = recommendation.settings.environment.try_emplace(name, givenBack(facts, name, context.nccl)).first->second;
+        recommendation.notes.push_back(originText(facts, name, then));
+    }
+}
+
+std::string tuneCommand(const AdviceContext& context) { return fmt::format("rankscope tune --from-recommend {} -- COMMAND", shellWord(context.runName)); }
+
 Recommendation unsetting(const AdviceContext& context, const AlgorithmCandidates& candidates, const Proposal& free) {
     Recommendation recommendation = recommendationFrom(context, candidates, free.outcome);
+    giveBack(context, recommendation);
     std::vector<std::string> sayings;
-    for (const std::string& name : forcedVariables(context.analysis)) {
-        recommendation.settings.environment[name] = std::nullopt;
-        sayings.push_back(fmt::format("{} (now {})", name, context.analysis.facts.text("env." + name)));
-    }
-    recommendation.title = fmt::format("unset {}: NCCL then chooses by operation, size and group", fmt::join(sayings, " and "));
+    for (const auto& [name, then] : recommendation.settings.environment) sayings.push_back(fmt::format("{} {} (now {})", then ? "empty" : "unset", name, context.analysis.facts.text("env." + name)));
+    recommendation.title = fmt::format("{}: NCCL then chooses by operation, size and group", fmt::join(sayings, " and "));
     recommendation.risk += "; if a variable was set against a known fault of this system, that comes back";
-    recommendation.verify = fmt::format("rankscope tune --from-recommend {} -- COMMAND, or run once without it and compare the steps (rankscope analyze)", context.analysis.facts.text("run_name", "NAME"));
+    recommendation.verify = tuneCommand(context) + ", or run once without it and compare the steps (rankscope analyze)";
     return recommendation;
 }
 
 Recommendation perFunction(const AdviceContext& context, const AlgorithmCandidates& candidates, const Proposal& proposal) {
     Recommendation recommendation = recommendationFrom(context, candidates, proposal.outcome);
     const std::string algo = proposal.setting.algoValue(), proto = proposal.setting.protoValue();
-    for (const std::string& name : forcedVariables(context.analysis)) recommendation.settings.environment[name] = std::nullopt;
     if (!algo.empty()) recommendation.settings.environment["NCCL_ALGO"] = algo;
     if (!proto.empty()) recommendation.settings.environment["NCCL_PROTO"] = proto;
+    giveBack(context, recommendation);
     recommendation.title = fmt::format("{}{}{}", algo.empty() ? "" : "NCCL_ALGO=" + algo, algo.empty() || proto.empty() ? "" : " ", proto.empty() ? "" : "NCCL_PROTO=" + proto);
     recommendation.certainty = proposal.outcome.weakest == Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
-    recommendation.verify = fmt::format("rankscope tune --from-recommend {} -- COMMAND", context.analysis.facts.text("run_name", "NAME"));
+    recommendation.verify = tuneCommand(context);
     return recommendation;
 }
 
 Recommendation tunerTable(const AdviceContext& context, const AlgorithmCandidates& candidates, const Outcome& outcome) {
     Recommendation recommendation = recommendationFrom(context, candidates, outcome);
     recommendation.settings.tuner = candidates.tableOf(outcome);
-    for (const std::string& name : forcedVariables(context.analysis)) recommendation.settings.environment[name] = std::nullopt;
+    giveBack(context, recommendation);
     recommendation.title = fmt::format("a tuner table of {} row{}: each collective with the choice that is best for its size and group", recommendation.settings.tuner.size(),
                                        recommendation.settings.tuner.size() == 1 ? "" : "s");
     recommendation.certainty = outcome.weakest == Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
-    recommendation.verify = fmt::format("rankscope recommend {} --format tuner-csv -o tuner.csv && rankscope run --tuner tuner.csv -- COMMAND", context.analysis.facts.text("run_name", "NAME"));
+    recommendation.verify = fmt::format("rankscope recommend {} --format tuner-csv -o tuner.csv && rankscope run --tuner tuner.csv -- COMMAND", shellWord(context.runName));
     return recommendation;
 }
 

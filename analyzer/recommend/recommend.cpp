@@ -42,6 +42,7 @@ void setSaving(const std::vector<double>& expected, const std::vector<double>& p
 Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor) {
     Advice advice;
     advice.run = analysis.facts.text("run_name");
+    advice.shownName = !options.shownName.empty() ? options.shownName : analysis.facts.text("run_name", "NAME");
     advice.stepNs = analysis.stepNs;
     advice.steps = static_cast<int>(analysis.steps.size());
     advice.nccl = ncclVersionOf(analysis.facts);
@@ -55,7 +56,7 @@ Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const
     }
     const std::vector<Finding> findings = detect(analysis);
     const TransferCost cost(analysis, evidence);
-    const AdviceContext context{analysis, findings, evidence, cost, predictor, advice.nccl, advice.noiseNs};
+    const AdviceContext context{analysis, findings, evidence, cost, predictor, advice.nccl, advice.noiseNs, advice.shownName};
     adviseAlgorithms(context, advice);
     adviseBuckets(context, advice);
     adviseSchedule(context, advice);

@@ -52,6 +52,7 @@ struct Recommendation {
     Certainty certainty = Certainty::recommended;
     std::vector<std::string> findings;  // ids it answers
     Settings settings;
+    std::vector<std::string> notes;     // where the settings belong: who sets a variable now
     std::vector<std::string> evidence;
     std::string basis;                  // where the prediction comes from
     double savingNs = 0;                // per step, at equal tokens; median over the steps
@@ -69,6 +70,7 @@ struct KeptDefault {
 
 struct Advice {
     std::string run;
+    std::string shownName;              // of the run, as its user typed it: for commands
     double stepNs = 0;
     int steps = 0;
     double noiseNs = 0;                 // a gain must exceed it

@@ -33,6 +33,7 @@ Json recommendationJson(const Recommendation& r) {
     json.update(settingsJson(r.settings));
     json["predicted_saving_ns"] = whole(r.savingNs);
     json["interval_ns"] = {whole(r.savingLowNs), whole(r.savingHighNs)};
+    json["notes"] = r.notes;
     json["evidence"] = r.evidence;
     json["basis"] = r.basis;
     json["risk"] = r.risk;

@@ -6,6 +6,7 @@
 
 #include "analyzer/recommend/nccl_names.h"
 #include "analyzer/recommend/renderers.h"
+#include "analyzer/report/shell_word.h"
 #include "analyzer/report/units.h"
 
 namespace rankscope::analyzer {
@@ -18,12 +19,6 @@ std::string oneLine(std::string text) {
     return text;
 }
 
-std::string quoted(const std::string& value) {
-    std::string text = "'";
-    for (char c : value) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return text + "'";
-}
-
 std::string head(const Advice& advice, const char* what) {
     return fmt::format("# {} for {} by rankscope recommend; judged with NCCL {}\n", what, oneLine(advice.run.empty() ? "this run" : advice.run),
                        advice.nccl ? advice.nccl->text() : "of unknown version");
@@ -31,6 +26,17 @@ std::string head(const Advice& advice, const char* what) {
 
 std::string gain(const Recommendation& r) {
     return fmt::format("# {}: {} a step shorter ({} to {})\n", oneLine(r.title), durationText(r.savingNs), durationText(std::max(0.0, r.savingLowNs)), durationText(r.savingHighNs));
+}
+
+/// A line for a shell, with or without a mark in front that makes it a comment.
+std::string settingLine(const std::string& name, const std::optional<std::string>& value, const char* mark = "") {
+    return fmt::format("{}{}\n", mark, value ? "export " + name + "=" + shellQuoted(*value) : "unset " + name);
+}
+
+std::string noteLines(const Recommendation& r) {
+    std::string lines;
+    for (const std::string& note : r.notes) lines += "# " + oneLine(note) + "\n";
+    return lines;
 }
 
 /// "a.b": 1 and "a.c": 2 as {"a": {"b": 1, "c": 2}}.
@@ -66,8 +72,8 @@ std::string renderAdviceEnvironment(const Advice& advice) {
         if (!r.settings.tuner.empty()) continue;
         const bool active = r.certainty == Certainty::recommended;
         any = any || active;
-        out += (active ? "" : "# try and measure, ") + gain(r).substr(active ? 0 : 2);
-        for (const auto& [name, value] : r.settings.environment) out += fmt::format("{}{}\n", active ? "" : "# ", value ? "export " + name + "=" + quoted(*value) : "unset " + name);
+        out += (active ? "" : "# try and measure, ") + gain(r).substr(active ? 0 : 2) + noteLines(r);
+        for (const auto& [name, value] : r.settings.environment) out += settingLine(name, value, active ? "" : "# ");
     }
     if (!any) out += "# nothing to set: keep the environment as it is\n";
     return out;
@@ -80,6 +86,9 @@ std::string renderAdviceTunerCsv(const Advice& advice) {
         if (r.settings.tuner.empty()) continue;
         any = true;
         out += (r.certainty == Certainty::recommended ? "" : "# try and measure, ") + gain(r).substr(r.certainty == Certainty::recommended ? 0 : 2);
+        if (!r.settings.environment.empty()) out += "# these variables come before the rows; in the job's environment, first:\n";
+        for (const auto& [name, value] : r.settings.environment) out += settingLine(name, value, "#   ");
+        out += noteLines(r);
         for (const TunerAdvice& row : r.settings.tuner) {
             out += fmt::format("# {} a step over {} ranks on {} node{}, all communicators: {} now, {} then ({} to {})\n", row.perStep, row.shape.ranks, row.shape.nodes, row.shape.nodes == 1 ? "" : "s",
                                durationText(row.nowNs), durationText(row.expectedNs), durationText(row.thenNs.low), durationText(row.thenNs.high));

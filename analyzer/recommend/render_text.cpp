@@ -4,6 +4,7 @@
 
 #include "analyzer/recommend/nccl_names.h"
 #include "analyzer/recommend/renderers.h"
+#include "analyzer/report/shell_word.h"
 #include "analyzer/report/units.h"
 
 namespace rankscope::analyzer {
@@ -15,7 +16,7 @@ void addLines(std::string& out, const char* label, const std::vector<std::string
 
 std::vector<std::string> settingLines(const Settings& settings) {
     std::vector<std::string> lines;
-    for (const auto& [name, value] : settings.environment) lines.push_back(value ? fmt::format("export {}='{}'", name, *value) : "unset " + name);
+    for (const auto& [name, value] : settings.environment) lines.push_back(value ? fmt::format("export {}={}", name, shellQuoted(*value)) : "unset " + name);
     for (const TunerAdvice& row : settings.tuner)
         lines.push_back(fmt::format("tuner table: {} of {} to {} on {} nodes, {} ranks: {}/{}", ncclName(row.op), bytesText(static_cast<double>(row.minBytes)),
                                     bytesText(static_cast<double>(row.maxBytes)), row.shape.nodes, row.shape.ranks, ncclName(row.choice.algorithm), ncclName(row.choice.protocol)));
@@ -68,6 +69,7 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
         out += "\n" + bold(fmt::format("{}. {}{}", ++number, r.certainty == Certainty::tryAndMeasure ? "Try and measure: " : "", r.title)) + "\n";
         addLines(out, "gains", {intervalText(r, advice.stepNs)});
         addLines(out, "set", settingLines(r.settings));
+        addLines(out, "where", r.notes);
         addLines(out, "shown", r.evidence);
         addLines(out, "basis", {r.basis});
         addLines(out, "risk", {r.risk});

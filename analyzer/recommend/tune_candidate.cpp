@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "analyzer/report/shell_word.h"
 #include "collector/store/error.h"
 
 namespace rankscope::analyzer {
@@ -145,13 +146,7 @@ std::vector<TuneCandidate> parseCandidates(const std::string& file, const std::s
 std::string shellLines(const TuneCandidate& candidate) {
     std::string lines;
     for (const auto& [name, value] : candidate.environment) {
-        if (!value) {
-            lines += fmt::format("unset {}\n", name);
-            continue;
-        }
-        std::string quoted = "'";
-        for (char c : *value) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-        lines += fmt::format("export {}={}'\n", name, quoted);
+        lines += value ? fmt::format("export {}={}\n", name, shellQuoted(*value)) : fmt::format("unset {}\n", name);
     }
     return lines;
 }

@@ -52,6 +52,7 @@ std::string joined(const std::vector<std::string>& notes) {
 std::string keepText(const TuneReport& report) {
     const TuneResult& result = report.result;
     if (result.winner) return fmt::format("Keep: {}\n", result.candidates[*result.winner].candidate.name);
+    if (result.candidates.empty()) return "Keep the default.\n";
     return fmt::format("Keep the default: nothing beats it by more than its noise and {} of the step.\n", percentText(result.rules.minGainShare));
 }
 
@@ -87,6 +88,7 @@ Json candidateJson(const MeasuredCandidate& measured, double stepNs) {
 
 std::string renderTuneText(const TuneReport& report) {
     const TuneResult& result = report.result;
+    if (result.candidates.empty()) return joined(report.notes) + keepText(report);
     if (result.standard.empty()) return fmt::format("{}: no round was run.\n", report.name) + joined(report.notes) + keepText(report);
     std::string text = fmt::format("{}: step of {} by default, {} run{}", report.name, durationText(result.stepNs), result.standard.size(), result.standard.size() == 1 ? "" : "s");
     if (result.standard.size() > 1) text += fmt::format(" that differ by {} (standard deviation)", durationText(result.noiseNs));

@@ -128,11 +128,13 @@ bool isSilent(std::string_view line) {
 TunerFile parseTunerCsv(std::string_view text) {
     TunerFile file;
     int number = 0;
+    bool blank = true;
     for (size_t begin = 0; begin < text.size();) {
         const size_t end = std::min(text.find('\n', begin), text.size());
         const auto line = text.substr(begin, end - begin);
         begin = end + 1;
         ++number;
+        blank = blank && trimmed(line).empty();
         if (isSilent(line)) continue;
         try {
             TunerRow row = parseRow(line);
@@ -142,7 +144,8 @@ TunerFile parseTunerCsv(std::string_view text) {
             file.problems.push_back({number, refusal.what, refusal.hint});
         }
     }
-    if (file.rows.empty() && file.problems.empty()) file.problems.push_back({0, "no row in it", fmt::format("write lines of {}", kHeading)});
+    // Nothing at all is a file that went wrong; a heading without rows forces nothing, as its author wanted.
+    if (blank) file.problems.push_back({0, "nothing in it", fmt::format("write lines of {}", kHeading)});
     return file;
 }
 

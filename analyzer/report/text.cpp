@@ -9,6 +9,7 @@
 #include "analyzer/report/nothing_found.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/replay_text.h"
+#include "analyzer/report/shell_word.h"
 #include "analyzer/report/units.h"
 #include "analyzer/report/verdict_text.h"
 
@@ -65,7 +66,7 @@ void addHeadline(const Report& r, const Painter& paint, std::string& out) {
     if (found > 1 && r.replay.ceiling) out += ceilingText(*r.replay.ceiling, found) + "\n";
 }
 
-void addFinding(const Report& r, const Finding& f, const Painter& paint, std::string& out) {
+void addFinding(const Report& r, const std::string& name, const Finding& f, const Painter& paint, std::string& out) {
     const bool open = f.verdict == Verdict::inconclusive;
     out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint(Shade::bold, f.title) + (open ? " (inconclusive)" : "") +
            fmt::format(", {} of the step\n", percentText(f.severity));
@@ -89,8 +90,8 @@ void addFinding(const Report& r, const Finding& f, const Painter& paint, std::st
     }
     if (f.savingReplayed) {
         std::string changes;
-        for (const std::string& change : f.changes) changes += fmt::format(" --change '{}'", change);
-        out += fmt::format("  what if rankscope whatif {}{}\n", r.run.name.empty() ? "NAME" : r.run.name, changes);
+        for (const std::string& change : f.changes) changes += " --change " + shellQuoted(change);
+        out += fmt::format("  what if rankscope whatif {}{}\n", name, changes);
     }
 }
 
@@ -153,14 +154,14 @@ std::string renderText(const Report& r, const TextStyle& style) {
     std::string out;
     addHead(r, paint, out);
     addHeadline(r, paint, out);
-    for (const Finding& finding : r.findings) addFinding(r, finding, paint, out);
+    const std::string name = shellWord(!style.runName.empty() ? style.runName : !r.run.name.empty() ? r.run.name : "NAME");
+    for (const Finding& finding : r.findings) addFinding(r, name, finding, paint, out);
     if (!r.notes.empty()) {
         out += "\n" + paint(Shade::bold, "Notes") + " (under 3 % of the step)\n";
         for (const Finding& note : r.notes) out += fmt::format("  {} {}: {} ({})\n", note.id, note.title, note.cause, percentText(note.severity));
     }
     addBreakdown(r, style, paint, out);
     addCollectives(r, paint, out);
-    const std::string name = r.run.name.empty() ? "NAME" : r.run.name;
     if (!r.findings.empty()) {
         out += fmt::format("\nNext: rankscope explain {}\n", r.findings.front().id);
         const bool settings = std::any_of(r.findings.begin(), r.findings.end(), [](const Finding& finding) { return hasSettings(finding.id); });

@@ -6,6 +6,17 @@
 #include <nlohmann/json.hpp>
 
 namespace rankscope::collector {
+namespace {
+
+/// Variables as run.json lists them, {"NCCL_PROTO": "LL"}; their number is limited, as a run's meta rows are read whole.
+void addVariables(const nlohmann::json& variables, const std::string& prefix, RunFacts& facts) {
+    constexpr size_t kMost = 64;
+    size_t count = 0;
+    for (const auto& [name, value] : variables.items())
+        if (value.is_string() && ++count <= kMost) facts.meta[prefix + name] = value.get<std::string>();
+}
+
+}  // namespace
 
 RunFacts describeRun(const std::filesystem::path& runDirectory, std::vector<store::Loss>& losses) {
     RunFacts facts;
@@ -26,6 +37,12 @@ RunFacts describeRun(const std::filesystem::path& runDirectory, std::vector<stor
     }
     const auto links = run.find("links");
     if (links != run.end() && links->is_string() && !links->get<std::string>().empty()) facts.meta["links"] = links->get<std::string>();
+    if (const auto options = run.find("options"); options != run.end() && options->is_object() && options->contains("env") && (*options)["env"].is_object())
+        addVariables((*options)["env"], "run_env.", facts);
+    if (const auto start = run.find("environment"); start != run.end() && start->is_object()) {
+        facts.meta["start_env"] = "recorded";
+        addVariables(*start, "start_env.", facts);
+    }
     const auto command = run.find("command");
     if (command != run.end()) facts.meta["command"] = command->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     return facts;

@@ -154,6 +154,22 @@ class Tune(VirtualRunTest):
         self.assertIn("Keep the default", result.stdout)
         self.assertFalse((self.folder / "tuned" / "winner.env").exists())
 
+    def test_advice_to_keep_the_default_is_nothing_to_try(self):
+        self.use(dict(SMALL, name="healthy", faults=[]))
+        self.run_scenario(self.scenario, "base")
+        words = [RANKSCOPE, "-q", "tune", "-o", "tuned", "--reference", str(self.scenario)]
+        text = self.check_run(*words, "--from-recommend", "base").stdout.decode()
+        self.assertIn("recommends no change: there is nothing to try", text)
+        self.assertTrue(text.endswith("Keep the default.\n"), text)
+        report = json.loads(self.check_run(*words, "--from-recommend", "base", "--format", "json").stdout)
+        self.assertEqual((report["schema"], report["winner"], report["keep_default"], report["candidates"]), ("rankscope.tune/1", None, True, []))
+        self.assertFalse((self.folder / "tuned").exists())
+        # The table of such advice says the same.
+        self.check_run(RANKSCOPE, "-q", "recommend", "base", "--format", "tuner-csv", "-o", "none.csv")
+        result = subprocess.run([*words, "--tuner", "none.csv"], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S)
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("holds no rows", result.stderr)
+
     def test_recommendations_are_tried_against_their_prediction(self):
         advice = {"recommendations": [{"title": "Let NCCL choose", "env": {"NCCL_ALGO": None, "NCCL_PROTO": None}, "tuner_csv": [], "predicted_saving_ns": 1000},
                                       {"title": "Other buckets", "env": {}, "tuner_csv": []}]}

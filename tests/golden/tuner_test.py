@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import unittest
 
-from virtual_run import RANKSCOPE, TIMEOUT_S, WORKLOAD, VirtualRunTest
+from virtual_run import RANKSCOPE, SMALL, TIMEOUT_S, WORKLOAD, VirtualRunTest
 
 RANKS, RANKS_PER_NODE = 8, 4
 USERS_TUNER = os.environ.get("RANKSCOPE_TEST_TUNER")  # sends every all-reduce over a ring with Simple
@@ -75,6 +75,16 @@ class Tuner(VirtualRunTest):
         self.assertEqual(self.query("plain", "SELECT * FROM source_status WHERE source = 'nccl_tuner'"), [])
         description = json.loads((self.folder / "tuned" / "run.json").read_text())
         self.assertEqual(description["options"]["tuner_rows"], "allgather,0,-1,ring,ll,-1,1,4;allreduce,0,-1,tree,simple,2,2,2")
+
+    def test_a_table_without_rows_forces_nothing(self):
+        scenario = self.write_scenario(dict(SMALL, name="healthy", faults=[]))
+        self.run_scenario(scenario, "healthy")
+        self.check_run(RANKSCOPE, "-q", "recommend", "healthy", "--format", "tuner-csv", "-o", "none.csv")
+        self.assertEqual([line for line in (self.folder / "none.csv").read_text().splitlines() if not line.startswith("#")], [])
+        result = self.check_run(RANKSCOPE, "reference", "run", scenario, "-o", "again", "--tuner", "none.csv")
+        self.assertIn("none.csv holds no rows: nothing is forced", result.stderr.decode())
+        steps = [[step["dur_ns"] for step in self.report(name)["steps"]] for name in ("healthy", "again")]
+        self.assertEqual(steps[0], steps[1])
 
     def test_what_the_environment_forbids_a_row_does_not_bring_back(self):
         name = self.run_inside("forbidden", "--tuner", "rows.csv", "--env", "NCCL_PROTO=^ll")

@@ -32,6 +32,7 @@ struct Reductions {
     double share = 1;  // of the link that the choice reaches
     double bytes = 200e6;
     std::string environment, value;
+    bool fromShell = true;
     int steps = 6;
     bool replayed = true;
     std::function<std::optional<EditedStep>(const std::string&)> edited;
@@ -42,7 +43,7 @@ struct Reductions {
 Advice adviceOn(const Reductions& job, const RecommendOptions& options = {}) {
     Player player(8, 8, kLinks);
     player.trace.choice(job.algorithm, job.protocol);
-    if (!job.environment.empty()) player.trace.environment(job.environment, job.value);
+    if (!job.environment.empty()) player.trace.environment(job.environment, job.value, job.fromShell);
     const int world = player.communicator({0, 1, 2, 3, 4, 5, 6, 7});
     for (int step = 0; step < job.steps; ++step) {
         for (int layer = 0; layer < 8; ++layer) {
@@ -91,6 +92,17 @@ TEST(Recommend, AForcedSlowProtocolIsToBeUnset) {
     EXPECT_NEAR(first.savingNs, truth, 0.03 * advice.stepNs);
     EXPECT_LE(first.savingLowNs, first.savingNs);
     EXPECT_GE(first.savingHighNs, first.savingNs);
+}
+
+TEST(Recommend, WhatTheJobSetsItselfIsEmptiedForIt) {
+    Reductions job = forcedLl();
+    job.fromShell = false;
+    const Advice advice = adviceOn(job);
+    ASSERT_EQ(advice.recommendations.size(), 1u);
+    EXPECT_EQ(advice.recommendations[0].settings.environment, (std::map<std::string, std::optional<std::string>>{{"NCCL_PROTO", ""}}));
+    ASSERT_EQ(advice.recommendations[0].notes.size(), 1u);
+    const std::string lines = renderAdviceEnvironment(advice);
+    EXPECT_NE(lines.find("\n# " + advice.recommendations[0].notes[0] + "\nexport NCCL_PROTO=''\n"), std::string::npos) << lines;
 }
 
 TEST(Recommend, WhatNeverRanIsKnownByAnIntervalThatHoldsIt) {

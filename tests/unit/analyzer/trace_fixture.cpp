@@ -35,8 +35,9 @@ TraceFixture& TraceFixture::clockBound(int64_t boundNs) {
     return *this;
 }
 
-TraceFixture& TraceFixture::environment(const std::string& name, const std::string& value) {
+TraceFixture& TraceFixture::environment(const std::string& name, const std::string& value, bool fromShell) {
     m_environment[name] = value;
+    if (fromShell) m_shell[name] = value;
     return *this;
 }
 
@@ -205,6 +206,8 @@ void TraceFixture::write(const std::filesystem::path& file) const {
     out.setMeta("step_source", m_steps.empty() ? "none" : "nvtx:step");
     if (!m_links.empty()) out.setMeta("links", m_links);
     for (const auto& [name, value] : m_environment) out.setMeta("env." + name, value);
+    out.setMeta("start_env", "recorded");
+    for (const auto& [name, value] : m_shell) out.setMeta("start_env." + name, value);
 
     const int hosts = (m_ranks + m_ranksPerHost - 1) / m_ranksPerHost;
     for (int host = 0; host < hosts; ++host) out.write(store::Host{host, "node" + std::to_string(host), std::nullopt});

@@ -42,8 +42,8 @@ class TraceFixture {
 
     TraceFixture& links(const std::string& text);
     TraceFixture& clockBound(int64_t boundNs);
-    /// A recorded environment variable of the job.
-    TraceFixture& environment(const std::string& name, const std::string& value);
+    /// A recorded environment variable of the job; `fromShell`: it stood in the environment of `rankscope run` as well.
+    TraceFixture& environment(const std::string& name, const std::string& value, bool fromShell = true);
     /// What the collectives from here on carry, and how (as the profiler plugin tells).
     TraceFixture& dataType(store::DataType type);
     TraceFixture& choice(store::Algorithm algorithm, store::Protocol protocol);
@@ -137,7 +137,7 @@ class TraceFixture {
     int m_ranks, m_ranksPerHost;
     std::string m_links;
     int64_t m_clockBoundNs = 0;
-    std::map<std::string, std::string> m_environment;
+    std::map<std::string, std::string> m_environment, m_shell;
     store::DataType m_dataType = store::DataType::bf16;
     store::Algorithm m_algorithm = store::Algorithm::unknown;
     store::Protocol m_protocol = store::Protocol::unknown;

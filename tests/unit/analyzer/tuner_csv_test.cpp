@@ -39,11 +39,19 @@ TEST(TunerCsv, EveryWrongLineIsToldWithAHint) {
     EXPECT_EQ(file.problems[2].what, "min_bytes 9 is above max_bytes 3");
 }
 
-TEST(TunerCsv, AFileWithoutRowsIsRefused) {
-    for (const char* text : {"", "\n\n", "# nothing\n", "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n"}) {
+TEST(TunerCsv, AnEmptyFileIsRefused) {
+    for (const char* text : {"", "\n\n", " \t\r\n"}) {
         const TunerFile file = parseTunerCsv(text);
         ASSERT_EQ(file.problems.size(), 1u) << text;
         EXPECT_EQ(file.problems[0].line, 0);
+    }
+}
+
+TEST(TunerCsv, AHeadingWithoutRowsForcesNothing) {
+    for (const char* text : {"# nothing\n", "\n# nothing", "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n"}) {
+        const TunerFile file = parseTunerCsv(text);
+        EXPECT_TRUE(file.problems.empty()) << text;
+        EXPECT_TRUE(file.rows.empty()) << text;
     }
 }
 
