@@ -67,6 +67,7 @@ int main(int argc, char** argv) {
     addAnalyzeVerb(app, invocation);
     addRecommendVerb(app, invocation);
     addExplainVerb(app, invocation);
+    addExportVerb(app, invocation);
     addWhatIfVerb(app, invocation);
     addViewVerb(app, invocation);
     addDoctorVerb(app, invocation);

@@ -28,6 +28,7 @@ void addImportVerb(CLI::App& app, Invocation& invocation);
 void addAnalyzeVerb(CLI::App& app, Invocation& invocation);
 void addRecommendVerb(CLI::App& app, Invocation& invocation);
 void addExplainVerb(CLI::App& app, Invocation& invocation);
+void addExportVerb(CLI::App& app, Invocation& invocation);
 void addWhatIfVerb(CLI::App& app, Invocation& invocation);
 void addDoctorVerb(CLI::App& app, Invocation& invocation);
 void addReferenceVerb(CLI::App& app, Invocation& invocation);

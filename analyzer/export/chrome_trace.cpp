@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <map>
+#include <ostream>
+
+#include "analyzer/export/export_formats.h"
+#include "analyzer/export/json_string.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+/// Microseconds with the nanoseconds behind the point.
+void appendTime(fmt::memory_buffer& out, int64_t ns) {
+    const uint64_t size = ns < 0 ? 0 - static_cast<uint64_t>(ns) : static_cast<uint64_t>(ns);
+    fmt::format_to(std::back_inserter(out), "{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);
+}
+
+class ChromeTrace : public ExportSink {
+  public:
+    ChromeTrace(std::ostream& out, const std::string& runName) : m_out(out) {
+        text("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"tool\":\"rankscope\",\"run\":");
+        appendJsonString(m_buffer, runName);
+        text("},\n\"traceEvents\":[\n");
+    }
+
+    void process(const ExportedProcess& process) override {
+        metadata("process_name", process.id, 0, process.name);
+        begin("process_sort_index", "M", process.id, 0);
+        // Findings first.
+        format(",\"args\":{{\"sort_index\":{}}}}}", process.id == kFindingsProcess ? -1 : process.id);
+    }
+
+    void track(const ExportedTrack& track) override {
+        // Viewers want small thread numbers, unique in their process.
+        const auto thread = static_cast<int64_t>(m_threads[track.process].size()) + 1;
+        m_threads[track.process][track.id] = thread;
+        metadata("thread_name", track.process, thread, track.name);
+        begin("thread_sort_index", "M", track.process, thread);
+        format(",\"args\":{{\"sort_index\":{}}}}}", thread);
+    }
+
+    void event(const ExportedTrack& track, const ExportedEvent& event) override {
+        const int64_t thread = m_threads[track.process][track.id];
+        begin(event.name, event.durNs ? "X" : "i", track.process, thread);
+        format(",\"cat\":\"{}\",\"ts\":", toText(event.kind));
+        appendTime(m_buffer, event.startNs);
+        if (event.durNs) {
+            text(",\"dur\":");
+            appendTime(m_buffer, *event.durNs);
+        } else {
+            text(",\"s\":\"t\"");
+        }
+        arguments(event);
+        text("}");
+        for (const ExportedFlow& flow : event.flows) arrow(flow, event, track.process, thread);
+        if (m_buffer.size() > kFlushBytes) flush();
+    }
+
+    void finish() override {
+        text("\n]}\n");
+        flush();
+    }
+
+  private:
+    static constexpr size_t kFlushBytes = 1 << 20;
+
+    void text(std::string_view part) { m_buffer.append(part.data(), part.data() + part.size()); }
+    template <typename... Values>
+    void format(fmt::format_string<Values...> pattern, Values&&... values) {
+        fmt::format_to(std::back_inserter(m_buffer), pattern, std::forward<Values>(values)...);
+    }
+
+    void begin(std::string_view name, const char* phase, int64_t process, int64_t thread) {
+        text(m_first ? "{\"name\":" : ",\n{\"name\":");
+        m_first = false;
+        appendJsonString(m_buffer, name);
+        format(",\"ph\":\"{}\",\"pid\":{},\"tid\":{}", phase, process, thread);
+    }
+
+    void metadata(const char* what, int64_t process, int64_t thread, const std::string& name) {
+        begin(what, "M", process, thread);
+        text(",\"args\":{\"name\":");
+        appendJsonString(m_buffer, name);
+        text("}}");
+    }
+
+    void arrow(const ExportedFlow& flow, const ExportedEvent& event, int64_t process, int64_t thread) {
+        const char* phase = flow.place == ExportedFlow::Place::first ? "s" : flow.place == ExportedFlow::Place::last ? "f" : "t";
+        begin(flow.isLaunch ? "launch" : "collective", phase, process, thread);
+        format(",\"cat\":\"{}\",\"id\":\"{:#x}\",\"ts\":", flow.isLaunch ? "launch" : "collective", flow.id);
+        appendTime(m_buffer, event.startNs);
+        // Bound to the event that encloses it, not to the next one.
+        text(phase[0] == 's' ? "}" : ",\"bp\":\"e\"}");
+    }
+
+    void argument(const char* name, const std::optional<int64_t>& value) {
+        if (!value) return;
+        format("{}\"{}\":{}", m_arguments++ == 0 ? "" : ",", name, *value);
+    }
+
+    void argument(const char* name, std::string_view value) {
+        if (value.empty()) return;
+        format("{}\"{}\":", m_arguments++ == 0 ? "" : ",", name);
+        appendJsonString(m_buffer, value);
+    }
+
+    void arguments(const ExportedEvent& event) {
+        m_arguments = 0;
+        text(",\"args\":{");
+        argument("step", event.step);
+        argument("op", event.op);
+        argument("bytes", event.bytes);
+        argument("data_type", event.dataType);
+        argument("communicator", event.communicator);
+        argument("seq", event.seq);
+        argument("algorithm", event.algorithm);
+        argument("protocol", event.protocol);
+        argument("channels", event.channels);
+        argument("peer", event.peer);
+        argument("wait_ns", event.waitNs);
+        argument("transfer_ns", event.transferNs);
+        argument("last_rank", event.lastRank);
+        argument("grid_blocks", event.gridBlocks);
+        argument("block_threads", event.blockThreads);
+        argument("correlation", event.correlation);
+        argument("domain", event.domain);
+        argument("finding", event.detail);
+        text("}");
+    }
+
+    void flush() {
+        m_out.write(m_buffer.data(), static_cast<std::streamsize>(m_buffer.size()));
+        m_buffer.clear();
+    }
+
+    std::ostream& m_out;
+    fmt::memory_buffer m_buffer;
+    std::map<int64_t, std::map<int64_t, int64_t>> m_threads;  // by process and track
+    bool m_first = true;
+    int m_arguments = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ExportSink> chromeTrace(std::ostream& out, const std::string& runName) { return std::make_unique<ChromeTrace>(out, runName); }
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <map>
+#include <ostream>
+
+#include "analyzer/export/export_formats.h"
+#include "analyzer/report/plain_text.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+class CsvTable : public ExportSink {
+  public:
+    explicit CsvTable(std::ostream& out) : m_out(out) {
+        m_line = "rank,host,track,kind,name,start_ns,dur_ns,step,op,bytes,data_type,communicator,seq,algorithm,protocol,channels,peer,wait_ns,transfer_ns,last_rank,grid_blocks,"
+                 "block_threads,correlation,domain\r\n";
+        m_out << m_line;
+    }
+
+    void process(const ExportedProcess& process) override { m_host = process.host; }
+    void track(const ExportedTrack&) override {}
+
+    void event(const ExportedTrack& track, const ExportedEvent& event) override {
+        if (event.kind == EventKind::finding) return;  // a claim, not something that was recorded
+        m_line = fmt::format("{}", track.process);
+        word(m_host);
+        word(track.name);
+        word(toText(event.kind));
+        word(event.name);
+        number(event.startNs);
+        number(event.durNs);
+        number(event.step);
+        word(event.op);
+        number(event.bytes);
+        word(event.dataType);
+        number(event.communicator);
+        number(event.seq);
+        word(event.algorithm);
+        word(event.protocol);
+        number(event.channels);
+        number(event.peer);
+        number(event.waitNs);
+        number(event.transferNs);
+        number(event.lastRank);
+        number(event.gridBlocks);
+        number(event.blockThreads);
+        number(event.correlation);
+        word(event.domain);
+        m_line += "\r\n";
+        m_out << m_line;
+    }
+
+    void finish() override { m_out.flush(); }
+
+  private:
+    void number(const std::optional<int64_t>& value) {
+        m_line += ',';
+        if (value) fmt::format_to(std::back_inserter(m_line), "{}", *value);
+    }
+
+    void word(std::string_view bytes) {
+        m_line += ',';
+        const std::string text = plainText(bytes);
+        if (text.find_first_of(",\"\n") == std::string::npos) {
+            m_line += text;
+            return;
+        }
+        m_line += '"';
+        for (const char c : text) m_line.append(c == '"' ? 2 : 1, c);
+        m_line += '"';
+    }
+
+    std::ostream& m_out;
+    std::string m_host;
+    std::string m_line;
+};
+
+}  // namespace
+
+std::unique_ptr<ExportSink> csvTable(std::ostream& out) { return std::make_unique<CsvTable>(out); }
+
+}  // namespace rankscope::analyzer

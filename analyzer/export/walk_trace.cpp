@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/export/walk_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <unordered_map>
+
+#include "analyzer/export/collective_members.h"
+#include "analyzer/export/track_lanes.h"
+#include "analyzer/report/kernel_name.h"
+#include "collector/store/reader.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+// Ids of tracks: the kind, the thread or stream, the lane. Threads and streams number fewer than 2^32 in a run.
+enum class TrackKind : int64_t { steps = 0, nvtx = 1, nccl = 2, api = 3, stream = 4 };
+constexpr size_t kMostLanes = 1 << 16;
+int64_t trackId(TrackKind kind, int64_t owner, size_t lane) { return (static_cast<int64_t>(kind) << 48) + (owner << 16) + static_cast<int64_t>(std::min(lane, kMostLanes - 1)); }
+
+std::string_view copyKindText(int32_t kind) {
+    switch (kind) {  // CUpti_ActivityMemcpyKind
+        case 1: return "host to device";
+        case 2: return "device to host";
+        case 8: return "device to device";
+        case 10: return "peer to peer";
+        default: return "";
+    }
+}
+
+/// Tracks of one rank. A track is announced when its first event comes.
+class RankTracks {
+  public:
+    RankTracks(int rank, ExportSink& sink) : m_rank(rank), m_sink(sink) {}
+    const ExportedTrack& place(TrackKind kind, int64_t owner, const std::string& name, int64_t startNs, int64_t endNs) {
+        const size_t lane = m_lanes[{kind, owner}].place(startNs, endNs);
+        const auto [at, isNew] = m_tracks.try_emplace(trackId(kind, owner, lane));
+        if (isNew) {
+            at->second = {m_rank, at->first, lane == 0 ? name : fmt::format("{} ({})", name, lane + 1)};
+            m_sink.track(at->second);
+        }
+        return at->second;
+    }
+
+  private:
+    int m_rank;
+    ExportSink& m_sink;
+    std::map<std::pair<TrackKind, int64_t>, TrackLanes> m_lanes;
+    std::map<int64_t, ExportedTrack> m_tracks;
+};
+
+class Walk {
+  public:
+    Walk(store::TraceReader& trace, ExportSink& sink) : m_trace(trace), m_sink(sink), m_members(trace) {
+        for (store::Host& host : trace.all<store::Host>()) m_hosts[host.id] = host.name;
+        for (store::Device& device : trace.all<store::Device>()) m_devices[device.id] = device;
+        for (store::Stream& stream : trace.all<store::Stream>()) m_streams[stream.id] = fmt::format("stream {}", stream.nativeId);
+        for (store::Thread& thread : trace.all<store::Thread>())
+            m_threads[thread.id] = thread.name && !thread.name->empty() ? *thread.name : fmt::format("thread {}", thread.tid.value_or(thread.id));
+        for (store::Step& step : trace.all<store::Step>()) m_steps[step.rank].push_back(step);
+        for (auto& [rank, steps] : m_steps) std::ranges::sort(steps, {}, &store::Step::startNs);
+    }
+
+    void rank(const store::Rank& row) {
+        m_rank = row.rank;
+        m_sink.process({row.rank, rankName(row), hostName(row)});
+        RankTracks tracks(row.rank, m_sink);
+        steps(tracks);
+        ranges(tracks);
+        ncclCalls(tracks);
+        // An arrow needs both ends: launches without a recorded kernel get none.
+        m_launched = correlations();
+        apiCalls(tracks);
+        kernels(tracks);
+        copies(tracks);
+        sets(tracks);
+    }
+
+    void findings() {
+        store::Statement rows(m_trace.database(), "SELECT diagnosis, title, start_ns, end_ns, report_json FROM finding WHERE verdict = 'found' AND end_ns > start_ns ORDER BY start_ns, id");
+        TrackLanes lanes;
+        std::map<size_t, ExportedTrack> tracks;
+        while (rows.step()) {
+            if (tracks.empty()) m_sink.process({kFindingsProcess, "findings", ""});
+            const int64_t startNs = rows.integer(2), endNs = rows.integer(3);
+            const size_t lane = lanes.place(startNs, endNs);
+            const auto [at, isNew] = tracks.try_emplace(lane, ExportedTrack{kFindingsProcess, static_cast<int64_t>(lane), "where they are best seen"});
+            if (isNew) m_sink.track(at->second);
+            const std::string name = fmt::format("{} {}", rows.text(0), rows.text(1));
+            const std::string detail(rows.text(4));
+            ExportedEvent event;
+            event.kind = EventKind::finding;
+            event.name = name;
+            event.startNs = startNs;
+            event.durNs = endNs - startNs;
+            event.detail = detail;
+            m_sink.event(at->second, event);
+        }
+    }
+
+  private:
+    std::string hostName(const store::Rank& row) const {
+        const auto host = m_hosts.find(row.hostId.value_or(-1));
+        return host == m_hosts.end() ? std::string() : host->second;
+    }
+
+    std::string rankName(const store::Rank& row) const {
+        std::string name = fmt::format("rank {}", row.rank);
+        const std::string host = hostName(row);
+        const auto device = m_devices.find(row.deviceId.value_or(-1));
+        if (!host.empty() && device != m_devices.end()) return name + fmt::format(" ({}, GPU {})", host, device->second.ordinal);
+        return host.empty() ? name : name + " (" + host + ")";
+    }
+
+    std::optional<int64_t> stepAt(int64_t timeNs) const {
+        const auto found = m_steps.find(m_rank);
+        if (found == m_steps.end()) return std::nullopt;
+        const auto after = std::ranges::upper_bound(found->second, timeNs, {}, &store::Step::startNs);
+        if (after == found->second.begin()) return std::nullopt;
+        const store::Step& step = *(after - 1);
+        return timeNs < step.startNs + step.durNs ? std::optional<int64_t>(step.step) : std::nullopt;
+    }
+
+    std::string_view kernelName(int64_t nameId) {
+        constexpr size_t kLongest = 200;
+        const auto [at, isNew] = m_kernelNames.try_emplace(nameId);
+        if (isNew) at->second = readableKernelName(m_trace.string(nameId), kLongest);
+        return at->second;
+    }
+
+    std::string threadName(const store::Maybe<int32_t>& thread) const {
+        const auto at = m_threads.find(thread.value_or(-1));
+        return at == m_threads.end() ? "thread" : at->second;
+    }
+
+    /// Of all work on the device.
+    std::vector<uint32_t> correlations() {
+        std::vector<uint32_t> found;
+        const auto take = [&](const auto& row) {
+            if (row.correlationId) found.push_back(*row.correlationId);
+        };
+        m_trace.forEach<store::Kernel>(m_rank, take);
+        m_trace.forEach<store::Memcpy>(m_rank, take);
+        m_trace.forEach<store::Memset>(m_rank, take);
+        std::ranges::sort(found);
+        return found;
+    }
+
+    ExportedEvent begun(EventKind kind, int64_t startNs, std::optional<int64_t> durNs) const {
+        ExportedEvent event;
+        event.kind = kind;
+        event.startNs = startNs;
+        event.durNs = durNs;
+        event.step = stepAt(startNs);
+        return event;
+    }
+
+    void addLaunch(ExportedEvent& event, const store::Maybe<uint32_t>& correlation, const std::vector<uint32_t>& others, ExportedFlow::Place place) const {
+        if (!correlation) return;
+        event.correlation = *correlation;
+        if (std::ranges::binary_search(others, *correlation)) event.flows.push_back({static_cast<uint64_t>(m_rank) << 32 | *correlation, place, true});
+    }
+
+    void steps(RankTracks& tracks) {
+        for (const store::Step& step : m_steps[m_rank]) {
+            const std::string name = fmt::format("step {}{}", step.step, step.warmUp ? " (warm-up)" : "");
+            ExportedEvent event = begun(EventKind::step, step.startNs, step.durNs);
+            event.name = name;
+            m_sink.event(tracks.place(TrackKind::steps, 0, "steps", step.startNs, step.startNs + step.durNs), event);
+        }
+    }
+
+    void ranges(RankTracks& tracks) {
+        m_trace.forEach<store::NvtxRange>(m_rank, [&](const store::NvtxRange& row) {
+            ExportedEvent event = begun(EventKind::nvtx, row.startNs, row.durNs);
+            event.name = m_trace.string(row.nameId);
+            if (row.domainId) event.domain = m_trace.string(*row.domainId);
+            m_sink.event(tracks.place(TrackKind::nvtx, row.threadId.value_or(0), threadName(row.threadId) + ": NVTX", row.startNs, row.startNs + row.durNs.value_or(0)), event);
+        });
+    }
+
+    void ncclCalls(RankTracks& tracks) {
+        m_trace.forEach<store::NcclCall>(m_rank, [&](const store::NcclCall& row) {
+            ExportedEvent event = begun(EventKind::ncclCall, row.startNs, row.durNs);
+            event.name = event.op = store::toText(row.op);
+            event.dataType = store::toText(row.dataType);
+            event.algorithm = store::toText(row.algorithm);
+            event.protocol = store::toText(row.protocol);
+            event.communicator = row.communicatorId;
+            event.seq = row.seq;
+            event.bytes = row.bytes;
+            if (row.peer) event.peer = *row.peer;
+            if (row.channels) event.channels = *row.channels;
+            m_sink.event(tracks.place(TrackKind::nccl, row.threadId.value_or(0), threadName(row.threadId) + ": NCCL", row.startNs, row.startNs + row.durNs), event);
+        });
+    }
+
+    void apiCalls(RankTracks& tracks) {
+        std::vector<uint32_t> launches;
+        m_trace.forEach<store::ApiCall>(m_rank, [&](const store::ApiCall& row) {
+            ExportedEvent event = begun(EventKind::apiCall, row.startNs, row.durNs);
+            event.name = m_trace.string(row.nameId);
+            addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::first);
+            if (!event.flows.empty()) launches.push_back(*row.correlationId);
+            m_sink.event(tracks.place(TrackKind::api, row.threadId, threadName(row.threadId) + ": CUDA", row.startNs, row.startNs + row.durNs), event);
+        });
+        std::ranges::sort(launches);
+        m_launched = std::move(launches);  // from here on: those whose call is there
+    }
+
+    const ExportedTrack& streamTrack(RankTracks& tracks, int64_t stream, int64_t startNs, int64_t durNs) {
+        return tracks.place(TrackKind::stream, stream, m_streams[stream], startNs, startNs + durNs);
+    }
+
+    void addCollective(ExportedEvent& event, const store::Collective& collective) const {
+        event.op = store::toText(collective.op);
+        event.dataType = store::toText(collective.dataType);
+        event.algorithm = store::toText(collective.algorithm);
+        event.protocol = store::toText(collective.protocol);
+        event.communicator = collective.communicatorId;
+        event.seq = collective.seq;
+        event.bytes = collective.bytes;
+        event.transferNs = collective.transferNs;
+        if (collective.lastRank) event.lastRank = *collective.lastRank;
+    }
+
+    /// Its peer as a rank of the job.
+    void addMessage(ExportedEvent& event, const store::P2p& message) const {
+        const bool sends = message.srcRank == m_rank;
+        event.op = sends ? "send" : "recv";
+        event.peer = sends ? message.dstRank : message.srcRank;
+        event.communicator = message.communicatorId;
+        event.seq = message.seq;
+        event.bytes = message.bytes;
+        event.transferNs = message.transferNs;
+    }
+
+    /// What an NCCL kernel carried; of several calls that share it, the first.
+    void addMembers(ExportedEvent& event, std::span<const MemberKernel> members) const {
+        if (members.empty()) return;
+        const MemberKernel& first = members.front();
+        if (first.isMessage) {
+            if (const store::P2p* message = m_members.message(first.id)) addMessage(event, *message);
+        } else if (const store::Collective* collective = m_members.collective(first.id)) {
+            addCollective(event, *collective);
+        }
+        if (first.waitNs >= 0) event.waitNs = first.waitNs;
+        for (const MemberKernel& member : members)
+            if (member.hasFlow) event.flows.push_back({member.flowId(), member.place, false});
+    }
+
+    void kernels(RankTracks& tracks) {
+        m_trace.forEach<store::Kernel>(m_rank, [&](const store::Kernel& row) {
+            ExportedEvent event = begun(row.nccl == store::NcclKernel::no ? EventKind::kernel : EventKind::ncclKernel, row.startNs, row.durNs);
+            event.name = kernelName(row.nameId);
+            if (row.gridBlocks) event.gridBlocks = *row.gridBlocks;
+            if (row.blockThreads) event.blockThreads = *row.blockThreads;
+            addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::last);
+            addMembers(event, m_members.of(m_rank, row.id));
+            m_sink.event(streamTrack(tracks, row.streamId, row.startNs, row.durNs), event);
+        });
+    }
+
+    void copies(RankTracks& tracks) {
+        m_trace.forEach<store::Memcpy>(m_rank, [&](const store::Memcpy& row) {
+            ExportedEvent event = begun(EventKind::copy, row.startNs, row.durNs);
+            event.copyKind = copyKindText(row.kind);
+            event.name = event.copyKind.empty() ? "copy" : event.copyKind;
+            event.bytes = row.bytes;
+            addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::last);
+            m_sink.event(tracks.place(TrackKind::stream, row.streamId + kCopyTracks, m_streams[row.streamId] + ": copies", row.startNs, row.startNs + row.durNs), event);
+        });
+    }
+
+    void sets(RankTracks& tracks) {
+        m_trace.forEach<store::Memset>(m_rank, [&](const store::Memset& row) {
+            ExportedEvent event = begun(EventKind::set, row.startNs, row.durNs);
+            event.name = "set";
+            event.bytes = row.bytes;
+            addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::last);
+            m_sink.event(tracks.place(TrackKind::stream, row.streamId + 2 * kCopyTracks, m_streams[row.streamId] + ": sets", row.startNs, row.startNs + row.durNs), event);
+        });
+    }
+
+    // Tables are walked one after the other: copies and sets of a stream have tracks of their own, so that each track's events come by start.
+    static constexpr int64_t kCopyTracks = int64_t{1} << 29;
+
+    store::TraceReader& m_trace;
+    ExportSink& m_sink;
+    CollectiveMembers m_members;
+    std::map<int64_t, std::string> m_hosts;
+    std::map<int64_t, store::Device> m_devices;
+    std::unordered_map<int64_t, std::string> m_streams, m_threads, m_kernelNames;
+    std::map<int, std::vector<store::Step>> m_steps;
+    std::vector<uint32_t> m_launched;
+    int m_rank = 0;
+};
+
+}  // namespace
+
+std::string_view toText(EventKind kind) {
+    switch (kind) {
+        case EventKind::step: return "step";
+        case EventKind::nvtx: return "nvtx";
+        case EventKind::ncclCall: return "nccl_call";
+        case EventKind::apiCall: return "api_call";
+        case EventKind::kernel: return "kernel";
+        case EventKind::ncclKernel: return "nccl_kernel";
+        case EventKind::copy: return "memcpy";
+        case EventKind::set: return "memset";
+        case EventKind::finding: return "finding";
+    }
+    return "unknown";
+}
+
+void walkTrace(store::TraceReader& trace, ExportSink& sink) {
+    Walk walk(trace, sink);
+    for (const store::Rank& rank : trace.all<store::Rank>()) walk.rank(rank);
+    walk.findings();
+    sink.finish();
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`rankscope export`: every event of the trace with its exact times, arrows that begin and end on events, tracks that viewers can draw, and a bounded memory."""
+
+import csv
+import json
+import os
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+from collections import Counter, defaultdict
+from decimal import Decimal
+
+RANKSCOPE = os.environ.get("RANKSCOPE_BINARY", "rankscope")
+TRACES = pathlib.Path(__file__).resolve().parents[2] / "traces"
+HOSTILE = "a\"b\\c\n,\t</script>\u2028\x01é"
+
+
+def setUpModule():
+    global folder, environment
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="rankscope-export-"))
+    unittest.addModuleCleanup(shutil.rmtree, folder, ignore_errors=True)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RANKSCOPE_")}
+
+
+def rankscope(*words, check=True):
+    return subprocess.run([RANKSCOPE, "-q", *map(str, words)], check=check, env=environment, cwd=folder, capture_output=True, timeout=120)
+
+
+def recorded_run(trace):
+    run = folder / trace
+    if not run.exists():
+        run.mkdir()
+        subprocess.run(["tar", "-xf", TRACES / trace / "run.tar.xz", "-C", run], check=True)
+        rankscope("analyze", run)
+    return run
+
+
+def many_ranks(ranks=64, sequences=20):
+    """A trace.db of many ranks, of kernels and one communicator that all of them are in, from the schema of a recorded one."""
+    database = folder / f"ranks-{ranks}.db"
+    with sqlite3.connect(recorded_run("tp-healthy") / "trace.db") as source, sqlite3.connect(database) as out:
+        source.backup(out)
+        tables = [name for (name,) in out.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'meta'")]
+        for table in tables:
+            out.execute(f"DELETE FROM {table}")
+        out.execute("INSERT INTO host (id, name) VALUES (0, 'node0')")
+        out.execute("INSERT INTO string VALUES (1, 'ncclDevKernel_AllReduce')")
+        out.execute("INSERT INTO communicator (id, hash, identity, n_ranks, node_count) VALUES (1, 1, 'comm_hash', ?, 1)", (ranks,))
+        for seq in range(sequences):
+            out.execute("INSERT INTO collective (id, communicator_id, seq, op, members, complete) VALUES (?, 1, ?, 'all_reduce', ?, 1)", (seq + 1, seq, ranks))
+        kernel = 0
+        for rank in range(ranks):
+            out.execute("INSERT INTO rank (rank, host_id, state) VALUES (?, 0, 'complete')", (rank,))
+            out.execute("INSERT INTO stream (id, rank, context, native_id) VALUES (?, ?, 1, 7)", (rank + 1, rank))
+            out.execute("INSERT INTO extent VALUES ('kernel', ?, ?, ?, 500)", (rank, kernel + 1, kernel + sequences))
+            for seq in range(sequences):
+                kernel += 1
+                start = seq * 1000 + (rank * 37 + seq * 11) % 400
+                out.execute("INSERT INTO kernel (id, rank, stream_id, start_ns, dur_ns, name_id, nccl) VALUES (?, ?, ?, ?, 500, 1, 1)", (kernel, rank, rank + 1, start))
+                out.execute("INSERT INTO collective_member (collective_id, rank, kernel_id, arrival_ns, end_ns, wait_ns) VALUES (?, ?, ?, ?, ?, 3)",
+                            (seq + 1, rank, kernel, start, start + 500))
+    return database
+
+
+class ChromeTrace:
+    """A Chrome trace read back, with times as whole nanoseconds."""
+
+    def __init__(self, run, to="chrome"):
+        path = folder / f"{pathlib.Path(run).stem}.{to}.json"
+        rankscope("export", run, "--to", to, "-o", path)
+        self.bytes = path.read_bytes()
+        document = json.loads(self.bytes, parse_float=lambda text: int(Decimal(text) * 1000), parse_int=int)
+        self.events = document["traceEvents"]
+        self.slices = [event for event in self.events if event["ph"] == "X"]
+
+    def of(self, category):
+        return [event for event in self.slices if event["cat"] == category]
+
+    def flows(self, name):
+        found = defaultdict(list)
+        for event in self.events:
+            if event["ph"] in "stf" and event["name"] == name:
+                found[event["id"]].append(event)
+        return found
+
+
+class Exports(unittest.TestCase):
+    def assert_can_be_drawn(self, trace):
+        """In a thread, slices follow or enclose each other; arrows begin, pass and end on slices, forward in time."""
+        threads = defaultdict(list)
+        for event in trace.slices:
+            threads[event["pid"], event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
+        for where, slices in threads.items():
+            self.assertEqual([start for start, _ in slices], sorted(start for start, _ in slices), where)
+            open_ends = []
+            for start, end in slices:
+                while open_ends and open_ends[-1] <= start:
+                    open_ends.pop()
+                self.assertTrue(not open_ends or end <= open_ends[-1], (where, start, end, open_ends[-1:]))
+                open_ends.append(end)
+        starts = {(event["pid"], event["tid"], event["ts"]) for event in trace.slices}
+        for name in ("launch", "collective"):
+            for identity, arrows in trace.flows(name).items():
+                by_time = sorted(arrows, key=lambda arrow: (arrow["ts"], "stf".index(arrow["ph"])))
+                self.assertEqual([a["ph"] for a in by_time], ["s"] + ["t"] * (len(arrows) - 2) + ["f"], identity)
+                self.assertLessEqual({(a["pid"], a["tid"], a["ts"]) for a in arrows}, starts)
+                self.assertEqual([a.get("bp") for a in by_time], [None] + ["e"] * (len(arrows) - 1))
+
+    def test_every_event_is_there_with_its_exact_times(self):
+        for run in ("ddp-slow-rank", "pp-few-micro-batches"):
+            trace = ChromeTrace(recorded_run(run))
+            with sqlite3.connect(folder / run / "trace.db") as database:
+                for category, table, where in (("kernel", "kernel", "nccl = 0"), ("nccl_kernel", "kernel", "nccl <> 0"), ("memcpy", "memcpy", "1"), ("memset", "memset", "1"),
+                                               ("api_call", "api_call", "1"), ("nccl_call", "nccl_call", "1"), ("nvtx", "nvtx", "dur_ns IS NOT NULL"), ("step", "step", "1")):
+                    rows = Counter(database.execute(f"SELECT rank, start_ns, dur_ns FROM {table} WHERE {where}"))
+                    self.assertEqual(Counter((e["pid"], e["ts"], e["dur"]) for e in trace.of(category)), rows, (run, category))
+                    self.assertTrue(rows or category in ("memcpy", "memset"), (run, category))
+                launches = database.execute("""SELECT count(*) FROM api_call a JOIN
+                    (SELECT rank, correlation_id FROM kernel UNION ALL SELECT rank, correlation_id FROM memcpy UNION ALL SELECT rank, correlation_id FROM memset) d
+                    ON d.rank = a.rank AND d.correlation_id = a.correlation_id""").fetchone()[0]
+            self.assertEqual(len(trace.flows("launch")), launches)
+            self.assertGreater(launches, 100)
+            self.assert_can_be_drawn(trace)
+
+    def test_collectives_and_messages_tell_what_they_carry(self):
+        trace = ChromeTrace(recorded_run("ddp-slow-rank"))
+        with sqlite3.connect(folder / "ddp-slow-rank/trace.db") as database:
+            rows = Counter(database.execute("""SELECT m.rank, m.arrival_ns, c.op, c.bytes, c.communicator_id, c.seq, m.wait_ns, c.last_rank
+                FROM collective_member m JOIN collective c ON c.id = m.collective_id"""))
+            steps = dict(database.execute("SELECT start_ns, step FROM step WHERE rank = 0"))
+        told = Counter((e["pid"], e["ts"], *(e["args"].get(key) for key in ("op", "bytes", "communicator", "seq", "wait_ns", "last_rank"))) for e in trace.of("nccl_kernel"))
+        self.assertEqual(told, rows)
+        self.assertTrue(all(len(arrows) == 4 for arrows in trace.flows("collective").values()))
+        self.assertEqual({e["ts"]: e["args"]["step"] for e in trace.of("step") if e["pid"] == 0}, steps)
+        pipeline = ChromeTrace(recorded_run("pp-few-micro-batches"))
+        sends = [e["args"] for e in pipeline.of("nccl_kernel") if e["args"].get("op") == "send"]
+        self.assertTrue(sends and all("peer" in args and args["bytes"] > 0 for args in sends))
+
+    def test_findings_stand_above_the_ranks(self):
+        trace = ChromeTrace(recorded_run("ddp-slow-rank"), "perfetto")
+        self.assertEqual([event["name"] for event in trace.of("finding")], ["RS301 straggler rank"])
+        names = {event["args"]["name"]: event["pid"] for event in trace.events if event["name"] == "process_name"}
+        self.assertIn("rank 2 (node1, GPU 0)", names)
+        order = {event["pid"]: event["args"]["sort_index"] for event in trace.events if event["name"] == "process_sort_index"}
+        self.assertEqual(min(order, key=order.get), names["findings"])
+
+    def test_sixty_four_ranks(self):
+        trace = ChromeTrace(many_ranks())
+        self.assertEqual(len({event["pid"] for event in trace.slices}), 64)
+        self.assertEqual(len(trace.of("nccl_kernel")), 64 * 20)
+        arrows = trace.flows("collective")
+        self.assertEqual(sorted(map(len, arrows.values())), [64] * 20)
+        self.assert_can_be_drawn(trace)
+
+    def test_overlapping_events_of_a_stream_get_tracks_of_their_own(self):
+        database = many_ranks(ranks=2, sequences=6)
+        with sqlite3.connect(database) as out:
+            out.execute("UPDATE kernel SET dur_ns = 1500")
+        trace = ChromeTrace(database)
+        self.assert_can_be_drawn(trace)
+        self.assertGreater(len({event["tid"] for event in trace.slices if event["pid"] == 0}), 1)
+
+    def test_csv_has_a_line_per_event(self):
+        run = recorded_run("ddp-slow-rank")
+        rankscope("export", run, "--to", "csv", "-o", folder / "events.csv")
+        with open(folder / "events.csv", newline="") as file:
+            lines = list(csv.DictReader(file))
+        with sqlite3.connect(run / "trace.db") as database:
+            kernels = Counter(database.execute("SELECT rank, start_ns, dur_ns, nccl <> 0 FROM kernel"))
+        self.assertEqual(Counter((int(l["rank"]), int(l["start_ns"]), int(l["dur_ns"]), int(l["kind"] == "nccl_kernel")) for l in lines if "kernel" in l["kind"]), kernels)
+        self.assertTrue(all(None not in line and None not in line.values() for line in lines))
+        self.assertEqual({line["host"] for line in lines}, {"node0", "node1"})
+
+    def test_names_may_hold_anything(self):
+        run = folder / "hostile"
+        shutil.copytree(recorded_run("ddp-slow-rank"), run)
+        with sqlite3.connect(run / "trace.db") as database:
+            database.execute("UPDATE string SET text = ?", (HOSTILE,))
+            database.execute("UPDATE host SET name = CAST(x'ff22' AS TEXT)")
+            database.execute("UPDATE meta SET value = ? WHERE key = 'run_name'", (HOSTILE,))
+        database.close()
+        shown = HOSTILE.replace("\x01", "\ufffd")
+        trace = ChromeTrace(run)
+        self.assertIn(shown, {event["name"] for event in trace.of("kernel")})
+        self.assertIn("rank 0 (\ufffd\", GPU 0)", {event["args"]["name"] for event in trace.events if event["name"] == "process_name"})
+        rankscope("export", run, "--to", "csv", "-o", folder / "hostile.csv")
+        with open(folder / "hostile.csv", newline="", encoding="utf-8") as file:
+            self.assertIn(shown, {line["name"] for line in csv.DictReader(file)})
+
+    def test_memory_does_not_grow_with_the_events(self):
+        database = many_ranks(ranks=1, sequences=1)
+        with sqlite3.connect(database) as out:
+            out.execute("DELETE FROM kernel")
+            out.executemany("INSERT INTO kernel (id, rank, stream_id, start_ns, dur_ns, name_id, correlation_id, nccl) VALUES (?, 0, 1, ?, 900, 1, ?, 0)",
+                            ((i, i * 1000, i) for i in range(1, 400_001)))
+            out.execute("UPDATE extent SET first_id = 1, last_id = 400000 WHERE table_name = 'kernel'")
+        out.close()
+        path = folder / "large.json"
+        limited = 'ulimit -d 32768; exec "$0" "$@"'  # KiB of private memory
+        subprocess.run(["bash", "-c", limited, RANKSCOPE, "-q", "export", database, "--to", "chrome", "-o", path], check=True, env=environment, timeout=120)
+        self.assertGreater(path.stat().st_size, 50e6)
+
+    def test_nothing_half_written_is_left(self):
+        run = recorded_run("ddp-slow-rank")
+        for words, said in ((("nowhere", "--to", "csv", "-o", "x.csv"), b"nowhere"), ((run, "--to", "csv", "-o", "missing/x.csv"), b"missing/x.csv"),
+                            ((run, "--to", "csv", "-o", "/dev/full"), b"No space left")):
+            result = rankscope("export", *words, check=False)
+            self.assertEqual(result.returncode, 3, words)
+            self.assertIn(said, result.stderr)
+        self.assertEqual(rankscope("export", run, "--to", "xls", "-o", "x", check=False).returncode, 2)
+        damaged = folder / "damaged.db"
+        shutil.copy(run / "trace.db", damaged)
+        with open(damaged, "r+b") as file:  # a page in the middle
+            file.seek(damaged.stat().st_size // 2 // 4096 * 4096)
+            file.write(b"\xff" * 8192)
+        result = rankscope("export", damaged, "--to", "chrome", "-o", "damaged.json", check=False)
+        if result.returncode != 0:
+            self.assertEqual(result.returncode, 3, result.stderr)
+            self.assertFalse((folder / "damaged.json").exists())
+        self.assertEqual([path.name for path in folder.iterdir() if path.name.endswith(".new")], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
