@@ -115,14 +115,15 @@ std::array<float, kActivities> ActivityBins::shares(TimeRange range) const noexc
     if (empty() || range.span() <= 0) return shares;
     // The coarsest level with at least two bins in the range.
     const double wanted = static_cast<double>(range.span()) / static_cast<double>(m_binNs) / 2;
-    const auto level = std::min<size_t>(m_levels.size() - 1, wanted < 1 ? 0 : static_cast<size_t>(std::log2(wanted)));
+    const auto level = std::min<size_t>(m_levels.size() - 1, wanted < 1 ? 0 : std::bit_width(static_cast<uint64_t>(wanted)) - 1);
     const std::vector<Bin>& bins = m_levels[level];
     const double binNs = static_cast<double>(m_binNs) * static_cast<double>(size_t{1} << level);
     const double from = static_cast<double>(range.beginNs - m_beginNs) / binNs, to = static_cast<double>(range.endNs - m_beginNs) / binNs;
     const auto last = std::min<int64_t>(static_cast<int64_t>(bins.size()), static_cast<int64_t>(std::ceil(to)));
     for (int64_t i = std::max<int64_t>(0, static_cast<int64_t>(std::floor(from))); i < last; ++i) {
         const double weight = (std::min<double>(to, static_cast<double>(i + 1)) - std::max<double>(from, static_cast<double>(i))) / (to - from);
-        for (size_t a = 0; a < kActivities; ++a) shares[a] += static_cast<float>(weight * bins[static_cast<size_t>(i)][a] / 65535.0);
+        const auto scale = static_cast<float>(weight / 65535);
+        for (size_t a = 0; a < kActivities; ++a) shares[a] += scale * static_cast<float>(bins[static_cast<size_t>(i)][a]);
     }
     return shares;
 }

@@ -11,11 +11,9 @@ constexpr float kLeastCoverage = 0.3f;
 
 }  // namespace
 
-Rgb blend(Rgb back, Rgb front, float share) noexcept {
-    const auto f = static_cast<uint32_t>(std::clamp(share, 0.0f, 1.0f) * 256.0f), b = 256 - f;
-    const uint32_t redBlue = (((front & 0xff00ff) * f + (back & 0xff00ff) * b) >> 8) & 0xff00ff;
-    const uint32_t green = (((front & 0x00ff00) * f + (back & 0x00ff00) * b) >> 8) & 0x00ff00;
-    return 0xff000000 | redBlue | green;
+Rgb inkOn(Rgb back) noexcept {
+    const uint32_t red = back >> 16 & 0xff, green = back >> 8 & 0xff, blue = back & 0xff;
+    return 299 * red + 587 * green + 114 * blue > 140'000 ? 0xff000000 : 0xffffffff;  // luma of ITU-R BT.601
 }
 
 void paintLine(const TrackDrawing& drawing, const Track& track, const EventColours& colours, std::span<Rgb> line) {

@@ -2,6 +2,7 @@
 // From what a lane shows to the colours of its pixels. All pixels of a column of a lane have one colour, so that one line stands for the lane.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -14,7 +15,15 @@ namespace rankscope::gui {
 using Rgb = uint32_t;  ///< 0xffRRGGBB
 
 /// `share` of `front` over `back`, 0..1.
-Rgb blend(Rgb back, Rgb front, float share) noexcept;
+inline Rgb blend(Rgb back, Rgb front, float share) noexcept {
+    const auto f = static_cast<uint32_t>(std::clamp(share, 0.0f, 1.0f) * 256.0f), b = 256 - f;
+    const uint32_t redBlue = (((front & 0xff00ff) * f + (back & 0xff00ff) * b) >> 8) & 0xff00ff;
+    const uint32_t green = (((front & 0x00ff00) * f + (back & 0x00ff00) * b) >> 8) & 0x00ff00;
+    return 0xff000000 | redBlue | green;
+}
+
+/// Black or white, whichever reads better on `back`.
+Rgb inkOn(Rgb back) noexcept;
 
 /// Colours of events by kind, and of the names of a kind by shade.
 struct EventColours {

@@ -6,22 +6,19 @@
 namespace rankscope::gui {
 namespace {
 
-constexpr uint32_t kWide = UINT32_MAX;
 constexpr size_t kTopNodes = 8;  // a level this small needs none above it
 
 }  // namespace
 
 void Track::reserve(size_t events) {
-    m_starts.reserve(events);
-    m_durations.reserve(events);
-    m_names.reserve(events);
+    m_events.reserve(events);
     m_rows.reserve(events);
 }
 
 void Track::add(const TrackEvent& event) {
     int64_t start = event.startNs;
     int64_t duration = std::max<int64_t>(event.durNs, 0);
-    if (!m_starts.empty()) {
+    if (!empty()) {
         const int64_t free = endNs(size() - 1);
         if (start < free) {
             duration = std::max<int64_t>(0, start + duration - free);
@@ -29,16 +26,12 @@ void Track::add(const TrackEvent& event) {
         }
     }
     if (duration >= kWide) m_wide.emplace_back(static_cast<uint32_t>(size()), duration);
-    m_starts.push_back(start);
-    m_durations.push_back(duration >= kWide ? kWide : static_cast<uint32_t>(duration));
-    m_names.push_back(std::min(event.name, kMaxName) | static_cast<uint32_t>(event.kind) << 28);
+    m_events.push_back({start, duration >= kWide ? kWide : static_cast<uint32_t>(duration), std::min(event.name, kMaxName) | static_cast<uint32_t>(event.kind) << 28});
     m_rows.push_back(event.row);
 }
 
 void Track::finish() {
-    m_starts.shrink_to_fit();
-    m_durations.shrink_to_fit();
-    m_names.shrink_to_fit();
+    m_events.shrink_to_fit();
     m_rows.shrink_to_fit();
     m_levels.clear();
     if (size() <= kTopNodes) return;
@@ -47,12 +40,12 @@ void Track::finish() {
     lowest.reserve(size() / kFan + 1);
     for (size_t first = 0; first < size(); first += kFan) {
         const size_t last = std::min(size(), first + kFan);
-        PyramidNode node{m_starts[first], endNs(last - 1), 0, 0, m_names[first]};
+        PyramidNode node{startNs(first), endNs(last - 1), 0, 0, style(first)};
         for (size_t i = first; i < last; ++i) {
             node.busyNs += durNs(i);
-            if (m_durations[i] > node.longestNs) {
-                node.longestNs = m_durations[i];
-                node.style = m_names[i];
+            if (m_events[i].durNs > node.longestNs) {
+                node.longestNs = m_events[i].durNs;
+                node.style = style(i);
             }
         }
         lowest.push_back(node);
@@ -79,11 +72,9 @@ void Track::finish() {
     }
 }
 
-TrackEvent Track::event(size_t index) const noexcept { return {m_starts[index], durNs(index), name(index), m_rows[index], kind(index)}; }
+TrackEvent Track::event(size_t index) const noexcept { return {startNs(index), durNs(index), name(index), m_rows[index], kind(index)}; }
 
-int64_t Track::durNs(size_t index) const noexcept {
-    const uint32_t duration = m_durations[index];
-    if (duration != kWide) return duration;
+int64_t Track::wideDurNs(size_t index) const noexcept {
     const auto wide = std::lower_bound(m_wide.begin(), m_wide.end(), std::pair<uint32_t, int64_t>(static_cast<uint32_t>(index), 0));
     return wide->second;
 }
@@ -95,21 +86,25 @@ size_t Track::findRow(int64_t rowId) const noexcept {
     return found != m_rows.end() && *found == row ? static_cast<size_t>(found - m_rows.begin()) : size();
 }
 
+size_t Track::firstStartingAfter(int64_t ns) const noexcept {
+    return static_cast<size_t>(std::upper_bound(m_events.begin(), m_events.end(), ns, [](int64_t time, const Drawn& event) { return time < event.startNs; }) - m_events.begin());
+}
+
 size_t Track::firstEndingAfter(int64_t ns) const noexcept {
     // Events lie side by side: only the last one that starts at or before `ns` can still be running.
-    const auto after = static_cast<size_t>(std::upper_bound(m_starts.begin(), m_starts.end(), ns) - m_starts.begin());
+    const size_t after = firstStartingAfter(ns);
     return after > 0 && endNs(after - 1) > ns ? after - 1 : after;
 }
 
 size_t Track::at(int64_t ns) const noexcept {
     const size_t index = firstEndingAfter(ns);
-    return index < size() && m_starts[index] <= ns ? index : size();
+    return index < size() && startNs(index) <= ns ? index : size();
 }
 
-TimeRange Track::extent() const noexcept { return empty() ? TimeRange{} : TimeRange{m_starts.front(), endNs(size() - 1)}; }
+TimeRange Track::extent() const noexcept { return empty() ? TimeRange{} : TimeRange{startNs(0), endNs(size() - 1)}; }
 
 size_t Track::bytes() const noexcept {
-    size_t bytes = size() * (sizeof(int64_t) + 3 * sizeof(uint32_t)) + m_wide.size() * sizeof(m_wide[0]);
+    size_t bytes = size() * (sizeof(Drawn) + sizeof(uint32_t)) + m_wide.size() * sizeof(m_wide[0]);
     for (const auto& level : m_levels) bytes += level.size() * sizeof(PyramidNode);
     return bytes;
 }

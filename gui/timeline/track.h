@@ -22,6 +22,10 @@ struct TrackEvent {
     EventKind kind = EventKind::other;
 };
 
+inline void prefetch(const void* memory, size_t bytes) noexcept {
+    for (size_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(static_cast<const char*>(memory) + offset);
+}
+
 /// A stretch of consecutive events (or of nodes of the level below), for drawing what is too small to be drawn one by one.
 struct PyramidNode {
     int64_t startNs = 0;
@@ -32,7 +36,7 @@ struct PyramidNode {
 };
 
 /// Events of one lane, side by side in time order, with a level-of-detail pyramid over them. Immutable once finished, so any thread may read it.
-/// Columns of 20 bytes an event; the pyramid adds 11.
+/// 20 bytes an event; the pyramid adds 11.
 class Track {
 public:
     static constexpr uint32_t kFan = 4;                      ///< events below a node of the lowest level, nodes below one of a higher level
@@ -47,18 +51,20 @@ public:
     /// Builds the pyramid; nothing may be added after.
     void finish();
 
-    size_t size() const noexcept { return m_starts.size(); }
-    bool empty() const noexcept { return m_starts.empty(); }
+    size_t size() const noexcept { return m_events.size(); }
+    bool empty() const noexcept { return m_events.empty(); }
     TrackEvent event(size_t index) const noexcept;
-    int64_t startNs(size_t index) const noexcept { return m_starts[index]; }
-    int64_t durNs(size_t index) const noexcept;
-    int64_t endNs(size_t index) const noexcept { return m_starts[index] + durNs(index); }
-    uint32_t name(size_t index) const noexcept { return m_names[index] & kMaxName; }
-    EventKind kind(size_t index) const noexcept { return kindOf(m_names[index]); }
+    int64_t startNs(size_t index) const noexcept { return m_events[index].startNs; }
+    int64_t durNs(size_t index) const noexcept { return m_events[index].durNs != kWide ? m_events[index].durNs : wideDurNs(index); }
+    int64_t endNs(size_t index) const noexcept { return startNs(index) + durNs(index); }
+    uint32_t name(size_t index) const noexcept { return nameOf(style(index)); }
+    EventKind kind(size_t index) const noexcept { return kindOf(style(index)); }
     /// Name and kind in one number.
-    uint32_t style(size_t index) const noexcept { return m_names[index]; }
+    uint32_t style(size_t index) const noexcept { return m_events[index].style; }
     static uint32_t nameOf(uint32_t style) noexcept { return style & kMaxName; }
     static EventKind kindOf(uint32_t style) noexcept { return static_cast<EventKind>(style >> 28); }
+    /// Fetches events into the processor's cache; they are looked at soon.
+    void prefetch(size_t first, size_t count) const noexcept { gui::prefetch(&m_events[first], count * sizeof(Drawn)); }
     int64_t firstRow() const noexcept { return m_firstRow; }
     int64_t rowId(size_t index) const noexcept { return m_firstRow + m_rows[index]; }
     /// Index of the event with this row id, or size(). Rows grow with time.
@@ -77,10 +83,18 @@ public:
     size_t bytes() const noexcept;
 
 private:
+    static constexpr uint32_t kWide = UINT32_MAX;
+    // What drawing looks at, side by side: a column for each would be as many cache misses.
+    struct Drawn {
+        int64_t startNs;
+        uint32_t durNs;   // kWide: in m_wide
+        uint32_t style;   // kind in the upper four bits
+    };
+    int64_t wideDurNs(size_t index) const noexcept;
+    size_t firstStartingAfter(int64_t ns) const noexcept;
+
     int64_t m_firstRow = 0;
-    std::vector<int64_t> m_starts;
-    std::vector<uint32_t> m_durations;  // kWide: in m_wide
-    std::vector<uint32_t> m_names;      // kind in the upper four bits
+    std::vector<Drawn> m_events;
     std::vector<uint32_t> m_rows;
     std::vector<std::pair<uint32_t, int64_t>> m_wide;  // index and duration of the few events that last 4.29 s or more
     std::vector<std::vector<PyramidNode>> m_levels;

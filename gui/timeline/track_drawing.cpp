@@ -10,87 +10,94 @@ namespace {
 // work at two events a pixel, and blurs what lies closer together than an eye sees.
 constexpr double kSpeckPixels = 2;
 
+// A frame looks at some hundred thousand nodes and events, in lines of memory that were not looked at for long: waiting for them is most of its cost.
+// So the pyramid is walked level by level, which tells what will be needed well before it is.
+constexpr size_t kAhead = 8;
+
+// The inner loops see events and nodes of lengths that no branch predictor knows: what can be said without an if is.
 class TrackPainter {
 public:
     TrackPainter(const Track& track, const TimeAxis& axis, TrackDrawing& drawing)
-        : m_track(track), m_visible(axis.visible()), m_scale(axis.pixelsPerNs()), m_width(axis.width()), m_drawing(drawing) {}
+        : m_track(track), m_visible(axis.visible()), m_scale(axis.pixelsPerNs()), m_width(axis.width()), m_drawing(drawing), m_columns(drawing.columns.data()) {}
 
     void paint() {
-        if (m_track.levels() == 0) {
+        size_t level = m_track.levels();
+        if (level == 0) {
             paintEvents(0, m_track.size());
-        } else {
-            paintNodes(m_track.levels() - 1, 0, m_track.level(m_track.levels() - 1).size());
+            return;
+        }
+        std::vector<uint32_t>&groups = m_drawing.groups, &below = m_drawing.groupsBelow;
+        groups.clear();
+        for (uint32_t group = 0; group * Track::kFan < m_track.level(level - 1).size(); ++group) groups.push_back(group);
+        while (level-- > 0) {
+            const auto nodes = m_track.level(level);
+            below.clear();
+            for (size_t i = 0; i < groups.size(); ++i) {
+                if (i + kAhead < groups.size()) prefetch(&nodes[groups[i + kAhead] * Track::kFan], Track::kFan * sizeof(PyramidNode));
+                paintNodes(nodes, groups[i] * size_t{Track::kFan}, below);
+            }
+            std::swap(groups, below);
+        }
+        for (size_t i = 0; i < groups.size(); ++i) {
+            if (i + kAhead < groups.size()) m_track.prefetch(groups[i + kAhead] * size_t{Track::kFan}, Track::kFan);
+            paintEvents(groups[i] * size_t{Track::kFan}, (groups[i] + 1) * size_t{Track::kFan});
         }
     }
 
 private:
-    void paintNodes(size_t level, size_t first, size_t last) {
-        const auto nodes = m_track.level(level);
-        last = std::min(last, nodes.size());
+    // Paints a group of siblings, and notes which of them must be looked into.
+    void paintNodes(std::span<const PyramidNode> nodes, size_t first, std::vector<uint32_t>& below) {
+        const size_t last = std::min(nodes.size(), first + Track::kFan);
         for (size_t i = first; i < last; ++i) {
             const PyramidNode& node = nodes[i];
-            if (node.endNs < m_visible.beginNs) continue;
-            if (node.startNs >= m_visible.endNs) return;
-            if (static_cast<double>(node.endNs - node.startNs) * m_scale <= kSpeckPixels) {
-                speck(node.startNs, node.endNs, node.busyNs, node.longestNs, node.style);
-            } else if (level == 0) {
-                paintEvents(i * Track::kFan, (i + 1) * Track::kFan);
-            } else {
-                paintNodes(level - 1, i * Track::kFan, (i + 1) * Track::kFan);
-            }
+            if (node.startNs >= m_visible.endNs || isBefore(node.startNs, node.endNs)) continue;
+            const int64_t span = node.endNs - node.startNs;
+            if (static_cast<double>(span) * m_scale <= kSpeckPixels)
+                speck(node.startNs, span, span > 0 ? static_cast<double>(node.busyNs) / static_cast<double>(span) : 0, node.longestNs, node.style);
+            else
+                below.push_back(static_cast<uint32_t>(i));
         }
     }
 
     void paintEvents(size_t first, size_t last) {
         last = std::min(last, m_track.size());
         for (size_t i = first; i < last; ++i) {
-            const int64_t start = m_track.startNs(i);
-            if (start >= m_visible.endNs) return;
-            const int64_t end = m_track.endNs(i);
-            if (end < m_visible.beginNs) continue;
-            const double width = static_cast<double>(end - start) * m_scale;
-            if (width < kMinBoxPixels) {
-                speck(start, end, end - start, static_cast<uint32_t>(end - start), m_track.style(i));  // far less than 4.29 s, or it were a box
+            const int64_t start = m_track.startNs(i), duration = m_track.durNs(i);
+            if (start >= m_visible.endNs || isBefore(start, start + duration)) continue;
+            if (static_cast<double>(duration) * m_scale < kMinBoxPixels) {
+                speck(start, duration, 1, duration, m_track.style(i));
             } else {
                 const double left = std::max(xOf(start), -1.0);  // far outside the picture floats lose pixels
-                const double right = std::min(xOf(end), m_width + 1);
+                const double right = std::min(xOf(start + duration), m_width + 1);
                 m_drawing.boxes.push_back({static_cast<float>(left), static_cast<float>(right - left), static_cast<uint32_t>(i)});
             }
         }
     }
 
-    // Spreads `busyNs` evenly over the columns that [startNs, endNs) touches: four at most.
-    void speck(int64_t startNs, int64_t endNs, int64_t busyNs, uint32_t longestNs, uint32_t style) {
-        const double left = xOf(startNs), right = xOf(endNs);
-        const int32_t firstColumn = columnOf(left), lastColumn = columnOf(right);
-        const double busyPixels = static_cast<double>(busyNs) * m_scale;
-        if (firstColumn == lastColumn || right <= left) {
-            addToColumn(firstColumn, busyPixels, longestNs, style);
-            return;
+    // Covers the columns that the time touches, four at most, to `density`.
+    void speck(int64_t startNs, int64_t spanNs, double density, int64_t longestNs, uint32_t style) {
+        const double begin = xOf(startNs), width = static_cast<double>(spanNs) * m_scale;
+        const double left = std::max(begin, 0.0), right = std::max(left, std::min(begin + width, m_width));
+        const uint64_t longest = static_cast<uint64_t>(std::min<int64_t>(longestNs, UINT32_MAX - 1) + 1) << 32 | style;
+        auto column = static_cast<size_t>(left);
+        double from = left;
+        for (; right - static_cast<double>(column) > 2; ++column) {
+            cover(column, (static_cast<double>(column + 1) - from) * density, longest);
+            from = static_cast<double>(column + 1);
         }
-        const double density = busyPixels / (right - left);
-        for (int32_t column = firstColumn; column <= lastColumn; ++column) {
-            const double share = std::min<double>(right, column + 1) - std::max<double>(left, column);
-            if (share > 0) addToColumn(column, density * share, longestNs, style);
-        }
+        const double edge = std::min(right, static_cast<double>(column + 1));
+        cover(column, (edge - from) * density, longest);
+        cover(column + 1, (right - edge) * density, right > edge ? longest : 0);
     }
 
-    void addToColumn(int32_t column, double coverage, uint32_t longestNs, uint32_t style) {
-        if (static_cast<uint32_t>(column) >= m_drawing.columns.size()) return;
-        Speck& speck = m_drawing.columns[static_cast<size_t>(column)];
-        if (speck.x < 0 || longestNs > speck.longestNs) {
-            speck.x = column;
-            speck.longestNs = longestNs;
-            speck.style = style;
-        }
-        speck.coverage += static_cast<float>(coverage);
+    void cover(size_t column, double coverage, uint64_t longest) {
+        SpeckColumn& covered = m_columns[column];
+        covered.coverage += static_cast<float>(coverage);
+        covered.longest = std::max(covered.longest, longest);
     }
 
-    // floor(), without a call into the mathematics library for each of many thousand events.
-    static int32_t columnOf(double x) {
-        const auto column = static_cast<int32_t>(x);
-        return column - (x < column);
-    }
+    // What ends where the picture begins is not in it, but for an event without length.
+    bool isBefore(int64_t startNs, int64_t endNs) const { return startNs < m_visible.beginNs && endNs <= m_visible.beginNs; }
 
     double xOf(int64_t ns) const { return static_cast<double>(ns - m_visible.beginNs) * m_scale; }
 
@@ -99,6 +106,7 @@ private:
     double m_scale;
     double m_width;
     TrackDrawing& m_drawing;
+    SpeckColumn* m_columns;
 };
 
 }  // namespace
@@ -106,13 +114,16 @@ private:
 void drawTrack(const Track& track, const TimeAxis& axis, TrackDrawing& drawing) {
     drawing.boxes.clear();
     drawing.specks.clear();
-    drawing.columns.assign(static_cast<size_t>(axis.width()), Speck{-1, 0, 0, 0});
+    const auto width = static_cast<size_t>(axis.width());
+    drawing.columns.resize(width + 3);  // the last ones catch what sticks out on the right
     if (track.empty()) return;
     TrackPainter(track, axis, drawing).paint();
-    for (Speck& speck : drawing.columns) {
-        if (speck.x < 0) continue;
-        speck.coverage = std::min(1.0f, speck.coverage);
-        drawing.specks.push_back(speck);
+    for (size_t x = 0; x < drawing.columns.size(); ++x) {
+        SpeckColumn& column = drawing.columns[x];
+        if (column.longest == 0) continue;
+        if (x < width)
+            drawing.specks.push_back({static_cast<int32_t>(x), std::min(1.0f, column.coverage), static_cast<uint32_t>(column.longest), static_cast<uint32_t>(column.longest >> 32) - 1});
+        column = {};
     }
 }
 

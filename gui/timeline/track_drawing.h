@@ -24,11 +24,18 @@ struct Speck {
     uint32_t longestNs = 0;
 };
 
+/// A column while specks gather in it.
+struct SpeckColumn {
+    uint64_t longest = 0;   ///< of the longest event: its duration plus one in the upper half, its style in the lower. 0: nothing here
+    float coverage = 0;
+};
+
 /// What one lane shows, left to right. Reused from frame to frame.
 struct TrackDrawing {
     std::vector<Box> boxes;
-    std::vector<Speck> specks;    ///< by x, one a column at most
-    std::vector<Speck> columns;   ///< where specks gather, one for every column
+    std::vector<Speck> specks;          ///< by x, one a column at most
+    std::vector<SpeckColumn> columns;   ///< where specks gather; empty columns between two drawings
+    std::vector<uint32_t> groups, groupsBelow;   ///< what is left to be looked into while drawing
 };
 
 /// Narrower events become specks.

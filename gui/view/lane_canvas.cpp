@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/view/lane_canvas.h"
 
-#include <QFontMetricsF>
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -9,43 +8,73 @@
 namespace rankscope::gui {
 namespace {
 
-constexpr double kMinLabelPixels = 34;    // three letters and an ellipsis
-constexpr size_t kMaxLabels = 1500;       // what a frame has time for; the widest are kept
+constexpr double kMinNamePixels = 34;      // three letters and an ellipsis
+constexpr double kNameIndent = 4, kNameMargins = 6;   // logical pixels: left of a name, and on both sides of it together
+constexpr size_t kRowsWorthACrew = 6;
+
+uint64_t stampKey(EventTable table, const TrackEvent& event) {
+    return static_cast<uint64_t>(table) << 32 | (table == EventTable::step ? event.row : event.name);
+}
 
 }  // namespace
 
+LaneCanvas::LaneCanvas() : LaneCanvas(std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 8)) {}
+
 const QImage& LaneCanvas::paint(const TimelineModel& model, const std::vector<Row>& rows, int scrollTop, QSize size, double ratio, const Palette& palette) {
+    prepare(model, size, ratio, palette);
+    placeRows(rows, scrollTop, size.height());
+    for (Brush& brush : m_brushes) brush.names.clear();
+    forEach(m_rows.size(), [&](size_t worker, size_t item) { paintRow(model, m_rows[item], m_brushes[worker]); });
+    const int painted = m_rows.empty() ? 0 : m_rows.back().top + m_rows.back().height;
+    fillRows(painted, m_image.height() - painted, palette.background);
+    paintNames(model);
+    return m_image;
+}
+
+void LaneCanvas::prepare(const TimelineModel& model, QSize size, double ratio, const Palette& palette) {
     const QSize pixels(std::max(1, static_cast<int>(std::lround(size.width() * ratio))), std::max(1, static_cast<int>(std::lround(size.height() * ratio))));
     if (m_image.size() != pixels) m_image = QImage(pixels, QImage::Format_RGB32);
     m_image.setDevicePixelRatio(ratio);
+    m_pixels = reinterpret_cast<Rgb*>(m_image.bits());
+    m_stride = m_image.bytesPerLine() / static_cast<ptrdiff_t>(sizeof(Rgb));
     m_ratio = ratio;
     m_palette = &palette;
     m_axis = model.axis();
     m_axis.setWidth(pixels.width());
-    m_line.resize(static_cast<size_t>(pixels.width()));
-    m_labels.clear();
-    int painted = 0;   // rows above it hold their pixels: each is written once
-
-    const auto first = std::partition_point(rows.begin(), rows.end(), [&](const Row& row) { return row.top + row.height <= scrollTop; });
-    for (auto row = first; row != rows.end() && row->top < scrollTop + size.height(); ++row) {
-        const int top = static_cast<int>(std::lround((row->top - scrollTop) * ratio));
-        const int height = static_cast<int>(std::lround((row->top + row->height - scrollTop) * ratio)) - top;
-        painted = top + height;
-        if (row->kind == RowKind::host) {
-            fillRows(top, height, palette.header);
-            continue;
-        }
-        const RankTracks* tracks = model.lanes().tracks(row->rank);
-        if (tracks && row->kind == RowKind::summary)
-            paintSummary(*tracks, top, height);
-        else if (tracks && row->lane < tracks->lanes.size())
-            paintLane(*row, tracks->lanes[row->lane], top, height);
-        else
-            fillRows(top, height, palette.background);
+    if (m_run != model.sharedRun()) {
+        m_run = model.sharedRun();
+        m_stamps.clear();
     }
-    fillRows(painted, pixels.height() - painted, palette.background);
-    paintNames(model);
-    return m_image;
+    m_stamps.prepare(ratio);
+    m_brushes.resize(m_threads);
+    for (Brush& brush : m_brushes) brush.line.resize(static_cast<size_t>(pixels.width()));
+}
+
+void LaneCanvas::placeRows(const std::vector<Row>& rows, int scrollTop, int height) {
+    m_rows.clear();
+    const auto pixel = [&](int y) { return static_cast<int>(std::lround((y - scrollTop) * m_ratio)); };
+    auto row = std::partition_point(rows.begin(), rows.end(), [&](const Row& above) { return above.top + above.height <= scrollTop; });
+    for (; row != rows.end() && row->top < scrollTop + height; ++row) m_rows.push_back({&*row, pixel(row->top), pixel(row->top + row->height) - pixel(row->top)});
+}
+
+void LaneCanvas::forEach(size_t items, const std::function<void(size_t, size_t)>& paint) {
+    if (m_threads < 2 || m_rows.size() < kRowsWorthACrew) {
+        for (size_t item = 0; item < items; ++item) paint(0, item);
+        return;
+    }
+    if (!m_crew) m_crew = std::make_unique<PaintCrew>(m_threads);
+    m_crew->paint(items, paint);
+}
+
+void LaneCanvas::paintRow(const TimelineModel& model, const PlacedRow& placed, Brush& brush) {
+    const Row& row = *placed.row;
+    const RankTracks* tracks = row.kind == RowKind::host ? nullptr : model.lanes().tracks(row.rank);
+    if (tracks && row.kind == RowKind::summary)
+        paintSummary(placed, *tracks, brush);
+    else if (tracks && row.lane < tracks->lanes.size())
+        paintLane(placed, tracks->lanes[row.lane], brush);
+    else
+        fillRows(placed.top, placed.height, row.kind == RowKind::host ? m_palette->header : m_palette->background);
 }
 
 void LaneCanvas::fillRows(int top, int height, Rgb colour) {
@@ -53,40 +82,43 @@ void LaneCanvas::fillRows(int top, int height, Rgb colour) {
     for (int y = std::max(0, top); y < last; ++y) std::fill_n(pixelLine(y), m_image.width(), colour);
 }
 
-void LaneCanvas::paintLane(const Row& row, const Lane& lane, int top, int height) {
-    std::fill(m_line.begin(), m_line.end(), m_palette->background);
+void LaneCanvas::paintLane(const PlacedRow& placed, const Lane& lane, Brush& brush) {
+    const auto [row, top, height] = placed;
+    std::fill(brush.line.begin(), brush.line.end(), m_palette->background);
     for (uint32_t part = 0; part < lane.parts.size(); ++part) {
         const Track& track = lane.parts[part].track;
-        drawTrack(track, m_axis, m_drawing);
-        paintLine(m_drawing, track, m_palette->events, m_line);
-        for (const Box& box : m_drawing.boxes) {
-            const double left = std::max(0.0, box.x / m_ratio), right = std::min((box.x + box.width) / m_ratio, m_image.width() / m_ratio);
-            if (right - left >= kMinLabelPixels)
-                m_labels.push_back({QRectF(left, top / m_ratio, right - left, height / m_ratio), {row.rank, row.lane, part, box.event}});
+        drawTrack(track, m_axis, brush.drawing);
+        paintLine(brush.drawing, track, m_palette->events, brush.line);
+        for (const Box& box : brush.drawing.boxes) {
+            const float left = std::max(0.0f, box.x), right = std::min(box.x + box.width, static_cast<float>(m_image.width()));
+            if (right - left < kMinNamePixels * m_ratio) continue;
+            const TrackEvent event = track.event(box.event);
+            brush.names.push_back({stampKey(lane.parts[part].table, event), {row->rank, row->lane, part, box.event}, inkOn(m_palette->event(event.kind, event.name)),
+                                   static_cast<int>(left), static_cast<int>(right), top, height});
         }
     }
     const int gap = std::max(1, static_cast<int>(std::lround(m_ratio)));
     fillRows(top, gap, m_palette->background);
     fillRows(top + height - gap, gap, m_palette->background);
     const int last = std::min(top + height - gap, m_image.height());
-    for (int y = std::max(0, top + gap); y < last; ++y) std::memcpy(pixelLine(y), m_line.data(), m_line.size() * sizeof(Rgb));
+    for (int y = std::max(0, top + gap); y < last; ++y) std::memcpy(pixelLine(y), brush.line.data(), brush.line.size() * sizeof(Rgb));
 }
 
 // A stack of compute, overlapped, exposed and memory from the bottom up; what is left above is idle.
-void LaneCanvas::paintSummary(const RankTracks& tracks, int top, int height) {
-    fillRows(top, height, m_palette->alternate);
+void LaneCanvas::paintSummary(const PlacedRow& placed, const RankTracks& tracks, Brush& brush) {
+    fillRows(placed.top, placed.height, m_palette->alternate);
     const auto device = tracks.deviceTracks();
-    drawActivity(tracks.activity, device, m_axis, m_columns);
+    drawActivity(tracks.activity, device, m_axis, brush.columns);
     const int gap = std::max(1, static_cast<int>(std::lround(2 * m_ratio)));
-    const int inner = height - 2 * gap;
+    const int inner = placed.height - 2 * gap;
     // Heights are counted in pixels from the bottom, so that rows can be painted one after the other.
     struct Stack {
         int32_t x;
         std::array<int, kActivities> upTo;
     };
     std::vector<Stack> stacks;
-    stacks.reserve(m_columns.size());
-    for (const ActivityColumn& column : m_columns) {
+    stacks.reserve(brush.columns.size());
+    for (const ActivityColumn& column : brush.columns) {
         Stack stack{column.x, {}};
         float sum = 0;
         for (size_t a = 0; a < kActivities; ++a) {
@@ -97,7 +129,7 @@ void LaneCanvas::paintSummary(const RankTracks& tracks, int top, int height) {
         if (column.x >= 0 && column.x < m_image.width()) stacks.push_back(stack);
     }
     for (int fromBottom = 0; fromBottom < inner; ++fromBottom) {
-        const int y = top + gap + inner - 1 - fromBottom;
+        const int y = placed.top + gap + inner - 1 - fromBottom;
         if (y < 0 || y >= m_image.height()) continue;
         Rgb* line = pixelLine(y);
         for (const Stack& stack : stacks) {
@@ -109,27 +141,33 @@ void LaneCanvas::paintSummary(const RankTracks& tracks, int top, int height) {
     }
 }
 
+// Stamps are made on this thread, since Qt's fonts are not for several; pressed on all.
 void LaneCanvas::paintNames(const TimelineModel& model) {
-    if (m_labels.size() > kMaxLabels) {
-        std::nth_element(m_labels.begin(), m_labels.begin() + kMaxLabels, m_labels.end(),
-                         [](const EventLabel& a, const EventLabel& b) { return a.area.width() > b.area.width(); });
-        m_labels.resize(kMaxLabels);
-    }
-    QPainter painter(&m_image);
-    QFont font = painter.font();
-    font.setPixelSize(11);
-    painter.setFont(font);
-    const QFontMetricsF metrics(font);
-    const double letter = metrics.averageCharWidth();
-    for (const EventLabel& label : m_labels) {
-        const QString name = model.eventName(label.event);
-        const auto room = static_cast<qsizetype>((label.area.width() - 6) / letter);
-        if (room < 3 || name.isEmpty()) continue;
-        const TrackEvent event = model.event(label.event);
-        painter.setPen(Palette::ink(m_palette->event(event.kind, event.name)));
-        const QString shown = name.size() <= room ? name : name.left(room - 1) + QChar(0x2026);
-        painter.drawText(QPointF(label.area.left() + 4, label.area.center().y() + metrics.ascent() / 2 - 1), shown);
-    }
+    for (const Brush& brush : m_brushes)
+        for (const PlacedName& name : brush.names)
+            if (!m_stamps.find(name.key)) m_stamps.add(name.key, model.eventName(name.event));
+    forEach(m_brushes.size(), [&](size_t, size_t item) {
+        for (const PlacedName& name : m_brushes[item].names) pressName(name);
+    });
+}
+
+void LaneCanvas::pressName(const PlacedName& name) {
+    const NameStamp& stamp = *m_stamps.find(name.key);
+    const int left = name.left + static_cast<int>(kNameIndent * m_ratio);
+    const int shown = stamp.fitting(name.right - name.left - static_cast<int>(kNameMargins * m_ratio), m_stamps.ellipsis());
+    if (shown == 0) return;
+    const auto press = [&](const NameStamp& pressed, int x, int width) {
+        const int top = name.top + (name.height - pressed.height()) / 2;
+        for (int y = std::max({0, name.top, top}); y < std::min({m_image.height(), name.top + name.height, top + pressed.height()}); ++y) {
+            Rgb* line = pixelLine(y) + x;
+            for (const NameStamp::Dot& dot : pressed.row(y - top)) {
+                if (dot.x >= width) break;
+                line[dot.x] = blend(line[dot.x], name.ink, static_cast<float>(dot.alpha) / 255.0f);
+            }
+        }
+    };
+    press(stamp, left, shown);
+    if (shown < stamp.width()) press(m_stamps.ellipsis(), left + shown, m_stamps.ellipsis().width());
 }
 
 }  // namespace rankscope::gui

@@ -2,43 +2,70 @@
 #pragma once
 
 #include <QImage>
-#include <QPainter>
+#include <memory>
 #include <vector>
 
+#include "gui/timeline/paint_crew.h"
+#include "gui/view/name_stamps.h"
 #include "gui/view/palette.h"
 #include "gui/view/timeline_model.h"
 
 namespace rankscope::gui {
 
-/// Where an event with a readable name is, in logical pixels of the canvas.
-struct EventLabel {
-    QRectF area;
-    EventRef event;
-};
-
-/// Paints rows of lanes into an image, pixel line by pixel line: a frame costs in proportion to the picture, not to the events.
+/// Paints rows of lanes into an image, pixel line by pixel line: a frame costs in proportion to the picture, not to the events. Rows are dealt out to
+/// several threads; the picture is the same with any number of them.
 class LaneCanvas {
 public:
+    /// As many threads as the machine has, eight at most.
+    LaneCanvas();
+    explicit LaneCanvas(size_t threads) : m_threads(threads) {}
+
     /// Rows from `scrollTop` on (logical pixels) into an image of `size` logical pixels at `ratio` device pixels each.
     const QImage& paint(const TimelineModel& model, const std::vector<Row>& rows, int scrollTop, QSize size, double ratio, const Palette& palette);
-    /// Labels of the last paint().
-    const std::vector<EventLabel>& labels() const noexcept { return m_labels; }
 
 private:
-    void paintLane(const Row& row, const Lane& lane, int top, int height);
-    void paintSummary(const RankTracks& tracks, int top, int height);
+    // A row in the picture, and a box with room for its event's name; in device pixels.
+    struct PlacedRow {
+        const Row* row;
+        int top, height;
+    };
+    struct PlacedName {
+        uint64_t key;   // of its stamp
+        EventRef event;
+        Rgb ink;
+        int left, right, top, height;
+    };
+    // What a thread needs to paint a row.
+    struct Brush {
+        std::vector<Rgb> line;
+        TrackDrawing drawing;
+        std::vector<ActivityColumn> columns;
+        std::vector<PlacedName> names;
+    };
+
+    void prepare(const TimelineModel& model, QSize size, double ratio, const Palette& palette);
+    void placeRows(const std::vector<Row>& rows, int scrollTop, int height);
+    void forEach(size_t items, const std::function<void(size_t worker, size_t item)>& paint);
+    void paintRow(const TimelineModel& model, const PlacedRow& placed, Brush& brush);
+    void paintLane(const PlacedRow& placed, const Lane& lane, Brush& brush);
+    void paintSummary(const PlacedRow& placed, const RankTracks& tracks, Brush& brush);
     void paintNames(const TimelineModel& model);
-    Rgb* pixelLine(int y) { return reinterpret_cast<Rgb*>(m_image.scanLine(y)); }
+    void pressName(const PlacedName& name);
+    Rgb* pixelLine(int y) noexcept { return m_pixels + static_cast<ptrdiff_t>(y) * m_stride; }
     void fillRows(int top, int height, Rgb colour);
 
+    size_t m_threads;
+    std::unique_ptr<PaintCrew> m_crew;   // from the first picture on that is worth it
     QImage m_image;
-    TimeAxis m_axis;              // of device pixels
+    Rgb* m_pixels = nullptr;             // of the image; asking it is not for several threads
+    ptrdiff_t m_stride = 0;              // pixels from a line to the next
+    TimeAxis m_axis;                     // of device pixels
     double m_ratio = 1;
     const Palette* m_palette = nullptr;
-    std::vector<Rgb> m_line;
-    TrackDrawing m_drawing;
-    std::vector<ActivityColumn> m_columns;
-    std::vector<EventLabel> m_labels;
+    std::vector<PlacedRow> m_rows;
+    std::vector<Brush> m_brushes;        // one for each thread
+    std::shared_ptr<const RunInfo> m_run;   // whose names the stamps are
+    NameStamps m_stamps;
 };
 
 }  // namespace rankscope::gui

@@ -33,9 +33,6 @@ const Palette& Palette::dark() {
     return palette;
 }
 
-QColor Palette::ink(Rgb back) noexcept {
-    const QColor c = QColor::fromRgb(back);
-    return 0.299 * c.red() + 0.587 * c.green() + 0.114 * c.blue() > 140 ? QColor(Qt::black) : QColor(Qt::white);
-}
+QColor Palette::ink(Rgb back) noexcept { return QColor::fromRgb(inkOn(back)); }
 
 }  // namespace rankscope::gui

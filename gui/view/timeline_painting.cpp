@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the timeline looks: TimelineView's painting, apart from its hands.
+#include <QPainter>
 #include <QPainterPath>
 #include <algorithm>
 #include <cmath>

@@ -59,6 +59,36 @@ TEST(DrawTrack, ShowsAsMuchTimeAsIsBusyAtEveryZoom) {
     }
 }
 
+TEST(DrawTrack, FindsTheBoxesThatLookingAtEveryEventFinds) {
+    const Track track = randomTrack(4, 30'000, 20'000, 3'000);
+    const TimeRange whole = track.extent();
+    for (int64_t span = whole.span(); span > 20; span /= 3) {
+        const TimeAxis axis = axisOver(whole, {whole.span() / 3, whole.span() / 3 + span}, 1500);
+        TrackDrawing drawing;
+        drawTrack(track, axis, drawing);
+        std::vector<uint32_t> drawn, expected;
+        for (const Box& box : drawing.boxes) drawn.push_back(box.event);
+        for (uint32_t i = 0; i < track.size(); ++i)
+            if (track.startNs(i) < axis.visible().endNs && track.endNs(i) > axis.visible().beginNs && static_cast<double>(track.durNs(i)) * axis.pixelsPerNs() >= kMinBoxPixels)
+                expected.push_back(i);
+        EXPECT_EQ(drawn, expected) << span;
+    }
+}
+
+TEST(DrawTrack, ADrawingUsedBeforeIsAsGoodAsANewOne) {
+    const Track track = randomTrack(6, 5'000, 3'000, 900);
+    TrackDrawing used;
+    for (const double width : {900.0, 300.0, 1200.0}) {
+        const TimeAxis axis = axisOver(track.extent(), {1'000, 4'000'000}, width);
+        TrackDrawing fresh;
+        drawTrack(track, axis, used);
+        drawTrack(track, axis, fresh);
+        ASSERT_EQ(used.specks.size(), fresh.specks.size());
+        for (size_t i = 0; i < used.specks.size(); ++i) EXPECT_EQ(used.specks[i].coverage, fresh.specks[i].coverage);
+        EXPECT_EQ(used.boxes.size(), fresh.boxes.size());
+    }
+}
+
 TEST(DrawTrack, CostsNoMoreForMoreEvents) {
     TrackDrawing few, many;
     const Track small = randomTrack(5, 20'000, 100, 100), large = randomTrack(5, 2'000'000, 100, 100);
