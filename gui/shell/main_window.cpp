@@ -9,6 +9,7 @@
 #include <QStatusBar>
 #include <algorithm>
 
+#include "gui/compare/run_pairing.h"
 #include "gui/shell/state_log.h"
 #include "gui/timeline/display_text.h"
 #include "gui/view/window_colours.h"
@@ -34,7 +35,7 @@ MainWindow::MainWindow(const ViewRequest& request, QWidget* parent) : QMainWindo
         watch(*m_panes[i]);
         m_panes[i]->session().open(request.runs[i]);
     }
-    StateLog::attach(*this, *m_panes.front());
+    StateLog::attach(*this, *m_panes.front(), m_panes.size() > 1 ? m_panes[1] : nullptr);
     m_settling.start();
 }
 
@@ -43,7 +44,8 @@ MainWindow::~MainWindow() = default;
 void MainWindow::makePanes() {
     auto* middle = new QSplitter(Qt::Vertical, this);
     middle->setChildrenCollapsible(false);
-    m_panes.push_back(new RunPane({}, *this));
+    if (m_request.runs.size() == 1) m_panes.push_back(new RunPane({}, *this));
+    for (size_t i = 0; m_panes.size() < m_request.runs.size(); ++i) m_panes.push_back(new RunPane(i == 0 ? "A" : "B", *this));
     for (RunPane* pane : m_panes) middle->addWidget(pane);
     setCentralWidget(middle);
 }
@@ -112,13 +114,14 @@ void MainWindow::makeMenus() {
 void MainWindow::makeDocks() {
     setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);  // the findings keep their height
     for (RunPane* pane : m_panes) pane->addDocks(*m_docksMenu);
+    if (m_panes.size() == 2) compare();
     QDockWidget* below = nullptr;  // all docks below the timeline share one place
     for (QDockWidget* dock : findChildren<QDockWidget*>(Qt::FindDirectChildrenOnly)) {
         if (dockWidgetArea(dock) != Qt::BottomDockWidgetArea) continue;
         if (below) tabifyDockWidget(below, dock);
         below = dock;
     }
-    resizeDocks({m_panes.front()->findingsDock()}, {380}, Qt::Horizontal);
+    resizeDocks({m_panes.front()->findingsDock()}, {m_panes.size() == 1 ? 380 : 500}, Qt::Horizontal);
 }
 
 void MainWindow::setDark(bool dark) {
@@ -127,18 +130,51 @@ void MainWindow::setDark(bool dark) {
 }
 
 void MainWindow::lookIfSettled() {
-    if (std::any_of(m_panes.begin(), m_panes.end(), [](RunPane* pane) { return pane->isBusy(); })) return;
+    if (std::any_of(m_panes.begin(), m_panes.end(), [](RunPane* pane) { return pane->isBusy(); }) || (m_differences && m_differences->isWaiting())) return;
     m_settling.stop();
     emit ready();
 }
 
+void MainWindow::compare() {
+    RunPane &a = *m_panes[0], &b = *m_panes[1];
+    auto* dock = new QDockWidget("Differences", this);
+    dock->setObjectName("differences-dock");
+    m_differences = new DifferencesPanel(a, b, dock);
+    dock->setWidget(m_differences);
+    m_docksMenu->insertAction(m_docksMenu->actions().value(0), dock->toggleViewAction());
+    addDockWidget(Qt::RightDockWidgetArea, dock);
+    tabifyDockWidget(a.findingsDock(), b.findingsDock());
+    tabifyDockWidget(b.findingsDock(), dock);
+    tabifyDockWidget(a.detailsDock(), b.detailsDock());
+    dock->raise();
+    a.detailsDock()->raise();
+    for (RunPane* pane : m_panes)
+        connect(&pane->model(), &TimelineModel::selectionChanged, pane, [pane] {
+            if (pane->model().selection().valid()) pane->detailsDock()->raise();
+        });
+    connect(new RunPairing(a.model(), b.model(), this), &RunPairing::paired, m_differences, &DifferencesPanel::ask);
+}
+
 void MainWindow::showRun(RunPane& pane) {
     const RunInfo& run = *pane.model().run();
-    setWindowTitle(QString("%1 - Rankscope").arg(QString::fromStdString(displayText(run.name))));
-    m_message->setText(QString("%1 ranks on %2 hosts").arg(run.outline.ranks.size()).arg(run.outline.hosts.size()));
+    const auto counted = [](size_t count, const char* what) { return QString("%1 %2%3").arg(count).arg(what).arg(count == 1 ? "" : "s"); };
+    m_message->setText(counted(run.outline.ranks.size(), "rank") + " on " + counted(run.outline.hosts.size(), "host"));
     if (run.outline.ranks.size() <= 2) pane.model().changeLanes([](LaneTree& lanes) { lanes.setAllExpanded(true); });
-    if (m_request.goTo.empty() || pane.tour().goTo(m_request.goTo)) return;
-    emit failed(QString("%1: no finding %2 in it (rankscope analyze lists them)").arg(QString::fromStdString(m_request.runs.front()), QString::fromStdString(m_request.goTo)));
+    if (++m_opened < m_panes.size()) return;
+    QStringList names;
+    for (RunPane* each : m_panes) names << QString::fromStdString(displayText(each->model().run()->name));
+    setWindowTitle(names.join(" and ") + " - Rankscope");
+    goToRequested();
+}
+
+void MainWindow::goToRequested() {
+    if (m_request.goTo.empty()) return;
+    QStringList runs;
+    for (RunPane* pane : m_panes) {
+        if (pane->tour().goTo(m_request.goTo)) return;
+        runs << QString::fromStdString(m_request.runs[static_cast<size_t>(runs.size())]);
+    }
+    emit failed(QString("%1: no finding %2 in it (rankscope analyze lists them)").arg(runs.join(", "), QString::fromStdString(m_request.goTo)));
 }
 
 void MainWindow::showHelp() {

@@ -8,12 +8,13 @@
 #include <QToolButton>
 #include <map>
 
+#include "gui/compare/differences_panel.h"
 #include "gui/shell/command_line.h"
 #include "gui/shell/run_pane.h"
 
 namespace rankscope::gui {
 
-/// The window of one run: the timeline in the middle, everything else in docks around it.
+/// The window: the timeline of a run in the middle, or of two below each other; everything else in docks around.
 class MainWindow : public QMainWindow {
     Q_OBJECT
 
@@ -37,6 +38,8 @@ private:
     void watch(RunPane& pane);
     void setDark(bool dark);
     void showRun(RunPane& pane);
+    void compare();
+    void goToRequested();
     void showProgress();
     void lookIfSettled();
     void showHelp();
@@ -47,6 +50,8 @@ private:
     QLabel* m_message = nullptr;
     QProgressBar* m_progress = nullptr;
     QToolButton* m_cancel = nullptr;
+    DifferencesPanel* m_differences = nullptr;
+    size_t m_opened = 0;
     QTimer m_settling;   // until ready()
     std::map<const RunPane*, double> m_loaded;   // share, 0..1
 };

@@ -23,7 +23,7 @@ RunPane::RunPane(QString letter, QMainWindow& window)
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
-    layout->addWidget(new HeadBar(m_model, this));
+    layout->addWidget(new HeadBar(m_model, m_letter, this));
     layout->addWidget(m_minimap);
     layout->addWidget(m_timeline, 1);
     connect(&m_model, &TimelineModel::rankWanted, this, [this](int rank) { m_session.prefer({rank}); });

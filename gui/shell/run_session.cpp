@@ -32,8 +32,8 @@ void RunSession::open(const std::string& run) {
 
 void RunSession::start(std::shared_ptr<const RunInfo> run) {
     m_opening.join();
+    m_queries = std::make_unique<QueryThread>(run->file);   // before the model speaks of the run: its listeners ask
     m_model.setRun(run);
-    m_queries = std::make_unique<QueryThread>(run->file);
     connect(m_queries.get(), &QueryThread::failed, this, &RunSession::damaged);
     emit opened();
     // The loader's threads end with it, before this object does; queued calls to a gone receiver are dropped.

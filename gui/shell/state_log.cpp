@@ -21,24 +21,46 @@ QJsonArray area(const QWidget& widget, const QRectF& local, const QWidget& windo
 
 }  // namespace
 
-void StateLog::attach(QWidget& window, RunPane& pane) {
+void StateLog::attach(QWidget& window, RunPane& pane, RunPane* second) {
     const QString file = qEnvironmentVariable("RANKSCOPE_VIEW_STATE");
     if (file.isEmpty()) return;
-    auto* log = new StateLog(window, pane, file);
+    auto* log = new StateLog(window, pane, second, file);
     connect(&pane.session(), &RunSession::loaded, log, [log] {
         log->m_loaded = true;
         log->m_soon.start();
     });
 }
 
-StateLog::StateLog(QWidget& window, RunPane& pane, QString file)
-    : QObject(&window), m_window(window), m_pane(pane), m_timeline(pane.timeline()), m_model(pane.model()), m_file(std::move(file)) {
+StateLog::StateLog(QWidget& window, RunPane& pane, RunPane* second, QString file)
+    : QObject(&window), m_window(window), m_pane(pane), m_second(second), m_timeline(pane.timeline()), m_model(pane.model()), m_file(std::move(file)) {
     m_soon.setSingleShot(true);
     m_soon.setInterval(30);
     connect(&m_soon, &QTimer::timeout, this, &StateLog::write);
+    if (m_second) connect(&m_second->model(), &TimelineModel::viewChanged, &m_soon, qOverload<>(&QTimer::start));
     for (const auto changed : {&TimelineModel::viewChanged, &TimelineModel::lanesChanged, &TimelineModel::selectionChanged, &TimelineModel::timeSelectionChanged,
                                &TimelineModel::marksChanged})
         connect(&m_model, changed, &m_soon, qOverload<>(&QTimer::start));
+}
+
+QJsonObject StateLog::secondState() const {
+    const TimelineModel& model = m_second->model();
+    QJsonObject state{{"loaded", !m_second->session().isLoading()}, {"visible", range(model.axis().visible())}, {"whole", range(model.axis().whole())},
+                      {"lanes", area(m_second->timeline(), QRectF(TimelineView::kLabelWidth, 0, model.axis().width(), m_second->timeline().height()), m_window)}};
+    if (model.anchor() && m_model.anchor())
+        state["anchor"] = QJsonArray{static_cast<double>(m_model.anchor()->ns), static_cast<double>(model.anchor()->ns), model.anchor()->label};
+    QJsonArray lines;
+    if (const auto* tree = m_window.findChild<QTreeWidget*>("differences-lines"))
+        for (int i = 0; i < tree->topLevelItemCount(); ++i) {
+            const QTreeWidgetItem* head = tree->topLevelItem(i);
+            lines.append(head->text(0));
+            for (int k = 0; head->isExpanded() && k < head->childCount(); ++k) {
+                const QTreeWidgetItem* line = head->child(k);
+                lines.append(QJsonObject{{"what", line->text(0)}, {"a", line->text(1)}, {"b", line->text(2)}, {"change", line->text(3)},
+                                         {"area", area(*tree->viewport(), tree->visualItemRect(line), m_window)}});
+            }
+        }
+    state["differences"] = lines;
+    return state;
 }
 
 void StateLog::write() const {
@@ -75,6 +97,7 @@ void StateLog::write() const {
         for (int i = 0; i < list->topLevelItemCount(); ++i)
             findings[list->topLevelItem(i)->text(1)] = area(*list->viewport(), list->visualItemRect(list->topLevelItem(i)), m_window);
     state["findings"] = findings;
+    if (m_second) state["second"] = secondState();
     QSaveFile out(m_file);
     if (!out.open(QIODevice::WriteOnly)) return;
     out.write(QJsonDocument(state).toJson());

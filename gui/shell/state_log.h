@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <QJsonObject>
 #include <QObject>
 #include <QTimer>
 #include <QWidget>
@@ -15,15 +16,17 @@ class StateLog : public QObject {
     Q_OBJECT
 
 public:
-    /// `window` owns it. Positions in the file count from the window's upper left corner.
-    static void attach(QWidget& window, RunPane& pane);
+    /// `window` owns it. Positions in the file count from the window's upper left corner. Of a second run the file has the view only.
+    static void attach(QWidget& window, RunPane& pane, RunPane* second);
 
 private:
-    StateLog(QWidget& window, RunPane& pane, QString file);
+    StateLog(QWidget& window, RunPane& pane, RunPane* second, QString file);
     void write() const;
+    QJsonObject secondState() const;
 
     QWidget& m_window;
     RunPane& m_pane;
+    RunPane* m_second;
     TimelineView& m_timeline;
     TimelineModel& m_model;
     QString m_file;

@@ -38,32 +38,51 @@ int64_t floorTo(int64_t value, int64_t step) { return value - ((value % step) + 
 // Whole multiples of a step print without a tail of zeros: 1500 us as 1.5 ms.
 std::string exact(int64_t ns, const Unit& unit) { return fmt::format("{:.10g} {}", static_cast<double>(ns) / static_cast<double>(unit.ns), unit.name); }
 
+// Times of a damaged file may be anything: cut to where differences of them do not overflow, or a ruler would never end.
+TimeRange within(TimeRange range) {
+    constexpr int64_t kFarthest = INT64_MAX / 4;
+    return {std::clamp(range.beginNs, -kFarthest, kFarthest), std::clamp(range.endNs, -kFarthest, kFarthest)};
+}
+
+TimeRange hull(TimeRange a, TimeRange b) { return {std::min(a.beginNs, b.beginNs), std::max(a.endNs, b.endNs)}; }
+
 }  // namespace
 
 void TimeAxis::setWhole(TimeRange whole) {
-    // Times of a damaged file may be anything: cut to where differences of them do not overflow, or a ruler would never end.
-    constexpr int64_t kFarthest = INT64_MAX / 4;
-    whole = {std::clamp(whole.beginNs, -kFarthest, kFarthest), std::clamp(whole.endNs, -kFarthest, kFarthest)};
+    whole = within(whole);
     whole.endNs = std::max(whole.endNs, whole.beginNs + kMinSpanNs);
-    const bool showedAll = m_visible == m_whole;
-    m_whole = whole;
+    const bool showedAll = m_visible == m_fitted;
+    m_whole = m_room = m_fitted = whole;
     show(showedAll ? whole : m_visible);
+}
+
+void TimeAxis::setRoom(TimeRange room, TimeRange fitted) {
+    const bool showedAll = m_visible == m_fitted;
+    m_room = hull(m_whole, within(room));
+    m_fitted = hull(m_whole, within(fitted));
+    m_room = hull(m_room, m_fitted);
+    show(showedAll ? m_fitted : m_visible);
 }
 
 void TimeAxis::setWidth(double pixels) { m_width = std::max(1.0, pixels); }
 
 void TimeAxis::show(TimeRange visible) {
-    const int64_t span = std::clamp(visible.span(), kMinSpanNs, m_whole.span());
+    const int64_t span = std::clamp(visible.span(), kMinSpanNs, m_room.span());
     // A range that is too short grows around its middle.
     const int64_t begin = visible.beginNs - (span > visible.span() ? (span - visible.span()) / 2 : 0);
-    m_visible.beginNs = std::clamp(begin, m_whole.beginNs, m_whole.endNs - span);
+    m_visible.beginNs = std::clamp(begin, m_room.beginNs, m_room.endNs - span);
     m_visible.endNs = m_visible.beginNs + span;
+}
+
+void TimeAxis::place(TimeRange visible) {
+    m_visible = within(visible);
+    m_visible.endNs = std::max(m_visible.endNs, m_visible.beginNs + kMinSpanNs);
 }
 
 void TimeAxis::zoomAt(double x, double factor) {
     const double share = std::clamp(x / m_width, 0.0, 1.0);
     const double span = static_cast<double>(m_visible.span());
-    const double wanted = std::clamp(span * factor, static_cast<double>(kMinSpanNs), static_cast<double>(m_whole.span()));
+    const double wanted = std::clamp(span * factor, static_cast<double>(kMinSpanNs), static_cast<double>(m_room.span()));
     const int64_t begin = m_visible.beginNs + static_cast<int64_t>(std::llround((span - wanted) * share));
     show({begin, begin + static_cast<int64_t>(std::llround(wanted))});
 }

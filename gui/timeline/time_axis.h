@@ -30,16 +30,20 @@ struct Ruler {
     std::vector<Tick> ticks;
 };
 
-/// Maps time to horizontal pixels. Holds: kMinSpanNs <= visible().span(), and visible() lies in whole().
+/// Maps time to horizontal pixels. Holds: kMinSpanNs <= visible().span(), and visible() lies in room(), which holds whole(), unless place() said otherwise.
 class TimeAxis {
 public:
     static constexpr int64_t kMinSpanNs = 20;
 
     /// `whole` may be empty: it is widened to kMinSpanNs.
     void setWhole(TimeRange whole);
+    /// Where a run is looked at beside another one: how far the view may reach beyond the run, and what it shows to show both whole.
+    void setRoom(TimeRange room, TimeRange fitted);
     void setWidth(double pixels);
     void show(TimeRange visible);
-    void fit() { show(m_whole); }
+    /// As show(), but also where nothing is: beside another run that is shown there.
+    void place(TimeRange visible);
+    void fit() { show(fitted()); }
     /// factor > 1 shows more time; the time under `x` stays where it is, unless an edge of the run is met.
     void zoomAt(double x, double factor);
     /// Positive: to later times.
@@ -48,6 +52,8 @@ public:
     void reveal(TimeRange range);
 
     TimeRange whole() const noexcept { return m_whole; }
+    TimeRange room() const noexcept { return m_room; }
+    TimeRange fitted() const noexcept { return m_fitted; }
     TimeRange visible() const noexcept { return m_visible; }
     double width() const noexcept { return m_width; }
     double pixelsPerNs() const noexcept { return m_width / static_cast<double>(m_visible.span()); }
@@ -58,6 +64,8 @@ public:
 
 private:
     TimeRange m_whole{0, kMinSpanNs};
+    TimeRange m_room{0, kMinSpanNs};
+    TimeRange m_fitted{0, kMinSpanNs};
     TimeRange m_visible{0, kMinSpanNs};
     double m_width = 1;
 };

@@ -14,7 +14,7 @@ QString swatch(Rgb rgb, const char* text) {
 
 }  // namespace
 
-HeadBar::HeadBar(TimelineModel& model, QWidget* parent) : QWidget(parent), m_model(model), m_facts(new QLabel(this)) {
+HeadBar::HeadBar(TimelineModel& model, QString letter, QWidget* parent) : QWidget(parent), m_model(model), m_letter(std::move(letter)), m_facts(new QLabel(this)) {
     m_facts->setObjectName("facts");
     m_facts->setTextFormat(Qt::PlainText);
     m_facts->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -23,6 +23,12 @@ HeadBar::HeadBar(TimelineModel& model, QWidget* parent) : QWidget(parent), m_mod
                               swatch(palette.activities[2], "communication alone") + swatch(palette.activities[3], "copies") + "blank: idle", this);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(6, 2, 6, 2);
+    if (!m_letter.isEmpty()) {
+        QFont bold = m_facts->font();
+        bold.setBold(true);
+        m_facts->setFont(bold);
+    }
+    legend->setVisible(m_letter != "B");   // once is enough
     layout->addWidget(m_facts, 1);
     layout->addWidget(legend);
     connect(&m_model, &TimelineModel::runChanged, this, &HeadBar::fill);
@@ -39,6 +45,7 @@ void HeadBar::fill() {
         details += QString::fromStdString(displayText(loss.severity + ": " + loss.message)) + "\n";
     }
     if (bad > 0) text = QString("\u26a0 %1 %2 (point here for all)  \u00b7  ").arg(bad).arg(bad == 1 ? "gap in the recording" : "gaps in the recording") + text;
+    if (!m_letter.isEmpty()) text = QString("%1: %2  \u00b7  ").arg(m_letter, QString::fromStdString(displayText(run.name, 80))) + text;
     m_facts->setText(text);
     m_facts->setToolTip(details);
 }

@@ -14,12 +14,14 @@ class HeadBar : public QWidget {
     Q_OBJECT
 
 public:
-    explicit HeadBar(TimelineModel& model, QWidget* parent = nullptr);
+    /// `letter`: of the run, where there are two; its name is shown then.
+    HeadBar(TimelineModel& model, QString letter, QWidget* parent = nullptr);
 
 private:
     void fill();
 
     TimelineModel& m_model;
+    QString m_letter;
     QLabel* m_facts;
 };
 

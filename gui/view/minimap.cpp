@@ -160,7 +160,7 @@ void Minimap::mousePressEvent(QMouseEvent* event) {
 
 void Minimap::mouseMoveEvent(QMouseEvent* event) {
     if (!m_dragging) return;
-    m_model.move(centredAt(m_model.axis().visible(), timeAt(event->position().x()) - m_held, m_model.axis().whole()));
+    m_model.move(centredAt(m_model.axis().visible(), timeAt(event->position().x()) - m_held, m_model.axis().room()));
 }
 
 void Minimap::mouseReleaseEvent(QMouseEvent*) { m_dragging = false; }

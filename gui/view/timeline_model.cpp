@@ -44,6 +44,7 @@ void TimelineModel::addTracks(RankTracksPtr tracks) {
     m_lanes.setTracks(std::move(tracks));
     if (!(whole == m_axis.whole())) {
         m_axis.setWhole(whole);
+        emit wholeChanged();
         emit viewChanged();
     }
     emit lanesChanged();
@@ -70,12 +71,27 @@ void TimelineModel::show(TimeRange range) {
     emit viewChanged();
 }
 
+void TimelineModel::place(TimeRange range) {
+    m_axis.place(range);
+    emit viewChanged();
+}
+
+void TimelineModel::setRoom(TimeRange room, TimeRange fitted) {
+    m_axis.setRoom(room, fitted);
+    emit viewChanged();
+}
+
+void TimelineModel::setAnchor(std::optional<TimeAnchor> anchor) {
+    m_anchor = std::move(anchor);
+    emit viewChanged();
+}
+
 void TimelineModel::move(TimeRange range) {
     m_axis.show(range);
     emit viewChanged();
 }
 
-void TimelineModel::fit() { show(m_axis.whole()); }
+void TimelineModel::fit() { show(m_axis.fitted()); }
 
 void TimelineModel::back() {
     if (m_history.empty()) return;

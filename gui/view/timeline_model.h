@@ -24,6 +24,14 @@ struct MarkedTime {
     TimeRange time;
 };
 
+/// A time with a name: "step 5".
+struct TimeAnchor {
+    int64_t ns = 0;
+    QString label;
+
+    bool operator==(const TimeAnchor&) const = default;
+};
+
 /// What all widgets of a window share: the run, what of it is in view, and what is selected. GUI thread only. Widgets change it through its
 /// functions and redraw on its signals; none knows another.
 class TimelineModel : public QObject {
@@ -51,6 +59,11 @@ public:
     void panBy(double pixels);
     void show(TimeRange range);      ///< remembered: back() undoes it
     void move(TimeRange range);      ///< part of a gesture: not remembered
+    void place(TimeRange range);     ///< TimeAxis::place
+    void setRoom(TimeRange room, TimeRange fitted);   ///< TimeAxis::setRoom
+    /// Where this run and the one beside it are laid over each other.
+    const std::optional<TimeAnchor>& anchor() const noexcept { return m_anchor; }
+    void setAnchor(std::optional<TimeAnchor> anchor);
     void fit();
     void back();
     void remember();                 ///< back() will return to what is visible now
@@ -88,6 +101,8 @@ signals:
     void runChanged();
     void lanesChanged();
     void viewChanged();
+    /// Events were found before or after what was taken for the run's length.
+    void wholeChanged();
     void selectionChanged();
     void timeSelectionChanged();
     void marksChanged();
@@ -104,6 +119,7 @@ private:
     std::vector<EventRef> m_marks, m_related;
     std::vector<MarkedTime> m_markedTimes;
     std::vector<FlowLine> m_flows;
+    std::optional<TimeAnchor> m_anchor;
 };
 
 }  // namespace rankscope::gui

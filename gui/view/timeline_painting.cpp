@@ -55,6 +55,15 @@ void TimelineView::paintRuler(QPainter& painter) {
         painter.setPen(line);
         painter.drawLine(QPointF(x, kRulerHeight), QPointF(x, height()));
     }
+    if (const auto& anchor = m_model.anchor()) {
+        const double x = kLabelWidth + m_model.axis().xOf(anchor->ns);
+        painter.setPen(QPen(colour(m_palette->mark), 1.5, Qt::DashLine));
+        painter.drawLine(QPointF(x, kRulerHeight), QPointF(x, height()));
+        const QRectF tag(x + 1, kRulerHeight + 2, painter.fontMetrics().horizontalAdvance(anchor->label) + 10, 13);
+        painter.fillRect(tag, colour(m_palette->mark));
+        painter.setPen(Palette::ink(m_palette->mark));
+        painter.drawText(tag, Qt::AlignCenter, anchor->label);
+    }
     painter.setClipping(false);
 }
 

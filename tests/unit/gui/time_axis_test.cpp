@@ -116,5 +116,25 @@ TEST(TimeAxis, TimesOfADamagedFileLeaveARulerThatEnds) {
     EXPECT_LE(axis.ruler(80).ticks.size(), 14u);
 }
 
+TEST(TimeAxis, BesideAnotherRunItReachesBeyondItsOwn) {
+    TimeAxis axis;
+    axis.setWhole({0, 1000});
+    axis.fit();
+    axis.setRoom({-200, 1500}, {-100, 1200});
+    EXPECT_EQ(axis.visible(), (TimeRange{-100, 1200}));   // it showed all, and still does
+    axis.show({-5000, 9000});
+    EXPECT_EQ(axis.visible(), (TimeRange{-200, 1500}));
+    axis.show({1400, 1450});
+    EXPECT_EQ(axis.visible(), (TimeRange{1400, 1450}));
+    EXPECT_EQ(axis.whole(), (TimeRange{0, 1000}));
+    axis.place({4000, 4100});   // the other run is there
+    EXPECT_EQ(axis.visible(), (TimeRange{4000, 4100}));
+    axis.panBy(0);
+    EXPECT_EQ(axis.visible(), (TimeRange{1400, 1500}));
+    axis.setWhole({0, 1000});   // a run on its own again
+    axis.show({1400, 1500});
+    EXPECT_EQ(axis.visible(), (TimeRange{900, 1000}));
+}
+
 }  // namespace
 }  // namespace rankscope::gui

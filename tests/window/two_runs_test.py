@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two runs in a real window: the same step begins at the same place, one follows the other's hands, differences lead to both."""
+
+import unittest
+
+from real_window import RealWindowTest, skip_without_display
+
+
+class TwoRuns(RealWindowTest):
+    def setUp(self):
+        self.start_display()
+        self.open_window(self.run_of("ddp-slow-rank"), self.run_of("ddp-message-storm"))
+        self.both = self.wait(lambda state: state["second"]["loaded"] and state["second"]["differences"] and "anchor" in state["second"])
+
+    def assert_aligned(self, state):
+        a, b, _ = state["second"]["anchor"]
+        second = state["second"]["visible"]
+        self.assertEqual(a - state["visible"][0], b - second[0], state["second"])
+        self.assertEqual(self.span(state), second[1] - second[0])
+
+    def test_a_step_begins_at_the_same_place_in_both_wherever_the_hand_goes(self):
+        self.assert_aligned(self.both)
+        self.hover(0.3, 0.4)
+        self.key("w", "w", "w", "w", "w")
+        near = self.wait(lambda state: self.span(state) < self.span(self.both) / 7)
+        self.assert_aligned(near)
+        self.key("d", "d", "d", "d", "d", "d")
+        moved = self.wait(lambda state: state["second"]["anchor"][2] != near["second"]["anchor"][2])
+        self.assert_aligned(moved)
+        # The second run leads as well.
+        left, top, width, height = moved["second"]["lanes"]
+        self.xdotool("mousemove", "--window", self.id, left + width // 2, top + height // 2, "click", "1", "key", "f")
+        whole = self.wait(lambda state: self.span(state) > 5 * self.span(moved))
+        self.assert_aligned(whole)
+        self.xdotool("keydown", "ctrl", "click", "--repeat", "5", "4", "keyup", "ctrl")
+        self.assert_aligned(self.wait(lambda state: self.span(state) < self.span(whole) / 3))
+
+    def test_differences_are_listed_and_lead_to_the_evidence(self):
+        lines = {line["what"]: line for line in self.both["second"]["differences"] if isinstance(line, dict)}
+        gone = next(line for what, line in lines.items() if what.startswith("RS301"))
+        new = next(line for what, line in lines.items() if what.startswith("RS202"))
+        self.assertEqual((gone["change"], new["change"]), ("gone", "new"))
+        self.assertTrue(lines["compute"]["change"].startswith("-"), lines["compute"])
+        self.click_on(gone["area"])
+        there = self.wait(lambda state: "selected" in state and state["marks"] > 0)
+        self.assertGreaterEqual(there["selected"]["time"][0], there["visible"][0])
+        self.assert_aligned(there)
+
+
+if __name__ == "__main__":
+    skip_without_display()
+    unittest.main()
