@@ -105,11 +105,13 @@ CatalogueEntry saturation() {
     CatalogueEntry e{"RS203", "bandwidth saturation"};
     e.definition =
         "Large messages run at the ceiling of their link, and there are more of them than the compute they may overlap can hide: nothing is wrong but the volume. The "
-        "cost is the transfer time beyond that compute; what overlap or merging could save is theirs (RS201, RS202). Activations of tensor-parallel ranks hide behind nothing: "
-        "theirs is too much where it takes longer than all compute. The ceiling of a communicator inside a node is a "
+        "cost is the transfer time beyond that compute, or what messages of gradients stand in line for when backward is over, and parameters that come back when forward begins: whichever is more. The last message and the "
+        "first gather stick out of any plan. What overlap or merging could save is theirs (RS201, RS202). Activations of tensor-parallel ranks hide behind nothing: theirs is too much where it takes as long as all compute, and by degrees from half of it on. The ceiling of a communicator inside a node is a "
         "rank's port; over nodes it is min(port, k x NIC), k = fewest members on a node.";
     e.thresholds = {
         {"ceiling share", t.ceilingShare, "of the time peak and start-up predict", "the rest is protocol overhead and sharing"},
+        {"busy share", t.busyShare, "of the compute that transfer may lie under", "from here on the first all-gather counts as volume, too"},
+        {"activation share", t.activationShare, "of compute", "from here on activations count as volume, in full where they take as long as all compute"},
         {"large share", t.largeShare, "start-up share", "above it messages are small: RS202 is the question"},
         floorEntry(), fewestStepsEntry(),
     };

@@ -15,18 +15,34 @@ namespace {
 
 constexpr SaturationThresholds kThresholds;
 
-/// Transfer of the step that no legal overlap can hide: all of it, less the compute it may lie under. Where the network is busy for longer than that compute, the first
+constexpr double kLate = 0.75;          // of backward had passed when the first gradients left: they leave behind it, as RS201 sees it
+constexpr int64_t kAtOnceNs = 10'000;   // from one message to the next of its stream: a launch gap
+constexpr double kBegun = 0.2;          // of the time in which parameters come back: forward runs meanwhile
+
+/// Start-up of a collective, ns: by the configured link, else by the fit; 0 where neither is known.
+double startUpNs(const Analysis& analysis, const Communicator& communicator, store::Op op) {
+    const double hop = analysis.peaks.alphaPerHop(communicator);
+    if (hop > 0) return hop * startupHops(op, communicator.size);
+    const CostFit* fit = analysis.findFit(communicator.id, op);
+    return fit != nullptr ? fit->alphaNs : 0;
+}
+
+/// 0 up to that share of the whole, 1 from the whole on: a diagnosis that comes by degrees.
+double rising(double part, double whole, double fromShare) { return whole > 0 ? std::clamp((part / whole - fromShare) / (1 - fromShare), 0.0, 1.0) : 1; }
+
+/// Transfer of the step that no legal overlap can hide: all of it, less the compute it may lie under. The busier the network is during that compute, the more the first
 /// all-gather, in front of all compute, is a part of its volume like any other.
-/// Activations have nothing to hide behind, and every tensor-parallel job has them exposed: their volume is too much for the link where they take longer than all compute.
+/// Activations have nothing to hide behind, and every tensor-parallel job has them exposed: they are too much for the link the more they take, in full where they take as long as
+/// all compute.
 double unhideable(const CriticalStep& step, CommRole role, double claimedNs) {
     if (role == CommRole::activations) {
-        const double exposed = step.exposedTransferNs() - claimedNs;
-        return exposed > static_cast<double>(step.attribution->computeNs) ? exposed : 0;
+        const double exposed = std::max(0.0, step.exposedTransferNs() - claimedNs);
+        return exposed * rising(exposed, static_cast<double>(step.attribution->computeNs), kThresholds.activationShare);
     }
     const GradientPlan plan = planOf(step);
     double room = 0, first = 0;
     if (role != CommRole::shardedParameters) {
-        room = std::max(plan.legalComputeNs(true), plan.lateness() > 0.75 ? plan.legalComputeNs(false) : 0.0);
+        room = std::max(plan.legalComputeNs(true), plan.lateness() > kLate ? plan.legalComputeNs(false) : 0.0);
     } else {
         // Behind the last reduce-scatter only the optimizer runs, and it needs the gradients.
         room = plan.backwardEnd;
@@ -34,9 +50,38 @@ double unhideable(const CriticalStep& step, CommRole role, double claimedNs) {
     }
     // The last message sticks out of any plan.
     const auto tail = static_cast<double>(step.tasks[step.own.back()].transferNs());
-    const double excess = step.transferNs() - room - claimedNs;
-    if (excess <= 0) return 0;
-    return std::clamp(excess + first, 0.0, std::max(0.0, step.exposedTransferNs() - tail - claimedNs));
+    const double wanted = step.transferNs() - claimedNs;
+    return std::clamp(std::max(0.0, wanted - room) + first * rising(wanted, room, kThresholds.busyShare), 0.0, std::max(0.0, step.exposedTransferNs() - tail - claimedNs));
+}
+
+/// What is exposed because messages of gradients stand in line: the reductions that follow each other at once up to the last one, and parameters that come back one after the
+/// other while forward runs. The last reduction and the first gather stick out of any plan.
+double inLineNs(const CriticalStep& step, const CriticalStep& reductions, double claimedNs) {
+    double waiting = 0;
+    if (planOf(reductions).lateness() <= kLate) {
+        const std::vector<size_t>& own = reductions.own;
+        for (size_t k = own.size(); k-- > 0;) {
+            const CommTask& message = reductions.tasks[own[k]];
+            if (message.exposedTransferNs == 0) break;
+            waiting += static_cast<double>(message.exposedTransferNs);
+            if (k == 0 || message.startNs - reductions.tasks[own[k - 1]].endNs > kAtOnceNs) break;
+        }
+        waiting = std::max(0.0, waiting - static_cast<double>(reductions.tasks[own.back()].transferNs()));
+    }
+    const CommTask* before = nullptr;
+    double exposed = 0, computed = 0, transfer = 0;
+    for (size_t i : step.own) {
+        const CommTask& task = step.tasks[i];
+        if (task.op != store::Op::allGather) continue;
+        transfer += static_cast<double>(task.transferNs());
+        if (before != nullptr) {
+            exposed += static_cast<double>(task.exposedTransferNs);
+            computed += static_cast<double>(task.computeBeforeNs - before->computeBeforeNs);
+        }
+        before = &task;
+    }
+    if (computed > kBegun * transfer) waiting += exposed;
+    return std::max(0.0, waiting - claimedNs);
 }
 
 struct LinkUse {
@@ -48,15 +93,13 @@ struct LinkUse {
 
 LinkUse linkUse(const Analysis& analysis, const CriticalStep& step, const Communicator& communicator, double ceiling) {
     LinkUse use;
-    const double hop = analysis.peaks.alphaPerHop(communicator);
     for (size_t i : step.own) {
         const CommTask& task = step.tasks[i];
         if (task.bytes < 0) {
             use.sized = false;
             continue;
         }
-        const CostFit* fit = analysis.findFit(communicator.id, task.op);
-        const double startup = hop > 0 ? hop * startupHops(task.op, communicator.size) : fit != nullptr ? fit->alphaNs : 0;
+        const double startup = startUpNs(analysis, communicator, task.op);
         use.idealNs += static_cast<double>(task.bytes) * busFactor(task.op, communicator.size) / ceiling;
         use.startupNs += std::min(startup, static_cast<double>(task.transferNs()));
         use.actualNs += static_cast<double>(task.transferNs());
@@ -73,15 +116,18 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         const Communicator& communicator = *where.first;
         const int64_t id = communicator.id;
         std::vector<CriticalStep> steps = criticalSteps(analysis, where.ids);
+        const std::vector<CriticalStep> all = steps;
         if (role == CommRole::gradients) keepReductions(steps);
         if (steps.empty()) continue;
         const double explained = claims.explainedTransferNs(id);
-        std::vector<double> costs, shares, startups, bandwidths;
+        std::vector<double> inLine, costs, shares, startups, bandwidths;
         std::vector<double> bytes;
         const std::optional<double> ceiling = analysis.peaks.busCeiling(communicator);
         bool sized = true;
         for (const CriticalStep& step : steps) {
             costs.push_back(unhideable(step, role, explained));
+            const auto whole = std::find_if(all.begin(), all.end(), [&](const CriticalStep& other) { return other.tasks.front().step == step.tasks.front().step; });
+            inLine.push_back(role == CommRole::gradients ? inLineNs(*whole, step, explained) : 0);
             const LinkUse use = linkUse(analysis, step, communicator, ceiling.value_or(1));
             sized = sized && use.sized;
             if (use.actualNs <= 0) continue;
@@ -90,7 +136,10 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
             bandwidths.push_back(use.idealNs * ceiling.value_or(1) / use.actualNs);
             bytes.push_back(planOf(step).bytes);
         }
-        if (median(costs) <= 0) continue;
+        const bool tooMuch = median(costs) >= median(inLine);
+        if (!tooMuch) costs = inLine;
+        if (median(costs) <= 0 || (!tooMuch && !ceiling)) continue;
+        if (!ceiling && role == CommRole::activations && communicator.nodes > 1) continue;  // RS207 speaks of them
 
         Finding finding;
         finding.id = "RS203";
@@ -98,6 +147,7 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         finding.affectedRanks = finding.ranks;
         finding.communicator = id;
         setCost(analysis, costs, finding);
+        if (!tooMuch && finding.severity < CommonThresholds::kNoteShare) continue;
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         finding.confidence = 0.8;
         if (!ceiling || !sized) {
@@ -108,16 +158,16 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         } else if (median(shares) < kThresholds.ceilingShare || median(startups) > kThresholds.largeShare) {
             continue;  // slower than the link can be, or start-up bound: other diagnoses
         }
-        finding.cause = ceiling ? fmt::format("{} per step over communicator {} exceed what compute can hide; the link runs at {} of its ceiling, so only fewer bytes help",
-                                              bytesText(median(bytes)), id, percentText(std::min(1.0, median(shares))))
+        finding.cause = ceiling ? fmt::format("{} per step over communicator {} {}; the link runs at {} of its ceiling, so only fewer bytes help", bytesText(median(bytes)), id,
+                                              tooMuch ? "exceed what compute can hide" : "stand in line where compute ends or begins", percentText(std::min(1.0, median(shares))))
                                 : fmt::format("{} of communication per step cannot be hidden behind compute", durationText(median(costs)));
         if (ceiling) {
             finding.evidence.facts.push_back(fmt::format("bus bandwidth {:.1f} GB/s of {:.1f} GB/s ({}); with start-up it explains {} of the transfer time",
                                                          median(bandwidths), *ceiling, analysis.peaks.source, percentText(std::min(1.0, median(shares)))));
             finding.evidence.numbers = {{"busbw_bytes_per_ns", median(bandwidths)}, {"ceiling_bytes_per_ns", *ceiling}, {"ceiling_share", median(shares)}};
         }
-        finding.evidence.facts.push_back(fmt::format("{} of transfer per step, {} more than the compute it may overlap", durationText(steps.front().transferNs()),
-                                                     durationText(median(costs))));
+        finding.evidence.facts.push_back(tooMuch ? fmt::format("{} of transfer per step, {} more than the compute it may overlap", durationText(steps.front().transferNs()), durationText(median(costs)))
+                                                 : fmt::format("{} of transfer per step; {} of it, and of what comes back, only stand in line behind other messages", durationText(steps.front().transferNs()), durationText(median(costs))));
         std::vector<CommTask> longest;
         for (size_t i : steps.front().own) longest.push_back(steps.front().tasks[i]);
         std::stable_sort(longest.begin(), longest.end(), [](const CommTask& a, const CommTask& b) { return a.transferNs() > b.transferNs(); });

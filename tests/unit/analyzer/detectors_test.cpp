@@ -199,6 +199,30 @@ TEST(Saturation, VolumeBeyondComputeAtTheCeilingIsFound) {
     EXPECT_EQ(idsIn(playFsdp(fsdp).analyze()), "RS203");
 }
 
+/// Share of the step that RS203 names, as finding or note.
+double saturation(double layerBytes) {
+    FsdpJob job;
+    job.layers = 4;
+    job.layerBytes = layerBytes;
+    const Report report = playFsdp(job).analyze();
+    for (const std::vector<Finding>* all : {&report.findings, &report.notes})
+        for (const Finding& finding : *all)
+            if (finding.id == "RS203") return finding.severity;
+    return 0;
+}
+
+TEST(Saturation, ComesByDegrees) {
+    double last = saturation(100e6), most = 0;
+    EXPECT_EQ(last, 0);
+    for (double bytes = 110e6; bytes <= 500e6; bytes += 10e6) {
+        const double now = saturation(bytes);
+        EXPECT_LT(now - last, 0.04) << bytes;
+        last = now;
+        most = std::max(most, now);
+    }
+    EXPECT_GT(most, 0.2);
+}
+
 TEST(Saturation, WithoutAPeakItIsInconclusive) {
     FsdpJob job;
     job.layerBytes = 500e6;
