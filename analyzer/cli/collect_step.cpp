@@ -11,6 +11,7 @@
 
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/file_lock.h"
+#include "analyzer/cli/leftovers.h"
 #include "analyzer/cli/live_ranks.h"
 #include "collector/collect.h"
 #include "collector/store/reader.h"
@@ -81,6 +82,7 @@ std::unique_ptr<LockedFile> takeTurn(const RunInput& input) {
 
 Collected collectRun(const RunInput& input, const std::vector<std::filesystem::path>& otherHosts) {
     const auto turn = takeTurn(input);
+    removeLeftovers(input.database);
     Collected collected;
     if (otherHosts.empty() && !hasCaptureFiles(input.directory)) {
         collected.recordedNothing = true;

@@ -8,6 +8,7 @@
 
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/program_output.h"
+#include "analyzer/detectors/catalogue.h"
 
 namespace rankscope::cli {
 namespace {
@@ -60,6 +61,9 @@ ReferenceScenario checkScenario(const InstallLayout& layout, const fs::path& fil
     scenario.ranksPerNode = summary.at("ranks_per_node");
     scenario.links = summary.at("links");
     for (const auto& fault : summary.at("faults")) scenario.faults.push_back(fault);
+    for (const auto& claim : summary.value("claims", nlohmann::json::array()))
+        if (const auto id = claim.at("id").get<std::string>(); analyzer::findCatalogueEntry(id) == nullptr)
+            throw VerbError(kExitInput, fmt::format("{}: '{}' is {}, which is no diagnosis", file.string(), claim.at("key").get<std::string>(), id), "`rankscope explain` lists them");
     return scenario;
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/leftovers.h"
 #include "analyzer/cli/run_directory.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/report/shell_word.h"
@@ -49,6 +50,7 @@ void refuseToOverwrite(const ImportVerbOptions& options) {
     if (output.empty()) throw VerbError(kExitUsage, "-o: the name is empty");
     if (std::filesystem::exists(output, ignored) && !std::filesystem::is_directory(output, ignored))
         throw VerbError(kExitInput, fmt::format("{} exists and is not a folder", options.output), "choose another name with -o");
+    removeLeftovers(output / "trace.db");
     if (!std::filesystem::exists(output / "trace.db", ignored) && std::filesystem::is_directory(output, ignored) && !std::filesystem::is_empty(output, ignored))
         throw VerbError(kExitInput, fmt::format("{} exists, is not empty and is not a run", options.output), "choose another name with -o");
     if (!options.force && std::filesystem::exists(output / "trace.db"))

@@ -90,6 +90,7 @@ Scenario parseScenario(const std::string& text, const std::string& origin) {
     const json document = parseObject(text, origin);
     Scenario scenario;
     scenario.json = text;
+    scenario.origin = origin;
     scenario.expect = readClaims(document, "expect", origin);
     scenario.allow = readClaims(document, "allow", origin);
     scenario.plantsFailure = std::any_of(kFailures.begin(), kFailures.end(), [&](const char* kind) { return plants(document, kind); });

@@ -32,6 +32,7 @@ struct PlantedStrength {
 struct Scenario {
     std::string name;
     std::string json;                 ///< the whole file
+    std::string origin;               ///< the user's file, or the generated scenario's name
     std::vector<Claim> expect;
     std::vector<Claim> allow;
     bool hasFixed = false;

@@ -14,6 +14,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The runs read a copy of the scenario: what they say of it is meant for the user's file.
+std::string aboutOriginal(std::string text, const std::string& copy, const std::string& origin) {
+    for (size_t at = text.find(copy); at != std::string::npos; at = text.find(copy, at + origin.size())) text.replace(at, copy.size(), origin);
+    return text;
+}
+
 std::string failureOf(const CommandEnd& end, const char* what, int timeoutS) {
     if (end.timedOut) return fmt::format("{} was ended after {} s", what, timeoutS);
     return end.messages.empty() ? fmt::format("{} failed with status {}", what, end.status) : fmt::format("{} failed: {}", what, end.messages);
@@ -27,7 +33,8 @@ RunReport runTwin(const Scenario& scenario, const fs::path& folder, bool fixed, 
     if (fixed) words.push_back("--fixed");
     const CommandEnd ran = runCommand(words, folder / "run.log", settings.timeoutS, stop);
     const bool mayFail = scenario.plantsFailure && !fixed && fs::exists(run / "trace.db");
-    if (ran.status != 0 && (ran.timedOut || !mayFail)) throw ScenarioFileError(failureOf(ran, fixed ? "the repaired run" : "the run", settings.timeoutS));
+    if (ran.status != 0 && (ran.timedOut || !mayFail))
+        throw ScenarioFileError(aboutOriginal(failureOf(ran, fixed ? "the repaired run" : "the run", settings.timeoutS), folder / "scenario.json", scenario.origin));
     const CommandEnd analyzed =
         runCommand({settings.tool, "-q", "analyze", run, "--format", "json", "-o", report}, folder / "analyze.log", settings.timeoutS, stop);
     if (analyzed.status != 0) throw ScenarioFileError(failureOf(analyzed, "the analysis", settings.timeoutS));

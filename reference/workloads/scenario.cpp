@@ -123,6 +123,19 @@ Parallel readParallel(ObjectReader reader) {
     return parallel;
 }
 
+/// RFC 7386: what is null in `fixed` goes. Nothing is left to expect or to allow afterwards.
+json repaired(json document, const json& fixed) {
+    for (const char* key : {"fixed", "expect", "allow"}) document.erase(key);
+    document.merge_patch(fixed);
+    return document;
+}
+
+void checkRepair(const json& document, const json& fixed, const ObjectReader& reader, const std::string& origin) {
+    if (!fixed.is_object()) reader.fail("fixed", "must be a JSON object");
+    if (fixed.contains("fixed")) reader.fail("fixed.fixed", "has no place there: a repair has no repair");
+    parseScenario(repaired(document, fixed).dump(), origin + " with its 'fixed' overrides");
+}
+
 }  // namespace
 
 Scenario parseScenario(const std::string& text, const std::string& origin) {
@@ -144,10 +157,10 @@ Scenario parseScenario(const std::string& text, const std::string& origin) {
     checkCombination(scenario, origin);
     if (const json* faults = reader.find("faults")) scenario.faults = readFaults(*faults, scenario, origin);
     applySettings(scenario.faults, scenario.parallel);
-    // The truth about the run: the score reads it, the workload does not.
     for (const char* key : {"expect", "allow"})
-        if (const json* list = reader.find(key); list && !list->is_array()) reader.fail(key, "must be a list");
-    if (const json* fixed = reader.find("fixed"); fixed && !fixed->is_object()) reader.fail("fixed", "must be a JSON object");
+        if (const json* list = reader.find(key))
+            for (Claim& claim : readClaims(*list, key, scenario.worldSize(), origin)) scenario.claims.push_back(std::move(claim));
+    if (const json* fixed = reader.find("fixed")) checkRepair(document, *fixed, reader, origin);
     reader.rejectUnknownKeys();
     return scenario;
 }
@@ -161,16 +174,10 @@ Scenario loadScenario(const std::string& path) {
 }
 
 std::string fixedScenarioText(const std::string& text, const std::string& origin) {
-    parseScenario(text, origin);  // complain about the scenario itself first
-    json document = parseJson(text, origin);
+    parseScenario(text, origin);  // complains about the scenario itself first, then about its overrides
+    const json document = parseJson(text, origin);
     if (!document.contains("fixed")) throw ScenarioError(origin + ": has no 'fixed' overrides");
-    const json fixed = document["fixed"];
-    document.erase("fixed");
-    document.erase("expect");
-    document.merge_patch(fixed);
-    const std::string result = document.dump(2) + "\n";
-    parseScenario(result, origin + " with its 'fixed' overrides");
-    return result;
+    return repaired(document, document["fixed"]).dump(2) + "\n";
 }
 
 std::string linksText(const Cluster& cluster) {
@@ -193,6 +200,8 @@ std::string summaryText(const Scenario& scenario) {
     summary["links"] = linksText(scenario.cluster);
     summary["steps"] = scenario.steps;
     summary["faults"] = scenario.faults.kinds;
+    summary["claims"] = json::array();
+    for (const Claim& claim : scenario.claims) summary["claims"].push_back({{"key", claim.key}, {"id", claim.id}});
     return summary.dump() + "\n";
 }
 

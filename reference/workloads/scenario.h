@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "reference/workloads/faults.h"
+#include "reference/workloads/scenario_claims.h"
 
 namespace rankscope::reference {
 
@@ -74,6 +76,7 @@ struct Scenario {
     Model model;
     Parallel parallel;
     Faults faults;
+    std::vector<Claim> claims;  ///< of expect and allow
 
     int worldSize() const { return parallel.dp * parallel.tp * parallel.pp; }
 };
@@ -93,7 +96,7 @@ std::string fixedScenarioText(const std::string& text, const std::string& origin
 /// The link peaks in the form of RANKSCOPE_LINKS.
 std::string linksText(const Cluster& cluster);
 
-/// One JSON object for tools that start workloads: name, kind, world_size, nodes, ranks_per_node, links, steps, faults.
+/// One JSON object for tools that start workloads: name, kind, world_size, nodes, ranks_per_node, links, steps, faults, claims [{key, id}].
 std::string summaryText(const Scenario& scenario);
 
 }  // namespace rankscope::reference

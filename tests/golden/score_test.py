@@ -37,11 +37,17 @@ class Score(VirtualRunTest):
         self.write_scenario(STRAGGLER)
         (self.folder / "broken.json").write_text('{"kind": ')
         self.write_scenario(dict(SMALL, name="unknown", kind="telepathy"))
+        self.write_scenario(dict(SMALL, name="outside", expect=[{"id": "RS301", "ranks": [4]}]))
+        self.write_scenario(dict(SMALL, name="no-such-diagnosis", expect=[{"id": "RS299"}]))
+        self.write_scenario(dict(SMALL, name="misspelt", fixed={"fault": []}))
         result = self.score("--scenarios", ".", "--no-fixed", "-o", "score.json", "--format", "json")
         self.assertEqual(result.returncode, 3)
         rows = {row["name"]: row for row in json.loads((self.folder / "score.json").read_text())["scenarios"]}
         self.assertIn("not valid JSON", rows["broken"]["error"])
         self.assertIn("telepathy", rows["unknown"]["error"])
+        self.assertIn("./outside.json: 'expect[0].ranks' names 4 of 4 ranks", rows["outside"]["error"])
+        self.assertIn("./no-such-diagnosis.json: 'expect[0].id' is RS299, which is no diagnosis", rows["no-such-diagnosis"]["error"])
+        self.assertIn("./misspelt.json with its 'fixed' overrides: 'fault' is not a known key", rows["misspelt"]["error"])
         self.assertIsNone(rows["small"]["error"])
         self.assertEqual(len(rows["small"]["found"]), 1)
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import unittest
 
 from wrapped import RANKSCOPE, JobTest
@@ -74,6 +75,25 @@ class RunContract(JobTest):
         ended = self.rankscope("collect", "a")
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertNotIn(b"still run", ended.stderr)
+
+    def test_what_a_killed_collect_left_goes_with_the_next_one(self):
+        recorded = self.rankscope("run", "--virtual", "-o", "a", "--", "python3", "-c", USES_A_GPU)
+        self.assertEqual(recorded.returncode, 0, recorded.stderr)
+        with subprocess.Popen(["true"]) as gone:
+            gone.wait()
+        names = [f".trace.db.{gone.pid}.part", f".trace.db.{gone.pid}.part-journal"]
+        keep = [f".trace.db.{os.getpid()}.part", f".trace.db.{gone.pid}.partly", ".trace.db.x.part"]  # of a process that lives; none of ours
+        for name in names + keep:
+            (self.folder / "a" / name).write_text("torn")
+        self.assertEqual(self.rankscope("collect", "a").returncode, 0)
+        self.assertEqual(sorted(path.name for path in (self.folder / "a").glob(".trace.db.*")), sorted(keep))
+        # An import that was killed has made its folder already.
+        (self.folder / "k.json").write_text(json.dumps(ONE_KERNEL))
+        (self.folder / "imported").mkdir()
+        (self.folder / "imported" / names[0]).write_text("torn")
+        imported = self.rankscope("import", "k.json", "-o", "imported")
+        self.assertEqual(imported.returncode, 0, imported.stderr)
+        self.assertEqual(list((self.folder / "imported").glob(".trace.db.*")), [])
 
     def test_ranks_of_the_harness_do_not_outlive_it(self):
         scenario = {"name": "long", "kind": "ddp", "steps": 100000, "seed": 1, "cluster": {"nodes": 1, "ranks_per_node": 2},

@@ -230,13 +230,38 @@ TEST(Scenario, FixedOverridesAreMergedAndNothingIsExpectedAfterwards) {
     EXPECT_FALSE(document.contains("fixed"));
 }
 
+TEST(Scenario, WhatIsExpectedIsCheckedBeforeTheRun) {
+    EXPECT_EQ(errorOf(R"({"expect": [{"id": "RS301", "ranks": [3]}, "RS201", {"id": "RS203", "ranks": [], "why": "the link is full"}], "allow": []})"), "no error");
+    EXPECT_EQ(errorOf(R"({"expect": {"id": "RS301"}})"), "s.json: 'expect' must be a list");
+    EXPECT_EQ(errorOf(R"({"expect": [3]})"), "s.json: 'expect[0]' must be an object with an id, such as {\"id\": \"RS301\", \"ranks\": [3]}");
+    EXPECT_EQ(errorOf(R"({"allow": [{"id": "RS301", "ranks": [8]}]})"), "s.json: 'allow[0].ranks' names 8 of 8 ranks");
+    EXPECT_EQ(errorOf(R"({"expect": ["RS301", {"id": "RS301", "ranks": [-1]}]})"), "s.json: 'expect[1].ranks' names -1 of 8 ranks");
+    EXPECT_EQ(errorOf(R"({"expect": [{"id": "RS301", "ranks": [2, 2]}]})"), "s.json: 'expect[0].ranks' names rank 2 twice");
+    EXPECT_EQ(errorOf(R"({"expect": [{"id": "straggler"}]})"), "s.json: 'expect[0].id' is 'straggler': a diagnosis is called RS301 or the like");
+    EXPECT_EQ(errorOf(R"({"allow": ["RS2*"]})"), "s.json: 'allow[0]' is 'RS2*': a diagnosis is called RS301 or the like");
+    EXPECT_NE(errorOf(R"({"expect": [{"ranks": [3]}]})").find("'expect[0].id' is missing"), std::string::npos);
+    EXPECT_NE(errorOf(R"({"expect": [{"id": "RS301", "rank": 3}]})").find("'expect[0].rank' is not a known key"), std::string::npos);
+    EXPECT_NE(errorOf(R"({"expect": [{"id": "RS301"}], "allowed": []})").find("'allowed' is not a known key"), std::string::npos);
+}
+
+TEST(Scenario, ARepairIsCheckedBeforeTheFaultyRun) {
+    EXPECT_EQ(errorOf(R"({"fixed": []})"), "s.json: 'fixed' must be a JSON object");
+    EXPECT_NE(errorOf(R"({"fixed": {"fault": []}})").find("s.json with its 'fixed' overrides: 'fault' is not a known key"), std::string::npos);
+    EXPECT_NE(errorOf(R"({"fixed": {"parallel": {"bucketmb": 25}}})").find("s.json with its 'fixed' overrides: 'parallel.bucketmb' is not a known key"), std::string::npos);
+    EXPECT_NE(errorOf(R"({"fixed": {"parallel": {"dp": 3}}})").find("s.json with its 'fixed' overrides: cluster has"), std::string::npos);
+    EXPECT_NE(errorOf(R"({"fixed": {"fixed": {}}})").find("'fixed.fixed' has no place there"), std::string::npos);
+    // What is allowed of the faulty job names ranks that the repaired one need not have.
+    EXPECT_EQ(errorOf(R"({"allow": [{"id": "RS203", "ranks": [7]}], "fixed": {"cluster": {"nodes": 1}, "parallel": {"dp": 4}}})"), "no error");
+}
+
 TEST(Scenario, OverridesThatMakeNoSenseAreErrors) {
     EXPECT_THROW(fixedScenarioText(R"({"fixed": {"parallel": {"dp": 3}}})", "s.json"), ScenarioError);
     EXPECT_THROW(fixedScenarioText("{}", "s.json"), ScenarioError);
 }
 
 TEST(Scenario, SummaryTellsWhatALauncherNeeds) {
-    const auto summary = nlohmann::json::parse(summaryText(parseScenario(R"({"name": "n", "cluster": {"inter": {"gbps": 12.5}}})", "s.json")));
+    const auto summary = nlohmann::json::parse(summaryText(parseScenario(R"({"name": "n", "cluster": {"inter": {"gbps": 12.5}}, "expect": [{"id": "RS203"}]})", "s.json")));
+    EXPECT_EQ(summary["claims"], (nlohmann::json{{{"key", "expect[0].id"}, {"id", "RS203"}}}));
     EXPECT_EQ(summary["name"], "n");
     EXPECT_EQ(summary["kind"], "fsdp");
     EXPECT_EQ(summary["world_size"], 8);
