@@ -32,7 +32,9 @@ Character decode(std::string_view text) {
 
 bool isUnprintable(uint32_t code) {
     const bool control = (code < 0x20 && code != '\t' && code != '\n') || (code >= 0x7F && code <= 0x9F);
-    return control || (code & 0xFFFE) == 0xFFFE || (code >= 0xFDD0 && code <= 0xFDEF);
+    // Embeddings, overrides and isolates would turn the order of what follows them.
+    const bool turnsOrder = (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+    return control || turnsOrder || (code & 0xFFFE) == 0xFFFE || (code >= 0xFDD0 && code <= 0xFDEF);
 }
 
 template <typename Take>

@@ -7,6 +7,7 @@
 #include "analyzer/report/layout_text.h"
 #include "analyzer/report/loss_text.h"
 #include "analyzer/report/nothing_found.h"
+#include "analyzer/report/plain_text.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/replay_text.h"
 #include "analyzer/report/shell_word.h"
@@ -32,7 +33,7 @@ class Painter {
 };
 
 void addHead(const Report& r, const Painter& paint, std::string& out) {
-    const std::string name = r.run.name.empty() ? "this run" : r.run.name;
+    const std::string name = r.run.name.empty() ? "this run" : oneLine(r.run.name);
     out += paint(Shade::bold, fmt::format("{}: {} rank{} on {} host{}{}", name, r.run.worldSize, r.run.worldSize == 1 ? "" : "s", std::max<size_t>(1, r.run.hosts.size()),
                                           r.run.hosts.size() > 1 ? "s" : "", r.run.isVirtual ? ", virtual GPUs" : "")) +
            "\n";
@@ -53,7 +54,7 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
     if (!r.linkPeakSource.empty()) out += "link peaks: " + r.linkPeakSource + "\n";
     for (const LossRow& loss : r.losses) {
         const Shade shade = loss.severity == "error" ? Shade::red : loss.severity == "warning" ? Shade::yellow : Shade::dim;
-        out += paint(shade, fmt::format("{}: {}", loss.severity, lossText(loss))) + "\n";
+        out += paint(shade, fmt::format("{}: {}", loss.severity, plainText(lossText(loss)))) + "\n";
     }
     out += "\n";
 }
@@ -62,27 +63,27 @@ void addHeadline(const Report& r, const Painter& paint, std::string& out) {
     if (r.run.stepNs <= 0) return;
     const size_t found = certainFindings(r);
     const Shade shade = found > 0 ? Shade::bold : isClean(r) ? Shade::green : Shade::yellow;
-    out += paint(shade, verdictText(r)) + "\n";
+    out += paint(shade, plainText(verdictText(r))) + "\n";
     if (found > 1 && r.replay.ceiling) out += ceilingText(*r.replay.ceiling, found) + "\n";
 }
 
 void addFinding(const Report& r, const std::string& name, const Finding& f, const Painter& paint, std::string& out) {
     const bool open = f.verdict == Verdict::inconclusive;
-    out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint(Shade::bold, f.title) + (open ? " (inconclusive)" : "") +
+    out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint(Shade::bold, plainText(f.title)) + (open ? " (inconclusive)" : "") +
            fmt::format(", {} of the step\n", percentText(f.severity));
     out += "  where   " + ranksText(f.ranks);
     for (const auto& [rank, host] : r.hostOfRank)
-        if (f.ranks.size() == 1 && f.ranks.front() == rank && !host.empty()) out += " on " + host;
+        if (f.ranks.size() == 1 && f.ranks.front() == rank && !host.empty()) out += " on " + oneLine(host);
     if (f.communicator) out += fmt::format(", communicator {}", *f.communicator);
     if (!f.affectedRanks.empty() && f.affectedRanks != f.ranks) out += "; " + ranksText(f.affectedRanks) + (f.affectedRanks.size() == 1 ? " waits" : " wait");
-    out += "\n  why     " + f.cause + "\n";
-    if (open) out += "  but     " + f.whyInconclusive + "\n";
-    for (size_t i = 0; i < f.evidence.facts.size(); ++i) out += (i == 0 ? "  shown   " : "          ") + f.evidence.facts[i] + "\n";
+    out += "\n  why     " + plainText(f.cause) + "\n";
+    if (open) out += "  but     " + plainText(f.whyInconclusive) + "\n";
+    for (size_t i = 0; i < f.evidence.facts.size(); ++i) out += (i == 0 ? "  shown   " : "          ") + plainText(f.evidence.facts[i]) + "\n";
     if (f.windowEndNs > f.windowStartNs) {
         out += fmt::format("          best seen at {} to {}, in {} analysed step{}\n", durationText(static_cast<double>(f.windowStartNs)),
                            durationText(static_cast<double>(f.windowEndNs)), f.steps.size(), f.steps.size() == 1 ? "" : "s");
     }
-    for (size_t i = 0; i < f.fix.size(); ++i) out += paint(Shade::green, i == 0 ? "  fix     " : "          ") + f.fix[i] + "\n";
+    for (size_t i = 0; i < f.fix.size(); ++i) out += paint(Shade::green, i == 0 ? "  fix     " : "          ") + plainText(f.fix[i]) + "\n";
     if (f.savingNsPerStep) {
         out += fmt::format("  saves   about {} per step ({}; {} to {}), {}, confidence {:.0f} %\n", durationText(*f.savingNsPerStep),
                            percentText(r.run.stepNs > 0 ? *f.savingNsPerStep / r.run.stepNs : 0), durationText(f.savingLowNs), durationText(f.savingHighNs),
@@ -158,7 +159,7 @@ std::string renderText(const Report& r, const TextStyle& style) {
     for (const Finding& finding : r.findings) addFinding(r, name, finding, paint, out);
     if (!r.notes.empty()) {
         out += "\n" + paint(Shade::bold, "Notes") + " (under 3 % of the step)\n";
-        for (const Finding& note : r.notes) out += fmt::format("  {} {}: {} ({})\n", note.id, note.title, note.cause, percentText(note.severity));
+        for (const Finding& note : r.notes) out += fmt::format("  {} {}: {} ({})\n", note.id, plainText(note.title), plainText(note.cause), percentText(note.severity));
     }
     addBreakdown(r, style, paint, out);
     addCollectives(r, paint, out);

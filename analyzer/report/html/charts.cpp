@@ -128,7 +128,8 @@ std::string drawChart(const Chart& chart) {
         out += "\"/>";
     }
     for (const Point& dot : chart.dots)
-        out += fmt::format("<circle class=\"dot {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"><title>{}</title></circle>", dot.colour, x.at(dot.x), y.at(dot.y), markupText(dot.label));
+        out += fmt::format("<circle class=\"dot {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:g}\"><title>{}</title></circle>", dot.colour, x.at(dot.x), y.at(dot.y), dot.radius,
+                           markupText(dot.label));
     return out + "</svg>\n";
 }
 

@@ -35,6 +35,7 @@ struct Point {
     double y = 0;
     std::string label;
     std::string colour;
+    double radius = 5;
 };
 
 struct Axis {

@@ -232,7 +232,7 @@ std::string renderHtml(const Report& whole) {
     page.body = tiles(r) + losses(r) + overviewSection(r) + findings(r, whole.findings.size()) + breakdown(r);
     page.body += "<div class=\"pair\">\n" + efficiencyChart(r) + criticalPath(r) + stepChart(r) + bandwidthChart(r) + idleCauses(r) + "</div>\n";
     page.body += collectives(r) + notes(r, whole.notes.size()) + background(r);
-    page.data = nlohmann::ordered_json::parse(renderJson(r)).dump();
+    page.data = nlohmann::ordered_json::parse(renderJson(r)).dump(-1, ' ', true);  // ASCII: no character in it can act
     return renderPage(page);
 }
 

@@ -44,6 +44,7 @@ TEST(PlainText, KeepsWhatIsTextAndReplacesWhatIsNot) {
     EXPECT_EQ(plainText("\xF4\x90\x80\x80"), no + no + no + no) << "beyond U+10FFFF";
     EXPECT_EQ(plainText("end\xE2\x82"), "end" + no + no) << "cut off";
     EXPECT_EQ(plainText("\xEF\xBF\xBF"), no) << "a noncharacter, which XML does not hold";
+    EXPECT_EQ(plainText("a\xE2\x80\xAE" "b"), "a" + no + "b") << "would turn what follows it round";
     EXPECT_EQ(oneLine("a\nb\xE2\x80\xA8" "c"), "a b c");
     EXPECT_EQ(shortened("gr\xC3\xBC\xC3\x9F", 6), "gr\xC3\xBC\xC3\x9F");
     EXPECT_EQ(shortened("gr\xC3\xBC\xC3\x9F" "e", 6), "gr\xE2\x80\xA6") << "not inside a character";

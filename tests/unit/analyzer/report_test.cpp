@@ -56,6 +56,21 @@ TEST(ReportMarkdown, HasOneHeadingPerFinding) {
     EXPECT_NE(renderMarkdown(playDdp(slowJob()).analyze()).find("### RS301 straggler rank"), std::string::npos);
 }
 
+TEST(Reports, NamesOfTheJobAreOnlyText) {
+    DdpJob job;
+    job.slow = {{5, 1.5}};
+    Report report = playDdp(job).analyze();
+    ASSERT_FALSE(report.findings.empty());
+    const std::string hostile = "a\x1b]0;x\x07|<b>`c`\n# d @all";
+    report.run.name = hostile;
+    report.findings[0].cause = report.findings[0].title = hostile;
+    report.findings[0].evidence.facts = report.findings[0].fix = {hostile};
+    report.losses.push_back({"torn_tail", "warning", 1, hostile, std::nullopt});
+    for (const std::string& text : {renderText(report), renderMarkdown(report)}) EXPECT_EQ(text.find_first_of("\x1b\x07"), std::string::npos) << text;
+    const std::string markdown = renderMarkdown(report);
+    for (const char* markup : {"<b>", "\n# d", "@all", " `c`"}) EXPECT_EQ(markdown.find(markup), std::string::npos) << markup;
+}
+
 TEST(Reports, ClaimNoHealthWhenRecordsAreMissing) {
     const DdpJob healthy;
     TraceFixture trace = playDdp(healthy);
