@@ -169,7 +169,6 @@ void detectBubble(const Analysis& analysis, Claims& claims, std::vector<Finding>
     if (finding.severity >= CommonThresholds::kFloorShare) finding.verdict = Verdict::found;
     setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
     addEvidence(analysis, times, bubble, finding);
-    if (enough > 0) finding.evidence.numbers.emplace_back("proposed_micro_batches", enough);
     if (tooFew) finding.evidence.numbers.emplace_back("proposed_micro_batches", enough);
     finding.confidence = times.shape->schedule == "unknown" ? 0.7 : times.shape->confidence;
     if (finding.verdict == Verdict::found)

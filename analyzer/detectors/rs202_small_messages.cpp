@@ -103,20 +103,28 @@ Proposal bestBucket(const Analysis& analysis, const std::vector<CriticalStep>& s
     return best;
 }
 
-/// The size that the replay says is best, of a few from `smallest` on; of sizes alike the smaller one. `smallest` where it cannot be replayed.
-double bestByReplay(const Analysis& analysis, double smallest) {
-    double best = smallest, gainNs = 0;
-    for (double bucket = smallest; bucket <= std::min(16 * smallest, 512 * kMebi); bucket *= 4) {
-        Finding candidate;
-        candidate.id = "RS202";
-        candidate.evidence.numbers = {{"proposed_bucket_bytes", bucket}};
-        const std::optional<std::vector<double>> costs = replayedCosts(analysis, candidate);
-        if (!costs) return smallest;
-        if (bucket > smallest && median(*costs) < gainNs + CommonThresholds::kNoteShare * analysis.stepNs) continue;
-        gainNs = median(*costs);
-        best = bucket;
+std::optional<Proposal> replayed(const Analysis& analysis, double bucketBytes) {
+    Finding candidate;
+    candidate.id = "RS202";
+    candidate.evidence.numbers = {{"proposed_bucket_bytes", bucketBytes}};
+    std::optional<std::vector<double>> costs = replayedCosts(analysis, candidate);
+    return costs ? std::optional(Proposal{bucketBytes, std::move(*costs)}) : std::nullopt;
+}
+
+/// A larger size that the replay says is better, with what it saves there; of sizes alike the smaller one. `given` where there is none, or where it cannot be replayed.
+Proposal bestByReplay(const Analysis& analysis, Proposal given) {
+    const double smallest = given.bucketBytes;
+    const std::optional<Proposal> first = replayed(analysis, smallest);
+    if (!first) return given;
+    double gainNs = median(first->savings);
+    for (double bucket = 4 * smallest; bucket <= std::min(16 * smallest, 512 * kMebi); bucket *= 4) {
+        std::optional<Proposal> larger = replayed(analysis, bucket);
+        if (!larger) break;
+        if (median(larger->savings) < gainNs + CommonThresholds::kNoteShare * analysis.stepNs) continue;
+        gainNs = median(larger->savings);
+        given = std::move(*larger);
     }
-    return best;
+    return given;
 }
 
 /// The step model knows the network alone. Thousands of calls also keep the host from launching compute, which only a replay of the task graph shows. False: it
@@ -124,12 +132,9 @@ double bestByReplay(const Analysis& analysis, double smallest) {
 bool priceByReplay(const Analysis& analysis, const CostFit& fit, double byteNs, Proposal& proposal) {
     double bucket = kMebi;
     while (byteNs > 0 && byteNs * bucket < kThresholds.startupsPerBucket * fit.alphaNs && bucket < 512 * kMebi) bucket *= 2;
-    Finding candidate;
-    candidate.id = "RS202";
-    candidate.evidence.numbers = {{"proposed_bucket_bytes", bucket}};
-    std::optional<std::vector<double>> costs = replayedCosts(analysis, candidate);
-    if (!costs || median(*costs) <= median(proposal.savings)) return false;
-    proposal = {bucket, std::move(*costs)};
+    std::optional<Proposal> better = replayed(analysis, bucket);
+    if (!better || median(better->savings) <= median(proposal.savings)) return false;
+    proposal = std::move(*better);
     return median(proposal.savings) >= CommonThresholds::kFloorShare * analysis.stepNs;
 }
 
@@ -137,9 +142,9 @@ bool priceByReplay(const Analysis& analysis, const CostFit& fit, double byteNs, 
 
 void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     const std::vector<CommunicatorClass> classes = communicatorClasses(analysis);
-    bool found = false, replayed = false;
+    bool found = false, pricedByReplay = false;
     for (const CostFit& fit : analysis.fits) {
-        if (replayed) break;  // it merged the messages of all groups: that finding has it all
+        if (pricedByReplay) break;  // it merged the messages of all groups: that finding has it all
         const CommRole role = analysis.layout.role(fit.communicatorId);
         if (role != CommRole::gradients && role != CommRole::shardedParameters) continue;  // the others' calls need each other's results
         const Communicator& communicator = analysis.facts.communicators.at(fit.communicatorId);
@@ -174,9 +179,9 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
         // What is not exposed cannot be saved.
         for (size_t s = 0; s < proposal.savings.size(); ++s) proposal.savings[s] = std::min(proposal.savings[s], exposed[s]);
         const double floor = CommonThresholds::kFloorShare * analysis.stepNs;
-        if (!found && median(proposal.savings) < floor && median(uncovered) >= floor) replayed = priceByReplay(analysis, fit, byteNs, proposal);
+        if (!found && median(proposal.savings) < floor && median(uncovered) >= floor) pricedByReplay = priceByReplay(analysis, fit, byteNs, proposal);
         if (median(proposal.savings) <= 0) continue;
-        if (median(proposal.savings) >= floor) proposal.bucketBytes = bestByReplay(analysis, proposal.bucketBytes);
+        if (median(proposal.savings) >= floor) proposal = bestByReplay(analysis, std::move(proposal));
 
         Finding finding;
         finding.id = "RS202";

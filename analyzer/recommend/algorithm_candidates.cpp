@@ -52,13 +52,15 @@ AlgorithmCandidates::AlgorithmCandidates(const AdviceContext& context, MessageLi
     : m_context(context), m_messages(std::move(messages)), m_present(presentSetting(context.analysis)) {
     for (const MessageGroup& group : m_messages.groups)
         m_supported.try_emplace({group.key.op, group.message.shape}, supportedChoices(group.key.op, group.message.shape, context.nccl, context.evidence.seen()));
+    for (store::Protocol protocol : {store::Protocol::ll, store::Protocol::ll128, store::Protocol::simple})
+        if (passedOver(protocol)) m_passedOver.insert(protocol);
 }
 
 const std::vector<AlgorithmChoice>& AlgorithmCandidates::supported(const MessageGroup& group) const { return m_supported.at({group.key.op, group.message.shape}); }
 
-bool AlgorithmCandidates::passedOver(AlgorithmChoice choice) const {
+bool AlgorithmCandidates::passedOver(store::Protocol protocol) const {
     return std::any_of(m_messages.groups.begin(), m_messages.groups.end(), [&](const MessageGroup& group) {
-        const AlgorithmChoice instead{group.message.present.algorithm, choice.protocol};
+        const AlgorithmChoice instead{group.message.present.algorithm, protocol};
         if (!m_present.rules.ruleOf(group.key.op).allows(instead)) return false;
         const auto cost = m_context.cost.of(group.message, instead);
         return cost && cost->scaleHigh < 1;
@@ -69,7 +71,7 @@ std::vector<AlgorithmChoice> AlgorithmCandidates::mayTake(const MessageGroup& gr
     std::vector<AlgorithmChoice> choices;
     if (rule.protocols.size() == 1) return choices;  // not of its own accord
     for (AlgorithmChoice choice : unseenChoices(group.key.op, group.message.shape, m_context.evidence.seen()))
-        if (rule.allows(choice) && !m_present.rules.ruleOf(group.key.op).allows(choice) && !passedOver(choice)) choices.push_back(choice);
+        if (rule.allows(choice) && !m_present.rules.ruleOf(group.key.op).allows(choice) && m_passedOver.count(choice.protocol) == 0) choices.push_back(choice);
     return choices;
 }
 

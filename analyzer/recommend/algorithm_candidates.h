@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "analyzer/recommend/advice_context.h"
@@ -50,12 +51,13 @@ class AlgorithmCandidates {
     const std::vector<AlgorithmChoice>& supported(const MessageGroup& group) const;
     /// What NCCL may take of its own accord under `rule`, although it never ran here: nothing where it was free to and passed over a clear gain.
     std::vector<AlgorithmChoice> mayTake(const MessageGroup& group, const FunctionRule& rule) const;
-    bool passedOver(AlgorithmChoice choice) const;
+    bool passedOver(store::Protocol protocol) const;
 
     const AdviceContext& m_context;
     MessageList m_messages;
     PresentSetting m_present;
     std::map<std::pair<store::Op, GroupShape>, std::vector<AlgorithmChoice>> m_supported;
+    std::set<store::Protocol> m_passedOver;  // NCCL was free to take them and left a clear gain lie
 };
 
 }  // namespace rankscope::analyzer

@@ -12,10 +12,14 @@ namespace {
 /// The formulas give a range; its middle on a scale of ratios.
 double middle(const Range& range) { return std::sqrt(std::max(range.low, 1e-9) * std::max(range.high, 1e-9)); }
 
-/// The formulas know neither chunks nor channels nor what else is on the links: what they leave of a time, as a share of it.
+/// The formulas know neither chunks nor channels nor what else is on the links: what they leave of a time, as a share of it. Of the 154 sizes of five operations that
+/// SuperBench's nccl-tests tables of eight A100 hold (4 B to 8 GiB), 93 % lie within 5 % of the pieces alpha + beta x bytes through them; 95 % within 5.7 %.
 constexpr double kFormulaError = 0.05;
-constexpr double kAlone = 0.05;         // less of a transfer beside others hardly moves its time
-constexpr double kSameProtocol = 0.25;  // of the range of bandwidths, how far a protocol's share with another algorithm is known
+/// Less of a transfer beside one other that shares its link: at half the rate meanwhile, half of this share at most is owed to it, which is under kFormulaError.
+constexpr double kAlone = 0.05;
+/// Of the range of bandwidths, how far a protocol's share with another algorithm is known: a tree's 0.8 to 0.92 of a ring's rate (bandwidthShare) moves the place of LL
+/// in its range by 0.23 at most.
+constexpr double kSameProtocol = 0.25;
 
 }  // namespace
 
