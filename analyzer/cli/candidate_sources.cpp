@@ -33,7 +33,11 @@ void append(std::vector<TuneCandidate>& all, std::vector<TuneCandidate> more) {
 std::string adviceOn(const std::string& run) {
     const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
     const auto output = readProgramOutput({{self, "-q", "recommend", run, "--format", "json"}, currentEnvironment()});
-    if (output.end.failed()) throw VerbError(kExitInput, fmt::format("`rankscope recommend {}` failed: {}", run, output.standardError.substr(0, 500)));
+    if (output.end.failed()) {
+        std::string said = output.standardError.substr(0, 500);
+        while (!said.empty() && said.back() == '\n') said.pop_back();
+        throw VerbError(kExitInput, fmt::format("`rankscope recommend {}` failed:\n  {}", run, said));
+    }
     return output.standardOutput;
 }
 

@@ -66,7 +66,12 @@ int recommend(const RecommendVerbOptions& options, const Console& console) {
     else
         console.result(text);
     if (const char* kept = nothingIn(advice, options.format)) console.note(kept);
-    if (options.format == "text" && !advice.recommendations.empty()) console.next(fmt::format("rankscope recommend {} --format env", analyzer::shellWord(options.run)));
+    if (options.format != "text") return kExitOk;
+    for (const char* format : {"env", "tuner-csv", "deepspeed"})
+        if (!nothingIn(advice, format)) {
+            console.next(fmt::format("rankscope recommend {} --format {}", analyzer::shellWord(options.run), format));
+            break;
+        }
     return kExitOk;
 }
 
