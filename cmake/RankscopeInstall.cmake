@@ -3,3 +3,5 @@
 foreach(part IN ITEMS bin lib/rankscope libexec/rankscope share/rankscope)
   install(DIRECTORY "${CMAKE_BINARY_DIR}/${part}/" DESTINATION "${part}" USE_SOURCE_PERMISSIONS OPTIONAL)
 endforeach()
+file(GLOB _man CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/docs/man/*.1")
+install(FILES ${_man} DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT documentation)

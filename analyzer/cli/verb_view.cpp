@@ -76,7 +76,7 @@ int view(const ViewOptions& options, const Console& console) {
 void addViewVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<ViewOptions>();
     auto* verb = app.add_subcommand("view", "The timeline of a run, all ranks on one clock, with its findings");
-    verb->add_option("NAME", options->runs, "Run name, run directory or .db file; a second one is shown beside it")->required()->expected(1, 2);
+    verb->add_option("NAME", options->runs, "Run name, run directory or .db file; a second one is compared with it; none: a dialog asks for it")->expected(0, 2);
     verb->add_option("--goto", options->goTo, "Finding to go to, for example RS301")->type_name("ID");
     verb->add_option("--screenshot", options->screenshot, "Write a picture (.png, .svg) and end; needs no display")->type_name("FILE");
     verb->add_option("--size", options->size, "Size of the window or picture in pixels, 1600x900 when left out")->type_name("WxH");

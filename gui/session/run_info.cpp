@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/report/kernel_name.h"
+#include "gui/timeline/sound_time.h"
 
 namespace rankscope::gui {
 namespace {
@@ -98,7 +99,7 @@ void resolve(store::TraceReader& reader, EvidenceLink& link) {
         Statement query(reader.database(), "SELECT start_ns, dur_ns, rank FROM idle_gap WHERE id = ?1");
         query.bind(1, link.rowId);
         if (!query.step()) return;
-        link.gap = TimeRange{query.integer(0), query.integer(0) + query.integer(1)};
+        link.gap = soundStretch(query.integer(0), query.integer(1));
         link.rank = static_cast<int32_t>(query.integer(2));
     } else {
         link.drawn = {eventTable(link.table), link.rowId, link.rank};
@@ -117,7 +118,7 @@ std::vector<FindingInfo> readFindings(store::TraceReader& reader) {
         finding.verdict = query.text(3);
         finding.severity = query.real(4);
         if (!query.isNull(5)) finding.savingNs = query.integer(5);
-        if (!query.isNull(6) && !query.isNull(7) && query.integer(7) > query.integer(6)) finding.window = TimeRange{query.integer(6), query.integer(7)};
+        if (!query.isNull(6) && !query.isNull(7) && query.integer(7) > query.integer(6)) finding.window = soundRange(query.integer(6), query.integer(7));
         readReport(query.text(8), finding);
         for (EvidenceLink& link : finding.evidence) resolve(reader, link);
         findings.push_back(std::move(finding));
@@ -156,9 +157,11 @@ void readExtents(store::TraceReader& reader, RunInfo& info) {
     Statement query(reader.database(),
                     "SELECT rank, sum(last_id - first_id + 1) FROM extent WHERE table_name IN ('kernel', 'memcpy', 'memset', 'nvtx', 'api_call', 'nccl_call') "
                     "AND last_id >= first_id GROUP BY rank");
+    constexpr int64_t kMostEvents = 1'000'000'000'000;   // of a rank; a damaged file may claim any number
     while (query.step()) {
-        info.eventsOfRank[static_cast<int32_t>(query.integer(0))] = query.integer(1);
-        info.events += query.integer(1);
+        const int64_t events = std::clamp<int64_t>(query.integer(1), 0, kMostEvents);
+        info.eventsOfRank[static_cast<int32_t>(query.integer(0))] = events;
+        info.events += events;
     }
 }
 
@@ -169,11 +172,12 @@ RunInfo readRunInfo(store::TraceReader& reader) {
     info.file = reader.file();
     info.name = reader.meta("run_name", reader.file());
     info.outline = readOutline(reader);
-    info.whole = {0, std::max<int64_t>(reader.metaInteger("duration_ns", 0), 0)};
+    info.whole = soundRange(0, reader.metaInteger("duration_ns", 0));
     for (const store::Step& step : reader.all<store::Step>()) {
-        info.steps.push_back({step.rank, step.step, {step.startNs, step.startNs + step.durNs}, step.warmUp});
-        info.whole.beginNs = std::min(info.whole.beginNs, step.startNs);
-        info.whole.endNs = std::max(info.whole.endNs, step.startNs + step.durNs);
+        const TimeRange range = soundStretch(step.startNs, step.durNs);
+        info.steps.push_back({step.rank, step.step, range, step.warmUp});
+        info.whole.beginNs = std::min(info.whole.beginNs, range.beginNs);
+        info.whole.endNs = std::max(info.whole.endNs, range.endNs);
     }
     info.findings = readFindings(reader);
     info.analyzed = reader.database().integer("SELECT EXISTS (SELECT 1 FROM attribution)") != 0 || !info.findings.empty();

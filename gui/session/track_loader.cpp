@@ -15,6 +15,7 @@ constexpr int64_t kRowsBetweenChecks = 4096;
 constexpr size_t kMaxStreamDepth = 4;    // kernels of a graph that run side by side on one stream
 constexpr size_t kMaxHostDepth = 16;
 constexpr size_t kMaxNvtxDepth = 32;
+constexpr size_t kMaxOwners = 1024;      // streams or threads of a rank that are shown
 
 // Rows of one table, dealt onto a stack of tracks for each stream or thread.
 using Stacks = std::map<int64_t, TrackStack>;
@@ -142,20 +143,32 @@ private:
         if (select.find("?3") != std::string::npos) rows.bind(3, m_run.whole.endNs);
         int64_t lastOwner = INT64_MIN;
         TrackStack* stack = nullptr;
-        for (uint32_t row = 0; rows.step(); ++row) {
-            if (row % kRowsBetweenChecks == kRowsBetweenChecks - 1) {
+        uint32_t seen = 0;
+        while (rows.step()) {
+            const uint32_t row = seen++;
+            if (seen % kRowsBetweenChecks == 0) {
                 m_control.rowsRead += kRowsBetweenChecks;
                 if (m_control.cancelled) return false;
             }
             const int64_t owner = rows.integer(0);
-            if (owner != lastOwner || !stack) stack = &stacks.try_emplace(owner, first, maxDepth).first->second;
+            if (owner != lastOwner || !stack) stack = stackOf(owner, stacks, first, maxDepth);
             lastOwner = owner;
+            if (!stack) {
+                ++m_result->leftOut;
+                continue;
+            }
             TrackEvent event = decode(rows);
             event.row = row;
             stack->add(event);
         }
-        m_control.rowsRead += (last - first + 1) % kRowsBetweenChecks;
+        m_control.rowsRead += seen % kRowsBetweenChecks;
         return true;
+    }
+
+    // Null where the rank has too many streams or threads to be shown.
+    static TrackStack* stackOf(int64_t owner, Stacks& stacks, int64_t firstRow, size_t maxDepth) {
+        if (const auto found = stacks.find(owner); found != stacks.end()) return &found->second;
+        return stacks.size() < kMaxOwners ? &stacks.try_emplace(owner, firstRow, maxDepth).first->second : nullptr;
     }
 
     static uint32_t nameOf(const Statement& row, int column) {

@@ -2,12 +2,14 @@
 // rankscope-view: the window behind `rankscope view`, which finds the run and passes its own options on.
 #include <QApplication>
 #include <QCommandLineParser>
+#include <QIcon>
 #include <QPixmap>
 #include <QTimer>
 #include <cstdio>
 #include <cstdlib>
 
 #include "gui/shell/main_window.h"
+#include "gui/shell/run_chooser.h"
 
 namespace {
 
@@ -56,12 +58,15 @@ int main(int argc, char** argv) {
         qputenv("QT_QPA_PLATFORM", "offscreen");
     } else if (!hasDisplay()) {
         return fail(kExitInput, "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set): `rankscope view NAME --screenshot FILE.png` draws a picture without "
-                                "one, `rankscope analyze NAME --format md` writes the report");
+                                "one, `rankscope analyze NAME --format html -o FILE.html` writes a page for any browser, `rankscope export NAME --to perfetto -o FILE.json` "
+                                "a trace for ui.perfetto.dev");
     }
     qInstallMessageHandler(onlySerious);
     QApplication application(argc, argv);
     QApplication::setApplicationName("rankscope");
     QApplication::setOrganizationName("rankscope");
+    QApplication::setDesktopFileName("rankscope");
+    QApplication::setWindowIcon(QIcon(":/rankscope.svg"));
     QCommandLineParser parser;
     parser.addHelpOption();
     parser.addPositionalArgument("RUN", "Run name, run directory or .db file");
@@ -72,6 +77,7 @@ int main(int argc, char** argv) {
 
     ViewRequest request;
     for (const QString& run : parser.positionalArguments()) request.runs.push_back(run.toStdString());
+    if (request.runs.empty() && !screenshot) return chooseRun();
     if (request.runs.empty() || request.runs.size() > 2) return fail(kExitUsage, "one run is to be named, or two to compare");
     if (!parseSize(parser.value(sizeOption), request.size)) return fail(kExitUsage, "--size takes WIDTHxHEIGHT in pixels, 320x240 to 16384x16384");
     request.goTo = parser.value(goTo).toStdString();

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "gui/timeline/sound_time.h"
+
 namespace rankscope::gui {
 namespace {
 
@@ -80,8 +82,9 @@ int64_t Track::wideDurNs(size_t index) const noexcept {
 }
 
 size_t Track::findRow(int64_t rowId) const noexcept {
-    if (rowId < m_firstRow || rowId - m_firstRow > UINT32_MAX) return size();
-    const auto row = static_cast<uint32_t>(rowId - m_firstRow);
+    const uint64_t offset = static_cast<uint64_t>(rowId) - static_cast<uint64_t>(m_firstRow);
+    if (rowId < m_firstRow || offset > UINT32_MAX) return size();
+    const auto row = static_cast<uint32_t>(offset);
     const auto found = std::lower_bound(m_rows.begin(), m_rows.end(), row);
     return found != m_rows.end() && *found == row ? static_cast<size_t>(found - m_rows.begin()) : size();
 }
@@ -109,7 +112,10 @@ size_t Track::bytes() const noexcept {
     return bytes;
 }
 
-void TrackStack::add(const TrackEvent& event) {
+void TrackStack::add(TrackEvent event) {
+    const TimeRange range = soundStretch(event.startNs, event.durNs);
+    event.startNs = range.beginNs;
+    event.durNs = range.span();
     for (size_t depth = 0; depth < m_ends.size(); ++depth) {
         if (m_ends[depth] > event.startNs) continue;
         m_tracks[depth].add(event);

@@ -106,8 +106,8 @@ public:
     /// What does not fit in `maxDepth` tracks is counted and left out.
     TrackStack(int64_t firstRow, size_t maxDepth) : m_firstRow(firstRow), m_maxDepth(maxDepth) {}
 
-    /// In order of start; of equal starts the longer one first reads best.
-    void add(const TrackEvent& event);
+    /// In order of start; of equal starts the longer one first reads best. Impossible times are cut (sound_time.h).
+    void add(TrackEvent event);
     std::vector<Track> finish();
     size_t leftOut() const noexcept { return m_leftOut; }
 

@@ -2,6 +2,7 @@
 // What looking at a run costs: frames of the timeline over 1, 10 and 100 million events beside two yardsticks of the same session (every event
 // looked at; the pyramid walked without painting), memory an event, and opening a run of 10 million events. Prints one table.
 // Usage: rankscope_bench_looking [MILLIONS...]; 1 10 100 when left out.
+//        rankscope_bench_looking --write FILE MILLIONS: a trace.db of that size, to be looked at.
 #include <fmt/format.h>
 
 #include <QApplication>
@@ -235,6 +236,10 @@ void benchOpen(size_t millions) {
 int main(int argc, char** argv) {
     qputenv("QT_QPA_PLATFORM", "offscreen");
     QApplication application(argc, argv);
+    if (argc == 4 && std::string(argv[1]) == "--write") {
+        writeRun(argv[2], std::max(1ul, std::strtoul(argv[3], nullptr, 10)) * 1'000'000);
+        return 0;
+    }
     std::vector<size_t> sizes;
     for (int i = 1; i < argc; ++i) sizes.push_back(std::max(1ul, std::strtoul(argv[i], nullptr, 10)));
     if (sizes.empty()) sizes = {1, 10, 100};

@@ -5,6 +5,8 @@
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 import unittest
 
 from recorded_run import RecordedRunTest
@@ -98,6 +100,33 @@ class Damage(RecordedRunTest):
     def test_a_thousand_ranks(self):
         self.change("INSERT INTO rank WITH RECURSIVE n(i) AS (SELECT 8 UNION ALL SELECT i + 1 FROM n WHERE i < 1023) SELECT i, NULL, NULL, NULL, NULL, 'missing' FROM n")
         self.assertEqual(self.check("1,024 ranks").returncode, 0)
+
+    def test_one_rank(self):
+        self.change("DELETE FROM rank WHERE rank <> 2")
+        self.assertEqual(self.check("one rank").returncode, 0)
+
+    def test_another_process_inserts(self):
+        script = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+print(database.execute("PRAGMA journal_mode = WAL").fetchone()[0], flush=True)
+while True:
+    database.execute("BEGIN")
+    for row in range(500):
+        database.execute("INSERT INTO loss (kind, severity, count, message) VALUES ('dropped', 'warning', ?, 'more')", (row,))
+        database.execute("INSERT INTO kernel (id, rank, stream_id, start_ns, dur_ns, name_id, nccl) SELECT max(id) + 1, rank, stream_id, start_ns, dur_ns, name_id, nccl FROM kernel")
+    database.execute("COMMIT")
+"""
+        writer = subprocess.Popen([sys.executable, "-c", script, self.copy], stdout=subprocess.PIPE, text=True)
+        try:
+            self.assertEqual(writer.stdout.readline().strip(), "wal")
+            for _ in range(3):
+                self.assertEqual(self.check("another process inserts").returncode, 0)
+            self.assertIsNone(writer.poll(), "the writer ended")
+        finally:
+            writer.kill()
+            writer.wait()
+            writer.stdout.close()
 
     def test_being_written(self):
         database = sqlite3.connect(self.copy, isolation_level=None)
