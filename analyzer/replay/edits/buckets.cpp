@@ -75,7 +75,7 @@ class Rebucket {
             buckets.ready.push_back(std::move(ready));
         }
         for (const RoundMember& member : round.members)
-            if (gathers && m_overlap) buckets.uses.push_back(usesOf(round, member, buckets.ends));
+            if (gathers) buckets.uses.push_back(usesOf(round, member, buckets.ends));
         const double factor = strain(round, m_graph, m_prices);
         for (size_t b = 0; b < buckets.ends.size(); ++b) {
             const double bytes = buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]);
@@ -111,10 +111,13 @@ class Rebucket {
         return ends;
     }
 
-    /// Empty: nothing shows which kernels need the gathered parameters, or forward waits for each of them where it does.
+    /// Empty: nothing shows which kernels need the gathered parameters; or what waits for them now goes on: all of forward where no overlap is asked for, and where each of
+    /// them is awaited where it is used, the same kernels, unless smaller pieces can be awaited later.
     std::vector<int64_t> usesOf(const GradientRound& round, const RoundMember& member, const std::vector<double>& ends) const {
         const ComputeLane& compute = m_index.compute(member.rank);
-        const int64_t first = onlyUse(m_graph, compute, member.transfers);
+        const FirstUse use = firstUse(m_graph, compute, member.transfers);
+        if (use.ofAll ? !m_overlap : ends.size() <= member.transfers.size()) return {};
+        const int64_t first = use.kernel;
         const auto curves = m_curves.find({round.communicator, member.rank});
         if (first < 0 || curves == m_curves.end()) return {};
         const auto curve = curves->second.find(m_graph.info[compute.kernels[static_cast<size_t>(first)]].step);

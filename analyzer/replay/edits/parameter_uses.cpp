@@ -11,7 +11,7 @@ double beginNs(const ComputeLane& compute, int64_t kernel) { return kernel > 0 ?
 
 }  // namespace
 
-int64_t onlyUse(const TaskGraph& graph, const ComputeLane& compute, const std::vector<TaskId>& transfers) {
+FirstUse firstUse(const TaskGraph& graph, const ComputeLane& compute, const std::vector<TaskId>& transfers) {
     const auto behind = std::lower_bound(compute.kernels.begin(), compute.kernels.end(), transfers.front());
     for (size_t i = static_cast<size_t>(behind - compute.kernels.begin()); i < compute.kernels.size(); ++i) {
         bool waits = false;
@@ -19,13 +19,13 @@ int64_t onlyUse(const TaskGraph& graph, const ComputeLane& compute, const std::v
         for (TaskId task = compute.kernels[i]; task != kNoTask && task > transfers.front() && (i == 0 || task != compute.kernels[i - 1]); task = graph.before[task]) {
             for (const Edge& edge : graph.edgesOf(task)) {
                 if (static_cast<WaitKind>(edge.kind) != WaitKind::event) continue;
-                if (edge.from == transfers.back()) return static_cast<int64_t>(i);  // the last one of its stream: for those before it, too
+                if (edge.from == transfers.back()) return {static_cast<int64_t>(i), true};  // the last one of its stream: for those before it, too
                 waits = waits || std::find(transfers.begin(), transfers.end(), edge.from) != transfers.end();
             }
         }
-        if (waits) return -1;
+        if (waits) return {static_cast<int64_t>(i), false};
     }
-    return -1;
+    return {};
 }
 
 std::vector<int64_t> parameterUses(const ComputeLane& compute, int64_t firstUse, const std::vector<double>& ends, const GradientCurve& curve) {

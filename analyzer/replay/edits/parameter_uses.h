@@ -9,8 +9,12 @@
 
 namespace rankscope::analyzer {
 
-/// Index into ComputeLane::kernels of the kernel that waits for all of `transfers`, a member's gathers, before anything else waits for one of them; -1: there is none such.
-int64_t onlyUse(const TaskGraph& graph, const ComputeLane& compute, const std::vector<TaskId>& transfers);
+/// The first kernel that waits for one of a member's gathers.
+struct FirstUse {
+    int64_t kernel = -1;  // index into ComputeLane::kernels; -1: there is none
+    bool ofAll = false;   // it waits for the last of them, and so for all
+};
+FirstUse firstUse(const TaskGraph& graph, const ComputeLane& compute, const std::vector<TaskId>& transfers);
 
 /// By bucket: the kernel of the forward pass, which begins with `firstUse`, that needs its first byte. `ends`: cumulative sizes of the gathers. Forward goes through the
 /// layers backward's other way round, at one speed: a layer whose gradients are complete behind the share x of the backward pass is needed behind 1 - x of the forward
