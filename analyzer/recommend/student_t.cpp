@@ -27,10 +27,12 @@ double regularizedBeta(double a, double b, double x) {
 
 }  // namespace
 
-double studentTwoSided(double confidence, int degrees) {
-    const auto outside = [&](double t) { return regularizedBeta(degrees / 2.0, 0.5, degrees / (degrees + t * t)); };
+double studentOutside(double t, double degrees) { return regularizedBeta(degrees / 2, 0.5, degrees / (degrees + t * t)); }
+
+double studentTwoSided(double confidence, double degrees) {
+    const auto outside = [&](double t) { return studentOutside(t, degrees); };
     double low = 0, high = 1;
-    while (outside(high) > 1 - confidence) high *= 2;
+    while (high < 1e12 && outside(high) > 1 - confidence) high *= 2;
     for (int i = 0; i < 100; ++i) {
         const double middle = (low + high) / 2;
         (outside(middle) > 1 - confidence ? low : high) = middle;

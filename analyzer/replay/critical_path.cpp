@@ -39,14 +39,17 @@ Cause causeOf(const TaskGraph& graph, const Schedule& schedule, TaskId task) {
     return cause;
 }
 
-}  // namespace
+/// A piece of the critical path. `task`: what runs, or what is waited for by the gap, the launch or the host's work in front of it.
+struct Piece {
+    PathCategory category = PathCategory::compute;
+    int rank = 0;
+    TaskId task = kNoTask;
+    int64_t ns = 0;
+};
 
-std::string_view toText(PathCategory category) {
-    constexpr std::string_view kTexts[] = {"compute", "transfer", "memory", "host", "launch", "gap"};
-    return kTexts[static_cast<size_t>(category)];
-}
-
-std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps) {
+/// Walks the critical path from its end, and says through how many steps it goes.
+template <typename Visit>
+size_t walkPath(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps, Visit&& visit) {
     const std::vector<StepTime> times = stepTimes(graph, schedule);
     int64_t fromNs = INT64_MAX, untilNs = INT64_MIN;
     size_t count = 0;
@@ -56,16 +59,15 @@ std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& sche
         untilNs = std::max(untilNs, time.startNs + time.durNs);
         ++count;
     }
-    if (count == 0) return {};
+    if (count == 0) return 0;
     TaskId task = kNoTask;
     for (const StepMark& mark : graph.marks)
         if (schedule.startNs[mark.task] <= untilNs && (task == kNoTask || schedule.startNs[mark.task] > schedule.startNs[task])) task = mark.task;
-    std::map<std::pair<PathCategory, int>, int64_t> sums;
     int lastRank = task == kNoTask ? -1 : graph.rankOf(task);
     const auto add = [&](PathCategory category, int rank, int64_t startNs, int64_t endNs) {
         startNs = std::clamp(startNs, fromNs, untilNs);
         endNs = std::clamp(endNs, fromNs, untilNs);
-        if (endNs > startNs) sums[{category, rank}] += endNs - startNs;
+        if (endNs > startNs) visit(Piece{category, rank, task, endNs - startNs});
     };
     int64_t reachedNs = untilNs;
     while (task != kNoTask && reachedNs > fromNs) {
@@ -85,10 +87,36 @@ std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& sche
         reachedNs = std::min(reachedNs, cause.ns);
         task = cause.task;
     }
+    return count;
+}
+
+}  // namespace
+
+std::string_view toText(PathCategory category) {
+    constexpr std::string_view kTexts[] = {"compute", "transfer", "memory", "host", "launch", "gap"};
+    return kTexts[static_cast<size_t>(category)];
+}
+
+std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps) {
+    std::map<std::pair<PathCategory, int>, int64_t> sums;
+    const size_t count = walkPath(graph, schedule, steps, [&](const Piece& piece) { sums[{piece.category, piece.rank}] += piece.ns; });
     std::vector<PathShare> shares;
     for (const auto& [key, ns] : sums) shares.push_back({key.first, key.second, static_cast<double>(ns) / static_cast<double>(count)});
     std::stable_sort(shares.begin(), shares.end(), [](const PathShare& a, const PathShare& b) { return a.nsPerStep > b.nsPerStep; });
     return shares;
+}
+
+std::vector<PathTransfer> criticalTransfers(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps) {
+    std::map<std::pair<uint32_t, store::Op>, int64_t> sums;
+    const size_t count = walkPath(graph, schedule, steps, [&](const Piece& piece) {
+        if (piece.category != PathCategory::transfer) return;
+        const uint32_t index = graph.info[piece.task].detail;
+        const Exchange exchange = index < graph.exchanges.size() ? graph.exchanges[index] : Exchange{};
+        sums[{exchange.communicatorId, exchange.op}] += piece.ns;
+    });
+    std::vector<PathTransfer> transfers;
+    for (const auto& [key, ns] : sums) transfers.push_back({key.first, key.second, static_cast<double>(ns) / static_cast<double>(count)});
+    return transfers;
 }
 
 }  // namespace rankscope::analyzer

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/attribution_changes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "analyzer/report/units.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr double kStandsOut = 0.5;     // of the way from the middle rank to the one that grew most: those beyond are where it happens
+constexpr double kNotEveryone = 0.35;  // of the largest growth: when the middle rank has more than the rest of it, everyone grew
+constexpr size_t kMostDetails = 3;
+constexpr double kWorthARow = 1e-3;    // of the change: smaller rows are part of the rest
+
+double at(const std::map<std::string, double>& numbers, const std::string& name) {
+    const auto number = numbers.find(name);
+    return number == numbers.end() ? 0 : number->second;
+}
+
+std::set<std::string> keysOf(const std::map<std::string, double>& a, const std::map<std::string, double>& b) {
+    std::set<std::string> keys;
+    for (const auto& [key, value] : a) keys.insert(key);
+    for (const auto& [key, value] : b) keys.insert(key);
+    return keys;
+}
+
+std::string signedDuration(double ns) { return (ns < 0 ? "-" : "+") + durationText(std::abs(ns)); }
+
+/// The kernels that changed most in the direction of the change.
+std::vector<std::string> kernelDetails(const SideMeans& base, const SideMeans& now, double direction) {
+    std::vector<std::pair<double, std::string>> changes;
+    for (const auto& [name, kernel] : now.kernels) {
+        const auto before = base.kernels.find(name);
+        const double baseNs = before == base.kernels.end() ? 0 : before->second.ns;
+        if ((kernel.ns - baseNs) * direction > 0)
+            changes.emplace_back(std::abs(kernel.ns - baseNs), fmt::format("{}: {} -> {} a step, mean of all ranks", name, durationText(baseNs), durationText(kernel.ns)));
+    }
+    std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<std::string> details;
+    for (size_t i = 0; i < std::min(kMostDetails, changes.size()); ++i) details.push_back(changes[i].second);
+    return details;
+}
+
+AttributionRow computeRow(const SideMeans& base, const SideMeans& now, double ns) {
+    AttributionRow row{"compute", "", "", {}, ns, kernelDetails(base, now, ns)};
+    row.where = placeText(now, rolesThatGrew(base, now, &RoleSummary::computeNs, ns < 0), row.ranks);
+    row.what = "compute of " + row.where;
+    return row;
+}
+
+void addTransfers(const SideMeans& base, const SideMeans& now, std::vector<AttributionRow>& rows) {
+    const std::map<std::string, TrafficSummary> before = byUse(base), after = byUse(now);
+    for (const std::string& name : keysOf(base.pathTransferNs, now.pathTransferNs)) {
+        AttributionRow row{"transfer", "transfer: " + name, "", {}, at(now.pathTransferNs, name) - at(base.pathTransferNs, name), {}};
+        const auto a = before.find(name), b = after.find(name);
+        if (a != before.end() && b != after.end())
+            row.details.push_back(fmt::format("{:.0f} -> {:.0f} messages, {} -> {}, {} -> {} of transfer a step and rank", a->second.count, b->second.count,
+                                              bytesText(a->second.bytes), bytesText(b->second.bytes), durationText(a->second.transferNs), durationText(b->second.transferNs)));
+        rows.push_back(std::move(row));
+    }
+}
+
+/// What the hosts let the devices wait for, most changed first: host rows say why.
+std::vector<std::string> stallDetails(const SideMeans& base, const SideMeans& now, double direction) {
+    std::map<std::string, double> before, after;  // by cause: the longest over ranks
+    for (const auto& [name, role] : base.roles)
+        for (const auto& [cause, ns] : role.stallByCauseNs) before[cause] = std::max(before[cause], ns);
+    for (const auto& [name, role] : now.roles)
+        for (const auto& [cause, ns] : role.stallByCauseNs) after[cause] = std::max(after[cause], ns);
+    std::vector<std::pair<double, std::string>> changes;
+    for (const std::string& cause : keysOf(before, after)) {
+        const double change = at(after, cause) - at(before, cause);
+        if (change * direction > 0) changes.emplace_back(std::abs(change), fmt::format("device idle for the host, {}: {} -> {} a step", cause, durationText(at(before, cause)), durationText(at(after, cause))));
+    }
+    std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<std::string> details;
+    for (size_t i = 0; i < std::min(kMostDetails, changes.size()); ++i) details.push_back(changes[i].second);
+    return details;
+}
+
+std::string categoryText(const std::string& category) {
+    if (category == "memory") return "copies and sets";
+    if (category == "host") return "host work and calls";
+    if (category == "launch") return "from a launch to the device";
+    if (category == "gap") return "gaps between dependent device work";
+    return category;
+}
+
+std::vector<AttributionRow> pathRows(const SideMeans& base, const SideMeans& now) {
+    std::vector<AttributionRow> rows;
+    for (const std::string& category : keysOf(base.pathNs, now.pathNs)) {
+        const double ns = at(now.pathNs, category) - at(base.pathNs, category);
+        if (category == "compute") {
+            rows.push_back(computeRow(base, now, ns));
+        } else if (category == "transfer") {
+            addTransfers(base, now, rows);
+        } else {
+            rows.push_back({category, categoryText(category), "", {}, ns, category == "host" || category == "gap" ? stallDetails(base, now, ns) : std::vector<std::string>{}});
+        }
+    }
+    return rows;
+}
+
+/// Without critical paths: the rank that waits least sets the beat.
+std::vector<AttributionRow> categoryRows(const SideMeans& base, const SideMeans& now) {
+    const RoleSummary *before = nullptr, *after = nullptr;
+    for (const auto& [name, role] : now.roles) {
+        const auto other = base.roles.find(name);
+        if (other == base.roles.end() || (after && role.exposedWaitNs >= after->exposedWaitNs)) continue;
+        before = &other->second;
+        after = &role;
+    }
+    if (!after) return {};
+    std::vector<AttributionRow> rows;
+    const std::string where = fmt::format("rank {} ({})", after->rank, after->role);
+    const auto add = [&](const char* category, const std::string& what, double ns) { rows.push_back({category, what, where, {after->rank}, ns, {}}); };
+    add("compute", "compute", after->computeNs - before->computeNs);
+    add("transfer", "exposed transfer", after->exposedTransferNs - before->exposedTransferNs);
+    add("wait", "waiting for other ranks", after->exposedWaitNs - before->exposedWaitNs);
+    add("memory", "copies and sets", after->memoryNs - before->memoryNs);
+    double caused = 0;
+    for (const std::string& cause : keysOf(before->idleByCauseNs, after->idleByCauseNs)) {
+        const double ns = at(after->idleByCauseNs, cause) - at(before->idleByCauseNs, cause);
+        add("idle", "idle: " + cause, ns);
+        caused += ns;
+    }
+    add("idle", "idle, cause unknown", after->idleNs - before->idleNs - caused);
+    return rows;
+}
+
+}  // namespace
+
+std::vector<std::string> rolesThatGrew(const SideMeans& base, const SideMeans& now, double RoleSummary::*part, bool shrank) {
+    std::vector<std::pair<double, std::string>> growth;
+    for (const auto& [name, role] : now.roles) {
+        const auto before = base.roles.find(name);
+        if (before != base.roles.end()) growth.emplace_back((role.*part - before->second.*part) * (shrank ? -1 : 1), name);
+    }
+    if (growth.size() < 2) return {};
+    std::sort(growth.begin(), growth.end());
+    const double most = growth.back().first, middle = growth[(growth.size() - 1) / 2].first;
+    if (most <= 0 || most - middle < kNotEveryone * most) return {};
+    std::vector<std::string> roles;
+    for (const auto& [ns, name] : growth)
+        if (ns > middle + kStandsOut * (most - middle)) roles.push_back(name);
+    return roles;
+}
+
+std::string placeText(const SideMeans& side, const std::vector<std::string>& roles, std::vector<int>& ranks) {
+    ranks.clear();
+    std::set<int> stages;
+    for (const std::string& name : roles) {
+        const auto role = side.roles.find(name);
+        if (role == side.roles.end()) continue;
+        ranks.push_back(role->second.rank);
+        stages.insert(role->second.stage);
+    }
+    std::sort(ranks.begin(), ranks.end());
+    if (ranks.empty()) return "all ranks";
+    std::string text = ranksText(ranks);
+    if (ranks.size() == 1 && roles.front() != text) return fmt::format("{} ({})", text, roles.front());
+    const auto inStage = std::count_if(side.roles.begin(), side.roles.end(), [&](const auto& role) { return role.second.stage == *stages.begin(); });
+    if (stages.size() == 1 && *stages.begin() >= 0 && inStage == static_cast<long>(ranks.size())) return fmt::format("{} (stage {})", text, *stages.begin());
+    return text;
+}
+
+std::vector<AttributionRow> attributeChange(const SideMeans& base, const SideMeans& now, double changeNs) {
+    std::vector<AttributionRow> rows = base.hasPath && now.hasPath ? pathRows(base, now) : categoryRows(base, now);
+    double sum = 0;
+    std::vector<AttributionRow> kept;
+    for (AttributionRow& row : rows) {
+        if (std::abs(row.ns) <= kWorthARow * std::abs(changeNs) || !std::isfinite(row.ns)) continue;
+        sum += row.ns;
+        kept.push_back(std::move(row));
+    }
+    std::stable_sort(kept.begin(), kept.end(), [](const AttributionRow& a, const AttributionRow& b) { return std::abs(a.ns) > std::abs(b.ns); });
+    if (changeNs - sum != 0) kept.push_back({"rest", "not explained", "", {}, changeNs - sum, {}});
+    return kept;
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/rank_roles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace rankscope::analyzer {
+namespace {
+
+const char* placeName(CommRole role) {
+    switch (role) {
+        case CommRole::gradients: return "dp";
+        case CommRole::shardedParameters: return "shard";
+        case CommRole::replicas: return "replica";
+        case CommRole::experts: return "ep";
+        case CommRole::activations: return "tp";
+        default: return nullptr;
+    }
+}
+
+/// Place and size of a rank's largest group, by use.
+using Places = std::map<CommRole, std::pair<int, size_t>>;
+
+std::map<int, Places> placesOf(const Analysis& analysis) {
+    std::map<int, Places> places;
+    for (const auto& [id, role] : analysis.layout.roles) {
+        const auto communicator = analysis.facts.communicators.find(id);
+        if (!placeName(role) || communicator == analysis.facts.communicators.end()) continue;
+        const std::vector<int>& ranks = communicator->second.ranks;
+        if (ranks.size() < 2) continue;
+        for (size_t i = 0; i < ranks.size(); ++i) {
+            auto& place = places[ranks[i]][role];
+            if (ranks.size() > place.second) place = {static_cast<int>(i), ranks.size()};
+        }
+    }
+    return places;
+}
+
+std::string roleText(int stage, const Places& places) {
+    std::string text = stage < 0 ? "" : fmt::format("pp {}", stage);
+    for (const auto& [role, place] : places) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", placeName(role), place.first);
+    return text;
+}
+
+}  // namespace
+
+std::map<int, std::string> rankRoles(const Analysis& analysis) {
+    const std::map<int, Places> places = placesOf(analysis);
+    std::map<int, std::string> roles;
+    std::set<std::string> seen;
+    bool unique = true;
+    for (const RankSummary& rank : analysis.ranks) {
+        const auto place = places.find(rank.rank);
+        const std::string text = roleText(analysis.layout.stageOf(rank.rank), place == places.end() ? Places{} : place->second);
+        unique = unique && !text.empty() && seen.insert(text).second;
+        roles[rank.rank] = text;
+    }
+    if (!unique)
+        for (auto& [rank, text] : roles) text = fmt::format("rank {}", rank);
+    return roles;
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/run_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "analyzer/compare/rank_roles.h"
+#include "analyzer/compare/traffic_summary.h"
+#include "analyzer/report/kernel_name.h"
+#include "collector/store/vocabulary.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+std::string joined(const std::set<std::string>& texts) {
+    std::string all;
+    for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
+    return all;
+}
+
+/// Degrees that are told with some certainty: another guess is no other layout.
+std::string layoutText(const Layout& layout) {
+    constexpr double kCertain = 0.7;
+    std::string text;
+    const auto say = [&](const char* name, const std::optional<int>& degree) {
+        const auto confidence = layout.confidences.find(name);
+        if (degree && *degree > 1 && (confidence == layout.confidences.end() || confidence->second >= kCertain)) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, *degree);
+    };
+    say("dp", layout.dp);
+    say("tp", layout.tp);
+    say("pp", layout.pp);
+    say("ep", layout.ep);
+    return text;
+}
+
+/// Kinds of loss after which times are not what they were; what is merely said (severity info) compares well.
+std::string lossKinds(const Report& report) {
+    std::set<std::string> kinds;
+    for (const LossRow& loss : report.losses)
+        if (loss.severity != "info") kinds.insert(loss.kind);
+    return joined(kinds);
+}
+
+std::map<std::string, std::string> environmentOf(const Analysis& analysis, const Report& report) {
+    const TraceFacts& facts = analysis.facts;
+    std::map<std::string, int> devices, hosts;
+    std::set<std::string> missing, perHost;
+    for (const RankFacts& rank : facts.ranks) {
+        if (!rank.device.empty()) ++devices[rank.device];
+        ++hosts[rank.host];
+    }
+    std::set<std::string> gpus;
+    for (const auto& [name, count] : devices) gpus.insert(devices.size() == 1 ? name : fmt::format("{} x {}", count, name));
+    for (const auto& [host, count] : hosts) perHost.insert(std::to_string(count));
+    for (const auto& [rank, sources] : facts.sourcesNotLive) missing.insert(sources.begin(), sources.end());
+    std::map<std::string, std::string> environment;
+    environment["world_size"] = std::to_string(report.run.worldSize);
+    environment["gpu"] = joined(gpus);
+    environment["nccl"] = facts.text("nccl_version");
+    environment["cuda"] = facts.text("cuda_version");
+    environment["source"] = report.run.source;
+    environment["virtual"] = report.run.isVirtual ? "yes" : "no";
+    environment["step_source"] = report.run.stepSource;
+    environment["missing_sources"] = joined(missing);
+    environment["loss"] = lossKinds(report);
+    environment["layout"] = layoutText(analysis.layout);
+    environment["zero"] = analysis.layout.zero ? std::to_string(*analysis.layout.zero) : "";
+    environment["schedule"] = analysis.layout.pipelines.empty() ? "" : fmt::format("{}, {} micro-batches, {} virtual stages", analysis.layout.schedule,
+                                                                                   analysis.layout.pipelines.front().microBatches, analysis.layout.pipelines.front().virtualStages);
+    environment["ranks_per_host"] = joined(perHost);
+    return environment;
+}
+
+/// The analysed steps in order: means over ranks, so that they add up to the run's time.
+std::vector<double> stepTimesOf(const Analysis& analysis) {
+    std::vector<double> times;
+    if (analysis.facts.wholeRunIsOneStep) return times;
+    for (const int step : analysis.steps) {
+        double sum = 0;
+        int ranks = 0;
+        for (const RankSummary& rank : analysis.ranks) {
+            const StepWindow* window = analysis.window(rank.rank, step);
+            if (!window) continue;
+            sum += static_cast<double>(window->durNs);
+            ++ranks;
+        }
+        if (ranks > 0 && sum > 0) times.push_back(sum / ranks);
+    }
+    return times;
+}
+
+void setSteps(std::vector<double> times, RunSummary& summary) {
+    summary.steps = static_cast<int>(times.size());
+    const size_t width = (times.size() + RunSummary::kMostSamples - 1) / RunSummary::kMostSamples;
+    summary.stepsPerSample = static_cast<int>(std::max<size_t>(1, width));
+    for (size_t i = 0; i + width <= times.size() && width > 0; i += width) {
+        double sum = 0;
+        for (size_t k = i; k < i + width; ++k) sum += times[k];
+        summary.stepsNs.push_back(sum / static_cast<double>(width));
+    }
+}
+
+RoleSummary roleOf(const Analysis& analysis, const RankSummary& rank, const BreakdownRow& row, double steps) {
+    RoleSummary role;
+    role.rank = rank.rank;
+    role.stage = analysis.layout.stageOf(rank.rank);
+    role.host = row.host;
+    const Attribution& total = row.total;
+    const auto perStep = [&](int64_t ns) { return static_cast<double>(ns) / steps; };
+    role.stepNs = perStep(total.stepNs);
+    role.computeNs = perStep(total.computeNs);
+    role.exposedWaitNs = perStep(total.exposedWaitNs);
+    role.exposedTransferNs = perStep(total.exposedTransferNs);
+    role.overlappedCommNs = perStep(total.overlappedCommNs);
+    role.memoryNs = perStep(total.memoryNs);
+    role.idleNs = perStep(total.idleNs);
+    for (const auto& [cause, ns] : row.idleByCauseNs)
+        if (ns > 0) role.idleByCauseNs[cause] = perStep(ns);
+    for (const HostStall& stall : rank.hostStalls)
+        if (stall.step >= 0) role.stallByCauseNs[std::string(toText(stall.cause))] += static_cast<double>(stall.stallNs) / steps;
+    for (const auto& [step, ns] : rank.contention.lostNs) role.slowedNs += ns / steps;
+    for (const KernelStatistics& kernel : rank.kernels) {
+        role.kernels += kernel.count / steps;
+        if (kernel.key.gridBlocks > 0) role.blocks += static_cast<double>(kernel.count) * static_cast<double>(kernel.key.gridBlocks) / steps;
+    }
+    for (const CommTask& task : rank.communication)
+        if (task.step >= 0 && task.pointToPoint()) role.receiveWaitNs += static_cast<double>(task.exposedWaitNs) / steps;
+    return role;
+}
+
+void setRoles(const Analysis& analysis, const Report& report, RunSummary& summary) {
+    const std::map<int, std::string> names = rankRoles(analysis);
+    std::map<int, const BreakdownRow*> rows;
+    for (const BreakdownRow& row : report.breakdown) rows[row.rank] = &row;
+    for (const RankSummary& rank : analysis.ranks) {
+        const auto row = rows.find(rank.rank);
+        const RankFacts* facts = analysis.facts.findRank(rank.rank);
+        const auto steps = std::count_if(facts->steps.begin(), facts->steps.end(), [](const StepWindow& step) { return !step.warmUp; });
+        if (row == rows.end() || steps == 0) continue;
+        RoleSummary role = roleOf(analysis, rank, *row->second, static_cast<double>(steps));
+        role.role = names.at(rank.rank);
+        summary.roles.push_back(std::move(role));
+    }
+}
+
+void setPath(const Analysis& analysis, RunSummary& summary) {
+    summary.hasPath = analysis.replay.available() && !analysis.replay.path.empty();
+    if (!summary.hasPath) return;
+    for (const PathShare& share : analysis.replay.path)
+        for (RoleSummary& role : summary.roles)
+            if (role.rank == share.rank) role.pathNs[std::string(toText(share.category))] += share.nsPerStep;
+    for (const PathTransfer& transfer : criticalTransfers(analysis.replay.graph, analysis.replay.unchanged, analysis.replay.steps))
+        summary.pathTransferNs[trafficName(std::string(toText(analysis.layout.role(transfer.communicatorId, transfer.op))), std::string(store::toText(transfer.op)))] +=
+            transfer.nsPerStep;
+}
+
+void setKernels(const Analysis& analysis, RunSummary& summary) {
+    std::map<std::string, KernelSummary> byName;
+    std::map<int32_t, std::string> names;
+    const double share = static_cast<double>(analysis.ranks.size()) * std::max(1, summary.steps);
+    for (const RankSummary& rank : analysis.ranks) {
+        for (const KernelStatistics& kernel : rank.kernels) {
+            auto [name, isNew] = names.try_emplace(kernel.key.nameId);
+            if (isNew) name->second = readableKernelName(analysis.facts.strings[static_cast<size_t>(kernel.key.nameId)]);
+            KernelSummary& sum = byName[name->second];
+            sum.count += kernel.count / share;
+            sum.ns += static_cast<double>(kernel.totalNs) / share;
+        }
+    }
+    for (auto& [name, kernel] : byName) {
+        kernel.name = name;
+        summary.kernels.push_back(kernel);
+    }
+    std::stable_sort(summary.kernels.begin(), summary.kernels.end(), [](const KernelSummary& a, const KernelSummary& b) { return a.ns > b.ns; });
+    if (summary.kernels.size() <= RunSummary::kMostKernels) return;
+    KernelSummary others{"all others", 0, 0};
+    for (size_t i = RunSummary::kMostKernels - 1; i < summary.kernels.size(); ++i) {
+        others.count += summary.kernels[i].count;
+        others.ns += summary.kernels[i].ns;
+    }
+    summary.kernels.resize(RunSummary::kMostKernels - 1);
+    summary.kernels.push_back(others);
+}
+
+void addFindings(const std::vector<Finding>& findings, RunSummary& summary) {
+    std::map<int, std::string> roleOfRank;
+    for (const RoleSummary& role : summary.roles) roleOfRank[role.rank] = role.role;
+    for (const Finding& finding : findings) {
+        if (summary.findings.size() >= RunSummary::kMostFindings) break;
+        FindingSummary row;
+        row.id = finding.id;
+        row.title = finding.title;
+        row.verdict = finding.verdict == Verdict::found ? "found" : finding.verdict == Verdict::inconclusive ? "inconclusive" : "note";
+        row.ranks = finding.ranks;
+        for (const int rank : finding.ranks) row.roles.push_back(roleOfRank.count(rank) ? roleOfRank[rank] : fmt::format("rank {}", rank));
+        if (finding.ranks.size() == summary.roles.size()) row.roles.clear();
+        row.cause = finding.cause;
+        row.fix = finding.fix;
+        row.costNs = finding.savingNsPerStep;
+        row.severity = finding.severity;
+        summary.findings.push_back(std::move(row));
+    }
+}
+
+}  // namespace
+
+std::string trafficName(const std::string& use, const std::string& op) { return op + " of " + use; }
+
+RunSummary summarizeRun(const Analysis& analysis, const Report& report) {
+    RunSummary summary;
+    summary.name = report.run.name;
+    summary.environment = environmentOf(analysis, report);
+    summary.hosts = report.run.hosts;
+    setSteps(stepTimesOf(analysis), summary);
+    setRoles(analysis, report, summary);
+    summary.traffic = summarizeTraffic(analysis);
+    setPath(analysis, summary);
+    summary.deviceLoss = std::any_of(analysis.ranks.begin(), analysis.ranks.end(), [](const RankSummary& rank) { return !rank.lostSteps.empty(); });
+    setKernels(analysis, summary);
+    const auto efficiency = [&](const char* name, const std::optional<double>& value) {
+        if (value && std::isfinite(*value)) summary.efficiency[name] = *value;
+    };
+    efficiency("parallel", report.efficiency.parallel);
+    efficiency("load_balance", report.efficiency.loadBalance);
+    efficiency("serialisation", report.efficiency.serialisation);
+    efficiency("transfer", report.efficiency.transfer);
+    addFindings(report.findings, summary);
+    addFindings(report.notes, summary);
+    summary.losses = report.losses;
+    return summary;
+}
+
+}  // namespace rankscope::analyzer

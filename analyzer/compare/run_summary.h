@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a comparison needs of one run: a few kilobytes that stand for its trace, and the contents of a baseline file. Times are ns per step.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/detectors/analysis.h"
+#include "analyzer/report/report_model.h"
+
+namespace rankscope::analyzer {
+
+/// One rank, known by its place in the layout instead of its number.
+struct RoleSummary {
+    std::string role;              // "pp 1, dp 0"; "rank 3" where the layout does not tell ranks apart
+    int rank = 0;
+    int stage = -1;                // of its pipeline
+    std::string host;
+    double stepNs = 0, computeNs = 0, exposedWaitNs = 0, exposedTransferNs = 0, overlappedCommNs = 0, memoryNs = 0, idleNs = 0;
+    double receiveWaitNs = 0;      // part of exposedWaitNs: in sends and receives
+    double slowedNs = 0;           // part of computeNs: lost to communication beside it
+    double kernels = 0;            // compute kernels
+    double blocks = 0;             // their thread blocks: how much work they are, whatever they take; 0 unknown
+    std::map<std::string, double> idleByCauseNs;
+    std::map<std::string, double> stallByCauseNs;  // host stalls: the device had nothing to do because of the host
+    std::map<std::string, double> pathNs;          // critical path on this rank, by category
+};
+
+/// Communication of one use, operation and size class.
+struct TrafficSummary {
+    std::string use;               // role of the communicator: gradients, ...
+    std::string op;
+    std::string dataType;          // most common; empty: unknown
+    int ranks = 0;                 // members of its communicators
+    int nodes = 1;                 // that one of them spans, at most
+    int sizeClass = -1;            // bytes of a message are in [4^class, 4^(class + 1)); -1 unknown
+    double count = 0;              // kernels per step, mean over the ranks that take part
+    double bytes = 0;              // the same; 0 unknown
+    double transferNs = 0;         // the same: what they take beyond waiting
+    double waitNs = 0;
+    double exposedTransferNs = 0, exposedWaitNs = 0;
+    double busbw = 0;              // bytes per second of a typical message; 0 unknown
+    std::string algorithm, protocol;
+};
+
+struct KernelSummary {
+    std::string name;              // readable
+    double count = 0;              // per step, mean over ranks
+    double ns = 0;
+};
+
+struct FindingSummary {
+    std::string id, title, verdict;  // verdict: found | inconclusive | note
+    std::vector<int> ranks;
+    std::vector<std::string> roles;  // of `ranks`; empty: all of the job's
+    std::string cause;
+    std::vector<std::string> fix;
+    std::optional<double> costNs;    // what it would save
+    double severity = 0;             // share of the step
+};
+
+struct RunSummary {
+    std::string name;
+    std::string label;               // given when it was saved; a commit, say
+    std::string file;                // where it was read from; not part of the summary
+    bool fromBaseline = false;       // not part of the summary
+    std::string toolVersion;
+    std::map<std::string, std::string> environment;  // world_size, gpu, nccl, cuda, source, virtual, step_source, missing_sources, loss, layout, ranks_per_host
+    std::vector<std::string> hosts;
+    std::vector<double> stepsNs;     // analysed steps, in order: mean over ranks; of long runs means over stepsPerSample of them
+    int stepsPerSample = 1;
+    int steps = 0;
+    std::vector<RoleSummary> roles;  // by rank
+    std::vector<TrafficSummary> traffic;
+    std::map<std::string, double> pathTransferNs;  // critical path in transfers, by "use op"
+    bool hasPath = false;            // the run could be replayed
+    bool deviceLoss = false;         // device records are missing: times by category are not to be trusted
+    std::vector<KernelSummary> kernels;  // longest first; the last may stand for all others
+    std::map<std::string, double> efficiency;  // parallel, load_balance, serialisation, transfer
+    std::vector<FindingSummary> findings;
+    std::vector<LossRow> losses;
+
+    static constexpr size_t kMostSamples = 512;
+    static constexpr size_t kMostKernels = 40;
+    static constexpr size_t kMostFindings = 200;
+};
+
+/// The summary of an analysed run. O(events of the summaries of its ranks).
+RunSummary summarizeRun(const Analysis& analysis, const Report& report);
+
+/// "use op": the key of RunSummary::pathTransferNs.
+std::string trafficName(const std::string& use, const std::string& op);
+
+}  // namespace rankscope::analyzer

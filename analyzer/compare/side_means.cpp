@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/side_means.h"
+
+#include <algorithm>
+
+namespace rankscope::analyzer {
+namespace {
+
+void addShare(const std::map<std::string, double>& from, double share, std::map<std::string, double>& to) {
+    for (const auto& [name, value] : from) to[name] += share * value;
+}
+
+void add(const RoleSummary& from, double share, RoleSummary& to) {
+    to.role = from.role;
+    to.rank = from.rank;
+    to.stage = from.stage;
+    to.host = from.host;
+    for (double RoleSummary::*part : {&RoleSummary::stepNs, &RoleSummary::computeNs, &RoleSummary::exposedWaitNs, &RoleSummary::exposedTransferNs, &RoleSummary::overlappedCommNs,
+                                      &RoleSummary::memoryNs, &RoleSummary::idleNs, &RoleSummary::receiveWaitNs, &RoleSummary::slowedNs, &RoleSummary::kernels, &RoleSummary::blocks})
+        to.*part += share * from.*part;
+    addShare(from.idleByCauseNs, share, to.idleByCauseNs);
+    addShare(from.stallByCauseNs, share, to.stallByCauseNs);
+    addShare(from.pathNs, share, to.pathNs);
+}
+
+void add(const TrafficSummary& from, double share, TrafficSummary& to) {
+    to.use = from.use;
+    to.op = from.op;
+    to.ranks = from.ranks;
+    to.nodes = std::max(to.nodes, from.nodes);
+    to.sizeClass = from.sizeClass;
+    if (!from.dataType.empty()) to.dataType = from.dataType;
+    if (!from.algorithm.empty()) to.algorithm = from.algorithm;
+    if (!from.protocol.empty()) to.protocol = from.protocol;
+    for (double TrafficSummary::*part : {&TrafficSummary::count, &TrafficSummary::bytes, &TrafficSummary::transferNs, &TrafficSummary::waitNs, &TrafficSummary::exposedTransferNs,
+                                         &TrafficSummary::exposedWaitNs, &TrafficSummary::busbw})
+        to.*part += share * from.*part;
+}
+
+}  // namespace
+
+SideMeans meansOf(const std::vector<RunSummary>& runs) {
+    SideMeans side;
+    side.runs = runs.size();
+    side.hasPath = !runs.empty();
+    const double share = runs.empty() ? 0 : 1 / static_cast<double>(runs.size());
+    for (const RunSummary& run : runs) {
+        for (const RoleSummary& role : run.roles) add(role, share, side.roles[role.role]);
+        for (const TrafficSummary& row : run.traffic) add(row, share, side.traffic[{row.use, row.op, row.ranks, row.sizeClass}]);
+        addShare(run.pathTransferNs, share, side.pathTransferNs);
+        side.hasPath = side.hasPath && run.hasPath;
+        for (const KernelSummary& kernel : run.kernels) {
+            KernelSummary& sum = side.kernels[kernel.name];
+            sum.name = kernel.name;
+            sum.count += share * kernel.count;
+            sum.ns += share * kernel.ns;
+        }
+    }
+    for (const auto& [name, role] : side.roles) addShare(role.pathNs, 1, side.pathNs);
+    return side;
+}
+
+std::map<std::string, TrafficSummary> byUse(const SideMeans& side) {
+    std::map<std::string, TrafficSummary> uses;
+    std::map<std::string, double> most;  // bytes of the size class whose algorithm and data type stand for all
+    for (const auto& [key, row] : side.traffic) {
+        const std::string name = trafficName(row.use, row.op);
+        TrafficSummary& sum = uses[name];
+        TrafficSummary main = sum;
+        add(row, 1, sum);
+        sum.ranks = std::max(main.ranks, row.ranks);
+        if (row.bytes >= most[name]) {
+            most[name] = row.bytes;
+        } else {
+            sum.dataType = main.dataType;
+            sum.algorithm = main.algorithm;
+            sum.protocol = main.protocol;
+        }
+        sum.busbw = sum.transferNs > 0 ? sum.bytes / sum.transferNs * 1e9 : 0;  // of all sizes: bytes over time, no bus factor
+        sum.sizeClass = -1;
+    }
+    return uses;
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The step times of two sides compared: what may be said of their ratio, and how small a change would have been seen.
+//
+// The run is the unit. Steps of one run share its place, its temperature, its network: a hundred steps of one run say a lot about that run and nothing about
+// the next one. So each run counts as one number, the logarithm of its typical step (run_statistics.h), and the noise is what runs of one side differ by:
+//
+//   ratio      exp(mean of the new runs - mean of the base runs)
+//   noise s    standard deviation of runs of a side, pooled over both sides (with five runs or more on each side: each its own, Welch); never less than what
+//              the steps of the runs alone make it (standard error of a run's typical step), nor than kFloor
+//   interval   difference +- t(0.975, degrees) s sqrt(1/n + 1/m), degrees n + m - 2
+//   smallest visible change: max(half interval, log(1 + threshold)) + z(0.9) s' sqrt(1/n + 1/m), where s' = s sqrt(degrees / chi2(0.01, degrees)) is the
+//              upper bound of the noise. With s itself it would be found in nine of ten comparisons on average, but not in those whose s is small by chance
+//              and that therefore promise most.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/compare/comparison.h"
+
+namespace rankscope::analyzer {
+
+/// A run's steps.
+struct StepSample {
+    std::string run;
+    std::vector<double> stepsNs;
+};
+
+struct StepTimeOptions {
+    double threshold = 0.01;   // share: a smaller change is none. Below, builds of the same source differ
+    double resolution = 0.05;  // share: 'no change' is said when a change of that size would have been seen; at least twice the threshold
+};
+
+inline constexpr double kNoiseFloor = 0.001;    // of the step: no machine repeats a run better than that
+inline constexpr double kNoiseBound = 0.99;     // confidence of the upper bound of the noise
+inline constexpr size_t kFewestForWelch = 5;    // runs on each side
+inline constexpr size_t kFewestForRanks = 4;    // runs on each side: with three the exact test cannot go below p = 0.1
+inline constexpr int kMostMoreRuns = 50;        // more are not worth asking for
+
+/// Every run has one step at least. Fills everything of StepTimeChange but `reason`.
+StepTimeChange compareStepTimes(const std::vector<StepSample>& base, const std::vector<StepSample>& now, const StepTimeOptions& options);
+
+/// The typical step of each run, by the estimator that fits all of them.
+std::vector<double> typicalSteps(const std::vector<StepSample>& runs, const std::string& estimator);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/summary_file.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace rankscope::analyzer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr uintmax_t kLargestFile = 64u << 20;
+
+/// Times to the nanosecond, other numbers to six digits: a summary is small, and the same on every machine.
+double rounded(double value) {
+    if (!std::isfinite(value)) return 0;
+    if (std::abs(value) >= 1e6) return std::round(value);
+    return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
+}
+
+Json numbersJson(const std::map<std::string, double>& numbers) {
+    Json json = Json::object();
+    for (const auto& [name, value] : numbers) json[name] = rounded(value);
+    return json;
+}
+
+template <typename Rows, typename Function>
+Json arrayOf(const Rows& rows, Function&& function) {
+    Json array = Json::array();
+    for (const auto& row : rows) array.push_back(function(row));
+    return array;
+}
+
+Json roleJson(const RoleSummary& role) {
+    return {{"role", role.role},
+            {"rank", role.rank},
+            {"stage", role.stage},
+            {"host", role.host},
+            {"step_ns", rounded(role.stepNs)},
+            {"compute_ns", rounded(role.computeNs)},
+            {"exposed_wait_ns", rounded(role.exposedWaitNs)},
+            {"exposed_transfer_ns", rounded(role.exposedTransferNs)},
+            {"overlapped_comm_ns", rounded(role.overlappedCommNs)},
+            {"memory_ns", rounded(role.memoryNs)},
+            {"idle_ns", rounded(role.idleNs)},
+            {"receive_wait_ns", rounded(role.receiveWaitNs)},
+            {"slowed_ns", rounded(role.slowedNs)},
+            {"kernels", rounded(role.kernels)},
+            {"blocks", rounded(role.blocks)},
+            {"idle_by_cause_ns", numbersJson(role.idleByCauseNs)},
+            {"stall_by_cause_ns", numbersJson(role.stallByCauseNs)},
+            {"path_ns", numbersJson(role.pathNs)}};
+}
+
+Json trafficJson(const TrafficSummary& row) {
+    return {{"use", row.use},
+            {"op", row.op},
+            {"dtype", row.dataType},
+            {"ranks", row.ranks},
+            {"nodes", row.nodes},
+            {"size_class", row.sizeClass},
+            {"count", rounded(row.count)},
+            {"bytes", rounded(row.bytes)},
+            {"transfer_ns", rounded(row.transferNs)},
+            {"wait_ns", rounded(row.waitNs)},
+            {"exposed_transfer_ns", rounded(row.exposedTransferNs)},
+            {"exposed_wait_ns", rounded(row.exposedWaitNs)},
+            {"busbw", rounded(row.busbw)},
+            {"algo", row.algorithm},
+            {"proto", row.protocol}};
+}
+
+Json findingJson(const FindingSummary& row) {
+    return {{"id", row.id},       {"title", row.title}, {"verdict", row.verdict}, {"ranks", row.ranks}, {"roles", row.roles},
+            {"cause", row.cause}, {"fix", row.fix},     {"cost_ns", row.costNs ? Json(rounded(*row.costNs)) : Json(nullptr)}, {"severity", rounded(row.severity)}};
+}
+
+Json contentsJson(const RunSummary& summary) {
+    Json json;
+    json["environment"] = summary.environment;
+    json["hosts"] = summary.hosts;
+    json["steps"] = summary.steps;
+    json["steps_per_sample"] = summary.stepsPerSample;
+    json["steps_ns"] = arrayOf(summary.stepsNs, [](double ns) { return Json(rounded(ns)); });
+    json["roles"] = arrayOf(summary.roles, roleJson);
+    json["traffic"] = arrayOf(summary.traffic, trafficJson);
+    json["has_path"] = summary.hasPath;
+    json["path_transfer_ns"] = numbersJson(summary.pathTransferNs);
+    json["device_loss"] = summary.deviceLoss;
+    json["kernels"] = arrayOf(summary.kernels, [](const KernelSummary& k) { return Json{{"name", k.name}, {"count", rounded(k.count)}, {"ns", rounded(k.ns)}}; });
+    json["efficiency"] = numbersJson(summary.efficiency);
+    json["findings"] = arrayOf(summary.findings, findingJson);
+    json["loss"] = arrayOf(summary.losses, [](const LossRow& l) {
+        return Json{{"kind", l.kind}, {"severity", l.severity}, {"count", l.count}, {"what_it_means", l.meaning}};
+    });
+    return json;
+}
+
+std::string dumped(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+/// Reads members of one object and names what is wrong with them.
+class Reader {
+  public:
+    Reader(const Json& json, std::string place, const std::string& origin) : m_json(json), m_place(std::move(place)), m_origin(origin) {
+        if (!json.is_object()) fail("is no object");
+    }
+    double number(const char* key) const {
+        const Json& value = at(key);
+        if (!value.is_number() || !std::isfinite(value.get<double>())) fail(std::string(key) + " is no number");
+        return value.get<double>();
+    }
+    int whole(const char* key) const {
+        const double value = number(key);
+        if (value != std::floor(value) || std::abs(value) > 1e9) fail(std::string(key) + " is no whole number");
+        return static_cast<int>(value);
+    }
+    std::string text(const char* key) const {
+        const Json& value = at(key);
+        if (!value.is_string()) fail(std::string(key) + " is no text");
+        return value.get<std::string>();
+    }
+    bool flag(const char* key) const {
+        const Json& value = at(key);
+        if (!value.is_boolean()) fail(std::string(key) + " is neither true nor false");
+        return value.get<bool>();
+    }
+    std::optional<double> numberOrNull(const char* key) const { return at(key).is_null() ? std::nullopt : std::optional(number(key)); }
+    std::map<std::string, double> numbers(const char* key) const {
+        std::map<std::string, double> all;
+        const Reader inner(at(key), m_place + key + ".", m_origin);
+        for (const auto& [name, value] : at(key).items()) all[name] = inner.number(name.c_str());
+        return all;
+    }
+    std::map<std::string, std::string> texts(const char* key) const {
+        std::map<std::string, std::string> all;
+        const Reader inner(at(key), m_place + key + ".", m_origin);
+        for (const auto& [name, value] : at(key).items()) all[name] = inner.text(name.c_str());
+        return all;
+    }
+    template <typename T>
+    std::vector<T> list(const char* key) const {
+        try {
+            return array(key).get<std::vector<T>>();
+        } catch (const Json::exception&) {
+            fail(std::string(key) + " holds something of another kind");
+        }
+    }
+    template <typename Function>
+    void each(const char* key, Function&& function) const {
+        size_t index = 0;
+        for (const Json& row : array(key)) function(Reader(row, fmt::format("{}{}[{}].", m_place, key, index++), m_origin));
+    }
+
+  private:
+    const Json& at(const char* key) const {
+        const auto value = m_json.find(key);
+        if (value == m_json.end()) fail(std::string(key) + " is missing");
+        return *value;
+    }
+    const Json& array(const char* key) const {
+        const Json& value = at(key);
+        if (!value.is_array()) fail(std::string(key) + " is no list");
+        return value;
+    }
+    [[noreturn]] void fail(const std::string& what) const {
+        throw SummaryError(fmt::format("{}: {}{}", m_origin, m_place, what), "save it anew: rankscope baseline save NAME --dir DIR");
+    }
+
+    const Json& m_json;
+    std::string m_place;
+    const std::string& m_origin;
+};
+
+RoleSummary readRole(const Reader& r) {
+    RoleSummary role;
+    role.role = r.text("role");
+    role.rank = r.whole("rank");
+    role.stage = r.whole("stage");
+    role.host = r.text("host");
+    role.stepNs = r.number("step_ns");
+    role.computeNs = r.number("compute_ns");
+    role.exposedWaitNs = r.number("exposed_wait_ns");
+    role.exposedTransferNs = r.number("exposed_transfer_ns");
+    role.overlappedCommNs = r.number("overlapped_comm_ns");
+    role.memoryNs = r.number("memory_ns");
+    role.idleNs = r.number("idle_ns");
+    role.receiveWaitNs = r.number("receive_wait_ns");
+    role.slowedNs = r.number("slowed_ns");
+    role.kernels = r.number("kernels");
+    role.blocks = r.number("blocks");
+    role.idleByCauseNs = r.numbers("idle_by_cause_ns");
+    role.stallByCauseNs = r.numbers("stall_by_cause_ns");
+    role.pathNs = r.numbers("path_ns");
+    return role;
+}
+
+TrafficSummary readTraffic(const Reader& r) {
+    TrafficSummary row;
+    row.use = r.text("use");
+    row.op = r.text("op");
+    row.dataType = r.text("dtype");
+    row.ranks = r.whole("ranks");
+    row.nodes = r.whole("nodes");
+    row.sizeClass = r.whole("size_class");
+    row.count = r.number("count");
+    row.bytes = r.number("bytes");
+    row.transferNs = r.number("transfer_ns");
+    row.waitNs = r.number("wait_ns");
+    row.exposedTransferNs = r.number("exposed_transfer_ns");
+    row.exposedWaitNs = r.number("exposed_wait_ns");
+    row.busbw = r.number("busbw");
+    row.algorithm = r.text("algo");
+    row.protocol = r.text("proto");
+    return row;
+}
+
+FindingSummary readFinding(const Reader& r) {
+    FindingSummary row;
+    row.id = r.text("id");
+    row.title = r.text("title");
+    row.verdict = r.text("verdict");
+    row.ranks = r.list<int>("ranks");
+    row.roles = r.list<std::string>("roles");
+    row.cause = r.text("cause");
+    row.fix = r.list<std::string>("fix");
+    row.costNs = r.numberOrNull("cost_ns");
+    row.severity = r.number("severity");
+    return row;
+}
+
+void checkSchema(const Json& json, const std::string& origin) {
+    const auto schema = json.is_object() ? json.find("schema") : json.end();
+    if (schema == json.end() || !schema->is_string())
+        throw SummaryError(fmt::format("{}: no summary of a run: it has no schema", origin), "a baseline file is made by: rankscope baseline save NAME --dir DIR");
+    const auto& name = schema->get_ref<const std::string&>();
+    if (name == kSummarySchema) return;
+    if (name.rfind("rankscope.run-summary/", 0) == 0)
+        throw SummaryError(fmt::format("{}: written by another version: {}, this one reads {}", origin, name, kSummarySchema),
+                           "save the baseline anew with this version: rankscope baseline save NAME --dir DIR");
+    throw SummaryError(fmt::format("{}: no summary of a run: its schema is {}", origin, name), "a baseline file is made by: rankscope baseline save NAME --dir DIR");
+}
+
+void checkSteps(const RunSummary& summary, const std::string& origin) {
+    for (size_t i = 0; i < summary.stepsNs.size(); ++i)
+        if (!std::isfinite(summary.stepsNs[i]) || summary.stepsNs[i] <= 0)
+            throw SummaryError(fmt::format("{}: steps_ns[{}] is not the length of a step: {}", origin, i, summary.stepsNs[i]), "save it anew: rankscope baseline save NAME --dir DIR");
+    if (summary.stepsPerSample < 1 || summary.steps < static_cast<int>(summary.stepsNs.size()))
+        throw SummaryError(fmt::format("{}: {} steps do not fit {} samples of {} steps", origin, summary.steps, summary.stepsNs.size(), summary.stepsPerSample),
+                           "save it anew: rankscope baseline save NAME --dir DIR");
+}
+
+}  // namespace
+
+std::string renderSummary(const RunSummary& summary) {
+    Json json;
+    json["schema"] = kSummarySchema;
+    json["name"] = summary.name;
+    json["label"] = summary.label;
+    json["tool_version"] = summary.toolVersion;
+    json.update(contentsJson(summary));
+    return dumped(json);
+}
+
+RunSummary parseSummary(const std::string& text, const std::string& origin) {
+    Json json;
+    try {
+        json = Json::parse(text);
+    } catch (const Json::exception& error) {
+        throw SummaryError(fmt::format("{}: no JSON: {}", origin, error.what()), "a baseline file is made by: rankscope baseline save NAME --dir DIR");
+    }
+    checkSchema(json, origin);
+    const Reader r(json, "", origin);
+    RunSummary summary;
+    summary.file = origin;
+    summary.fromBaseline = true;
+    summary.name = r.text("name");
+    summary.label = r.text("label");
+    summary.toolVersion = r.text("tool_version");
+    summary.environment = r.texts("environment");
+    summary.hosts = r.list<std::string>("hosts");
+    summary.steps = r.whole("steps");
+    summary.stepsPerSample = r.whole("steps_per_sample");
+    summary.stepsNs = r.list<double>("steps_ns");
+    r.each("roles", [&](const Reader& row) { summary.roles.push_back(readRole(row)); });
+    r.each("traffic", [&](const Reader& row) { summary.traffic.push_back(readTraffic(row)); });
+    summary.hasPath = r.flag("has_path");
+    summary.pathTransferNs = r.numbers("path_transfer_ns");
+    summary.deviceLoss = r.flag("device_loss");
+    r.each("kernels", [&](const Reader& row) { summary.kernels.push_back({row.text("name"), row.number("count"), row.number("ns")}); });
+    summary.efficiency = r.numbers("efficiency");
+    r.each("findings", [&](const Reader& row) { summary.findings.push_back(readFinding(row)); });
+    r.each("loss", [&](const Reader& row) {
+        summary.losses.push_back({row.text("kind"), row.text("severity"), static_cast<int64_t>(row.number("count")), row.text("what_it_means"), std::nullopt});
+    });
+    checkSteps(summary, origin);
+    return summary;
+}
+
+RunSummary readSummary(const std::filesystem::path& file) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(file, error);
+    if (!error && size > kLargestFile) throw SummaryError(fmt::format("{}: {} bytes are no summary of a run", file.string(), size));
+    std::ifstream stream(file, std::ios::binary);
+    std::ostringstream text;
+    text << stream.rdbuf();
+    if (!stream) throw SummaryError(fmt::format("{}: cannot be read", file.string()));
+    return parseSummary(text.str(), file.string());
+}
+
+std::string summaryId(const RunSummary& summary) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (const char c : dumped(contentsJson(summary))) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return fmt::format("{:016x}", hash);
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run's summary as a file: what baselines are made of (docs/baselines.md).
+#pragma once
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+#include "analyzer/compare/run_summary.h"
+
+namespace rankscope::analyzer {
+
+/// A summary that cannot be read: which file, where in it, what to do.
+class SummaryError : public std::runtime_error {
+  public:
+    SummaryError(const std::string& what, std::string hint = {}) : std::runtime_error(what), m_hint(std::move(hint)) {}
+    const std::string& hint() const { return m_hint; }
+
+  private:
+    std::string m_hint;
+};
+
+inline constexpr const char* kSummarySchema = "rankscope.run-summary/1";
+
+/// The same summary gives the same bytes.
+std::string renderSummary(const RunSummary& summary);
+
+/// `origin` is named in errors, and kept as RunSummary::file. Throws SummaryError.
+RunSummary parseSummary(const std::string& text, const std::string& origin);
+RunSummary readSummary(const std::filesystem::path& file);
+
+/// Sixteen hexadecimal digits that stand for the contents (64-bit FNV-1a of the text without name, label and tool version): two saved summaries of one run are one file.
+std::string summaryId(const RunSummary& summary);
+
+}  // namespace rankscope::analyzer
