@@ -69,6 +69,8 @@ int main(int argc, char** argv) {
     addExplainVerb(app, invocation);
     addExportVerb(app, invocation);
     addWhatIfVerb(app, invocation);
+    addCompareVerb(app, invocation);
+    addBaselineVerb(app, invocation);
     addViewVerb(app, invocation);
     addDoctorVerb(app, invocation);
     addTuneVerb(app, invocation);

@@ -31,6 +31,8 @@ void addExplainVerb(CLI::App& app, Invocation& invocation);
 void addExportVerb(CLI::App& app, Invocation& invocation);
 void addWhatIfVerb(CLI::App& app, Invocation& invocation);
 void addDoctorVerb(CLI::App& app, Invocation& invocation);
+void addCompareVerb(CLI::App& app, Invocation& invocation);
+void addBaselineVerb(CLI::App& app, Invocation& invocation);
 void addReferenceVerb(CLI::App& app, Invocation& invocation);
 void addViewVerb(CLI::App& app, Invocation& invocation);
 void addTuneVerb(CLI::App& app, Invocation& invocation);

@@ -8,6 +8,7 @@
 #include "analyzer/cli/install_layout.h"
 #include "analyzer/cli/output_file.h"
 #include "analyzer/cli/verb.h"
+#include "reference/score/compare_score.h"
 #include "reference/score/score.h"
 
 namespace rankscope::cli {
@@ -22,6 +23,7 @@ struct ScoreVerbOptions {
     std::string require;
     bool noFixed = false;
     bool list = false;
+    score::CompareScoreOptions compare;
 };
 
 std::string render(const score::Scoreboard& board, const std::string& format) {
@@ -43,8 +45,33 @@ std::string checkRequirement(const std::string& text) {
     return {};
 }
 
+void giveResult(const std::string& text, const std::string& file, const Console& console) {
+    if (file.empty())
+        console.result(text);
+    else
+        writeOutputFile(text, file);
+}
+
+int runCompare(ScoreVerbOptions options, const InstallLayout& layout, const Console& console) {
+    options.compare.tool = layout.prefix / "bin/rankscope";
+    options.compare.builtIns = layout.scenarios;
+    options.compare.plan = layout.prefix / "share/rankscope/score/compare_suite.json";
+    options.compare.keep = options.keep;
+    options.compare.only = options.score.only;
+    options.compare.jobs = options.score.jobs;
+    options.compare.timeoutS = options.score.timeoutS;
+    const score::CompareScoreboard board = score::runCompareScore(options.compare, [&](const std::string& line) { console.note(line); });
+    giveResult(options.format == "json" ? score::renderJson(board) : score::renderText(board), options.output, console);
+    if (score::meets(board, {})) return kExitOk;
+    const score::CompareRequirement wanted;
+    console.error(fmt::format("asked are at most {:.0f} % false regressions, {:.0f} % found, {:.0f} % inside the interval and {:.0f} % of causes right", 100 * wanted.falseRegressions,
+                              100 * wanted.found, 100 * wanted.covered, 100 * wanted.causesRight));
+    return kExitGateFailed;
+}
+
 int run(ScoreVerbOptions options, const Console& console) {
     const InstallLayout layout = findInstallLayout();
+    if (options.score.suite == "compare") return runCompare(std::move(options), layout, console);
     options.score.tool = layout.prefix / "bin/rankscope";
     options.score.builtIns = layout.scenarios;
     options.score.fullSuite = layout.prefix / "share/rankscope/score/full_suite.json";
@@ -61,10 +88,7 @@ int run(ScoreVerbOptions options, const Console& console) {
         console.note(progressLine(scenario, done, all));
     });
     const std::string text = render(board, options.format);
-    if (options.output.empty())
-        console.result(text);
-    else
-        writeOutputFile(text, options.output);
+    giveResult(text, options.output, console);
     for (const score::ScenarioScore& scenario : board.scenarios)
         if (!scenario.error.empty()) console.error(fmt::format("{}: {}", scenario.name, scenario.error));
     if (board.tally.errors > 0) return kExitInput;
@@ -78,8 +102,8 @@ int run(ScoreVerbOptions options, const Console& console) {
 void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
     auto options = std::make_shared<ScoreVerbOptions>();
     auto* verb = reference.add_subcommand("score", "Run scenarios and compare the findings with what was planted");
-    auto* suite = verb->add_option("--suite", options->score.suite, "core: every diagnosis and kind; full: core and generated scenarios")
-                      ->check(CLI::IsMember({"core", "full"}))->capture_default_str();
+    auto* suite = verb->add_option("--suite", options->score.suite, "core: every diagnosis and kind; full: core and generated scenarios; compare: `rankscope compare` on pairs of noisy runs")
+                      ->check(CLI::IsMember({"core", "full", "compare"}))->capture_default_str();
     verb->add_option("--scenarios", options->scenarios, "Every *.json of this folder instead of a suite")->type_name("DIR")->excludes(suite);
     verb->add_option("--only", options->score.only, "Scenarios whose name contains this or matches it as a shell pattern; may be repeated")->type_name("PATTERN")
         ->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -89,6 +113,10 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
     verb->add_option("--jobs", options->score.jobs, "Scenarios at a time; 0: one per core")->capture_default_str();
     verb->add_option("--timeout", options->score.timeoutS, "Seconds after which a run is ended and counts as failed")->check(CLI::PositiveNumber)->capture_default_str();
     verb->add_option("--keep", options->keep, "Keep scenarios, runs and reports in this folder")->type_name("DIR");
+    verb->add_option("--pool", options->compare.pool, "Suite compare: runs of a pool")->check(CLI::PositiveNumber)->capture_default_str();
+    verb->add_option("--pairs", options->compare.pairs, "Suite compare: comparisons drawn from a pool")->check(CLI::PositiveNumber)->capture_default_str();
+    verb->add_option("--cause-runs", options->compare.causeRuns, "Suite compare: runs with, and without, each planted cause")->check(CLI::PositiveNumber)->capture_default_str();
+    verb->add_option("--cause-pairs", options->compare.causePairs, "Suite compare: comparisons of each planted cause")->check(CLI::PositiveNumber)->capture_default_str();
     verb->add_flag("--no-fixed", options->noFixed, "Leave out the repaired twins, and with them the measured savings");
     verb->add_flag("--list", options->list, "Name the scenarios that would run");
     verb->callback([options, &invocation] {

@@ -29,8 +29,6 @@ std::set<std::string> keysOf(const std::map<std::string, double>& a, const std::
     return keys;
 }
 
-std::string signedDuration(double ns) { return (ns < 0 ? "-" : "+") + durationText(std::abs(ns)); }
-
 /// The kernels that changed most in the direction of the change.
 std::vector<std::string> kernelDetails(const SideMeans& base, const SideMeans& now, double direction) {
     std::vector<std::pair<double, std::string>> changes;

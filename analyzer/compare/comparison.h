@@ -91,10 +91,10 @@ struct MetricChange {
 };
 
 struct CollectiveSide {
-    double count = 0;                        // per step, over the job
-    std::optional<double> bytes;             // per step, over the job
-    std::optional<double> transferNs;        // per step, sum over instances
-    double waitNs = 0;                       // per step, sum over members
+    double count = 0;                        // per step and rank, mean over the ranks that take part
+    std::optional<double> bytes;             // the same
+    std::optional<double> transferNs;        // the same: what they take beyond waiting
+    double waitNs = 0;                       // the same
     std::optional<double> busbw;             // bytes per second
     std::string algorithm, protocol;         // most common; empty: unknown
 };

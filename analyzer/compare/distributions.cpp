@@ -8,7 +8,7 @@ namespace {
 
 template <typename Function>
 double bisected(double low, double high, double wanted, Function&& increasing) {
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 80; ++i) {
         const double middle = (low + high) / 2;
         (increasing(middle) < wanted ? low : high) = middle;
     }

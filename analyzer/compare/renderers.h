@@ -8,5 +8,6 @@
 namespace rankscope::analyzer {
 
 std::string renderComparisonJson(const Comparison& comparison);  // rankscope.compare/1
+std::string renderComparisonText(const Comparison& comparison, bool colour = false);
 
 }  // namespace rankscope::analyzer

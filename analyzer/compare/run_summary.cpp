@@ -7,8 +7,13 @@
 #include <cmath>
 #include <set>
 
+#include "analyzer/analyze.h"
 #include "analyzer/compare/rank_roles.h"
 #include "analyzer/compare/traffic_summary.h"
+#include "analyzer/detectors/detector.h"
+#include "analyzer/replay/critical_transfers.h"
+#include "analyzer/replay/savings.h"
+#include "analyzer/report/build_report.h"
 #include "analyzer/report/kernel_name.h"
 #include "collector/store/vocabulary.h"
 
@@ -212,6 +217,7 @@ std::string trafficName(const std::string& use, const std::string& op) { return 
 RunSummary summarizeRun(const Analysis& analysis, const Report& report) {
     RunSummary summary;
     summary.name = report.run.name;
+    summary.startUnixNs = std::atoll(analysis.facts.text("start_unix_ns", "0").c_str());
     summary.environment = environmentOf(analysis, report);
     summary.hosts = report.run.hosts;
     setSteps(stepTimesOf(analysis), summary);
@@ -230,6 +236,15 @@ RunSummary summarizeRun(const Analysis& analysis, const Report& report) {
     addFindings(report.findings, summary);
     addFindings(report.notes, summary);
     summary.losses = report.losses;
+    return summary;
+}
+
+RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers) {
+    const Analysis analysis = readAnalysis(database, workers);
+    std::vector<Finding> findings = detect(analysis);
+    replaySavings(analysis, findings);
+    RunSummary summary = summarizeRun(analysis, buildReport(analysis, std::move(findings)));
+    summary.file = database.string();
     return summary;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -68,6 +69,7 @@ struct RunSummary {
     std::string file;                // where it was read from; not part of the summary
     bool fromBaseline = false;       // not part of the summary
     std::string toolVersion;
+    int64_t startUnixNs = 0;         // when the run began; 0 unknown
     std::map<std::string, std::string> environment;  // world_size, gpu, nccl, cuda, source, virtual, step_source, missing_sources, loss, layout, ranks_per_host
     std::vector<std::string> hosts;
     std::vector<double> stepsNs;     // analysed steps, in order: mean over ranks; of long runs means over stepsPerSample of them
@@ -75,7 +77,7 @@ struct RunSummary {
     int steps = 0;
     std::vector<RoleSummary> roles;  // by rank
     std::vector<TrafficSummary> traffic;
-    std::map<std::string, double> pathTransferNs;  // critical path in transfers, by "use op"
+    std::map<std::string, double> pathTransferNs;  // critical path in transfers, by "op of use"
     bool hasPath = false;            // the run could be replayed
     bool deviceLoss = false;         // device records are missing: times by category are not to be trusted
     std::vector<KernelSummary> kernels;  // longest first; the last may stand for all others
@@ -91,7 +93,10 @@ struct RunSummary {
 /// The summary of an analysed run. O(events of the summaries of its ranks).
 RunSummary summarizeRun(const Analysis& analysis, const Report& report);
 
-/// "use op": the key of RunSummary::pathTransferNs.
+/// The same of a trace, from its database. Nothing is written into it. Throws store::Error.
+RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers = 0);
+
+/// "op of use": the key of RunSummary::pathTransferNs.
 std::string trafficName(const std::string& use, const std::string& op);
 
 }  // namespace rankscope::analyzer

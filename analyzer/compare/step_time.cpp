@@ -77,11 +77,17 @@ double smallestVisible(double error, double degrees, double threshold) {
 
 /// Runs to add on each side until a change of `resolution` would be seen; 0: more than kMostMoreRuns.
 int moreRuns(const Side& base, const Side& now, const Noise& noise, double threshold, double resolution) {
-    for (int more = 1; more <= kMostMoreRuns; ++more) {
+    const auto enough = [&](int more) {
         const double error = noise.betweenRuns * std::sqrt(1 / (base.runs() + more) + 1 / (now.runs() + more));
-        if (smallestVisible(error, base.degrees() + now.degrees() + 2 * more, threshold) <= resolution) return more;
+        return smallestVisible(error, base.degrees() + now.degrees() + 2 * more, threshold) <= resolution;
+    };
+    if (!enough(kMostMoreRuns)) return 0;
+    int few = 0, many = kMostMoreRuns;  // what is visible falls with every run
+    while (many - few > 1) {
+        const int middle = (few + many) / 2;
+        (enough(middle) ? many : few) = middle;
     }
-    return 0;
+    return many;
 }
 
 std::string noiseSource(const Side& base, const Side& now) {

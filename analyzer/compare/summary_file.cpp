@@ -261,6 +261,7 @@ std::string renderSummary(const RunSummary& summary) {
     json["name"] = summary.name;
     json["label"] = summary.label;
     json["tool_version"] = summary.toolVersion;
+    json["start_unix_ns"] = summary.startUnixNs;
     json.update(contentsJson(summary));
     return dumped(json);
 }
@@ -280,6 +281,7 @@ RunSummary parseSummary(const std::string& text, const std::string& origin) {
     summary.name = r.text("name");
     summary.label = r.text("label");
     summary.toolVersion = r.text("tool_version");
+    summary.startUnixNs = static_cast<int64_t>(r.number("start_unix_ns"));
     summary.environment = r.texts("environment");
     summary.hosts = r.list<std::string>("hosts");
     summary.steps = r.whole("steps");

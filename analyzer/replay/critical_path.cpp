@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/replay/critical_transfers.h"
+
 namespace rankscope::analyzer {
 namespace {
 

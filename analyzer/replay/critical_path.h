@@ -25,12 +25,4 @@ struct PathShare {
 /// device. `gap`: between dependent pieces of device work. Waiting is no category: the path is where the one is that is waited for.
 std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps);
 
-/// The `transfer` part of that path by what is transferred.
-struct PathTransfer {
-    uint32_t communicatorId = 0;  // 0: unknown
-    store::Op op = store::Op::unknown;
-    double nsPerStep = 0;
-};
-std::vector<PathTransfer> criticalTransfers(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps);
-
 }  // namespace rankscope::analyzer

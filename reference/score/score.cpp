@@ -3,69 +3,19 @@
 
 #include <fmt/format.h>
 #include <fnmatch.h>
-#include <signal.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <mutex>
 #include <thread>
 
 #include "reference/score/scenario_runner.h"
 #include "reference/score/suites.h"
+#include "reference/score/workplace.h"
 
 namespace rankscope::score {
 namespace {
-
-namespace fs = std::filesystem;
-
-std::atomic<bool> stopRequested{false};
-
-/// While it lives, SIGINT and SIGTERM ask for an orderly end.
-class StopOnSignals {
-  public:
-    StopOnSignals() {
-        struct sigaction action {};
-        action.sa_handler = [](int) { stopRequested = true; };
-        sigaction(SIGINT, &action, &m_interrupt);
-        sigaction(SIGTERM, &action, &m_terminate);
-    }
-    ~StopOnSignals() {
-        sigaction(SIGINT, &m_interrupt, nullptr);
-        sigaction(SIGTERM, &m_terminate, nullptr);
-    }
-
-  private:
-    struct sigaction m_interrupt {}, m_terminate {};
-};
-
-/// A folder for the runs: the user's, or a temporary one that goes with this object.
-class Workplace {
-  public:
-    explicit Workplace(const fs::path& keep) : m_temporary(keep.empty()) {
-        std::error_code error;
-        if (!m_temporary) {
-            fs::create_directories(keep, error);
-            if (error) throw ScoreError(fmt::format("cannot create {}: {}", keep.string(), error.message()));
-            m_folder = fs::absolute(keep);
-            return;
-        }
-        std::string pattern = (fs::temp_directory_path() / "rankscope-score-XXXXXX").string();
-        if (!mkdtemp(pattern.data())) throw ScoreError(fmt::format("cannot create a folder like {}: {}", pattern, std::strerror(errno)));
-        m_folder = pattern;
-    }
-    ~Workplace() {
-        std::error_code ignored;
-        if (m_temporary) fs::remove_all(m_folder, ignored);
-    }
-    const fs::path& folder() const { return m_folder; }
-
-  private:
-    bool m_temporary;
-    fs::path m_folder;
-};
 
 bool wanted(const std::string& name, const std::vector<std::string>& only) {
     const auto fits = [&](const std::string& pattern) { return name.find(pattern) != std::string::npos || fnmatch(pattern.c_str(), name.c_str(), 0) == 0; };

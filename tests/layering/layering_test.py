@@ -20,7 +20,7 @@ ALLOWED = {
     "collector/store": [],
     "analyzer": ["analyzer", "collector/store"],
     "analyzer/cli": ["analyzer", "collector/store", "collector/collect.h", "collector/importers/import.h", "collector/importers/import_error.h",
-                     "reference/score/score.h"],
+                     "reference/score/score.h", "reference/score/compare_score.h"],
     "gui": ["gui", "collector/store", "analyzer/detectors", "analyzer/report", "analyzer/timeline/operation.h"],
     "reference": ["reference"],
     "reference/vgpu": [],  # the virtual GPUs know neither the workloads nor the profiler

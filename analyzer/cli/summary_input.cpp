@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/summary_input.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "analyzer/cli/collect_step.h"
+#include "analyzer/cli/errors.h"
+#include "analyzer/cli/run_input.h"
+#include "analyzer/compare/baseline_folder.h"
+#include "analyzer/compare/summary_file.h"
+
+namespace rankscope::cli {
+
+namespace fs = std::filesystem;
+
+bool isBaselineFolder(const std::string& name) {
+    std::error_code ignored;
+    const fs::path path = name;
+    if (!fs::is_directory(path, ignored) || fs::exists(path / "trace.db", ignored) || fs::exists(path / "capture", ignored)) return false;
+    return fs::is_empty(path, ignored) || !analyzer::baselineFiles(path).empty();
+}
+
+std::vector<analyzer::RunSummary> readSummaries(const std::vector<std::string>& names, unsigned workers, const Console& console) {
+    std::vector<analyzer::RunSummary> runs;
+    for (const std::string& name : names) {
+        try {
+            if (isBaselineFolder(name)) {
+                for (analyzer::RunSummary& run : analyzer::readBaseline(name)) runs.push_back(std::move(run));
+                continue;
+            }
+            std::error_code ignored;
+            if (fs::path(name).extension() == ".json" && fs::is_regular_file(name, ignored)) {
+                runs.push_back(analyzer::readSummary(name));
+                continue;
+            }
+        } catch (const analyzer::SummaryError& error) {
+            throw VerbError(kExitInput, error.what(), error.hint());
+        }
+        const RunInput input = findRun(name);
+        collectOnDemand(input, console);
+        runs.push_back(analyzer::summarizeTrace(input.database, workers));
+        runs.back().toolVersion = RANKSCOPE_VERSION;
+        if (runs.back().name.empty() || names.size() > 1) runs.back().name = name;
+    }
+    return runs;
+}
+
+}  // namespace rankscope::cli

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "analyzer/cli/errors.h"
+#include "analyzer/cli/summary_input.h"
+#include "analyzer/cli/verb.h"
+#include "analyzer/compare/baseline_folder.h"
+#include "analyzer/compare/run_statistics.h"
+#include "analyzer/compare/summary_file.h"
+#include "analyzer/report/units.h"
+
+namespace rankscope::cli {
+namespace {
+
+constexpr const char* kDefaultFolder = "rankscope-baseline";
+
+struct BaselineOptions {
+    std::vector<std::string> names;
+    std::string folder = kDefaultFolder;
+    std::string label;
+    size_t keep = 10;
+    unsigned workers = 0;
+};
+
+std::string describe(const analyzer::RunSummary& run) {
+    const double stepNs = analyzer::locate(run.stepsNs, analyzer::StepEstimator::trimmedMean).value;
+    return fmt::format("{:<24} {:<16} {:>4} steps of {:>8}  {} ranks{}{}", run.name, run.label.empty() ? "-" : run.label, run.steps, analyzer::durationText(stepNs),
+                       run.environment.count("world_size") ? run.environment.at("world_size") : "?",
+                       run.environment.count("layout") && !run.environment.at("layout").empty() ? ", " + run.environment.at("layout") : "",
+                       run.environment.count("gpu") && !run.environment.at("gpu").empty() ? ", " + run.environment.at("gpu") : "");
+}
+
+int save(const BaselineOptions& options, const Console& console) {
+    std::vector<analyzer::RunSummary> runs = readSummaries(options.names, options.workers, console);
+    for (const analyzer::RunSummary& run : runs)
+        if (run.stepsNs.empty()) throw VerbError(kExitInput, fmt::format("{} has no steps: it cannot be a baseline", run.name), "mark steps with an NVTX range, or run more of them");
+    for (analyzer::RunSummary& run : runs) {
+        if (!options.label.empty()) run.label = options.label;
+        const std::filesystem::path file = analyzer::saveToBaseline(run, options.folder);
+        console.note(fmt::format("{} -> {} ({})", run.name, file.string(), analyzer::bytesText(static_cast<double>(std::filesystem::file_size(file)))));
+    }
+    console.next(fmt::format("rankscope compare --baseline {} NEW", options.folder));
+    return kExitOk;
+}
+
+int list(const BaselineOptions& options, const Console& console) {
+    const std::vector<analyzer::RunSummary> runs = readSummaries({options.folder}, options.workers, console);
+    std::string text;
+    for (const analyzer::RunSummary& run : runs) text += fmt::format("{}  {}\n", std::filesystem::path(run.file).stem().string(), describe(run));
+    console.result(text);
+    console.next(fmt::format("rankscope compare --baseline {} NEW", options.folder));
+    return kExitOk;
+}
+
+int show(const BaselineOptions& options, const Console& console) {
+    const std::vector<analyzer::RunSummary> runs = readSummaries(options.names.empty() ? std::vector<std::string>{options.folder} : options.names, options.workers, console);
+    std::string text;
+    for (const analyzer::RunSummary& run : runs) {
+        text += describe(run) + "\n";
+        for (const auto& [key, value] : run.environment)
+            if (!value.empty()) text += fmt::format("  {:<16} {}\n", key, value);
+        for (const analyzer::FindingSummary& finding : run.findings)
+            if (finding.verdict == "found")
+                text += fmt::format("  finding          {} {}, {}{}\n", finding.id, finding.title, analyzer::ranksText(finding.ranks),
+                                    finding.costNs ? ", " + analyzer::durationText(*finding.costNs) + " a step" : "");
+    }
+    console.result(text);
+    console.next(fmt::format("rankscope compare --baseline {} NEW", options.folder));
+    return kExitOk;
+}
+
+int prune(const BaselineOptions& options, const Console& console) {
+    if (!std::filesystem::is_directory(options.folder)) throw VerbError(kExitInput, fmt::format("there is no baseline {}", options.folder));
+    for (const std::filesystem::path& file : analyzer::pruneBaseline(options.folder, options.keep)) console.note("removed " + file.string());
+    console.next(fmt::format("rankscope baseline list --dir {}", options.folder));
+    return kExitOk;
+}
+
+using Act = int (*)(const BaselineOptions&, const Console&);
+
+CLI::App* addAct(CLI::App& verb, Invocation& invocation, const char* name, const char* description, const std::shared_ptr<BaselineOptions>& options, Act act) {
+    auto* sub = verb.add_subcommand(name, description);
+    sub->add_option("-d,--dir", options->folder, "Folder of the baseline")->type_name("DIR")->capture_default_str();
+    sub->callback([options, act, &invocation] {
+        invocation.action = [options, act, &invocation] {
+            try {
+                return act(*options, invocation.console);
+            } catch (const analyzer::SummaryError& error) {
+                throw VerbError(kExitInput, error.what(), error.hint());
+            }
+        };
+    });
+    return sub;
+}
+
+}  // namespace
+
+void addBaselineVerb(CLI::App& app, Invocation& invocation) {
+    auto options = std::make_shared<BaselineOptions>();
+    auto* verb = app.add_subcommand("baseline", "Small summaries of runs that later runs are compared with; a folder to commit or to cache");
+    verb->require_subcommand(1);
+    auto* saving = addAct(*verb, invocation, "save", "Add runs to a baseline", options, save);
+    saving->add_option("NAME", options->names, "Runs: names, run directories, .db files, or summaries")->required();
+    saving->add_option("--label", options->label, "What the runs are of: a commit, a version")->type_name("TEXT");
+    saving->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
+    addAct(*verb, invocation, "list", "The runs of a baseline", options, list);
+    addAct(*verb, invocation, "show", "What a baseline, or one of its files, says", options, show)->add_option("FILE", options->names, "Files or folders; the whole baseline when left out");
+    addAct(*verb, invocation, "prune", "Remove old runs from a baseline", options, prune)->add_option("--keep", options->keep, "Runs to keep, the youngest")->capture_default_str();
+}
+
+}  // namespace rankscope::cli

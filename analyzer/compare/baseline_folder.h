@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// A baseline: a folder of summaries, one file per run, that CI keeps or that is committed. Files are named by their contents, so that branches that add runs merge
+// without conflict.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "analyzer/compare/run_summary.h"
+
+namespace rankscope::analyzer {
+
+/// The files of a baseline, in the order of their names; none when there is no such folder. Other files than *.json are not looked at.
+std::vector<std::filesystem::path> baselineFiles(const std::filesystem::path& folder);
+
+/// Reads them all, oldest run first. Throws SummaryError at the first that is no summary.
+std::vector<RunSummary> readBaseline(const std::filesystem::path& folder);
+
+/// Writes NAME.json with NAME = summaryId(), beside and renamed, and makes the folder where there is none. Throws std::filesystem::filesystem_error.
+std::filesystem::path saveToBaseline(const RunSummary& summary, const std::filesystem::path& folder);
+
+/// Removes all but the `keep` youngest runs, and says which files. Throws like readBaseline().
+std::vector<std::filesystem::path> pruneBaseline(const std::filesystem::path& folder, size_t keep);
+
+}  // namespace rankscope::analyzer

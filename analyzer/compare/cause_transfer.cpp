@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/cause_transfer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/report/units.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr double kOtherBytes = 0.05;   // share: more bytes than that are other tensors, not padding
+constexpr double kOtherCount = 0.15;   // share of messages: a bucket more or less at the end of a step is less
+constexpr double kLinkIsWhy = 0.3;     // of the added transfer time that slower messages of the same size must explain: what they no longer hide comes on top
+constexpr double kSlower = 0.02;       // share: how much slower messages of one size must be at least
+
+/// How much longer the messages of sizes that both sides send take, per step, and of how much time.
+struct SameSizes {
+    double baseNs = 0, addedNs = 0;
+    double slowdown() const { return baseNs > 0 ? addedNs / baseNs : 0; }
+};
+
+SameSizes compareSameSizes(const SideMeans& base, const SideMeans& now, const std::string& traffic) {
+    SameSizes sum;
+    for (const auto& [key, after] : now.traffic) {
+        if (trafficName(after.use, after.op) != traffic) continue;
+        const auto before = base.traffic.find(key);
+        if (before == base.traffic.end() || before->second.count <= 0 || after.count <= 0) continue;
+        // Inside a size class messages may differ still: time per byte where both have many bytes, else per message.
+        const TrafficSummary& a = before->second;
+        const double scale = a.bytes > 0 && after.bytes > 0 ? a.bytes / after.bytes : a.count / after.count;
+        sum.baseNs += a.transferNs;
+        sum.addedNs += after.transferNs * scale - a.transferNs;
+    }
+    return sum;
+}
+
+struct Counterparts {
+    TrafficSummary before, after;
+
+    double countGrowth() const { return after.count / before.count - 1; }
+    double bytesGrowth() const { return before.bytes > 0 && after.bytes > 0 ? after.bytes / before.bytes - 1 : 0; }
+    double exposedGrowthNs() const { return after.exposedTransferNs - before.exposedTransferNs; }
+};
+
+std::string percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
+
+void sayMessages(const Counterparts& both, ChangeCause& cause) {
+    cause.evidence.push_back(fmt::format("{:.0f} -> {:.0f} messages, {} -> {} a step and rank", both.before.count, both.after.count, bytesText(both.before.bytes), bytesText(both.after.bytes)));
+    cause.evidence.push_back(fmt::format("transfer {} -> {}, exposed {} -> {}", durationText(both.before.transferNs), durationText(both.after.transferNs),
+                                         durationText(both.before.exposedTransferNs), durationText(both.after.exposedTransferNs)));
+}
+
+bool explainedByBytes(const Counterparts& both, const std::string& traffic, ChangeCause& cause) {
+    if (both.bytesGrowth() < kOtherBytes) return false;
+    if (both.before.dataType != both.after.dataType && !both.before.dataType.empty() && !both.after.dataType.empty()) {
+        cause.kind = "full_precision";
+        cause.diagnosis = "RS210";
+        cause.text = fmt::format("{} in {} instead of {}: {} of bytes", traffic, both.after.dataType, both.before.dataType, percent(both.bytesGrowth()));
+    } else if (both.countGrowth() > kOtherCount && std::abs(both.after.bytes / both.after.count / (both.before.bytes / both.before.count) - 1) < kOtherCount) {
+        cause.kind = "redundant_communication";
+        cause.diagnosis = "RS206";
+        cause.text = fmt::format("{} as large as before, but {:.1f} times as many a step", traffic, both.after.count / both.before.count);
+    } else {
+        cause.kind = "more_bytes";
+        cause.diagnosis = "RS203";
+        cause.text = fmt::format("{}: {} of bytes a step", traffic, percent(both.bytesGrowth()));
+    }
+    return true;
+}
+
+bool explainedByWay(const Counterparts& both, const std::string& traffic, ChangeCause& cause) {
+    const auto differ = [](const std::string& a, const std::string& b) { return !a.empty() && !b.empty() && a != b; };
+    if (!differ(both.before.algorithm, both.after.algorithm) && !differ(both.before.protocol, both.after.protocol)) return false;
+    if (both.after.transferNs < both.before.transferNs * (1 + kSlower)) return false;
+    cause.kind = "algorithm";
+    cause.diagnosis = "RS205";
+    cause.text = fmt::format("{} by {}/{} instead of {}/{}", traffic, both.after.algorithm, both.after.protocol, both.before.algorithm, both.before.protocol);
+    return true;
+}
+
+bool explainedByLink(const Counterparts& both, const SideMeans& base, const SideMeans& now, const std::string& traffic, ChangeCause& cause) {
+    const SameSizes sizes = compareSameSizes(base, now, traffic);
+    if (sizes.slowdown() < kSlower || sizes.addedNs < kLinkIsWhy * cause.ns) return false;
+    cause.evidence.push_back(fmt::format("messages of the same size take {} longer", percent(sizes.slowdown())));
+    if (both.after.nodes > both.before.nodes) {
+        cause.kind = "group_spans_nodes";
+        cause.diagnosis = "RS207";
+        cause.text = fmt::format("{} now spans {} nodes instead of {}", traffic, both.after.nodes, both.before.nodes);
+        return true;
+    }
+    const bool pipeline = both.after.use == "pipeline";
+    cause.kind = pipeline ? "slower_p2p" : "slower_link";
+    cause.diagnosis = pipeline ? "RS103" : "RS208";
+    cause.text = fmt::format("the link is slower: {} of the same size takes {} longer", traffic, percent(sizes.slowdown()));
+    return true;
+}
+
+}  // namespace
+
+ChangeCause transferCause(const SideMeans& base, const SideMeans& now, const std::string& traffic, double ns) {
+    ChangeCause cause;
+    cause.ns = ns;
+    cause.where = traffic;
+    cause.kind = "unknown";
+    const std::map<std::string, TrafficSummary> before = byUse(base), after = byUse(now);
+    const auto a = before.find(traffic), b = after.find(traffic);
+    if (b == after.end()) return cause;
+    if (a == before.end() || a->second.count <= 0) {
+        cause.kind = "more_bytes";
+        cause.diagnosis = "RS203";
+        cause.text = fmt::format("{} is new: {} a step and rank", traffic, bytesText(b->second.bytes));
+        return cause;
+    }
+    const Counterparts both{a->second, b->second};
+    sayMessages(both, cause);
+    if (explainedByBytes(both, traffic, cause)) return cause;
+    if (both.countGrowth() > kOtherCount) {
+        cause.kind = "smaller_buckets";
+        cause.diagnosis = "RS202";
+        cause.text = fmt::format("{} in {:.0f} messages instead of {:.0f}: each costs its start-up", traffic, both.after.count, both.before.count);
+        return cause;
+    }
+    if (explainedByWay(both, traffic, cause) || explainedByLink(both, base, now, traffic, cause)) return cause;
+    if (both.countGrowth() < -kOtherCount) {
+        cause.kind = "larger_buckets";
+        cause.diagnosis = "RS201";
+        cause.text = fmt::format("{} in {:.0f} messages instead of {:.0f}: they leave later and hide less", traffic, both.after.count, both.before.count);
+        return cause;
+    }
+    cause.kind = "lost_overlap";
+    cause.diagnosis = "RS201";
+    cause.text = fmt::format("{} hides less behind compute: {} of it exposed instead of {} a step", traffic, durationText(both.after.exposedTransferNs), durationText(both.before.exposedTransferNs));
+    return cause;
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/causes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/compare/attribution_changes.h"
+#include "analyzer/compare/cause_compute.h"
+#include "analyzer/compare/cause_host.h"
+#include "analyzer/compare/cause_transfer.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr double kWorthACause = 0.2;  // of the change
+constexpr double kExplains = 0.5;     // of the change: a finding whose cost grew by that names the cause where the differences do not
+
+/// Findings that appeared or got worse between the two sides as causesOf() sees them.
+std::vector<const FindingChange*> grown(const std::vector<FindingChange>& findings, bool reversed) {
+    std::vector<const FindingChange*> rows;
+    for (const FindingChange& finding : findings) {
+        const bool more = finding.status == FindingStatus::isNew || finding.status == FindingStatus::worse;
+        const bool less = finding.status == FindingStatus::gone || finding.status == FindingStatus::better;
+        if (reversed ? less : more) rows.push_back(&finding);
+    }
+    return rows;
+}
+
+double costGrowth(const FindingChange& finding) { return std::abs(finding.newCostNs.value_or(0) - finding.baseCostNs.value_or(0)); }
+
+/// What a finding of the same diagnosis knows better than the differences: where.
+void refine(const std::vector<const FindingChange*>& findings, ChangeCause& cause) {
+    for (const FindingChange* finding : findings) {
+        if (cause.diagnosis.empty() || finding->id != cause.diagnosis) continue;
+        cause.evidence.push_back(fmt::format("{} {}: {}", finding->id, finding->title, finding->cause));
+        if (cause.ranks.empty() && !finding->ranks.empty()) {
+            cause.ranks = finding->ranks;
+            cause.where = finding->where;
+        }
+        return;
+    }
+}
+
+std::string kindOf(const std::string& id) {
+    static const std::map<std::string, std::string> kKinds = {
+        {"RS101", "pipeline_schedule"}, {"RS102", "stage_imbalance"}, {"RS103", "slower_p2p"},     {"RS201", "lost_overlap"},  {"RS202", "smaller_buckets"},
+        {"RS203", "more_bytes"},        {"RS204", "slower_network"},  {"RS205", "algorithm"},      {"RS206", "redundant_communication"}, {"RS207", "group_spans_nodes"},
+        {"RS208", "slower_link"},       {"RS209", "contention"},      {"RS210", "full_precision"}, {"RS301", "straggler"},     {"RS302", "slow_node"},
+        {"RS303", "stalls"},            {"RS304", "uneven_work"},     {"RS401", "launch_bound"},   {"RS402", "synchronisation"}, {"RS403", "slow_input"},
+        {"RS404", "allocator"},         {"RS405", "pageable_copies"}};
+    const auto kind = kKinds.find(id);
+    return kind == kKinds.end() ? "unknown" : kind->second;
+}
+
+/// Where the differences say nothing, a finding that costs about what the step lost says it.
+ChangeCause fromFindings(const std::vector<const FindingChange*>& findings, double ns) {
+    const FindingChange* best = nullptr;
+    for (const FindingChange* finding : findings)
+        if (costGrowth(*finding) >= kExplains * ns && (!best || costGrowth(*finding) > costGrowth(*best))) best = finding;
+    if (!best) return {"unknown", "what changed is not told by the differences", "", "", {}, ns, {}};
+    return {kindOf(best->id), best->title + ": " + best->cause, best->id, best->where, best->ranks, ns, {}};
+}
+
+void merge(ChangeCause cause, std::vector<ChangeCause>& causes) {
+    for (ChangeCause& other : causes) {
+        if (other.kind != cause.kind || other.ranks != cause.ranks) continue;
+        other.ns += cause.ns;
+        for (std::string& evidence : cause.evidence)
+            if (std::find(other.evidence.begin(), other.evidence.end(), evidence) == other.evidence.end()) other.evidence.push_back(std::move(evidence));
+        return;
+    }
+    causes.push_back(std::move(cause));
+}
+
+ChangeCause causeOfPart(const SideMeans& base, const SideMeans& now, const AttributionRow& row, double ns) {
+    if (row.category == "compute") return computeCause(base, now, ns);
+    if (row.category == "transfer") return transferCause(base, now, row.what.substr(row.what.find(": ") + 2), ns);
+    return hostCause(base, now, ns);
+}
+
+}  // namespace
+
+std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now, const std::vector<FindingChange>& findings, double changeNs) {
+    const bool reversed = changeNs < 0;
+    const SideMeans& slow = reversed ? base : now;
+    const SideMeans& fast = reversed ? now : base;
+    const double ns = std::abs(changeNs);
+    const std::vector<const FindingChange*> more = grown(findings, reversed);
+    std::vector<ChangeCause> causes;
+    double hostNs = 0;
+    for (const AttributionRow& row : attributeChange(fast, slow, ns)) {
+        // The host, what it launches and the gaps it leaves are one story.
+        if (row.category == "host" || row.category == "launch" || row.category == "gap" || row.category == "memory" || row.category == "idle") {
+            hostNs += row.ns;
+        } else if ((row.category == "compute" || row.category == "transfer") && row.ns >= kWorthACause * ns) {
+            merge(causeOfPart(fast, slow, row, row.ns), causes);
+        }
+    }
+    if (hostNs >= kWorthACause * ns) merge(hostCause(fast, slow, hostNs), causes);
+    for (ChangeCause& cause : causes)
+        if (cause.kind == "unknown") cause = fromFindings(more, cause.ns);
+    if (causes.empty()) causes.push_back(fromFindings(more, ns));
+    std::stable_sort(causes.begin(), causes.end(), [](const ChangeCause& a, const ChangeCause& b) { return a.ns > b.ns; });
+    for (ChangeCause& cause : causes) {
+        refine(more, cause);
+        if (!reversed) continue;
+        cause.ns = -cause.ns;
+        cause.text = "no longer: " + cause.text;
+    }
+    return causes;
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/comparability.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rankscope::analyzer {
+namespace {
+
+enum class Consequence { refuse, refuseCategories, note };
+
+/// What is compared of two environments. An unknown value differs from nothing.
+struct Rule {
+    const char* key;     // of RunSummary::environment
+    const char* across;  // name for --across; empty: cannot be chosen
+    const char* what;    // for a reader
+    Consequence consequence;
+};
+
+constexpr Rule kRules[] = {
+    {"world_size", "world-size", "world size", Consequence::refuse},
+    {"gpu", "gpu", "GPU", Consequence::refuse},
+    {"virtual", "virtual", "virtual GPUs", Consequence::refuse},
+    {"layout", "layout", "layout", Consequence::refuse},
+    {"ranks_per_host", "hosts", "ranks on a host", Consequence::refuse},
+    {"step_source", "steps", "where a step begins", Consequence::refuse},
+    {"source", "", "source of the trace", Consequence::refuseCategories},
+    {"nccl", "", "NCCL", Consequence::note},
+    {"cuda", "", "CUDA", Consequence::note},
+    {"schedule", "", "pipeline schedule", Consequence::note},
+    {"zero", "", "ZeRO stage", Consequence::note},
+};
+
+std::string valueOf(const RunSummary& run, const std::string& key) {
+    const auto value = run.environment.find(key);
+    return value == run.environment.end() ? "" : value->second;
+}
+
+/// What the runs of a side agree on; empty when they do not, or it is unknown.
+std::string commonValue(const std::vector<RunSummary>& runs, const std::string& key) {
+    const std::string first = valueOf(runs.front(), key);
+    return std::all_of(runs.begin(), runs.end(), [&](const RunSummary& run) { return valueOf(run, key) == first; }) ? first : "";
+}
+
+void requireOneKind(const std::vector<RunSummary>& runs, const char* side, const std::set<std::string>& across) {
+    for (const Rule& rule : kRules) {
+        if (rule.consequence != Consequence::refuse || across.count(rule.across)) continue;
+        for (const RunSummary& run : runs) {
+            const std::string first = valueOf(runs.front(), rule.key), value = valueOf(run, rule.key);
+            if (first == value || first.empty() || value.empty() || std::string(rule.key) == "layout") continue;
+            throw CompareError(fmt::format("the runs of the {} side are not of one kind: {} is {} in {} and {} in {}", side, rule.what, first, runs.front().name, value, run.name),
+                               fmt::format("compare runs of one job with each other, or say --across {}", rule.across));
+        }
+    }
+}
+
+Incomparable rowOf(const Rule& rule, const std::string& base, const std::string& now, bool allowed) {
+    Incomparable row{rule.what, base, now, rule.consequence == Consequence::refuse && !allowed, ""};
+    if (row.refused)
+        row.consequence = fmt::format("the step time is not compared (--across {} compares it all the same)", rule.across);
+    else if (rule.consequence == Consequence::refuseCategories)
+        row.consequence = "the step time is compared; times by category are not";
+    else
+        row.consequence = allowed ? "compared all the same, as asked" : "compared; it may be the reason for a change";
+    return row;
+}
+
+/// Lost records and missing sources make categories of a step untrue, not its length.
+void addLosses(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, Comparability& result) {
+    const auto refuse = [&](const char* what, const std::string& a, const std::string& b) {
+        result.rows.push_back({what, a.empty() ? "none" : a, b.empty() ? "none" : b, false, "the step time is compared; times by category are not"});
+        if (result.categoriesRefused.empty()) result.categoriesRefused = fmt::format("{}: {} on the base side, {} on the new side", what, a.empty() ? "none" : a, b.empty() ? "none" : b);
+    };
+    const auto lost = [](const std::vector<RunSummary>& runs) {
+        std::string names;
+        for (const RunSummary& run : runs)
+            if (run.deviceLoss) names += (names.empty() ? "" : ", ") + run.name;
+        return names;
+    };
+    const auto all = [](const std::vector<RunSummary>& runs, const char* key) {
+        std::set<std::string> values;
+        for (const RunSummary& run : runs) values.insert(valueOf(run, key));
+        values.erase("");
+        std::string text;
+        for (const std::string& value : values) text += (text.empty() ? "" : ", ") + value;
+        return text;
+    };
+    if (const std::string a = lost(base), b = lost(now); !a.empty() || !b.empty()) refuse("lost device records", a, b);
+    if (const std::string a = all(base, "missing_sources"), b = all(now, "missing_sources"); a != b) refuse("sources that were not live", a, b);
+    if (const std::string a = all(base, "loss"), b = all(now, "loss"); a != b)
+        result.rows.push_back({"loss", a.empty() ? "none" : a, b.empty() ? "none" : b, false, "compared; see the losses"});
+}
+
+}  // namespace
+
+const std::vector<std::string>& acrossNames() {
+    static const std::vector<std::string> kNames = [] {
+        std::vector<std::string> names;
+        for (const Rule& rule : kRules)
+            if (*rule.across) names.push_back(rule.across);
+        return names;
+    }();
+    return kNames;
+}
+
+Comparability checkComparability(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const std::set<std::string>& across) {
+    requireOneKind(base, "base", across);
+    requireOneKind(now, "new", across);
+    Comparability result;
+    for (const Rule& rule : kRules) {
+        const std::string a = commonValue(base, rule.key), b = commonValue(now, rule.key);
+        if (a == b || a.empty() || b.empty()) continue;
+        const Incomparable row = rowOf(rule, a, b, *rule.across && across.count(rule.across));
+        result.stepTimeRefused = result.stepTimeRefused || row.refused;
+        if (rule.consequence == Consequence::refuseCategories) result.categoriesRefused = fmt::format("{} is {} in the base and {} in the new runs", rule.what, a, b);
+        result.rows.push_back(row);
+    }
+    addLosses(base, now, result);
+    return result;
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether two sides may be compared: what differs between the jobs besides their speed.
+#pragma once
+
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "analyzer/compare/comparison.h"
+#include "analyzer/compare/run_summary.h"
+
+namespace rankscope::analyzer {
+
+/// Runs that cannot be compared at all: what is wrong, and what to do.
+class CompareError : public std::runtime_error {
+  public:
+    CompareError(const std::string& what, std::string hint = {}) : std::runtime_error(what), m_hint(std::move(hint)) {}
+    const std::string& hint() const { return m_hint; }
+
+  private:
+    std::string m_hint;
+};
+
+struct Comparability {
+    std::vector<Incomparable> rows;
+    bool stepTimeRefused = false;
+    std::string categoriesRefused;  // why times by category are not compared; empty: they are
+};
+
+/// Names that `--across` takes: differences that are the question, not a mistake.
+const std::vector<std::string>& acrossNames();
+
+/// `across`: differences that do not forbid to compare. Throws CompareError when the runs of one side are not of one kind. Neither side is empty.
+Comparability checkComparability(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const std::set<std::string>& across);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analyzer/compare/attribution_changes.h"
+#include "analyzer/compare/causes.h"
+#include "analyzer/compare/finding_changes.h"
+#include "analyzer/compare/metric_changes.h"
+#include "analyzer/compare/sentences.h"
+#include "analyzer/compare/side_means.h"
+#include "analyzer/compare/summary_file.h"
+#include "analyzer/compare/table_changes.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+/// Drops runs without steps and runs that are there already.
+void clean(std::vector<RunSummary>& runs, const std::string& side, std::vector<std::string>& notes) {
+    std::map<std::string, std::string> seen;  // name by contents
+    std::vector<RunSummary> kept;
+    std::string without;
+    for (RunSummary& run : runs) {
+        if (run.stepsNs.empty()) {
+            notes.push_back(fmt::format("{} has no steps after warm-up and is left out", run.name));
+            without = run.name;
+            continue;
+        }
+        const auto [at, isNew] = seen.try_emplace(summaryId(run), run.name);
+        if (!isNew) {
+            notes.push_back(at->second == run.name ? fmt::format("{} is on the {} side twice: it counts once", run.name, side)
+                                                   : fmt::format("{} and {} on the {} side are the same run, to the nanosecond: it counts once", at->second, run.name, side));
+            continue;
+        }
+        if (run.steps == 1) notes.push_back(fmt::format("{} has one step only", run.name));
+        kept.push_back(std::move(run));
+    }
+    if (kept.empty() && !runs.empty())
+        throw CompareError(fmt::format("no run of the {} side has a step to compare: {}", side, without),
+                           "mark steps with an NVTX range or torch.profiler's step(), run at least three of them, and see `rankscope analyze` for what was recorded");
+    runs = std::move(kept);
+}
+
+ComparedSide sideOf(const std::vector<RunSummary>& runs) {
+    ComparedSide side;
+    for (const RunSummary& run : runs) {
+        ComparedRun row;
+        row.name = run.name;
+        row.label = run.label;
+        row.file = run.file;
+        row.fromBaseline = run.fromBaseline;
+        row.steps = run.steps;
+        row.stepsNs = run.stepsNs;
+        row.stepsPerSample = run.stepsPerSample;
+        side.runs.push_back(std::move(row));
+        for (const std::string& host : run.hosts)
+            if (std::find(side.hosts.begin(), side.hosts.end(), host) == side.hosts.end()) side.hosts.push_back(host);
+    }
+    if (runs.empty()) return side;
+    side.environment = runs.front().environment;
+    side.layout = side.environment["layout"];
+    return side;
+}
+
+std::vector<StepSample> samplesOf(const std::vector<RunSummary>& runs) {
+    std::vector<StepSample> samples;
+    for (const RunSummary& run : runs) samples.push_back({run.name, run.stepsNs});
+    return samples;
+}
+
+void setTypicalSteps(const std::vector<RunSummary>& runs, const std::string& estimator, ComparedSide& side) {
+    const std::vector<double> typical = typicalSteps(samplesOf(runs), estimator);
+    for (size_t i = 0; i < side.runs.size(); ++i) side.runs[i].stepNs = typical[i];
+}
+
+void addLosses(const std::vector<RunSummary>& runs, const char* side, Comparison& comparison) {
+    for (const RunSummary& run : runs)
+        for (const LossRow& loss : run.losses) comparison.losses.push_back({side, run.name, loss.kind, loss.severity, loss.count, loss.meaning});
+}
+
+template <typename Row>
+void cap(std::vector<Row>& rows, size_t most, const char* what, std::vector<std::string>& notes) {
+    if (rows.size() <= most) return;
+    notes.push_back(fmt::format("{} of {} {} are shown", most, rows.size(), what));
+    rows.resize(most);
+}
+
+/// A change worth explaining: claimed, or large enough to be claimed if noise were less.
+bool worthExplaining(const StepTimeChange& step) {
+    if (step.verdict == StepVerdict::regression || step.verdict == StepVerdict::improvement) return true;
+    return step.verdict == StepVerdict::notEnoughSamples && step.ratio && std::abs(std::log(*step.ratio)) >= std::log1p(step.threshold);
+}
+
+void compareSteps(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const Comparability& comparability, const StepTimeOptions& options, Comparison& result) {
+    if (comparability.stepTimeRefused) {
+        std::string why;
+        for (const Incomparable& row : result.incomparable)
+            if (row.refused) why += fmt::format("{}{} ({} and {})", why.empty() ? "" : ", ", row.what, row.base, row.now);
+        result.step.threshold = options.threshold;
+        result.step.reason = "incomparable: the two sides differ in " + why;
+        result.step.estimator = "trimmed mean";
+    } else {
+        result.step = compareStepTimes(samplesOf(base), samplesOf(now), options);
+        result.step.reason = verdictSentence(result.step);
+    }
+    setTypicalSteps(base, result.step.estimator, result.base);
+    setTypicalSteps(now, result.step.estimator, result.now);
+}
+
+Comparison withoutBase(const std::vector<RunSummary>& now, const CompareOptions& options, Comparison result) {
+    result.step.verdict = StepVerdict::notEnoughSamples;
+    result.step.threshold = options.step.threshold;
+    result.step.reason = "there is no baseline: nothing to compare with";
+    result.step.estimator = "trimmed mean";
+    result.step.noiseSource = "none";
+    setTypicalSteps(now, result.step.estimator, result.now);
+    result.gate = judgeGate(result, options.gate);
+    result.gate.notices = {result.step.reason};
+    return result;
+}
+
+}  // namespace
+
+Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now, const CompareOptions& options) {
+    Comparison result;
+    clean(base, "base", result.notes);
+    clean(now, "new", result.notes);
+    result.base = sideOf(base);
+    result.now = sideOf(now);
+    addLosses(base, "base", result);
+    addLosses(now, "new", result);
+    if (base.empty() || now.empty()) return withoutBase(now, options, std::move(result));
+
+    Comparability comparability = checkComparability(base, now, options.across);
+    result.incomparable = std::move(comparability.rows);
+    compareSteps(base, now, comparability, options.step, result);
+    const SideMeans before = meansOf(base), after = meansOf(now);
+    result.findings = compareFindings(base, now, after);
+    result.metrics = compareMetrics(base, now, comparability.categoriesRefused, comparability.stepTimeRefused ? result.step.reason : "");
+    result.collectives = compareCollectives(before, after);
+    result.kernels = compareKernels(before, after);
+    if (!comparability.stepTimeRefused && comparability.categoriesRefused.empty() && result.step.changeNs() != 0) {
+        result.attribution = attributeChange(before, after, result.step.changeNs());
+        if (worthExplaining(result.step)) result.causes = causesOf(before, after, result.findings, result.step.changeNs());
+    }
+    result.gate = judgeGate(result, options.gate);
+    cap(result.findings, kMostFindingRows, "findings", result.notes);
+    cap(result.collectives, kMostCollectiveRows, "kinds of collectives", result.notes);
+    return result;
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/finding_changes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analyzer/compare/attribution_changes.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+using Key = std::pair<std::string, std::vector<std::string>>;  // diagnosis, roles
+
+/// One finding on one side.
+struct OnSide {
+    int runs = 0;             // that have it as a finding
+    double costNs = 0;        // summed over all runs that have it, notes included
+    double share = 0;         // the same as a share of the step
+    const FindingSummary* example = nullptr;
+};
+
+std::map<Key, OnSide> gather(const std::vector<RunSummary>& runs) {
+    std::map<Key, OnSide> all;
+    for (const RunSummary& run : runs) {
+        for (const FindingSummary& finding : run.findings) {
+            if (finding.verdict == "inconclusive") continue;
+            std::vector<std::string> roles = finding.roles;
+            std::sort(roles.begin(), roles.end());
+            OnSide& side = all[{finding.id, roles}];
+            side.runs += finding.verdict == "found";
+            side.costNs += finding.costNs.value_or(0);
+            side.share += finding.costNs ? finding.severity : 0;
+            if (!side.example || (side.example->verdict != "found" && finding.verdict == "found")) side.example = &finding;
+        }
+    }
+    return all;
+}
+
+bool isOn(const OnSide& side, size_t runs) { return side.runs > 0 && 2 * static_cast<size_t>(side.runs) >= runs; }
+
+FindingStatus statusOf(const OnSide& base, const OnSide& now, size_t baseRuns, size_t nowRuns) {
+    const double before = base.costNs / static_cast<double>(baseRuns), after = now.costNs / static_cast<double>(nowRuns);
+    const double stepShare = std::abs(now.share / static_cast<double>(nowRuns) - base.share / static_cast<double>(baseRuns));
+    const bool other = std::abs(after - before) > kOtherCost * std::max(before, after) && stepShare > kOtherStepShare;
+    const bool onBase = isOn(base, baseRuns), onNow = isOn(now, nowRuns);
+    const bool unknownCost = before == 0 && after == 0;  // the diagnosis is not one of cost
+    if (onBase != onNow && (other || unknownCost)) return onNow ? FindingStatus::isNew : FindingStatus::gone;
+    if (!other) return FindingStatus::same;
+    return after > before ? FindingStatus::worse : FindingStatus::better;
+}
+
+int order(FindingStatus status) {
+    switch (status) {
+        case FindingStatus::isNew: return 0;
+        case FindingStatus::worse: return 1;
+        case FindingStatus::gone: return 2;
+        case FindingStatus::better: return 3;
+        case FindingStatus::same: break;
+    }
+    return 4;
+}
+
+}  // namespace
+
+std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const SideMeans& nowMeans) {
+    std::map<Key, OnSide> before = gather(base), after = gather(now);
+    for (const auto& [key, side] : before) after.try_emplace(key);
+    std::vector<FindingChange> rows;
+    for (const auto& [key, side] : after) {
+        const OnSide& other = before[key];
+        if (!isOn(side, now.size()) && !isOn(other, base.size())) continue;
+        const FindingSummary& example = side.example ? *side.example : *other.example;
+        FindingChange row;
+        row.status = statusOf(other, side, base.size(), now.size());
+        row.id = example.id;
+        row.title = example.title;
+        row.where = placeText(nowMeans, key.second, row.ranks);
+        row.ranks = example.ranks;
+        row.cause = example.cause;
+        row.fix = example.fix;
+        if (other.costNs > 0) row.baseCostNs = other.costNs / static_cast<double>(base.size());
+        if (side.costNs > 0) row.newCostNs = side.costNs / static_cast<double>(now.size());
+        row.baseRuns = other.runs;
+        row.newRuns = side.runs;
+        rows.push_back(std::move(row));
+    }
+    const auto cost = [](const FindingChange& row) { return std::max(row.newCostNs.value_or(0), row.baseCostNs.value_or(0)); };
+    std::stable_sort(rows.begin(), rows.end(), [&](const FindingChange& a, const FindingChange& b) {
+        return order(a.status) != order(b.status) ? order(a.status) < order(b.status) : cost(a) > cost(b);
+    });
+    return rows;
+}
+
+}  // namespace rankscope::analyzer

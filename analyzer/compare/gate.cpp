@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/gate.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "analyzer/detectors/catalogue.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+bool matches(const std::string& pattern, const std::string& id) { return fnmatch(pattern.c_str(), id.c_str(), 0) == 0; }
+
+bool anyMatches(const std::vector<std::string>& patterns, const std::string& id) {
+    return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) { return matches(pattern, id); });
+}
+
+bool contains(const std::vector<std::string>& words, const std::string& word) { return std::find(words.begin(), words.end(), word) != words.end(); }
+
+std::string describe(const FindingChange& finding) { return fmt::format("{} {} on {}: {}", finding.id, finding.title, finding.where, finding.cause); }
+
+void judgeFinding(FindingChange& finding, const GateOptions& options, GateResult& gate) {
+    const bool present = finding.status != FindingStatus::gone && finding.newRuns > 0;
+    const bool asNew = contains(options.failOn, "new-finding") && finding.status == FindingStatus::isNew;
+    const bool asDiagnosis = present && anyMatches(options.failOn, finding.id);
+    finding.allowed = anyMatches(options.allow, finding.id);
+    if (!asNew && !asDiagnosis) return;
+    if (finding.allowed)
+        gate.allowed.push_back(describe(finding));
+    else
+        gate.reasons.push_back((asNew ? "new finding: " : "found: ") + describe(finding));
+}
+
+}  // namespace
+
+std::string checkAllow(const std::string& word) {
+    for (const CatalogueEntry& entry : catalogue())
+        if (matches(word, std::string(entry.id))) return {};
+    return fmt::format("no diagnosis is called {}; `rankscope explain` lists them", word);
+}
+
+std::string checkFailOn(const std::string& word) {
+    if (word == "regression" || word == "new-finding" || word == "never") return {};
+    if (checkAllow(word).empty()) return {};
+    return fmt::format("{} is neither regression, new-finding, never nor a diagnosis such as RS203 or RS2*", word);
+}
+
+GateResult judgeGate(Comparison& comparison, const GateOptions& options) {
+    GateResult gate;
+    gate.failOn = options.failOn;
+    for (FindingChange& finding : comparison.findings) judgeFinding(finding, options, gate);
+    if (contains(options.failOn, "regression")) {
+        if (comparison.step.verdict == StepVerdict::regression) gate.reasons.insert(gate.reasons.begin(), comparison.step.reason);
+        if (comparison.step.verdict == StepVerdict::notEnoughSamples) gate.notices.push_back("the gate cannot tell a regression: " + comparison.step.reason);
+    }
+    if (contains(options.failOn, "never")) {
+        for (std::string& reason : gate.reasons) gate.notices.push_back("not failed, as asked (--fail-on never): " + std::move(reason));
+        gate.reasons.clear();
+    }
+    gate.failed = !gate.reasons.empty();
+    return gate;
+}
+
+}  // namespace rankscope::analyzer

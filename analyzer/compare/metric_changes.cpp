@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/metric_changes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "analyzer/compare/metric_values.h"
+#include "analyzer/compare/rank_test.h"
+#include "analyzer/compare/step_time.h"
+#include "analyzer/recommend/student_t.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+/// A metric's values over the runs that have it.
+struct Samples {
+    MetricValue first;
+    std::vector<double> base, now;
+};
+
+void gather(const std::vector<RunSummary>& runs, std::vector<double> Samples::*side, std::vector<Samples>& all, std::map<std::string, size_t>& index) {
+    for (const RunSummary& run : runs) {
+        for (const MetricValue& metric : metricsOf(run)) {
+            if (!std::isfinite(metric.value)) continue;
+            const auto [at, isNew] = index.try_emplace(metric.name, all.size());
+            if (isNew) all.push_back({metric, {}, {}});
+            (all[at->second].*side).push_back(metric.value);
+        }
+    }
+}
+
+double mean(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()); }
+
+double squares(const std::vector<double>& values) {
+    const double centre = mean(values);
+    double sum = 0;
+    for (const double value : values) sum += (value - centre) * (value - centre);
+    return sum;
+}
+
+/// What a change is measured by: the step for times, the whole for shares, itself for others.
+double scaleOf(const Samples& samples, double stepNs) {
+    const std::string unit = samples.first.unit;
+    if (unit == "ns") return stepNs;
+    if (unit == "share") return 1;
+    return std::max(std::abs(mean(samples.base)), std::abs(mean(samples.now)));
+}
+
+void compare(const Samples& samples, double scale, MetricChange& change, double& p) {
+    change.delta = *change.now - *change.base;
+    const double degrees = static_cast<double>(samples.base.size() + samples.now.size()) - 2;
+    if (degrees < 1) return;
+    const double floor = kNoiseFloor * scale;
+    const double variance = std::max((squares(samples.base) + squares(samples.now)) / degrees, floor * floor);
+    const double error = std::sqrt(variance * (1 / static_cast<double>(samples.base.size()) + 1 / static_cast<double>(samples.now.size())));
+    if (error <= 0) return;
+    const double half = studentTwoSided(kConfidence, degrees) * error;
+    change.interval = ConfidenceInterval{*change.delta - half, *change.delta + half};
+    change.test = "t";
+    p = studentOutside(std::abs(*change.delta) / error, degrees);
+}
+
+}  // namespace
+
+std::vector<double> holm(std::vector<double> pValues) {
+    std::vector<size_t> order;
+    for (size_t i = 0; i < pValues.size(); ++i)
+        if (!std::isnan(pValues[i])) order.push_back(i);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return pValues[a] < pValues[b]; });
+    double highest = 0;
+    for (size_t i = 0; i < order.size(); ++i) {
+        highest = std::max(highest, std::min(1.0, pValues[order[i]] * static_cast<double>(order.size() - i)));
+        pValues[order[i]] = highest;
+    }
+    return pValues;
+}
+
+std::vector<MetricChange> compareMetrics(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const std::string& categoriesRefused,
+                                         const std::string& timesRefused) {
+    std::vector<Samples> all;
+    std::map<std::string, size_t> index;
+    gather(base, &Samples::base, all, index);
+    gather(now, &Samples::now, all, index);
+    const auto step = index.find("mean step");
+    const double stepNs = step == index.end() ? 0 : std::max(all[step->second].base.empty() ? 0 : mean(all[step->second].base), all[step->second].now.empty() ? 0 : mean(all[step->second].now));
+    const bool ranksEnough = smallestRankTestP(base.size(), now.size()) * static_cast<double>(all.size()) <= 1 - kConfidence;
+    std::vector<MetricChange> changes;
+    std::vector<double> pValues;
+    for (const Samples& samples : all) {
+        MetricChange change;
+        change.name = samples.first.name;
+        change.unit = samples.first.unit;
+        change.higherIsBetter = samples.first.higherIsBetter;
+        if (!samples.base.empty()) change.base = mean(samples.base);
+        if (!samples.now.empty()) change.now = mean(samples.now);
+        double p = std::nan("");
+        if (samples.first.byCategory) change.refused = categoriesRefused;
+        if (change.unit != "share" && !timesRefused.empty()) change.refused = timesRefused;
+        if (change.refused.empty() && change.base && change.now) {
+            compare(samples, scaleOf(samples, stepNs), change, p);
+            if (ranksEnough && !std::isnan(p)) {
+                p = rankTestP(samples.base, samples.now);
+                change.test = "rank";
+            }
+        }
+        pValues.push_back(p);
+        changes.push_back(std::move(change));
+    }
+    const std::vector<double> corrected = holm(pValues);
+    for (size_t i = 0; i < changes.size(); ++i) {
+        if (std::isnan(corrected[i])) continue;
+        changes[i].pValue = corrected[i];
+        changes[i].significant = corrected[i] < 1 - kConfidence && std::abs(*changes[i].delta) >= kWorthSaying * scaleOf(all[i], stepNs);
+    }
+    return changes;
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/sentences.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "analyzer/report/units.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+/// Two significant digits at least: 0.53 %, 3.2 %, 12 %.
+std::string percent(double share) {
+    const double size = std::abs(100 * share);
+    if (size >= 9.95) return fmt::format("{:.0f} %", 100 * share);
+    return size >= 0.995 ? fmt::format("{:.1f} %", 100 * share) : fmt::format("{:.2f} %", 100 * share);
+}
+
+std::string runsToAdd(const StepTimeChange& step) {
+    if (step.moreRuns <= 0) return "noise between runs is too large for more runs to help: make runs longer or quieter";
+    return fmt::format("run {} more on each side", step.moreRuns);
+}
+
+}  // namespace
+
+std::string changeText(const StepTimeChange& step) {
+    if (!step.ratio) return "unknown";
+    const double change = *step.ratio - 1;
+    std::string text = fmt::format("{} {}", percent(std::abs(change)), change >= 0 ? "slower" : "faster");
+    if (step.interval) text += fmt::format(" ({:+.1f} % to {:+.1f} %)", 100 * (step.interval->low - 1), 100 * (step.interval->high - 1));
+    return text;
+}
+
+std::string verdictSentence(const StepTimeChange& step) {
+    if (!step.baseNs || !step.newNs) return step.reason;
+    const std::string times = fmt::format("{} -> {} a step, {}", durationText(*step.baseNs), durationText(*step.newNs), changeText(step));
+    switch (step.verdict) {
+        case StepVerdict::regression: return "regression: " + times;
+        case StepVerdict::improvement: return "improvement: " + times;
+        case StepVerdict::noChange: return fmt::format("no change: {}; a slow-down of {} would have been seen", times, percent(*step.smallestVisible));
+        case StepVerdict::notEnoughSamples:
+            if (!step.smallestVisible) return fmt::format("not enough samples: {}; one run a side does not tell how much runs differ: {}", times, runsToAdd(step));
+            return fmt::format("not enough samples: {}; only a slow-down of {} would have been seen: {}", times, percent(*step.smallestVisible), runsToAdd(step));
+        case StepVerdict::incomparable: break;
+    }
+    return step.reason;
+}
+
+std::string metricText(double value, const std::string& unit) {
+    if (unit == "ns") return durationText(value);
+    if (unit == "share") return percentText(value);
+    if (unit == "bytes") return bytesText(value);
+    if (unit == "bytes/s") return fmt::format("{:.1f} GB/s", value / 1e9);
+    return fmt::format("{:.4g} {}", value, unit);
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers of a comparison as people read them.
+#pragma once
+
+#include <string>
+
+#include "analyzer/compare/comparison.h"
+
+namespace rankscope::analyzer {
+
+/// "3.2 % slower (2.8 % to 3.6 %)".
+std::string changeText(const StepTimeChange& step);
+
+/// The verdict with its numbers, in one sentence: StepTimeChange::reason.
+std::string verdictSentence(const StepTimeChange& step);
+
+/// A value of a metric with its unit: "12.3 ms", "45.6 %", "38.4 GB/s".
+std::string metricText(double value, const std::string& unit);
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/compare/renderers.h"
+#include "analyzer/compare/sentences.h"
+#include "analyzer/report/units.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr size_t kMostRows = 12;     // of each table; the JSON has all
+constexpr double kWorthARow = 0.01;  // of the step: smaller changes of kernels and metrics are no news
+
+class Text {
+  public:
+    explicit Text(bool colour) : m_colour(colour) {}
+    void line(const std::string& text = {}) { m_text += text + "\n"; }
+    std::string painted(const char* code, const std::string& text) const { return m_colour ? fmt::format("\033[{}m{}\033[0m", code, text) : text; }
+    std::string bold(const std::string& text) const { return painted("1", text); }
+    std::string take() && { return std::move(m_text); }
+
+  private:
+    bool m_colour;
+    std::string m_text;
+};
+
+std::string signedDuration(double ns) { return (ns < 0 ? "-" : "+") + durationText(std::abs(ns)); }
+
+std::string sideText(const ComparedSide& side) {
+    std::string names;
+    for (size_t i = 0; i < side.runs.size(); ++i) {
+        if (i == 5) return names + fmt::format(" and {} more", side.runs.size() - i);
+        names += (i == 0 ? "" : ", ") + side.runs[i].name;
+        if (!side.runs[i].label.empty()) names += fmt::format(" ({})", side.runs[i].label);
+    }
+    return names.empty() ? "no run" : fmt::format("{} run{}: {}", side.runs.size(), side.runs.size() == 1 ? "" : "s", names);
+}
+
+void writeVerdict(const Comparison& c, Text& text) {
+    const StepTimeChange& step = c.step;
+    const char* colour = step.verdict == StepVerdict::regression ? "1;31" : step.verdict == StepVerdict::improvement ? "1;32" : "1";
+    text.line(text.painted(colour, step.reason));
+    text.line("  base  " + sideText(c.base));
+    text.line("  new   " + sideText(c.now));
+    if (step.betweenRuns) {
+        std::string noise = fmt::format("  noise runs differ by {:.2f} % ({})", 100 * *step.betweenRuns, step.noiseSource);
+        if (step.pValue) noise += fmt::format(", p = {:.2g}", *step.pValue);
+        if (step.rankPValue) noise += fmt::format(", rank test p = {:.2g}", *step.rankPValue);
+        text.line(noise);
+    }
+    if (step.modes.empty()) return;
+    const StepTimeChange::Modes& first = step.modes.front();
+    text.line(fmt::format("  modes steps are of two kinds in {} run{} (in {}: {} and {}, {:.0f} % of the second): means are compared", step.modes.size(), step.modes.size() == 1 ? "" : "s",
+                          first.run, durationText(first.lowNs), durationText(first.highNs), 100 * first.highShare));
+}
+
+void writeIncomparable(const Comparison& c, Text& text) {
+    for (const Incomparable& row : c.incomparable) text.line(fmt::format("  {} {}: {} and {}: {}", row.refused ? text.bold("differs") : "differs", row.what, row.base, row.now, row.consequence));
+    for (const std::string& note : c.notes) text.line("  note  " + note);
+}
+
+void writeCauses(const Comparison& c, Text& text) {
+    if (c.causes.empty()) return;
+    text.line();
+    text.line(text.bold("Why"));
+    for (const ChangeCause& cause : c.causes) {
+        text.line(fmt::format("  {}  {}{}", signedDuration(cause.ns), cause.text, cause.diagnosis.empty() ? "" : " [" + cause.diagnosis + "]"));
+        for (const std::string& evidence : cause.evidence) text.line("            " + evidence);
+    }
+}
+
+void writeAttribution(const Comparison& c, Text& text) {
+    if (c.attribution.empty()) return;
+    text.line();
+    text.line(text.bold("Where the change is") + fmt::format(" (adds up to {})", signedDuration(c.step.changeNs())));
+    for (const AttributionRow& row : c.attribution) text.line(fmt::format("  {:>10}  {}", signedDuration(row.ns), row.what));
+}
+
+void writeFindings(const Comparison& c, Text& text) {
+    const auto news = std::count_if(c.findings.begin(), c.findings.end(), [](const FindingChange& f) { return f.status != FindingStatus::same; });
+    if (c.findings.empty()) return;
+    text.line();
+    text.line(text.bold("Findings") + (news == 0 ? ": the same on both sides" : ""));
+    size_t shown = 0;
+    for (const FindingChange& finding : c.findings) {
+        if (++shown > kMostRows) {
+            text.line(fmt::format("  and {} more", c.findings.size() - kMostRows));
+            break;
+        }
+        std::string cost;
+        if (finding.baseCostNs || finding.newCostNs) cost = fmt::format(", {} -> {} a step", durationText(finding.baseCostNs.value_or(0)), durationText(finding.newCostNs.value_or(0)));
+        text.line(fmt::format("  {:<6} {} {}, {}{}{}", toText(finding.status), finding.id, finding.title, finding.where, cost, finding.allowed ? " (allowed)" : ""));
+    }
+}
+
+void writeMetrics(const Comparison& c, Text& text) {
+    std::vector<const MetricChange*> rows;
+    for (const MetricChange& metric : c.metrics)
+        if (metric.significant) rows.push_back(&metric);
+    if (rows.empty()) return;
+    text.line();
+    text.line(text.bold("Other numbers that changed") + fmt::format(" ({} of {}, corrected for their number)", rows.size(), c.metrics.size()));
+    for (size_t i = 0; i < std::min(kMostRows, rows.size()); ++i) {
+        const MetricChange& metric = *rows[i];
+        const bool better = metric.higherIsBetter == (*metric.delta > 0);
+        text.line(fmt::format("  {:<44} {:>10} -> {:>10}  {}", metric.name, metricText(*metric.base, metric.unit), metricText(*metric.now, metric.unit), better ? "better" : "worse"));
+    }
+}
+
+void writeKernels(const Comparison& c, Text& text) {
+    const double worth = kWorthARow * c.step.newNs.value_or(0);
+    std::vector<const KernelChange*> rows;
+    for (const KernelChange& kernel : c.kernels)
+        if (worth > 0 && std::abs(kernel.deltaNs) >= worth) rows.push_back(&kernel);
+    if (rows.empty() || c.causes.empty()) return;
+    text.line();
+    text.line(text.bold("Kernels that changed") + " (a step, mean over ranks)");
+    for (size_t i = 0; i < std::min(kMostRows, rows.size()); ++i) {
+        const KernelChange& kernel = *rows[i];
+        text.line(fmt::format("  {:>10}  {} ({} -> {})", signedDuration(kernel.deltaNs), kernel.name, kernel.base ? durationText(kernel.base->ns) : "none", kernel.now ? durationText(kernel.now->ns) : "none"));
+    }
+}
+
+void writeGate(const Comparison& c, Text& text) {
+    text.line();
+    std::string on;
+    for (const std::string& word : c.gate.failOn) on += (on.empty() ? "" : ", ") + word;
+    text.line(c.gate.failed ? text.painted("1;31", "Gate failed") + fmt::format(" (on {})", on) : fmt::format("Gate passed (fails on {})", on));
+    for (const std::string& reason : c.gate.reasons) text.line("  failed   " + reason);
+    for (const std::string& allowed : c.gate.allowed) text.line("  allowed  " + allowed);
+    for (const std::string& notice : c.gate.notices) text.line("  notice   " + notice);
+}
+
+}  // namespace
+
+std::string renderComparisonText(const Comparison& comparison, bool colour) {
+    Text text(colour);
+    writeVerdict(comparison, text);
+    writeIncomparable(comparison, text);
+    writeCauses(comparison, text);
+    writeAttribution(comparison, text);
+    writeFindings(comparison, text);
+    writeMetrics(comparison, text);
+    writeKernels(comparison, text);
+    writeGate(comparison, text);
+    return std::move(text).take();
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/score/compare_score.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "reference/score/compare_pool.h"
+#include "reference/score/score.h"
+#include "reference/score/workplace.h"
+
+namespace rankscope::score {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr uint64_t kSameSeed = 1, kBimodalSeed = 2, kSlowSeed = 3, kCauseSeed = 4;  // of the draws
+
+Json readJson(const fs::path& file) {
+    std::ifstream stream(file);
+    Json json = Json::parse(stream, nullptr, false);
+    if (!json.is_object()) throw ScoreError(fmt::format("{}: no JSON object", file.string()));
+    return json;
+}
+
+bool wanted(const std::string& name, const std::vector<std::string>& only) {
+    return only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& part) { return name.find(part) != std::string::npos; });
+}
+
+PairTally tallyOf(const std::vector<PairResult>& results, double trueRatio) {
+    PairTally tally;
+    std::vector<double> visible;
+    for (const PairResult& result : results) {
+        ++tally.pairs;
+        ++tally.verdicts[result.verdict];
+        if (result.interval && result.interval->first <= trueRatio && trueRatio <= result.interval->second) ++tally.covered;
+        if (!result.visible) continue;
+        visible.push_back(*result.visible);
+        if (trueRatio - 1 <= *result.visible) continue;
+        ++tally.above;
+        tally.foundAbove += result.verdict == "regression";
+    }
+    if (visible.empty()) return tally;
+    std::nth_element(visible.begin(), visible.begin() + static_cast<long>(visible.size() / 2), visible.end());
+    tally.medianVisible = visible[visible.size() / 2];
+    return tally;
+}
+
+std::vector<fs::path> chosen(const Pool& pool, const std::vector<int>& members, int from, int count) {
+    std::vector<fs::path> files;
+    for (int i = from; i < from + count; ++i) files.push_back(pool.runs[static_cast<size_t>(members[static_cast<size_t>(i)])]);
+    return files;
+}
+
+/// Both sides from one pool, without a run on both.
+std::vector<PairResult> compareWithin(const CompareBench& bench, const Pool& pool, const CompareScoreOptions& options, uint64_t seed) {
+    return bench.compareAll(pool.name, options.pairs, [&](int pair) {
+        const std::vector<int> members = drawMembers(seed, pair, static_cast<int>(pool.runs.size()), 2 * options.runsASide);
+        return CompareBench::Sides{chosen(pool, members, 0, options.runsASide), chosen(pool, members, options.runsASide, options.runsASide)};
+    });
+}
+
+std::vector<PairResult> compareBetween(const CompareBench& bench, const Pool& base, const Pool& now, int pairs, int runs, uint64_t seed) {
+    return bench.compareAll(now.name, pairs, [&, runs](int pair) {
+        const std::vector<int> first = drawMembers(seed, 2 * pair, static_cast<int>(base.runs.size()), runs);
+        const std::vector<int> second = drawMembers(seed, 2 * pair + 1, static_cast<int>(now.runs.size()), runs);
+        return CompareBench::Sides{chosen(base, first, 0, runs), chosen(now, second, 0, runs)};
+    });
+}
+
+/// Everything takes 1 + slowdown times as long, but the host.
+Json slowed(Json scenario, double slowdown) {
+    const double factor = 1 + slowdown;
+    Json& cluster = scenario.at("cluster");
+    for (const char* key : {"tflops", "hbm_gbps"}) cluster[key] = cluster.at(key).get<double>() / factor;
+    for (const char* link : {"intra", "inter"}) {
+        if (!cluster.contains(link)) continue;
+        cluster[link]["alpha_us"] = cluster[link].at("alpha_us").get<double>() * factor;
+        cluster[link]["gbps"] = cluster[link].at("gbps").get<double>() / factor;
+    }
+    return scenario;
+}
+
+CauseScore scoreCause(const CompareBench& bench, const Json& entry, const Json& noise, const CompareScoreOptions& options) {
+    CauseScore score;
+    score.scenario = entry.at("scenario");
+    score.kinds = entry.at("kinds").get<std::vector<std::string>>();
+    if (entry.contains("ranks")) score.ranks = entry.at("ranks").get<std::vector<int>>();
+    Json scenario = readJson(options.builtIns / (score.scenario + ".json"));
+    scenario.update(noise);
+    const Pool base = bench.makePool(score.scenario + "-base", scenario, options.causeRuns, 1001, true);
+    const Pool now = bench.makePool(score.scenario, scenario, options.causeRuns, 2001);
+    for (const PairResult& result : compareBetween(bench, base, now, options.causePairs, options.runsASide, kCauseSeed)) {
+        if (result.verdict != "regression") {
+            ++score.unclaimed;
+            continue;
+        }
+        ++score.pairs;
+        ++score.named[result.cause.empty() ? "none" : result.cause];
+        const bool kind = std::find(score.kinds.begin(), score.kinds.end(), result.cause) != score.kinds.end();
+        score.right += kind && (score.ranks.empty() || score.ranks == result.causeRanks);
+    }
+    return score;
+}
+
+void scoreNoise(const CompareBench& bench, const Json& plan, const CompareScoreOptions& options, CompareScoreboard& board, const std::function<void(const std::string&)>& said) {
+    const Json job = plan.at("job");
+    const Pool pool = bench.makePool("same", job, options.pool, 1);
+    board.same = tallyOf(compareWithin(bench, pool, options, kSameSeed), 1);
+    said(fmt::format("same: {} of {} pairs called a regression", board.same.regressions(), board.same.pairs));
+    for (const double slowdown : plan.at("slowdowns").get<std::vector<double>>()) {
+        const std::string name = fmt::format("slower-{:g}", 100 * slowdown);
+        if (!wanted(name, options.only)) continue;
+        const Pool slow = bench.makePool(name, slowed(job, slowdown), options.pool, 100001);
+        SlowdownScore score;
+        score.planted = slowdown;
+        score.trueRatio = bench.compareAll(name + "-all", 1, [&](int) { return CompareBench::Sides{pool.runs, slow.runs}; }).front().ratio;
+        score.tally = tallyOf(compareBetween(bench, pool, slow, options.pairs, options.runsASide, kSlowSeed), score.trueRatio);
+        said(fmt::format("{}: {} of {} above the smallest visible change found", name, score.tally.foundAbove, score.tally.above));
+        board.slowdowns.push_back(std::move(score));
+    }
+}
+
+/// Steps of two kinds, with another share of slow ones in each run.
+void scoreBimodal(const CompareBench& bench, const Json& plan, const CompareScoreOptions& options, CompareScoreboard& board) {
+    Json job = plan.at("job");
+    job.update(plan.at("bimodal").at("job"), true);
+    const std::vector<double> shares = plan.at("bimodal").at("shares").get<std::vector<double>>();
+    const double ms = plan.at("bimodal").at("ms");
+    const Pool pool = bench.makePool("bimodal", job, options.pool, 200001, false, [&](Json& scenario, int seed) {
+        scenario["faults"] = Json::array({{{"kind", "jitter"}, {"share", shares[static_cast<size_t>(drawMembers(kBimodalSeed, seed, static_cast<int>(shares.size()), 1).front())]}, {"ms", ms}}});
+    });
+    board.bimodal = tallyOf(compareWithin(bench, pool, options, kBimodalSeed), 1);
+}
+
+}  // namespace
+
+int PairTally::regressions() const {
+    const auto count = verdicts.find("regression");
+    return count == verdicts.end() ? 0 : count->second;
+}
+
+double CompareScoreboard::falseRegressions() const {
+    const auto share = [](const PairTally& tally) { return tally.pairs > 0 ? static_cast<double>(tally.regressions()) / tally.pairs : 0; };
+    return std::max(share(same), share(bimodal));
+}
+
+double CompareScoreboard::found() const {
+    double worst = 1;
+    for (const SlowdownScore& score : slowdowns) worst = std::min(worst, score.tally.foundShare());
+    return worst;
+}
+
+double CompareScoreboard::covered() const {
+    double worst = 1;
+    for (const SlowdownScore& score : slowdowns) worst = std::min(worst, score.tally.coveredShare());
+    return worst;
+}
+
+double CompareScoreboard::causesRight() const {
+    int pairs = 0, right = 0;
+    for (const CauseScore& cause : causes) {
+        pairs += cause.pairs;
+        right += cause.right;
+    }
+    return pairs > 0 ? static_cast<double>(right) / pairs : 1;
+}
+
+bool meets(const CompareScoreboard& board, const CompareRequirement& requirement) {
+    return board.falseRegressions() <= requirement.falseRegressions && board.found() >= requirement.found && board.covered() >= requirement.covered &&
+           board.causesRight() >= requirement.causesRight;
+}
+
+CompareScoreboard runCompareScore(const CompareScoreOptions& options, const std::function<void(const std::string&)>& said) {
+    if (options.pool < 2 * options.runsASide) throw ScoreError(fmt::format("a pool of {} runs has no two sides of {}", options.pool, options.runsASide));
+    if (options.causeRuns < options.runsASide) throw ScoreError(fmt::format("{} runs of a cause are no side of {}", options.causeRuns, options.runsASide));
+    const auto begin = std::chrono::steady_clock::now();
+    const Json plan = readJson(options.plan);
+    const StopOnSignals signals;
+    const Workplace workplace(options.keep);
+    const CompareBench bench(options, workplace.folder());
+    CompareScoreboard board;
+    board.options = options;
+    if (wanted("same", options.only) || wanted("slower", options.only)) scoreNoise(bench, plan, options, board, said);
+    if (wanted("bimodal", options.only)) {
+        scoreBimodal(bench, plan, options, board);
+        said(fmt::format("bimodal: {} of {} pairs called a regression", board.bimodal.regressions(), board.bimodal.pairs));
+    }
+    for (const Json& entry : plan.at("causes")) {
+        if (!wanted(entry.at("scenario"), options.only)) continue;
+        board.causes.push_back(scoreCause(bench, entry, plan.at("cause_noise"), options));
+        const CauseScore& score = board.causes.back();
+        said(fmt::format("{}: {} of {} causes right", score.scenario, score.right, score.pairs));
+    }
+    board.wallS = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return board;
+}
+
+}  // namespace rankscope::score

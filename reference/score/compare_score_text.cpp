@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "reference/score/compare_score.h"
+
+namespace rankscope::score {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string countsText(const std::map<std::string, int>& counts) {
+    std::string text;
+    for (const auto& [name, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name);
+    return text;
+}
+
+Json tallyJson(const PairTally& tally) {
+    return {{"pairs", tally.pairs}, {"verdicts", tally.verdicts}, {"covered", tally.covered}, {"above_visible", tally.above}, {"found", tally.foundAbove},
+            {"median_visible", tally.medianVisible}};
+}
+
+}  // namespace
+
+std::string renderText(const CompareScoreboard& board) {
+    const CompareScoreOptions& options = board.options;
+    std::string text = fmt::format("compare: pools of {} runs, {} against {}, {:.0f} s\n\n", options.pool, options.runsASide, options.runsASide, board.wallS);
+    const auto pairs = [&](const char* name, const PairTally& tally) {
+        if (tally.pairs > 0)
+            text += fmt::format("{:<24} {} pairs: {}; smallest visible change {:.1f} % in the median\n", name, tally.pairs, countsText(tally.verdicts), 100 * tally.medianVisible);
+    };
+    pairs("nothing changed", board.same);
+    pairs("nothing changed, bimodal", board.bimodal);
+    if (!board.slowdowns.empty()) text += "\nslower   measured   above visible   found   inside interval   verdicts\n";
+    for (const SlowdownScore& score : board.slowdowns)
+        text += fmt::format("{:>4.0f} %   {:>6.2f} %   {:>13}   {:>5.1f} %   {:>13.1f} %   {}\n", 100 * score.planted, 100 * (score.trueRatio - 1), score.tally.above,
+                            100 * score.tally.foundShare(), 100 * score.tally.coveredShare(), countsText(score.tally.verdicts));
+    if (!board.causes.empty()) text += "\ncause planted                pairs   right   named first\n";
+    for (const CauseScore& score : board.causes)
+        text += fmt::format("{:<28} {:>5}   {:>5}   {}{}\n", score.scenario, score.pairs, score.right, countsText(score.named),
+                            score.unclaimed > 0 ? fmt::format(" ({} pairs without a regression)", score.unclaimed) : "");
+    text += fmt::format("\nfalse regressions {:.1f} %, found {:.1f} %, inside the interval {:.1f} %, causes right {:.1f} %\n", 100 * board.falseRegressions(), 100 * board.found(),
+                        100 * board.covered(), 100 * board.causesRight());
+    return text;
+}
+
+std::string renderJson(const CompareScoreboard& board) {
+    Json json;
+    json["suite"] = "compare";
+    json["pool"] = board.options.pool;
+    json["runs_a_side"] = board.options.runsASide;
+    json["same"] = tallyJson(board.same);
+    json["bimodal"] = tallyJson(board.bimodal);
+    json["slowdowns"] = Json::array();
+    for (const SlowdownScore& score : board.slowdowns) {
+        Json row{{"planted", score.planted}, {"true_ratio", score.trueRatio}};
+        row.update(tallyJson(score.tally));
+        json["slowdowns"].push_back(row);
+    }
+    json["causes"] = Json::array();
+    for (const CauseScore& score : board.causes)
+        json["causes"].push_back({{"scenario", score.scenario}, {"kinds", score.kinds}, {"ranks", score.ranks}, {"pairs", score.pairs}, {"unclaimed", score.unclaimed},
+                                  {"right", score.right}, {"named", score.named}});
+    json["totals"] = {{"false_regressions", board.falseRegressions()}, {"found", board.found()}, {"covered", board.covered()}, {"causes_right", board.causesRight()}};
+    json["wall_s"] = board.wallS;
+    return json.dump(2) + "\n";
+}
+
+}  // namespace rankscope::score
