@@ -11,6 +11,7 @@
 #include "analyzer/compare/rank_roles.h"
 #include "analyzer/compare/traffic_summary.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/recommend/nccl_version.h"
 #include "analyzer/replay/critical_transfers.h"
 #include "analyzer/replay/savings.h"
 #include "analyzer/report/build_report.h"
@@ -64,7 +65,7 @@ std::map<std::string, std::string> environmentOf(const Analysis& analysis, const
     std::map<std::string, std::string> environment;
     environment["world_size"] = std::to_string(report.run.worldSize);
     environment["gpu"] = joined(gpus);
-    environment["nccl"] = facts.text("nccl_version");
+    if (const auto nccl = ncclVersionOf(facts)) environment["nccl"] = nccl->text();
     environment["cuda"] = facts.text("cuda_version");
     environment["source"] = report.run.source;
     environment["virtual"] = report.run.isVirtual ? "yes" : "no";
