@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/session/run_loader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <fstream>
 
 namespace rankscope::gui {
 namespace {
+
+// 37 bytes stay; while columns grow they are there twice for a moment.
+constexpr int64_t kBytesPerEvent = 56;
 
 size_t threadCount(size_t ranks) { return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, std::max<size_t>(1, std::min<size_t>(ranks, 8))); }
 
 }  // namespace
 
-RunLoader::RunLoader(std::shared_ptr<const RunInfo> run, Callbacks callbacks) : m_run(std::move(run)), m_callbacks(std::move(callbacks)) {
+RunLoader::RunLoader(std::shared_ptr<const RunInfo> run, Callbacks callbacks, int64_t memoryBytes)
+    : m_run(std::move(run)), m_callbacks(std::move(callbacks)), m_memoryLeft(memoryBytes) {
     for (const OutlineRank& rank : m_run->outline.ranks) m_queue.push_back(rank.rank);
     std::reverse(m_queue.begin(), m_queue.end());
     m_running = threadCount(m_queue.size());
@@ -39,24 +46,57 @@ bool RunLoader::next(int32_t& rank) {
     return true;
 }
 
+int64_t RunLoader::memoryToSpare() {
+    std::ifstream file("/proc/meminfo");
+    std::string key;
+    int64_t kilobytes = 0;
+    for (std::string unit; file >> key >> kilobytes; std::getline(file, unit))
+        if (key == "MemAvailable:") return kilobytes * 1024 / 5 * 4;
+    return INT64_MAX;
+}
+
+int64_t RunLoader::bytesWanted(int32_t rank) const {
+    const auto found = m_run->eventsOfRank.find(rank);
+    return found == m_run->eventsOfRank.end() ? 0 : found->second * kBytesPerEvent;
+}
+
+bool RunLoader::takeMemory(int32_t rank) {
+    const std::lock_guard lock(m_mutex);
+    if (bytesWanted(rank) > m_memoryLeft) return false;
+    m_memoryLeft -= bytesWanted(rank);
+    return true;
+}
+
+void RunLoader::report(const std::string& message) {
+    const std::lock_guard lock(m_mutex);
+    if (m_callbacks.failed) m_callbacks.failed(message);
+}
+
+void RunLoader::load(store::TraceReader& reader, int32_t rank) {
+    if (!takeMemory(rank)) {
+        report(fmt::format("rank {} is not shown: its {} million events need {:.1f} GiB of memory, which are not free", rank, m_run->eventsOfRank.at(rank) / 1'000'000,
+                           static_cast<double>(bytesWanted(rank)) / (1 << 30)));
+        return;
+    }
+    RankTracksPtr tracks = loadRankTracks(reader, *m_run, rank, m_control);
+    const std::lock_guard lock(m_mutex);
+    if (!tracks) return;
+    m_memoryLeft += bytesWanted(rank) - static_cast<int64_t>(tracks->bytes());
+    if (m_callbacks.rankLoaded) m_callbacks.rankLoaded(std::move(tracks));
+}
+
 void RunLoader::work() {
-    const auto report = [this](const std::exception& error) {
-        const std::lock_guard lock(m_mutex);
-        if (m_callbacks.failed) m_callbacks.failed(error.what());
-    };
     try {
         store::TraceReader reader(m_run->file);
         for (int32_t rank = 0; next(rank);) {
             try {
-                RankTracksPtr tracks = loadRankTracks(reader, *m_run, rank, m_control);
-                const std::lock_guard lock(m_mutex);
-                if (tracks && m_callbacks.rankLoaded) m_callbacks.rankLoaded(std::move(tracks));
+                load(reader, rank);
             } catch (const std::exception& error) {
-                report(error);
+                report(error.what());
             }
         }
     } catch (const std::exception& error) {
-        report(error);
+        report(error.what());
     }
     const std::lock_guard lock(m_mutex);
     if (--m_running == 0 && m_callbacks.finished) m_callbacks.finished(m_control.cancelled);

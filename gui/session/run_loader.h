@@ -11,7 +11,8 @@
 
 namespace rankscope::gui {
 
-/// Loads the ranks of a run on threads of its own, in the order asked for. The callbacks come from those threads, one at a time.
+/// Loads the ranks of a run on threads of its own, in the order asked for. The callbacks come from those threads, one at a time. Ranks for which there
+/// is no memory left are not loaded, and said to be so.
 class RunLoader {
 public:
     struct Callbacks {
@@ -20,8 +21,8 @@ public:
         std::function<void(bool cancelled)> finished;
     };
 
-    /// `run` is shared and must not change.
-    RunLoader(std::shared_ptr<const RunInfo> run, Callbacks callbacks);
+    /// `run` is shared and must not change. `memoryBytes` is what all its ranks together may take.
+    RunLoader(std::shared_ptr<const RunInfo> run, Callbacks callbacks, int64_t memoryBytes = memoryToSpare());
     /// Cancels and waits.
     ~RunLoader();
 
@@ -30,10 +31,16 @@ public:
     void cancel() { m_control.cancelled = true; }
     /// Share of the rows that have been read, 0..1.
     double progress() const;
+    /// Most of what the machine has free now, in bytes.
+    static int64_t memoryToSpare();
 
 private:
     void work();
     bool next(int32_t& rank);
+    int64_t bytesWanted(int32_t rank) const;
+    bool takeMemory(int32_t rank);
+    void load(store::TraceReader& reader, int32_t rank);
+    void report(const std::string& message);
 
     std::shared_ptr<const RunInfo> m_run;
     Callbacks m_callbacks;
@@ -41,6 +48,7 @@ private:
     std::mutex m_mutex;                 // guards the queue and serialises the callbacks
     std::vector<int32_t> m_queue;       // the next one last
     size_t m_running = 0;
+    int64_t m_memoryLeft;
     std::vector<std::thread> m_threads;
 };
 

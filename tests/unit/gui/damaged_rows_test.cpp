@@ -137,8 +137,8 @@ void drawCharts(store::TraceReader& reader) {
 
 // Beside a sound run, on either side.
 void compareWithSound(store::TraceReader& reader, const RunInfo& run) {
-    const SmallRun sound(kAnalyzed);
-    auto soundReader = sound.reader();
+    static const SmallRun kSound(kAnalyzed);
+    auto soundReader = kSound.reader();
     const RunInfo other = readRunInfo(soundReader);
     tryTo([&] {
         const RunSummary summary = readRunSummary(reader, run), otherSummary = readRunSummary(soundReader, other);
