@@ -133,6 +133,7 @@ struct FindingChange {
     std::optional<double> baseCostNs, newCostNs;  // mean saving per step over the runs of that side; empty: not found there, or no saving known
     int baseRuns = 0, newRuns = 0;           // in how many runs it was found
     bool allowed = false;                    // by --allow
+    bool failed = false;                     // the gate fails because of it
 };
 
 /// A part of the step's change. All of them add up to StepTimeChange::changeNs(); what nothing explains is a row of its own.

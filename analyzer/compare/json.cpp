@@ -97,7 +97,8 @@ Json findingJson(const FindingChange& finding) {
             {"new_cost_ns", orNull(finding.newCostNs)},
             {"base_runs", finding.baseRuns},
             {"new_runs", finding.newRuns},
-            {"allowed", finding.allowed}};
+            {"allowed", finding.allowed},
+            {"failed", finding.failed}};
 }
 
 Json causeJson(const ChangeCause& cause) {

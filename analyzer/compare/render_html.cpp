@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "analyzer/compare/format_parts.h"
+#include "analyzer/compare/renderers.h"
+#include "analyzer/compare/sentences.h"
+#include "analyzer/report/html/charts.h"
+#include "analyzer/report/html/page.h"
+#include "analyzer/report/html/table.h"
+#include "analyzer/report/units.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+using namespace html;
+
+constexpr size_t kMostRows = 500;
+constexpr size_t kMostKernels = 200;
+constexpr size_t kMostLines = 30;
+
+Mood moodOf(const Comparison& c) {
+    if (c.gate.failed || c.step.verdict == StepVerdict::regression) return Mood::bad;
+    const bool isOpen = c.step.verdict == StepVerdict::notEnoughSamples || c.step.verdict == StepVerdict::incomparable;
+    return isOpen || std::ranges::any_of(c.findings, isTrouble) ? Mood::warn : Mood::good;
+}
+
+std::string gateLine(const Comparison& c) {
+    std::string on;
+    for (const std::string& word : c.gate.failOn) on += (on.empty() ? "" : ", ") + word;
+    return fmt::format("The gate {}{}.", c.gate.failed ? "failed" : "passed", on.empty() ? "" : " (it fails on " + on + ")");
+}
+
+std::string tiles(const Comparison& c) {
+    const StepTimeChange& step = c.step;
+    std::string out = "<dl class=\"tiles\">\n";
+    if (step.baseNs) out += tile("Step, base", durationText(*step.baseNs), fmt::format("{} of {} run{}", step.estimator, c.base.runs.size(), c.base.runs.size() == 1 ? "" : "s"));
+    if (step.newNs) out += tile("Step, new", durationText(*step.newNs), fmt::format("{} of {} run{}", step.estimator, c.now.runs.size(), c.now.runs.size() == 1 ? "" : "s"));
+    if (step.ratio)
+        out += tile("Change", signedPercentText(*step.ratio - 1),
+                    step.interval ? fmt::format("{} to {}, 95 % sure", signedPercentText(step.interval->low - 1), signedPercentText(step.interval->high - 1)) : "noise between runs is not known");
+    if (step.smallestVisible) out += tile("Would have seen", percentText(*step.smallestVisible), "a slow-down of this size, nine times in ten");
+    if (step.betweenRuns) out += tile("Noise between runs", percentText(*step.betweenRuns), "told by " + step.noiseSource);
+    const auto news = std::ranges::count(c.findings, FindingStatus::isNew, &FindingChange::status);
+    const auto gone = std::ranges::count(c.findings, FindingStatus::gone, &FindingChange::status);
+    out += tile("Findings", fmt::format("{} new, {} gone", news, gone), fmt::format("{} in all", c.findings.size()));
+    return out + "</dl>\n";
+}
+
+std::string warnings(const Comparison& c) {
+    std::vector<std::pair<const char*, std::string>> lines;
+    for (const std::string& reason : c.gate.reasons) lines.emplace_back("error", "gate: " + reason);
+    for (const std::string& allowed : c.gate.allowed) lines.emplace_back("info", "allowed: " + allowed);
+    for (const std::string& notice : c.gate.notices) lines.emplace_back("warning", "gate: " + notice);
+    for (const ComparedLoss& loss : c.losses) lines.emplace_back(loss.severity == "error" ? "error" : loss.severity == "warning" ? "warning" : "info", loss.side + ", " + loss.run + ": " + loss.meaning);
+    for (const std::string& note : c.notes) lines.emplace_back("info", note);
+    if (lines.empty()) return {};
+    std::string out = "<ul class=\"losses\" aria-label=\"What to know of this comparison\">\n";
+    for (const auto& [level, line] : lines) out += fmt::format("<li class=\"{}\">{}</li>\n", level, markupText(line));
+    return out + "</ul>\n";
+}
+
+std::string incomparable(const Comparison& c) {
+    if (c.incomparable.empty()) return {};
+    Table table("incomparable-table", "", {{"what differs"}, {"base"}, {"new"}, {"consequence"}});
+    const auto known = [](const std::string& text) { return text.empty() ? unknownCell() : textCell(text); };
+    for (const Incomparable& row : c.incomparable) table.add({textCell(row.what), known(row.base), known(row.now), textCell(row.consequence)});
+    return section("incomparable", "What differs beside the code", "Runs on other machines or of another shape are other runs: what cannot be compared is refused.", table.markup());
+}
+
+std::string milliseconds(double ns) { return fmt::format("{:g} ms", ns / 1e6); }
+
+std::string sideOf(double value) { return value == std::round(value) ? fmt::format("{:.0f}", value) : std::string(); }
+
+/// Steps of every run beside each other, base first; the typical step of each run on top.
+std::string stepsChart(const Comparison& c) {
+    Chart chart{"Steps of each run", {"run", false, sideOf}, {"step", false, milliseconds}, {}, {}, {}, false};
+    size_t column = 0;
+    const auto add = [&](const ComparedSide& side, const char* sideName, const char* colour) {
+        for (const ComparedRun& run : side.runs) {
+            ++column;
+            const size_t stride = std::max<size_t>(1, run.stepsNs.size() / 200);
+            for (size_t i = 0; i < run.stepsNs.size(); i += stride) {
+                const double spread = 0.5 * (static_cast<double>(i % (7 * stride)) / static_cast<double>(7 * stride) - 0.43);  // so that equal ones do not hide each other
+                chart.dots.push_back({static_cast<double>(column) + spread, run.stepsNs[i], fmt::format("{} run {}, step {}: {}", sideName, run.name, i, durationText(run.stepsNs[i])), "warm", 3});
+            }
+            chart.dots.push_back({static_cast<double>(column), run.stepNs, fmt::format("{} run {}: {}", sideName, run.name, durationText(run.stepNs)), colour});
+        }
+    };
+    add(c.base, "base", "compute");
+    add(c.now, "new", "transfer");
+    if (c.step.baseNs) chart.levels.emplace_back(*c.step.baseNs, "base " + durationText(*c.step.baseNs));
+    if (c.step.newNs && c.step.ratio && std::abs(*c.step.ratio - 1) > 0.002) chart.levels.emplace_back(*c.step.newNs, "new " + durationText(*c.step.newNs));
+    if (chart.dots.empty() || column > 60) return {};
+    return section("steps", "Steps of each run", "A grey point is a step, a coloured one a run's typical step. The axis does not begin at zero.",
+                   legend({{"compute", "base"}, {"transfer", "new"}, {"idle", "single steps"}}) + drawChart(chart));
+}
+
+std::string attribution(const Comparison& c) {
+    if (c.attribution.empty()) return {};
+    double largest = 0;
+    for (const AttributionRow& row : c.attribution) largest = std::max(largest, std::abs(row.ns));
+    Table table("attribution-table", "", {{"change", true}, {"", false, true}, {"what"}, {"where"}, {"carried by"}});
+    for (const AttributionRow& row : c.attribution) {
+        std::string details;
+        for (size_t k = 0; k < std::min<size_t>(3, row.details.size()); ++k) details += (k == 0 ? "" : "; ") + row.details[k];
+        table.add({numberCell(signedDurationText(row.ns), row.ns), markupCell(stackedBar({{row.ns > 0 ? "transfer" : "overlapped", signedDurationText(row.ns), std::abs(row.ns)}}, largest)),
+                   textCell(row.what), row.where.empty() ? textCell("the job") : textCell(row.where), textCell(details)});
+    }
+    return section("attribution", "Where the change is", fmt::format("The rows add up to {} per step.", signedDurationText(c.step.changeNs())), table.markup());
+}
+
+std::string causes(const Comparison& c) {
+    if (c.causes.empty()) return {};
+    std::string out;
+    for (size_t i = 0; i < std::min<size_t>(50, c.causes.size()); ++i) {
+        const ChangeCause& cause = c.causes[i];
+        out += fmt::format("<article class=\"finding\"><h3>{}{}</h3>\n<p class=\"cost\"><b>{}</b> per step{}</p>\n",
+                           cause.diagnosis.empty() ? "" : "<span class=\"id\">" + markupText(cause.diagnosis) + "</span>", markupText(cause.text), signedDurationText(cause.ns),
+                           cause.where.empty() ? "" : ", " + markupText(cause.where));
+        if (!cause.evidence.empty()) out += "<h4>Evidence</h4><ul>";
+        for (const std::string& line : cause.evidence) out += "<li>" + markupText(line) + "</li>";
+        out += std::string(cause.evidence.empty() ? "" : "</ul>") + "</article>\n";
+    }
+    return section("causes", "Why", "What made the difference, largest first.", out);
+}
+
+Cell statusCell(const Comparison& c, const FindingChange& finding) {
+    const char* mood = failsGate(c, finding) ? "bad" : isTrouble(finding) ? "warn" : "good";
+    std::string word(toText(finding.status));
+    if (failsGate(c, finding)) word += ", fails the gate";
+    else if (finding.allowed) word += ", allowed";
+    Cell cell = finding.status == FindingStatus::same ? textCell(word) : markupCell(fmt::format("<span class=\"badge {}\">{}</span>", mood, word));
+    cell.value = word;
+    return cell;
+}
+
+std::string findings(const Comparison& c) {
+    if (c.findings.empty()) return section("findings", "Findings", "", "<p>None on either side.</p>\n");
+    Table table("findings-table", "", {{"status"}, {"diagnosis"}, {"where"}, {"cause"}, {"base", true}, {"new", true}, {"fix", false, true}});
+    const auto cost = [](const std::optional<double>& ns) { return ns ? numberCell(durationText(*ns), *ns) : Cell{"none", std::nullopt}; };
+    for (const FindingChange* finding : firstFindings(c, kMostRows)) {
+        std::string fix = finding->fix.empty() ? "" : "<details><summary>show</summary><ul>";
+        for (const std::string& line : finding->fix) fix += "<li>" + markupText(line) + "</li>";
+        if (!finding->fix.empty()) fix += "</ul></details>";
+        table.add({statusCell(c, *finding), textCell(finding->id + " " + finding->title), textCell(finding->where), textCell(finding->cause), cost(finding->baseCostNs), cost(finding->newCostNs),
+                   markupCell(fix)});
+    }
+    std::string out = table.markup();
+    if (const std::string rest = leftOutText(c, kMostRows); !rest.empty()) out += "<p id=\"findings-left-out\"><b>" + markupText(rest) + ".</b></p>\n";
+    return section("findings", "Findings", "What they cost per step on either side.", out);
+}
+
+std::string metrics(const Comparison& c) {
+    if (c.metrics.empty()) return {};
+    Table table("metrics-table", "", {{"number"}, {"base", true}, {"new", true}, {"change", true}, {"verdict"}});
+    for (const MetricChange& m : c.metrics) {
+        const auto value = [&](const std::optional<double>& v) { return v ? numberCell(metricText(*v, m.unit), *v) : unknownCell(); };
+        Cell change = unknownCell();
+        if (m.base && m.now && *m.base != 0) change = numberCell(signedPercentText(*m.now / *m.base - 1), *m.now / *m.base - 1);
+        Cell verdict = textCell(!m.refused.empty() ? m.refused : m.test.empty() ? "not tested" : "no sure change");
+        if (m.significant && m.base && m.now) {
+            const bool isBetter = m.higherIsBetter == (*m.now > *m.base);
+            verdict = {fmt::format("<span class=\"badge {}\">{}</span>", isBetter ? "good" : "bad", isBetter ? "better" : "worse"), isBetter ? "better" : "worse"};
+        }
+        table.add({textCell(m.name), value(m.base), value(m.now), change, verdict});
+    }
+    return section("metrics", "Other numbers", "They do not decide the gate; what is called sure is corrected for how many of them there are.", table.markup());
+}
+
+std::string collectives(const Comparison& c) {
+    if (c.collectives.empty()) return {};
+    Table table("collectives-table", "",
+                {{"use"}, {"operation"}, {"size"}, {"ranks", true}, {"busbw, base", true}, {"busbw, new", true}, {"transfer, base", true}, {"transfer, new", true}, {"waiting, base", true}, {"waiting, new", true},
+                 {"algorithm"}});
+    for (const CollectiveChange& row : c.collectives) {
+        const auto busbw = [](const std::optional<CollectiveSide>& s) { return s && s->busbw ? numberCell(fmt::format("{:.1f} GB/s", *s->busbw / 1e9), *s->busbw) : unknownCell(); };
+        const auto transfer = [](const std::optional<CollectiveSide>& s) { return s && s->transferNs ? numberCell(durationText(*s->transferNs), *s->transferNs) : unknownCell(); };
+        const auto wait = [](const std::optional<CollectiveSide>& s) { return s ? numberCell(durationText(s->waitNs), s->waitNs) : unknownCell(); };
+        const auto choice = [](const std::optional<CollectiveSide>& s) { return !s ? std::string("none") : s->algorithm.empty() ? std::string("unknown") : s->algorithm + " " + s->protocol; };
+        const std::string before = choice(row.base), after = choice(row.now);
+        table.add({textCell(row.role), textCell(row.op), textCell(row.sizeClass), numberCell(std::to_string(row.ranks), row.ranks), busbw(row.base), busbw(row.now), transfer(row.base), transfer(row.now),
+                   wait(row.base), wait(row.now), textCell(before == after ? after : before + " \xE2\x86\x92 " + after)});
+    }
+    return section("collectives", "Collectives", "Per step; matched by what they are for.", table.markup());
+}
+
+std::string kernels(const Comparison& c) {
+    if (c.kernels.empty()) return {};
+    Table table("kernels-table", "", {{"kernel"}, {"change", true}, {"base", true}, {"new", true}, {"count, base", true}, {"count, new", true}});
+    for (const KernelChange& row : c.kernels) {
+        const auto time = [](const std::optional<KernelSide>& s) { return s ? numberCell(durationText(s->ns), s->ns) : unknownCell(); };
+        const auto count = [](const std::optional<KernelSide>& s) { return s ? numberCell(fmt::format("{:.1f}", s->count), s->count) : unknownCell(); };
+        table.add({textCell(row.name), numberCell(signedDurationText(row.deltaNs), row.deltaNs), time(row.base), time(row.now), count(row.base), count(row.now)});
+    }
+    return section("kernels", "Kernels", "Per step and rank, mean over the ranks; those that changed most first.", table.markup());
+}
+
+std::string runs(const Comparison& c) {
+    Table table("runs-table", "", {{"side"}, {"run"}, {"label"}, {"steps", true}, {"typical step", true}});
+    const auto add = [&](const char* side, const ComparedSide& of) {
+        for (size_t i = 0; i < std::min(kMostRows, of.runs.size()); ++i) {
+            const ComparedRun& run = of.runs[i];
+            table.add({textCell(side), textCell(run.name), textCell(run.label), numberCell(std::to_string(run.steps), run.steps), numberCell(durationText(run.stepNs), run.stepNs)});
+        }
+    };
+    add("base", c.base);
+    add("new", c.now);
+    return section("runs", "Runs", "", table.markup());
+}
+
+std::string sideName(const ComparedSide& side) {
+    if (side.runs.empty()) return "no run";
+    return side.runs.size() == 1 ? side.runs.front().name : fmt::format("{} and {} more", side.runs.front().name, side.runs.size() - 1);
+}
+
+/// What a page leaves out stays out of the data inside too: 10,000 findings would make it too large to open.
+Comparison forThePage(const Comparison& whole) {
+    Comparison c = whole;
+    if (c.findings.size() > kMostRows) {
+        std::vector<FindingChange> kept;
+        for (const FindingChange* finding : firstFindings(whole, kMostRows)) kept.push_back(*finding);
+        c.findings = std::move(kept);
+    }
+    if (c.attribution.size() > kMostRows) {
+        AttributionRow rest{"rest", fmt::format("{} smaller parts", c.attribution.size() - kMostRows + 1), "", {}, 0, {}};
+        for (size_t i = kMostRows - 1; i < c.attribution.size(); ++i) rest.ns += c.attribution[i].ns;
+        c.attribution.resize(kMostRows - 1);
+        c.attribution.push_back(rest);
+    }
+    const auto cut = [&c](auto& rows, size_t most, const char* what) {
+        if (rows.size() <= most) return;
+        c.notes.push_back(fmt::format("{} of {} {} are left out of this page: --format json has all", rows.size() - most, rows.size(), what));
+        rows.resize(most);
+    };
+    cut(c.kernels, kMostKernels, "kernels");
+    cut(c.collectives, kMostRows, "kinds of collectives");
+    cut(c.metrics, kMostRows, "numbers");
+    cut(c.gate.reasons, kMostLines, "reasons of the gate");
+    cut(c.gate.allowed, kMostLines, "allowed findings");
+    cut(c.gate.notices, kMostLines, "notices of the gate");
+    cut(c.losses, kMostLines, "losses");
+    return c;
+}
+
+}  // namespace
+
+std::string renderComparisonHtml(const Comparison& whole) {
+    const Comparison c = forThePage(whole);
+    Page page;
+    page.title = fmt::format("{} against {}", sideName(c.now), sideName(c.base));
+    page.about = c.now.layout.empty() ? "" : "layout " + c.now.layout;
+    page.mood = moodOf(whole);
+    page.verdict = c.step.reason;
+    page.verdictMore = gateLine(c);
+    page.body = tiles(whole) + warnings(c) + incomparable(c) + causes(c) + attribution(c) + stepsChart(c) + findings(whole) + metrics(c) + collectives(c) + kernels(c) + runs(c);
+    page.data = nlohmann::ordered_json::parse(renderComparisonJson(c)).dump(-1, ' ', true);  // ASCII: no character in it can act
+    return renderPage(page);
+}
+
+}  // namespace rankscope::analyzer

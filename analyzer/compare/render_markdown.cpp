@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/compare/format_parts.h"
+#include "analyzer/compare/renderers.h"
+#include "analyzer/compare/sentences.h"
+#include "analyzer/report/markdown_text.h"
+#include "analyzer/report/units.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr size_t kMostBytes = 1'000'000;  // GitHub takes 1 MiB a step
+constexpr size_t kMostRows = 40;
+constexpr size_t kLongestCell = 300;
+
+std::string cell(const std::string& text) { return markdownText(text, kLongestCell); }
+
+const char* sign(StepVerdict verdict) {
+    switch (verdict) {
+        case StepVerdict::regression: return "\xF0\x9F\x94\xB4";   // red circle
+        case StepVerdict::improvement: return "\xF0\x9F\x9F\xA2";  // green circle
+        case StepVerdict::noChange: return "\xE2\x9A\xAA";         // white circle
+        default: return "\xF0\x9F\x9F\xA1";                        // yellow circle
+    }
+}
+
+void addStepTime(const Comparison& c, std::string& out) {
+    out += "\n| | base | new | change |\n| --- | ---: | ---: | ---: |\n| step | ";
+    out += (c.step.baseNs ? durationText(*c.step.baseNs) : "unknown") + " | " + (c.step.newNs ? durationText(*c.step.newNs) : "unknown") + " | ";
+    out += c.step.ratio ? signedPercentText(*c.step.ratio - 1) : "unknown";
+    if (c.step.interval) out += fmt::format(" ({} to {})", signedPercentText(c.step.interval->low - 1), signedPercentText(c.step.interval->high - 1));
+    out += fmt::format(" |\n| runs | {} | {} | |\n", c.base.runs.size(), c.now.runs.size());
+}
+
+void addCauses(const Comparison& c, std::string& out) {
+    if (c.causes.empty()) return;
+    out += "\n### Why\n\n";
+    for (size_t i = 0; i < std::min(kMostRows, c.causes.size()); ++i) {
+        const ChangeCause& cause = c.causes[i];
+        out += fmt::format("- **{}** {}{}\n", signedDurationText(cause.ns), cell(cause.text), cause.diagnosis.empty() ? "" : " (" + cell(cause.diagnosis) + ")");
+        for (size_t k = 0; k < std::min<size_t>(5, cause.evidence.size()); ++k) out += "  - " + cell(cause.evidence[k]) + "\n";
+    }
+}
+
+void addAttribution(const Comparison& c, std::string& out) {
+    if (c.attribution.empty()) return;
+    out += fmt::format("\n### Where the change is\n\nThe rows add up to {}.\n\n| change per step | what |\n| ---: | --- |\n", signedDurationText(c.step.changeNs()));
+    double restNs = 0;
+    for (size_t i = 0; i < c.attribution.size(); ++i) {
+        if (i < kMostRows)
+            out += fmt::format("| {} | {} |\n", signedDurationText(c.attribution[i].ns), cell(c.attribution[i].what));
+        else
+            restNs += c.attribution[i].ns;
+    }
+    if (c.attribution.size() > kMostRows) out += fmt::format("| {} | {} smaller parts |\n", signedDurationText(restNs), c.attribution.size() - kMostRows);
+}
+
+void addFindings(const Comparison& c, std::string& out) {
+    if (c.findings.empty()) return;
+    out += "\n### Findings\n\n| | finding | cause | base | new |\n| --- | --- | --- | ---: | ---: |\n";
+    for (const FindingChange* finding : firstFindings(c, kMostRows)) {
+        const auto cost = [](const std::optional<double>& ns) { return ns ? durationText(*ns) : std::string("none"); };
+        out += fmt::format("| {}{} | {} | {} | {} | {} |\n", failsGate(c, *finding) ? "**fails** " : "", toText(finding->status), cell(findingName(*finding)) + (finding->allowed ? " (allowed)" : ""),
+                           cell(finding->cause), cost(finding->baseCostNs), cost(finding->newCostNs));
+    }
+    if (const std::string rest = leftOutText(c, kMostRows); !rest.empty()) out += "\n" + rest + ".\n";
+}
+
+void addMetrics(const Comparison& c, std::string& out) {
+    std::vector<const MetricChange*> rows;
+    for (const MetricChange& metric : c.metrics)
+        if (metric.base && metric.now) rows.push_back(&metric);
+    if (rows.empty()) return;
+    std::ranges::stable_sort(rows, {}, [](const MetricChange* m) { return !m->significant; });
+    out += fmt::format("\n<details><summary>{} other numbers</summary>\n\n| number | base | new | |\n| --- | ---: | ---: | --- |\n", rows.size());
+    for (size_t i = 0; i < std::min<size_t>(200, rows.size()); ++i) {
+        const MetricChange& m = *rows[i];
+        const char* verdict = !m.significant ? "" : m.higherIsBetter == (*m.now > *m.base) ? "better" : "**worse**";
+        out += fmt::format("| {} | {} | {} | {} |\n", cell(m.name), metricText(*m.base, m.unit), metricText(*m.now, m.unit), verdict);
+    }
+    out += "\n</details>\n";
+}
+
+void addWarnings(const Comparison& c, std::string& out) {
+    size_t told = 0;
+    const auto quote = [&](const std::string& text) {
+        if (++told <= kMostRows) out += "\n> " + cell(text) + "\n";
+    };
+    for (const Incomparable& row : c.incomparable)
+        quote(fmt::format("{} differs: {} and {}: {}", row.what, row.base.empty() ? "unknown" : row.base, row.now.empty() ? "unknown" : row.now, row.consequence));
+    for (const ComparedLoss& loss : c.losses)
+        if (loss.severity != "info") quote(fmt::format("{} ({}, {}): {}", loss.severity, loss.side, loss.run, loss.meaning));
+    for (const std::string& note : c.notes) quote(note);
+    if (told > kMostRows) out += fmt::format("\n> and {} more\n", told - kMostRows);
+}
+
+void addGate(const Comparison& c, std::string& out) {
+    std::string on;
+    for (const std::string& word : c.gate.failOn) on += (on.empty() ? "" : ", ") + cell(word);
+    out += fmt::format("\n**Gate {}**{}\n\n", c.gate.failed ? "failed" : "passed", on.empty() ? "" : " (fails on " + on + ")");
+    const auto list = [&](const char* what, const std::vector<std::string>& lines) {
+        for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i) out += fmt::format("- {}: {}\n", what, cell(lines[i]));
+        if (lines.size() > kMostRows) out += fmt::format("- {}: {} more\n", what, lines.size() - kMostRows);
+    };
+    list("failed", c.gate.reasons);
+    list("allowed", c.gate.allowed);
+    list("notice", c.gate.notices);
+}
+
+}  // namespace
+
+std::string renderComparisonMarkdown(const Comparison& c) {
+    std::string out = fmt::format("## {} Rankscope: {}\n\n{}\n", sign(c.step.verdict), toText(c.step.verdict), cell(c.step.reason));
+    addStepTime(c, out);
+    addWarnings(c, out);
+    addGate(c, out);
+    addCauses(c, out);
+    addAttribution(c, out);
+    addFindings(c, out);
+    addMetrics(c, out);
+    if (out.size() <= kMostBytes) return out;
+    out.resize(out.rfind('\n', kMostBytes));
+    return out + "\n\nThe rest is left out: --format json has all.\n";
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenMetrics 1.0 (https://prometheus.io/docs/specs/om/open_metrics_spec/): families in one piece each, no two samples with the same labels, # EOF at the end.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "analyzer/compare/format_parts.h"
+#include "analyzer/compare/renderers.h"
+#include "analyzer/report/plain_text.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+// Each set of labels is a time series: parts of the change beyond these become one.
+constexpr size_t kMostParts = 100;
+
+using Labels = std::vector<std::pair<const char*, std::string>>;
+
+std::string labelText(const std::string& bytes) {
+    std::string out;
+    constexpr size_t kLongest = 200;
+    for (const char c : shortened(plainText(bytes), kLongest)) {
+        if (c == '\\' || c == '"') out += '\\';
+        if (c == '\n') out += "\\n";
+        else out += c;
+    }
+    return out;
+}
+
+class Exposition {
+  public:
+    void family(const std::string& name, const std::string& unit, const std::string& help) {
+        m_name = name;
+        m_text += fmt::format("# TYPE {} gauge\n", name);
+        if (!unit.empty()) m_text += fmt::format("# UNIT {} {}\n", name, unit);
+        m_text += fmt::format("# HELP {} {}\n", name, help);
+    }
+    void sample(const Labels& labels, double value) {
+        if (!std::isfinite(value)) return;
+        m_text += m_name;
+        for (size_t i = 0; i < labels.size(); ++i) m_text += fmt::format("{}{}=\"{}\"", i == 0 ? "{" : ",", labels[i].first, labelText(labels[i].second));
+        m_text += fmt::format("{} {}\n", labels.empty() ? "" : "}", value);
+    }
+    std::string end() && { return std::move(m_text) + "# EOF\n"; }
+
+  private:
+    std::string m_name, m_text;
+};
+
+void addStep(const Comparison& c, Exposition& out) {
+    out.family("rankscope_run_step_seconds", "seconds", "Typical step of each run.");
+    const auto runs = [&](const char* side, const ComparedSide& of) {
+        // Runs may share a name: the index tells them apart.
+        for (size_t i = 0; i < of.runs.size(); ++i) out.sample({{"side", side}, {"index", std::to_string(i)}, {"run", of.runs[i].name}}, of.runs[i].stepNs / 1e9);
+    };
+    runs("base", c.base);
+    runs("new", c.now);
+    out.family("rankscope_step_seconds", "seconds", "Step of each side: geometric mean over its runs.");
+    if (c.step.baseNs) out.sample({{"side", "base"}}, *c.step.baseNs / 1e9);
+    if (c.step.newNs) out.sample({{"side", "new"}}, *c.step.newNs / 1e9);
+    out.family("rankscope_step_change_ratio", "ratio", "Step of the new side over that of the base, with the ends of its interval.");
+    if (c.step.ratio) out.sample({{"bound", "estimate"}}, *c.step.ratio);
+    if (c.step.interval) {
+        out.sample({{"bound", "low"}}, c.step.interval->low);
+        out.sample({{"bound", "high"}}, c.step.interval->high);
+    }
+    out.family("rankscope_smallest_visible_ratio", "ratio", "Slow-down that nine of ten such comparisons would find, as a share of the step.");
+    if (c.step.smallestVisible) out.sample({}, *c.step.smallestVisible);
+    out.family("rankscope_verdict", "", "1 for the verdict on the step time.");
+    for (const StepVerdict verdict : {StepVerdict::regression, StepVerdict::improvement, StepVerdict::noChange, StepVerdict::notEnoughSamples, StepVerdict::incomparable})
+        out.sample({{"verdict", std::string(toText(verdict))}}, verdict == c.step.verdict ? 1 : 0);
+    out.family("rankscope_gate_failed", "", "1 when the gate failed.");
+    out.sample({}, c.gate.failed ? 1 : 0);
+}
+
+void addMetrics(const Comparison& c, const std::string& unit, const std::string& name, const std::string& unitName, double factor, Exposition& out) {
+    out.family(name, unitName, "Other numbers of the comparison in " + unit + ": means over the runs of a side.");
+    for (const MetricChange& metric : c.metrics) {
+        if (metric.unit != unit) continue;
+        if (metric.base) out.sample({{"metric", metric.name}, {"side", "base"}}, *metric.base * factor);
+        if (metric.now) out.sample({{"metric", metric.name}, {"side", "new"}}, *metric.now * factor);
+    }
+}
+
+void addAttribution(const Comparison& c, Exposition& out) {
+    out.family("rankscope_attribution_seconds", "seconds", "Parts of the step's change; they add up to it.");
+    double restNs = 0;
+    for (size_t i = 0; i < c.attribution.size(); ++i) {
+        const AttributionRow& row = c.attribution[i];
+        if (i < kMostParts)
+            out.sample({{"index", std::to_string(i)}, {"category", row.category}, {"what", row.what}}, row.ns / 1e9);
+        else
+            restNs += row.ns;
+    }
+    if (c.attribution.size() > kMostParts) out.sample({{"index", std::to_string(kMostParts)}, {"category", "others"}, {"what", "smaller parts"}}, restNs / 1e9);
+}
+
+void addFindings(const Comparison& c, Exposition& out) {
+    std::map<std::pair<std::string, std::string>, int> counts;
+    for (const FindingStatus status : {FindingStatus::isNew, FindingStatus::gone, FindingStatus::worse, FindingStatus::better, FindingStatus::same})
+        counts[{std::string(toText(status)), ""}] = 0;
+    for (const FindingChange& finding : c.findings) {
+        ++counts[{std::string(toText(finding.status)), ""}];
+        ++counts[{std::string(toText(finding.status)), finding.id}];
+    }
+    out.family("rankscope_findings", "", "Findings by status; with and without their diagnosis.");
+    for (const auto& [key, count] : counts) {
+        Labels labels{{"status", key.first}};
+        if (!key.second.empty()) labels.emplace_back("diagnosis", key.second);
+        out.sample(labels, count);
+    }
+}
+
+}  // namespace
+
+std::string renderComparisonOpenMetrics(const Comparison& c) {
+    Exposition out;
+    addStep(c, out);
+    addMetrics(c, "ns", "rankscope_metric_seconds", "seconds", 1e-9, out);
+    addMetrics(c, "share", "rankscope_metric_ratio", "ratio", 1, out);
+    addMetrics(c, "bytes/s", "rankscope_metric_bytes_per_second", "", 1, out);
+    addMetrics(c, "bytes", "rankscope_metric_bytes", "bytes", 1, out);
+    addMetrics(c, "steps/s", "rankscope_metric_steps_per_second", "", 1, out);
+    addMetrics(c, "count", "rankscope_metric_number", "", 1, out);
+    addAttribution(c, out);
+    addFindings(c, out);
+    return std::move(out).end();
+}
+
+}  // namespace rankscope::analyzer

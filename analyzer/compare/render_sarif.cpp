@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Static Analysis Results Interchange Format (SARIF) 2.1.0, OASIS standard.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "analyzer/compare/format_parts.h"
+#include "analyzer/compare/renderers.h"
+#include "analyzer/detectors/catalogue.h"
+#include "analyzer/report/plain_text.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kStepRule = "step-time";
+// Viewers show results at a file of the repository. The cause lies in no file; this is the one in which a finding can be allowed.
+constexpr const char* kPlace = "rankscope.toml";
+
+Json text(const std::string& words) { return {{"text", plainText(words)}}; }
+
+/// The same for the same finding from run to run (FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/): numbers in its cause do not matter.
+std::string fingerprint(const std::string& identity) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const char c : identity) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return fmt::format("{:016x}", hash);
+}
+
+/// Rules in the order of their first result.
+class Rules {
+  public:
+    size_t index(const std::string& id, const std::string& title) {
+        const auto [at, isNew] = m_index.try_emplace(id, m_rules.size());
+        if (isNew) m_rules.push_back(rule(id, title));
+        return at->second;
+    }
+    const Json& json() const { return m_rules; }
+
+  private:
+    static Json rule(const std::string& id, const std::string& title) {
+        Json rule = {{"id", plainText(id)}, {"name", plainText(title)}, {"shortDescription", text(title)}};
+        const CatalogueEntry* entry = findCatalogueEntry(id);
+        const bool isStep = id == kStepRule;
+        rule["fullDescription"] = text(entry != nullptr ? entry->definition : isStep ? "The step of the job takes longer than in the base." : title);
+        rule["help"] = text(entry != nullptr ? entry->fix + "\nrankscope explain " + id + " tells more." : "rankscope compare tells what carries the change.");
+        rule["defaultConfiguration"] = {{"level", isStep ? "error" : "warning"}};
+        return rule;
+    }
+
+    Json m_rules = Json::array();
+    std::map<std::string, size_t> m_index;
+};
+
+Json location(const std::string& where) {
+    Json place = {{"physicalLocation", {{"artifactLocation", {{"uri", kPlace}, {"uriBaseId", "%SRCROOT%"}}}, {"region", {{"startLine", 1}}}}}};
+    if (!where.empty()) place["logicalLocations"] = Json::array({{{"fullyQualifiedName", plainText(where)}, {"kind", "resource"}}});
+    return Json::array({place});
+}
+
+const char* baselineState(FindingStatus status) {
+    switch (status) {
+        case FindingStatus::isNew: return "new";
+        case FindingStatus::gone: return "absent";
+        case FindingStatus::same: return "unchanged";
+        default: return "updated";
+    }
+}
+
+Json stepResult(const Comparison& c, Rules& rules) {
+    std::string message = c.step.reason;
+    for (const ChangeCause& cause : c.causes) message += "\n" + signedDurationText(cause.ns) + ": " + cause.text;
+    Json result = {{"ruleId", kStepRule},
+                   {"ruleIndex", rules.index(kStepRule, "slower step")},
+                   {"level", stepFailsGate(c) ? "error" : "warning"},
+                   {"message", text(message)},
+                   {"locations", location("")},
+                   {"partialFingerprints", {{"rankscope/v1", fingerprint(kStepRule)}}},
+                   {"baselineState", "new"}};
+    if (c.step.baseNs && c.step.newNs) result["properties"] = {{"base_ns", *c.step.baseNs}, {"new_ns", *c.step.newNs}};
+    return result;
+}
+
+Json findingResult(const Comparison& c, const FindingChange& finding, Rules& rules) {
+    const bool isGone = finding.status == FindingStatus::gone;
+    Json result = {{"ruleId", plainText(finding.id)},
+                   {"ruleIndex", rules.index(finding.id, finding.title)},
+                   {"level", failsGate(c, finding) ? "error" : isGone ? "none" : isTrouble(finding) && !finding.allowed ? "warning" : "note"},
+                   {"message", text(findingName(finding) + ": " + findingBody(finding))},
+                   {"locations", location(finding.where)},
+                   {"partialFingerprints", {{"rankscope/v1", fingerprint(finding.id + "\n" + finding.where)}}},
+                   {"baselineState", baselineState(finding.status)}};
+    if (isGone) result["kind"] = "pass";
+    if (finding.allowed) result["suppressions"] = Json::array({{{"kind", "external"}, {"justification", "allowed by --allow or rankscope.toml"}}});
+    return result;
+}
+
+}  // namespace
+
+std::string renderComparisonSarif(const Comparison& c) {
+    Rules rules;
+    Json results = Json::array();
+    if (c.step.verdict == StepVerdict::regression) results.push_back(stepResult(c, rules));
+    for (const FindingChange* finding : firstFindings(c, kMostFindingRows)) results.push_back(findingResult(c, *finding, rules));
+
+    Json notifications = Json::array();
+    const auto notify = [&](const char* level, const std::string& words) { notifications.push_back({{"level", level}, {"message", text(words)}}); };
+    if (c.step.verdict != StepVerdict::regression) notify("note", c.step.reason);
+    for (const std::string& notice : c.gate.notices) notify("note", notice);
+    if (const std::string rest = leftOutText(c, kMostFindingRows); !rest.empty()) notify("warning", rest);
+
+    Json run;
+    run["tool"] = {{"driver", {{"name", "Rankscope"}, {"rules", rules.json()}}}};
+    run["originalUriBaseIds"] = {{"%SRCROOT%", {{"description", text("The root of the repository.")}}}};
+    run["invocations"] = Json::array({{{"executionSuccessful", true}, {"toolExecutionNotifications", notifications}}});
+    run["columnKind"] = "unicodeCodePoints";
+    run["results"] = results;
+    const Json log = {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"}, {"runs", Json::array({run})}};
+    return log.dump(2) + "\n";
+}
+
+}  // namespace rankscope::analyzer

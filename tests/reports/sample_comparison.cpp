@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints a comparison that has everything in one of the formats: sample_comparison plain|hostile|many|empty FORMAT.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "analyzer/compare/renderers.h"
+
+namespace {
+
+using namespace rankscope::analyzer;
+
+// Everything that is markup, an end of something, or no text at all in some format.
+constexpr const char* kHostile =
+    "</script><script>pwned=1</script><img src=x onerror=pwned=2> ]]> -->\"'&amp;`|*_[a](http://b)\\ @all %0A::error::x ${{x}} $(x) \n# EOF\n::error::y\r\n\t\x01\x1b[31m\x7f \xff\xc0\xaf \xed\xa0\x80"
+    "\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xae\xef\xbf\xbf end";
+
+ComparedRun run(const std::string& name, double stepNs) {
+    ComparedRun run;
+    run.name = name;
+    run.label = "label of " + name;
+    run.file = name + "/trace.db";
+    run.steps = 8;
+    run.stepNs = stepNs;
+    for (int i = 0; i < run.steps; ++i) run.stepsNs.push_back(stepNs * (1 + 0.002 * (i % 3 - 1)));
+    return run;
+}
+
+FindingChange finding(FindingStatus status, const std::string& id, const std::string& words) {
+    FindingChange change;
+    change.status = status;
+    change.id = id;
+    change.title = "straggler rank" + words;
+    change.where = "rank 3 (dp 3)" + words;
+    change.ranks = {3};
+    change.cause = "rank 3 computes 1.50x as long as its peers" + words;
+    change.fix = {"check the device of rank 3" + words, "move the rank"};
+    if (status != FindingStatus::isNew) change.baseCostNs = 10e6;
+    if (status != FindingStatus::gone) change.newCostNs = 147e6;
+    change.baseRuns = change.newRuns = 3;
+    return change;
+}
+
+Comparison sample(const std::string& words) {
+    Comparison c;
+    c.base.runs = {run("base-1" + words, 300.5e6), run("base-2" + words, 301e6), run("base-3" + words, 299e6)};
+    c.now.runs = {run("new-1" + words, 451e6), run("new-2" + words, 449e6), run("new-2" + words, 450e6)};  // a name given twice
+    c.base.environment = c.now.environment = {{"world_size", "8"}, {"gpu", "H200" + words}, {"nccl", "2.28.9"}};
+    c.base.layout = c.now.layout = "dp 8" + words;
+    c.base.hosts = c.now.hosts = {"node0" + words};
+    StepTimeChange& step = c.step;
+    step = {StepVerdict::regression, "the step is 50.0 % slower (49.1 % to 50.9 %)" + words, 300e6, 450e6, 1.5};
+    step.interval = {1.491, 1.509};
+    step.smallestVisible = 0.012;
+    step.pValue = 1e-6;
+    step.threshold = 0.01;
+    step.estimator = "trimmed mean";
+    step.betweenRuns = 0.003;
+    step.noiseSource = "runs of both sides";
+    c.causes = {{"straggler", "rank 3 computes longer" + words, "RS301", "rank 3" + words, {3}, 147e6, {"the same kernels take 1.5x" + words}}};
+    c.attribution = {{"compute", "compute of rank 3" + words, "rank 3", {3}, 147e6, {"gemm" + words}}, {"rest", "what nothing explains", "", {}, 3e6, {}}};
+    c.metrics = {{"exposed communication" + words, "ns", false, 30e6, 150e6, 120e6, {}, 0.001, "t", true, ""},
+                 {"overlap" + words, "share", true, 0.8, 0.4, -0.4, {}, 0.2, "t", false, ""},
+                 {"busbw of all_reduce", "bytes/s", true, 100e9, 90e9, -10e9, {}, {}, "", false, "other algorithm" + words},
+                 {"messages", "count", false, 40, 40, 0, {}, {}, "", false, ""},
+                 {"throughput", "steps/s", true, 3.3, 2.2, -1.1, {}, 0.001, "t", true, ""},
+                 {"unknown", "ns", false, {}, {}, {}, {}, {}, "", false, ""}};
+    c.collectives = {{"gradients" + words, "all_reduce", 8, "16 MiB to 64 MiB", CollectiveSide{12, 3e8, 9e6, 1e6, 1e11, "ring", "simple"}, CollectiveSide{12, 3e8, 9e6, 9e7, 1e11, "tree", "ll128"}},
+                     {"control", "broadcast", 8, "unknown size", {}, CollectiveSide{1, {}, {}, 0, {}, "", ""}}};
+    c.kernels = {{"gemm" + words, KernelSide{100, 2e8}, KernelSide{100, 3e8}, 1e8}, {"new kernel", {}, KernelSide{1, 1e6}, 1e6}};
+    c.findings = {finding(FindingStatus::isNew, "RS301", words), finding(FindingStatus::worse, "RS203", words), finding(FindingStatus::better, "RS202", words),
+                  finding(FindingStatus::gone, "RS401", words), finding(FindingStatus::same, "RS101", words)};
+    c.findings[0].failed = true;
+    c.findings[1].allowed = true;
+    c.incomparable = {{"driver" + words, "550.1", "", false, "noted only"}};
+    c.gate = {true, {"regression", "new-finding"}, {"the step is slower" + words, "new finding: RS301" + words}, {"RS203" + words}, {"a notice" + words}};
+    c.losses = {{"new", "new-1" + words, "torn_tail", "warning", 2, "records are missing" + words}};
+    c.notes = {"a run is given twice" + words};
+    return c;
+}
+
+Comparison many() {
+    Comparison c = sample("");
+    const std::string longName(2000, 'x');
+    while (c.findings.size() < 10'000) {
+        c.findings.push_back(finding(c.findings.size() % 2 == 0 ? FindingStatus::isNew : FindingStatus::same, "RS301", fmt::format(" {}", c.findings.size())));
+        c.findings.back().failed = c.findings.back().status == FindingStatus::isNew;
+    }
+    for (int i = 0; i < 3000; ++i) {
+        c.kernels.push_back({fmt::format("kernel {} {}", i, longName), KernelSide{1, 1e6}, KernelSide{1, 2e6}, 1e6});
+        c.gate.reasons.push_back(fmt::format("reason {} {}", i, longName));
+        c.attribution.push_back({"compute", fmt::format("part {} {}", i, longName), "", {}, 1.0, {}});
+        c.attribution.front().ns -= 1.0;  // they still add up
+    }
+    return c;
+}
+
+Comparison empty() {
+    Comparison c;
+    c.step.reason = "there is no base to compare with";
+    return c;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    using Render = std::function<std::string(const Comparison&)>;
+    const std::map<std::string, Render> formats = {{"text", [](const Comparison& c) { return renderComparisonText(c); }},
+                                                   {"json", renderComparisonJson},
+                                                   {"md", renderComparisonMarkdown},
+                                                   {"junit", renderComparisonJunit},
+                                                   {"sarif", renderComparisonSarif},
+                                                   {"github", renderComparisonAnnotations},
+                                                   {"benchmark", renderComparisonBenchmark},
+                                                   {"openmetrics", renderComparisonOpenMetrics},
+                                                   {"html", renderComparisonHtml}};
+    const std::map<std::string, std::function<Comparison()>> samples = {
+        {"plain", [] { return sample(""); }}, {"hostile", [] { return sample(kHostile); }}, {"many", many}, {"empty", empty}};
+    if (argc != 3 || formats.count(argv[2]) == 0 || samples.count(argv[1]) == 0) return 2;
+    const std::string text = formats.at(argv[2])(samples.at(argv[1])());
+    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? 0 : 1;
+}
