@@ -27,6 +27,7 @@ void judgeFinding(FindingChange& finding, const GateOptions& options, GateResult
     const bool asDiagnosis = present && anyMatches(options.failOn, finding.id);
     finding.allowed = anyMatches(options.allow, finding.id);
     if (!asNew && !asDiagnosis) return;
+    finding.failed = !finding.allowed;
     if (finding.allowed)
         gate.allowed.push_back(describe(finding));
     else
@@ -58,6 +59,7 @@ GateResult judgeGate(Comparison& comparison, const GateOptions& options) {
     if (contains(options.failOn, "never")) {
         for (std::string& reason : gate.reasons) gate.notices.push_back("not failed, as asked (--fail-on never): " + std::move(reason));
         gate.reasons.clear();
+        for (FindingChange& finding : comparison.findings) finding.failed = false;
     }
     gate.failed = !gate.reasons.empty();
     return gate;

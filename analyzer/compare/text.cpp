@@ -6,6 +6,7 @@
 
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
+#include "analyzer/report/plain_text.h"
 #include "analyzer/report/units.h"
 
 namespace rankscope::analyzer {
@@ -17,7 +18,19 @@ constexpr double kWorthARow = 0.01;  // of the step: smaller changes of kernels 
 class Text {
   public:
     explicit Text(bool colour) : m_colour(colour) {}
-    void line(const std::string& text = {}) { m_text += text + "\n"; }
+    /// Names of the job in it are only text: what a line may hold besides is colour.
+    void line(const std::string& text = {}) {
+        for (size_t at = 0; at < text.size();) {
+            const size_t escape = m_colour ? std::min(text.find("\033[", at), text.size()) : text.size();
+            m_text += oneLine(std::string_view(text).substr(at, escape - at));
+            if (escape == text.size()) break;
+            const size_t end = text.find_first_not_of("0123456789;", escape + 2);
+            const bool isColour = end != std::string::npos && text[end] == 'm';
+            m_text += isColour ? text.substr(escape, end + 1 - escape) : "?";
+            at = isColour ? end + 1 : escape + 2;
+        }
+        m_text += '\n';
+    }
     std::string painted(const char* code, const std::string& text) const { return m_colour ? fmt::format("\033[{}m{}\033[0m", code, text) : text; }
     std::string bold(const std::string& text) const { return painted("1", text); }
     std::string take() && { return std::move(m_text); }
@@ -129,9 +142,13 @@ void writeGate(const Comparison& c, Text& text) {
     std::string on;
     for (const std::string& word : c.gate.failOn) on += (on.empty() ? "" : ", ") + word;
     text.line(c.gate.failed ? text.painted("1;31", "Gate failed") + fmt::format(" (on {})", on) : fmt::format("Gate passed (fails on {})", on));
-    for (const std::string& reason : c.gate.reasons) text.line("  failed   " + reason);
-    for (const std::string& allowed : c.gate.allowed) text.line("  allowed  " + allowed);
-    for (const std::string& notice : c.gate.notices) text.line("  notice   " + notice);
+    const auto list = [&](const char* word, const std::vector<std::string>& lines) {
+        for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i) text.line(fmt::format("  {:<8} {}", word, lines[i]));
+        if (lines.size() > kMostRows) text.line(fmt::format("  {:<8} and {} more", word, lines.size() - kMostRows));
+    };
+    list("failed", c.gate.reasons);
+    list("allowed", c.gate.allowed);
+    list("notice", c.gate.notices);
 }
 
 }  // namespace

@@ -411,5 +411,18 @@ TEST(ComparisonJson, HasNoNaNsAndEscapesNames) {
     EXPECT_EQ(json.at("gate").at("failed"), true);
 }
 
+TEST(ComparisonText, HoldsNoEscapeSequencesOfNames) {
+    Comparison comparison;
+    comparison.step.reason = "a\x1b]0;title\x07" "b\x1b[31mc\x1b[2Jd\ne";
+    comparison.gate.failOn = {"regression"};
+    const std::string plain = renderComparisonText(comparison, false);
+    EXPECT_EQ(plain.find_first_of("\x1b\x07"), std::string::npos) << plain;
+    EXPECT_NE(plain.find("d e\n"), std::string::npos) << "one line stays one line";
+    const std::string coloured = renderComparisonText(comparison, true);
+    EXPECT_NE(coloured.find("\x1b[1m"), std::string::npos) << "ours";
+    EXPECT_EQ(coloured.find("\x1b]"), std::string::npos);
+    EXPECT_EQ(coloured.find("\x1b[2J"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace rankscope::analyzer
