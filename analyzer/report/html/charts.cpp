@@ -120,7 +120,8 @@ std::string drawChart(const Chart& chart) {
     drawAxes(chart, x, y, out);
     for (const auto& [level, name] : chart.levels) {
         out += fmt::format("<line class=\"trend\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft, kWidth - kRight, y.at(level), y.at(level));
-        out += fmt::format("<text class=\"value\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kWidth - kRight - 4, y.at(level) + 16, markupText(name));
+        const bool isLow = y.at(level) > (kTop + kHeight - kBottom) / 2;
+        out += fmt::format("<text class=\"value\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kWidth - kRight - 4, y.at(level) + (isLow ? -8 : 16), markupText(name));
     }
     for (const std::vector<Point>& curve : chart.curves) {
         out += "<path class=\"curve\" d=\"";

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -10,7 +11,17 @@
 
 namespace rankscope::analyzer::html {
 
-Cell textCell(const std::string& text) { return {markupText(text), text}; }
+Cell textCell(const std::string& text) {
+    // A short word is never broken; a long one is where it must be, so that it does not push the others out of sight.
+    constexpr size_t kLongWord = 24;
+    size_t longest = 0, word = 0;
+    for (const char c : text) {
+        word = c == ' ' ? 0 : word + 1;
+        longest = std::max(longest, word);
+    }
+    const std::string markup = markupText(text);
+    return {longest > kLongWord ? "<span class=\"long\">" + markup + "</span>" : markup, text};
+}
 
 Cell numberCell(const std::string& text, double value) {
     if (!std::isfinite(value)) return unknownCell();
