@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <memory>
 
 #include "analyzer/cli/collect_step.h"
@@ -20,15 +22,55 @@ struct ExportVerbOptions {
     std::string run;
     std::string format;
     std::string output;
+    std::string ranks, steps;
 };
+
+/// "3", "0-7", "0-3,8": whole numbers in any order. Throws VerbError (exit code 2).
+std::vector<std::pair<int, int>> numberRanges(const std::string& text, const char* option) {
+    std::vector<std::pair<int, int>> ranges;
+    for (size_t at = 0; at <= text.size();) {
+        const size_t end = std::min(text.find(',', at), text.size());
+        int first = 0, last = 0;
+        const char *const from = text.data() + at, *const to = text.data() + end;
+        auto parsed = std::from_chars(from, to, first);
+        last = first;
+        if (parsed.ec == std::errc() && parsed.ptr != to && *parsed.ptr == '-') parsed = std::from_chars(parsed.ptr + 1, to, last);
+        if (parsed.ec != std::errc() || parsed.ptr != to || first < 0 || last < first)
+            throw VerbError(kExitUsage, fmt::format("{} {}: no numbers", option, text), fmt::format("{0} 3, {0} 0-7 or {0} 0-3,8", option));
+        ranges.emplace_back(first, last);
+        at = end + 1;
+    }
+    return ranges;
+}
+
+/// What is asked for and is in the run. Throws VerbError (exit code 2 or 3).
+analyzer::ExportSelection selectionOf(const ExportVerbOptions& options, store::TraceReader& trace) {
+    analyzer::ExportSelection selection;
+    if (!options.ranks.empty()) {
+        const auto ranges = numberRanges(options.ranks, "--ranks");
+        for (const store::Rank& row : trace.all<store::Rank>())
+            if (std::ranges::any_of(ranges, [&](const auto& range) { return row.rank >= range.first && row.rank <= range.second; })) selection.ranks.push_back(row.rank);
+        if (selection.ranks.empty()) throw VerbError(kExitInput, fmt::format("--ranks {}: the run has none of them", options.ranks));
+    }
+    if (!options.steps.empty()) {
+        const auto ranges = numberRanges(options.steps, "--steps");
+        if (ranges.size() != 1) throw VerbError(kExitUsage, fmt::format("--steps {}: one range is taken", options.steps), "--steps 10-12");
+        selection.steps = ranges.front();
+        const int64_t first = trace.database().integer("SELECT min(step) FROM step", -1), last = trace.database().integer("SELECT max(step) FROM step", -1);
+        if (last < 0 || selection.steps->first > last || selection.steps->second < first)
+            throw VerbError(kExitInput, last < 0 ? "the run has no steps" : fmt::format("--steps {}: the run has steps {} to {}", options.steps, first, last));
+    }
+    return selection;
+}
 
 int exportRun(const ExportVerbOptions& options, const Console& console) {
     const RunInput input = findRun(options.run);
     collectOnDemand(input, console);
     store::TraceReader trace(input.database);
+    const analyzer::ExportSelection selection = selectionOf(options, trace);
     StreamedFile file(options.output);
     const auto sink = options.format == "csv" ? analyzer::csvTable(file.stream()) : analyzer::chromeTrace(file.stream(), trace.meta("run_name", options.run));
-    analyzer::walkTrace(trace, *sink);
+    analyzer::walkTrace(trace, *sink, selection);
     file.commit();
     if (options.format != "csv") console.next(fmt::format("open {} in https://ui.perfetto.dev (it stays on this machine)", options.output));
     return kExitOk;
@@ -44,6 +86,8 @@ void addExportVerb(CLI::App& app, Invocation& invocation) {
         ->check(CLI::IsMember({"perfetto", "chrome", "csv"}))
         ->required();
     verb->add_option("-o,--output", options->output, "File to write")->type_name("FILE")->required();
+    verb->add_option("--ranks", options->ranks, "These ranks only, as 0-3,8")->type_name("LIST");
+    verb->add_option("--steps", options->steps, "What begins in these steps only, as 10-12")->type_name("A-B");
     verb->callback([options, &invocation] {
         invocation.action = [options, &invocation] { return exportRun(*options, invocation.console); };
     });

@@ -29,15 +29,15 @@ const Row* findById(const std::vector<Row>& rows, int64_t id) {
 
 }  // namespace
 
-CollectiveMembers::CollectiveMembers(store::TraceReader& trace) : m_collectives(trace.all<store::Collective>()), m_messages(trace.all<store::P2p>()) {
+CollectiveMembers::CollectiveMembers(store::TraceReader& trace, const Wanted& wanted) : m_collectives(trace.all<store::Collective>()), m_messages(trace.all<store::P2p>()) {
     std::ranges::sort(m_collectives, {}, &store::Collective::id);
     std::ranges::sort(m_messages, {}, &store::P2p::id);
-    readCollectives(trace);
-    readMessages(trace);
+    readCollectives(trace, wanted);
+    readMessages(trace, wanted);
     std::ranges::sort(m_members, {}, [](const MemberKernel& m) { return std::tuple(m.rank, m.kernelId, m.isMessage, m.id); });
 }
 
-void CollectiveMembers::readCollectives(store::TraceReader& trace) {
+void CollectiveMembers::readCollectives(store::TraceReader& trace, const Wanted& wanted) {
     auto cursor = trace.cursor<store::CollectiveMember>();
     store::CollectiveMember row;
     std::vector<int64_t> arrivals;  // of the collective at the end of m_members
@@ -46,7 +46,7 @@ void CollectiveMembers::readCollectives(store::TraceReader& trace) {
         arrivals.clear();
     };
     while (cursor.next(row)) {
-        if (!row.kernelId || !row.arrivalNs) continue;
+        if (!row.kernelId || !row.arrivalNs || !wanted(row.rank, *row.arrivalNs)) continue;
         if (!arrivals.empty() && m_members.back().id != row.collectiveId) closeCollective();
         m_members.push_back({*row.kernelId, row.collectiveId, false, row.waitNs.value_or(-1), row.rank});
         arrivals.push_back(*row.arrivalNs);
@@ -54,12 +54,12 @@ void CollectiveMembers::readCollectives(store::TraceReader& trace) {
     closeCollective();
 }
 
-void CollectiveMembers::readMessages(store::TraceReader& trace) {
+void CollectiveMembers::readMessages(store::TraceReader& trace, const Wanted& wanted) {
     for (const store::P2p& message : m_messages) {
         std::vector<int64_t> arrivals;
         const auto add = [&](const store::Maybe<int64_t>& callId, const store::Maybe<int64_t>& arrivalNs, const store::Maybe<int64_t>& waitNs, int rank) {
             store::NcclCall call;
-            if (!callId || !arrivalNs || !trace.find(*callId, call) || !call.kernelId) return;
+            if (!callId || !arrivalNs || !wanted(rank, *arrivalNs) || !trace.find(*callId, call) || !call.kernelId) return;
             m_members.push_back({*call.kernelId, message.id, true, waitNs.value_or(-1), rank});
             arrivals.push_back(*arrivalNs);
         };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -29,7 +30,9 @@ struct MemberKernel {
 /// Which kernels carried which collective or message.
 class CollectiveMembers {
   public:
-    explicit CollectiveMembers(store::TraceReader& trace);
+    /// Of kernels that begin on a rank at a time that is wanted; arrows lead over these only.
+    using Wanted = std::function<bool(int rank, int64_t startNs)>;
+    CollectiveMembers(store::TraceReader& trace, const Wanted& wanted);
     /// Of a rank's kernel; several where calls were grouped.
     std::span<const MemberKernel> of(int rank, int64_t kernelId) const;
     /// nullptr when there is none.
@@ -37,8 +40,8 @@ class CollectiveMembers {
     const store::P2p* message(int64_t id) const;
 
   private:
-    void readCollectives(store::TraceReader& trace);
-    void readMessages(store::TraceReader& trace);
+    void readCollectives(store::TraceReader& trace, const Wanted& wanted);
+    void readMessages(store::TraceReader& trace, const Wanted& wanted);
 
     std::vector<store::Collective> m_collectives;  // by id
     std::vector<store::P2p> m_messages;            // by id

@@ -52,9 +52,46 @@ class RankTracks {
     std::map<int64_t, ExportedTrack> m_tracks;
 };
 
+struct TimeRange {
+    int64_t fromNs = INT64_MIN;
+    int64_t toNs = INT64_MAX;
+    bool holds(int64_t ns) const { return ns >= fromNs && ns < toNs; }
+};
+
+/// Which ranks, and which time of each: the steps of a rank begin and end when they do on that rank.
+class SelectedTimes {
+  public:
+    SelectedTimes(store::TraceReader& trace, const ExportSelection& selection) : m_ranks(selection.ranks), m_allTimes(!selection.steps) {
+        if (m_allTimes) return;
+        for (const store::Step& step : trace.all<store::Step>()) {
+            if (step.step < selection.steps->first || step.step > selection.steps->second) continue;
+            const auto [at, isNew] = m_times.try_emplace(step.rank, TimeRange{step.startNs, step.startNs + step.durNs});
+            at->second = {std::min(at->second.fromNs, step.startNs), std::max(at->second.toNs, step.startNs + step.durNs)};
+        }
+    }
+    bool hasRank(int rank) const { return m_ranks.empty() || std::ranges::count(m_ranks, rank) != 0; }
+    /// Of a rank without any of the steps: no time.
+    TimeRange of(int rank) const {
+        if (m_allTimes) return {};
+        const auto at = m_times.find(rank);
+        return at == m_times.end() ? TimeRange{0, 0} : at->second;
+    }
+    bool holds(int rank, int64_t ns) const { return hasRank(rank) && of(rank).holds(ns); }
+    /// Of any of the ranks.
+    bool touches(int64_t fromNs, int64_t toNs) const {
+        return m_allTimes || std::ranges::any_of(m_times, [&](const auto& time) { return hasRank(time.first) && fromNs < time.second.toNs && time.second.fromNs < toNs; });
+    }
+
+  private:
+    std::vector<int> m_ranks;
+    bool m_allTimes;
+    std::map<int, TimeRange> m_times;
+};
+
 class Walk {
   public:
-    Walk(store::TraceReader& trace, ExportSink& sink) : m_trace(trace), m_sink(sink), m_members(trace) {
+    Walk(store::TraceReader& trace, ExportSink& sink, const ExportSelection& selection)
+        : m_trace(trace), m_sink(sink), m_selected(trace, selection), m_members(trace, [this](int rank, int64_t ns) { return m_selected.holds(rank, ns); }) {
         for (store::Host& host : trace.all<store::Host>()) m_hosts[host.id] = host.name;
         for (store::Device& device : trace.all<store::Device>()) m_devices[device.id] = device;
         for (store::Stream& stream : trace.all<store::Stream>()) m_streams[stream.id] = fmt::format("stream {}", stream.nativeId);
@@ -65,7 +102,9 @@ class Walk {
     }
 
     void rank(const store::Rank& row) {
+        if (!m_selected.hasRank(row.rank)) return;
         m_rank = row.rank;
+        m_time = m_selected.of(row.rank);
         m_sink.process({row.rank, rankName(row), hostName(row)});
         RankTracks tracks(row.rank, m_sink);
         steps(tracks);
@@ -84,6 +123,7 @@ class Walk {
         TrackLanes lanes;
         std::map<size_t, ExportedTrack> tracks;
         while (rows.step()) {
+            if (!m_selected.touches(rows.integer(2), rows.integer(3))) continue;
             if (tracks.empty()) m_sink.process({kFindingsProcess, "findings", ""});
             const int64_t startNs = rows.integer(2), endNs = rows.integer(3);
             const size_t lane = lanes.place(startNs, endNs);
@@ -131,6 +171,15 @@ class Walk {
         return at->second;
     }
 
+    /// The rank's rows of a table that begin in the selected time.
+    template <typename Row, typename Function>
+    void forEach(Function&& function) {
+        auto rows = m_time.fromNs == INT64_MIN ? m_trace.cursor<Row>(m_rank) : m_trace.cursor<Row>(m_rank, m_time.fromNs, m_time.toNs);
+        Row row;
+        while (rows.next(row))
+            if (m_time.holds(row.startNs)) function(static_cast<const Row&>(row));
+    }
+
     std::string threadName(const store::Maybe<int32_t>& thread) const {
         const auto at = m_threads.find(thread.value_or(-1));
         return at == m_threads.end() ? "thread" : at->second;
@@ -142,9 +191,9 @@ class Walk {
         const auto take = [&](const auto& row) {
             if (row.correlationId) found.push_back(*row.correlationId);
         };
-        m_trace.forEach<store::Kernel>(m_rank, take);
-        m_trace.forEach<store::Memcpy>(m_rank, take);
-        m_trace.forEach<store::Memset>(m_rank, take);
+        forEach<store::Kernel>(take);
+        forEach<store::Memcpy>(take);
+        forEach<store::Memset>(take);
         std::ranges::sort(found);
         return found;
     }
@@ -166,6 +215,7 @@ class Walk {
 
     void steps(RankTracks& tracks) {
         for (const store::Step& step : m_steps[m_rank]) {
+            if (!m_time.holds(step.startNs)) continue;
             const std::string name = fmt::format("step {}{}", step.step, step.warmUp ? " (warm-up)" : "");
             ExportedEvent event = begun(EventKind::step, step.startNs, step.durNs);
             event.name = name;
@@ -174,7 +224,7 @@ class Walk {
     }
 
     void ranges(RankTracks& tracks) {
-        m_trace.forEach<store::NvtxRange>(m_rank, [&](const store::NvtxRange& row) {
+        forEach<store::NvtxRange>([&](const store::NvtxRange& row) {
             ExportedEvent event = begun(EventKind::nvtx, row.startNs, row.durNs);
             event.name = m_trace.string(row.nameId);
             if (row.domainId) event.domain = m_trace.string(*row.domainId);
@@ -183,7 +233,7 @@ class Walk {
     }
 
     void ncclCalls(RankTracks& tracks) {
-        m_trace.forEach<store::NcclCall>(m_rank, [&](const store::NcclCall& row) {
+        forEach<store::NcclCall>([&](const store::NcclCall& row) {
             ExportedEvent event = begun(EventKind::ncclCall, row.startNs, row.durNs);
             event.name = event.op = store::toText(row.op);
             event.dataType = store::toText(row.dataType);
@@ -200,7 +250,7 @@ class Walk {
 
     void apiCalls(RankTracks& tracks) {
         std::vector<uint32_t> launches;
-        m_trace.forEach<store::ApiCall>(m_rank, [&](const store::ApiCall& row) {
+        forEach<store::ApiCall>([&](const store::ApiCall& row) {
             ExportedEvent event = begun(EventKind::apiCall, row.startNs, row.durNs);
             event.name = m_trace.string(row.nameId);
             addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::first);
@@ -253,7 +303,7 @@ class Walk {
     }
 
     void kernels(RankTracks& tracks) {
-        m_trace.forEach<store::Kernel>(m_rank, [&](const store::Kernel& row) {
+        forEach<store::Kernel>([&](const store::Kernel& row) {
             ExportedEvent event = begun(row.nccl == store::NcclKernel::no ? EventKind::kernel : EventKind::ncclKernel, row.startNs, row.durNs);
             event.name = kernelName(row.nameId);
             if (row.gridBlocks) event.gridBlocks = *row.gridBlocks;
@@ -265,7 +315,7 @@ class Walk {
     }
 
     void copies(RankTracks& tracks) {
-        m_trace.forEach<store::Memcpy>(m_rank, [&](const store::Memcpy& row) {
+        forEach<store::Memcpy>([&](const store::Memcpy& row) {
             ExportedEvent event = begun(EventKind::copy, row.startNs, row.durNs);
             event.copyKind = copyKindText(row.kind);
             event.name = event.copyKind.empty() ? "copy" : event.copyKind;
@@ -276,7 +326,7 @@ class Walk {
     }
 
     void sets(RankTracks& tracks) {
-        m_trace.forEach<store::Memset>(m_rank, [&](const store::Memset& row) {
+        forEach<store::Memset>([&](const store::Memset& row) {
             ExportedEvent event = begun(EventKind::set, row.startNs, row.durNs);
             event.name = "set";
             event.bytes = row.bytes;
@@ -290,6 +340,7 @@ class Walk {
 
     store::TraceReader& m_trace;
     ExportSink& m_sink;
+    SelectedTimes m_selected;
     CollectiveMembers m_members;
     std::map<int64_t, std::string> m_hosts;
     std::map<int64_t, store::Device> m_devices;
@@ -297,6 +348,7 @@ class Walk {
     std::map<int, std::vector<store::Step>> m_steps;
     std::vector<uint32_t> m_launched;
     int m_rank = 0;
+    TimeRange m_time;  // of m_rank
 };
 
 }  // namespace
@@ -316,8 +368,8 @@ std::string_view toText(EventKind kind) {
     return "unknown";
 }
 
-void walkTrace(store::TraceReader& trace, ExportSink& sink) {
-    Walk walk(trace, sink);
+void walkTrace(store::TraceReader& trace, ExportSink& sink, const ExportSelection& selection) {
+    Walk walk(trace, sink, selection);
     for (const store::Rank& rank : trace.all<store::Rank>()) walk.rank(rank);
     walk.findings();
     sink.finish();

@@ -69,9 +69,9 @@ def many_ranks(ranks=64, sequences=20):
 class ChromeTrace:
     """A Chrome trace read back, with times as whole nanoseconds."""
 
-    def __init__(self, run, to="chrome"):
+    def __init__(self, run, to="chrome", *options):
         path = folder / f"{pathlib.Path(run).stem}.{to}.json"
-        rankscope("export", run, "--to", to, "-o", path)
+        rankscope("export", run, "--to", to, "-o", path, *options)
         self.bytes = path.read_bytes()
         document = json.loads(self.bytes, parse_float=lambda text: int(Decimal(text) * 1000), parse_int=int)
         self.events = document["traceEvents"]
@@ -147,6 +147,21 @@ class Exports(unittest.TestCase):
         self.assertIn("rank 2 (node1, GPU 0)", names)
         order = {event["pid"]: event["args"]["sort_index"] for event in trace.events if event["name"] == "process_sort_index"}
         self.assertEqual(min(order, key=order.get), names["findings"])
+
+    def test_a_part_of_a_run(self):
+        run = recorded_run("ddp-slow-rank")
+        whole = ChromeTrace(run)
+        part = ChromeTrace(run, "chrome", "--ranks", "0,2-3", "--steps", "2-3")
+        self.assert_can_be_drawn(part)
+        windows = {(e["pid"], e["args"]["step"]): (e["ts"], e["ts"] + e["dur"]) for e in whole.of("step")}
+        inside = lambda e: e["pid"] in (0, 2, 3) and windows[e["pid"], 2][0] <= e["ts"] < windows[e["pid"], 3][1]
+        for category in ("step", "kernel", "nccl_kernel", "api_call", "nvtx", "nccl_call"):
+            expected = Counter((e["pid"], e["ts"], e["name"]) for e in whole.of(category) if inside(e))
+            self.assertEqual(Counter((e["pid"], e["ts"], e["name"]) for e in part.of(category)), expected, category)
+            self.assertTrue(expected, category)
+        self.assertEqual({len(arrows) for arrows in part.flows("collective").values()}, {3})
+        for words, code in ((("--steps", "70-80"), 3), (("--ranks", "9"), 3), (("--ranks", "3-1"), 2), (("--steps", "1,3"), 2), (("--ranks", "x"), 2)):
+            self.assertEqual(rankscope("export", run, "--to", "csv", "-o", "part.csv", *words, check=False).returncode, code, words)
 
     def test_sixty_four_ranks(self):
         trace = ChromeTrace(many_ranks())
