@@ -50,12 +50,37 @@ std::vector<RankTimes> rankTimes(const TaskGraph& graph, const Schedule& schedul
 
 }  // namespace
 
+Analysis present(const Analysis& analysis, const EditEffect& effect) {
+    Analysis now;
+    now.facts = analysis.facts;
+    now.ranks = analysis.ranks;
+    now.peaks = analysis.peaks;
+    now.fits = analysis.fits;
+    now.layout = analysis.layout;
+    now.steps = analysis.steps;
+    now.stepNs = analysis.stepNs;
+    now.kernelRatios = analysis.kernelRatios;
+    now.linkProbes = analysis.linkProbes;
+    for (const auto& [id, communicator] : effect.communicators) now.facts.communicators[id] = communicator;
+    for (RankFacts& rank : now.facts.ranks)
+        if (const auto host = effect.hosts.find(rank.rank); host != effect.hosts.end()) rank.hostId = host->second;
+    for (Pipeline& pipeline : now.layout.pipelines) {
+        if (!effect.pipeline) break;
+        pipeline.schedule = effect.pipeline->schedule;
+        pipeline.microBatches = effect.pipeline->microBatches;
+        pipeline.virtualStages = effect.pipeline->virtualStages;
+    }
+    if (effect.dataParallel) now.layout.dp = *effect.dataParallel;
+    return now;
+}
+
 ChangedJob unchangedJob(const Analysis& analysis) {
     return {analysis.replay.graph, {}, analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged)};
 }
 
 void change(ChangedJob& job, const Edit& edit, const Analysis& analysis) {
-    edit.apply(job.graph, analysis, job.effect);
+    if (job.effect.changesLayout()) edit.apply(job.graph, present(analysis, job.effect), job.effect);
+    else edit.apply(job.graph, analysis, job.effect);
     job.stepsNs = stepsNs(analysis, job.graph, job.effect);
     if (job.stepsNs.empty()) throw EditError("no whole step is left after this change", "record more steps");
 }

@@ -2,7 +2,9 @@
 // A change of a job, made to its task graph: what `rankscope whatif --change` and the savings of findings are made of.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -29,17 +31,29 @@ struct EditEffect {
     std::vector<std::string> assumed;  // sentences: what was taken for granted
     double tokens = 1;                 // tokens of a changed step / tokens of a step as recorded: savings are compared at equal tokens
 
+    // What the edits after this one take the job for; empty: as recorded.
+    std::map<int64_t, Communicator> communicators;  // by id: those that grew, shrank or moved
+    std::map<int, int64_t> hosts;                   // by rank: all, where ranks were placed anew
+    std::optional<Pipeline> pipeline;               // schedule, micro-batches and virtual stages of all pipelines
+    std::optional<int> dataParallel;                // ranks that share the batch
+
+    bool changesLayout() const { return !communicators.empty() || !hosts.empty() || pipeline || dataParallel; }
+
     /// Once, however many tasks it was assumed for.
     void assume(std::string sentence);
 };
 
-/// Edits follow each other: each gets the graph as the one before left it. Edits know the trace only by `analysis`; the graph has no recorded times.
+/// Edits follow each other: each gets the graph as the one before left it, and an analysis whose layout is that of the job as it then is (present()). Edits know the trace only by
+/// `analysis`; the graph has no recorded times.
 class Edit {
   public:
     virtual ~Edit() = default;
     /// Changes `graph`: durations and leads in place, structure by GraphDraft(graph) and seal(). Throws EditError and leaves the graph in any state.
     virtual void apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const = 0;
 };
+
+/// The analysis of a job whose layout edits have changed. It has no replay.
+Analysis present(const Analysis& analysis, const EditEffect& effect);
 
 class EditArguments;
 

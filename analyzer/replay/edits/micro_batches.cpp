@@ -27,6 +27,10 @@ void PipelineOrder::apply(TaskGraph& graph, const Analysis& analysis, EditEffect
     if (factor * static_cast<double>(graph.size()) > static_cast<double>(kMostTasks)) throw EditError(fmt::format("{} micro-batches are too many to be played", shape.microBatches));
     graph = rebuildPipeline(graph, analysis, parts, shape);
     effect.tokens *= factor;
+    effect.pipeline.emplace();
+    effect.pipeline->schedule = shape.schedule;
+    effect.pipeline->microBatches = shape.microBatches;
+    effect.pipeline->virtualStages = shape.virtualStages;
     if (shape.microBatches != before.microBatches) effect.assume("micro-batches keep their size: a step works on more or fewer tokens");
     if (shape.virtualStages > before.virtualStages) effect.assume("memory for the activations of interleaved stages is there");
 }

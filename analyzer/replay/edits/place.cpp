@@ -131,6 +131,10 @@ void PlaceGroups::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& 
     if (m_communicator) checkCommunicator(analysis, *m_communicator);
     const std::vector<const Communicator*> groups = groupsLike(analysis, m_communicator);
     if (std::none_of(groups.begin(), groups.end(), [](const Communicator* group) { return group->nodes > 1; })) throw EditError("these groups are inside nodes already");
+    for (const auto& [id, communicator] : analysis.facts.communicators)
+        if (effect.dataParallel && static_cast<int>(communicator.ranks.size()) != communicator.size)
+            throw EditError(fmt::format("communicator {} has {} ranks now, and only the {} recorded ones have a place", id, communicator.size, communicator.ranks.size()),
+                            "place goes in front of dp-ranks");
     const Hosts before = presentHosts(analysis), after = placed(before, groups);
     const Links links(graph, analysis);
     for (const TransferTask& transfer : transferTasks(graph)) {
@@ -153,6 +157,8 @@ void PlaceGroups::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& 
         const double expected = links.expectedNs(then, op, bytes);
         ns = exchange.message() ? scaledNs(ns, expected / links.expectedNs(now, op, bytes)) : std::llround(expected * links.ratio(then.nodes > 1));
     }
+    for (const auto& [id, communicator] : analysis.facts.communicators) effect.communicators[id] = movedTo(after, communicator);
+    effect.hosts = after;
     effect.assume("ranks are placed anew on the present nodes, and NCCL chooses its algorithms for the links that they use there");
 }
 

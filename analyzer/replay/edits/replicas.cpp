@@ -25,6 +25,7 @@ void Replicas::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& eff
         const Communicator& before = analysis.facts.communicators.at(exchange.communicatorId);
         if (role == CommRole::replicas || (role == CommRole::shardedParameters && analysis.layout.replicate.value_or(1) > 1))
             throw EditError("sharded layers with replicas can grow in two ways", "dp-ranks is for one group of data-parallel ranks");
+        if (before.size < 2) throw EditError("a data-parallel rank alone sums nothing: what more of them would take cannot be told from it", "give the number of ranks that is wanted at once");
         Communicator after = before;
         after.size = m_count;
         const int perNode = std::max(1, before.size / std::max(1, before.nodes));
@@ -38,10 +39,12 @@ void Replicas::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& eff
         for (const ExchangeMember& member : graph.membersOf(exchange))
             graph.durationNs[member.transfer] = std::llround(static_cast<double>(graph.durationNs[member.transfer]) * factor);
         ++changed;
+        effect.communicators[before.id] = after;
         if (after.nodes > 1 && before.nodes == 1) effect.assume(fmt::format("a node holds {} of these ranks", perNode));
     }
     if (changed == 0) throw EditError("no data-parallel communication was seen", "dp-ranks is for jobs that sum gradients");
     effect.assume("each rank keeps its work, and its part of the optimizer");
+    effect.dataParallel = m_count;
     if (analysis.layout.dp) effect.assume(fmt::format("a step works on {:.3g} times the tokens on as many times the ranks: compare step times as they are", static_cast<double>(m_count) / *analysis.layout.dp));
 }
 

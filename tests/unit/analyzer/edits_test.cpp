@@ -91,6 +91,9 @@ TEST(Edits, OnlyTheLastReductionIsLeft) {
     EXPECT_EQ(analysis.replay.predictedStepNs, 381);
     EXPECT_EQ(stepAfter(analysis, {"reduce-once:micro-steps=2"}), 351);
     EXPECT_NE(refusal(analysis, "reduce-once:micro-steps=3"), "accepted");
+    // What is gone does not come back with a later change.
+    EXPECT_EQ(stepAfter(analysis, {"reduce-once:micro-steps=2", "speed:factor=0.5,communicator=7"}), 381);
+    EXPECT_EQ(stepAfter(analysis, {"reduce-once:micro-steps=2", "network"}), 321);
 }
 
 TEST(Edits, ABlockingCallInsideTheStepGoesAndTheLastOneStays) {

@@ -11,6 +11,7 @@
 #include "analyzer/replay/edits/pipeline_plan.h"
 #include "analyzer/replay/edits/replicas.h"
 #include "analyzer/replay/edits/sharded.h"
+#include "analyzer/replay/what_if.h"
 #include "analyzer/replay/graph_draft.h"
 #include "analyzer/replay/simulate.h"
 
@@ -389,6 +390,28 @@ TEST(StructuralEdits, AScheduleIsPlayedAsIfItHadBeenRecorded) {
         }
 }
 
+/// Changes one after the other, as `rankscope whatif` makes them.
+double stepMsAfter(const std::vector<const char*>& changes, const TaskGraph& graph, const Analysis& recorded) {
+    Analysis analysis = recorded;
+    analysis.replay.steps = {0};
+    ChangedJob job{graph, {}, {}};
+    for (const char* text : changes) change(job, *parseEdit(text), analysis);
+    return stepMs(job.graph);
+}
+
+TEST(StructuralEdits, PipelinesAreChangedAgain) {
+    const PipelineShape from{"gpipe", 4, 8, 1};
+    const Analysis analysis = pipelineAnalysis(from);
+    const TaskGraph graph = pipelineStep(from, 8);
+    EXPECT_NEAR(stepMsAfter({"micro-batches:count=16", "schedule:name=1f1b"}, graph, analysis), stepMs(pipelineStep({"1f1b", 4, 16, 1}, 8)), 1e-3);
+    EXPECT_NEAR(stepMsAfter({"schedule:name=interleaved,virtual=2", "micro-batches:count=16"}, graph, analysis), stepMs(pipelineStep({"interleaved", 4, 16, 2}, 8)), 1e-3);
+    EXPECT_NEAR(stepMsAfter({"micro-batches:count=16", "micro-batches:count=4"}, graph, analysis), stepMs(pipelineStep({"gpipe", 4, 4, 1}, 8)), 1e-3);
+    const std::vector<double> slower{1, 1, 1, 1.5};
+    EXPECT_NEAR(stepMsAfter({"micro-batches:count=16", "layers:parts=yes"}, pipelineStep(from, 8, slower), analysis),
+                stepMsAfter({"layers:parts=yes", "micro-batches:count=16"}, pipelineStep(from, 8, slower), analysis), 1e-2);
+    EXPECT_THROW(stepMsAfter({"micro-batches:count=6", "schedule:name=interleaved,virtual=2"}, graph, analysis), EditError);  // no multiple of the stages any more
+}
+
 TEST(StructuralEdits, ImpossiblePipelinesAreRefused) {
     const PipelineShape shape{"1f1b", 4, 8, 1};
     const TaskGraph graph = pipelineStep(shape, 2);
@@ -427,6 +450,18 @@ TEST(StructuralEdits, ReplicasCostWhatTheLinksSay) {
     EXPECT_NEAR(stepMsWith(Replicas(2), graph, analysis), 10.8, 1e-6);
     EXPECT_NEAR(stepMsWith(Replicas(1), graph, analysis), 7, 1e-6);
     EXPECT_GT(stepMsWith(Replicas(8), graph, analysis), 10.8);
+    // Each change counts from the one before.
+    EXPECT_NEAR(stepMsAfter({"dp-ranks:count=8", "dp-ranks:count=4"}, graph, analysis), stepMsAfter({"dp-ranks:count=4"}, graph, analysis), 1e-4);
+    EXPECT_NEAR(stepMsAfter({"dp-ranks:count=8", "dp-ranks:count=2"}, graph, analysis), 10.8, 1e-4);
+    EXPECT_THROW(stepMsAfter({"dp-ranks:count=1", "dp-ranks:count=4"}, graph, analysis), EditError);
+}
+
+TEST(StructuralEdits, LayersReducedOneByOneAreNoMicroSteps) {
+    // Four equal buckets of one backward pass.
+    Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
+    const TaskGraph graph = ddpStep(false, {8, 8, 8, 8});
+    EXPECT_THROW(stepMsAfter({"reduce-once:micro-steps=4"}, graph, analysis), EditError);
+    EXPECT_THROW(stepMsAfter({"reduce-once:micro-steps=2"}, graph, analysis), EditError);
 }
 
 /// Two nodes of two ranks, ten times as slow between as inside. Tensor-parallel groups {0, 2} and {1, 3} lie across, gradients are summed inside.
