@@ -32,6 +32,7 @@ struct Finding {
     Verdict verdict = Verdict::found;
     std::string whyInconclusive;
     double severity = 0;             // share of the step it costs, 0..1
+    double meanStepNs = 0;           // of what hits some steps only: the step that shares are of, the mean one; 0: they are of the typical step
     std::vector<int> ranks;          // where the fix goes
     std::vector<int> affectedRanks;  // who waits
     std::optional<int64_t> communicator;
@@ -48,5 +49,11 @@ struct Finding {
     bool savingReplayed = false;     // savingNsPerStep is a difference of two replays, not the detector's estimate
     std::vector<std::string> changes;  // what the fix amounts to, as `rankscope whatif --change` takes it
 };
+
+/// What its saving is of the step that its shares are of; 0 without one.
+inline double savingShare(const Finding& finding, double typicalStepNs) {
+    const double stepNs = finding.meanStepNs > 0 ? finding.meanStepNs : typicalStepNs;
+    return stepNs > 0 ? finding.savingNsPerStep.value_or(0) / stepNs : 0;
+}
 
 }  // namespace rankscope::analyzer

@@ -119,7 +119,13 @@ bool describeHostCost(const Analysis& analysis, HostCost& cost, Finding& finding
 }
 
 void setAverageCost(const Analysis& analysis, double meanNsPerStep, Finding& finding) {
-    finding.severity = meanNsPerStep / analysis.stepNs;
+    for (int step : analysis.steps) {
+        int64_t longest = 0;
+        for (const RankSummary& rank : analysis.ranks)
+            if (const Attribution* attribution = analysis.attribution(rank, step)) longest = std::max(longest, attribution->stepNs);
+        finding.meanStepNs += static_cast<double>(longest) / static_cast<double>(analysis.steps.size());
+    }
+    finding.severity = finding.meanStepNs > 0 ? meanNsPerStep / finding.meanStepNs : 0;
     finding.savingNsPerStep = finding.savingLowNs = finding.savingHighNs = meanNsPerStep;
     if (finding.severity < CommonThresholds::kFloorShare) finding.verdict = Verdict::note;
 }

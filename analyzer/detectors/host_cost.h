@@ -49,7 +49,7 @@ std::vector<HostStall> longestStalls(const Analysis& analysis, const HostCost& c
 /// without them says.
 bool describeHostCost(const Analysis& analysis, HostCost& cost, Finding& finding);
 
-/// Cost of what hits some steps only: the mean over all steps, without an interval.
+/// Cost of what hits some steps only: the mean over all steps, without an interval. Shares are of the mean step, which it is a part of: of a typical one it may be several times as much.
 void setAverageCost(const Analysis& analysis, double meanNsPerStep, Finding& finding);
 
 /// The longest idle gaps of that cause in the finding's window become rows of evidence, five in all.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <string_view>
 
 #include "analyzer/detectors/detector.h"
@@ -76,6 +77,15 @@ struct Repair {
     bool small = false;      // less than a finding must cost
 };
 
+double meanOf(const std::vector<double>& values) { return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()); }
+
+/// Most steps gain nothing like the mean.
+bool gainedByRareSteps(const std::vector<double>& before, const std::vector<double>& after) {
+    std::vector<double> differences;
+    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
+    return median(std::move(differences)) < SavingThresholds::kRecurring * saving(before, after).ns;
+}
+
 std::vector<double> stepsWithout(const Analysis& analysis, const std::vector<Repair>& repairs, const Finding* left) {
     ChangedJob job = unchangedJob(analysis);
     for (const Repair& repair : repairs)
@@ -112,6 +122,7 @@ void makeNote(Finding& finding, const ReplayedSaving& saving, double share) {
 /// What costs too little, alone and in the job that is otherwise repaired, becomes a note. `all`: steps with every repair.
 std::optional<Ceiling> judge(const Analysis& analysis, const std::vector<double>& unchanged, const std::vector<double>& all, std::vector<Repair>& repairs) {
     const double stepNs = median(unchanged);
+    const auto shareOf = [&](const Repair& repair) { return repair.gained.ns / (repair.finding->meanStepNs > 0 ? meanOf(unchanged) : stepNs); };
     bool demoted = false;
     for (Repair& repair : repairs) {
         if (!repair.small) continue;
@@ -122,18 +133,19 @@ std::optional<Ceiling> judge(const Analysis& analysis, const std::vector<double>
     Ceiling ceiling;
     for (const Repair& repair : repairs) {
         if (repair.small) {
-            makeNote(*repair.finding, repair.gained, repair.gained.ns / stepNs);
+            makeNote(*repair.finding, repair.gained, shareOf(repair));
             continue;
         }
         repair.finding->verdict = Verdict::found;
-        repair.finding->severity = std::max(repair.finding->severity, repair.gained.ns / stepNs);
+        repair.finding->severity = std::max(repair.finding->severity, shareOf(repair));
         setSaving(*repair.finding, repair.gained);
         ++ceiling.findings;
     }
     if (ceiling.findings == 0) return std::nullopt;
     std::erase_if(repairs, [](const Repair& repair) { return repair.small; });
-    ceiling.saving = typicalSaving(unchanged, demoted ? stepsWithout(analysis, repairs, nullptr) : all);
-    ceiling.share = ceiling.saving.ns / stepNs;
+    const std::vector<double> repaired = demoted ? stepsWithout(analysis, repairs, nullptr) : all;
+    ceiling.saving = typicalSaving(unchanged, repaired);
+    ceiling.share = ceiling.saving.ns / (gainedByRareSteps(unchanged, repaired) ? meanOf(unchanged) : stepNs);
     return ceiling;
 }
 
@@ -141,9 +153,7 @@ std::optional<Ceiling> judge(const Analysis& analysis, const std::vector<double>
 
 ReplayedSaving typicalSaving(const std::vector<double>& before, const std::vector<double>& after) {
     ReplayedSaving result = saving(before, after);
-    std::vector<double> differences;
-    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
-    if (median(std::move(differences)) < SavingThresholds::kRecurring * result.ns) return result;
+    if (gainedByRareSteps(before, after)) return result;
     const double shift = median(before) - median(after) - result.ns;
     result.ns += shift;
     result.lowNs += shift;
@@ -161,6 +171,7 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
     std::optional<ChangedJob> job;  // none until something gains: a copy of a large graph is most of the memory
     const std::vector<double> unchanged = replay.stepsNs(replay.graph, replay.unchanged);
     const double stepNs = median(unchanged);
+    const double mean = meanOf(unchanged);
     std::vector<double> before = unchanged;
     std::vector<Repair> repairs;
     for (Finding* finding : certain) {
@@ -171,12 +182,13 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
             continue;
         }
         const ReplayedSaving gained = typicalSaving(before, next.stepsNs);
-        const bool belowFloor = gained.ns / stepNs < CommonThresholds::kFloorShare;
+        const double share = gained.ns / (finding->meanStepNs > 0 ? mean : stepNs);
+        const bool belowFloor = share < CommonThresholds::kFloorShare;
         if (belowFloor && waitsHidden) continue;
         // A bubble is judged against what its schedule should leave, not by its cost.
         const bool small = gained.ns <= 0 || (belowFloor && finding->id != "RS101");
         if (small && (finding->verdict != Verdict::found || gained.ns < 0)) {
-            makeNote(*finding, gained, gained.ns / stepNs);
+            makeNote(*finding, gained, share);
             continue;
         }
         repairs.push_back({finding, gained, small});

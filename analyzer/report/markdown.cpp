@@ -26,7 +26,7 @@ std::string findingBlock(const Report& r, const Finding& f) {
     for (const std::string& fix : f.fix) out += "- " + words(fix) + "\n";
     if (f.savingNsPerStep) {
         out += fmt::format("\nPredicted saving: {} per step ({}), {}, confidence {:.0f} %.\n", durationText(*f.savingNsPerStep),
-                           percentText(r.run.stepNs > 0 ? *f.savingNsPerStep / r.run.stepNs : 0), f.savingReplayed ? "replayed" : "estimated", 100 * f.confidence);
+                           percentText(savingShare(f, r.run.stepNs)), f.savingReplayed ? "replayed" : "estimated", 100 * f.confidence);
     }
     return out;
 }

@@ -70,7 +70,7 @@ void addHeadline(const Report& r, const Painter& paint, std::string& out) {
 void addFinding(const Report& r, const std::string& name, const Finding& f, const Painter& paint, std::string& out) {
     const bool open = f.verdict == Verdict::inconclusive;
     out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint(Shade::bold, plainText(f.title)) + (open ? " (inconclusive)" : "") +
-           fmt::format(", {} of the step\n", percentText(f.severity));
+           fmt::format(", {} of the {}step\n", percentText(f.severity), f.meanStepNs > 0 ? "mean " : "");
     out += "  where   " + ranksText(f.ranks);
     for (const auto& [rank, host] : r.hostOfRank)
         if (f.ranks.size() == 1 && f.ranks.front() == rank && !host.empty()) out += " on " + oneLine(host);
@@ -86,7 +86,7 @@ void addFinding(const Report& r, const std::string& name, const Finding& f, cons
     for (size_t i = 0; i < f.fix.size(); ++i) out += paint(Shade::green, i == 0 ? "  fix     " : "          ") + plainText(f.fix[i]) + "\n";
     if (f.savingNsPerStep) {
         out += fmt::format("  saves   about {} per step ({}; {} to {}), {}, confidence {:.0f} %\n", durationText(*f.savingNsPerStep),
-                           percentText(r.run.stepNs > 0 ? *f.savingNsPerStep / r.run.stepNs : 0), durationText(f.savingLowNs), durationText(f.savingHighNs),
+                           percentText(savingShare(f, r.run.stepNs)), durationText(f.savingLowNs), durationText(f.savingHighNs),
                            f.savingReplayed ? "replayed" : "estimated", 100 * f.confidence);
     }
     if (f.savingReplayed) {

@@ -17,6 +17,8 @@ bool isComplete(const RankSummary& summary) { return summary.state == store::Ran
 /// A first step that takes this much longer than the others is warm-up.
 constexpr double kWarmUpFactor = 1.25;
 constexpr size_t kMostWarmUpSteps = 2;
+/// A step of which a recording lacks no more than this share is taken for whole: ranks do not end at the same instant.
+constexpr double kNearlyWhole = 0.02;
 
 /// Start of every step of one rank, then the end of the last, on the job clock.
 using Boundaries = std::vector<int64_t>;
@@ -70,17 +72,21 @@ std::optional<std::string> bestPattern(const std::vector<RankSummary>& summaries
         const size_t least = candidate.tier == 0 ? 1 : candidate.tier == 1 ? 2 : 3;
         bool everywhere = true;
         bool anywhere = false;
+        size_t with = 0, without = 0;
         std::optional<size_t> count;
         for (const RankSummary& summary : summaries) {
             if (!recordedAnything(summary)) continue;
             const size_t found = outermost(summary, candidate.pattern).size();
-            everywhere = everywhere && (found >= least || (!isComplete(summary) && found >= 1));
+            // A recording that was cut may have lost its marks, where the name leaves no doubt.
+            const bool cut = !isComplete(summary) && (found >= 1 || candidate.tier < 2);
+            everywhere = everywhere && (found >= least || cut);
             anywhere = anywhere || found > 0;
+            ++(found > 0 ? with : without);
             if (candidate.tier == 2 && isComplete(summary)) everywhere = everywhere && (!count || *count == found);
             if (isComplete(summary)) count = found;
         }
         // When all ranks died, none is left to tell the full number: a name that speaks of steps is then enough.
-        if (everywhere && (count || (candidate.tier < 2 && anywhere))) return candidate.pattern;
+        if (everywhere && with > without && (count || (candidate.tier < 2 && anywhere))) return candidate.pattern;
     }
     return std::nullopt;
 }
@@ -95,6 +101,39 @@ Boundaries boundariesOfPattern(const RankSummary& summary, size_t index, const s
     for (const RangeFact* range : ranges) push(range->deviceStartNs);
     if (!ranges.empty()) push(ranges.back()->deviceEndNs);
     return boundaries;
+}
+
+/// Boundaries for a rank that has none of its own: in the middle of those of its peers, up to `lastNs`, the end of its recording on the job clock.
+Boundaries boundariesOfPeers(const std::vector<Boundaries>& all, int64_t lastNs) {
+    Boundaries boundaries;
+    while (true) {
+        std::vector<int64_t> peers;
+        for (const Boundaries& peer : all)
+            if (peer.size() > boundaries.size()) peers.push_back(peer[boundaries.size()]);
+        if (peers.empty()) break;
+        const auto middle = peers.begin() + static_cast<std::ptrdiff_t>(peers.size() / 2);
+        std::nth_element(peers.begin(), middle, peers.end());
+        const double missingNs = static_cast<double>(*middle - lastNs);
+        if (missingNs > 0 && (boundaries.empty() || missingNs > kNearlyWhole * static_cast<double>(*middle - boundaries.back()))) break;
+        boundaries.push_back(*middle);
+    }
+    return boundaries;
+}
+
+/// Gives ranks without marks the steps of their peers, and says so.
+void lendBoundaries(const std::vector<RankSummary>& summaries, const HostClocks& clocks, std::vector<Boundaries>& all, std::vector<store::Loss>& losses) {
+    const std::vector<Boundaries> own = all;
+    for (size_t s = 0; s < summaries.size(); ++s) {
+        if (!own[s].empty() || !recordedAnything(summaries[s])) continue;
+        all[s] = boundariesOfPeers(own, clocks.jobNs(s, summaries[s].lastNs));
+        store::Loss loss;
+        loss.kind = "step_marks";
+        loss.rank = summaries[s].rank;
+        loss.source = "nvtx";
+        loss.count = static_cast<int64_t>(all[s].empty() ? 0 : all[s].size() - 1);
+        loss.message = "the rank's own marks of steps are lost: it has those of its peers, as far as its recording goes";
+        losses.push_back(std::move(loss));
+    }
 }
 
 /// Steps by the period of the calls; empty when some rank shows none.
@@ -164,6 +203,7 @@ Segmentation findSteps(const std::vector<RankSummary>& summaries, const Communic
     if (const std::optional<std::string> pattern = bestPattern(summaries)) {
         result.source = "nvtx:" + *pattern;
         for (size_t s = 0; s < summaries.size(); ++s) all.push_back(boundariesOfPattern(summaries[s], s, *pattern, clocks));
+        lendBoundaries(summaries, clocks, all, result.losses);
     } else if (all = boundariesByPeriod(summaries, communicators, clocks); !all.empty()) {
         result.source = "period";
     } else {

@@ -187,6 +187,7 @@ void TraceBuilder::finish() {
     MatchedCollectives matchedCollectives = matchCollectives(ranks, collectives);
     const MatchedMessages matchedMessages = matchMessages(ranks, messages);
     const Segmentation segmentation = findSteps(state.summaries, communicators, clocks);
+    matchedCollectives.losses.insert(matchedCollectives.losses.end(), segmentation.losses.begin(), segmentation.losses.end());
     placeInSteps(segmentation.steps, matchedCollectives);
     writeMatches(writer, matchedCollectives, matchedMessages, segmentation);
     tables.writeLosses(writer, state.losses, matchedCollectives.losses, matchedMessages.losses);

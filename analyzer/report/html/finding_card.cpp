@@ -25,7 +25,7 @@ std::string costLine(const Report& report, const Finding& finding) {
     std::string out = fmt::format("<p class=\"cost\"><b>{}</b> of the step", percentText(finding.severity));
     if (finding.savingNsPerStep) {
         out += fmt::format("; the repair saves about <b>{}</b> per step ({}; {} to {}), {}, confidence {:.0f} %", durationText(*finding.savingNsPerStep),
-                           percentText(report.run.stepNs > 0 ? *finding.savingNsPerStep / report.run.stepNs : 0), durationText(finding.savingLowNs),
+                           percentText(savingShare(finding, report.run.stepNs)), durationText(finding.savingLowNs),
                            durationText(finding.savingHighNs), finding.savingReplayed ? "replayed" : "estimated", 100 * finding.confidence);
     }
     return out + "</p>\n";

@@ -51,6 +51,15 @@ TEST(TransientStall, StepsWithMoreWorkAreNone) {
     EXPECT_EQ(findingOf(playHosted(job).analyze(), "RS303"), nullptr);
 }
 
+TEST(TransientStall, OfManyTimesATypicalStepAreAShareOfTheMeanStep) {
+    const Report report = playHosted(pausing({{3, {1, 900e6}}, {8, {2, 900e6}}})).analyze();
+    const Finding* finding = findingOf(report, "RS303");
+    ASSERT_NE(finding, nullptr);
+    EXPECT_GT(*finding->savingNsPerStep, report.run.stepNs);
+    EXPECT_LT(finding->severity, 1);
+    EXPECT_LT(savingShare(*finding, report.run.stepNs), 1);
+}
+
 TEST(TransientStall, JustUnderTheFloorIsANote) {
     const Report report = playHosted(pausing({{3, {1, 11e6}}, {8, {2, 11e6}}})).analyze();
     EXPECT_EQ(foundIn(report), "");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <unistd.h>
 
@@ -286,6 +287,25 @@ TEST(Collect, KeepsTheStepsOfAJobWhoseRanksAllDied) {
 
     EXPECT_EQ(trace.meta("step_source", ""), "nvtx:train_step");
     EXPECT_EQ(trace.all<store::Step>().size(), static_cast<size_t>(job.ranks * job.steps));
+}
+
+TEST(Collect, ARankWhoseMarksAreLostHasTheStepsOfItsPeersAsFarAsItWasRecorded) {
+    const TemporaryFolder run;
+    TrainingJob job;
+    for (int rank : {0, 2, 3}) job.writeRank(run.path(), rank);
+    TrainingJob unmarked = job;
+    unmarked.stepRanges = false;
+    unmarked.steps = 3;
+    unmarked.writeRank(run.path(), 1, true);
+    TraceReader trace = collected(run.path());
+
+    EXPECT_EQ(trace.meta("step_source", ""), "nvtx:train_step");
+    std::map<int, std::vector<store::Step>> steps;
+    for (const store::Step& step : trace.all<store::Step>()) steps[step.rank].push_back(step);
+    for (int rank : {0, 2, 3}) EXPECT_EQ(steps[rank].size(), 5u);
+    ASSERT_EQ(steps[1].size(), 3u);
+    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(steps[1][i].startNs, steps[0][i].startNs);
+    EXPECT_TRUE(hasLoss(trace, "step_marks"));
 }
 
 TEST(Collect, NamesTheRankThatStoppedFirstWhenSeveralDied) {
