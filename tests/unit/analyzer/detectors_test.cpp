@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/detectors/detector.h"
 #include "tests/unit/analyzer/found.h"
 #include "tests/unit/analyzer/jobs.h"
 
@@ -221,6 +222,18 @@ TEST(Saturation, ComesByDegrees) {
         most = std::max(most, now);
     }
     EXPECT_GT(most, 0.2);
+}
+
+TEST(Saturation, JustUnderTheFloorIsANote) {
+    double bytes = 100e6;
+    while (bytes < 500e6 && saturation(bytes) == 0) bytes += 4e6;
+    FsdpJob job;
+    job.layers = 4;
+    job.layerBytes = bytes;
+    const Report report = playFsdp(job).analyze();
+    EXPECT_EQ(foundIn(report), "");
+    EXPECT_EQ(std::count_if(report.notes.begin(), report.notes.end(), [](const Finding& note) { return note.id == "RS203"; }), 1);
+    EXPECT_LT(saturation(bytes), CommonThresholds::kFloorShare);
 }
 
 TEST(Saturation, WithoutAPeakItIsInconclusive) {
