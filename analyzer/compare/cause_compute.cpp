@@ -18,14 +18,24 @@ constexpr double kContentionIsWhy = 0.5; // of the growth that communication bes
 
 /// Sums over some roles; all of them when `roles` is empty.
 struct Growth {
-    double baseNs = 0, newNs = 0, baseBlocks = 0, newBlocks = 0, baseKernels = 0, newKernels = 0, slowedNs = 0;
+    double baseNs = 0, newNs = 0, slowedNs = 0;
+    double kernelNs = 0, priceNs = 0;  // kernels of the base, and what the new side's work would take at the base's speed
 
     double time() const { return baseNs > 0 ? newNs / baseNs - 1 : 0; }
-    double work() const {
-        if (baseBlocks > 0 && newBlocks > 0) return newBlocks / baseBlocks - 1;
-        return baseKernels > 0 ? newKernels / baseKernels - 1 : 0;
-    }
+    double work() const { return kernelNs > 0 ? priceNs / kernelNs - 1 : 0; }
 };
+
+/// Prices the new side's kernels at the base's time per thread block.
+void addWork(const RoleSummary& before, const RoleSummary& after, Growth& growth) {
+    for (const auto& [name, work] : before.work) {
+        growth.kernelNs += work.ns;
+        const auto now = after.work.find(name);
+        if (now == after.work.end()) continue;
+        growth.priceNs += work.blocks > 0 && now->second.blocks > 0 ? work.ns * now->second.blocks / work.blocks : work.ns;
+    }
+    for (const auto& [name, work] : after.work)
+        if (before.work.count(name) == 0) growth.priceNs += work.ns;
+}
 
 Growth growthOf(const SideMeans& base, const SideMeans& now, const std::vector<std::string>& roles) {
     Growth growth;
@@ -34,10 +44,7 @@ Growth growthOf(const SideMeans& base, const SideMeans& now, const std::vector<s
         if (before == base.roles.end() || (!roles.empty() && std::find(roles.begin(), roles.end(), name) == roles.end())) continue;
         growth.baseNs += before->second.computeNs;
         growth.newNs += after.computeNs;
-        growth.baseBlocks += before->second.blocks;
-        growth.newBlocks += after.blocks;
-        growth.baseKernels += before->second.kernels;
-        growth.newKernels += after.kernels;
+        addWork(before->second, after, growth);
         growth.slowedNs += after.slowedNs - before->second.slowedNs;
     }
     return growth;
@@ -66,7 +73,7 @@ ChangeCause computeCause(const SideMeans& base, const SideMeans& now, double ns)
                                          durationText(growth.newNs / static_cast<double>(std::max<size_t>(1, roles.empty() ? now.roles.size() : roles.size()))), percent(growth.time())));
     const bool wholeStage = isAllOf(now, roles, &RoleSummary::stage) && now.roles.at(roles.front()).stage >= 0;
     if (growth.time() > 0 && growth.work() > kWorkIsWhy * growth.time()) {
-        cause.evidence.push_back(fmt::format("thread blocks of their kernels: {}", percent(growth.work())));
+        cause.evidence.push_back(fmt::format("at the base's speed their work would take {}", percent(growth.work())));
         cause.kind = roles.empty() ? "more_work" : wholeStage ? "stage_imbalance" : "uneven_work";
         cause.diagnosis = roles.empty() ? "" : wholeStage ? "RS102" : "RS304";
         cause.text = fmt::format("{} compute{} more: {} of work", cause.where, cause.ranks.size() == 1 ? "s" : "", percent(growth.work()));

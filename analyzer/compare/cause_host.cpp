@@ -14,11 +14,24 @@ namespace {
 
 constexpr double kIsWhy = 0.4;  // of the time lost to the host that one cause of stalls must explain
 
+constexpr double kWanders = 0.7;  // the same for stalls that no rank has often: all ranks together
+
 struct StallGrowth {
     std::string cause;
     double ns = 0;      // on the rank where it grew most
     std::string role;
 };
+
+/// Growth of all stalls, summed over ranks: what stalls that hit one rank today and another tomorrow cost the job.
+double wanderingGrowth(const SideMeans& base, const SideMeans& now) {
+    const auto sum = [](const SideMeans& side) {
+        double ns = 0;
+        for (const auto& [name, role] : side.roles)
+            for (const auto& [cause, stall] : role.stallByCauseNs) ns += stall;
+        return ns;
+    };
+    return sum(now) - sum(base);
+}
 
 /// Per cause the largest growth over ranks, most first.
 std::vector<StallGrowth> stallGrowth(const SideMeans& base, const SideMeans& now) {
@@ -59,7 +72,14 @@ ChangeCause hostCause(const SideMeans& base, const SideMeans& now, double ns) {
     cause.kind = "unknown";
     cause.where = "all ranks";
     const std::vector<StallGrowth> growth = stallGrowth(base, now);
-    if (growth.empty() || growth.front().ns < kIsWhy * ns) return cause;
+    if (growth.empty() || growth.front().ns < kIsWhy * ns) {
+        const double wandering = wanderingGrowth(base, now);
+        if (wandering < kWanders * ns) return cause;
+        cause.kind = "stalls";
+        cause.diagnosis = "RS303";
+        cause.text = fmt::format("hosts stand still now and then, one or another: {} more a step, all ranks together", durationText(wandering));
+        return cause;
+    }
     const Meaning meaning = meaningOf(growth.front().cause);
     cause.kind = meaning.kind;
     cause.diagnosis = meaning.diagnosis;

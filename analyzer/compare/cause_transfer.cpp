@@ -71,6 +71,15 @@ bool explainedByBytes(const Counterparts& both, const std::string& traffic, Chan
     return true;
 }
 
+/// NCCL goes other ways between nodes: what changed first is where the group lies.
+bool explainedByPlace(const Counterparts& both, const std::string& traffic, ChangeCause& cause) {
+    if (both.after.nodes <= both.before.nodes || both.after.transferNs < both.before.transferNs * (1 + kSlower)) return false;
+    cause.kind = "group_spans_nodes";
+    cause.diagnosis = "RS207";
+    cause.text = fmt::format("{} now spans {} nodes instead of {}", traffic, both.after.nodes, both.before.nodes);
+    return true;
+}
+
 bool explainedByWay(const Counterparts& both, const std::string& traffic, ChangeCause& cause) {
     const auto differ = [](const std::string& a, const std::string& b) { return !a.empty() && !b.empty() && a != b; };
     if (!differ(both.before.algorithm, both.after.algorithm) && !differ(both.before.protocol, both.after.protocol)) return false;
@@ -85,12 +94,6 @@ bool explainedByLink(const Counterparts& both, const SideMeans& base, const Side
     const SameSizes sizes = compareSameSizes(base, now, traffic);
     if (sizes.slowdown() < kSlower || sizes.addedNs < kLinkIsWhy * cause.ns) return false;
     cause.evidence.push_back(fmt::format("messages of the same size take {} longer", percent(sizes.slowdown())));
-    if (both.after.nodes > both.before.nodes) {
-        cause.kind = "group_spans_nodes";
-        cause.diagnosis = "RS207";
-        cause.text = fmt::format("{} now spans {} nodes instead of {}", traffic, both.after.nodes, both.before.nodes);
-        return true;
-    }
     const bool pipeline = both.after.use == "pipeline";
     cause.kind = pipeline ? "slower_p2p" : "slower_link";
     cause.diagnosis = pipeline ? "RS103" : "RS208";
@@ -123,7 +126,7 @@ ChangeCause transferCause(const SideMeans& base, const SideMeans& now, const std
         cause.text = fmt::format("{} in {:.0f} messages instead of {:.0f}: each costs its start-up", traffic, both.after.count, both.before.count);
         return cause;
     }
-    if (explainedByWay(both, traffic, cause) || explainedByLink(both, base, now, traffic, cause)) return cause;
+    if (explainedByPlace(both, traffic, cause) || explainedByWay(both, traffic, cause) || explainedByLink(both, base, now, traffic, cause)) return cause;
     if (both.countGrowth() < -kOtherCount) {
         cause.kind = "larger_buckets";
         cause.diagnosis = "RS201";

@@ -76,8 +76,17 @@ void merge(ChangeCause cause, std::vector<ChangeCause>& causes) {
 
 ChangeCause causeOfPart(const SideMeans& base, const SideMeans& now, const AttributionRow& row, double ns) {
     if (row.category == "compute") return computeCause(base, now, ns);
-    if (row.category == "transfer") return transferCause(base, now, row.what.substr(row.what.find(": ") + 2), ns);
-    return hostCause(base, now, ns);
+    return transferCause(base, now, row.what.substr(row.what.find(": ") + 2), ns);
+}
+
+/// The host's own stalls; but a finding that costs as much, where none of the stalls' kind does, knows better what they delay.
+ChangeCause causeOfHost(const SideMeans& base, const SideMeans& now, const std::vector<const FindingChange*>& findings, double ns) {
+    const ChangeCause cause = hostCause(base, now, ns);
+    const bool confirmed = std::any_of(findings.begin(), findings.end(), [&](const FindingChange* finding) { return finding->id == cause.diagnosis; });
+    if (confirmed) return cause;
+    ChangeCause found = fromFindings(findings, ns);
+    if (found.kind == "lost_overlap") found.kind = "late_launch";  // the critical path is on the host: it calls them late
+    return found.kind == "unknown" ? cause : found;
 }
 
 }  // namespace
@@ -92,13 +101,14 @@ std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now, c
     double hostNs = 0;
     for (const AttributionRow& row : attributeChange(fast, slow, ns)) {
         // The host, what it launches and the gaps it leaves are one story.
+        const double rowNs = std::min(row.ns, ns);  // a path that changes sides takes more from one category than the step lost
         if (row.category == "host" || row.category == "launch" || row.category == "gap" || row.category == "memory" || row.category == "idle") {
             hostNs += row.ns;
-        } else if ((row.category == "compute" || row.category == "transfer") && row.ns >= kWorthACause * ns) {
-            merge(causeOfPart(fast, slow, row, row.ns), causes);
+        } else if ((row.category == "compute" || row.category == "transfer") && rowNs >= kWorthACause * ns) {
+            merge(causeOfPart(fast, slow, row, rowNs), causes);
         }
     }
-    if (hostNs >= kWorthACause * ns) merge(hostCause(fast, slow, hostNs), causes);
+    if (hostNs >= kWorthACause * ns) merge(causeOfHost(fast, slow, more, std::min(hostNs, ns)), causes);
     for (ChangeCause& cause : causes)
         if (cause.kind == "unknown") cause = fromFindings(more, cause.ns);
     if (causes.empty()) causes.push_back(fromFindings(more, ns));

@@ -128,10 +128,7 @@ RoleSummary roleOf(const Analysis& analysis, const RankSummary& rank, const Brea
     for (const HostStall& stall : rank.hostStalls)
         if (stall.step >= 0) role.stallByCauseNs[std::string(toText(stall.cause))] += static_cast<double>(stall.stallNs) / steps;
     for (const auto& [step, ns] : rank.contention.lostNs) role.slowedNs += ns / steps;
-    for (const KernelStatistics& kernel : rank.kernels) {
-        role.kernels += kernel.count / steps;
-        if (kernel.key.gridBlocks > 0) role.blocks += static_cast<double>(kernel.count) * static_cast<double>(kernel.key.gridBlocks) / steps;
-    }
+    for (const KernelStatistics& kernel : rank.kernels) role.kernels += kernel.count / steps;
     for (const CommTask& task : rank.communication)
         if (task.step >= 0 && task.pointToPoint()) role.receiveWaitNs += static_cast<double>(task.exposedWaitNs) / steps;
     return role;
@@ -191,6 +188,29 @@ void setKernels(const Analysis& analysis, RunSummary& summary) {
     summary.kernels.push_back(others);
 }
 
+/// What each rank does of the kernels that the job spends most time in.
+void setWork(const Analysis& analysis, RunSummary& summary) {
+    std::map<int32_t, std::string> names;  // of those kernels
+    for (const RankSummary& rank : analysis.ranks)
+        for (const KernelStatistics& kernel : rank.kernels) names.try_emplace(kernel.key.nameId);
+    for (auto& [id, name] : names) {
+        const std::string readable = readableKernelName(analysis.facts.strings[static_cast<size_t>(id)]);
+        for (size_t i = 0; i < std::min(RunSummary::kMostKernelsOfARank, summary.kernels.size()); ++i)
+            if (summary.kernels[i].name == readable) name = readable;
+    }
+    for (RoleSummary& role : summary.roles) {
+        const RankSummary* rank = analysis.findRank(role.rank);
+        const double steps = std::max(1, summary.steps);
+        for (const KernelStatistics& kernel : rank->kernels) {
+            const std::string& name = names.at(kernel.key.nameId);
+            if (name.empty()) continue;
+            KernelWork& work = role.work[name];
+            work.ns += static_cast<double>(kernel.totalNs) / steps;
+            if (kernel.key.gridBlocks > 0) work.blocks += static_cast<double>(kernel.count) * static_cast<double>(kernel.key.gridBlocks) / steps;
+        }
+    }
+}
+
 void addFindings(const std::vector<Finding>& findings, RunSummary& summary) {
     std::map<int, std::string> roleOfRank;
     for (const RoleSummary& role : summary.roles) roleOfRank[role.rank] = role.role;
@@ -227,6 +247,7 @@ RunSummary summarizeRun(const Analysis& analysis, const Report& report) {
     setPath(analysis, summary);
     summary.deviceLoss = std::any_of(analysis.ranks.begin(), analysis.ranks.end(), [](const RankSummary& rank) { return !rank.lostSteps.empty(); });
     setKernels(analysis, summary);
+    setWork(analysis, summary);
     const auto efficiency = [&](const char* name, const std::optional<double>& value) {
         if (value && std::isfinite(*value)) summary.efficiency[name] = *value;
     };

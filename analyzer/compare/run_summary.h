@@ -14,6 +14,12 @@
 
 namespace rankscope::analyzer {
 
+/// The kernels of one name on one rank.
+struct KernelWork {
+    double ns = 0;
+    double blocks = 0;             // thread blocks: how much work they are, whatever they take; 0 unknown
+};
+
 /// One rank, known by its place in the layout instead of its number.
 struct RoleSummary {
     std::string role;              // "pp 1, dp 0"; "rank 3" where the layout does not tell ranks apart
@@ -24,7 +30,7 @@ struct RoleSummary {
     double receiveWaitNs = 0;      // part of exposedWaitNs: in sends and receives
     double slowedNs = 0;           // part of computeNs: lost to communication beside it
     double kernels = 0;            // compute kernels
-    double blocks = 0;             // their thread blocks: how much work they are, whatever they take; 0 unknown
+    std::map<std::string, KernelWork> work;  // those of the job's kMostKernelsOfARank longest kernels, by name
     std::map<std::string, double> idleByCauseNs;
     std::map<std::string, double> stallByCauseNs;  // host stalls: the device had nothing to do because of the host
     std::map<std::string, double> pathNs;          // critical path on this rank, by category
@@ -87,6 +93,7 @@ struct RunSummary {
 
     static constexpr size_t kMostSamples = 512;
     static constexpr size_t kMostKernels = 40;
+    static constexpr size_t kMostKernelsOfARank = 16;
     static constexpr size_t kMostFindings = 200;
 };
 

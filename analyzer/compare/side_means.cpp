@@ -16,8 +16,12 @@ void add(const RoleSummary& from, double share, RoleSummary& to) {
     to.stage = from.stage;
     to.host = from.host;
     for (double RoleSummary::*part : {&RoleSummary::stepNs, &RoleSummary::computeNs, &RoleSummary::exposedWaitNs, &RoleSummary::exposedTransferNs, &RoleSummary::overlappedCommNs,
-                                      &RoleSummary::memoryNs, &RoleSummary::idleNs, &RoleSummary::receiveWaitNs, &RoleSummary::slowedNs, &RoleSummary::kernels, &RoleSummary::blocks})
+                                      &RoleSummary::memoryNs, &RoleSummary::idleNs, &RoleSummary::receiveWaitNs, &RoleSummary::slowedNs, &RoleSummary::kernels})
         to.*part += share * from.*part;
+    for (const auto& [name, work] : from.work) {
+        to.work[name].ns += share * work.ns;
+        to.work[name].blocks += share * work.blocks;
+    }
     addShare(from.idleByCauseNs, share, to.idleByCauseNs);
     addShare(from.stallByCauseNs, share, to.stallByCauseNs);
     addShare(from.pathNs, share, to.pathNs);

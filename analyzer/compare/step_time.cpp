@@ -68,18 +68,18 @@ Noise noiseOf(const Side& base, const Side& now) {
     return noise;
 }
 
-/// See the head of step_time.h. As a share.
-double smallestVisible(double error, double degrees, double threshold) {
-    const double bound = std::sqrt(degrees / chiSquaredQuantile(1 - kNoiseBound, degrees));
+/// See the head of step_time.h. `error` is of the difference, `scale` sqrt(1/n + 1/m). As a share.
+double smallestVisible(double error, double scale, double degrees, double threshold) {
+    const double bound = std::max(error * std::sqrt(degrees / chiSquaredQuantile(1 - kNoiseBound, degrees)), kUsualNoise * std::sqrt(4 / degrees) * scale);
     const double claimed = std::max(studentTwoSided(kConfidence, degrees) * error, std::log1p(threshold));
-    return std::expm1(claimed + normalQuantile(kFindingPower) * error * bound);
+    return std::expm1(claimed + normalQuantile(kFindingPower) * bound);
 }
 
 /// Runs to add on each side until a change of `resolution` would be seen; 0: more than kMostMoreRuns.
 int moreRuns(const Side& base, const Side& now, const Noise& noise, double threshold, double resolution) {
     const auto enough = [&](int more) {
-        const double error = noise.betweenRuns * std::sqrt(1 / (base.runs() + more) + 1 / (now.runs() + more));
-        return smallestVisible(error, base.degrees() + now.degrees() + 2 * more, threshold) <= resolution;
+        const double scale = std::sqrt(1 / (base.runs() + more) + 1 / (now.runs() + more));
+        return smallestVisible(noise.betweenRuns * scale, scale, base.degrees() + now.degrees() + 2 * more, threshold) <= resolution;
     };
     if (!enough(kMostMoreRuns)) return 0;
     int few = 0, many = kMostMoreRuns;  // what is visible falls with every run
@@ -114,7 +114,7 @@ void judge(const Side& base, const Side& now, const StepTimeOptions& options, St
     change.interval = ConfidenceInterval{std::exp(difference - half), std::exp(difference + half)};
     change.pValue = studentOutside(std::abs(difference) / noise.error, noise.degrees);
     change.betweenRuns = noise.betweenRuns;
-    change.smallestVisible = smallestVisible(noise.error, noise.degrees, options.threshold);
+    change.smallestVisible = smallestVisible(noise.error, std::sqrt(1 / base.runs() + 1 / now.runs()), noise.degrees, options.threshold);
     if (std::min(base.logs.size(), now.logs.size()) >= kFewestForRanks) change.rankPValue = rankTestP(base.logs, now.logs);
     if (change.interval->low > 1 && *change.ratio >= 1 + options.threshold) {
         change.verdict = StepVerdict::regression;

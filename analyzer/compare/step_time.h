@@ -10,7 +10,7 @@
 //   interval   difference +- t(0.975, degrees) s sqrt(1/n + 1/m), degrees n + m - 2
 //   smallest visible change: max(half interval, log(1 + threshold)) + z(0.9) s' sqrt(1/n + 1/m), where s' = s sqrt(degrees / chi2(0.01, degrees)) is the
 //              upper bound of the noise. With s itself it would be found in nine of ten comparisons on average, but not in those whose s is small by chance
-//              and that therefore promise most.
+//              and that therefore promise most. And s' is at least kUsualNoise sqrt(4 / degrees): that a few runs agree better may be chance.
 #pragma once
 
 #include <string>
@@ -32,6 +32,7 @@ struct StepTimeOptions {
 };
 
 inline constexpr double kNoiseFloor = 0.001;    // of the step: no machine repeats a run better than that
+inline constexpr double kUsualNoise = 0.015;   // of the step: runs of one job on one cluster differ by one to two percent (clocks, placement, neighbours)
 inline constexpr double kNoiseBound = 0.99;     // confidence of the upper bound of the noise
 inline constexpr size_t kFewestForWelch = 5;    // runs on each side
 inline constexpr size_t kFewestForRanks = 4;    // runs on each side: with three the exact test cannot go below p = 0.1

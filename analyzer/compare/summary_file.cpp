@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -35,7 +36,17 @@ Json arrayOf(const Rows& rows, Function&& function) {
     return array;
 }
 
-Json roleJson(const RoleSummary& role) {
+/// Names once, in the summary's kernels; here numbers in their order.
+Json workJson(const RoleSummary& role, const std::vector<KernelSummary>& kernels, double KernelWork::*part) {
+    Json json = Json::array();
+    for (size_t i = 0; i < std::min(RunSummary::kMostKernelsOfARank, kernels.size()); ++i) {
+        const auto work = role.work.find(kernels[i].name);
+        json.push_back(work == role.work.end() ? 0 : rounded(work->second.*part));
+    }
+    return json;
+}
+
+Json roleJson(const RoleSummary& role, const std::vector<KernelSummary>& kernels) {
     return {{"role", role.role},
             {"rank", role.rank},
             {"stage", role.stage},
@@ -50,10 +61,11 @@ Json roleJson(const RoleSummary& role) {
             {"receive_wait_ns", rounded(role.receiveWaitNs)},
             {"slowed_ns", rounded(role.slowedNs)},
             {"kernels", rounded(role.kernels)},
-            {"blocks", rounded(role.blocks)},
             {"idle_by_cause_ns", numbersJson(role.idleByCauseNs)},
             {"stall_by_cause_ns", numbersJson(role.stallByCauseNs)},
-            {"path_ns", numbersJson(role.pathNs)}};
+            {"path_ns", numbersJson(role.pathNs)},
+            {"kernel_ns", workJson(role, kernels, &KernelWork::ns)},
+            {"kernel_blocks", workJson(role, kernels, &KernelWork::blocks)}};
 }
 
 Json trafficJson(const TrafficSummary& row) {
@@ -86,7 +98,7 @@ Json contentsJson(const RunSummary& summary) {
     json["steps"] = summary.steps;
     json["steps_per_sample"] = summary.stepsPerSample;
     json["steps_ns"] = arrayOf(summary.stepsNs, [](double ns) { return Json(rounded(ns)); });
-    json["roles"] = arrayOf(summary.roles, roleJson);
+    json["roles"] = arrayOf(summary.roles, [&](const RoleSummary& role) { return roleJson(role, summary.kernels); });
     json["traffic"] = arrayOf(summary.traffic, trafficJson);
     json["has_path"] = summary.hasPath;
     json["path_transfer_ns"] = numbersJson(summary.pathTransferNs);
@@ -175,7 +187,7 @@ class Reader {
     const std::string& m_origin;
 };
 
-RoleSummary readRole(const Reader& r) {
+RoleSummary readRole(const Reader& r, const std::vector<KernelSummary>& kernels) {
     RoleSummary role;
     role.role = r.text("role");
     role.rank = r.whole("rank");
@@ -191,10 +203,12 @@ RoleSummary readRole(const Reader& r) {
     role.receiveWaitNs = r.number("receive_wait_ns");
     role.slowedNs = r.number("slowed_ns");
     role.kernels = r.number("kernels");
-    role.blocks = r.number("blocks");
     role.idleByCauseNs = r.numbers("idle_by_cause_ns");
     role.stallByCauseNs = r.numbers("stall_by_cause_ns");
     role.pathNs = r.numbers("path_ns");
+    const std::vector<double> ns = r.list<double>("kernel_ns"), blocks = r.list<double>("kernel_blocks");
+    for (size_t i = 0; i < std::min({ns.size(), blocks.size(), kernels.size()}); ++i)
+        if (ns[i] > 0) role.work[kernels[i].name] = {ns[i], blocks[i]};
     return role;
 }
 
@@ -287,12 +301,12 @@ RunSummary parseSummary(const std::string& text, const std::string& origin) {
     summary.steps = r.whole("steps");
     summary.stepsPerSample = r.whole("steps_per_sample");
     summary.stepsNs = r.list<double>("steps_ns");
-    r.each("roles", [&](const Reader& row) { summary.roles.push_back(readRole(row)); });
+    r.each("kernels", [&](const Reader& row) { summary.kernels.push_back({row.text("name"), row.number("count"), row.number("ns")}); });
+    r.each("roles", [&](const Reader& row) { summary.roles.push_back(readRole(row, summary.kernels)); });
     r.each("traffic", [&](const Reader& row) { summary.traffic.push_back(readTraffic(row)); });
     summary.hasPath = r.flag("has_path");
     summary.pathTransferNs = r.numbers("path_transfer_ns");
     summary.deviceLoss = r.flag("device_loss");
-    r.each("kernels", [&](const Reader& row) { summary.kernels.push_back({row.text("name"), row.number("count"), row.number("ns")}); });
     summary.efficiency = r.numbers("efficiency");
     r.each("findings", [&](const Reader& row) { summary.findings.push_back(readFinding(row)); });
     r.each("loss", [&](const Reader& row) {

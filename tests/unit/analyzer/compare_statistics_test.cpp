@@ -156,7 +156,7 @@ TEST(StepTime, WhatIsSaidToBeVisibleIsFound) {
     Dice dice(13);
     int above = 0, found = 0, covered = 0, all = 0;
     for (const double effect : {0.01, 0.02, 0.03, 0.05, 0.1}) {
-        for (int i = 0; i < 200; ++i) {
+        for (int i = 0; i < 100; ++i) {
             const StepTimeChange change = compareStepTimes(drawRuns(dice, 3, 20, 0.008, 0.02), drawRuns(dice, 3, 20, 0.008, 0.02, 1 + effect), {});
             ++all;
             covered += change.interval->low <= 1 + effect && 1 + effect <= change.interval->high;
@@ -165,7 +165,7 @@ TEST(StepTime, WhatIsSaidToBeVisibleIsFound) {
             found += change.verdict == StepVerdict::regression;
         }
     }
-    EXPECT_GT(above, 200);
+    EXPECT_GT(above, 100);
     EXPECT_GE(found, 0.95 * above);
     EXPECT_GE(covered, 0.92 * all);
 }
@@ -198,8 +198,8 @@ TEST(StepTime, ARepeatableMachineHasANoiseFloor) {
     const auto half = runsOf({std::vector<double>(20, 10.05e6), std::vector<double>(20, 10.05e6), std::vector<double>(20, 10.05e6)});
     const StepTimeChange change = compareStepTimes(same, half, {});
     EXPECT_EQ(change.verdict, StepVerdict::noChange);  // 0.5 % is under the threshold
-    EXPECT_GT(*change.smallestVisible, 0.01);
-    EXPECT_LT(*change.smallestVisible, 0.015);
+    EXPECT_GT(*change.smallestVisible, 0.02);  // that six runs agree so well is no promise for the next six
+    EXPECT_LT(*change.smallestVisible, 0.03);
     EXPECT_EQ(compareStepTimes(same, half, {0.003, 0.05}).verdict, StepVerdict::regression);
 }
 

@@ -36,7 +36,7 @@ RunSummary makeRun(int number) {
         role.exposedTransferNs = 10 * kMs;
         role.stepNs = role.computeNs + role.exposedTransferNs;
         role.kernels = 100;
-        role.blocks = 1e5;
+        role.work = {{"gemm", {role.computeNs, 1e5}}};
         if (rank == 0) role.pathNs = {{"compute", role.computeNs}, {"transfer", 10 * kMs}};
         run.roles.push_back(role);
     }
@@ -166,7 +166,7 @@ TEST(Compare, ASlowerLinkIsToldFromLostOverlap) {
 TEST(Compare, MoreWorkIsNoSlowRank) {
     const Comparison c = compareWith([](RunSummary& run) {
         slowRank(run);
-        run.roles[2].blocks *= 1.25;
+        run.roles[2].work["gemm"].blocks *= 1.25;
     });
     EXPECT_EQ(c.causes.at(0).kind, "uneven_work");
 }
