@@ -20,7 +20,7 @@ namespace {
 
 struct ViewOptions {
     std::vector<std::string> runs;
-    std::string goTo, screenshot, size;
+    std::string goTo, screenshot, exported, panel, size;
     bool dark = false;
 };
 
@@ -46,6 +46,8 @@ void analyzeOnDemand(const std::filesystem::path& database, const Console& conso
     };
     pass("--goto", options.goTo);
     pass("--screenshot", options.screenshot);
+    pass("--export", options.exported);
+    pass("--panel", options.panel);
     pass("--size", options.size);
     if (options.dark) words.push_back("--dark");
     std::vector<char*> arguments;
@@ -76,9 +78,11 @@ int view(const ViewOptions& options, const Console& console) {
 void addViewVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<ViewOptions>();
     auto* verb = app.add_subcommand("view", "The timeline of a run, all ranks on one clock, with its findings");
-    verb->add_option("NAME", options->runs, "Run name, run directory or .db file; a second one is compared with it; none: a dialog asks for it")->expected(0, 2);
+    verb->add_option("NAME", options->runs, "Run name, run directory or .db file; a second one is shown below it, aligned by step; none: a dialog asks for it")->expected(0, 2);
     verb->add_option("--goto", options->goTo, "Finding to go to, for example RS301")->type_name("ID");
-    verb->add_option("--screenshot", options->screenshot, "Write a picture (.png, .svg) and end; needs no display")->type_name("FILE");
+    verb->add_option("--screenshot", options->screenshot, "Write a picture of the window (.png, .svg) and end; needs no display")->type_name("FILE");
+    verb->add_option("--export", options->exported, "Write what the timeline shows and end: its events (.csv), or a picture without the panels (.svg, .png); needs no display")->type_name("FILE");
+    verb->add_option("--panel", options->panel, "Panel to open: findings, details, events, range, stragglers, step-times, matrix, bandwidth, roofline, pipeline, differences")->type_name("NAME");
     verb->add_option("--size", options->size, "Size of the window or picture in pixels, 1600x900 when left out")->type_name("WxH");
     verb->add_flag("--dark", options->dark, "Dark colours");
     verb->callback([options, &invocation] {

@@ -86,6 +86,14 @@ void ChartView::mouseReleaseEvent(QMouseEvent* event) {
     if (const ChartTarget target = targetAt(event->position()); target.valid()) emit targetChosen(target);
 }
 
+QPoint ChartView::somewhere() const {
+    if (!m_nothing.isEmpty()) return {-1, -1};
+    for (int y = 0; y < height(); y += 3)
+        for (int x = 0; x < width(); x += 3)
+            if (targetAt(QPointF(x, y)).valid()) return {x, y};
+    return {-1, -1};
+}
+
 void ChartView::leaveEvent(QEvent*) {
     m_pointer = {-1, -1};
     update();

@@ -18,6 +18,8 @@ public:
     void setDark(bool dark);
     /// Until the numbers are there.
     void showText(const QString& text);
+    /// A place in it that leads somewhere, or (-1, -1).
+    QPoint somewhere() const;
     QSize sizeHint() const override { return {640, 320}; }
     QSize minimumSizeHint() const override { return {200, 120}; }
 

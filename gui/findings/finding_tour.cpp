@@ -3,7 +3,14 @@
 
 #include <algorithm>
 
+#include "gui/timeline/display_text.h"
+
 namespace rankscope::gui {
+namespace {
+
+constexpr size_t kNoteBytes = 80;   // a note stands beside its mark
+
+}  // namespace
 
 FindingTour::FindingTour(TimelineModel& model, QObject* parent) : QObject(parent), m_model(model) {
     connect(&m_model, &TimelineModel::lanesChanged, this, [this] {
@@ -36,13 +43,35 @@ bool FindingTour::goTo(const FindingInfo& finding) {
     return true;
 }
 
-std::vector<EventRef> FindingTour::evidenceOnScreen(const FindingInfo& finding) const {
-    std::vector<EventRef> events;
+Evidence FindingTour::evidenceOnScreen(const FindingInfo& finding) const {
+    Evidence evidence;
+    const auto note = [](const EvidenceLink& link) { return QString::fromStdString(displayText(link.note, kNoteBytes)); };
     for (const EvidenceLink& link : finding.evidence) {
         const EventRef found = m_model.find(link.drawn.table, link.drawn.rowId, link.drawn.rank);
-        if (found.valid()) events.push_back(found);
+        if (!found.valid()) continue;
+        evidence.events.push_back(found);
+        evidence.notes.push_back(note(link));
     }
-    return events;
+    for (const EvidenceLink& link : finding.evidence) {
+        if (!link.gap) continue;
+        evidence.times.push_back({link.rank, *link.gap});
+        evidence.notes.push_back(note(link));
+    }
+    // Where the fix goes everywhere there is no rank to point at.
+    if (finding.ranks.size() < m_model.run()->outline.ranks.size()) {
+        evidence.toFix.insert(finding.ranks.begin(), finding.ranks.end());
+        for (const int32_t rank : finding.affectedRanks)
+            if (!evidence.toFix.contains(rank)) evidence.waiting.insert(rank);
+    }
+    return evidence;
+}
+
+void FindingTour::leave() {
+    if (m_current < 0) return;
+    m_current = -1;
+    m_arrived = true;
+    m_model.setEvidence({});
+    emit left();
 }
 
 bool FindingTour::isLoaded(const FindingInfo& finding) const {
@@ -70,18 +99,17 @@ void FindingTour::loadingEnded() {
 
 void FindingTour::show(const FindingInfo& finding) {
     m_arrived = true;  // before lanes change: that would bring us here again
-    const std::vector<EventRef> events = evidenceOnScreen(finding);
-    // The rank where the fix goes is the one to look at, and the event that shows most; they may be two ranks.
+    Evidence evidence = evidenceOnScreen(finding);
+    const std::vector<EventRef> events = evidence.events;
+    const std::vector<MarkedTime> gaps = evidence.times;
+    // The rank where the fix is to go is the one to look at, and the event that shows most; they may be two ranks.
     const int32_t culprit = finding.ranks.empty() ? -1 : finding.ranks.front();
-    std::vector<MarkedTime> gaps;
-    for (const EvidenceLink& link : finding.evidence)
-        if (link.gap) gaps.push_back({link.rank, *link.gap});
     m_model.changeLanes([&](LaneTree& lanes) {
         if (culprit >= 0) lanes.expandRank(culprit);
         if (!events.empty()) lanes.expandRank(events.front().rank);
         if (events.empty() && !gaps.empty()) lanes.expandRank(gaps.front().rank);
     });
-    m_model.setMarks(events, gaps);
+    m_model.setEvidence(std::move(evidence));
     if (!events.empty()) {
         const TrackEvent event = m_model.event(events.front());
         m_model.show(stepsAround({event.startNs, event.startNs + event.durNs}, events.front().rank));

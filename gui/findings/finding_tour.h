@@ -19,17 +19,20 @@ public:
     bool goTo(const FindingInfo& finding);
     /// Nothing more will be loaded: goes to what there is.
     void loadingEnded();
+    /// Takes the marks away.
+    void leave();
     /// The finding gone to last, or nullptr.
     const FindingInfo* current() const;
 
 signals:
     void arrived();
+    void left();
 
 private:
     bool isLoaded(const FindingInfo& finding) const;
     void arrive();
     void show(const FindingInfo& finding);
-    std::vector<EventRef> evidenceOnScreen(const FindingInfo& finding) const;
+    Evidence evidenceOnScreen(const FindingInfo& finding) const;
     TimeRange stepsAround(TimeRange range, int32_t rank) const;
 
     TimelineModel& m_model;

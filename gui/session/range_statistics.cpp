@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "gui/session/column_text.h"
@@ -79,6 +80,22 @@ std::vector<IdleCause> readIdle(store::TraceReader& reader, TimeRange range) {
     return causes;
 }
 
+void readIdleOfRanks(store::TraceReader& reader, TimeRange range, RangeTables& tables) {
+    std::map<std::string, size_t> places;
+    for (size_t i = 0; i < tables.idle.size(); ++i) places[tables.idle[i].cause] = i;
+    Statement query(reader.database(),
+                    "SELECT rank, cause, total(min(start_ns + dur_ns, ?2) - max(start_ns, ?1)) FROM idle_gap "
+                    "WHERE start_ns < ?2 AND start_ns + dur_ns > ?1 GROUP BY rank, cause ORDER BY rank LIMIT 500000");
+    query.bind(1, range.beginNs).bind(2, range.endNs);
+    while (query.step()) {
+        const auto place = places.find(std::string(query.text(1)));
+        if (place == places.end()) continue;
+        const auto rank = static_cast<int32_t>(query.integer(0));
+        if (tables.idleOfRank.empty() || tables.idleOfRank.back().rank != rank) tables.idleOfRank.push_back({rank, std::vector<int64_t>(tables.idle.size())});
+        tables.idleOfRank.back().ns[place->second] = query.integer(2);
+    }
+}
+
 std::string communicatorName(store::TraceReader& reader, int64_t id) {
     Statement query(reader.database(), "SELECT name FROM communicator WHERE id = ?1");
     query.bind(1, id);
@@ -130,6 +147,11 @@ std::string share(int64_t ns, int64_t whole) {
 
 }  // namespace
 
+std::optional<double> RankActivity::overlap() const {
+    const auto hidden = static_cast<double>(times[static_cast<size_t>(Activity::overlapped)]), exposed = static_cast<double>(times[static_cast<size_t>(Activity::exposed)]);
+    return hidden + exposed > 0 ? std::optional(hidden / (hidden + exposed)) : std::nullopt;
+}
+
 RankActivity RangeActivity::sum() const {
     RankActivity sum;
     for (const RankActivity& rank : ranks) {
@@ -159,6 +181,7 @@ RangeActivity rangeActivity(const RunInfo& run, std::span<const RankTracksPtr> t
 RangeTables readRangeTables(store::TraceReader& reader, TimeRange range) {
     RangeTables tables;
     tables.idle = readIdle(reader, range);
+    readIdleOfRanks(reader, range, tables);
     readCollectives(reader, range, tables);
     return tables;
 }
@@ -177,6 +200,12 @@ std::string rangeText(const RangeActivity& activity, const RangeTables& tables) 
                             share(rank.times[1], whole), share(rank.times[2], whole), share(rank.times[3], whole), share(rank.idleNs, whole));
     if (!tables.idle.empty()) text += "\nidle by cause, all ranks\n";
     for (const IdleCause& cause : tables.idle) text += fmt::format("{}: {} in {} gaps\n", causeText(cause.cause), durationText(cause.ns), cause.gaps);
+    for (const RankIdle& rank : tables.idleOfRank) {
+        text += fmt::format("rank {}:", rank.rank);
+        for (size_t i = 0; i < rank.ns.size(); ++i)
+            if (rank.ns[i] > 0) text += fmt::format(" {} {}", causeText(tables.idle[i].cause), durationText(rank.ns[i]));
+        text += "\n";
+    }
     text += "\nkernels\n";
     for (const KernelTotal& kernel : activity.kernels)
         text +=

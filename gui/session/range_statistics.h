@@ -20,6 +20,9 @@ struct RankActivity {
     int32_t rank = 0;
     ActivityTimes times{};
     int64_t idleNs = 0;
+
+    /// Share of the communication that is hidden behind compute; nothing where there is no communication.
+    std::optional<double> overlap() const;
 };
 
 /// Kernels of one name, counted where they overlap the range; their times are cut at its ends.
@@ -50,6 +53,12 @@ struct IdleCause {
     int64_t ns = 0;  ///< of all ranks, cut at the range's ends
 };
 
+/// Idle time of a rank by cause, in the order of RangeTables::idle.
+struct RankIdle {
+    int32_t rank = 0;
+    std::vector<int64_t> ns;
+};
+
 /// Collectives of one operation and size on one communicator that end or begin in the range.
 struct CollectiveTotal {
     std::string operation, communicator;  ///< safe to show
@@ -64,6 +73,7 @@ struct CollectiveTotal {
 /// What trace.db's own tables say of the range.
 struct RangeTables {
     std::vector<IdleCause> idle;               ///< by time; empty when the run is not analysed
+    std::vector<RankIdle> idleOfRank;          ///< by rank
     std::vector<CollectiveTotal> collectives;  ///< by transfer and wait; at most kMaxRows
     size_t collectiveKinds = 0;                ///< of which `collectives` shows the first
 };

@@ -10,6 +10,7 @@
 
 #include "gui/shell/main_window.h"
 #include "gui/shell/run_chooser.h"
+#include "gui/shell/view_export.h"
 
 namespace {
 
@@ -35,10 +36,25 @@ void onlySerious(QtMsgType type, const QMessageLogContext&, const QString& messa
 }
 
 // The window as asked for. One that cannot be made so small is drawn as small as it can be, and scaled down.
-bool savePicture(QWidget& window, const ViewRequest& request) {
-    QPixmap picture = window.grab();
-    if (picture.size() != request.size) picture = picture.scaled(request.size, Qt::KeepAspectRatioByExpanding, Qt::SmoothTransformation).copy(QRect(QPoint(), request.size));
-    return picture.save(QString::fromStdString(request.screenshot));
+QString savePicture(MainWindow& window, const ViewRequest& request) {
+    const QString file = QString::fromStdString(request.screenshot);
+    if (window.size() == request.size() || file.endsWith(".svg", Qt::CaseInsensitive)) return saveWindow(window, file);
+    const QPixmap picture = window.grab().scaled(request.size(), Qt::KeepAspectRatioByExpanding, Qt::SmoothTransformation).copy(QRect(QPoint(), request.size()));
+    return savePixels(picture, file);
+}
+
+QString writeExport(MainWindow& window, const ViewRequest& request) {
+    const QString file = QString::fromStdString(request.exported);
+    if (file.endsWith(".csv", Qt::CaseInsensitive)) return saveEvents(eventsInView(window.panes()), file);
+    return saveTimelines(window, file);
+}
+
+// Files asked for; what went wrong with the first that could not be written.
+QString writeFiles(MainWindow& window, const ViewRequest& request) {
+    QString wrong;
+    if (!request.screenshot.empty()) wrong = savePicture(window, request);
+    if (wrong.isEmpty() && !request.exported.empty()) wrong = writeExport(window, request);
+    return wrong;
 }
 
 // True when a window can be made: Qt would abort without a display.
@@ -52,9 +68,10 @@ bool hasDisplay() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    bool screenshot = false;
-    for (int i = 1; i < argc; ++i) screenshot = screenshot || QString::fromLocal8Bit(argv[i]).startsWith("--screenshot");
-    if (screenshot) {
+    bool headless = false;
+    for (int i = 1; i < argc; ++i)
+        for (const char* option : {"--screenshot", "--export"}) headless = headless || QString::fromLocal8Bit(argv[i]).startsWith(option);
+    if (headless) {
         qputenv("QT_QPA_PLATFORM", "offscreen");
     } else if (!hasDisplay()) {
         return fail(kExitInput, "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set): `rankscope view NAME --screenshot FILE.png` draws a picture without "
@@ -70,18 +87,25 @@ int main(int argc, char** argv) {
     QCommandLineParser parser;
     parser.addHelpOption();
     parser.addPositionalArgument("RUN", "Run name, run directory or .db file");
-    const QCommandLineOption goTo("goto", "Finding to go to, for example RS301", "ID"), shot("screenshot", "Write a picture and end", "FILE"),
-        sizeOption("size", "Size of the window or picture", "WxH", "1600x900"), dark("dark", "Dark colours");
-    parser.addOptions({goTo, shot, sizeOption, dark});
+    const QCommandLineOption goTo("goto", "Finding to go to, for example RS301", "ID"), shot("screenshot", "Write a picture of the window (.png, .svg) and end", "FILE"),
+        exported("export", "Write what the timeline shows (.csv of its events, .svg, .png) and end", "FILE"),
+        panel("panel", "Panel to open: " + MainWindow::panelNames().join(", "), "NAME"), sizeOption("size", "Size of the window or picture", "WxH", "1600x900"), dark("dark", "Dark colours");
+    parser.addOptions({goTo, shot, exported, panel, sizeOption, dark});
     parser.process(application);
 
     ViewRequest request;
     for (const QString& run : parser.positionalArguments()) request.runs.push_back(run.toStdString());
-    if (request.runs.empty() && !screenshot) return chooseRun();
+    if (request.runs.empty() && !headless) return chooseRun();
     if (request.runs.empty() || request.runs.size() > 2) return fail(kExitUsage, "one run is to be named, or two to compare");
-    if (!parseSize(parser.value(sizeOption), request.size)) return fail(kExitUsage, "--size takes WIDTHxHEIGHT in pixels, 320x240 to 16384x16384");
+    QSize size;
+    if (!parseSize(parser.value(sizeOption), size)) return fail(kExitUsage, "--size takes WIDTHxHEIGHT in pixels, 320x240 to 16384x16384");
+    if (parser.isSet(sizeOption)) request.givenSize = size;
     request.goTo = parser.value(goTo).toStdString();
     request.screenshot = parser.value(shot).toStdString();
+    request.exported = parser.value(exported).toStdString();
+    request.panel = parser.value(panel).toStdString();
+    if (!request.panel.empty() && !MainWindow::panelNames().contains(parser.value(panel)))
+        return fail(kExitUsage, "there is no panel " + parser.value(panel) + "; there are " + MainWindow::panelNames().join(", "));
     request.dark = parser.isSet(dark);
 
     MainWindow window(request);
@@ -90,11 +114,11 @@ int main(int argc, char** argv) {
         status = fail(kExitInput, message);
         QApplication::exit(status);
     });
-    if (request.screenshot.empty()) {
+    if (!request.isHeadless()) {
         window.show();
     } else {
         QObject::connect(&window, &MainWindow::ready, &window, [&] {
-            if (!savePicture(window, request)) status = fail(kExitInput, QString::fromStdString(request.screenshot + ": cannot be written"));
+            if (const QString wrong = writeFiles(window, request); !wrong.isEmpty()) status = fail(kExitInput, wrong);
             QApplication::exit(status);
         });
         window.setAttribute(Qt::WA_DontShowOnScreen);

@@ -3,6 +3,7 @@
 
 #include <QApplication>
 #include <QDockWidget>
+#include <QFileDialog>
 #include <QMenuBar>
 #include <QMessageBox>
 #include <QSplitter>
@@ -11,6 +12,7 @@
 
 #include "gui/compare/run_pairing.h"
 #include "gui/shell/state_log.h"
+#include "gui/shell/view_export.h"
 #include "gui/timeline/display_text.h"
 #include "gui/view/window_colours.h"
 
@@ -24,11 +26,18 @@ constexpr int kMsBetweenLooks = 20;
 MainWindow::MainWindow(const ViewRequest& request, QWidget* parent) : QMainWindow(parent), m_request(request) {
     setObjectName("rankscope");
     makePanes();
-    resize(request.size);
+    resize(request.size());
+    m_request.dark = request.dark || (!request.isHeadless() && keptDark());
     makeStatusBar();
     makeMenus();
     makeDocks();
-    setDark(request.dark);
+    setDark(m_request.dark);
+    m_firstLayout = saveState();
+    if (!request.isHeadless()) {
+        restoreLayout(*this, m_panes.size(), !request.givenSize);
+        for (RunPane* pane : m_panes) m_kept.push_back(new KeptChoices(*pane));
+    }
+    if (!request.panel.empty()) openPanel(QString::fromStdString(request.panel));
     m_settling.setInterval(kMsBetweenLooks);
     connect(&m_settling, &QTimer::timeout, this, &MainWindow::lookIfSettled);
     for (size_t i = 0; i < m_panes.size(); ++i) {
@@ -97,6 +106,10 @@ void MainWindow::makeStatusBar() {
 
 void MainWindow::makeMenus() {
     TimelineModel& model = m_panes.front()->model();
+    QMenu* file = menuBar()->addMenu("&File");
+    file->addAction("&Export the view \u2026", QKeySequence("Ctrl+E"), this, &MainWindow::exportView);
+    file->addSeparator();
+    file->addAction("&Quit", QKeySequence("Ctrl+Q"), this, &QWidget::close);
     QMenu* view = menuBar()->addMenu("&View");
     view->addAction("Fit the whole run\tF", this, [&model] { model.fit(); });
     view->addAction("Zoom to selection\tZ", this, [&model] { model.zoomToSelection(); });
@@ -105,7 +118,16 @@ void MainWindow::makeMenus() {
     QAction* dark = view->addAction("Dark colours");
     dark->setCheckable(true);
     dark->setChecked(m_request.dark);
-    connect(dark, &QAction::toggled, this, &MainWindow::setDark);
+    connect(dark, &QAction::toggled, this, [this](bool on) {
+        setDark(on);
+        keepDark(on);
+    });
+    view->addSeparator();
+    view->addAction("&Show all that is hidden", this, [this] {
+        for (RunPane* pane : m_panes) pane->model().changeLanes([](LaneTree& lanes) { lanes.showAll(); });
+    });
+    view->addAction("For&get what was chosen for this run", this, &MainWindow::forgetChoices);
+    view->addAction("&Put the panels back", this, &MainWindow::forgetPlaces);
     m_docksMenu = menuBar()->addMenu("&Panels");
     QMenu* help = menuBar()->addMenu("&Help");
     help->addAction("Keys and mouse\t?", this, &MainWindow::showHelp);
@@ -160,11 +182,17 @@ void MainWindow::showRun(RunPane& pane) {
     const auto counted = [](size_t count, const char* what) { return QString("%1 %2%3").arg(count).arg(what).arg(count == 1 ? "" : "s"); };
     m_message->setText(counted(run.outline.ranks.size(), "rank") + " on " + counted(run.outline.hosts.size(), "host"));
     if (run.outline.ranks.size() <= 2) pane.model().changeLanes([](LaneTree& lanes) { lanes.setAllExpanded(true); });
-    if (++m_opened < m_panes.size()) return;
+    if (!m_request.panel.empty()) openPanel(QString::fromStdString(m_request.panel));   // once more: the layout that was kept may have another in front
+    const size_t index = static_cast<size_t>(std::find(m_panes.begin(), m_panes.end(), &pane) - m_panes.begin());
+    const auto opened = [this] {
+        if (++m_opened == m_panes.size()) goToRequested();
+    };
+    if (index < m_kept.size()) m_kept[index]->restore(opened);
+    else opened();
     QStringList names;
-    for (RunPane* each : m_panes) names << QString::fromStdString(displayText(each->model().run()->name));
+    for (RunPane* each : m_panes)
+        if (each->model().run()) names << QString::fromStdString(displayText(each->model().run()->name));
     setWindowTitle(names.join(" and ") + " - Rankscope");
-    goToRequested();
 }
 
 void MainWindow::goToRequested() {
@@ -177,12 +205,57 @@ void MainWindow::goToRequested() {
     emit failed(QString("%1: no finding %2 in it (rankscope analyze lists them)").arg(runs.join(", "), QString::fromStdString(m_request.goTo)));
 }
 
+QStringList MainWindow::panelNames() {
+    return {"findings", "details", "events", "range", "stragglers", "step-times", "matrix", "bandwidth", "roofline", "pipeline", "differences"};
+}
+
+void MainWindow::openPanel(const QString& name) {
+    // Of two runs the first one's.
+    for (const QString& dockName : {name + "-dock", name + "-dock-a"}) {
+        auto* dock = findChild<QDockWidget*>(dockName, Qt::FindDirectChildrenOnly);
+        if (!dock) continue;
+        constexpr int kReadableHeight = 320;
+        dock->show();
+        dock->raise();
+        if (dockWidgetArea(dock) == Qt::BottomDockWidgetArea) resizeDocks({dock}, {std::max(kReadableHeight, height() / 3)}, Qt::Vertical);
+        // Statistics need a time.
+        if (name == "range") connect(&m_panes.front()->session(), &RunSession::loaded, m_panes.front(), &RunPane::selectTimeInView, Qt::UniqueConnection);
+    }
+}
+
+void MainWindow::exportView() {
+    const QString file = QFileDialog::getSaveFileName(this, "Export what the timeline shows", QString(), "Picture (*.png);;Picture that can be scaled (*.svg);;Table of the events in view (*.csv)");
+    if (file.isEmpty()) return;
+    const auto done = [this, file](const QString& wrong) {
+        m_message->setText(wrong.isEmpty() ? file + " is written" : wrong);
+        if (!wrong.isEmpty()) QMessageBox::warning(this, "Export", wrong);
+    };
+    if (!file.endsWith(".csv", Qt::CaseInsensitive)) return done(saveTimelines(*this, file));
+    m_message->setText("writing " + file + " \u2026");
+    m_exporting.start([parts = eventsInView(m_panes), file](const std::atomic<bool>&) { return saveEvents(parts, file); }, done);
+}
+
+void MainWindow::forgetChoices() {
+    for (KeptChoices* kept : m_kept) kept->forget();
+}
+
+void MainWindow::forgetPlaces() {
+    forgetLayout(m_panes.size());
+    restoreState(m_firstLayout);
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+    if (!m_request.isHeadless()) keepLayout(*this, m_panes.size());
+    for (KeptChoices* kept : m_kept) kept->finish();
+    QMainWindow::closeEvent(event);
+}
+
 void MainWindow::showHelp() {
     QMessageBox::information(this, "Keys and mouse",
                              "W S  zoom in, out\nA D  move left, right\nCtrl + wheel  zoom at the pointer\nwheel  scroll the lanes; with Shift sideways\ndrag  select time\n"
                              "Shift + drag  move\nclick  select an event; on a label: expand or collapse\ndouble click  zoom to the event\ndrag a rank's label  reorder\n\n"
-                             "F  fit the whole run\nZ  zoom to the selection\nBackspace  back to the view before\n/  search; F3, Shift + F3  next, previous\n[ ]  follow the flow back, forth\nP  pin the rank\n"
-                             "Esc  clear the selection\n?  this help");
+                             "F  fit the whole run\nZ  zoom to the selection\nBackspace  back to the view before\n/  search; F3, Shift + F3  next, previous\n[ ]  follow the flow back, forth\nP  pin the rank\nCtrl + E  export the view\n"
+                             "Esc  clear the selection and the marks\n?  this help");
 }
 
 }  // namespace rankscope::gui

@@ -10,7 +10,9 @@
 
 #include "gui/compare/differences_panel.h"
 #include "gui/shell/command_line.h"
+#include "gui/shell/kept_choices.h"
 #include "gui/shell/run_pane.h"
+#include "gui/table/latest_task.h"
 
 namespace rankscope::gui {
 
@@ -22,13 +24,17 @@ public:
     explicit MainWindow(const ViewRequest& request, QWidget* parent = nullptr);
     ~MainWindow() override;
 
-    RunPane& pane(size_t index = 0) { return *m_panes[index]; }
-    size_t panes() const noexcept { return m_panes.size(); }
+    const std::vector<RunPane*>& panes() const noexcept { return m_panes; }
+    /// What --panel takes.
+    static QStringList panelNames();
 
 signals:
     /// The runs are loaded, what was asked for on the command line is in view, and no panel waits for its numbers.
     void ready();
     void failed(QString message);
+
+protected:
+    void closeEvent(QCloseEvent* event) override;
 
 private:
     void makePanes();
@@ -40,6 +46,10 @@ private:
     void showRun(RunPane& pane);
     void compare();
     void goToRequested();
+    void openPanel(const QString& name);
+    void exportView();
+    void forgetChoices();
+    void forgetPlaces();
     void showProgress();
     void lookIfSettled();
     void showHelp();
@@ -51,6 +61,9 @@ private:
     QProgressBar* m_progress = nullptr;
     QToolButton* m_cancel = nullptr;
     DifferencesPanel* m_differences = nullptr;
+    std::vector<KeptChoices*> m_kept;   // of each pane; none where nothing is shown
+    QByteArray m_firstLayout;
+    LatestTask m_exporting;
     size_t m_opened = 0;
     QTimer m_settling;   // until ready()
     std::map<const RunPane*, double> m_loaded;   // share, 0..1

@@ -4,8 +4,8 @@
 #include <QDockWidget>
 #include <QVBoxLayout>
 
+#include "gui/findings/caption_bar.h"
 #include "gui/findings/findings_panel.h"
-#include "gui/table/table_docks.h"
 #include "gui/view/head_bar.h"
 #include "gui/view/run_letter.h"
 
@@ -24,6 +24,7 @@ RunPane::RunPane(QString letter, QMainWindow& window)
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
     layout->addWidget(new HeadBar(m_model, m_letter, this));
+    layout->addWidget(new CaptionBar(m_model, m_tour, this));
     layout->addWidget(m_minimap);
     layout->addWidget(m_timeline, 1);
     connect(&m_model, &TimelineModel::rankWanted, this, [this](int rank) { m_session.prefer({rank}); });
@@ -32,6 +33,7 @@ RunPane::RunPane(QString letter, QMainWindow& window)
         m_links.follow(direction);
         m_timeline->scrollToSelection();
     });
+    connect(m_timeline, &TimelineView::leaveWanted, this, [this] { m_tour.leave(); });
     connect(&m_session, &RunSession::loaded, this, [this] { m_tour.loadingEnded(); });
     connect(&m_model, &TimelineModel::selectionChanged, this, [this] {
         const EventRef selected = m_model.selection();
@@ -52,7 +54,7 @@ void RunPane::addDocks(QMenu& panels) {
     m_window.addDockWidget(Qt::RightDockWidgetArea, m_findings);
     panels.addAction(m_findings->toggleViewAction());
     QWidget& keys = m_letter.isEmpty() ? static_cast<QWidget&>(m_window) : *this;
-    m_details = addTableDocks({m_window, keys, m_letter, *m_findings, panels}, *m_timeline, m_model, m_session);
+    m_tables = addTableDocks({m_window, keys, m_letter, *m_findings, panels}, *m_timeline, m_model, m_session);
     m_charts = new ChartDocks(m_window, panels, m_session, m_model, m_letter);
     connect(m_charts, &ChartDocks::jumped, m_timeline, &TimelineView::scrollToSelection);
 }
@@ -63,6 +65,10 @@ void RunPane::setDark(bool dark) {
     if (m_charts) m_charts->setDark(dark);
 }
 
-bool RunPane::isBusy() const { return m_session.isLoading() || m_session.isAsking() || (m_charts && m_charts->pending() > 0) || !m_minimap->isUpToDate(); }
+bool RunPane::isBusy() const { return m_session.isLoading() || m_session.isAsking() || (m_charts && m_charts->pending() > 0) || !m_minimap->isUpToDate() || (m_tables.isBusy && m_tables.isBusy()); }
+
+void RunPane::selectTimeInView() {
+    if (!m_model.timeSelection()) m_model.selectTime(m_model.axis().visible());
+}
 
 }  // namespace rankscope::gui

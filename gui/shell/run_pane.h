@@ -10,6 +10,7 @@
 #include "gui/findings/finding_tour.h"
 #include "gui/shell/link_follower.h"
 #include "gui/shell/run_session.h"
+#include "gui/table/table_docks.h"
 #include "gui/view/minimap.h"
 #include "gui/view/timeline_view.h"
 
@@ -34,8 +35,11 @@ public:
     Minimap& minimap() { return *m_minimap; }
     RunSession& session() { return m_session; }
     FindingTour& tour() { return m_tour; }
+    ChartDocks& charts() { return *m_charts; }
     QDockWidget* findingsDock() const { return m_findings; }
-    QDockWidget* detailsDock() const { return m_details; }
+    QDockWidget* detailsDock() const { return m_tables.details; }
+    /// Counts the statistics of what is in view, where no time is selected.
+    void selectTimeInView();
     /// Questions to the database that are not answered yet.
     bool isBusy() const;
 
@@ -56,7 +60,7 @@ private:
     Minimap* m_minimap;
     ChartDocks* m_charts = nullptr;
     QDockWidget* m_findings = nullptr;
-    QDockWidget* m_details = nullptr;
+    TableDocks m_tables;
     QString m_message;
 };
 

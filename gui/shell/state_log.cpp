@@ -5,6 +5,7 @@
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QLabel>
 #include <QLineEdit>
 #include <QSaveFile>
 #include <QTreeWidget>
@@ -34,6 +35,7 @@ void StateLog::attach(QWidget& window, RunPane& pane, RunPane* second) {
 StateLog::StateLog(QWidget& window, RunPane& pane, RunPane* second, QString file)
     : QObject(&window), m_window(window), m_pane(pane), m_second(second), m_timeline(pane.timeline()), m_model(pane.model()), m_file(std::move(file)) {
     m_soon.setSingleShot(true);
+    connect(&pane.charts(), &ChartDocks::chartReady, &m_soon, qOverload<>(&QTimer::start));
     m_soon.setInterval(30);
     connect(&m_soon, &QTimer::timeout, this, &StateLog::write);
     if (m_second) connect(&m_second->model(), &TimelineModel::viewChanged, &m_soon, qOverload<>(&QTimer::start));
@@ -77,6 +79,22 @@ void StateLog::write() const {
     if (const auto time = m_model.timeSelection()) state["time_selection"] = range(*time);
     state["marks"] = static_cast<int>(m_model.marks().size());
     state["flows"] = static_cast<int>(m_model.flows().size());
+    state["hits"] = static_cast<int>(m_model.hits().size());
+    const LaneChoices& choices = m_model.lanes().choices();
+    if (const auto* box = m_pane.findChild<QLineEdit*>("lane-filter")) state["filter_box"] = area(*box, box->rect(), m_window);
+    state["filter"] = QString::fromStdString(choices.filter);
+    state["hidden"] = static_cast<int>(choices.hiddenRanks.size() + choices.hiddenLanes.size());
+    state["expanded"] = static_cast<int>(choices.expandedRanks.size());
+    if (const auto* caption = m_window.findChild<QWidget*>("caption"); caption && caption->isVisible()) state["caption"] = caption->findChild<QLabel*>()->text();
+    QJsonObject charts;
+    for (const ChartView* chart : m_window.findChildren<ChartView*>())
+        if (const QPoint there = chart->isVisible() ? chart->somewhere() : QPoint(-1, -1); there.x() >= 0) {
+            const QPoint place = chart->mapTo(&m_window, there);
+            const QWidget* dock = chart;
+            while (dock && !qobject_cast<const QDockWidget*>(dock)) dock = dock->parentWidget();
+            charts[dock ? dock->objectName() : QString()] = QJsonArray{place.x(), place.y()};
+        }
+    state["charts"] = charts;
     state["pinned"] = QJsonArray::fromVariantList([&] {
         QVariantList ranks;
         for (const int32_t rank : m_model.lanes().choices().pinnedRanks) ranks.push_back(rank);

@@ -90,20 +90,23 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, QWidget* paren
       m_title(new QLabel(this)),
       m_idle(new QLabel(this)),
       m_copy(new QPushButton("Copy", this)),
-      m_ranks(makeList({"Rank", "Compute", "Overlapped", "Exposed", "Memory", "Idle"}, -1, this)),
+      m_ranks(makeList({"Rank", "Compute", "Overlapped", "Exposed", "Memory", "Idle", "Overlap"}, -1, this)),
       m_kernels(makeList({"Kernel", "Time", "Share", "Count", "Longest"}, 0, this)),
-      m_collectives(makeList({"Collective", "Count", "Transfer", "Waiting", "Worst skew"}, 0, this)) {
+      m_collectives(makeList({"Collective", "Count", "Transfer", "Waiting", "Worst skew"}, 0, this)),
+      m_gaps(makeList({"Rank"}, -1, this)) {
     setObjectName("range");
     m_kernels->setObjectName("range-kernels");
     m_ranks->setObjectName("range-ranks");
     m_collectives->setObjectName("range-collectives");
+    m_gaps->setObjectName("range-idle");
+    m_gaps->setToolTip("Idle time of each rank by its cause, in the steps that are analysed. Percentages are of the selected time.");
     m_title->setTextFormat(Qt::PlainText);
     m_idle->setTextFormat(Qt::PlainText);
     m_idle->setWordWrap(true);
     m_collectives->setToolTip(
         "Transfer: from the last arrival to the end. Waiting: of all members for the last one. A click goes to the worst skew.");
     m_kernels->setToolTip("Time of all ranks. A click goes to the longest one.");
-    m_ranks->setToolTip("Overlapped: communication behind compute. Exposed: communication alone. Together with idle they are the whole range.");
+    m_ranks->setToolTip("Overlapped: communication behind compute. Exposed: communication alone. Together with idle they are the whole range. Overlap: share of the communication behind compute.");
     auto* head = new QHBoxLayout;
     head->addWidget(m_title, 1);
     head->addWidget(m_copy);
@@ -118,6 +121,7 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, QWidget* paren
     tops->setDocumentMode(true);
     tops->addTab(m_kernels, "Kernels");
     tops->addTab(m_collectives, "Collectives");
+    tops->addTab(m_gaps, "Idle by cause");
     lists->addWidget(tops);
     lists->setSizes({520, 700});
     auto* layout = new QVBoxLayout(this);
@@ -151,6 +155,7 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, QWidget* paren
 void RangePanel::selected() {
     ++*m_newest;
     m_task.cancel();
+    m_counting = 0;
     if (m_model.timeSelection()) {
         m_rest.start();
         return;
@@ -158,7 +163,7 @@ void RangePanel::selected() {
     m_rest.stop();
     m_activity = {};
     m_tables = {};
-    for (QTreeWidget* list : {m_ranks, m_kernels, m_collectives}) list->clear();
+    for (QTreeWidget* list : {m_ranks, m_kernels, m_collectives, m_gaps}) list->clear();
     m_idle->clear();
     m_copy->setEnabled(false);
     m_title->setText("Drag over the timeline to select a range of time.");
@@ -170,14 +175,20 @@ void RangePanel::ask() {
     const uint64_t number = ++*m_newest;
     std::vector<RankTracksPtr> tracks;
     for (const auto& [rank, loaded] : m_model.lanes().loaded()) tracks.push_back(loaded);
+    m_counting = 2;
     m_task.start([range, run = m_model.sharedRun(),
                   tracks = std::move(tracks)](const std::atomic<bool>& cancelled) { return rangeActivity(*run, tracks, range, cancelled); },
-                 [this](RangeActivity activity) { showActivity(std::move(activity)); });
+                 [this](RangeActivity activity) {
+                     showActivity(std::move(activity));
+                     --m_counting;
+                 });
     m_session.queries().ask(
         this,
         [newest = m_newest, number, range](store::TraceReader& reader) { return *newest == number ? readRangeTables(reader, range) : RangeTables{}; },
         [this, number](RangeTables tables) {
-            if (*m_newest == number) showTables(std::move(tables));
+            if (*m_newest != number) return;
+            showTables(std::move(tables));
+            --m_counting;
         });
 }
 
@@ -196,6 +207,7 @@ void RangePanel::showActivity(RangeActivity activity) {
         std::vector<Cell> cells{std::move(name)};
         for (const int64_t ns : rank.times) cells.push_back(part(ns, whole));
         cells.push_back(part(rank.idleNs, whole));
+        if (const auto overlap = rank.overlap()) cells.push_back({QString("%1 %").arg(100 * *overlap, 0, 'f', 1), static_cast<int64_t>(1e6 * *overlap)});
         return addLine(m_ranks, cells, 0);
     };
     if (m_activity.ranks.size() > 1)
@@ -230,7 +242,29 @@ void RangePanel::showTables(RangeTables tables) {
                  time(total.worstSkewNs)},
                 i);
     }
+    fillGaps();
     fillIdle();
+}
+
+void RangePanel::fillGaps() {
+    m_gaps->clear();
+    QStringList titles{"Rank"};
+    for (const IdleCause& cause : m_tables.idle) titles << shown(causeText(cause.cause));
+    titles << "All";
+    m_gaps->setColumnCount(static_cast<int>(titles.size()));
+    m_gaps->setHeaderLabels(titles);
+    const auto span = m_model.timeSelection() ? static_cast<double>(m_model.timeSelection()->span()) : 0.0;
+    for (const RankIdle& rank : m_tables.idleOfRank) {
+        std::vector<Cell> cells{{QString::number(rank.rank), rank.rank}};
+        double all = 0;   // of a damaged file the sum may be anything
+        for (const int64_t ns : rank.ns) {
+            cells.push_back({ns > 0 ? duration(ns) + " (" + percent(ns, span) + ")" : QString("0"), ns});
+            all += static_cast<double>(ns);
+        }
+        const auto sum = static_cast<int64_t>(std::clamp(all, -9e18, 9e18));
+        cells.push_back({duration(sum) + " (" + percent(sum, span) + ")", sum});
+        addLine(m_gaps, cells, 0);
+    }
 }
 
 void RangePanel::fillIdle() {

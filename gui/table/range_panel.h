@@ -24,6 +24,9 @@ class RangePanel : public QWidget {
 public:
     RangePanel(TimelineModel& model, RunSession& session, QWidget* parent = nullptr);
 
+    /// Nothing is being counted.
+    bool isSettled() const { return !m_rest.isActive() && m_counting == 0; }
+
 signals:
     /// An event was gone to.
     void jumped();
@@ -34,6 +37,7 @@ private:
     void showActivity(RangeActivity activity);
     void showTables(RangeTables tables);
     void fillIdle();
+    void fillGaps();
 
     TimelineModel& m_model;
     RunSession& m_session;
@@ -42,12 +46,14 @@ private:
     RangeActivity m_activity;
     RangeTables m_tables;
     std::shared_ptr<std::atomic<uint64_t>> m_newest;  // number of the question asked last
+    int m_counting = 0;   // answers that are under way
     QLabel* m_title;
     QLabel* m_idle;
     QPushButton* m_copy;
     QTreeWidget* m_ranks;
     QTreeWidget* m_kernels;
     QTreeWidget* m_collectives;
+    QTreeWidget* m_gaps;
 };
 
 }  // namespace rankscope::gui

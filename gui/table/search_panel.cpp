@@ -205,10 +205,19 @@ void SearchPanel::show(SearchResult result) {
     }
     tell(countText(result));
     m_marking = true;
+    markHits(result);
     m_events.setHits(std::move(result.hits));
     m_marking = false;
     if (const int row = m_events.rowOf(m_model.selection()); row >= 0) markRow(row);
     if (const int direction = std::exchange(m_stepWhenFound, 0); direction != 0) step(direction);
+}
+
+// What was asked for is marked in the timeline; all events are not.
+void SearchPanel::markHits(const SearchResult& result) {
+    std::vector<EventRef> marked;
+    const bool asked = !m_request.pattern.empty() || m_request.events != EventClass::any || !(m_request.duration == DurationBounds{});
+    for (size_t i = 0; asked && i < result.hits.size(); ++i) marked.push_back(result.hits[i].ref);
+    m_model.setHits(std::move(marked));
 }
 
 QString SearchPanel::countText(const SearchResult& result) const {

@@ -51,6 +51,7 @@ private:
     void tell(const QString& text, bool wrong = false);
     void goTo(int row);
     void markRow(int row);
+    void markHits(const SearchResult& result);
     QString countText(const SearchResult& result) const;
 
     TimelineModel& m_model;

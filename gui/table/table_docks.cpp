@@ -29,7 +29,7 @@ void bring(QDockWidget* dock) {
 
 }  // namespace
 
-QDockWidget* addTableDocks(const TableDockPlace& place, TimelineView& timeline, TimelineModel& model, RunSession& session) {
+TableDocks addTableDocks(const TableDockPlace& place, TimelineView& timeline, TimelineModel& model, RunSession& session) {
     auto* search = new SearchPanel(model);
     auto* event = new DetailsPanel(model, session);
     auto* time = new RangePanel(model, session);
@@ -65,7 +65,7 @@ QDockWidget* addTableDocks(const TableDockPlace& place, TimelineView& timeline, 
         QObject::connect(shortcut(where, Qt::Key_F3), &QShortcut::activated, search, [search] { search->step(1); });
         QObject::connect(shortcut(where, Qt::SHIFT | Qt::Key_F3), &QShortcut::activated, search, [search] { search->step(-1); });
     }
-    return details;
+    return {details, [search, time] { return (search->isVisible() && !search->isSettled()) || (time->isVisible() && !time->isSettled()); }};
 }
 
 }  // namespace rankscope::gui

@@ -4,6 +4,7 @@
 #include <QDockWidget>
 #include <QMainWindow>
 #include <QMenu>
+#include <functional>
 
 #include "gui/shell/run_session.h"
 #include "gui/view/timeline_view.h"
@@ -19,8 +20,12 @@ struct TableDockPlace {
     QMenu& panels;
 };
 
-/// Docks for the search and its table, and for the selected time, below the timeline and shown when wanted; for the selected event, below `findings`:
-/// that one is returned.
-QDockWidget* addTableDocks(const TableDockPlace& place, TimelineView& timeline, TimelineModel& model, RunSession& session);
+struct TableDocks {
+    QDockWidget* details = nullptr;
+    std::function<bool()> isBusy;   ///< a panel in sight waits for its numbers
+};
+
+/// Docks for the search and its table, and for the selected time, below the timeline and shown when wanted; for the selected event, below `findings`.
+TableDocks addTableDocks(const TableDockPlace& place, TimelineView& timeline, TimelineModel& model, RunSession& session);
 
 }  // namespace rankscope::gui

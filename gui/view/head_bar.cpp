@@ -14,7 +14,7 @@ QString swatch(Rgb rgb, const char* text) {
 
 }  // namespace
 
-HeadBar::HeadBar(TimelineModel& model, QString letter, QWidget* parent) : QWidget(parent), m_model(model), m_letter(std::move(letter)), m_facts(new QLabel(this)) {
+HeadBar::HeadBar(TimelineModel& model, QString letter, QWidget* parent) : QWidget(parent), m_model(model), m_letter(std::move(letter)), m_facts(new QLabel(this)), m_filter(new QLineEdit(this)) {
     m_facts->setObjectName("facts");
     m_facts->setTextFormat(Qt::PlainText);
     m_facts->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -29,9 +29,27 @@ HeadBar::HeadBar(TimelineModel& model, QString letter, QWidget* parent) : QWidge
         m_facts->setFont(bold);
     }
     legend->setVisible(m_letter != "B");   // once is enough
+    makeFilter();
+    layout->addWidget(m_filter);
     layout->addWidget(m_facts, 1);
     layout->addWidget(legend);
     connect(&m_model, &TimelineModel::runChanged, this, &HeadBar::fill);
+}
+
+void HeadBar::makeFilter() {
+    m_filter->setObjectName("lane-filter");
+    m_filter->setPlaceholderText("Filter ranks, hosts, lanes");
+    m_filter->setToolTip("Shows only ranks, hosts and lanes with this in their name: rank 3, node1, communication");
+    m_filter->setClearButtonEnabled(true);
+    m_filter->setFixedWidth(196);
+    connect(m_filter, &QLineEdit::textEdited, this, [this](const QString& text) { m_model.changeLanes([&](LaneTree& lanes) { lanes.setFilter(text.toStdString()); }); });
+    connect(m_filter, &QLineEdit::textChanged, this, [this](const QString& text) {
+        if (text.isEmpty() && !m_model.lanes().choices().filter.empty()) m_model.changeLanes([](LaneTree& lanes) { lanes.setFilter({}); });
+    });
+    connect(&m_model, &TimelineModel::lanesChanged, this, [this] {
+        const QString filter = QString::fromStdString(m_model.lanes().choices().filter);
+        if (m_filter->text() != filter) m_filter->setText(filter);
+    });
 }
 
 void HeadBar::fill() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QLabel>
+#include <QLineEdit>
 #include <QWidget>
 
 #include "gui/view/palette.h"
@@ -19,10 +20,12 @@ public:
 
 private:
     void fill();
+    void makeFilter();
 
     TimelineModel& m_model;
     QString m_letter;
     QLabel* m_facts;
+    QLineEdit* m_filter;
 };
 
 }  // namespace rankscope::gui

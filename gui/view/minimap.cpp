@@ -140,6 +140,10 @@ void Minimap::paintMarks(QPainter& painter, QRectF area) const {
         shade.setAlpha(60);
         painter.fillRect(QRectF(xOf(time->beginNs), area.top(), std::max(1.0, xOf(time->endNs) - xOf(time->beginNs)), area.height()), shade);
     }
+    std::set<int> found;
+    for (const EventRef& hit : m_model.hits())
+        if (m_model.isValid(hit)) found.insert(static_cast<int>(xOf(m_model.event(hit).startNs)));
+    for (const int x : found) painter.fillRect(QRectF(x, area.top() - 1, 1, 7), colour(m_palette->selection));
     std::set<int> places;   // evidence may be thousands of events; the picture has as many columns as it has
     for (const EventRef& mark : m_model.marks())
         if (m_model.isValid(mark)) places.insert(static_cast<int>(xOf(m_model.event(mark).startNs)));

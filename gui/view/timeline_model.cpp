@@ -23,8 +23,8 @@ void TimelineModel::setRun(std::shared_ptr<const RunInfo> run) {
     m_history.clear();
     m_selection = {};
     m_timeSelection.reset();
-    m_marks.clear();
-    m_markedTimes.clear();
+    m_evidence = {};
+    m_hits.clear();
     m_related.clear();
     m_flows.clear();
     emit runChanged();
@@ -162,9 +162,14 @@ void TimelineModel::selectTime(std::optional<TimeRange> range) {
     emit timeSelectionChanged();
 }
 
-void TimelineModel::setMarks(std::vector<EventRef> marks, std::vector<MarkedTime> times) {
-    m_marks = std::move(marks);
-    m_markedTimes = std::move(times);
+void TimelineModel::setEvidence(Evidence evidence) {
+    m_evidence = std::move(evidence);
+    emit marksChanged();
+}
+
+void TimelineModel::setHits(std::vector<EventRef> hits) {
+    if (m_hits.empty() && hits.empty()) return;
+    m_hits = std::move(hits);
     emit marksChanged();
 }
 

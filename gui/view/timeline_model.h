@@ -5,6 +5,7 @@
 #include <QString>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "gui/session/run_info.h"
@@ -22,6 +23,14 @@ struct FlowLine {
 struct MarkedTime {
     int32_t rank = -1;
     TimeRange time;
+};
+
+/// What of the picture proves a finding.
+struct Evidence {
+    std::vector<EventRef> events;
+    std::vector<MarkedTime> times;        ///< idle time
+    std::vector<QString> notes;           ///< what they show: of the events, then of the times; safe to show
+    std::set<int32_t> toFix, waiting;     ///< ranks where the fix goes, and those that wait for them
 };
 
 /// A time with a name: "step 5".
@@ -80,11 +89,14 @@ public:
     std::optional<TimeRange> timeSelection() const noexcept { return m_timeSelection; }
     void selectTime(std::optional<TimeRange> range);
 
-    const std::vector<EventRef>& marks() const noexcept { return m_marks; }   ///< evidence of a finding
-    const std::vector<MarkedTime>& markedTimes() const noexcept { return m_markedTimes; }   ///< idle time that is evidence
+    const Evidence& evidence() const noexcept { return m_evidence; }
+    const std::vector<EventRef>& marks() const noexcept { return m_evidence.events; }
+    const std::vector<MarkedTime>& markedTimes() const noexcept { return m_evidence.times; }
+    const std::vector<EventRef>& hits() const noexcept { return m_hits; }        ///< what the search has found
     const std::vector<EventRef>& related() const noexcept { return m_related; }  ///< the other members of a selected collective
     const std::vector<FlowLine>& flows() const noexcept { return m_flows; }
-    void setMarks(std::vector<EventRef> marks, std::vector<MarkedTime> times = {});
+    void setEvidence(Evidence evidence);
+    void setHits(std::vector<EventRef> hits);
     void setRelated(std::vector<EventRef> related, std::vector<FlowLine> flows);
 
     bool isValid(EventRef event) const;
@@ -116,8 +128,8 @@ private:
     std::vector<TimeRange> m_history;
     EventRef m_selection;
     std::optional<TimeRange> m_timeSelection;
-    std::vector<EventRef> m_marks, m_related;
-    std::vector<MarkedTime> m_markedTimes;
+    Evidence m_evidence;
+    std::vector<EventRef> m_hits, m_related;
     std::vector<FlowLine> m_flows;
     std::optional<TimeAnchor> m_anchor;
 };

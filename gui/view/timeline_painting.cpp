@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the timeline looks: TimelineView's painting, apart from its hands.
 #include <QPainter>
+#include <QPaintEngine>
 #include <QPainterPath>
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "gui/timeline/display_text.h"
+#include "gui/view/lane_shapes.h"
 #include "gui/view/timeline_view.h"
 
 namespace rankscope::gui {
@@ -24,18 +27,25 @@ void TimelineView::paintEvent(QPaintEvent*) {
 
     const LaneTree& lanes = m_model.lanes();
     const int top = lanesTop();
-    const double ratio = devicePixelRatioF();
-    painter.drawImage(QPointF(kLabelWidth, top), m_canvas.paint(m_model, lanes.rows(), m_scroll->value(), {lanesWidth(), std::max(1, height() - top)}, ratio, *m_palette));
+    paintLanes(painter, m_canvas, lanes.rows(), top, m_scroll->value(), std::max(1, height() - top));
     paintRowLabels(painter, lanes.rows(), top, height(), m_scroll->value());
     if (!lanes.pinnedRows().empty()) {
         const int pinned = top - kRulerHeight - 3;
-        painter.drawImage(QPointF(kLabelWidth, kRulerHeight), m_pinnedCanvas.paint(m_model, lanes.pinnedRows(), 0, {lanesWidth(), pinned}, ratio, *m_palette));
+        paintLanes(painter, m_pinnedCanvas, lanes.pinnedRows(), kRulerHeight, 0, pinned);
         painter.fillRect(0, kRulerHeight, kLabelWidth, pinned, colour(m_palette->background));
         paintRowLabels(painter, lanes.pinnedRows(), kRulerHeight, kRulerHeight + pinned, 0);
         painter.fillRect(0, top - 3, width(), 3, colour(m_palette->dimText));
     }
     paintRuler(painter);
     paintOverlay(painter);
+}
+
+// Pixels on a screen, shapes in a file of shapes.
+void TimelineView::paintLanes(QPainter& painter, LaneCanvas& canvas, const std::vector<Row>& rows, int top, int scrollTop, int height) {
+    if (painter.paintEngine()->type() == QPaintEngine::SVG)
+        drawLaneShapes(painter, m_model, rows, QRect(kLabelWidth, top, lanesWidth(), height), scrollTop, *m_palette);
+    else
+        painter.drawImage(QPointF(kLabelWidth, top), canvas.paint(m_model, rows, scrollTop, {lanesWidth(), height}, devicePixelRatioF(), *m_palette));
 }
 
 void TimelineView::paintRuler(QPainter& painter) {
@@ -83,6 +93,13 @@ void TimelineView::paintRowLabels(QPainter& painter, const std::vector<Row>& row
         painter.drawText(QRectF(indent, y, kLabelWidth - indent - 4, row.height), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine,
                          painter.fontMetrics().elidedText(text, Qt::ElideRight, kLabelWidth - indent - 6));
         painter.fillRect(0, y + row.height - 1, width() - m_scroll->width(), 1, colour(m_palette->grid));
+        if (!summary) continue;
+        const Evidence& evidence = m_model.evidence();
+        const bool toFix = evidence.toFix.contains(row.rank);
+        if (!toFix && !evidence.waiting.contains(row.rank)) continue;
+        if (toFix) painter.fillRect(0, y + 1, 5, row.height - 2, colour(m_palette->mark));
+        painter.setPen(colour(toFix ? m_palette->mark : m_palette->dimText));
+        painter.drawText(QRectF(indent, y, kLabelWidth - indent - 8, row.height), Qt::AlignVCenter | Qt::AlignRight, toFix ? "the rank to fix \u25b8" : "waits");
     }
     painter.fillRect(kLabelWidth - 1, top, 1, bottom - top, colour(m_palette->grid));
     painter.setClipping(false);
@@ -102,10 +119,16 @@ void TimelineView::paintOverlay(QPainter& painter) {
     }
     painter.setClipRect(kLabelWidth, lanesTop(), lanesWidth(), height());
     for (const EventRef& mark : m_model.marks()) paintOutline(painter, mark, QPen(colour(m_palette->mark), 2));
-    for (const MarkedTime& marked : m_model.markedTimes()) paintMarkedTime(painter, marked);
+    for (const MarkedTime& marked : m_model.markedTimes()) {
+        painter.setPen(QPen(colour(m_palette->mark), 2));
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRect(areaOf(marked));
+    }
+    paintHits(painter);
     for (const EventRef& related : m_model.related()) paintOutline(painter, related, QPen(colour(m_palette->selection), 1, Qt::DashLine));
     paintFlows(painter);
     paintSelection(painter);
+    paintNotes(painter);
     if (m_pointer.x() >= kLabelWidth && m_drag == Drag::none) {
         QColor line = colour(m_palette->dimText);
         line.setAlpha(120);
@@ -125,13 +148,62 @@ void TimelineView::paintOutline(QPainter& painter, EventRef event, const QPen& p
     painter.drawRect(area.adjusted(-1, 0.5, 1, -1.5));
 }
 
-void TimelineView::paintMarkedTime(QPainter& painter, const MarkedTime& marked) {
+QRectF TimelineView::areaOf(const MarkedTime& marked) const {
     const Row* row = m_model.lanes().summaryRow(marked.rank);
-    if (!row) return;
+    if (!row) return {};
     const double left = kLabelWidth + m_model.axis().xOf(marked.time.beginNs), right = kLabelWidth + m_model.axis().xOf(marked.time.endNs);
-    painter.setPen(QPen(colour(m_palette->mark), 2));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRect(QRectF(left, lanesTop() - m_scroll->value() + row->top + 1, std::max(2.0, right - left), row->height - 2));
+    return QRectF(left, lanesTop() - m_scroll->value() + row->top + 1, std::max(2.0, right - left), row->height - 2);
+}
+
+// A bar below every event that the search has found; on its rank's line where its lane is not shown.
+void TimelineView::paintHits(QPainter& painter) {
+    if (m_model.hits().empty()) return;
+    constexpr uint64_t kSummary = UINT32_MAX;
+    const auto key = [](int32_t rank, uint64_t lane) { return static_cast<uint64_t>(static_cast<uint32_t>(rank)) << 32 | lane; };
+    std::unordered_map<uint64_t, const Row*> rows;
+    for (const Row& row : m_model.lanes().rows())
+        if (row.kind != RowKind::host) rows[key(row.rank, row.kind == RowKind::summary ? kSummary : row.lane)] = &row;
+    const TimeAxis& axis = m_model.axis();
+    const TimeRange visible = axis.visible();
+    std::unordered_map<const Row*, double> drawnTo;   // many hits share a pixel
+    for (const EventRef& hit : m_model.hits()) {
+        if (!m_model.isValid(hit)) continue;
+        const TrackEvent event = m_model.event(hit);
+        if (event.startNs > visible.endNs || event.startNs + event.durNs < visible.beginNs) continue;
+        auto found = rows.find(key(hit.rank, hit.lane));
+        if (found == rows.end()) found = rows.find(key(hit.rank, kSummary));
+        if (found == rows.end()) continue;
+        const Row& row = *found->second;
+        const double left = std::max(0.0, axis.xOf(event.startNs)), right = std::max(left + 2, std::min(axis.width(), axis.xOf(event.startNs + event.durNs)));
+        const auto [place, isFirst] = drawnTo.try_emplace(&row, -1.0);
+        if (!isFirst && right <= place->second) continue;
+        place->second = std::max(place->second, right);
+        painter.fillRect(QRectF(kLabelWidth + left, lanesTop() - m_scroll->value() + row.top + row.height - 4, right - left, 3), colour(m_palette->selection));
+    }
+}
+
+// What the marks show, beside them, the strongest first and none over another.
+void TimelineView::paintNotes(QPainter& painter) {
+    const Evidence& evidence = m_model.evidence();
+    std::vector<QRectF> placed;
+    QFont font = painter.font();
+    font.setPixelSize(11);
+    painter.setFont(font);
+    const QFontMetricsF metrics(font);
+    for (size_t i = 0; i < evidence.notes.size() && i < evidence.events.size() + evidence.times.size(); ++i) {
+        const QRectF mark = i < evidence.events.size() ? areaOf(evidence.events[i]) : areaOf(evidence.times[i - evidence.events.size()]);
+        const bool inView = !mark.isNull() && mark.right() > kLabelWidth && mark.left() < kLabelWidth + lanesWidth() && mark.top() >= lanesTop() && mark.bottom() <= height();
+        if (!inView || evidence.notes[i].isEmpty()) continue;
+        const double width = metrics.horizontalAdvance(evidence.notes[i]) + 10, tall = metrics.height() + 2;
+        const double x = std::clamp(mark.left(), kLabelWidth + 2.0, std::max(kLabelWidth + 2.0, kLabelWidth + lanesWidth() - width - 2));
+        const double y = mark.bottom() + 2 + tall <= height() ? mark.bottom() + 2 : mark.top() - tall - 2;
+        const QRectF tag(x, y, width, tall);
+        if (std::any_of(placed.begin(), placed.end(), [&](const QRectF& other) { return other.adjusted(-6, -1, 6, 1).intersects(tag); })) continue;
+        placed.push_back(tag);
+        painter.fillRect(tag, colour(m_palette->mark));
+        painter.setPen(Palette::ink(m_palette->mark));
+        painter.drawText(tag, Qt::AlignCenter, evidence.notes[i]);
+    }
 }
 
 void TimelineView::paintFlows(QPainter& painter) {

@@ -163,6 +163,7 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
         case Qt::Key_Escape:
             m_model.selectTime(std::nullopt);
             m_model.select({});
+            emit leaveWanted();
             return;
         default: QWidget::keyPressEvent(event);
     }

@@ -38,6 +38,7 @@ signals:
     void searchWanted();
     void flowWanted(int direction);   ///< -1 to what caused the selected event, 1 to what it causes
     void helpWanted();
+    void leaveWanted();   ///< Escape: also what is marked is to go
     void paletteChanged();
 
 protected:
@@ -67,8 +68,11 @@ private:
     void paintOverlay(QPainter& painter);
     void paintSelection(QPainter& painter);
     void paintFlows(QPainter& painter);
-    void paintMarkedTime(QPainter& painter, const MarkedTime& marked);
     void paintOutline(QPainter& painter, EventRef event, const QPen& pen);
+    void paintLanes(QPainter& painter, LaneCanvas& canvas, const std::vector<Row>& rows, int top, int scrollTop, int height);
+    void paintHits(QPainter& painter);
+    void paintNotes(QPainter& painter);
+    QRectF areaOf(const MarkedTime& marked) const;
 
     TimelineModel& m_model;
     QScrollBar* m_scroll;

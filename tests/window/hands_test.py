@@ -117,6 +117,16 @@ class Hands(RealWindowTest):
         self.xdotool("key", "Return")
         found = self.wait(lambda state: "selected" in state)
         self.assertIn("nccl", found["selected"]["name"].lower())
+        self.assertGreater(found["hits"], 1)   # all that was found is marked
+
+    def test_a_finding_says_what_to_look_at_until_it_is_left(self):
+        self.click_on(next(area for title, area in self.state()["findings"].items() if title.startswith("RS301")))
+        there = self.wait(lambda state: state["marks"] > 0)
+        self.assertIn("rank 2", there["caption"])
+        self.hover(0.5, 0.95)
+        self.xdotool("click", "1")
+        self.key("Escape")
+        self.wait(lambda state: state["marks"] == 0 and "caption" not in state)
 
 
 if __name__ == "__main__":

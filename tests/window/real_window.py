@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 
 from recorded_run import RecordedRunTest, VIEW, skip
@@ -30,6 +31,11 @@ class RealWindowTest(RecordedRunTest):
         self.assertTrue(number, "Xvfb did not start")
         self.state_file = self.folder / "state.json"
         self.display = dict(self.environment, DISPLAY=f":{number}", RANKSCOPE_VIEW_STATE=str(self.state_file), QT_QPA_PLATFORM="xcb")
+        self.forget_settings()
+
+    def forget_settings(self):
+        """What one test chooses is not the next one's."""
+        self.display["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="settings-", dir=self.folder)
 
     def open_window(self, *arguments):
         """Shows the runs and gives the keyboard to the lanes."""
@@ -45,7 +51,8 @@ class RealWindowTest(RecordedRunTest):
 
     def close_window(self):
         """As a user does: the window may keep what it wants to keep."""
-        self.xdotool("key", "--window", self.id, "ctrl+q")
+        # The window may be gone before the key is let go, which xdotool takes for an error.
+        subprocess.run(["xdotool", "key", "--window", self.id, "ctrl+q"], env=self.display, capture_output=True, timeout=PATIENCE_S)
         self.assertEqual(self.window.wait(PATIENCE_S), 0)
 
     @staticmethod

@@ -70,6 +70,27 @@ TEST(RangeStatistics, IdleByCauseIsCutAtTheEnds) {
     EXPECT_EQ(tables.idle[1].ns, 60 * kUs);
 }
 
+TEST(RangeStatistics, IdleOfEachRankAddsUpToItsCauses) {
+    const SmallRun file(
+        "INSERT INTO idle_gap VALUES (1, 0, 0, 0, 100000, 'late_launch'), (2, 0, 0, 200000, 10000, 'input'), (3, 1, 0, 600000, 400000, 'input');");
+    const RangeTables tables = tablesOf(file, {50 * kUs, 700 * kUs});
+    ASSERT_EQ(tables.idleOfRank.size(), 2u);
+    for (size_t cause = 0; cause < tables.idle.size(); ++cause)
+        EXPECT_EQ(tables.idleOfRank[0].ns[cause] + tables.idleOfRank[1].ns[cause], tables.idle[cause].ns) << tables.idle[cause].cause;
+    EXPECT_EQ(tables.idle[0].cause, "input");
+    EXPECT_EQ(tables.idleOfRank[0].ns, (std::vector<int64_t>{10 * kUs, 50 * kUs}));
+    EXPECT_EQ(tables.idleOfRank[1].ns, (std::vector<int64_t>{100 * kUs, 0}));
+    EXPECT_NE(rangeText(activityOf(file, {50 * kUs, 700 * kUs}), tables).find("rank 1: input 100 us\n"), std::string::npos);
+}
+
+TEST(RangeStatistics, OverlapIsTheHiddenShareOfTheCommunication) {
+    RankActivity rank;
+    EXPECT_FALSE(rank.overlap());
+    rank.times[static_cast<size_t>(Activity::overlapped)] = 30;
+    rank.times[static_cast<size_t>(Activity::exposed)] = 10;
+    EXPECT_DOUBLE_EQ(*rank.overlap(), 0.75);
+}
+
 TEST(RangeStatistics, CollectivesNameTheirWorst) {
     const RangeTables tables = tablesOf(SmallRun(), {0, 1000 * kUs});
     ASSERT_EQ(tables.collectives.size(), 1u);

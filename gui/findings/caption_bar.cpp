@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gui/findings/caption_bar.h"
+
+#include <QHBoxLayout>
+#include <QToolButton>
+
+#include "gui/session/reading_hint.h"
+#include "gui/timeline/display_text.h"
+
+namespace rankscope::gui {
+namespace {
+
+QString html(const std::string& text) { return QString::fromStdString(displayText(text, 400)).toHtmlEscaped(); }
+
+}  // namespace
+
+CaptionBar::CaptionBar(TimelineModel& model, FindingTour& tour, QWidget* parent) : QWidget(parent), m_model(model), m_tour(tour), m_text(new QLabel(this)) {
+    setObjectName("caption");
+    m_text->setTextFormat(Qt::RichText);
+    m_text->setWordWrap(true);
+    m_text->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    auto* close = new QToolButton(this);
+    close->setText("\u00d7");
+    close->setAutoRaise(true);
+    close->setToolTip("Leave the finding: its marks go (Esc)");
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(8, 3, 4, 4);
+    layout->addWidget(m_text, 1);
+    layout->addWidget(close, 0, Qt::AlignTop);
+    connect(close, &QToolButton::clicked, this, [this] { m_tour.leave(); });
+    connect(&m_tour, &FindingTour::arrived, this, &CaptionBar::fill);
+    connect(&m_tour, &FindingTour::left, this, &CaptionBar::fill);
+    connect(&m_model, &TimelineModel::runChanged, this, &CaptionBar::fill);
+    fill();
+}
+
+void CaptionBar::fill() {
+    const FindingInfo* finding = m_tour.current();
+    setVisible(finding != nullptr);
+    if (!finding) return;
+    const std::string hint = readingHint(finding->diagnosis);
+    m_text->setText(QString("<b>%1 %2, %3 % of the step.</b> %4%5")
+                        .arg(html(finding->diagnosis), html(finding->title))
+                        .arg(100 * finding->severity, 0, 'f', 1)
+                        .arg(html(finding->cause), hint.empty() ? QString() : "<br><i>What to look at:</i> " + html(hint)));
+}
+
+}  // namespace rankscope::gui
