@@ -18,7 +18,8 @@ ROWS_ROUNDS = 12
 class Damage(RecordedRunTest):
     def setUp(self):
         self.original = self.run_of("ddp-slow-rank") / "trace.db"
-        self.copy = self.folder / "damaged.db"
+        self.copy = self.folder / self._testMethodName / "damaged.db"   # apart: SQLite's own files beside it belong to it
+        self.copy.parent.mkdir()
         shutil.copy(self.original, self.copy)
 
     def check(self, what):
