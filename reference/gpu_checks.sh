@@ -17,7 +17,7 @@ TEXT
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 4
 readonly source_folder="$PWD"
-readonly vendored_packages=(libcli11-dev libfmt-dev libsqlite3-dev nlohmann-json3-dev libsimdjson-dev zlib1g-dev)
+readonly vendored_packages=(libcli11-dev libfmt-dev libsqlite3-dev nlohmann-json3-dev libsimdjson-dev zlib1g-dev libtomlplusplus-dev)
 
 say() { printf '== %s\n' "$*" >&2; }
 fail() { printf 'gpu_checks.sh: %s\n' "$*" >&2; exit "${2:-1}"; }
