@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr uint64_t kSameSeed = 1, kBimodalSeed = 2, kSlowSeed = 3, kCauseSeed = 4;  // of the draws
+constexpr int kSlowSeeds = 100000;  // of runs: from here on for the first slow-down
 
 Json readJson(const fs::path& file) {
     std::ifstream stream(file);
@@ -112,14 +113,16 @@ void scoreNoise(const CompareBench& bench, const Json& plan, const CompareScoreO
     const Pool pool = bench.makePool("same", job, options.pool, 1);
     board.same = tallyOf(compareWithin(bench, pool, options, kSameSeed), 1);
     said(fmt::format("same: {} of {} pairs called a regression", board.same.regressions(), board.same.pairs));
+    int ordinal = 0;
     for (const double slowdown : plan.at("slowdowns").get<std::vector<double>>()) {
+        const int firstSeed = kSlowSeeds * ++ordinal;  // each slow-down has runs, and pairs, of its own
         const std::string name = fmt::format("slower-{:g}", 100 * slowdown);
         if (!wanted(name, options.only)) continue;
-        const Pool slow = bench.makePool(name, slowed(job, slowdown), options.pool, 100001);
+        const Pool slow = bench.makePool(name, slowed(job, slowdown), options.pool, firstSeed);
         SlowdownScore score;
         score.planted = slowdown;
         score.trueRatio = bench.compareAll(name + "-all", 1, [&](int) { return CompareBench::Sides{pool.runs, slow.runs}; }).front().ratio;
-        score.tally = tallyOf(compareBetween(bench, pool, slow, options.pairs, options.runsASide, kSlowSeed), score.trueRatio);
+        score.tally = tallyOf(compareBetween(bench, pool, slow, options.pairs, options.runsASide, kSlowSeed + static_cast<uint64_t>(firstSeed)), score.trueRatio);
         said(fmt::format("{}: {} of {} above the smallest visible change found", name, score.tally.foundAbove, score.tally.above));
         board.slowdowns.push_back(std::move(score));
     }
@@ -131,7 +134,7 @@ void scoreBimodal(const CompareBench& bench, const Json& plan, const CompareScor
     job.update(plan.at("bimodal").at("job"), true);
     const std::vector<double> shares = plan.at("bimodal").at("shares").get<std::vector<double>>();
     const double ms = plan.at("bimodal").at("ms");
-    const Pool pool = bench.makePool("bimodal", job, options.pool, 200001, false, [&](Json& scenario, int seed) {
+    const Pool pool = bench.makePool("bimodal", job, options.pool, 50001, false, [&](Json& scenario, int seed) {
         scenario["faults"] = Json::array({{{"kind", "jitter"}, {"share", shares[static_cast<size_t>(drawMembers(kBimodalSeed, seed, static_cast<int>(shares.size()), 1).front())]}, {"ms", ms}}});
     });
     board.bimodal = tallyOf(compareWithin(bench, pool, options, kBimodalSeed), 1);
