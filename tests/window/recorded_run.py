@@ -44,3 +44,7 @@ class RecordedRunTest(unittest.TestCase):
 def skip(reason):
     print(f"skipped: {reason}")
     sys.exit(77)
+
+
+if shutil.which(RANKSCOPE) is None:
+    skip(f"{RANKSCOPE} prepares the runs to look at, and is not built (cmake --preset dev)")
