@@ -61,7 +61,9 @@ class CsvTable : public ExportSink {
 
     void word(std::string_view bytes) {
         m_line += ',';
-        const std::string text = plainText(bytes);
+        std::string text = plainText(bytes);
+        // A spreadsheet would take it for a formula and run it; the quote makes it text there.
+        if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos) text.insert(0, 1, '\'');
         if (text.find_first_of(",\"\n") == std::string::npos) {
             m_line += text;
             return;

@@ -141,6 +141,12 @@ class GitLab(Example):
         self.assertTrue((self.folder / reports["metrics"]).read_text().endswith("# EOF\n"))
         self.assert_reports("rankscope-report", ".html")
 
+    def test_merge_requests_read_the_baseline_of_the_default_branch(self):
+        job = self.load("gitlab-ci.yml")["step-time"]
+        self.assertIs(job["cache"].get("unprotect"), True, "protected branches have caches of their own")
+        policies = [rule["variables"][job["cache"]["policy"].lstrip("$")] for rule in job["rules"]]
+        self.assertEqual(policies, ["pull", "pull-push"], [rule["if"] for rule in job["rules"]])
+
 
 class Jenkins(Example):
     STAGE = re.compile(r"stage\('([^']*)'\)(.*?)(?=stage\('|\Z)", re.DOTALL)

@@ -12,6 +12,9 @@
 namespace rankscope::analyzer::html {
 namespace {
 
+constexpr double kLeastSpan = 1e-6;  // of the values on an axis: what lies closer is one place, and steps of a double would be seen as changes
+constexpr int kMostTicks = 20;
+
 constexpr double kWidth = 560, kHeight = 240, kLeft = 84, kRight = 14, kTop = 12, kBottom = 44;
 
 struct Scale {
@@ -37,10 +40,11 @@ std::vector<double> ticksOf(const Scale& scale) {
     if (scale.isLogarithmic) {
         const double first = std::ceil(std::log2(scale.low)), last = std::floor(std::log2(scale.high));
         const double step = std::max(1.0, std::ceil((last - first) / 6));
-        for (double power = first; power <= last; power += step) ticks.push_back(std::exp2(power));
+        for (int i = 0; i < kMostTicks && first + i * step <= last; ++i) ticks.push_back(std::exp2(first + i * step));
     } else if (scale.high > scale.low) {
         const double step = tickWidth(scale.high - scale.low);
-        for (double tick = std::ceil(scale.low / step) * step; tick <= scale.high + step * 1e-9; tick += step) ticks.push_back(tick);
+        const double first = std::ceil(scale.low / step);
+        for (int i = 0; i < kMostTicks && (first + i) * step <= scale.high + step * 1e-9; ++i) ticks.push_back((first + i) * step);
     }
     return ticks;
 }
@@ -50,6 +54,13 @@ struct Extent {
     void take(double value) {
         low = std::min(low, value);
         high = std::max(high, value);
+    }
+    /// So wide that a double still has places between its ends.
+    void widen() {
+        const double least = kLeastSpan * std::max(std::abs(low), std::abs(high)), missing = least - (high - low);
+        if (!(high > low) || missing <= 0) return;
+        low -= missing / 2;
+        high += missing / 2;
     }
 };
 
@@ -111,6 +122,8 @@ std::string drawChart(const Chart& chart) {
     if (xs.low > xs.high) return "<p class=\"hint\">No values.</p>\n";
     for (const auto& [level, name] : chart.levels) ys.take(level);
     if (chart.fromZero) ys.take(0);
+    xs.widen();
+    ys.widen();
     const double room = ys.high > ys.low ? 0.08 * (ys.high - ys.low) : std::max(1.0, std::abs(ys.high) * 0.1);
     Scale x{xs.low, xs.high, chart.x.isLogarithmic, kLeft + 10, kWidth - kRight - 10};
     if (chart.x.isLogarithmic) x = {std::max(1.0, xs.low / 2), xs.high * 2, true, kLeft, kWidth - kRight};

@@ -5,6 +5,7 @@
 
 #include "analyzer/detectors/catalogue.h"
 #include "analyzer/report/plain_text.h"
+#include "analyzer/report/shell_word.h"
 #include "analyzer/report/units.h"
 
 namespace rankscope::analyzer::html {
@@ -73,8 +74,8 @@ std::string findingCard(const Report& report, const Finding& finding) {
     if (!finding.fix.empty()) out += "<h4>Fix</h4>\n";
     for (const std::string& fix : finding.fix) out += copyable(fix);
     if (finding.savingReplayed && !finding.changes.empty()) {
-        std::string command = "rankscope whatif " + (report.run.name.empty() ? "NAME" : report.run.name);
-        for (const std::string& change : finding.changes) command += fmt::format(" --change '{}'", change);
+        std::string command = "rankscope whatif " + shellWord(report.run.name.empty() ? "NAME" : report.run.name);
+        for (const std::string& change : finding.changes) command += " --change " + shellQuoted(change);
         out += "<h4>What if</h4>\n" + copyable(command);
     }
     return out + explanation(finding.id) + "</article>\n";

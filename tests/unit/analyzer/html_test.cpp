@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/analyze.h"
+#include "analyzer/report/html/charts.h"
+#include "analyzer/report/html/finding_card.h"
 #include "analyzer/report/html/lanes.h"
 #include "analyzer/report/html/page.h"
 #include "analyzer/report/html/table.h"
@@ -64,6 +67,29 @@ TEST(HtmlTable, CellsCarryWhatTheyAreSortedBy) {
     table.add({html::textCell("c"), html::unknownCell()});
     EXPECT_NE(table.markup().find("<td data-v=\"a&quot;b\">a&quot;b</td><td class=\"number\" data-v=\"12345678\">12.3 ms</td>"), std::string::npos) << table.markup();
     EXPECT_NE(table.markup().find("<td class=\"number\">unknown</td>"), std::string::npos);
+}
+
+std::string plainNumber(double value) { return std::to_string(value); }
+
+TEST(HtmlChart, ValuesAUnitInTheLastPlaceApartHaveAFewTicksOnly) {
+    for (const double value : {1e18, 42.0}) {
+        html::Chart chart{"steps", {"run", false, plainNumber}, {"step", false, plainNumber}, {}, {}, {}, false};
+        chart.dots = {{1, value, "a", "", 3}, {2, std::nextafter(value, 2 * value), "b", "", 3}};
+        const std::string markup = html::drawChart(chart);
+        EXPECT_LE(countOf(markup, "class=\"gridline\""), 20u) << value;
+        EXPECT_GE(countOf(markup, "class=\"gridline\""), 2u) << value;
+        EXPECT_EQ(countOf(markup, "nan") + countOf(markup, "inf"), 0u) << markup;
+    }
+}
+
+TEST(HtmlFinding, TheCommandToCopyIsQuotedForAShell) {
+    Report report;
+    report.run.name = "runs/a b; touch x";
+    Finding finding;
+    finding.savingReplayed = true;
+    finding.changes = {"kernel:it's*=0.5"};
+    const std::string card = html::findingCard(report, finding);
+    EXPECT_NE(card.find("rankscope whatif " + markupText("'runs/a b; touch x' --change 'kernel:it'\\''s*=0.5'")), std::string::npos) << card;
 }
 
 TEST(HtmlReport, HoldsTheJsonReportAndEveryFinding) {
