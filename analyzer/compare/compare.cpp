@@ -118,8 +118,11 @@ Comparison withoutBase(const std::vector<RunSummary>& now, const CompareOptions&
     result.step.estimator = "trimmed mean";
     result.step.noiseSource = "none";
     setTypicalSteps(now, result.step.estimator, result.now);
+    result.findings = compareFindings({}, now, meansOf(now));
     result.gate = judgeGate(result, options.gate);
-    result.gate.notices = {result.step.reason};
+    std::erase_if(result.gate.notices, [&](const std::string& notice) { return notice.ends_with(result.step.reason); });  // said once
+    result.gate.notices.insert(result.gate.notices.begin(), result.step.reason);
+    cap(result.findings, kMostFindingRows, "findings", result.notes);
     return result;
 }
 
@@ -133,7 +136,8 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
     result.now = sideOf(now);
     addLosses(base, "base", result);
     addLosses(now, "new", result);
-    if (base.empty() || now.empty()) return withoutBase(now, options, std::move(result));
+    if (now.empty()) throw CompareError("there is no run on the new side: nothing to compare", "name the new runs: rankscope compare --baseline DIR --new RUN");
+    if (base.empty()) return withoutBase(now, options, std::move(result));
 
     Comparability comparability = checkComparability(base, now, options.across);
     result.incomparable = std::move(comparability.rows);

@@ -20,7 +20,7 @@ struct CompareOptions {
 };
 
 /// A run that was given twice on a side counts once; one without steps is left out; both are said. An empty base is a comparison with nothing (a notice of the gate).
-/// Throws CompareError when a side has runs but none with a step, or runs of different kinds.
+/// Throws CompareError when the new side is empty, when a side has runs but none with a step, or runs of different kinds.
 Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now, const CompareOptions& options);
 
 inline constexpr size_t kMostFindingRows = 200;     // more are counted and left out

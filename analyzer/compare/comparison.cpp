@@ -20,6 +20,7 @@ std::string_view toText(FindingStatus status) {
         case FindingStatus::gone: return "gone";
         case FindingStatus::worse: return "worse";
         case FindingStatus::better: return "better";
+        case FindingStatus::present: return "present";
         case FindingStatus::same: break;
     }
     return "same";

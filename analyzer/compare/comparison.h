@@ -119,8 +119,9 @@ struct KernelChange {
     double deltaNs = 0;                      // per step and rank
 };
 
-enum class FindingStatus : uint8_t { isNew, gone, worse, better, same };
-std::string_view toText(FindingStatus status);  // "new", "gone", "worse", "better", "same"
+/// present: found in a new run, and nothing tells whether it is news: fewer than half of the new runs have it, or there is no base.
+enum class FindingStatus : uint8_t { isNew, gone, worse, better, same, present };
+std::string_view toText(FindingStatus status);  // "new", "gone", "worse", "better", "same", "present"
 
 struct FindingChange {
     FindingStatus status = FindingStatus::same;
@@ -132,6 +133,7 @@ struct FindingChange {
     std::vector<std::string> fix;
     std::optional<double> baseCostNs, newCostNs;  // mean saving per step over the runs of that side; empty: not found there, or no saving known
     int baseRuns = 0, newRuns = 0;           // in how many runs it was found
+    int ofNewRuns = 0;                       // runs of the new side
     bool allowed = false;                    // by --allow
     bool failed = false;                     // the gate fails because of it
 };
@@ -166,6 +168,7 @@ struct Incomparable {
 
 struct GateResult {
     bool failed = false;
+    bool judged = true;                      // false: the sides must not be compared, so that nothing is known of a regression
     std::vector<std::string> failOn;         // regression, new-finding, RS2*, never
     std::vector<std::string> reasons;        // why it failed
     std::vector<std::string> allowed;        // findings that would have failed it

@@ -40,10 +40,12 @@ std::map<Key, OnSide> gather(const std::vector<RunSummary>& runs) {
 bool isOn(const OnSide& side, size_t runs) { return side.runs > 0 && 2 * static_cast<size_t>(side.runs) >= runs; }
 
 FindingStatus statusOf(const OnSide& base, const OnSide& now, size_t baseRuns, size_t nowRuns) {
+    if (baseRuns == 0) return FindingStatus::present;
     const double before = base.costNs / static_cast<double>(baseRuns), after = now.costNs / static_cast<double>(nowRuns);
     const double stepShare = std::abs(now.share / static_cast<double>(nowRuns) - base.share / static_cast<double>(baseRuns));
     const bool other = std::abs(after - before) > kOtherCost * std::max(before, after) && stepShare > kOtherStepShare;
     const bool onBase = isOn(base, baseRuns), onNow = isOn(now, nowRuns);
+    if (!onBase && !onNow) return FindingStatus::present;
     const bool unknownCost = before == 0 && after == 0;  // the diagnosis is not one of cost
     if (onBase != onNow && (other || unknownCost)) return onNow ? FindingStatus::isNew : FindingStatus::gone;
     if (!other) return FindingStatus::same;
@@ -56,9 +58,10 @@ int order(FindingStatus status) {
         case FindingStatus::worse: return 1;
         case FindingStatus::gone: return 2;
         case FindingStatus::better: return 3;
+        case FindingStatus::present: return 4;
         case FindingStatus::same: break;
     }
-    return 4;
+    return 5;
 }
 
 }  // namespace
@@ -69,7 +72,7 @@ std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, 
     std::vector<FindingChange> rows;
     for (const auto& [key, side] : after) {
         const OnSide& other = before[key];
-        if (!isOn(side, now.size()) && !isOn(other, base.size())) continue;
+        if (side.runs == 0 && !isOn(other, base.size())) continue;
         const FindingSummary& example = side.example ? *side.example : *other.example;
         FindingChange row;
         row.status = statusOf(other, side, base.size(), now.size());
@@ -83,6 +86,7 @@ std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, 
         if (side.costNs > 0) row.newCostNs = side.costNs / static_cast<double>(now.size());
         row.baseRuns = other.runs;
         row.newRuns = side.runs;
+        row.ofNewRuns = static_cast<int>(now.size());
         rows.push_back(std::move(row));
     }
     const auto cost = [](const FindingChange& row) { return std::max(row.newCostNs.value_or(0), row.baseCostNs.value_or(0)); };

@@ -27,9 +27,16 @@ std::string findingBody(const FindingChange& finding) {
         text += fmt::format("\nIt costs {} of each step.", durationText(*finding.newCostNs));
     else if (finding.baseCostNs)
         text += fmt::format("\nIt cost {} of each step.", durationText(*finding.baseCostNs));
+    if (const std::string runs = inRunsText(finding); !runs.empty()) text += fmt::format("\nIt is {}.", runs.substr(2));
     for (const std::string& fix : finding.fix) text += "\nFix: " + fix;
     return text;
 }
+
+std::string inRunsText(const FindingChange& finding) {
+    return finding.newRuns > 0 && finding.newRuns < finding.ofNewRuns ? fmt::format(", in {} of {} new runs", finding.newRuns, finding.ofNewRuns) : std::string();
+}
+
+std::string_view gateWord(const GateResult& gate) { return gate.failed ? "failed" : gate.judged ? "passed" : "not judged"; }
 
 bool isTrouble(const FindingChange& finding) { return finding.status == FindingStatus::isNew || finding.status == FindingStatus::worse; }
 
@@ -42,7 +49,7 @@ bool stepFailsGate(const Comparison& comparison) {
 std::vector<const FindingChange*> firstFindings(const Comparison& comparison, size_t most) {
     std::vector<const FindingChange*> findings;
     for (const FindingChange& finding : comparison.findings) findings.push_back(&finding);
-    const auto place = [](const FindingChange* f) { return std::pair(f->failed ? 0 : 1, isTrouble(*f) ? 0 : f->status == FindingStatus::same ? 2 : 1); };
+    const auto place = [](const FindingChange* f) { return std::pair(f->failed ? 0 : 1, isTrouble(*f) ? 0 : f->status == FindingStatus::same || f->status == FindingStatus::present ? 2 : 1); };
     std::ranges::stable_sort(findings, {}, place);
     if (findings.size() > most) findings.resize(most);
     return findings;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/compare/comparison.h"
@@ -12,7 +13,7 @@
 namespace rankscope::analyzer {
 
 /// More findings than this are left out of a format, which says so; rankscope.compare/1 has all.
-inline constexpr size_t kMostFindingRows = 1000;
+inline constexpr size_t kMostPrintedFindings = 1000;
 
 /// "+3.20 ms", "-12.0 us".
 std::string signedDurationText(double ns);
@@ -26,7 +27,13 @@ std::string findingName(const FindingChange& finding);
 /// The cause, what it costs on both sides, and what to do; a sentence or two each, on lines of their own.
 std::string findingBody(const FindingChange& finding);
 
-/// Everything but `same` and `gone` costs time now that should not be.
+/// ", in 1 of 3 new runs"; empty where all of them have it, or none.
+std::string inRunsText(const FindingChange& finding);
+
+/// "failed", "passed" or "not judged".
+std::string_view gateWord(const GateResult& gate);
+
+/// It costs time that it did not cost before.
 bool isTrouble(const FindingChange& finding);
 
 /// It made the gate fail.

@@ -2,10 +2,12 @@
 #include "analyzer/compare/gate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
 
+#include "analyzer/compare/format_parts.h"
 #include "analyzer/detectors/catalogue.h"
 
 namespace rankscope::analyzer {
@@ -19,10 +21,10 @@ bool anyMatches(const std::vector<std::string>& patterns, const std::string& id)
 
 bool contains(const std::vector<std::string>& words, const std::string& word) { return std::find(words.begin(), words.end(), word) != words.end(); }
 
-std::string describe(const FindingChange& finding) { return fmt::format("{} {} on {}: {}", finding.id, finding.title, finding.where, finding.cause); }
+std::string describe(const FindingChange& finding) { return fmt::format("{} {} on {}{}: {}", finding.id, finding.title, finding.where, inRunsText(finding), finding.cause); }
 
 void judgeFinding(FindingChange& finding, const GateOptions& options, GateResult& gate) {
-    const bool present = finding.status != FindingStatus::gone && finding.newRuns > 0;
+    const bool present = finding.newRuns > 0;
     const bool asNew = contains(options.failOn, "new-finding") && finding.status == FindingStatus::isNew;
     const bool asDiagnosis = present && anyMatches(options.failOn, finding.id);
     finding.allowed = anyMatches(options.allow, finding.id);
@@ -52,9 +54,12 @@ GateResult judgeGate(Comparison& comparison, const GateOptions& options) {
     GateResult gate;
     gate.failOn = options.failOn;
     for (FindingChange& finding : comparison.findings) judgeFinding(finding, options, gate);
+    const bool isSlower = comparison.step.verdict == StepVerdict::regression;
     if (contains(options.failOn, "regression")) {
-        if (comparison.step.verdict == StepVerdict::regression) gate.reasons.insert(gate.reasons.begin(), comparison.step.reason);
+        if (isSlower) gate.reasons.insert(gate.reasons.begin(), comparison.step.reason);
         if (comparison.step.verdict == StepVerdict::notEnoughSamples) gate.notices.push_back("the gate cannot tell a regression: " + comparison.step.reason);
+    } else if (isSlower) {
+        gate.notices.push_back(fmt::format("not failed, as --fail-on {} does not name regression: {}", fmt::join(options.failOn, ","), comparison.step.reason));
     }
     if (contains(options.failOn, "never")) {
         for (std::string& reason : gate.reasons) gate.notices.push_back("not failed, as asked (--fail-on never): " + std::move(reason));
@@ -62,6 +67,8 @@ GateResult judgeGate(Comparison& comparison, const GateOptions& options) {
         for (FindingChange& finding : comparison.findings) finding.failed = false;
     }
     gate.failed = !gate.reasons.empty();
+    gate.judged = gate.failed || comparison.step.verdict != StepVerdict::incomparable;
+    if (!gate.judged) gate.notices.push_back("nothing is known of a regression: " + comparison.step.reason);
     return gate;
 }
 

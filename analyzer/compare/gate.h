@@ -18,8 +18,8 @@ struct GateOptions {
 std::string checkFailOn(const std::string& word);
 std::string checkAllow(const std::string& word);
 
-/// `regression`: the step time is a regression. `new-finding`: a finding is new. A diagnosis: it is found on the new side, new or not. Marks allowed findings in
-/// `comparison`.
+/// `regression`: the step time is a regression. `new-finding`: a finding is new. A diagnosis: one new run or more have it, new or not. A
+/// regression that does not fail is a notice. Sides that must not be compared are not judged. Marks allowed findings in `comparison`.
 GateResult judgeGate(Comparison& comparison, const GateOptions& options);
 
 }  // namespace rankscope::analyzer

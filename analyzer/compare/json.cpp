@@ -131,7 +131,7 @@ std::string renderComparisonJson(const Comparison& c) {
     });
     json["findings"] = arrayOf(c.findings, findingJson);
     json["incomparable"] = arrayOf(c.incomparable, incomparableJson);
-    json["gate"] = {{"failed", c.gate.failed}, {"fail_on", c.gate.failOn}, {"reasons", c.gate.reasons}, {"allowed", c.gate.allowed}, {"notices", c.gate.notices}};
+    json["gate"] = {{"failed", c.gate.failed}, {"judged", c.gate.judged}, {"fail_on", c.gate.failOn}, {"reasons", c.gate.reasons}, {"allowed", c.gate.allowed}, {"notices", c.gate.notices}};
     json["loss"] = arrayOf(c.losses, [](const ComparedLoss& l) {
         return Json{{"side", l.side}, {"run", l.run}, {"kind", l.kind}, {"severity", l.severity}, {"count", l.count}, {"what_it_means", l.meaning}};
     });

@@ -69,6 +69,7 @@ std::string renderComparisonAnnotations(const Comparison& c) {
         else if (isTrouble(*finding) && !finding->allowed)
             annotations.add("warning", fmt::format("{} ({})", findingName(*finding), toText(finding->status)), findingBody(*finding));
     }
+    if (!c.gate.judged) annotations.add("warning", "Rankscope: gate not judged", c.step.reason);
     for (const std::string& notice : c.gate.notices) annotations.add("notice", "Rankscope", notice);
     return std::move(annotations).take();
 }

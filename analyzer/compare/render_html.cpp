@@ -31,7 +31,7 @@ Mood moodOf(const Comparison& c) {
 std::string gateLine(const Comparison& c) {
     std::string on;
     for (const std::string& word : c.gate.failOn) on += (on.empty() ? "" : ", ") + word;
-    return fmt::format("The gate {}{}.", c.gate.failed ? "failed" : "passed", on.empty() ? "" : " (it fails on " + on + ")");
+    return fmt::format("The gate {}{}{}.", c.gate.judged ? "" : "was ", gateWord(c.gate), on.empty() ? "" : " (it fails on " + on + ")");
 }
 
 std::string tiles(const Comparison& c) {
@@ -130,7 +130,7 @@ std::string causes(const Comparison& c) {
 
 Cell statusCell(const Comparison& c, const FindingChange& finding) {
     const char* mood = failsGate(c, finding) ? "bad" : isTrouble(finding) ? "warn" : "good";
-    std::string word(toText(finding.status));
+    std::string word = std::string(toText(finding.status)) + inRunsText(finding);
     if (failsGate(c, finding)) word += ", fails the gate";
     else if (finding.allowed) word += ", allowed";
     Cell cell = finding.status == FindingStatus::same ? textCell(word) : markupCell(fmt::format("<span class=\"badge {}\">{}</span>", mood, word));

@@ -47,13 +47,13 @@ void addStepTime(const Comparison& c, Suite& suite) {
     if (stepFailsGate(c))
         suite.fail("step", "step time", "regression", c.step.reason, c.step.reason + why, seconds);
     else if (c.step.verdict == StepVerdict::notEnoughSamples || c.step.verdict == StepVerdict::incomparable)
-        suite.skip("step", "step time", c.step.reason);
+        suite.skip("step", "step time", (c.gate.judged ? "" : "gate not judged: ") + c.step.reason);
     else
         suite.pass("step", "step time", seconds);
 }
 
 void addFindings(const Comparison& c, Suite& suite) {
-    for (const FindingChange* finding : firstFindings(c, kMostFindingRows)) {
+    for (const FindingChange* finding : firstFindings(c, kMostPrintedFindings)) {
         if (failsGate(c, *finding))
             suite.fail("findings", findingName(*finding), std::string(toText(finding->status)), finding->cause, findingBody(*finding));
         else
@@ -69,7 +69,7 @@ std::string renderComparisonJunit(const Comparison& c) {
     addFindings(c, suite);
     constexpr size_t kLongestOutput = 100'000;
     std::string output = shortened(plainText(renderComparisonText(c)), kLongestOutput) + "\n";
-    if (const std::string rest = leftOutText(c, kMostFindingRows); !rest.empty()) output += rest + "\n";
+    if (const std::string rest = leftOutText(c, kMostPrintedFindings); !rest.empty()) output += rest + "\n";
     return suite.xml(output);
 }
 

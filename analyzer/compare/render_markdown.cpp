@@ -63,7 +63,7 @@ void addFindings(const Comparison& c, std::string& out) {
     out += "\n### Findings\n\n| | finding | cause | base | new |\n| --- | --- | --- | ---: | ---: |\n";
     for (const FindingChange* finding : firstFindings(c, kMostRows)) {
         const auto cost = [](const std::optional<double>& ns) { return ns ? durationText(*ns) : std::string("none"); };
-        out += fmt::format("| {}{} | {} | {} | {} | {} |\n", failsGate(c, *finding) ? "**fails** " : "", toText(finding->status), cell(findingName(*finding)) + (finding->allowed ? " (allowed)" : ""),
+        out += fmt::format("| {}{} | {} | {} | {} | {} |\n", failsGate(c, *finding) ? "**fails** " : "", toText(finding->status), cell(findingName(*finding)) + inRunsText(*finding) + (finding->allowed ? " (allowed)" : ""),
                            cell(finding->cause), cost(finding->baseCostNs), cost(finding->newCostNs));
     }
     if (const std::string rest = leftOutText(c, kMostRows); !rest.empty()) out += "\n" + rest + ".\n";
@@ -100,7 +100,7 @@ void addWarnings(const Comparison& c, std::string& out) {
 void addGate(const Comparison& c, std::string& out) {
     std::string on;
     for (const std::string& word : c.gate.failOn) on += (on.empty() ? "" : ", ") + cell(word);
-    out += fmt::format("\n**Gate {}**{}\n\n", c.gate.failed ? "failed" : "passed", on.empty() ? "" : " (fails on " + on + ")");
+    out += fmt::format("\n**Gate {}**{}\n\n", gateWord(c.gate), on.empty() ? "" : " (fails on " + on + ")");
     const auto list = [&](const char* what, const std::vector<std::string>& lines) {
         for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i) out += fmt::format("- {}: {}\n", what, cell(lines[i]));
         if (lines.size() > kMostRows) out += fmt::format("- {}: {} more\n", what, lines.size() - kMostRows);

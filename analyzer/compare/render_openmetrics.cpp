@@ -74,6 +74,8 @@ void addStep(const Comparison& c, Exposition& out) {
         out.sample({{"verdict", std::string(toText(verdict))}}, verdict == c.step.verdict ? 1 : 0);
     out.family("rankscope_gate_failed", "", "1 when the gate failed.");
     out.sample({}, c.gate.failed ? 1 : 0);
+    out.family("rankscope_gate_judged", "", "0 when the sides must not be compared, so that the gate neither passed nor failed.");
+    out.sample({}, c.gate.judged ? 1 : 0);
 }
 
 void addMetrics(const Comparison& c, const std::string& unit, const std::string& name, const std::string& unitName, double factor, Exposition& out) {
@@ -100,7 +102,7 @@ void addAttribution(const Comparison& c, Exposition& out) {
 
 void addFindings(const Comparison& c, Exposition& out) {
     std::map<std::pair<std::string, std::string>, int> counts;
-    for (const FindingStatus status : {FindingStatus::isNew, FindingStatus::gone, FindingStatus::worse, FindingStatus::better, FindingStatus::same})
+    for (const FindingStatus status : {FindingStatus::isNew, FindingStatus::gone, FindingStatus::worse, FindingStatus::better, FindingStatus::same, FindingStatus::present})
         counts[{std::string(toText(status)), ""}] = 0;
     for (const FindingChange& finding : c.findings) {
         ++counts[{std::string(toText(finding.status)), ""}];

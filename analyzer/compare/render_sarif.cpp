@@ -64,6 +64,7 @@ const char* baselineState(FindingStatus status) {
     switch (status) {
         case FindingStatus::isNew: return "new";
         case FindingStatus::gone: return "absent";
+        case FindingStatus::present:
         case FindingStatus::same: return "unchanged";
         default: return "updated";
     }
@@ -103,13 +104,13 @@ std::string renderComparisonSarif(const Comparison& c) {
     Rules rules;
     Json results = Json::array();
     if (c.step.verdict == StepVerdict::regression) results.push_back(stepResult(c, rules));
-    for (const FindingChange* finding : firstFindings(c, kMostFindingRows)) results.push_back(findingResult(c, *finding, rules));
+    for (const FindingChange* finding : firstFindings(c, kMostPrintedFindings)) results.push_back(findingResult(c, *finding, rules));
 
     Json notifications = Json::array();
     const auto notify = [&](const char* level, const std::string& words) { notifications.push_back({{"level", level}, {"message", text(words)}}); };
     if (c.step.verdict != StepVerdict::regression) notify("note", c.step.reason);
     for (const std::string& notice : c.gate.notices) notify("note", notice);
-    if (const std::string rest = leftOutText(c, kMostFindingRows); !rest.empty()) notify("warning", rest);
+    if (const std::string rest = leftOutText(c, kMostPrintedFindings); !rest.empty()) notify("warning", rest);
 
     Json run;
     run["tool"] = {{"driver", {{"name", "Rankscope"}, {"rules", rules.json()}}}};

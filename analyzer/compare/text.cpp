@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/report/plain_text.h"
@@ -96,7 +97,7 @@ void writeFindings(const Comparison& c, Text& text) {
     const auto news = std::count_if(c.findings.begin(), c.findings.end(), [](const FindingChange& f) { return f.status != FindingStatus::same; });
     if (c.findings.empty()) return;
     text.line();
-    text.line(text.bold("Findings") + (news == 0 ? ": the same on both sides" : ""));
+    text.line(text.bold("Findings") + (c.base.runs.empty() ? " of the new side" : news == 0 ? ": the same on both sides" : ""));
     size_t shown = 0;
     for (const FindingChange& finding : c.findings) {
         if (++shown > kMostRows) {
@@ -105,7 +106,7 @@ void writeFindings(const Comparison& c, Text& text) {
         }
         std::string cost;
         if (finding.baseCostNs || finding.newCostNs) cost = fmt::format(", {} -> {} a step", durationText(finding.baseCostNs.value_or(0)), durationText(finding.newCostNs.value_or(0)));
-        text.line(fmt::format("  {:<6} {} {}, {}{}{}", toText(finding.status), finding.id, finding.title, finding.where, cost, finding.allowed ? " (allowed)" : ""));
+        text.line(fmt::format("  {:<7} {} {}, {}{}{}{}", toText(finding.status), finding.id, finding.title, finding.where, inRunsText(finding), cost, finding.allowed ? " (allowed)" : ""));
     }
 }
 
@@ -141,7 +142,7 @@ void writeGate(const Comparison& c, Text& text) {
     text.line();
     std::string on;
     for (const std::string& word : c.gate.failOn) on += (on.empty() ? "" : ", ") + word;
-    text.line(c.gate.failed ? text.painted("1;31", "Gate failed") + fmt::format(" (on {})", on) : fmt::format("Gate passed (fails on {})", on));
+    text.line(c.gate.failed ? text.painted("1;31", "Gate failed") + fmt::format(" (on {})", on) : fmt::format("Gate {} (fails on {})", gateWord(c.gate), on));
     const auto list = [&](const char* word, const std::vector<std::string>& lines) {
         for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i) text.line(fmt::format("  {:<8} {}", word, lines[i]));
         if (lines.size() > kMostRows) text.line(fmt::format("  {:<8} and {} more", word, lines.size() - kMostRows));

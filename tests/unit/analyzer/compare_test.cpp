@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -320,6 +321,61 @@ TEST(CompareGate, FailsOnWhatItIsTold) {
     EXPECT_EQ(allowed.gate.allowed.size(), 1u);
     EXPECT_TRUE(allowed.findings.at(0).allowed);
 }
+
+bool isNoticed(const Comparison& c, const std::string& words) {
+    return std::ranges::any_of(c.gate.notices, [&](const std::string& notice) { return notice.find(words) != std::string::npos; });
+}
+
+TEST(CompareGate, SaysTheRegressionThatDoesNotFail) {
+    for (const char* failOn : {"never", "RS301", "new-finding"}) {
+        CompareOptions options;
+        options.gate.failOn = {failOn};
+        const Comparison c = compareWith(slowRank, options);
+        EXPECT_FALSE(c.gate.failed) << failOn;
+        EXPECT_TRUE(isNoticed(c, "regression: 90")) << failOn;
+    }
+}
+
+TEST(CompareGate, DoesNotJudgeWhatMustNotBeCompared) {
+    const Comparison c = compareWith([](RunSummary& run) { run.environment["world_size"] = "8"; });
+    EXPECT_FALSE(c.gate.judged);
+    for (const std::string& text : {renderComparisonText(c), renderComparisonMarkdown(c), renderComparisonJunit(c), renderComparisonAnnotations(c), renderComparisonHtml(c)}) {
+        EXPECT_NE(text.find("not judged"), std::string::npos) << text;
+        EXPECT_EQ(text.find("ate passed"), std::string::npos) << text;
+    }
+    EXPECT_EQ(nlohmann::json::parse(renderComparisonJson(c)).at("gate").at("judged"), false);
+    EXPECT_TRUE(compareWith(nullptr).gate.judged);
+}
+
+TEST(CompareGate, FindingsAreJudgedWithoutABaseline) {
+    auto now = makeSide(10);
+    for (RunSummary& run : now) run.findings.push_back(finding("RS301", 9 * kMs));
+    CompareOptions options;
+    options.gate.failOn = {"RS301"};
+    const Comparison c = compareRuns({}, now, options);
+    EXPECT_TRUE(c.gate.failed);
+    ASSERT_EQ(c.findings.size(), 1u);
+    EXPECT_EQ(c.findings[0].status, FindingStatus::present);
+    options.gate.failOn = {"new-finding"};
+    EXPECT_FALSE(compareRuns({}, now, options).gate.failed);  // nothing tells that it is new
+}
+
+TEST(CompareFindings, ThoseOfAFewNewRunsAreListed) {
+    auto now = makeSide(10);
+    now[1].findings.push_back(finding("RS301", 9 * kMs));
+    CompareOptions options;
+    options.gate.failOn = {"RS301"};
+    const Comparison c = compareRuns(makeSide(0), now, options);
+    ASSERT_EQ(c.findings.size(), 1u);
+    EXPECT_EQ(c.findings[0].status, FindingStatus::present);
+    EXPECT_NE(renderComparisonText(c).find("in 1 of 3 new runs"), std::string::npos);
+    EXPECT_NE(renderComparisonMarkdown(c).find("in 1 of 3 new runs"), std::string::npos);
+    EXPECT_TRUE(c.gate.failed);
+    options.gate.failOn = {"new-finding"};
+    EXPECT_FALSE(compareRuns(makeSide(0), now, options).gate.failed);
+}
+
+TEST(Compare, NoNewRunIsAnError) { EXPECT_THROW(compareRuns(makeSide(0), {}, {}), CompareError); }
 
 TEST(CompareGate, KnowsItsWords) {
     EXPECT_EQ(checkFailOn("RS2*"), "");
