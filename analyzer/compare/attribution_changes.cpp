@@ -15,6 +15,8 @@ namespace {
 constexpr double kStandsOut = 0.5;     // of the way from the middle rank to the one that grew most: those beyond are where it happens
 constexpr double kNotEveryone = 0.35;  // of the largest growth: when the middle rank has more than the rest of it, everyone grew
 constexpr size_t kMostDetails = 3;
+constexpr double kResidue = 1e-9;      // of all that is added up: what the rounding of sums leaves
+const std::string kComputeRow = "compute of ";
 constexpr double kWorthARow = 1e-3;    // of the change: smaller rows are part of the rest
 
 double at(const std::map<std::string, double>& numbers, const std::string& name) {
@@ -47,14 +49,14 @@ std::vector<std::string> kernelDetails(const SideMeans& base, const SideMeans& n
 AttributionRow computeRow(const SideMeans& base, const SideMeans& now, double ns) {
     AttributionRow row{"compute", "", "", {}, ns, kernelDetails(base, now, ns)};
     row.where = placeText(now, rolesThatGrew(base, now, &RoleSummary::computeNs, ns < 0), row.ranks);
-    row.what = "compute of " + row.where;
+    row.what = kComputeRow + row.where;
     return row;
 }
 
 void addTransfers(const SideMeans& base, const SideMeans& now, std::vector<AttributionRow>& rows) {
     const std::map<std::string, TrafficSummary> before = byUse(base), after = byUse(now);
     for (const std::string& name : keysOf(base.pathTransferNs, now.pathTransferNs)) {
-        AttributionRow row{"transfer", "transfer: " + name, "", {}, at(now.pathTransferNs, name) - at(base.pathTransferNs, name), {}};
+        AttributionRow row{"transfer", std::string(kTransferRow) + name, "", {}, at(now.pathTransferNs, name) - at(base.pathTransferNs, name), {}};
         const auto a = before.find(name), b = after.find(name);
         if (a != before.end() && b != after.end())
             row.details.push_back(fmt::format("{:.0f} -> {:.0f} messages, {} -> {}, {} -> {} of transfer a step and rank", a->second.count, b->second.count,
@@ -133,6 +135,13 @@ std::vector<AttributionRow> categoryRows(const SideMeans& base, const SideMeans&
 
 }  // namespace
 
+std::string_view attributionScope(const std::vector<AttributionRow>& rows) {
+    const auto ofAPath = [](const AttributionRow& row) {
+        return row.what.starts_with(kTransferRow) || row.what.starts_with(kComputeRow) || row.category == "host" || row.category == "launch" || row.category == "gap";
+    };
+    return std::any_of(rows.begin(), rows.end(), ofAPath) ? "on the critical path" : "of the rank that waits least";
+}
+
 std::vector<std::string> rolesThatGrew(const SideMeans& base, const SideMeans& now, double RoleSummary::*part, bool shrank) {
     std::vector<std::pair<double, std::string>> growth;
     for (const auto& [name, role] : now.roles) {
@@ -169,15 +178,16 @@ std::string placeText(const SideMeans& side, const std::vector<std::string>& rol
 
 std::vector<AttributionRow> attributeChange(const SideMeans& base, const SideMeans& now, double changeNs) {
     std::vector<AttributionRow> rows = base.hasPath && now.hasPath ? pathRows(base, now) : categoryRows(base, now);
-    double sum = 0;
+    double sum = 0, size = std::abs(changeNs);
     std::vector<AttributionRow> kept;
     for (AttributionRow& row : rows) {
         if (std::abs(row.ns) <= kWorthARow * std::abs(changeNs) || !std::isfinite(row.ns)) continue;
         sum += row.ns;
+        size += std::abs(row.ns);
         kept.push_back(std::move(row));
     }
     std::stable_sort(kept.begin(), kept.end(), [](const AttributionRow& a, const AttributionRow& b) { return std::abs(a.ns) > std::abs(b.ns); });
-    if (changeNs - sum != 0) kept.push_back({"rest", "not explained", "", {}, changeNs - sum, {}});
+    if (std::abs(changeNs - sum) > kResidue * size) kept.push_back({"rest", "not explained", "", {}, changeNs - sum, {}});
     return kept;
 }
 

@@ -2,12 +2,19 @@
 // Where the step's change is, in rows that add up to it.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/side_means.h"
 
 namespace rankscope::analyzer {
+
+/// How AttributionRow::what of the transfers of one kind on the critical paths begins; trafficName() follows.
+inline constexpr std::string_view kTransferRow = "transfer: ";
+
+/// "on the critical path", or where a side has none "of the rank that waits least": what the rows are differences of.
+std::string_view attributionScope(const std::vector<AttributionRow>& rows);
 
 /// Differences of the two critical paths by what they are in (waiting is no part of a critical path: the time is where the one is that is waited for). Where a
 /// side could not be replayed, differences of the categories of the rank that waits least on the new side. What the rows do not explain of `changeNs` is a row

@@ -66,7 +66,7 @@ Meaning meaningOf(const std::string& cause) {
 
 }  // namespace
 
-ChangeCause hostCause(const SideMeans& base, const SideMeans& now, double ns) {
+ChangeCause hostCause(const SideMeans& base, const SideMeans& now, double ns, bool reversed) {
     ChangeCause cause;
     cause.ns = ns;
     cause.kind = "unknown";
@@ -85,7 +85,7 @@ ChangeCause hostCause(const SideMeans& base, const SideMeans& now, double ns) {
     cause.diagnosis = meaning.diagnosis;
     cause.text = fmt::format("{}: {} more a step", meaning.text, durationText(growth.front().ns));
     for (const StallGrowth& row : growth)
-        if (row.ns >= kIsWhy * ns) cause.evidence.push_back(fmt::format("device idle for the host ({}): {} more a step, most on {}", row.cause, durationText(row.ns), row.role));
+        if (row.ns >= kIsWhy * ns) cause.evidence.push_back(fmt::format("device idle for the host ({}): {} {} a step, most on {}", row.cause, durationText(row.ns), reversed ? "less" : "more", row.role));
     return cause;
 }
 

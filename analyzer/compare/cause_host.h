@@ -7,6 +7,6 @@
 namespace rankscope::analyzer {
 
 /// Why devices wait `ns` longer for their hosts on the new side, or for copies.
-ChangeCause hostCause(const SideMeans& base, const SideMeans& now, double ns);
+ChangeCause hostCause(const SideMeans& base, const SideMeans& now, double ns, bool reversed);
 
 }  // namespace rankscope::analyzer

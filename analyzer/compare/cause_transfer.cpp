@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/compare/cause_text.h"
 #include "analyzer/report/units.h"
 
 namespace rankscope::analyzer {
@@ -39,18 +40,20 @@ SameSizes compareSameSizes(const SideMeans& base, const SideMeans& now, const st
 
 struct Counterparts {
     TrafficSummary before, after;
+    bool reversed = false;
 
     double countGrowth() const { return after.count / before.count - 1; }
     double bytesGrowth() const { return before.bytes > 0 && after.bytes > 0 ? after.bytes / before.bytes - 1 : 0; }
     double exposedGrowthNs() const { return after.exposedTransferNs - before.exposedTransferNs; }
 };
 
-std::string percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
-
 void sayMessages(const Counterparts& both, ChangeCause& cause) {
-    cause.evidence.push_back(fmt::format("{:.0f} -> {:.0f} messages, {} -> {} a step and rank", both.before.count, both.after.count, bytesText(both.before.bytes), bytesText(both.after.bytes)));
-    cause.evidence.push_back(fmt::format("transfer {} -> {}, exposed {} -> {}", durationText(both.before.transferNs), durationText(both.after.transferNs),
-                                         durationText(both.before.exposedTransferNs), durationText(both.after.exposedTransferNs)));
+    const auto change = [&](double before, double after, const auto& text) { return fromTo(text(before), text(after), both.reversed); };
+    const auto count = [](double value) { return fmt::format("{:.0f}", value); };
+    const auto time = [](double ns) { return durationText(ns); };
+    const auto size = [](double bytes) { return bytesText(bytes); };
+    cause.evidence.push_back(fmt::format("{} messages, {} a step and rank", change(both.before.count, both.after.count, count), change(both.before.bytes, both.after.bytes, size)));
+    cause.evidence.push_back(fmt::format("transfer {}, exposed {}", change(both.before.transferNs, both.after.transferNs, time), change(both.before.exposedTransferNs, both.after.exposedTransferNs, time)));
 }
 
 bool explainedByBytes(const Counterparts& both, const std::string& traffic, ChangeCause& cause) {
@@ -58,7 +61,7 @@ bool explainedByBytes(const Counterparts& both, const std::string& traffic, Chan
     if (both.before.dataType != both.after.dataType && !both.before.dataType.empty() && !both.after.dataType.empty()) {
         cause.kind = "full_precision";
         cause.diagnosis = "RS210";
-        cause.text = fmt::format("{} in {} instead of {}: {} of bytes", traffic, both.after.dataType, both.before.dataType, percent(both.bytesGrowth()));
+        cause.text = fmt::format("{} in {} instead of {}: {}", traffic, both.after.dataType, both.before.dataType, amountGrowthText(both.bytesGrowth(), "bytes"));
     } else if (both.countGrowth() > kOtherCount && std::abs(both.after.bytes / both.after.count / (both.before.bytes / both.before.count) - 1) < kOtherCount) {
         cause.kind = "redundant_communication";
         cause.diagnosis = "RS206";
@@ -66,7 +69,7 @@ bool explainedByBytes(const Counterparts& both, const std::string& traffic, Chan
     } else {
         cause.kind = "more_bytes";
         cause.diagnosis = "RS203";
-        cause.text = fmt::format("{}: {} of bytes a step", traffic, percent(both.bytesGrowth()));
+        cause.text = fmt::format("{}: {} a step", traffic, amountGrowthText(both.bytesGrowth(), "bytes"));
     }
     return true;
 }
@@ -93,17 +96,17 @@ bool explainedByWay(const Counterparts& both, const std::string& traffic, Change
 bool explainedByLink(const Counterparts& both, const SideMeans& base, const SideMeans& now, const std::string& traffic, ChangeCause& cause) {
     const SameSizes sizes = compareSameSizes(base, now, traffic);
     if (sizes.slowdown() < kSlower || sizes.addedNs < kLinkIsWhy * cause.ns) return false;
-    cause.evidence.push_back(fmt::format("messages of the same size take {} longer", percent(sizes.slowdown())));
+    cause.evidence.push_back(fmt::format("messages of the same size {} {}", both.reversed ? "took, on the base side," : "take", longerText(sizes.slowdown())));
     const bool pipeline = both.after.use == "pipeline";
     cause.kind = pipeline ? "slower_p2p" : "slower_link";
     cause.diagnosis = pipeline ? "RS103" : "RS208";
-    cause.text = fmt::format("the link is slower: {} of the same size takes {} longer", traffic, percent(sizes.slowdown()));
+    cause.text = fmt::format("the link is slower: {} of the same size takes {}", traffic, longerText(sizes.slowdown()));
     return true;
 }
 
 }  // namespace
 
-ChangeCause transferCause(const SideMeans& base, const SideMeans& now, const std::string& traffic, double ns) {
+ChangeCause transferCause(const SideMeans& base, const SideMeans& now, const std::string& traffic, double ns, bool reversed) {
     ChangeCause cause;
     cause.ns = ns;
     cause.where = traffic;
@@ -117,7 +120,7 @@ ChangeCause transferCause(const SideMeans& base, const SideMeans& now, const std
         cause.text = fmt::format("{} is new: {} a step and rank", traffic, bytesText(b->second.bytes));
         return cause;
     }
-    const Counterparts both{a->second, b->second};
+    const Counterparts both{a->second, b->second, reversed};
     sayMessages(both, cause);
     if (explainedByBytes(both, traffic, cause)) return cause;
     if (both.countGrowth() > kOtherCount) {

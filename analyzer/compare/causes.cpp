@@ -74,14 +74,31 @@ void merge(ChangeCause cause, std::vector<ChangeCause>& causes) {
     causes.push_back(std::move(cause));
 }
 
-ChangeCause causeOfPart(const SideMeans& base, const SideMeans& now, const AttributionRow& row, double ns) {
-    if (row.category == "compute") return computeCause(base, now, ns);
-    return transferCause(base, now, row.what.substr(row.what.find(": ") + 2), ns);
+/// Whose exposed transfer grew most; empty: nobody's. For sides without critical paths, whose one transfer row is of all traffic.
+std::string trafficThatGrew(const SideMeans& base, const SideMeans& now) {
+    const std::map<std::string, TrafficSummary> before = byUse(base);
+    std::string name;
+    double mostNs = 0;
+    for (const auto& [use, after] : byUse(now)) {
+        const auto was = before.find(use);
+        const double ns = after.exposedTransferNs - (was == before.end() ? 0 : was->second.exposedTransferNs);
+        if (ns <= mostNs) continue;
+        mostNs = ns;
+        name = use;
+    }
+    return name;
+}
+
+/// `base` is the fast side.
+ChangeCause causeOfPart(const SideMeans& base, const SideMeans& now, const AttributionRow& row, double ns, bool reversed) {
+    if (row.category == "compute") return computeCause(base, now, ns, reversed);
+    const bool ofOne = row.what.starts_with(kTransferRow);
+    return transferCause(base, now, ofOne ? row.what.substr(kTransferRow.size()) : trafficThatGrew(base, now), ns, reversed);
 }
 
 /// The host's own stalls; but a finding that costs as much, where none of the stalls' kind does, knows better what they delay.
-ChangeCause causeOfHost(const SideMeans& base, const SideMeans& now, const std::vector<const FindingChange*>& findings, double ns) {
-    const ChangeCause cause = hostCause(base, now, ns);
+ChangeCause causeOfHost(const SideMeans& base, const SideMeans& now, const std::vector<const FindingChange*>& findings, double ns, bool reversed) {
+    const ChangeCause cause = hostCause(base, now, ns, reversed);
     const bool confirmed = std::any_of(findings.begin(), findings.end(), [&](const FindingChange* finding) { return finding->id == cause.diagnosis; });
     if (confirmed) return cause;
     ChangeCause found = fromFindings(findings, ns);
@@ -105,10 +122,10 @@ std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now, c
         if (row.category == "host" || row.category == "launch" || row.category == "gap" || row.category == "memory" || row.category == "idle") {
             hostNs += row.ns;
         } else if ((row.category == "compute" || row.category == "transfer") && rowNs >= kWorthACause * ns) {
-            merge(causeOfPart(fast, slow, row, rowNs), causes);
+            merge(causeOfPart(fast, slow, row, rowNs, reversed), causes);
         }
     }
-    if (hostNs >= kWorthACause * ns) merge(causeOfHost(fast, slow, more, std::min(hostNs, ns)), causes);
+    if (hostNs >= kWorthACause * ns) merge(causeOfHost(fast, slow, more, std::min(hostNs, ns), reversed), causes);
     for (ChangeCause& cause : causes)
         if (cause.kind == "unknown") cause = fromFindings(more, cause.ns);
     if (causes.empty()) causes.push_back(fromFindings(more, ns));

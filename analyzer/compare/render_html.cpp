@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/compare/attribution_changes.h"
 #include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
@@ -110,7 +111,7 @@ std::string attribution(const Comparison& c) {
         table.add({numberCell(signedDurationText(row.ns), row.ns), markupCell(stackedBar({{row.ns > 0 ? "transfer" : "overlapped", signedDurationText(row.ns), std::abs(row.ns)}}, largest)),
                    textCell(row.what), row.where.empty() ? textCell("the job") : textCell(row.where), textCell(details)});
     }
-    return section("attribution", "Where the change is", fmt::format("The rows add up to {} per step.", signedDurationText(c.step.changeNs())), table.markup());
+    return section("attribution", "Where the change is", fmt::format("Differences {}; work beside it is not in them. The rows add up to {} per step.", attributionScope(c.attribution), signedDurationText(c.step.changeNs())), table.markup());
 }
 
 std::string causes(const Comparison& c) {

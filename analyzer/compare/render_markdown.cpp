@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyzer/compare/attribution_changes.h"
 #include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
@@ -47,7 +48,7 @@ void addCauses(const Comparison& c, std::string& out) {
 
 void addAttribution(const Comparison& c, std::string& out) {
     if (c.attribution.empty()) return;
-    out += fmt::format("\n### Where the change is\n\nThe rows add up to {}.\n\n| change per step | what |\n| ---: | --- |\n", signedDurationText(c.step.changeNs()));
+    out += fmt::format("\n### Where the change is\n\nDifferences {}; work beside it is not in them. The rows add up to {}.\n\n| change per step | what |\n| ---: | --- |\n", attributionScope(c.attribution), signedDurationText(c.step.changeNs()));
     double restNs = 0;
     for (size_t i = 0; i < c.attribution.size(); ++i) {
         if (i < kMostRows)

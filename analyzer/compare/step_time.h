@@ -6,7 +6,7 @@
 //
 //   ratio      exp(mean of the new runs - mean of the base runs)
 //   noise s    standard deviation of runs of a side, pooled over both sides (with five runs or more on each side: each its own, Welch); never less than what
-//              the steps of the runs alone make it (standard error of a run's typical step), nor than kFloor
+//              the steps of the runs alone make it (standard error of a run's typical step), nor than kNoiseFloor
 //   interval   difference +- t(0.975, degrees) s sqrt(1/n + 1/m), degrees n + m - 2
 //   smallest visible change: max(half interval, log(1 + threshold)) + z(0.9) s' sqrt(1/n + 1/m), where s' = s sqrt(degrees / chi2(0.01, degrees)) is the
 //              upper bound of the noise. With s itself it would be found in nine of ten comparisons on average, but not in those whose s is small by chance

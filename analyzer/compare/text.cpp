@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/compare/attribution_changes.h"
 #include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
@@ -89,7 +90,7 @@ void writeCauses(const Comparison& c, Text& text) {
 void writeAttribution(const Comparison& c, Text& text) {
     if (c.attribution.empty()) return;
     text.line();
-    text.line(text.bold("Where the change is") + fmt::format(" (adds up to {})", signedDuration(c.step.changeNs())));
+    text.line(text.bold("Where the change is") + fmt::format(" ({}; adds up to {})", attributionScope(c.attribution), signedDuration(c.step.changeNs())));
     for (const AttributionRow& row : c.attribution) text.line(fmt::format("  {:>10}  {}", signedDuration(row.ns), row.what));
 }
 
