@@ -173,9 +173,34 @@ double CompareScoreboard::causesRight() const {
     return pairs > 0 ? static_cast<double>(right) / pairs : 1;
 }
 
-bool meets(const CompareScoreboard& board, const CompareRequirement& requirement) {
-    return board.falseRegressions() <= requirement.falseRegressions && board.found() >= requirement.found && board.covered() >= requirement.covered &&
-           board.causesRight() >= requirement.causesRight;
+double CompareScoreboard::above() const {
+    double most = slowdowns.empty() ? 1 : 0;
+    for (const SlowdownScore& score : slowdowns) most = std::max(most, score.tally.pairs > 0 ? static_cast<double>(score.tally.above) / score.tally.pairs : 0);
+    return most;
+}
+
+double CompareScoreboard::claimed() const {
+    int pairs = 0, all = 0;
+    for (const CauseScore& cause : causes) {
+        pairs += cause.pairs;
+        all += cause.pairs + cause.unclaimed;
+    }
+    return all > 0 ? static_cast<double>(pairs) / all : causes.empty() ? 1 : 0;
+}
+
+std::vector<std::string> unmet(const CompareScoreboard& board, const CompareRequirement& requirement) {
+    std::vector<std::string> reasons;
+    const auto atLeast = [&](double share, double wanted, const char* what) {
+        if (share < wanted) reasons.push_back(fmt::format("{}: {:.1f} %, asked are {:.0f} % or more", what, 100 * share, 100 * wanted));
+    };
+    if (board.falseRegressions() > requirement.falseRegressions)
+        reasons.push_back(fmt::format("false regressions: {:.1f} %, asked are {:.0f} % or less", 100 * board.falseRegressions(), 100 * requirement.falseRegressions));
+    atLeast(board.above(), requirement.above, "too little to judge: pairs above the printed smallest visible change");
+    atLeast(board.found(), requirement.found, "found above the printed smallest visible change");
+    atLeast(board.covered(), requirement.covered, "true ratios inside the interval");
+    atLeast(board.claimed(), requirement.claimed, "too little to judge: pairs with a planted cause that are called a regression");
+    atLeast(board.causesRight(), requirement.causesRight, "first causes that are right");
+    return reasons;
 }
 
 CompareScoreboard runCompareScore(const CompareScoreOptions& options, const std::function<void(const std::string&)>& said) {
@@ -199,6 +224,7 @@ CompareScoreboard runCompareScore(const CompareScoreOptions& options, const std:
         const CauseScore& score = board.causes.back();
         said(fmt::format("{}: {} of {} causes right", score.scenario, score.right, score.pairs));
     }
+    if (board.same.pairs + board.bimodal.pairs == 0 && board.causes.empty()) throw ScoreError("--only names no part of the suite compare");
     board.wallS = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return board;
 }

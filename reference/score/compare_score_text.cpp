@@ -34,8 +34,8 @@ std::string renderText(const CompareScoreboard& board) {
     pairs("nothing changed, bimodal", board.bimodal);
     if (!board.slowdowns.empty()) text += "\nslower   measured   above visible   found   inside interval   verdicts\n";
     for (const SlowdownScore& score : board.slowdowns)
-        text += fmt::format("{:>4.0f} %   {:>6.2f} %   {:>13}   {:>5.1f} %   {:>13.1f} %   {}\n", 100 * score.planted, 100 * (score.trueRatio - 1), score.tally.above,
-                            100 * score.tally.foundShare(), 100 * score.tally.coveredShare(), countsText(score.tally.verdicts));
+        text += fmt::format("{:>4.0f} %   {:>6.2f} %   {:>13}   {:>7}   {:>13.1f} %   {}\n", 100 * score.planted, 100 * (score.trueRatio - 1), score.tally.above,
+                            score.tally.above > 0 ? fmt::format("{:.1f} %", 100 * score.tally.foundShare()) : "-", 100 * score.tally.coveredShare(), countsText(score.tally.verdicts));
     if (!board.causes.empty()) text += "\ncause planted                pairs   right   named first\n";
     for (const CauseScore& score : board.causes)
         text += fmt::format("{:<28} {:>5}   {:>5}   {}{}\n", score.scenario, score.pairs, score.right, countsText(score.named),
@@ -62,7 +62,7 @@ std::string renderJson(const CompareScoreboard& board) {
     for (const CauseScore& score : board.causes)
         json["causes"].push_back({{"scenario", score.scenario}, {"kinds", score.kinds}, {"ranks", score.ranks}, {"pairs", score.pairs}, {"unclaimed", score.unclaimed},
                                   {"right", score.right}, {"named", score.named}});
-    json["totals"] = {{"false_regressions", board.falseRegressions()}, {"found", board.found()}, {"covered", board.covered()}, {"causes_right", board.causesRight()}};
+    json["totals"] = {{"false_regressions", board.falseRegressions()}, {"found", board.found()}, {"above", board.above()}, {"covered", board.covered()}, {"claimed", board.claimed()}, {"causes_right", board.causesRight()}};
     json["wall_s"] = board.wallS;
     return json.dump(2) + "\n";
 }
