@@ -76,7 +76,7 @@ Comparison sample(const std::string& words) {
     c.findings[0].failed = true;
     c.findings[1].allowed = true;
     c.incomparable = {{"driver" + words, "550.1", "", false, "noted only"}};
-    c.gate = {true, {"regression", "new-finding"}, {"the step is slower" + words, "new finding: RS301" + words}, {"RS203" + words}, {"a notice" + words}};
+    c.gate = {true, true, {"regression", "new-finding"}, {"the step is slower" + words, "new finding: RS301" + words}, {"RS203" + words}, {"a notice" + words}};
     c.losses = {{"new", "new-1" + words, "torn_tail", "warning", 2, "records are missing" + words}};
     c.notes = {"a run is given twice" + words};
     return c;
