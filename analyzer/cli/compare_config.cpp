@@ -26,7 +26,7 @@ constexpr const char* kKeys = "baseline, threshold.step, resolution.step, fail-o
 double shareOf(const std::filesystem::path& file, const toml::node& node, const std::string& key) {
     std::optional<double> share;
     if (const auto text = node.value<std::string>(); node.is_string()) share = parseShare(*text);
-    if (node.is_number()) share = *node.value<double>();
+    if (node.is_number()) share = node.value<double>();  // none: a whole number that no double holds
     if (!share || !(*share >= 0) || *share > 1) fail(file, node, fmt::format("{} is no share", key), "write \"3%\", or 0.03");
     return *share;
 }

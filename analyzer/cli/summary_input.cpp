@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "analyzer/cli/collect_step.h"
@@ -10,16 +11,34 @@
 #include "analyzer/cli/run_input.h"
 #include "analyzer/compare/baseline_folder.h"
 #include "analyzer/compare/summary_file.h"
+#include "analyzer/report/plain_text.h"
 
 namespace rankscope::cli {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// What a folder has that is kept in a repository for runs to come.
+bool isPlaceholder(const fs::directory_entry& entry) {
+    const std::string name = entry.path().filename().string();
+    std::error_code ignored;
+    return entry.is_regular_file(ignored) && (name.starts_with('.') || name.starts_with("README"));
+}
+
+bool holdsPlaceholdersOnly(const fs::path& folder) {
+    std::error_code error;
+    fs::directory_iterator entries(folder, error);
+    return !error && std::all_of(begin(entries), end(entries), isPlaceholder);
+}
+
+}  // namespace
+
 bool isBaselineFolder(const std::string& name) {
     std::error_code ignored;
     const fs::path path = name;
     if (!fs::is_directory(path, ignored) || fs::exists(path / "trace.db", ignored) || fs::exists(path / "capture", ignored)) return false;
-    return fs::is_empty(path, ignored) || !analyzer::baselineFiles(path).empty();
+    return holdsPlaceholdersOnly(path) || !analyzer::baselineFiles(path).empty();
 }
 
 std::vector<analyzer::RunSummary> readSummaries(const std::vector<std::string>& names, unsigned workers, const Console& console) {
@@ -36,7 +55,7 @@ std::vector<analyzer::RunSummary> readSummaries(const std::vector<std::string>& 
                 continue;
             }
         } catch (const analyzer::SummaryError& error) {
-            throw VerbError(kExitInput, error.what(), error.hint());
+            throw VerbError(kExitInput, analyzer::oneLine(error.what()), error.hint());
         }
         const RunInput input = findRun(name);
         collectOnDemand(input, console);

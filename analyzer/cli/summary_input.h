@@ -13,7 +13,7 @@ namespace rankscope::cli {
 // Throws VerbError (exit code 3), store::Error.
 std::vector<analyzer::RunSummary> readSummaries(const std::vector<std::string>& names, unsigned workers, const Console& console);
 
-// True for a folder that holds no run but *.json files, and for one that holds nothing: a baseline.
+// True for a folder that holds no run but *.json files, and for one that holds nothing but a README or hidden files: a baseline.
 bool isBaselineFolder(const std::string& name);
 
 }  // namespace rankscope::cli

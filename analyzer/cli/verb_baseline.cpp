@@ -11,6 +11,9 @@
 #include "analyzer/compare/baseline_folder.h"
 #include "analyzer/compare/run_statistics.h"
 #include "analyzer/compare/summary_file.h"
+#include "analyzer/compare/unfinished.h"
+#include "analyzer/report/plain_text.h"
+#include "analyzer/report/shell_word.h"
 #include "analyzer/report/units.h"
 
 namespace rankscope::cli {
@@ -28,10 +31,10 @@ struct BaselineOptions {
 
 std::string describe(const analyzer::RunSummary& run) {
     const double stepNs = analyzer::locate(run.stepsNs, analyzer::StepEstimator::trimmedMean).value;
-    return fmt::format("{:<24} {:<16} {:>4} steps of {:>8}  {} ranks{}{}", run.name, run.label.empty() ? "-" : run.label, run.steps, analyzer::durationText(stepNs),
+    return analyzer::oneLine(fmt::format("{:<24} {:<16} {:>4} steps of {:>8}  {} ranks{}{}", run.name, run.label.empty() ? "-" : run.label, run.steps, analyzer::durationText(stepNs),
                        run.environment.count("world_size") ? run.environment.at("world_size") : "?",
                        run.environment.count("layout") && !run.environment.at("layout").empty() ? ", " + run.environment.at("layout") : "",
-                       run.environment.count("gpu") && !run.environment.at("gpu").empty() ? ", " + run.environment.at("gpu") : "");
+                       run.environment.count("gpu") && !run.environment.at("gpu").empty() ? ", " + run.environment.at("gpu") : ""));
 }
 
 int save(const BaselineOptions& options, const Console& console) {
@@ -40,43 +43,54 @@ int save(const BaselineOptions& options, const Console& console) {
         if (run.stepsNs.empty()) throw VerbError(kExitInput, fmt::format("{} has no steps: it cannot be a baseline", run.name), "mark steps with an NVTX range, or run more of them");
     for (analyzer::RunSummary& run : runs) {
         if (!options.label.empty()) run.label = options.label;
+        if (const std::string unfinished = analyzer::unfinishedText(run); !unfinished.empty())
+            console.warning(analyzer::oneLine(fmt::format("{} did not finish, and is a poor baseline: {}", run.name, unfinished)));
         const std::filesystem::path file = analyzer::saveToBaseline(run, options.folder);
-        console.note(fmt::format("{} -> {} ({})", run.name, file.string(), analyzer::bytesText(static_cast<double>(std::filesystem::file_size(file)))));
+        console.note(analyzer::oneLine(fmt::format("{} -> {} ({})", run.name, file.string(), analyzer::bytesText(static_cast<double>(std::filesystem::file_size(file))))));
     }
-    console.next(fmt::format("rankscope compare --baseline {} NEW", options.folder));
+    console.next(fmt::format("rankscope compare --baseline {} NEW", analyzer::shellWord(options.folder)));
     return kExitOk;
 }
 
+void requireFolder(const std::string& folder) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(folder, ignored)) return;
+    throw VerbError(kExitInput, fmt::format("there is no folder {}", analyzer::oneLine(folder)), fmt::format("rankscope baseline save RUN --dir {}", analyzer::shellWord(folder)));
+}
+
 int list(const BaselineOptions& options, const Console& console) {
+    requireFolder(options.folder);
     const std::vector<analyzer::RunSummary> runs = readSummaries({options.folder}, options.workers, console);
     std::string text;
-    for (const analyzer::RunSummary& run : runs) text += fmt::format("{}  {}\n", std::filesystem::path(run.file).stem().string(), describe(run));
+    for (const analyzer::RunSummary& run : runs) text += fmt::format("{}  {}\n", analyzer::oneLine(std::filesystem::path(run.file).stem().string()), describe(run));
+    if (runs.empty()) console.note(analyzer::oneLine(options.folder) + " holds no run yet");
     console.result(text);
-    console.next(fmt::format("rankscope compare --baseline {} NEW", options.folder));
+    console.next(fmt::format("rankscope compare --baseline {} NEW", analyzer::shellWord(options.folder)));
     return kExitOk;
 }
 
 int show(const BaselineOptions& options, const Console& console) {
+    if (options.names.empty()) requireFolder(options.folder);
     const std::vector<analyzer::RunSummary> runs = readSummaries(options.names.empty() ? std::vector<std::string>{options.folder} : options.names, options.workers, console);
     std::string text;
     for (const analyzer::RunSummary& run : runs) {
         text += describe(run) + "\n";
         for (const auto& [key, value] : run.environment)
-            if (!value.empty()) text += fmt::format("  {:<16} {}\n", key, value);
+            if (!value.empty()) text += fmt::format("  {:<16} {}\n", analyzer::oneLine(key), analyzer::oneLine(value));
         for (const analyzer::FindingSummary& finding : run.findings)
             if (finding.verdict == "found")
-                text += fmt::format("  finding          {} {}, {}{}\n", finding.id, finding.title, analyzer::ranksText(finding.ranks),
+                text += fmt::format("  finding          {} {}, {}{}\n", analyzer::oneLine(finding.id), analyzer::oneLine(finding.title), analyzer::ranksText(finding.ranks),
                                     finding.costNs ? ", " + analyzer::durationText(*finding.costNs) + " a step" : "");
     }
     console.result(text);
-    console.next(fmt::format("rankscope compare --baseline {} NEW", options.folder));
+    console.next(fmt::format("rankscope compare --baseline {} NEW", analyzer::shellWord(options.folder)));
     return kExitOk;
 }
 
 int prune(const BaselineOptions& options, const Console& console) {
-    if (!std::filesystem::is_directory(options.folder)) throw VerbError(kExitInput, fmt::format("there is no baseline {}", options.folder));
-    for (const std::filesystem::path& file : analyzer::pruneBaseline(options.folder, options.keep)) console.note("removed " + file.string());
-    console.next(fmt::format("rankscope baseline list --dir {}", options.folder));
+    requireFolder(options.folder);
+    for (const std::filesystem::path& file : analyzer::pruneBaseline(options.folder, options.keep)) console.note("removed " + analyzer::oneLine(file.string()));
+    console.next(fmt::format("rankscope baseline list --dir {}", analyzer::shellWord(options.folder)));
     return kExitOk;
 }
 
@@ -90,7 +104,7 @@ CLI::App* addAct(CLI::App& verb, Invocation& invocation, const char* name, const
             try {
                 return act(*options, invocation.console);
             } catch (const analyzer::SummaryError& error) {
-                throw VerbError(kExitInput, error.what(), error.hint());
+                throw VerbError(kExitInput, analyzer::oneLine(error.what()), error.hint());
             }
         };
     });

@@ -12,6 +12,7 @@
 #include "analyzer/cli/summary_input.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/compare/compare.h"
+#include "analyzer/report/shell_word.h"
 
 namespace rankscope::cli {
 namespace {
@@ -105,6 +106,7 @@ int compare(const CompareVerbOptions& options, const Console& console) {
     const bool noBaseline = !sides.baseline.empty() && !std::filesystem::exists(sides.baseline, ignored);
     const std::vector<std::string> baseNames = sides.baseline.empty() ? sides.base : noBaseline ? std::vector<std::string>{} : std::vector<std::string>{sides.baseline};
     const auto now = readSummaries(sides.now, options.workers, console);
+    if (now.empty()) throw VerbError(kExitInput, fmt::format("{} holds no run: the new side is empty", sides.now.front()), "rankscope compare --baseline DIR --new RUN");
     const analyzer::Comparison comparison = analyzer::compareRuns(readSummaries(baseNames, options.workers, console), now, settings);
     for (const auto& [format, file] : files) writeOutputFile(renderComparison(comparison, format, false), file);
     const bool toFile = !options.output.empty();
@@ -114,11 +116,11 @@ int compare(const CompareVerbOptions& options, const Console& console) {
     else
         console.result(text);
     if (comparison.base.runs.empty())
-        console.next(fmt::format("rankscope baseline save {} --dir {}", sides.now.front(), sides.baseline.empty() ? "DIR" : sides.baseline));
+        console.next(fmt::format("rankscope baseline save {} --dir {}", analyzer::shellWord(sides.now.front()), sides.baseline.empty() ? "DIR" : analyzer::shellWord(sides.baseline)));
     else if (!comparison.causes.empty() && !comparison.causes.front().diagnosis.empty())
         console.next("rankscope explain " + comparison.causes.front().diagnosis);
     else
-        console.next("rankscope analyze " + sides.now.front());
+        console.next("rankscope analyze " + analyzer::shellWord(sides.now.front()));
     return exitCode(comparison, console);
 }
 

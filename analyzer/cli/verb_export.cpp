@@ -13,6 +13,7 @@
 #include "analyzer/cli/verb.h"
 #include "analyzer/export/export_formats.h"
 #include "analyzer/export/walk_trace.h"
+#include "analyzer/report/shell_word.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::cli {
@@ -72,7 +73,7 @@ int exportRun(const ExportVerbOptions& options, const Console& console) {
     const auto sink = options.format == "csv" ? analyzer::csvTable(file.stream()) : analyzer::chromeTrace(file.stream(), trace.meta("run_name", options.run));
     analyzer::walkTrace(trace, *sink, selection);
     file.commit();
-    if (options.format != "csv") console.next(fmt::format("open {} in https://ui.perfetto.dev (it stays on this machine)", options.output));
+    if (options.format != "csv") console.next(fmt::format("open {} in https://ui.perfetto.dev (it stays on this machine)", analyzer::shellWord(options.output)));
     return kExitOk;
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "analyzer/compare/unfinished.h"
+
 namespace rankscope::analyzer {
 namespace {
 
@@ -99,6 +101,7 @@ const std::vector<std::string>& acrossNames() {
         std::vector<std::string> names;
         for (const Rule& rule : kRules)
             if (*rule.across) names.push_back(rule.across);
+        names.push_back("unfinished");
         return names;
     }();
     return kNames;
@@ -115,6 +118,10 @@ Comparability checkComparability(const std::vector<RunSummary>& base, const std:
         result.stepTimeRefused = result.stepTimeRefused || row.refused;
         if (rule.consequence == Consequence::refuseCategories) result.categoriesRefused = fmt::format("{} is {} in the base and {} in the new runs", rule.what, a, b);
         result.rows.push_back(row);
+    }
+    for (Incomparable& row : lostSteps(base, now, across.count("unfinished") != 0)) {
+        result.stepTimeRefused = result.stepTimeRefused || row.refused;
+        result.rows.push_back(std::move(row));
     }
     addLosses(base, now, result);
     return result;

@@ -15,12 +15,13 @@
 #include "analyzer/compare/side_means.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/compare/table_changes.h"
+#include "analyzer/compare/unfinished.h"
 
 namespace rankscope::analyzer {
 namespace {
 
-/// Drops runs without steps and runs that are there already.
-void clean(std::vector<RunSummary>& runs, const std::string& side, std::vector<std::string>& notes) {
+/// Drops runs without steps and runs that are there already. Returns the names of the others by their contents.
+std::map<std::string, std::string> clean(std::vector<RunSummary>& runs, const std::string& side, std::vector<std::string>& notes) {
     std::map<std::string, std::string> seen;  // name by contents
     std::vector<RunSummary> kept;
     std::string without;
@@ -43,6 +44,7 @@ void clean(std::vector<RunSummary>& runs, const std::string& side, std::vector<s
         throw CompareError(fmt::format("no run of the {} side has a step to compare: {}", side, without),
                            "mark steps with an NVTX range or torch.profiler's step(), run at least three of them, and see `rankscope analyze` for what was recorded");
     runs = std::move(kept);
+    return seen;
 }
 
 ComparedSide sideOf(const std::vector<RunSummary>& runs) {
@@ -68,7 +70,7 @@ ComparedSide sideOf(const std::vector<RunSummary>& runs) {
 
 std::vector<StepSample> samplesOf(const std::vector<RunSummary>& runs) {
     std::vector<StepSample> samples;
-    for (const RunSummary& run : runs) samples.push_back({run.name, run.stepsNs});
+    for (const RunSummary& run : runs) samples.push_back({run.name, run.stepsNs, run.stepsPerSample});
     return samples;
 }
 
@@ -111,6 +113,12 @@ void compareSteps(const std::vector<RunSummary>& base, const std::vector<RunSumm
     setTypicalSteps(now, result.step.estimator, result.now);
 }
 
+void judge(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const GateOptions& options, Comparison& result) {
+    result.gate = judgeGate(result, options);
+    for (const auto& notices : {unfinishedNotices(now, "new"), unfinishedNotices(base, "base")})
+        result.gate.notices.insert(result.gate.notices.end(), notices.begin(), notices.end());
+}
+
 Comparison withoutBase(const std::vector<RunSummary>& now, const CompareOptions& options, Comparison result) {
     result.step.verdict = StepVerdict::notEnoughSamples;
     result.step.threshold = options.step.threshold;
@@ -119,7 +127,7 @@ Comparison withoutBase(const std::vector<RunSummary>& now, const CompareOptions&
     result.step.noiseSource = "none";
     setTypicalSteps(now, result.step.estimator, result.now);
     result.findings = compareFindings({}, now, meansOf(now));
-    result.gate = judgeGate(result, options.gate);
+    judge({}, now, options.gate, result);
     std::erase_if(result.gate.notices, [&](const std::string& notice) { return notice.ends_with(result.step.reason); });  // said once
     result.gate.notices.insert(result.gate.notices.begin(), result.step.reason);
     cap(result.findings, kMostFindingRows, "findings", result.notes);
@@ -130,8 +138,9 @@ Comparison withoutBase(const std::vector<RunSummary>& now, const CompareOptions&
 
 Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now, const CompareOptions& options) {
     Comparison result;
-    clean(base, "base", result.notes);
-    clean(now, "new", result.notes);
+    const auto baseIds = clean(base, "base", result.notes), newIds = clean(now, "new", result.notes);
+    for (const auto& [id, name] : newIds)
+        if (baseIds.count(id)) result.notes.push_back(fmt::format("{} is on both sides: it is compared with itself", name));
     result.base = sideOf(base);
     result.now = sideOf(now);
     addLosses(base, "base", result);
@@ -139,6 +148,7 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
     if (now.empty()) throw CompareError("there is no run on the new side: nothing to compare", "name the new runs: rankscope compare --baseline DIR --new RUN");
     if (base.empty()) return withoutBase(now, options, std::move(result));
 
+    useNamesThatAllRunsHave(base, now);
     Comparability comparability = checkComparability(base, now, options.across);
     result.incomparable = std::move(comparability.rows);
     compareSteps(base, now, comparability, options.step, result);
@@ -151,7 +161,7 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
         result.attribution = attributeChange(before, after, result.step.changeNs());
         if (worthExplaining(result.step)) result.causes = causesOf(before, after, result.findings, result.step.changeNs());
     }
-    result.gate = judgeGate(result, options.gate);
+    judge(base, now, options.gate, result);
     cap(result.findings, kMostFindingRows, "findings", result.notes);
     cap(result.collectives, kMostCollectiveRows, "kinds of collectives", result.notes);
     return result;

@@ -85,7 +85,6 @@ std::vector<MetricChange> compareMetrics(const std::vector<RunSummary>& base, co
     gather(now, &Samples::now, all, index);
     const auto step = index.find("mean step");
     const double stepNs = step == index.end() ? 0 : std::max(all[step->second].base.empty() ? 0 : mean(all[step->second].base), all[step->second].now.empty() ? 0 : mean(all[step->second].now));
-    const bool ranksEnough = smallestRankTestP(base.size(), now.size()) * static_cast<double>(all.size()) <= 1 - kConfidence;
     std::vector<MetricChange> changes;
     std::vector<double> pValues;
     for (const Samples& samples : all) {
@@ -100,6 +99,7 @@ std::vector<MetricChange> compareMetrics(const std::vector<RunSummary>& base, co
         if (change.unit != "share" && !timesRefused.empty()) change.refused = timesRefused;
         if (change.refused.empty() && change.base && change.now) {
             compare(samples, scaleOf(samples, stepNs), change, p);
+            const bool ranksEnough = smallestRankTestP(samples.base.size(), samples.now.size()) * static_cast<double>(all.size()) <= 1 - kConfidence;
             if (ranksEnough && !std::isnan(p)) {
                 p = rankTestP(samples.base, samples.now);
                 change.test = "rank";

@@ -21,12 +21,27 @@ std::vector<int> doubledRanks(const std::vector<double>& a, const std::vector<do
     return ranks;
 }
 
+/// Of the sum of the first `chosen` of these ranks.
+double normalP(const std::vector<int>& ranks, size_t chosen) {
+    const double n = static_cast<double>(ranks.size()), k = static_cast<double>(chosen);
+    double total = 0, observed = 0, squares = 0;
+    for (size_t i = 0; i < ranks.size(); ++i) {
+        total += ranks[i];
+        if (i < chosen) observed += ranks[i];
+    }
+    for (const int rank : ranks) squares += (rank - total / n) * (rank - total / n);
+    const double deviation = std::sqrt(k * (n - k) / n * squares / (n - 1));
+    const double distance = std::max(0.0, std::abs(observed - total * k / n) - 1);  // ranks are doubled: 1 is half a rank
+    return deviation > 0 ? std::erfc(distance / deviation / std::sqrt(2.0)) : 1;
+}
+
 }  // namespace
 
 double rankTestP(const std::vector<double>& a, const std::vector<double>& b) {
     if (a.empty() || b.empty()) return 1;
     if (a.size() > b.size()) return rankTestP(b, a);
     const std::vector<int> ranks = doubledRanks(a, b);
+    if (ranks.size() > kMostExact) return normalP(ranks, a.size());
     int total = 0, observed = 0;
     for (size_t i = 0; i < ranks.size(); ++i) {
         total += ranks[i];

@@ -43,7 +43,7 @@ std::string tiles(const Comparison& c) {
     if (step.ratio)
         out += tile("Change", signedPercentText(*step.ratio - 1),
                     step.interval ? fmt::format("{} to {}, 95 % sure", signedPercentText(step.interval->low - 1), signedPercentText(step.interval->high - 1)) : "noise between runs is not known");
-    if (step.smallestVisible) out += tile("Would have seen", percentText(*step.smallestVisible), "a slow-down of this size, nine times in ten");
+    if (step.smallestVisible) out += tile("Would have seen", smallestVisibleText(*step.smallestVisible), "a slow-down of this size, nine times in ten");
     if (step.betweenRuns) out += tile("Noise between runs", percentText(*step.betweenRuns), "told by " + step.noiseSource);
     const auto news = std::ranges::count(c.findings, FindingStatus::isNew, &FindingChange::status);
     const auto gone = std::ranges::count(c.findings, FindingStatus::gone, &FindingChange::status);

@@ -22,7 +22,20 @@ std::string runsToAdd(const StepTimeChange& step) {
     return fmt::format("run {} more on each side", step.moreRuns);
 }
 
+/// A change that is sure, but too small for the threshold, is said to be one.
+std::string smallChange(const StepTimeChange& step) {
+    const bool slower = step.interval && step.interval->low > 1, faster = step.interval && step.interval->high < 1;
+    return slower || faster ? fmt::format("{}, under the threshold of {}", slower ? "slower" : "faster", percent(step.threshold)) : "no change";
+}
+
+/// Beyond twice the step a number only says that nothing is known.
+bool isBeyondWords(double share) { return share > 1; }
+
+std::string slowDown(double share) { return isBeyondWords(share) ? "a slow-down to more than twice the step" : "a slow-down of " + percent(share); }
+
 }  // namespace
+
+std::string smallestVisibleText(double share) { return isBeyondWords(share) ? "more than twice" : percent(share); }
 
 std::string changeText(const StepTimeChange& step) {
     if (!step.ratio) return "unknown";
@@ -38,10 +51,10 @@ std::string verdictSentence(const StepTimeChange& step) {
     switch (step.verdict) {
         case StepVerdict::regression: return "regression: " + times;
         case StepVerdict::improvement: return "improvement: " + times;
-        case StepVerdict::noChange: return fmt::format("no change: {}; a slow-down of {} would have been seen", times, percent(*step.smallestVisible));
+        case StepVerdict::noChange: return fmt::format("{}: {}; {} would have been seen", smallChange(step), times, slowDown(*step.smallestVisible));
         case StepVerdict::notEnoughSamples:
             if (!step.smallestVisible) return fmt::format("not enough samples: {}; one run a side does not tell how much runs differ: {}", times, runsToAdd(step));
-            return fmt::format("not enough samples: {}; only a slow-down of {} would have been seen: {}", times, percent(*step.smallestVisible), runsToAdd(step));
+            return fmt::format("not enough samples: {}; only {} would have been seen: {}", times, slowDown(*step.smallestVisible), runsToAdd(step));
         case StepVerdict::incomparable: break;
     }
     return step.reason;

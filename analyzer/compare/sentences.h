@@ -11,6 +11,9 @@ namespace rankscope::analyzer {
 /// "3.2 % slower (2.8 % to 3.6 %)".
 std::string changeText(const StepTimeChange& step);
 
+/// A slow-down that would have been seen: "3.2 %", "more than twice".
+std::string smallestVisibleText(double share);
+
 /// The verdict with its numbers, in one sentence: StepTimeChange::reason.
 std::string verdictSentence(const StepTimeChange& step);
 

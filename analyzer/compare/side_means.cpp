@@ -2,6 +2,7 @@
 #include "analyzer/compare/side_means.h"
 
 #include <algorithm>
+#include <set>
 
 namespace rankscope::analyzer {
 namespace {
@@ -24,7 +25,6 @@ void add(const RoleSummary& from, double share, RoleSummary& to) {
     }
     addShare(from.idleByCauseNs, share, to.idleByCauseNs);
     addShare(from.stallByCauseNs, share, to.stallByCauseNs);
-    addShare(from.pathNs, share, to.pathNs);
 }
 
 void add(const TrafficSummary& from, double share, TrafficSummary& to) {
@@ -41,15 +41,57 @@ void add(const TrafficSummary& from, double share, TrafficSummary& to) {
         to.*part += share * from.*part;
 }
 
+std::set<std::string> roleNames(const RunSummary& run) {
+    std::set<std::string> names;
+    for (const RoleSummary& role : run.roles) names.insert(role.role);
+    return names;
+}
+
+std::set<int> rankNumbers(const RunSummary& run) {
+    std::set<int> ranks;
+    for (const RoleSummary& role : run.roles) ranks.insert(role.rank);
+    return ranks;
+}
+
+void nameRolesByRank(RunSummary& run) {
+    std::map<std::string, std::string> byRole;
+    for (RoleSummary& role : run.roles) role.role = byRole[role.role] = "rank " + std::to_string(role.rank);
+    for (FindingSummary& finding : run.findings)
+        for (std::string& role : finding.roles)
+            if (const auto name = byRole.find(role); name != byRole.end()) role = name->second;
+}
+
 }  // namespace
+
+void useNamesThatAllRunsHave(std::vector<RunSummary>& base, std::vector<RunSummary>& now) {
+    if (base.empty() || now.empty()) return;
+    const std::set<std::string> names = roleNames(base.front());
+    const std::set<int> ranks = rankNumbers(base.front());
+    bool sameNames = true, sameRanks = true;
+    for (const auto* side : {&base, &now})
+        for (const RunSummary& run : *side) {
+            sameNames = sameNames && roleNames(run) == names;
+            sameRanks = sameRanks && rankNumbers(run) == ranks;
+        }
+    if (sameNames || !sameRanks) return;
+    for (auto* side : {&base, &now})
+        for (RunSummary& run : *side) nameRolesByRank(run);
+}
 
 SideMeans meansOf(const std::vector<RunSummary>& runs) {
     SideMeans side;
     side.runs = runs.size();
     side.hasPath = !runs.empty();
     const double share = runs.empty() ? 0 : 1 / static_cast<double>(runs.size());
+    std::map<std::string, size_t> runsWithRole;
+    for (const RunSummary& run : runs)
+        for (const RoleSummary& role : run.roles) ++runsWithRole[role.role];
     for (const RunSummary& run : runs) {
-        for (const RoleSummary& role : run.roles) add(role, share, side.roles[role.role]);
+        for (const RoleSummary& role : run.roles) {
+            RoleSummary& sum = side.roles[role.role];
+            add(role, 1 / static_cast<double>(runsWithRole.at(role.role)), sum);
+            addShare(role.pathNs, share, sum.pathNs);  // of one path per run: those of all roles add up to its length
+        }
         for (const TrafficSummary& row : run.traffic) add(row, share, side.traffic[{row.use, row.op, row.ranks, row.sizeClass}]);
         addShare(run.pathTransferNs, share, side.pathTransferNs);
         side.hasPath = side.hasPath && run.hasPath;

@@ -23,6 +23,10 @@ struct SideMeans {
     bool hasPath = false;                          // every run has one
 };
 
+/// Ranks are known by their places in the layout, which may be told in one run and not in another. Where the names differ and the ranks do not, all runs take "rank N".
+void useNamesThatAllRunsHave(std::vector<RunSummary>& base, std::vector<RunSummary>& now);
+
+/// A role's times are means over the runs that have it; traffic, kernels and the critical path over all runs.
 SideMeans meansOf(const std::vector<RunSummary>& runs);
 
 /// All size classes of one use and operation together.

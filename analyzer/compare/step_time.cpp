@@ -101,6 +101,12 @@ void findAllModes(const std::vector<StepSample>& runs, StepTimeChange& change) {
         if (const auto modes = findModes(run.stepsNs)) change.modes.push_back({run.run, modes->low, modes->high, modes->highShare});
 }
 
+/// Samples of all runs stand for as many steps.
+bool allAlike(const std::vector<StepSample>& base, const std::vector<StepSample>& now) {
+    const auto isLikeFirst = [&](const StepSample& run) { return run.stepsPerSample == base.front().stepsPerSample; };
+    return std::ranges::all_of(base, isLikeFirst) && std::ranges::all_of(now, isLikeFirst);
+}
+
 void judge(const Side& base, const Side& now, const StepTimeOptions& options, StepTimeChange& change) {
     const double difference = now.mean - base.mean;
     const double resolution = std::max(options.resolution, 2 * options.threshold);
@@ -141,7 +147,7 @@ StepTimeChange compareStepTimes(const std::vector<StepSample>& base, const std::
     change.threshold = options.threshold;
     findAllModes(base, change);
     findAllModes(now, change);
-    change.estimator = change.modes.empty() ? kTrimmedMean : kMean;
+    change.estimator = change.modes.empty() && allAlike(base, now) ? kTrimmedMean : kMean;
     const Side first = sideOf(base, estimatorOf(change.estimator)), second = sideOf(now, estimatorOf(change.estimator));
     change.baseNs = std::exp(first.mean);
     change.newNs = std::exp(second.mean);

@@ -24,6 +24,7 @@ namespace rankscope::analyzer {
 struct StepSample {
     std::string run;
     std::vector<double> stepsNs;
+    int stepsPerSample = 1;  // a mean over so many has no outliers left to trim: it compares with the mean of the others
 };
 
 struct StepTimeOptions {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -12,9 +13,12 @@
 namespace rankscope::analyzer {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;   // written: the same order every time
+using Parsed = nlohmann::json;         // read: a lookup that does not walk all keys
 
-constexpr uintmax_t kLargestFile = 64u << 20;
+constexpr uintmax_t kLargestFile = 16u << 20;  // some kilobytes per rank: ten thousand of them
+constexpr double kLargestNumber = 1e18;        // 31 years in ns, an exabyte: what is larger means nothing, and fits no int64_t
+constexpr const char* kSaveAnew = "save it again: rankscope baseline save RUN --dir DIR";
 
 /// Times to the nanosecond, other numbers to six digits: a summary is small, and the same on every machine.
 double rounded(double value) {
@@ -117,34 +121,34 @@ std::string dumped(const Json& json) { return json.dump(1, ' ', false, Json::err
 /// Reads members of one object and names what is wrong with them.
 class Reader {
   public:
-    Reader(const Json& json, std::string place, const std::string& origin) : m_json(json), m_place(std::move(place)), m_origin(origin) {
+    Reader(const Parsed& json, std::string place, const std::string& origin) : m_json(json), m_place(std::move(place)), m_origin(origin) {
         if (!json.is_object()) fail("is no object");
     }
-    double number(const char* key) const {
-        const Json& value = at(key);
-        if (!value.is_number() || !std::isfinite(value.get<double>())) fail(std::string(key) + " is no number");
-        return value.get<double>();
-    }
-    int whole(const char* key) const {
-        const double value = number(key);
-        if (value != std::floor(value) || std::abs(value) > 1e9) fail(std::string(key) + " is no whole number");
-        return static_cast<int>(value);
+    /// Of times, counts, bytes: none of them is negative.
+    double number(const char* key) const { return checkedNumber(at(key), key, 0); }
+    double signedNumber(const char* key) const { return checkedNumber(at(key), key, -kLargestNumber); }
+    int whole(const char* key, int least = 0) const { return checkedWhole(at(key), key, least); }
+    int64_t count(const char* key) const {
+        const Parsed& value = at(key);
+        if (!value.is_number_integer()) fail(std::string(key) + " is no whole number");
+        if (value.is_number_unsigned() ? value.get<uint64_t>() > uint64_t{INT64_MAX} : value.get<int64_t>() < 0) fail(fmt::format("{} is {}: not from 0 to {}", key, value.dump(), INT64_MAX));
+        return value.get<int64_t>();
     }
     std::string text(const char* key) const {
-        const Json& value = at(key);
+        const Parsed& value = at(key);
         if (!value.is_string()) fail(std::string(key) + " is no text");
         return value.get<std::string>();
     }
     bool flag(const char* key) const {
-        const Json& value = at(key);
+        const Parsed& value = at(key);
         if (!value.is_boolean()) fail(std::string(key) + " is neither true nor false");
         return value.get<bool>();
     }
-    std::optional<double> numberOrNull(const char* key) const { return at(key).is_null() ? std::nullopt : std::optional(number(key)); }
+    std::optional<double> numberOrNull(const char* key) const { return at(key).is_null() ? std::nullopt : std::optional(signedNumber(key)); }
     std::map<std::string, double> numbers(const char* key) const {
         std::map<std::string, double> all;
         const Reader inner(at(key), m_place + key + ".", m_origin);
-        for (const auto& [name, value] : at(key).items()) all[name] = inner.number(name.c_str());
+        for (const auto& [name, value] : at(key).items()) all[name] = inner.signedNumber(name.c_str());
         return all;
     }
     std::map<std::string, std::string> texts(const char* key) const {
@@ -153,36 +157,60 @@ class Reader {
         for (const auto& [name, value] : at(key).items()) all[name] = inner.text(name.c_str());
         return all;
     }
-    template <typename T>
-    std::vector<T> list(const char* key) const {
-        try {
-            return array(key).get<std::vector<T>>();
-        } catch (const Json::exception&) {
-            fail(std::string(key) + " holds something of another kind");
-        }
+    std::vector<double> numberList(const char* key) const {
+        return listOf<double>(key, [this](const Parsed& value, const std::string& name) { return checkedNumber(value, name, 0); });
+    }
+    std::vector<int> wholeList(const char* key) const {
+        return listOf<int>(key, [this](const Parsed& value, const std::string& name) { return checkedWhole(value, name, 0); });
+    }
+    std::vector<std::string> textList(const char* key) const {
+        return listOf<std::string>(key, [this](const Parsed& value, const std::string& name) {
+            if (!value.is_string()) fail(name + " is no text");
+            return value.get<std::string>();
+        });
     }
     template <typename Function>
     void each(const char* key, Function&& function) const {
         size_t index = 0;
-        for (const Json& row : array(key)) function(Reader(row, fmt::format("{}{}[{}].", m_place, key, index++), m_origin));
+        for (const Parsed& row : array(key)) function(Reader(row, fmt::format("{}{}[{}].", m_place, key, index++), m_origin));
     }
 
   private:
-    const Json& at(const char* key) const {
+    template <typename T, typename Check>
+    std::vector<T> listOf(const char* key, Check&& check) const {
+        std::vector<T> all;
+        for (const Parsed& value : array(key)) all.push_back(check(value, fmt::format("{}[{}]", key, all.size())));
+        return all;
+    }
+    double checkedNumber(const Parsed& value, const std::string& name, double least) const {
+        if (!value.is_number()) fail(name + " is no number");
+        const auto number = value.get<double>();
+        if (!(number >= least) || number > kLargestNumber) fail(fmt::format("{} is {:g}: not from {:g} to {:g}", name, number, least, kLargestNumber));
+        return number;
+    }
+    int checkedWhole(const Parsed& value, const std::string& name, int least) const {
+        constexpr double kLargest = 1e9;
+        if (!value.is_number()) fail(name + " is no number");
+        const auto number = value.get<double>();
+        if (number != std::floor(number)) fail(name + " is no whole number");
+        if (!(number >= least) || number > kLargest) fail(fmt::format("{} is {:g}: not from {} to {:g}", name, number, least, kLargest));
+        return static_cast<int>(number);
+    }
+    const Parsed& at(const char* key) const {
         const auto value = m_json.find(key);
-        if (value == m_json.end()) fail(std::string(key) + " is missing");
+        if (value == m_json.end()) fail(std::string(key) + " is missing", std::string("it was made by another version; ") + kSaveAnew);
         return *value;
     }
-    const Json& array(const char* key) const {
-        const Json& value = at(key);
+    const Parsed& array(const char* key) const {
+        const Parsed& value = at(key);
         if (!value.is_array()) fail(std::string(key) + " is no list");
         return value;
     }
-    [[noreturn]] void fail(const std::string& what) const {
-        throw SummaryError(fmt::format("{}: {}{}", m_origin, m_place, what), "save it anew: rankscope baseline save NAME --dir DIR");
+    [[noreturn]] void fail(const std::string& what, const std::string& hint = kSaveAnew) const {
+        throw SummaryError(fmt::format("{}: {}{}", m_origin, m_place, what), hint);
     }
 
-    const Json& m_json;
+    const Parsed& m_json;
     std::string m_place;
     const std::string& m_origin;
 };
@@ -191,7 +219,7 @@ RoleSummary readRole(const Reader& r, const std::vector<KernelSummary>& kernels)
     RoleSummary role;
     role.role = r.text("role");
     role.rank = r.whole("rank");
-    role.stage = r.whole("stage");
+    role.stage = r.whole("stage", -1);
     role.host = r.text("host");
     role.stepNs = r.number("step_ns");
     role.computeNs = r.number("compute_ns");
@@ -201,12 +229,12 @@ RoleSummary readRole(const Reader& r, const std::vector<KernelSummary>& kernels)
     role.memoryNs = r.number("memory_ns");
     role.idleNs = r.number("idle_ns");
     role.receiveWaitNs = r.number("receive_wait_ns");
-    role.slowedNs = r.number("slowed_ns");
+    role.slowedNs = r.signedNumber("slowed_ns");  // an estimate around none
     role.kernels = r.number("kernels");
     role.idleByCauseNs = r.numbers("idle_by_cause_ns");
     role.stallByCauseNs = r.numbers("stall_by_cause_ns");
     role.pathNs = r.numbers("path_ns");
-    const std::vector<double> ns = r.list<double>("kernel_ns"), blocks = r.list<double>("kernel_blocks");
+    const std::vector<double> ns = r.numberList("kernel_ns"), blocks = r.numberList("kernel_blocks");
     for (size_t i = 0; i < std::min({ns.size(), blocks.size(), kernels.size()}); ++i)
         if (ns[i] > 0) role.work[kernels[i].name] = {ns[i], blocks[i]};
     return role;
@@ -219,10 +247,10 @@ TrafficSummary readTraffic(const Reader& r) {
     row.dataType = r.text("dtype");
     row.ranks = r.whole("ranks");
     row.nodes = r.whole("nodes");
-    row.sizeClass = r.whole("size_class");
+    row.sizeClass = r.whole("size_class", -1);
     row.count = r.number("count");
     row.bytes = r.number("bytes");
-    row.transferNs = r.number("transfer_ns");
+    row.transferNs = r.signedNumber("transfer_ns");
     row.waitNs = r.number("wait_ns");
     row.exposedTransferNs = r.number("exposed_transfer_ns");
     row.exposedWaitNs = r.number("exposed_wait_ns");
@@ -237,16 +265,16 @@ FindingSummary readFinding(const Reader& r) {
     row.id = r.text("id");
     row.title = r.text("title");
     row.verdict = r.text("verdict");
-    row.ranks = r.list<int>("ranks");
-    row.roles = r.list<std::string>("roles");
+    row.ranks = r.wholeList("ranks");
+    row.roles = r.textList("roles");
     row.cause = r.text("cause");
-    row.fix = r.list<std::string>("fix");
+    row.fix = r.textList("fix");
     row.costNs = r.numberOrNull("cost_ns");
-    row.severity = r.number("severity");
+    row.severity = r.signedNumber("severity");
     return row;
 }
 
-void checkSchema(const Json& json, const std::string& origin) {
+void checkSchema(const Parsed& json, const std::string& origin) {
     const auto schema = json.is_object() ? json.find("schema") : json.end();
     if (schema == json.end() || !schema->is_string())
         throw SummaryError(fmt::format("{}: no summary of a run: it has no schema", origin), "a baseline file is made by: rankscope baseline save NAME --dir DIR");
@@ -281,10 +309,10 @@ std::string renderSummary(const RunSummary& summary) {
 }
 
 RunSummary parseSummary(const std::string& text, const std::string& origin) {
-    Json json;
+    Parsed json;
     try {
-        json = Json::parse(text);
-    } catch (const Json::exception& error) {
+        json = Parsed::parse(text);
+    } catch (const Parsed::exception& error) {
         throw SummaryError(fmt::format("{}: no JSON: {}", origin, error.what()), "a baseline file is made by: rankscope baseline save NAME --dir DIR");
     }
     checkSchema(json, origin);
@@ -295,12 +323,12 @@ RunSummary parseSummary(const std::string& text, const std::string& origin) {
     summary.name = r.text("name");
     summary.label = r.text("label");
     summary.toolVersion = r.text("tool_version");
-    summary.startUnixNs = static_cast<int64_t>(r.number("start_unix_ns"));
+    summary.startUnixNs = r.count("start_unix_ns");
     summary.environment = r.texts("environment");
-    summary.hosts = r.list<std::string>("hosts");
+    summary.hosts = r.textList("hosts");
     summary.steps = r.whole("steps");
     summary.stepsPerSample = r.whole("steps_per_sample");
-    summary.stepsNs = r.list<double>("steps_ns");
+    summary.stepsNs = r.numberList("steps_ns");
     r.each("kernels", [&](const Reader& row) { summary.kernels.push_back({row.text("name"), row.number("count"), row.number("ns")}); });
     r.each("roles", [&](const Reader& row) { summary.roles.push_back(readRole(row, summary.kernels)); });
     r.each("traffic", [&](const Reader& row) { summary.traffic.push_back(readTraffic(row)); });
@@ -310,7 +338,7 @@ RunSummary parseSummary(const std::string& text, const std::string& origin) {
     summary.efficiency = r.numbers("efficiency");
     r.each("findings", [&](const Reader& row) { summary.findings.push_back(readFinding(row)); });
     r.each("loss", [&](const Reader& row) {
-        summary.losses.push_back({row.text("kind"), row.text("severity"), static_cast<int64_t>(row.number("count")), row.text("what_it_means"), std::nullopt});
+        summary.losses.push_back({row.text("kind"), row.text("severity"), row.count("count"), row.text("what_it_means"), std::nullopt});
     });
     checkSteps(summary, origin);
     return summary;
@@ -319,7 +347,7 @@ RunSummary parseSummary(const std::string& text, const std::string& origin) {
 RunSummary readSummary(const std::filesystem::path& file) {
     std::error_code error;
     const auto size = std::filesystem::file_size(file, error);
-    if (!error && size > kLargestFile) throw SummaryError(fmt::format("{}: {} bytes are no summary of a run", file.string(), size));
+    if (!error && size > kLargestFile) throw SummaryError(fmt::format("{}: {} bytes are no summary of a run", file.string(), size), kSaveAnew);
     std::ifstream stream(file, std::ios::binary);
     std::ostringstream text;
     text << stream.rdbuf();

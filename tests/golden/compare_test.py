@@ -90,6 +90,21 @@ class Compare(VirtualRunTest):
 
         self.expect(0, "compare", "--baseline", "nowhere", four)
         self.assertIn("no baseline", self.expect(0, "compare", "--baseline", "nowhere", four).stdout)
+        kept = self.folder / "kept"
+        kept.mkdir()
+        (kept / ".gitkeep").touch()
+        (kept / "README.md").write_text("Runs to come.\n")
+        self.assertIn("no baseline", self.expect(0, "compare", "--baseline", "kept", four).stdout)
+        self.assertEqual(self.expect(0, "baseline", "list", "--dir", "kept").stdout, "")
+        self.assertIn("the new side is empty", self.expect(3, "compare", "--base", four, "--new", "kept").stderr)
+        self.assertIn("there is no folder nodir", self.expect(3, "baseline", "list", "--dir", "nodir").stderr)
+
+        self.expect(0, "baseline", "save", four, "--dir", "names", "--label", "\x1b]0;title\x07\u202e\r")
+        for act in ("list", "show"):
+            out = self.expect(0, "baseline", act, "--dir", "names").stdout
+            self.assertFalse(set("\x1b\x07\u202e\r") & set(out), out)
+        self.assertIn("'two words'", subprocess.run([RANKSCOPE, "baseline", "save", four, "--dir", "two words"], cwd=self.folder, env=self.environment,
+                                                    capture_output=True, text=True, timeout=TIMEOUT_S).stderr)
         (self.folder / "bad.json").write_text('{"schema": "rankscope.run-summary/7"}')
         self.assertIn("another version", self.expect(3, "compare", "bad.json", four).stderr)
         (self.folder / "nan.json").write_text('{"schema": "rankscope.run-summary/1", "steps_ns": [NaN]}')

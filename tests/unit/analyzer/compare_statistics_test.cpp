@@ -75,6 +75,28 @@ TEST(RankTest, IsExact) {
     EXPECT_EQ(rankTestP({}, {1, 2}), 1);
 }
 
+TEST(RankTest, ManyValuesTakeTheNormalApproximation) {
+    const auto p = [](int n, double shift) {
+        std::vector<double> a, b;
+        for (int i = 0; i < n; ++i) {
+            a.push_back(i);
+            b.push_back(i + shift);
+        }
+        return rankTestP(a, b);
+    };
+    EXPECT_NEAR(p(31, 4.5), 0.069141, 0.0005);  // counted out
+    EXPECT_LT(p(30, 30), 1e-15);                // thirty against thirty is still exact: 2 of 60 over 30
+    EXPECT_LT(p(400, 100.5), 1e-6);
+    EXPECT_NEAR(rankTestP(std::vector<double>(40, 1), std::vector<double>(40, 1)), 1, 1e-12);
+}
+
+TEST(StepTimes, BlockMeansAreComparedWithMeans) {
+    std::vector<double> steps(40, 10e6);
+    steps[7] = 30e6;  // trimmed away, unless the other side holds means over two steps
+    EXPECT_EQ(compareStepTimes({{"a", steps}}, {{"b", steps}}, {}).estimator, "trimmed mean");
+    EXPECT_EQ(compareStepTimes({{"a", steps}}, {{"b", steps, 2}}, {}).estimator, "mean");
+}
+
 TEST(Holm, CorrectsForTheNumberOfTests) {
     const std::vector<double> corrected = holm({0.01, std::nan(""), 0.04, 0.03});
     EXPECT_NEAR(corrected[0], 0.03, 1e-12);

@@ -12,6 +12,8 @@
 #include "analyzer/compare/baseline_folder.h"
 #include "analyzer/compare/compare.h"
 #include "analyzer/compare/renderers.h"
+#include "analyzer/compare/sentences.h"
+#include "analyzer/compare/side_means.h"
 #include "analyzer/compare/summary_file.h"
 
 namespace rankscope::analyzer {
@@ -375,6 +377,76 @@ TEST(CompareFindings, ThoseOfAFewNewRunsAreListed) {
     EXPECT_FALSE(compareRuns(makeSide(0), now, options).gate.failed);
 }
 
+RunSummary& dieAfter(int steps, RunSummary& run) {
+    run.losses.push_back({"died", "error", 1, "rank 2 (pid 7 on b) died of signal 9: its recording ends there", 2});
+    run.stepsNs.resize(static_cast<size_t>(steps));
+    run.steps = steps;
+    return run;
+}
+
+TEST(Compare, ARunThatDiedIsNamedAndNotComparedWhenItLostSteps) {
+    auto now = makeSide(10);
+    dieAfter(5, now[1]);
+    const Comparison c = compareRuns(makeSide(0), now, {});
+    EXPECT_EQ(c.step.verdict, StepVerdict::incomparable);
+    EXPECT_FALSE(c.gate.judged);
+    EXPECT_TRUE(isNoticed(c, "new run run11 did not finish: rank 2"));
+
+    CompareOptions across;
+    across.across = {"unfinished"};
+    EXPECT_EQ(compareRuns(makeSide(0), now, across).step.verdict, StepVerdict::noChange);
+    auto late = makeSide(10);
+    dieAfter(12, late[1]);
+    const Comparison whole = compareRuns(makeSide(0), late, {});
+    EXPECT_EQ(whole.step.verdict, StepVerdict::noChange);
+    EXPECT_TRUE(isNoticed(whole, "did not finish: rank 2"));
+    for (RunSummary& run : late) run.losses.insert(run.losses.begin(), {{"died", "error", 1, "rank 0 vanished", 0}, {"first_death", "error", 2, "rank 2 stopped first", std::nullopt}});
+    EXPECT_TRUE(isNoticed(compareRuns(makeSide(0), late, {}), "new run run11 did not finish: rank 2 stopped first"));
+    EXPECT_FALSE(isNoticed(compareWith(nullptr), "did not finish"));
+}
+
+TEST(Compare, ARunOnBothSidesIsSaid) {
+    const Comparison c = compareRuns(makeSide(0), makeSide(0), {});
+    EXPECT_EQ(c.notes.size(), 3u);
+    EXPECT_NE(c.notes.front().find("on both sides"), std::string::npos);
+    EXPECT_TRUE(compareWith(nullptr).notes.empty());
+}
+
+TEST(CompareSentence, ASureChangeUnderTheThresholdIsNoNoChange) {
+    CompareOptions options;
+    options.step.threshold = 0.5;
+    const Comparison c = compareWith(slowRank, options);
+    EXPECT_EQ(c.step.verdict, StepVerdict::noChange);
+    EXPECT_EQ(c.step.reason.find("slower, under the threshold of 50 %"), 0u) << c.step.reason;
+    EXPECT_EQ(compareWith(nullptr).step.reason.find("no change"), 0u);
+}
+
+TEST(CompareSentence, WhatIsBeyondTwiceTheStepIsNoNumber) {
+    StepTimeChange step;
+    step.verdict = StepVerdict::notEnoughSamples;
+    step.baseNs = step.newNs = kMs;
+    step.ratio = 1;
+    step.smallestVisible = 37;
+    EXPECT_NE(verdictSentence(step).find("only a slow-down to more than twice the step would"), std::string::npos);
+}
+
+TEST(Compare, RanksTakeTheirNumbersWhereNotAllRunsTellTheirPlaces) {
+    auto now = makeSide(10, slowRank);
+    for (RoleSummary& role : now[1].roles) role.role = "rank " + std::to_string(role.rank);
+    const Comparison c = compareRuns(makeSide(0), now, {});
+    ASSERT_FALSE(c.causes.empty());
+    EXPECT_EQ(c.causes[0].kind, "straggler");
+    EXPECT_EQ(c.causes[0].ranks, std::vector<int>{2});
+    EXPECT_NEAR(c.causes[0].ns, 20 * kMs, 0.3 * kMs);
+}
+
+TEST(Compare, ARoleIsTheMeanOfTheRunsThatHaveIt) {
+    auto runs = makeSide(0);
+    const double whole = meansOf(runs).roles.at("dp 3").computeNs;
+    runs[1].roles.pop_back();
+    EXPECT_NEAR(meansOf(runs).roles.at("dp 3").computeNs, whole, 0.01 * whole);
+}
+
 TEST(Compare, NoNewRunIsAnError) { EXPECT_THROW(compareRuns(makeSide(0), {}, {}), CompareError); }
 
 TEST(CompareGate, KnowsItsWords) {
@@ -435,6 +507,21 @@ TEST(SummaryFile, SaysWhatIsWrongAndWhere) {
     EXPECT_NE(errorOf(changed([](auto& json) { json["steps_ns"][3] = "1"; })).find("steps_ns"), std::string::npos);
     EXPECT_NE(errorOf(changed([](auto& json) { json["roles"][2]["compute_ns"] = nullptr; })).find("roles[2].compute_ns"), std::string::npos);
     EXPECT_NE(errorOf(changed([](auto& json) { json.erase("traffic"); })).find("traffic is missing"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["roles"][2]["compute_ns"] = -1; })).find("roles[2].compute_ns is -1"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["steps_ns"][3] = 1e300; })).find("steps_ns[3]"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["steps"] = 1e300; })).find("steps is 1e+300"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["start_unix_ns"] = 1e19; })).find("start_unix_ns"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["start_unix_ns"] = ~0ull; })).find("start_unix_ns"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["roles"][0]["kernel_ns"] = {-5}; })).find("roles[0].kernel_ns[0]"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["loss"] = {{{"kind", "x"}, {"severity", "info"}, {"count", 1e30}, {"what_it_means", ""}}}; })).find("loss[0].count"), std::string::npos);
+    EXPECT_EQ(parseSummary(changed([](auto& json) { json["start_unix_ns"] = 1700000000123456789; }), "x.json").startUnixNs, 1700000000123456789) << "no double in between";
+    try {
+        parseSummary(changed([](auto& json) { json["roles"][1].erase("kernel_ns"); }), "x.json");
+        ADD_FAILURE() << "a missing key was read";
+    } catch (const SummaryError& error) {
+        EXPECT_NE(std::string(error.what()).find("roles[1].kernel_ns is missing"), std::string::npos);
+        EXPECT_NE(error.hint().find("another version"), std::string::npos);
+    }
     EXPECT_NE(errorOf("[]").find("schema"), std::string::npos);
     EXPECT_EQ(errorOf(changed([](auto&) {})), "");
 }
