@@ -117,8 +117,12 @@ int main(int argc, char** argv) {
     if (!request.isHeadless()) {
         window.show();
     } else {
+        // Nobody looks at the window's status bar: a file that lacks something of the run is not written.
+        QObject::connect(&window, &MainWindow::damaged, &window, [&](const QString& message) { status = fail(kExitInput, message); });
         QObject::connect(&window, &MainWindow::ready, &window, [&] {
-            if (const QString wrong = writeFiles(window, request); !wrong.isEmpty()) status = fail(kExitInput, wrong);
+            if (status != 0) {
+                fail(status, "nothing is written: not all of the run can be shown");
+            } else if (const QString wrong = writeFiles(window, request); !wrong.isEmpty()) status = fail(kExitInput, wrong);
             QApplication::exit(status);
         });
         window.setAttribute(Qt::WA_DontShowOnScreen);

@@ -65,7 +65,10 @@ void MainWindow::watch(RunPane& pane) {
         m_settling.stop();
         emit failed(message);
     });
-    connect(&pane.session(), &RunSession::damaged, this, [this](const QString& message) { m_message->setText(message); });
+    connect(&pane.session(), &RunSession::damaged, this, [this](const QString& message) {
+        m_message->setText(message);
+        emit damaged(message);
+    });
     connect(&pane.session(), &RunSession::progressed, this, [this, &pane](double share) {
         m_loaded[&pane] = share;
         showProgress();

@@ -93,6 +93,14 @@ class Damage(RecordedRunTest):
         self.change("DELETE FROM rank", "DELETE FROM host")
         self.assertEqual(self.check("no ranks").returncode, 0)
 
+    def test_a_file_that_would_lack_events_is_not_written(self):
+        self.change("DROP TABLE nvtx")
+        for option, name in (("--export", "part.csv"), ("--screenshot", "part.png")):
+            result = self.view(self.copy, option, self.folder / name)
+            self.assertEqual(result.returncode, 3, result.stderr)
+            self.assertIn("nvtx", result.stderr)
+            self.assertFalse((self.folder / name).exists())
+
     def test_names_of_any_kind(self):
         self.change(("UPDATE string SET text = ? WHERE id % 3 = 0", ("long " * 20_000,)), ("UPDATE string SET text = ? WHERE id % 3 = 1", ("\u05e9\u05dc\u05d5\u05dd \u202e<b>bold</b>\n\t\u0001",)),
                     ("UPDATE host SET name = ?", ("<img src=x>\u202e" * 10,)))
