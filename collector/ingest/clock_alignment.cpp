@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "collector/ingest/message_ends.h"
+
 namespace rankscope::collector {
 namespace {
 
@@ -122,7 +124,7 @@ SamplesByPair collectiveSamples(const std::vector<RankSummary>& summaries, const
     return samples;
 }
 
-SamplesByPair messageSamples(const std::vector<RankSummary>& summaries, const std::vector<MessagePair>& messages, const HostClocks& clocks) {
+SamplesByPair endsOf(const std::vector<RankSummary>& summaries, const std::vector<MessagePair>& messages, const HostClocks& clocks) {
     SamplesByPair samples;
     for (const MessagePair& message : messages) {
         if (message.sendCall < 0 || message.recvCall < 0) continue;
@@ -134,6 +136,15 @@ SamplesByPair messageSamples(const std::vector<RankSummary>& summaries, const st
         ends.add(clocks.hostOfSummary[static_cast<size_t>(message.recvSummary)], recv.endNs);
         addSamples(ends, samples);
     }
+    return samples;
+}
+
+/// Of a pair of hosts, the messages that both kernels end with, where they are enough to tell drift and scatter; else all: where groups hold their kernels, the bound
+/// says so.
+SamplesByPair messageSamples(const std::vector<RankSummary>& summaries, const std::vector<MessagePair>& messages, const HostClocks& clocks) {
+    SamplesByPair samples = endsOf(summaries, messages, clocks);
+    for (auto& [pair, together] : endsOf(summaries, messagesThatEndTogether(summaries, messages, clocks.hostOfSummary), clocks))
+        if (together.size() >= kMinSlopePoints) samples[pair] = std::move(together);
     return samples;
 }
 
@@ -201,7 +212,7 @@ HostClocks alignClocks(const std::vector<RankSummary>& summaries, const Instance
     tied[0] = true;
     clocks.hosts[0].method = "reference";
     spreadFrom(samples, tied, clocks);
-    spreadFrom(messageSamples(summaries, messages, clocks), tied, clocks);
+    if (std::find(tied.begin(), tied.end(), false) != tied.end()) spreadFrom(messageSamples(summaries, messages, clocks), tied, clocks);
     for (size_t host = 0; host < clocks.hosts.size(); ++host) {
         // Without a tie the hosts' own setting of their clocks is all there is.
         clocks.hosts[host].fit.boundNs += tied[host] ? sameHostSpreadNs : kUntiedBoundNs;

@@ -50,7 +50,7 @@ struct HostClocks {
 
 /// Ranks of one host (name and boot id) share a clock. A host is tied to the reference by the ends of all-reduce, all-gather, reduce-scatter and
 /// all-to-all instances that both took part in: nobody leaves those before the last has arrived, and all leave them together up to the skew of
-/// the transfer. Hosts that share no instance with the reference are tied through a third, or by send and receive ends.
+/// the transfer. Hosts that share no instance with the reference are tied through a third, or by the ends of sends and receives (message_ends.h).
 HostClocks alignClocks(const std::vector<RankSummary>& summaries, const InstanceGroups& collectives, const std::vector<MessagePair>& messages);
 
 }  // namespace rankscope::collector
