@@ -13,6 +13,7 @@
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/file_lock.h"
 #include "analyzer/cli/process_start.h"
+#include "analyzer/report/output_file.h"
 
 namespace rankscope::cli {
 namespace {
@@ -61,12 +62,7 @@ json readDescription(const fs::path& path) {
 }
 
 void writeDescription(const fs::path& path, const json& description) {
-    const fs::path beside = path / (std::string(kDescription) + ".new");
-    std::ofstream file(beside);
-    file << description.dump(2) << '\n';
-    file.close();
-    if (!file) throw VerbError(kExitInput, fmt::format("cannot write {}", beside.string()));
-    fs::rename(beside, path / kDescription);
+    analyzer::writeOutputFile(description.dump(2) + '\n', path / kDescription);
 }
 
 int64_t unixNowNs() {

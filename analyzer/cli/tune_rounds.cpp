@@ -9,7 +9,7 @@
 
 #include "analyzer/analyze.h"
 #include "analyzer/cli/errors.h"
-#include "analyzer/cli/output_file.h"
+#include "analyzer/report/output_file.h"
 #include "analyzer/cli/timed_job.h"
 #include "analyzer/report/units.h"
 
@@ -167,7 +167,7 @@ class Rounds {
         std::string tunerFile;
         if (!measured.candidate.tunerRows.empty()) {
             tunerFile = (m_plan.folder / fmt::format("candidate{}.csv", index + 1)).string();
-            writeOutputFile(analyzer::formatTunerCsv(measured.candidate.tunerRows), tunerFile);
+            analyzer::writeOutputFile(analyzer::formatTunerCsv(measured.candidate.tunerRows), tunerFile);
         }
         TunedRun tuned = runOnce(fmt::format("round{}-candidate{}", round, index + 1), &measured.candidate, tunerFile);
         if (tuned.failure.empty() && tuned.run.steps < kEnoughSteps * m_steps) tuned.failure = fmt::format("{} steps instead of {}", tuned.run.steps, m_steps);

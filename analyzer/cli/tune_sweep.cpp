@@ -6,7 +6,7 @@
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/install_layout.h"
-#include "analyzer/cli/output_file.h"
+#include "analyzer/report/output_file.h"
 #include "analyzer/cli/timed_job.h"
 #include "analyzer/recommend/collective_sweep.h"
 #include "analyzer/report/shell_word.h"
@@ -35,7 +35,7 @@ void sweepCollectives(const SweepRequest& request, const Console& console) {
     const analyzer::SweepPlan plan = analyzer::planSweep(input.database, kTimes, kMaxSizes);
     fs::create_directories(request.folder);
     const std::string planFile = fs::absolute(request.folder / "plan.txt").string();
-    writeOutputFile(plan.text, planFile);
+    analyzer::writeOutputFile(plan.text, planFile);
     for (const std::string& what : plan.leftOut) console.note(fmt::format("left out: {}", what));
 
     double limitS = request.limitS;
@@ -58,7 +58,7 @@ void sweepCollectives(const SweepRequest& request, const Console& console) {
     analyzer::SweptTimes all = standard;
     for (const auto& setting : analyzer::sweepSettings()) {
         const std::string tunerFile = (request.folder / ("sweep-" + setting.name + ".csv")).string();
-        writeOutputFile(analyzer::formatTunerCsv(setting.rows), tunerFile);
+        analyzer::writeOutputFile(analyzer::formatTunerCsv(setting.rows), tunerFile);
         const std::string failure = measure(setting.name, tunerFile, all);
         if (failure.empty()) console.note(setting.name);
         else console.warning(fmt::format("{} is left out: {}", setting.name, failure));
@@ -71,7 +71,7 @@ void sweepCollectives(const SweepRequest& request, const Console& console) {
         return;
     }
     const std::string file = (request.folder / "sweep.csv").string();
-    writeOutputFile(analyzer::formatTunerCsv(rows), file);
+    analyzer::writeOutputFile(analyzer::formatTunerCsv(rows), file);
     if (!request.json) console.result(fmt::format("{} holds what was faster. A collective by itself is not the job: measure it there.\n", file));
     console.next(fmt::format("rankscope tune --tuner {} -- JOB", analyzer::shellWord(file)));
 }

@@ -7,7 +7,7 @@
 #include "analyzer/analyze.h"
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
-#include "analyzer/cli/output_file.h"
+#include "analyzer/report/output_file.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/report/renderers.h"
@@ -44,7 +44,7 @@ int analyze(const AnalyzeVerbOptions& options, const Console& console) {
     std::string text = render(report, options, !toFile && console.colorOnStdout());
     if (!text.empty() && text.back() != '\n') text += '\n';
     if (toFile)
-        writeOutputFile(text, options.output);
+        analyzer::writeOutputFile(text, options.output);
     else
         console.result(text);
     if (options.format == "text" && !toFile) return kExitOk;  // a report for people ends by the next command itself

@@ -8,7 +8,7 @@
 #include "analyzer/cli/compare_config.h"
 #include "analyzer/cli/comparison_formats.h"
 #include "analyzer/cli/errors.h"
-#include "analyzer/cli/output_file.h"
+#include "analyzer/report/output_file.h"
 #include "analyzer/cli/summary_input.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/compare/compare.h"
@@ -108,11 +108,11 @@ int compare(const CompareVerbOptions& options, const Console& console) {
     const auto now = readSummaries(sides.now, options.workers, console);
     if (now.empty()) throw VerbError(kExitInput, fmt::format("{} holds no run: the new side is empty", sides.now.front()), "rankscope compare --baseline DIR --new RUN");
     const analyzer::Comparison comparison = analyzer::compareRuns(readSummaries(baseNames, options.workers, console), now, settings);
-    for (const auto& [format, file] : files) writeOutputFile(renderComparison(comparison, format, false), file);
+    for (const auto& [format, file] : files) analyzer::writeOutputFile(renderComparison(comparison, format, false), file);
     const bool toFile = !options.output.empty();
     const std::string text = renderComparison(comparison, options.format, !toFile && console.colorOnStdout());
     if (toFile)
-        writeOutputFile(text, options.output);
+        analyzer::writeOutputFile(text, options.output);
     else
         console.result(text);
     if (comparison.base.runs.empty())

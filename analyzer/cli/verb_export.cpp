@@ -9,7 +9,7 @@
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/run_input.h"
-#include "analyzer/cli/streamed_file.h"
+#include "analyzer/report/output_file.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/export/export_formats.h"
 #include "analyzer/export/walk_trace.h"
@@ -69,7 +69,7 @@ int exportRun(const ExportVerbOptions& options, const Console& console) {
     collectOnDemand(input, console);
     store::TraceReader trace(input.database);
     const analyzer::ExportSelection selection = selectionOf(options, trace);
-    StreamedFile file(options.output);
+    analyzer::OutputFile file(options.output);
     const auto sink = options.format == "csv" ? analyzer::csvTable(file.stream()) : analyzer::chromeTrace(file.stream(), trace.meta("run_name", options.run));
     analyzer::walkTrace(trace, *sink, selection);
     file.commit();

@@ -8,7 +8,7 @@
 
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
-#include "analyzer/cli/output_file.h"
+#include "analyzer/report/output_file.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/recommend/recommend.h"
@@ -62,7 +62,7 @@ int recommend(const RecommendVerbOptions& options, const Console& console) {
     const bool toFile = !options.output.empty();
     const std::string text = render(advice, options.format, !toFile && console.colorOnStdout());
     if (toFile)
-        writeOutputFile(text, options.output);
+        analyzer::writeOutputFile(text, options.output);
     else
         console.result(text);
     if (const char* kept = nothingIn(advice, options.format)) console.note(kept);

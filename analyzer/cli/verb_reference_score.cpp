@@ -6,7 +6,7 @@
 
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/install_layout.h"
-#include "analyzer/cli/output_file.h"
+#include "analyzer/report/output_file.h"
 #include "analyzer/cli/verb.h"
 #include "reference/score/compare_score.h"
 #include "reference/score/score.h"
@@ -49,7 +49,7 @@ void giveResult(const std::string& text, const std::string& file, const Console&
     if (file.empty())
         console.result(text);
     else
-        writeOutputFile(text, file);
+        analyzer::writeOutputFile(text, file);
 }
 
 int runCompare(ScoreVerbOptions options, const InstallLayout& layout, const Console& console) {

@@ -12,7 +12,7 @@
 #include "analyzer/cli/job_environment.h"
 #include "analyzer/cli/launcher_hints.h"
 #include "analyzer/cli/link_spec.h"
-#include "analyzer/cli/output_file.h"
+#include "analyzer/report/output_file.h"
 #include "analyzer/cli/rank_variables.h"
 #include "analyzer/cli/run_name.h"
 #include "analyzer/cli/tune_rounds.h"
@@ -121,13 +121,13 @@ void keepWinner(const fs::path& folder, analyzer::TuneReport& report) {
     std::string lines = fmt::format("# {}: what `rankscope tune` found to help\n{}", candidate.name.substr(0, candidate.name.find('\n')), analyzer::shellLines(candidate));
     if (!candidate.tunerRows.empty()) {
         report.tunerFile = (folder / "winner.csv").string();
-        writeOutputFile(analyzer::formatTunerCsv(candidate.tunerRows), report.tunerFile);
+        analyzer::writeOutputFile(analyzer::formatTunerCsv(candidate.tunerRows), report.tunerFile);
         TuneCandidate plugin;
         plugin.environment = {{"NCCL_TUNER_PLUGIN", findInstallLayout().tuner.string()}, {"NCCL_TUNER_CONFIG_FILE", fs::absolute(report.tunerFile).string()}};
         lines += analyzer::shellLines(plugin);
     }
     report.environmentFile = (folder / "winner.env").string();
-    writeOutputFile(lines, report.environmentFile);
+    analyzer::writeOutputFile(lines, report.environmentFile);
 }
 
 void sayNext(const analyzer::TuneReport& report, const Console& console) {
@@ -200,7 +200,7 @@ int tune(const TuneOptions& options, const std::vector<std::string>& job, const 
     measureRounds(plan, report.result, report.notes, console);
     keepWinner(folder, report);
     const std::string json = analyzer::renderTuneJson(report);
-    writeOutputFile(json, (folder / "tune.json").string());
+    analyzer::writeOutputFile(json, (folder / "tune.json").string());
     console.result(options.format == "json" ? json : analyzer::renderTuneText(report));
     sayNext(report, console);
     return kExitOk;

@@ -5,7 +5,7 @@
 #include "analyzer/analyze.h"
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
-#include "analyzer/cli/output_file.h"
+#include "analyzer/report/output_file.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/replay/edits/edit.h"
@@ -45,7 +45,7 @@ int predict(const WhatIfVerbOptions& options, const Console& console) {
     if (options.output.empty())
         console.result(text);
     else
-        writeOutputFile(text, options.output);
+        analyzer::writeOutputFile(text, options.output);
     console.next("rankscope whatif --list");
     return kExitOk;
 }

@@ -2,9 +2,9 @@
 #include "analyzer/compare/baseline_folder.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "analyzer/compare/summary_file.h"
+#include "analyzer/report/output_file.h"
 
 namespace rankscope::analyzer {
 
@@ -28,16 +28,8 @@ std::vector<RunSummary> readBaseline(const fs::path& folder) {
 
 fs::path saveToBaseline(const RunSummary& summary, const fs::path& folder) {
     fs::create_directories(folder);
-    const fs::path file = folder / (summaryId(summary) + ".json"), beside = file.string() + ".new";
-    std::ofstream stream(beside, std::ios::binary);
-    stream << renderSummary(summary);
-    stream.close();
-    if (!stream) {
-        std::error_code ignored;
-        fs::remove(beside, ignored);
-        throw fs::filesystem_error("cannot write", file, std::make_error_code(std::errc::io_error));
-    }
-    fs::rename(beside, file);
+    const fs::path file = folder / (summaryId(summary) + ".json");
+    writeOutputFile(renderSummary(summary), file);
     return file;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/compare/content_hash.h"
 #include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/detectors/catalogue.h"
@@ -22,12 +23,8 @@ constexpr const char* kPlace = "rankscope.toml";
 
 Json text(const std::string& words) { return {{"text", plainText(words)}}; }
 
-/// The same for the same finding from run to run (FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/): numbers in its cause do not matter.
-std::string fingerprint(const std::string& identity) {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (const char c : identity) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    return fmt::format("{:016x}", hash);
-}
+/// The same for the same finding from run to run: numbers in its cause do not matter.
+std::string fingerprint(const std::string& identity) { return fmt::format("{:016x}", contentHash(identity)); }
 
 /// Rules in the order of their first result.
 class Rules {

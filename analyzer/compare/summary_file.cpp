@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "analyzer/compare/content_hash.h"
+
 namespace rankscope::analyzer {
 namespace {
 
@@ -356,9 +358,7 @@ RunSummary readSummary(const std::filesystem::path& file) {
 }
 
 std::string summaryId(const RunSummary& summary) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const char c : dumped(contentsJson(summary))) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    return fmt::format("{:016x}", hash);
+    return fmt::format("{:016x}", contentHash(dumped(contentsJson(summary))));
 }
 
 }  // namespace rankscope::analyzer

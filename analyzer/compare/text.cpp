@@ -42,8 +42,6 @@ class Text {
     std::string m_text;
 };
 
-std::string signedDuration(double ns) { return (ns < 0 ? "-" : "+") + durationText(std::abs(ns)); }
-
 std::string sideText(const ComparedSide& side) {
     std::string names;
     for (size_t i = 0; i < side.runs.size(); ++i) {
@@ -82,7 +80,7 @@ void writeCauses(const Comparison& c, Text& text) {
     text.line();
     text.line(text.bold("Why"));
     for (const ChangeCause& cause : c.causes) {
-        text.line(fmt::format("  {}  {}{}", signedDuration(cause.ns), cause.text, cause.diagnosis.empty() ? "" : " [" + cause.diagnosis + "]"));
+        text.line(fmt::format("  {}  {}{}", signedDurationText(cause.ns), cause.text, cause.diagnosis.empty() ? "" : " [" + cause.diagnosis + "]"));
         for (const std::string& evidence : cause.evidence) text.line("            " + evidence);
     }
 }
@@ -90,8 +88,8 @@ void writeCauses(const Comparison& c, Text& text) {
 void writeAttribution(const Comparison& c, Text& text) {
     if (c.attribution.empty()) return;
     text.line();
-    text.line(text.bold("Where the change is") + fmt::format(" ({}; adds up to {})", attributionScope(c.attribution), signedDuration(c.step.changeNs())));
-    for (const AttributionRow& row : c.attribution) text.line(fmt::format("  {:>10}  {}", signedDuration(row.ns), row.what));
+    text.line(text.bold("Where the change is") + fmt::format(" ({}; adds up to {})", attributionScope(c.attribution), signedDurationText(c.step.changeNs())));
+    for (const AttributionRow& row : c.attribution) text.line(fmt::format("  {:>10}  {}", signedDurationText(row.ns), row.what));
 }
 
 void writeFindings(const Comparison& c, Text& text) {
@@ -135,7 +133,7 @@ void writeKernels(const Comparison& c, Text& text) {
     text.line(text.bold("Kernels that changed") + " (a step, mean over ranks)");
     for (size_t i = 0; i < std::min(kMostRows, rows.size()); ++i) {
         const KernelChange& kernel = *rows[i];
-        text.line(fmt::format("  {:>10}  {} ({} -> {})", signedDuration(kernel.deltaNs), kernel.name, kernel.base ? durationText(kernel.base->ns) : "none", kernel.now ? durationText(kernel.now->ns) : "none"));
+        text.line(fmt::format("  {:>10}  {} ({} -> {})", signedDurationText(kernel.deltaNs), kernel.name, kernel.base ? durationText(kernel.base->ns) : "none", kernel.now ? durationText(kernel.now->ns) : "none"));
     }
 }
 

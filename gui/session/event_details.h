@@ -7,19 +7,11 @@
 
 #include "collector/store/reader.h"
 #include "gui/session/column_text.h"
+#include "gui/session/event_links.h"
 #include "gui/session/run_info.h"
 #include "gui/timeline/rank_tracks.h"
 
 namespace rankscope::gui {
-
-/// An event by its place in trace.db. For a step the row is its number.
-struct EventLink {
-    EventTable table = EventTable::none;
-    int64_t rowId = 0;
-    int32_t rank = -1;
-
-    bool operator==(const EventLink&) const = default;
-};
 
 struct DetailRow {
     std::string label;

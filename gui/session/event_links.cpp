@@ -26,7 +26,7 @@ std::string bytesText(int64_t bytes) {
 
 class LinkFinder {
 public:
-    LinkFinder(store::TraceReader& reader, const LinkedRow& row) : m_reader(reader), m_row(row) {}
+    LinkFinder(store::TraceReader& reader, const EventLink& row) : m_reader(reader), m_row(row) {}
 
     EventLinks find() {
         switch (m_row.table) {
@@ -58,7 +58,7 @@ private:
         return query.integer(0);
     }
 
-    void addByCorrelation(EventTable table, int64_t correlationId, std::vector<LinkedRow>& links) {
+    void addByCorrelation(EventTable table, int64_t correlationId, std::vector<EventLink>& links) {
         const store::IdRange ids = extent(tableName(table));
         Statement query(m_reader.database(), std::string("SELECT id FROM ") + tableName(table) + " WHERE id BETWEEN ?1 AND ?2 AND correlation_id = ?3 LIMIT 64");
         query.bind(1, ids.first).bind(2, ids.last).bind(3, correlationId);
@@ -115,7 +115,7 @@ private:
         Statement members(m_reader.database(), "SELECT rank, kernel_id FROM collective_member WHERE collective_id = ?1 AND kernel_id IS NOT NULL LIMIT ?2");
         members.bind(1, query.integer(0)).bind(2, static_cast<int64_t>(kMaxMembers));
         while (members.step()) {
-            const LinkedRow member{EventTable::kernel, members.integer(1), static_cast<int32_t>(members.integer(0))};
+            const EventLink member{EventTable::kernel, members.integer(1), static_cast<int32_t>(members.integer(0))};
             if (lastKnown && member.rank == last) m_links.lastMember = member;
             if (member.rank != m_row.rank) m_links.members.push_back(member);
         }
@@ -143,12 +143,12 @@ private:
     void addSentence(const std::string& sentence) { m_links.sentence += (m_links.sentence.empty() ? "" : "; ") + sentence; }
 
     store::TraceReader& m_reader;
-    LinkedRow m_row;
+    EventLink m_row;
     EventLinks m_links;
 };
 
 }  // namespace
 
-EventLinks findEventLinks(store::TraceReader& reader, const LinkedRow& row) { return LinkFinder(reader, row).find(); }
+EventLinks findEventLinks(store::TraceReader& reader, const EventLink& row) { return LinkFinder(reader, row).find(); }
 
 }  // namespace rankscope::gui

@@ -82,7 +82,7 @@ EventTable eventTable(const std::string& name) {
 }
 
 // The kernel a statement with one row id (and the rank) names.
-LinkedRow kernelBy(store::TraceReader& reader, const char* sql, const EvidenceLink& link) {
+EventLink kernelBy(store::TraceReader& reader, const char* sql, const EvidenceLink& link) {
     Statement query(reader.database(), sql);
     query.bind(1, link.rowId).bind(2, int64_t{link.rank});
     if (!query.step() || query.isNull(0)) return {};

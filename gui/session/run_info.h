@@ -19,7 +19,7 @@ struct EvidenceLink {
     int64_t rowId = 0;
     int32_t rank = -1;   ///< -1: unknown
     std::string note;
-    LinkedRow drawn;                 ///< the event of the timeline that shows it: a collective's kernel on `rank`; table none where there is no such event
+    EventLink drawn;                 ///< the event of the timeline that shows it: a collective's kernel on `rank`; table none where there is no such event
     std::optional<TimeRange> gap;    ///< of an idle gap: nothing to draw but the time
 };
 

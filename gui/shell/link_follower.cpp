@@ -10,11 +10,11 @@ LinkFollower::LinkFollower(TimelineModel& model, RunSession& session, QObject* p
 void LinkFollower::ask() {
     const EventRef selected = m_model.selection();
     m_links = {};
-    m_asked = selected.valid() ? LinkedRow{m_model.table(selected), m_model.rowId(selected), selected.rank} : LinkedRow{};
+    m_asked = selected.valid() ? EventLink{m_model.table(selected), m_model.rowId(selected), selected.rank} : EventLink{};
     if (!selected.valid()) return;
     m_session.queries().ask(
         this, [row = m_asked](store::TraceReader& reader) { return std::make_pair(row, findEventLinks(reader, row)); },
-        [this](const std::pair<LinkedRow, EventLinks>& answer) {
+        [this](const std::pair<EventLink, EventLinks>& answer) {
             if (answer.first == m_asked) show(answer.second);
         });
 }
@@ -22,16 +22,16 @@ void LinkFollower::ask() {
 void LinkFollower::show(const EventLinks& links) {
     m_links = links;
     const EventRef selected = m_model.selection();
-    const auto found = [&](const LinkedRow& row) { return m_model.find(row.table, row.rowId, row.rank); };
+    const auto found = [&](const EventLink& row) { return m_model.find(row.table, row.rowId, row.rank); };
     std::vector<EventRef> related;
     std::vector<FlowLine> flows;
-    for (const LinkedRow& cause : links.causes)
+    for (const EventLink& cause : links.causes)
         if (const EventRef event = found(cause); event.valid()) flows.push_back({event, selected});
-    for (const LinkedRow& effect : links.effects)
+    for (const EventLink& effect : links.effects)
         if (const EventRef event = found(effect); event.valid()) flows.push_back({selected, event});
     // The others waited for the member that came last, so the lines begin there.
     const EventRef last = links.lastMember ? found(*links.lastMember) : selected;
-    for (const LinkedRow& member : links.members) {
+    for (const EventLink& member : links.members) {
         const EventRef event = found(member);
         if (!event.valid()) continue;
         related.push_back(event);
@@ -43,9 +43,9 @@ void LinkFollower::show(const EventLinks& links) {
 }
 
 void LinkFollower::follow(int direction) {
-    const std::vector<LinkedRow>& first = direction < 0 ? m_links.causes : m_links.effects;
-    for (const auto* rows : std::initializer_list<const std::vector<LinkedRow>*>{&first, &m_links.members})
-        for (const LinkedRow& row : *rows)
+    const std::vector<EventLink>& first = direction < 0 ? m_links.causes : m_links.effects;
+    for (const auto* rows : std::initializer_list<const std::vector<EventLink>*>{&first, &m_links.members})
+        for (const EventLink& row : *rows)
             if (m_model.goToRow(row.table, row.rowId, row.rank)) return;
 }
 

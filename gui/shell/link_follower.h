@@ -29,7 +29,7 @@ private:
     TimelineModel& m_model;
     RunSession& m_session;
     EventLinks m_links;
-    LinkedRow m_asked;   // answers to older questions are dropped
+    EventLink m_asked;   // answers to older questions are dropped
 };
 
 }  // namespace rankscope::gui

@@ -4,22 +4,30 @@
 #include <QBuffer>
 #include <QPainter>
 #include <QPixmap>
-#include <QSaveFile>
 #include <QSvgGenerator>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <functional>
+
+#include "analyzer/report/output_file.h"
 
 namespace rankscope::gui {
 namespace {
 
 QString cannotWrite(const QString& file, const QString& why) { return QString("%1 cannot be written: %2").arg(file, why); }
 
+// In one piece or not at all.
+QString saveFile(const QString& file, const std::function<void(std::ostream&)>& write) {
+    try {
+        analyzer::OutputFile out(file.toStdString());
+        write(out.stream());
+        out.commit();
+        return {};
+    } catch (const std::filesystem::filesystem_error& error) {
+        return cannotWrite(file, QString::fromStdString(error.code().message()));
+    }
+}
+
 QString saveBytes(const QByteArray& bytes, const QString& file) {
-    QSaveFile out(file);
-    if (!out.open(QIODevice::WriteOnly) || out.write(bytes) != bytes.size() || !out.commit()) return cannotWrite(file, out.errorString());
-    return {};
+    return saveFile(file, [&](std::ostream& out) { out.write(bytes.constData(), bytes.size()); });
 }
 
 bool isSvg(const QString& file) { return file.endsWith(".svg", Qt::CaseInsensitive); }
@@ -81,18 +89,10 @@ std::vector<CsvPart> eventsInView(const std::vector<RunPane*>& panes) {
 }
 
 QString saveEvents(const std::vector<CsvPart>& parts, const QString& file) {
-    const std::filesystem::path target = file.toStdString(), beside = file.toStdString() + ".part";
-    std::ofstream out(beside, std::ios::binary);
-    if (!out) return cannotWrite(file, std::strerror(errno));
-    out << csvHeader(!parts.empty() && !parts.front().scope.run.empty());
-    for (const CsvPart& part : parts) writeEventsCsv(out, *part.run, part.tracks, part.scope);
-    out.close();
-    std::error_code failed;
-    if (out) std::filesystem::rename(beside, target, failed);
-    if (out && !failed) return {};
-    const QString why = failed ? QString::fromStdString(failed.message()) : QString("the disk may be full");
-    std::filesystem::remove(beside, failed);
-    return cannotWrite(file, why);
+    return saveFile(file, [&](std::ostream& out) {
+        out << csvHeader(!parts.empty() && !parts.front().scope.run.empty());
+        for (const CsvPart& part : parts) writeEventsCsv(out, *part.run, part.tracks, part.scope);
+    });
 }
 
 }  // namespace rankscope::gui

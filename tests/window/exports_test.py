@@ -3,6 +3,7 @@
 """Exports of the view: the table holds the events in view, pictures that scale hold shapes and texts; and the same from the menu of a real window."""
 
 import csv
+import os
 import pathlib
 import shutil
 import sqlite3
@@ -52,6 +53,24 @@ class Exports(RealWindowTest):
     def test_two_runs_are_told_apart(self):
         events = self.read_csv(self.export("two.csv", self.run_of("ddp-slow-rank"), self.run_of("ddp-message-storm")))
         self.assertEqual({event["run"] for event in events}, {"A", "B"})
+
+    def test_what_is_no_regular_file_stays_what_it_is(self):
+        run = self.run_of("ddp-slow-rank")
+        for ending in ("csv", "png", "svg"):
+            link, target = self.folder / f"link.{ending}", self.folder / f"target.{ending}"
+            link.symlink_to(target.name)
+            self.export(link.name, run)
+            self.assertTrue(link.is_symlink(), ending)
+            self.assertGreater(target.stat().st_size, 1000, ending)
+            pipe = self.folder / f"pipe.{ending}"
+            os.mkfifo(pipe)
+            through = self.folder / f"through.{ending}"
+            with open(through, "wb") as file:
+                reader = subprocess.Popen(["cat", pipe], stdout=file)
+            self.export(pipe.name, run)
+            self.assertEqual(reader.wait(timeout=60), 0)
+            self.assertTrue(pipe.is_fifo(), ending)
+            self.assertGreater(through.stat().st_size, 1000, ending)
 
     def test_pictures_that_scale_are_shapes_and_texts(self):
         picture = ElementTree.parse(self.export("view.svg", self.run_of("ddp-slow-rank"), "--goto", "RS301")).getroot()
