@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "analyzer/analyze.h"
 #include "analyzer/cli/collect_step.h"
@@ -13,6 +18,7 @@
 #include "analyzer/cli/install_layout.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/cli/verb.h"
+#include "collector/store/error.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::cli {
@@ -20,16 +26,18 @@ namespace {
 
 struct ViewOptions {
     std::vector<std::string> runs;
-    std::string goTo, screenshot, exported, panel, size;
+    std::optional<std::string> goTo, screenshot, exported, panel, size;
     bool dark = false;
 };
 
 // The window shows findings, so a run that was not analysed yet is analysed first. A run that cannot be (one that is still written, or a read-only
 // file) is shown as it is.
 void analyzeOnDemand(const std::filesystem::path& database, const Console& console) {
-    {
-        store::TraceReader reader(database);
+    try {
+        store::TraceReader reader(database, [](std::chrono::milliseconds) { return false; });
         if (reader.database().integer("SELECT EXISTS (SELECT 1 FROM attribution) OR EXISTS (SELECT 1 FROM finding)") != 0) return;
+    } catch (const store::LockedFile&) {
+        return;   // the window waits for it and says so
     }
     try {
         analyzer::analyze(database);
@@ -41,8 +49,8 @@ void analyzeOnDemand(const std::filesystem::path& database, const Console& conso
 [[noreturn]] void startWindow(const std::filesystem::path& program, const ViewOptions& options, const std::vector<std::string>& databases) {
     std::vector<std::string> words{program.string()};
     words.insert(words.end(), databases.begin(), databases.end());
-    const auto pass = [&](const char* option, const std::string& value) {
-        if (!value.empty()) words.insert(words.end(), {option, value});
+    const auto pass = [&](const char* option, const std::optional<std::string>& value) {
+        if (value) words.insert(words.end(), {option, *value});
     };
     pass("--goto", options.goTo);
     pass("--screenshot", options.screenshot);
@@ -57,7 +65,19 @@ void analyzeOnDemand(const std::filesystem::path& database, const Console& conso
     throw VerbError(kExitInternal, fmt::format("{} could not be started: {}", program.string(), std::strerror(errno)));
 }
 
+// What the window would refuse, before the run is collected and analysed for it.
+void refuseFile(const char* option, const std::optional<std::string>& file, std::initializer_list<const char*> endings) {
+    if (!file) return;
+    std::string lower = *file;
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    for (const char* ending : endings)
+        if (lower.ends_with(ending)) return;
+    throw VerbError(kExitUsage, file->empty() ? fmt::format("{} takes the name of a file", option) : fmt::format("{} writes files that end in {}, not {}", option, fmt::join(endings, ", "), *file));
+}
+
 int view(const ViewOptions& options, const Console& console) {
+    refuseFile("--screenshot", options.screenshot, {".png", ".svg", ".jpg", ".jpeg", ".bmp"});
+    refuseFile("--export", options.exported, {".csv", ".png", ".svg", ".jpg", ".jpeg", ".bmp"});
     const std::filesystem::path program = findInstallLayout().view;
     std::error_code ignored;
     if (!std::filesystem::exists(program, ignored))

@@ -23,4 +23,16 @@ private:
     std::string m_hint;
 };
 
+/// Another program holds the file.
+class LockedFile : public Error {
+public:
+    using Error::Error;
+};
+
+/// SQLite cannot make sense of the file.
+class DamagedFile : public Error {
+public:
+    using Error::Error;
+};
+
 }  // namespace rankscope::store

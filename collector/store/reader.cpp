@@ -5,8 +5,8 @@
 
 #include "collector/store/column_access.h"
 #include "collector/store/error.h"
-#include "collector/store/schema.h"
 #include "collector/store/tables.h"
+#include "collector/store/whole_file.h"
 
 namespace rankscope::store {
 namespace {
@@ -55,29 +55,13 @@ int64_t firstNotBefore(Database& database, IdRange ids, int64_t timeNs) {
     return low;
 }
 
-void refuseOtherSchemas(Database& database) {
-    int64_t version = 0;
-    bool ours = false;
-    try {
-        version = database.integer("PRAGMA user_version");
-        ours = database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('meta', 'extent', 'kernel', 'nccl_call')") == 4;
-    } catch (const Error& error) {
-        throw Error(database.file(), "not a readable trace.db: " + error.cause(), "make it again with `rankscope collect` or `rankscope import`");
-    }
-    if (!ours) throw Error(database.file(), "a SQLite file, but no trace.db of Rankscope's", "Nsight Systems' and other exports go through `rankscope import`");
-    if (version != kSchemaVersion) {
-        throw Error(database.file(), "trace.db has schema version " + std::to_string(version) + ", this rankscope reads version " + std::to_string(kSchemaVersion),
-                    version > kSchemaVersion ? "use the newer rankscope that wrote it" : "make it again with `rankscope collect` or `rankscope import`");
-    }
-}
-
 std::string existingFile(const std::filesystem::path& run) {
     const std::filesystem::path file = TraceReader::databasePath(run);
     std::error_code ignored;
     if (!std::filesystem::exists(file, ignored)) {
         throw Error(file.string(), "no such file", "a run is named by its directory, its name or its .db file; `rankscope collect " + run.string() + "` makes trace.db");
     }
-    if (std::filesystem::file_size(file, ignored) == 0) throw Error(file.string(), "the file is empty", "make it again with `rankscope collect` or `rankscope import`");
+    refuseOtherFiles(file.string());
     return file.string();
 }
 
@@ -94,8 +78,9 @@ bool Cursor<Row>::next(Row& row) {
     return true;
 }
 
-TraceReader::TraceReader(const std::filesystem::path& run) : m_database(existingFile(run), OpenMode::readOnly) {
-    refuseOtherSchemas(m_database);
+TraceReader::TraceReader(const std::filesystem::path& run, WhenLocked whenLocked) : m_database(existingFile(run), OpenMode::readOnly) {
+    if (whenLocked) m_database.whenLocked(std::move(whenLocked));
+    refusePartsOfATrace(m_database);
     m_database.execute("PRAGMA cache_size = -32768; PRAGMA mmap_size = 1073741824; PRAGMA query_only = ON");
     readMeta();
     readExtents();

@@ -33,12 +33,12 @@ private:
     Statement m_statement;
 };
 
-/// Reads a trace.db; never writes. One reader per thread. Throws Error when there is no file, when it is none of ours, damaged, or of another
-/// schema version.
+/// Reads a trace.db; never writes. One reader per thread. Throws Error when there is no file, when it is none of ours, not whole, damaged (DamagedFile),
+/// of another schema version, or held by another program (LockedFile).
 class TraceReader {
 public:
     /// A run name, a run directory or a .db file.
-    explicit TraceReader(const std::filesystem::path& run);
+    explicit TraceReader(const std::filesystem::path& run, WhenLocked whenLocked = {});
     ~TraceReader();
     TraceReader(TraceReader&&) noexcept;
     TraceReader& operator=(TraceReader&&) noexcept;

@@ -8,16 +8,15 @@
 namespace rankscope::store {
 namespace {
 
+constexpr int kDefaultPatienceMs = 5000;
+constexpr int kMsBetweenTries = 25;
+
 std::string hintFor(int code) {
     switch (code & 0xff) {
         case SQLITE_FULL: return "the disk is full: free some space or write elsewhere";
         case SQLITE_READONLY: return "the file or its folder is read-only: write elsewhere with -o";
-        case SQLITE_CANTOPEN: return "check that the folder exists and may be written";
+        case SQLITE_CANTOPEN: return "check that its folder exists, and your permissions there";
         case SQLITE_IOERR: return "the disk may be full or failing";
-        case SQLITE_NOTADB: return "this is no trace.db";
-        case SQLITE_CORRUPT: return "the file is damaged: run `rankscope collect` again";
-        case SQLITE_BUSY:
-        case SQLITE_LOCKED: return "another program has the file open for writing";
         default: return {};
     }
 }
@@ -25,8 +24,13 @@ std::string hintFor(int code) {
 }  // namespace
 
 void checkSqlite(int code, const Database& database, const char* call, std::string_view detail) {
-    if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
-    std::string cause = std::string(call) + ": " + (database.handle() ? sqlite3_errmsg(database.handle()) : sqlite3_errstr(code));
+    const int kind = code & 0xff;
+    if (kind == SQLITE_OK || kind == SQLITE_ROW || kind == SQLITE_DONE) return;
+    const std::string message = database.handle() ? sqlite3_errmsg(database.handle()) : sqlite3_errstr(code);
+    // What the file is like has nothing to do with what was asked of it.
+    if (kind == SQLITE_BUSY || kind == SQLITE_LOCKED) throw LockedFile(database.file(), "locked by another program", "it is writing to the file: try again when it has ended");
+    if (kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB) throw DamagedFile(database.file(), message, "the file is damaged: make it again with `rankscope collect` or `rankscope import`");
+    std::string cause = std::string(call) + ": " + message;
     if (!detail.empty()) cause.append(" in: ").append(detail.substr(0, 200));
     throw Error(database.file(), cause, hintFor(code));
 }
@@ -42,10 +46,19 @@ Database::Database(const std::string& file, OpenMode mode) : m_file(file) {
     m_handle.reset(handle);
     checkSqlite(code, *this, "open");
     sqlite3_extended_result_codes(handle, 1);
-    sqlite3_busy_timeout(handle, 5000);
+    sqlite3_busy_timeout(handle, kDefaultPatienceMs);
 }
 
 Database::~Database() = default;
+
+void Database::whenLocked(WhenLocked ask) {
+    m_whenLocked = std::make_unique<WhenLocked>(std::move(ask));   // its address stays when the Database is moved
+    sqlite3_busy_handler(handle(), [](void* asked, int tries) {
+        if (!(*static_cast<WhenLocked*>(asked))(std::chrono::milliseconds(tries * kMsBetweenTries))) return 0;
+        sqlite3_sleep(kMsBetweenTries);
+        return 1;
+    }, m_whenLocked.get());
+}
 
 void Database::execute(const std::string& sql) {
     checkSqlite(sqlite3_exec(handle(), sql.c_str(), nullptr, nullptr, nullptr), *this, "execute", sql);
@@ -111,6 +124,7 @@ void Statement::run() {
     reset();
 }
 
+bool Statement::isInteger(int column) const { return sqlite3_column_type(handle(), column) == SQLITE_INTEGER; }
 bool Statement::isNull(int column) const { return sqlite3_column_type(handle(), column) == SQLITE_NULL; }
 int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle(), column); }
 double Statement::real(int column) const { return sqlite3_column_double(handle(), column); }

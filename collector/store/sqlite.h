@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +16,9 @@ namespace rankscope::store {
 
 enum class OpenMode { readOnly, readWrite, create };
 
+/// Asked again and again while another program holds the file, with the time waited so far; false gives up (LockedFile).
+using WhenLocked = std::function<bool(std::chrono::milliseconds waited)>;
+
 /// Owns one connection. Used by one thread at a time. Every failure throws Error with call, file and SQLite's message.
 class Database {
 public:
@@ -22,6 +27,8 @@ public:
     Database(Database&&) noexcept = default;
     Database& operator=(Database&&) noexcept = default;
 
+    /// Without it a locked file is waited for 5 s. `ask` may run in any function of this class and of Statement; it must not throw.
+    void whenLocked(WhenLocked ask);
     void execute(const std::string& sql);
     /// First column of the first row as an integer; `fallback` when there is no row.
     int64_t integer(const std::string& sql, int64_t fallback = 0);
@@ -35,7 +42,8 @@ private:
         void operator()(sqlite3* handle) const noexcept;
     };
     std::string m_file;
-    std::unique_ptr<sqlite3, Close> m_handle;
+    std::unique_ptr<WhenLocked> m_whenLocked;
+    std::unique_ptr<sqlite3, Close> m_handle;   // goes first: it calls m_whenLocked
 };
 
 /// A prepared statement. Parameters count from 1, columns from 0, as in SQLite. The Database must outlive it.
@@ -55,6 +63,7 @@ public:
     void run();
 
     bool isNull(int column) const;
+    bool isInteger(int column) const;
     int64_t integer(int column) const;
     double real(int column) const;
     /// Valid until the next step().

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "analyzer/report/kernel_name.h"
+#include "gui/session/run_damage.h"
 #include "gui/timeline/sound_time.h"
 
 namespace rankscope::gui {
@@ -23,12 +25,17 @@ std::string rankLabel(const store::Rank& rank) {
 
 RunOutline readOutline(store::TraceReader& reader) {
     RunOutline outline;
+    std::set<int64_t> hosts;
+    for (const store::Host& host : reader.all<store::Host>()) {
+        outline.hosts.push_back({host.id, host.name});
+        hosts.insert(host.id);
+    }
     bool anyUnplaced = false;
     for (const store::Rank& rank : reader.all<store::Rank>()) {
-        outline.ranks.push_back({rank.rank, rank.hostId.value_or(-1), rankLabel(rank)});
-        anyUnplaced = anyUnplaced || !rank.hostId;
+        const bool placed = rank.hostId && hosts.contains(*rank.hostId);
+        outline.ranks.push_back({rank.rank, placed ? *rank.hostId : -1, rankLabel(rank)});
+        anyUnplaced = anyUnplaced || !placed;
     }
-    for (const store::Host& host : reader.all<store::Host>()) outline.hosts.push_back({host.id, host.name});
     if (anyUnplaced) outline.hosts.push_back({-1, "unknown host"});
     return outline;
 }
@@ -187,6 +194,7 @@ RunInfo readRunInfo(store::TraceReader& reader) {
     readNames(reader, info);
     readStrings(reader, info);
     readExtents(reader, info);
+    info.damage = findRunDamage(reader);
     return info;
 }
 

@@ -70,6 +70,7 @@ struct RunInfo {
     std::vector<std::string> strings;  ///< by string id
     int64_t events = 0;              ///< rows that the timeline will load
     std::map<int32_t, int64_t> eventsOfRank;
+    std::vector<std::string> damage;   ///< findRunDamage
 };
 
 /// Throws store::Error where the file cannot be used.

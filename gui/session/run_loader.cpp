@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <fstream>
 
+#include "collector/store/error.h"
+
 namespace rankscope::gui {
 namespace {
 
@@ -67,22 +69,27 @@ bool RunLoader::takeMemory(int32_t rank) {
     return true;
 }
 
-void RunLoader::report(const std::string& message) {
+void RunLoader::report(int32_t rank, const std::string& reason, const std::string& hint) {
     const std::lock_guard lock(m_mutex);
-    if (m_callbacks.failed) m_callbacks.failed(message);
+    if (m_callbacks.failed) m_callbacks.failed(rank, reason, hint);
 }
 
 void RunLoader::load(store::TraceReader& reader, int32_t rank) {
     if (!takeMemory(rank)) {
-        report(fmt::format("rank {} is not shown: its {} million events need {:.1f} GiB of memory, which are not free", rank, m_run->eventsOfRank.at(rank) / 1'000'000,
-                           static_cast<double>(bytesWanted(rank)) / (1 << 30)));
+        report(rank, fmt::format("not shown: its {} million events need {:.1f} GiB of memory, which are not free", m_run->eventsOfRank.at(rank) / 1'000'000,
+                                 static_cast<double>(bytesWanted(rank)) / (1 << 30)), "");
         return;
     }
     RankTracksPtr tracks = loadRankTracks(reader, *m_run, rank, m_control);
-    const std::lock_guard lock(m_mutex);
     if (!tracks) return;
+    if (!tracks->damage.empty()) report(rank, "not all of it can be read: " + tracks->damage, "the file is damaged: make it again with `rankscope collect` or `rankscope import`");
+    const std::lock_guard lock(m_mutex);
     m_memoryLeft += bytesWanted(rank) - static_cast<int64_t>(tracks->bytes());
     if (m_callbacks.rankLoaded) m_callbacks.rankLoaded(std::move(tracks));
+}
+
+void RunLoader::reportUnread(const std::string& reason, const std::string& hint) {
+    for (int32_t rank = 0; next(rank);) report(rank, "not readable: " + reason, hint);
 }
 
 void RunLoader::work() {
@@ -91,12 +98,16 @@ void RunLoader::work() {
         for (int32_t rank = 0; next(rank);) {
             try {
                 load(reader, rank);
+            } catch (const store::Error& error) {
+                report(rank, "not readable: " + error.cause(), error.hint());
             } catch (const std::exception& error) {
-                report(error.what());
+                report(rank, std::string("not readable: ") + error.what(), "");
             }
         }
+    } catch (const store::Error& error) {
+        reportUnread(error.cause(), error.hint());
     } catch (const std::exception& error) {
-        report(error.what());
+        reportUnread(error.what(), "");
     }
     const std::lock_guard lock(m_mutex);
     if (--m_running == 0 && m_callbacks.finished) m_callbacks.finished(m_control.cancelled);

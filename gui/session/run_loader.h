@@ -17,7 +17,8 @@ class RunLoader {
 public:
     struct Callbacks {
         std::function<void(RankTracksPtr)> rankLoaded;
-        std::function<void(std::string message)> failed;   ///< damage in one rank; the others go on
+        /// A rank is not shown, or not all of it; the others go on. `reason` fits behind "rank 3: ", `hint` may be empty.
+        std::function<void(int32_t rank, std::string reason, std::string hint)> failed;
         std::function<void(bool cancelled)> finished;
     };
 
@@ -40,7 +41,8 @@ private:
     int64_t bytesWanted(int32_t rank) const;
     bool takeMemory(int32_t rank);
     void load(store::TraceReader& reader, int32_t rank);
-    void report(const std::string& message);
+    void report(int32_t rank, const std::string& reason, const std::string& hint);
+    void reportUnread(const std::string& reason, const std::string& hint);
 
     std::shared_ptr<const RunInfo> m_run;
     Callbacks m_callbacks;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "collector/store/error.h"
+
 namespace rankscope::gui {
 namespace {
 
@@ -16,6 +18,9 @@ constexpr size_t kMaxStreamDepth = 4;    // kernels of a graph that run side by 
 constexpr size_t kMaxHostDepth = 16;
 constexpr size_t kMaxNvtxDepth = 32;
 constexpr size_t kMaxOwners = 1024;      // streams or threads of a rank that are shown
+
+// What read() selects of every table; the table's own columns follow.
+enum SelectedColumn : int { kOwner, kStart, kDuration, kRank, kName };
 
 // Rows of one table, dealt onto a stack of tracks for each stream or thread.
 using Stacks = std::map<int64_t, TrackStack>;
@@ -49,12 +54,12 @@ private:
     bool loadHost() {
         Stacks nvtx, calls, nccl;
         const bool whole =
-            read("SELECT thread_id, start_ns, coalesce(dur_ns, ?3 - start_ns), name_id FROM nvtx", "nvtx", nvtx, kMaxNvtxDepth,
-                 [](const Statement& row) { return TrackEvent{row.integer(1), row.integer(2), nameOf(row, 3), 0, EventKind::nvtx}; }) &&
-            read("SELECT thread_id, start_ns, dur_ns, name_id, kind FROM api_call", "api_call", calls, kMaxHostDepth,
-                 [](const Statement& row) { return TrackEvent{row.integer(1), row.integer(2), nameOf(row, 3), 0, kindOfCall(row.integer(4))}; }) &&
-            read("SELECT thread_id, start_ns, dur_ns, op FROM nccl_call", "nccl_call", nccl, kMaxHostDepth, [](const Statement& row) {
-                return TrackEvent{row.integer(1), row.integer(2), ncclCallName(store::fromText<store::Op>(row.text(3))), 0, EventKind::communication};
+            read("thread_id, start_ns, coalesce(dur_ns, ?3 - start_ns), rank, name_id", "nvtx", nvtx, kMaxNvtxDepth,
+                 [](const Statement& row) { return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0, EventKind::nvtx}; }) &&
+            read("thread_id, start_ns, dur_ns, rank, name_id, kind", "api_call", calls, kMaxHostDepth,
+                 [](const Statement& row) { return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0, kindOfCall(row.integer(kName + 1))}; }) &&
+            read("thread_id, start_ns, dur_ns, rank, op", "nccl_call", nccl, kMaxHostDepth, [](const Statement& row) {
+                return TrackEvent{row.integer(kStart), row.integer(kDuration), ncclCallName(store::fromText<store::Op>(row.text(kName))), 0, EventKind::communication};
             });
         addStacks(nvtx, LaneKind::nvtx, EventTable::nvtx, [&](int64_t thread) { return "NVTX " + threadName(thread); });
         addStacks(nccl, LaneKind::hostCalls, EventTable::ncclCall, [&](int64_t thread) { return "NCCL calls " + threadName(thread); });
@@ -65,14 +70,14 @@ private:
     bool loadStreams() {
         Stacks kernels, copies, sets;
         const bool whole =
-            read("SELECT stream_id, start_ns, dur_ns, name_id, nccl FROM kernel", "kernel", kernels, kMaxStreamDepth,
+            read("stream_id, start_ns, dur_ns, rank, name_id, nccl", "kernel", kernels, kMaxStreamDepth,
                  [](const Statement& row) {
-                     return TrackEvent{row.integer(1), row.integer(2), nameOf(row, 3), 0, row.integer(4) != 0 ? EventKind::communication : EventKind::compute};
+                     return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0, row.integer(kName + 1) != 0 ? EventKind::communication : EventKind::compute};
                  }) &&
-            read("SELECT stream_id, start_ns, dur_ns, kind FROM memcpy", "memcpy", copies, kMaxStreamDepth,
-                 [](const Statement& row) { return TrackEvent{row.integer(1), row.integer(2), nameOf(row, 3), 0, EventKind::copy}; }) &&
-            read("SELECT stream_id, start_ns, dur_ns FROM memset", "memset", sets, kMaxStreamDepth,
-                 [](const Statement& row) { return TrackEvent{row.integer(1), row.integer(2), 0, 0, EventKind::set}; });
+            read("stream_id, start_ns, dur_ns, rank, kind", "memcpy", copies, kMaxStreamDepth,
+                 [](const Statement& row) { return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0, EventKind::copy}; }) &&
+            read("stream_id, start_ns, dur_ns, rank", "memset", sets, kMaxStreamDepth,
+                 [](const Statement& row) { return TrackEvent{row.integer(kStart), row.integer(kDuration), 0, 0, EventKind::set}; });
         std::map<int64_t, std::vector<Lane::Part>> streams;
         collectParts(kernels, EventTable::kernel, streams);
         collectParts(copies, EventTable::memcpy, streams);
@@ -133,24 +138,38 @@ private:
 
     // False when cancelled.
     template <typename Decode>
-    bool read(const std::string& select, const char* table, Stacks& stacks, size_t maxDepth, Decode&& decode) {
+    bool read(const std::string& columns, const char* table, Stacks& stacks, size_t maxDepth, Decode&& decode) {
+        try {
+            return readRows(columns, table, stacks, maxDepth, decode);
+        } catch (const store::LockedFile&) {
+            throw;
+        } catch (const store::Error& error) {
+            throw store::Error(error.file(), fmt::format("table {}: {}", table, error.cause()), error.hint());
+        }
+    }
+
+    template <typename Decode>
+    bool readRows(const std::string& columns, const char* table, Stacks& stacks, size_t maxDepth, Decode&& decode) {
         Statement extent(m_reader.database(), "SELECT first_id, last_id FROM extent WHERE table_name = ?1 AND rank = ?2");
         extent.bind(1, std::string_view(table)).bind(2, int64_t{m_rank});
         if (!extent.step() || extent.integer(1) < extent.integer(0)) return !m_control.cancelled;
         const int64_t first = extent.integer(0), last = extent.integer(1);
-        Statement rows(m_reader.database(), select + " WHERE id BETWEEN ?1 AND ?2 ORDER BY id");
+        Statement rows(m_reader.database(), "SELECT " + columns + " FROM " + table + " WHERE id BETWEEN ?1 AND ?2 ORDER BY id");
         rows.bind(1, first).bind(2, last);
-        if (select.find("?3") != std::string::npos) rows.bind(3, m_run.whole.endNs);
+        if (columns.find("?3") != std::string::npos) rows.bind(3, m_run.whole.endNs);
+        const bool named = columns.find("name_id") != std::string::npos;
         int64_t lastOwner = INT64_MIN;
         TrackStack* stack = nullptr;
         uint32_t seen = 0;
+        int64_t unsound = 0;
         while (rows.step()) {
             const uint32_t row = seen++;
             if (seen % kRowsBetweenChecks == 0) {
                 m_control.rowsRead += kRowsBetweenChecks;
                 if (m_control.cancelled) return false;
             }
-            const int64_t owner = rows.integer(0);
+            if (!isSound(rows, named)) ++unsound;
+            const int64_t owner = rows.integer(kOwner);
             if (owner != lastOwner || !stack) stack = stackOf(owner, stacks, first, maxDepth);
             lastOwner = owner;
             if (!stack) {
@@ -162,7 +181,22 @@ private:
             stack->add(event);
         }
         m_control.rowsRead += seen % kRowsBetweenChecks;
+        noteDamage(table, seen, static_cast<uint64_t>(last) - static_cast<uint64_t>(first) + 1, unsound);
         return true;
+    }
+
+    // Of the rank that was asked for, with times that are numbers and a name that exists.
+    bool isSound(const Statement& row, bool named) const {
+        return row.isInteger(kStart) && row.isInteger(kDuration) && row.integer(kRank) == m_rank && (row.isInteger(kOwner) || row.isNull(kOwner)) &&
+               (!named || (row.integer(kName) > 0 && row.integer(kName) < static_cast<int64_t>(m_run.strings.size())));
+    }
+
+    // Ids are without gaps: what is missing between them was there.
+    void noteDamage(const char* table, uint64_t seen, uint64_t promised, int64_t unsound) {
+        std::string& damage = m_result->damage;
+        const auto add = [&](const std::string& text) { damage += (damage.empty() ? "" : "; ") + text; };
+        if (seen != promised) add(fmt::format("table {} holds {} of its {} events", table, seen, promised));
+        if (unsound > 0) add(fmt::format("{} of the {} events in table {} have a rank, time or name that cannot be", unsound, seen, table));
     }
 
     // Null where the rank has too many streams or threads to be shown.

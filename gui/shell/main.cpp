@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // rankscope-view: the window behind `rankscope view`, which finds the run and passes its own options on.
 #include <QApplication>
-#include <QCommandLineParser>
 #include <QIcon>
 #include <QPixmap>
 #include <QTimer>
 #include <cstdio>
 #include <cstdlib>
 
+#include "gui/shell/command_line.h"
 #include "gui/shell/main_window.h"
 #include "gui/shell/run_chooser.h"
 #include "gui/shell/view_export.h"
@@ -17,13 +17,6 @@ namespace {
 using namespace rankscope::gui;
 
 constexpr int kExitUsage = 2, kExitInput = 3;
-
-bool parseSize(const QString& text, QSize& size) {
-    const QStringList parts = text.split('x');
-    bool okWidth = false, okHeight = false;
-    if (parts.size() == 2) size = QSize(parts[0].toInt(&okWidth), parts[1].toInt(&okHeight));
-    return okWidth && okHeight && size.width() >= 320 && size.height() >= 240 && size.width() <= 16384 && size.height() <= 16384;
-}
 
 int fail(int code, const QString& message) {
     std::fprintf(stderr, "rankscope: error: %s\n", message.toUtf8().constData());
@@ -84,29 +77,11 @@ int main(int argc, char** argv) {
     QApplication::setOrganizationName("rankscope");
     QApplication::setDesktopFileName("rankscope");
     QApplication::setWindowIcon(QIcon(":/rankscope.svg"));
-    QCommandLineParser parser;
-    parser.addHelpOption();
-    parser.addPositionalArgument("RUN", "Run name, run directory or .db file");
-    const QCommandLineOption goTo("goto", "Finding to go to, for example RS301", "ID"), shot("screenshot", "Write a picture of the window (.png, .svg) and end", "FILE"),
-        exported("export", "Write what the timeline shows (.csv of its events, .svg, .png) and end", "FILE"),
-        panel("panel", "Panel to open: " + MainWindow::panelNames().join(", "), "NAME"), sizeOption("size", "Size of the window or picture", "WxH", "1600x900"), dark("dark", "Dark colours");
-    parser.addOptions({goTo, shot, exported, panel, sizeOption, dark});
-    parser.process(application);
-
-    ViewRequest request;
-    for (const QString& run : parser.positionalArguments()) request.runs.push_back(run.toStdString());
-    if (request.runs.empty() && !headless) return chooseRun();
-    if (request.runs.empty() || request.runs.size() > 2) return fail(kExitUsage, "one run is to be named, or two to compare");
-    QSize size;
-    if (!parseSize(parser.value(sizeOption), size)) return fail(kExitUsage, "--size takes WIDTHxHEIGHT in pixels, 320x240 to 16384x16384");
-    if (parser.isSet(sizeOption)) request.givenSize = size;
-    request.goTo = parser.value(goTo).toStdString();
-    request.screenshot = parser.value(shot).toStdString();
-    request.exported = parser.value(exported).toStdString();
-    request.panel = parser.value(panel).toStdString();
-    if (!request.panel.empty() && !MainWindow::panelNames().contains(parser.value(panel)))
-        return fail(kExitUsage, "there is no panel " + parser.value(panel) + "; there are " + MainWindow::panelNames().join(", "));
-    request.dark = parser.isSet(dark);
+    CommandLine commandLine;
+    if (const QString wrong = commandLine.read(QApplication::arguments()); !wrong.isEmpty()) return fail(kExitUsage, wrong);
+    if (commandLine.wantsHelp()) return std::fputs(commandLine.helpText().toUtf8().constData(), stdout) < 0 ? kExitInput : 0;
+    const ViewRequest& request = commandLine.request();
+    if (request.runs.empty()) return chooseRun();
 
     MainWindow window(request);
     int status = 0;
@@ -119,10 +94,17 @@ int main(int argc, char** argv) {
     } else {
         // Nobody looks at the window's status bar: a file that lacks something of the run is not written.
         QObject::connect(&window, &MainWindow::damaged, &window, [&](const QString& message) { status = fail(kExitInput, message); });
+        QObject::connect(&window, &MainWindow::waiting, &window, [waited = QStringList()](const QString& message) mutable {
+            if (waited.contains(message)) return;   // once for each file
+            waited << message;
+            std::fprintf(stderr, "rankscope: %s\n", message.toUtf8().constData());
+        });
         QObject::connect(&window, &MainWindow::ready, &window, [&] {
             if (status != 0) {
                 fail(status, "nothing is written: not all of the run can be shown");
-            } else if (const QString wrong = writeFiles(window, request); !wrong.isEmpty()) status = fail(kExitInput, wrong);
+            } else if (const QString wrong = writeFiles(window, request); !wrong.isEmpty()) {
+                status = fail(kExitInput, wrong);
+            }
             QApplication::exit(status);
         });
         window.setAttribute(Qt::WA_DontShowOnScreen);

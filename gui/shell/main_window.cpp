@@ -20,6 +20,7 @@ namespace rankscope::gui {
 namespace {
 
 constexpr int kMsBetweenLooks = 20;
+constexpr std::chrono::seconds kLongestWait{10};   // for a locked file, where nobody can close the window
 
 }  // namespace
 
@@ -42,7 +43,7 @@ MainWindow::MainWindow(const ViewRequest& request, QWidget* parent) : QMainWindo
     connect(&m_settling, &QTimer::timeout, this, &MainWindow::lookIfSettled);
     for (size_t i = 0; i < m_panes.size(); ++i) {
         watch(*m_panes[i]);
-        m_panes[i]->session().open(request.runs[i]);
+        m_panes[i]->session().open(request.runs[i], request.isHeadless() ? std::optional(kLongestWait) : std::nullopt);
     }
     StateLog::attach(*this, *m_panes.front(), m_panes.size() > 1 ? m_panes[1] : nullptr);
     m_settling.start();
@@ -65,6 +66,10 @@ void MainWindow::watch(RunPane& pane) {
         m_settling.stop();
         emit failed(message);
     });
+    connect(&pane.session(), &RunSession::waiting, this, [this](const QString& message) {
+        m_message->setText(message);
+        emit waiting(message);
+    });
     connect(&pane.session(), &RunSession::damaged, this, [this](const QString& message) {
         m_message->setText(message);
         emit damaged(message);
@@ -75,7 +80,7 @@ void MainWindow::watch(RunPane& pane) {
     });
     connect(&pane.session(), &RunSession::loaded, this, [this](bool cancelled) {
         showProgress();
-        if (cancelled) m_message->setText("loading cancelled: ranks marked 'loading' are not shown");
+        if (cancelled) m_message->setText("loading cancelled: ranks marked 'not loaded' are not shown");
     });
     connect(&pane, &RunPane::said, m_message, &QLabel::setText);
     connect(&pane.timeline(), &TimelineView::helpWanted, this, &MainWindow::showHelp);

@@ -32,6 +32,8 @@ signals:
     /// The runs are loaded, what was asked for on the command line is in view, and no panel waits for its numbers.
     void ready();
     void failed(QString message);
+    /// Another program holds a file.
+    void waiting(QString message);
     /// Something of a run cannot be read or held; the window shows the rest.
     void damaged(QString message);
 

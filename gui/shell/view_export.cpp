@@ -64,7 +64,7 @@ QString savePixels(const QPixmap& picture, const QString& file) {
     QBuffer buffer(&bytes);
     buffer.open(QIODevice::WriteOnly);
     const QByteArray format = file.section('.', -1).toLatin1();
-    if (!file.contains('.') || !picture.save(&buffer, format.constData())) return cannotWrite(file, "pictures are .png, .jpg, .bmp or .svg");
+    if (!file.contains('.') || !picture.save(&buffer, format.constData())) return cannotWrite(file, "pictures are .png, .svg, .jpg or .bmp, tables .csv");
     return saveBytes(bytes, file);
 }
 

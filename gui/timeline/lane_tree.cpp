@@ -27,6 +27,7 @@ void append(std::vector<Row>& rows, Row row) {
 void LaneTree::setOutline(RunOutline outline) {
     m_outline = std::move(outline);
     m_tracks.clear();
+    m_troubles.clear();
     rebuild();
 }
 
@@ -39,6 +40,12 @@ void LaneTree::setTracks(RankTracksPtr tracks) {
 const RankTracks* LaneTree::tracks(int32_t rank) const {
     const auto found = m_tracks.find(rank);
     return found == m_tracks.end() ? nullptr : found->second.get();
+}
+
+const std::string& LaneTree::trouble(int32_t rank) const {
+    static const std::string kNone;
+    const auto found = m_troubles.find(rank);
+    return found == m_troubles.end() ? kNone : found->second;
 }
 
 void LaneTree::setChoices(LaneChoices choices) {

@@ -61,6 +61,9 @@ public:
     void setOutline(RunOutline outline);
     void setTracks(RankTracksPtr tracks);
     const RankTracks* tracks(int32_t rank) const;
+    /// Why a rank is not shown, or not all of it: "not readable: …". Empty where there is nothing to say.
+    void setTrouble(int32_t rank, std::string trouble) { m_troubles[rank] = std::move(trouble); }
+    const std::string& trouble(int32_t rank) const;
     const std::map<int32_t, RankTracksPtr>& loaded() const noexcept { return m_tracks; }
     const RunOutline& outline() const noexcept { return m_outline; }
 
@@ -98,6 +101,7 @@ private:
 
     RunOutline m_outline;
     std::map<int32_t, RankTracksPtr> m_tracks;
+    std::map<int32_t, std::string> m_troubles;
     LaneChoices m_choices;
     std::vector<Row> m_rows;
     std::vector<Row> m_pinned;

@@ -41,6 +41,7 @@ struct RankTracks {
     std::vector<Lane> lanes;      ///< in the order shown: steps, NVTX, host threads, streams
     ActivityBins activity;
     size_t leftOut = 0;           ///< events nested too deeply to be shown
+    std::string damage;           ///< what of its events is missing or makes no sense; empty for sound ones
 
     /// The tracks that say what the GPU does.
     std::vector<const Track*> deviceTracks() const;

@@ -34,6 +34,7 @@ HeadBar::HeadBar(TimelineModel& model, QString letter, QWidget* parent) : QWidge
     layout->addWidget(m_facts, 1);
     layout->addWidget(legend);
     connect(&m_model, &TimelineModel::runChanged, this, &HeadBar::fill);
+    connect(&m_model, &TimelineModel::problemsChanged, this, &HeadBar::fill);
 }
 
 void HeadBar::makeFilter() {
@@ -62,6 +63,8 @@ void HeadBar::fill() {
         bad += loss.severity != "info";
         details += QString::fromStdString(displayText(loss.severity + ": " + loss.message)) + "\n";
     }
+    for (const QString& problem : m_model.problems()) details += problem + "\n";
+    if (!m_model.problems().isEmpty()) text = QString("\u26a0 not all of the run is shown (point here)  \u00b7  ") + text;
     if (bad > 0) text = QString("\u26a0 %1 %2 (point here for all)  \u00b7  ").arg(bad).arg(bad == 1 ? "gap in the recording" : "gaps in the recording") + text;
     if (!m_letter.isEmpty()) text = QString("%1: %2  \u00b7  ").arg(m_letter, QString::fromStdString(displayText(run.name, 80))) + text;
     m_facts->setText(text);

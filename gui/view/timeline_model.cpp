@@ -50,6 +50,15 @@ void TimelineModel::addTracks(RankTracksPtr tracks) {
     emit lanesChanged();
 }
 
+void TimelineModel::setTrouble(int32_t rank, std::string trouble) {
+    changeLanes([&](LaneTree& lanes) { lanes.setTrouble(rank, displayText(trouble)); });
+}
+
+void TimelineModel::addProblem(const QString& problem) {
+    m_problems << problem;
+    emit problemsChanged();
+}
+
 void TimelineModel::setWidth(double pixels) {
     m_axis.setWidth(pixels);
     emit viewChanged();

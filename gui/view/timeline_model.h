@@ -3,6 +3,7 @@
 
 #include <QObject>
 #include <QString>
+#include <QStringList>
 #include <memory>
 #include <optional>
 #include <set>
@@ -51,6 +52,11 @@ public:
 
     void setRun(std::shared_ptr<const RunInfo> run);
     void addTracks(RankTracksPtr tracks);
+    /// LaneTree::setTrouble
+    void setTrouble(int32_t rank, std::string trouble);
+    /// What of the run cannot be read or held; safe to show.
+    const QStringList& problems() const noexcept { return m_problems; }
+    void addProblem(const QString& problem);
     const RunInfo* run() const noexcept { return m_run.get(); }
     std::shared_ptr<const RunInfo> sharedRun() const noexcept { return m_run; }
 
@@ -118,12 +124,14 @@ signals:
     void selectionChanged();
     void timeSelectionChanged();
     void marksChanged();
+    void problemsChanged();
     /// A rank that is not loaded yet is to be looked at.
     void rankWanted(int rank);
 
 private:
     std::shared_ptr<const RunInfo> m_run;
     LaneTree m_lanes;
+    QStringList m_problems;
     TimeAxis m_axis;
     std::vector<TimeRange> m_history;
     EventRef m_selection;

@@ -16,6 +16,12 @@ namespace {
 
 QString shown(const std::string& text) { return QString::fromStdString(displayText(text)); }
 
+QString stateText(const LaneTree& lanes, int32_t rank) {
+    const std::string& trouble = lanes.trouble(rank);
+    if (!trouble.empty()) return " (" + shown(trouble) + ")";
+    return lanes.tracks(rank) ? QString() : QString(" (loading)");
+}
+
 }  // namespace
 
 void TimelineView::paintEvent(QPaintEvent*) {
@@ -88,7 +94,7 @@ void TimelineView::paintRowLabels(QPainter& painter, const std::vector<Row>& row
         const int indent = host ? 4 : summary ? 14 : 34;
         QString text = shown(row.label);
         if (host || summary) text = (row.expanded ? QStringLiteral("\u25be ") : QStringLiteral("\u25b8 ")) + text;
-        if (summary && !m_model.lanes().tracks(row.rank)) text += " (loading)";
+        if (summary) text += stateText(m_model.lanes(), row.rank);
         painter.setPen(colour(host || summary ? m_palette->text : m_palette->dimText));
         painter.drawText(QRectF(indent, y, kLabelWidth - indent - 4, row.height), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine,
                          painter.fontMetrics().elidedText(text, Qt::ElideRight, kLabelWidth - indent - 6));

@@ -11,8 +11,12 @@
 #include <cmath>
 #include <set>
 
+#include "gui/timeline/display_text.h"
+
 namespace rankscope::gui {
 namespace {
+
+QString text(const std::string& name) { return QString::fromStdString(displayText(name)).toHtmlEscaped(); }
 
 constexpr double kKeyZoom = 1.5;
 constexpr double kKeyPan = 0.15;          // of the picture's width
@@ -265,7 +269,10 @@ bool TimelineView::event(QEvent* event) {
     if (event->type() != QEvent::ToolTip) return QWidget::event(event);
     const auto* help = static_cast<QHelpEvent*>(event);
     const EventRef hovered = eventAt(help->pos());
-    if (hovered.valid()) {
+    const Row* row = rowAt(help->pos());
+    if (row && row->kind == RowKind::summary && !m_model.lanes().trouble(row->rank).empty()) {
+        QToolTip::showText(help->globalPos(), QString("<p>%1: %2</p>").arg(text(row->label), text(m_model.lanes().trouble(row->rank))), this);
+    } else if (hovered.valid()) {
         const TrackEvent shown = m_model.event(hovered);
         QToolTip::showText(help->globalPos(), QString("%1\n%2\n%3").arg(m_model.eventName(hovered), QString::fromStdString(durationText(shown.durNs)), m_model.place(hovered)), this);
     } else {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damaged, hostile and odd databases: the window says what is wrong or shows what can be read, and never crashes or hangs."""
 
+import os
 import random
 import shutil
 import sqlite3
@@ -76,8 +77,8 @@ class Damage(RecordedRunTest):
         for size in (0, 1, 100, 4096, len(data) // 2, len(data) - 1):
             self.copy.write_bytes(data[:size])
             result = self.check(f"{size} bytes")
-            if size < 4096:
-                self.assertEqual(result.returncode, 3, size)
+            self.assertEqual(result.returncode, 3, size)
+            self.assertNotIn("SQLite file", result.stderr, size)
 
     def test_another_version_is_refused(self):
         self.change("PRAGMA user_version = 999", "UPDATE meta SET value = '999' WHERE key = 'schema_version'")
@@ -94,12 +95,38 @@ class Damage(RecordedRunTest):
         self.assertEqual(self.check("no ranks").returncode, 0)
 
     def test_a_file_that_would_lack_events_is_not_written(self):
-        self.change("DROP TABLE nvtx")
-        for option, name in (("--export", "part.csv"), ("--screenshot", "part.png")):
-            result = self.view(self.copy, option, self.folder / name)
-            self.assertEqual(result.returncode, 3, result.stderr)
-            self.assertIn("nvtx", result.stderr)
-            self.assertFalse((self.folder / name).exists())
+        for damage, said in (("DELETE FROM extent", "table extent gives some events to no rank (kernel, memcpy"),
+                             ("DELETE FROM extent WHERE table_name = 'kernel' AND rank = 2", "table extent gives some events to no rank (kernel)"),
+                             ("UPDATE extent SET last_id = last_id + 9 WHERE rank = 0", "two ranks"),
+                             ("DELETE FROM kernel WHERE rank = 1", "rank 1: not all of it can be read: table kernel holds 0 of its 1029 events"),
+                             ("UPDATE kernel SET start_ns = 'soon' WHERE rank > 1", "ranks 2-3: not all of it can be read: 1029 of the 1029 events in table kernel"),
+                             ("DELETE FROM string WHERE id = 1", "table string"),
+                             ("UPDATE step SET dur_ns = 'long'", "table step"),
+                             ("DELETE FROM rank WHERE rank = 3", "rank that table rank does not list")):
+            with self.subTest(damage=damage):
+                shutil.copy(self.original, self.copy)
+                self.change(damage)
+                for option, name in (("--export", "part.csv"), ("--screenshot", "part.png")):
+                    result = self.view(self.copy, option, self.folder / name)
+                    self.assertEqual(result.returncode, 3, result.stderr)
+                    self.assertIn(said, result.stderr)
+                    self.assertIn("damaged", result.stderr)
+                    self.assertEqual(len(result.stderr.splitlines()), len(set(result.stderr.splitlines())), "said twice")
+                    self.assertFalse((self.folder / name).exists())
+
+    def test_what_is_missing_is_named(self):
+        for damage, said in (("DROP TABLE nvtx", "table nvtx is missing"), ("DROP TABLE kernel", "table kernel is missing"), ("DROP TABLE meta", "table meta is missing"),
+                             ("DROP TABLE p2p", "table p2p is missing"), ("ALTER TABLE step RENAME COLUMN dur_ns TO other", "column dur_ns of table step is missing")):
+            with self.subTest(damage=damage):
+                shutil.copy(self.original, self.copy)
+                self.change(damage)
+                result = self.view(self.copy, "--export", self.folder / "part.csv")
+                self.assertEqual((result.returncode, result.stderr), (3, f"rankscope: error: {self.copy}: not a whole trace.db: {said} (make it again with `rankscope collect` or `rankscope import`)\n"))
+
+    def test_what_is_no_file_is_refused(self):
+        self.copy.unlink()
+        os.mkfifo(self.copy)
+        self.assertEqual(self.check("a pipe").returncode, 3)
 
     def test_names_of_any_kind(self):
         self.change(("UPDATE string SET text = ? WHERE id % 3 = 0", ("long " * 20_000,)), ("UPDATE string SET text = ? WHERE id % 3 = 1", ("\u05e9\u05dc\u05d5\u05dd \u202e<b>bold</b>\n\t\u0001",)),
@@ -111,7 +138,8 @@ class Damage(RecordedRunTest):
         self.assertEqual(self.check("1,024 ranks").returncode, 0)
 
     def test_one_rank(self):
-        self.change("DELETE FROM rank WHERE rank <> 2")
+        tables = ("nccl_call", "api_call", "nvtx", "kernel", "memcpy", "memset", "extent", "step", "rank")
+        self.change(*[f"DELETE FROM {table} WHERE rank <> 2" for table in tables])
         self.assertEqual(self.check("one rank").returncode, 0)
 
     def test_another_process_inserts(self):
@@ -123,6 +151,7 @@ while True:
     database.execute("BEGIN")
     for row in range(500):
         database.execute("INSERT INTO loss (kind, severity, count, message) VALUES ('dropped', 'warning', ?, 'more')", (row,))
+        database.execute("UPDATE extent SET last_id = last_id + 1 WHERE table_name = 'kernel' AND last_id = (SELECT max(id) FROM kernel)")
         database.execute("INSERT INTO kernel (id, rank, stream_id, start_ns, dur_ns, name_id, nccl) SELECT max(id) + 1, rank, stream_id, start_ns, dur_ns, name_id, nccl FROM kernel")
     database.execute("COMMIT")
 """
@@ -141,7 +170,11 @@ while True:
         database = sqlite3.connect(self.copy, isolation_level=None)
         database.execute("BEGIN EXCLUSIVE")
         try:
-            self.check("locked")
+            result = self.check("locked")
+            self.assertEqual(result.returncode, 3)
+            waiting, error = result.stderr.splitlines()
+            self.assertEqual(waiting, f"rankscope: {self.copy} is locked by another program, which writes to it: waiting for it to end, at most 10 s")
+            self.assertIn("locked by another program", error)
         finally:
             database.execute("ROLLBACK")
             database.close()

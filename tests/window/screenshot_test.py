@@ -76,11 +76,21 @@ class Screenshot(RecordedRunTest):
         for arguments, code, words in ((("no-such-run", "--screenshot", "x.png"), 3, "no-such-run"),
                                        ((run, "--screenshot", self.folder / "no/such/folder.png"), 3, "cannot be written"),
                                        ((run, "--goto", "RS999", "--screenshot", self.folder / "x.png"), 3, "RS999"),
-                                       ((run, "--size", "12x", "--screenshot", "x.png"), 2, "--size")):
+                                       ((run, "--size", "12x", "--screenshot", "x.png"), 2, "--size"),
+                                       ((run, "--screenshot", ""), 2, "--screenshot takes"),
+                                       ((run, "--export", ""), 2, "--export takes"),
+                                       ((run, "--goto", "", "--screenshot", "x.png"), 2, "--goto takes"),
+                                       ((run, "--panel", "", "--screenshot", "x.png"), 2, "there is no panel ''"),
+                                       ((run, "--panel", "differences", "--screenshot", "x.png"), 2, "two runs"),
+                                       (("no-such-run", "--export", "x.xlsx"), 2, ".csv, .png, .svg"),
+                                       (("no-such-run", "--screenshot", "x.csv"), 2, ".png, .svg"),
+                                       ((run, "--no-such-option", "--screenshot", "x.png"), 2, "no-such-option")):
             with self.subTest(arguments=arguments):
                 result = self.view(*arguments)
                 self.assertEqual(result.returncode, code, result.stderr)
                 self.assertIn(words, result.stderr)
+                tool = subprocess.run(list(map(str, (RANKSCOPE, "view", *arguments))), env=self.environment, capture_output=True, text=True, timeout=60)
+                self.assertEqual(tool.returncode, code, tool.stderr)
         self.assertFalse((self.folder / "x.png").exists())
 
     def test_no_display_is_said_with_what_works_without(self):

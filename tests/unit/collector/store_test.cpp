@@ -8,6 +8,7 @@
 #include "collector/store/reader.h"
 #include "collector/store/schema.h"
 #include "collector/store/tables.h"
+#include "collector/store/whole_file.h"
 #include "collector/store/writer.h"
 #include "tests/unit/collector/capture_file.h"
 
@@ -232,9 +233,57 @@ TEST(Store, SaysWhyAFileIsNoTrace) {
     EXPECT_NE(errorOf(file).find("empty"), std::string::npos);
     std::ofstream(file) << std::string(5'000, 'x');
     EXPECT_NE(errorOf(file).find("not a readable trace.db"), std::string::npos);
+    std::ofstream(file) << "x";
+    EXPECT_NE(errorOf(file).find("not a readable trace.db"), std::string::npos);
     fs::remove(file);
-    Database(file.string(), OpenMode::create).execute("CREATE TABLE t(a)");
+    Database(file.string(), OpenMode::create).execute("CREATE TABLE t(a); CREATE TABLE extent(a); CREATE TABLE meta(a)");
     EXPECT_NE(errorOf(file).find("no trace.db of Rankscope"), std::string::npos);
+}
+
+TEST(Store, WhatATraceLacksIsNamed) {
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "trace.db";
+    for (const auto& [damage, said] : {std::pair{"DROP TABLE kernel", "not a whole trace.db: table kernel is missing"}, std::pair{"DROP TABLE finding", "not a whole trace.db: table finding is missing"},
+                                       std::pair{"ALTER TABLE step RENAME COLUMN dur_ns TO other", "not a whole trace.db: column dur_ns of table step is missing"}}) {
+        fs::remove(file);
+        writeSmallTrace(file);
+        EXPECT_EQ(errorOf(file), "");
+        Database(file.string(), OpenMode::readWrite).execute(std::string("PRAGMA foreign_keys = OFF; ") + damage);
+        EXPECT_EQ(errorOf(file), file.string() + ": " + said + " (make it again with `rankscope collect` or `rankscope import`)");
+    }
+}
+
+TEST(Store, ATraceThatIsCutOffInItsLastPageIsRefused) {
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "trace.db";
+    writeSmallTrace(file);
+    fs::resize_file(file, fs::file_size(file) - 1);
+    EXPECT_NE(errorOf(file).find("cut off"), std::string::npos);
+}
+
+TEST(Store, ALockedTraceIsWaitedForAsLongAsAsked) {
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "trace.db";
+    writeSmallTrace(file);
+    Database writer(file.string(), OpenMode::readWrite);
+    writer.execute("BEGIN EXCLUSIVE");
+    int asked = 0;
+    EXPECT_THROW(TraceReader(file, [&](std::chrono::milliseconds) { return ++asked < 3; }), LockedFile);
+    EXPECT_EQ(asked, 3);
+    TraceReader(file, [&](std::chrono::milliseconds) {
+        writer.execute("COMMIT");
+        return true;
+    });
+}
+
+TEST(Store, RowsOfAWrongTypeAreCounted) {
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "trace.db";
+    writeSmallTrace(file);
+    Database database(file.string(), OpenMode::readWrite);
+    EXPECT_EQ(rowsOfWrongType(database, "rank"), 0);
+    database.execute("UPDATE rank SET local_rank = 'first' WHERE rank = 0");
+    EXPECT_EQ(rowsOfWrongType(database, "rank"), 1);
 }
 
 TEST(Store, ATraceOfAnotherVersionIsRefusedByItsNumber) {

@@ -196,6 +196,7 @@ TEST(DamagedRows, ASoundRunIsReadWithoutComplaint) {
     const SmallRun run(kAnalyzed);
     auto reader = run.reader();
     const auto info = run.info();
+    EXPECT_TRUE(info->damage.empty());
     EXPECT_EQ(info->findings.size(), 1u);
     EXPECT_EQ(info->findings[0].evidence.size(), 3u);
     EXPECT_TRUE(lookAtEverything(run.folder.file()));
