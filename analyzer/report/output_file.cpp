@@ -9,10 +9,6 @@ namespace fs = std::filesystem;
 namespace rankscope::analyzer {
 namespace {
 
-[[noreturn]] void fail(const fs::path& name, int code) {
-    throw fs::filesystem_error("cannot write", name, std::error_code(code == 0 ? EIO : code, std::generic_category()));
-}
-
 constexpr int kMostLinks = 40;  // as Linux follows
 
 // What the last of the links points to, even where it does not exist yet.
@@ -34,27 +30,52 @@ fs::path writtenFirst(const fs::path& file) {
 
 }  // namespace
 
+OutputFile::Buffer::int_type OutputFile::Buffer::overflow(int_type c) {
+    const int_type done = std::filebuf::overflow(c);
+    if (traits_type::eq_int_type(done, traits_type::eof()) && m_failure == 0) m_failure = errno;
+    return done;
+}
+
+std::streamsize OutputFile::Buffer::xsputn(const char* text, std::streamsize size) {
+    const std::streamsize done = std::filebuf::xsputn(text, size);
+    if (done != size && m_failure == 0) m_failure = errno;
+    return done;
+}
+
+int OutputFile::Buffer::sync() {
+    const int done = std::filebuf::sync();
+    if (done != 0 && m_failure == 0) m_failure = errno;
+    return done;
+}
+
 OutputFile::OutputFile(const fs::path& name) : m_name(name), m_file(meant(name)), m_beside(writtenFirst(m_file)) {
     errno = 0;
-    m_stream.open(m_beside, std::ios::binary);
-    if (!m_stream) fail(m_name, errno);
+    if (m_buffer.open(m_beside, std::ios::out | std::ios::binary) == nullptr) fail();
 }
 
 OutputFile::~OutputFile() {
     if (!m_isOpen || m_beside == m_file) return;
-    m_stream.close();
+    m_buffer.close();
     std::error_code ignored;
     fs::remove(m_beside, ignored);
 }
 
+void OutputFile::fail() {
+    const int code = m_buffer.failure() != 0 ? m_buffer.failure() : errno != 0 ? errno : EIO;
+    throw fs::filesystem_error("cannot write", m_name, std::error_code(code, std::generic_category()));
+}
+
 void OutputFile::commit() {
     errno = 0;
-    m_stream.close();
-    if (!m_stream) fail(m_name, errno);
+    const bool closed = m_buffer.close() != nullptr;
+    if (!m_stream || !closed) fail();
     if (m_beside != m_file) {
         std::error_code error;
         fs::rename(m_beside, m_file, error);
-        if (error) fail(m_name, error.value());
+        if (error) {
+            errno = error.value();
+            fail();
+        }
     }
     m_isOpen = false;
 }

@@ -221,11 +221,17 @@ class Exports(unittest.TestCase):
 
     def test_nothing_half_written_is_left(self):
         run = recorded_run("ddp-slow-rank")
-        for words, said in ((("nowhere", "--to", "csv", "-o", "x.csv"), b"nowhere"), ((run, "--to", "csv", "-o", "missing/x.csv"), b"missing/x.csv"),
-                            ((run, "--to", "csv", "-o", "/dev/full"), b"No space left")):
+        for words, said in ((("nowhere", "--to", "csv", "-o", "x.csv"), b"nowhere"), ((run, "--to", "csv", "-o", "missing/x.csv"), b"missing/x.csv")):
             result = rankscope("export", *words, check=False)
             self.assertEqual(result.returncode, 3, words)
             self.assertIn(said, result.stderr)
+        for name in ("full.csv", "full.json"):
+            limited = 'trap "" XFSZ; ulimit -f 16; exec "$0" "$@"'  # a file may take 16 KiB: as a full disk
+            result = subprocess.run(["bash", "-c", limited, RANKSCOPE, "-q", "export", run, "--to", pathlib.Path(name).suffix[1:].replace("json", "chrome"), "-o", folder / name],
+                                    capture_output=True, env=environment, timeout=120)
+            self.assertEqual(result.returncode, 3, result.stderr)
+            self.assertIn(f"{name}: File too large".encode(), result.stderr)
+            self.assertFalse((folder / name).exists())
         self.assertEqual(rankscope("export", run, "--to", "xls", "-o", "x", check=False).returncode, 2)
         damaged = folder / "damaged.db"
         shutil.copy(run / "trace.db", damaged)

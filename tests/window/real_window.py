@@ -40,7 +40,7 @@ class RealWindowTest(RecordedRunTest):
     def open_window(self, *arguments):
         """Shows the runs and gives the keyboard to the lanes."""
         self.state_file.unlink(missing_ok=True)
-        self.window = subprocess.Popen([VIEW, *map(str, arguments), "--size", "1500x900"], env=self.display, stderr=subprocess.PIPE, text=True)
+        self.window = subprocess.Popen([VIEW, *map(str, arguments), "--size", "1500x900"], env=self.display, cwd=self.folder, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.stop, self.window)
         self.wait(lambda state: state["loaded"] and state["rows"])
         found = self.xdotool("search", "--sync", "--onlyvisible", "--pid", str(self.window.pid)).split()
