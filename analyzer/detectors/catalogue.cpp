@@ -112,6 +112,9 @@ CatalogueEntry saturation() {
         {"ceiling share", t.ceilingShare, "of the time peak and start-up predict", "the rest is protocol overhead and sharing"},
         {"busy share", t.busyShare, "of the compute that transfer may lie under", "from here on the first all-gather counts as volume, too"},
         {"activation share", t.activationShare, "of compute", "from here on activations count as volume, in full where they take as long as all compute"},
+        {"late start", OverlapThresholds{}.lateStart, "of backward", "gradients that first leave behind it do not stand in line: RS201 measures them so"},
+        {"at once", t.atOnceNs / 1e3, "us", "from one message to the next of its stream: a launch gap, so the later one stood in line"},
+        {"begun share", t.begunShare, "of the time in which parameters come back", "so much compute meanwhile means that forward has begun and waits for them"},
         {"large share", t.largeShare, "start-up share", "above it messages are small: RS202 is the question"},
         floorEntry(), fewestStepsEntry(),
     };

@@ -109,7 +109,8 @@ void detectStageImbalance(const Analysis& analysis, Claims& claims, std::vector<
         fmt::format("move about {} of work per step ({} per micro-batch, {} of the stage) from stage {} to stage {}", durationText(move),
                     durationText(work[slowest] - mean), percentText(1 - mean / work[slowest]), slowest, lightest),
         "give that stage fewer layers: Megatron --num-layers-in-first-pipeline-stage / --num-layers-in-last-pipeline-stage, DeepSpeed partition_method, "
-        "torch.distributed.pipelining split points; count embedding and output head as layers",
+        "torch.distributed.pipelining split points; count embedding and output head as layers; where whole layers are too coarse for it, "
+        "rankscope whatif NAME --change layers tells what they gain",
     };
     std::string perStage;
     for (size_t s = 0; s < stages; ++s) perStage += fmt::format("{}{}", s == 0 ? "" : ", ", durationText(work[s] * batches));

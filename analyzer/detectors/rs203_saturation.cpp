@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/detectors/gradient_plan.h"
+#include "analyzer/detectors/rs201_overlap.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/operation.h"
 #include "analyzer/timeline/statistics.h"
@@ -15,9 +16,8 @@ namespace {
 
 constexpr SaturationThresholds kThresholds;
 
-constexpr double kLate = 0.75;          // of backward had passed when the first gradients left: they leave behind it, as RS201 sees it
-constexpr int64_t kAtOnceNs = 10'000;   // from one message to the next of its stream: a launch gap
-constexpr double kBegun = 0.2;          // of the time in which parameters come back: forward runs meanwhile
+/// Gradients that leave behind backward do so by RS201's measure.
+constexpr double kLate = OverlapThresholds{}.lateStart;
 
 /// Start-up of a collective, ns: by the configured link, else by the fit; 0 where neither is known.
 double startUpNs(const Analysis& analysis, const Communicator& communicator, store::Op op) {
@@ -64,7 +64,7 @@ double inLineNs(const CriticalStep& step, const CriticalStep& reductions, double
             const CommTask& message = reductions.tasks[own[k]];
             if (message.exposedTransferNs == 0) break;
             waiting += static_cast<double>(message.exposedTransferNs);
-            if (k == 0 || message.startNs - reductions.tasks[own[k - 1]].endNs > kAtOnceNs) break;
+            if (k == 0 || message.startNs - reductions.tasks[own[k - 1]].endNs > static_cast<int64_t>(kThresholds.atOnceNs)) break;
         }
         waiting = std::max(0.0, waiting - static_cast<double>(reductions.tasks[own.back()].transferNs()));
     }
@@ -80,7 +80,7 @@ double inLineNs(const CriticalStep& step, const CriticalStep& reductions, double
         }
         before = &task;
     }
-    if (computed > kBegun * transfer) waiting += exposed;
+    if (computed > kThresholds.begunShare * transfer) waiting += exposed;
     return std::max(0.0, waiting - claimedNs);
 }
 

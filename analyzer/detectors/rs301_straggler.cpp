@@ -6,6 +6,17 @@
 #include "analyzer/detectors/slow_ranks.h"
 
 namespace rankscope::analyzer {
+namespace {
+
+/// A host with one rank of several hosts': a slow device and a slow host look alike.
+bool aloneOnHost(const Analysis& analysis, int rank) {
+    const int64_t host = analysis.facts.findRank(rank)->hostId;
+    size_t here = 0;
+    for (const RankSummary& other : analysis.ranks) here += analysis.facts.findRank(other.rank)->hostId == host ? 1 : 0;
+    return here == 1;
+}
+
+}  // namespace
 
 void detectStraggler(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     if (analysis.ranks.size() < 2) return;
@@ -31,6 +42,10 @@ void detectStraggler(const Analysis& analysis, Claims& claims, std::vector<Findi
                         host.empty() ? "" : " on " + host),
             "move the rank to another device or leave that device out; when the slowness moves with the device, replace it",
         };
+        if (!host.empty() && aloneOnHost(analysis, rank)) {
+            finding.cause += fmt::format("; it is the only rank on {}: device or host, nothing tells which", host);
+            finding.fix.push_back(fmt::format("check the host, too, as for a slow node (RS302): power cap and cooling, driver and firmware versions, other jobs on {}", host));
+        }
         if (finding.verdict == Verdict::found) claims.takeWaiting(analysis, "RS301", {rank}, costs[g].shares);
         findings.push_back(std::move(finding));
     }

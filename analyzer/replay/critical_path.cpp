@@ -84,7 +84,11 @@ size_t walkPath(const TaskGraph& graph, const Schedule& schedule, const std::vec
             add(host ? PathCategory::host : PathCategory::gap, lastRank, fromNs, reachedNs);  // first of its lane: bound by its lead alone
             break;
         }
-        const PathCategory between = !cause.lane && cause.kind == WaitKind::launch ? PathCategory::launch : host ? PathCategory::host : PathCategory::gap;
+        // In front of a transfer it is what one of several messages takes longer.
+        const PathCategory between = info.kind == TaskKind::transfer                       ? PathCategory::transfer
+                                     : !cause.lane && cause.kind == WaitKind::launch ? PathCategory::launch
+                                     : host                                          ? PathCategory::host
+                                                                                     : PathCategory::gap;
         add(between, lastRank, cause.ns, reachedNs);
         reachedNs = std::min(reachedNs, cause.ns);
         task = cause.task;

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
+#include "analyzer/detectors/detector.h"
 #include "analyzer/replay/savings.h"
+#include "analyzer/replay/simulate.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -66,16 +69,23 @@ Changes enoughMicroBatches(const Analysis&, const Finding& f) {
 
 Changes chosenAlgorithm(const Analysis&, const Finding&) { return {"algorithm:algo=auto"}; }
 
-/// Where whole layers are too coarse, parts of them: an embedding or a head is moved, too.
-Changes movedLayers(const Analysis& analysis, const Finding&) {
+/// The step after a change, ns; nothing where it cannot be made.
+std::optional<double> stepAfter(const Analysis& analysis, const char* change) {
     try {
         TaskGraph graph = analysis.replay.graph;
         EditEffect effect;
-        parseEdit("layers")->apply(graph, analysis, effect);
-        return {"layers"};
+        parseEdit(change)->apply(graph, analysis, effect);
+        return analysis.replay.stepNs(graph, simulate(graph));
     } catch (const EditError&) {
-        return {"layers:parts=yes"};
+        return std::nullopt;
     }
+}
+
+/// Where whole layers are too coarse, parts of them: an embedding or a head is moved, too, and of a few heavy layers more than a finding's worth would stay behind.
+Changes movedLayers(const Analysis& analysis, const Finding&) {
+    const std::optional<double> whole = stepAfter(analysis, "layers"), parts = stepAfter(analysis, "layers:parts=yes");
+    const bool tooCoarse = !whole || (parts && *whole - *parts > CommonThresholds::kFloorShare * analysis.stepNs);
+    return {tooCoarse ? "layers:parts=yes" : "layers"};
 }
 
 Changes instantMessages(const Analysis& analysis, const Finding&) {

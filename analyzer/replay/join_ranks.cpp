@@ -9,6 +9,8 @@
 #include <optional>
 #include <set>
 
+#include "analyzer/replay/message_times.h"
+
 namespace rankscope::analyzer {
 namespace {
 
@@ -45,6 +47,7 @@ class Joiner {
     struct Kernel : CommKernel {
         int64_t waitsUntilNs = 0;  // latest recorded arrival among those it waits for, its own included
         bool joined = false;       // with those of other ranks
+        int64_t shortestNs = INT64_MAX;  // what its shortest message takes; kUnknownMessageNs: of one it is unknown
     };
     /// An order that does not depend on addresses.
     struct ByTask {
@@ -63,7 +66,7 @@ class Joiner {
             if (m_draft.info(task).kind == TaskKind::kernel) m_draft.info(task).detail = keys[m_draft.info(task).detail];
         std::vector<Kernel>& comms = m_comms[rank.rank];
         for (const CommKernel& comm : rank.comms) {
-            Kernel kernel{comm, comm.startNs, false};
+            Kernel kernel{comm, comm.startNs, false, INT64_MAX};
             kernel.arrival += offset;
             kernel.transfer += offset;
             comms.push_back(kernel);
@@ -160,18 +163,20 @@ class Joiner {
         Kernel* send = nullptr;
         Kernel* receive = nullptr;
         bool joined = false;  // by that of an all-to-all
+        int64_t takesNs = kUnknownMessageNs;
     };
 
     void joinMessages() {
         std::vector<Message> messages;
         for (const store::P2p& row : m_facts.pointToPoint) {
             if (!row.sendArrivalNs || !row.recvArrivalNs) continue;
-            const Message message{&row, findAt(row.srcRank, row.communicatorId, *row.sendArrivalNs), findAt(row.dstRank, row.communicatorId, *row.recvArrivalNs), false};
+            const Message message{&row, findAt(row.srcRank, row.communicatorId, *row.sendArrivalNs), findAt(row.dstRank, row.communicatorId, *row.recvArrivalNs), false, kUnknownMessageNs};
             if (message.send != nullptr && message.receive != nullptr && message.send != message.receive) messages.push_back(message);
         }
         for (const std::vector<Message*>& group : allToAlls(messages)) joinAllToAll(group);
-        for (const Message& message : messages)
-            if (!message.joined) joinMessage(message);
+        std::erase_if(messages, [](const Message& message) { return message.joined; });
+        time(messages);
+        for (const Message& message : messages) joinMessage(message);
     }
 
     /// Sets of kernels each of which sends to and receives from all others, as their messages.
@@ -243,17 +248,34 @@ class Joiner {
         return index;
     }
 
-    void joinMessage(const Message& message) {
-        addMessage(message, false);
-        awaits(*message.receive, *message.send);
-        // A small message may leave before its receiver is there.
-        if (message.send->endNs >= message.receive->startNs) awaits(*message.send, *message.receive);
+    static void time(std::vector<Message>& messages) {
+        std::vector<MessageEnds> ends;
+        ends.reserve(messages.size());
+        for (const Message& m : messages)
+            ends.push_back({m.send->arrival, m.receive->arrival, m.row->srcRank, m.row->dstRank, m.row->bytes.value_or(-1), std::max(m.send->startNs, m.receive->startNs), m.send->endNs,
+                            m.receive->endNs});
+        const std::vector<int64_t> times = messageTimes(ends);
+        for (size_t i = 0; i < messages.size(); ++i) {
+            messages[i].takesNs = times[i];
+            for (Kernel* kernel : {messages[i].send, messages[i].receive}) kernel->shortestNs = std::min(kernel->shortestNs, times[i]);
+        }
     }
 
-    void awaits(Kernel& kernel, const Kernel& peer) {
+    void joinMessage(const Message& message) {
+        addMessage(message, false);
+        awaits(*message.receive, *message.send, message.takesNs);
+        // A small message may leave before its receiver is there.
+        if (message.send->endNs >= message.receive->startNs) awaits(*message.send, *message.receive, message.takesNs);
+    }
+
+    /// A message that takes longer than the kernel's shortest keeps it so much longer, counted from the later of its two arrivals.
+    void awaits(Kernel& kernel, const Kernel& peer, int64_t takesNs) {
         kernel.joined = true;
-        m_draft.addEdge(kernel.transfer, peer.arrival, WaitKind::peer);
-        kernel.waitsUntilNs = std::max(kernel.waitsUntilNs, std::min(peer.startNs, kernel.endNs));
+        const int64_t joinedNs = std::min(std::max(kernel.startNs, peer.startNs), kernel.endNs);
+        const int64_t longerNs = kernel.shortestNs == kUnknownMessageNs ? 0 : std::min({takesNs - kernel.shortestNs, kernel.endNs - joinedNs, Edge::kLongestDelayNs});
+        m_draft.addEdge(kernel.transfer, peer.arrival, WaitKind::peer, longerNs);
+        m_draft.leadNs(kernel.transfer) = std::max(m_draft.leadNs(kernel.transfer), static_cast<uint32_t>(longerNs));
+        kernel.waitsUntilNs = std::max(kernel.waitsUntilNs, joinedNs + longerNs);
     }
 
     const TraceFacts& m_facts;

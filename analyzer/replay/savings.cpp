@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "analyzer/detectors/detector.h"
-#include "analyzer/replay/edits/graph_view.h"
+#include "analyzer/replay/edits/change_transfers.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -204,9 +204,9 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
 std::optional<double> transferEfficiency(const Analysis& analysis) {
     const ReplayModel& replay = analysis.replay;
     if (!replay.available() || replay.predictedStepNs <= 0 || replay.error() > SavingThresholds::kLargestError) return std::nullopt;
-    std::vector<int64_t> durations = replay.graph.durationNs;
-    for (const TransferTask& transfer : transferTasks(replay.graph)) durations[transfer.task] = 0;
-    return std::min(1.0, replay.stepNs(simulate(replay.graph, durations)) / replay.predictedStepNs);
+    TaskGraph instant = replay.graph;
+    changeTransfers(instant, [](const TransferTask&, const Exchange&, int64_t) { return 0; });
+    return std::min(1.0, replay.stepNs(instant, simulate(instant)) / replay.predictedStepNs);
 }
 
 }  // namespace rankscope::analyzer

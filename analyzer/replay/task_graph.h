@@ -9,7 +9,8 @@
 //   lane of rank 0   … ─ arrival ──────┐        ┌── transfer ─ …      arrival: duration 0, starts when the kernel starts
 //   lane of rank 1   … ──── arrival ───┴─ join ─┴── transfer ─ …      join: no lane, when the last one is there; transfer: the rest of the kernel
 //
-// Sends and receives have no join task: a kernel's transfer has an edge from the arrival of each peer's kernel.
+// Sends and receives have no join task: a kernel's transfer has an edge from the arrival of each peer's kernel. Of several messages each joins on its own two kernels: what one takes
+// longer than the kernel's shortest is the delay of its edge, and the longest of these the transfer's lead (its own arrival comes last).
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "analyzer/replay/edits/change_transfers.h"
 #include "analyzer/replay/edits/edit_arguments.h"
 #include "analyzer/replay/edits/graph_view.h"
 #include "analyzer/timeline/statistics.h"
@@ -111,7 +112,7 @@ void shareMessages(TaskGraph& graph, const Analysis& analysis) {
     for (const auto& [key, group] : groups) {
         if (group.busiest <= 0 || group.tasks.size() < 2) continue;
         const double factor = static_cast<double>(group.total) / static_cast<double>(group.tasks.size()) / static_cast<double>(group.busiest);
-        for (TaskId task : group.tasks) graph.durationNs[task] = scaledNs(graph.durationNs[task], std::min(1.0, factor));
+        for (TaskId task : group.tasks) scaleTransfer(graph, task, std::min(1.0, factor));
     }
 }
 

@@ -97,7 +97,7 @@ GroupCosts groupCosts(const TaskGraph& graph, const Schedule& schedule, const Co
             leads.push_back(static_cast<double>(graph.leadNs[group.call]));
             calls.push_back(static_cast<double>(graph.durationNs[group.call]));
             gaps.push_back(static_cast<double>(graph.leadNs[group.arrival]));
-            costs.times.add(group.messages, static_cast<double>(graph.durationNs[group.transfer]), besideSums(collectives, schedule, parts, rank, group.transfer, group.messages));
+            costs.times.add(group.messages, static_cast<double>(graph.durationNs[group.transfer] + graph.leadNs[group.transfer]), besideSums(collectives, schedule, parts, rank, group.transfer, group.messages));
             for (const Edge& edge : graph.edgesOf(group.arrival)) {
                 if (static_cast<WaitKind>(edge.kind) == WaitKind::event) {
                     events.push_back(static_cast<double>(edge.delayNs));

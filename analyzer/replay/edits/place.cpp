@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "analyzer/replay/edits/change_transfers.h"
 #include "analyzer/replay/edits/edit_arguments.h"
 #include "analyzer/replay/edits/graph_view.h"
 #include "analyzer/replay/edits/transfer_prices.h"
@@ -137,26 +138,23 @@ void PlaceGroups::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& 
                             "place goes in front of dp-ranks");
     const Hosts before = presentHosts(analysis), after = placed(before, groups);
     const Links links(graph, analysis);
-    for (const TransferTask& transfer : transferTasks(graph)) {
-        const Exchange& exchange = graph.exchanges[transfer.exchange];
+    changeTransfers(graph, [&](const TransferTask& transfer, const Exchange& exchange, int64_t ns) -> int64_t {
         const auto at = analysis.facts.communicators.find(exchange.communicatorId);
-        if (at == analysis.facts.communicators.end() || exchange.bytes <= 0) continue;
-        int64_t& ns = graph.durationNs[transfer.task];
+        if (at == analysis.facts.communicators.end() || exchange.bytes <= 0) return ns;
         if (exchange.message() && !exchange.grouped) {
             const std::vector<int> ends = ranksOf(graph, exchange);
             const bool wasAcross = before.at(ends.front()) != before.at(ends.back()), isAcross = after.at(ends.front()) != after.at(ends.back());
             const auto bytes = static_cast<double>(std::max({transfer.bytesIn, transfer.bytesOut, exchange.bytes}));
-            if (wasAcross != isAcross) ns = scaledNs(ns, messageNs(analysis.peaks, isAcross, bytes) / messageNs(analysis.peaks, wasAcross, bytes));
-            continue;
+            return wasAcross == isAcross ? ns : scaledNs(ns, messageNs(analysis.peaks, isAcross, bytes) / messageNs(analysis.peaks, wasAcross, bytes));
         }
         const Communicator& now = at->second;
         const Communicator then = movedTo(after, now);
-        if (then.nodes == now.nodes && then.smallestNode == now.smallestNode) continue;
+        if (then.nodes == now.nodes && then.smallestNode == now.smallestNode) return ns;
         const store::Op op = exchange.message() ? store::Op::allToAll : exchange.op;
         const auto bytes = static_cast<double>(exchange.message() ? std::max(transfer.bytesIn, transfer.bytesOut) * now.size / std::max(1, now.size - 1) : exchange.bytes);
         const double expected = links.expectedNs(then, op, bytes);
-        ns = exchange.message() ? scaledNs(ns, expected / links.expectedNs(now, op, bytes)) : std::llround(expected * links.ratio(then.nodes > 1));
-    }
+        return exchange.message() ? scaledNs(ns, expected / links.expectedNs(now, op, bytes)) : std::llround(expected * links.ratio(then.nodes > 1));
+    });
     for (const auto& [id, communicator] : analysis.facts.communicators) effect.communicators[id] = movedTo(after, communicator);
     effect.hosts = after;
     effect.assume("ranks are placed anew on the present nodes, and NCCL chooses its algorithms for the links that they use there");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/replay/edits/change_transfers.h"
 #include "analyzer/replay/edits/edit_arguments.h"
 #include "analyzer/replay/edits/graph_view.h"
 #include "analyzer/report/kernel_name.h"
@@ -89,22 +90,21 @@ void Speed::transfers(TaskGraph& graph, const Analysis& analysis, EditEffect& ef
     if (m_what.communicator) checkCommunicator(analysis, *m_what.communicator);
     const std::vector<int> ranks = m_what.links == "rank" ? recordedRanks(analysis, m_what.ranks) : std::vector<int>();
     bool found = false;
-    for (const TransferTask& transfer : transferTasks(graph)) {
-        const Exchange& exchange = graph.exchanges[transfer.exchange];
-        if (m_what.communicator && exchange.communicatorId != *m_what.communicator) continue;
-        if (m_what.links == "inter" && !spansNodes(graph, analysis, exchange)) continue;
-        if (m_what.links == "intra" && spansNodes(graph, analysis, exchange)) continue;
-        if (m_what.links == "rank") {
-            const auto members = graph.membersOf(exchange);
-            if (std::none_of(members.begin(), members.end(), [&](const ExchangeMember& m) { return std::binary_search(ranks.begin(), ranks.end(), m.rank); })) continue;
-        }
+    const auto concerned = [&](const Exchange& exchange) {
+        if (m_what.communicator && exchange.communicatorId != *m_what.communicator) return false;
+        if (m_what.links == "inter" && !spansNodes(graph, analysis, exchange)) return false;
+        if (m_what.links == "intra" && spansNodes(graph, analysis, exchange)) return false;
+        const auto members = graph.membersOf(exchange);
+        return m_what.links != "rank" || std::any_of(members.begin(), members.end(), [&](const ExchangeMember& m) { return std::binary_search(ranks.begin(), ranks.end(), m.rank); });
+    };
+    changeTransfers(graph, [&](const TransferTask&, const Exchange& exchange, int64_t ns) {
+        if (!concerned(exchange)) return ns;
         found = true;
-        int64_t& ns = graph.durationNs[transfer.task];
         const int64_t faster = transferNs(ns, knownStartUpNs(graph, analysis, exchange, effect), 1 / m_factor);
         const double peak = m_what.upToPeak ? peakNs(graph, analysis, exchange) : -1;
         // What is at its peak already stays as it is.
-        ns = peak > 0 && peak > static_cast<double>(faster) ? std::min(ns, static_cast<int64_t>(peak)) : faster;
-    }
+        return peak > 0 && peak > static_cast<double>(faster) ? std::min(ns, static_cast<int64_t>(peak)) : faster;
+    });
     if (found) return;
     if (m_what.communicator) throw EditError(fmt::format("communicator {} carries nothing in this run", *m_what.communicator));
     throw EditError("no transfer of this run goes over such a link", "links: intra (inside a node), inter (between nodes), or links of ranks that communicate");
@@ -118,34 +118,29 @@ void Speed::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect
 }
 
 void IdealNetwork::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
-    for (const TransferTask& transfer : transferTasks(graph)) {
-        int64_t& ns = graph.durationNs[transfer.task];
-        if (m_noLatency && m_noBytes) {
-            ns = 0;
-            continue;
-        }
-        const double startUp = std::min(static_cast<double>(ns), knownStartUpNs(graph, analysis, graph.exchanges[transfer.exchange], effect));
-        ns = static_cast<int64_t>(std::llround(m_noLatency ? static_cast<double>(ns) - startUp : startUp));
-    }
+    changeTransfers(graph, [&](const TransferTask&, const Exchange& exchange, int64_t ns) -> int64_t {
+        if (m_noLatency && m_noBytes) return 0;
+        const double startUp = std::min(static_cast<double>(ns), knownStartUpNs(graph, analysis, exchange, effect));
+        return std::llround(m_noLatency ? static_cast<double>(ns) - startUp : startUp);
+    });
 }
 
 void Volume::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
     if (m_communicator) checkCommunicator(analysis, *m_communicator);
     bool found = false;
-    for (const TransferTask& transfer : transferTasks(graph)) {
-        Exchange& exchange = graph.exchanges[transfer.exchange];
-        if (m_communicator ? exchange.communicatorId != *m_communicator : !carriesGradients(analysis.layout.role(exchange.communicatorId, exchange.op))) continue;
-        if (m_onlyFullPrecision && exchange.dataType != store::DataType::f32) continue;
+    const auto concerned = [&](const Exchange& exchange) {
+        if (m_communicator ? exchange.communicatorId != *m_communicator : !carriesGradients(analysis.layout.role(exchange.communicatorId, exchange.op))) return false;
+        return !m_onlyFullPrecision || exchange.dataType == store::DataType::f32;
+    };
+    changeTransfers(graph, [&](const TransferTask&, const Exchange& exchange, int64_t ns) {
+        if (!concerned(exchange)) return ns;
         found = true;
-        graph.durationNs[transfer.task] = transferNs(graph.durationNs[transfer.task], knownStartUpNs(graph, analysis, exchange, effect), m_factor);
-    }
+        return transferNs(ns, knownStartUpNs(graph, analysis, exchange, effect), m_factor);
+    });
     if (!found && m_onlyFullPrecision) throw EditError("no gradients travel as float32 in this run", "bytes:factor=F changes what travels in any type");
     if (!found) throw EditError(m_communicator ? fmt::format("communicator {} carries nothing in this run", *m_communicator) : "no gradients are known to travel in this run");
-    for (Exchange& exchange : graph.exchanges) {
-        if (m_communicator ? exchange.communicatorId != *m_communicator : !carriesGradients(analysis.layout.role(exchange.communicatorId, exchange.op))) continue;
-        if (m_onlyFullPrecision && exchange.dataType != store::DataType::f32) continue;
-        if (exchange.bytes > 0) exchange.bytes = scaledNs(exchange.bytes, m_factor);
-    }
+    for (Exchange& exchange : graph.exchanges)
+        if (concerned(exchange) && exchange.bytes > 0) exchange.bytes = scaledNs(exchange.bytes, m_factor);
 }
 
 std::unique_ptr<Edit> parseSpeed(EditArguments& arguments) {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the messages of a group take each. A kernel that carries sends and receives to several peers shows only when the last of them is done.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace rankscope::analyzer {
+
+/// A message and the kernels at its ends. Times by the recording, ns.
+struct MessageEnds {
+    uint32_t sendKernel = 0;     // numbers of kernels: any, the same for the same kernel
+    uint32_t receiveKernel = 0;
+    int senderRank = 0;
+    int receiverRank = 0;
+    int64_t bytes = -1;
+    int64_t joinedNs = 0;        // both kernels have begun
+    int64_t sendEndNs = 0;
+    int64_t receiveEndNs = 0;
+};
+
+inline constexpr int64_t kUnknownMessageNs = -1;
+
+/// By message: what one of this size between these ranks takes where nothing held it up, ns. It is seen where a kernel has one peer, or all other peers' kernels have ended before
+/// this one: then it ended with this message. The shortest of those is told; kUnknownMessageNs where none is seen.
+std::vector<int64_t> messageTimes(std::span<const MessageEnds> messages);
+
+}  // namespace rankscope::analyzer
