@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "analyzer/compare/content_hash.h"
+#include "analyzer/compare/summary_object.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -19,8 +20,6 @@ using Json = nlohmann::ordered_json;   // written: the same order every time
 using Parsed = nlohmann::json;         // read: a lookup that does not walk all keys
 
 constexpr uintmax_t kLargestFile = 16u << 20;  // some kilobytes per rank: ten thousand of them
-constexpr double kLargestNumber = 1e18;        // 31 years in ns, an exabyte: what is larger means nothing, and fits no int64_t
-constexpr const char* kSaveAnew = "save it again: rankscope baseline save RUN --dir DIR";
 
 /// Times to the nanosecond, other numbers to six digits: a summary is small, and the same on every machine.
 double rounded(double value) {
@@ -120,104 +119,7 @@ Json contentsJson(const RunSummary& summary) {
 
 std::string dumped(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-/// Reads members of one object and names what is wrong with them.
-class Reader {
-  public:
-    Reader(const Parsed& json, std::string place, const std::string& origin) : m_json(json), m_place(std::move(place)), m_origin(origin) {
-        if (!json.is_object()) fail("is no object");
-    }
-    /// Of times, counts, bytes: none of them is negative.
-    double number(const char* key) const { return checkedNumber(at(key), key, 0); }
-    double signedNumber(const char* key) const { return checkedNumber(at(key), key, -kLargestNumber); }
-    int whole(const char* key, int least = 0) const { return checkedWhole(at(key), key, least); }
-    int64_t count(const char* key) const {
-        const Parsed& value = at(key);
-        if (!value.is_number_integer()) fail(std::string(key) + " is no whole number");
-        if (value.is_number_unsigned() ? value.get<uint64_t>() > uint64_t{INT64_MAX} : value.get<int64_t>() < 0) fail(fmt::format("{} is {}: not from 0 to {}", key, value.dump(), INT64_MAX));
-        return value.get<int64_t>();
-    }
-    std::string text(const char* key) const {
-        const Parsed& value = at(key);
-        if (!value.is_string()) fail(std::string(key) + " is no text");
-        return value.get<std::string>();
-    }
-    bool flag(const char* key) const {
-        const Parsed& value = at(key);
-        if (!value.is_boolean()) fail(std::string(key) + " is neither true nor false");
-        return value.get<bool>();
-    }
-    std::optional<double> numberOrNull(const char* key) const { return at(key).is_null() ? std::nullopt : std::optional(signedNumber(key)); }
-    std::map<std::string, double> numbers(const char* key) const {
-        std::map<std::string, double> all;
-        const Reader inner(at(key), m_place + key + ".", m_origin);
-        for (const auto& [name, value] : at(key).items()) all[name] = inner.signedNumber(name.c_str());
-        return all;
-    }
-    std::map<std::string, std::string> texts(const char* key) const {
-        std::map<std::string, std::string> all;
-        const Reader inner(at(key), m_place + key + ".", m_origin);
-        for (const auto& [name, value] : at(key).items()) all[name] = inner.text(name.c_str());
-        return all;
-    }
-    std::vector<double> numberList(const char* key) const {
-        return listOf<double>(key, [this](const Parsed& value, const std::string& name) { return checkedNumber(value, name, 0); });
-    }
-    std::vector<int> wholeList(const char* key) const {
-        return listOf<int>(key, [this](const Parsed& value, const std::string& name) { return checkedWhole(value, name, 0); });
-    }
-    std::vector<std::string> textList(const char* key) const {
-        return listOf<std::string>(key, [this](const Parsed& value, const std::string& name) {
-            if (!value.is_string()) fail(name + " is no text");
-            return value.get<std::string>();
-        });
-    }
-    template <typename Function>
-    void each(const char* key, Function&& function) const {
-        size_t index = 0;
-        for (const Parsed& row : array(key)) function(Reader(row, fmt::format("{}{}[{}].", m_place, key, index++), m_origin));
-    }
-
-  private:
-    template <typename T, typename Check>
-    std::vector<T> listOf(const char* key, Check&& check) const {
-        std::vector<T> all;
-        for (const Parsed& value : array(key)) all.push_back(check(value, fmt::format("{}[{}]", key, all.size())));
-        return all;
-    }
-    double checkedNumber(const Parsed& value, const std::string& name, double least) const {
-        if (!value.is_number()) fail(name + " is no number");
-        const auto number = value.get<double>();
-        if (!(number >= least) || number > kLargestNumber) fail(fmt::format("{} is {:g}: not from {:g} to {:g}", name, number, least, kLargestNumber));
-        return number;
-    }
-    int checkedWhole(const Parsed& value, const std::string& name, int least) const {
-        constexpr double kLargest = 1e9;
-        if (!value.is_number()) fail(name + " is no number");
-        const auto number = value.get<double>();
-        if (number != std::floor(number)) fail(name + " is no whole number");
-        if (!(number >= least) || number > kLargest) fail(fmt::format("{} is {:g}: not from {} to {:g}", name, number, least, kLargest));
-        return static_cast<int>(number);
-    }
-    const Parsed& at(const char* key) const {
-        const auto value = m_json.find(key);
-        if (value == m_json.end()) fail(std::string(key) + " is missing", std::string("it was made by another version; ") + kSaveAnew);
-        return *value;
-    }
-    const Parsed& array(const char* key) const {
-        const Parsed& value = at(key);
-        if (!value.is_array()) fail(std::string(key) + " is no list");
-        return value;
-    }
-    [[noreturn]] void fail(const std::string& what, const std::string& hint = kSaveAnew) const {
-        throw SummaryError(fmt::format("{}: {}{}", m_origin, m_place, what), hint);
-    }
-
-    const Parsed& m_json;
-    std::string m_place;
-    const std::string& m_origin;
-};
-
-RoleSummary readRole(const Reader& r, const std::vector<KernelSummary>& kernels) {
+RoleSummary readRole(const SummaryObject& r, const std::vector<KernelSummary>& kernels) {
     RoleSummary role;
     role.role = r.text("role");
     role.rank = r.whole("rank");
@@ -242,7 +144,7 @@ RoleSummary readRole(const Reader& r, const std::vector<KernelSummary>& kernels)
     return role;
 }
 
-TrafficSummary readTraffic(const Reader& r) {
+TrafficSummary readTraffic(const SummaryObject& r) {
     TrafficSummary row;
     row.use = r.text("use");
     row.op = r.text("op");
@@ -262,7 +164,7 @@ TrafficSummary readTraffic(const Reader& r) {
     return row;
 }
 
-FindingSummary readFinding(const Reader& r) {
+FindingSummary readFinding(const SummaryObject& r) {
     FindingSummary row;
     row.id = r.text("id");
     row.title = r.text("title");
@@ -318,7 +220,7 @@ RunSummary parseSummary(const std::string& text, const std::string& origin) {
         throw SummaryError(fmt::format("{}: no JSON: {}", origin, error.what()), "a baseline file is made by: rankscope baseline save NAME --dir DIR");
     }
     checkSchema(json, origin);
-    const Reader r(json, "", origin);
+    const SummaryObject r(json, "", origin);
     RunSummary summary;
     summary.file = origin;
     summary.fromBaseline = true;
@@ -331,15 +233,15 @@ RunSummary parseSummary(const std::string& text, const std::string& origin) {
     summary.steps = r.whole("steps");
     summary.stepsPerSample = r.whole("steps_per_sample");
     summary.stepsNs = r.numberList("steps_ns");
-    r.each("kernels", [&](const Reader& row) { summary.kernels.push_back({row.text("name"), row.number("count"), row.number("ns")}); });
-    r.each("roles", [&](const Reader& row) { summary.roles.push_back(readRole(row, summary.kernels)); });
-    r.each("traffic", [&](const Reader& row) { summary.traffic.push_back(readTraffic(row)); });
+    r.each("kernels", [&](const SummaryObject& row) { summary.kernels.push_back({row.text("name"), row.number("count"), row.number("ns")}); });
+    r.each("roles", [&](const SummaryObject& row) { summary.roles.push_back(readRole(row, summary.kernels)); });
+    r.each("traffic", [&](const SummaryObject& row) { summary.traffic.push_back(readTraffic(row)); });
     summary.hasPath = r.flag("has_path");
     summary.pathTransferNs = r.numbers("path_transfer_ns");
     summary.deviceLoss = r.flag("device_loss");
     summary.efficiency = r.numbers("efficiency");
-    r.each("findings", [&](const Reader& row) { summary.findings.push_back(readFinding(row)); });
-    r.each("loss", [&](const Reader& row) {
+    r.each("findings", [&](const SummaryObject& row) { summary.findings.push_back(readFinding(row)); });
+    r.each("loss", [&](const SummaryObject& row) {
         summary.losses.push_back({row.text("kind"), row.text("severity"), row.count("count"), row.text("what_it_means"), std::nullopt});
     });
     checkSteps(summary, origin);

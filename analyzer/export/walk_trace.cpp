@@ -9,17 +9,14 @@
 #include <unordered_map>
 
 #include "analyzer/export/collective_members.h"
+#include "analyzer/export/rank_tracks.h"
+#include "analyzer/export/selected_times.h"
 #include "analyzer/export/track_lanes.h"
 #include "analyzer/report/kernel_name.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::analyzer {
 namespace {
-
-// Ids of tracks: the kind, the thread or stream, the lane. Threads and streams number fewer than 2^32 in a run.
-enum class TrackKind : int64_t { steps = 0, nvtx = 1, nccl = 2, api = 3, stream = 4 };
-constexpr size_t kMostLanes = 1 << 16;
-int64_t trackId(TrackKind kind, int64_t owner, size_t lane) { return (static_cast<int64_t>(kind) << 48) + (owner << 16) + static_cast<int64_t>(std::min(lane, kMostLanes - 1)); }
 
 std::string_view copyKindText(int32_t kind) {
     switch (kind) {  // CUpti_ActivityMemcpyKind
@@ -30,63 +27,6 @@ std::string_view copyKindText(int32_t kind) {
         default: return "";
     }
 }
-
-/// Tracks of one rank. A track is announced when its first event comes.
-class RankTracks {
-  public:
-    RankTracks(int rank, ExportSink& sink) : m_rank(rank), m_sink(sink) {}
-    const ExportedTrack& place(TrackKind kind, int64_t owner, const std::string& name, int64_t startNs, int64_t endNs) {
-        const size_t lane = m_lanes[{kind, owner}].place(startNs, endNs);
-        const auto [at, isNew] = m_tracks.try_emplace(trackId(kind, owner, lane));
-        if (isNew) {
-            at->second = {m_rank, at->first, lane == 0 ? name : fmt::format("{} ({})", name, lane + 1)};
-            m_sink.track(at->second);
-        }
-        return at->second;
-    }
-
-  private:
-    int m_rank;
-    ExportSink& m_sink;
-    std::map<std::pair<TrackKind, int64_t>, TrackLanes> m_lanes;
-    std::map<int64_t, ExportedTrack> m_tracks;
-};
-
-struct TimeRange {
-    int64_t fromNs = INT64_MIN;
-    int64_t toNs = INT64_MAX;
-    bool holds(int64_t ns) const { return ns >= fromNs && ns < toNs; }
-};
-
-/// Which ranks, and which time of each: the steps of a rank begin and end when they do on that rank.
-class SelectedTimes {
-  public:
-    SelectedTimes(store::TraceReader& trace, const ExportSelection& selection) : m_ranks(selection.ranks), m_allTimes(!selection.steps) {
-        if (m_allTimes) return;
-        for (const store::Step& step : trace.all<store::Step>()) {
-            if (step.step < selection.steps->first || step.step > selection.steps->second) continue;
-            const auto [at, isNew] = m_times.try_emplace(step.rank, TimeRange{step.startNs, step.startNs + step.durNs});
-            at->second = {std::min(at->second.fromNs, step.startNs), std::max(at->second.toNs, step.startNs + step.durNs)};
-        }
-    }
-    bool hasRank(int rank) const { return m_ranks.empty() || std::ranges::count(m_ranks, rank) != 0; }
-    /// Of a rank without any of the steps: no time.
-    TimeRange of(int rank) const {
-        if (m_allTimes) return {};
-        const auto at = m_times.find(rank);
-        return at == m_times.end() ? TimeRange{0, 0} : at->second;
-    }
-    bool holds(int rank, int64_t ns) const { return hasRank(rank) && of(rank).holds(ns); }
-    /// Of any of the ranks.
-    bool touches(int64_t fromNs, int64_t toNs) const {
-        return m_allTimes || std::ranges::any_of(m_times, [&](const auto& time) { return hasRank(time.first) && fromNs < time.second.toNs && time.second.fromNs < toNs; });
-    }
-
-  private:
-    std::vector<int> m_ranks;
-    bool m_allTimes;
-    std::map<int, TimeRange> m_times;
-};
 
 class Walk {
   public:
@@ -352,21 +292,6 @@ class Walk {
 };
 
 }  // namespace
-
-std::string_view toText(EventKind kind) {
-    switch (kind) {
-        case EventKind::step: return "step";
-        case EventKind::nvtx: return "nvtx";
-        case EventKind::ncclCall: return "nccl_call";
-        case EventKind::apiCall: return "api_call";
-        case EventKind::kernel: return "kernel";
-        case EventKind::ncclKernel: return "nccl_kernel";
-        case EventKind::copy: return "memcpy";
-        case EventKind::set: return "memset";
-        case EventKind::finding: return "finding";
-    }
-    return "unknown";
-}
 
 void walkTrace(store::TraceReader& trace, ExportSink& sink, const ExportSelection& selection) {
     Walk walk(trace, sink, selection);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/summary_object.h"
+
+#include <cmath>
+
+#include "analyzer/compare/summary_file.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+using Parsed = nlohmann::json;
+
+constexpr double kLargestNumber = 1e18;  // 31 years in ns, an exabyte: what is larger means nothing, and fits no int64_t
+constexpr double kLargestWhole = 1e9;    // of ranks, steps, size classes
+
+}  // namespace
+
+SummaryObject::SummaryObject(const Parsed& json, std::string place, const std::string& origin) : m_json(json), m_place(std::move(place)), m_origin(origin) {
+    if (!json.is_object()) fail("is no object");
+}
+
+double SummaryObject::number(const char* key) const { return checkedNumber(at(key), key, 0); }
+
+double SummaryObject::signedNumber(const char* key) const { return checkedNumber(at(key), key, -kLargestNumber); }
+
+int SummaryObject::whole(const char* key, int least) const { return checkedWhole(at(key), key, least); }
+
+int64_t SummaryObject::count(const char* key) const {
+    const Parsed& value = at(key);
+    if (!value.is_number_integer()) fail(std::string(key) + " is no whole number");
+    if (value.is_number_unsigned() ? value.get<uint64_t>() > uint64_t{INT64_MAX} : value.get<int64_t>() < 0)
+        fail(fmt::format("{} is {}: not from 0 to {}", key, value.dump(), INT64_MAX));
+    return value.get<int64_t>();
+}
+
+std::string SummaryObject::text(const char* key) const {
+    const Parsed& value = at(key);
+    if (!value.is_string()) fail(std::string(key) + " is no text");
+    return value.get<std::string>();
+}
+
+bool SummaryObject::flag(const char* key) const {
+    const Parsed& value = at(key);
+    if (!value.is_boolean()) fail(std::string(key) + " is neither true nor false");
+    return value.get<bool>();
+}
+
+std::optional<double> SummaryObject::numberOrNull(const char* key) const { return at(key).is_null() ? std::nullopt : std::optional(signedNumber(key)); }
+
+std::map<std::string, double> SummaryObject::numbers(const char* key) const {
+    std::map<std::string, double> all;
+    const SummaryObject inner(at(key), m_place + key + ".", m_origin);
+    for (const auto& [name, value] : at(key).items()) all[name] = inner.signedNumber(name.c_str());
+    return all;
+}
+
+std::map<std::string, std::string> SummaryObject::texts(const char* key) const {
+    std::map<std::string, std::string> all;
+    const SummaryObject inner(at(key), m_place + key + ".", m_origin);
+    for (const auto& [name, value] : at(key).items()) all[name] = inner.text(name.c_str());
+    return all;
+}
+
+std::vector<double> SummaryObject::numberList(const char* key) const {
+    return listOf<double>(key, [this](const Parsed& value, const std::string& name) { return checkedNumber(value, name, 0); });
+}
+
+std::vector<int> SummaryObject::wholeList(const char* key) const {
+    return listOf<int>(key, [this](const Parsed& value, const std::string& name) { return checkedWhole(value, name, 0); });
+}
+
+std::vector<std::string> SummaryObject::textList(const char* key) const {
+    return listOf<std::string>(key, [this](const Parsed& value, const std::string& name) {
+        if (!value.is_string()) fail(name + " is no text");
+        return value.get<std::string>();
+    });
+}
+
+double SummaryObject::checkedNumber(const Parsed& value, const std::string& name, double least) const {
+    if (!value.is_number()) fail(name + " is no number");
+    const auto number = value.get<double>();
+    if (!(number >= least) || number > kLargestNumber) fail(fmt::format("{} is {:g}: not from {:g} to {:g}", name, number, least, kLargestNumber));
+    return number;
+}
+
+int SummaryObject::checkedWhole(const Parsed& value, const std::string& name, int least) const {
+    if (!value.is_number()) fail(name + " is no number");
+    const auto number = value.get<double>();
+    if (number != std::floor(number)) fail(name + " is no whole number");
+    if (!(number >= least) || number > kLargestWhole) fail(fmt::format("{} is {:g}: not from {} to {:g}", name, number, least, kLargestWhole));
+    return static_cast<int>(number);
+}
+
+const Parsed& SummaryObject::at(const char* key) const {
+    const auto value = m_json.find(key);
+    if (value == m_json.end()) fail(std::string(key) + " is missing", std::string("it was made by another version; ") + kSaveAnew);
+    return *value;
+}
+
+const Parsed& SummaryObject::array(const char* key) const {
+    const Parsed& value = at(key);
+    if (!value.is_array()) fail(std::string(key) + " is no list");
+    return value;
+}
+
+void SummaryObject::fail(const std::string& what, const std::string& hint) const { throw SummaryError(fmt::format("{}: {}{}", m_origin, m_place, what), hint); }
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rankscope::analyzer {
+
+inline constexpr const char* kSaveAnew = "save it again: rankscope baseline save RUN --dir DIR";
+
+/// One object of a summary file. Reads its members and names what is wrong with them: every function throws SummaryError with the file, the member's place and a hint.
+/// It refers to the parsed text and to the file's name.
+class SummaryObject {
+  public:
+    SummaryObject(const nlohmann::json& json, std::string place, const std::string& origin);
+    /// Of times, counts, bytes: none of them is negative.
+    double number(const char* key) const;
+    double signedNumber(const char* key) const;
+    int whole(const char* key, int least = 0) const;
+    int64_t count(const char* key) const;
+    std::string text(const char* key) const;
+    bool flag(const char* key) const;
+    std::optional<double> numberOrNull(const char* key) const;
+    std::map<std::string, double> numbers(const char* key) const;
+    std::map<std::string, std::string> texts(const char* key) const;
+    std::vector<double> numberList(const char* key) const;
+    std::vector<int> wholeList(const char* key) const;
+    std::vector<std::string> textList(const char* key) const;
+    template <typename Function>
+    void each(const char* key, Function&& function) const {
+        size_t index = 0;
+        for (const nlohmann::json& row : array(key)) function(SummaryObject(row, fmt::format("{}{}[{}].", m_place, key, index++), m_origin));
+    }
+
+  private:
+    template <typename T, typename Check>
+    std::vector<T> listOf(const char* key, Check&& check) const {
+        std::vector<T> all;
+        for (const nlohmann::json& value : array(key)) all.push_back(check(value, fmt::format("{}[{}]", key, all.size())));
+        return all;
+    }
+    double checkedNumber(const nlohmann::json& value, const std::string& name, double least) const;
+    int checkedWhole(const nlohmann::json& value, const std::string& name, int least) const;
+    const nlohmann::json& at(const char* key) const;
+    const nlohmann::json& array(const char* key) const;
+    [[noreturn]] void fail(const std::string& what, const std::string& hint = kSaveAnew) const;
+
+    const nlohmann::json& m_json;
+    std::string m_place;
+    const std::string& m_origin;
+};
+
+}  // namespace rankscope::analyzer
