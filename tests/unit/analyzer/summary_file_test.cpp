@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Summaries written and read again, files that are no summaries, and folders of them.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "analyzer/compare/baseline_folder.h"
+#include "analyzer/compare/summary_file.h"
+#include "tests/unit/analyzer/compared_sides.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+TEST(SummaryFile, ComesBackAsItWas) {
+    RunSummary run = makeRun(1);
+    run.label = "commit <b>&\"1\"";
+    run.findings.push_back(finding("RS301", 9 * kMs));
+    run.losses.push_back({"dropped", "warning", 3, "three records", std::nullopt});
+    const std::string text = renderSummary(run);
+    const RunSummary back = parseSummary(text, "x.json");
+    EXPECT_EQ(renderSummary(back), text);
+    EXPECT_EQ(summaryId(back), summaryId(run));
+    EXPECT_TRUE(back.fromBaseline);
+    EXPECT_LT(text.size(), 16384u);
+}
+
+std::string changed(const std::function<void(nlohmann::json&)>& change) {
+    nlohmann::json json = nlohmann::json::parse(renderSummary(makeRun(1)));
+    change(json);
+    return json.dump();
+}
+
+std::string errorOf(const std::string& text) {
+    try {
+        parseSummary(text, "x.json");
+    } catch (const SummaryError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(SummaryFile, SaysWhatIsWrongAndWhere) {
+    EXPECT_NE(errorOf("{\"steps_ns\": [NaN]}").find("x.json"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["schema"] = "rankscope.run-summary/9"; })).find("another version"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["schema"] = "rankscope.report/1"; })).find("rankscope.report/1"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["steps_ns"][3] = -1; })).find("steps_ns[3]"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["steps_ns"][3] = "1"; })).find("steps_ns"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["roles"][2]["compute_ns"] = nullptr; })).find("roles[2].compute_ns"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json.erase("traffic"); })).find("traffic is missing"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["roles"][2]["compute_ns"] = -1; })).find("roles[2].compute_ns is -1"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["steps_ns"][3] = 1e300; })).find("steps_ns[3]"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["steps"] = 1e300; })).find("steps is 1e+300"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["start_unix_ns"] = 1e19; })).find("start_unix_ns"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["start_unix_ns"] = ~0ull; })).find("start_unix_ns"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["roles"][0]["kernel_ns"] = {-5}; })).find("roles[0].kernel_ns[0]"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["loss"] = {{{"kind", "x"}, {"severity", "info"}, {"count", 1e30}, {"what_it_means", ""}}}; })).find("loss[0].count"), std::string::npos);
+    EXPECT_EQ(parseSummary(changed([](auto& json) { json["start_unix_ns"] = 1700000000123456789; }), "x.json").startUnixNs, 1700000000123456789) << "no double in between";
+    try {
+        parseSummary(changed([](auto& json) { json["roles"][1].erase("kernel_ns"); }), "x.json");
+        ADD_FAILURE() << "a missing key was read";
+    } catch (const SummaryError& error) {
+        EXPECT_NE(std::string(error.what()).find("roles[1].kernel_ns is missing"), std::string::npos);
+        EXPECT_NE(error.hint().find("another version"), std::string::npos);
+    }
+    EXPECT_NE(errorOf("[]").find("schema"), std::string::npos);
+    EXPECT_EQ(errorOf(changed([](auto&) {})), "");
+}
+
+TEST(Baseline, IsAFolderOfFilesNamedByTheirContents) {
+    const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rankscope-baseline-test-" + std::to_string(getpid()));
+    std::filesystem::remove_all(folder);
+    EXPECT_TRUE(readBaseline(folder).empty());
+    for (int i = 0; i < 4; ++i) {
+        RunSummary run = makeSide(i).front();
+        run.startUnixNs = 1000 - i;
+        saveToBaseline(run, folder);
+        EXPECT_EQ(saveToBaseline(run, folder), folder / (summaryId(run) + ".json"));
+    }
+    EXPECT_EQ(baselineFiles(folder).size(), 4u);
+    EXPECT_EQ(pruneBaseline(folder, 3).size(), 1u);
+    for (const RunSummary& run : readBaseline(folder)) EXPECT_GT(run.startUnixNs, 997);  // the oldest is gone
+    std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace rankscope::analyzer
