@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analyzer/detectors/collective_speed.h"
+#include "analyzer/detectors/undisturbed_messages.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/operation.h"
 #include "analyzer/timeline/statistics.h"
@@ -41,19 +42,6 @@ void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
     }
 }
 
-
-/// The rank's kernel of a message: the send or receive that ends with it, when it carries nothing else.
-const CommTask* loneKernel(const RankSummary* rank, int64_t startNs) {
-    if (rank == nullptr) return nullptr;
-    const auto task = std::lower_bound(rank->communication.begin(), rank->communication.end(), startNs, [](const CommTask& t, int64_t ns) { return t.startNs < ns; });
-    if (task == rank->communication.end() || task->startNs != startNs || !task->pointToPoint() || task->calls != 1) return nullptr;
-    const int64_t from = task->startNs + task->waitNs;
-    const auto overlaps = [&](const CommTask& other) { return other.startNs + other.waitNs < task->endNs && other.endNs > from; };
-    if (task + 1 != rank->communication.end() && overlaps(*(task + 1))) return nullptr;
-    if (task != rank->communication.begin() && overlaps(*(task - 1))) return nullptr;
-    return &*task;
-}
-
 void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
     struct Samples {
         std::vector<double> slowness, rates;
@@ -63,11 +51,8 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         bool betweenNodes = false;
     };
     std::map<std::pair<int, int>, Samples> pairs;
-    for (const store::P2p& message : analysis.facts.pointToPoint) {
-        if (!message.bytes || !message.transferNs || *message.transferNs <= 0 || !message.sendArrivalNs || !message.recvArrivalNs) continue;
-        if (loneKernel(analysis.findRank(message.srcRank), *message.sendArrivalNs) == nullptr ||
-            loneKernel(analysis.findRank(message.dstRank), *message.recvArrivalNs) == nullptr)
-            continue;
+    for (const auto& [row, transferNs] : undisturbedMessages(analysis)) {
+        const store::P2p& message = *row;
         const bool inside = analysis.facts.sameHost({message.srcRank, message.dstRank});
         const std::optional<LinkClass>& link = inside ? analysis.peaks.intra : analysis.peaks.inter;
         if (!link) continue;
@@ -76,8 +61,8 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         // Between hosts the arrivals are known to the clock's bound only.
         if (!inside && static_cast<double>(analysis.facts.clock.boundNs) > 0.1 * expected) continue;
         Samples& samples = pairs[{message.srcRank, message.dstRank}];
-        samples.slowness.push_back(static_cast<double>(*message.transferNs) / expected);
-        samples.rates.push_back(static_cast<double>(*message.bytes) / static_cast<double>(*message.transferNs));
+        samples.slowness.push_back(transferNs / expected);
+        samples.rates.push_back(static_cast<double>(*message.bytes) / transferNs);
         samples.communicatorId = message.communicatorId;
         samples.peak = link->bytesPerNs;
         samples.betweenNodes = !inside;

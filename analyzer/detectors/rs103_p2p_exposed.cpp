@@ -82,9 +82,10 @@ void detectExposedP2p(const Analysis& analysis, Claims& claims, std::vector<Find
     finding.affectedRanks = finding.ranks;
     if (messages.communicators.size() == 1) finding.communicator = *messages.communicators.begin();
     setCost(analysis, costs, finding);
-    if (share < (modelled >= kThresholds.share ? kThresholds.share : kThresholds.boundaryShare)) finding.verdict = Verdict::note;
-    setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
     const bool nodes = crossesNodes(analysis, times);
+    const bool oneBoundary = modelled < kThresholds.share || (nodes && times.ranks.size() == 2);
+    if (share < (oneBoundary ? kThresholds.boundaryShare : kThresholds.share)) finding.verdict = Verdict::note;
+    setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
     finding.cause = fmt::format("messages of {} between stages take {} each (median), and keep a stage from computing for up to {} a step",
                                 messages.bytes > 0 ? bytesText(messages.bytes) : "unknown size", durationText(times.transferNs), durationText(median(most)));
     finding.fix = {"overlap sends and receives with compute: Megatron --overlap-p2p-communication with interleaved stages (asynchronous p2p), DeepSpeed pipeline p2p on its own stream",

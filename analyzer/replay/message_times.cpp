@@ -33,10 +33,8 @@ std::vector<Side> sidesByKernel(std::span<const MessageEnds> messages) {
 
 }  // namespace
 
-std::vector<int64_t> messageTimes(std::span<const MessageEnds> messages) {
-    using Kind = std::tuple<int, int, int64_t>;
-    const auto kindOf = [](const MessageEnds& m) { return Kind(m.senderRank, m.receiverRank, m.bytes); };
-    std::map<Kind, int64_t> shortest;
+std::vector<int64_t> shownTimes(std::span<const MessageEnds> messages) {
+    std::vector<int64_t> times(messages.size(), kUnknownMessageNs);
     const std::vector<Side> sides = sidesByKernel(messages);
     for (size_t first = 0, last = 0; first < sides.size(); first = last) {
         const Side* late = nullptr;
@@ -48,19 +46,27 @@ std::vector<int64_t> messageTimes(std::span<const MessageEnds> messages) {
         }
         if (late == nullptr || several) continue;
         for (size_t i = first; i < last; ++i) {
-            if (sides[i].peer != late->peer) continue;
             const MessageEnds& m = messages[sides[i].message];
             const int64_t ns = std::min(m.sendEndNs, m.receiveEndNs) - m.joinedNs;
-            if (ns < 0) continue;  // it had left before its peer came
-            const auto [known, isNew] = shortest.try_emplace(kindOf(m), ns);
-            if (!isNew) known->second = std::min(known->second, ns);
+            if (sides[i].peer == late->peer && ns >= 0) times[sides[i].message] = ns;  // else it had left before its peer came
         }
     }
-    std::vector<int64_t> times;
-    times.reserve(messages.size());
-    for (const MessageEnds& m : messages) {
-        const auto known = shortest.find(kindOf(m));
-        times.push_back(known == shortest.end() ? kUnknownMessageNs : known->second);
+    return times;
+}
+
+std::vector<int64_t> messageTimes(std::span<const MessageEnds> messages) {
+    using Kind = std::tuple<int, int, int64_t>;
+    const auto kindOf = [](const MessageEnds& m) { return Kind(m.senderRank, m.receiverRank, m.bytes); };
+    std::vector<int64_t> times = shownTimes(messages);
+    std::map<Kind, int64_t> shortest;
+    for (size_t i = 0; i < messages.size(); ++i) {
+        if (times[i] == kUnknownMessageNs) continue;
+        const auto [known, isNew] = shortest.try_emplace(kindOf(messages[i]), times[i]);
+        if (!isNew) known->second = std::min(known->second, times[i]);
+    }
+    for (size_t i = 0; i < messages.size(); ++i) {
+        const auto known = shortest.find(kindOf(messages[i]));
+        times[i] = known == shortest.end() ? kUnknownMessageNs : known->second;
     }
     return times;
 }

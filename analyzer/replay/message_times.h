@@ -22,8 +22,11 @@ struct MessageEnds {
 
 inline constexpr int64_t kUnknownMessageNs = -1;
 
-/// By message: what one of this size between these ranks takes where nothing held it up, ns. It is seen where a kernel has one peer, or all other peers' kernels have ended before
-/// this one: then it ended with this message. The shortest of those is told; kUnknownMessageNs where none is seen.
+/// By message: what it took, ns, from when both kernels had begun. It is seen where one of its kernels has no other peer, or all other peers' kernels have ended before that one: then the
+/// kernel ended with this message. Else kUnknownMessageNs.
+std::vector<int64_t> shownTimes(std::span<const MessageEnds> messages);
+
+/// By message: the shortest that is shown of this size between these ranks, ns: nothing held that one up. kUnknownMessageNs where none is.
 std::vector<int64_t> messageTimes(std::span<const MessageEnds> messages);
 
 }  // namespace rankscope::analyzer

@@ -157,6 +157,20 @@ TEST(ExposedP2p, JustUnderTheThresholdIsANote) {
     EXPECT_EQ(report.notes[0].id, "RS103");
 }
 
+TEST(ExposedP2p, TheOnlyBoundaryOfTwoNodesMayCostATenth) {
+    PipelineJob job;
+    job.ranks = job.stages = 2;
+    job.messageBytes = 30e6;  // 0.36 ms beside 6 ms
+    EXPECT_EQ(foundIn(playPipeline(job).analyze()), "RS103[0 1]");
+    job.ranksPerHost = 1;
+    const Report report = playPipeline(job).analyze();
+    EXPECT_EQ(foundIn(report), "");
+    ASSERT_EQ(report.notes.size(), 1u);
+    EXPECT_EQ(report.notes[0].id, "RS103");
+    job.messageBytes = 80e6;
+    EXPECT_EQ(foundIn(playPipeline(job).analyze()), "RS103[0 1]");
+}
+
 TEST(PipelineModel, BalancedStagesWithoutTransfersTakeTheBeatsOfTheSchedule) {
     // GPipe and 1F1B: (M + P - 1) beats; interleaved: (M + (P - 1) / V).
     for (const char* schedule : {"gpipe", "1f1b"}) {
