@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "reference/workloads/scenario_check.h"
+#include "reference/workloads/scenario_claims.h"
 #include "reference/workloads/scenario_faults.h"
 #include "reference/workloads/scenario_json.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "reference/workloads/claim.h"
 #include "reference/workloads/faults.h"
-#include "reference/workloads/scenario_claims.h"
 
 namespace rankscope::reference {
 

@@ -6,12 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace rankscope::reference {
+#include "reference/workloads/claim.h"
 
-struct Claim {
-    std::string key;  ///< "expect[0].id"
-    std::string id;   ///< "RS301"
-};
+namespace rankscope::reference {
 
 /// Checks a list of {"id", "ranks"} or of bare ids; texts for people may stand beside them (cause, comment, description, note, title, why). Whether there is such a
 /// diagnosis is for the caller to say. `key` is expect or allow. Throws ScenarioError that names `origin` and the key.

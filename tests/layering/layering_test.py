@@ -11,6 +11,7 @@ ROOMS = ("injector", "collector", "analyzer", "gui", "reference", "tests")
 CODE = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh"}
 SCRIPTS = {".py", ".sh", ".cmake", ".sql"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+LIBRARY = re.compile(r'^\s*#\s*include\s*<((?!cuda|sys/)[^>]*[/.][^>]*)>', re.MULTILINE)  # neither the language's (no dot), nor CUDA's, nor the system's
 
 # For each folder the folders or files of other rooms that its sources may include. The longest matching folder decides; its own files are always allowed.
 ALLOWED = {
@@ -81,6 +82,18 @@ class Layering(unittest.TestCase):
                 if included.split("/")[0] in ROOMS and not (ROOT / included).exists():
                     missing.append(f"{path} includes {included}")
         self.assertEqual(missing, [])
+
+    def test_what_nvcc_compiles_needs_no_library(self):
+        # nvcc is told of the source tree alone: where a machine keeps its libraries elsewhere, it would not find them.
+        waiting, seen, wrong = [str(path) for path in sources({".cu", ".cuh"}) if path.parts[0] != "tests"], set(), []
+        while waiting:
+            path = waiting.pop()
+            if path in seen:
+                continue
+            seen.add(path)
+            waiting += [included for included in INCLUDE.findall(text_of(path)) if included.split("/")[0] in ROOMS]
+            wrong += [f"{path} includes <{name}>" for name in LIBRARY.findall(text_of(path))]
+        self.assertEqual(wrong, [])
 
     def test_sources_carry_the_licence_line(self):
         files = list(sources(CODE | SCRIPTS | {".txt"})) + [pathlib.Path("bootstrap.sh"), pathlib.Path("CMakeLists.txt"), pathlib.Path(".ci/run")]
