@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analyzer/detectors/collective_speed.h"
+#include "analyzer/detectors/exchange_probes.h"
 #include "analyzer/detectors/undisturbed_messages.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/operation.h"
@@ -96,6 +97,7 @@ std::vector<LinkProbe> probeLinks(const Analysis& analysis) {
     std::vector<LinkProbe> probes;
     addCollectives(analysis, probes);
     addPairs(analysis, probes);
+    for (LinkProbe& probe : exchangeProbes(analysis)) probes.push_back(std::move(probe));
     return probes;
 }
 

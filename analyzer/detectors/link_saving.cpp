@@ -10,11 +10,14 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// Messages of slow pairs: what of their exposed transfer is beyond the healthy time, on the rank that has most of it.
+/// Told from messages: of a pair, or the all-to-alls of experts.
+bool ofMessages(const Analysis& analysis, const LinkProbe& probe) { return probe.pair || analysis.layout.role(probe.communicatorId, store::Op::send) == CommRole::experts; }
+
+/// Messages of slow pairs and groups: what of their exposed transfer is beyond the healthy time, on the rank that has most of it.
 void addPairs(const Analysis& analysis, const std::vector<const LinkProbe*>& probes, std::vector<double>& perStep) {
-    std::map<int, double> slowness;  // of the rank's slow pairs, the worst
+    std::map<int, double> slowness;  // of the rank's slow pairs and groups, the worst
     for (const LinkProbe* probe : probes)
-        if (probe->pair)
+        if (ofMessages(analysis, *probe))
             for (int rank : probe->ranks) slowness[rank] = std::max(slowness[rank], probe->slowness);
     for (size_t s = 0; s < analysis.steps.size(); ++s) {
         double worst = 0;
@@ -25,7 +28,7 @@ void addPairs(const Analysis& analysis, const std::vector<const LinkProbe*>& pro
             for (const CommTask& task : analysis.tasks(*summary, analysis.steps[s])) {
                 if (!task.pointToPoint()) continue;
                 const bool slow = std::any_of(probes.begin(), probes.end(), [&](const LinkProbe* p) {
-                    return p->pair && p->communicatorId == task.communicatorId && p->touches(rank) && (task.lastRank < 0 || p->touches(task.lastRank));
+                    return ofMessages(analysis, *p) && p->communicatorId == task.communicatorId && p->touches(rank) && (task.lastRank < 0 || p->touches(task.lastRank));
                 });
                 if (slow) saved += std::min(static_cast<double>(task.exposedTransferNs), static_cast<double>(task.transferNs()) * (1 - 1 / factor));
             }
