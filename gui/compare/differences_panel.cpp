@@ -7,7 +7,9 @@
 #include <QHeaderView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <cmath>
 
+#include "gui/session/short_name.h"
 #include "gui/timeline/time_axis.h"
 
 namespace rankscope::gui {
@@ -22,7 +24,11 @@ QString duration(int64_t ns) { return shown(durationText(ns)); }
 QString change(int64_t ns) { return ns == 0 ? QString("0") : (ns > 0 ? QString("+") : QString()) + duration(ns); }
 QString share(const std::optional<double>& value) { return value ? QString("%1 %").arg(100 * *value, 0, 'f', 1) : QString("\u2013"); }
 
-QString percent(int64_t ns, int64_t of) { return of > 0 ? QString(" (%1%2 %)").arg(ns > 0 ? "+" : "").arg(100.0 * static_cast<double>(ns) / static_cast<double>(of), 0, 'f', 1) : QString(); }
+QString percent(int64_t ns, int64_t of) {
+    if (of <= 0) return {};
+    const double share = 100.0 * static_cast<double>(ns) / static_cast<double>(of);
+    return QString(" (%1%2 %)").arg(ns > 0 ? "+" : "").arg(share, 0, 'f', std::abs(share) < 99.95 ? 1 : 0);
+}
 
 }  // namespace
 
@@ -132,6 +138,7 @@ void DifferencesPanel::addFindings() {
         const FindingChange& finding = m_difference.findings[i];
         auto* line = new QTreeWidgetItem(head, {shown(finding.diagnosis + " " + finding.title), share(finding.aShare), share(finding.bShare), nameOf(finding.state)});
         for (const int column : {inA, inB, changeColumn}) line->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
+        line->setToolTip(what, "<p>" + shown(finding.diagnosis + " " + finding.title).toHtmlEscaped() + "</p>");
         line->setData(0, kKindRole, int{findingLine});
         line->setData(0, kIndexRole, static_cast<qulonglong>(i));
     }
@@ -143,10 +150,14 @@ void DifferencesPanel::addKernels() {
     auto* head = new QTreeWidgetItem(m_tree, {m_difference.kernelNames > m_difference.kernels.size()
                                                   ? QString("Kernels, a rank's mean: the %1 of %2 that changed most").arg(m_difference.kernels.size()).arg(m_difference.kernelNames)
                                                   : QString("Kernels, a rank's mean")});
+    std::vector<std::string> names;
+    for (const KernelChange& kernel : m_difference.kernels) names.push_back(kernel.time.what);
+    names = shortNames(names);
     for (size_t i = 0; i < m_difference.kernels.size(); ++i) {
         const KernelChange& kernel = m_difference.kernels[i];
         addTimes(head, kernel.time, kernel.time.aNs);
         QTreeWidgetItem* line = head->child(static_cast<int>(i));
+        line->setText(what, shown(names[i]));
         line->setData(0, kKindRole, int{kernelLine});
         line->setData(0, kIndexRole, static_cast<qulonglong>(i));
         const QString times = QString("%1 times a step in A, %2 in B").arg(kernel.aCount, 0, 'g', 4).arg(kernel.bCount, 0, 'g', 4);

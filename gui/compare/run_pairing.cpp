@@ -10,6 +10,7 @@ RunPairing::RunPairing(TimelineModel& a, TimelineModel& b, QObject* parent) : QO
         connect(&model(side), &TimelineModel::runChanged, this, &RunPairing::pair);
         connect(&model(side), &TimelineModel::wholeChanged, this, &RunPairing::setRooms);
         connect(&model(side), &TimelineModel::viewChanged, this, [this, side] { follow(side); });
+        connect(&model(side), &TimelineModel::timeSelectionChanged, this, [this, side] { followSelection(side); });
     }
 }
 
@@ -40,6 +41,14 @@ void RunPairing::follow(Side leader) {
         const TimeAnchor shown{anchor.of(side), anchor.step < 0 ? QString("start") : QString("step %1").arg(anchor.step)};
         if (model(side).anchor() != shown) model(side).setAnchor(shown);
     }
+    m_following = false;
+}
+
+void RunPairing::followSelection(Side leader) {
+    if (!m_alignment || m_following) return;
+    m_following = true;
+    const std::optional<TimeRange> selected = model(leader).timeSelection();
+    model(other(leader)).selectTime(selected ? std::optional(m_alignment->matching(leader, *selected)) : std::nullopt);
     m_following = false;
 }
 

@@ -9,7 +9,7 @@
 
 namespace rankscope::gui {
 
-/// Keeps the views of two runs at the same place of the same step: where one is moved or zoomed, the other follows.
+/// Keeps the views of two runs at the same place of the same step: where one is moved or zoomed, or time is selected in it, the other follows.
 class RunPairing : public QObject {
     Q_OBJECT
 
@@ -24,6 +24,7 @@ private:
     void pair();
     void setRooms();
     void follow(Side leader);
+    void followSelection(Side leader);
     TimelineModel& model(Side side) { return side == Side::a ? m_a : m_b; }
 
     TimelineModel& m_a;

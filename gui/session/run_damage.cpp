@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "collector/store/error.h"
 #include "collector/store/whole_file.h"
 
 namespace rankscope::gui {
@@ -62,8 +63,15 @@ ExtentCheck checkExtents(store::Database& database, const std::string& table) {
 void findMisplacedEvents(store::TraceReader& reader, std::vector<std::string>& damage) {
     std::vector<std::string> losing, sharing, strange;
     std::set<int64_t> strangers;
+    const auto checked = [&](const char* table) {
+        try {
+            return checkExtents(reader.database(), table);
+        } catch (const store::DamagedFile&) {
+            return ExtentCheck{};   // each rank that has events there will say so
+        }
+    };
     for (const char* table : kEventTables) {
-        const ExtentCheck check = checkExtents(reader.database(), table);
+        const ExtentCheck check = checked(table);
         if (check.lost) losing.emplace_back(table);
         if (check.shared) sharing.emplace_back(table);
         if (!check.strangers.empty()) strange.emplace_back(table);
@@ -78,11 +86,10 @@ void findMisplacedEvents(store::TraceReader& reader, std::vector<std::string>& d
 
 std::vector<std::string> findRunDamage(store::TraceReader& reader) {
     std::vector<std::string> damage;
-    reader.database().execute("BEGIN");   // a writer's new rows come together with their extent
+    const store::Transaction oneState(reader.database());   // a writer's new rows come together with their extent
     findWrongTypes(reader, damage);
     findMissingStrings(reader, damage);
     findMisplacedEvents(reader, damage);
-    reader.database().execute("COMMIT");
     return damage;
 }
 

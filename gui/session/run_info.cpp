@@ -9,6 +9,7 @@
 
 #include "analyzer/report/kernel_name.h"
 #include "gui/session/run_damage.h"
+#include "gui/session/short_name.h"
 #include "gui/timeline/sound_time.h"
 
 namespace rankscope::gui {
@@ -158,6 +159,7 @@ void readStrings(store::TraceReader& reader, RunInfo& info) {
     info.strings.resize(static_cast<size_t>(count) + 1);
     while (query.step())
         if (const int64_t id = query.integer(0); id > 0 && id <= count) info.strings[static_cast<size_t>(id)] = analyzer::readableKernelName(query.text(1), std::string::npos);
+    info.shortNames = shortNames(info.strings);
 }
 
 void readExtents(store::TraceReader& reader, RunInfo& info) {

@@ -68,6 +68,7 @@ struct RunInfo {
     std::string clockMethod;
     std::map<int64_t, std::string> streamNames, threadNames;
     std::vector<std::string> strings;  ///< by string id
+    std::vector<std::string> shortNames;   ///< of `strings`, for kernels where there is little room (short_name.h)
     int64_t events = 0;              ///< rows that the timeline will load
     std::map<int32_t, int64_t> eventsOfRank;
     std::vector<std::string> damage;   ///< findRunDamage

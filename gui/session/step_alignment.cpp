@@ -42,6 +42,27 @@ TimeRange StepAlignment::across(Side from, TimeRange visible) const noexcept {
     return moved(visible, anchor.of(other(from)) - anchor.of(from));
 }
 
+int64_t StepAlignment::matching(Side from, int64_t ns) const noexcept {
+    const Side to = other(from);
+    const int64_t time = sound(ns);
+    if (m_anchors.front().step < 0) return time - m_anchors.front().of(from) + m_anchors.front().of(to);
+    const auto after = std::partition_point(m_anchors.begin(), m_anchors.end(), [&](const Anchor& anchor) { return anchor.of(from) <= time; });
+    // Before the first step and from the last on the run's ends are the bounds.
+    const auto bounds = [&](Side side) {
+        return TimeRange{after == m_anchors.begin() ? sound(whole(side).beginNs) : std::prev(after)->of(side), after == m_anchors.end() ? sound(whole(side).endNs) : after->of(side)};
+    };
+    const TimeRange here = bounds(from), there = bounds(to);
+    if (here.endNs <= here.beginNs || there.endNs <= there.beginNs) return there.beginNs;
+    const long double share = static_cast<long double>(time - here.beginNs) / static_cast<long double>(here.endNs - here.beginNs);
+    return there.beginNs + static_cast<int64_t>(std::clamp(share, 0.0L, 1.0L) * static_cast<long double>(there.endNs - there.beginNs));
+}
+
+TimeRange StepAlignment::matching(Side from, TimeRange range) const noexcept {
+    const TimeRange there = whole(other(from));
+    const int64_t begin = std::clamp(matching(from, range.beginNs), there.beginNs, std::max(there.beginNs, there.endNs - 1));
+    return {begin, std::max(begin + 1, std::min(there.endNs, matching(from, range.endNs)))};
+}
+
 TimeRange StepAlignment::room(Side side) const noexcept {
     TimeRange room = whole(side);
     for (const Anchor* anchor : {&m_anchors.front(), &m_anchors.back()}) room = hull(room, moved(whole(other(side)), anchor->of(side) - anchor->of(other(side))));

@@ -30,6 +30,8 @@ public:
     const Anchor& anchorFor(Side side, TimeRange visible) const noexcept;
     /// What the other side shows while `from` shows `visible`.
     TimeRange across(Side from, TimeRange visible) const noexcept;
+    /// The time of the other side that corresponds to `range`: each end after the same share of the same step, however long the steps take. Cut to the run.
+    TimeRange matching(Side from, TimeRange range) const noexcept;
     /// Everything that has to be within reach of `side`: its own run, and where the other's lies at any anchor.
     TimeRange room(Side side) const noexcept;
     /// What `side` shows so that both runs are seen whole.
@@ -37,6 +39,7 @@ public:
     void setWhole(Side side, TimeRange whole) noexcept { (side == Side::a ? m_wholeA : m_wholeB) = whole; }
 
 private:
+    int64_t matching(Side from, int64_t ns) const noexcept;
     TimeRange whole(Side side) const noexcept { return side == Side::a ? m_wholeA : m_wholeB; }
 
     TimeRange m_wholeA, m_wholeB;

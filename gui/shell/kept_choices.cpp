@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMsBeforeKeeping = 400;   // a hand that reorders ranks is not finished after the first
 constexpr qsizetype kMostRuns = 100;
-constexpr int kLayoutVersion = 1;       // raised when docks change so that old places make no sense
+constexpr int kLayoutVersion = 2;       // raised when docks change so that old places make no sense
 
 QSettings settings() { return QSettings(QSettings::IniFormat, QSettings::UserScope, "rankscope", "view"); }
 

@@ -14,6 +14,7 @@
 #include "gui/shell/state_log.h"
 #include "gui/shell/view_export.h"
 #include "gui/timeline/display_text.h"
+#include "gui/view/run_letter.h"
 #include "gui/view/window_colours.h"
 
 namespace rankscope::gui {
@@ -145,13 +146,21 @@ void MainWindow::makeDocks() {
     setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);  // the findings keep their height
     for (RunPane* pane : m_panes) pane->addDocks(*m_docksMenu);
     if (m_panes.size() == 2) compare();
-    QDockWidget* below = nullptr;  // all docks below the timeline share one place
+    // All docks below the timeline share one place, but what B did in the selected time stands beside what A did.
+    auto* beside = m_panes.size() == 2 ? findChild<QDockWidget*>(objectNameFor(m_panes[1]->letter(), "range-dock"), Qt::FindDirectChildrenOnly) : nullptr;
+    QDockWidget* below = nullptr;
     for (QDockWidget* dock : findChildren<QDockWidget*>(Qt::FindDirectChildrenOnly)) {
-        if (dockWidgetArea(dock) != Qt::BottomDockWidgetArea) continue;
+        if (dockWidgetArea(dock) != Qt::BottomDockWidgetArea || dock == beside) continue;
         if (below) tabifyDockWidget(below, dock);
         below = dock;
     }
-    resizeDocks({m_panes.front()->findingsDock()}, {m_panes.size() == 1 ? 380 : 500}, Qt::Horizontal);
+    if (beside) {
+        addDockWidget(Qt::BottomDockWidgetArea, beside, Qt::Horizontal);
+        connect(beside, &QDockWidget::visibilityChanged, this, [this, beside, below](bool visible) {
+            if (visible) resizeDocks({below, beside}, {1, 1}, Qt::Horizontal);
+        });
+    }
+    resizeDocks({m_panes.front()->findingsDock()}, {m_panes.size() == 1 ? 380 : 450}, Qt::Horizontal);
 }
 
 void MainWindow::setDark(bool dark) {
@@ -182,6 +191,8 @@ void MainWindow::compare() {
         connect(&pane->model(), &TimelineModel::selectionChanged, pane, [pane] {
             if (pane->model().selection().valid()) pane->detailsDock()->raise();
         });
+    connect(&a.timeline(), &TimelineView::labelWidthChanged, &b.timeline(), &TimelineView::setLabelWidth);
+    connect(&b.timeline(), &TimelineView::labelWidthChanged, &a.timeline(), &TimelineView::setLabelWidth);
     connect(new RunPairing(a.model(), b.model(), this), &RunPairing::paired, m_differences, &DifferencesPanel::ask);
 }
 
@@ -261,7 +272,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 void MainWindow::showHelp() {
     QMessageBox::information(this, "Keys and mouse",
                              "W S  zoom in, out\nA D  move left, right\nCtrl + wheel  zoom at the pointer\nwheel  scroll the lanes; with Shift sideways\ndrag  select time\n"
-                             "Shift + drag  move\nclick  select an event; on a label: expand or collapse\ndouble click  zoom to the event\ndrag a rank's label  reorder\n\n"
+                             "Shift + drag  move\nclick  select an event; on a label: expand or collapse\ndouble click  zoom to the event\ndrag a rank's label  reorder\ndrag the labels' border  make the column wider\n\n"
                              "F  fit the whole run\nZ  zoom to the selection\nBackspace  back to the view before\n/  search; F3, Shift + F3  next, previous\n[ ]  follow the flow back, forth\nP  pin the rank\nCtrl + E  export the view\n"
                              "Esc  clear the selection and the marks\n?  this help");
 }

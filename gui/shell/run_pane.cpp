@@ -19,7 +19,7 @@ RunPane::RunPane(QString letter, QMainWindow& window)
       m_tour(m_model),
       m_links(m_model, m_session),
       m_timeline(new TimelineView(m_model, this)),
-      m_minimap(new Minimap(m_model, TimelineView::kLabelWidth, m_timeline->scrollBarWidth(), this)) {
+      m_minimap(new Minimap(m_model, m_timeline->labelWidth(), m_timeline->scrollBarWidth(), this)) {
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
@@ -27,6 +27,7 @@ RunPane::RunPane(QString letter, QMainWindow& window)
     layout->addWidget(new CaptionBar(m_model, m_tour, this));
     layout->addWidget(m_minimap);
     layout->addWidget(m_timeline, 1);
+    connect(m_timeline, &TimelineView::labelWidthChanged, m_minimap, &Minimap::setLeft);
     connect(&m_model, &TimelineModel::rankWanted, this, [this](int rank) { m_session.prefer({rank}); });
     connect(&m_tour, &FindingTour::arrived, m_timeline, &TimelineView::scrollToSelection);
     connect(m_timeline, &TimelineView::flowWanted, this, [this](int direction) {
@@ -39,7 +40,7 @@ RunPane::RunPane(QString letter, QMainWindow& window)
         const EventRef selected = m_model.selection();
         if (!selected.valid()) return;
         const TrackEvent event = m_model.event(selected);
-        m_message = QString("%1, %2, %3").arg(m_model.eventName(selected), QString::fromStdString(durationText(event.durNs)), m_model.place(selected));
+        m_message = QString("%1, %2, %3").arg(m_model.eventLabel(selected), QString::fromStdString(durationText(event.durNs)), m_model.place(selected));
         emit said(m_message);
     });
     connect(&m_links, &LinkFollower::described, this, [this](const QString& sentence) { emit said(m_message + "  \u00b7  " + sentence); });

@@ -10,6 +10,8 @@
 #include <QSaveFile>
 #include <QTreeWidget>
 
+#include "gui/table/range_panel.h"
+
 namespace rankscope::gui {
 namespace {
 
@@ -20,12 +22,19 @@ QJsonArray area(const QWidget& widget, const QRectF& local, const QWidget& windo
     return {corner.x(), corner.y(), static_cast<int>(local.width()), static_cast<int>(local.height())};
 }
 
+QString dockOf(const QWidget& widget) {
+    const QWidget* dock = &widget;
+    while (dock && !qobject_cast<const QDockWidget*>(dock)) dock = dock->parentWidget();
+    return dock ? dock->objectName() : QString();
+}
+
 }  // namespace
 
 void StateLog::attach(QWidget& window, RunPane& pane, RunPane* second) {
     const QString file = qEnvironmentVariable("RANKSCOPE_VIEW_STATE");
     if (file.isEmpty()) return;
     auto* log = new StateLog(window, pane, second, file);
+    connect(&pane.session(), &RunSession::waiting, &log->m_soon, qOverload<>(&QTimer::start));
     connect(&pane.session(), &RunSession::loaded, log, [log] {
         log->m_loaded = true;
         log->m_soon.start();
@@ -35,10 +44,12 @@ void StateLog::attach(QWidget& window, RunPane& pane, RunPane* second) {
 StateLog::StateLog(QWidget& window, RunPane& pane, RunPane* second, QString file)
     : QObject(&window), m_window(window), m_pane(pane), m_second(second), m_timeline(pane.timeline()), m_model(pane.model()), m_file(std::move(file)) {
     m_soon.setSingleShot(true);
+    for (const RangePanel* panel : window.findChildren<RangePanel*>()) connect(panel, &RangePanel::counted, &m_soon, qOverload<>(&QTimer::start));
     connect(&pane.charts(), &ChartDocks::chartReady, &m_soon, qOverload<>(&QTimer::start));
     m_soon.setInterval(30);
     connect(&m_soon, &QTimer::timeout, this, &StateLog::write);
-    if (m_second) connect(&m_second->model(), &TimelineModel::viewChanged, &m_soon, qOverload<>(&QTimer::start));
+    for (const auto changed : {&TimelineModel::viewChanged, &TimelineModel::timeSelectionChanged})
+        if (m_second) connect(&m_second->model(), changed, &m_soon, qOverload<>(&QTimer::start));
     for (const auto changed : {&TimelineModel::viewChanged, &TimelineModel::lanesChanged, &TimelineModel::selectionChanged, &TimelineModel::timeSelectionChanged,
                                &TimelineModel::marksChanged})
         connect(&m_model, changed, &m_soon, qOverload<>(&QTimer::start));
@@ -47,7 +58,8 @@ StateLog::StateLog(QWidget& window, RunPane& pane, RunPane* second, QString file
 QJsonObject StateLog::secondState() const {
     const TimelineModel& model = m_second->model();
     QJsonObject state{{"loaded", !m_second->session().isLoading()}, {"visible", range(model.axis().visible())}, {"whole", range(model.axis().whole())},
-                      {"lanes", area(m_second->timeline(), QRectF(TimelineView::kLabelWidth, 0, model.axis().width(), m_second->timeline().height()), m_window)}};
+                      {"lanes", area(m_second->timeline(), QRectF(m_second->timeline().labelWidth(), 0, model.axis().width(), m_second->timeline().height()), m_window)}};
+    if (const auto time = model.timeSelection()) state["time_selection"] = range(*time);
     if (model.anchor() && m_model.anchor())
         state["anchor"] = QJsonArray{static_cast<double>(m_model.anchor()->ns), static_cast<double>(model.anchor()->ns), model.anchor()->label};
     QJsonArray lines;
@@ -77,6 +89,14 @@ void StateLog::write() const {
                                         {"area", area(m_timeline, m_timeline.areaOf(selected), m_window)}};
     }
     if (const auto time = m_model.timeSelection()) state["time_selection"] = range(*time);
+    QJsonObject statistics;   // those in sight
+    for (const QLabel* title : m_window.findChildren<QLabel*>("range-title"))
+        if (title->isVisible() && !title->visibleRegion().isEmpty()) statistics[dockOf(*title)] = title->text();
+    state["statistics"] = statistics;
+    if (const auto* message = m_window.findChild<QLabel*>("message")) state["message"] = message->text();
+    state["problems"] = QJsonArray::fromStringList(m_model.problems());
+    state["label_width"] = m_timeline.labelWidth();
+    state["device_pixel_ratio"] = m_timeline.devicePixelRatioF();
     state["marks"] = static_cast<int>(m_model.marks().size());
     state["flows"] = static_cast<int>(m_model.flows().size());
     state["hits"] = static_cast<int>(m_model.hits().size());
@@ -90,9 +110,7 @@ void StateLog::write() const {
     for (const ChartView* chart : m_window.findChildren<ChartView*>())
         if (const QPoint there = chart->isVisible() ? chart->somewhere() : QPoint(-1, -1); there.x() >= 0) {
             const QPoint place = chart->mapTo(&m_window, there);
-            const QWidget* dock = chart;
-            while (dock && !qobject_cast<const QDockWidget*>(dock)) dock = dock->parentWidget();
-            charts[dock ? dock->objectName() : QString()] = QJsonArray{place.x(), place.y()};
+            charts[dockOf(*chart)] = QJsonArray{place.x(), place.y()};
         }
     state["charts"] = charts;
     state["pinned"] = QJsonArray::fromVariantList([&] {
@@ -104,10 +122,10 @@ void StateLog::write() const {
     for (const Row& row : m_model.lanes().rows()) {
         const int top = m_timeline.rowsTop() + row.top - m_timeline.scrollTop();
         if (top + row.height < 0 || top > m_timeline.height()) continue;
-        rows.append(QJsonObject{{"label", QString::fromStdString(row.label)}, {"rank", row.rank}, {"y", m_timeline.mapTo(&m_window, QPoint(0, top + row.height / 2)).y()}});
+        rows.append(QJsonObject{{"label", QString::fromStdString(row.label)}, {"rank", row.rank}, {"trouble", QString::fromStdString(m_model.lanes().trouble(row.rank))}, {"y", m_timeline.mapTo(&m_window, QPoint(0, top + row.height / 2)).y()}});
     }
     state["rows"] = rows;
-    state["lanes"] = area(m_timeline, QRectF(TimelineView::kLabelWidth, 0, m_model.axis().width(), m_timeline.height()), m_window);
+    state["lanes"] = area(m_timeline, QRectF(m_timeline.labelWidth(), 0, m_model.axis().width(), m_timeline.height()), m_window);
     const Minimap& minimap = m_pane.minimap();
     state["minimap"] = QJsonObject{{"picture", area(minimap, minimap.pictureArea(), m_window)}, {"frame", area(minimap, minimap.frameArea(), m_window)}};
     QJsonObject findings;

@@ -40,7 +40,7 @@ QVariant EventTableModel::data(const QModelIndex& index, int role) const {
     const SearchHit& hit = m_hits[static_cast<size_t>(index.row())];
     if (role == Qt::DisplayRole) return text(hit, index.column());
     if (role == Qt::ToolTipRole && index.column() == durationColumn) return QString::fromStdString(exactDuration(hit.event.durNs));
-    if (role == Qt::ToolTipRole && index.column() == nameColumn) return text(hit, index.column()).toHtmlEscaped();
+    if (role == Qt::ToolTipRole && index.column() == nameColumn) return "<p>" + m_timeline.eventName(hit.table, hit.event).toHtmlEscaped() + "</p>";
     if (role == Qt::TextAlignmentRole && index.column() <= durationColumn) return static_cast<int>(Qt::AlignRight | Qt::AlignVCenter);
     return {};
 }
@@ -49,7 +49,7 @@ QString EventTableModel::text(const SearchHit& hit, int column) const {
     switch (column) {
         case startColumn: return QString::fromStdString(timeText(hit.event.startNs));
         case durationColumn: return QString::fromStdString(durationText(hit.event.durNs));
-        case nameColumn: return m_timeline.eventName(hit.table, hit.event);
+        case nameColumn: return m_timeline.eventLabel(hit.table, hit.event);
         case rankColumn: return QString::number(hit.ref.rank);
         case laneColumn: {
             const RankTracks* tracks = m_timeline.lanes().tracks(hit.ref.rank);

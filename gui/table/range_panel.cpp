@@ -5,18 +5,21 @@
 #include <QClipboard>
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QScrollBar>
 #include <QSplitter>
 #include <QTabWidget>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "gui/session/column_text.h"
+#include "gui/session/short_name.h"
 #include "gui/timeline/time_axis.h"
 
 namespace rankscope::gui {
 namespace {
 
 constexpr int kRestMs = 120;
+constexpr int kLeastForLists = 300;
 constexpr int kIndexRole = Qt::UserRole;
 constexpr int kNumberRole = Qt::UserRole + 1;  // what a column is sorted by, where that is not its text
 
@@ -38,6 +41,7 @@ public:
 struct Cell {
     QString text;
     std::optional<int64_t> number;  // what it is sorted by, and then aligned to the right
+    QString tip = {};               // where the text is not all there is to say
 };
 
 QString shown(const std::string& text) { return QString::fromStdString(text); }
@@ -69,7 +73,7 @@ QTreeWidgetItem* addLine(QTreeWidget* list, const std::vector<Cell>& cells, size
             line->setData(column, kNumberRole, static_cast<qlonglong>(*cell.number));
             line->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
         } else {
-            line->setToolTip(column, cell.text.toHtmlEscaped());
+            line->setToolTip(column, "<p>" + (cell.tip.isEmpty() ? cell.text : cell.tip).toHtmlEscaped() + "</p>");
         }
     }
     list->addTopLevelItem(line);
@@ -82,11 +86,12 @@ Cell part(int64_t ns, double whole) { return {percent(ns, whole), ns}; }
 
 }  // namespace
 
-RangePanel::RangePanel(TimelineModel& model, RunSession& session, QWidget* parent)
+RangePanel::RangePanel(TimelineModel& model, RunSession& session, Layout arrangement, QWidget* parent)
     : QWidget(parent),
       m_model(model),
       m_session(session),
       m_newest(std::make_shared<std::atomic<uint64_t>>(0)),
+      m_lists(new QSplitter(this)),
       m_title(new QLabel(this)),
       m_idle(new QLabel(this)),
       m_copy(new QPushButton("Copy", this)),
@@ -95,6 +100,7 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, QWidget* paren
       m_collectives(makeList({"Collective", "Count", "Transfer", "Waiting", "Worst skew"}, 0, this)),
       m_gaps(makeList({"Rank"}, -1, this)) {
     setObjectName("range");
+    m_title->setObjectName("range-title");
     m_kernels->setObjectName("range-kernels");
     m_ranks->setObjectName("range-ranks");
     m_collectives->setObjectName("range-collectives");
@@ -115,19 +121,21 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, QWidget* paren
     leftLayout->setContentsMargins(0, 0, 0, 0);
     leftLayout->addWidget(m_ranks, 1);
     leftLayout->addWidget(m_idle);
-    auto* lists = new QSplitter(this);
-    lists->addWidget(left);
-    auto* tops = new QTabWidget(lists);
+    auto* tops = new QTabWidget(m_lists);
     tops->setDocumentMode(true);
+    if (arrangement == Layout::beside)
+        m_lists->insertWidget(0, left);
+    else
+        tops->addTab(left, "Ranks");
     tops->addTab(m_kernels, "Kernels");
     tops->addTab(m_collectives, "Collectives");
     tops->addTab(m_gaps, "Idle by cause");
-    lists->addWidget(tops);
-    lists->setSizes({520, 700});
+    m_lists->addWidget(tops);
+    connect(m_lists, &QSplitter::splitterMoved, this, [this] { m_divided = true; });
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(4, 4, 4, 4);
     layout->addLayout(head);
-    layout->addWidget(lists, 1);
+    layout->addWidget(m_lists, 1);
     m_rest.setSingleShot(true);
     m_rest.setInterval(kRestMs);
     connect(&m_rest, &QTimer::timeout, this, &RangePanel::ask);
@@ -181,6 +189,7 @@ void RangePanel::ask() {
                  [this](RangeActivity activity) {
                      showActivity(std::move(activity));
                      --m_counting;
+                     emit counted();
                  });
     m_session.queries().ask(
         this,
@@ -189,6 +198,7 @@ void RangePanel::ask() {
             if (*m_newest != number) return;
             showTables(std::move(tables));
             --m_counting;
+            emit counted();
         });
 }
 
@@ -213,11 +223,15 @@ void RangePanel::showActivity(RangeActivity activity) {
     if (m_activity.ranks.size() > 1)
         line({"all", 0}, m_activity.sum(), static_cast<double>(span) * static_cast<double>(m_activity.ranks.size()))->setData(0, kFirstRole, true);
     for (const RankActivity& rank : m_activity.ranks) line({QString::number(rank.rank), rank.rank}, rank, static_cast<double>(span));
+    makeRoomForRanks();
     m_kernels->clear();
+    std::vector<std::string> names;
+    for (const KernelTotal& kernel : m_activity.kernels) names.push_back(kernel.name);
+    names = shortNames(names);
     for (size_t i = 0; i < m_activity.kernels.size(); ++i) {
         const KernelTotal& kernel = m_activity.kernels[i];
         addLine(m_kernels,
-                {{shown(kernel.name), {}},
+                {{shown(names[i]), {}, shown(kernel.name)},
                  time(kernel.totalNs),
                  part(kernel.totalNs, static_cast<double>(m_activity.kernelNs)),
                  number(kernel.count),
@@ -226,6 +240,18 @@ void RangePanel::showActivity(RangeActivity activity) {
     }
     m_copy->setEnabled(true);
     fillIdle();
+}
+
+// All columns of the ranks in sight, but half of the room for the lists beside them.
+void RangePanel::makeRoomForRanks() {
+    if (m_divided || m_lists->count() < 2) return;
+    int wanted = m_ranks->verticalScrollBar()->sizeHint().width() + 2 * m_ranks->frameWidth();
+    for (int column = 0; column < m_ranks->columnCount(); ++column) {
+        m_ranks->resizeColumnToContents(column);
+        wanted += m_ranks->columnWidth(column);
+    }
+    const int room = m_lists->width() - m_lists->handleWidth();
+    m_lists->setSizes({std::min(wanted, std::max(room / 2, room - kLeastForLists)), std::max(kLeastForLists, room - wanted)});
 }
 
 void RangePanel::showTables(RangeTables tables) {

@@ -3,6 +3,7 @@
 
 #include <QLabel>
 #include <QPushButton>
+#include <QSplitter>
 #include <QTimer>
 #include <QTreeWidget>
 #include <QWidget>
@@ -22,7 +23,9 @@ class RangePanel : public QWidget {
     Q_OBJECT
 
 public:
-    RangePanel(TimelineModel& model, RunSession& session, QWidget* parent = nullptr);
+    /// What the ranks did is beside the other lists, or one more of them where there is little room.
+    enum class Layout { beside, oneList };
+    RangePanel(TimelineModel& model, RunSession& session, Layout layout, QWidget* parent = nullptr);
 
     /// Nothing is being counted.
     bool isSettled() const { return !m_rest.isActive() && m_counting == 0; }
@@ -30,6 +33,8 @@ public:
 signals:
     /// An event was gone to.
     void jumped();
+    /// Other numbers are shown.
+    void counted();
 
 private:
     void selected();
@@ -38,6 +43,7 @@ private:
     void showTables(RangeTables tables);
     void fillIdle();
     void fillGaps();
+    void makeRoomForRanks();
 
     TimelineModel& m_model;
     RunSession& m_session;
@@ -47,6 +53,8 @@ private:
     RangeTables m_tables;
     std::shared_ptr<std::atomic<uint64_t>> m_newest;  // number of the question asked last
     int m_counting = 0;   // answers that are under way
+    QSplitter* m_lists;
+    bool m_divided = false;   // by the user
     QLabel* m_title;
     QLabel* m_idle;
     QPushButton* m_copy;

@@ -32,7 +32,7 @@ void bring(QDockWidget* dock) {
 TableDocks addTableDocks(const TableDockPlace& place, TimelineView& timeline, TimelineModel& model, RunSession& session) {
     auto* search = new SearchPanel(model);
     auto* event = new DetailsPanel(model, session);
-    auto* time = new RangePanel(model, session);
+    auto* time = new RangePanel(model, session, place.letter.isEmpty() ? RangePanel::Layout::beside : RangePanel::Layout::oneList);
     QDockWidget* details = makeDock(place, "Selected event", "details-dock", event);
     QDockWidget* events = makeDock(place, "Events", "events-dock", search);
     QDockWidget* range = makeDock(place, "Selected time", "range-dock", time);

@@ -145,7 +145,7 @@ void LaneCanvas::paintSummary(const PlacedRow& placed, const RankTracks& tracks,
 void LaneCanvas::paintNames(const TimelineModel& model) {
     for (const Brush& brush : m_brushes)
         for (const PlacedName& name : brush.names)
-            if (!m_stamps.find(name.key)) m_stamps.add(name.key, model.eventName(name.event));
+            if (!m_stamps.find(name.key)) m_stamps.add(name.key, model.eventLabel(name.event));
     forEach(m_brushes.size(), [&](size_t, size_t item) {
         for (const PlacedName& name : m_brushes[item].names) pressName(name);
     });

@@ -65,7 +65,7 @@ private:
         const TrackEvent event = m_model.event(ref);
         const QFontMetricsF metrics(m_painter.font());
         m_painter.setPen(Palette::ink(m_palette.event(event.kind, event.name)));
-        m_painter.drawText(QPointF(area.left() + 4, area.center().y() + metrics.ascent() / 2 - 1), metrics.elidedText(m_model.eventName(ref), Qt::ElideRight, area.width() - 6));
+        m_painter.drawText(QPointF(area.left() + 4, area.center().y() + metrics.ascent() / 2 - 1), metrics.elidedText(m_model.eventLabel(ref), Qt::ElideRight, area.width() - 6));
     }
 
     void drawSummary(const RankTracks& tracks, int top, int height) {

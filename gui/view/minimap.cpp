@@ -43,6 +43,12 @@ void Minimap::setDark(bool dark) {
     update();
 }
 
+void Minimap::setLeft(int left) {
+    m_left = left;
+    m_soon.start();
+    update();
+}
+
 QRectF Minimap::pictureArea() const { return QRectF(m_left, 3, std::max(1, width() - m_left - m_right), kHeight - 6); }
 
 double Minimap::xOf(int64_t ns) const {

@@ -19,6 +19,8 @@ public:
     Minimap(TimelineModel& model, int left, int right, QWidget* parent = nullptr);
 
     void setDark(bool dark);
+    /// Pixels left of the picture.
+    void setLeft(int left);
     QSize sizeHint() const override { return {640, kHeight}; }
     /// The picture, in widget coordinates.
     QRectF pictureArea() const;

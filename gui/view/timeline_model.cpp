@@ -206,6 +206,13 @@ QString TimelineModel::eventName(EventTable table, const TrackEvent& event) cons
 
 QString TimelineModel::eventName(EventRef ref) const { return isValid(ref) ? eventName(table(ref), event(ref)) : QString(); }
 
+QString TimelineModel::eventLabel(EventTable table, const TrackEvent& event) const {
+    if (!m_run || table != EventTable::kernel || event.name >= m_run->shortNames.size()) return eventName(table, event);
+    return QString::fromStdString(displayText(m_run->shortNames[event.name]));
+}
+
+QString TimelineModel::eventLabel(EventRef ref) const { return isValid(ref) ? eventLabel(table(ref), event(ref)) : QString(); }
+
 QString TimelineModel::place(EventRef ref) const {
     if (!isValid(ref)) return {};
     return QString("rank %1, %2").arg(ref.rank).arg(QString::fromStdString(displayText(m_lanes.tracks(ref.rank)->lanes[ref.lane].label)));

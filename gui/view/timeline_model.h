@@ -112,6 +112,9 @@ public:
     /// What to call an event of a lane part; safe to show.
     QString eventName(EventTable table, const TrackEvent& event) const;
     QString eventName(EventRef event) const;
+    /// As above, for where there is little room: a kernel's name without namespaces and the like.
+    QString eventLabel(EventTable table, const TrackEvent& event) const;
+    QString eventLabel(EventRef event) const;
     /// "rank 3, stream 7 compute".
     QString place(EventRef event) const;
 

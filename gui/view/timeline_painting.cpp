@@ -38,7 +38,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
     if (!lanes.pinnedRows().empty()) {
         const int pinned = top - kRulerHeight - 3;
         paintLanes(painter, m_pinnedCanvas, lanes.pinnedRows(), kRulerHeight, 0, pinned);
-        painter.fillRect(0, kRulerHeight, kLabelWidth, pinned, colour(m_palette->background));
+        painter.fillRect(0, kRulerHeight, m_labelWidth, pinned, colour(m_palette->background));
         paintRowLabels(painter, lanes.pinnedRows(), kRulerHeight, kRulerHeight + pinned, 0);
         painter.fillRect(0, top - 3, width(), 3, colour(m_palette->dimText));
     }
@@ -49,19 +49,19 @@ void TimelineView::paintEvent(QPaintEvent*) {
 // Pixels on a screen, shapes in a file of shapes.
 void TimelineView::paintLanes(QPainter& painter, LaneCanvas& canvas, const std::vector<Row>& rows, int top, int scrollTop, int height) {
     if (painter.paintEngine()->type() == QPaintEngine::SVG)
-        drawLaneShapes(painter, m_model, rows, QRect(kLabelWidth, top, lanesWidth(), height), scrollTop, *m_palette);
+        drawLaneShapes(painter, m_model, rows, QRect(m_labelWidth, top, lanesWidth(), height), scrollTop, *m_palette);
     else
-        painter.drawImage(QPointF(kLabelWidth, top), canvas.paint(m_model, rows, scrollTop, {lanesWidth(), height}, devicePixelRatioF(), *m_palette));
+        painter.drawImage(QPointF(m_labelWidth, top), canvas.paint(m_model, rows, scrollTop, {lanesWidth(), height}, devicePixelRatioF(), *m_palette));
 }
 
 void TimelineView::paintRuler(QPainter& painter) {
     painter.fillRect(0, 0, width(), kRulerHeight, colour(m_palette->header));
     const Ruler ruler = m_model.axis().ruler(90);
     painter.setPen(colour(m_palette->dimText));
-    painter.drawText(QRectF(6, 0, kLabelWidth - 12, kRulerHeight), Qt::AlignVCenter | Qt::AlignRight, QString::fromStdString(ruler.baseLabel));
-    painter.setClipRect(kLabelWidth, 0, lanesWidth(), height());
+    painter.drawText(QRectF(6, 0, m_labelWidth - 12, kRulerHeight), Qt::AlignVCenter | Qt::AlignRight, QString::fromStdString(ruler.baseLabel));
+    painter.setClipRect(m_labelWidth, 0, lanesWidth(), height());
     for (const Tick& tick : ruler.ticks) {
-        const double x = kLabelWidth + tick.x;
+        const double x = m_labelWidth + tick.x;
         painter.setPen(colour(m_palette->text));
         painter.drawText(QPointF(x + 4, kRulerHeight - 10), QString::fromStdString(tick.label));
         painter.setPen(colour(m_palette->dimText));
@@ -72,7 +72,7 @@ void TimelineView::paintRuler(QPainter& painter) {
         painter.drawLine(QPointF(x, kRulerHeight), QPointF(x, height()));
     }
     if (const auto& anchor = m_model.anchor()) {
-        const double x = kLabelWidth + m_model.axis().xOf(anchor->ns);
+        const double x = m_labelWidth + m_model.axis().xOf(anchor->ns);
         painter.setPen(QPen(colour(m_palette->mark), 1.5, Qt::DashLine));
         painter.drawLine(QPointF(x, kRulerHeight), QPointF(x, height()));
         const QRectF tag(x + 1, kRulerHeight + 2, painter.fontMetrics().horizontalAdvance(anchor->label) + 10, 13);
@@ -90,14 +90,14 @@ void TimelineView::paintRowLabels(QPainter& painter, const std::vector<Row>& row
         if (y + row.height < top) continue;
         if (y > bottom) break;
         const bool host = row.kind == RowKind::host, summary = row.kind == RowKind::summary;
-        painter.fillRect(0, y, kLabelWidth, row.height, colour(host ? m_palette->header : m_palette->background));
+        painter.fillRect(0, y, m_labelWidth, row.height, colour(host ? m_palette->header : m_palette->background));
         const int indent = host ? 4 : summary ? 14 : 34;
         QString text = shown(row.label);
         if (host || summary) text = (row.expanded ? QStringLiteral("\u25be ") : QStringLiteral("\u25b8 ")) + text;
         if (summary) text += stateText(m_model.lanes(), row.rank);
         painter.setPen(colour(host || summary ? m_palette->text : m_palette->dimText));
-        painter.drawText(QRectF(indent, y, kLabelWidth - indent - 4, row.height), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine,
-                         painter.fontMetrics().elidedText(text, Qt::ElideRight, kLabelWidth - indent - 6));
+        painter.drawText(QRectF(indent, y, m_labelWidth - indent - 4, row.height), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine,
+                         painter.fontMetrics().elidedText(text, host || summary ? Qt::ElideRight : Qt::ElideMiddle, m_labelWidth - indent - 6));
         painter.fillRect(0, y + row.height - 1, width() - m_scroll->width(), 1, colour(m_palette->grid));
         if (!summary) continue;
         const Evidence& evidence = m_model.evidence();
@@ -105,25 +105,29 @@ void TimelineView::paintRowLabels(QPainter& painter, const std::vector<Row>& row
         if (!toFix && !evidence.waiting.contains(row.rank)) continue;
         if (toFix) painter.fillRect(0, y + 1, 5, row.height - 2, colour(m_palette->mark));
         painter.setPen(colour(toFix ? m_palette->mark : m_palette->dimText));
-        painter.drawText(QRectF(indent, y, kLabelWidth - indent - 8, row.height), Qt::AlignVCenter | Qt::AlignRight, toFix ? "the rank to fix \u25b8" : "waits");
+        painter.drawText(QRectF(indent, y, m_labelWidth - indent - 8, row.height), Qt::AlignVCenter | Qt::AlignRight, toFix ? "the rank to fix \u25b8" : "waits");
     }
-    painter.fillRect(kLabelWidth - 1, top, 1, bottom - top, colour(m_palette->grid));
+    painter.fillRect(m_labelWidth - 1, top, 1, bottom - top, colour(m_palette->grid));
     painter.setClipping(false);
 }
 
 void TimelineView::paintOverlay(QPainter& painter) {
-    painter.setClipRect(kLabelWidth, 0, lanesWidth(), height());
+    painter.setClipRect(m_labelWidth, 0, lanesWidth(), height());
     if (const auto range = m_model.timeSelection()) {
-        const double left = kLabelWidth + m_model.axis().xOf(range->beginNs), right = kLabelWidth + m_model.axis().xOf(range->endNs);
+        const double left = m_labelWidth + m_model.axis().xOf(range->beginNs), right = m_labelWidth + m_model.axis().xOf(range->endNs);
         QColor shade = colour(m_palette->selection);
         shade.setAlpha(28);
         painter.fillRect(QRectF(left, 0, right - left, height()), shade);
         painter.setPen(QPen(colour(m_palette->selection), 1));
         painter.drawLine(QPointF(left, 0), QPointF(left, height()));
         painter.drawLine(QPointF(right, 0), QPointF(right, height()));
-        painter.drawText(QRectF(left, 0, std::max(80.0, right - left), kRulerHeight / 2.0 + 2), Qt::AlignCenter, QString::fromStdString(durationText(range->span())));
+        const QString length = QString::fromStdString(durationText(range->span()));
+        const double wide = painter.fontMetrics().horizontalAdvance(length) + 10.0, from = std::max<double>(left, m_labelWidth), to = std::min<double>(right, m_labelWidth + lanesWidth());
+        const QRectF tag(std::clamp((from + to - wide) / 2, m_labelWidth + 1.0, std::max(m_labelWidth + 1.0, m_labelWidth + lanesWidth() - wide)), 0, wide, kRulerHeight - 9);
+        painter.fillRect(tag, colour(m_palette->header));   // over the ruler's own labels
+        painter.drawText(tag, Qt::AlignCenter, length);
     }
-    painter.setClipRect(kLabelWidth, lanesTop(), lanesWidth(), height());
+    painter.setClipRect(m_labelWidth, lanesTop(), lanesWidth(), height());
     for (const EventRef& mark : m_model.marks()) paintOutline(painter, mark, QPen(colour(m_palette->mark), 2));
     for (const MarkedTime& marked : m_model.markedTimes()) {
         painter.setPen(QPen(colour(m_palette->mark), 2));
@@ -135,7 +139,7 @@ void TimelineView::paintOverlay(QPainter& painter) {
     paintFlows(painter);
     paintSelection(painter);
     paintNotes(painter);
-    if (m_pointer.x() >= kLabelWidth && m_drag == Drag::none) {
+    if (m_pointer.x() >= m_labelWidth && m_drag == Drag::none) {
         QColor line = colour(m_palette->dimText);
         line.setAlpha(120);
         painter.setPen(line);
@@ -157,7 +161,7 @@ void TimelineView::paintOutline(QPainter& painter, EventRef event, const QPen& p
 QRectF TimelineView::areaOf(const MarkedTime& marked) const {
     const Row* row = m_model.lanes().summaryRow(marked.rank);
     if (!row) return {};
-    const double left = kLabelWidth + m_model.axis().xOf(marked.time.beginNs), right = kLabelWidth + m_model.axis().xOf(marked.time.endNs);
+    const double left = m_labelWidth + m_model.axis().xOf(marked.time.beginNs), right = m_labelWidth + m_model.axis().xOf(marked.time.endNs);
     return QRectF(left, lanesTop() - m_scroll->value() + row->top + 1, std::max(2.0, right - left), row->height - 2);
 }
 
@@ -184,7 +188,7 @@ void TimelineView::paintHits(QPainter& painter) {
         const auto [place, isFirst] = drawnTo.try_emplace(&row, -1.0);
         if (!isFirst && right <= place->second) continue;
         place->second = std::max(place->second, right);
-        painter.fillRect(QRectF(kLabelWidth + left, lanesTop() - m_scroll->value() + row.top + row.height - 4, right - left, 3), colour(m_palette->selection));
+        painter.fillRect(QRectF(m_labelWidth + left, lanesTop() - m_scroll->value() + row.top + row.height - 4, right - left, 3), colour(m_palette->selection));
     }
 }
 
@@ -198,10 +202,10 @@ void TimelineView::paintNotes(QPainter& painter) {
     const QFontMetricsF metrics(font);
     for (size_t i = 0; i < evidence.notes.size() && i < evidence.events.size() + evidence.times.size(); ++i) {
         const QRectF mark = i < evidence.events.size() ? areaOf(evidence.events[i]) : areaOf(evidence.times[i - evidence.events.size()]);
-        const bool inView = !mark.isNull() && mark.right() > kLabelWidth && mark.left() < kLabelWidth + lanesWidth() && mark.top() >= lanesTop() && mark.bottom() <= height();
+        const bool inView = !mark.isNull() && mark.right() > m_labelWidth && mark.left() < m_labelWidth + lanesWidth() && mark.top() >= lanesTop() && mark.bottom() <= height();
         if (!inView || evidence.notes[i].isEmpty()) continue;
         const double width = metrics.horizontalAdvance(evidence.notes[i]) + 10, tall = metrics.height() + 2;
-        const double x = std::clamp(mark.left(), kLabelWidth + 2.0, std::max(kLabelWidth + 2.0, kLabelWidth + lanesWidth() - width - 2));
+        const double x = std::clamp(mark.left(), m_labelWidth + 2.0, std::max(m_labelWidth + 2.0, m_labelWidth + lanesWidth() - width - 2));
         const double y = mark.bottom() + 2 + tall <= height() ? mark.bottom() + 2 : mark.top() - tall - 2;
         const QRectF tag(x, y, width, tall);
         if (std::any_of(placed.begin(), placed.end(), [&](const QRectF& other) { return other.adjusted(-6, -1, 6, 1).intersects(tag); })) continue;

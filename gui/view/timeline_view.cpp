@@ -18,6 +18,7 @@ namespace {
 
 QString text(const std::string& name) { return QString::fromStdString(displayText(name)).toHtmlEscaped(); }
 
+constexpr int kNarrowestLabels = 80;
 constexpr double kKeyZoom = 1.5;
 constexpr double kKeyPan = 0.15;          // of the picture's width
 constexpr double kClickSlop = 4;          // pixels a hand may shake
@@ -47,12 +48,21 @@ void TimelineView::setDark(bool dark) {
     update();
 }
 
+void TimelineView::setLabelWidth(int width) {
+    width = std::clamp(width, kNarrowestLabels, std::max(kNarrowestLabels, this->width() / 2));
+    if (width == m_labelWidth) return;
+    m_labelWidth = width;
+    m_model.setWidth(lanesWidth());
+    emit labelWidthChanged(width);
+    update();
+}
+
 int TimelineView::lanesTop() const {
     const int pinned = m_model.lanes().pinnedHeight();
     return kRulerHeight + (pinned > 0 ? std::min(pinned, height() / 2) + 3 : 0);
 }
 
-int TimelineView::lanesWidth() const { return std::max(1, width() - kLabelWidth - m_scroll->sizeHint().width()); }
+int TimelineView::lanesWidth() const { return std::max(1, width() - m_labelWidth - m_scroll->sizeHint().width()); }
 
 void TimelineView::updateScroll() {
     const int page = std::max(1, height() - lanesTop());
@@ -120,7 +130,7 @@ QRectF TimelineView::areaOf(EventRef event) const {
     const TrackEvent shown = m_model.event(event);
     const TimeAxis& axis = m_model.axis();
     const double left = std::clamp(axis.xOf(shown.startNs), -2.0, axis.width() + 2), right = std::clamp(axis.xOf(shown.startNs + shown.durNs), -2.0, axis.width() + 2);
-    return {kLabelWidth + left, static_cast<double>(top), std::max(2.0, right - left), static_cast<double>(row->height)};
+    return {m_labelWidth + left, static_cast<double>(top), std::max(2.0, right - left), static_cast<double>(row->height)};
 }
 
 void TimelineView::scrollToSelection() {
@@ -139,7 +149,7 @@ void TimelineView::zoom(double x, double factor) {
 }
 
 void TimelineView::keyPressEvent(QKeyEvent* event) {
-    const double x = m_pointer.x() >= kLabelWidth ? laneX(m_pointer) : lanesWidth() / 2.0;
+    const double x = m_pointer.x() >= m_labelWidth ? laneX(m_pointer) : lanesWidth() / 2.0;
     switch (event->key()) {
         case Qt::Key_W: case Qt::Key_Plus: case Qt::Key_Equal: zoom(x, 1 / kKeyZoom); return;
         case Qt::Key_S: case Qt::Key_Minus: zoom(x, kKeyZoom); return;
@@ -193,7 +203,9 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
         m_drag = Drag::pan;
         m_model.remember();
         setCursor(Qt::ClosedHandCursor);
-    } else if (event->button() == Qt::LeftButton && m_pressed.x() < kLabelWidth) {
+    } else if (event->button() == Qt::LeftButton && isOnBorder(m_pressed)) {
+        m_drag = Drag::border;
+    } else if (event->button() == Qt::LeftButton && m_pressed.x() < m_labelWidth) {
         const Row* row = rowAt(m_pressed);
         m_drag = Drag::row;
         m_draggedRank = row && row->kind == RowKind::summary ? row->rank : -1;
@@ -205,7 +217,10 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
 
 void TimelineView::mouseMoveEvent(QMouseEvent* event) {
     const QPointF position = event->position();
-    if (m_drag == Drag::pan) {
+    if (m_drag == Drag::none) setCursor(isOnBorder(position) ? Qt::SplitHCursor : Qt::ArrowCursor);
+    if (m_drag == Drag::border) {
+        setLabelWidth(static_cast<int>(position.x()));
+    } else if (m_drag == Drag::pan) {
         m_model.panBy(m_pointer.x() - position.x());
         m_scroll->setValue(m_scroll->value() + static_cast<int>(m_pointer.y() - position.y()));
     } else if (m_drag == Drag::select && std::abs(position.x() - m_pressed.x()) > kClickSlop) {

@@ -4,6 +4,7 @@
 #include <QElapsedTimer>
 #include <QScrollBar>
 #include <QWidget>
+#include <cmath>
 
 #include "gui/view/lane_canvas.h"
 #include "gui/view/timeline_model.h"
@@ -17,7 +18,7 @@ class TimelineView : public QWidget {
 public:
     explicit TimelineView(TimelineModel& model, QWidget* parent = nullptr);
 
-    static constexpr int kLabelWidth = 210;
+    static constexpr int kLabelWidth = 210;   ///< until it is dragged
     static constexpr int kRulerHeight = 28;
 
     /// Scrolls until the row of the selected event is in sight.
@@ -27,6 +28,9 @@ public:
     EventRef eventAt(QPointF position) const;
     void setDark(bool dark);
     const Palette& palette_() const noexcept { return *m_palette; }
+    /// Of the column of labels, in pixels; cut to where labels and lanes can both be seen.
+    void setLabelWidth(int width);
+    int labelWidth() const noexcept { return m_labelWidth; }
     int scrollBarWidth() const { return m_scroll->sizeHint().width(); }
     int rowsTop() const { return lanesTop(); }   ///< first pixel of the rows that scroll
     int scrollTop() const { return m_scroll->value(); }
@@ -40,6 +44,7 @@ signals:
     void helpWanted();
     void leaveWanted();   ///< Escape: also what is marked is to go
     void paletteChanged();
+    void labelWidthChanged(int width);
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -55,12 +60,13 @@ protected:
     bool event(QEvent* event) override;
 
 private:
-    enum class Drag { none, select, pan, row };
+    enum class Drag { none, select, pan, row, border };
 
     int lanesTop() const;             ///< first pixel of the rows that scroll
     int lanesWidth() const;
     const Row* rowAt(QPointF position, int* top = nullptr) const;
-    double laneX(QPointF position) const { return position.x() - kLabelWidth; }
+    double laneX(QPointF position) const { return position.x() - m_labelWidth; }
+    bool isOnBorder(QPointF position) const { return std::abs(position.x() - m_labelWidth) <= 3; }
     void updateScroll();
     void zoom(double x, double factor);
     void paintRuler(QPainter& painter);
@@ -78,6 +84,7 @@ private:
     QScrollBar* m_scroll;
     LaneCanvas m_canvas, m_pinnedCanvas;
     const Palette* m_palette;
+    int m_labelWidth = kLabelWidth;
     Drag m_drag = Drag::none;
     QPointF m_pressed, m_pointer{-1, -1};
     int64_t m_pressedTime = 0;

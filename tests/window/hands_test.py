@@ -119,6 +119,88 @@ class Hands(RealWindowTest):
         self.assertIn("nccl", found["selected"]["name"].lower())
         self.assertGreater(found["hits"], 1)   # all that was found is marked
 
+    def search_for(self, expression):
+        self.key("slash")
+        time.sleep(0.3)
+        self.xdotool("type", "--delay", "30", expression)
+        self.xdotool("key", "Return")
+        return self.wait(lambda state: "selected" in state)
+
+    def test_f3_goes_from_hit_to_hit(self):
+        first = self.search_for("layerNorm")["selected"]
+        self.xdotool("key", "F3")
+        second = self.wait(lambda state: state["selected"]["row"] != first["row"])["selected"]
+        self.assertGreaterEqual(second["time"][0], first["time"][0])
+        self.xdotool("key", "F3")
+        self.wait(lambda state: state["selected"]["row"] not in (first["row"], second["row"]))
+        self.xdotool("key", "shift+F3")
+        self.wait(lambda state: state["selected"]["row"] == second["row"])
+
+    def test_brackets_follow_the_flow_to_the_launch_and_back(self):
+        kernel = self.search_for("layerNorm")["selected"]
+        self.assertEqual(kernel["table"], "kernel")
+        self.xdotool("key", "Escape")   # the keyboard is the lanes' again
+        self.wait(lambda state: state["flows"] > 0)
+        self.key("bracketleft")
+        launch = self.wait(lambda state: state["selected"]["table"] == "api_call" and state["flows"] > 0)["selected"]
+        with sqlite3.connect(f"file:{self.run_folder / 'trace.db'}?mode=ro", uri=True) as database:
+            launched = database.execute("SELECT k.id FROM kernel k JOIN api_call a ON a.rank = k.rank AND a.correlation_id = k.correlation_id WHERE a.id = ?", (launch["row"],)).fetchall()
+        self.assertIn((kernel["row"],), launched)
+        self.key("bracketright")
+        self.wait(lambda state: state["selected"]["table"] == "kernel" and state["selected"]["row"] == kernel["row"])
+
+    def rank_row(self, rank):
+        return next(row for row in self.state()["rows"] if row["rank"] == rank)
+
+    def choose(self, number):
+        """From the menu that a right click has opened."""
+        time.sleep(0.3)
+        self.xdotool("key", *["Down"] * number, "Return")
+
+    def test_the_context_menu_pins_and_hides(self):
+        self.move_to(60, self.rank_row(1)["y"])
+        self.xdotool("click", "3")
+        self.choose(1)
+        pinned = self.wait(lambda state: state["pinned"] == [1])
+        self.move_to(60, next(row for row in pinned["rows"] if row["rank"] == 2)["y"])
+        self.xdotool("click", "3")
+        self.choose(2)
+        self.wait(lambda state: state["hidden"] == 1 and all(row["rank"] != 2 for row in state["rows"]))
+        self.move_to(60, self.rank_row(3)["y"])
+        self.xdotool("click", "3")
+        self.choose(3)
+        self.wait(lambda state: state["hidden"] == 0 and any(row["rank"] == 2 for row in state["rows"]))
+
+    def test_a_rank_is_dragged_to_another_place(self):
+        order = lambda state: [row["rank"] for row in state["rows"] if row["rank"] in (0, 1)]
+        self.assertEqual(order(self.state()), [0, 1])
+        self.move_to(60, self.rank_row(1)["y"])
+        self.xdotool("mousedown", "1")
+        self.move_to(62, self.rank_row(1)["y"] - 8)
+        self.move_to(62, self.rank_row(0)["y"])
+        self.xdotool("mouseup", "1")
+        self.wait(lambda state: order(state) == [1, 0])
+
+    def test_the_border_of_the_labels_is_dragged(self):
+        before = self.state()
+        left, top, width, height = before["lanes"]
+        self.move_to(left, top + height // 2)
+        self.xdotool("mousedown", "1")
+        self.move_to(left + 40, top + height // 2)
+        self.move_to(left + 90, top + height // 2)
+        self.xdotool("mouseup", "1")
+        wide = self.wait(lambda state: state["label_width"] == before["label_width"] + 90)
+        self.assertEqual(wide["lanes"][0], left + 90)
+        self.assertEqual(wide["lanes"][2], width - 90)
+        self.assertEqual(wide["visible"], before["visible"])
+        picture = self.wait(lambda state: state["minimap"]["picture"][0] == before["minimap"]["picture"][0] + 90)["minimap"]["picture"]
+        self.assertEqual(picture[0], wide["lanes"][0], "the minimap lies over the lanes")
+        self.assertNotIn("time_selection", wide)
+        self.xdotool("mousedown", "1")
+        self.move_to(5, top + height // 2)
+        self.xdotool("mouseup", "1")
+        self.wait(lambda state: 0 < state["label_width"] < before["label_width"])
+
     def test_a_finding_says_what_to_look_at_until_it_is_left(self):
         self.click_on(next(area for title, area in self.state()["findings"].items() if title.startswith("RS301")))
         there = self.wait(lambda state: state["marks"] > 0)
@@ -127,6 +209,37 @@ class Hands(RealWindowTest):
         self.xdotool("click", "1")
         self.key("Escape")
         self.wait(lambda state: state["marks"] == 0 and "caption" not in state)
+
+
+class HighDensity(RealWindowTest):
+    """Two pixels of the screen for one of the window."""
+    scale = 2
+
+    def setUp(self):
+        self.start_display()
+        self.display["QT_SCALE_FACTOR"] = "2"
+        self.open_window(self.run_of("ddp-slow-rank"))
+        self.wait(lambda state: state["findings"] and state["device_pixel_ratio"] == 2)
+
+    def test_hands_hit_what_they_point_at(self):
+        before = self.state()
+        self.hover(0.2, 0.6)
+        self.xdotool("mousedown", "1")
+        self.hover(0.3, 0.6)
+        self.hover(0.4, 0.6)
+        self.xdotool("mouseup", "1")
+        selected = self.wait(lambda state: "time_selection" in state and state["time_selection"][1] > self.time_at(before, 0.35))["time_selection"]
+        self.assertAlmostEqual(selected[0], self.time_at(before, 0.2), delta=0.02 * self.span(before))
+        self.assertAlmostEqual(selected[1], self.time_at(before, 0.4), delta=0.02 * self.span(before))
+        self.click_on(next(area for title, area in self.state()["findings"].items() if title.startswith("RS301")))
+        there = self.wait(lambda state: "selected" in state and state["marks"] > 0)
+        # What is drawn there is what is selected there.
+        x, y, width, height = there["selected"]["area"]
+        self.xdotool("key", "--window", self.id, "Escape")
+        self.move_to(x + width // 2, y + height // 2)
+        self.xdotool("click", "1")
+        again = self.wait(lambda state: "selected" in state)
+        self.assertEqual(again["selected"]["row"], there["selected"]["row"])
 
 
 if __name__ == "__main__":

@@ -20,9 +20,11 @@ def skip_without_display():
 
 
 class RealWindowTest(RecordedRunTest):
+    scale = 1   # pixels of the screen for one of the window
+
     def start_display(self):
         read, write = os.pipe()
-        self.server = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "1600x1000x24", "-nolisten", "tcp"], pass_fds=[write],
+        self.server = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", f"{1600 * self.scale}x{1000 * self.scale}x24", "-nolisten", "tcp"], pass_fds=[write],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(write)
         self.addCleanup(self.stop, self.server)
@@ -39,10 +41,16 @@ class RealWindowTest(RecordedRunTest):
 
     def open_window(self, *arguments):
         """Shows the runs and gives the keyboard to the lanes."""
+        self.start_window(*arguments)
+        self.wait(lambda state: state["loaded"] and state["rows"])
+        self.hold_window()
+
+    def start_window(self, *arguments):
         self.state_file.unlink(missing_ok=True)
         self.window = subprocess.Popen([VIEW, *map(str, arguments), "--size", "1500x900"], env=self.display, cwd=self.folder, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.stop, self.window)
-        self.wait(lambda state: state["loaded"] and state["rows"])
+
+    def hold_window(self):
         found = self.xdotool("search", "--sync", "--onlyvisible", "--pid", str(self.window.pid)).split()
         self.id = found[-1]
         self.xdotool("windowmove", "--sync", self.id, "0", "0")
@@ -87,12 +95,17 @@ class RealWindowTest(RecordedRunTest):
     def hover(self, x, y):
         """To a place of the lanes, as shares of their width and height."""
         left, top, width, height = self.state()["lanes"]
-        self.xdotool("mousemove", "--window", self.id, left + int(x * width), top + int(y * height))
+        self.move_to(left + int(x * width), top + int(y * height))
         return left + x * width
+
+    def move_to(self, x, y):
+        """To a place of the window."""
+        self.xdotool("mousemove", "--window", self.id, x * self.scale, y * self.scale)
 
     def click_on(self, area):
         x, y, width, height = area
-        self.xdotool("mousemove", "--window", self.id, x + width // 2, y + height // 2, "click", "1")
+        self.move_to(x + width // 2, y + height // 2)
+        self.xdotool("click", "1")
 
     def key(self, *names):
         self.xdotool("key", "--window", self.id, *names)

@@ -36,6 +36,29 @@ class TwoRuns(RealWindowTest):
         self.xdotool("keydown", "ctrl", "click", "--repeat", "5", "4", "keyup", "ctrl")
         self.assert_aligned(self.wait(lambda state: self.span(state) < self.span(whole) / 3))
 
+    def test_time_selected_in_one_is_selected_in_the_other_with_statistics_of_both(self):
+        self.hover(0.2, 0.5)
+        self.xdotool("mousedown", "1")
+        self.hover(0.25, 0.5)
+        self.hover(0.3, 0.5)
+        self.xdotool("mouseup", "1")
+        both = self.wait(lambda state: "time_selection" in state and "time_selection" in state["second"] and
+                         all("from" in state["statistics"].get(f"range-dock-{letter}", "") for letter in "ab"))
+        a, b = both["time_selection"], both["second"]["time_selection"]
+        self.assertLess(a[0], a[1])
+        self.assertLess(b[0], b[1])
+        # The second run leads as well, and one Escape is enough.
+        left, top, width, height = both["second"]["lanes"]
+        self.move_to(left + width // 2, top + height // 2)
+        self.xdotool("mousedown", "1")
+        self.move_to(left + width * 6 // 10, top + height // 2)
+        self.move_to(left + width * 7 // 10, top + height // 2)
+        self.xdotool("mouseup", "1")
+        moved = self.wait(lambda state: state["second"].get("time_selection", b)[0] > b[0] and state["time_selection"][0] > a[0])
+        self.assertGreater(moved["time_selection"][1], moved["time_selection"][0])
+        self.key("Escape")
+        self.wait(lambda state: "time_selection" not in state and "time_selection" not in state["second"])
+
     def test_differences_are_listed_and_lead_to_the_evidence(self):
         lines = {line["what"]: line for line in self.both["second"]["differences"] if isinstance(line, dict)}
         gone = next(line for what, line in lines.items() if what.startswith("RS301"))

@@ -34,6 +34,20 @@ TEST(StepAlignment, InsideAStepItsBeginningIsTheAnchor) {
     EXPECT_EQ(alignment.across(Side::a, {1150, 1250}), (TimeRange{200 + 800 + 100, 200 + 800 + 200}));
 }
 
+TEST(StepAlignment, SelectedTimeGoesFromStepToStep) {
+    const StepAlignment alignment(runOf(50, 1000, 0, 5), runOf(200, 800, 0, 5));
+    EXPECT_EQ(alignment.matching(Side::a, TimeRange{1050, 3050}), (TimeRange{1000, 2600}));   // steps 1 and 2
+    EXPECT_EQ(alignment.matching(Side::b, TimeRange{1000, 2600}), (TimeRange{1050, 3050}));
+    EXPECT_EQ(alignment.matching(Side::a, TimeRange{1300, 1550}), (TimeRange{1200, 1400}));   // from a quarter of step 1 to the half
+    EXPECT_EQ(alignment.matching(Side::a, TimeRange{1300, 1300}).span(), 1);
+    EXPECT_EQ(alignment.matching(Side::a, TimeRange{0, 9000}), (TimeRange{0, 4300}));   // all of the one is all of the other
+    RunInfo a, b;   // no steps
+    a.whole = {0, 1000};
+    b.whole = {70, 500};
+    EXPECT_EQ(StepAlignment(a, b).matching(Side::a, TimeRange{10, 20}), (TimeRange{80, 90}));
+    EXPECT_EQ(StepAlignment(a, b).matching(Side::a, TimeRange{10, 900}), (TimeRange{80, 500}));
+}
+
 TEST(StepAlignment, OnlyStepsThatBothHaveCount) {
     const StepAlignment alignment(runOf(0, 1000, 0, 5), runOf(0, 1000, 3, 5));
     ASSERT_EQ(alignment.anchors().size(), 2u);
