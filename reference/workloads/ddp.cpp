@@ -99,13 +99,7 @@ class DdpTraining {
 
 int runDdp(Worker& worker) {
     DdpTraining training(worker);
-    for (int step = 0; step < worker.scenario().steps; ++step) {
-        const NvtxRange range("ProfilerStep#" + std::to_string(step));
-        worker.beginStep(step);
-        training.runStep();
-        worker.endStep();
-    }
-    return worker.finish();
+    return worker.train([&] { training.runStep(); });
 }
 
 }  // namespace rankscope::reference

@@ -224,13 +224,7 @@ class FsdpTraining {
 int runFsdp(Worker& worker) {
     FsdpTraining training(worker);
     training.initialise();
-    for (int step = 0; step < worker.scenario().steps; ++step) {
-        const NvtxRange range("ProfilerStep#" + std::to_string(step));
-        worker.beginStep(step);
-        training.runStep();
-        worker.endStep();
-    }
-    return worker.finish();
+    return worker.train([&] { training.runStep(); });
 }
 
 }  // namespace rankscope::reference

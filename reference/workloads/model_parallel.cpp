@@ -173,13 +173,7 @@ class ModelParallelTraining {
 
 int runModelParallel(Worker& worker) {
     ModelParallelTraining training(worker);
-    for (int step = 0; step < worker.scenario().steps; ++step) {
-        const NvtxRange range("ProfilerStep#" + std::to_string(step));
-        worker.beginStep(step);
-        training.runStep();
-        worker.endStep();
-    }
-    return worker.finish();
+    return worker.train([&] { training.runStep(); });
 }
 
 }  // namespace rankscope::reference

@@ -251,6 +251,16 @@ void Worker::endStep() {
     if (m_lossLaunched && !m_shared && *m_hostLoss != static_cast<float>(m_step + 1)) m_lossWrong = true;
 }
 
+int Worker::train(const std::function<void()>& step) {
+    for (int i = 0; i < m_scenario.steps; ++i) {
+        const NvtxRange range("ProfilerStep#" + std::to_string(i));
+        beginStep(i);
+        step();
+        endStep();
+    }
+    return finish();
+}
+
 int Worker::finish() {
     TaskResult result{};
     require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");

@@ -6,6 +6,7 @@
 #include <nccl.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -97,19 +98,20 @@ class Worker {
     void computeAfter(cudaEvent_t recorded);
     cudaEvent_t newEvent();
 
-    /// Fetches the next batch and copies it to the device.
-    void beginStep(int step);
-    /// Launches the loss kernel; endStep() reads its result back.
+    /// Launches the loss kernel; its result is read back at the end of the step.
     void launchLoss(const LayerKernel& kernel);
-    void endStep();
+    /// All steps, each with its batch before and its loss after what `step` does; then waits for the device and compares the checks. Returns the exit status; rank 0
+    /// prints the result on stdout.
+    int train(const std::function<void()>& step);
     /// Fails here when the scenario says that this rank fails in this step.
     void failIfPlanned() const { m_failures.strike(m_step); }
     int step() const { return m_step; }
 
-    /// Waits for the device and compares the checks. Returns the exit status; rank 0 prints the result on stdout.
-    int finish();
-
   private:
+    /// Fetches the next batch and copies it to the device.
+    void beginStep(int step);
+    void endStep();
+    int finish();
     /// What is issued on `later` from now on starts after what was issued on `earlier` until now.
     void order(cudaStream_t earlier, cudaStream_t later);
     int64_t communicationLagNs() const;
