@@ -208,7 +208,7 @@ void benchOpen(size_t millions) {
                                    arrived.push_back(std::move(tracks));
                                    woken.notify_one();
                                },
-                               [](const std::string& message) { fmt::print("failed: {}\n", message); },
+                               [](int32_t rank, const std::string& reason, const std::string&) { fmt::print("failed: rank {}: {}\n", rank, reason); },
                                [&](bool) {
                                    const std::lock_guard lock(mutex);
                                    done = true;
