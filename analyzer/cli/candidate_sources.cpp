@@ -11,6 +11,7 @@
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/program_output.h"
 #include "analyzer/cli/tuner_file.h"
+#include "collector/store/error.h"
 
 namespace rankscope::cli {
 namespace {
@@ -53,6 +54,15 @@ std::vector<std::string> reasonsToKeep(const std::string& run, const std::string
     return reasons;
 }
 
+// What stands on the command line is the user's to write otherwise; files are input.
+TuneCandidate fromCommandLine(const std::string& text) {
+    try {
+        return analyzer::parseCandidate(text);
+    } catch (const store::Error& error) {
+        throw VerbError(kExitUsage, error.what(), error.hint());
+    }
+}
+
 TuneCandidate fromTunerFile(const std::string& file) {
     TuneCandidate candidate;
     candidate.name = "tuner file " + file;
@@ -66,7 +76,7 @@ TuneCandidate fromTunerFile(const std::string& file) {
 std::vector<TuneCandidate> candidatesOf(const CandidateSources& sources, std::vector<std::string>& notes) {
     std::vector<TuneCandidate> all;
     std::vector<std::string> leftOut, keep;
-    for (const std::string& text : sources.candidates) all.push_back(analyzer::parseCandidate(text));
+    for (const std::string& text : sources.candidates) all.push_back(fromCommandLine(text));
     for (const std::string& file : sources.candidateFiles) append(all, analyzer::parseCandidates(file, readText(file), leftOut));
     for (const std::string& file : sources.tunerFiles) all.push_back(fromTunerFile(file));
     if (!sources.fromRecommend.empty()) {

@@ -35,17 +35,21 @@ std::string render(const analyzer::Advice& advice, const std::string& format, bo
     return analyzer::renderAdviceText(advice, color);
 }
 
-// What a file without a setting means to whoever uses it.
-const char* nothingIn(const analyzer::Advice& advice, const std::string& format) {
+// What a file without a setting means to whoever uses it; empty where there are some.
+std::string nothingIn(const analyzer::Advice& advice, const std::string& format) {
     using Settings = analyzer::Settings;
     const auto any = [&](auto part) {
-        return std::any_of(advice.recommendations.begin(), advice.recommendations.end(), [&](const analyzer::Recommendation& r) { return !(r.settings.*part).empty(); });
+        const auto has = [&](const analyzer::Recommendation& r) { return !(r.settings.*part).empty(); };
+        const bool instead = format == "tuner-csv" && std::any_of(advice.alternatives.begin(), advice.alternatives.end(), has);
+        return instead || std::any_of(advice.recommendations.begin(), advice.recommendations.end(), has);
     };
-    if (format == "tuner-csv" && !any(&Settings::tuner)) return "no row is advised: NCCL's own choice stays";
-    if (format == "env" && !any(&Settings::environment)) return "no variable is advised: keep the environment as it is";
-    if (format == "deepspeed" && !any(&Settings::deepspeed)) return "nothing of DeepSpeed's is advised: keep its configuration as it is";
-    if (format == "accelerate" && !any(&Settings::accelerate)) return "nothing of Accelerate's is advised: keep its configuration as it is";
-    return nullptr;
+    std::string keep;
+    if (format == "tuner-csv" && !any(&Settings::tuner)) keep = "no row is advised: NCCL's own choice stays";
+    if (format == "env" && !any(&Settings::environment)) keep = "no variable is advised: keep the environment as it is";
+    if (format == "deepspeed" && !any(&Settings::deepspeed)) keep = "nothing of DeepSpeed's is advised: keep its configuration as it is";
+    if (format == "accelerate" && !any(&Settings::accelerate)) keep = "nothing of Accelerate's is advised: keep its configuration as it is";
+    const std::string nothing = advice.nothingJudged();
+    return keep.empty() || nothing.empty() ? keep : nothing;
 }
 
 int recommend(const RecommendVerbOptions& options, const Console& console) {
@@ -65,10 +69,10 @@ int recommend(const RecommendVerbOptions& options, const Console& console) {
         analyzer::writeOutputFile(text, options.output);
     else
         console.result(text);
-    if (const char* kept = nothingIn(advice, options.format)) console.note(kept);
+    if (const std::string kept = nothingIn(advice, options.format); !kept.empty()) console.note(kept);
     if (options.format != "text") return kExitOk;
     for (const char* format : {"env", "tuner-csv", "deepspeed"})
-        if (!nothingIn(advice, format)) {
+        if (nothingIn(advice, format).empty()) {
             console.next(fmt::format("rankscope recommend {} --format {}", analyzer::shellWord(options.run), format));
             break;
         }

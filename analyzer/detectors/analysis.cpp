@@ -11,18 +11,18 @@
 
 namespace rankscope::analyzer {
 
-const CostFit* Analysis::findFit(int64_t communicator, store::Op op) const {
+const CostFit* RecordedJob::findFit(int64_t communicator, store::Op op) const {
     for (const CostFit& fit : fits)
         if (fit.communicatorId == communicator && fit.op == op) return &fit;
     return nullptr;
 }
 
-const RankSummary* Analysis::findRank(int rank) const {
+const RankSummary* RecordedJob::findRank(int rank) const {
     const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank, [](const RankSummary& r, int wanted) { return r.rank < wanted; });
     return at != ranks.end() && at->rank == rank ? &*at : nullptr;
 }
 
-const StepWindow* Analysis::window(int rank, int step) const {
+const StepWindow* RecordedJob::window(int rank, int step) const {
     const RankFacts* known = facts.findRank(rank);
     if (known == nullptr) return nullptr;
     for (const StepWindow& candidate : known->steps)
@@ -30,14 +30,14 @@ const StepWindow* Analysis::window(int rank, int step) const {
     return nullptr;
 }
 
-const Attribution* Analysis::attribution(const RankSummary& rank, int step) const {
+const Attribution* RecordedJob::attribution(const RankSummary& rank, int step) const {
     const RankFacts* known = facts.findRank(rank.rank);
     for (size_t i = 0; known != nullptr && i < known->steps.size() && i < rank.steps.size(); ++i)
         if (known->steps[i].step == step) return &rank.steps[i];
     return nullptr;
 }
 
-std::vector<CommTask> Analysis::tasks(const RankSummary& rank, int step) const {
+std::vector<CommTask> RecordedJob::tasks(const RankSummary& rank, int step) const {
     std::vector<CommTask> result;
     const StepWindow* where = window(rank.rank, step);
     if (where == nullptr) return result;

@@ -15,7 +15,8 @@
 
 namespace rankscope::analyzer {
 
-struct Analysis {
+/// All but the replay, which is by far the largest part.
+struct RecordedJob {
     TraceFacts facts;
     std::vector<RankSummary> ranks;  // recorded ranks, by rank
     LinkPeaks peaks;
@@ -25,7 +26,6 @@ struct Analysis {
     double stepNs = 0;               // median over these steps of the longest rank's step
     std::vector<KernelRatio> kernelRatios;  // one per rank of `ranks`, against all others
     std::vector<LinkProbe> linkProbes;
-    ReplayModel replay;              // of these steps
 
     const CostFit* findFit(int64_t communicator, store::Op op) const;
     /// Summary of a recorded rank, nullptr when it left nothing.
@@ -37,6 +37,10 @@ struct Analysis {
     /// Communication kernels a rank starts in a step.
     std::vector<CommTask> tasks(const RankSummary& rank, int step) const;
     int64_t clockBoundNs(const std::vector<int>& among) const { return facts.sameHost(among) ? 0 : facts.clock.boundNs; }
+};
+
+struct Analysis : RecordedJob {
+    ReplayModel replay;              // of `steps`
 };
 
 Analysis makeAnalysis(TraceFacts facts, std::vector<RankSummary> ranks);

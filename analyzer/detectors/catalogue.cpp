@@ -53,6 +53,7 @@ CatalogueEntry straggler() {
         "fast as its peers'. A slow rank hidden by communication that takes longer anyway is a note.";
     e.fix = "Look at that device's clocks, temperature, power cap and neighbours; move the rank; replace the device when the slowness moves with it.";
     e.detected = true;
+    e.cureAt = CureAt::machine;
     return e;
 }
 
@@ -121,6 +122,7 @@ CatalogueEntry saturation() {
     e.falsePositives = "A configured peak that is too low makes any link look saturated. Without a peak the verdict is 'inconclusive'.";
     e.fix = "Fewer bytes: bf16 gradients, compression hook, gradient accumulation, HSDP, ZeRO-2 instead of 3, a larger batch per rank.";
     e.detected = true;
+    e.noteByCostOnly = false;  // but for what hides
     return e;
 }
 
@@ -142,6 +144,7 @@ CatalogueEntry underUsedLink() {
         "nothing is said.";
     e.fix = "The variable that the finding names; NCCL_DEBUG=INFO prints the transport in use. NCCL_IB_HCA, NCCL_SOCKET_IFNAME, NCCL_P2P_LEVEL, NCCL_MIN_CTAS.";
     e.detected = true;
+    e.cureAt = CureAt::machine;
     return e;
 }
 
@@ -191,6 +194,7 @@ CatalogueEntry tensorParallelSpan() {
     e.falsePositives = "Nodes joined by NVLink (NVL72) count as several here when their hosts differ: set RANKSCOPE_LINKS so that intra and inter are equal. Without a peak the verdict is 'inconclusive'.";
     e.fix = "Order ranks so that tensor-parallel groups are neighbours on a node, or lower the degree to the ranks of a node.";
     e.detected = true;
+    e.cureAt = CureAt::machine;
     return e;
 }
 
@@ -215,6 +219,7 @@ CatalogueEntry slowLink() {
     e.falsePositives = "Other jobs on the same switch. The two ends of a rail between two nodes share all their traffic: both are named. With one rank on each of two nodes nothing is left to compare with: that is RS204.";
     e.fix = "Check that rank's or host's link: negotiated rate, cable, PCIe width, error counters; leave the node out and compare.";
     e.detected = true;
+    e.cureAt = CureAt::machine;
     return e;
 }
 

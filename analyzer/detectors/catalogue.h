@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +16,13 @@ struct ThresholdEntry {
     std::string reason;
 };
 
-/// What `rankscope explain ID` tells.
+/// Where a cure is made that no setting is.
+enum class CureAt : uint8_t {
+    program,  // what the job does, and its input
+    machine,  // hardware, or which of it the ranks are on
+};
+
+/// What `rankscope explain ID` tells, and what else is common to all findings of a kind.
 struct CatalogueEntry {
     std::string id;
     std::string title;
@@ -24,6 +31,9 @@ struct CatalogueEntry {
     std::string falsePositives;
     std::string fix;
     bool detected = false;  // false: catalogued, not detected yet
+    CureAt cureAt = CureAt::program;
+    bool judgedByCost = true;   // what saves too little is a note; false: there is another measure for it
+    bool noteByCostOnly = true; // a note is one for its small cost, so that a replay that sees a larger one makes it a finding; false: for other reasons, too
 };
 
 std::span<const CatalogueEntry> catalogue();

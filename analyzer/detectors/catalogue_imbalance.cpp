@@ -24,6 +24,7 @@ CatalogueEntry stragglerNode() {
     e.falsePositives = "Hosts with another model of device. Of two hosts one is always the slower: below the ratio it is not named.";
     e.fix = "Power cap, cooling, driver and firmware of that host; drain it.";
     e.detected = true;
+    e.cureAt = CureAt::machine;
     return e;
 }
 
@@ -44,6 +45,7 @@ CatalogueEntry transient() {
     e.falsePositives = "Steps with more kernels (evaluation, accumulation) are other work and left out; so are steps in which only communication took longer. A stall of every step is RS4xx or RS301.";
     e.fix = "Look at what the named ranks did in the named steps; move it off the step, or do it on all ranks at once.";
     e.detected = true;
+    e.noteByCostOnly = false;  // but for being few
     return e;
 }
 

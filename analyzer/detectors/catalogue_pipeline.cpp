@@ -25,6 +25,8 @@ CatalogueEntry bubble() {
         "RS301, which keeps its share of the waiting. A ring of sends whose counts fit no number of virtual stages is left out.";
     e.fix = "More micro-batches per step, or interleaved virtual stages. GPipe keeps the activations of all M micro-batches, 1F1B of at most P.";
     e.detected = true;
+    e.judgedByCost = false;  // but against what its schedule should leave
+    e.noteByCostOnly = false;  // but for what the schedule explains
     return e;
 }
 
@@ -43,6 +45,7 @@ CatalogueEntry stageImbalance() {
     e.falsePositives = "A model of few, large layers cannot be cut more evenly: then the last stage's head or the first one's embedding is what is left to split.";
     e.fix = "Move layers' worth of work from the slowest stage to the lightest; the finding says how much.";
     e.detected = true;
+    e.noteByCostOnly = false;  // but for what the schedule explains
     return e;
 }
 
@@ -60,6 +63,7 @@ CatalogueEntry exposedP2p() {
     e.falsePositives = "A link that is slower than its siblings (RS208) or than it should be (RS204) makes messages long: those findings keep that time.";
     e.fix = "Overlap p2p with compute, use larger micro-batches, place neighbouring stages close together.";
     e.detected = true;
+    e.noteByCostOnly = false;  // but for what the schedule explains
     return e;
 }
 

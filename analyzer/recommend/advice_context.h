@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "analyzer/detectors/finding.h"
@@ -26,6 +28,9 @@ struct AdviceContext {
     std::optional<NcclVersion> nccl;
     double noiseNs = 0;  // a gain must exceed it
     std::string runName;  // as commands take it
+    std::set<std::string> settled = {};  // areas that settings accepted before are of: `predictor` is the judge of the job with these
+
+    bool open(const std::string& area) const { return settled.count(area) == 0; }
 };
 
 /// Median of the savings with an interval: from the quartiles of the pessimistic to those of the optimistic prediction. It holds their means, too, which a step
@@ -47,7 +52,14 @@ void adviseSchedule(const AdviceContext& context, Advice& advice);
 /// Gathering sharded parameters a layer ahead.
 void advisePrefetch(const AdviceContext& context, Advice& advice);
 
-/// What findings propose and can be written as a setting: overlap, buckets, precision, micro-batches, channels, allocator, pinned memory.
+/// What findings propose and can be written as a setting: overlap, buckets, precision, micro-batches, channels, allocator, pinned memory. What is judged in `advice` already is left
+/// out.
 void adviseFromFindings(const AdviceContext& context, Advice& advice);
+
+/// Certain findings that no setting of `advice` is about: hardware, placing, the program, its input.
+std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice& advice);
+
+/// Asks all advisers, again for what is left after each setting that is accepted, and fills recommendations, alternatives, what is kept and what all gain together.
+void composeAdvice(const AdviceContext& context, Advice& advice);
 
 }  // namespace rankscope::analyzer

@@ -200,7 +200,7 @@ std::string nothingBetter(const AdviceContext& context, const PresentSetting& pr
 }  // namespace
 
 void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
-    const MessageList messages = messagesOf(context.analysis);
+    const MessageList messages = context.predictor.messages ? context.predictor.messages() : messagesOf(context.analysis);
     if (messages.unknown > 0)
         advice.limits.push_back(fmt::format("algorithm and protocol of {} collectives are not recorded (NCCL's profiler plugin, 2.26 and newer, tells them): no advice on them", messages.unknown));
     if (messages.groups.empty()) return;

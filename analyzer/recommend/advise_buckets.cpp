@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/report/units.h"
@@ -22,10 +23,12 @@ struct Tried {
     EditedStep step;
 };
 
-std::vector<Tried> tryAll(const AdviceContext& context) {
+std::string changeTo(int mebibytes, bool overlap) { return fmt::format("buckets:mb={}{}", mebibytes, overlap ? ",overlap=yes" : ""); }
+
+std::vector<Tried> tryAll(const AdviceContext& context, bool overlap) {
     std::vector<Tried> tried;
     for (int size : kSizes) {
-        if (auto step = context.predictor.edited(fmt::format("buckets:mb={}", size)))
+        if (auto step = context.predictor.edited(changeTo(size, overlap)))
             tried.push_back({size, std::move(*step)});
         else if (tried.empty())
             return {};  // no buckets in this job
@@ -55,6 +58,50 @@ std::string sweepText(const AdviceContext& context, const std::vector<Tried>& tr
     return fmt::format("step time by size: {}", fmt::join(parts, ", "));
 }
 
+Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& tried, const Tried& best, bool overlap) {
+    Recommendation recommendation;
+    recommendation.area = overlap ? "overlap" : "buckets";
+    recommendation.title = overlap ? fmt::format("reduce gradients while backward still runs, in buckets of {} MiB", best.mebibytes) : fmt::format("gradient buckets of {} MiB", best.mebibytes);
+    // Sizes are those of messages. DeepSpeed counts elements; DDP counts gradients as they are held, which a hook casts on their way.
+    const int held = gradientElementBytes(context.analysis), sent = context.open("precision") ? held : std::min(held, 2);
+    recommendation.settings.ddp = {{"bucket_cap_mb", std::to_string(best.mebibytes * held / sent)}};
+    recommendation.settings.deepspeed = {{"zero_optimization.reduce_bucket_size", std::to_string((int64_t{best.mebibytes} << 20) / sent)}};
+    recommendation.change.edits = {changeTo(best.mebibytes, overlap)};
+    recommendation.evidence = {sweepText(context, tried)};
+    recommendation.evidence.insert(recommendation.evidence.end(), best.step.assumed.begin(), best.step.assumed.end());
+    recommendation.basis = "each size: buckets leave when their last gradient is ready; " + context.predictor.name;
+    recommendation.savingNs = best.step.savingNs;
+    recommendation.savingLowNs = best.step.lowNs;
+    recommendation.savingHighNs = best.step.highNs;
+    recommendation.risk = "memory: gradients of one bucket more";
+    recommendation.verify = "run again with it and compare the steps (rankscope analyze)";
+    if (overlap) {
+        recommendation.settings.ddp["static_graph"] = "True";
+        recommendation.settings.deepspeed["zero_optimization.overlap_comm"] = "true";
+        recommendation.risk += "; static_graph=True needs the same parameters to be used in every step: leave it out where they vary";
+    }
+    for (const Finding& finding : context.findings)
+        if (finding.verdict == Verdict::found && (finding.id == "RS202" || finding.id == "RS201")) recommendation.findings.push_back(finding.id);
+    return recommendation;
+}
+
+bool worthIt(const AdviceContext& context, const Tried& one) { return one.step.savingNs > context.noiseNs && one.step.lowNs > 0; }
+
+/// Gradients that all leave when backward is over: the sizes are judged with overlap on. Nothing where what the finding proposes, its sizes included, is better by more than
+/// chance.
+std::optional<Recommendation> overlapped(const AdviceContext& context) {
+    const auto finding = std::find_if(context.findings.begin(), context.findings.end(), [](const Finding& one) {
+        return one.id == "RS201" && one.verdict == Verdict::found && one.changes.size() == 1 && (one.changes[0] == "overlap" || one.changes[0].find("overlap=yes") != std::string::npos);
+    });
+    if (finding == context.findings.end() || !context.open("overlap")) return std::nullopt;
+    const std::vector<Tried> tried = tryAll(context, true);
+    if (tried.empty()) return std::nullopt;
+    const Tried& best = tried[bestOf(tried, context.noiseNs)];
+    const auto proposed = context.predictor.edited(finding->changes[0]);
+    if (!worthIt(context, best) || (proposed && proposed->savingNs > best.step.savingNs + context.noiseNs)) return std::nullopt;
+    return adviceOf(context, tried, best, true);
+}
+
 }  // namespace
 
 int gradientElementBytes(const Analysis& analysis) {
@@ -65,31 +112,17 @@ int gradientElementBytes(const Analysis& analysis) {
 }
 
 void adviseBuckets(const AdviceContext& context, Advice& advice) {
-    if (!context.predictor.edited) return;
-    const std::vector<Tried> tried = tryAll(context);
+    if (!context.predictor.edited || !context.open("buckets")) return;
+    const auto earlier = overlapped(context);
+    if (earlier) advice.recommendations.push_back(*earlier);
+    const std::vector<Tried> tried = tryAll(context, false);
     if (tried.empty()) return;
     const Tried& best = tried[bestOf(tried, context.noiseNs)];
-    if (best.step.savingNs <= context.noiseNs || best.step.lowNs <= 0) {
+    if (worthIt(context, best))
+        advice.recommendations.push_back(adviceOf(context, tried, best, false));
+    else if (!earlier)
         advice.kept.push_back({"buckets", fmt::format("keep the present ones: the best of {} sizes, {} MiB, gains {} a step, which is no more than chance", tried.size(), best.mebibytes,
                                                       durationText(std::max(0.0, best.step.savingNs)))});
-        return;
-    }
-    Recommendation recommendation;
-    recommendation.area = "buckets";
-    recommendation.title = fmt::format("gradient buckets of {} MiB", best.mebibytes);
-    recommendation.settings.ddp = {{"bucket_cap_mb", std::to_string(best.mebibytes)}};
-    recommendation.settings.deepspeed = {{"zero_optimization.reduce_bucket_size", std::to_string((int64_t{best.mebibytes} << 20) / gradientElementBytes(context.analysis))}};
-    recommendation.evidence = {sweepText(context, tried)};
-    recommendation.evidence.insert(recommendation.evidence.end(), best.step.assumed.begin(), best.step.assumed.end());
-    recommendation.basis = "each size: buckets leave when their last gradient is ready; " + context.predictor.name;
-    recommendation.savingNs = best.step.savingNs;
-    recommendation.savingLowNs = best.step.lowNs;
-    recommendation.savingHighNs = best.step.highNs;
-    recommendation.risk = "memory: gradients of one bucket more";
-    recommendation.verify = "run again with it and compare the steps (rankscope analyze)";
-    for (const Finding& finding : context.findings)
-        if (finding.verdict == Verdict::found && (finding.id == "RS202" || finding.id == "RS201")) recommendation.findings.push_back(finding.id);
-    advice.recommendations.push_back(std::move(recommendation));
 }
 
 }  // namespace rankscope::analyzer

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
-#include <set>
+#include <iterator>
+#include <string>
 
+#include "analyzer/detectors/catalogue.h"
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/recommend.h"
+#include "analyzer/report/shell_word.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -22,8 +26,16 @@ double numberOf(const Finding& finding, const char* name, double fallback = 0) {
 /// ZeRO-3 and FSDP shard parameters; the others reduce gradients in buckets.
 bool sharded(const Analysis& analysis) { return analysis.layout.zero.value_or(0) >= 3; }
 
-void overlap(const AdviceContext& context, const Finding&, Recommendation& r) {
+/// Bucket that the replay of the finding's fix has, MiB; 0: the present ones.
+double bucketOf(const Finding& finding) {
+    double mebibytes = 0;
+    for (const std::string& change : finding.changes) std::sscanf(change.c_str(), "buckets:mb=%lf", &mebibytes);
+    return mebibytes;
+}
+
+void overlap(const AdviceContext& context, const Finding& finding, Recommendation& r) {
     r.area = "overlap";
+    if (numberOf(finding, "lateness_ns") > 0) return;  // the program calls too late: no setting makes it call earlier
     if (sharded(context.analysis)) {
         r.title = "gather the next layer while this one computes: prefetch and overlap on";
         r.settings.fsdp = {{"forward_prefetch", "True"}, {"backward_prefetch", "BackwardPrefetch.BACKWARD_PRE"}, {"limit_all_gathers", "True"}};
@@ -31,9 +43,15 @@ void overlap(const AdviceContext& context, const Finding&, Recommendation& r) {
         r.settings.deepspeed = {{"zero_optimization.stage", "3"}, {"zero_optimization.overlap_comm", "true"}, {"zero_optimization.contiguous_gradients", "true"}};
         r.risk = "memory: the parameters of one more layer are held at a time";
     } else {
-        r.title = "reduce gradients while backward still runs: several buckets, overlap on";
-        r.settings.ddp = {{"bucket_cap_mb", "25"}, {"static_graph", "True"}};
+        const double mebibytes = bucketOf(finding);
+        r.title = "reduce gradients while backward still runs";
+        r.settings.ddp = {{"static_graph", "True"}};
         r.settings.deepspeed = {{"zero_optimization.overlap_comm", "true"}};
+        if (mebibytes > 0) {
+            r.title += fmt::format(", in buckets of {:.0f} MiB", mebibytes);
+            r.settings.ddp["bucket_cap_mb"] = fmt::format("{:.0f}", mebibytes);
+            r.settings.deepspeed["zero_optimization.reduce_bucket_size"] = fmt::format("{:.0f}", mebibytes * 1048576 / gradientElementBytes(context.analysis));
+        }
         r.risk = "static_graph=True needs the same parameters to be used in every step; leave it out where they vary";
     }
 }
@@ -111,11 +129,9 @@ void buckets(const AdviceContext& context, const Finding& finding, Recommendatio
     r.risk = "memory: a bucket of gradients more; larger buckets leave later";
 }
 
-std::set<std::string> areasOf(const Advice& advice) {
-    std::set<std::string> areas;
-    for (const Recommendation& recommendation : advice.recommendations) areas.insert(recommendation.area);
-    for (const KeptDefault& kept : advice.kept) areas.insert(kept.area);
-    return areas;
+bool judged(const Advice& advice, const std::string& area) {
+    const auto isIt = [&](const auto& one) { return one.area == area; };
+    return std::any_of(advice.recommendations.begin(), advice.recommendations.end(), isIt) || std::any_of(advice.kept.begin(), advice.kept.end(), isIt);
 }
 
 struct Translation {
@@ -133,26 +149,67 @@ bool hasSettings(std::string_view finding) {
 }
 
 void adviseFromFindings(const AdviceContext& context, Advice& advice) {
-    const std::set<std::string> byReplay = areasOf(advice);
+    std::vector<Recommendation> more;
     for (const Finding& finding : context.findings) {
         if (finding.verdict != Verdict::found || !finding.savingNsPerStep || *finding.savingNsPerStep <= context.noiseNs) continue;
         for (const Translation& translation : kTranslations) {
             if (finding.id != translation.id) continue;
             Recommendation recommendation;
             translation.write(context, finding, recommendation);
-            if (recommendation.settings.empty()) continue;
-            if (byReplay.count(recommendation.area) != 0) continue;  // judged there already, with more than one candidate
+            if (recommendation.settings.empty() || !context.open(recommendation.area)) continue;
+            if (judged(advice, recommendation.area)) continue;  // with more than one candidate
             recommendation.findings = {finding.id};
             recommendation.evidence = finding.evidence.facts;
             recommendation.evidence.insert(recommendation.evidence.begin(), finding.cause);
-            recommendation.basis = "the finding's own saving";
+            recommendation.basis = finding.savingReplayed ? "the step played with it; " + context.predictor.name : "the finding's own estimate: it cannot be played";
+            if (finding.savingReplayed)
+                recommendation.change.edits = finding.changes;
+            else
+                recommendation.certainty = Certainty::tryAndMeasure;
             recommendation.savingNs = *finding.savingNsPerStep;
             recommendation.savingLowNs = finding.savingLowNs;
             recommendation.savingHighNs = finding.savingHighNs;
-            recommendation.verify = fmt::format("run again with it and compare: {} goes and the step is {:.1f} ms shorter", finding.id, recommendation.savingNs / 1e6);
-            advice.recommendations.push_back(std::move(recommendation));
+            recommendation.verify = fmt::format("run again with it and compare the steps (rankscope analyze): {} goes", finding.id);
+            more.push_back(std::move(recommendation));
         }
     }
+    advice.recommendations.insert(advice.recommendations.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice& advice) {
+    std::vector<Recommendation> cures;
+    for (const Finding& finding : context.findings) {
+        if (finding.verdict != Verdict::found || !finding.savingNsPerStep || *finding.savingNsPerStep <= context.noiseNs) continue;
+        Recommendation setting;
+        setting.area = finding.id == "RS205" ? "algorithm" : "";
+        for (const Translation& translation : kTranslations)
+            if (finding.id == translation.id) translation.write(context, finding, setting);
+        if (!setting.settings.empty() || judged(advice, setting.area)) continue;
+        const CatalogueEntry* entry = findCatalogueEntry(finding.id);
+        Recommendation cure;
+        cure.kind = entry != nullptr && entry->cureAt == CureAt::machine ? AdviceKind::repair : AdviceKind::program;
+        cure.area = "finding";
+        cure.title = fmt::format("{}: {}", finding.title, finding.cause);
+        cure.findings = {finding.id};
+        cure.ranks = finding.ranks;
+        cure.steps = finding.fix;
+        cure.evidence = finding.evidence.facts;
+        cure.savingNs = *finding.savingNsPerStep;
+        cure.savingLowNs = finding.savingLowNs;
+        cure.savingHighNs = finding.savingHighNs;
+        const std::string run = shellWord(context.runName);
+        if (finding.savingReplayed) {
+            cure.change.edits = finding.changes;
+            std::string command = "rankscope whatif " + run;
+            for (const std::string& change : finding.changes) command += " --change " + shellWord(change);
+            cure.basis = fmt::format("the step played without it ({}); {}", command, context.predictor.name);
+        } else {
+            cure.basis = "the finding's own estimate: it cannot be played";
+        }
+        cure.verify = fmt::format("afterwards run the job again, as NEW: `rankscope compare {} NEW` then shows a shorter step, and {} gone", run, finding.id);
+        cures.push_back(std::move(cure));
+    }
+    return cures;
 }
 
 }  // namespace rankscope::analyzer

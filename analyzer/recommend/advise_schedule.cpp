@@ -14,9 +14,12 @@ namespace {
 /// More micro-batches always shrink the bubble: the fewest are proposed whose step is this close to that of the most that were tried.
 constexpr double kCloseEnough = 0.03;
 
+constexpr const char* kAhead = "prefetch:depth=1";
+
 struct Plan {
     int microBatches = 0;
     int virtualStages = 1;
+    std::string change;
     EditedStep step;
 };
 
@@ -25,10 +28,11 @@ std::optional<Plan> tryPlan(const AdviceContext& context, int microBatches, int 
     if (virtualStages != presentVirtual) change += fmt::format(",virtual={}", virtualStages);
     auto step = context.predictor.edited(change);
     if (!step) return std::nullopt;
-    return Plan{microBatches, virtualStages, std::move(*step)};
+    return Plan{microBatches, virtualStages, std::move(change), std::move(*step)};
 }
 
-void take(Recommendation& recommendation, const EditedStep& step) {
+void take(Recommendation& recommendation, const std::string& change, const EditedStep& step) {
+    recommendation.change.edits = {change};
     recommendation.savingNs = step.savingNs;
     recommendation.savingLowNs = step.lowNs;
     recommendation.savingHighNs = step.highNs;
@@ -59,7 +63,7 @@ void adviseMicroBatches(const AdviceContext& context, const Pipeline& pipeline, 
     recommendation.settings.launcher = {{"micro_batches", std::to_string(best.microBatches)}};
     recommendation.settings.deepspeed = {{"gradient_accumulation_steps", std::to_string(best.microBatches)}};
     recommendation.evidence = {fmt::format("step time at equal tokens by micro-batches: {}", fmt::join(shown, ", "))};
-    take(recommendation, best.step);
+    take(recommendation, best.change, best.step);
     recommendation.basis = "the schedule played with so many micro-batches; " + context.predictor.name;
     recommendation.risk = pipeline.schedule == "gpipe" ? "a larger global batch: adjust the learning rate. Memory: GPipe keeps the activations of all micro-batches"
                                                        : "a larger global batch: adjust the learning rate. Memory: 1F1B keeps the activations of no more micro-batches than before";
@@ -86,9 +90,9 @@ void adviseVirtualStages(const AdviceContext& context, const Pipeline& pipeline,
     recommendation.title = fmt::format("{} virtual stages a rank instead of {}: an interleaved schedule", best->virtualStages, pipeline.virtualStages);
     recommendation.settings.launcher = {{"virtual_stages", std::to_string(best->virtualStages)},
                                         {"Megatron-LM", "--num-layers-per-virtual-pipeline-stage (layers / stages / virtual stages)"}};
-    take(recommendation, best->step);
+    take(recommendation, best->change, best->step);
     recommendation.basis = "the schedule played with them; " + context.predictor.name;
-    recommendation.risk = "an alternative to more micro-batches, not to be added to their gain; more messages between the stages, activations of up to (V-1)/V more micro-batches are kept";
+    recommendation.risk = "more messages between the stages; activations of up to (V-1)/V more micro-batches are kept";
     recommendation.verify = "run again with them and compare the steps (rankscope analyze)";
     advice.recommendations.push_back(std::move(recommendation));
 }
@@ -97,15 +101,20 @@ void adviseVirtualStages(const AdviceContext& context, const Pipeline& pipeline,
 
 void adviseSchedule(const AdviceContext& context, Advice& advice) {
     if (!context.predictor.edited || context.analysis.layout.pipelines.empty()) return;
-    const Pipeline& pipeline = context.analysis.layout.pipelines.front();
+    Pipeline pipeline = context.analysis.layout.pipelines.front();
+    if (const auto& now = context.predictor.pipeline) {
+        pipeline.schedule = now->schedule;
+        pipeline.microBatches = now->microBatches;
+        pipeline.virtualStages = now->virtualStages;
+    }
     if (pipeline.microBatches < 1 || pipeline.stages.size() < 2) return;
-    adviseMicroBatches(context, pipeline, advice);
-    adviseVirtualStages(context, pipeline, advice);
+    if (context.open("micro_batches")) adviseMicroBatches(context, pipeline, advice);
+    if (context.open("virtual_stages")) adviseVirtualStages(context, pipeline, advice);
 }
 
 void advisePrefetch(const AdviceContext& context, Advice& advice) {
-    if (!context.predictor.edited || context.analysis.layout.zero.value_or(0) < 3) return;
-    const auto step = context.predictor.edited("prefetch:depth=1");
+    if (!context.predictor.edited || !context.open("overlap") || context.analysis.layout.zero.value_or(0) < 3) return;
+    const auto step = context.predictor.edited(kAhead);
     if (!step) return;
     if (!worthIt(context, *step)) {
         advice.kept.push_back({"prefetch", fmt::format("keep it: gathering one layer ahead gains {} a step, which is no more than chance", durationText(std::max(0.0, step->savingNs)))});
@@ -117,7 +126,7 @@ void advisePrefetch(const AdviceContext& context, Advice& advice) {
     recommendation.settings.fsdp = {{"forward_prefetch", "True"}, {"backward_prefetch", "BackwardPrefetch.BACKWARD_PRE"}};
     recommendation.settings.accelerate = {{"fsdp_config.fsdp_forward_prefetch", "true"}, {"fsdp_config.fsdp_backward_prefetch", "BACKWARD_PRE"}};
     recommendation.settings.deepspeed = {{"zero_optimization.stage", "3"}, {"zero_optimization.overlap_comm", "true"}};
-    take(recommendation, *step);
+    take(recommendation, kAhead, *step);
     recommendation.basis = "each layer's all-gather issued one layer earlier; " + context.predictor.name;
     recommendation.risk = "memory: the parameters of one more layer are held at a time";
     recommendation.verify = "run again with it and compare the steps (rankscope analyze)";

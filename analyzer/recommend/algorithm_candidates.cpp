@@ -2,6 +2,7 @@
 #include "analyzer/recommend/algorithm_candidates.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 
 namespace rankscope::analyzer {
@@ -50,10 +51,21 @@ PresentSetting presentSetting(const Analysis& analysis) {
 
 AlgorithmCandidates::AlgorithmCandidates(const AdviceContext& context, MessageList messages)
     : m_context(context), m_messages(std::move(messages)), m_present(presentSetting(context.analysis)) {
-    for (const MessageGroup& group : m_messages.groups)
-        m_supported.try_emplace({group.key.op, group.message.shape}, supportedChoices(group.key.op, group.message.shape, context.nccl, context.evidence.seen()));
+    addSupported();
     for (store::Protocol protocol : {store::Protocol::ll, store::Protocol::ll128, store::Protocol::simple})
         if (passedOver(protocol)) m_passedOver.insert(protocol);
+}
+
+void AlgorithmCandidates::addSupported() {
+    for (const MessageGroup& group : m_messages.groups)
+        m_supported.try_emplace({group.key.op, group.message.shape}, supportedChoices(group.key.op, group.message.shape, m_context.nccl, m_context.evidence.seen()));
+}
+
+AlgorithmCandidates AlgorithmCandidates::of(MessageList messages) const {
+    AlgorithmCandidates changed = *this;
+    changed.m_messages = std::move(messages);
+    changed.addSupported();
+    return changed;
 }
 
 const std::vector<AlgorithmChoice>& AlgorithmCandidates::supported(const MessageGroup& group) const { return m_supported.at({group.key.op, group.message.shape}); }
@@ -159,6 +171,24 @@ std::vector<TunerAdvice> AlgorithmCandidates::tableOf(const Outcome& outcome) co
         }
     }
     return table;
+}
+
+TransferChange transferChangeOf(const AdviceContext& context, const Settings& settings) {
+    const auto algo = settings.environment.find("NCCL_ALGO"), proto = settings.environment.find("NCCL_PROTO");
+    const auto end = settings.environment.end();
+    if (algo == end && proto == end && settings.tuner.empty()) return {};
+    const auto valueOf = [&](auto at) { return at == end ? std::string() : at->second.value_or(""); };
+    const bool tabled = !settings.tuner.empty();
+    const NcclSetting setting = NcclSetting::parse(valueOf(algo), valueOf(proto));
+    const auto recorded = std::make_shared<const AlgorithmCandidates>(context, messagesOf(context.analysis));
+    return [recorded, setting, tabled](const MessageList& messages) -> std::optional<TransferScales> {
+        const AlgorithmCandidates candidates = recorded->of(messages);
+        auto outcome = tabled ? std::optional(candidates.eachAtItsBest()) : candidates.with(setting);
+        if (!outcome) return std::nullopt;
+        const auto kept = std::make_shared<const Outcome>(std::move(*outcome));
+        const auto side = [&](Outcome::Side which) -> TransferScale { return [kept, scale = kept->scale(which)](const MessageKey& key) { return scale(key); }; };
+        return TransferScales{side(Outcome::Side::expected), side(Outcome::Side::pessimistic), side(Outcome::Side::optimistic)};
+    };
 }
 
 }  // namespace rankscope::analyzer

@@ -34,6 +34,9 @@ class AlgorithmCandidates {
   public:
     AlgorithmCandidates(const AdviceContext& context, MessageList messages);
 
+    /// The same for a job whose messages have changed: what NCCL passed over is told by those that ran.
+    AlgorithmCandidates of(MessageList messages) const;
+
     const std::vector<MessageGroup>& groups() const { return m_messages.groups; }
     std::vector<store::Op> ops() const;
     /// What NCCL might choose of its own accord although it was never seen here: not at all, as it is expected, or at the unfavourable end of its estimate.
@@ -48,6 +51,7 @@ class AlgorithmCandidates {
     std::vector<TunerAdvice> tableOf(const Outcome& outcome) const;
 
   private:
+    void addSupported();
     const std::vector<AlgorithmChoice>& supported(const MessageGroup& group) const;
     /// What NCCL may take of its own accord under `rule`, although it never ran here: nothing where it was free to and passed over a clear gain.
     std::vector<AlgorithmChoice> mayTake(const MessageGroup& group, const FunctionRule& rule) const;
@@ -59,5 +63,8 @@ class AlgorithmCandidates {
     std::map<std::pair<store::Op, GroupShape>, std::vector<AlgorithmChoice>> m_supported;
     std::set<store::Protocol> m_passedOver;  // NCCL was free to take them and left a clear gain lie
 };
+
+/// What the settings of NCCL in `settings` make of a job's collectives; empty where they set none. `context` must outlive it.
+TransferChange transferChangeOf(const AdviceContext& context, const Settings& settings);
 
 }  // namespace rankscope::analyzer

@@ -8,11 +8,36 @@
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
+namespace {
+
+/// Transfers by what is one to NCCL's choice.
+struct Samples {
+    std::map<MessageKey, std::vector<double>> times;
+    std::map<MessageKey, double> sharedSums;  // parts beside other communicators' transfers
+    int64_t unknown = 0;
+};
+
+MessageList listOf(const Analysis& analysis, const Samples& all) {
+    MessageList list;
+    list.unknown = all.unknown;
+    for (const auto& [key, samples] : all.times) {
+        const Communicator& communicator = analysis.facts.communicators.at(key.communicatorId);
+        const auto shared = all.sharedSums.find(key);
+        MessageGroup group;
+        group.key = key;
+        group.message = {shapeOf(communicator), communicator.smallestNode, key.communicatorId, key.op, static_cast<double>(key.bytes), key.choice, median(samples),
+                         shared == all.sharedSums.end() ? 0 : shared->second / static_cast<double>(samples.size())};
+        group.count = static_cast<int>((samples.size() + analysis.steps.size() - 1) / std::max<size_t>(1, analysis.steps.size()));
+        for (double sample : samples) group.totalNs += sample;
+        list.groups.push_back(group);
+    }
+    return list;
+}
+
+}  // namespace
 
 MessageList messagesOf(const Analysis& analysis) {
-    MessageList list;
-    std::map<MessageKey, std::vector<double>> times;
-    std::map<MessageKey, double> sharedSums;
+    Samples all;
     const std::map<int64_t, double> shared = sharedTransfers(analysis.facts);
     for (const store::Collective& collective : analysis.facts.collectives) {
         const auto communicator = analysis.facts.communicators.find(collective.communicatorId);
@@ -20,24 +45,42 @@ MessageList messagesOf(const Analysis& analysis) {
         if (!collective.step || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), *collective.step)) continue;
         if (collective.bytes.value_or(0) <= 0 || collective.transferNs.value_or(0) <= 0) continue;
         if (collective.algorithm == store::Algorithm::unknown || collective.protocol == store::Protocol::unknown) {
-            ++list.unknown;
+            ++all.unknown;
             continue;
         }
         const MessageKey key{collective.communicatorId, collective.op, *collective.bytes, {collective.algorithm, collective.protocol}};
-        times[key].push_back(static_cast<double>(*collective.transferNs));
-        if (const auto part = shared.find(collective.id); part != shared.end()) sharedSums[key] += part->second;
+        all.times[key].push_back(static_cast<double>(*collective.transferNs));
+        if (const auto part = shared.find(collective.id); part != shared.end()) all.sharedSums[key] += part->second;
     }
-    for (const auto& [key, samples] : times) {
-        const Communicator& communicator = analysis.facts.communicators.at(key.communicatorId);
-        MessageGroup group;
-        group.key = key;
-        group.message = {shapeOf(communicator), communicator.smallestNode, key.communicatorId, key.op, static_cast<double>(key.bytes), key.choice, median(samples),
-                         sharedSums[key] / static_cast<double>(samples.size())};
-        group.count = static_cast<int>((samples.size() + analysis.steps.size() - 1) / std::max<size_t>(1, analysis.steps.size()));
-        for (double sample : samples) group.totalNs += sample;
-        list.groups.push_back(group);
+    return listOf(analysis, all);
+}
+
+MessageList messagesOf(const Analysis& analysis, const TaskGraph& graph) {
+    // New messages lie beside others as much as those that they are made of do, taken by communicator and operation.
+    std::map<std::pair<int64_t, store::Op>, std::pair<double, double>> shared;  // sum of parts, number
+    for (const MessageGroup& group : messagesOf(analysis).groups) {
+        auto& sums = shared[{group.key.communicatorId, group.key.op}];
+        sums.first += group.message.sharedPart * group.count;
+        sums.second += group.count;
     }
-    return list;
+    Samples all;
+    for (const Exchange& exchange : graph.exchanges) {
+        const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
+        if (exchange.message() || communicator == analysis.facts.communicators.end() || communicator->second.size < 2 || ncclName(exchange.op).empty()) continue;
+        if (exchange.bytes <= 0 || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), exchange.step)) continue;
+        int64_t ns = 0;
+        for (const ExchangeMember& member : graph.membersOf(exchange))
+            if (member.transfer != kNoTask) ns = std::max(ns, graph.durationNs[member.transfer]);
+        if (ns <= 0) continue;
+        if (exchange.algorithm == store::Algorithm::unknown || exchange.protocol == store::Protocol::unknown) {
+            ++all.unknown;
+            continue;
+        }
+        const MessageKey key{exchange.communicatorId, exchange.op, exchange.bytes, {exchange.algorithm, exchange.protocol}};
+        all.times[key].push_back(static_cast<double>(ns));
+        if (const auto sums = shared.find({key.communicatorId, key.op}); sums != shared.end()) all.sharedSums[key] += sums->second.first / std::max(1.0, sums->second.second);
+    }
+    return listOf(analysis, all);
 }
 
 }  // namespace rankscope::analyzer

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/recommend/step_predictor.h"
+#include "analyzer/detectors/analysis.h"
+#include "analyzer/recommend/job_change.h"
 #include "analyzer/recommend/transfer_cost.h"
 
 namespace rankscope::analyzer {
@@ -26,5 +27,8 @@ struct MessageList {
 
 /// Collectives NCCL chooses an algorithm for, whose transfer is known.
 MessageList messagesOf(const Analysis& analysis);
+
+/// The same of a job that has changed: `graph` with all its messages, an analysis as it was recorded.
+MessageList messagesOf(const Analysis& analysis, const TaskGraph& graph);
 
 }  // namespace rankscope::analyzer

@@ -2,6 +2,7 @@
 #include "analyzer/recommend/recommend.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -9,6 +10,7 @@
 #include "analyzer/analyze.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/recommend/advice_context.h"
+#include "analyzer/replay/savings.h"
 #include "analyzer/timeline/statistics.h"
 #include "collector/store/reader.h"
 
@@ -39,6 +41,18 @@ void setSaving(const std::vector<double>& expected, const std::vector<double>& p
     recommendation.savingHighNs = std::max({recommendation.savingNs, median(optimistic), mean(optimistic)}) + quartileHalfWidth(optimistic);
 }
 
+std::vector<std::string> Advice::whyNothingJudged() const {
+    const auto isSetting = [](const Recommendation& r) { return r.kind == AdviceKind::setting; };
+    if (!kept.empty() || std::any_of(recommendations.begin(), recommendations.end(), isSetting)) return {};
+    if (!limits.empty()) return limits;
+    return {"no collectives between ranks, gradient buckets, sharded parameters or pipeline were seen: no setting that is judged here touches this job"};
+}
+
+std::string Advice::nothingJudged() const {
+    const std::vector<std::string> why = whyNothingJudged();
+    return why.empty() ? std::string() : fmt::format("{} could be judged, because: {}", recommendations.empty() ? "nothing" : "no setting", fmt::join(why, "; "));
+}
+
 Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor) {
     Advice advice;
     advice.run = analysis.facts.text("run_name");
@@ -51,27 +65,15 @@ Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const
     const CostEvidence evidence(analysis.facts, options.tables);
     for (const auto& [key, curve] : evidence.curves()) advice.curves.push_back(curve);
     if (advice.steps < CommonThresholds::kFewestSteps) {
-        advice.limits.push_back(fmt::format("{} analysed steps: fewer than {} cannot tell a gain from chance, so that nothing is recommended", advice.steps, CommonThresholds::kFewestSteps));
+        advice.limits.push_back(fmt::format("{} analysed step{} cannot tell a gain from chance: at least {} are needed", advice.steps, advice.steps == 1 ? "" : "s", CommonThresholds::kFewestSteps));
         return advice;
     }
-    const std::vector<Finding> findings = detect(analysis);
+    std::vector<Finding> findings = detect(analysis);
+    replaySavings(analysis, findings);
     const TransferCost cost(analysis, evidence);
-    const AdviceContext context{analysis, findings, evidence, cost, predictor, advice.nccl, advice.noiseNs, advice.shownName};
-    adviseAlgorithms(context, advice);
-    adviseBuckets(context, advice);
-    adviseSchedule(context, advice);
-    advisePrefetch(context, advice);
-    adviseFromFindings(context, advice);
+    composeAdvice({analysis, findings, evidence, cost, predictor, advice.nccl, advice.noiseNs, advice.shownName}, advice);
     if (!predictor.replayed)
         for (Recommendation& recommendation : advice.recommendations) recommendation.certainty = Certainty::tryAndMeasure;
-    for (Recommendation& recommendation : advice.recommendations) {
-        recommendation.savingLowNs -= predictor.errorNs;
-        recommendation.savingHighNs += predictor.errorNs;
-    }
-    std::erase_if(advice.recommendations, [&](const Recommendation& recommendation) { return recommendation.savingNs <= advice.noiseNs; });
-    std::stable_sort(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& a, const Recommendation& b) {
-        return a.certainty != b.certainty ? a.certainty < b.certainty : a.savingNs > b.savingNs;
-    });
     return advice;
 }
 
@@ -80,8 +82,8 @@ Advice recommend(const std::filesystem::path& trace, const RecommendOptions& opt
     const std::optional<StepPredictor> replayed = replayPredictor(analysis);
     Advice advice = adviseOn(analysis, options, replayed ? *replayed : busyPeriodPredictor(analysis));
     if (!replayed)
-        advice.limits.push_back(fmt::format("{}: gains are first estimates, and everything is only to try and measure",
-                                            analysis.replay.available() ? fmt::format("the replay is {:.0f} % off", 100 * analysis.replay.error()) : "no replay: " + analysis.replay.unavailable));
+        advice.limits.push_back(fmt::format("{}{}", analysis.replay.available() ? fmt::format("the replay is {:.0f} % off", 100 * analysis.replay.error()) : "no replay: " + analysis.replay.unavailable,
+                                            advice.recommendations.empty() ? "" : ": gains are first estimates"));
     return advice;
 }
 

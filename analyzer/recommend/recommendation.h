@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/recommend/cost_evidence.h"
+#include "analyzer/recommend/job_change.h"
 #include "analyzer/recommend/nccl_version.h"
 
 namespace rankscope::analyzer {
@@ -15,6 +16,19 @@ namespace rankscope::analyzer {
 enum class Certainty : uint8_t {
     recommended,    // measured here, or by a replay of what was measured: apply it
     tryAndMeasure,  // a model says so: `rankscope tune` decides
+};
+
+enum class AdviceKind : uint8_t {
+    setting,  // can be pasted
+    repair,   // no setting cures it: hardware, or where the ranks run
+    program,  // nor this: what the program does, its model, its input
+};
+
+/// Saved per step, ns, at equal tokens.
+struct Gain {
+    double ns = 0;
+    double lowNs = 0;
+    double highNs = 0;
 };
 
 /// One line of a tuner table: forces a choice where collective, size and group match.
@@ -47,19 +61,37 @@ struct Settings {
 };
 
 struct Recommendation {
-    std::string area;                   // algorithm | buckets | overlap | micro_batches | precision | channels | host
+    AdviceKind kind = AdviceKind::setting;
+    int number = 0;                     // as it is shown, from 1
+    std::string area;                   // algorithm | buckets | overlap | micro_batches | virtual_stages | redundancy | precision | channels | host | finding
     std::string title;
     Certainty certainty = Certainty::recommended;
     std::vector<std::string> findings;  // ids it answers
     Settings settings;
+    std::vector<int> ranks;             // of what is no setting: where
+    std::vector<std::string> steps;     // of what is no setting: what to do
     std::vector<std::string> notes;     // where the settings belong: who sets a variable now
     std::vector<std::string> evidence;
     std::string basis;                  // where the prediction comes from
-    double savingNs = 0;                // per step, at equal tokens; median over the steps
+    double savingNs = 0;                // per step, at equal tokens, on top of onTopOf
     double savingLowNs = 0;
     double savingHighNs = 0;
+    std::vector<int> onTopOf;           // numbers: with these made before it
+    std::optional<Gain> alone;          // on the job as it was recorded
+    int alternativeTo = 0;              // number of what sets the same thing otherwise; 0: none
     std::string risk;
     std::string verify;
+    JobChange change;                   // what the replay makes of it; empty: it cannot be played
+};
+
+/// Played together, never added.
+struct Together {
+    int settings = 0;                   // recommended ones
+    Gain gain;                          // of these
+    int cures = 0;                      // of what no setting cures, and can be played
+    std::optional<Gain> cured;          // of these
+    std::optional<Gain> both;
+    double noiseNs = 0;                 // what gains less beside the others gains nothing
 };
 
 /// What was looked at and is best left as it is.
@@ -77,9 +109,16 @@ struct Advice {
     std::string judge;                  // what predicts the step: a replay, or a first estimate
     std::optional<NcclVersion> nccl;
     std::vector<std::string> limits;    // what could not be judged, and why
-    std::vector<Recommendation> recommendations;  // by certainty, then saving
+    std::vector<Recommendation> recommendations;  // by certainty, then as accepted: each setting on top of those before it
+    std::vector<Recommendation> alternatives;     // to these, each by itself
+    std::optional<Together> together;             // none: nothing was played
     std::vector<KeptDefault> kept;
     std::vector<CostCurve> curves;      // the evidence on collectives
+
+    /// Why no setting at all could be judged; empty: some was.
+    std::vector<std::string> whyNothingJudged() const;
+    /// The same as a sentence, "nothing could be judged, because: …".
+    std::string nothingJudged() const;
 };
 
 }  // namespace rankscope::analyzer

@@ -25,14 +25,40 @@ Json settingsJson(const Settings& settings) {
             {"accelerate", settings.accelerate}, {"job", settings.launcher}};
 }
 
+Json gainJson(const Gain& gain) { return {{"predicted_saving_ns", whole(gain.ns)}, {"interval_ns", {whole(gain.lowNs), whole(gain.highNs)}}}; }
+
+const char* kindName(AdviceKind kind) {
+    switch (kind) {
+        case AdviceKind::repair: return "repair";
+        case AdviceKind::program: return "program";
+        case AdviceKind::setting: break;
+    }
+    return "setting";
+}
+
+Json togetherJson(const Together& together) {
+    Json json = {{"settings", together.settings}};
+    json.update(gainJson(together.gain));
+    json["cures"] = together.cures;
+    json["of_cures"] = together.cured ? gainJson(*together.cured) : Json(nullptr);
+    json["with_cures"] = together.both ? gainJson(*together.both) : Json(nullptr);
+    return json;
+}
+
 Json recommendationJson(const Recommendation& r) {
-    Json json = {{"area", r.area},
+    Json json = {{"number", r.number > 0 ? Json(r.number) : Json(nullptr)},
+                 {"kind", kindName(r.kind)},
+                 {"area", r.area},
                  {"title", r.title},
                  {"certainty", r.certainty == Certainty::recommended ? "recommended" : "try"},
                  {"findings", r.findings}};
     json.update(settingsJson(r.settings));
     json["predicted_saving_ns"] = whole(r.savingNs);
     json["interval_ns"] = {whole(r.savingLowNs), whole(r.savingHighNs)};
+    json["on_top_of"] = r.onTopOf;
+    json["alone"] = r.alone ? gainJson(*r.alone) : Json(nullptr);
+    if (r.alternativeTo > 0) json["alternative_to"] = r.alternativeTo;
+    if (r.kind != AdviceKind::setting) json["ranks"] = r.ranks, json["steps"] = r.steps;
     json["notes"] = r.notes;
     json["evidence"] = r.evidence;
     json["basis"] = r.basis;
@@ -71,8 +97,14 @@ std::string renderAdviceJson(const Advice& advice) {
     json["judge"] = advice.judge;
     json["noise_ns"] = whole(advice.noiseNs);
     json["limits"] = advice.limits;
+    const std::vector<std::string> nothing = advice.whyNothingJudged();
+    json["judged"] = nothing.empty();
+    json["nothing_judged_because"] = nothing;
+    json["together"] = advice.together ? togetherJson(*advice.together) : Json(nullptr);
     json["recommendations"] = Json::array();
     for (const Recommendation& r : advice.recommendations) json["recommendations"].push_back(recommendationJson(r));
+    json["alternatives"] = Json::array();
+    for (const Recommendation& r : advice.alternatives) json["alternatives"].push_back(recommendationJson(r));
     json["kept"] = Json::array();
     for (const KeptDefault& kept : advice.kept) json["kept"].push_back({{"area", kept.area}, {"why", kept.why}});
     json["fits"] = Json::array();

@@ -28,6 +28,15 @@ std::string gain(const Recommendation& r) {
     return fmt::format("# {}: {} a step shorter ({} to {})\n", oneLine(r.title), durationText(r.savingNs), durationText(std::max(0.0, r.savingLowNs)), durationText(r.savingHighNs));
 }
 
+/// What a file without a setting says, in one line.
+std::string nothingText(const Advice& advice, const char* keep) {
+    const std::string nothing = advice.nothingJudged();
+    return nothing.empty() ? std::string(keep) : oneLine(nothing);
+}
+
+/// Whether the files hold it: what is accepted, and can be set.
+bool holds(const Recommendation& r) { return r.kind == AdviceKind::setting && r.certainty == Certainty::recommended; }
+
 /// A line for a shell, with or without a mark in front that makes it a comment.
 std::string settingLine(const std::string& name, const std::optional<std::string>& value, const char* mark = "") {
     return fmt::format("{}{}\n", mark, value ? "export " + name + "=" + shellQuoted(*value) : "unset " + name);
@@ -75,36 +84,38 @@ std::string renderAdviceEnvironment(const Advice& advice) {
         out += (active ? "" : "# try and measure, ") + gain(r).substr(active ? 0 : 2) + noteLines(r);
         for (const auto& [name, value] : r.settings.environment) out += settingLine(name, value, active ? "" : "# ");
     }
-    if (!any) out += "# nothing to set: keep the environment as it is\n";
+    if (!any) out += "# " + nothingText(advice, "nothing to set: keep the environment as it is") + "\n";
     return out;
 }
 
 std::string renderAdviceTunerCsv(const Advice& advice) {
     std::string out = head(advice, "tuner table") + "# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n";
-    bool any = false;
-    for (const Recommendation& r : advice.recommendations) {
-        if (r.settings.tuner.empty()) continue;
-        any = true;
-        out += (r.certainty == Certainty::recommended ? "" : "# try and measure, ") + gain(r).substr(r.certainty == Certainty::recommended ? 0 : 2);
-        if (!r.settings.environment.empty()) out += "# these variables come before the rows; in the job's environment, first:\n";
-        for (const auto& [name, value] : r.settings.environment) out += settingLine(name, value, "#   ");
-        out += noteLines(r);
-        for (const TunerAdvice& row : r.settings.tuner) {
-            out += fmt::format("# {} a step over {} ranks on {} node{}, all communicators: {} now, {} then ({} to {})\n", row.perStep, row.shape.ranks, row.shape.nodes, row.shape.nodes == 1 ? "" : "s",
-                               durationText(row.nowNs), durationText(row.expectedNs), durationText(row.thenNs.low), durationText(row.thenNs.high));
-            out += fmt::format("{},{},{},{},{},-1,{},{}\n", ncclName(row.op), row.minBytes, row.maxBytes, tunerName(row.choice.algorithm), ncclName(row.choice.protocol),
-                               row.shape.nodes, row.shape.ranks);
-        }
+    std::vector<const Recommendation*> tables;
+    for (const auto* list : {&advice.recommendations, &advice.alternatives})
+        for (const Recommendation& r : *list)
+            if (!r.settings.tuner.empty()) tables.push_back(&r);
+    if (tables.empty()) return out + "# " + nothingText(advice, "no rows: NCCL's own choice stays") + "\n";
+    const Recommendation& r = *tables.front();
+    out += (holds(r) ? "" : "# try and measure, ") + gain(r).substr(holds(r) ? 0 : 2);
+    if (r.alternativeTo > 0) out += fmt::format("# an alternative to number {} of the advice: this or that, not both\n", r.alternativeTo);
+    if (!r.settings.environment.empty()) out += "# these variables come before the rows; in the job's environment, first:\n";
+    for (const auto& [name, value] : r.settings.environment) out += settingLine(name, value, "#   ");
+    out += noteLines(r);
+    for (const TunerAdvice& row : r.settings.tuner) {
+        out += fmt::format("# {} a step over {} ranks on {} node{}, all communicators: {} now, {} then ({} to {})\n", row.perStep, row.shape.ranks, row.shape.nodes, row.shape.nodes == 1 ? "" : "s",
+                           durationText(row.nowNs), durationText(row.expectedNs), durationText(row.thenNs.low), durationText(row.thenNs.high));
+        out += fmt::format("{},{},{},{},{},-1,{},{}\n", ncclName(row.op), row.minBytes, row.maxBytes, tunerName(row.choice.algorithm), ncclName(row.choice.protocol),
+                           row.shape.nodes, row.shape.ranks);
     }
-    if (!any) out += "# no rows: NCCL's own choice stays\n";
     return out;
 }
 
 std::string renderAdviceDeepSpeed(const Advice& advice) {
     nlohmann::ordered_json json = nlohmann::ordered_json::object();
-    for (auto r = advice.recommendations.rbegin(); r != advice.recommendations.rend(); ++r)  // what gains most is written last
-        if (r->certainty == Certainty::recommended)
-            for (const auto& [path, value] : r->settings.deepspeed) placeOf(json, path) = nlohmann::ordered_json::parse(value);
+    for (const Recommendation& r : advice.recommendations)
+        if (holds(r))
+            for (const auto& [path, value] : r.settings.deepspeed) placeOf(json, path) = nlohmann::ordered_json::parse(value);
+    if (json.empty()) json["_rankscope"] = nothingText(advice, "nothing to set: keep the configuration as it is");  // JSON has no comments; DeepSpeed passes over keys that it does not know
     return json.dump(2) + "\n";
 }
 
@@ -112,9 +123,9 @@ std::string renderAdviceAccelerate(const Advice& advice) {
     std::string out = head(advice, "Accelerate settings");
     std::map<std::string, std::string> values;
     for (const Recommendation& r : advice.recommendations)
-        if (r.certainty == Certainty::recommended) values.insert(r.settings.accelerate.begin(), r.settings.accelerate.end());
+        if (holds(r)) values.insert(r.settings.accelerate.begin(), r.settings.accelerate.end());
     addYaml(out, values, "");
-    if (values.empty()) out += "# nothing to set: keep the configuration as it is\n";
+    if (values.empty()) out += "# " + nothingText(advice, "nothing to set: keep the configuration as it is") + "\n";
     return out;
 }
 

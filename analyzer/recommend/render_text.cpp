@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "analyzer/recommend/nccl_names.h"
 #include "analyzer/recommend/renderers.h"
 #include "analyzer/report/shell_word.h"
@@ -11,7 +13,8 @@ namespace rankscope::analyzer {
 namespace {
 
 void addLines(std::string& out, const char* label, const std::vector<std::string>& lines) {
-    for (size_t i = 0; i < lines.size(); ++i) out += fmt::format("  {:<8}{}\n", i == 0 ? label : "", lines[i]);
+    for (size_t i = 0; i < lines.size(); ++i)
+        if (!lines[i].empty()) out += fmt::format("  {:<8}{}\n", i == 0 ? label : "", lines[i]);
 }
 
 std::vector<std::string> settingLines(const Settings& settings) {
@@ -33,9 +36,44 @@ std::vector<std::string> settingLines(const Settings& settings) {
     return lines;
 }
 
-std::string intervalText(const Recommendation& r, double stepNs) {
-    const std::string low = r.savingLowNs > 0 ? durationText(r.savingLowNs) : r.savingLowNs < -1'000 ? "-" + durationText(-r.savingLowNs) : std::string("nothing");
-    return fmt::format("about {} per step ({}; {} to {})", durationText(r.savingNs), stepNs > 0 ? percentText(r.savingNs / stepNs) : "?", low, durationText(r.savingHighNs));
+std::string intervalText(const Gain& gain, double stepNs) {
+    const auto end = [](double ns) { return ns > 0 ? durationText(ns) : ns < -1'000 ? "-" + durationText(-ns) : std::string("nothing"); };
+    return fmt::format("{} per step ({}; {} to {})", end(gain.ns), stepNs > 0 ? percentText(gain.ns / stepNs) : "?", end(gain.lowNs), end(gain.highNs));
+}
+
+std::string numbersText(const std::vector<int>& numbers) {
+    std::string text;
+    for (size_t i = 0; i < numbers.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : i + 1 == numbers.size() ? " and " : ", ", numbers[i]);
+    return text;
+}
+
+std::vector<int> curesOf(const Advice& advice) {
+    std::vector<int> numbers;
+    for (const Recommendation& r : advice.recommendations)
+        if (r.kind != AdviceKind::setting) numbers.push_back(r.number);
+    return numbers;
+}
+
+std::vector<std::string> gainLines(const Recommendation& r, double stepNs) {
+    const Gain gain{r.savingNs, r.savingLowNs, r.savingHighNs};
+    if (r.onTopOf.empty()) return {"about " + intervalText(gain, stepNs)};
+    std::vector<std::string> lines = {fmt::format("about {}, on top of {}", intervalText(gain, stepNs), numbersText(r.onTopOf))};
+    if (r.alone) lines.push_back("by itself " + intervalText(*r.alone, stepNs));
+    return lines;
+}
+
+/// `cures`: numbers of what no setting cures.
+std::string togetherText(const Together& together, const std::vector<int>& cures, double stepNs) {
+    std::string out;
+    if (together.settings > 0)
+        out += fmt::format("{} about {}\n", together.settings == 1 ? "The recommended setting gains" : fmt::format("All {} recommended settings together gain", together.settings), intervalText(together.gain, stepNs));
+    if (!together.cured) return out;
+    out += fmt::format("What no setting cures ({}) costs about {}\n", numbersText(cures), intervalText(*together.cured, stepNs));
+    if (together.settings == 0 || !together.both) return out;
+    out += fmt::format("Cured, and with the settings: about {} shorter\n", intervalText(*together.both, stepNs));
+    out += "The settings are judged with that still there";
+    out += together.both->ns - together.cured->ns > together.noiseNs ? ": once it is cured, run again and ask again\n" : ", and gain nothing once it is cured: cure it first, run again and ask again\n";
+    return out;
 }
 
 std::string orAny(const std::string& name) { return name.empty() ? "*" : name; }
@@ -55,6 +93,28 @@ std::string curveText(const CostCurve& curve) {
                               100 * curve.fit.residual, key.from == EvidenceFrom::ncclTests ? " [nccl-tests]" : "");
 }
 
+std::string bodyText(const Recommendation& r, double stepNs) {
+    std::string out;
+    addLines(out, "gains", gainLines(r, stepNs));
+    addLines(out, "set", settingLines(r.settings));
+    addLines(out, "do", r.steps);
+    addLines(out, "where", r.notes);
+    addLines(out, "shown", r.evidence);
+    addLines(out, "basis", {r.basis});
+    addLines(out, "risk", {r.risk});
+    addLines(out, "verify", {r.verify});
+    if (!r.findings.empty()) addLines(out, "answers", {fmt::format("{}", fmt::join(r.findings, ", "))});
+    return out;
+}
+
+/// Where there is nothing to set.
+template <typename Bold>
+std::string keepText(const Advice& advice, const Bold& bold) {
+    if (std::any_of(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& r) { return r.kind == AdviceKind::setting; })) return "";
+    const char* what = !advice.recommendations.empty() ? "the settings as they are: none" : advice.limits.empty() ? "everything as it is: no setting" : "as it is what could be judged: no setting of it";
+    return "\n" + bold(fmt::format("Keep {} is predicted to gain more than chance.", what)) + "\n";
+}
+
 }  // namespace
 
 std::string renderAdviceText(const Advice& advice, bool colour) {
@@ -62,21 +122,24 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
     std::string out = bold(fmt::format("{}: advice for a step of {} (median of {})", advice.run.empty() ? "this run" : advice.run, durationText(advice.stepNs), advice.steps)) + "\n";
     if (!advice.judge.empty()) out += fmt::format("judged by {}\n", advice.judge);
     out += fmt::format("NCCL {}; a gain counts from {} a step\n", advice.nccl ? advice.nccl->text() : "version unknown", durationText(advice.noiseNs));
-    for (const std::string& limit : advice.limits) out += "not judged: " + limit + "\n";
-    if (advice.recommendations.empty()) out += bold("\nKeep everything as it is: no setting is predicted to gain more than chance.") + "\n";
-    int number = 0;
-    for (const Recommendation& r : advice.recommendations) {
-        out += "\n" + bold(fmt::format("{}. {}{}", ++number, r.certainty == Certainty::tryAndMeasure ? "Try and measure: " : "", r.title)) + "\n";
-        addLines(out, "gains", {intervalText(r, advice.stepNs)});
-        addLines(out, "set", settingLines(r.settings));
-        addLines(out, "where", r.notes);
-        addLines(out, "shown", r.evidence);
-        addLines(out, "basis", {r.basis});
-        addLines(out, "risk", {r.risk});
-        addLines(out, "verify", {r.verify});
-        if (!r.findings.empty()) addLines(out, "answers", {fmt::format("{}", fmt::join(r.findings, ", "))});
+    const std::vector<std::string> nothing = advice.whyNothingJudged();
+    if (!nothing.empty()) {
+        out += "\n" + bold(fmt::format("{} could be judged, because:", advice.recommendations.empty() ? "Nothing" : "No setting")) + "\n";
+        for (const std::string& why : nothing) out += "  " + why + "\n";
+    } else {
+        for (const std::string& limit : advice.limits) out += "not judged: " + limit + "\n";
+        out += keepText(advice, bold);
     }
-    if (!advice.kept.empty()) out += "\n";
+    if (advice.together && (advice.together->settings > 0 || advice.together->cured)) out += "\n" + togetherText(*advice.together, curesOf(advice), advice.stepNs);
+    for (const Recommendation& r : advice.recommendations) {
+        const char* kind = r.kind == AdviceKind::repair ? "Repair: " : r.kind == AdviceKind::program ? "In the program: " : r.certainty == Certainty::tryAndMeasure ? "Try and measure: " : "";
+        out += "\n" + bold(fmt::format("{}. {}{}", r.number, kind, r.title)) + "\n" + bodyText(r, advice.stepNs);
+    }
+    if (!advice.alternatives.empty()) out += "\n" + bold("Alternatives") + ": they set the same things otherwise, or gain nothing beside them. Each by itself; in none of the settings files\n";
+    for (const Recommendation& r : advice.alternatives)
+        out += "\n" + bold(fmt::format("Instead of {}: {}{}", r.alternativeTo, r.certainty == Certainty::tryAndMeasure ? "try and measure " : "", r.title)) + "\n" + bodyText(r, advice.stepNs);
+    const bool onTop = std::any_of(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& r) { return r.alone && r.certainty == Certainty::recommended; });
+    if (!advice.kept.empty()) out += onTop ? "\n" + bold("Looked at on top of these settings, and left as it is") + "\n" : "\n";
     for (const KeptDefault& kept : advice.kept) out += fmt::format("{}: {}\n", kept.area, kept.why);
     if (!advice.curves.empty()) out += "\n" + bold("Measured times of collectives (nodes x ranks; alpha + beta x bytes)") + "\n";
     for (const CostCurve& curve : advice.curves) out += curveText(curve);

@@ -4,13 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <memory>
 
 #include "analyzer/detectors/critical_step.h"
 #include "analyzer/detectors/faster_network.h"
-#include "analyzer/replay/what_if.h"
+#include "analyzer/recommend/played_job.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -31,23 +29,21 @@ double savedBy(const CriticalStep& step, const TransferScale& scale) {
 /// A replay further off misses something that matters: the unchanged one is within 3 % on every job of the reference suites (reference/README.md), three times that is no scatter.
 constexpr double kLargestReplayError = 0.1;
 
-/// Durations with every transfer scaled; a kernel that carries several collectives takes the mean of their factors by bytes.
-std::vector<int64_t> scaledDurations(const TaskGraph& graph, const TransferScale& scale) {
-    std::vector<int64_t> durations = graph.durationNs;
-    std::map<TaskId, std::pair<double, double>> factors;  // of kernels that change: sum of factor x bytes, sum of bytes
-    for (const Exchange& exchange : graph.exchanges) {
-        if (exchange.message()) continue;
-        const double factor = scale({exchange.communicatorId, exchange.op, exchange.bytes, {exchange.algorithm, exchange.protocol}});
-        const auto weight = static_cast<double>(std::max<int64_t>(1, exchange.bytes));
-        for (const ExchangeMember& member : graph.membersOf(exchange)) {
-            if (member.transfer == kNoTask) continue;
-            auto& sums = factors[member.transfer];
-            sums.first += factor * weight;
-            sums.second += weight;
-        }
-    }
-    for (const auto& [task, sums] : factors) durations[task] = std::llround(static_cast<double>(durations[task]) * sums.first / sums.second);
-    return durations;
+/// `unchanged`, `before`: the job without any change, and without the last one.
+StepPredictor judgeOf(const StepPredictor& like, const PlayedJob& unchanged, const PlayedJob& before, const PlayedJob& job) {
+    StepPredictor predictor = like;
+    predictor.gained = gainOf(before.steps(), job.steps());
+    predictor.total = gainOf(unchanged.steps(), job.steps());
+    predictor.pipeline = job.pipeline();
+    predictor.scaledTransfers = [job](const TransferScale& scale) { return job.savedBy(scale); };
+    predictor.edited = [job](const std::string& edit) { return job.gainBy(edit); };
+    predictor.messages = [job] { return job.messages(); };
+    predictor.after = [like, unchanged, job](const JobChange& change) -> std::optional<StepPredictor> {
+        const auto next = job.with(change);
+        if (!next) return std::nullopt;
+        return judgeOf(like, unchanged, job, *next);
+    };
+    return predictor;
 }
 
 }  // namespace
@@ -59,24 +55,8 @@ std::optional<StepPredictor> replayPredictor(const Analysis& analysis) {
     predictor.name = fmt::format("replay of the whole step ({:.2f} % off unchanged)", 100 * model.error());
     predictor.replayed = true;
     predictor.errorNs = model.error() * model.measuredStepNs;
-    predictor.scaledTransfers = [&model, before = model.stepsNs(model.graph, model.unchanged)](const TransferScale& scale) {
-        const std::vector<double> after = model.stepsNs(model.graph, simulate(model.graph, scaledDurations(model.graph, scale)));
-        std::vector<double> savings;
-        for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) savings.push_back(before[i] - after[i]);
-        return savings;
-    };
-    const auto unchanged = std::make_shared<const ChangedJob>(unchangedJob(analysis));  // outlives this call in the function returned
-    predictor.edited = [&analysis, unchanged](const std::string& text) -> std::optional<EditedStep> {
-        try {
-            ChangedJob job = *unchanged;
-            change(job, *parseEdit(text), analysis);
-            const ReplayedSaving gain = saving(unchanged->stepsNs, job.stepsNs);
-            return EditedStep{gain.ns, gain.lowNs, gain.highNs, job.effect.assumed};
-        } catch (const EditError&) {
-            return std::nullopt;  // not for this job
-        }
-    };
-    return predictor;
+    const PlayedJob unchanged(analysis);
+    return judgeOf(predictor, unchanged, unchanged, unchanged);
 }
 
 StepPredictor busyPeriodPredictor(const Analysis& analysis) {

@@ -5,29 +5,14 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "analyzer/detectors/analysis.h"
-#include "analyzer/timeline/nccl_formulas.h"
+#include "analyzer/recommend/job_change.h"
 
 namespace rankscope::analyzer {
 
-/// Collectives that are one and the same to NCCL's choice.
-struct MessageKey {
-    int64_t communicatorId = 0;
-    store::Op op = store::Op::unknown;
-    int64_t bytes = 0;
-    AlgorithmChoice choice;
-
-    auto tie() const { return std::tuple(communicatorId, op, bytes, choice.algorithm, choice.protocol); }
-    bool operator<(const MessageKey& other) const { return tie() < other.tie(); }
-};
-
-/// New transfer time as a multiple of the recorded one; 1: unchanged.
-using TransferScale = std::function<double(const MessageKey&)>;
-
-/// What a change of the job's structure saves, ns per step at equal tokens.
+/// What a change saves, ns per step at equal tokens: the typical step, and an interval from the steps' variation and what the estimates of transfers leave open.
 struct EditedStep {
     double savingNs = 0;
     double lowNs = 0;
@@ -43,9 +28,16 @@ struct StepPredictor {
     std::function<std::vector<double>(const TransferScale&)> scaledTransfers;
     /// Of a change as `rankscope whatif` spells it; nothing where it cannot be made to this job. Empty without a replay.
     std::function<std::optional<EditedStep>(const std::string& change)> edited;
+
+    /// The judge of the job as it is after a change: all it says comes on top of that. Nothing where the change cannot be made. Empty without a replay.
+    std::function<std::optional<StepPredictor>(const JobChange& change)> after;
+    EditedStep gained;                 // by that change, on top of those before it
+    EditedStep total;                  // by all changes so far, played together
+    std::function<MessageList()> messages;  // collectives of the job so far; empty: as recorded
+    std::optional<Pipeline> pipeline;  // of the job so far, where a change was to it
 };
 
-/// By the task graph of all ranks, its transfers scaled and played again. `analysis` must outlive it. Nothing without a replay, or with one that is too far off.
+/// By the task graph of all ranks, changed and played again. `analysis` must outlive it. Nothing without a replay, or with one that is too far off.
 std::optional<StepPredictor> replayPredictor(const Analysis& analysis);
 
 /// Without a task graph: the exposed part of each busy period of the network on the rank that waits least (detectors/faster_network.h). What gets slower counts in full

@@ -78,8 +78,10 @@ TuneCandidate candidateOf(const json& entry, size_t index, const std::string& fi
         if (!read.problems.empty()) throw store::Error(fmt::format("{}, tuner row {}", where, read.problems[0].line), read.problems[0].what, read.problems[0].hint);
         candidate.tunerRows = std::move(read.rows);
     }
-    if (entry.contains("predicted_saving_ns") && entry["predicted_saving_ns"].is_number()) candidate.predictedSavingNs = entry["predicted_saving_ns"].get<double>();
-    if (const json interval = entry.value("interval_ns", json()); interval.is_array() && interval.size() == 2 && interval[0].is_number() && interval[1].is_number())
+    // A candidate is measured by itself: what it gains on top of other settings is another prediction.
+    const json& predicted = entry.contains("alone") && entry["alone"].is_object() ? entry["alone"] : entry;
+    if (predicted.contains("predicted_saving_ns") && predicted["predicted_saving_ns"].is_number()) candidate.predictedSavingNs = predicted["predicted_saving_ns"].get<double>();
+    if (const json interval = predicted.value("interval_ns", json()); interval.is_array() && interval.size() == 2 && interval[0].is_number() && interval[1].is_number())
         candidate.predictedIntervalNs = {interval[0].get<double>(), interval[1].get<double>()};
     return candidate;
 }
@@ -91,13 +93,16 @@ std::vector<TuneCandidate> fromJson(const std::string& file, const std::string& 
     } catch (const json::parse_error& error) {
         throw store::Error(file, fmt::format("no JSON: {}", error.what()), "");
     }
-    const json* entries = &root;
+    json entries = root;
     for (const char* key : {"recommendations", "candidates"})
-        if (root.is_object() && root.contains(key)) entries = &root[key];
-    if (!entries->is_array()) throw store::Error(file, "neither \"recommendations\" nor \"candidates\" in it", "give what `rankscope recommend NAME --format json` prints");
+        if (root.is_object() && root.contains(key)) entries = root[key];
+    if (root.is_object() && entries.is_array())
+        for (const json& other : root.value("alternatives", json::array())) entries.push_back(other);
+    if (!entries.is_array()) throw store::Error(file, "neither \"recommendations\" nor \"candidates\" in it", "give what `rankscope recommend NAME --format json` prints");
     std::vector<TuneCandidate> candidates;
-    for (size_t i = 0; i < entries->size(); ++i) {
-        TuneCandidate candidate = candidateOf((*entries)[i], i, file);
+    for (size_t i = 0; i < entries.size(); ++i) {
+        if (entries[i].is_object() && entries[i].value("kind", "setting") != "setting") continue;  // what no setting cures is no candidate
+        TuneCandidate candidate = candidateOf(entries[i], i, file);
         if (candidate.environment.empty() && candidate.tunerRows.empty()) leftOut.push_back(candidate.name);
         else candidates.push_back(std::move(candidate));
     }

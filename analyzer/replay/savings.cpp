@@ -2,11 +2,10 @@
 #include "analyzer/replay/savings.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <numeric>
-#include <string_view>
 
+#include "analyzer/detectors/catalogue.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/replay/edits/change_transfers.h"
 #include "analyzer/timeline/statistics.h"
@@ -14,13 +13,17 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// Its detector saw the cause, and nothing but its own estimate of the cost makes it a note. Bubbles, uneven stages and messages of a pipeline are notes for what the schedule
-/// explains, rare steps for being few, and what is at its ceiling for what hides.
+/// Its detector saw the cause, and nothing but its own estimate of the cost makes it a note.
 bool smallByEstimate(const Analysis& analysis, const Finding& finding) {
-    constexpr std::array<std::string_view, 5> kOtherReasons{"RS101", "RS102", "RS103", "RS203", "RS303"};
     if (finding.verdict != Verdict::note || finding.severity >= CommonThresholds::kFloorShare) return false;
     if (static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps || !analysis.layout.pipelines.empty()) return false;
-    return std::find(kOtherReasons.begin(), kOtherReasons.end(), finding.id) == kOtherReasons.end();
+    const CatalogueEntry* entry = findCatalogueEntry(finding.id);
+    return entry != nullptr && entry->noteByCostOnly;
+}
+
+bool judgedByCost(const Finding& finding) {
+    const CatalogueEntry* entry = findCatalogueEntry(finding.id);
+    return entry == nullptr || entry->judgedByCost;
 }
 
 /// Certain findings, deepest cause first: the order of the detectors.
@@ -185,8 +188,7 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
         const double share = gained.ns / (finding->meanStepNs > 0 ? mean : stepNs);
         const bool belowFloor = share < CommonThresholds::kFloorShare;
         if (belowFloor && waitsHidden) continue;
-        // A bubble is judged against what its schedule should leave, not by its cost.
-        const bool small = gained.ns <= 0 || (belowFloor && finding->id != "RS101");
+        const bool small = gained.ns <= 0 || (belowFloor && judgedByCost(*finding));
         if (small && (finding->verdict != Verdict::found || gained.ns < 0)) {
             makeNote(*finding, gained, share);
             continue;

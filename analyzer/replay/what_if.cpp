@@ -52,15 +52,7 @@ std::vector<RankTimes> rankTimes(const TaskGraph& graph, const Schedule& schedul
 
 Analysis present(const Analysis& analysis, const EditEffect& effect) {
     Analysis now;
-    now.facts = analysis.facts;
-    now.ranks = analysis.ranks;
-    now.peaks = analysis.peaks;
-    now.fits = analysis.fits;
-    now.layout = analysis.layout;
-    now.steps = analysis.steps;
-    now.stepNs = analysis.stepNs;
-    now.kernelRatios = analysis.kernelRatios;
-    now.linkProbes = analysis.linkProbes;
+    static_cast<RecordedJob&>(now) = analysis;
     for (const auto& [id, communicator] : effect.communicators) now.facts.communicators[id] = communicator;
     for (RankFacts& rank : now.facts.ranks)
         if (const auto host = effect.hosts.find(rank.rank); host != effect.hosts.end()) rank.hostId = host->second;
@@ -108,6 +100,7 @@ WhatIf whatIf(const Analysis& analysis, const std::vector<std::unique_ptr<Edit>>
     result.replayError = replay.error();
     result.changedStepNs = mean(after.stepsNs);
     result.tokens = after.effect.tokens;
+    result.replicas = after.effect.replicas;
     result.saving = saving(before, after.stepsNs);
     const Schedule schedule = simulate(after.graph);
     result.before = rankTimes(replay.graph, replay.unchanged, replay.steps, 1);

@@ -34,7 +34,8 @@ struct WhatIf {
     double replayedStepNs = 0;    // unchanged
     double replayError = 0;       // share of the measured step
     double changedStepNs = 0;     // at equal tokens
-    double tokens = 1;            // tokens of a changed step / tokens of a step as recorded
+    double tokens = 1;            // tokens of a changed step / tokens of a step as recorded, on as many ranks
+    double replicas = 1;          // ranks, and with them tokens of a step, as a multiple of those recorded: not counted in `saving`
     ReplayedSaving saving;
     std::vector<RankTimes> before, after;          // by rank
     std::vector<PathShare> pathBefore, pathAfter;

@@ -54,6 +54,9 @@ std::string renderWhatIfText(const WhatIf& r, const std::vector<std::string>& ch
         out += fmt::format("saves            {} per step ({}; {} to {})\n", durationText(r.saving.ns), percentText(share), signedDuration(r.saving.lowNs), signedDuration(r.saving.highNs));
     else
         out += fmt::format("costs            {} more per step ({}; {} to {})\n", durationText(-r.saving.ns), percentText(-share), signedDuration(-r.saving.highNs), signedDuration(-r.saving.lowNs));
+    if (r.replicas != 1)
+        out += fmt::format("throughput       {:.3g} times the tokens per second: {:.3g} times the ranks, and as many times the tokens in a step\n",
+                           r.changedStepNs > 0 ? r.replicas * r.replayedStepNs / r.changedStepNs : 0, r.replicas);
     out += fmt::format("critical path    before: {}\n", pathText(r.pathBefore));
     out += fmt::format("                 after:  {}\n", pathText(r.pathAfter));
     out += "\nper rank and step    compute             waiting for others  transfer\n";
@@ -85,6 +88,7 @@ std::string renderWhatIfJson(const WhatIf& r, const std::vector<std::string>& ch
                        {"replay", {{"predicted_step_ns", whole(r.replayedStepNs)}, {"error", r.replayError}}},
                        {"changed_step_ns", whole(r.changedStepNs)},
                        {"tokens_factor", r.tokens},
+                       {"replicas_factor", r.replicas},
                        {"saving_ns_per_step", whole(r.saving.ns)},
                        {"saving_share", r.replayedStepNs > 0 ? r.saving.ns / r.replayedStepNs : 0},
                        {"saving_interval_ns", {whole(r.saving.lowNs), whole(r.saving.highNs)}},

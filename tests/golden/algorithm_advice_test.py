@@ -73,20 +73,29 @@ class AlgorithmAdvice(VirtualRunTest):
             return None
         return statistics.median(step["dur_ns"] for step in self.report(name)["steps"] if not step["warm_up"]) / 1e6
 
-    def predicted_ms(self, name):
-        """Gain of the first recommended setting of the environment with its interval; zeros when there is none."""
+    def advice_on(self, name):
+        """What is recommended of NCCL's variables by itself; None when there is nothing. Beside other buckets it may gain nothing more, and is then an alternative to them."""
         advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", name, "--format", "json").stdout)
-        for one in advice["recommendations"]:
+        for one in advice["recommendations"] + advice["alternatives"]:
             if one["certainty"] == "recommended" and one["env"] and not one["tuner_csv"]:
-                return one["predicted_saving_ns"] / 1e6, one["interval_ns"][0] / 1e6, one["interval_ns"][1] / 1e6
-        return 0, 0, 0
+                return one
+        return None
+
+    def predicted_ms(self, name):
+        """Gain with its interval; zeros when there is none."""
+        one = self.advice_on(name)
+        return (one["alone"]["predicted_saving_ns"] / 1e6, *(ns / 1e6 for ns in one["alone"]["interval_ns"])) if one else (0, 0, 0)
 
     def advised(self, name, environment):
-        """The environment after sourcing the advice, by a real shell."""
-        self.check_run(RANKSCOPE, "-q", "recommend", name, "--format", "env", "-o", f"{name}.env")
-        shown = self.check_run("sh", "-euc", f". ./{name}.env; env", environment=environment).stdout.decode()
-        after = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
-        return {key: after[key] for key in ("NCCL_ALGO", "NCCL_PROTO") if key in after}
+        """The environment with the advice; where the file holds it, after sourcing that by a real shell."""
+        one = self.advice_on(name)
+        told = one["env"] if one else {}
+        after = dict(environment, **{key: value or "" for key, value in told.items()})
+        if one and "alternative_to" not in one:
+            self.check_run(RANKSCOPE, "-q", "recommend", name, "--format", "env", "-o", f"{name}.env")
+            shown = self.check_run("sh", "-euc", f". ./{name}.env; env", environment=environment).stdout.decode()
+            after = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
+        return {key: after[key] for key in ("NCCL_ALGO", "NCCL_PROTO") if after.get(key)}
 
     def test_the_advised_setting_is_near_the_best_of_all(self):
         distances, wrong, widths, kept, inside = [], [], [], 0, 0

@@ -63,8 +63,9 @@ class SourcedAdvice(VirtualRunTest):
             self.assertEqual(before, after, "nothing was advised, and yet the step changed")
             return None
         self.assertEqual(len(advice), 1)
-        low, high = advice[0]["interval_ns"]
-        print(f"{name}: {advice[0]['title']}: {before / 1e6:.2f} -> {after / 1e6:.2f} ms; predicted {advice[0]['predicted_saving_ns'] / 1e6:.2f} ({low / 1e6:.2f} to {high / 1e6:.2f}),"
+        alone = advice[0]["alone"]
+        low, high = alone["interval_ns"]
+        print(f"{name}: {advice[0]['title']}: {before / 1e6:.2f} -> {after / 1e6:.2f} ms; predicted {alone['predicted_saving_ns'] / 1e6:.2f} ({low / 1e6:.2f} to {high / 1e6:.2f}),"
               f" measured {(before - after) / 1e6:.2f}", flush=True)
         self.assertEqual(self.environment_advice(f"{name}-after"), [], "the advice was followed: there is none left")
         return low <= before - after <= high

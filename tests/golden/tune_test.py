@@ -184,8 +184,9 @@ class Tune(VirtualRunTest):
     def test_advice_of_a_run_is_tried_with_its_prediction(self):
         self.environment.update(NCCL_ALGO="ring", NCCL_PROTO="simple")
         self.run_scenario(self.scenario, "base")
-        advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", "base", "--format", "json").stdout)["recommendations"]
-        able = {entry["title"]: entry["predicted_saving_ns"] for entry in advice if entry["env"] or entry["tuner_csv"]}
+        advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", "base", "--format", "json").stdout)
+        # Each is tried by itself.
+        able = {entry["title"]: entry["alone"]["predicted_saving_ns"] for entry in advice["recommendations"] + advice["alternatives"] if entry["env"] or entry["tuner_csv"]}
         self.assertTrue(able, advice)
         result = subprocess.run([RANKSCOPE, "-q", "tune", "-o", "tuned", "--rounds", "2", "--format", "json", "--reference", str(self.scenario), "--from-recommend", "base"],
                                 cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S)
@@ -231,7 +232,7 @@ class Tune(VirtualRunTest):
     def test_wrong_command_lines_are_refused_before_anything_runs(self):
         (self.folder / "bad.csv").write_text("allgather,0,1,tree,ll,-1,-1,-1\n")
         (self.folder / "bad.json").write_text('[{"env": {"A": 1}}]')
-        for status, options in ((2, ()), (3, ("--candidate", "ring")), (3, ("--candidates", "missing")), (3, ("--candidates", "bad.json")), (3, ("--tuner", "bad.csv")),
+        for status, options in ((2, ()), (2, ("--candidate", "ring")), (3, ("--candidates", "missing")), (3, ("--candidates", "bad.json")), (3, ("--tuner", "bad.csv")),
                                 (2, ("--candidate", "A=1", "--rounds", "1")), (2, ("--candidate", "A=1", "--budget", "0")), (2, ("--candidate", "A=1", "--env", "x"))):
             result = self.tune(*options, job=("touch", "started"))
             self.assertEqual(result.returncode, status, (options, result.stderr))

@@ -112,7 +112,7 @@ class Tuner(VirtualRunTest):
         command = ("--", "sh", "launch.sh", WORKLOAD, scenario)
         self.check_run(RANKSCOPE, "-q", "run", "--virtual", "--links", links, "-o", "misled", *command, environment=environment)
         advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", "misled", "--format", "json").stdout)
-        table = next(one for one in advice["recommendations"] if one["tuner_csv"])
+        table = next(one for one in advice["recommendations"] + advice["alternatives"] if one["tuner_csv"])
         self.check_run(RANKSCOPE, "-q", "recommend", "misled", "--format", "tuner-csv", "-o", "advised.csv")
         written = (self.folder / "advised.csv").read_text().splitlines()
         rows = [line for line in written if line and not line.startswith("#")]

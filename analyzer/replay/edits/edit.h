@@ -30,12 +30,14 @@ class EditError : public std::runtime_error {
 struct EditEffect {
     std::vector<std::string> assumed;  // sentences: what was taken for granted
     double tokens = 1;                 // tokens of a changed step / tokens of a step as recorded: savings are compared at equal tokens
+    double replicas = 1;               // ranks, and with them tokens of a step, as a multiple of those recorded: steps are compared as they are
 
     // What the edits after this one take the job for; empty: as recorded.
     std::map<int64_t, Communicator> communicators;  // by id: those that grew, shrank or moved
     std::map<int, int64_t> hosts;                   // by rank: all, where ranks were placed anew
     std::optional<Pipeline> pipeline;               // schedule, micro-batches and virtual stages of all pipelines
     std::optional<int> dataParallel;                // ranks that share the batch
+    std::vector<std::vector<double>> stageLayers;   // where layers have moved: by stage, each layer's share of its work; no shares: parts of layers have moved
 
     bool changesLayout() const { return !communicators.empty() || !hosts.empty() || pipeline || dataParallel; }
 

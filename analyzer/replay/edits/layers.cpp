@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <deque>
 
 #include "analyzer/replay/edits/edit_arguments.h"
 #include "analyzer/replay/edits/pipeline_parts.h"
@@ -13,20 +13,22 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// What a stage holds, and how long it works on it in a step, ns: means over its ranks.
+/// What a stage holds: means over its ranks, ns per step.
 struct Stage {
     double workNs = 0;
-    int layers = 0;   // 0: not to be seen
+    std::deque<double> layers;   // the work of each, in the order of the model; empty: not to be seen
 };
 
-std::vector<Stage> stagesOf(const TaskGraph& graph, const PipelineParts& parts) {
+std::vector<Stage> stagesOf(const TaskGraph& graph, const PipelineParts& parts, const EditEffect& effect) {
     std::vector<Stage> stages(static_cast<size_t>(parts.shape().stages));
     std::vector<double> ranks(stages.size(), 0);
+    std::vector<int> counts(stages.size(), 0);
     for (const auto& [rank, number] : parts.stages()) {
-        Stage& stage = stages[static_cast<size_t>(number)];
+        const auto s = static_cast<size_t>(number);
+        Stage& stage = stages[s];
         const int layers = parts.layersPerStage(rank);
-        stage.layers = ranks[static_cast<size_t>(number)] == 0 || stage.layers == layers ? layers : 0;
-        ranks[static_cast<size_t>(number)] += 1;
+        counts[s] = ranks[s] == 0 || counts[s] == layers ? layers : 0;
+        ranks[s] += 1;
         for (int step : parts.steps())
             for (const auto* passes : {&parts.step(rank, step).forward, &parts.step(rank, step).backward})
                 for (const auto& [which, calls] : *passes)
@@ -34,33 +36,55 @@ std::vector<Stage> stagesOf(const TaskGraph& graph, const PipelineParts& parts) 
                         for (TaskId task : parts.launchedBy(call))
                             if (graph.info[task].kind == TaskKind::kernel) stage.workNs += static_cast<double>(graph.durationNs[task]);
     }
-    for (size_t s = 0; s < stages.size(); ++s) stages[s].workNs /= std::max(1.0, ranks[s] * static_cast<double>(parts.steps().size()));
+    const bool moved = effect.stageLayers.size() == stages.size();  // the kernels still repeat as often as before
+    for (size_t s = 0; s < stages.size(); ++s) {
+        Stage& stage = stages[s];
+        stage.workNs /= std::max(1.0, ranks[s] * static_cast<double>(parts.steps().size()));
+        if (moved) {
+            const std::vector<double>& shares = effect.stageLayers[s];
+            for (double share : shares) stage.layers.push_back(share * stage.workNs);
+        } else if (counts[s] > 0) {
+            stage.layers.assign(static_cast<size_t>(counts[s]), stage.workNs / counts[s]);
+        }
+    }
     return stages;
 }
 
-/// Work of the stages with the layers' own times: those that stay and those that come.
-struct Plan {
-    std::vector<double> workNs;
-    std::vector<int> layers;
-};
+/// The layer of `from` that is nearest to `to` in the model goes to the near end of it, so that a move and the one back are none.
+void moveOne(std::vector<Stage>& stages, size_t from, size_t to) {
+    std::deque<double>& source = stages[from].layers;
+    const bool onwards = from < to;
+    const double layerNs = onwards ? source.back() : source.front();
+    if (onwards) {
+        source.pop_back();
+        stages[to].layers.push_front(layerNs);
+    } else {
+        source.pop_front();
+        stages[to].layers.push_back(layerNs);
+    }
+    stages[from].workNs -= layerNs;
+    stages[to].workNs += layerNs;
+}
 
 /// Moves one layer at a time from the heaviest stage to the lightest while the longest work falls.
-Plan balanced(const std::vector<Stage>& stages) {
-    Plan plan;
-    for (const Stage& stage : stages) {
-        plan.workNs.push_back(stage.workNs);
-        plan.layers.push_back(stage.layers);
-    }
+std::vector<Stage> balanced(std::vector<Stage> stages) {
+    const auto lighter = [](const Stage& a, const Stage& b) { return a.workNs < b.workNs; };
     while (true) {
-        const auto heaviest = static_cast<size_t>(std::max_element(plan.workNs.begin(), plan.workNs.end()) - plan.workNs.begin());
-        const auto lightest = static_cast<size_t>(std::min_element(plan.workNs.begin(), plan.workNs.end()) - plan.workNs.begin());
-        if (plan.layers[heaviest] < 2) return plan;
-        const double layerNs = plan.workNs[heaviest] / plan.layers[heaviest];
-        if (plan.workNs[lightest] + layerNs >= plan.workNs[heaviest]) return plan;
-        plan.workNs[heaviest] -= layerNs;
-        plan.workNs[lightest] += layerNs;
-        --plan.layers[heaviest];
-        ++plan.layers[lightest];
+        const auto heaviest = static_cast<size_t>(std::max_element(stages.begin(), stages.end(), lighter) - stages.begin());
+        const auto lightest = static_cast<size_t>(std::min_element(stages.begin(), stages.end(), lighter) - stages.begin());
+        if (heaviest == lightest || stages[heaviest].layers.size() < 2) return stages;
+        const double layerNs = heaviest < lightest ? stages[heaviest].layers.back() : stages[heaviest].layers.front();
+        if (stages[lightest].workNs + layerNs >= stages[heaviest].workNs) return stages;
+        moveOne(stages, heaviest, lightest);
+    }
+}
+
+/// For the edits that follow. Shares of the stage's work: what changes that changes all of its layers.
+void remember(const std::vector<Stage>& stages, EditEffect& effect) {
+    effect.stageLayers.clear();
+    for (const Stage& stage : stages) {
+        std::vector<double>& shares = effect.stageLayers.emplace_back();
+        for (double layerNs : stage.layers) shares.push_back(layerNs / stage.workNs);
     }
 }
 
@@ -97,34 +121,37 @@ void scale(TaskGraph& graph, const PipelineParts& parts, int stage, double facto
 
 void MoveLayers::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
     const PipelineParts parts(graph, analysis);
-    const std::vector<Stage> stages = stagesOf(graph, parts);
-    const bool whole = std::all_of(stages.begin(), stages.end(), [](const Stage& stage) { return stage.layers > 0 && stage.workNs > 0; });
-    std::vector<double> work;
-    for (const Stage& stage : stages) work.push_back(stage.workNs);
-    if (*std::min_element(work.begin(), work.end()) <= 0) throw EditError("a stage computes nothing");
-    std::vector<double> wanted = work;
+    const std::vector<Stage> stages = stagesOf(graph, parts, effect);
+    const bool whole = std::all_of(stages.begin(), stages.end(), [](const Stage& stage) { return !stage.layers.empty() && stage.workNs > 0; });
+    if (std::any_of(stages.begin(), stages.end(), [](const Stage& stage) { return stage.workNs <= 0; })) throw EditError("a stage computes nothing");
+    std::vector<Stage> wanted = stages;
     if (m_move) {
         const auto count = static_cast<int>(stages.size());
         if (m_move->from >= count || m_move->to >= count || m_move->from == m_move->to) throw EditError(fmt::format("stages are 0 to {}, and two different ones", count - 1));
         if (!whole) throw EditError("the kernels of a stage do not repeat: its layers are not to be seen", "balance them: layers without arguments");
-        const Stage& from = stages[static_cast<size_t>(m_move->from)];
-        if (m_move->count >= from.layers) throw EditError(fmt::format("stage {} has {} layers and must keep one", m_move->from, from.layers));
-        const double moved = from.workNs * m_move->count / from.layers;
-        wanted[static_cast<size_t>(m_move->from)] -= moved;
-        wanted[static_cast<size_t>(m_move->to)] += moved;
+        const auto from = static_cast<size_t>(m_move->from), to = static_cast<size_t>(m_move->to);
+        if (m_move->count >= static_cast<int>(stages[from].layers.size()))
+            throw EditError(fmt::format("stage {} has {} layers and must keep one", m_move->from, stages[from].layers.size()));
+        for (int i = 0; i < m_move->count; ++i) moveOne(wanted, from, to);
     } else if (whole && !m_parts) {
-        const Plan plan = balanced(stages);
-        if (plan.workNs == work) throw EditError("moving a whole layer makes no stage lighter than the heaviest one is now", "layers:parts=yes moves parts of layers");
-        wanted = plan.workNs;
+        wanted = balanced(stages);
         std::string layers;
-        for (int count : plan.layers) layers += fmt::format("{}{}", layers.empty() ? "" : ", ", count);
+        bool moved = false;
+        for (size_t s = 0; s < stages.size(); ++s) {
+            moved = moved || wanted[s].layers.size() != stages[s].layers.size();
+            layers += fmt::format("{}{}", layers.empty() ? "" : ", ", wanted[s].layers.size());
+        }
+        if (!moved) throw EditError("moving a whole layer makes no stage lighter than the heaviest one is now", "layers:parts=yes moves parts of layers");
         effect.assume(fmt::format("layers per stage: {}", layers));
     } else {
-        std::fill(wanted.begin(), wanted.end(), std::accumulate(work.begin(), work.end(), 0.0) / static_cast<double>(work.size()));
+        double all = 0;
+        for (const Stage& stage : stages) all += stage.workNs;
+        for (Stage& stage : wanted) stage = {all / static_cast<double>(stages.size()), {}};  // no whole layers any more
         effect.assume(m_parts ? "work moves in parts of layers: the stages are taken to be even" : "no whole layers are to be seen: the stages are taken to be even");
     }
     for (size_t s = 0; s < stages.size(); ++s)
-        if (wanted[s] != work[s]) scale(graph, parts, static_cast<int>(s), wanted[s] / work[s]);
+        if (wanted[s].workNs != stages[s].workNs) scale(graph, parts, static_cast<int>(s), wanted[s].workNs / stages[s].workNs);
+    remember(wanted, effect);
 }
 
 std::unique_ptr<Edit> parseLayers(EditArguments& arguments) {

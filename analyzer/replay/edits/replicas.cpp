@@ -17,7 +17,7 @@ bool growsWithRanks(CommRole role) { return role == CommRole::gradients || role 
 }  // namespace
 
 void Replicas::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
-    int changed = 0;
+    int changed = 0, present = 1;
     for (const Exchange& exchange : graph.exchanges) {
         if (exchange.join == kNoTask || exchange.bytes <= 0) continue;
         const CommRole role = analysis.layout.role(exchange.communicatorId, exchange.op);
@@ -26,6 +26,7 @@ void Replicas::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& eff
         if (role == CommRole::replicas || (role == CommRole::shardedParameters && analysis.layout.replicate.value_or(1) > 1))
             throw EditError("sharded layers with replicas can grow in two ways", "dp-ranks is for one group of data-parallel ranks");
         if (before.size < 2) throw EditError("a data-parallel rank alone sums nothing: what more of them would take cannot be told from it", "give the number of ranks that is wanted at once");
+        present = before.size;
         Communicator after = before;
         after.size = m_count;
         const int perNode = std::max(1, before.size / std::max(1, before.nodes));
@@ -45,7 +46,7 @@ void Replicas::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& eff
     if (changed == 0) throw EditError("no data-parallel communication was seen", "dp-ranks is for jobs that sum gradients");
     effect.assume("each rank keeps its work, and its part of the optimizer");
     effect.dataParallel = m_count;
-    if (analysis.layout.dp) effect.assume(fmt::format("a step works on {:.3g} times the tokens on as many times the ranks: compare step times as they are", static_cast<double>(m_count) / *analysis.layout.dp));
+    effect.replicas *= static_cast<double>(m_count) / analysis.layout.dp.value_or(present);
 }
 
 std::unique_ptr<Edit> parseReplicas(EditArguments& arguments) { return std::make_unique<Replicas>(arguments.requiredWhole("count", 1)); }

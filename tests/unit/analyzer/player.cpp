@@ -21,10 +21,12 @@ int Player::communicator(std::vector<int> ranks) {
     return trace.communicator(std::move(ranks));
 }
 
-void Player::compute(double ns, const std::string& name, int64_t grid) {
+void Player::compute(double ns, const std::string& name, int64_t grid) { compute(std::vector<double>(m_compute.size(), ns), name, grid); }
+
+void Player::compute(const std::vector<double>& ns, const std::string& name, int64_t grid) {
     for (size_t r = 0; r < m_compute.size(); ++r) {
-        trace.kernel(static_cast<int>(r), m_compute[r] + kGap, static_cast<int64_t>(ns), name, grid);
-        m_compute[r] += kGap + static_cast<int64_t>(ns);
+        trace.kernel(static_cast<int>(r), m_compute[r] + kGap, static_cast<int64_t>(ns[r]), name, grid);
+        m_compute[r] += kGap + static_cast<int64_t>(ns[r]);
     }
 }
 

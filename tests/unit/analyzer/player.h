@@ -17,6 +17,8 @@ class Player {
 
     /// The same kernel on every rank.
     void compute(double ns, const std::string& name = "gemm", int64_t grid = 64);
+    /// The same, as long on each rank as `ns` says.
+    void compute(const std::vector<double>& ns, const std::string& name = "gemm", int64_t grid = 64);
     /// A collective whose result compute waits for.
     void blocking(int communicator, store::Op op, double bytes, double transferNs);
     /// A collective beside compute, behind those before it.

@@ -8,7 +8,9 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "analyzer/analyze.h"
 #include "analyzer/recommend/algorithm_support.h"
@@ -36,6 +38,7 @@ struct Reductions {
     int steps = 6;
     bool replayed = true;
     std::function<std::optional<EditedStep>(const std::string&)> edited;
+    std::function<StepPredictor(const StepPredictor&)> judge;  // made of the one of busy periods
 
     double transferNs() const { return 70e3 + bytes * 1.75 / (100 * share); }
 };
@@ -59,7 +62,7 @@ Advice adviceOn(const Reductions& job, const RecommendOptions& options = {}) {
     StepPredictor judge = busyPeriodPredictor(analysis);
     judge.replayed = job.replayed;
     judge.edited = job.edited;
-    return adviseOn(analysis, options, judge);
+    return adviseOn(analysis, options, job.judge ? job.judge(judge) : judge);
 }
 
 Reductions forcedLl() {
@@ -69,6 +72,14 @@ Reductions forcedLl() {
     job.environment = "NCCL_PROTO";
     job.value = "LL";
     return job;
+}
+
+/// What can be set; a job that is all exposed reductions has findings, too, that no setting cures.
+std::vector<Recommendation> settingsOf(const Advice& advice) {
+    std::vector<Recommendation> settings;
+    for (const Recommendation& r : advice.recommendations)
+        if (r.kind == AdviceKind::setting) settings.push_back(r);
+    return settings;
 }
 
 NcclTestsTable sweep(AlgorithmChoice choice, double nsPerByte) {
@@ -120,10 +131,10 @@ TEST(Recommend, WhatNeverRanIsKnownByAnIntervalThatHoldsIt) {
 
 TEST(Recommend, NothingBetterMeansKeepTheDefault) {
     const Advice advice = adviceOn({});
-    EXPECT_TRUE(advice.recommendations.empty());
+    EXPECT_TRUE(settingsOf(advice).empty());
     ASSERT_EQ(advice.kept.size(), 1u);
     EXPECT_NE(advice.kept[0].why.find("keep NCCL's own choice"), std::string::npos) << advice.kept[0].why;
-    EXPECT_NE(renderAdviceText(advice, false).find("Keep everything as it is"), std::string::npos);
+    EXPECT_NE(renderAdviceText(advice, false).find("Keep the settings as they are"), std::string::npos);
     EXPECT_NE(renderAdviceEnvironment(advice).find("# nothing to set"), std::string::npos);
     EXPECT_EQ(renderAdviceEnvironment(advice).find("\nexport"), std::string::npos);
 }
@@ -132,18 +143,18 @@ TEST(Recommend, ASweepThatHasBothChoicesMakesAClaimOfIt) {
     RecommendOptions options;
     options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.0175), sweep({Algorithm::tree, Protocol::simple}, 0.009)};
     const Advice advice = adviceOn({}, options);
-    ASSERT_FALSE(advice.recommendations.empty());
-    const Recommendation& first = advice.recommendations[0];
+    ASSERT_FALSE(settingsOf(advice).empty());
+    const Recommendation first = settingsOf(advice)[0];
     EXPECT_EQ(first.certainty, Certainty::recommended);
     EXPECT_NE(renderAdviceEnvironment(advice).find("export NCCL_ALGO='allreduce:tree'"), std::string::npos) << renderAdviceEnvironment(advice);
     EXPECT_NE(first.basis.find("nccl-tests"), std::string::npos) << first.basis;
     // A table of the other choice alone says nothing about this one.
     options.tables = {sweep({Algorithm::tree, Protocol::simple}, 0.009)};
-    EXPECT_TRUE(adviceOn({}, options).recommendations.empty());
+    EXPECT_TRUE(settingsOf(adviceOn({}, options)).empty());
     // Nor one of another shape of group.
     options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.0175), sweep({Algorithm::tree, Protocol::simple}, 0.009)};
     for (NcclTestsTable& table : options.tables) table.ranks = 16;
-    EXPECT_TRUE(adviceOn({}, options).recommendations.empty());
+    EXPECT_TRUE(settingsOf(adviceOn({}, options)).empty());
 }
 
 TEST(Recommend, WithoutAReplayEverythingIsOnlyATrial) {
@@ -167,10 +178,11 @@ TEST(Recommend, BucketsAreThoseThatTheSweepOfReplaysFindsBest) {
     Reductions job;
     job.edited = bestAtFifty;
     const Advice advice = adviceOn(job);
-    ASSERT_EQ(advice.recommendations.size(), 1u);
-    EXPECT_EQ(advice.recommendations[0].settings.ddp, (std::map<std::string, std::string>{{"bucket_cap_mb", "50"}}));
+    const std::vector<Recommendation> settings = settingsOf(advice);
+    ASSERT_EQ(settings.size(), 1u);
+    EXPECT_EQ(settings[0].settings.ddp, (std::map<std::string, std::string>{{"bucket_cap_mb", "50"}}));
     // bf16 gradients: DeepSpeed counts elements.
-    EXPECT_EQ(advice.recommendations[0].settings.deepspeed.at("zero_optimization.reduce_bucket_size"), std::to_string(25 << 20));
+    EXPECT_EQ(settings[0].settings.deepspeed.at("zero_optimization.reduce_bucket_size"), std::to_string(25 << 20));
 }
 
 TEST(Recommend, APeakThatItsNeighboursDoNotShareIsNoAdvice) {
@@ -180,19 +192,118 @@ TEST(Recommend, APeakThatItsNeighboursDoNotShareIsNoAdvice) {
         return std::optional(EditedStep{saving, saving, saving, {}});
     };
     const Advice advice = adviceOn(job);
-    ASSERT_EQ(advice.recommendations.size(), 1u);
-    EXPECT_EQ(advice.recommendations[0].settings.ddp.at("bucket_cap_mb"), "150");
+    const std::vector<Recommendation> settings = settingsOf(advice);
+    ASSERT_EQ(settings.size(), 1u);
+    EXPECT_EQ(settings[0].settings.ddp.at("bucket_cap_mb"), "150");
 }
 
 TEST(Recommend, BucketsStayWhereNoSizeGainsMoreThanChance) {
     Reductions job;
     job.edited = [](const std::string& change) { return change.starts_with("buckets") ? std::optional(EditedStep{1e4, -1e4, 2e4, {}}) : std::nullopt; };
     const Advice advice = adviceOn(job);
-    EXPECT_TRUE(advice.recommendations.empty());
+    EXPECT_TRUE(settingsOf(advice).empty());
     EXPECT_TRUE(std::any_of(advice.kept.begin(), advice.kept.end(), [](const KeptDefault& kept) { return kept.area == "buckets"; }));
     job.edited = [](const std::string&) { return std::nullopt; };
     const Advice none = adviceOn(job);
     EXPECT_FALSE(std::any_of(none.kept.begin(), none.kept.end(), [](const KeptDefault& kept) { return kept.area == "buckets"; })) << "a job without buckets";
+}
+
+/// A judge of changes that are made one after the other: what the job saves with a set of them, by the first word of each.
+StepPredictor composed(const StepPredictor& like, const std::map<std::set<std::string>, double>& savings, const std::set<std::string>& made = {}) {
+    const auto savedNs = [savings](const std::set<std::string>& which) {
+        const auto at = savings.find(which);
+        return at == savings.end() ? 0.0 : at->second;
+    };
+    StepPredictor judge = like;
+    judge.replayed = true;
+    judge.total = {savedNs(made), savedNs(made) - 1e5, savedNs(made) + 1e5, {}};
+    judge.edited = [=](const std::string& change) -> std::optional<EditedStep> {
+        if (!change.starts_with("buckets")) return std::nullopt;
+        std::set<std::string> then = made;
+        then.insert("buckets");
+        const double gain = savedNs(then) - savedNs(made);
+        return EditedStep{gain, gain - 1e5, gain + 1e5, {}};
+    };
+    judge.after = [=](const JobChange& change) -> std::optional<StepPredictor> {
+        std::set<std::string> then = made;
+        if (change.transfers) then.insert("algorithm");
+        for (const std::string& edit : change.edits) then.insert(edit.substr(0, edit.find(':')));
+        StepPredictor next = composed(like, savings, then);
+        const double gain = savedNs(then) - savedNs(made);
+        next.gained = {gain, gain - 1e5, gain + 1e5, {}};
+        return next;
+    };
+    return judge;
+}
+
+/// A forced slow protocol and buckets of another size, alone and together.
+Advice adviceOnBoth(double algorithmNs, double bucketsNs, double bothNs) {
+    Reductions job = forcedLl();
+    job.judge = [=](const StepPredictor& like) {
+        return composed(like, {{{"algorithm"}, algorithmNs}, {{"buckets"}, bucketsNs}, {{"algorithm", "buckets"}, bothNs}});
+    };
+    return adviceOn(job);
+}
+
+TEST(Recommend, ASettingCountsOnTopOfThoseBeforeIt) {
+    const Advice advice = adviceOnBoth(3e7, 1.5e7, 3.5e7);
+    const std::vector<Recommendation> settings = settingsOf(advice);
+    ASSERT_EQ(settings.size(), 2u);
+    EXPECT_EQ(settings[0].area, "algorithm");
+    EXPECT_TRUE(settings[0].onTopOf.empty());
+    EXPECT_DOUBLE_EQ(settings[0].savingNs, 3e7);
+    EXPECT_EQ(settings[1].area, "buckets");
+    EXPECT_EQ(settings[1].onTopOf, std::vector<int>{settings[0].number});
+    EXPECT_DOUBLE_EQ(settings[1].savingNs, 5e6);
+    ASSERT_TRUE(settings[1].alone);
+    EXPECT_DOUBLE_EQ(settings[1].alone->ns, 1.5e7);
+    ASSERT_TRUE(advice.together);
+    EXPECT_EQ(advice.together->settings, 2);
+    EXPECT_DOUBLE_EQ(advice.together->gain.ns, 3.5e7);
+    EXPECT_TRUE(advice.alternatives.empty());
+    const auto json = nlohmann::json::parse(renderAdviceJson(advice));
+    EXPECT_EQ(json["together"]["predicted_saving_ns"], 35'000'000);
+    EXPECT_NE(renderAdviceText(advice, false).find("All 2 recommended settings together gain about 35 ms"), std::string::npos) << renderAdviceText(advice, false);
+}
+
+TEST(Recommend, WhatGainsNothingBesideAnotherIsAnAlternativeToIt) {
+    const Advice advice = adviceOnBoth(1.5e7, 3e7, 3e7);
+    const std::vector<Recommendation> settings = settingsOf(advice);
+    ASSERT_EQ(settings.size(), 1u);
+    EXPECT_EQ(settings[0].area, "buckets");
+    ASSERT_EQ(advice.alternatives.size(), 1u);
+    EXPECT_EQ(advice.alternatives[0].area, "algorithm");
+    EXPECT_EQ(advice.alternatives[0].alternativeTo, settings[0].number);
+    EXPECT_DOUBLE_EQ(advice.alternatives[0].savingNs, 1.5e7);
+    // The files hold what is accepted.
+    EXPECT_EQ(renderAdviceEnvironment(advice).find("NCCL_PROTO"), std::string::npos) << renderAdviceEnvironment(advice);
+    EXPECT_NE(renderAdviceDeepSpeed(advice).find("reduce_bucket_size"), std::string::npos);
+}
+
+TEST(Recommend, FindingsThatNoSettingCuresAreNamed) {
+    // Rank 2 computes half as long again as the others.
+    Player player(4, 4, kLinks);
+    const int world = player.communicator({0, 1, 2, 3});
+    for (int step = 0; step < 6; ++step) {
+        player.compute({2e7, 2e7, 3e7, 2e7}, "backward");
+        player.beside(world, Op::allReduce, 1e6, 1e5);
+        player.endStep();
+    }
+    TemporaryFolder folder;
+    player.trace.write(folder.path() / "trace.db");
+    const Analysis analysis = readAnalysis(folder.path() / "trace.db");
+    const Advice advice = adviseOn(analysis, {}, busyPeriodPredictor(analysis));
+    const auto cure = std::find_if(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& r) { return r.kind == AdviceKind::repair; });
+    ASSERT_NE(cure, advice.recommendations.end());
+    EXPECT_EQ(cure->findings, std::vector<std::string>{"RS301"});
+    EXPECT_EQ(cure->ranks, std::vector<int>{2});
+    EXPECT_NEAR(cure->savingNs, 1e7, 1e6);
+    EXPECT_FALSE(cure->steps.empty());
+    EXPECT_TRUE(cure->settings.empty());
+    const std::string text = renderAdviceText(advice, false);
+    EXPECT_NE(text.find("Repair: straggler rank: rank 2"), std::string::npos) << text;
+    EXPECT_EQ(text.find("Keep everything as it is"), std::string::npos) << text;
+    EXPECT_EQ(nlohmann::json::parse(renderAdviceJson(advice))["recommendations"][0]["kind"], "repair");
 }
 
 TEST(Recommend, TwoStepsAreTooFewToAdviseOn) {
@@ -202,6 +313,16 @@ TEST(Recommend, TwoStepsAreTooFewToAdviseOn) {
     EXPECT_TRUE(advice.recommendations.empty());
     ASSERT_EQ(advice.limits.size(), 1u);
     EXPECT_NE(advice.limits[0].find("2 analysed steps"), std::string::npos) << advice.limits[0];
+    // And it is said wherever somebody may look: nothing was judged is not nothing to gain.
+    const std::string text = renderAdviceText(advice, false);
+    EXPECT_NE(text.find("\nNothing could be judged, because:\n  2 analysed steps"), std::string::npos) << text;
+    EXPECT_EQ(text.find("Keep"), std::string::npos) << text;
+    const auto json = nlohmann::json::parse(renderAdviceJson(advice));
+    EXPECT_EQ(json["judged"], false);
+    EXPECT_EQ(json["nothing_judged_because"], json["limits"]);
+    for (const std::string& file : {renderAdviceEnvironment(advice), renderAdviceTunerCsv(advice), renderAdviceAccelerate(advice)})
+        EXPECT_NE(file.find("\n# nothing could be judged, because: 2 analysed steps"), std::string::npos) << file;
+    EXPECT_TRUE(nlohmann::json::parse(renderAdviceDeepSpeed(advice))["_rankscope"].get<std::string>().starts_with("nothing could be judged, because: 2 analysed steps"));
 }
 
 TEST(Recommend, UnknownAlgorithmsGetNoAdvice) {
@@ -222,6 +343,8 @@ TEST(Recommend, JsonHoldsWhatAProgramNeeds) {
     EXPECT_LE(first["interval_ns"][0], first["predicted_saving_ns"]);
     EXPECT_TRUE(first["tuner_csv"].empty());
     EXPECT_FALSE(json["fits"].empty());
+    EXPECT_EQ(json["judged"], true);
+    EXPECT_TRUE(json["nothing_judged_because"].empty());
 }
 
 TEST(RenderAdvice, FragmentsAreNestedAndQuoted) {

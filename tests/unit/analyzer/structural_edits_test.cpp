@@ -442,6 +442,34 @@ TEST(StructuralEdits, LayersMoveToTheLighterStage) {
     EXPECT_NEAR(stepMsWith(MoveLayers(std::nullopt, true), pipelineStep(shape, 2, {1, 1.3}), analysis), 11.5, 1e-3);
 }
 
+TEST(StructuralEdits, LayersMoveAgainFromWhereTheyAre) {
+    const PipelineShape shape{"1f1b", 2, 2, 1};
+    const TaskGraph graph = pipelineStep(shape, 4, {1, 2});
+    const Analysis analysis = pipelineAnalysis(shape);
+    const double recorded = stepMs(graph);
+    // There and back.
+    EXPECT_NEAR(stepMsAfter({"layers:from=0,to=1", "layers:from=1,to=0"}, graph, analysis), recorded, 1e-4);
+    EXPECT_NEAR(stepMsAfter({"layers:from=1,to=0,count=3", "layers:from=0,to=1,count=2", "layers:from=0,to=1"}, graph, analysis), recorded, 1e-4);
+    // Two at once, or one after the other; and the balance counts from there.
+    EXPECT_NEAR(stepMsAfter({"layers:from=1,to=0", "layers:from=1,to=0"}, graph, analysis), stepMsAfter({"layers:from=1,to=0,count=2"}, graph, analysis), 1e-4);
+    EXPECT_NEAR(stepMsAfter({"layers:from=0,to=1", "layers"}, graph, analysis), 15, 1e-3);
+    // Four and one make five: stage 1 can give four.
+    EXPECT_NO_THROW(stepMsAfter({"layers:from=0,to=1", "layers:from=1,to=0,count=4"}, graph, analysis));
+    EXPECT_THROW(stepMsAfter({"layers:from=1,to=0", "layers:from=1,to=0,count=3"}, graph, analysis), EditError);
+    EXPECT_THROW(stepMsAfter({"layers:parts=yes", "layers:from=1,to=0"}, graph, analysis), EditError);  // no whole ones any more
+}
+
+TEST(StructuralEdits, MoreRanksAreMoreTokens) {
+    Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
+    analysis.peaks = parseLinkPeaks("intra:gbps=100,alpha_us=1;inter:gbps=100,alpha_us=1");
+    TaskGraph graph = ddpStep(false);
+    EditEffect effect;
+    Replicas(8).apply(graph, analysis, effect);  // of two
+    EXPECT_DOUBLE_EQ(effect.replicas, 4);
+    Replicas(2).apply(graph, present(analysis, effect), effect);
+    EXPECT_DOUBLE_EQ(effect.replicas, 1);
+}
+
 TEST(StructuralEdits, ReplicasCostWhatTheLinksSay) {
     Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
     const TaskGraph graph = ddpStep(false);

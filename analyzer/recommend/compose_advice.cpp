@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which settings go together: the one that gains most is accepted, all others are judged anew on top of it, until nothing gains more than chance.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <list>
+#include <map>
+
+#include "analyzer/recommend/advice_context.h"
+#include "analyzer/recommend/algorithm_candidates.h"
+#include "analyzer/report/units.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+Gain gainOf(const EditedStep& step) { return {step.savingNs, step.lowNs, step.highNs}; }
+
+Gain savingOf(const Recommendation& r) { return {r.savingNs, r.savingLowNs, r.savingHighNs}; }
+
+void setSaving(const EditedStep& step, Recommendation& r) {
+    r.savingNs = step.savingNs;
+    r.savingLowNs = step.lowNs;
+    r.savingHighNs = step.highNs;
+}
+
+/// What all advisers say of the job as it is now. Settings that can be played are told by what they gain in it.
+Advice ask(const AdviceContext& context, const AdviceContext& recorded) {
+    Advice advice;
+    if (context.open("algorithm")) adviseAlgorithms(context, advice);
+    adviseBuckets(context, advice);
+    adviseSchedule(context, advice);
+    advisePrefetch(context, advice);
+    adviseFromFindings(context, advice);
+    for (Recommendation& r : advice.recommendations) {
+        if (const auto change = transferChangeOf(recorded, r.settings)) r.change.transfers = change;
+        if (!context.predictor.after || r.change.empty()) continue;
+        if (const auto played = context.predictor.after(r.change))
+            setSaving(played->gained, r);
+        else
+            r.certainty = Certainty::tryAndMeasure;
+    }
+    std::erase_if(advice.recommendations, [&](const Recommendation& r) { return r.savingNs <= context.noiseNs; });
+    std::stable_sort(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& a, const Recommendation& b) { return a.savingNs > b.savingNs; });
+    return advice;
+}
+
+template <typename Value>
+bool contradict(const std::map<std::string, Value>& a, const std::map<std::string, Value>& b) {
+    return std::any_of(a.begin(), a.end(), [&](const auto& one) {
+        const auto other = b.find(one.first);
+        return other != b.end() && other->second != one.second;
+    });
+}
+
+/// Both set the same thing; a tuner table is a choice of algorithms as variables are.
+bool excludeEachOther(const Recommendation& a, const Recommendation& b) {
+    const Settings &one = a.settings, &other = b.settings;
+    return a.area == b.area || contradict(one.environment, other.environment) || contradict(one.ddp, other.ddp) || contradict(one.fsdp, other.fsdp) ||
+           contradict(one.deepspeed, other.deepspeed) || contradict(one.accelerate, other.accelerate) || contradict(one.launcher, other.launcher);
+}
+
+/// Areas that are not to be judged again once it is accepted.
+void settle(const Recommendation& r, std::set<std::string>& settled) {
+    settled.insert(r.area);
+    if (r.settings.ddp.count("bucket_cap_mb") != 0) settled.insert("buckets");
+}
+
+/// The settings accepted so far, and the job with them.
+struct Accepted {
+    std::list<StepPredictor> judges;     // contexts refer to them
+    std::list<AdviceContext> contexts;   // the last one: with all of them
+    std::vector<Recommendation> settings;
+
+    const AdviceContext& now() const { return contexts.back(); }
+    bool excludes(const Recommendation& r) const {
+        return std::any_of(settings.begin(), settings.end(), [&](const Recommendation& one) { return excludeEachOther(one, r); });
+    }
+    /// Where the replay can make it on top of the others, and it still gains more than chance.
+    bool take(Recommendation r) {
+        auto played = now().predictor.after(r.change);
+        if (!played || played->gained.savingNs <= now().noiseNs) return false;
+        // Giving a choice back to NCCL is judged by what is expected of it (advise_algorithms.cpp).
+        if (r.area != "algorithm" && played->gained.lowNs <= 0) return false;
+        setSaving(played->gained, r);
+        judges.push_back(std::move(*played));
+        AdviceContext next{now().analysis, now().findings, now().evidence, now().cost, judges.back(), now().nccl, now().noiseNs, now().runName, now().settled};
+        settle(r, next.settled);
+        contexts.push_back(std::move(next));
+        settings.push_back(std::move(r));
+        return true;
+    }
+};
+
+bool playable(const Recommendation& r) { return r.certainty == Certainty::recommended && !r.change.empty(); }
+
+bool takeBest(const Advice& candidates, Accepted& accepted) {
+    for (const Recommendation& r : candidates.recommendations)
+        if (playable(r) && !accepted.excludes(r) && accepted.take(r)) return true;
+    return false;
+}
+
+/// `first`, then always what gains most on top. `now` becomes what the advisers say of the job with all of them.
+void take(const AdviceContext& recorded, const Recommendation& first, Accepted& accepted, Advice& now) {
+    accepted.contexts.push_back(recorded);
+    bool taken = accepted.take(first);
+    while (taken) {
+        now = ask(accepted.now(), recorded);
+        taken = takeBest(now, accepted);
+    }
+}
+
+constexpr int kStarts = 2;  // settings that are tried as the first one
+
+/// What gains most by itself may take the gain of two that would gain more together: the best way of those that begin with the first few.
+void takeAll(const AdviceContext& recorded, const Advice& alone, Accepted& accepted, Advice& now) {
+    accepted.contexts.push_back(recorded);
+    if (!recorded.predictor.after) return;
+    int tried = 0;
+    for (const Recommendation& first : alone.recommendations) {
+        if (!playable(first) || tried == kStarts) continue;
+        Accepted way;
+        Advice then = alone;
+        take(recorded, first, way, then);
+        ++tried;
+        if (way.settings.empty() || way.now().predictor.total.savingNs <= accepted.now().predictor.total.savingNs + (tried > 1 ? recorded.noiseNs : 0)) continue;
+        accepted = std::move(way);
+        now = std::move(then);
+    }
+}
+
+/// By title: bucket sizes, say, are chosen anew on top of other settings, and are then another advice.
+bool find(const std::vector<Recommendation>& among, const Recommendation& r) {
+    return std::any_of(among.begin(), among.end(), [&](const Recommendation& one) { return one.area == r.area && one.title == r.title; });
+}
+
+template <typename List>
+bool holdsArea(const List& list, const std::string& area) {
+    return std::any_of(list.begin(), list.end(), [&](const auto& one) { return one.area == area; });
+}
+
+/// What each gains on the job as it was recorded.
+void setAlone(const AdviceContext& recorded, Recommendation& r) {
+    if (!recorded.predictor.after || r.change.empty()) return;
+    if (const auto played = recorded.predictor.after(r.change)) r.alone = gainOf(played->gained);
+}
+
+/// Rows are for the sizes of the job as the other settings leave it.
+void tabulateAgain(const AdviceContext& recorded, const Accepted& accepted, Recommendation& r) {
+    if (r.settings.tuner.empty() || !accepted.now().predictor.messages) return;
+    const AlgorithmCandidates candidates = AlgorithmCandidates(recorded, messagesOf(recorded.analysis)).of(accepted.now().predictor.messages());
+    r.settings.tuner = candidates.tableOf(candidates.eachAtItsBest());
+}
+
+/// Settings as accepted and cures by their gain, then what is to be tried.
+void rank(std::vector<Recommendation> settings, std::vector<Recommendation> cures, std::vector<Recommendation> trials, Advice& advice) {
+    const auto larger = [](const Recommendation& a, const Recommendation& b) { return a.certainty != b.certainty ? a.certainty < b.certainty : a.savingNs > b.savingNs; };
+    std::stable_sort(cures.begin(), cures.end(), larger);
+    std::stable_sort(trials.begin(), trials.end(), larger);
+    std::vector<Recommendation>& all = advice.recommendations;
+    auto cure = cures.begin();
+    for (Recommendation& setting : settings) {
+        while (cure != cures.end() && cure->savingNs > setting.savingNs) all.push_back(std::move(*cure++));
+        all.push_back(std::move(setting));
+    }
+    all.insert(all.end(), std::make_move_iterator(cure), std::make_move_iterator(cures.end()));
+    all.insert(all.end(), std::make_move_iterator(trials.begin()), std::make_move_iterator(trials.end()));
+    std::vector<int> before;
+    for (size_t i = 0; i < all.size(); ++i) {
+        Recommendation& r = all[i];
+        r.number = static_cast<int>(i) + 1;
+        if (r.kind != AdviceKind::setting) continue;
+        if (r.alone) r.onTopOf = before;
+        if (r.certainty == Certainty::recommended) before.push_back(r.number);
+    }
+}
+
+/// What sets the same thing, else what it gains nothing beside: the first of the accepted ones, which gains most.
+int alternativeTo(const Recommendation& other, const std::vector<Recommendation>& all) {
+    int number = 0;
+    for (const Recommendation& r : all) {
+        if (r.kind != AdviceKind::setting || r.certainty != Certainty::recommended) continue;
+        if (excludeEachOther(r, other)) return r.number;
+        if (number == 0) number = r.number;
+    }
+    return number;
+}
+
+std::optional<Together> playedTogether(const AdviceContext& recorded, const Accepted& accepted, const std::vector<Recommendation>& cures) {
+    if (!recorded.predictor.after) return std::nullopt;
+    Together together;
+    together.noiseNs = recorded.noiseNs;
+    together.settings = static_cast<int>(accepted.settings.size());
+    together.gain = gainOf(accepted.now().predictor.total);
+    JobChange cured;
+    for (const Recommendation& cure : cures) {
+        if (cure.change.empty()) continue;
+        ++together.cures;
+        cured.edits.insert(cured.edits.end(), cure.change.edits.begin(), cure.change.edits.end());
+    }
+    if (together.cures == 0) return together;
+    auto judge = recorded.predictor.after(cured);
+    if (judge) together.cured = gainOf(judge->total);
+    for (const Recommendation& setting : accepted.settings)
+        if (judge) judge = judge->after(setting.change);
+    if (judge) together.both = gainOf(judge->total);
+    return together;
+}
+
+void widen(Gain& gain, double errorNs) {
+    gain.lowNs -= errorNs;
+    gain.highNs += errorNs;
+}
+
+/// Gains are known no better than the replay knows the step as it is; changes refer to what does not outlive this.
+void finish(double errorNs, Advice& advice) {
+    for (auto* list : {&advice.recommendations, &advice.alternatives})
+        for (Recommendation& r : *list) {
+            r.savingLowNs -= errorNs;
+            r.savingHighNs += errorNs;
+            if (r.alone) widen(*r.alone, errorNs);
+            r.change = {};
+        }
+    if (!advice.together) return;
+    widen(advice.together->gain, errorNs);
+    if (advice.together->cured) widen(*advice.together->cured, errorNs);
+    if (advice.together->both) widen(*advice.together->both, errorNs);
+}
+
+}  // namespace
+
+void composeAdvice(const AdviceContext& recorded, Advice& advice) {
+    Accepted accepted;
+    Advice alone = ask(recorded, recorded);
+    for (Recommendation& r : alone.recommendations) r.alone = recorded.predictor.after && !r.change.empty() ? std::optional(savingOf(r)) : std::nullopt;
+    Advice now = alone;
+    takeAll(recorded, alone, accepted, now);
+
+    std::vector<Recommendation> settings, trials, others;
+    for (Recommendation& r : now.recommendations) {
+        if (accepted.excludes(r)) continue;
+        if (!r.alone) setAlone(recorded, r);
+        // Without a replay of what is accepted each stands for itself.
+        (r.certainty == Certainty::recommended ? settings : trials).push_back(r);
+    }
+    for (Recommendation& r : alone.recommendations) {
+        if (find(accepted.settings, r) || holdsArea(settings, r.area) || holdsArea(trials, r.area)) continue;
+        others.push_back(r);
+        if (!accepted.excludes(r) && !holdsArea(now.kept, r.area)) now.kept.push_back({r.area, fmt::format("{}: no more than chance", r.title)});
+    }
+    for (Recommendation& r : accepted.settings) {
+        if (!r.alone) setAlone(recorded, r);
+        tabulateAgain(recorded, accepted, r);
+    }
+    Advice judged = now;
+    settings.insert(settings.begin(), accepted.settings.begin(), accepted.settings.end());
+    judged.recommendations = settings;
+    for (const auto* list : {&trials, &others}) judged.recommendations.insert(judged.recommendations.end(), list->begin(), list->end());
+    const std::vector<Recommendation> cures = curesFor(recorded, judged);
+
+    advice.together = playedTogether(recorded, accepted, cures);
+    rank(std::move(settings), cures, trials, advice);
+    for (Recommendation& other : others) {
+        other.alternativeTo = alternativeTo(other, advice.recommendations);
+        advice.alternatives.push_back(std::move(other));
+    }
+    advice.limits.insert(advice.limits.end(), alone.limits.begin(), alone.limits.end());
+    advice.kept = std::move(now.kept);
+    finish(recorded.predictor.errorNs, advice);
+}
+
+}  // namespace rankscope::analyzer
