@@ -168,15 +168,17 @@ private:
                 m_control.rowsRead += kRowsBetweenChecks;
                 if (m_control.cancelled) return false;
             }
-            if (!isSound(rows, named)) ++unsound;
+            const bool sound = isSound(rows);
             const int64_t owner = rows.integer(kOwner);
             if (owner != lastOwner || !stack) stack = stackOf(owner, stacks, first, maxDepth);
             lastOwner = owner;
             if (!stack) {
                 ++m_result->leftOut;
+                unsound += !sound;
                 continue;
             }
             TrackEvent event = decode(rows);
+            unsound += !sound || (named && !isName(event.name));
             event.row = row;
             stack->add(event);
         }
@@ -185,11 +187,12 @@ private:
         return true;
     }
 
-    // Of the rank that was asked for, with times that are numbers and a name that exists.
-    bool isSound(const Statement& row, bool named) const {
-        return row.isInteger(kStart) && row.isInteger(kDuration) && row.integer(kRank) == m_rank && (row.isInteger(kOwner) || row.isNull(kOwner)) &&
-               (!named || (row.integer(kName) > 0 && row.integer(kName) < static_cast<int64_t>(m_run.strings.size())));
+    // Of the rank that was asked for, with times that are numbers.
+    bool isSound(const Statement& row) const {
+        return row.isInteger(kStart) && row.isInteger(kDuration) && row.integer(kRank) == m_rank && (row.isInteger(kOwner) || row.isNull(kOwner));
     }
+
+    bool isName(uint32_t id) const { return id > 0 && id < m_run.strings.size(); }
 
     // Ids are without gaps: what is missing between them was there.
     void noteDamage(const char* table, uint64_t seen, uint64_t promised, int64_t unsound) {
