@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "analyzer/detectors/gradient_plan.h"
 #include "analyzer/detectors/host_cost.h"
@@ -82,6 +83,7 @@ double longestStartupNs(const Analysis& analysis, const Communicator& communicat
 struct Proposal {
     double bucketBytes = 0;
     std::vector<double> savings;  // per step
+    bool replayed = false;
 };
 
 /// The power of two that saves most, over all steps.
@@ -90,7 +92,7 @@ Proposal bestBucket(const Analysis& analysis, const std::vector<CriticalStep>& s
     Proposal best;
     for (double bucket = 1; bucket <= 512; bucket *= 2) {
         if (fit.betaNsPerByte * bucket * kMebi < fit.alphaNs) continue;  // still small
-        Proposal proposal{bucket * kMebi, {}};
+        Proposal proposal{bucket * kMebi, {}, false};
         for (size_t s = 0; s < steps.size(); ++s) {
             const GradientPlan plan = planOf(steps[s]);
             const double before = modelStepNs(modelTasks(steps[s].tasks), plan.computeNs);
@@ -108,14 +110,18 @@ std::optional<Proposal> replayed(const Analysis& analysis, double bucketBytes) {
     candidate.id = "RS202";
     candidate.evidence.numbers = {{"proposed_bucket_bytes", bucketBytes}};
     std::optional<std::vector<double>> costs = replayedCosts(analysis, candidate);
-    return costs ? std::optional(Proposal{bucketBytes, std::move(*costs)}) : std::nullopt;
+    return costs ? std::optional(Proposal{bucketBytes, std::move(*costs), true}) : std::nullopt;
 }
 
-/// A larger size that the replay says is better, with what it saves there; of sizes alike the smaller one. `given` where there is none, or where it cannot be replayed.
-Proposal bestByReplay(const Analysis& analysis, Proposal given) {
-    const double smallest = given.bucketBytes;
-    const std::optional<Proposal> first = replayed(analysis, smallest);
+/// A larger size that the replay says is better, with what it saves there; of sizes alike the smaller one. Where `given` cannot be replayed, a smaller one that can, but none under
+/// `leastBytes`; `given` where there is none.
+Proposal bestByReplay(const Analysis& analysis, Proposal given, double leastBytes) {
+    double smallest = given.bucketBytes;
+    std::optional<Proposal> first = replayed(analysis, smallest);
+    while (!first && smallest / 2 >= std::max(kMebi, leastBytes)) first = replayed(analysis, smallest /= 2);
     if (!first) return given;
+    if (smallest < given.bucketBytes) given = *first;
+    given.replayed = true;
     double gainNs = median(first->savings);
     for (double bucket = 4 * smallest; bucket <= std::min(16 * smallest, 512 * kMebi); bucket *= 4) {
         std::optional<Proposal> larger = replayed(analysis, bucket);
@@ -143,8 +149,10 @@ bool priceByReplay(const Analysis& analysis, const CostFit& fit, double byteNs, 
 void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     const std::vector<CommunicatorClass> classes = communicatorClasses(analysis);
     bool found = false, pricedByReplay = false;
+    std::set<int64_t> merged;  // communicators whose buckets a replay has merged: their other operations are in the same buckets
     for (const CostFit& fit : analysis.fits) {
         if (pricedByReplay) break;  // it merged the messages of all groups: that finding has it all
+        if (merged.count(fit.communicatorId) != 0) continue;
         const CommRole role = analysis.layout.role(fit.communicatorId);
         if (role != CommRole::gradients && role != CommRole::shardedParameters) continue;  // the others' calls need each other's results
         const Communicator& communicator = analysis.facts.communicators.at(fit.communicatorId);
@@ -181,7 +189,7 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
         const double floor = CommonThresholds::kFloorShare * analysis.stepNs;
         if (!found && median(proposal.savings) < floor && median(uncovered) >= floor) pricedByReplay = priceByReplay(analysis, fit, byteNs, proposal);
         if (median(proposal.savings) <= 0) continue;
-        if (median(proposal.savings) >= floor) proposal = bestByReplay(analysis, std::move(proposal));
+        if (median(proposal.savings) >= floor) proposal = bestByReplay(analysis, std::move(proposal), fit.crossoverBytes());
 
         Finding finding;
         finding.id = "RS202";
@@ -215,6 +223,7 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
         if (finding.verdict == Verdict::found)
             for (int64_t id : where->ids) claims.takeTransfer("RS202", id, *finding.savingNsPerStep);
         found = found || finding.verdict == Verdict::found;
+        if (proposal.replayed && finding.verdict == Verdict::found) merged.insert(where->ids.begin(), where->ids.end());
         findings.push_back(std::move(finding));
     }
 }
