@@ -59,7 +59,7 @@ TuneCandidate fromCommandLine(const std::string& text) {
     try {
         return analyzer::parseCandidate(text);
     } catch (const store::Error& error) {
-        throw VerbError(kExitUsage, error.what(), error.hint());
+        throw VerbError(kExitUsage, fmt::format("--candidate {}: {}", text, error.cause()), error.hint());
     }
 }
 
