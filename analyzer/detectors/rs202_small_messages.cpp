@@ -113,13 +113,17 @@ std::optional<Proposal> replayed(const Analysis& analysis, double bucketBytes) {
     return costs ? std::optional(Proposal{bucketBytes, std::move(*costs), true}) : std::nullopt;
 }
 
-/// A larger size that the replay says is better, with what it saves there; of sizes alike the smaller one. Where `given` cannot be replayed, a smaller one that can, but none under
+/// A larger size that the replay says is better, with what it saves there; of sizes alike the smaller one. Where `given` cannot be replayed, the best smaller one that can, but none under
 /// `leastBytes`; `given` where there is none.
 Proposal bestByReplay(const Analysis& analysis, Proposal given, double leastBytes) {
     double smallest = given.bucketBytes;
     std::optional<Proposal> first = replayed(analysis, smallest);
-    while (!first && smallest / 2 >= std::max(kMebi, leastBytes)) first = replayed(analysis, smallest /= 2);
+    for (double bucket = smallest / 2; bucket >= std::max(kMebi, leastBytes) && (!first || first->bucketBytes < given.bucketBytes); bucket /= 2) {
+        std::optional<Proposal> smaller = replayed(analysis, bucket);
+        if (smaller && (!first || median(smaller->savings) >= median(first->savings) + CommonThresholds::kNoteShare * analysis.stepNs)) first = std::move(smaller);
+    }
     if (!first) return given;
+    smallest = first->bucketBytes;
     if (smallest < given.bucketBytes) given = *first;
     given.replayed = true;
     double gainNs = median(first->savings);
