@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "analyzer/recommend/advice_context.h"
@@ -36,19 +37,25 @@ std::vector<Tried> tryAll(const AdviceContext& context, bool overlap) {
     return tried;
 }
 
+/// Whatever the trace leaves open; or it may change nothing, but does no harm.
+bool gains(const Tried& one) { return one.step.lowNs > 0 || (one.step.mayDoNothing && one.step.lowNs >= 0); }
+
 /// The best by itself and its neighbours: a size that is only good if everything is as predicted to the last microsecond is no advice. Of sizes that chance cannot tell
-/// from it the one next to PyTorch's default.
+/// from it the one next to PyTorch's default. Where sizes gain whatever the trace leaves open the best of these.
 size_t bestOf(const std::vector<Tried>& tried, double noiseNs) {
     const auto score = [&](size_t i) {
         const double before = tried[i > 0 ? i - 1 : i].step.savingNs, after = tried[std::min(i + 1, tried.size() - 1)].step.savingNs;
         return tried[i].step.savingNs / 2 + before / 4 + after / 4;
     };
-    double highest = score(0);
-    for (size_t i = 1; i < tried.size(); ++i) highest = std::max(highest, score(i));
+    const bool any = std::any_of(tried.begin(), tried.end(), [&](const Tried& one) { return gains(one) && one.step.savingNs > noiseNs; });
+    const auto isCandidate = [&](size_t i) { return !any || (gains(tried[i]) && tried[i].step.savingNs > noiseNs); };
+    double highest = -std::numeric_limits<double>::max();
+    for (size_t i = 0; i < tried.size(); ++i)
+        if (isCandidate(i)) highest = std::max(highest, score(i));
     const auto distance = [&](size_t i) { return std::abs(std::log(static_cast<double>(tried[i].mebibytes) / kDefaultMebibytes)); };
     size_t best = tried.size();
     for (size_t i = 0; i < tried.size(); ++i)
-        if (score(i) >= highest - noiseNs && (best == tried.size() || distance(i) < distance(best))) best = i;
+        if (isCandidate(i) && score(i) >= highest - noiseNs && (best == tried.size() || distance(i) < distance(best))) best = i;
     return best;
 }
 
@@ -69,6 +76,7 @@ Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& 
     recommendation.change.edits = {changeTo(best.mebibytes, overlap)};
     recommendation.evidence = {sweepText(context, tried)};
     recommendation.evidence.insert(recommendation.evidence.end(), best.step.assumed.begin(), best.step.assumed.end());
+    if (best.step.mayDoNothing) recommendation.evidence.push_back("nothing changes should each present bucket be a single tensor");
     recommendation.basis = "each size: buckets leave when their last gradient is ready; " + context.predictor.name;
     recommendation.savingNs = best.step.savingNs;
     recommendation.savingLowNs = best.step.lowNs;
@@ -85,7 +93,7 @@ Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& 
     return recommendation;
 }
 
-bool worthIt(const AdviceContext& context, const Tried& one) { return one.step.savingNs > context.noiseNs && one.step.lowNs > 0; }
+bool worthIt(const AdviceContext& context, const Tried& one) { return one.step.savingNs > context.noiseNs && gains(one); }
 
 /// Gradients that all leave when backward is over: the sizes are judged with overlap on. Nothing where what the finding proposes, its sizes included, is better by more than
 /// chance.

@@ -93,9 +93,10 @@ std::optional<StepSides> PlayedJob::play(const ChangedJob& job, const TransferCh
     return sides;
 }
 
-std::optional<ChangedJob> PlayedJob::changed(const JobChange& change) const {
+std::optional<ChangedJob> PlayedJob::changed(const JobChange& change, Outlook outlook) const {
     if (change.transfers && m_transfers) return std::nullopt;
     ChangedJob job = m_job ? *m_job : unchangedJob(*m_analysis);
+    job.effect.outlook = outlook;
     try {
         for (const std::string& edit : change.edits) analyzer::change(job, *parseEdit(edit), *m_analysis);
     } catch (const EditError&) {
@@ -116,15 +117,38 @@ std::optional<PlayedJob> PlayedJob::with(const JobChange& change) const {
     return next;
 }
 
+void PlayedJob::widenByOutlooks(EditedStep& gain, const StepSides& before, const std::string& edit, const ChangedJob& job) const {
+    if (!job.effect.open) return;
+    for (Outlook outlook : {Outlook::dear, Outlook::cheap, Outlook::coarse, Outlook::fine}) {
+        const auto other = changed({{edit}, {}}, outlook);
+        const auto steps = other ? play(*other, m_transfers, false) : std::nullopt;
+        if (!steps) continue;
+        if (steps->expected == before.expected) {
+            gain.mayDoNothing = true;
+            continue;
+        }
+        widen(gain, before.expected, steps->expected);
+    }
+    const double chance = chanceNs(before.expected, job.effect);
+    gain.lowNs -= chance;
+    gain.highNs += chance;
+    if (gain.mayDoNothing) {
+        gain.lowNs = std::min(gain.lowNs, 0.0);
+        gain.highNs = std::max(gain.highNs, 0.0);
+    }
+}
+
 std::optional<EditedStep> PlayedJob::gainBy(const std::string& edit) const {
     const auto job = changed({{edit}, {}});
     if (!job) return std::nullopt;
     const auto steps = play(*job, m_transfers, false);
     if (!steps) return std::nullopt;
-    EditedStep gain = gainOf({m_steps.expected, m_steps.expected, m_steps.expected}, *steps);
-    const std::vector<std::string> before = m_job ? m_job->effect.assumed : std::vector<std::string>();
+    const StepSides before{m_steps.expected, m_steps.expected, m_steps.expected};
+    EditedStep gain = gainOf(before, *steps);
+    widenByOutlooks(gain, before, edit, *job);
+    const std::vector<std::string> known = m_job ? m_job->effect.assumed : std::vector<std::string>();
     for (const std::string& sentence : job->effect.assumed)
-        if (std::find(before.begin(), before.end(), sentence) == before.end()) gain.assumed.push_back(sentence);
+        if (std::find(known.begin(), known.end(), sentence) == known.end()) gain.assumed.push_back(sentence);
     return gain;
 }
 

@@ -33,7 +33,7 @@ class PlayedJob {
 
     /// With one more change. Nothing where it cannot be made, or a second one is to NCCL's choices.
     std::optional<PlayedJob> with(const JobChange& change) const;
-    /// What a change is expected to gain, the job itself staying as it is; the interval is the steps' variation alone.
+    /// What a change is expected to gain, the job itself staying as it is; the interval is the steps' variation and what the trace leaves open of the change.
     std::optional<EditedStep> gainBy(const std::string& edit) const;
     /// Saved by step, ns, with every transfer scaled.
     std::vector<double> savedBy(const TransferScale& scale) const;
@@ -45,7 +45,8 @@ class PlayedJob {
   private:
     const TaskGraph& graph() const { return m_job ? m_job->graph : m_analysis->replay.graph; }
     using Sizes = std::set<std::tuple<int64_t, store::Op, int64_t>>;
-    std::optional<ChangedJob> changed(const JobChange& change) const;
+    std::optional<ChangedJob> changed(const JobChange& change, Outlook outlook = Outlook::expected) const;
+    void widenByOutlooks(EditedStep& gain, const StepSides& before, const std::string& edit, const ChangedJob& job) const;
     /// Nothing where NCCL would be left without a choice.
     std::optional<StepSides> play(const ChangedJob& job, const TransferChange& transfers, bool withEnds) const;
 

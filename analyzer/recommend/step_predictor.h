@@ -18,6 +18,7 @@ struct EditedStep {
     double lowNs = 0;
     double highNs = 0;
     std::vector<std::string> assumed;
+    bool mayDoNothing = false;  // for all that is known the job stays as it is
 };
 
 struct StepPredictor {

@@ -10,6 +10,8 @@
 namespace rankscope::analyzer {
 namespace {
 
+constexpr double kRunErrors = 2;  // standard errors of the mean step by which a run may differ from what is expected of it
+
 std::vector<double> stepsNs(const Analysis& analysis, const TaskGraph& graph, const EditEffect& effect) {
     std::vector<double> steps = analysis.replay.stepsNs(graph, simulate(graph));
     for (double& ns : steps) ns /= effect.tokens;
@@ -40,7 +42,8 @@ std::vector<RankTimes> rankTimes(const TaskGraph& graph, const Schedule& schedul
         RankTimes& times = byRank[graph.rankOf(task)];
         (info.kind == TaskKind::kernel ? times.computeNs : times.transferNs) += static_cast<double>(graph.durationNs[task]);
         const TaskId arrival = graph.before[task];
-        if (info.kind == TaskKind::transfer && arrival != kNoTask) times.waitingNs += static_cast<double>(schedule.startNs[task] - schedule.endNs[arrival]);
+        if (info.kind == TaskKind::transfer && arrival != kNoTask)
+            times.waitingNs += static_cast<double>(schedule.startNs[task] - schedule.endNs[arrival]);
     }
     std::vector<RankTimes> result;
     const double count = static_cast<double>(std::max<size_t>(1, steps.size())) * tokens;
@@ -71,8 +74,10 @@ ChangedJob unchangedJob(const Analysis& analysis) {
 }
 
 void change(ChangedJob& job, const Edit& edit, const Analysis& analysis) {
-    if (job.effect.changesLayout()) edit.apply(job.graph, present(analysis, job.effect), job.effect);
-    else edit.apply(job.graph, analysis, job.effect);
+    if (job.effect.changesLayout())
+        edit.apply(job.graph, present(analysis, job.effect), job.effect);
+    else
+        edit.apply(job.graph, analysis, job.effect);
     job.stepsNs = stepsNs(analysis, job.graph, job.effect);
     if (job.stepsNs.empty()) throw EditError("no whole step is left after this change", "record more steps");
 }
@@ -89,11 +94,46 @@ ReplayedSaving saving(const std::vector<double>& before, const std::vector<doubl
     return result;
 }
 
+double chanceNs(const std::vector<double>& unchanged, const EditEffect& effect) {
+    // Those of the recorded run, and those of what is new.
+    const double own = effect.chanceNs / std::sqrt(static_cast<double>(std::max<size_t>(1, unchanged.size())));
+    return kRunErrors * std::hypot(medianError(unchanged), own);
+}
+
+Predicted predict(const Analysis& analysis, const ChangedJob& unchanged, const std::vector<std::unique_ptr<Edit>>& edits) {
+    const auto changed = [&](Outlook outlook) {
+        ChangedJob job = unchanged;
+        job.effect.outlook = outlook;
+        for (const std::unique_ptr<Edit>& edit : edits) change(job, *edit, analysis);
+        return job;
+    };
+    Predicted predicted{changed(Outlook::expected), {}, false};
+    ReplayedSaving& gain = predicted.saving = saving(unchanged.stepsNs, predicted.job.stepsNs);
+    if (!predicted.job.effect.open) return predicted;
+    const double chance = chanceNs(unchanged.stepsNs, predicted.job.effect);
+    for (Outlook outlook : {Outlook::dear, Outlook::cheap, Outlook::coarse, Outlook::fine}) {
+        const std::vector<double> steps = changed(outlook).stepsNs;
+        if (steps == unchanged.stepsNs) {
+            predicted.mayDoNothing = true;
+            continue;
+        }
+        const ReplayedSaving other = saving(unchanged.stepsNs, steps);
+        gain.lowNs = std::min(gain.lowNs, other.lowNs);
+        gain.highNs = std::max(gain.highNs, other.highNs);
+    }
+    gain.lowNs -= chance;
+    gain.highNs += chance;
+    if (predicted.mayDoNothing) {
+        gain.lowNs = std::min(gain.lowNs, 0.0);
+        gain.highNs = std::max(gain.highNs, 0.0);
+    }
+    return predicted;
+}
+
 WhatIf whatIf(const Analysis& analysis, const std::vector<std::unique_ptr<Edit>>& edits) {
     const ReplayModel& replay = analysis.replay;
-    ChangedJob after = unchangedJob(analysis);
-    const std::vector<double> before = after.stepsNs;
-    for (const std::unique_ptr<Edit>& edit : edits) change(after, *edit, analysis);
+    const Predicted predicted = predict(analysis, unchangedJob(analysis), edits);
+    const ChangedJob& after = predicted.job;
     WhatIf result;
     result.measuredStepNs = replay.measuredStepNs;
     result.replayedStepNs = replay.predictedStepNs;
@@ -101,7 +141,7 @@ WhatIf whatIf(const Analysis& analysis, const std::vector<std::unique_ptr<Edit>>
     result.changedStepNs = mean(after.stepsNs);
     result.tokens = after.effect.tokens;
     result.replicas = after.effect.replicas;
-    result.saving = saving(before, after.stepsNs);
+    result.saving = predicted.saving;
     const Schedule schedule = simulate(after.graph);
     result.before = rankTimes(replay.graph, replay.unchanged, replay.steps, 1);
     result.after = rankTimes(after.graph, schedule, replay.steps, result.tokens);

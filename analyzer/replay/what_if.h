@@ -7,7 +7,8 @@
 
 namespace rankscope::analyzer {
 
-/// A difference of two replays, ns per step at equal tokens: the mean over the analysed steps, and an interval by their variation.
+/// A difference of two replays, ns per step at equal tokens: the mean over the analysed steps, and an interval by their variation and by
+/// what the trace leaves open of the change.
 struct ReplayedSaving {
     double ns = 0;
     double lowNs = 0;
@@ -37,7 +38,7 @@ struct WhatIf {
     double tokens = 1;            // tokens of a changed step / tokens of a step as recorded, on as many ranks
     double replicas = 1;          // ranks, and with them tokens of a step, as a multiple of those recorded: not counted in `saving`
     ReplayedSaving saving;
-    std::vector<RankTimes> before, after;          // by rank
+    std::vector<RankTimes> before, after;  // by rank
     std::vector<PathShare> pathBefore, pathAfter;
     std::vector<std::string> assumed;
 };
@@ -50,6 +51,17 @@ void change(ChangedJob& job, const Edit& edit, const Analysis& analysis);
 
 /// By how much the steps of `after` are faster than those of `before`, ChangedJob::stepsNs.
 ReplayedSaving saving(const std::vector<double>& before, const std::vector<double>& after);
+
+/// The unchanged job's steps, and all changes to it one after the other. Throws EditError.
+struct Predicted {
+    ChangedJob job;
+    ReplayedSaving saving;
+    bool mayDoNothing = false;  // for all that is known the job stays as it is
+};
+Predicted predict(const Analysis& analysis, const ChangedJob& unchanged, const std::vector<std::unique_ptr<Edit>>& edits);
+
+/// By how much the mean step of a changed run may differ by chance from what is expected of it. `unchanged`: steps as recorded.
+double chanceNs(const std::vector<double>& unchanged, const EditEffect& effect);
 
 /// All changes, one after the other. The run must have a replay. Throws EditError.
 WhatIf whatIf(const Analysis& analysis, const std::vector<std::unique_ptr<Edit>>& edits);

@@ -4,6 +4,7 @@
 
 A job runs once with some bucket size; the size `rankscope recommend` gives (or the present one, where it says keep) is within 5 % of the best step time of a
 sweep over 1 to 400 MB. Runs a few clusters; `--clusters 12` more, `--first N` starts behind the first N.
+Where a link is slow or an algorithm is forced every gain that is predicted is compared with the one that is measured.
 """
 
 import argparse
@@ -31,6 +32,22 @@ def draw(number):
             "parallel": {"dp": nodes * per_node, "bucket_mb": chance.choice([1, 1, 5, 25, 100, 400])}}
 
 
+MODEL = {"layers": 8, "hidden": 2048, "seq": 1024, "micro_batch": 2}
+AILING = {
+    "slow_link": {"seed": 41, "noise": 0.02, "cluster": {"nodes": 1, "ranks_per_node": 4}, "model": MODEL, "parallel": {"dp": 4, "bucket_mb": 25},
+                  "faults": [{"kind": "slow_link", "rank": 2, "factor": 0.05}]},
+    "slow_edge": {"seed": 61, "noise": 0.0, "cluster": {"nodes": 1, "ranks_per_node": 4}, "model": {"layers": 12, "hidden": 1024, "seq": 1024, "micro_batch": 2},
+                  "parallel": {"dp": 4, "bucket_mb": 25}, "faults": [{"kind": "slow_link", "rank": 1, "factor": 0.1}]},
+    "tree_ll": {"seed": 42, "noise": 0.02, "cluster": {"nodes": 2, "ranks_per_node": 4}, "model": MODEL, "parallel": {"dp": 8, "bucket_mb": 25},
+                "faults": [{"kind": "wrong_algo", "algo": "tree", "proto": "ll"}]},
+    "ring_ll": {"seed": 43, "noise": 0.0, "cluster": {"nodes": 2, "ranks_per_node": 4}, "model": MODEL, "parallel": {"dp": 8, "bucket_mb": 25},
+                "faults": [{"kind": "wrong_algo", "algo": "ring", "proto": "ll"}]},
+}
+AILING_SIZES_MB = [5, 25, 50, 100, 150, 300]
+GAIN_WITHIN = 0.08  # of the step
+INSIDE = 0.9        # of the measured gains lie in their interval
+
+
 class BucketAdvice(VirtualRunTest):
     def step_ms(self, scenario, size):
         """Median step with buckets of `size` MB."""
@@ -45,6 +62,42 @@ class BucketAdvice(VirtualRunTest):
         if not sizes:
             self.assertIn("buckets", [kept["area"] for kept in advice["kept"]], "buckets were not judged")
         return sizes[0] if sizes else present
+
+    def step_per_replay(self, scenario, size):
+        """Mean step with buckets of `size` MB, as `rankscope whatif` measures it, ns."""
+        run = f"{scenario['name']}-{size}"
+        self.run_scenario(self.write_scenario(dict(scenario, name=run, parallel=dict(scenario["parallel"], bucket_mb=size))), run)
+        return self.report(run)["replay"]["measured_step_ns"]
+
+    def predicted(self, run, size):
+        answer = json.loads(self.check_run(RANKSCOPE, "-q", "whatif", run, "--change", f"buckets:mb={size}", "--format", "json").stdout)
+        return answer["saving_ns_per_step"], *answer["saving_interval_ns"]
+
+    def test_predicted_gains_come_where_a_link_is_slow_or_an_algorithm_forced(self):
+        inside = []
+        for name, parts in AILING.items():
+            scenario = dict(parts, name=name, kind="ddp", steps=5)
+            present = scenario["parallel"]["bucket_mb"]
+            before = self.step_per_replay(scenario, present)
+            after = {present: before}
+            for size in AILING_SIZES_MB:
+                with self.subTest(job=name, size=size):
+                    gain, low, high = self.predicted(f"{name}-{present}", size)
+                    if size == present:
+                        self.assertEqual(gain, 0, "nothing changes")
+                        continue
+                    after[size] = self.step_per_replay(scenario, size)
+                    measured = before - after[size]
+                    inside.append(low <= measured <= high)
+                    print(f"{name} {size} MB: {gain / 1e6:.2f} ({low / 1e6:.2f} to {high / 1e6:.2f}) of {before / 1e6:.2f} ms, measured {measured / 1e6:.2f}", flush=True)
+                    self.assertLess(low, high)
+                    self.assertLessEqual(abs(gain - measured), GAIN_WITHIN * before)
+            with self.subTest(job=name):
+                size = self.advised(f"{name}-{present}", present)
+                if size not in after:
+                    after[size] = self.step_per_replay(scenario, size)
+                self.assertLessEqual(after[size], min(after.values()) * (1 + WITHIN))
+        self.assertGreaterEqual(sum(inside), INSIDE * len(inside))
 
     def test_the_advised_size_is_near_the_best_of_a_sweep(self):
         distances = []

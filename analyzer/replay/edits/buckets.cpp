@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <set>
 
 #include "analyzer/replay/edits/edit_arguments.h"
 #include "analyzer/replay/edits/gradient_curve.h"
@@ -15,16 +17,25 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// Measured over priced transfer time of a round: its noise, and what else was on the network.
-double strain(const GradientRound& round, const TaskGraph& graph, const TransferPrices& prices) {
-    double measured = 0, priced = 0;
+/// Measured over priced transfer times of a round: its noise, and what else was on the network; by the member that takes longest, and each
+/// member's share of that: with a slow edge the others may leave a ring earlier.
+struct Strain {
+    double factor = 1;
+    std::vector<double> shares;  // by member
+};
+
+Strain strainOf(const GradientRound& round, const TaskGraph& graph, const TransferPrices& prices) {
+    double longest = 0, priced = 0;
+    std::vector<double> sums(round.members.size(), 0);
     for (size_t b = 0; b < round.bytes.size(); ++b) {
-        double sum = 0;
-        for (const RoundMember& member : round.members) sum += static_cast<double>(graph.durationNs[member.transfers[b]]);
-        measured += sum / static_cast<double>(round.members.size());
-        priced += prices.timeNs(round.communicator, round.op, round.bytes[b]).value_or(0);
+        longest += TransferPrices::longestNs(graph, graph.exchanges[round.exchanges[b]]);
+        if (const auto price = prices.ns(round.communicator, round.op, round.bytes[b])) priced += price->expected;
+        for (size_t m = 0; m < sums.size(); ++m) sums[m] += static_cast<double>(graph.durationNs[round.members[m].transfers[b]]);
     }
-    return priced > 0 && measured > 0 ? measured / priced : 1;
+    Strain strain;
+    if (priced > 0 && longest > 0) strain.factor = longest / priced;
+    for (double sum : sums) strain.shares.push_back(longest > 0 ? sum / longest : 1);
+    return strain;
 }
 
 /// Cumulative sizes of a round's present buckets.
@@ -34,19 +45,56 @@ std::vector<double> presentEnds(const GradientRound& round) {
     return ends;
 }
 
+bool sameEnds(const std::vector<double>& a, const std::vector<double>& b) {
+    return a.size() == b.size() &&
+           std::equal(a.begin(), a.end(), b.begin(), [](double one, double other) { return std::abs(one - other) <= 1e-6 * other; });
+}
+
+/// A bucket is full with the first tensor that reaches the cap. So the cap lies below the smallest of the full ones by less than a tensor,
+/// and a tensor is at least as large as what they differ by. The first bucket has a cap of its own, the last one is what was left.
+bool isPresentCap(const GradientRound& round, double cap) {
+    if (round.bytes.size() < 4) return false;
+    const auto [smallest, largest] = std::minmax_element(round.bytes.begin() + 1, round.bytes.end() - 1);
+    return cap <= *smallest && cap > *smallest - (*largest - *smallest);
+}
+
 class Rebucket {
   public:
-    Rebucket(const TaskGraph& graph, const Analysis& analysis, std::optional<double> mebibytes, bool overlap)
-        : m_graph(graph), m_index(graph), m_prices(graph, analysis), m_mebibytes(mebibytes), m_overlap(overlap), m_resend(graph, m_index),
+    Rebucket(const TaskGraph& graph, const Analysis& analysis, std::optional<double> mebibytes, bool overlap, Outlook outlook)
+        : m_graph(graph),
+          m_index(graph),
+          m_prices(graph, analysis),
+          m_mebibytes(mebibytes),
+          m_overlap(overlap),
+          m_outlook(outlook),
+          m_resend(graph, m_index),
           m_rounds(gradientRounds(graph, analysis, m_index)) {}
 
     TaskGraph run() {
         // Parameters of ZeRO are gathered bucket by bucket in the order in which they are updated: the plan of the gradients comes first.
-        std::stable_partition(m_rounds.begin(), m_rounds.end(), [](const GradientRound& round) { return round.op != store::Op::allGather; });
+        std::stable_partition(m_rounds.begin(), m_rounds.end(),
+                              [](const GradientRound& round) { return round.op != store::Op::allGather; });
         for (const GradientRound& round : m_rounds) resend(round);
-        if (m_sent == 0)
-            throw EditError(m_mebibytes ? "no gradients are sent in buckets" : "no buckets wait for the end of the backward pass", "ddp, ZeRO-1 and ZeRO-2 have buckets");
-        return std::move(m_resend).finish();
+        if (m_sent + m_kept == 0)
+            throw EditError(m_mebibytes ? "no gradients are sent in buckets" : "no buckets wait for the end of the backward pass",
+                            "ddp, ZeRO-1 and ZeRO-2 have buckets");
+        return m_sent > 0 ? std::move(m_resend).finish() : m_graph;
+    }
+
+    /// Buckets of other sizes are sent: what they take and where tensors end inside the present ones is an estimate.
+    bool open() const { return m_open; }
+
+    /// Standard deviation of a step by the chances of its transfers, where they have any: fewer and larger ones even out less. ns.
+    double chanceNs() const {
+        std::map<int64_t, std::pair<double, std::set<int>>> byCommunicator;
+        for (const auto& [who, variance] : m_variance) {
+            byCommunicator[who.first].first += variance;
+            byCommunicator[who.first].second.insert(who.second);
+        }
+        double largest = 0;
+        for (const auto& [communicator, sum] : byCommunicator)
+            largest = std::max(largest, sum.first / static_cast<double>(sum.second.size()));
+        return std::sqrt(largest);
     }
 
   private:
@@ -58,37 +106,63 @@ class Rebucket {
         for (const RoundMember& member : round.members) {
             curves.push_back(GradientCurve::of(m_graph, m_index.compute(member.rank), round, member));
             if (moves && !curves.back() && (!gathers || member.ready.back() < 0))
-                throw EditError(fmt::format("rank {}: where the backward pass begins cannot be told from its kernels", member.rank), "when gradients are ready is unknown");
+                throw EditError(fmt::format("rank {}: where the backward pass begins cannot be told from its kernels", member.rank),
+                                "when gradients are ready is unknown");
             if (!gathers && curves.back()) m_curves[{round.communicator, member.rank}].emplace(round.step, *curves.back());
         }
         if (!moves) return;
         NewBuckets buckets;
-        buckets.ends = !m_mebibytes ? presentEnds(round) : gathers ? mirrored(round) : curves.front()->plan({*m_mebibytes * BucketCaps::kMebi});
-        if (buckets.ends.empty()) return;
-        if (!gathers) m_plans[{round.communicator, round.step}] = buckets.ends;
+        buckets.ends = !m_mebibytes ? presentEnds(round)
+                       : gathers    ? mirrored(round)
+                                    : curves.front()->plan({*m_mebibytes * BucketCaps::kMebi}, tensorEnds());
+        if (buckets.ends.empty()) {
+            if (m_overlap) awaitWhereUsed(round);
+            return;
+        }
+        bool kept = sameEnds(buckets.ends, presentEnds(round));
+        if (m_mebibytes && !gathers) {
+            const bool present = isPresentCap(round, *m_mebibytes * BucketCaps::kMebi);
+            m_open = m_open || !kept || !present;
+            if (present && m_outlook == Outlook::expected) kept = true;
+            if (kept) buckets.ends = presentEnds(round);
+        }
+        if (kept && !(round.late() && m_overlap) && !(gathers && m_overlap)) {
+            ++m_kept;
+            return;
+        }
+        if (!gathers && !kept) m_plans[{round.communicator, round.step}] = buckets.ends;
         // A single gather leaves behind the whole update, of which no part is to be seen.
         const bool together = gathers && round.exchanges.size() == 1;
         for (size_t m = 0; m < round.members.size(); ++m) {
             std::vector<int64_t> ready;
             const std::vector<int64_t>& present = round.members[m].ready;
-            for (double end : buckets.ends) ready.push_back(!curves[m] || together || (round.late() && !m_overlap) ? present.back() : curves[m]->readyAt(end));
+            for (double end : buckets.ends)
+                ready.push_back(!curves[m] || together || (round.late() && !m_overlap) ? present.back() : curves[m]->readyAt(end));
             buckets.ready.push_back(std::move(ready));
         }
         for (const RoundMember& member : round.members)
             if (gathers) buckets.uses.push_back(usesOf(round, member, buckets.ends));
-        const double factor = strain(round, m_graph, m_prices);
-        for (size_t b = 0; b < buckets.ends.size(); ++b) {
-            const double bytes = buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]);
-            const std::optional<double> time = m_prices.timeNs(round.communicator, round.op, bytes);
-            if (!time)
-                throw EditError(fmt::format("what {:.1f} MiB take on communicator {} is unknown: its messages differ too little in size", bytes / BucketCaps::kMebi,
-                                            round.communicator),
-                                "state the links: RANKSCOPE_LINKS");
-            buckets.transferNs.push_back(*time * factor);
-        }
+        priceBuckets(round, buckets);
         m_resend.add(round, buckets);
         for (size_t m = 0; gathers && m < round.members.size(); ++m) m_resend.mergeUpdates(round.members[m], buckets.ready[m]);
         ++m_sent;
+    }
+
+    void priceBuckets(const GradientRound& round, NewBuckets& buckets) {
+        const Strain strain = strainOf(round, m_graph, m_prices);
+        buckets.transferNs.assign(round.members.size(), {});
+        for (size_t b = 0; b < buckets.ends.size(); ++b) {
+            const double bytes = std::round(buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]));
+            const std::optional<Estimate> price = m_prices.ns(round.communicator, round.op, bytes);
+            if (!price)
+                throw EditError(fmt::format("what {:.1f} MiB take on communicator {} is unknown: its messages differ too little in size",
+                                            bytes / BucketCaps::kMebi, round.communicator),
+                                "state the links: RANKSCOPE_LINKS");
+            const double ns = m_outlook == Outlook::dear ? price->high : m_outlook == Outlook::cheap ? price->low : price->expected;
+            for (size_t m = 0; m < round.members.size(); ++m) buckets.transferNs[m].push_back(ns * strain.factor * strain.shares[m]);
+            const double deviation = ns * m_prices.scatter(round.communicator, round.op);
+            m_variance[{round.communicator, round.step}] += deviation * deviation;
+        }
     }
 
     /// Forward waits for each gather of parameters where it needs them, instead of for all of them where it begins.
@@ -101,18 +175,25 @@ class Rebucket {
         ++m_sent;
     }
 
+    TensorEnds tensorEnds() const {
+        return m_outlook == Outlook::coarse ? TensorEnds::known
+               : m_outlook == Outlook::fine ? TensorEnds::anywhere
+                                            : TensorEnds::behindKernels;
+    }
+
     /// The gradients' plan from its end, for as many bytes as the round has.
     std::vector<double> mirrored(const GradientRound& round) const {
         const auto plan = m_plans.find({round.communicator, round.step});
         if (plan == m_plans.end()) return {};
         const double total = plan->second.back();
         std::vector<double> ends;
-        for (size_t b = plan->second.size(); b-- > 0;) ends.push_back((total - (b == 0 ? 0 : plan->second[b - 1])) * round.totalBytes() / total);
+        for (size_t b = plan->second.size(); b-- > 0;)
+            ends.push_back((total - (b == 0 ? 0 : plan->second[b - 1])) * round.totalBytes() / total);
         return ends;
     }
 
-    /// Empty: nothing shows which kernels need the gathered parameters; or what waits for them now goes on: all of forward where no overlap is asked for, and where each of
-    /// them is awaited where it is used, the same kernels, unless smaller pieces can be awaited later.
+    /// Empty: nothing shows which kernels need the gathered parameters; or what waits for them now goes on: all of forward where no overlap
+    /// is asked for, and where each of them is awaited where it is used, the same kernels, unless smaller pieces can be awaited later.
     std::vector<int64_t> usesOf(const GradientRound& round, const RoundMember& member, const std::vector<double>& ends) const {
         const ComputeLane& compute = m_index.compute(member.rank);
         const FirstUse use = firstUse(m_graph, compute, member.transfers);
@@ -130,17 +211,24 @@ class Rebucket {
     TransferPrices m_prices;
     std::optional<double> m_mebibytes;
     bool m_overlap;
+    Outlook m_outlook;
     Resend m_resend;
     std::vector<GradientRound> m_rounds;
     std::map<std::pair<int64_t, int>, std::vector<double>> m_plans;  // by communicator and step
-    std::map<std::pair<int64_t, int>, std::map<int, GradientCurve>> m_curves;  // by communicator and rank, by step: of the first backward pass
-    int m_sent = 0;
+    std::map<std::pair<int64_t, int>, std::map<int, GradientCurve>>
+        m_curves;                                          // by communicator and rank, by step: of the first backward pass
+    std::map<std::pair<int64_t, int>, double> m_variance;  // of the new transfers, by communicator and step, ns^2
+    int m_sent = 0, m_kept = 0;                            // rounds
+    bool m_open = false;
 };
 
 }  // namespace
 
 void Buckets::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
-    graph = Rebucket(graph, analysis, m_mebibytes, m_overlap).run();
+    Rebucket rebucket(graph, analysis, m_mebibytes, m_overlap, effect.outlook);
+    graph = rebucket.run();
+    effect.open = effect.open || rebucket.open();
+    effect.chanceNs = std::hypot(effect.chanceNs, rebucket.chanceNs());
     effect.assume("gradients are ready as the kernels between two present buckets make them");
 }
 

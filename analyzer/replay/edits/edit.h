@@ -2,6 +2,7 @@
 // A change of a job, made to its task graph: what `rankscope whatif --change` and the savings of findings are made of.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,8 +27,21 @@ class EditError : public std::runtime_error {
     std::string m_hint;
 };
 
+/// How changes take what the trace leaves open.
+enum class Outlook : uint8_t {
+    expected,
+    dear,    // prices of transfers at the upper end of what the evidence allows
+    cheap,   // at the lower end
+    coarse,  // tensors end only where they are known to
+    fine,    // tensors are small
+};
+
 /// What changes besides the graph.
 struct EditEffect {
+    Outlook outlook = Outlook::expected;
+    bool open = false;    // another outlook may give another step
+    double chanceNs = 0;  // standard deviation of a changed step by the chances of what is new in it
+
     std::vector<std::string> assumed;  // sentences: what was taken for granted
     double tokens = 1;                 // tokens of a changed step / tokens of a step as recorded: savings are compared at equal tokens
     double replicas = 1;               // ranks, and with them tokens of a step, as a multiple of those recorded: steps are compared as they are
@@ -45,12 +59,13 @@ struct EditEffect {
     void assume(std::string sentence);
 };
 
-/// Edits follow each other: each gets the graph as the one before left it, and an analysis whose layout is that of the job as it then is (present()). Edits know the trace only by
-/// `analysis`; the graph has no recorded times.
+/// Edits follow each other: each gets the graph as the one before left it, and an analysis whose layout is that of the job as it then is
+/// (present()). Edits know the trace only by `analysis`; the graph has no recorded times.
 class Edit {
   public:
     virtual ~Edit() = default;
-    /// Changes `graph`: durations and leads in place, structure by GraphDraft(graph) and seal(). Throws EditError and leaves the graph in any state.
+    /// Changes `graph`: durations and leads in place, structure by GraphDraft(graph) and seal(). Throws EditError and leaves the graph in
+    /// any state.
     virtual void apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const = 0;
 };
 
@@ -61,8 +76,8 @@ class EditArguments;
 
 struct EditFamily {
     const char* name;
-    const char* syntax;   // "speed:rank=R,factor=F"
-    const char* help;     // one sentence
+    const char* syntax;                                        // "speed:rank=R,factor=F"
+    const char* help;                                          // one sentence
     std::unique_ptr<Edit> (*parse)(EditArguments& arguments);  // throws EditError
 };
 

@@ -9,13 +9,19 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr double kMixed = 0.25;       // forward and backward differ in their kernels by all but this share of the shorter one's time, or cannot be told apart
-constexpr double kOpenKernel = 0.3;   // a kernel that never ends a bucket makes less than its share by time: some make no gradients of weights at all
-constexpr int kRounds = 60;           // of fitting bytes per kernel: the error halves in each, as a rule
-constexpr double kClose = 1e-6;       // of a cap: rounding of sums
+constexpr double kMixed =
+    0.25;  // forward and backward differ in their kernels by all but this share of the shorter one's time, or cannot be told apart
+constexpr double kOpenKernel =
+    0.3;  // a kernel that never ends a bucket makes less than its share by time: some make no gradients of weights at all
+constexpr int kRounds = 60;      // of fitting bytes per kernel: the error halves in each, as a rule
+constexpr double kClose = 1e-6;  // of a cap: rounding of sums
 
-uint32_t keyOf(const TaskGraph& graph, const ComputeLane& compute, int64_t i) { return graph.info[compute.kernels[static_cast<size_t>(i)]].detail; }
-double timeOf(const TaskGraph& graph, const ComputeLane& compute, int64_t i) { return static_cast<double>(graph.durationNs[compute.kernels[static_cast<size_t>(i)]]); }
+uint32_t keyOf(const TaskGraph& graph, const ComputeLane& compute, int64_t i) {
+    return graph.info[compute.kernels[static_cast<size_t>(i)]].detail;
+}
+double timeOf(const TaskGraph& graph, const ComputeLane& compute, int64_t i) {
+    return static_cast<double>(graph.durationNs[compute.kernels[static_cast<size_t>(i)]]);
+}
 
 /// First kernel of the step that `last` belongs to.
 int64_t stepBegin(const TaskGraph& graph, const ComputeLane& compute, int64_t last) {
@@ -72,7 +78,8 @@ struct Stretch {
 
 }  // namespace
 
-std::optional<GradientCurve> GradientCurve::of(const TaskGraph& graph, const ComputeLane& compute, const GradientRound& round, const RoundMember& member) {
+std::optional<GradientCurve> GradientCurve::of(const TaskGraph& graph, const ComputeLane& compute, const GradientRound& round,
+                                               const RoundMember& member) {
     const std::vector<int64_t>& ready = member.ready;
     if (ready.empty() || ready.front() < 0) return std::nullopt;
     GradientCurve curve;
@@ -80,7 +87,8 @@ std::optional<GradientCurve> GradientCurve::of(const TaskGraph& graph, const Com
     if (curve.m_first < 0) return std::nullopt;
     std::vector<Stretch> stretches;
     for (size_t i = 0; i < ready.size(); ++i) {
-        if (stretches.empty() || ready[i] > stretches.back().last) stretches.push_back({stretches.empty() ? curve.m_first : stretches.back().last + 1, ready[i], 0, {}});
+        if (stretches.empty() || ready[i] > stretches.back().last)
+            stretches.push_back({stretches.empty() ? curve.m_first : stretches.back().last + 1, ready[i], 0, {}});
         stretches.back().bytes += round.bytes[i];
     }
     std::map<uint32_t, double> ofKey;
@@ -124,19 +132,26 @@ std::optional<GradientCurve> GradientCurve::of(const TaskGraph& graph, const Com
     return curve;
 }
 
-std::vector<double> GradientCurve::plan(const BucketCaps& caps) const {
+std::vector<double> GradientCurve::plan(const BucketCaps& caps, TensorEnds tensors) const {
     // Where a present bucket ends a tensor ends, even if several leave behind one kernel.
     std::vector<double> tensorEnds;
-    std::merge(m_bytes.begin(), m_bytes.end(), m_sent.begin(), m_sent.end(), std::back_inserter(tensorEnds));
+    if (tensors == TensorEnds::known)
+        tensorEnds = m_sent;
+    else
+        std::merge(m_bytes.begin(), m_bytes.end(), m_sent.begin(), m_sent.end(), std::back_inserter(tensorEnds));
     std::vector<double> ends;
     double begin = 0;
     for (double bytes : tensorEnds) {
-        const double cap = ends.empty() ? std::min(BucketCaps::kFirstBytes, caps.bytes) : caps.bytes;
+        const auto capOf = [&] { return ends.empty() ? std::min(BucketCaps::kFirstBytes, caps.bytes) : caps.bytes; };
+        while (tensors == TensorEnds::anywhere && bytes - begin >= capOf()) ends.push_back(begin += capOf());
+        const double cap = capOf();
         if (bytes - begin < cap * (1 - kClose)) continue;
         ends.push_back(begin = bytes);
     }
-    if (ends.empty() || m_bytes.back() - begin > kClose * m_bytes.back()) ends.push_back(m_bytes.back());
-    else ends.back() = m_bytes.back();
+    if (ends.empty() || m_bytes.back() - begin > kClose * m_bytes.back())
+        ends.push_back(m_bytes.back());
+    else
+        ends.back() = m_bytes.back();
     return ends;
 }
 

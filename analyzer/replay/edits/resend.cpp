@@ -98,7 +98,7 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
             // On the stream behind the old buckets that were ready before, with what had been put between them.
             for (; moved && passed < member.arrivals.size() && member.ready[passed] <= ready; ++passed) onStream = member.transfers[passed];
             const TaskId arrival = m_draft.insertTask(arrivalInfo, onStream, 0, typical[m].gapNs);
-            const TaskId transfer = m_draft.insertTask(transferInfo, arrival, std::llround(buckets.transferNs[b]), 0);
+            const TaskId transfer = m_draft.insertTask(transferInfo, arrival, std::llround(buckets.transferNs[m][b]), 0);
             onStream = transfer;
             m_draft.addEdge(arrival, call, WaitKind::launch, typical[m].launchDelayNs, typical[m].afterStart);
             m_draft.addEdge(arrival, kernel, WaitKind::event, typical[m].eventDelayNs);

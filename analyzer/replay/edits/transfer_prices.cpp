@@ -4,9 +4,41 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/recommend/algorithm_support.h"
+#include "analyzer/recommend/nccl_setting.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
+namespace {
+
+struct Samples {
+    std::vector<double> ns;
+    AlgorithmChoice choice;
+};
+
+/// Of times from the median of their size: 1.4826 x median absolute deviation, as of normal noise.
+double scatterOf(const std::map<int64_t, Samples>& bySize) {
+    std::vector<double> deviations;
+    for (const auto& [bytes, samples] : bySize) {
+        if (samples.ns.size() < 2) continue;
+        const double typical = median(samples.ns);
+        for (double ns : samples.ns)
+            if (typical > 0) deviations.push_back(std::abs(ns / typical - 1));
+    }
+    return 1.4826 * median(std::move(deviations));
+}
+
+SeenChoices seenIn(const TaskGraph& graph) {
+    SeenChoices seen;
+    for (const Exchange& exchange : graph.exchanges) {
+        if (exchange.message() || exchange.members == 0) continue;
+        seen.algorithms.insert(exchange.algorithm);
+        seen.protocols.insert(exchange.protocol);
+    }
+    return seen;
+}
+
+}  // namespace
 
 double cheapestNs(const LinkModel& link, store::Op op, int ranks, double bytes) {
     double best = 0;
@@ -20,54 +52,58 @@ double cheapestNs(const LinkModel& link, store::Op op, int ranks, double bytes) 
     return (time.low + time.high) / 2;
 }
 
-TransferPrices::TransferPrices(const TaskGraph& graph, const Analysis& analysis) : m_analysis(analysis) {
-    std::map<std::pair<int64_t, store::Op>, std::map<int64_t, std::vector<double>>> samples;
+double TransferPrices::longestNs(const TaskGraph& graph, const Exchange& exchange) {
+    double longest = 0;
+    for (const ExchangeMember& member : graph.membersOf(exchange))
+        longest = std::max(longest, static_cast<double>(graph.durationNs[member.transfer]));
+    return longest;
+}
+
+TransferPrices::TransferPrices(const TaskGraph& graph, const Analysis& analysis) {
+    std::map<std::pair<int64_t, store::Op>, std::map<int64_t, Samples>> found;
     for (const Exchange& exchange : graph.exchanges) {
         if (exchange.join == kNoTask || exchange.bytes <= 0 || exchange.members == 0) continue;
-        std::vector<double> members;
-        for (const ExchangeMember& member : graph.membersOf(exchange)) members.push_back(static_cast<double>(graph.durationNs[member.transfer]));
-        samples[{exchange.communicatorId, exchange.op}][exchange.bytes].push_back(median(std::move(members)));
+        Samples& samples = found[{exchange.communicatorId, exchange.op}][exchange.bytes];
+        samples.ns.push_back(longestNs(graph, exchange));
+        samples.choice = {exchange.algorithm, exchange.protocol};
     }
-    for (auto& [who, bySize] : samples)
-        for (auto& [bytes, times] : bySize)
-            if (const double time = median(std::move(times)); time > 0) m_times[who][static_cast<double>(bytes)] = time;
+    const SeenChoices seen = seenIn(graph);
+    const std::optional<NcclVersion> version = ncclVersionOf(analysis.facts);
+    const NcclSetting forced = NcclSetting::parse(analysis.facts.text("env.NCCL_ALGO"), analysis.facts.text("env.NCCL_PROTO"));
+    for (const auto& [who, bySize] : found) {
+        const auto& [communicatorId, op] = who;
+        const auto communicator = analysis.facts.communicators.find(communicatorId);
+        CollectivePrice::Sizes sizes;
+        for (const auto& [bytes, samples] : bySize)
+            if (const double time = median(samples.ns); time > 0)
+                sizes[static_cast<double>(bytes)] = {time, medianError(samples.ns), samples.choice};
+        if (sizes.empty()) continue;
+        m_scatter[who] = scatterOf(bySize);
+        const int ranks = communicator == analysis.facts.communicators.end() ? 0 : communicator->second.size;
+        std::optional<LinkModel> link;
+        ChoiceRules rules;
+        if (ranks > 1) {
+            link = linkModel(analysis.peaks, communicator->second, op);
+            const auto mayNot = [&, op = op](AlgorithmChoice choice) {
+                return !isModelled(op, choice) || !forced.ruleOf(op).allows(choice);
+            };
+            rules = {supportedChoices(op, shapeOf(communicator->second), version, seen),
+                     unseenChoices(op, shapeOf(communicator->second), seen)};
+            std::erase_if(rules.allowed, mayNot);
+            std::erase_if(rules.mayHave, mayNot);
+        }
+        m_prices.emplace(who, CollectivePrice(op, ranks, std::move(sizes), link, std::move(rules)));
+    }
 }
 
-std::optional<double> TransferPrices::shapeNs(int64_t communicator, store::Op op, double bytes) const {
-    const auto facts = m_analysis.facts.communicators.find(communicator);
-    if (facts == m_analysis.facts.communicators.end()) return std::nullopt;
-    const std::optional<LinkModel> link = linkModel(m_analysis.peaks, facts->second, op);
-    if (!link || link->alphaNs <= 0 || link->bytesPerNs <= 0) return std::nullopt;
-    return cheapestNs(*link, op, facts->second.size, bytes);
+double TransferPrices::scatter(int64_t communicator, store::Op op) const {
+    const auto known = m_scatter.find({communicator, op});
+    return known == m_scatter.end() ? 0 : known->second;
 }
 
-std::optional<double> TransferPrices::timeNs(int64_t communicator, store::Op op, double bytes) const {
-    const auto known = m_times.find({communicator, op});
-    if (known == m_times.end() || bytes <= 0) return std::nullopt;
-    const std::map<double, double>& times = known->second;
-    const auto above = times.lower_bound(bytes);
-    if (above != times.end() && above->first == bytes) return above->second;
-    const auto nearest = above == times.end() || (above != times.begin() && bytes / std::prev(above)->first < above->first / bytes) ? std::prev(above) : above;
-    const bool between = above != times.end() && above != times.begin();
-    if (const std::optional<double> shape = shapeNs(communicator, op, bytes)) {
-        if (!between) return nearest->second * *shape / *shapeNs(communicator, op, nearest->first);
-        const auto below = std::prev(above);
-        const double share = std::log(bytes / below->first) / std::log(above->first / below->first);
-        const double low = below->second / *shapeNs(communicator, op, below->first);
-        const double high = above->second / *shapeNs(communicator, op, above->first);
-        return *shape * std::pow(low, 1 - share) * std::pow(high, share);
-    }
-    if (between) {
-        const auto below = std::prev(above);
-        return below->second + (above->second - below->second) * (bytes - below->first) / (above->first - below->first);
-    }
-    const double smallest = times.begin()->first;
-    const double largest = times.rbegin()->first;
-    if (largest < CostFit::kSmallestRange * smallest) return std::nullopt;
-    // The line through the ends: start-up and rate.
-    const double slope = std::max(0.0, (times.rbegin()->second - times.begin()->second) / (largest - smallest));
-    const double startup = std::max(0.0, times.begin()->second - slope * smallest);
-    return std::max(startup + slope * bytes, bytes < smallest ? startup : nearest->second);
+std::optional<Estimate> TransferPrices::ns(int64_t communicator, store::Op op, double bytes) const {
+    const auto known = m_prices.find({communicator, op});
+    return known == m_prices.end() ? std::nullopt : known->second.ns(bytes);
 }
 
 }  // namespace rankscope::analyzer

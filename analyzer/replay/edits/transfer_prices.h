@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transfer of another size would take: measured times of the communicator's own collectives, and between and beyond their sizes the shape of NCCL's cost.
+// What a transfer of another size would take, by the times of the communicator's own collectives.
 #pragma once
 
 #include <map>
@@ -7,26 +7,28 @@
 #include <utility>
 
 #include "analyzer/detectors/analysis.h"
+#include "analyzer/replay/edits/collective_price.h"
 #include "analyzer/replay/task_graph.h"
-#include "analyzer/timeline/nccl_formulas.h"
 
 namespace rankscope::analyzer {
 
 class TransferPrices {
   public:
-    /// Samples are the transfers of `graph` as it stands, so that earlier edits count.
+    /// Times are those of `graph` as it stands, so that earlier edits count. NCCL chooses as the job's variables let it.
     TransferPrices(const TaskGraph& graph, const Analysis& analysis);
 
-    /// Transfer time of a collective of `bytes` (as Exchange::bytes), ns. Between measured sizes and beyond them the time follows the cheapest of NCCL's algorithms and
-    /// protocols on the configured links, in proportion to what the nearest sizes take; without configured links it follows the line through the measured sizes.
-    /// nullopt: sizes too alike and no links.
-    std::optional<double> timeNs(int64_t communicator, store::Op op, double bytes) const;
+    /// Of a collective of `bytes` (as Exchange::bytes), of the member that takes longest. See CollectivePrice::ns.
+    std::optional<Estimate> ns(int64_t communicator, store::Op op, double bytes) const;
+
+    /// Standard deviation of a transfer from what such a one takes, as a share of it.
+    double scatter(int64_t communicator, store::Op op) const;
+
+    /// The transfer of the member that takes longest: with a slow edge the others may leave a ring earlier.
+    static double longestNs(const TaskGraph& graph, const Exchange& exchange);
 
   private:
-    std::optional<double> shapeNs(int64_t communicator, store::Op op, double bytes) const;
-
-    const Analysis& m_analysis;
-    std::map<std::pair<int64_t, store::Op>, std::map<double, double>> m_times;  // by bytes: median ns
+    std::map<std::pair<int64_t, store::Op>, CollectivePrice> m_prices;
+    std::map<std::pair<int64_t, store::Op>, double> m_scatter;
 };
 
 /// Cheapest of NCCL's rings and trees, the middle of what the formulas of nccl_formulas.h allow, ns.

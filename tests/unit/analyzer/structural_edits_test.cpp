@@ -173,6 +173,40 @@ TEST(StructuralEdits, SplitBucketsLeaveEarlier) {
     EXPECT_EQ(sent, 4);
 }
 
+TEST(StructuralEdits, ThePresentSizeChangesNothing) {
+    const Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
+    TaskGraph graph = ddpStep(false);
+    // One rank leaves each transfer earlier, as members of a ring with a slow edge do.
+    for (const Exchange& exchange : graph.exchanges) graph.durationNs[graph.membersOf(exchange)[1].transfer] -= 200'000;
+    for (Outlook outlook : {Outlook::expected, Outlook::dear, Outlook::cheap, Outlook::coarse}) {
+        EditEffect effect;
+        effect.outlook = outlook;
+        TaskGraph changed = graph;
+        Buckets(8, false).apply(changed, analysis, effect);
+        EXPECT_EQ(changed.durationNs, graph.durationNs);
+        EXPECT_EQ(changed.leadNs, graph.leadNs);
+        EXPECT_EQ(changed.edges.size(), graph.edges.size());
+    }
+}
+
+TEST(StructuralEdits, WhatIsNotKnownOfNewBucketsIsOpen) {
+    const Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
+    const auto stepMsBy = [&](Outlook outlook) {
+        TaskGraph changed = ddpStep(false);
+        EditEffect effect;
+        effect.outlook = outlook;
+        Buckets(400, false).apply(changed, analysis, effect);
+        EXPECT_TRUE(effect.open);
+        return stepMs(changed);
+    };
+    // 8 | 48: 3.4 ms by the line, between as long as 32 MiB takes and 48 / 32 of it.
+    EXPECT_NEAR(stepMsBy(Outlook::expected), 10.4, 1e-6);
+    EXPECT_LT(stepMsBy(Outlook::cheap), 10.4);
+    EXPECT_GE(stepMsBy(Outlook::cheap), 9.6);
+    EXPECT_GT(stepMsBy(Outlook::dear), 10.4);
+    EXPECT_LE(stepMsBy(Outlook::dear), 10.9 + 1e-6);
+}
+
 TEST(StructuralEdits, BucketsOfUnknownCostAreRefused) {
     const Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
     EXPECT_THROW(stepMsWith(Buckets(400, false), ddpStep(true, {14, 14, 14, 14}), analysis), EditError);
