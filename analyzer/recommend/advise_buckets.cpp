@@ -37,9 +37,6 @@ std::vector<Tried> tryAll(const AdviceContext& context, bool overlap) {
     return tried;
 }
 
-/// Whatever the trace leaves open; or it may change nothing, but does no harm.
-bool gains(const Tried& one) { return one.step.lowNs > 0 || (one.step.mayDoNothing && one.step.lowNs >= 0); }
-
 /// The best by itself and its neighbours: a size that is only good if everything is as predicted to the last microsecond is no advice. Of sizes that chance cannot tell
 /// from it the one next to PyTorch's default. Where sizes gain whatever the trace leaves open the best of these.
 size_t bestOf(const std::vector<Tried>& tried, double noiseNs) {
@@ -47,8 +44,8 @@ size_t bestOf(const std::vector<Tried>& tried, double noiseNs) {
         const double before = tried[i > 0 ? i - 1 : i].step.savingNs, after = tried[std::min(i + 1, tried.size() - 1)].step.savingNs;
         return tried[i].step.savingNs / 2 + before / 4 + after / 4;
     };
-    const bool any = std::any_of(tried.begin(), tried.end(), [&](const Tried& one) { return gains(one) && one.step.savingNs > noiseNs; });
-    const auto isCandidate = [&](size_t i) { return !any || (gains(tried[i]) && tried[i].step.savingNs > noiseNs); };
+    const bool any = std::any_of(tried.begin(), tried.end(), [&](const Tried& one) { return one.step.surelyGains() && one.step.savingNs > noiseNs; });
+    const auto isCandidate = [&](size_t i) { return !any || (tried[i].step.surelyGains() && tried[i].step.savingNs > noiseNs); };
     double highest = -std::numeric_limits<double>::max();
     for (size_t i = 0; i < tried.size(); ++i)
         if (isCandidate(i)) highest = std::max(highest, score(i));
@@ -93,7 +90,7 @@ Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& 
     return recommendation;
 }
 
-bool worthIt(const AdviceContext& context, const Tried& one) { return one.step.savingNs > context.noiseNs && gains(one); }
+bool worthIt(const AdviceContext& context, const Tried& one) { return one.step.savingNs > context.noiseNs && one.step.surelyGains(); }
 
 /// Gradients that all leave when backward is over: the sizes are judged with overlap on. Nothing where what the finding proposes, its sizes included, is better by more than
 /// chance.

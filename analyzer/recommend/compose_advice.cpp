@@ -81,7 +81,7 @@ struct Accepted {
         auto played = now().predictor.after(r.change);
         if (!played || played->gained.savingNs <= now().noiseNs) return false;
         // Giving a choice back to NCCL is judged by what is expected of it (advise_algorithms.cpp).
-        if (r.area != "algorithm" && played->gained.lowNs <= 0) return false;
+        if (r.area != "algorithm" && !played->gained.surelyGains()) return false;
         setSaving(played->gained, r);
         judges.push_back(std::move(*played));
         AdviceContext next{now().analysis, now().findings, now().evidence, now().cost, judges.back(), now().nccl, now().noiseNs, now().runName, now().settled};

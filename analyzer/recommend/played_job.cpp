@@ -30,12 +30,6 @@ std::vector<int64_t> scaledDurations(const TaskGraph& graph, const TransferScale
     return durations;
 }
 
-/// What the formulas leave of a time, as a share of it: of the 154 sizes of five operations in SuperBench's nccl-tests tables of eight A100, 93 % lie within 5 % of the pieces
-/// alpha + beta x bytes through them (transfer_cost.cpp).
-constexpr double kFormulaError = 0.05;
-
-double asTheyAre(const MessageKey&) { return 1; }
-
 void widen(EditedStep& gain, const std::vector<double>& before, const std::vector<double>& after) {
     const ReplayedSaving typical = typicalSaving(before, after);
     double mean = 0;
@@ -53,51 +47,56 @@ EditedStep gainOf(const StepSides& before, const StepSides& after) {
     widen(gain, before.expected, after.expected);
     widen(gain, before.pessimistic, after.pessimistic);
     widen(gain, before.optimistic, after.optimistic);
+    for (const auto& [outlook, steps] : after.outlooks) {
+        const auto same = before.outlooks.find(outlook);
+        const std::vector<double>& from = same == before.outlooks.end() ? before.expected : same->second;
+        if (steps == from)
+            gain.mayDoNothing = true;
+        else
+            widen(gain, from, steps);
+    }
+    const double chance = std::sqrt(std::max(0.0, after.chanceNs * after.chanceNs - before.chanceNs * before.chanceNs));  // of what is new
+    gain.lowNs -= chance;
+    gain.highNs += chance;
+    if (gain.mayDoNothing) {
+        gain.lowNs = std::min(gain.lowNs, 0.0);
+        gain.highNs = std::max(gain.highNs, 0.0);
+    }
     return gain;
 }
 
 PlayedJob::PlayedJob(const Analysis& analysis) : m_analysis(&analysis) {
     m_steps.expected = analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged);
     m_steps.pessimistic = m_steps.optimistic = m_steps.expected;
-    auto recorded = std::make_shared<Sizes>();
-    for (const Exchange& exchange : analysis.replay.graph.exchanges) recorded->insert({exchange.communicatorId, exchange.op, exchange.bytes});
-    m_recorded = std::move(recorded);
 }
 
-std::optional<StepSides> PlayedJob::play(const ChangedJob& job, const TransferChange& transfers, bool withEnds) const {
-    TransferScales scales{asTheyAre, asTheyAre, asTheyAre};
-    if (transfers) {
-        auto chosen = transfers(messagesOf(*m_analysis, job.graph));
-        if (!chosen) return std::nullopt;
-        scales = std::move(*chosen);
+std::optional<StepSides> PlayedJob::play(const ChangedJob& job, const TransferChange& transfers) const {
+    StepSides sides;
+    if (!transfers) {
+        sides.expected = sides.pessimistic = sides.optimistic = job.stepsNs;
+        return sides;
     }
+    const auto scales = transfers(messagesOf(*m_analysis, job.graph));
+    if (!scales) return std::nullopt;
     const auto steps = [&](const TransferScale& scale) {
         std::vector<double> result = m_analysis->replay.stepsNs(job.graph, simulate(job.graph, scaledDurations(job.graph, scale)));
         for (double& ns : result) ns /= job.effect.tokens;
         return result;
     };
-    const bool resized = std::any_of(job.graph.exchanges.begin(), job.graph.exchanges.end(), [&](const Exchange& exchange) {
-        return exchange.bytes > 0 && !exchange.message() && m_recorded->count({exchange.communicatorId, exchange.op, exchange.bytes}) == 0;
-    });
-    StepSides sides;
-    sides.expected = transfers ? steps(scales.expected) : job.stepsNs;
-    if (!withEnds || (!transfers && !resized)) {
-        sides.pessimistic = sides.optimistic = sides.expected;
-        return sides;
-    }
-    const auto end = [&](const TransferScale& scale, double factor) {
-        return steps([&, factor](const MessageKey& key) { return scale(key) * (m_recorded->count({key.communicatorId, key.op, key.bytes}) == 0 ? factor : 1); });
-    };
-    sides.pessimistic = end(scales.pessimistic, 1 + kFormulaError);
-    sides.optimistic = end(scales.optimistic, 1 / (1 + kFormulaError));
+    sides.expected = steps(scales->expected);
+    sides.pessimistic = steps(scales->pessimistic);
+    sides.optimistic = steps(scales->optimistic);
     return sides;
 }
 
 std::optional<ChangedJob> PlayedJob::changed(const JobChange& change, Outlook outlook) const {
     if (change.transfers && m_transfers) return std::nullopt;
-    ChangedJob job = m_job ? *m_job : unchangedJob(*m_analysis);
+    const bool asExpected = outlook == Outlook::expected;
+    ChangedJob job = m_job && asExpected ? *m_job : unchangedJob(*m_analysis);
     job.effect.outlook = outlook;
     try {
+        if (!asExpected)
+            for (const std::string& edit : m_edits) analyzer::change(job, *parseEdit(edit), *m_analysis);
         for (const std::string& edit : change.edits) analyzer::change(job, *parseEdit(edit), *m_analysis);
     } catch (const EditError&) {
         return std::nullopt;  // not for this job
@@ -106,48 +105,32 @@ std::optional<ChangedJob> PlayedJob::changed(const JobChange& change, Outlook ou
 }
 
 std::optional<PlayedJob> PlayedJob::with(const JobChange& change) const {
-    auto job = changed(change);
+    auto job = changed(change, Outlook::expected);
     if (!job) return std::nullopt;
     PlayedJob next = *this;
     if (change.transfers) next.m_transfers = change.transfers;
-    auto steps = play(*job, next.m_transfers, true);
+    auto steps = play(*job, next.m_transfers);
     if (!steps) return std::nullopt;
+    if (job->effect.open) {
+        for (Outlook outlook : {Outlook::dear, Outlook::cheap, Outlook::coarse, Outlook::fine}) {
+            const auto other = changed(change, outlook);
+            auto otherSteps = other ? play(*other, next.m_transfers) : std::nullopt;
+            if (otherSteps) steps->outlooks[outlook] = std::move(otherSteps->expected);
+        }
+        steps->chanceNs = analyzer::chanceNs(m_analysis->replay.stepsNs(m_analysis->replay.graph, m_analysis->replay.unchanged), job->effect);
+    }
     next.m_steps = std::move(*steps);
+    next.m_edits.insert(next.m_edits.end(), change.edits.begin(), change.edits.end());
     next.m_job = std::make_shared<const ChangedJob>(std::move(*job));
     return next;
 }
 
-void PlayedJob::widenByOutlooks(EditedStep& gain, const StepSides& before, const std::string& edit, const ChangedJob& job) const {
-    if (!job.effect.open) return;
-    for (Outlook outlook : {Outlook::dear, Outlook::cheap, Outlook::coarse, Outlook::fine}) {
-        const auto other = changed({{edit}, {}}, outlook);
-        const auto steps = other ? play(*other, m_transfers, false) : std::nullopt;
-        if (!steps) continue;
-        if (steps->expected == before.expected) {
-            gain.mayDoNothing = true;
-            continue;
-        }
-        widen(gain, before.expected, steps->expected);
-    }
-    const double chance = chanceNs(before.expected, job.effect);
-    gain.lowNs -= chance;
-    gain.highNs += chance;
-    if (gain.mayDoNothing) {
-        gain.lowNs = std::min(gain.lowNs, 0.0);
-        gain.highNs = std::max(gain.highNs, 0.0);
-    }
-}
-
 std::optional<EditedStep> PlayedJob::gainBy(const std::string& edit) const {
-    const auto job = changed({{edit}, {}});
-    if (!job) return std::nullopt;
-    const auto steps = play(*job, m_transfers, false);
-    if (!steps) return std::nullopt;
-    const StepSides before{m_steps.expected, m_steps.expected, m_steps.expected};
-    EditedStep gain = gainOf(before, *steps);
-    widenByOutlooks(gain, before, edit, *job);
+    const auto after = with({{edit}, {}});
+    if (!after) return std::nullopt;
+    EditedStep gain = gainOf(m_steps, after->m_steps);
     const std::vector<std::string> known = m_job ? m_job->effect.assumed : std::vector<std::string>();
-    for (const std::string& sentence : job->effect.assumed)
+    for (const std::string& sentence : after->m_job->effect.assumed)
         if (std::find(known.begin(), known.end(), sentence) == known.end()) gain.assumed.push_back(sentence);
     return gain;
 }

@@ -2,11 +2,10 @@
 // A job with the changes made so far, played; the replay's side of StepPredictor.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "analyzer/recommend/message_list.h"
@@ -15,14 +14,15 @@
 
 namespace rankscope::analyzer {
 
-/// Step times of the analysed steps at equal tokens, ns: with every transfer as expected, and at the ends of what its estimate allows. Messages of sizes that never ran are known as
-/// well as formulas know them.
+/// Step times of the analysed steps at equal tokens, ns: with every transfer as expected, and at the ends of what is known of another choice of NCCL's.
 struct StepSides {
     std::vector<double> expected, pessimistic, optimistic;
+    std::map<Outlook, std::vector<double>> outlooks;  // with all changes so far as each takes them; empty: the trace leaves nothing open
+    double chanceNs = 0;                              // by which a run of it may miss what is expected
 };
 
-/// What `after` saves over `before`: the typical step as expected; the interval holds every side's, and its mean, which a step unlike the others (the first one of a run) pulls
-/// away from the typical one.
+/// What `after`, which has changes more than `before`, saves over it: the typical step as expected; the interval holds every side's and every outlook's, and its mean, which a
+/// step unlike the others (the first one of a run) pulls away from the typical one.
 EditedStep gainOf(const StepSides& before, const StepSides& after);
 
 /// Copies are cheap: they share the graph.
@@ -33,7 +33,7 @@ class PlayedJob {
 
     /// With one more change. Nothing where it cannot be made, or a second one is to NCCL's choices.
     std::optional<PlayedJob> with(const JobChange& change) const;
-    /// What a change is expected to gain, the job itself staying as it is; the interval is the steps' variation and what the trace leaves open of the change.
+    /// What a change gains, the job itself staying as it is.
     std::optional<EditedStep> gainBy(const std::string& edit) const;
     /// Saved by step, ns, with every transfer scaled.
     std::vector<double> savedBy(const TransferScale& scale) const;
@@ -44,15 +44,14 @@ class PlayedJob {
 
   private:
     const TaskGraph& graph() const { return m_job ? m_job->graph : m_analysis->replay.graph; }
-    using Sizes = std::set<std::tuple<int64_t, store::Op, int64_t>>;
-    std::optional<ChangedJob> changed(const JobChange& change, Outlook outlook = Outlook::expected) const;
-    void widenByOutlooks(EditedStep& gain, const StepSides& before, const std::string& edit, const ChangedJob& job) const;
+    /// All changes so far and one more. Nothing where it cannot be made.
+    std::optional<ChangedJob> changed(const JobChange& change, Outlook outlook) const;
     /// Nothing where NCCL would be left without a choice.
-    std::optional<StepSides> play(const ChangedJob& job, const TransferChange& transfers, bool withEnds) const;
+    std::optional<StepSides> play(const ChangedJob& job, const TransferChange& transfers) const;
 
     const Analysis* m_analysis;
     std::shared_ptr<const ChangedJob> m_job;  // none: as recorded
-    std::shared_ptr<const Sizes> m_recorded;  // of its messages
+    std::vector<std::string> m_edits;         // that made it
     TransferChange m_transfers;
     StepSides m_steps;
 };

@@ -19,6 +19,9 @@ struct EditedStep {
     double highNs = 0;
     std::vector<std::string> assumed;
     bool mayDoNothing = false;  // for all that is known the job stays as it is
+
+    /// Whatever is left open; or it may change nothing, but does no harm.
+    bool surelyGains() const { return lowNs > 0 || (mayDoNothing && lowNs >= 0); }
 };
 
 struct StepPredictor {

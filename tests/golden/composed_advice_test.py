@@ -23,7 +23,7 @@ HOLDS = ("ddp", "fsdp", "deepspeed", "accelerate", "env", "job")
 
 
 def draw(number):
-    """A job with small buckets and a forced protocol, and now and then late gradients, gradients in fp32 or reductions in every micro-step."""
+    """A job with small buckets (each third: all of one size) and a forced protocol, and now and then late gradients, gradients in fp32 or reductions in every micro-step."""
     chance = random.Random(77000 + number)
     kind = chance.choice(["ddp", "ddp", "zero1", "zero2"])
     nodes, per_node = chance.choice([(1, 4), (1, 8), (2, 2), (2, 4), (4, 2)])
@@ -32,6 +32,8 @@ def draw(number):
                "inter": {"alpha_us": round(chance.uniform(4, 40), 2), "gbps": chance.choice([12, 25, 50])}}
     parallel = {"dp": nodes * per_node, "bucket_mb": chance.choice([1, 2, 4, 8])}
     faults = [chance.choice([{"kind": "wrong_algo", "proto": "LL"}, {"kind": "wrong_algo", "proto": "LL"}, {"kind": "wrong_algo", "proto": "Simple"}])]
+    if number % 3 == 2:
+        faults.append({"kind": "small_buckets", "kb": chance.choice([256, 512, 1024, 2048, 4096])})
     if chance.random() < 0.3:
         faults.append({"kind": "no_overlap"})
     if chance.random() < 0.5:
