@@ -34,7 +34,7 @@ struct ViewOptions {
 // file) is shown as it is.
 void analyzeOnDemand(const std::filesystem::path& database, const Console& console) {
     try {
-        store::TraceReader reader(database, [](std::chrono::milliseconds) { return false; });
+        store::TraceReader reader(database, [](std::chrono::milliseconds) { return false; }, store::MisplacedRows::kept);
         if (reader.database().integer("SELECT EXISTS (SELECT 1 FROM attribution) OR EXISTS (SELECT 1 FROM finding)") != 0) return;
     } catch (const store::LockedFile&) {
         return;   // the window waits for it and says so

@@ -5,6 +5,7 @@
 
 #include "collector/store/column_access.h"
 #include "collector/store/error.h"
+#include "collector/store/misplaced_rows.h"
 #include "collector/store/tables.h"
 #include "collector/store/whole_file.h"
 
@@ -78,12 +79,15 @@ bool Cursor<Row>::next(Row& row) {
     return true;
 }
 
-TraceReader::TraceReader(const std::filesystem::path& run, WhenLocked whenLocked) : m_database(existingFile(run), OpenMode::readOnly) {
+TraceReader::TraceReader(const std::filesystem::path& run, WhenLocked whenLocked, MisplacedRows misplaced)
+    : m_database(existingFile(run), OpenMode::readOnly) {
     if (whenLocked) m_database.whenLocked(std::move(whenLocked));
     refusePartsOfATrace(m_database);
     m_database.execute("PRAGMA cache_size = -32768; PRAGMA mmap_size = 1073741824; PRAGMA query_only = ON");
+    const Transaction oneState(m_database);   // a writer's new rows come together with their extent
     readMeta();
     readExtents();
+    if (misplaced == MisplacedRows::refused) refuseMisplacedRows(m_database);
 }
 
 TraceReader::~TraceReader() = default;

@@ -33,12 +33,15 @@ private:
     Statement m_statement;
 };
 
-/// Reads a trace.db; never writes. One reader per thread. Throws Error when there is no file, when it is none of ours, not whole, damaged (DamagedFile),
+/// What becomes of a file with events that belong to no rank or to two, or that are not there: a window may show the rest and say so.
+enum class MisplacedRows : uint8_t { refused, kept };
+
+/// Reads a trace.db; never writes. One reader per thread. Throws Error when there is no file, when it is none of ours, not whole, damaged (DamagedFile; misplaced_rows.h),
 /// of another schema version, or held by another program (LockedFile).
 class TraceReader {
 public:
     /// A run name, a run directory or a .db file.
-    explicit TraceReader(const std::filesystem::path& run, WhenLocked whenLocked = {});
+    explicit TraceReader(const std::filesystem::path& run, WhenLocked whenLocked = {}, MisplacedRows misplaced = MisplacedRows::refused);
     ~TraceReader();
     TraceReader(TraceReader&&) noexcept;
     TraceReader& operator=(TraceReader&&) noexcept;

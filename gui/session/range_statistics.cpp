@@ -29,7 +29,9 @@ public:
             for (uint32_t part = 0; part < parts.size(); ++part)
                 if (parts[part].table == EventTable::kernel && !add(parts[part].track, {tracks.rank, lane, part, 0})) return false;
         }
-        return true;
+        for (const UndrawnEvents& undrawn : tracks.undrawn)
+            if (undrawn.table == EventTable::kernel) add(undrawn.events);
+        return !m_cancelled;
     }
 
     void finish(RangeActivity& result) {
@@ -46,6 +48,19 @@ public:
     }
 
 private:
+    // Nothing leads to these: they cannot be the longest.
+    void add(const std::vector<TrackEvent>& undrawn) {
+        for (const TrackEvent& event : undrawn) {
+            const int64_t endNs = event.startNs + event.durNs;
+            if (endNs <= m_range.beginNs || event.startNs >= m_range.endNs) continue;
+            const bool communication = event.kind == EventKind::communication;
+            KernelTotal& total = m_totals[uint64_t{event.name} << 1 | communication];
+            total.communication = communication;
+            ++total.count;
+            total.totalNs += std::min(endNs, m_range.endNs) - std::max(event.startNs, m_range.beginNs);
+        }
+    }
+
     bool add(const Track& track, EventRef ref) {
         const size_t first = track.firstEndingAfter(m_range.beginNs);
         for (size_t i = first; i < track.size() && track.startNs(i) < m_range.endNs; ++i) {

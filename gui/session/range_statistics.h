@@ -31,8 +31,8 @@ struct KernelTotal {
     bool communication = false;
     size_t count = 0;
     int64_t totalNs = 0;  ///< of all ranks
-    int64_t longestNs = 0;
-    EventRef longest;  ///< its longest one
+    int64_t longestNs = 0;  ///< of `longest`
+    EventRef longest;  ///< its longest one that is drawn
 };
 
 struct RangeActivity {

@@ -94,7 +94,7 @@ void RunLoader::reportUnread(const std::string& reason, const std::string& hint)
 
 void RunLoader::work() {
     try {
-        store::TraceReader reader(m_run->file);
+        store::TraceReader reader(m_run->file, {}, store::MisplacedRows::kept);
         for (int32_t rank = 0; next(rank);) {
             try {
                 load(reader, rank);

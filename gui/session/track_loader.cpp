@@ -7,6 +7,7 @@
 #include <map>
 
 #include "collector/store/error.h"
+#include "gui/timeline/sound_time.h"
 
 namespace rankscope::gui {
 namespace {
@@ -25,6 +26,19 @@ enum SelectedColumn : int { kOwner, kStart, kDuration, kRank, kName };
 // Rows of one table, dealt onto a stack of tracks for each stream or thread.
 using Stacks = std::map<int64_t, TrackStack>;
 
+// What one stream holds of all tables.
+struct StreamContent {
+    std::vector<Lane::Part> parts;
+    std::vector<UndrawnEvents> undrawn;
+};
+
+// Rows of one table that are not as a writer leaves them.
+struct UnsoundRows {
+    int64_t impossible = 0;   // of another rank, with a time that is no number or centuries away, or with a name that is not there
+    int64_t negative = 0;     // durations
+    int64_t unordered = 0;    // begin before the row above
+};
+
 class RankLoader {
 public:
     RankLoader(store::TraceReader& reader, const RunInfo& run, int32_t rank, LoadControl& control)
@@ -38,6 +52,8 @@ public:
         if (!whole) return nullptr;
         const auto device = m_result->deviceTracks();
         m_result->activity = ActivityBins(device, extentOf(device));
+        const auto placeOf = [](const NegativeDuration& event) { return std::pair(event.table, event.row); };
+        std::sort(m_result->negative.begin(), m_result->negative.end(), [&](const NegativeDuration& a, const NegativeDuration& b) { return placeOf(a) < placeOf(b); });
         return std::move(m_result);
     }
 
@@ -54,11 +70,11 @@ private:
     bool loadHost() {
         Stacks nvtx, calls, nccl;
         const bool whole =
-            read("thread_id, start_ns, coalesce(dur_ns, ?3 - start_ns), rank, name_id", "nvtx", nvtx, kMaxNvtxDepth,
+            read("thread_id, start_ns, coalesce(dur_ns, max(0, ?3 - start_ns)), rank, name_id", EventTable::nvtx, nvtx, kMaxNvtxDepth,
                  [](const Statement& row) { return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0, EventKind::nvtx}; }) &&
-            read("thread_id, start_ns, dur_ns, rank, name_id, kind", "api_call", calls, kMaxHostDepth,
+            read("thread_id, start_ns, dur_ns, rank, name_id, kind", EventTable::apiCall, calls, kMaxHostDepth,
                  [](const Statement& row) { return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0, kindOfCall(row.integer(kName + 1))}; }) &&
-            read("thread_id, start_ns, dur_ns, rank, op", "nccl_call", nccl, kMaxHostDepth, [](const Statement& row) {
+            read("thread_id, start_ns, dur_ns, rank, op", EventTable::ncclCall, nccl, kMaxHostDepth, [](const Statement& row) {
                 return TrackEvent{row.integer(kStart), row.integer(kDuration), ncclCallName(store::fromText<store::Op>(row.text(kName))), 0, EventKind::communication};
             });
         addStacks(nvtx, LaneKind::nvtx, EventTable::nvtx, [&](int64_t thread) { return "NVTX " + threadName(thread); });
@@ -70,24 +86,25 @@ private:
     bool loadStreams() {
         Stacks kernels, copies, sets;
         const bool whole =
-            read("stream_id, start_ns, dur_ns, rank, name_id, nccl", "kernel", kernels, kMaxStreamDepth,
+            read("stream_id, start_ns, dur_ns, rank, name_id, nccl", EventTable::kernel, kernels, kMaxStreamDepth,
                  [](const Statement& row) {
                      return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0, row.integer(kName + 1) != 0 ? EventKind::communication : EventKind::compute};
                  }) &&
-            read("stream_id, start_ns, dur_ns, rank, kind", "memcpy", copies, kMaxStreamDepth,
+            read("stream_id, start_ns, dur_ns, rank, kind", EventTable::memcpy, copies, kMaxStreamDepth,
                  [](const Statement& row) { return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0, EventKind::copy}; }) &&
-            read("stream_id, start_ns, dur_ns, rank", "memset", sets, kMaxStreamDepth,
+            read("stream_id, start_ns, dur_ns, rank", EventTable::memset, sets, kMaxStreamDepth,
                  [](const Statement& row) { return TrackEvent{row.integer(kStart), row.integer(kDuration), 0, 0, EventKind::set}; });
-        std::map<int64_t, std::vector<Lane::Part>> streams;
+        std::map<int64_t, StreamContent> streams;
         collectParts(kernels, EventTable::kernel, streams);
         collectParts(copies, EventTable::memcpy, streams);
         collectParts(sets, EventTable::memset, streams);
-        for (auto& [stream, parts] : streams) addStream(stream, std::move(parts));
+        for (auto& [stream, content] : streams) addStream(stream, std::move(content));
         return whole;
     }
 
     // First the lane with one part of each table, then one for every track of events that run beside those.
-    void addStream(int64_t stream, std::vector<Lane::Part> parts) {
+    void addStream(int64_t stream, StreamContent content) {
+        std::vector<Lane::Part>& parts = content.parts;
         const auto found = m_run.streamNames.find(stream);
         const std::string name = (found == m_run.streamNames.end() ? fmt::format("stream #{}", stream) : found->second) + " " + contentOf(parts);
         std::vector<Lane> lanes;
@@ -99,6 +116,10 @@ private:
             free->parts.push_back(std::move(part));
         }
         for (Lane& lane : lanes) m_result->lanes.push_back(std::move(lane));
+        for (UndrawnEvents& more : content.undrawn) {
+            more.lane = name;
+            m_result->undrawn.push_back(std::move(more));
+        }
     }
 
     static std::string contentOf(const std::vector<Lane::Part>& parts) {
@@ -118,15 +139,20 @@ private:
     void addStacks(Stacks& stacks, LaneKind kind, EventTable table, Name&& name) {
         for (auto& [owner, stack] : stacks) {
             size_t depth = 0;
-            m_result->leftOut += stack.leftOut();
+            keepUndrawn(m_result->undrawn, name(owner), table, stack);
             for (Track& track : stack.finish()) addLane(kind, numbered(name(owner), depth++), table, std::move(track));
         }
     }
 
-    void collectParts(Stacks& stacks, EventTable table, std::map<int64_t, std::vector<Lane::Part>>& streams) {
+    static void keepUndrawn(std::vector<UndrawnEvents>& undrawn, std::string lane, EventTable table, TrackStack& stack) {
+        if (auto events = stack.takeLeftOut(); !events.empty()) undrawn.push_back({std::move(lane), table, stack.firstRow(), std::move(events)});
+    }
+
+    static void collectParts(Stacks& stacks, EventTable table, std::map<int64_t, StreamContent>& streams) {
         for (auto& [stream, stack] : stacks) {
-            m_result->leftOut += stack.leftOut();
-            for (Track& track : stack.finish()) streams[stream].push_back({table, std::move(track)});
+            StreamContent& content = streams[stream];
+            keepUndrawn(content.undrawn, {}, table, stack);
+            for (Track& track : stack.finish()) content.parts.push_back({table, std::move(track)});
         }
     }
 
@@ -138,54 +164,60 @@ private:
 
     // False when cancelled.
     template <typename Decode>
-    bool read(const std::string& columns, const char* table, Stacks& stacks, size_t maxDepth, Decode&& decode) {
+    bool read(const std::string& columns, EventTable table, Stacks& stacks, size_t maxDepth, Decode&& decode) {
         try {
             return readRows(columns, table, stacks, maxDepth, decode);
         } catch (const store::LockedFile&) {
             throw;
         } catch (const store::Error& error) {
-            throw store::Error(error.file(), fmt::format("table {}: {}", table, error.cause()), error.hint());
+            throw store::Error(error.file(), fmt::format("table {}: {}", tableName(table), error.cause()), error.hint());
         }
     }
 
     template <typename Decode>
-    bool readRows(const std::string& columns, const char* table, Stacks& stacks, size_t maxDepth, Decode&& decode) {
+    bool readRows(const std::string& columns, EventTable table, Stacks& stacks, size_t maxDepth, Decode&& decode) {
         Statement extent(m_reader.database(), "SELECT first_id, last_id FROM extent WHERE table_name = ?1 AND rank = ?2");
-        extent.bind(1, std::string_view(table)).bind(2, int64_t{m_rank});
+        extent.bind(1, std::string_view(tableName(table))).bind(2, int64_t{m_rank});
         if (!extent.step() || extent.integer(1) < extent.integer(0)) return !m_control.cancelled;
         const int64_t first = extent.integer(0), last = extent.integer(1);
-        Statement rows(m_reader.database(), "SELECT " + columns + " FROM " + table + " WHERE id BETWEEN ?1 AND ?2 ORDER BY id");
+        Statement rows(m_reader.database(), "SELECT " + columns + " FROM " + tableName(table) + " WHERE id BETWEEN ?1 AND ?2 ORDER BY id");
         rows.bind(1, first).bind(2, last);
         if (columns.find("?3") != std::string::npos) rows.bind(3, m_run.whole.endNs);
         const bool named = columns.find("name_id") != std::string::npos;
-        int64_t lastOwner = INT64_MIN;
+        int64_t lastOwner = INT64_MIN, lastStart = INT64_MIN;
         TrackStack* stack = nullptr;
         uint32_t seen = 0;
-        int64_t unsound = 0;
+        UnsoundRows unsound;
+        UndrawnEvents ofOthers{{}, table, first, {}};
         while (rows.step()) {
             const uint32_t row = seen++;
             if (seen % kRowsBetweenChecks == 0) {
                 m_control.rowsRead += kRowsBetweenChecks;
                 if (m_control.cancelled) return false;
             }
-            const bool sound = isSound(rows);
+            TrackEvent event = decode(rows);
+            event.row = row;
+            unsound.impossible += !isSound(rows) || isFar(event.startNs) || isFar(event.durNs) || (named && !isName(event.name));
+            unsound.unordered += event.startNs < lastStart;
+            lastStart = event.startNs;
+            if (event.durNs < 0) {
+                ++unsound.negative;
+                m_result->negative.push_back({table, first + row, event.durNs});
+                event.durNs = 0;
+            }
             const int64_t owner = rows.integer(kOwner);
             if (owner != lastOwner || !stack) stack = stackOf(owner, stacks, first, maxDepth);
             lastOwner = owner;
-            if (!stack) {
-                ++m_result->leftOut;
-                unsound += !sound;
-                continue;
-            }
-            TrackEvent event = decode(rows);
-            unsound += !sound || (named && !isName(event.name));
-            event.row = row;
-            stack->add(event);
+            if (stack) stack->add(event);
+            else ofOthers.events.push_back(event);
         }
         m_control.rowsRead += seen % kRowsBetweenChecks;
-        noteDamage(table, seen, static_cast<uint64_t>(last) - static_cast<uint64_t>(first) + 1, unsound);
+        if (!ofOthers.events.empty()) m_result->undrawn.push_back(std::move(ofOthers));
+        noteDamage(tableName(table), seen, static_cast<uint64_t>(last) - static_cast<uint64_t>(first) + 1, unsound);
         return true;
     }
+
+    static bool isFar(int64_t ns) noexcept { return ns > kFarthestNs || ns < -kFarthestNs; }
 
     // Of the rank that was asked for, with times that are numbers.
     bool isSound(const Statement& row) const {
@@ -195,11 +227,16 @@ private:
     bool isName(uint32_t id) const { return id > 0 && id < m_run.strings.size(); }
 
     // Ids are without gaps: what is missing between them was there.
-    void noteDamage(const char* table, uint64_t seen, uint64_t promised, int64_t unsound) {
+    void noteDamage(const char* table, uint64_t seen, uint64_t promised, const UnsoundRows& unsound) {
         std::string& damage = m_result->damage;
         const auto add = [&](const std::string& text) { damage += (damage.empty() ? "" : "; ") + text; };
         if (seen != promised) add(fmt::format("table {} holds {} of its {} events", table, seen, promised));
-        if (unsound > 0) add(fmt::format("{} of the {} events in table {} have a rank, time or name that cannot be", unsound, seen, table));
+        const auto addRows = [&](int64_t rows, const char* what) {
+            if (rows > 0) add(fmt::format("{} of the {} events in table {} {}", rows, seen, table, what));
+        };
+        addRows(unsound.impossible, "have a rank, time or name that cannot be");
+        addRows(unsound.negative, "have a negative duration and are drawn as 0 ns");
+        addRows(unsound.unordered, "begin before the event above them");
     }
 
     // Null where the rank has too many streams or threads to be shown.

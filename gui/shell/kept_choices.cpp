@@ -96,6 +96,16 @@ bool restoreLayout(QMainWindow& window, size_t panes, bool withSize) {
 
 void forgetLayout(size_t panes) { settings().remove(layoutKey(panes)); }
 
+void keepLabelWidth(int width) { settings().setValue("label-width", width); }
+
+int keptLabelWidth(int otherwise) {
+    bool isNumber = false;
+    const int width = settings().value("label-width").toInt(&isNumber);
+    return isNumber ? width : otherwise;
+}
+
+void forgetLabelWidth() { settings().remove("label-width"); }
+
 void keepDark(bool dark) { settings().setValue("dark", dark); }
 
 bool keptDark() { return settings().value("dark", false).toBool(); }

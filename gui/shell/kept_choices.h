@@ -41,6 +41,11 @@ void keepLayout(const QMainWindow& window, size_t panes);
 bool restoreLayout(QMainWindow& window, size_t panes, bool withSize);
 void forgetLayout(size_t panes);
 
+/// Of the column of labels, in pixels; `otherwise` when none was kept.
+void keepLabelWidth(int width);
+int keptLabelWidth(int otherwise);
+void forgetLabelWidth();
+
 void keepDark(bool dark);
 bool keptDark();
 

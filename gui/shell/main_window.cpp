@@ -206,6 +206,7 @@ void MainWindow::showRun(RunPane& pane) {
     const auto opened = [this] {
         if (++m_opened == m_panes.size()) goToRequested();
     };
+    if (!m_kept.empty()) pane.timeline().setLabelWidth(keptLabelWidth(pane.timeline().labelWidth()));   // now that the window has its size
     if (index < m_kept.size()) m_kept[index]->restore(opened);
     else opened();
     QStringList names;
@@ -260,11 +261,14 @@ void MainWindow::forgetChoices() {
 
 void MainWindow::forgetPlaces() {
     forgetLayout(m_panes.size());
+    forgetLabelWidth();
+    for (RunPane* pane : m_panes) pane->timeline().setLabelWidth(TimelineView::kLabelWidth);
     restoreState(m_firstLayout);
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
     if (!m_request.isHeadless()) keepLayout(*this, m_panes.size());
+    if (!m_request.isHeadless() && m_panes.front()->model().run()) keepLabelWidth(m_panes.front()->timeline().labelWidth());   // which showRun brought back
     for (KeptChoices* kept : m_kept) kept->finish();
     QMainWindow::closeEvent(event);
 }

@@ -36,7 +36,7 @@ void QueryThread::work() {
             m_jobs.pop_front();
         }
         try {
-            if (!reader) reader = std::make_unique<store::TraceReader>(m_file);
+            if (!reader) reader = std::make_unique<store::TraceReader>(m_file, store::WhenLocked{}, store::MisplacedRows::kept);
             job(*reader);
         } catch (const std::exception& error) {
             QMetaObject::invokeMethod(this, [this, message = QString::fromUtf8(error.what())] { emit failed(message); }, Qt::QueuedConnection);

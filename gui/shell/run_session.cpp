@@ -30,7 +30,7 @@ void RunSession::open(const std::string& run, std::optional<std::chrono::seconds
     m_loading = true;
     m_opening = std::thread([this, run, patience] {
         try {
-            store::TraceReader reader(run, [&](std::chrono::milliseconds waited) { return whenLocked(run, patience, waited); });
+            store::TraceReader reader(run, [&](std::chrono::milliseconds waited) { return whenLocked(run, patience, waited); }, store::MisplacedRows::kept);
             auto info = std::make_shared<const RunInfo>(readRunInfo(reader));
             QMetaObject::invokeMethod(this, [this, info] { start(info); }, Qt::QueuedConnection);
         } catch (const std::exception& error) {

@@ -229,8 +229,8 @@ QString SearchPanel::countText(const SearchResult& result) const {
     const size_t ranks = m_model.run()->outline.ranks.size();
     if (m_ranksSearched < ranks) text += QString("; %1 of %2 ranks are loaded").arg(m_ranksSearched).arg(ranks);
     size_t leftOut = 0;
-    for (const auto& [rank, tracks] : m_model.lanes().loaded()) leftOut += tracks->leftOut;
-    if (leftOut > 0) text += QString("; %1 events are nested too deeply to be shown or found").arg(number(leftOut));
+    for (const auto& [rank, tracks] : m_model.lanes().loaded()) leftOut += tracks->leftOut();
+    if (leftOut > 0) text += QString("; %1 events are nested too deeply to be shown or found; a .csv has them").arg(number(leftOut));
     if (m_within->isChecked() && !m_model.timeSelection()) text += "; no time is selected, so all of the run is searched";
     return text;
 }

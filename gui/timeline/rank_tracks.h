@@ -35,18 +35,38 @@ struct Lane {
     }
 };
 
+/// Events that no lane has room for: nested too deeply, or of a stream or thread too many. They are counted and exported, but not drawn.
+struct UndrawnEvents {
+    std::string lane;    ///< label of the lane above them; empty where there is none
+    EventTable table = EventTable::none;
+    int64_t firstRow = 0;
+    std::vector<TrackEvent> events;   ///< in order of start; they may overlap
+};
+
+/// An event that was recorded with a negative duration; it is drawn as 0 ns.
+struct NegativeDuration {
+    EventTable table = EventTable::none;
+    int64_t row = 0;
+    int64_t durNs = 0;
+};
+
 /// Everything the timeline shows of a rank. Immutable once loaded, shared by the threads that read it.
 struct RankTracks {
     int32_t rank = 0;
     std::vector<Lane> lanes;      ///< in the order shown: steps, NVTX, host threads, streams
     ActivityBins activity;
-    size_t leftOut = 0;           ///< events nested too deeply to be shown
+    std::vector<UndrawnEvents> undrawn;
+    std::vector<NegativeDuration> negative;   ///< of a damaged file; table by table, by row
     std::string damage;           ///< what of its events is missing or makes no sense; empty for sound ones
 
     /// The tracks that say what the GPU does.
     std::vector<const Track*> deviceTracks() const;
     size_t events() const noexcept;
+    /// Events in `undrawn`.
+    size_t leftOut() const noexcept;
     size_t bytes() const noexcept;
+    /// As recorded; `drawnNs` unless it was negative.
+    int64_t recordedDurNs(EventTable table, int64_t row, int64_t drawnNs) const noexcept;
 };
 
 using RankTracksPtr = std::shared_ptr<const RankTracks>;

@@ -123,7 +123,7 @@ void TrackStack::add(TrackEvent event) {
         return;
     }
     if (m_tracks.size() >= m_maxDepth) {
-        ++m_leftOut;
+        m_leftOut.push_back(event);
         return;
     }
     m_tracks.emplace_back(m_firstRow).add(event);

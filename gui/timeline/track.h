@@ -103,18 +103,20 @@ private:
 /// Deals events that may nest or overlap onto as few tracks as keep them apart: nested ranges land one track deeper than what holds them.
 class TrackStack {
 public:
-    /// What does not fit in `maxDepth` tracks is counted and left out.
+    /// What does not fit in `maxDepth` tracks is left out and kept apart.
     TrackStack(int64_t firstRow, size_t maxDepth) : m_firstRow(firstRow), m_maxDepth(maxDepth) {}
 
     /// In order of start; of equal starts the longer one first reads best. Impossible times are cut (sound_time.h).
     void add(TrackEvent event);
     std::vector<Track> finish();
-    size_t leftOut() const noexcept { return m_leftOut; }
+    int64_t firstRow() const noexcept { return m_firstRow; }
+    /// In order of start; they may overlap.
+    std::vector<TrackEvent> takeLeftOut() noexcept { return std::move(m_leftOut); }
 
 private:
     int64_t m_firstRow;
     size_t m_maxDepth;
-    size_t m_leftOut = 0;
+    std::vector<TrackEvent> m_leftOut;
     std::vector<Track> m_tracks;
     std::vector<int64_t> m_ends;
 };

@@ -52,6 +52,26 @@ class Choices(RealWindowTest):
         self.key("alt+v", "p")
         self.wait(lambda state: not state["charts"])
 
+    def test_the_width_of_the_labels_is_kept_for_all_runs(self):
+        self.open_window(self.run_of("ddp-slow-rank"))
+        before = self.state()
+        left, top, width, height = before["lanes"]
+        self.move_to(left, top + height // 2)
+        self.xdotool("mousedown", "1")
+        self.move_to(left + 40, top + height // 2)
+        self.move_to(left + 90, top + height // 2)
+        self.xdotool("mouseup", "1")
+        self.wait(lambda state: state["label_width"] == before["label_width"] + 90)
+        self.close_window()
+        self.open_window(self.run_of("ddp-message-storm"))
+        wide = self.wait(lambda state: state["label_width"] == before["label_width"] + 90)
+        self.assertEqual(wide["minimap"]["picture"][0], wide["lanes"][0], "the minimap lies over the lanes")
+        self.key("alt+v", "p")
+        self.wait(lambda state: state["label_width"] == before["label_width"])
+        self.close_window()
+        self.open_window(self.run_of("ddp-slow-rank"))
+        self.assertEqual(self.state()["label_width"], before["label_width"])
+
     def test_nothing_fails_where_nothing_can_be_kept(self):
         blocked = self.folder / "no-folder"
         blocked.write_text("a file where the settings folder should be")

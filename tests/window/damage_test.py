@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damaged, hostile and odd databases: the window says what is wrong or shows what can be read, and never crashes or hangs."""
 
+import csv
 import os
 import random
 import shutil
@@ -10,10 +11,11 @@ import subprocess
 import sys
 import unittest
 
-from recorded_run import RecordedRunTest
+from recorded_run import RANKSCOPE, TIMEOUT_S, RecordedRunTest
 
 BYTES_ROUNDS = 12
 ROWS_ROUNDS = 12
+EVENT_TABLES = ("proxy_op", "nccl_call", "api_call", "nvtx", "kernel", "memcpy", "memset", "synchronization", "cuda_event", "allocation")
 
 
 class Damage(RecordedRunTest):
@@ -89,7 +91,7 @@ class Damage(RecordedRunTest):
     def test_no_steps_no_events_no_ranks(self):
         self.change("DELETE FROM step", "DELETE FROM finding", "DELETE FROM finding_evidence", "DELETE FROM attribution")
         self.assertEqual(self.check("no steps").returncode, 0)
-        self.change(*[f"DELETE FROM {table}" for table in ("kernel", "memcpy", "memset", "api_call", "nvtx", "nccl_call", "extent")])
+        self.change(*[f"DELETE FROM {table}" for table in EVENT_TABLES + ("extent",)])
         self.assertEqual(self.check("no events").returncode, 0)
         self.change("DELETE FROM rank", "DELETE FROM host")
         self.assertEqual(self.check("no ranks").returncode, 0)
@@ -102,6 +104,9 @@ class Damage(RecordedRunTest):
                              ("UPDATE kernel SET start_ns = 'soon' WHERE rank > 1", "ranks 2-3: not all of it can be read: 1029 of the 1029 events in table kernel"),
                              ("DELETE FROM string WHERE id = 1", "table string"),
                              ("UPDATE step SET dur_ns = 'long'", "table step"),
+                             ("UPDATE kernel SET dur_ns = -dur_ns WHERE id % 1029 = 5", "ranks 0-3: not all of it can be read: 1 of the 1029 events in table kernel have a negative duration"),
+                             ("UPDATE step SET dur_ns = -dur_ns WHERE rank = 0 AND step = 1", "1 row of table step has a negative duration"),
+                             ("UPDATE nvtx SET start_ns = -start_ns WHERE rank = 1", "begin before the event above them"),
                              ("DELETE FROM rank WHERE rank = 3", "rank that table rank does not list")):
             with self.subTest(damage=damage):
                 shutil.copy(self.original, self.copy)
@@ -113,6 +118,35 @@ class Damage(RecordedRunTest):
                     self.assertIn("damaged", result.stderr)
                     self.assertEqual(len(result.stderr.splitlines()), len(set(result.stderr.splitlines())), "said twice")
                     self.assertFalse((self.folder / name).exists())
+
+    def test_other_verbs_refuse_a_file_whose_events_belong_to_no_rank(self):
+        written = self.folder / "refused.csv"
+        for damage, said in (("DELETE FROM extent", "table extent gives some events to no rank (kernel, memcpy"),
+                             ("UPDATE extent SET last_id = last_id - 3 WHERE rank = 1 AND table_name = 'kernel'", "table extent gives some events to no rank (kernel)"),
+                             ("DELETE FROM nvtx WHERE rank = 1", "events that table extent promises are missing")):
+            shutil.copy(self.original, self.copy)
+            self.change(damage)
+            for words in (("analyze", self.copy), ("compare", self.copy, self.original), ("compare", self.original, self.copy), ("export", self.copy, "--to", "csv", "-o", written)):
+                with self.subTest(damage=damage, words=words):
+                    result = subprocess.run([RANKSCOPE, *map(str, words)], env=self.environment, capture_output=True, text=True, timeout=TIMEOUT_S)
+                    self.assertEqual(result.returncode, 3, result.stderr)
+                    self.assertIn(f"rankscope: error: {self.copy}: damaged: {said}", result.stderr)
+                    self.assertIn("make it again with `rankscope collect`", result.stderr)
+                    self.assertFalse(written.exists())
+
+    def test_events_too_deep_to_be_drawn_are_in_the_table(self):
+        # Every range of rank 0 within the one before, every kernel of rank 1 at once: 254 and 1,029 deep.
+        self.change("UPDATE nvtx SET start_ns = 1000000 + id * 10, dur_ns = 50000000 - id * 20 WHERE rank = 0", "UPDATE kernel SET start_ns = 1000000 + id, dur_ns = 50000000 WHERE rank = 1")
+        table = self.folder / "deep.csv"
+        result = self.view(self.copy, "--export", table)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(table, newline="", encoding="utf-8") as file:
+            lines = list(csv.DictReader(file))
+        database = sqlite3.connect(self.copy)
+        for name in ("nvtx", "kernel"):
+            rows = [row for (row,) in database.execute(f"SELECT id FROM {name} ORDER BY id")]
+            self.assertEqual(sorted(int(line["row"]) for line in lines if line["table"] == name), rows)
+        database.close()
 
     def test_what_is_missing_is_named(self):
         for damage, said in (("DROP TABLE nvtx", "table nvtx is missing"), ("DROP TABLE kernel", "table kernel is missing"), ("DROP TABLE meta", "table meta is missing"),
@@ -138,8 +172,7 @@ class Damage(RecordedRunTest):
         self.assertEqual(self.check("1,024 ranks").returncode, 0)
 
     def test_one_rank(self):
-        tables = ("nccl_call", "api_call", "nvtx", "kernel", "memcpy", "memset", "extent", "step", "rank")
-        self.change(*[f"DELETE FROM {table} WHERE rank <> 2" for table in tables])
+        self.change(*[f"DELETE FROM {table} WHERE rank <> 2" for table in EVENT_TABLES + ("extent", "step", "rank")])
         self.assertEqual(self.check("one rank").returncode, 0)
 
     def test_another_process_inserts(self):

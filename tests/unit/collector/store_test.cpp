@@ -111,6 +111,7 @@ TEST(Store, NumbersOfEveryWidthAndEveryWordComeBack) {
     const std::vector<int64_t> edges = widthEdges();
     {
         TraceWriter writer(file);
+        writer.write(Rank{0});
         int64_t id = 1;
         for (const int64_t edge : edges) {
             NcclCall call;
@@ -146,6 +147,7 @@ TEST(Store, NumbersOfEveryWidthAndEveryWordComeBack) {
 /// Wide rows, written in spans that end anywhere, with rows of a small table in between.
 void writeManyKernels(const fs::path& file, int64_t count) {
     TraceWriter writer(file);
+    writer.write(Rank{0});
     std::vector<Kernel> rows;
     for (int64_t id = 1; id <= count; ++id) {
         rows.push_back(kernelAt(id, 0, INT64_MAX - count + id, INT64_MAX / 2, INT32_MAX));
@@ -185,7 +187,7 @@ TEST(Store, AFinishedTraceTakesFurtherRowsFromSqlite) {
         Database database((folder.path() / "trace.db").string(), OpenMode::readWrite);
         database.execute("DELETE FROM kernel WHERE id % 2 = 0; INSERT INTO kernel(rank, stream_id, start_ns, dur_ns, name_id, nccl) SELECT 1, 1, id, 1, 1, 0 FROM kernel; VACUUM");
     }
-    TraceReader trace(folder.path());
+    TraceReader trace(folder.path(), {}, MisplacedRows::kept);
     EXPECT_EQ(integrityOf(trace), "ok");
     EXPECT_EQ(trace.database().integer("SELECT count(*) FROM kernel"), 3'000);
 }
@@ -251,6 +253,33 @@ TEST(Store, WhatATraceLacksIsNamed) {
         Database(file.string(), OpenMode::readWrite).execute(std::string("PRAGMA foreign_keys = OFF; ") + damage);
         EXPECT_EQ(errorOf(file), file.string() + ": " + said + " (make it again with `rankscope collect` or `rankscope import`)");
     }
+}
+
+TEST(Store, RowsThatBelongToNoRankOrTwoOrAreNotThereAreRefused) {
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "trace.db";
+    for (const auto& [damage, said] : {std::pair{"DELETE FROM extent", "table extent gives some events to no rank (kernel)"},
+                                       std::pair{"DELETE FROM extent WHERE rank = 0", "table extent gives some events to no rank (kernel)"},
+                                       std::pair{"UPDATE extent SET last_id = last_id - 1 WHERE rank = 0", "table extent gives some events to no rank (kernel)"},
+                                       std::pair{"UPDATE extent SET last_id = last_id + 1 WHERE rank = 0", "table extent gives some events to two ranks (kernel)"},
+                                       std::pair{"UPDATE extent SET last_id = last_id + 1 WHERE rank = 1", "events that table extent promises are missing, or are another rank's (kernel)"},
+                                       std::pair{"DELETE FROM kernel WHERE rank = 1", "events that table extent promises are missing, or are another rank's (kernel)"},
+                                       std::pair{"UPDATE kernel SET rank = 0", "events that table extent promises are missing, or are another rank's (kernel)"},
+                                       std::pair{"DELETE FROM rank WHERE rank = 1", "there are events of 1 rank that table rank does not list (kernel)"}}) {
+        fs::remove(file);
+        writeSmallTrace(file);
+        Database(file.string(), OpenMode::readWrite).execute(std::string("PRAGMA foreign_keys = OFF; ") + damage);
+        EXPECT_EQ(errorOf(file), file.string() + ": damaged: " + said + " (make it again with `rankscope collect` or `rankscope import`)") << damage;
+        EXPECT_NO_THROW(TraceReader(file, {}, MisplacedRows::kept)) << damage;
+    }
+}
+
+TEST(Store, ATraceWithoutEventsIsRead) {
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "trace.db";
+    writeSmallTrace(file);
+    Database(file.string(), OpenMode::readWrite).execute("PRAGMA foreign_keys = OFF; DELETE FROM kernel; DELETE FROM extent");
+    EXPECT_EQ(errorOf(file), "");
 }
 
 TEST(Store, ATraceThatIsCutOffInItsLastPageIsRefused) {

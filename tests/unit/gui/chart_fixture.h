@@ -65,7 +65,7 @@ public:
     store::TraceReader reader() {
         m_database->execute("COMMIT");
         m_database->close();
-        return store::TraceReader(m_file);
+        return store::TraceReader(m_file, {}, store::MisplacedRows::kept);   // as the window does
     }
 
 private:

@@ -156,7 +156,7 @@ void compareWithSound(store::TraceReader& reader, const RunInfo& run) {
 bool lookAtEverything(const std::filesystem::path& file) {
     bool anything = false;
     tryTo([&] {
-        store::TraceReader reader(file);
+        store::TraceReader reader(file, {}, store::MisplacedRows::kept);
         const RunInfo run = readRunInfo(reader);
         for (const FindingInfo& finding : run.findings)
             for (const std::string* text : {&finding.diagnosis, &finding.title, &finding.cause}) expectShowable(*text);

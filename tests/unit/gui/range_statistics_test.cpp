@@ -51,6 +51,18 @@ TEST(RangeStatistics, KernelsAreCutAtTheEndsAndSortedByTime) {
     EXPECT_EQ(activity.kernelNs, activity.kernels[0].totalNs + activity.kernels[1].totalNs);
 }
 
+TEST(RangeStatistics, KernelsThatNoLaneHasRoomForCount) {
+    // Ten kernels of rank 0 at once on one stream, of which lanes show four.
+    const SmallRun file("UPDATE kernel SET id = id + 100; UPDATE extent SET first_id = 104, last_id = 106 WHERE table_name = 'kernel' AND rank = 1; "
+                        "UPDATE extent SET first_id = 91, last_id = 103 WHERE table_name = 'kernel' AND rank = 0; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10) "
+                        "INSERT INTO kernel (id, rank, stream_id, start_ns, dur_ns, name_id, nccl) SELECT 90 + i, 0, 1, i, 1000, 5, 0 FROM n");
+    const RangeActivity activity = activityOf(file, {0, 20 * kUs});
+    ASSERT_EQ(activity.kernels.size(), 1u);
+    EXPECT_EQ(activity.kernels[0].count, 10u);
+    EXPECT_EQ(activity.kernels[0].totalNs, 10'000);
+    EXPECT_TRUE(activity.kernels[0].longest.valid());
+}
+
 TEST(RangeStatistics, AnEmptyRangeIsIdle) {
     const RangeActivity activity = activityOf(SmallRun(), {700 * kUs, 900 * kUs});
     EXPECT_TRUE(activity.kernels.empty());

@@ -44,6 +44,8 @@ TEST(RunDamage, ValuesOfAWrongTypeAndMissingNamesAreFound) {
     EXPECT_EQ(damageAfter("DELETE FROM string WHERE id = 2"), Damage{"table string holds 4 of 5 names"});
 }
 
+TEST(RunDamage, StepsOfNegativeLengthAreFound) { EXPECT_EQ(damageAfter("UPDATE step SET dur_ns = -7 WHERE rank = 1"), Damage{"1 row of table step has a negative duration"}); }
+
 TEST(RunDamage, ARankOnAHostThatIsNotListedIsStillShown) {
     const test::SmallRun run("PRAGMA foreign_keys = OFF; DELETE FROM host");
     auto reader = run.reader();

@@ -45,6 +45,9 @@ TEST(RunLoader, ARankForWhichThereIsNoMemoryIsSaidNotToBeShown) {
 TEST(RunLoader, WhatIsMissingOfARankIsSaid) {
     for (const auto& [damage, reason] : {std::pair{"DELETE FROM kernel WHERE id = (SELECT first_id + 1 FROM extent WHERE table_name = 'kernel' AND rank = 1)", "table kernel holds 2 of its 3 events"},
                                          std::pair{"UPDATE memcpy SET start_ns = 'soon' WHERE rank = 1", "1 of the 1 events in table memcpy have a rank, time or name that cannot be"},
+                                         std::pair{"UPDATE memcpy SET start_ns = 9000000000000000000 WHERE rank = 1", "1 of the 1 events in table memcpy have a rank, time or name that cannot be"},
+                                         std::pair{"UPDATE kernel SET dur_ns = -5 WHERE id = 4", "1 of the 3 events in table kernel have a negative duration and are drawn as 0 ns"},
+                                         std::pair{"UPDATE kernel SET start_ns = 10 WHERE id = 5", "1 of the 3 events in table kernel begin before the event above them"},
                                          std::pair{"UPDATE kernel SET name_id = 999 WHERE rank = 1", "3 of the 3 events in table kernel have a rank, time or name that cannot be"},
                                          std::pair{"UPDATE kernel SET rank = 0 WHERE rank = 1", "3 of the 3 events in table kernel have a rank, time or name that cannot be"}}) {
         const test::SmallRun run(std::string("PRAGMA foreign_keys = OFF; ") + damage);
@@ -53,6 +56,11 @@ TEST(RunLoader, WhatIsMissingOfARankIsSaid) {
         ASSERT_EQ(loaded.messages.size(), 1u) << damage;
         EXPECT_EQ(loaded.messages[0], std::string("rank 1: not all of it can be read: ") + reason);
     }
+}
+
+TEST(RunLoader, ARangeThatIsOpenBehindTheEndOfTheRunIsSound) {
+    const test::SmallRun run("UPDATE nvtx SET start_ns = 5000000000, dur_ns = NULL WHERE rank = 1");
+    EXPECT_EQ(loadAll(run, RunLoader::memoryToSpare()).messages, std::vector<std::string>{});
 }
 
 TEST(RunLoader, AMachineHasSomeMemoryToSpare) { EXPECT_GT(RunLoader::memoryToSpare(), int64_t{1} << 20); }

@@ -88,7 +88,7 @@ struct SmallRun {
         if (!damage.empty()) store::Database(folder.file().string(), store::OpenMode::readWrite).execute(damage);
     }
 
-    store::TraceReader reader() const { return store::TraceReader(folder.file()); }
+    store::TraceReader reader() const { return store::TraceReader(folder.file(), {}, store::MisplacedRows::kept); }
     std::shared_ptr<const RunInfo> info() const {
         auto trace = reader();
         return std::make_shared<const RunInfo>(readRunInfo(trace));

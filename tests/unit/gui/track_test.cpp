@@ -94,11 +94,13 @@ TEST(TrackStack, PutsNestedRangesOneTrackDeeper) {
     EXPECT_EQ(tracks[2].name(0), 3u);
 }
 
-TEST(TrackStack, CountsWhatIsNestedTooDeeply) {
+TEST(TrackStack, KeepsWhatIsNestedTooDeeplyApart) {
     TrackStack stack(0, 2);
     for (int i = 0; i < 5; ++i) stack.add({i, 100 - 2 * i, 0, static_cast<uint32_t>(i), EventKind::nvtx});
-    EXPECT_EQ(stack.leftOut(), 3u);
     EXPECT_EQ(stack.finish().size(), 2u);
+    const std::vector<TrackEvent> leftOut = stack.takeLeftOut();
+    ASSERT_EQ(leftOut.size(), 3u);
+    for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(leftOut[i].row, 2 + i);
 }
 
 }  // namespace
