@@ -67,7 +67,7 @@ class Rebucket {
           m_mebibytes(mebibytes),
           m_overlap(overlap),
           m_outlook(outlook),
-          m_resend(graph, m_index),
+          m_resend(graph, analysis, m_index),
           m_rounds(gradientRounds(graph, analysis, m_index)) {}
 
     TaskGraph run() {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "analyzer/replay/edits/edit.h"
+#include "analyzer/replay/edits/graph_view.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -73,6 +74,7 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
     m_gone.resize(m_graph.size(), false);
     m_replacedBy.resize(m_graph.size(), kNoTask);
     m_usesKnown.resize(m_graph.size(), false);
+    m_fewer.resize(m_graph.size(), false);
     std::vector<Typical> typical;
     for (const RoundMember& member : round.members) typical.push_back(typicalOf(member));
     takeOut(round, typical);
@@ -114,6 +116,7 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
             end += round.bytes[i];
             while (b + 1 < count && buckets.ends[b] < end * (1 - 1e-6)) ++b;
             m_replacedBy[member.transfers[i]] = m_replacedBy[member.arrivals[i]] = rows[b].back().transfer;
+            m_fewer[member.transfers[i]] = count < member.transfers.size();
         }
     }
     for (size_t b = 0; b < count; ++b) {
@@ -138,6 +141,14 @@ void Resend::awaitAt(const RoundMember& member, const std::vector<int64_t>& uses
     for (size_t i = 0; i < uses.size(); ++i) m_added.push_back({compute.kernels[static_cast<size_t>(uses[i])], member.transfers[i], delayNs});
 }
 
+// A call that puts something on a stream waits for the device only where the stream's launch queue is full (rank_recorder.cpp).
+bool Resend::waitsForRoom(TaskId to, const Edge& edge) const {
+    if (static_cast<WaitKind>(edge.kind) != WaitKind::blocking || to >= m_graph.size()) return false;
+    if (m_graph.info[to].kind == TaskKind::host) return true;
+    const std::string name = taskName(m_graph, m_analysis, to);
+    return name.find("StreamWaitEvent") != std::string::npos || name.find("EventRecord") != std::string::npos;
+}
+
 TaskGraph Resend::finish() && {
     std::vector<std::pair<TaskId, Edge>> moved;
     m_gone.resize(m_draft.size(), false);
@@ -146,6 +157,7 @@ TaskGraph Resend::finish() && {
         if (m_awaitedElsewhere.count(edge.from) != 0 && static_cast<WaitKind>(edge.kind) == WaitKind::event && computes(m_draft.info(to).kind)) return true;
         if (!m_gone[edge.from]) return false;
         if (edge.from < m_usesKnown.size() && m_usesKnown[edge.from] && computes(m_draft.info(to).kind)) return true;
+        if (edge.from < m_fewer.size() && m_fewer[edge.from] && waitsForRoom(to, edge)) return true;
         if (edge.from < m_replacedBy.size() && m_replacedBy[edge.from] != kNoTask) moved.emplace_back(to, edge);
         return true;
     });

@@ -23,10 +23,10 @@ struct NewBuckets {
 /// Sends rounds anew, all in one draft: add() each of them, then finish().
 class Resend {
   public:
-    Resend(const TaskGraph& graph, const LaunchIndex& index) : m_graph(graph), m_index(index), m_draft(graph) {}
+    Resend(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index) : m_graph(graph), m_analysis(analysis), m_index(index), m_draft(graph) {}
 
     /// Calls of the host move with their buckets, each at the median cost of the round's present calls. What waited for an old bucket waits
-    /// for the new one that has its last byte. Throws EditError when the calls are not known one by one (CUDA graphs).
+    /// for the new one that has its last byte; but calls held up by a full launch queue, which fewer buckets do not fill, go on. Throws EditError when the calls are not known one by one (CUDA graphs).
     void add(const GradientRound& round, const NewBuckets& buckets);
     /// ZeRO updates the parameters of a bucket in front of its gather, by the same kernels for each: buckets that travel together are
     /// updated together, by one launch of each of these kernels. `ready`: by new bucket, as in NewBuckets. Kernels that differ from bucket
@@ -48,13 +48,16 @@ class Resend {
     };
     Typical typicalOf(const RoundMember& member) const;
     void mergeKernels(const std::vector<TaskId>& kernels, size_t first, size_t last, int64_t emptyNs);
+    bool waitsForRoom(TaskId to, const Edge& edge) const;
     void takeOut(const GradientRound& round, const std::vector<Typical>& typical);
 
     const TaskGraph& m_graph;
+    const Analysis& m_analysis;
     const LaunchIndex& m_index;
     GraphDraft m_draft;
     std::vector<bool> m_gone;             // by task of the graph
     std::vector<TaskId> m_replacedBy;     // by task: an old transfer's new one
+    std::vector<bool> m_fewer;            // by task: of an old transfer whose round travels in fewer buckets now
     std::vector<bool> m_usesKnown;        // by task: of an old transfer whose new ones have uses
     std::set<TaskId> m_awaitedElsewhere;  // transfers that stay, and which other kernels wait for now
     std::vector<Wait> m_added;

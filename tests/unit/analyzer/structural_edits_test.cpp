@@ -213,6 +213,64 @@ TEST(StructuralEdits, BucketsOfUnknownCostAreRefused) {
     EXPECT_THROW(stepMsWith(Buckets(16, false), ddpStep(false), analysisOf(store::Op::allReduce, CommRole::activations)), EditError);
 }
 
+/// Forward 2 ms and a kernel of backward of 1 ms for each bucket, as in ddpStep. The host waits for the second bucket's transfer in a call named by the string `name`, in front of
+/// the call of the last kernel of backward (`early`) or behind it.
+TaskGraph stepWithWait(TaskKind kind, uint32_t name, bool early, std::vector<int64_t> bucketMebi = {8, 8, 8, 32}) {
+    GraphDraft draft;
+    std::vector<Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<std::vector<ExchangeMember>> buckets(bucketMebi.size());
+    for (size_t r = 0; r < 2; ++r) {
+        const auto wait = [&] { draft.addEdge(draft.addTask(on(ranks[r].host, kind, name), 0), buckets[1][r].transfer, WaitKind::blocking); };
+        ranks[r].kernel(0, 2);
+        for (size_t k = 0; k < bucketMebi.size(); ++k) {
+            if (early && k + 1 == bucketMebi.size()) wait();
+            const TaskId after = ranks[r].kernel(k + 1 < bucketMebi.size() ? 1 : 2, 1);
+            buckets[k].push_back(ranks[r].communicate(1 + 0.05 * static_cast<double>(bucketMebi[k]), after));
+        }
+        if (!early) wait();
+        ranks[r].kernel(3, 1, buckets.back()[r].transfer);
+        ranks[r].mark(true);
+    }
+    for (size_t b = 0; b < buckets.size(); ++b) joinAll(draft, store::Op::allReduce, bucketMebi[b] * kMebi, buckets[b]);
+    return *std::move(draft).seal();
+}
+
+int waitsOfTheHost(const TaskGraph& graph) {
+    int count = 0;
+    for (TaskId task = 0; task < graph.size(); ++task)
+        for (const Edge& edge : graph.edgesOf(task)) count += static_cast<WaitKind>(edge.kind) == WaitKind::blocking ? 1 : 0;
+    return count;
+}
+
+TEST(StructuralEdits, FewerBucketsDoNotFillTheLaunchQueue) {
+    Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
+    analysis.facts.strings = {"", "cudaLaunchKernelExC", "cudaStreamWaitEvent", "cudaEventRecord", "cudaStreamSynchronize"};
+    // The host comes to the last kernel when a transfer made room in the queue: at 5.8, so that it ends at 6.8. That holds up nobody: the network is busy until 7.2.
+    for (const auto& [kind, name] : {std::pair{TaskKind::host, 1U}, {TaskKind::blockingCall, 2U}, {TaskKind::blockingCall, 3U}}) {
+        TaskGraph graph = stepWithWait(kind, name, true);
+        EXPECT_NEAR(stepMs(graph), 10.8, 1e-6);
+        EditEffect effect;
+        // 8 | 48: the second one leaves behind the last kernel, whose call would wait for it.
+        Buckets(400, false).apply(graph, analysis, effect);
+        EXPECT_NEAR(stepMs(graph), 10.4, 1e-6);
+        EXPECT_EQ(waitsOfTheHost(graph), 0);
+    }
+}
+
+TEST(StructuralEdits, WhatElseTheHostWaitsForStays) {
+    Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
+    analysis.facts.strings = {"", "cudaLaunchKernelExC", "cudaStreamWaitEvent", "cudaEventRecord", "cudaStreamSynchronize"};
+    EditEffect effect;
+    TaskGraph synchronised = stepWithWait(TaskKind::blockingCall, 4, false);
+    Buckets(400, false).apply(synchronised, analysis, effect);
+    EXPECT_EQ(waitsOfTheHost(synchronised), 2);
+    // More buckets than before fill a queue no less.
+    TaskGraph split = stepWithWait(TaskKind::host, 1, false, {8, 24, 24, 32});
+    Buckets(8, false).apply(split, analysis, effect);
+    EXPECT_EQ(waitsOfTheHost(split), 2);
+}
+
 TEST(StructuralEdits, OverlapSendsBucketsDuringTheBackwardPass) {
     const Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
     const TaskGraph graph = ddpStep(true, {14, 14, 14, 14});
