@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/shell/command_line.h"
 
+#include <QFileInfo>
 #include <algorithm>
 
 #include "gui/shell/main_window.h"
@@ -56,6 +57,8 @@ QString CommandLine::read(const QStringList& words) {
     m_request.dark = m_parser.isSet("dark");
     for (const QString& wrong : {wrongFile("screenshot", kPictures), wrongFile("export", QStringList{".csv"} + kPictures), wrongRuns()})
         if (!wrong.isEmpty()) return wrong;
+    if (!m_request.screenshot.empty() && QFileInfo(m_parser.value("screenshot")).absoluteFilePath() == QFileInfo(m_parser.value("export")).absoluteFilePath())
+        return "--screenshot and --export name the same file: one would replace the other";
     if (m_parser.isSet("goto") && m_request.goTo.empty()) return "--goto takes the name of a finding, for example RS301";
     if (m_parser.isSet("panel") && !MainWindow::panelNames().contains(m_parser.value("panel")))
         return QString("there is no panel '%1'; there are %2").arg(m_parser.value("panel"), MainWindow::panelNames().join(", "));
