@@ -74,7 +74,7 @@ const char* basisText(Basis basis) {
 }
 
 struct Line {
-    int count = 0;
+    double count = 0;
     double gainNs = 0;
     double nowNs = 0;
     CostEstimate cost;
@@ -96,7 +96,7 @@ std::vector<std::string> evidenceOf(const AlgorithmCandidates& candidates, const
     }
     std::vector<std::pair<double, std::string>> lines;
     for (const auto& [what, line] : byWhat)
-        lines.emplace_back(line.gainNs, fmt::format("{}x {}, {} to {} each ({} to {}; {})", line.count, what, durationText(line.nowNs), durationText(line.nowNs * line.cost.scale),
+        lines.emplace_back(line.gainNs, fmt::format("{:.4g}x {}, {} to {} each ({} to {}; {})", line.count, what, durationText(line.nowNs), durationText(line.nowNs * line.cost.scale),
                                                     durationText(line.nowNs * line.cost.scaleLow), durationText(line.nowNs * line.cost.scaleHigh), basisText(line.cost.basis)));
     std::sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::string> texts;

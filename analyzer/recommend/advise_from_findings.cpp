@@ -89,7 +89,7 @@ void channels(const AdviceContext& context, const Finding&, Recommendation& r) {
 }
 
 void allocator(const AdviceContext&, const Finding&, Recommendation& r) {
-    r.area = "host";
+    r.area = "allocator";
     r.title = "keep memory instead of freeing and allocating it in every step";
     r.settings.environment["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True";
     r.certainty = Certainty::tryAndMeasure;
@@ -97,7 +97,7 @@ void allocator(const AdviceContext&, const Finding&, Recommendation& r) {
 }
 
 void pinned(const AdviceContext&, const Finding&, Recommendation& r) {
-    r.area = "host";
+    r.area = "copies";
     r.title = "copy from pinned memory, without blocking";
     r.settings.launcher = {{"DataLoader(pin_memory)", "True"}, {"tensor.to(non_blocking)", "True"}};
     r.settings.deepspeed = {{"zero_optimization.offload_optimizer.pin_memory", "true"}};

@@ -24,6 +24,9 @@ void setSaving(const EditedStep& step, Recommendation& r) {
     r.savingHighNs = step.highNs;
 }
 
+/// Giving a choice back to NCCL is judged by what is expected of it (advise_algorithms.cpp).
+bool isSure(const Recommendation& r, const EditedStep& gained) { return r.area == "algorithm" || gained.surelyGains(); }
+
 /// What all advisers say of the job as it is now. Settings that can be played are told by what they gain in it.
 Advice ask(const AdviceContext& context, const AdviceContext& recorded) {
     Advice advice;
@@ -35,10 +38,9 @@ Advice ask(const AdviceContext& context, const AdviceContext& recorded) {
     for (Recommendation& r : advice.recommendations) {
         if (const auto change = transferChangeOf(recorded, r.settings)) r.change.transfers = change;
         if (!context.predictor.after || r.change.empty()) continue;
-        if (const auto played = context.predictor.after(r.change))
-            setSaving(played->gained, r);
-        else
-            r.certainty = Certainty::tryAndMeasure;
+        const auto played = context.predictor.after(r.change);
+        if (played) setSaving(played->gained, r);
+        if (!played || !isSure(r, played->gained)) r.certainty = Certainty::tryAndMeasure;
     }
     std::erase_if(advice.recommendations, [&](const Recommendation& r) { return r.savingNs <= context.noiseNs; });
     std::stable_sort(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& a, const Recommendation& b) { return a.savingNs > b.savingNs; });
@@ -80,8 +82,7 @@ struct Accepted {
     bool take(Recommendation r) {
         auto played = now().predictor.after(r.change);
         if (!played || played->gained.savingNs <= now().noiseNs) return false;
-        // Giving a choice back to NCCL is judged by what is expected of it (advise_algorithms.cpp).
-        if (r.area != "algorithm" && !played->gained.surelyGains()) return false;
+        if (!isSure(r, played->gained)) return false;
         setSaving(played->gained, r);
         judges.push_back(std::move(*played));
         AdviceContext next{now().analysis, now().findings, now().evidence, now().cost, judges.back(), now().nccl, now().noiseNs, now().runName, now().settled};
@@ -110,23 +111,43 @@ void take(const AdviceContext& recorded, const Recommendation& first, Accepted& 
     }
 }
 
-constexpr int kStarts = 2;  // settings that are tried as the first one
+constexpr size_t kStarts = 2;  // settings of the program that are tried as the first one
 
-/// What gains most by itself may take the gain of two that would gain more together: the best way of those that begin with the first few.
+/// NCCL's variables, which need no change to the program, and what gains most by itself.
+std::vector<const Recommendation*> startsOf(const Advice& alone) {
+    std::vector<const Recommendation*> starts;
+    for (const Recommendation& r : alone.recommendations)
+        if (playable(r) && r.area != "algorithm" && starts.size() < kStarts) starts.push_back(&r);
+    const auto variables = std::ranges::find_if(alone.recommendations, [](const Recommendation& r) { return playable(r) && r.area == "algorithm"; });
+    if (variables != alone.recommendations.end()) starts.insert(starts.begin(), &*variables);
+    return starts;
+}
+
+struct Way {
+    Accepted accepted;
+    Advice then;  // what the advisers say of the job with all of them
+    double savingNs() const { return accepted.now().predictor.total.savingNs; }
+};
+
+/// What gains most by itself may take the gain of two that would gain more together: the best way of those that begin with the first few. Of ways that chance cannot tell from
+/// the best the one with the fewest settings, and of these the first.
 void takeAll(const AdviceContext& recorded, const Advice& alone, Accepted& accepted, Advice& now) {
     accepted.contexts.push_back(recorded);
     if (!recorded.predictor.after) return;
-    int tried = 0;
-    for (const Recommendation& first : alone.recommendations) {
-        if (!playable(first) || tried == kStarts) continue;
-        Accepted way;
-        Advice then = alone;
-        take(recorded, first, way, then);
-        ++tried;
-        if (way.settings.empty() || way.now().predictor.total.savingNs <= accepted.now().predictor.total.savingNs + (tried > 1 ? recorded.noiseNs : 0)) continue;
-        accepted = std::move(way);
-        now = std::move(then);
+    std::list<Way> ways;
+    for (const Recommendation* first : startsOf(alone)) {
+        Way way{{}, alone};
+        take(recorded, *first, way.accepted, way.then);
+        if (!way.accepted.settings.empty()) ways.push_back(std::move(way));
     }
+    double best = 0;
+    for (const Way& way : ways) best = std::max(best, way.savingNs());
+    Way* chosen = nullptr;
+    for (Way& way : ways)
+        if (way.savingNs() > 0 && way.savingNs() >= best - recorded.noiseNs && (chosen == nullptr || way.accepted.settings.size() < chosen->accepted.settings.size())) chosen = &way;
+    if (chosen == nullptr) return;
+    accepted = std::move(chosen->accepted);
+    now = std::move(chosen->then);
 }
 
 /// By title: bucket sizes, say, are chosen anew on top of other settings, and are then another advice.
@@ -244,7 +265,8 @@ void composeAdvice(const AdviceContext& recorded, Advice& advice) {
         (r.certainty == Certainty::recommended ? settings : trials).push_back(r);
     }
     for (Recommendation& r : alone.recommendations) {
-        if (find(accepted.settings, r) || holdsArea(settings, r.area) || holdsArea(trials, r.area)) continue;
+        // A size chosen anew on top of others is no other advice than the one chosen without them.
+        if (find(accepted.settings, r) || (r.area == "buckets" && holdsArea(accepted.settings, r.area)) || holdsArea(settings, r.area) || holdsArea(trials, r.area)) continue;
         others.push_back(r);
         if (!accepted.excludes(r) && !holdsArea(now.kept, r.area)) now.kept.push_back({r.area, fmt::format("{}: no more than chance", r.title)});
     }

@@ -27,7 +27,7 @@ MessageList listOf(const Analysis& analysis, const Samples& all) {
         group.key = key;
         group.message = {shapeOf(communicator), communicator.smallestNode, key.communicatorId, key.op, static_cast<double>(key.bytes), key.choice, median(samples),
                          shared == all.sharedSums.end() ? 0 : shared->second / static_cast<double>(samples.size())};
-        group.count = static_cast<int>((samples.size() + analysis.steps.size() - 1) / std::max<size_t>(1, analysis.steps.size()));
+        group.count = static_cast<double>(samples.size()) / static_cast<double>(std::max<size_t>(1, analysis.steps.size()));
         for (double sample : samples) group.totalNs += sample;
         list.groups.push_back(group);
     }

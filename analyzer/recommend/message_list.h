@@ -15,7 +15,7 @@ namespace rankscope::analyzer {
 struct MessageGroup {
     MessageKey key;
     Message message;     // presentNs: the median
-    int count = 0;       // per step
+    double count = 0;    // per step, mean
     double totalNs = 0;  // of all
 };
 

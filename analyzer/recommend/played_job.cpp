@@ -58,16 +58,23 @@ EditedStep gainOf(const StepSides& before, const StepSides& after) {
     const double chance = std::sqrt(std::max(0.0, after.chanceNs * after.chanceNs - before.chanceNs * before.chanceNs));  // of what is new
     gain.lowNs -= chance;
     gain.highNs += chance;
-    if (gain.mayDoNothing) {
+    if (gain.mayDoNothing || after.unplayable) {
         gain.lowNs = std::min(gain.lowNs, 0.0);
         gain.highNs = std::max(gain.highNs, 0.0);
     }
+    gain.mayDoNothing = gain.mayDoNothing && !after.unplayable;
     return gain;
 }
 
 PlayedJob::PlayedJob(const Analysis& analysis) : m_analysis(&analysis) {
     m_steps.expected = analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged);
     m_steps.pessimistic = m_steps.optimistic = m_steps.expected;
+}
+
+std::vector<double> PlayedJob::stepsWith(const ChangedJob& job, const TransferScale& scale) const {
+    std::vector<double> result = m_analysis->replay.stepsNs(job.graph, simulate(job.graph, scaledDurations(job.graph, scale)));
+    for (double& ns : result) ns /= job.effect.tokens;
+    return result;
 }
 
 std::optional<StepSides> PlayedJob::play(const ChangedJob& job, const TransferChange& transfers) const {
@@ -78,15 +85,17 @@ std::optional<StepSides> PlayedJob::play(const ChangedJob& job, const TransferCh
     }
     const auto scales = transfers(messagesOf(*m_analysis, job.graph));
     if (!scales) return std::nullopt;
-    const auto steps = [&](const TransferScale& scale) {
-        std::vector<double> result = m_analysis->replay.stepsNs(job.graph, simulate(job.graph, scaledDurations(job.graph, scale)));
-        for (double& ns : result) ns /= job.effect.tokens;
-        return result;
-    };
-    sides.expected = steps(scales->expected);
-    sides.pessimistic = steps(scales->pessimistic);
-    sides.optimistic = steps(scales->optimistic);
+    sides.expected = stepsWith(job, scales->expected);
+    sides.pessimistic = stepsWith(job, scales->pessimistic);
+    sides.optimistic = stepsWith(job, scales->optimistic);
     return sides;
+}
+
+std::optional<std::vector<double>> PlayedJob::playExpected(const ChangedJob& job, const TransferChange& transfers) const {
+    if (!transfers) return job.stepsNs;
+    const auto scales = transfers(messagesOf(*m_analysis, job.graph));
+    if (!scales) return std::nullopt;
+    return stepsWith(job, scales->expected);
 }
 
 std::optional<ChangedJob> PlayedJob::changed(const JobChange& change, Outlook outlook) const {
@@ -104,21 +113,30 @@ std::optional<ChangedJob> PlayedJob::changed(const JobChange& change, Outlook ou
     return job;
 }
 
-std::optional<PlayedJob> PlayedJob::with(const JobChange& change) const {
+void PlayedJob::addOutlooks(const JobChange& change, const ChangedJob& job, const TransferChange& transfers, StepSides& steps) const {
+    for (Outlook outlook : {Outlook::dear, Outlook::cheap, Outlook::coarse, Outlook::fine}) {
+        const auto other = changed(change, outlook);
+        auto played = other ? playExpected(*other, transfers) : std::nullopt;
+        if (played)
+            steps.outlooks[outlook] = std::move(*played);
+        else
+            steps.unplayable = true;
+    }
+    const ReplayModel& replay = m_analysis->replay;
+    steps.chanceNs = analyzer::chanceNs(replay.stepsNs(replay.graph, replay.unchanged), job.effect);
+}
+
+std::optional<PlayedJob> PlayedJob::with(const JobChange& change) const { return with(change, false); }
+
+std::optional<PlayedJob> PlayedJob::with(const JobChange& change, bool onlyIfItGains) const {
     auto job = changed(change, Outlook::expected);
     if (!job) return std::nullopt;
     PlayedJob next = *this;
     if (change.transfers) next.m_transfers = change.transfers;
     auto steps = play(*job, next.m_transfers);
     if (!steps) return std::nullopt;
-    if (job->effect.open) {
-        for (Outlook outlook : {Outlook::dear, Outlook::cheap, Outlook::coarse, Outlook::fine}) {
-            const auto other = changed(change, outlook);
-            auto otherSteps = other ? play(*other, next.m_transfers) : std::nullopt;
-            if (otherSteps) steps->outlooks[outlook] = std::move(otherSteps->expected);
-        }
-        steps->chanceNs = analyzer::chanceNs(m_analysis->replay.stepsNs(m_analysis->replay.graph, m_analysis->replay.unchanged), job->effect);
-    }
+    const bool matters = !onlyIfItGains || typicalSaving(m_steps.expected, steps->expected).ns > 0;
+    if (job->effect.open && matters) addOutlooks(change, *job, next.m_transfers, *steps);
     next.m_steps = std::move(*steps);
     next.m_edits.insert(next.m_edits.end(), change.edits.begin(), change.edits.end());
     next.m_job = std::make_shared<const ChangedJob>(std::move(*job));
@@ -126,7 +144,7 @@ std::optional<PlayedJob> PlayedJob::with(const JobChange& change) const {
 }
 
 std::optional<EditedStep> PlayedJob::gainBy(const std::string& edit) const {
-    const auto after = with({{edit}, {}});
+    const auto after = with({{edit}, {}}, true);
     if (!after) return std::nullopt;
     EditedStep gain = gainOf(m_steps, after->m_steps);
     const std::vector<std::string> known = m_job ? m_job->effect.assumed : std::vector<std::string>();

@@ -18,6 +18,7 @@ namespace rankscope::analyzer {
 struct StepSides {
     std::vector<double> expected, pessimistic, optimistic;
     std::map<Outlook, std::vector<double>> outlooks;  // with all changes so far as each takes them; empty: the trace leaves nothing open
+    bool unplayable = false;                          // an outlook cannot be played: what it would gain is unknown
     double chanceNs = 0;                              // by which a run of it may miss what is expected
 };
 
@@ -48,6 +49,13 @@ class PlayedJob {
     std::optional<ChangedJob> changed(const JobChange& change, Outlook outlook) const;
     /// Nothing where NCCL would be left without a choice.
     std::optional<StepSides> play(const ChangedJob& job, const TransferChange& transfers) const;
+    /// The same as expected only.
+    std::optional<std::vector<double>> playExpected(const ChangedJob& job, const TransferChange& transfers) const;
+    std::vector<double> stepsWith(const ChangedJob& job, const TransferScale& scale) const;
+    /// The outlooks of a change that loses need not be known.
+    std::optional<PlayedJob> with(const JobChange& change, bool onlyIfItGains) const;
+    /// Plays `change` on top of all so far with every outlook.
+    void addOutlooks(const JobChange& change, const ChangedJob& job, const TransferChange& transfers, StepSides& steps) const;
 
     const Analysis* m_analysis;
     std::shared_ptr<const ChangedJob> m_job;  // none: as recorded

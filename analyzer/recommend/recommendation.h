@@ -39,7 +39,7 @@ struct TunerAdvice {
     AlgorithmChoice choice;
     GroupShape shape;
     // What the row changes, of all communicators together.
-    int perStep = 0;       // collectives
+    double perStep = 0;    // collectives, mean
     double nowNs = 0;      // their transfers in a step
     Range thenNs;
     double expectedNs = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Advice as files for other programs: a shell, a tuner plugin, DeepSpeed, Accelerate.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -24,8 +25,13 @@ std::string head(const Advice& advice, const char* what) {
                        advice.nccl ? advice.nccl->text() : "of unknown version");
 }
 
+std::string gainText(const Gain& gain) { return fmt::format("{} a step shorter ({} to {})", durationText(gain.ns), durationText(std::max(0.0, gain.lowNs)), durationText(gain.highNs)); }
+
+/// A file is taken by itself: so what it gains without the others is told first.
 std::string gain(const Recommendation& r) {
-    return fmt::format("# {}: {} a step shorter ({} to {})\n", oneLine(r.title), durationText(r.savingNs), durationText(std::max(0.0, r.savingLowNs)), durationText(r.savingHighNs));
+    const Gain added{r.savingNs, r.savingLowNs, r.savingHighNs};
+    if (r.onTopOf.empty() || !r.alone) return fmt::format("# {}: {}\n", oneLine(r.title), gainText(added));
+    return fmt::format("# {}: by itself {}; on top of {} {}\n", oneLine(r.title), gainText(*r.alone), fmt::join(r.onTopOf, ", "), gainText(added));
 }
 
 /// What a file without a setting says, in one line.
@@ -85,6 +91,11 @@ std::string renderAdviceEnvironment(const Advice& advice) {
         for (const auto& [name, value] : r.settings.environment) out += settingLine(name, value, active ? "" : "# ");
     }
     if (!any) out += "# " + nothingText(advice, "nothing to set: keep the environment as it is") + "\n";
+    for (const Recommendation& r : advice.alternatives) {
+        if (r.settings.environment.empty() || !r.settings.tuner.empty()) continue;
+        out += fmt::format("# instead of number {} of the advice, not beside it, ", r.alternativeTo) + gain(r).substr(2);
+        for (const auto& [name, value] : r.settings.environment) out += settingLine(name, value, "# ");
+    }
     return out;
 }
 
@@ -102,7 +113,7 @@ std::string renderAdviceTunerCsv(const Advice& advice) {
     for (const auto& [name, value] : r.settings.environment) out += settingLine(name, value, "#   ");
     out += noteLines(r);
     for (const TunerAdvice& row : r.settings.tuner) {
-        out += fmt::format("# {} a step over {} ranks on {} node{}, all communicators: {} now, {} then ({} to {})\n", row.perStep, row.shape.ranks, row.shape.nodes, row.shape.nodes == 1 ? "" : "s",
+        out += fmt::format("# {:.4g} a step over {} ranks on {} node{}, all communicators: {} now, {} then ({} to {})\n", row.perStep, row.shape.ranks, row.shape.nodes, row.shape.nodes == 1 ? "" : "s",
                            durationText(row.nowNs), durationText(row.expectedNs), durationText(row.thenNs.low), durationText(row.thenNs.high));
         out += fmt::format("{},{},{},{},{},-1,{},{}\n", ncclName(row.op), row.minBytes, row.maxBytes, tunerName(row.choice.algorithm), ncclName(row.choice.protocol),
                            row.shape.nodes, row.shape.ranks);

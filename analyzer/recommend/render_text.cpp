@@ -135,7 +135,7 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
         const char* kind = r.kind == AdviceKind::repair ? "Repair: " : r.kind == AdviceKind::program ? "In the program: " : r.certainty == Certainty::tryAndMeasure ? "Try and measure: " : "";
         out += "\n" + bold(fmt::format("{}. {}{}", r.number, kind, r.title)) + "\n" + bodyText(r, advice.stepNs);
     }
-    if (!advice.alternatives.empty()) out += "\n" + bold("Alternatives") + ": they set the same things otherwise, or gain nothing beside them. Each by itself; in none of the settings files\n";
+    if (!advice.alternatives.empty()) out += "\n" + bold("Alternatives") + ": they set the same things otherwise, or gain nothing beside them. Each by itself; in no file of settings but a tuner table\n";
     for (const Recommendation& r : advice.alternatives)
         out += "\n" + bold(fmt::format("Instead of {}: {}{}", r.alternativeTo, r.certainty == Certainty::tryAndMeasure ? "try and measure " : "", r.title)) + "\n" + bodyText(r, advice.stepNs);
     const bool onTop = std::any_of(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& r) { return r.alone && r.certainty == Certainty::recommended; });

@@ -111,8 +111,15 @@ Predicted predict(const Analysis& analysis, const ChangedJob& unchanged, const s
     ReplayedSaving& gain = predicted.saving = saving(unchanged.stepsNs, predicted.job.stepsNs);
     if (!predicted.job.effect.open) return predicted;
     const double chance = chanceNs(unchanged.stepsNs, predicted.job.effect);
+    bool unplayable = false;
     for (Outlook outlook : {Outlook::dear, Outlook::cheap, Outlook::coarse, Outlook::fine}) {
-        const std::vector<double> steps = changed(outlook).stepsNs;
+        std::vector<double> steps;
+        try {
+            steps = changed(outlook).stepsNs;
+        } catch (const EditError&) {
+            unplayable = true;  // what it would gain is unknown
+            continue;
+        }
         if (steps == unchanged.stepsNs) {
             predicted.mayDoNothing = true;
             continue;
@@ -123,10 +130,11 @@ Predicted predict(const Analysis& analysis, const ChangedJob& unchanged, const s
     }
     gain.lowNs -= chance;
     gain.highNs += chance;
-    if (predicted.mayDoNothing) {
+    if (predicted.mayDoNothing || unplayable) {
         gain.lowNs = std::min(gain.lowNs, 0.0);
         gain.highNs = std::max(gain.highNs, 0.0);
     }
+    predicted.mayDoNothing = predicted.mayDoNothing && !unplayable;
     return predicted;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/report/output_file.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <system_error>
 
@@ -22,10 +24,11 @@ fs::path meant(fs::path file) {
     return file;
 }
 
+// Of this process alone: two that write the same file do not disturb each other, and no file of the user's is in the way.
 fs::path writtenFirst(const fs::path& file) {
     std::error_code error;
     const bool inPlace = fs::exists(file, error) && !fs::is_regular_file(file, error);
-    return inPlace ? file : fs::path(file.string() + ".new");
+    return inPlace ? file : fs::path(file.string() + "." + std::to_string(getpid()) + ".new");
 }
 
 }  // namespace
@@ -71,6 +74,8 @@ void OutputFile::commit() {
     if (!m_stream || !closed) fail();
     if (m_beside != m_file) {
         std::error_code error;
+        const fs::file_status present = fs::status(m_file, error);
+        if (fs::exists(present)) fs::permissions(m_beside, present.permissions(), error);
         fs::rename(m_beside, m_file, error);
         if (error) {
             errno = error.value();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "analyzer/replay/edits/edit_arguments.h"
@@ -37,6 +38,8 @@ Strain strainOf(const GradientRound& round, const TaskGraph& graph, const Transf
     for (double sum : sums) strain.shares.push_back(longest > 0 ? sum / longest : 1);
     return strain;
 }
+
+constexpr double kMostBuckets = 1e4;  // of a round: smaller ones than any framework makes, and a graph that no memory holds
 
 /// Cumulative sizes of a round's present buckets.
 std::vector<double> presentEnds(const GradientRound& round) {
@@ -111,6 +114,9 @@ class Rebucket {
             if (!gathers && curves.back()) m_curves[{round.communicator, member.rank}].emplace(round.step, *curves.back());
         }
         if (!moves) return;
+        const double sentBytes = std::accumulate(round.bytes.begin(), round.bytes.end(), 0.0);
+        if (m_mebibytes && sentBytes > kMostBuckets * *m_mebibytes * BucketCaps::kMebi)
+            throw EditError(fmt::format("buckets of {:g} MiB would be more than {:g} a step", *m_mebibytes, kMostBuckets), "larger buckets can be judged");
         NewBuckets buckets;
         buckets.ends = !m_mebibytes ? presentEnds(round)
                        : gathers    ? mirrored(round)

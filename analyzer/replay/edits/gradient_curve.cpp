@@ -73,7 +73,7 @@ struct Stretch {
     int64_t first = 0;  // kernels [first, last]
     int64_t last = 0;
     double bytes = 0;
-    std::set<uint32_t> keys;
+    std::map<uint32_t, int> kernels;  // by key
 };
 
 }  // namespace
@@ -95,9 +95,10 @@ std::optional<GradientCurve> GradientCurve::of(const TaskGraph& graph, const Com
     std::map<uint32_t, int> counts;
     for (Stretch& stretch : stretches)
         for (int64_t i = stretch.first; i <= stretch.last; ++i) {
-            stretch.keys.insert(keyOf(graph, compute, i));
-            ofKey[keyOf(graph, compute, i)] += kOpenKernel * timeOf(graph, compute, i);
-            ++counts[keyOf(graph, compute, i)];
+            const uint32_t key = keyOf(graph, compute, i);
+            ++stretch.kernels[key];
+            ofKey[key] += kOpenKernel * timeOf(graph, compute, i);
+            ++counts[key];
         }
     for (auto& [key, value] : ofKey) value /= counts[key];
     if (stretches.size() > 1)
@@ -108,7 +109,7 @@ std::optional<GradientCurve> GradientCurve::of(const TaskGraph& graph, const Com
             }
     const auto sumOf = [&](const Stretch& stretch) {
         double sum = 0;
-        for (int64_t i = stretch.first; i <= stretch.last; ++i) sum += ofKey[keyOf(graph, compute, i)];
+        for (const auto& [key, count] : stretch.kernels) sum += count * ofKey[key];
         return sum;
     };
     // Iterative proportional fitting (Deming and Stephan 1940), damped: keys are shared by stretches.
@@ -116,7 +117,7 @@ std::optional<GradientCurve> GradientCurve::of(const TaskGraph& graph, const Com
         for (const Stretch& stretch : stretches) {
             const double sum = sumOf(stretch);
             if (sum <= 0) continue;
-            for (uint32_t key : stretch.keys) ofKey[key] *= stretch.bytes / sum;
+            for (const auto& [key, count] : stretch.kernels) ofKey[key] *= stretch.bytes / sum;
         }
     double done = 0;
     for (const double bytes : round.bytes) curve.m_sent.push_back((curve.m_sent.empty() ? 0 : curve.m_sent.back()) + bytes);

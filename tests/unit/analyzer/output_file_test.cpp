@@ -41,6 +41,15 @@ TEST_F(OutputFiles, AReaderSeesTheOldFileUntilTheNewOneIsWhole) {
     EXPECT_EQ(files(), 1u);
 }
 
+TEST_F(OutputFiles, WhoMayReadAFileStaysAndNeighboursStayWhole) {
+    writeOutputFile("old", m_folder / "report");
+    writeOutputFile("mine", m_folder / "report.new");
+    fs::permissions(m_folder / "report", fs::perms::owner_read | fs::perms::owner_write);
+    writeOutputFile("new", m_folder / "report");
+    EXPECT_EQ(fs::status(m_folder / "report").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+    EXPECT_EQ(read(m_folder / "report.new"), "mine");
+}
+
 TEST_F(OutputFiles, NothingIsLeftOfWhatWasGivenUp) {
     writeOutputFile("old", m_folder / "report");
     OutputFile(m_folder / "report").stream() << "half";

@@ -2,6 +2,7 @@
 // Advice on jobs played on paper: what is said, what is kept, and how it is written.
 #include "analyzer/recommend/recommend.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -276,7 +277,10 @@ TEST(Recommend, WhatGainsNothingBesideAnotherIsAnAlternativeToIt) {
     EXPECT_EQ(advice.alternatives[0].alternativeTo, settings[0].number);
     EXPECT_DOUBLE_EQ(advice.alternatives[0].savingNs, 1.5e7);
     // The files hold what is accepted.
-    EXPECT_EQ(renderAdviceEnvironment(advice).find("NCCL_PROTO"), std::string::npos) << renderAdviceEnvironment(advice);
+    const std::string environment = renderAdviceEnvironment(advice);
+    EXPECT_EQ(environment.find("\nunset"), std::string::npos) << environment;
+    EXPECT_EQ(environment.find("\nexport"), std::string::npos) << environment;
+    EXPECT_NE(environment.find(fmt::format("# instead of number {} of the advice, not beside it, ", settings[0].number)), std::string::npos) << environment;
     EXPECT_NE(renderAdviceDeepSpeed(advice).find("reduce_bucket_size"), std::string::npos);
 }
 
