@@ -11,6 +11,7 @@
 #include "analyzer/replay/edits/buckets.h"
 #include "analyzer/replay/edits/edit_arguments.h"
 #include "analyzer/replay/edits/launch_index.h"
+#include "analyzer/replay/edits/shared_ports.h"
 #include "analyzer/replay/graph_draft.h"
 
 namespace rankscope::analyzer {
@@ -193,11 +194,14 @@ void Overlap::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effe
     Shards shards(graph, analysis);
     if (!shards.empty()) {
         const bool replicated = shards.replicated();
+        const bool beside = replicated && besideReplicas(graph, analysis);
         const int moved = shards.releaseReductions() + shards.prefetch(1);
         if (moved == 0) throw EditError("sharded layers overlap with compute already");
         graph = std::move(shards).finish();
         effect.assume("memory for 3 gathered layers and the gradients of 2 is there");
-        if (replicated) effect.assume("collectives inside and between nodes do not slow each other");
+        // Where they ran beside each other, their recorded times hold what that costs.
+        if (beside) effect.assume("collectives inside and between nodes slow each other as before");
+        else if (replicated) sharePorts(graph, analysis, effect);
         return;
     }
     Buckets(std::nullopt, true).apply(graph, analysis, effect);

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives inside a node beside sums over replicas, on a graph small enough to be played by hand. Times are in ms.
+#include "analyzer/replay/edits/shared_ports.h"
+
+#include <gtest/gtest.h>
+
+#include "analyzer/replay/graph_draft.h"
+#include "analyzer/replay/simulate.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMebi = 1024 * 1024;
+constexpr int64_t kNode = 7, kReplicas = 8;  // communicators
+
+TaskInfo on(uint32_t lane, TaskKind kind) {
+    TaskInfo info;
+    info.lane = lane & kNoLane;
+    info.kind = kind;
+    info.step = 0;
+    return info;
+}
+
+ExchangeMember communicate(GraphDraft& draft, int rank, uint32_t lane, double ms) {
+    const TaskId arrival = draft.addTask(on(lane, TaskKind::arrival), 0);
+    return {rank, arrival, draft.addTask(on(lane, TaskKind::transfer), static_cast<int64_t>(ms * kMs))};
+}
+
+void join(GraphDraft& draft, store::Op op, int64_t bytes, const std::vector<ExchangeMember>& members, int64_t communicator) {
+    Exchange exchange;
+    exchange.communicatorId = static_cast<uint32_t>(communicator);
+    exchange.op = op;
+    exchange.bytes = bytes;
+    exchange.step = 0;
+    exchange.join = draft.addTask(on(kNoLane, TaskKind::join), 0);
+    const uint32_t number = draft.addExchange(exchange, members);
+    for (const ExchangeMember& member : members) {
+        draft.info(member.arrival).detail = draft.info(member.transfer).detail = number;
+        draft.addEdge(exchange.join, member.arrival, WaitKind::peer);
+        draft.addEdge(member.transfer, exchange.join, WaitKind::peer);
+    }
+}
+
+/// Two ranks gather 24 MiB in 1.5 ms (bus bandwidth 8 MiB/ms) and sum `sumMebi` MiB in 2 ms; beside each other, or the sum behind the gather.
+TaskGraph step(int64_t sumMebi, bool beside) {
+    GraphDraft draft;
+    std::vector<ExchangeMember> gather, sum;
+    for (int rank : {0, 1}) {
+        const uint32_t inside = draft.addLane({rank, false, 3 * rank + 1}), between = draft.addLane({rank, false, 3 * rank + 2});
+        const TaskId begin = draft.addTask(on(kNoLane, TaskKind::stepMark), 0);
+        draft.addMark({rank, 0, false, begin});
+        gather.push_back(communicate(draft, rank, inside, 1.5));
+        sum.push_back(communicate(draft, rank, between, 2));
+        if (!beside) draft.addEdge(sum.back().arrival, gather.back().transfer, WaitKind::event);
+        const TaskId end = draft.addTask(on(kNoLane, TaskKind::stepMark), 0);
+        for (TaskId last : {gather.back().transfer, sum.back().transfer}) draft.addEdge(end, last, WaitKind::mark);
+        draft.addMark({rank, 0, true, end});
+    }
+    join(draft, store::Op::allGather, 24 * kMebi, gather, kNode);
+    join(draft, store::Op::allReduce, sumMebi * kMebi, sum, kReplicas);
+    return *std::move(draft).seal();
+}
+
+Analysis hybrid() {
+    Analysis analysis;
+    analysis.layout.uses[kNode][store::Op::allGather] = {CommRole::shardedParameters, 1};
+    analysis.layout.uses[kReplicas][store::Op::allReduce] = {CommRole::replicas, 1};
+    analysis.layout.roles[kNode] = CommRole::shardedParameters;
+    analysis.layout.roles[kReplicas] = CommRole::replicas;
+    return analysis;
+}
+
+double sharedMs(TaskGraph graph, Outlook outlook = Outlook::expected) {
+    EditEffect effect;
+    effect.outlook = outlook;
+    sharePorts(graph, hybrid(), effect);
+    EXPECT_TRUE(effect.open);
+    return static_cast<double>(stepTimes(graph, simulate(graph)).front().durNs) / kMs;
+}
+
+TEST(SharedPorts, AGatherAdvancesAtHalfItsRateWhileReplicasAreSummed) {
+    // 1 ms of the gather is done when the sum ends at 2 ms. The network holds the sum to 3 MiB/ms, below half the port.
+    EXPECT_NEAR(sharedMs(step(6, true)), 2.5, 1e-3);
+    EXPECT_NEAR(sharedMs(step(6, true), Outlook::cheap), 2.0, 1e-6);
+}
+
+TEST(SharedPorts, ASumThatTakesMoreThanHalfThePortIsSlowedToo) {
+    // Alone 7 MiB/ms, beside the gather 4: of its 14 MiB 12 are there when the gather ends at 3 ms.
+    EXPECT_NEAR(sharedMs(step(14, true)), 3 + 2.0 / 7, 1e-3);
+}
+
+TEST(SharedPorts, WhatFollowsEachOtherKeepsItsTime) {
+    EXPECT_NEAR(sharedMs(step(14, false)), 3.5, 1e-6);
+    EXPECT_FALSE(besideReplicas(step(14, false), hybrid()));
+    EXPECT_TRUE(besideReplicas(step(14, true), hybrid()));
+}
+
+}  // namespace
+}  // namespace rankscope::analyzer
