@@ -10,6 +10,15 @@ namespace {
 
 constexpr size_t kNoteBytes = 80;   // a note stands beside its mark
 
+constexpr int64_t kTooNarrow = 200;  // an event that is a smaller part of the picture runs into its neighbours
+
+/// An event among many short ones, and a good many of these; else `around`.
+TimeRange closeEnough(TimeRange around, const TrackEvent& event) {
+    constexpr int64_t kBefore = 10, kAfter = 30;  // times its length
+    if (event.durNs <= 0 || around.span() / event.durNs < kTooNarrow) return around;
+    return {event.startNs - kBefore * event.durNs, event.startNs + kAfter * event.durNs};
+}
+
 }  // namespace
 
 FindingTour::FindingTour(TimelineModel& model, QObject* parent) : QObject(parent), m_model(model) {
@@ -112,7 +121,7 @@ void FindingTour::show(const FindingInfo& finding) {
     m_model.setEvidence(std::move(evidence));
     if (!events.empty()) {
         const TrackEvent event = m_model.event(events.front());
-        m_model.show(stepsAround({event.startNs, event.startNs + event.durNs}, events.front().rank));
+        m_model.show(closeEnough(stepsAround({event.startNs, event.startNs + event.durNs}, events.front().rank), event));
         m_model.select(events.front());
     } else {
         if (!gaps.empty())

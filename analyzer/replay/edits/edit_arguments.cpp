@@ -70,7 +70,7 @@ std::optional<double> EditArguments::positive(std::string_view key) {
     if (*value == "inf") return std::numeric_limits<double>::infinity();
     double number = 0;
     if (!parseNumber(*value, number) || !(number >= kLeastNumber && number <= kMostNumber))
-        refuse(fmt::format("{} is '{}', but must be a number from {:g} to {:g}", key, *value, kLeastNumber, kMostNumber));
+        refuse(fmt::format("{} is '{}', but must be a number from {:g} to {:g}, or inf", key, *value, kLeastNumber, kMostNumber));
     return number;
 }
 

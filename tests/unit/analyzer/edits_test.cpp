@@ -195,7 +195,7 @@ TEST(Edits, WhatIsNotUnderstoodIsRefusedWithWhatIsPossible) {
     const Analysis analysis = SmallJob().analysis();
     EXPECT_EQ(refusal(analysis, "faster"), "'faster' is no change");
     EXPECT_EQ(refusal(analysis, "speed"), "change 'speed': factor is missing");
-    EXPECT_EQ(refusal(analysis, "speed:factor=0"), "change 'speed:factor=0': factor is '0', but must be a number from 1e-06 to 1e+06");
+    EXPECT_EQ(refusal(analysis, "speed:factor=0"), "change 'speed:factor=0': factor is '0', but must be a number from 1e-06 to 1e+06, or inf");
     EXPECT_EQ(refusal(analysis, "speed:factor=2,factor=3"), "change 'speed:factor=2,factor=3': factor is given twice");
     EXPECT_EQ(refusal(analysis, "speed:factor=2,colour=red"), "change 'speed:factor=2,colour=red': there is no colour here");
     EXPECT_EQ(refusal(analysis, "network:ideal=cost"), "change 'network:ideal=cost': ideal is 'cost', but may be latency, bandwidth, both");
