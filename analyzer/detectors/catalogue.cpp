@@ -130,7 +130,8 @@ CatalogueEntry underUsedLink() {
     CatalogueEntry e{"RS204", "under-used link"};
     e.definition =
         "Large collectives and messages of one link class (inside a node, or between nodes) run far under its peak in every group that uses it. Expected is the time that "
-        "peak, start-up, and the recorded algorithm and protocol give at their slow end, so that a wrong protocol (RS205) does not count. Only transfers beside which none "
+        "peak, start-up, and the recorded algorithm and protocol give at their slow end, so that a wrong protocol (RS205) does not count; beyond 1.5 times that, "
+        "as a slow link leaves the protocol what its format does (LL half). Only transfers beside which none "
         "of their ranks carried another are looked at: contention is no under-used link. Recorded NCCL variables that keep it off the fast way are named.";
     e.thresholds = {
         {"slow", LinkProbeThresholds::kSlow, "x the expected time", "healthy links reach 80 to 95 % of their peak, unseen sharing may take a tenth"},

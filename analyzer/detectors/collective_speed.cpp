@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyzer/timeline/link_bound.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -37,10 +38,13 @@ std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const Co
         const std::optional<LinkModel> link = linkModel(analysis.peaks, communicator, collective.op);
         if (!link) continue;
         const auto bytes = static_cast<double>(*collective.bytes);
-        const double expected = collectiveNs(*link, collective.op, communicator.size, bytes, {collective.algorithm, collective.protocol}).high;
+        double expected = collectiveNs(*link, collective.op, communicator.size, bytes, {collective.algorithm, collective.protocol}).high;
         const double alpha = link->alphaNs > 0 ? link->alphaNs : CollectiveSpeedThresholds::kUnknownAlphaNs;
         const double startup = collectiveNs({alpha, link->bytesPerNs}, collective.op, communicator.size, 0, {collective.algorithm, collective.protocol}).high;
         if (startup > CollectiveSpeedThresholds::kStartupShare * expected) continue;
+        // A link this slow leaves the protocol what its format does.
+        if (static_cast<double>(*collective.transferNs) >= kSlowLink * expected)
+            expected = linkBoundNs(*link, collective.op, communicator.size, bytes, {collective.algorithm, collective.protocol});
         result.push_back({&collective, static_cast<double>(*collective.transferNs), expected});
     }
     return result;

@@ -18,7 +18,7 @@ std::set<int64_t> sharedCollectives(const Analysis& analysis);
 struct LargeCollective {
     const store::Collective* collective = nullptr;
     double transferNs = 0;
-    double expectedNs = 0;   // longest time that the link's peak, algorithm and protocol explain
+    double expectedNs = 0;   // longest time that the link's peak, algorithm and protocol explain; where the link is slow, linkBoundNs()
     double slowness() const { return transferNs / expectedNs; }
 };
 

@@ -9,7 +9,7 @@
 
 #include "analyzer/detectors/faster_network.h"
 #include "analyzer/report/units.h"
-#include "analyzer/timeline/nccl_formulas.h"
+#include "analyzer/timeline/link_bound.h"
 #include "analyzer/timeline/operation.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -39,13 +39,13 @@ struct Verdict205 {
 
 std::optional<Verdict205> judge(const Analysis& analysis, const CommTask& task, const std::set<store::Protocol>& seen) {
     if (task.bytes <= 0 || task.calls != 1 || !isModelled(task.op, {task.algorithm, task.protocol}) || task.transferNs() <= 0) return std::nullopt;
-    const std::optional<LinkModel> link = linkOf(analysis, task);
+    std::optional<LinkModel> link = linkOf(analysis, task);
     if (!link) return std::nullopt;
     const int ranks = analysis.facts.communicators.at(task.communicatorId).size;
     const auto bytes = static_cast<double>(task.bytes);
     const AlgorithmChoice present{task.algorithm, task.protocol};
-    const Range now = collectiveNs(*link, task.op, ranks, bytes, present);
-    Verdict205 verdict{present, 0, std::clamp(static_cast<double>(task.transferNs()), now.low, now.high)};
+    link = seenLink(*link, task.op, ranks, bytes, present, static_cast<double>(task.transferNs()));
+    Verdict205 verdict{present, 0, explainedNs(*link, task.op, ranks, bytes, present, static_cast<double>(task.transferNs()))};
     verdict.bestNs = verdict.explainedNs;
     for (AlgorithmChoice choice : algorithmChoices(task.op)) {
         // LL128 corrupts data where the hardware does not keep 128-byte stores whole: proposed only where NCCL uses it itself.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/timeline/link_bound.h"
 #include "analyzer/timeline/operation.h"
 
 namespace rankscope::analyzer {
@@ -80,19 +81,24 @@ TransferCost::ModelledTime TransferCost::modelledTime(const LinkModel& link, con
 
 std::optional<CostEstimate> TransferCost::modelled(const Message& message, AlgorithmChoice choice) const {
     if (!isModelled(message.op, choice)) return std::nullopt;
-    const std::optional<LinkModel> link = linkOf(message);
+    std::optional<LinkModel> link = linkOf(message);
     if (!link) return std::nullopt;
     // Where the measured time lies outside of what the formulas allow for the present choice, the rest stays whatever the choice.
-    double explained = message.presentNs, fastest = explained;
+    double explained = message.presentNs, fastest = explained, linkBound = 0;
     if (isModelled(message.op, message.present)) {
+        link = seenLink(*link, message.op, message.shape.ranks, message.bytes, message.present, message.presentNs);
         const Range now = collectiveNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
-        explained = std::clamp(message.presentNs, now.low, now.high);
+        explained = explainedNs(*link, message.op, message.shape.ranks, message.bytes, message.present, message.presentNs);
+        // A little beyond what they allow the link may be slow, or the device: neither is ruled out.
+        if (message.presentNs > now.high) linkBound = linkBoundNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
         // What others on the links take stays as well: where they were under way the present choice may be as good as the formulas allow.
         fastest = message.sharedPart > kAlone ? std::min(explained, now.low) : explained;
     }
     const double expected = explained * std::pow(fastest / explained, message.sharedPart);
     const ModelledTime then = modelledTime(*link, message, expected, choice);
-    return CostEstimate{then.expectedNs / expected, then.lowNs / explained, then.highNs / fastest, Basis::model};
+    CostEstimate estimate{then.expectedNs / expected, then.lowNs / explained, then.highNs / fastest, Basis::model};
+    if (linkBound > 0) estimate.scaleHigh = std::max(estimate.scaleHigh, modelledTime(*link, message, linkBound, choice).highNs / linkBound);
+    return estimate;
 }
 
 std::optional<TransferCost::Chosen> TransferCost::cheapest(const Message& message, const std::vector<AlgorithmChoice>& allowed,

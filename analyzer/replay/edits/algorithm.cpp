@@ -30,6 +30,16 @@ std::optional<Message> messageOf(const TaskGraph& graph, const Analysis& analysi
     return message;
 }
 
+/// The exchange as it was recorded, where an algorithm edit before this one changed it: choices are compared with what was measured, not with what was modelled.
+const Exchange* recordedBefore(const Analysis& analysis, const TaskGraph& graph, const Exchange& exchange) {
+    const std::vector<Exchange>& all = analysis.replay.graph.exchanges;
+    const auto at = static_cast<size_t>(&exchange - graph.exchanges.data());
+    if (at >= all.size()) return nullptr;
+    const Exchange& recorded = all[at];
+    const bool same = recorded.id == exchange.id && recorded.communicatorId == exchange.communicatorId && recorded.op == exchange.op && recorded.bytes == exchange.bytes;
+    return same && (recorded.algorithm != exchange.algorithm || recorded.protocol != exchange.protocol) ? &recorded : nullptr;
+}
+
 }  // namespace
 
 void Algorithm::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
@@ -52,10 +62,12 @@ void Algorithm::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& ef
     for (Exchange& exchange : graph.exchanges) {
         if (m_to.communicator && exchange.communicatorId != *m_to.communicator) continue;
         if (m_to.op != store::Op::unknown && exchange.op != m_to.op) continue;
-        std::optional<Message> message = messageOf(graph, analysis, exchange);
+        const Exchange* recorded = recordedBefore(analysis, graph, exchange);
+        std::optional<Message> message = recorded != nullptr ? messageOf(analysis.replay.graph, analysis, *recorded) : messageOf(graph, analysis, exchange);
         if (!message || message->presentNs <= 0) continue;
         if (const auto part = shared.find(exchange.id); part != shared.end()) message->sharedPart = part->second;
-        AlgorithmChoice choice = message->present;
+        const AlgorithmChoice before{exchange.algorithm, exchange.protocol};
+        AlgorithmChoice choice = before;
         if (m_to.algorithm != store::Algorithm::unknown) choice.algorithm = m_to.algorithm;
         if (m_to.protocol != store::Protocol::unknown) choice.protocol = m_to.protocol;
         std::optional<CostEstimate> estimate;
@@ -68,11 +80,12 @@ void Algorithm::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& ef
         } else if (isSupported(exchange.op, message->shape, choice, version, evidence.seen())) {
             estimate = cost.of(*message, choice);
         }
-        if (!estimate) continue;
+        const std::optional<CostEstimate> undone = cost.of(*message, before);
+        if (!estimate || !undone) continue;
         found = true;
         if (estimate->basis == Basis::model) effect.assume("times of algorithms that did not run are those of NCCL's own cost model");
         for (const ExchangeMember& member : graph.membersOf(exchange))
-            if (member.transfer != kNoTask) graph.durationNs[member.transfer] = scaledNs(graph.durationNs[member.transfer], estimate->scale);
+            if (member.transfer != kNoTask) graph.durationNs[member.transfer] = scaledNs(graph.durationNs[member.transfer], estimate->scale / undone->scale);
         exchange.algorithm = choice.algorithm;
         exchange.protocol = choice.protocol;
     }

@@ -2,6 +2,7 @@
 // RS205: the algorithm or protocol that NCCL used, as its profiler plugin tells, against the others.
 #include <gtest/gtest.h>
 
+#include "analyzer/timeline/link_bound.h"
 #include "analyzer/timeline/nccl_formulas.h"
 #include "tests/unit/analyzer/player.h"
 
@@ -108,6 +109,18 @@ TEST(Algorithm, JustUnderTheThresholdIsSilent) {
     tree.environment = "NCCL_ALGO=tree";
     tree.backwardNs = 3.4e6;
     EXPECT_EQ(Player::found(play(tree)).find("RS205"), std::string::npos);
+}
+
+TEST(Formulas, OnASlowLinkAProtocolReachesWhatItsFormatLeaves) {
+    const LinkModel link{0, 100};
+    const AlgorithmChoice ll{Algorithm::ring, Protocol::ll}, simple{Algorithm::ring, Protocol::simple};
+    EXPECT_DOUBLE_EQ(explainedNs(link, Op::allReduce, 8, 800, ll, 30), 30);    // within 28 to 56
+    EXPECT_DOUBLE_EQ(explainedNs(link, Op::allReduce, 8, 800, ll, 70), 56);    // the device or the link
+    EXPECT_DOUBLE_EQ(explainedNs(link, Op::allReduce, 8, 800, ll, 280), 28);   // a tenth of the link
+    EXPECT_DOUBLE_EQ(explainedNs(link, Op::allReduce, 8, 800, simple, 140), 14);
+    EXPECT_DOUBLE_EQ(seenLink(link, Op::allReduce, 8, 800, ll, 280).bytesPerNs, 10);
+    EXPECT_DOUBLE_EQ(seenLink(link, Op::allReduce, 8, 800, ll, 70).bytesPerNs, 100);
+    EXPECT_DOUBLE_EQ(linkBoundNs(link, Op::allReduce, 8, 800, {Algorithm::tree, Protocol::ll}), 35);
 }
 
 TEST(Formulas, HopsAndSharesFollowNccl) {

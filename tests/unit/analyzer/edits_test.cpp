@@ -261,6 +261,20 @@ TEST(Edits, AnotherProtocolTakesWhatItsFormulaSays) {
     EXPECT_NE(refusal(reducedWithLl(), "algorithm:op=allreduce").find("algo or proto is missing"), std::string::npos);
 }
 
+TEST(Edits, ASecondAlgorithmReplacesTheFirst) {
+    EXPECT_EQ(stepAfter(reducedWithLl(), {"algorithm:proto=simple", "algorithm:proto=ll"}), 201);
+    EXPECT_EQ(stepAfter(reducedWithLl(), {"algorithm:proto=simple", "algorithm:proto=simple"}), 191);
+}
+
+TEST(Edits, ASlowLinkStaysSlowWithAnotherProtocol) {
+    Analysis analysis = reducedWithLl();
+    // A link of a tenth of the peak, of which LL reaches half: 400 ns, with Simple 200.
+    for (const Exchange& exchange : analysis.replay.graph.exchanges)
+        for (const ExchangeMember& member : analysis.replay.graph.membersOf(exchange)) analysis.replay.graph.durationNs[member.transfer] = 400;
+    const double slow = stepAfter(analysis, {"algorithm:proto=ll"}), faster = stepAfter(analysis, {"algorithm:proto=simple"});
+    EXPECT_NEAR(slow - faster, 200, 12);
+}
+
 TEST(Edits, WhatNcclChoosesByItselfChangesOnlyWhereAVariableForcedIt) {
     Analysis analysis = reducedWithLl();
     analysis.facts.meta["env.NCCL_PROTO"] = "LL";
