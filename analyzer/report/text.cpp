@@ -158,7 +158,7 @@ std::string renderText(const Report& r, const TextStyle& style) {
     const std::string name = shellWord(!style.runName.empty() ? style.runName : !r.run.name.empty() ? r.run.name : "NAME");
     for (const Finding& finding : r.findings) addFinding(r, name, finding, paint, out);
     if (!r.notes.empty()) {
-        out += "\n" + paint(Shade::bold, "Notes") + " (under 3 % of the step)\n";
+        out += "\n" + paint(Shade::bold, "Notes") + " (under 3 % of the step, or less than their diagnosis asks for)\n";
         for (const Finding& note : r.notes) out += fmt::format("  {} {}: {} ({})\n", note.id, plainText(note.title), plainText(note.cause), percentText(note.severity));
     }
     addBreakdown(r, style, paint, out);

@@ -8,7 +8,7 @@
 
 namespace rankscope::analyzer {
 
-inline constexpr double kMs = 1e6;
+constexpr double kMs = 1e6;
 
 /// A data-parallel job of four ranks: 80 ms of compute, then 10 ms of a sum of gradients that nothing hides; `number` makes runs differ a little.
 RunSummary makeRun(int number);

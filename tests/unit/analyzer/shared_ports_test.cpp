@@ -4,42 +4,17 @@
 
 #include <gtest/gtest.h>
 
-#include "analyzer/replay/graph_draft.h"
 #include "analyzer/replay/simulate.h"
+#include "tests/unit/analyzer/hand_made_graph.h"
 
 namespace rankscope::analyzer {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kMebi = 1024 * 1024;
 constexpr int64_t kNode = 7, kReplicas = 8;  // communicators
-
-TaskInfo on(uint32_t lane, TaskKind kind) {
-    TaskInfo info;
-    info.lane = lane & kNoLane;
-    info.kind = kind;
-    info.step = 0;
-    return info;
-}
 
 ExchangeMember communicate(GraphDraft& draft, int rank, uint32_t lane, double ms) {
     const TaskId arrival = draft.addTask(on(lane, TaskKind::arrival), 0);
     return {rank, arrival, draft.addTask(on(lane, TaskKind::transfer), static_cast<int64_t>(ms * kMs))};
-}
-
-void join(GraphDraft& draft, store::Op op, int64_t bytes, const std::vector<ExchangeMember>& members, int64_t communicator) {
-    Exchange exchange;
-    exchange.communicatorId = static_cast<uint32_t>(communicator);
-    exchange.op = op;
-    exchange.bytes = bytes;
-    exchange.step = 0;
-    exchange.join = draft.addTask(on(kNoLane, TaskKind::join), 0);
-    const uint32_t number = draft.addExchange(exchange, members);
-    for (const ExchangeMember& member : members) {
-        draft.info(member.arrival).detail = draft.info(member.transfer).detail = number;
-        draft.addEdge(exchange.join, member.arrival, WaitKind::peer);
-        draft.addEdge(member.transfer, exchange.join, WaitKind::peer);
-    }
 }
 
 /// Two ranks gather 24 MiB in 1.5 ms (bus bandwidth 8 MiB/ms) and sum `sumMebi` MiB in 2 ms; beside each other, or the sum behind the gather.
@@ -57,8 +32,8 @@ TaskGraph step(int64_t sumMebi, bool beside) {
         for (TaskId last : {gather.back().transfer, sum.back().transfer}) draft.addEdge(end, last, WaitKind::mark);
         draft.addMark({rank, 0, true, end});
     }
-    join(draft, store::Op::allGather, 24 * kMebi, gather, kNode);
-    join(draft, store::Op::allReduce, sumMebi * kMebi, sum, kReplicas);
+    joinAll(draft, store::Op::allGather, 24 * kMebi, gather, kNode);
+    joinAll(draft, store::Op::allReduce, sumMebi * kMebi, sum, kReplicas);
     return *std::move(draft).seal();
 }
 

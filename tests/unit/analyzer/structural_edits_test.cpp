@@ -12,24 +12,11 @@
 #include "analyzer/replay/edits/replicas.h"
 #include "analyzer/replay/edits/sharded.h"
 #include "analyzer/replay/what_if.h"
-#include "analyzer/replay/graph_draft.h"
 #include "analyzer/replay/simulate.h"
+#include "tests/unit/analyzer/hand_made_graph.h"
 
 namespace rankscope::analyzer {
 namespace {
-
-constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kMebi = 1024 * 1024;
-constexpr int64_t kGroup = 7;  // the communicator
-
-TaskInfo on(uint32_t lane, TaskKind kind, uint32_t detail = 0) {
-    TaskInfo info;
-    info.lane = lane & kNoLane;
-    info.kind = kind;
-    info.detail = detail;
-    info.step = 0;
-    return info;
-}
 
 /// A rank with a host thread, a compute stream and a communication stream.
 struct Rank {
@@ -68,21 +55,6 @@ struct Rank {
     int rank;
     uint32_t host, compute, network;
 };
-
-void joinAll(GraphDraft& draft, store::Op op, int64_t bytes, const std::vector<ExchangeMember>& members, int64_t communicator = kGroup) {
-    Exchange exchange;
-    exchange.communicatorId = static_cast<uint32_t>(communicator);
-    exchange.op = op;
-    exchange.bytes = bytes;
-    exchange.step = 0;
-    exchange.join = draft.addTask(on(kNoLane, TaskKind::join), 0);
-    const uint32_t number = draft.addExchange(exchange, members);
-    for (const ExchangeMember& member : members) {
-        draft.info(member.arrival).detail = draft.info(member.transfer).detail = number;
-        draft.addEdge(exchange.join, member.arrival, WaitKind::peer);
-        draft.addEdge(member.transfer, exchange.join, WaitKind::peer);
-    }
-}
 
 double stepMs(const TaskGraph& graph) { return static_cast<double>(stepTimes(graph, simulate(graph)).front().durNs) / kMs; }
 

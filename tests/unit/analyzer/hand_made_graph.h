@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Task graphs small enough to be played by hand.
+#pragma once
+
+#include <vector>
+
+#include "analyzer/replay/graph_draft.h"
+
+namespace rankscope::analyzer {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMebi = 1024 * 1024;
+constexpr int64_t kGroup = 7;  // a communicator
+
+inline TaskInfo on(uint32_t lane, TaskKind kind, uint32_t detail = 0) {
+    TaskInfo info;
+    info.lane = lane & kNoLane;
+    info.kind = kind;
+    info.detail = detail;
+    info.step = 0;
+    return info;
+}
+
+/// All members leave together, when the last one has come.
+inline void joinAll(GraphDraft& draft, store::Op op, int64_t bytes, const std::vector<ExchangeMember>& members, int64_t communicator = kGroup) {
+    Exchange exchange;
+    exchange.communicatorId = static_cast<uint32_t>(communicator);
+    exchange.op = op;
+    exchange.bytes = bytes;
+    exchange.step = 0;
+    exchange.join = draft.addTask(on(kNoLane, TaskKind::join), 0);
+    const uint32_t number = draft.addExchange(exchange, members);
+    for (const ExchangeMember& member : members) {
+        draft.info(member.arrival).detail = draft.info(member.transfer).detail = number;
+        draft.addEdge(exchange.join, member.arrival, WaitKind::peer);
+        draft.addEdge(member.transfer, exchange.join, WaitKind::peer);
+    }
+}
+
+}  // namespace rankscope::analyzer
