@@ -6,13 +6,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 namespace rankscope::reference {
 
@@ -47,19 +50,27 @@ std::string readFile(const std::string& path) {
     _exit(127);
 }
 
-/// As launchers do: when a rank dies by a signal, the others, which wait for it, are ended too.
+/// As launchers do: some time after a rank died by a signal the others, which wait for it, are ended too. Those that are about to end by themselves
+/// do so meanwhile, with their own status.
 std::vector<int> waitForAll(const std::vector<pid_t>& children) {
+    constexpr std::chrono::milliseconds kLook{10};
+    constexpr std::chrono::seconds kUntilLauncherActs{2};
     std::vector<int> statuses(children.size(), -1);
+    std::optional<std::chrono::steady_clock::time_point> firstDeath;
     for (size_t ended = 0; ended < children.size();) {
         int status = 0;
-        const pid_t child = waitpid(-1, &status, 0);
+        const pid_t child = waitpid(-1, &status, firstDeath ? WNOHANG : 0);
+        if (child == 0) {
+            if (std::chrono::steady_clock::now() - *firstDeath > kUntilLauncherActs)
+                for (size_t i = 0; i < children.size(); ++i)
+                    if (statuses[i] < 0) kill(children[i], SIGTERM);
+            std::this_thread::sleep_for(kLook);
+        }
         const auto place = std::find(children.begin(), children.end(), child);
         if (place == children.end()) continue;
         ++ended;
         statuses[static_cast<size_t>(place - children.begin())] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        if (!WIFSIGNALED(status)) continue;
-        for (size_t i = 0; i < children.size(); ++i)
-            if (statuses[i] < 0) kill(children[i], SIGTERM);
+        if (WIFSIGNALED(status) && !firstDeath) firstDeath = std::chrono::steady_clock::now();
     }
     return statuses;
 }
