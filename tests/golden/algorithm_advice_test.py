@@ -74,10 +74,11 @@ class AlgorithmAdvice(VirtualRunTest):
         return statistics.median(step["dur_ns"] for step in self.report(name)["steps"] if not step["warm_up"]) / 1e6
 
     def advice_on(self, name):
-        """What is recommended of NCCL's variables by itself; None when there is nothing. Beside other buckets it may gain nothing more, and is then an alternative to them."""
+        """What is recommended of NCCL's variables by itself; None when there is nothing. Beside other buckets it may gain nothing more, and is then an alternative to them;
+        what gains on top of other buckets only, and nothing by itself, is no advice on the variables alone."""
         advice = json.loads(self.check_run(RANKSCOPE, "-q", "recommend", name, "--format", "json").stdout)
         for one in advice["recommendations"] + advice["alternatives"]:
-            if one["certainty"] == "recommended" and one["env"] and not one["tuner_csv"]:
+            if one["certainty"] == "recommended" and one["env"] and not one["tuner_csv"] and one["alone"]["predicted_saving_ns"] > 0:
                 return one
         return None
 
