@@ -89,8 +89,9 @@ std::optional<CostEstimate> TransferCost::modelled(const Message& message, Algor
         link = seenLink(*link, message.op, message.shape.ranks, message.bytes, message.present, message.presentNs);
         const Range now = collectiveNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
         explained = explainedNs(*link, message.op, message.shape.ranks, message.bytes, message.present, message.presentNs);
-        // A little beyond what they allow the link may be slow, or the device: neither is ruled out.
-        if (message.presentNs > now.high) linkBound = linkBoundNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
+        // Where it takes longer than the link alone explains, the device may hold the protocol, or the link is slower than stated: neither is ruled out.
+        const double boundNs = linkBoundNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
+        if (message.presentNs > boundNs * (1 + kFormulaError)) linkBound = boundNs;
         // What others on the links take stays as well: where they were under way the present choice may be as good as the formulas allow.
         fastest = message.sharedPart > kAlone ? std::min(explained, now.low) : explained;
     }

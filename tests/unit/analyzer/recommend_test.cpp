@@ -130,6 +130,16 @@ TEST(Recommend, WhatNeverRanIsKnownByAnIntervalThatHoldsIt) {
     EXPECT_GT(first.savingHighNs, first.savingLowNs + 0.02 * first.savingNs);
 }
 
+TEST(Recommend, ALinkThatMayBeSlowerThanStatedIsInTheInterval) {
+    // LL's format leaves half of the link: 0.3 of what was stated is the device, or a link at 0.6, where Simple is no faster either.
+    Reductions job = forcedLl(), slowLink;
+    job.share = 0.3;
+    slowLink.share = 0.6;
+    const Advice advice = adviceOn(job);
+    ASSERT_FALSE(advice.recommendations.empty());
+    EXPECT_LE(advice.recommendations[0].savingLowNs, advice.stepNs - adviceOn(slowLink).stepNs);
+}
+
 TEST(Recommend, NothingBetterMeansKeepTheDefault) {
     const Advice advice = adviceOn({});
     EXPECT_TRUE(settingsOf(advice).empty());
