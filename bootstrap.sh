@@ -11,7 +11,7 @@ Usage: ./bootstrap.sh demo | test | build | bench
   demo    build, profile a faulty 8-rank FSDP job on the built-in virtual GPUs, print the diagnosis
   test    build and run the whole test suite
   build   leave the tools in build/bin/
-  bench   build and run the benchmarks: what recording, collecting and importing cost, each beside its yardstick
+  bench   build and run the benchmarks: what recording, collecting, importing and analysing cost, each beside its yardstick
 
 Installs missing packages of packages.txt with apt-get (as root or through sudo). Where CUDA 13 with CUPTI, NVTX and NCCL is not installed,
 its compiler and headers are fetched from PyPI into build/cuda; no GPU is needed.
@@ -214,17 +214,23 @@ test_all() {
     say "all tests passed"
 }
 
+# run_benchmark NAME [ARGUMENT…]
+run_benchmark() {
+    local program="rankscope_bench_$1"
+    shift
+    cmake --build --preset dev -j "$jobs" --target "$program" >>build/bootstrap-dev.log 2>&1 || fail "the build failed; the whole log is in build/bootstrap-dev.log"
+    say "build/tests/bench/$program $*"
+    "build/tests/bench/$program" "$@"
+}
+
 bench() {
     local program
     install_packages build test bench
     find_cuda
     build_preset dev -DRANKSCOPE_TESTS=ON
-    for program in recording collecting importing; do
-        cmake --build --preset dev -j "$jobs" --target "rankscope_bench_$program" >>build/bootstrap-dev.log 2>&1 ||
-            fail "the build failed; the whole log is in build/bootstrap-dev.log"
-        say "build/tests/bench/rankscope_bench_$program"
-        "build/tests/bench/rankscope_bench_$program"
-    done
+    for program in recording collecting importing; do run_benchmark "$program"; done
+    build/bin/rankscope -q reference run 3d-none-sixteen --force -o build/bench-run
+    for program in analysing replay; do run_benchmark "$program" build/bench-run; done
 }
 
 case "${1:-}" in
