@@ -31,14 +31,25 @@ std::set<std::string> keysOf(const std::map<std::string, double>& a, const std::
     return keys;
 }
 
-/// The kernels that changed most in the direction of the change.
-std::vector<std::string> kernelDetails(const SideMeans& base, const SideMeans& now, double direction) {
+/// Kernels by name, in ns per step: means over the ranks of `roles`, over all ranks where there are none.
+std::map<std::string, double> kernelTimes(const SideMeans& side, const std::vector<std::string>& roles) {
+    std::map<std::string, double> times;
+    if (roles.empty())
+        for (const auto& [name, kernel] : side.kernels) times[name] = kernel.ns;
+    for (const std::string& name : roles)
+        if (const auto role = side.roles.find(name); role != side.roles.end())
+            for (const auto& [kernel, work] : role->second.work) times[kernel] += work.ns / static_cast<double>(roles.size());
+    return times;
+}
+
+/// The kernels of the ranks where it happens that changed most in the direction of the change.
+std::vector<std::string> kernelDetails(const SideMeans& base, const SideMeans& now, const std::vector<std::string>& roles, double direction) {
+    const std::map<std::string, double> before = kernelTimes(base, roles), after = kernelTimes(now, roles);
+    const char* mean = roles.empty() ? ", mean of all ranks" : roles.size() > 1 ? ", mean of these ranks" : "";
     std::vector<std::pair<double, std::string>> changes;
-    for (const auto& [name, kernel] : now.kernels) {
-        const auto before = base.kernels.find(name);
-        const double baseNs = before == base.kernels.end() ? 0 : before->second.ns;
-        if ((kernel.ns - baseNs) * direction > 0)
-            changes.emplace_back(std::abs(kernel.ns - baseNs), fmt::format("{}: {} -> {} a step, mean of all ranks", name, durationText(baseNs), durationText(kernel.ns)));
+    for (const std::string& name : keysOf(before, after)) {
+        const double from = at(before, name), to = at(after, name);
+        if ((to - from) * direction > 0) changes.emplace_back(std::abs(to - from), fmt::format("{}: {} -> {} a step{}", name, durationText(from), durationText(to), mean));
     }
     std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::string> details;
@@ -47,8 +58,9 @@ std::vector<std::string> kernelDetails(const SideMeans& base, const SideMeans& n
 }
 
 AttributionRow computeRow(const SideMeans& base, const SideMeans& now, double ns) {
-    AttributionRow row{"compute", "", "", {}, ns, kernelDetails(base, now, ns)};
-    row.where = placeText(now, rolesThatGrew(base, now, &RoleSummary::computeNs, ns < 0), row.ranks);
+    const std::vector<std::string> roles = rolesThatGrew(base, now, &RoleSummary::computeNs, ns < 0);
+    AttributionRow row{"compute", "", "", {}, ns, kernelDetails(base, now, roles, ns)};
+    row.where = placeText(now, roles, row.ranks);
     row.what = kComputeRow + row.where;
     return row;
 }

@@ -79,7 +79,7 @@ bool explainedByPlace(const Counterparts& both, const std::string& traffic, Chan
     if (both.after.nodes <= both.before.nodes || both.after.transferNs < both.before.transferNs * (1 + kSlower)) return false;
     cause.kind = "group_spans_nodes";
     cause.diagnosis = "RS207";
-    cause.text = fmt::format("{} now spans {} nodes instead of {}", traffic, both.after.nodes, both.before.nodes);
+    cause.text = fmt::format("{} spans {} nodes instead of {}", traffic, both.after.nodes, both.before.nodes);
     return true;
 }
 
@@ -117,7 +117,7 @@ ChangeCause transferCause(const SideMeans& base, const SideMeans& now, const std
     if (a == before.end() || a->second.count <= 0) {
         cause.kind = "more_bytes";
         cause.diagnosis = "RS203";
-        cause.text = fmt::format("{} is new: {} a step and rank", traffic, bytesText(b->second.bytes));
+        cause.text = fmt::format("additional {}: {} a step and rank", traffic, bytesText(b->second.bytes));
         return cause;
     }
     const Counterparts both{a->second, b->second, reversed};

@@ -36,6 +36,44 @@ std::string inRunsText(const FindingChange& finding) {
     return finding.newRuns > 0 && finding.newRuns < finding.ofNewRuns ? fmt::format(", in {} of {} new runs", finding.newRuns, finding.ofNewRuns) : std::string();
 }
 
+std::string costText(const FindingChange& finding) {
+    if (finding.baseCostNs && finding.newCostNs) return fmt::format("{} -> {} a step", durationText(*finding.baseCostNs), durationText(*finding.newCostNs));
+    if (finding.newCostNs) return durationText(*finding.newCostNs) + " a step";
+    return finding.baseCostNs ? durationText(*finding.baseCostNs) + " a step before" : std::string();
+}
+
+std::string jobText(const Comparison& comparison) {
+    const auto known = [](const ComparedSide& side, const char* key) {
+        const auto value = side.environment.find(key);
+        return value == side.environment.end() ? std::string() : value->second;
+    };
+    const auto common = [&](const char* key) {
+        const std::string value = known(comparison.now, key);
+        return comparison.base.runs.empty() || known(comparison.base, key) == value ? value : std::string();
+    };
+    std::string text;
+    const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+    if (const std::string ranks = common("world_size"); !ranks.empty()) add(ranks + (ranks == "1" ? " rank" : " ranks"));
+    if (const std::string layout = common("layout"); !layout.empty()) add(layout);
+    if (const std::string gpu = common("gpu"); !gpu.empty()) add(gpu);
+    if (common("virtual") == "yes") add("virtual GPUs");
+    if (const std::string nccl = common("nccl"); !nccl.empty()) add("NCCL " + nccl);
+    if (const std::string cuda = common("cuda"); !cuda.empty()) add("CUDA " + cuda);
+    return text;
+}
+
+bool showsAttribution(const Comparison& comparison) {
+    const auto& interval = comparison.step.interval;
+    const bool isSure = interval && (interval->low > 1 || interval->high < 1);
+    return !comparison.attribution.empty() && (isSure || !comparison.causes.empty());
+}
+
+std::string gateLineText(const Comparison& comparison, const std::string& line) {
+    const std::string& verdict = comparison.step.reason;
+    if (line == verdict && comparison.step.verdict == StepVerdict::regression) return "the step time is a regression";
+    return !verdict.empty() && line.ends_with(": " + verdict) ? line.substr(0, line.size() - verdict.size() - 2) : line;
+}
+
 std::string_view gateWord(const GateResult& gate) { return gate.failed ? "failed" : gate.judged ? "passed" : "not judged"; }
 
 bool isTrouble(const FindingChange& finding) { return finding.status == FindingStatus::isNew || finding.status == FindingStatus::worse; }

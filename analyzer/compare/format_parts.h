@@ -30,6 +30,18 @@ std::string findingBody(const FindingChange& finding);
 /// ", in 1 of 3 new runs"; empty where all of them have it, or none.
 std::string inRunsText(const FindingChange& finding);
 
+/// What a finding costs: "3.20 ms a step", "3.20 ms -> 4.10 ms a step", "3.20 ms a step before"; empty: not known.
+std::string costText(const FindingChange& finding);
+
+/// What both sides are runs of: "8 ranks, dp 8, virtual GPUs, NCCL 2.28.9". What differs between them is left out.
+std::string jobText(const Comparison& comparison);
+
+/// The parts of the step's change are worth a reader's time: it is more than noise, or nothing tells that it is noise.
+bool showsAttribution(const Comparison& comparison);
+
+/// A reason or notice of the gate under a heading that has said the verdict: what it repeats of it is left out.
+std::string gateLineText(const Comparison& comparison, const std::string& line);
+
 /// "failed", "passed" or "not judged".
 std::string_view gateWord(const GateResult& gate);
 

@@ -47,7 +47,9 @@ void addCategories(const RunSummary& run, std::vector<MetricValue>& values) {
         double sum = 0;
         for (const RoleSummary& role : run.roles)
             if (const auto ns = role.idleByCauseNs.find(cause); ns != role.idleByCauseNs.end()) sum += ns->second;
-        values.push_back({"idle: " + cause, "ns", false, true, sum / static_cast<double>(run.roles.size())});
+        std::string name = "idle: " + cause;
+        std::ranges::replace(name, '_', ' ');
+        values.push_back({name, "ns", false, true, sum / static_cast<double>(run.roles.size())});
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/compare/attribution_changes.h"
@@ -47,15 +48,17 @@ std::string tiles(const Comparison& c) {
     if (step.betweenRuns) out += tile("Noise between runs", percentText(*step.betweenRuns), "told by " + step.noiseSource);
     const auto news = std::ranges::count(c.findings, FindingStatus::isNew, &FindingChange::status);
     const auto gone = std::ranges::count(c.findings, FindingStatus::gone, &FindingChange::status);
-    out += tile("Findings", fmt::format("{} new, {} gone", news, gone), fmt::format("{} in all", c.findings.size()));
+    const auto worse = std::ranges::count(c.findings, FindingStatus::worse, &FindingChange::status), better = std::ranges::count(c.findings, FindingStatus::better, &FindingChange::status);
+    if (c.base.runs.empty()) out += tile("Findings", std::to_string(c.findings.size()), "on the new side");
+    else out += tile("New findings", std::to_string(news), c.findings.empty() ? "none on either side" : fmt::format("{} gone, {} worse, {} better; {} in all", gone, worse, better, c.findings.size()));
     return out + "</dl>\n";
 }
 
 std::string warnings(const Comparison& c) {
     std::vector<std::pair<const char*, std::string>> lines;
-    for (const std::string& reason : c.gate.reasons) lines.emplace_back("error", "gate: " + reason);
+    for (const std::string& reason : c.gate.reasons) lines.emplace_back("error", "gate: " + gateLineText(c, reason));
     for (const std::string& allowed : c.gate.allowed) lines.emplace_back("info", "allowed: " + allowed);
-    for (const std::string& notice : c.gate.notices) lines.emplace_back("warning", "gate: " + notice);
+    for (const std::string& notice : c.gate.notices) lines.emplace_back("warning", "gate: " + gateLineText(c, notice));
     for (const ComparedLoss& loss : c.losses) lines.emplace_back(loss.severity == "error" ? "error" : loss.severity == "warning" ? "warning" : "info", loss.side + ", " + loss.run + ": " + loss.meaning);
     for (const std::string& note : c.notes) lines.emplace_back("info", note);
     if (lines.empty()) return {};
@@ -74,44 +77,71 @@ std::string incomparable(const Comparison& c) {
 
 std::string milliseconds(double ns) { return fmt::format("{:g} ms", ns / 1e6); }
 
-std::string sideOf(double value) { return value == std::round(value) ? fmt::format("{:.0f}", value) : std::string(); }
+/// Names under the columns of the runs, where there is room for them; else of the two sides.
+std::vector<std::pair<double, std::string>> columnNames(const std::vector<const ComparedRun*>& runs, size_t baseRuns) {
+    constexpr size_t kRoom = 66;  // letters below the axis, with gaps between the names
+    size_t longest = 0;
+    for (const ComparedRun* run : runs) longest = std::max(longest, run->name.size() + 2);
+    std::vector<std::pair<double, std::string>> names;
+    if (longest * runs.size() <= kRoom) {
+        for (size_t i = 0; i < runs.size(); ++i) names.emplace_back(i, runs[i]->name);
+        return names;
+    }
+    const size_t newRuns = runs.size() - baseRuns;
+    const auto addSide = [&](const char* name, size_t first, size_t count) {
+        if (count > 0) names.emplace_back(static_cast<double>(first) + static_cast<double>(count - 1) / 2, count == 1 ? name : fmt::format("{}: {} runs", name, count));
+    };
+    addSide("base", 0, baseRuns);
+    addSide("new", baseRuns, newRuns);
+    return names;
+}
 
 /// Steps of every run beside each other, base first; the typical step of each run on top.
 std::string stepsChart(const Comparison& c) {
-    Chart chart{"Steps of each run", {"run", false, sideOf}, {"step", false, milliseconds}, {}, {}, {}, false};
-    size_t column = 0;
-    const auto add = [&](const ComparedSide& side, const char* sideName, const char* colour) {
-        for (const ComparedRun& run : side.runs) {
-            ++column;
-            const size_t stride = std::max<size_t>(1, run.stepsNs.size() / 200);
-            for (size_t i = 0; i < run.stepsNs.size(); i += stride) {
-                const double spread = 0.5 * (static_cast<double>(i % (7 * stride)) / static_cast<double>(7 * stride) - 0.43);  // so that equal ones do not hide each other
-                chart.dots.push_back({static_cast<double>(column) + spread, run.stepsNs[i], fmt::format("{} run {}, step {}: {}", sideName, run.name, i, durationText(run.stepsNs[i])), "warm", 3});
-            }
-            chart.dots.push_back({static_cast<double>(column), run.stepNs, fmt::format("{} run {}: {}", sideName, run.name, durationText(run.stepNs)), colour});
+    constexpr size_t kMostBaseRuns = 200, kMostSteps = 3000;  // drawn: more cannot be told apart, and make the page slow
+    const size_t firstBase = c.base.runs.size() - std::min(kMostBaseRuns, c.base.runs.size());
+    std::vector<const ComparedRun*> runs;
+    for (size_t i = firstBase; i < c.base.runs.size(); ++i) runs.push_back(&c.base.runs[i]);
+    const size_t baseRuns = runs.size();
+    for (size_t i = 0; i < std::min(kMostBaseRuns, c.now.runs.size()); ++i) runs.push_back(&c.now.runs[i]);
+    if (runs.empty()) return {};
+
+    Chart chart{"Steps of each run", {"run", false, nullptr}, {"step", false, milliseconds}, {}, {}, {}, false, columnNames(runs, baseRuns)};
+    const size_t mostOfARun = std::max<size_t>(1, kMostSteps / runs.size());
+    for (size_t column = 0; column < runs.size(); ++column) {
+        const ComparedRun& run = *runs[column];
+        const char* side = column < baseRuns ? "base" : "new";
+        const size_t stride = (run.stepsNs.size() + mostOfARun - 1) / mostOfARun;
+        for (size_t i = 0; i < run.stepsNs.size(); i += stride) {
+            const double spread = 0.5 * (static_cast<double>(i / stride % 7) / 7 - 0.43);  // so that equal ones do not hide each other
+            const std::string which = run.stepsPerSample > 1 ? fmt::format("mean of {} steps", run.stepsPerSample) : fmt::format("step {}", i + 1);
+            chart.dots.push_back({static_cast<double>(column) + spread, run.stepsNs[i], fmt::format("{} run {}, {}: {}", side, run.name, which, durationText(run.stepsNs[i])), "warm", 3});
         }
-    };
-    add(c.base, "base", "compute");
-    add(c.now, "new", "transfer");
+    }
+    for (size_t column = 0; column < runs.size(); ++column)
+        chart.dots.push_back({static_cast<double>(column), runs[column]->stepNs, fmt::format("{} run {}: {}", column < baseRuns ? "base" : "new", runs[column]->name, durationText(runs[column]->stepNs)),
+                              column < baseRuns ? "compute" : "transfer"});
     if (c.step.baseNs) chart.levels.emplace_back(*c.step.baseNs, "base " + durationText(*c.step.baseNs));
     if (c.step.newNs && c.step.ratio && std::abs(*c.step.ratio - 1) > 0.002) chart.levels.emplace_back(*c.step.newNs, "new " + durationText(*c.step.newNs));
-    if (chart.dots.empty() || column > 60) return {};
-    return section("steps", "Steps of each run", "A grey point is a step, a coloured one a run's typical step. The axis does not begin at zero.",
-                   legend({{"compute", "base"}, {"transfer", "new"}, {"idle", "single steps"}}) + drawChart(chart));
+    std::string hint = "A grey point is a step, a coloured one a run's typical step. The axis does not begin at zero.";
+    if (firstBase > 0) hint += fmt::format(" The last {} of {} base runs are drawn.", baseRuns, c.base.runs.size());
+    return section("steps", "Steps of each run", hint, legend({{"compute", "base"}, {"transfer", "new"}, {"warm", "single steps"}}) + drawChart(chart));
 }
 
 std::string attribution(const Comparison& c) {
     if (c.attribution.empty()) return {};
     double largest = 0;
     for (const AttributionRow& row : c.attribution) largest = std::max(largest, std::abs(row.ns));
-    Table table("attribution-table", "", {{"change", true}, {"", false, true}, {"what"}, {"where"}, {"carried by"}});
+    Table table("attribution-table", "", {{"change", true}, {"", false, true}, {"what"}, {"carried by"}});
     for (const AttributionRow& row : c.attribution) {
         std::string details;
-        for (size_t k = 0; k < std::min<size_t>(3, row.details.size()); ++k) details += (k == 0 ? "" : "; ") + row.details[k];
+        for (size_t k = 0; k < std::min<size_t>(3, row.details.size()); ++k) details += (k == 0 ? "" : "<br>") + textCell(row.details[k]).markup;
         table.add({numberCell(signedDurationText(row.ns), row.ns), markupCell(stackedBar({{row.ns > 0 ? "transfer" : "overlapped", signedDurationText(row.ns), std::abs(row.ns)}}, largest)),
-                   textCell(row.what), row.where.empty() ? textCell("the job") : textCell(row.where), textCell(details)});
+                   textCell(row.what), Cell{details, row.details.empty() ? "" : row.details.front()}});
     }
-    return section("attribution", "Where the change is", fmt::format("Differences {}; work beside it is not in them. The rows add up to {} per step.", attributionScope(c.attribution), signedDurationText(c.step.changeNs())), table.markup());
+    std::string hint = fmt::format("Differences {}; work beside it is not in them. The rows add up to {} per step", attributionScope(c.attribution), signedDurationText(c.step.changeNs()));
+    hint += showsAttribution(c) ? "." : ", which is within the noise: they say nothing of the code.";
+    return section("attribution", "Where the change is", hint, table.markup());
 }
 
 std::string causes(const Comparison& c) {
@@ -121,7 +151,7 @@ std::string causes(const Comparison& c) {
         const ChangeCause& cause = c.causes[i];
         out += fmt::format("<article class=\"finding\"><h3>{}{}</h3>\n<p class=\"cost\"><b>{}</b> per step{}</p>\n",
                            cause.diagnosis.empty() ? "" : "<span class=\"id\">" + markupText(cause.diagnosis) + "</span>", markupText(cause.text), signedDurationText(cause.ns),
-                           cause.where.empty() ? "" : ", " + markupText(cause.where));
+                           cause.where.empty() || cause.text.find(cause.where) != std::string::npos ? "" : ", " + markupText(cause.where));
         if (!cause.evidence.empty()) out += "<h4>Evidence</h4><ul>";
         for (const std::string& line : cause.evidence) out += "<li>" + markupText(line) + "</li>";
         out += std::string(cause.evidence.empty() ? "" : "</ul>") + "</article>\n";
@@ -134,7 +164,8 @@ Cell statusCell(const Comparison& c, const FindingChange& finding) {
     std::string word = std::string(toText(finding.status)) + inRunsText(finding);
     if (failsGate(c, finding)) word += ", fails the gate";
     else if (finding.allowed) word += ", allowed";
-    Cell cell = finding.status == FindingStatus::same ? textCell(word) : markupCell(fmt::format("<span class=\"badge {}\">{}</span>", mood, word));
+    const bool isPlain = finding.status == FindingStatus::same || finding.status == FindingStatus::present;
+    Cell cell = isPlain && !failsGate(c, finding) ? textCell(word) : markupCell(fmt::format("<span class=\"badge {}\">{}</span>", mood, word));
     cell.value = word;
     return cell;
 }
@@ -155,21 +186,40 @@ std::string findings(const Comparison& c) {
     return section("findings", "Findings", "What they cost per step on either side.", out);
 }
 
+/// Why some numbers are not compared, each reason once.
+std::vector<std::string> refusals(const Comparison& c) {
+    std::vector<std::string> reasons;
+    for (const MetricChange& metric : c.metrics)
+        if (!metric.refused.empty() && std::ranges::find(reasons, metric.refused) == reasons.end()) reasons.push_back(metric.refused);
+    constexpr std::string_view kVerdict = "incomparable: ";
+    for (std::string& reason : reasons)
+        if (reason.starts_with(kVerdict)) reason.erase(0, kVerdict.size());
+    return reasons;
+}
+
+/// What changes are sorted by; of what was not there it is larger than any.
+double relativeChange(double base, double now) {
+    if (base == 0) return now == 0 ? 0 : std::copysign(std::numeric_limits<double>::max(), now);
+    return now / base - 1;
+}
+
 std::string metrics(const Comparison& c) {
     if (c.metrics.empty()) return {};
     Table table("metrics-table", "", {{"number"}, {"base", true}, {"new", true}, {"change", true}, {"verdict"}});
     for (const MetricChange& m : c.metrics) {
         const auto value = [&](const std::optional<double>& v) { return v ? numberCell(metricText(*v, m.unit), *v) : unknownCell(); };
-        Cell change = unknownCell();
-        if (m.base && m.now && *m.base != 0) change = numberCell(signedPercentText(*m.now / *m.base - 1), *m.now / *m.base - 1);
-        Cell verdict = textCell(!m.refused.empty() ? m.refused : m.test.empty() ? "not tested" : "no sure change");
+        Cell change = m.refused.empty() ? unknownCell() : markupCell("");
+        if (m.base && m.now && m.refused.empty()) change = numberCell(metricChangeText(*m.base, *m.now, m.unit), relativeChange(*m.base, *m.now));
+        Cell verdict = textCell(!m.refused.empty() ? "not compared" : m.test.empty() ? "not tested" : "no sure change");
         if (m.significant && m.base && m.now) {
             const bool isBetter = m.higherIsBetter == (*m.now > *m.base);
             verdict = {fmt::format("<span class=\"badge {}\">{}</span>", isBetter ? "good" : "bad", isBetter ? "better" : "worse"), isBetter ? "better" : "worse"};
         }
         table.add({textCell(m.name), value(m.base), value(m.now), change, verdict});
     }
-    return section("metrics", "Other numbers", "They do not decide the gate; what is called sure is corrected for how many of them there are.", table.markup());
+    std::string hint = "They do not decide the gate; what is called sure is corrected for how many of them there are.";
+    for (const std::string& reason : refusals(c)) hint += " Not compared: " + reason + ".";
+    return section("metrics", "Other numbers", hint, table.markup());
 }
 
 std::string collectives(const Comparison& c) {
@@ -178,12 +228,12 @@ std::string collectives(const Comparison& c) {
                 {{"use"}, {"operation"}, {"size"}, {"ranks", true}, {"busbw, base", true}, {"busbw, new", true}, {"transfer, base", true}, {"transfer, new", true}, {"waiting, base", true}, {"waiting, new", true},
                  {"algorithm"}});
     for (const CollectiveChange& row : c.collectives) {
-        const auto busbw = [](const std::optional<CollectiveSide>& s) { return s && s->busbw ? numberCell(fmt::format("{:.1f} GB/s", *s->busbw / 1e9), *s->busbw) : unknownCell(); };
+        const auto busbw = [](const std::optional<CollectiveSide>& s) { return s && s->busbw ? numberCell(bandwidthText(*s->busbw), *s->busbw) : unknownCell(); };
         const auto transfer = [](const std::optional<CollectiveSide>& s) { return s && s->transferNs ? numberCell(durationText(*s->transferNs), *s->transferNs) : unknownCell(); };
         const auto wait = [](const std::optional<CollectiveSide>& s) { return s ? numberCell(durationText(s->waitNs), s->waitNs) : unknownCell(); };
         const auto choice = [](const std::optional<CollectiveSide>& s) { return !s ? std::string("none") : s->algorithm.empty() ? std::string("unknown") : s->algorithm + " " + s->protocol; };
         const std::string before = choice(row.base), after = choice(row.now);
-        table.add({textCell(row.role), textCell(row.op), textCell(row.sizeClass), numberCell(std::to_string(row.ranks), row.ranks), busbw(row.base), busbw(row.now), transfer(row.base), transfer(row.now),
+        table.add({textCell(row.role), textCell(row.op), unbrokenCell(row.sizeClass), numberCell(std::to_string(row.ranks), row.ranks), busbw(row.base), busbw(row.now), transfer(row.base), transfer(row.now),
                    wait(row.base), wait(row.now), textCell(before == after ? after : before + " \xE2\x86\x92 " + after)});
     }
     return section("collectives", "Collectives", "Per step; matched by what they are for.", table.markup());
@@ -194,7 +244,7 @@ std::string kernels(const Comparison& c) {
     Table table("kernels-table", "", {{"kernel"}, {"change", true}, {"base", true}, {"new", true}, {"count, base", true}, {"count, new", true}});
     for (const KernelChange& row : c.kernels) {
         const auto time = [](const std::optional<KernelSide>& s) { return s ? numberCell(durationText(s->ns), s->ns) : unknownCell(); };
-        const auto count = [](const std::optional<KernelSide>& s) { return s ? numberCell(fmt::format("{:.1f}", s->count), s->count) : unknownCell(); };
+        const auto count = [](const std::optional<KernelSide>& s) { return s ? numberCell(std::abs(s->count - std::round(s->count)) < 0.05 ? fmt::format("{:.0f}", s->count) : fmt::format("{:.1f}", s->count), s->count) : unknownCell(); };
         table.add({textCell(row.name), numberCell(signedDurationText(row.deltaNs), row.deltaNs), time(row.base), time(row.now), count(row.base), count(row.now)});
     }
     return section("kernels", "Kernels", "Per step and rank, mean over the ranks; those that changed most first.", table.markup());
@@ -253,7 +303,7 @@ std::string renderComparisonHtml(const Comparison& whole) {
     const Comparison c = forThePage(whole);
     Page page;
     page.title = fmt::format("{} against {}", sideName(c.now), sideName(c.base));
-    page.about = c.now.layout.empty() ? "" : "layout " + c.now.layout;
+    page.about = jobText(c);
     page.mood = moodOf(whole);
     page.verdict = c.step.reason;
     page.verdictMore = gateLine(c);

@@ -34,6 +34,8 @@ void addStepTime(const Comparison& c, std::string& out) {
     out += c.step.ratio ? signedPercentText(*c.step.ratio - 1) : "unknown";
     if (c.step.interval) out += fmt::format(" ({} to {})", signedPercentText(c.step.interval->low - 1), signedPercentText(c.step.interval->high - 1));
     out += fmt::format(" |\n| runs | {} | {} | |\n", c.base.runs.size(), c.now.runs.size());
+    if (const std::string noise = noiseSentence(c.step); !noise.empty()) out += "\nNoise: " + cell(noise) + ".\n";
+    if (const std::string job = jobText(c); !job.empty()) out += "\nJob: " + cell(job) + ".\n";
 }
 
 void addCauses(const Comparison& c, std::string& out) {
@@ -47,7 +49,7 @@ void addCauses(const Comparison& c, std::string& out) {
 }
 
 void addAttribution(const Comparison& c, std::string& out) {
-    if (c.attribution.empty()) return;
+    if (!showsAttribution(c)) return;
     out += fmt::format("\n### Where the change is\n\nDifferences {}; work beside it is not in them. The rows add up to {}.\n\n| change per step | what |\n| ---: | --- |\n", attributionScope(c.attribution), signedDurationText(c.step.changeNs()));
     double restNs = 0;
     for (size_t i = 0; i < c.attribution.size(); ++i) {
@@ -76,12 +78,26 @@ void addMetrics(const Comparison& c, std::string& out) {
         if (metric.base && metric.now) rows.push_back(&metric);
     if (rows.empty()) return;
     std::ranges::stable_sort(rows, {}, [](const MetricChange* m) { return !m->significant; });
-    out += fmt::format("\n<details><summary>{} other numbers</summary>\n\n| number | base | new | |\n| --- | ---: | ---: | --- |\n", rows.size());
+    out += fmt::format("\n<details><summary>{} other numbers</summary>\n\n| number | base | new | change | |\n| --- | ---: | ---: | ---: | --- |\n", rows.size());
     for (size_t i = 0; i < std::min<size_t>(200, rows.size()); ++i) {
         const MetricChange& m = *rows[i];
-        const char* verdict = !m.significant ? "" : m.higherIsBetter == (*m.now > *m.base) ? "better" : "**worse**";
-        out += fmt::format("| {} | {} | {} | {} |\n", cell(m.name), metricText(*m.base, m.unit), metricText(*m.now, m.unit), verdict);
+        const char* verdict = !m.refused.empty() ? "not compared" : !m.significant ? "" : m.higherIsBetter == (*m.now > *m.base) ? "better" : "**worse**";
+        out += fmt::format("| {} | {} | {} | {} | {} |\n", cell(m.name), metricText(*m.base, m.unit), metricText(*m.now, m.unit),
+                           m.refused.empty() ? metricChangeText(*m.base, *m.now, m.unit) : "", verdict);
     }
+    out += "\n</details>\n";
+}
+
+void addKernels(const Comparison& c, std::string& out) {
+    if (c.kernels.empty()) return;
+    const size_t shown = std::min(kMostRows, c.kernels.size());
+    out += fmt::format("\n<details><summary>{} kernels, those that changed most first</summary>\n\nPer step, mean over ranks.\n\n| kernel | base | new | change |\n| --- | ---: | ---: | ---: |\n", c.kernels.size());
+    const auto time = [](const std::optional<KernelSide>& side) { return side ? durationText(side->ns) : std::string("none"); };
+    for (size_t i = 0; i < shown; ++i) {
+        const KernelChange& kernel = c.kernels[i];
+        out += fmt::format("| {} | {} | {} | {} |\n", cell(kernel.name), time(kernel.base), time(kernel.now), signedDurationText(kernel.deltaNs));
+    }
+    if (shown < c.kernels.size()) out += fmt::format("\n{} more are in --format json.\n", c.kernels.size() - shown);
     out += "\n</details>\n";
 }
 
@@ -91,7 +107,7 @@ void addWarnings(const Comparison& c, std::string& out) {
         if (++told <= kMostRows) out += "\n> " + cell(text) + "\n";
     };
     for (const Incomparable& row : c.incomparable)
-        quote(fmt::format("{} differs: {} and {}: {}", row.what, row.base.empty() ? "unknown" : row.base, row.now.empty() ? "unknown" : row.now, row.consequence));
+        quote(fmt::format("{} differs: {} and {}; {}", row.what, row.base.empty() ? "unknown" : row.base, row.now.empty() ? "unknown" : row.now, row.consequence));
     for (const ComparedLoss& loss : c.losses)
         if (loss.severity != "info") quote(fmt::format("{} ({}, {}): {}", loss.severity, loss.side, loss.run, loss.meaning));
     for (const std::string& note : c.notes) quote(note);
@@ -101,9 +117,10 @@ void addWarnings(const Comparison& c, std::string& out) {
 void addGate(const Comparison& c, std::string& out) {
     std::string on;
     for (const std::string& word : c.gate.failOn) on += (on.empty() ? "" : ", ") + cell(word);
-    out += fmt::format("\n**Gate {}**{}\n\n", gateWord(c.gate), on.empty() ? "" : " (fails on " + on + ")");
+    out += fmt::format("\n**Gate {}**{}\n", gateWord(c.gate), on.empty() ? "" : " (fails on " + on + ")");
+    if (!c.gate.reasons.empty() || !c.gate.allowed.empty() || !c.gate.notices.empty()) out += "\n";
     const auto list = [&](const char* what, const std::vector<std::string>& lines) {
-        for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i) out += fmt::format("- {}: {}\n", what, cell(lines[i]));
+        for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i) out += fmt::format("- {}: {}\n", what, cell(gateLineText(c, lines[i])));
         if (lines.size() > kMostRows) out += fmt::format("- {}: {} more\n", what, lines.size() - kMostRows);
     };
     list("failed", c.gate.reasons);
@@ -122,6 +139,7 @@ std::string renderComparisonMarkdown(const Comparison& c) {
     addAttribution(c, out);
     addFindings(c, out);
     addMetrics(c, out);
+    addKernels(c, out);
     if (out.size() <= kMostBytes) return out;
     out.resize(out.rfind('\n', kMostBytes));
     return out + "\n\nThe rest is left out: --format json has all.\n";

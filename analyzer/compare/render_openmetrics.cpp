@@ -79,7 +79,7 @@ void addStep(const Comparison& c, Exposition& out) {
 }
 
 void addMetrics(const Comparison& c, const std::string& unit, const std::string& name, const std::string& unitName, double factor, Exposition& out) {
-    out.family(name, unitName, "Other numbers of the comparison in " + unit + ": means over the runs of a side.");
+    out.family(name, unitName, "Other numbers of the comparison: means over the runs of a side.");
     for (const MetricChange& metric : c.metrics) {
         if (metric.unit != unit) continue;
         if (metric.base) out.sample({{"metric", metric.name}, {"side", "base"}}, *metric.base * factor);

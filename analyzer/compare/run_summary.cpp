@@ -50,6 +50,14 @@ std::string lossKinds(const Report& report) {
     return joined(kinds);
 }
 
+std::string scheduleText(const Layout& layout) {
+    if (layout.pipelines.empty()) return {};
+    const Pipeline& first = layout.pipelines.front();
+    std::string text = fmt::format("{}, {} micro-batches", layout.schedule, first.microBatches);
+    if (first.virtualStages > 1) text += fmt::format(", {} virtual stages", first.virtualStages);
+    return text;
+}
+
 std::map<std::string, std::string> environmentOf(const Analysis& analysis, const Report& report) {
     const TraceFacts& facts = analysis.facts;
     std::map<std::string, int> devices, hosts;
@@ -74,8 +82,7 @@ std::map<std::string, std::string> environmentOf(const Analysis& analysis, const
     environment["loss"] = lossKinds(report);
     environment["layout"] = layoutText(analysis.layout);
     environment["zero"] = analysis.layout.zero ? std::to_string(*analysis.layout.zero) : "";
-    environment["schedule"] = analysis.layout.pipelines.empty() ? "" : fmt::format("{}, {} micro-batches, {} virtual stages", analysis.layout.schedule,
-                                                                                   analysis.layout.pipelines.front().microBatches, analysis.layout.pipelines.front().virtualStages);
+    environment["schedule"] = scheduleText(analysis.layout);
     environment["ranks_per_host"] = joined(perHost);
     return environment;
 }

@@ -31,6 +31,12 @@ std::string smallChange(const StepTimeChange& step) {
 /// Beyond twice the step a number only says that nothing is known.
 bool isBeyondWords(double share) { return share > 1; }
 
+/// As precise as the interval beside it, which is printed in tenths of a percent.
+std::string changeBeside(double change) {
+    const std::string size = fmt::format("{:.1f} %", 100 * std::abs(change));
+    return size == "0.0 %" ? "the same" : size + (change >= 0 ? " slower" : " faster");
+}
+
 std::string slowDown(double share) { return isBeyondWords(share) ? "a slow-down to more than twice the step" : "a slow-down of " + percent(share); }
 
 }  // namespace
@@ -40,8 +46,15 @@ std::string smallestVisibleText(double share) { return isBeyondWords(share) ? "m
 std::string changeText(const StepTimeChange& step) {
     if (!step.ratio) return "unknown";
     const double change = *step.ratio - 1;
-    std::string text = fmt::format("{} {}", percent(std::abs(change)), change >= 0 ? "slower" : "faster");
-    if (step.interval) text += fmt::format(" ({:+.1f} % to {:+.1f} %)", 100 * (step.interval->low - 1), 100 * (step.interval->high - 1));
+    if (!step.interval) return fmt::format("{} {}", percent(std::abs(change)), change >= 0 ? "slower" : "faster");
+    return fmt::format("{} ({:+.1f} % to {:+.1f} %)", changeBeside(change), 100 * (step.interval->low - 1), 100 * (step.interval->high - 1));
+}
+
+std::string noiseSentence(const StepTimeChange& step) {
+    if (!step.betweenRuns) return {};
+    std::string text = fmt::format("runs of a side differ by {} (told by the {})", percent(*step.betweenRuns), step.noiseSource);
+    const bool isSaidAlready = step.verdict == StepVerdict::noChange || step.verdict == StepVerdict::notEnoughSamples;
+    if (step.smallestVisible && !isSaidAlready) text += fmt::format("; {} would have been seen", slowDown(*step.smallestVisible));
     return text;
 }
 
@@ -64,8 +77,15 @@ std::string metricText(double value, const std::string& unit) {
     if (unit == "ns") return durationText(value);
     if (unit == "share") return percentText(value);
     if (unit == "bytes") return bytesText(value);
-    if (unit == "bytes/s") return fmt::format("{:.1f} GB/s", value / 1e9);
-    return fmt::format("{:.4g} {}", value, unit);
+    if (unit == "bytes/s") return bandwidthText(value);
+    return std::abs(value) >= 100 ? fmt::format("{:.0f} {}", value, unit) : fmt::format("{:.3g} {}", value, unit);
+}
+
+std::string metricChangeText(double base, double now, const std::string& unit) {
+    if (base == 0 && unit != "share") return now == 0 ? "none" : "from nothing";
+    const double change = unit == "share" ? now - base : now / base - 1;
+    const std::string number = fmt::format("{:+.{}f}", 100 * change, std::abs(change) < 1 ? 1 : 0);
+    return (number == "+0.0" || number == "-0.0" ? "0.0" : number) + (unit == "share" ? " points" : " %");
 }
 
 }  // namespace rankscope::analyzer

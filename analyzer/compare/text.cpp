@@ -58,12 +58,9 @@ void writeVerdict(const Comparison& c, Text& text) {
     text.line(text.painted(colour, step.reason));
     text.line("  base  " + sideText(c.base));
     text.line("  new   " + sideText(c.now));
-    if (step.betweenRuns) {
-        std::string noise = fmt::format("  noise runs differ by {:.2f} % ({})", 100 * *step.betweenRuns, step.noiseSource);
-        if (step.pValue) noise += fmt::format(", p = {:.2g}", *step.pValue);
-        if (step.rankPValue) noise += fmt::format(", rank test p = {:.2g}", *step.rankPValue);
-        text.line(noise);
-    }
+    if (const std::string job = jobText(c); !job.empty()) text.line("  job   " + job);
+    if (const std::string noise = noiseSentence(step); !noise.empty()) text.line("  noise " + noise);
+    if (step.pValue) text.line(fmt::format("  test  p = {:.2g}", *step.pValue) + (step.rankPValue ? fmt::format(", rank test p = {:.2g}", *step.rankPValue) : ""));
     if (step.modes.empty()) return;
     const StepTimeChange::Modes& first = step.modes.front();
     text.line(fmt::format("  modes steps are of two kinds in {} run{} (in {}: {} and {}, {:.0f} % of the second): means are compared", step.modes.size(), step.modes.size() == 1 ? "" : "s",
@@ -71,7 +68,7 @@ void writeVerdict(const Comparison& c, Text& text) {
 }
 
 void writeIncomparable(const Comparison& c, Text& text) {
-    for (const Incomparable& row : c.incomparable) text.line(fmt::format("  {} {}: {} and {}: {}", row.refused ? text.bold("differs") : "differs", row.what, row.base, row.now, row.consequence));
+    for (const Incomparable& row : c.incomparable) text.line(fmt::format("  {} in {}: {} and {}; {}", row.refused ? text.bold("differ") : "differ", row.what, row.base, row.now, row.consequence));
     for (const std::string& note : c.notes) text.line("  note  " + note);
 }
 
@@ -86,7 +83,7 @@ void writeCauses(const Comparison& c, Text& text) {
 }
 
 void writeAttribution(const Comparison& c, Text& text) {
-    if (c.attribution.empty()) return;
+    if (!showsAttribution(c)) return;
     text.line();
     text.line(text.bold("Where the change is") + fmt::format(" ({}; adds up to {})", attributionScope(c.attribution), signedDurationText(c.step.changeNs())));
     for (const AttributionRow& row : c.attribution) text.line(fmt::format("  {:>10}  {}", signedDurationText(row.ns), row.what));
@@ -103,23 +100,42 @@ void writeFindings(const Comparison& c, Text& text) {
             text.line(fmt::format("  and {} more", c.findings.size() - kMostRows));
             break;
         }
-        std::string cost;
-        if (finding.baseCostNs || finding.newCostNs) cost = fmt::format(", {} -> {} a step", durationText(finding.baseCostNs.value_or(0)), durationText(finding.newCostNs.value_or(0)));
+        std::string cost = costText(finding);
+        if (!cost.empty()) cost = ", " + cost;
         text.line(fmt::format("  {:<7} {} {}, {}{}{}{}", toText(finding.status), finding.id, finding.title, finding.where, inRunsText(finding), cost, finding.allowed ? " (allowed)" : ""));
     }
+}
+
+/// What is shown whether it changed or not.
+bool isHeadline(const MetricChange& metric) {
+    constexpr std::string_view kNames[] = {"throughput", "exposed communication", "overlap of communication", "bubble", "idle", "parallel efficiency"};
+    return std::ranges::find(kNames, metric.name) != std::end(kNames);
+}
+
+std::string metricVerdict(const MetricChange& metric) {
+    if (metric.significant) return metric.higherIsBetter == (*metric.delta > 0) ? "better" : "worse";
+    return metric.refused.empty() ? "" : "not compared";
 }
 
 void writeMetrics(const Comparison& c, Text& text) {
     std::vector<const MetricChange*> rows;
     for (const MetricChange& metric : c.metrics)
-        if (metric.significant) rows.push_back(&metric);
+        if (metric.base && metric.now && (metric.significant || isHeadline(metric))) rows.push_back(&metric);
     if (rows.empty()) return;
+    std::ranges::stable_sort(rows, {}, [](const MetricChange* metric) { return !metric->significant; });
+    if (rows.size() > kMostRows) rows.resize(kMostRows);
+    const auto changed = std::ranges::count(c.metrics, true, &MetricChange::significant);
+    const auto tested = std::ranges::count_if(c.metrics, [](const MetricChange& metric) { return !metric.test.empty(); });
     text.line();
-    text.line(text.bold("Other numbers that changed") + fmt::format(" ({} of {}, corrected for their number)", rows.size(), c.metrics.size()));
-    for (size_t i = 0; i < std::min(kMostRows, rows.size()); ++i) {
-        const MetricChange& metric = *rows[i];
-        const bool better = metric.higherIsBetter == (*metric.delta > 0);
-        text.line(fmt::format("  {:<44} {:>10} -> {:>10}  {}", metric.name, metricText(*metric.base, metric.unit), metricText(*metric.now, metric.unit), better ? "better" : "worse"));
+    text.line(text.bold("Other numbers") + (tested == 0 ? " (not tested; --format md has all)"
+                                                        : fmt::format(" ({} of {} surely changed, corrected for their number; --format md has all)", changed == 0 ? "none" : std::to_string(changed), tested)));
+    size_t width = 0;
+    for (const MetricChange* metric : rows) width = std::max(width, metric->name.size());
+    for (const MetricChange* metric : rows) {
+        const std::string change = metric->refused.empty() ? metricChangeText(*metric->base, *metric->now, metric->unit) : "";
+        std::string line = fmt::format("  {:<{}} {:>12} -> {:>12}  {:>12}  {}", metric->name, width, metricText(*metric->base, metric->unit), metricText(*metric->now, metric->unit), change, metricVerdict(*metric));
+        line.erase(line.find_last_not_of(' ') + 1);
+        text.line(line);
     }
 }
 
@@ -143,7 +159,7 @@ void writeGate(const Comparison& c, Text& text) {
     for (const std::string& word : c.gate.failOn) on += (on.empty() ? "" : ", ") + word;
     text.line(c.gate.failed ? text.painted("1;31", "Gate failed") + fmt::format(" (on {})", on) : fmt::format("Gate {} (fails on {})", gateWord(c.gate), on));
     const auto list = [&](const char* word, const std::vector<std::string>& lines) {
-        for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i) text.line(fmt::format("  {:<8} {}", word, lines[i]));
+        for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i) text.line(fmt::format("  {:<8} {}", word, gateLineText(c, lines[i])));
         if (lines.size() > kMostRows) text.line(fmt::format("  {:<8} and {} more", word, lines.size() - kMostRows));
     };
     list("failed", c.gate.reasons);

@@ -60,7 +60,7 @@ std::string renderMarkdown(const Report& r) {
     for (const CollectiveRow& row : r.collectives) {
         out += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", words(row.op), row.sizeClass, row.ranks, row.count, durationText(static_cast<double>(row.waitNs)),
                            row.transferNs ? durationText(static_cast<double>(*row.transferNs)) : "unknown",
-                           row.busbw ? fmt::format("{:.1f} GB/s", *row.busbw / 1e9) : "unknown");
+                           row.busbw ? bandwidthText(*row.busbw) : "unknown");
     }
     return out;
 }

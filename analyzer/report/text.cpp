@@ -143,7 +143,7 @@ void addCollectives(const Report& r, const Painter& paint, std::string& out) {
         out += fmt::format("  {:<15}{:<20}{:>7}{:>7}{:>11}{:>11}{:>12}  {}\n", row.op, row.sizeClass, row.ranks > 0 ? std::to_string(row.ranks) : "?", row.count,
                            durationText(static_cast<double>(row.waitNs)),
                            row.transferNs ? durationText(static_cast<double>(*row.transferNs)) : "unknown",
-                           row.busbw ? fmt::format("{:.1f} GB/s", *row.busbw / 1e9) : "unknown", last.empty() ? "unknown" : last);
+                           row.busbw ? bandwidthText(*row.busbw) : "unknown", last.empty() ? "unknown" : last);
     }
     if (r.collectives.size() > kMost) out += paint(Shade::dim, fmt::format("  and {} more kinds: --format json lists them", r.collectives.size() - kMost)) + "\n";
 }

@@ -36,6 +36,12 @@ std::string durationText(double ns) {
     return shortNumber(ns) + " ns";
 }
 
+std::string bandwidthText(double bytesPerSecond) {
+    const double size = std::abs(bytesPerSecond);
+    if (size >= 0.9995e9) return fmt::format("{:.1f} GB/s", bytesPerSecond / 1e9);
+    return size >= 0.9995e6 ? shortNumber(bytesPerSecond / 1e6) + " MB/s" : shortNumber(bytesPerSecond / 1e3) + " kB/s";
+}
+
 std::string percentText(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string ranksText(const std::vector<int>& ranks) {

@@ -69,7 +69,9 @@ void drawAxes(const Chart& chart, const Scale& x, const Scale& y, std::string& o
         out += fmt::format("<line class=\"gridline\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft, kWidth - kRight, y.at(tick), y.at(tick));
         out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 6, y.at(tick) + 4, markupText(chart.y.text(tick)));
     }
-    for (const double tick : ticksOf(x))
+    for (const auto& [place, name] : chart.xNames)
+        out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x.at(place), kHeight - kBottom + 16, markupText(name));
+    for (const double tick : chart.xNames.empty() ? ticksOf(x) : std::vector<double>{})
         out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x.at(tick), kHeight - kBottom + 16, markupText(chart.x.text(tick)));
     out += fmt::format("<path class=\"frame\" d=\"M{} {}V{}H{}\"/>", kLeft, kTop, kHeight - kBottom, kWidth - kRight);
     out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>", (kLeft + kWidth - kRight) / 2, kHeight - 8, markupText(chart.x.title));
@@ -96,10 +98,10 @@ std::string legend(const std::vector<Part>& parts) {
 }
 
 std::string barChart(std::string_view title, const std::vector<Bar>& bars, double whole) {
-    constexpr double kRow = 30, kBarLeft = 150, kBarWidth = 300;
+    constexpr double kRow = 30, kBarLeft = 150, kBarWidth = 160, kValueWidth = 110;  // narrow: its words are read on a telephone, too
     if (whole <= 0)
         for (const Bar& bar : bars) whole = std::max(whole, bar.value);
-    std::string out = fmt::format("<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kWidth, kRow * static_cast<double>(bars.size()) + 4, markupText(title));
+    std::string out = fmt::format("<svg class=\"chart bars\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kBarLeft + kBarWidth + kValueWidth, kRow * static_cast<double>(bars.size()) + 4, markupText(title));
     for (size_t i = 0; i < bars.size(); ++i) {
         const double top = kRow * static_cast<double>(i);
         const double width = whole > 0 ? kBarWidth * std::clamp(bars[i].value / whole, 0.0, 1.0) : 0;

@@ -51,6 +51,7 @@ struct Chart {
     std::vector<Point> dots;
     std::vector<std::pair<double, std::string>> levels;  // horizontal lines with a name
     bool fromZero = true;                      // of y
+    std::vector<std::pair<double, std::string>> xNames;  // in place of numbers below the x axis
 };
 
 std::string drawChart(const Chart& chart);

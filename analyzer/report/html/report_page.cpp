@@ -121,7 +121,7 @@ std::string bandwidthChart(const Report& r) {
     for (const CollectiveRow& row : r.collectives) {
         if (!row.busbw || !row.bytes || row.count <= 0 || *row.bytes <= 0) continue;
         const double bytes = static_cast<double>(*row.bytes) / static_cast<double>(row.count);
-        chart.dots.push_back({bytes, *row.busbw, fmt::format("{} of {}, {} ranks, {} x: {:.1f} GB/s", row.op, bytesText(bytes), row.ranks, row.count, *row.busbw / 1e9),
+        chart.dots.push_back({bytes, *row.busbw, fmt::format("{} of {}, {} ranks, {} x: {}", row.op, bytesText(bytes), row.ranks, row.count, bandwidthText(*row.busbw)),
                               row.op == "all_reduce" ? "compute" : row.op == "all_gather" ? "overlapped" : row.op == "reduce_scatter" ? "transfer" : row.op == "all_to_all" ? "wait" : "memory"});
     }
     if (chart.dots.empty()) return {};
@@ -180,12 +180,12 @@ std::string collectives(const Report& r) {
     for (size_t i = 0; i < std::min(kMost, r.collectives.size()); ++i) {
         const CollectiveRow& row = r.collectives[i];
         const std::string communicator = !row.communicatorName.empty() ? row.communicatorName : row.communicator ? std::to_string(*row.communicator) : "";
-        Cell size = textCell(row.sizeClass);
+        Cell size = unbrokenCell(row.sizeClass);
         size.value = row.bytes && row.count > 0 ? std::optional(std::to_string(*row.bytes / row.count)) : std::nullopt;
         table.add({textCell(row.op), size, communicator.empty() ? unknownCell() : textCell(communicator), numberCell(std::to_string(row.ranks), row.ranks),
                    numberCell(std::to_string(row.count), static_cast<double>(row.count)), known(row.bytes, bytesText),
                    numberCell(durationText(static_cast<double>(row.waitNs)), static_cast<double>(row.waitNs)), known(row.transferNs, durationText),
-                   known(row.busbw, [](double value) { return fmt::format("{:.1f} GB/s", value / 1e9); }), row.algorithm.empty() ? unknownCell() : textCell(row.algorithm),
+                   known(row.busbw, bandwidthText), row.algorithm.empty() ? unknownCell() : textCell(row.algorithm),
                    row.protocol.empty() ? unknownCell() : textCell(row.protocol),
                    row.lastRanks.empty() ? unknownCell() : textCell(fmt::format("rank {} ({} x)", row.lastRanks.front().first, row.lastRanks.front().second))});
     }

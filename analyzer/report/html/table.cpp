@@ -30,6 +30,8 @@ Cell numberCell(const std::string& text, double value) {
 
 Cell unknownCell() { return {"unknown", std::nullopt}; }
 
+Cell unbrokenCell(const std::string& text) { return {"<span class=\"unbroken\">" + markupText(text) + "</span>", text}; }
+
 Cell markupCell(std::string markup) { return {std::move(markup), std::nullopt}; }
 
 Table::Table(std::string id, std::string caption, std::vector<Column> columns) : m_id(std::move(id)), m_caption(std::move(caption)), m_columns(std::move(columns)) {}
