@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "analyzer/compare/compute_growth.h"
 #include "analyzer/report/units.h"
 
 namespace rankscope::analyzer {
@@ -17,6 +18,7 @@ constexpr double kNotEveryone = 0.35;  // of the largest growth: when the middle
 constexpr size_t kMostDetails = 3;
 constexpr double kResidue = 1e-9;      // of all that is added up: what the rounding of sums leaves
 const std::string kComputeRow = "compute of ";
+constexpr double kWorthSaying = 1e-2;  // of the change: below, typical and mean steps are the same
 constexpr double kWorthARow = 1e-3;    // of the change: smaller rows are part of the rest
 
 double at(const std::map<std::string, double>& numbers, const std::string& name) {
@@ -58,7 +60,8 @@ std::vector<std::string> kernelDetails(const SideMeans& base, const SideMeans& n
 }
 
 AttributionRow computeRow(const SideMeans& base, const SideMeans& now, double ns) {
-    const std::vector<std::string> roles = rolesThatGrew(base, now, &RoleSummary::computeNs, ns < 0);
+    std::vector<std::string> roles = rolesThatGrew(base, now, &RoleSummary::computeNs, ns < 0);
+    if (!explainsPath(growthOf(base, now, roles), base, now, ns)) roles.clear();  // the path only leads elsewhere
     AttributionRow row{"compute", "", "", {}, ns, kernelDetails(base, now, roles, ns)};
     row.where = placeText(now, roles, row.ranks);
     row.what = kComputeRow + row.where;
@@ -180,7 +183,7 @@ std::string placeText(const SideMeans& side, const std::vector<std::string>& rol
         stages.insert(role->second.stage);
     }
     std::sort(ranks.begin(), ranks.end());
-    if (ranks.empty()) return "all ranks";
+    if (ranks.empty()) return std::string(kAllRanks);
     std::string text = ranksText(ranks);
     if (ranks.size() == 1 && roles.front() != text) return fmt::format("{} ({})", text, roles.front());
     const auto inStage = std::count_if(side.roles.begin(), side.roles.end(), [&](const auto& role) { return role.second.stage == *stages.begin(); });
@@ -199,6 +202,11 @@ std::vector<AttributionRow> attributeChange(const SideMeans& base, const SideMea
         kept.push_back(std::move(row));
     }
     std::stable_sort(kept.begin(), kept.end(), [](const AttributionRow& a, const AttributionRow& b) { return std::abs(a.ns) > std::abs(b.ns); });
+    const double outliersNs = base.meanStepNs > 0 && now.meanStepNs > 0 ? changeNs - (now.meanStepNs - base.meanStepNs) : 0;
+    if (std::abs(outliersNs) > kWorthSaying * std::abs(changeNs)) {
+        kept.push_back({"rest", outliersNs * changeNs > 0 ? "steps that are not typical, which changed less" : "steps that are not typical, which changed more", "", {}, outliersNs, {}});
+        sum += outliersNs;
+    }
     if (std::abs(changeNs - sum) > kResidue * size) kept.push_back({"rest", "not explained", "", {}, changeNs - sum, {}});
     return kept;
 }

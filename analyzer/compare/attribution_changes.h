@@ -13,12 +13,15 @@ namespace rankscope::analyzer {
 /// How AttributionRow::what of the transfers of one kind on the critical paths begins; trafficName() follows.
 inline constexpr std::string_view kTransferRow = "transfer: ";
 
+/// What placeText() says of no role in particular.
+inline constexpr std::string_view kAllRanks = "all ranks";
+
 /// "on the critical path", or where a side has none "of the rank that waits least": what the rows are differences of.
 std::string_view attributionScope(const std::vector<AttributionRow>& rows);
 
 /// Differences of the two critical paths by what they are in (waiting is no part of a critical path: the time is where the one is that is waited for). Where a
-/// side could not be replayed, differences of the categories of the rank that waits least on the new side. What the rows do not explain of `changeNs` is a row
-/// of its own, category `rest`. Largest first.
+/// side could not be replayed, differences of the categories of the rank that waits least on the new side. Both are of
+/// mean steps: what `changeNs`, of typical ones, differs by from the change of the means is a row of category `rest`, and so is what nothing explains. Largest first.
 std::vector<AttributionRow> attributeChange(const SideMeans& base, const SideMeans& now, double changeNs);
 
 /// Ranks whose own time grew by far more than that of the middle one; all of them (empty) where none stands out.

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/compare/cause_pipeline.h"
 #include "analyzer/compare/cause_text.h"
+#include "analyzer/compare/message_speed.h"
 #include "analyzer/report/units.h"
 
 namespace rankscope::analyzer {
@@ -16,27 +18,8 @@ constexpr double kOtherBytes = 0.05;   // share: more bytes than that are other 
 constexpr double kOtherCount = 0.15;   // share of messages: a bucket more or less at the end of a step is less
 constexpr double kLinkIsWhy = 0.3;     // of the added transfer time that slower messages of the same size must explain: what they no longer hide comes on top
 constexpr double kSlower = 0.02;       // share: how much slower messages of one size must be at least
-
-/// How much longer the messages of sizes that both sides send take, per step, and of how much time.
-struct SameSizes {
-    double baseNs = 0, addedNs = 0;
-    double slowdown() const { return baseNs > 0 ? addedNs / baseNs : 0; }
-};
-
-SameSizes compareSameSizes(const SideMeans& base, const SideMeans& now, const std::string& traffic) {
-    SameSizes sum;
-    for (const auto& [key, after] : now.traffic) {
-        if (trafficName(after.use, after.op) != traffic) continue;
-        const auto before = base.traffic.find(key);
-        if (before == base.traffic.end() || before->second.count <= 0 || after.count <= 0) continue;
-        // Inside a size class messages may differ still: time per byte where both have many bytes, else per message.
-        const TrafficSummary& a = before->second;
-        const double scale = a.bytes > 0 && after.bytes > 0 ? a.bytes / after.bytes : a.count / after.count;
-        sum.baseNs += a.transferNs;
-        sum.addedNs += after.transferNs * scale - a.transferNs;
-    }
-    return sum;
-}
+constexpr double kIsWhy = 0.5;         // of what messages take longer: what explains that much is the reason
+constexpr double kSameWaySlower = 0.2; // share: messages that go the same way as before and take so much longer show that it is not the way
 
 struct Counterparts {
     TrafficSummary before, after;
@@ -83,24 +66,46 @@ bool explainedByPlace(const Counterparts& both, const std::string& traffic, Chan
     return true;
 }
 
-bool explainedByWay(const Counterparts& both, const std::string& traffic, ChangeCause& cause) {
-    const auto differ = [](const std::string& a, const std::string& b) { return !a.empty() && !b.empty() && a != b; };
-    if (!differ(both.before.algorithm, both.after.algorithm) && !differ(both.before.protocol, both.after.protocol)) return false;
-    if (both.after.transferNs < both.before.transferNs * (1 + kSlower)) return false;
+std::string wayText(const TrafficSummary& traffic) { return traffic.algorithm + "/" + traffic.protocol; }
+
+/// The other way explains what it can cost on the same link, and nothing if what goes the old way got slower as well: then NCCL chose it because of the link.
+bool explainedByWay(const MessageSpeed& speed, const std::string& traffic, ChangeCause& cause) {
+    if (speed.growth() < kSlower || speed.otherWayNs < kIsWhy * speed.addedNs) return false;
+    if (speed.sameWayGrowth >= std::max(kSameWaySlower, kIsWhy * speed.growth())) return false;
     cause.kind = "algorithm";
     cause.diagnosis = "RS205";
-    cause.text = fmt::format("{} by {}/{} instead of {}/{}", traffic, both.after.algorithm, both.after.protocol, both.before.algorithm, both.before.protocol);
+    cause.text = fmt::format("{} by {} instead of {}", traffic, wayText(speed.after), wayText(speed.before));
     return true;
 }
 
-bool explainedByLink(const Counterparts& both, const SideMeans& base, const SideMeans& now, const std::string& traffic, ChangeCause& cause) {
-    const SameSizes sizes = compareSameSizes(base, now, traffic);
-    if (sizes.slowdown() < kSlower || sizes.addedNs < kLinkIsWhy * cause.ns) return false;
-    cause.evidence.push_back(fmt::format("messages of the same size {} {}", both.reversed ? "took, on the base side," : "take", longerText(sizes.slowdown())));
+/// Sums are means over ranks; messages from rank to rank may all be those of one slow pair, which the critical path then leads through.
+double mostOnARank(const Counterparts& both, const SideMeans& now, double ns) {
+    return both.after.op == "send" || both.after.op == "recv" ? ns * static_cast<double>(now.roles.size()) : ns;
+}
+
+bool explainedByLink(const Counterparts& both, const MessageSpeed& speed, const SideMeans& now, const std::string& traffic, ChangeCause& cause) {
+    if (speed.growth() < kSlower || mostOnARank(both, now, speed.addedNs) < kLinkIsWhy * cause.ns) return false;
+    cause.evidence.push_back(fmt::format("messages of the same size {} {}", both.reversed ? "took, on the base side," : "take", longerText(speed.growth())));
+    if (!speed.after.algorithm.empty())
+        cause.evidence.push_back(fmt::format("{}, which explains {} of {}", fromTo(wayText(speed.before), wayText(speed.after), both.reversed), durationText(speed.otherWayNs), durationText(speed.addedNs)));
     const bool pipeline = both.after.use == "pipeline";
     cause.kind = pipeline ? "slower_p2p" : "slower_link";
     cause.diagnosis = pipeline ? "RS103" : "RS208";
-    cause.text = fmt::format("the link is slower: {} of the same size takes {}", traffic, longerText(sizes.slowdown()));
+    cause.text = fmt::format("the link is slower: {} of the same size takes {}", traffic, longerText(speed.growth()));
+    return true;
+}
+
+bool explainedBySpeed(const Counterparts& both, const MessageSpeed& speed, const SideMeans& now, const std::string& traffic, ChangeCause& cause) {
+    return explainedByPlace(both, traffic, cause) || explainedByWay(speed, traffic, cause) || explainedByLink(both, speed, now, traffic, cause);
+}
+
+/// Messages as many as before and larger, or as large and more, take no longer than in proportion.
+bool explainedByAmount(const Counterparts& both, const std::string& traffic, ChangeCause& cause) {
+    if (explainedByBytes(both, traffic, cause)) return true;
+    if (both.countGrowth() <= kOtherCount) return false;
+    cause.kind = "smaller_buckets";
+    cause.diagnosis = "RS202";
+    cause.text = fmt::format("{} in {:.0f} messages instead of {:.0f}: each costs its start-up", traffic, both.after.count, both.before.count);
     return true;
 }
 
@@ -122,14 +127,14 @@ ChangeCause transferCause(const SideMeans& base, const SideMeans& now, const std
     }
     const Counterparts both{a->second, b->second, reversed};
     sayMessages(both, cause);
-    if (explainedByBytes(both, traffic, cause)) return cause;
-    if (both.countGrowth() > kOtherCount) {
-        cause.kind = "smaller_buckets";
-        cause.diagnosis = "RS202";
-        cause.text = fmt::format("{} in {:.0f} messages instead of {:.0f}: each costs its start-up", traffic, both.after.count, both.before.count);
-        return cause;
-    }
-    if (explainedByPlace(both, traffic, cause) || explainedByWay(both, traffic, cause) || explainedByLink(both, base, now, traffic, cause)) return cause;
+    if (b->second.use == "pipeline" && std::abs(both.countGrowth()) > kOtherCount)
+        if (const auto schedule = pipelineCause(base, now, ns, reversed)) return *schedule;
+    MessageSpeed speed = compareSpeed(base, now, traffic);
+    const MessageSpeed all = compareSpeed(a->second, b->second);
+    if (speed.newNs < kIsWhy * b->second.transferNs) speed = all;  // most messages have other sizes
+    const bool beyondAmount = all.addedNs > kIsWhy * (b->second.transferNs - a->second.transferNs);
+    if (beyondAmount && explainedBySpeed(both, speed, now, traffic, cause)) return cause;
+    if (explainedByAmount(both, traffic, cause) || explainedBySpeed(both, speed, now, traffic, cause)) return cause;
     if (both.countGrowth() < -kOtherCount) {
         cause.kind = "larger_buckets";
         cause.diagnosis = "RS201";

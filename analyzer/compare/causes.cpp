@@ -5,16 +5,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "analyzer/compare/attribution_changes.h"
 #include "analyzer/compare/cause_compute.h"
 #include "analyzer/compare/cause_host.h"
+#include "analyzer/compare/cause_pipeline.h"
 #include "analyzer/compare/cause_transfer.h"
 
 namespace rankscope::analyzer {
 namespace {
 
 constexpr double kWorthACause = 0.2;  // of the change
+constexpr double kLaunchNs = 5e3;         // what a launch takes the host: 2 to 10 us, a collective's more than a kernel's
+constexpr double kLaunchesAreWhy = 0.4;   // of the time lost to the host
 constexpr double kExplains = 0.5;     // of the change: a finding whose cost grew by that names the cause where the differences do not
 
 /// Findings that appeared or got worse between the two sides as causesOf() sees them.
@@ -30,12 +34,14 @@ std::vector<const FindingChange*> grown(const std::vector<FindingChange>& findin
 
 double costGrowth(const FindingChange& finding) { return std::abs(finding.newCostNs.value_or(0) - finding.baseCostNs.value_or(0)); }
 
-/// What a finding of the same diagnosis knows better than the differences: where.
+/// What a finding of the same diagnosis knows better than the differences: where. Of a slower link, also whether it is all of them.
 void refine(const std::vector<const FindingChange*>& findings, ChangeCause& cause) {
+    const auto has = [&](const char* id) { return std::any_of(findings.begin(), findings.end(), [&](const FindingChange* finding) { return finding->id == id; }); };
+    if (cause.kind == "slower_link" && !has("RS208") && has("RS204")) cause.diagnosis = "RS204";
     for (const FindingChange* finding : findings) {
         if (cause.diagnosis.empty() || finding->id != cause.diagnosis) continue;
         cause.evidence.push_back(fmt::format("{} {}: {}", finding->id, finding->title, finding->cause));
-        if (cause.ranks.empty() && !finding->ranks.empty()) {
+        if (cause.ranks.empty() && !finding->ranks.empty() && finding->where != kAllRanks) {
             cause.ranks = finding->ranks;
             cause.where = finding->where;
         }
@@ -91,14 +97,42 @@ std::string trafficThatGrew(const SideMeans& base, const SideMeans& now) {
 
 /// `base` is the fast side.
 ChangeCause causeOfPart(const SideMeans& base, const SideMeans& now, const AttributionRow& row, double ns, bool reversed) {
-    if (row.category == "compute") return computeCause(base, now, ns, reversed);
+    if (row.category == "compute") {
+        ChangeCause cause = computeCause(base, now, ns, reversed);
+        if (cause.kind == "unknown")
+            if (const auto schedule = pipelineCause(base, now, ns, reversed)) return *schedule;
+        return cause;
+    }
     const bool ofOne = row.what.starts_with(kTransferRow);
     return transferCause(base, now, ofOne ? row.what.substr(kTransferRow.size()) : trafficThatGrew(base, now), ns, reversed);
+}
+
+double meanKernels(const SideMeans& side) {
+    double kernels = 0;
+    for (const auto& [name, role] : side.roles) kernels += role.kernels;
+    return kernels / static_cast<double>(std::max<size_t>(1, side.roles.size()));
+}
+
+/// The messages that are why hosts launch too late: so many more than before that calling them takes the time, and more than kernels became.
+std::optional<ChangeCause> causeOfLaunches(const SideMeans& base, const SideMeans& now, double ns, bool reversed) {
+    const std::map<std::string, TrafficSummary> before = byUse(base);
+    for (const auto& [use, after] : byUse(now)) {
+        const auto was = before.find(use);
+        const double more = after.count - (was == before.end() ? 0 : was->second.count);
+        if (more * kLaunchNs < kLaunchesAreWhy * ns || more < meanKernels(now) - meanKernels(base)) continue;
+        ChangeCause cause = transferCause(base, now, use, ns, reversed);
+        if (cause.kind != "smaller_buckets" && cause.kind != "redundant_communication") continue;
+        cause.evidence.push_back("hosts cannot launch them in time");
+        return cause;
+    }
+    return std::nullopt;
 }
 
 /// The host's own stalls; but a finding that costs as much, where none of the stalls' kind does, knows better what they delay.
 ChangeCause causeOfHost(const SideMeans& base, const SideMeans& now, const std::vector<const FindingChange*>& findings, double ns, bool reversed) {
     const ChangeCause cause = hostCause(base, now, ns, reversed);
+    if (cause.kind == "launch_bound" || cause.kind == "unknown")
+        if (auto launches = causeOfLaunches(base, now, ns, reversed)) return std::move(*launches);
     const bool confirmed = std::any_of(findings.begin(), findings.end(), [&](const FindingChange* finding) { return finding->id == cause.diagnosis; });
     if (confirmed) return cause;
     ChangeCause found = fromFindings(findings, ns);

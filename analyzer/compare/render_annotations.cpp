@@ -7,6 +7,7 @@
 
 #include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
+#include "analyzer/compare/sentences.h"
 #include "analyzer/report/plain_text.h"
 
 namespace rankscope::analyzer {
@@ -58,7 +59,7 @@ class Annotations {
 
 std::string renderComparisonAnnotations(const Comparison& c) {
     Annotations annotations;
-    std::string why;
+    std::string why = c.causes.empty() ? "" : "\n" + causesHeading(c) + ":";
     for (const ChangeCause& cause : c.causes) why += "\n" + signedDurationText(cause.ns) + ": " + cause.text;
     const bool isSlower = c.step.verdict == StepVerdict::regression;
     annotations.add(stepFailsGate(c) ? "error" : isSlower || c.step.verdict == StepVerdict::incomparable ? "warning" : "notice",

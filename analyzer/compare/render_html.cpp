@@ -156,7 +156,7 @@ std::string causes(const Comparison& c) {
         for (const std::string& line : cause.evidence) out += "<li>" + markupText(line) + "</li>";
         out += std::string(cause.evidence.empty() ? "" : "</ul>") + "</article>\n";
     }
-    return section("causes", "Why", "What made the difference, largest first.", out);
+    return section("causes", causesHeading(c), "What made the difference, largest first.", out);
 }
 
 Cell statusCell(const Comparison& c, const FindingChange& finding) {

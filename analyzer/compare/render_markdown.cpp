@@ -40,7 +40,7 @@ void addStepTime(const Comparison& c, std::string& out) {
 
 void addCauses(const Comparison& c, std::string& out) {
     if (c.causes.empty()) return;
-    out += "\n### Why\n\n";
+    out += "\n### " + causesHeading(c) + "\n\n";
     for (size_t i = 0; i < std::min(kMostRows, c.causes.size()); ++i) {
         const ChangeCause& cause = c.causes[i];
         out += fmt::format("- **{}** {}{}\n", signedDurationText(cause.ns), cell(cause.text), cause.diagnosis.empty() ? "" : " (" + cell(cause.diagnosis) + ")");

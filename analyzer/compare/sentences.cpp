@@ -73,6 +73,11 @@ std::string verdictSentence(const StepTimeChange& step) {
     return step.reason;
 }
 
+std::string causesHeading(const Comparison& comparison) {
+    const bool claimed = comparison.step.verdict == StepVerdict::regression || comparison.step.verdict == StepVerdict::improvement;
+    return claimed ? "Why" : "Why, if it is more than noise";
+}
+
 std::string metricText(double value, const std::string& unit) {
     if (unit == "ns") return durationText(value);
     if (unit == "share") return percentText(value);

@@ -20,6 +20,9 @@ std::string noiseSentence(const StepTimeChange& step);
 /// The verdict with its numbers, in one sentence: StepTimeChange::reason.
 std::string verdictSentence(const StepTimeChange& step);
 
+/// Over the causes: "Why"; of a change that is not claimed "Why, if it is more than noise".
+std::string causesHeading(const Comparison& comparison);
+
 /// A value of a metric with its unit: "12.3 ms", "45.6 %", "38.4 GB/s".
 std::string metricText(double value, const std::string& unit);
 

@@ -2,6 +2,7 @@
 #include "analyzer/compare/side_means.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 namespace rankscope::analyzer {
@@ -53,6 +54,11 @@ std::set<int> rankNumbers(const RunSummary& run) {
     return ranks;
 }
 
+std::string scheduleOf(const RunSummary& run) {
+    const auto schedule = run.environment.find("schedule");
+    return schedule == run.environment.end() ? "" : schedule->second;
+}
+
 void nameRolesByRank(RunSummary& run) {
     std::map<std::string, std::string> byRole;
     for (RoleSummary& role : run.roles) role.role = byRole[role.role] = "rank " + std::to_string(role.rank);
@@ -94,6 +100,7 @@ SideMeans meansOf(const std::vector<RunSummary>& runs) {
         }
         for (const TrafficSummary& row : run.traffic) add(row, share, side.traffic[{row.use, row.op, row.ranks, row.sizeClass}]);
         addShare(run.pathTransferNs, share, side.pathTransferNs);
+        if (!run.stepsNs.empty()) side.meanStepNs += share * std::accumulate(run.stepsNs.begin(), run.stepsNs.end(), 0.0) / static_cast<double>(run.stepsNs.size());
         side.hasPath = side.hasPath && run.hasPath;
         for (const KernelSummary& kernel : run.kernels) {
             KernelSummary& sum = side.kernels[kernel.name];
@@ -103,6 +110,8 @@ SideMeans meansOf(const std::vector<RunSummary>& runs) {
         }
     }
     for (const auto& [name, role] : side.roles) addShare(role.pathNs, 1, side.pathNs);
+    if (!runs.empty() && std::all_of(runs.begin(), runs.end(), [&](const RunSummary& run) { return scheduleOf(run) == scheduleOf(runs.front()); }))
+        side.schedule = scheduleOf(runs.front());
     return side;
 }
 

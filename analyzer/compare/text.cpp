@@ -75,7 +75,7 @@ void writeIncomparable(const Comparison& c, Text& text) {
 void writeCauses(const Comparison& c, Text& text) {
     if (c.causes.empty()) return;
     text.line();
-    text.line(text.bold("Why"));
+    text.line(text.bold(causesHeading(c)));
     for (const ChangeCause& cause : c.causes) {
         text.line(fmt::format("  {}  {}{}", signedDurationText(cause.ns), cause.text, cause.diagnosis.empty() ? "" : " [" + cause.diagnosis + "]"));
         for (const std::string& evidence : cause.evidence) text.line("            " + evidence);

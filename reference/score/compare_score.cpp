@@ -88,12 +88,14 @@ Json slowed(Json scenario, double slowdown) {
 
 CauseScore scoreCause(const CompareBench& bench, const Json& entry, const Json& noise, const CompareScoreOptions& options) {
     CauseScore score;
-    score.scenario = entry.at("scenario");
+    const std::string scenarioName = entry.at("scenario");
+    score.scenario = scenarioName + (entry.contains("change") ? " " + entry.at("name").get<std::string>() : "");
     score.kinds = entry.at("kinds").get<std::vector<std::string>>();
     if (entry.contains("ranks")) score.ranks = entry.at("ranks").get<std::vector<int>>();
-    Json scenario = readJson(options.builtIns / (score.scenario + ".json"));
+    Json scenario = readJson(options.builtIns / (scenarioName + ".json"));
     scenario.update(noise);
-    const Pool base = bench.makePool(score.scenario + "-base", scenario, options.causeRuns, 1001, true);
+    const Pool base = bench.makePool(score.scenario + "-base", scenario, options.causeRuns, 1001, !entry.contains("change"));
+    if (entry.contains("change")) scenario.merge_patch(entry.at("change"));
     const Pool now = bench.makePool(score.scenario, scenario, options.causeRuns, 2001);
     for (const PairResult& result : compareBetween(bench, base, now, options.causePairs, options.runsASide, kCauseSeed)) {
         if (result.verdict != "regression") {
@@ -219,7 +221,7 @@ CompareScoreboard runCompareScore(const CompareScoreOptions& options, const std:
         said(fmt::format("bimodal: {} of {} pairs called a regression", board.bimodal.regressions(), board.bimodal.pairs));
     }
     for (const Json& entry : plan.at("causes")) {
-        if (!wanted(entry.at("scenario"), options.only)) continue;
+        if (!wanted(entry.at("scenario"), options.only) && !wanted(entry.value("name", ""), options.only)) continue;
         board.causes.push_back(scoreCause(bench, entry, plan.at("cause_noise"), options));
         const CauseScore& score = board.causes.back();
         said(fmt::format("{}: {} of {} causes right", score.scenario, score.right, score.pairs));

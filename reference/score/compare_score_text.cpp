@@ -36,9 +36,9 @@ std::string renderText(const CompareScoreboard& board) {
     for (const SlowdownScore& score : board.slowdowns)
         text += fmt::format("{:>4.0f} %   {:>6.2f} %   {:>13}   {:>7}   {:>13.1f} %   {}\n", 100 * score.planted, 100 * (score.trueRatio - 1), score.tally.above,
                             score.tally.above > 0 ? fmt::format("{:.1f} %", 100 * score.tally.foundShare()) : "-", 100 * score.tally.coveredShare(), countsText(score.tally.verdicts));
-    if (!board.causes.empty()) text += "\ncause planted                pairs   right   named first\n";
+    if (!board.causes.empty()) text += "\ncause planted                            pairs   right   named first\n";
     for (const CauseScore& score : board.causes)
-        text += fmt::format("{:<28} {:>5}   {:>5}   {}{}\n", score.scenario, score.pairs, score.right, countsText(score.named),
+        text += fmt::format("{:<40} {:>5}   {:>5}   {}{}\n", score.scenario, score.pairs, score.right, countsText(score.named),
                             score.unclaimed > 0 ? fmt::format(" ({} pairs without a regression)", score.unclaimed) : "");
     text += fmt::format("\nfalse regressions {:.1f} %, found {:.1f} %, inside the interval {:.1f} %, causes right {:.1f} %\n", 100 * board.falseRegressions(), 100 * board.found(),
                         100 * board.covered(), 100 * board.causesRight());

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/cause_pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/compare/cause_text.h"
+#include "analyzer/report/units.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr double kBubbleIsWhy = 0.3;  // of the change: how much longer a rank must wait in sends and receives, in the mean; the rest may hide behind sums of gradients
+
+double meanReceiveWait(const SideMeans& side) {
+    double ns = 0;
+    for (const auto& [name, role] : side.roles) ns += role.receiveWaitNs;
+    return ns / static_cast<double>(std::max<size_t>(1, side.roles.size()));
+}
+
+}  // namespace
+
+std::optional<ChangeCause> pipelineCause(const SideMeans& base, const SideMeans& now, double ns, bool reversed) {
+    if (base.schedule.empty() || now.schedule.empty() || base.schedule == now.schedule) return std::nullopt;
+    const double before = meanReceiveWait(base), after = meanReceiveWait(now);
+    if (after - before < kBubbleIsWhy * ns) return std::nullopt;
+    ChangeCause cause{"pipeline_schedule", fmt::format("the pipeline runs {} instead of {}, which leaves stages idle for longer", now.schedule, base.schedule), "RS101", "", {}, ns, {}};
+    cause.evidence.push_back(fmt::format("waiting for messages of other stages: {} a step, mean over ranks", fromTo(durationText(before), durationText(after), reversed)));
+    return cause;
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/compare/compute_growth.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr double kReplaced = 0.3;    // of the time of kernels that are new: when as much is gone, they took its place
+constexpr double kExplains = 0.5;    // of a change: what explains that much is its reason
+constexpr double kExplainsRate = 0.4;  // the same of a growth in percent, which the path shares with the ranks it leads through
+
+/// What a kernel of the base takes with the other side's grid. A block of a matrix product does more where the inner dimension grows with the outer ones: of a wider
+/// model blocks grow as the width and time as its square, so a share of blocks explains up to its square in time, and at least itself.
+double pricedNs(const KernelWork& before, const KernelWork& after) {
+    if (before.blocks <= 0 || after.blocks <= 0 || before.ns <= 0) return before.ns;
+    const double blocks = after.blocks / before.blocks;
+    return before.ns * std::clamp(after.ns / before.ns, std::min(blocks, blocks * blocks), std::max(blocks, blocks * blocks));
+}
+
+void addWork(const RoleSummary& before, const RoleSummary& after, ComputeGrowth& growth) {
+    double goneNs = 0, addedNs = 0;
+    for (const auto& [name, work] : before.work) {
+        growth.kernelNs += work.ns;
+        if (const auto now = after.work.find(name); now != after.work.end()) {
+            growth.workNs += pricedNs(work, now->second) - work.ns;
+            continue;
+        }
+        growth.goneNs += work.ns;
+        if (work.ns > goneNs) growth.gone = name;
+        goneNs = std::max(goneNs, work.ns);
+    }
+    for (const auto& [name, work] : after.work) {
+        if (before.work.count(name) != 0) continue;
+        growth.addedNs += work.ns;
+        if (work.ns > addedNs) growth.added = name;
+        addedNs = std::max(addedNs, work.ns);
+    }
+}
+
+/// All ranks of a side as one: what is left to compare where no rank of one side has its like on the other.
+RoleSummary meanRole(const SideMeans& side) {
+    RoleSummary mean;
+    const double share = 1 / static_cast<double>(std::max<size_t>(1, side.roles.size()));
+    for (const auto& [name, role] : side.roles) {
+        mean.computeNs += share * role.computeNs;
+        mean.slowedNs += share * role.slowedNs;
+        for (const auto& [kernel, work] : role.work) {
+            mean.work[kernel].ns += share * work.ns;
+            mean.work[kernel].blocks += share * work.blocks;
+        }
+    }
+    return mean;
+}
+
+void addRole(const RoleSummary& before, const RoleSummary& after, ComputeGrowth& growth) {
+    ++growth.members;
+    growth.baseNs += before.computeNs;
+    growth.newNs += after.computeNs;
+    growth.slowedNs += after.slowedNs - before.slowedNs;
+    addWork(before, after, growth);
+}
+
+}  // namespace
+
+bool ComputeGrowth::replaced() const { return goneNs > 0 && goneNs >= kReplaced * addedNs; }
+
+ComputeGrowth growthOf(const SideMeans& base, const SideMeans& now, const std::vector<std::string>& roles) {
+    ComputeGrowth growth;
+    for (const auto& [name, after] : now.roles) {
+        const auto before = base.roles.find(name);
+        if (before == base.roles.end() || (!roles.empty() && std::find(roles.begin(), roles.end(), name) == roles.end())) continue;
+        addRole(before->second, after, growth);
+    }
+    if (growth.members == 0) addRole(meanRole(base), meanRole(now), growth);
+    return growth;
+}
+
+bool explainsPath(const ComputeGrowth& growth, const SideMeans& base, const SideMeans& now, double ns) {
+    if (!base.hasPath || !now.hasPath || growth.members <= 0) return true;
+    const auto path = base.pathNs.find("compute");
+    const double pathNs = path == base.pathNs.end() ? 0 : path->second;
+    const double direction = ns < 0 ? -1 : 1;
+    return direction * growth.ns() / growth.members >= kExplains * std::abs(ns) || (pathNs > 0 && direction * growth.time() >= kExplainsRate * std::abs(ns) / pathNs);
+}
+
+}  // namespace rankscope::analyzer

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Causes that look alike in the step's change and differ in what carries it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "analyzer/compare/causes.h"
+#include "analyzer/compare/compute_growth.h"
+#include "analyzer/compare/message_speed.h"
+#include "analyzer/compare/sentences.h"
+#include "tests/unit/analyzer/compared_sides.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+using Edit = std::function<void(RunSummary&)>;
+
+std::vector<RunSummary> editedSide(int first, const Edit& edit) {
+    auto runs = makeSide(first);
+    for (RunSummary& run : runs) edit(run);
+    return runs;
+}
+
+Comparison compareEdited(const Edit& base, const Edit& now) { return compareRuns(editedSide(0, base), editedSide(10, now), {}); }
+Comparison compareEdited(const Edit& now) {
+    return compareEdited([](RunSummary&) {}, now);
+}
+
+/// All ranks compute `ns` longer, and the path leads through it.
+void computeLonger(RunSummary& run, double ns) {
+    longerSteps(run, ns);
+    for (RoleSummary& role : run.roles) {
+        role.computeNs += ns;
+        role.work["gemm"].ns += ns;
+    }
+    run.roles[0].pathNs["compute"] += ns;
+}
+
+/// The step's only transfer takes `ns` more of the path.
+void transferLonger(RunSummary& run, double ns, double transferNs) {
+    longerSteps(run, ns);
+    run.traffic[0].transferNs = run.traffic[0].exposedTransferNs = transferNs;
+    run.roles[0].pathNs["transfer"] += ns;
+    run.pathTransferNs["all_reduce of gradients"] += ns;
+}
+
+void setWay(TrafficSummary& traffic, const char* algorithm, const char* protocol) {
+    traffic.algorithm = algorithm;
+    traffic.protocol = protocol;
+}
+
+TEST(ComputeCauses, AWiderModelIsMoreWorkThoughEachBlockTakesLonger) {
+    // One and a half times the width: matrices have 1.5 times the blocks, each over an inner dimension 1.5 times as long.
+    const auto wider = [](RunSummary& run) {
+        computeLonger(run, 1.25 * 80 * kMs);
+        for (RoleSummary& role : run.roles) role.work["gemm"].blocks *= 1.5;
+    };
+    EXPECT_EQ(compareEdited(wider).causes.at(0).kind, "more_work");
+    const auto slower = [](RunSummary& run) {
+        computeLonger(run, 1.25 * 80 * kMs);
+        for (RoleSummary& role : run.roles) role.work["gemm"].blocks *= 1.05;
+    };
+    EXPECT_EQ(compareEdited(slower).causes.at(0).kind, "slower_compute");
+}
+
+TEST(ComputeCauses, KernelsThatGaveWayToOthersAreNoMoreWork) {
+    const auto renamed = [](RoleSummary& role) {
+        role.work["gemm_f32"] = role.work["gemm"];
+        role.work.erase("gemm");
+    };
+    const Comparison c = compareEdited([&](RunSummary& run) {
+        computeLonger(run, 20 * kMs);
+        for (RoleSummary& role : run.roles) renamed(role);
+    });
+    EXPECT_EQ(c.causes.at(0).kind, "other_kernels");
+    EXPECT_NE(c.causes.at(0).text.find("gemm_f32 in place of gemm"), std::string::npos) << c.causes.at(0).text;
+    const Comparison slow = compareEdited([&](RunSummary& run) {  // all have them, one is slower
+        slowRank(run);
+        run.roles[2].work["gemm"].ns += 20 * kMs;
+        for (RoleSummary& role : run.roles) renamed(role);
+    });
+    EXPECT_EQ(slow.causes.at(0).kind, "straggler");
+    const Comparison more = compareEdited([](RunSummary& run) {  // on top of what was there
+        computeLonger(run, 20 * kMs);
+        for (RoleSummary& role : run.roles) {
+            role.work["gemm"].ns -= 20 * kMs;
+            role.work["extra"] = {20 * kMs, 1e4};
+        }
+    });
+    EXPECT_EQ(more.causes.at(0).kind, "more_work");
+}
+
+TEST(ComputeCauses, APathThroughMoreStagesIsTheScheduleNotSlowKernels) {
+    const auto schedule = [](RunSummary& run, const char* text) { run.environment["schedule"] = text; };
+    const auto bubble = [](RunSummary& run) {  // the ranks compute as long as ever, and wait for each other longer
+        longerSteps(run, 20 * kMs);
+        for (RoleSummary& role : run.roles) {
+            role.computeNs *= 1.003;
+            role.exposedWaitNs += 18 * kMs;
+            role.receiveWaitNs += 18 * kMs;
+        }
+        run.roles[0].pathNs["compute"] += 20 * kMs;
+    };
+    const Comparison c = compareEdited([&](RunSummary& run) { schedule(run, "1f1b, 16 micro-batches, 1 virtual stages"); },
+                                       [&](RunSummary& run) {
+                                           schedule(run, "1f1b, 8 micro-batches, 1 virtual stages");
+                                           bubble(run);
+                                       });
+    EXPECT_EQ(c.causes.at(0).kind, "pipeline_schedule");
+    EXPECT_EQ(c.causes.at(0).diagnosis, "RS101");
+    EXPECT_EQ(c.attribution.at(0).what, "compute of all ranks");
+    EXPECT_EQ(compareEdited(bubble).causes.at(0).kind, "unknown") << "nothing says why";
+}
+
+TEST(MessageCauses, AProtocolIsNoReasonForMoreThanItCanCost) {
+    const auto base = [](RunSummary& run) { setWay(run.traffic[0], "ring", "simple"); };
+    const auto now = [](double ms) {
+        return [ms](RunSummary& run) {
+            transferLonger(run, (ms - 10) * kMs, ms * kMs);
+            setWay(run.traffic[0], "ring", "ll128");
+        };
+    };
+    EXPECT_EQ(compareEdited(base, now(11.5)).causes.at(0).kind, "algorithm") << "120 of 128 bytes are data";
+    EXPECT_EQ(compareEdited(base, now(26)).causes.at(0).kind, "slower_link");
+    const Comparison unknown = compareEdited([](RunSummary& run) { setWay(run.traffic[0], "nvls", "simple"); }, now(26));
+    EXPECT_EQ(unknown.causes.at(0).kind, "algorithm") << "no formula tells what NVLS takes";
+}
+
+TEST(MessageCauses, WhatGoesTheSameWayAndGotSlowerShowsTheLink) {
+    const auto small = [](RunSummary& run, double ns) {
+        TrafficSummary traffic = run.traffic[0];
+        traffic.sizeClass = 6;
+        traffic.count = 1;
+        traffic.bytes = 8192;
+        traffic.transferNs = traffic.exposedTransferNs = ns;
+        setWay(traffic, "ring", "ll");
+        run.traffic.push_back(traffic);
+    };
+    const auto pair = [&](double smallNs) {
+        return compareEdited(
+            [&](RunSummary& run) {
+                setWay(run.traffic[0], "ring", "simple");
+                small(run, 1e5);
+            },
+            [&](RunSummary& run) {
+                transferLonger(run, 10 * kMs, 20 * kMs);
+                setWay(run.traffic[0], "ring", "ll");
+                small(run, smallNs);
+            });
+    };
+    EXPECT_EQ(pair(1e5).causes.at(0).kind, "algorithm");
+    EXPECT_EQ(pair(2e6).causes.at(0).kind, "slower_link") << "NCCL chose LL because of the link";
+}
+
+TEST(MessageCauses, TheRestOfALargeBucketIsNoSlowLink) {
+    // 19 messages became one large one and a small rest, which takes longer per byte, as small messages do.
+    const Comparison c = compareEdited([](RunSummary& run) {
+        transferLonger(run, 4 * kMs, 5 * kMs);
+        run.traffic[0].sizeClass = 14;
+        run.traffic[0].count = 1;
+        TrafficSummary rest = run.traffic[0];
+        rest.sizeClass = 12;
+        rest.bytes = 3 << 20;
+        rest.transferNs = 0.6 * kMs;
+        rest.exposedTransferNs = 0;
+        run.traffic.push_back(rest);
+    });
+    EXPECT_EQ(c.causes.at(0).kind, "larger_buckets");
+}
+
+TEST(MessageCauses, MoreMessagesExplainNoMoreThanTheirNumber) {
+    const auto smaller = [](double ms) {
+        return [ms](RunSummary& run) {
+            transferLonger(run, (ms - 10) * kMs, ms * kMs);
+            run.traffic[0].count = 5;  // of four
+        };
+    };
+    EXPECT_EQ(compareEdited(smaller(12)).causes.at(0).kind, "smaller_buckets");
+    EXPECT_EQ(compareEdited(smaller(50)).causes.at(0).kind, "slower_link");
+    const Comparison bytes = compareEdited([](RunSummary& run) {
+        transferLonger(run, 40 * kMs, 50 * kMs);
+        run.traffic[0].bytes *= 1.1;
+    });
+    EXPECT_EQ(bytes.causes.at(0).kind, "slower_link");
+}
+
+TEST(MessageCauses, OneSlowPairHoldsUpAPathOfManyRanks) {
+    const auto messages = [](RunSummary& run) {
+        run.traffic[0].op = "send";
+        run.traffic[0].use = "experts";
+        run.pathTransferNs = {{"send of experts", 10 * kMs}};
+    };
+    const Comparison c = compareEdited(messages, [&](RunSummary& run) {  // in the mean of the ranks 10 -> 14 ms, on the path 10 -> 30
+        messages(run);
+        longerSteps(run, 20 * kMs);
+        run.traffic[0].transferNs = run.traffic[0].exposedTransferNs = 14 * kMs;
+        run.roles[0].pathNs["transfer"] += 20 * kMs;
+        run.pathTransferNs["send of experts"] += 20 * kMs;
+    });
+    EXPECT_EQ(c.causes.at(0).kind, "slower_link");
+}
+
+TEST(MessageCauses, AllLinksSlowHaveTheDiagnosisOfAllLinks) {
+    const Comparison c = compareEdited([](RunSummary& run) {
+        slowLink(run);
+        run.findings.push_back(finding("RS204", 8 * kMs));
+        run.findings.back().ranks = {0, 1, 2, 3};
+        run.findings.back().roles.clear();
+    });
+    EXPECT_EQ(c.causes.at(0).kind, "slower_link");
+    EXPECT_EQ(c.causes.at(0).diagnosis, "RS204");
+    EXPECT_EQ(c.causes.at(0).where, "all_reduce of gradients");
+}
+
+TEST(HostCauses, MessagesThatAHostCannotLaunchInTimeAreTheReason) {
+    const auto late = [](double messages) {
+        return [messages](RunSummary& run) {
+            longerSteps(run, 10 * kMs);
+            run.traffic[0].count = messages;
+            for (RoleSummary& role : run.roles) role.stallByCauseNs["late_launch"] = 8 * kMs;
+            run.roles[0].pathNs["host"] = 10 * kMs;
+        };
+    };
+    EXPECT_EQ(compareEdited(late(4)).causes.at(0).kind, "launch_bound");
+    EXPECT_EQ(compareEdited(late(4000)).causes.at(0).kind, "smaller_buckets");
+}
+
+TEST(Attribution, StepsThatAreNotTypicalHaveARowOfTheirOwn) {
+    const Comparison c = compareEdited([](RunSummary& run) {
+        slowRank(run);
+        run.stepsNs[3] -= 20 * kMs;  // as before
+        run.roles[2].pathNs["compute"] -= 20 * kMs / 12;
+    });
+    double sum = 0, unexplained = 0;
+    for (const AttributionRow& row : c.attribution) {
+        sum += row.ns;
+        if (row.what == "not explained") unexplained += row.ns;
+    }
+    EXPECT_NEAR(sum, c.step.changeNs(), 1e-6 * c.step.changeNs());
+    EXPECT_LT(std::abs(unexplained), 0.01 * c.step.changeNs());
+}
+
+TEST(CausesHeading, ClaimsNothingThatTheVerdictDoesNot) {
+    EXPECT_EQ(causesHeading(compareWith(slowRank)), "Why");
+    EXPECT_EQ(causesHeading(compareRuns({makeRun(0)}, {makeRun(1)}, {})), "Why, if it is more than noise");
+}
+
+}  // namespace
+}  // namespace rankscope::analyzer
