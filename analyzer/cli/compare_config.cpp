@@ -13,6 +13,7 @@
 #include "analyzer/cli/errors.h"
 #include "analyzer/compare/comparability.h"
 #include "analyzer/compare/gate.h"
+#include "analyzer/report/plain_text.h"
 
 namespace rankscope::cli {
 namespace {
@@ -20,14 +21,14 @@ namespace {
 constexpr const char* kKeys = "baseline, threshold.step, resolution.step, fail-on, allow, across";
 
 [[noreturn]] void fail(const std::filesystem::path& file, const toml::node& node, const std::string& what, const std::string& hint = {}) {
-    throw VerbError(kExitInput, fmt::format("{}, line {}: {}", file.string(), node.source().begin.line, what), hint);
+    throw VerbError(kExitInput, analyzer::oneLine(fmt::format("{}, line {}: {}", file.string(), node.source().begin.line, what)), hint);
 }
 
 double shareOf(const std::filesystem::path& file, const toml::node& node, const std::string& key) {
     std::optional<double> share;
     if (const auto text = node.value<std::string>(); node.is_string()) share = parseShare(*text);
     if (node.is_number()) share = node.value<double>();  // none: a whole number that no double holds
-    if (!share || !(*share >= 0) || *share > 1) fail(file, node, fmt::format("{} is no share", key), "write \"3%\", or 0.03");
+    if (!share || !(*share >= 0) || *share > 1) fail(file, node, fmt::format("{} is no share of the step from 0% to 100%", key), "write \"3%\", or 0.03");
     return *share;
 }
 
@@ -40,7 +41,7 @@ double stepShareOf(const std::filesystem::path& file, const toml::node& node, co
         if (name.str() != "step") fail(file, value, fmt::format("unknown key {}.{}", key, name.str()), "only the step time decides: " + key + ".step");
         share = shareOf(file, value, key + ".step");
     }
-    if (!share) fail(file, node, fmt::format("{} is empty", key));
+    if (!share) fail(file, node, fmt::format("{} is empty", key), fmt::format("{}.step = \"3%\"", key));
     return *share;
 }
 
@@ -72,7 +73,7 @@ void readCompareTable(const std::filesystem::path& file, const toml::table& tabl
     for (const auto& [name, node] : table) {
         const std::string key(name.str());
         if (key == "baseline") {
-            if (!node.is_string()) fail(file, node, "baseline is no text");
+            if (!node.is_string() || node.value<std::string>()->empty()) fail(file, node, "baseline names no folder", "baseline = \"ci/baseline\"");
             config.baseline = (file.parent_path() / *node.value<std::string>()).string();
         } else if (key == "threshold") {
             config.stepThreshold = stepShareOf(file, node, key);
@@ -80,6 +81,7 @@ void readCompareTable(const std::filesystem::path& file, const toml::table& tabl
             config.resolution = stepShareOf(file, node, key);
         } else if (key == "fail-on") {
             config.failOn = wordsOf(file, node, key, analyzer::checkFailOn);
+            if (config.failOn->empty()) fail(file, node, "fail-on is empty", "fail-on = [\"never\"] fails on nothing");
         } else if (key == "allow") {
             config.allow = wordsOf(file, node, key, analyzer::checkAllow);
         } else if (key == "across") {
@@ -88,6 +90,14 @@ void readCompareTable(const std::filesystem::path& file, const toml::table& tabl
             fail(file, node, fmt::format("unknown key {} in [compare]", key), fmt::format("known are {}", kKeys));
         }
     }
+}
+
+std::string readSettings(const std::filesystem::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    std::ostringstream text;
+    text << stream.rdbuf();
+    if (!stream) throw VerbError(kExitInput, fmt::format("cannot read {}", file.string()));
+    return text.str();
 }
 
 }  // namespace
@@ -102,13 +112,10 @@ std::optional<double> parseShare(const std::string& text) {
 }
 
 CompareConfig readCompareConfig(const std::filesystem::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream) throw VerbError(kExitInput, fmt::format("cannot read {}", file.string()));
     CompareConfig config;
+    const std::string text = readSettings(file);
     try {
-        const toml::table root = toml::parse(text.str(), file.string());
+        const toml::table root = toml::parse(text, file.string());
         for (const auto& [name, node] : root) {
             if (name.str() != "compare") fail(file, node, fmt::format("unknown key {}", name.str()), "known is the table [compare]");
             if (!node.is_table()) fail(file, node, "compare is no table");

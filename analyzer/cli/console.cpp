@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "analyzer/cli/errors.h"
+#include "analyzer/report/plain_text.h"
 
 namespace rankscope::cli {
 namespace {
@@ -18,6 +19,16 @@ constexpr std::string_view kReset = "\033[0m";
 constexpr std::string_view kBoldRed = "\033[1;31m";
 constexpr std::string_view kYellow = "\033[33m";
 constexpr std::string_view kCyan = "\033[36m";
+
+constexpr size_t kLongestMessage = 8000;  // bytes: a name may be anything
+
+// Names in it may hold escape sequences, or line ends behind which a service reads commands (::error::). What begins with two spaces is our own next line.
+std::string messageText(std::string_view line) {
+    std::string text = analyzer::shortened(analyzer::plainText(line), kLongestMessage);
+    for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1))
+        if (text.compare(at + 1, 2, "  ") != 0) text[at] = ' ';
+    return text;
+}
 
 }  // namespace
 
@@ -37,7 +48,7 @@ void Console::message(std::string_view color, std::string_view label, std::strin
         text += label;
         if (colored) text += kReset;
     }
-    text += line;
+    text += messageText(line);
     text += '\n';
     // One write, so that the lines of several ranks' wrappers do not mix.
     std::fwrite(text.data(), 1, text.size(), stderr);

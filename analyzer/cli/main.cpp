@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -26,6 +27,14 @@ std::vector<std::string> splitOffJob(int argc, char** argv, Invocation& invocati
     return words;
 }
 
+// A file over the limit (ulimit -f) is an error of the write that is told, not the end. A handler and not SIG_IGN: what is executed (the job) gets the default back.
+void outliveFileSizeLimit() {
+    struct sigaction present {};
+    if (sigaction(SIGXFSZ, nullptr, &present) != 0 || present.sa_handler != SIG_DFL) return;
+    present.sa_handler = [](int) {};
+    sigaction(SIGXFSZ, &present, nullptr);
+}
+
 int act(const Invocation& invocation) {
     const Console& console = invocation.console;
     try {
@@ -48,6 +57,7 @@ int act(const Invocation& invocation) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    outliveFileSizeLimit();
     Invocation invocation;
     CLI::App app("Finds out what holds the ranks of a distributed training job back, and what to change.", "rankscope");
     app.set_version_flag("--version", "rankscope " RANKSCOPE_VERSION);

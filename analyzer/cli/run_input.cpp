@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/obstacle.h"
 
 namespace rankscope::cli {
 
@@ -12,6 +13,8 @@ namespace fs = std::filesystem;
 RunInput findRun(const std::string& name) {
     const fs::path path = name;
     std::error_code ignored;
+    if (const std::string obstacle = obstacleAt(path); !obstacle.empty())
+        throw VerbError(kExitInput, fmt::format("{} {}", name, obstacle), "give a run's name, its directory or its .db file");
     if (fs::is_regular_file(path, ignored)) {
         RunInput input;
         input.database = path;

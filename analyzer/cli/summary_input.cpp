@@ -8,10 +8,12 @@
 
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/obstacle.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/compare/baseline_folder.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/report/plain_text.h"
+#include "analyzer/report/shell_word.h"
 
 namespace rankscope::cli {
 
@@ -32,13 +34,26 @@ bool holdsPlaceholdersOnly(const fs::path& folder) {
     return !error && std::all_of(begin(entries), end(entries), isPlaceholder);
 }
 
+/// Of a folder that can be read. Throws VerbError.
+void requireRunsIn(const std::string& folder) {
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored) || isRunFolder(folder) || !obstacleAt(folder).empty()) return;
+    throw VerbError(kExitInput, fmt::format("{} holds neither a run nor summaries of runs (*.json)", folder),
+                    fmt::format("`rankscope run -o NAME -- CMD` makes a run, `rankscope baseline save NAME --dir {}` a summary", analyzer::shellWord(folder)));
+}
+
 }  // namespace
+
+bool isRunFolder(const std::string& name) {
+    std::error_code ignored;
+    const fs::path path = name;
+    return fs::exists(path / "trace.db", ignored) || fs::exists(path / "capture", ignored);
+}
 
 bool isBaselineFolder(const std::string& name) {
     std::error_code ignored;
-    const fs::path path = name;
-    if (!fs::is_directory(path, ignored) || fs::exists(path / "trace.db", ignored) || fs::exists(path / "capture", ignored)) return false;
-    return holdsPlaceholdersOnly(path) || !analyzer::baselineFiles(path).empty();
+    if (!fs::is_directory(name, ignored) || isRunFolder(name)) return false;
+    return holdsPlaceholdersOnly(name) || !analyzer::baselineFiles(name).empty();
 }
 
 std::vector<analyzer::RunSummary> readSummaries(const std::vector<std::string>& names, unsigned workers, const Console& console) {
@@ -57,6 +72,7 @@ std::vector<analyzer::RunSummary> readSummaries(const std::vector<std::string>& 
         } catch (const analyzer::SummaryError& error) {
             throw VerbError(kExitInput, analyzer::oneLine(error.what()), error.hint());
         }
+        requireRunsIn(name);
         const RunInput input = findRun(name);
         collectOnDemand(input, console);
         runs.push_back(analyzer::summarizeTrace(input.database, workers));

@@ -13,6 +13,9 @@ namespace rankscope::cli {
 // Throws VerbError (exit code 3), store::Error.
 std::vector<analyzer::RunSummary> readSummaries(const std::vector<std::string>& names, unsigned workers, const Console& console);
 
+// True for a folder with a database or captures: a run.
+bool isRunFolder(const std::string& name);
+
 // True for a folder that holds no run but *.json files, and for one that holds nothing but a README or hidden files: a baseline.
 bool isBaselineFolder(const std::string& name);
 

@@ -7,6 +7,7 @@
 #include "analyzer/analyze.h"
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/output_place.h"
 #include "analyzer/report/output_file.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/cli/verb.h"
@@ -35,6 +36,7 @@ std::string render(const analyzer::Report& report, const AnalyzeVerbOptions& opt
 
 int analyze(const AnalyzeVerbOptions& options, const Console& console) {
     const RunInput input = findRun(options.run);
+    if (!options.output.empty()) checkOutput(options.output, {options.run});
     collectOnDemand(input, console);
     analyzer::AnalyzeOptions settings;
     settings.workers = options.workers;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/obstacle.h"
 #include "analyzer/cli/summary_input.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/compare/baseline_folder.h"
@@ -25,7 +26,7 @@ struct BaselineOptions {
     std::vector<std::string> names;
     std::string folder = kDefaultFolder;
     std::string label;
-    size_t keep = 10;
+    int keep = 10;
     unsigned workers = 0;
 };
 
@@ -37,8 +38,16 @@ std::string describe(const analyzer::RunSummary& run) {
                        run.environment.count("gpu") && !run.environment.at("gpu").empty() ? ", " + run.environment.at("gpu") : ""));
 }
 
+/// A baseline holds summaries and nothing else: inside a run they would never be read.
+void refuseRunFolder(const std::string& folder) {
+    if (folder.empty()) throw VerbError(kExitUsage, "--dir: the name is empty", "is a variable not set?");
+    if (isRunFolder(folder)) throw VerbError(kExitUsage, fmt::format("{} is a run, no baseline", folder), fmt::format("--dir {} or another folder of its own", kDefaultFolder));
+}
+
 int save(const BaselineOptions& options, const Console& console) {
+    refuseRunFolder(options.folder);
     std::vector<analyzer::RunSummary> runs = readSummaries(options.names, options.workers, console);
+    if (runs.empty()) throw VerbError(kExitInput, fmt::format("{} holds no run: nothing to save", options.names.front()), "rankscope baseline save RUN --dir DIR");
     for (const analyzer::RunSummary& run : runs)
         if (run.stepsNs.empty()) throw VerbError(kExitInput, fmt::format("{} has no steps: it cannot be a baseline", run.name), "mark steps with an NVTX range, or run more of them");
     for (analyzer::RunSummary& run : runs) {
@@ -53,8 +62,11 @@ int save(const BaselineOptions& options, const Console& console) {
 }
 
 void requireFolder(const std::string& folder) {
+    refuseRunFolder(folder);
     std::error_code ignored;
     if (std::filesystem::is_directory(folder, ignored)) return;
+    if (const std::string obstacle = obstacleAt(folder); !obstacle.empty()) throw VerbError(kExitInput, fmt::format("{} {}", folder, obstacle), "--dir names the folder of a baseline");
+    if (std::filesystem::exists(folder, ignored)) throw VerbError(kExitInput, fmt::format("{} is no folder", folder), "--dir names the folder of a baseline");
     throw VerbError(kExitInput, fmt::format("there is no folder {}", analyzer::oneLine(folder)), fmt::format("rankscope baseline save RUN --dir {}", analyzer::shellWord(folder)));
 }
 
@@ -89,7 +101,7 @@ int show(const BaselineOptions& options, const Console& console) {
 
 int prune(const BaselineOptions& options, const Console& console) {
     requireFolder(options.folder);
-    for (const std::filesystem::path& file : analyzer::pruneBaseline(options.folder, options.keep)) console.note("removed " + analyzer::oneLine(file.string()));
+    for (const std::filesystem::path& file : analyzer::pruneBaseline(options.folder, static_cast<size_t>(options.keep))) console.note("removed " + analyzer::oneLine(file.string()));
     console.next(fmt::format("rankscope baseline list --dir {}", analyzer::shellWord(options.folder)));
     return kExitOk;
 }
@@ -123,7 +135,7 @@ void addBaselineVerb(CLI::App& app, Invocation& invocation) {
     saving->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
     addAct(*verb, invocation, "list", "The runs of a baseline", options, list);
     addAct(*verb, invocation, "show", "What a baseline, or one of its files, says", options, show)->add_option("FILE", options->names, "Files or folders; the whole baseline when left out");
-    addAct(*verb, invocation, "prune", "Remove old runs from a baseline", options, prune)->add_option("--keep", options->keep, "Runs to keep, the youngest")->capture_default_str();
+    addAct(*verb, invocation, "prune", "Remove old runs from a baseline", options, prune)->add_option("--keep", options->keep, "Runs to keep, the youngest")->check(CLI::Range(0, 1'000'000))->capture_default_str();
 }
 
 }  // namespace rankscope::cli

@@ -4,22 +4,28 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "analyzer/cli/compare_config.h"
 #include "analyzer/cli/comparison_formats.h"
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/obstacle.h"
+#include "analyzer/cli/output_place.h"
 #include "analyzer/report/output_file.h"
 #include "analyzer/cli/summary_input.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/compare/compare.h"
+#include "analyzer/report/plain_text.h"
 #include "analyzer/report/shell_word.h"
 
 namespace rankscope::cli {
 namespace {
 
+constexpr const char* kConfig = "rankscope.toml";
+
 struct CompareVerbOptions {
     std::vector<std::string> names, base, now;
-    std::string baseline;
+    std::optional<std::string> baseline;
     std::string config;
     std::vector<std::string> failOn, allow, across, thresholds, resolutions;
     std::string format = "text";
@@ -35,7 +41,8 @@ struct Sides {
 };
 
 Sides sidesOf(const CompareVerbOptions& options, const CompareConfig& config) {
-    Sides sides{options.base, options.now, options.baseline};
+    if (options.baseline && options.baseline->empty()) throw VerbError(kExitUsage, "--baseline: the name is empty", "is a variable not set?");
+    Sides sides{options.base, options.now, options.baseline.value_or("")};
     std::vector<std::string> names = options.names;
     const bool fromConfig = sides.baseline.empty() && sides.base.empty() && config.baseline && names.size() < 2;
     if (fromConfig) sides.baseline = *config.baseline;
@@ -56,14 +63,17 @@ Sides sidesOf(const CompareVerbOptions& options, const CompareConfig& config) {
 double stepShare(const std::string& text, const char* option) {
     const std::string value = text.rfind("step=", 0) == 0 ? text.substr(5) : text;
     const auto share = parseShare(value);
-    if (!share || *share > 1) throw VerbError(kExitUsage, fmt::format("{} {}: no share of the step", option, text), fmt::format("{} step=3%", option));
+    if (!share || *share > 1) throw VerbError(kExitUsage, fmt::format("{} {}: no share of the step from 0% to 100%", option, text), fmt::format("{} step=3%", option));
     return *share;
 }
 
 CompareConfig configOf(const CompareVerbOptions& options) {
     if (!options.config.empty()) return readCompareConfig(options.config);
     std::error_code ignored;
-    return std::filesystem::exists("rankscope.toml", ignored) ? readCompareConfig("rankscope.toml") : CompareConfig{};
+    if (std::filesystem::symlink_status(kConfig, ignored).type() == std::filesystem::file_type::not_found) return {};
+    const std::string obstacle = std::filesystem::is_directory(kConfig, ignored) ? "is a folder" : obstacleAt(kConfig);
+    if (!obstacle.empty()) throw VerbError(kExitInput, fmt::format("{} {}", kConfig, obstacle), "--config FILE reads settings from another place");  // without them the gate would be another
+    return readCompareConfig(kConfig);
 }
 
 analyzer::CompareOptions settingsOf(const CompareVerbOptions& options, const CompareConfig& config) {
@@ -88,9 +98,27 @@ std::pair<std::string, std::string> splitWrite(const std::string& text) {
     return {format, text.substr(equal + 1)};
 }
 
+std::vector<std::string> outputsOf(const CompareVerbOptions& options, const std::vector<std::pair<std::string, std::string>>& files, const Sides& sides) {
+    std::vector<std::string> outputs, inputs{options.config.empty() ? kConfig : options.config, sides.baseline};
+    for (const auto& [format, file] : files) outputs.push_back(file);
+    if (!options.output.empty()) outputs.push_back(options.output);
+    inputs.insert(inputs.end(), sides.base.begin(), sides.base.end());
+    inputs.insert(inputs.end(), sides.now.begin(), sides.now.end());
+    for (const std::string& output : outputs) checkOutput(output, inputs);
+    return outputs;
+}
+
+/// Runs of the base; none where the folder of the baseline is not there yet. One that cannot be read is no missing one: the gate would pass for ever.
+std::vector<std::string> baseOf(const Sides& sides) {
+    if (sides.baseline.empty()) return sides.base;
+    std::error_code error;
+    const bool isMissing = std::filesystem::status(sides.baseline, error).type() == std::filesystem::file_type::not_found && error != std::errc::not_a_directory;
+    return isMissing ? std::vector<std::string>{} : std::vector<std::string>{sides.baseline};
+}
+
 int exitCode(const analyzer::Comparison& comparison, const Console& console) {
     for (const analyzer::Incomparable& row : comparison.incomparable)
-        if (row.refused) console.error(fmt::format("not comparable: {} is {} and {}", row.what, row.base, row.now));
+        if (row.refused) console.error(analyzer::oneLine(fmt::format("not comparable: {} is {} and {}", row.what, row.base, row.now)));
     if (comparison.gate.failed) return kExitGateFailed;
     return comparison.step.verdict == analyzer::StepVerdict::incomparable ? kExitInput : kExitOk;
 }
@@ -101,13 +129,11 @@ int compare(const CompareVerbOptions& options, const Console& console) {
     const Sides sides = sidesOf(options, config);
     std::vector<std::pair<std::string, std::string>> files;
     for (const std::string& text : options.write) files.push_back(splitWrite(text));
+    requireDifferentFiles(outputsOf(options, files, sides));
 
-    std::error_code ignored;
-    const bool noBaseline = !sides.baseline.empty() && !std::filesystem::exists(sides.baseline, ignored);
-    const std::vector<std::string> baseNames = sides.baseline.empty() ? sides.base : noBaseline ? std::vector<std::string>{} : std::vector<std::string>{sides.baseline};
     const auto now = readSummaries(sides.now, options.workers, console);
     if (now.empty()) throw VerbError(kExitInput, fmt::format("{} holds no run: the new side is empty", sides.now.front()), "rankscope compare --baseline DIR --new RUN");
-    const analyzer::Comparison comparison = analyzer::compareRuns(readSummaries(baseNames, options.workers, console), now, settings);
+    const analyzer::Comparison comparison = analyzer::compareRuns(readSummaries(baseOf(sides), options.workers, console), now, settings);
     for (const auto& [format, file] : files) analyzer::writeOutputFile(renderComparison(comparison, format, false), file);
     const bool toFile = !options.output.empty();
     const std::string text = renderComparison(comparison, options.format, !toFile && console.colorOnStdout());
@@ -154,7 +180,7 @@ void addCompareVerb(CLI::App& app, Invocation& invocation) {
             try {
                 return compare(*options, invocation.console);
             } catch (const analyzer::CompareError& error) {
-                throw VerbError(kExitInput, error.what(), error.hint());
+                throw VerbError(kExitInput, analyzer::oneLine(error.what()), error.hint());
             }
         };
     });

@@ -8,6 +8,7 @@
 
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/output_place.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/report/output_file.h"
 #include "analyzer/cli/verb.h"
@@ -66,6 +67,7 @@ analyzer::ExportSelection selectionOf(const ExportVerbOptions& options, store::T
 
 int exportRun(const ExportVerbOptions& options, const Console& console) {
     const RunInput input = findRun(options.run);
+    checkOutput(options.output, {options.run});
     collectOnDemand(input, console);
     store::TraceReader trace(input.database);
     const analyzer::ExportSelection selection = selectionOf(options, trace);

@@ -8,6 +8,7 @@
 
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/output_place.h"
 #include "analyzer/report/output_file.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/cli/verb.h"
@@ -54,6 +55,7 @@ std::string nothingIn(const analyzer::Advice& advice, const std::string& format)
 
 int recommend(const RecommendVerbOptions& options, const Console& console) {
     const RunInput input = findRun(options.run);
+    if (!options.output.empty()) checkOutput(options.output, {options.run});
     analyzer::RecommendOptions settings;
     settings.workers = options.workers;
     settings.shownName = options.run;

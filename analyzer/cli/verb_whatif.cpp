@@ -5,6 +5,7 @@
 #include "analyzer/analyze.h"
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/output_place.h"
 #include "analyzer/report/output_file.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/cli/verb.h"
@@ -31,6 +32,7 @@ int predict(const WhatIfVerbOptions& options, const Console& console) {
         throw VerbError(kExitUsage, error.what(), error.hint());
     }
     const RunInput input = findRun(options.run);
+    if (!options.output.empty()) checkOutput(options.output, {options.run});
     collectOnDemand(input, console);
     const analyzer::Analysis analysis = analyzer::readAnalysis(input.database);
     if (!analysis.replay.available())

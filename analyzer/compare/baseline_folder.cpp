@@ -10,11 +10,28 @@ namespace rankscope::analyzer {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// What a run was saved under before; empty: it was not, or the file is damaged and about to be replaced.
+std::string labelIn(const fs::path& file) {
+    std::error_code ignored;
+    if (!fs::is_regular_file(file, ignored)) return {};
+    try {
+        return readSummary(file).label;
+    } catch (const SummaryError&) {
+        return {};
+    }
+}
+
+}  // namespace
+
 std::vector<fs::path> baselineFiles(const fs::path& folder) {
     std::vector<fs::path> files;
     std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(folder, ignored))
-        if (entry.path().extension() == ".json" && entry.is_regular_file(ignored)) files.push_back(entry.path());
+    if (fs::status(folder, ignored).type() == fs::file_type::not_found) return files;
+    const auto isHidden = [](const fs::path& file) { return file.filename().string().starts_with('.'); };
+    for (const auto& entry : fs::directory_iterator(folder))
+        if (entry.path().extension() == ".json" && entry.is_regular_file(ignored) && !isHidden(entry.path())) files.push_back(entry.path());
     std::sort(files.begin(), files.end());
     return files;
 }
@@ -29,7 +46,9 @@ std::vector<RunSummary> readBaseline(const fs::path& folder) {
 fs::path saveToBaseline(const RunSummary& summary, const fs::path& folder) {
     fs::create_directories(folder);
     const fs::path file = folder / (summaryId(summary) + ".json");
-    writeOutputFile(renderSummary(summary), file);
+    RunSummary labelled = summary;
+    if (labelled.label.empty()) labelled.label = labelIn(file);
+    writeOutputFile(renderSummary(labelled), file);
     return file;
 }
 

@@ -11,13 +11,14 @@
 
 namespace rankscope::analyzer {
 
-/// The files of a baseline, in the order of their names; none when there is no such folder. Other files than *.json are not looked at.
+/// The files of a baseline, in the order of their names; none when there is no such folder. Hidden files and others than *.json are not looked at. Throws
+/// std::filesystem::filesystem_error where the folder cannot be read.
 std::vector<std::filesystem::path> baselineFiles(const std::filesystem::path& folder);
 
 /// Reads them all, oldest run first. Throws SummaryError at the first that is no summary.
 std::vector<RunSummary> readBaseline(const std::filesystem::path& folder);
 
-/// Writes NAME.json with NAME = summaryId(), beside and renamed, and makes the folder where there is none. Throws std::filesystem::filesystem_error.
+/// Writes NAME.json with NAME = summaryId(), beside and renamed, and makes the folder where there is none. A run without a label keeps the one it was saved under. Throws std::filesystem::filesystem_error.
 std::filesystem::path saveToBaseline(const RunSummary& summary, const std::filesystem::path& folder);
 
 /// Removes all but the `keep` youngest runs, and says which files. Throws like readBaseline().

@@ -84,13 +84,6 @@ void addLosses(const std::vector<RunSummary>& runs, const char* side, Comparison
         for (const LossRow& loss : run.losses) comparison.losses.push_back({side, run.name, loss.kind, loss.severity, loss.count, loss.meaning});
 }
 
-template <typename Row>
-void cap(std::vector<Row>& rows, size_t most, const char* what, std::vector<std::string>& notes) {
-    if (rows.size() <= most) return;
-    notes.push_back(fmt::format("{} of {} {} are shown", most, rows.size(), what));
-    rows.resize(most);
-}
-
 /// A change worth explaining: claimed, or large enough to be claimed if noise were less.
 bool worthExplaining(const StepTimeChange& step) {
     if (step.verdict == StepVerdict::regression || step.verdict == StepVerdict::improvement) return true;
@@ -130,7 +123,6 @@ Comparison withoutBase(const std::vector<RunSummary>& now, const CompareOptions&
     judge({}, now, options.gate, result);
     std::erase_if(result.gate.notices, [&](const std::string& notice) { return notice.ends_with(result.step.reason); });  // said once
     result.gate.notices.insert(result.gate.notices.begin(), result.step.reason);
-    cap(result.findings, kMostFindingRows, "findings", result.notes);
     return result;
 }
 
@@ -162,8 +154,6 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
         if (worthExplaining(result.step)) result.causes = causesOf(before, after, result.findings, result.step.changeNs());
     }
     judge(base, now, options.gate, result);
-    cap(result.findings, kMostFindingRows, "findings", result.notes);
-    cap(result.collectives, kMostCollectiveRows, "kinds of collectives", result.notes);
     return result;
 }
 

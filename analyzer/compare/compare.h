@@ -19,11 +19,8 @@ struct CompareOptions {
     std::set<std::string> across;  // acrossNames(): differences that do not forbid to compare
 };
 
-/// A run that was given twice on a side counts once; one without steps is left out; both are said. An empty base is a comparison with nothing (a notice of the gate).
+/// All of it, however much there is: each format says what it leaves out. A run that was given twice on a side counts once; one without steps is left out; both are said. An empty base is a comparison with nothing (a notice of the gate).
 /// Throws CompareError when the new side is empty, when a side has runs but none with a step, or runs of different kinds.
 Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now, const CompareOptions& options);
-
-inline constexpr size_t kMostFindingRows = 200;     // more are counted and left out
-inline constexpr size_t kMostCollectiveRows = 100;
 
 }  // namespace rankscope::analyzer

@@ -41,13 +41,13 @@ void judgeFinding(FindingChange& finding, const GateOptions& options, GateResult
 std::string checkAllow(const std::string& word) {
     for (const CatalogueEntry& entry : catalogue())
         if (matches(word, std::string(entry.id))) return {};
-    return fmt::format("no diagnosis is called {}; `rankscope explain` lists them", word);
+    return fmt::format("no diagnosis is called \"{}\"; `rankscope explain` lists them", word);
 }
 
 std::string checkFailOn(const std::string& word) {
     if (word == "regression" || word == "new-finding" || word == "never") return {};
     if (checkAllow(word).empty()) return {};
-    return fmt::format("{} is neither regression, new-finding, never nor a diagnosis such as RS203 or RS2*", word);
+    return fmt::format("\"{}\" is neither regression, new-finding, never nor a diagnosis such as RS203 or RS2*; `rankscope explain` lists them", word);
 }
 
 GateResult judgeGate(Comparison& comparison, const GateOptions& options) {

@@ -253,10 +253,8 @@ std::string kernels(const Comparison& c) {
 std::string runs(const Comparison& c) {
     Table table("runs-table", "", {{"side"}, {"run"}, {"label"}, {"steps", true}, {"typical step", true}});
     const auto add = [&](const char* side, const ComparedSide& of) {
-        for (size_t i = 0; i < std::min(kMostRows, of.runs.size()); ++i) {
-            const ComparedRun& run = of.runs[i];
+        for (const ComparedRun& run : of.runs)
             table.add({textCell(side), textCell(run.name), textCell(run.label), numberCell(std::to_string(run.steps), run.steps), numberCell(durationText(run.stepNs), run.stepNs)});
-        }
     };
     add("base", c.base);
     add("new", c.now);
@@ -287,6 +285,8 @@ Comparison forThePage(const Comparison& whole) {
         c.notes.push_back(fmt::format("{} of {} {} are left out of this page: --format json has all", rows.size() - most, rows.size(), what));
         rows.resize(most);
     };
+    cut(c.base.runs, kMostRows, "runs of the base");
+    cut(c.now.runs, kMostRows, "runs of the new side");
     cut(c.kernels, kMostKernels, "kernels");
     cut(c.collectives, kMostRows, "kinds of collectives");
     cut(c.metrics, kMostRows, "numbers");
@@ -302,7 +302,7 @@ Comparison forThePage(const Comparison& whole) {
 std::string renderComparisonHtml(const Comparison& whole) {
     const Comparison c = forThePage(whole);
     Page page;
-    page.title = fmt::format("{} against {}", sideName(c.now), sideName(c.base));
+    page.title = fmt::format("{} against {}", sideName(whole.now), sideName(whole.base));
     page.about = jobText(c);
     page.mood = moodOf(whole);
     page.verdict = c.step.reason;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/compare/content_hash.h"
 #include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/report/plain_text.h"
@@ -19,10 +20,16 @@ constexpr size_t kMostParts = 100;
 
 using Labels = std::vector<std::pair<const char*, std::string>>;
 
+/// Names stay different from each other: what is cut off, or is no text, is told by its hash.
+std::string shortLabel(const std::string& bytes) {
+    constexpr size_t kLongest = 200, kHash = 17;
+    const std::string text = plainText(bytes);
+    return text.size() <= kLongest && text == bytes ? text : fmt::format("{} {:016x}", shortened(text, kLongest - kHash), contentHash(bytes));
+}
+
 std::string labelText(const std::string& bytes) {
     std::string out;
-    constexpr size_t kLongest = 200;
-    for (const char c : shortened(plainText(bytes), kLongest)) {
+    for (const char c : shortLabel(bytes)) {
         if (c == '\\' || c == '"') out += '\\';
         if (c == '\n') out += "\\n";
         else out += c;

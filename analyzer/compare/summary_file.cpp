@@ -11,7 +11,9 @@
 #include <sstream>
 
 #include "analyzer/compare/content_hash.h"
+#include "analyzer/compare/strict_json.h"
 #include "analyzer/compare/summary_object.h"
+#include "analyzer/report/plain_text.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -19,6 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;   // written: the same order every time
 using Parsed = nlohmann::json;         // read: a lookup that does not walk all keys
 
+constexpr double kShortestStepNs = 1;            // clocks tick in ns
 constexpr uintmax_t kLargestFile = 16u << 20;  // some kilobytes per rank: ten thousand of them
 
 /// Times to the nanosecond, other numbers to six digits: a summary is small, and the same on every machine.
@@ -182,7 +185,7 @@ void checkSchema(const Parsed& json, const std::string& origin) {
     const auto schema = json.is_object() ? json.find("schema") : json.end();
     if (schema == json.end() || !schema->is_string())
         throw SummaryError(fmt::format("{}: no summary of a run: it has no schema", origin), "a baseline file is made by: rankscope baseline save NAME --dir DIR");
-    const auto& name = schema->get_ref<const std::string&>();
+    const std::string name = shortened(schema->get_ref<const std::string&>(), 100);
     if (name == kSummarySchema) return;
     if (name.rfind("rankscope.run-summary/", 0) == 0)
         throw SummaryError(fmt::format("{}: written by another version: {}, this one reads {}", origin, name, kSummarySchema),
@@ -192,7 +195,7 @@ void checkSchema(const Parsed& json, const std::string& origin) {
 
 void checkSteps(const RunSummary& summary, const std::string& origin) {
     for (size_t i = 0; i < summary.stepsNs.size(); ++i)
-        if (!std::isfinite(summary.stepsNs[i]) || summary.stepsNs[i] <= 0)
+        if (!std::isfinite(summary.stepsNs[i]) || summary.stepsNs[i] < kShortestStepNs)
             throw SummaryError(fmt::format("{}: steps_ns[{}] is not the length of a step: {}", origin, i, summary.stepsNs[i]), "save it anew: rankscope baseline save NAME --dir DIR");
     if (summary.stepsPerSample < 1 || summary.steps < static_cast<int>(summary.stepsNs.size()))
         throw SummaryError(fmt::format("{}: {} steps do not fit {} samples of {} steps", origin, summary.steps, summary.stepsNs.size(), summary.stepsPerSample),
@@ -213,12 +216,7 @@ std::string renderSummary(const RunSummary& summary) {
 }
 
 RunSummary parseSummary(const std::string& text, const std::string& origin) {
-    Parsed json;
-    try {
-        json = Parsed::parse(text);
-    } catch (const Parsed::exception& error) {
-        throw SummaryError(fmt::format("{}: no JSON: {}", origin, error.what()), "a baseline file is made by: rankscope baseline save NAME --dir DIR");
-    }
+    const Parsed json = parseStrictJson(text, origin);
     checkSchema(json, origin);
     const SummaryObject r(json, "", origin);
     RunSummary summary;

@@ -94,16 +94,12 @@ void writeFindings(const Comparison& c, Text& text) {
     if (c.findings.empty()) return;
     text.line();
     text.line(text.bold("Findings") + (c.base.runs.empty() ? " of the new side" : news == 0 ? ": the same on both sides" : ""));
-    size_t shown = 0;
-    for (const FindingChange& finding : c.findings) {
-        if (++shown > kMostRows) {
-            text.line(fmt::format("  and {} more", c.findings.size() - kMostRows));
-            break;
-        }
-        std::string cost = costText(finding);
+    for (const FindingChange* finding : firstFindings(c, kMostRows)) {
+        std::string cost = costText(*finding);
         if (!cost.empty()) cost = ", " + cost;
-        text.line(fmt::format("  {:<7} {} {}, {}{}{}{}", toText(finding.status), finding.id, finding.title, finding.where, inRunsText(finding), cost, finding.allowed ? " (allowed)" : ""));
+        text.line(fmt::format("  {:<7} {} {}, {}{}{}{}", toText(finding->status), finding->id, finding->title, finding->where, inRunsText(*finding), cost, finding->allowed ? " (allowed)" : ""));
     }
+    if (c.findings.size() > kMostRows) text.line(fmt::format("  and {} more", c.findings.size() - kMostRows));
 }
 
 /// What is shown whether it changed or not.

@@ -4,6 +4,14 @@
 #include "analyzer/report/plain_text.h"
 
 namespace rankscope::analyzer {
+namespace {
+
+bool beginsWww(std::string_view text) {
+    const auto isW = [&](size_t i) { return text[i] == 'w' || text[i] == 'W'; };
+    return text.size() > 3 && isW(0) && isW(1) && isW(2) && text[3] == '.';
+}
+
+}  // namespace
 
 std::string markdownText(std::string_view bytes, size_t longest) {
     const std::string text = shortened(oneLine(bytes), longest);
@@ -18,6 +26,10 @@ std::string markdownText(std::string_view bytes, size_t longest) {
             case '\\': case '`': case '*': case '_': case '[': case ']': case '|': case '~': case '$': out.append("\\").push_back(c); break;
             case ':':
                 if (text.compare(i, 3, "://") == 0) out += "&#58;";
+                else out += c;
+                break;
+            case 'w': case 'W':  // www.x.org is a link too
+                if (beginsWww(std::string_view(text).substr(i))) out.append(text, i, 3).append("&#46;"), i += 3;
                 else out += c;
                 break;
             case '#': case '-': case '+': case '=':  // marks only at the start

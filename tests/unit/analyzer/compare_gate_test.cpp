@@ -110,16 +110,46 @@ TEST(CompareGate, KnowsItsWords) {
     EXPECT_NE(checkAllow("regression"), "");
 }
 
-TEST(CompareFindings, TenThousandAreCappedAndSaid) {
+std::vector<FindingSummary> manyFindings(int count) {
+    std::vector<FindingSummary> rows;
+    for (int i = 0; i < count; ++i) {
+        rows.push_back(finding("RS301", 9 * kMs));
+        rows.back().roles = {"dp " + std::to_string(i)};
+    }
+    return rows;
+}
+
+TEST(CompareFindings, OfTenThousandTheJsonHasAllAndEveryOtherFormatSaysHowManyItLeavesOut) {
     auto now = makeSide(10);
-    for (RunSummary& run : now)
-        for (int i = 0; i < 10000; ++i) {
-            run.findings.push_back(finding("RS301", 9 * kMs));
-            run.findings.back().roles = {"dp " + std::to_string(i)};
-        }
+    for (RunSummary& run : now) run.findings = manyFindings(10'000);
     const Comparison c = compareRuns(makeSide(0), now, {});
-    EXPECT_EQ(c.findings.size(), kMostFindingRows);
-    EXPECT_NE(c.notes.back().find("10000"), std::string::npos);
+    EXPECT_EQ(nlohmann::json::parse(renderComparisonJson(c)).at("findings").size(), 10'000u);
+    EXPECT_NE(renderComparisonText(c).find("and 9988 more"), std::string::npos);
+    EXPECT_NE(renderComparisonMarkdown(c).find("9960 of 10000 findings are left out"), std::string::npos);
+    EXPECT_NE(renderComparisonHtml(c).find("9500 of 10000 findings are left out"), std::string::npos);
+    EXPECT_NE(renderComparisonAnnotations(c).find("9991 more of this kind"), std::string::npos);
+    for (const std::string& text : {renderComparisonJunit(c), renderComparisonSarif(c)}) EXPECT_NE(text.find("9000 of 10000 findings are left out"), std::string::npos);
+    EXPECT_NE(renderComparisonOpenMetrics(c).find("rankscope_findings{status=\"new\"} 10000\n"), std::string::npos) << "counted, all of them";
+}
+
+// Three hundred new findings that fail nothing stand before it: a service that reads only its own format must see the failure all the same.
+TEST(CompareGate, WhatFailsItIsInEveryFormatHoweverManyOthersThereAre) {
+    FindingSummary failing = finding("RS203", 1 * kMs);
+    failing.title = "the one that fails";
+    auto base = makeSide(0), now = makeSide(10);
+    for (RunSummary& run : base) run.findings = {failing};
+    for (RunSummary& run : now) {
+        run.findings = manyFindings(3000);
+        run.findings.push_back(failing);
+    }
+    CompareOptions options;
+    options.gate.failOn = {"RS203"};
+    const Comparison c = compareRuns(base, now, options);
+    ASSERT_TRUE(c.gate.failed);
+    EXPECT_NE(renderComparisonJunit(c).find("failures=\"1\""), std::string::npos);
+    EXPECT_NE(renderComparisonSarif(c).find("\"level\": \"error\""), std::string::npos);
+    EXPECT_NE(renderComparisonAnnotations(c).find("::error title=RS203 the one that fails"), std::string::npos);
+    for (const std::string& text : {renderComparisonText(c), renderComparisonMarkdown(c), renderComparisonHtml(c)}) EXPECT_NE(text.find("the one that fails"), std::string::npos);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
@@ -253,6 +255,27 @@ TEST(Compare, ARoleIsTheMeanOfTheRunsThatHaveIt) {
 }
 
 TEST(Compare, NoNewRunIsAnError) { EXPECT_THROW(compareRuns(makeSide(0), {}, {}), CompareError); }
+
+// No two samples of a family may have the same labels; names may begin alike for longer than a label is.
+TEST(ComparisonOpenMetrics, LongNamesStayDifferent) {
+    const auto withTraffic = [](RunSummary& run) {
+        for (const std::string& end : {std::string("a"), std::string("b"), std::string("\x01"), std::string("\x02")}) {
+            run.traffic.push_back(run.traffic.front());
+            run.traffic.back().op = (end < "a" ? "op" : std::string(400, 'x')) + end;
+        }
+    };
+    auto base = makeSide(0, withTraffic), now = makeSide(10, withTraffic);
+    std::istringstream lines(renderComparisonOpenMetrics(compareRuns(base, now, {})));
+    std::set<std::string> series;
+    size_t samples = 0;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("#")) continue;
+        ++samples;
+        series.insert(line.substr(0, line.rfind(' ')));
+        EXPECT_LT(line.size(), 400u);
+    }
+    EXPECT_EQ(series.size(), samples);
+}
 
 TEST(ComparisonJson, HasNoNaNsAndEscapesNames) {
     auto now = makeSide(10, slowRank);

@@ -5,6 +5,7 @@
 
 #include "analyzer/analyze.h"
 #include "analyzer/detectors/catalogue.h"
+#include "analyzer/report/markdown_text.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/units.h"
 #include "collector/store/sqlite.h"
@@ -50,6 +51,12 @@ TEST(ReportText, NamesRankCauseFixAndTheNextCommand) {
     TextStyle style;
     style.colour = true;
     EXPECT_NE(renderText(playDdp(slowJob()).analyze(), style).find('\x1b'), std::string::npos);
+}
+
+TEST(ReportMarkdown, NamesAreNoMarkup) {
+    EXPECT_EQ(markdownText("a_b|<i>"), "a\\_b\\|&lt;i&gt;");
+    EXPECT_EQ(markdownText("http://x.org www.x.org WWW.x www"), "http&#58;//x.org www&#46;x.org WWW&#46;x www");
+    EXPECT_EQ(markdownText("@all"), "&#64;all");
 }
 
 TEST(ReportMarkdown, HasOneHeadingPerFinding) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -66,7 +67,51 @@ TEST(SummaryFile, SaysWhatIsWrongAndWhere) {
         EXPECT_NE(error.hint().find("another version"), std::string::npos);
     }
     EXPECT_NE(errorOf("[]").find("schema"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["steps_ns"][3] = 0.5; })).find("steps_ns[3]"), std::string::npos) << "shorter than clocks tell: its ratio to others is no number";
     EXPECT_EQ(errorOf(changed([](auto&) {})), "");
+}
+
+TEST(SummaryFile, SaysWhatIsNoJsonInALine) {
+    EXPECT_EQ(errorOf(""), "x.json: the file is empty");
+    EXPECT_EQ(errorOf("{\"schema\":"), "x.json: no JSON: line 1, column 11: unexpected end of input; expected '[', '{', or a literal");
+    EXPECT_EQ(errorOf("{\n \"steps\": NaN}"), "x.json: no JSON: line 2, column 11: invalid literal; last read: '\"steps\": N'");
+    EXPECT_NE(errorOf(changed([](auto&) {}) + "{}").find("unexpected '{'"), std::string::npos);
+    EXPECT_LT(errorOf("{\"" + std::string(100'000, 'x') + "\n\": 1}").size(), 400u);
+    EXPECT_LT(errorOf("{\"schema\": \"" + std::string(100'000, 'x') + "\"}").size(), 400u);
+}
+
+// What a merge leaves behind: of two values neither may be taken for the run.
+TEST(SummaryFile, WhatAMergeLeftTwiceIsRefused) {
+    const std::string text = changed([](auto&) {});
+    EXPECT_EQ(errorOf(text.substr(0, text.size() - 1) + ",\"steps_ns\":[1,2,3]}"), "x.json: the key steps_ns is there twice in one object");
+    EXPECT_NE(errorOf("{\n<<<<<<< HEAD\n \"name\": \"a\"\n=======\n \"name\": \"b\"\n>>>>>>> other\n}").find("a merge left both sides"), std::string::npos);
+    EXPECT_EQ(errorOf(changed([](auto& json) { json["name"] = json["label"] = "<<<<<<< twice"; })), "") << "as a value it is only a name";
+}
+
+TEST(Baseline, KeepsTheLabelOfARunThatIsSavedAgainWithoutOne) {
+    const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rankscope-label-" + std::to_string(getpid()));
+    RunSummary run = makeRun(1);
+    run.label = "v1.2";
+    const std::filesystem::path file = saveToBaseline(run, folder);
+    run.label.clear();
+    EXPECT_EQ(saveToBaseline(run, folder), file);
+    EXPECT_EQ(readSummary(file).label, "v1.2");
+    run.label = "v1.3";
+    saveToBaseline(run, folder);
+    EXPECT_EQ(readSummary(file).label, "v1.3");
+    std::ofstream(file) << "damaged";
+    run.label.clear();
+    saveToBaseline(run, folder);
+    EXPECT_EQ(readSummary(file).label, "");
+    std::filesystem::remove_all(folder);
+}
+
+TEST(Baseline, LeavesHiddenFilesAlone) {
+    const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rankscope-hidden-" + std::to_string(getpid()));
+    saveToBaseline(makeRun(1), folder);
+    for (const char* name : {"._copy.json", ".json", "README.md"}) std::ofstream(folder / name) << "no summary";
+    EXPECT_EQ(readBaseline(folder).size(), 1u);
+    std::filesystem::remove_all(folder);
 }
 
 TEST(Baseline, IsAFolderOfFilesNamedByTheirContents) {
