@@ -145,6 +145,8 @@ int compare(const CompareVerbOptions& options, const Console& console) {
         console.next(fmt::format("rankscope baseline save {} --dir {}", analyzer::shellWord(sides.now.front()), sides.baseline.empty() ? "DIR" : analyzer::shellWord(sides.baseline)));
     else if (!comparison.causes.empty() && !comparison.causes.front().diagnosis.empty())
         console.next("rankscope explain " + comparison.causes.front().diagnosis);
+    else if (comparison.now.runs.front().fromBaseline)
+        console.next(fmt::format("rankscope baseline show {}", analyzer::shellWord(comparison.now.runs.front().file)));
     else
         console.next("rankscope analyze " + analyzer::shellWord(sides.now.front()));
     return exitCode(comparison, console);

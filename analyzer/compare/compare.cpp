@@ -133,6 +133,10 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
     const auto baseIds = clean(base, "base", result.notes), newIds = clean(now, "new", result.notes);
     for (const auto& [id, name] : newIds)
         if (baseIds.count(id)) result.notes.push_back(fmt::format("{} is on both sides: it is compared with itself", name));
+    std::vector<std::string> once;
+    for (std::string& note : result.notes)
+        if (std::ranges::find(once, note) == once.end()) once.push_back(std::move(note));
+    result.notes = std::move(once);
     result.base = sideOf(base);
     result.now = sideOf(now);
     addLosses(base, "base", result);

@@ -65,7 +65,8 @@ std::string jobText(const Comparison& comparison) {
 bool showsAttribution(const Comparison& comparison) {
     const auto& interval = comparison.step.interval;
     const bool isSure = interval && (interval->low > 1 || interval->high < 1);
-    return !comparison.attribution.empty() && (isSure || !comparison.causes.empty());
+    const bool tells = std::ranges::any_of(comparison.attribution, [](const AttributionRow& row) { return row.category != "rest"; });
+    return tells && (isSure || !comparison.causes.empty());
 }
 
 std::string gateLineText(const Comparison& comparison, const std::string& line) {

@@ -99,6 +99,7 @@ std::vector<std::pair<double, std::string>> columnNames(const std::vector<const 
 /// Steps of every run beside each other, base first; the typical step of each run on top.
 std::string stepsChart(const Comparison& c) {
     constexpr size_t kMostBaseRuns = 200, kMostSteps = 3000;  // drawn: more cannot be told apart, and make the page slow
+    constexpr size_t kRunsOfWideColumns = 16;                 // points of more runs are drawn smaller
     const size_t firstBase = c.base.runs.size() - std::min(kMostBaseRuns, c.base.runs.size());
     std::vector<const ComparedRun*> runs;
     for (size_t i = firstBase; i < c.base.runs.size(); ++i) runs.push_back(&c.base.runs[i]);
@@ -115,12 +116,12 @@ std::string stepsChart(const Comparison& c) {
         for (size_t i = 0; i < run.stepsNs.size(); i += stride) {
             const double spread = 0.5 * (static_cast<double>(i / stride % 7) / 7 - 0.43);  // so that equal ones do not hide each other
             const std::string which = run.stepsPerSample > 1 ? fmt::format("mean of {} steps", run.stepsPerSample) : fmt::format("step {}", i + 1);
-            chart.dots.push_back({static_cast<double>(column) + spread, run.stepsNs[i], fmt::format("{} run {}, {}: {}", side, run.name, which, durationText(run.stepsNs[i])), "warm", 3});
+            chart.dots.push_back({static_cast<double>(column) + spread, run.stepsNs[i], fmt::format("{} run {}, {}: {}", side, run.name, which, durationText(run.stepsNs[i])), "warm", runs.size() > kRunsOfWideColumns ? 1.5 : 3});
         }
     }
     for (size_t column = 0; column < runs.size(); ++column)
         chart.dots.push_back({static_cast<double>(column), runs[column]->stepNs, fmt::format("{} run {}: {}", column < baseRuns ? "base" : "new", runs[column]->name, durationText(runs[column]->stepNs)),
-                              column < baseRuns ? "compute" : "transfer"});
+                              column < baseRuns ? "compute" : "transfer", runs.size() > kRunsOfWideColumns ? 4.0 : 5.0});
     if (c.step.baseNs) chart.levels.emplace_back(*c.step.baseNs, "base " + durationText(*c.step.baseNs));
     if (c.step.newNs && c.step.ratio && std::abs(*c.step.ratio - 1) > 0.002) chart.levels.emplace_back(*c.step.newNs, "new " + durationText(*c.step.newNs));
     std::string hint = "A grey point is a step, a coloured one a run's typical step. The axis does not begin at zero.";
@@ -129,7 +130,7 @@ std::string stepsChart(const Comparison& c) {
 }
 
 std::string attribution(const Comparison& c) {
-    if (c.attribution.empty()) return {};
+    if (std::ranges::all_of(c.attribution, [](const AttributionRow& row) { return row.category == "rest"; })) return {};
     double largest = 0;
     for (const AttributionRow& row : c.attribution) largest = std::max(largest, std::abs(row.ns));
     Table table("attribution-table", "", {{"change", true}, {"", false, true}, {"what"}, {"carried by"}});

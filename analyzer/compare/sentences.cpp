@@ -46,7 +46,7 @@ std::string smallestVisibleText(double share) { return isBeyondWords(share) ? "m
 std::string changeText(const StepTimeChange& step) {
     if (!step.ratio) return "unknown";
     const double change = *step.ratio - 1;
-    if (!step.interval) return fmt::format("{} {}", percent(std::abs(change)), change >= 0 ? "slower" : "faster");
+    if (!step.interval) return change == 0 ? "the same" : fmt::format("{} {}", percent(std::abs(change)), change >= 0 ? "slower" : "faster");
     return fmt::format("{} ({:+.1f} % to {:+.1f} %)", changeBeside(change), 100 * (step.interval->low - 1), 100 * (step.interval->high - 1));
 }
 

@@ -43,12 +43,13 @@ class Text {
 };
 
 std::string sideText(const ComparedSide& side) {
+    constexpr size_t kMostNames = 5;
     std::string names;
-    for (size_t i = 0; i < side.runs.size(); ++i) {
-        if (i == 5) return names + fmt::format(" and {} more", side.runs.size() - i);
+    for (size_t i = 0; i < std::min(kMostNames, side.runs.size()); ++i) {
         names += (i == 0 ? "" : ", ") + side.runs[i].name;
         if (!side.runs[i].label.empty()) names += fmt::format(" ({})", side.runs[i].label);
     }
+    if (side.runs.size() > kMostNames) names += fmt::format(" and {} more", side.runs.size() - kMostNames);
     return names.empty() ? "no run" : fmt::format("{} run{}: {}", side.runs.size(), side.runs.size() == 1 ? "" : "s", names);
 }
 
@@ -69,6 +70,10 @@ void writeVerdict(const Comparison& c, Text& text) {
 
 void writeIncomparable(const Comparison& c, Text& text) {
     for (const Incomparable& row : c.incomparable) text.line(fmt::format("  {} in {}: {} and {}; {}", row.refused ? text.bold("differ") : "differ", row.what, row.base, row.now, row.consequence));
+    size_t losses = 0;
+    for (const ComparedLoss& loss : c.losses)
+        if (loss.severity != "info" && ++losses <= kMostRows) text.line(fmt::format("  loss  {}, {}: {}", loss.side, loss.run, loss.meaning));
+    if (losses > kMostRows) text.line(fmt::format("  loss  and {} more", losses - kMostRows));
     for (const std::string& note : c.notes) text.line("  note  " + note);
 }
 

@@ -21,6 +21,20 @@ HOSTILE = "</script><script>window.pwned=1</script><img src=x onerror=window.pwn
 COLUMN = "[...document.querySelectorAll('#{} tbody tr')].map(row => row.cells[{}].dataset.v ?? null)"
 
 
+# Of every element with words of its own: [element, contrast with the nearest background].
+CONTRASTS = """(() => {
+  const parts = colour => colour.match(/[\\d.]+/g).map(Number);
+  const light = colour => { const [r, g, b] = parts(colour).map(v => v / 255).map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const behind = element => { for (; element; element = element.parentElement) { const back = getComputedStyle(element).backgroundColor; if ((parts(back)[3] ?? 1) > 0) return back; } return 'rgb(255, 255, 255)'; };
+  const hasWords = element => [...element.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.textContent.trim());
+  return [...document.body.querySelectorAll(':not(script, style, title)')].filter(hasWords).map(element => {
+    const svg = element.closest('svg'), style = getComputedStyle(element);
+    const [a, b] = [light(svg ? style.fill : style.color), light(behind(svg ? svg.parentElement : element))];
+    return [element.outerHTML.slice(0, 80), (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)];
+  });
+})()"""
+
+
 def setUpModule():
     global folder, browser, environment
     folder = pathlib.Path(tempfile.mkdtemp(prefix="rankscope-page-"))
@@ -144,6 +158,26 @@ class Page(unittest.TestCase):
         # The rank that the finding names is marked, and drawn with the others.
         self.assertEqual(browser.evaluate("[...document.querySelectorAll('.who.named')].map(e => e.textContent)"), ["rank 2"])
         self.assertEqual(count(".lanes svg"), len(self.report["breakdown"]))
+
+    def test_words_stand_out_from_what_is_behind_them(self):
+        # WCAG 2.1 AA, 1.4.3: 4.5 to 1.
+        for scheme in ("light", "dark"):
+            browser.prefer(scheme)
+            browser.open(self.page)
+            contrasts = browser.evaluate(CONTRASTS)
+            self.assertGreater(len(contrasts), 100)
+            self.assertEqual([row for row in contrasts if row[1] < 4.5], [], scheme)
+
+    def test_it_can_be_read_on_a_telephone(self):
+        browser.call("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=1, mobile=True)
+        self.addCleanup(browser.call, "Emulation.clearDeviceMetricsOverride")
+        browser.open(self.page)
+        self.assertLessEqual(browser.evaluate("document.documentElement.scrollWidth"), 400)
+        # Letters of a chart shrink with it.
+        heights = browser.evaluate("[...document.querySelectorAll('.chart text')].filter(t => t.getClientRects().length).map(t => parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a)"
+                                   ".filter(size => size > 0)")
+        self.assertGreater(len(heights), 10)
+        self.assertGreater(min(heights), 9)
 
     def test_it_prints(self):
         browser.click("#theme")  # dark on the screen, light on paper

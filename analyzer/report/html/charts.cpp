@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kLeastSpan = 1e-6;  // of the values on an axis: what lies closer is one place, and steps of a double would be seen as changes
 constexpr int kMostTicks = 20;
+constexpr double kHalfLetter = 3.5;  // half the width of a letter: names that would pass the right edge end there
 
 constexpr double kWidth = 560, kHeight = 240, kLeft = 84, kRight = 14, kTop = 12, kBottom = 44;
 
@@ -70,12 +71,13 @@ void drawAxes(const Chart& chart, const Scale& x, const Scale& y, std::string& o
         out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 6, y.at(tick) + 4, markupText(chart.y.text(tick)));
     }
     for (const auto& [place, name] : chart.xNames)
-        out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x.at(place), kHeight - kBottom + 16, markupText(name));
+        out += x.at(place) + kHalfLetter * static_cast<double>(name.size()) > kWidth ? fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", kWidth, kHeight - kBottom + 16, markupText(name))
+                                                : fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x.at(place), kHeight - kBottom + 16, markupText(name));
     for (const double tick : chart.xNames.empty() ? ticksOf(x) : std::vector<double>{})
         out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x.at(tick), kHeight - kBottom + 16, markupText(chart.x.text(tick)));
     out += fmt::format("<path class=\"frame\" d=\"M{} {}V{}H{}\"/>", kLeft, kTop, kHeight - kBottom, kWidth - kRight);
     out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>", (kLeft + kWidth - kRight) / 2, kHeight - 8, markupText(chart.x.title));
-    out += fmt::format("<text transform=\"translate(14 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>", (kTop + kHeight - kBottom) / 2, markupText(chart.y.title));
+    out += fmt::format("<text class=\"beside\" transform=\"translate(14 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>", (kTop + kHeight - kBottom) / 2, markupText(chart.y.title));
 }
 
 }  // namespace
@@ -128,15 +130,13 @@ std::string drawChart(const Chart& chart) {
     ys.widen();
     const double room = ys.high > ys.low ? 0.08 * (ys.high - ys.low) : std::max(1.0, std::abs(ys.high) * 0.1);
     Scale x{xs.low, xs.high, chart.x.isLogarithmic, kLeft + 10, kWidth - kRight - 10};
-    if (chart.x.isLogarithmic) x = {std::max(1.0, xs.low / 2), xs.high * 2, true, kLeft, kWidth - kRight};
+    if (chart.x.isLogarithmic) x = {std::max(1.0, xs.low / 2), xs.high * 2, true, kLeft + 10, kWidth - kRight - 10};
     const Scale y{chart.fromZero ? 0 : ys.low - room, ys.high + room, false, kHeight - kBottom, kTop};
 
     std::string out = fmt::format("<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kWidth, kHeight, markupText(chart.title));
     drawAxes(chart, x, y, out);
     for (const auto& [level, name] : chart.levels) {
         out += fmt::format("<line class=\"trend\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft, kWidth - kRight, y.at(level), y.at(level));
-        const bool isLow = y.at(level) > (kTop + kHeight - kBottom) / 2;
-        out += fmt::format("<text class=\"value\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kWidth - kRight - 4, y.at(level) + (isLow ? -8 : 16), markupText(name));
     }
     for (const std::vector<Point>& curve : chart.curves) {
         out += "<path class=\"curve\" d=\"";
@@ -146,6 +146,10 @@ std::string drawChart(const Chart& chart) {
     for (const Point& dot : chart.dots)
         out += fmt::format("<circle class=\"dot {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:g}\"><title>{}</title></circle>", dot.colour, x.at(dot.x), y.at(dot.y), dot.radius,
                            markupText(dot.label));
+    for (const auto& [level, name] : chart.levels) {  // on top of the points
+        const bool isLow = y.at(level) > (kTop + kHeight - kBottom) / 2;
+        out += fmt::format("<text class=\"value level\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kWidth - kRight - 4, y.at(level) + (isLow ? -8 : 16), markupText(name));
+    }
     return out + "</svg>\n";
 }
 

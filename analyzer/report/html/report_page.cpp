@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -112,8 +113,8 @@ std::string stepChart(const Report& r) {
             chart.dots.push_back({static_cast<double>(step.index), ns, fmt::format("step {}: {}{}", step.index, durationText(ns), step.warmUp ? ", warm-up" : ""), step.warmUp ? "warm" : "compute"});
     }
     chart.curves = {curve};
-    if (r.run.stepNs > 0) chart.levels = {{r.run.stepNs, "median " + durationText(r.run.stepNs)}};
-    return section("steps", "Step times", "From the first rank's start to the last rank's end; warm-up is grey.", drawChart(chart));
+    if (r.run.stepNs > 0) chart.levels = {{r.run.stepNs, "step " + durationText(r.run.stepNs)}};
+    return section("steps", "Step times", "Points: from the first rank's start to the last rank's end; warm-up is grey. Line: what a step costs, the median from one start to the next.", drawChart(chart));
 }
 
 std::string bandwidthChart(const Report& r) {
@@ -125,8 +126,11 @@ std::string bandwidthChart(const Report& r) {
                               row.op == "all_reduce" ? "compute" : row.op == "all_gather" ? "overlapped" : row.op == "reduce_scatter" ? "transfer" : row.op == "all_to_all" ? "wait" : "memory"});
     }
     if (chart.dots.empty()) return {};
+    std::vector<Part> seen;
+    for (const Part& part : {Part{"compute", "all-reduce"}, Part{"overlapped", "all-gather"}, Part{"transfer", "reduce-scatter"}, Part{"wait", "all-to-all"}, Part{"memory", "others"}})
+        if (std::ranges::count(chart.dots, part.colour, &Point::colour) > 0) seen.push_back(part);
     return section("bandwidth", "Bandwidth of collectives", "Each point is a communicator, operation and size class; what waiting took is left out.",
-                   legend({{"compute", "all-reduce"}, {"overlapped", "all-gather"}, {"transfer", "reduce-scatter"}, {"wait", "all-to-all"}, {"memory", "others"}}) + drawChart(chart));
+                   legend(seen) + drawChart(chart));
 }
 
 std::string efficiencyChart(const Report& r) {
@@ -175,7 +179,7 @@ std::string collectives(const Report& r) {
     if (r.collectives.empty()) return {};
     constexpr size_t kMost = 500;
     Table table("collectives-table", "", {{"operation"}, {"size"}, {"communicator"}, {"ranks", true}, {"count", true}, {"bytes", true}, {"waiting", true}, {"transfer", true}, {"busbw", true},
-                                          {"algorithm"}, {"protocol"}, {"most often last"}});
+                                          {"algorithm"}, {"most often last"}});
     const auto known = [](const auto& value, auto&& text) { return value ? numberCell(text(static_cast<double>(*value)), static_cast<double>(*value)) : unknownCell(); };
     for (size_t i = 0; i < std::min(kMost, r.collectives.size()); ++i) {
         const CollectiveRow& row = r.collectives[i];
@@ -185,9 +189,8 @@ std::string collectives(const Report& r) {
         table.add({textCell(row.op), size, communicator.empty() ? unknownCell() : textCell(communicator), numberCell(std::to_string(row.ranks), row.ranks),
                    numberCell(std::to_string(row.count), static_cast<double>(row.count)), known(row.bytes, bytesText),
                    numberCell(durationText(static_cast<double>(row.waitNs)), static_cast<double>(row.waitNs)), known(row.transferNs, durationText),
-                   known(row.busbw, bandwidthText), row.algorithm.empty() ? unknownCell() : textCell(row.algorithm),
-                   row.protocol.empty() ? unknownCell() : textCell(row.protocol),
-                   row.lastRanks.empty() ? unknownCell() : textCell(fmt::format("rank {} ({} x)", row.lastRanks.front().first, row.lastRanks.front().second))});
+                   known(row.busbw, bandwidthText), row.algorithm.empty() && row.protocol.empty() ? unknownCell() : textCell(fmt::format("{} {}", row.algorithm.empty() ? "unknown" : row.algorithm, row.protocol)),
+                   row.lastRanks.empty() ? unknownCell() : unbrokenCell(fmt::format("rank {} ({} x)", row.lastRanks.front().first, row.lastRanks.front().second))});
     }
     std::string out = table.markup();
     if (r.collectives.size() > kMost) out += fmt::format("<p class=\"hint\">The first {} of {} kinds; the JSON below has all.</p>\n", kMost, r.collectives.size());
@@ -205,7 +208,10 @@ std::string notes(const Report& r, size_t all) {
 
 std::string background(const Report& r) {
     std::string out = "<p>" + markupText("Layout: " + layoutText(r.layout) + ".") + "</p>\n";
-    if (r.run.stepNs > 0) out += "<p>" + markupText(replayText(r.replay)) + ".</p>\n";
+    if (std::string replay = replayText(r.replay); r.run.stepNs > 0 && !replay.empty()) {
+        replay.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(replay.front())));
+        out += "<p>" + markupText(replay) + ".</p>\n";
+    }
     for (const std::string& note : r.replay.notes) out += "<p>Replay: " + markupText(note) + ".</p>\n";
     if (!r.linkPeakSource.empty()) out += "<p>Link peaks: " + markupText(r.linkPeakSource) + ".</p>\n";
     if (r.run.steps > 0) out += "<p>Step boundaries: " + markupText(r.run.stepSource) + ".</p>\n";
