@@ -14,6 +14,7 @@ namespace rankscope::analyzer {
 namespace {
 
 constexpr double kIsWhy = 0.5;   // of the growth in time that work, other kernels or communication must explain to be its reason
+constexpr double kOfAll = 0.15;  // of the growth of ranks that stand out: less of it on the others is what ranks differ by anyway
 constexpr double kGrew = 0.001;  // of compute: no machine repeats a run better than that (kNoiseFloor), so less is no growth
 
 template <typename Value>
@@ -33,10 +34,9 @@ std::vector<std::string> others(const SideMeans& side, const std::vector<std::st
     return names;
 }
 
-/// Kernels gave way to others that take longer. Where the ranks beside them, which take no longer, have the others too, these are not why.
-bool explainedByOtherKernels(const ComputeGrowth& growth, const SideMeans& base, const SideMeans& now, const std::vector<std::string>& roles, bool reversed, ChangeCause& cause) {
+/// Kernels gave way to others that take longer.
+bool explainedByOtherKernels(const ComputeGrowth& growth, bool reversed, ChangeCause& cause) {
     if (!growth.replaced() || growth.addedNs - growth.goneNs <= kIsWhy * growth.ns()) return false;
-    if (!roles.empty() && growthOf(base, now, others(now, roles)).replaced()) return false;
     cause.kind = "other_kernels";
     cause.text = fmt::format("other kernels run on {}, {} in place of {}: {}", cause.where, growth.added, growth.gone, timeGrowthText(growth.time()));
     cause.evidence.push_back(fmt::format("kernels of the {} side only take {}, of the {} side only {}", reversed ? "new" : "base", durationText(growth.goneNs / growth.members),
@@ -62,25 +62,34 @@ bool explainedByContention(const ComputeGrowth& growth, ChangeCause& cause) {
     return true;
 }
 
-}  // namespace
-
-ChangeCause computeCause(const SideMeans& base, const SideMeans& now, double ns, bool reversed) {
+/// Of ranks that grew by this much; all of them when `roles` is empty.
+ChangeCause causeOfGrowth(const ComputeGrowth& growth, const SideMeans& now, const std::vector<std::string>& roles, double ns, bool reversed) {
     ChangeCause cause;
     cause.ns = ns;
-    cause.kind = "unknown";
-    const std::vector<std::string> roles = rolesThatGrew(base, now, &RoleSummary::computeNs);
     cause.where = placeText(now, roles, cause.ranks);
-    const ComputeGrowth growth = growthOf(base, now, roles);
-    if (growth.time() < kGrew || !explainsPath(growth, base, now, ns)) return {"unknown", "", "", "", {}, ns, {}};
     cause.evidence.push_back(fmt::format("compute of {}: {} a step ({})", cause.where,
                                          fromTo(durationText(growth.baseNs / growth.members), durationText(growth.newNs / growth.members), reversed),
                                          timeGrowthText(fromBase(growth.time(), reversed))));
-    if (explainedByOtherKernels(growth, base, now, roles, reversed, cause) || explainedByWork(growth, now, roles, reversed, cause) || explainedByContention(growth, cause)) return cause;
+    if (explainedByOtherKernels(growth, reversed, cause) || explainedByWork(growth, now, roles, reversed, cause) || explainedByContention(growth, cause)) return cause;
     const bool wholeHost = roles.size() > 1 && isAllOf(now, roles, &RoleSummary::host);
     cause.kind = roles.empty() ? "slower_compute" : wholeHost ? "slow_node" : "straggler";
     cause.diagnosis = roles.empty() ? "" : wholeHost ? "RS302" : "RS301";
     cause.text = fmt::format("the same kernels are slower on {}: {}", cause.where, timeGrowthText(growth.time()));
     return cause;
+}
+
+}  // namespace
+
+std::vector<ChangeCause> computeCauses(const SideMeans& base, const SideMeans& now, double ns, bool reversed) {
+    const std::vector<std::string> roles = rolesThatGrew(base, now, &RoleSummary::computeNs);
+    ComputeGrowth growth = growthOf(base, now, roles);
+    if (growth.time() < kGrew || !explainsPath(growth, base, now, ns)) return {};
+    if (roles.empty()) return {causeOfGrowth(growth, now, roles, ns, reversed)};
+    const ComputeGrowth rest = growthOf(base, now, others(now, roles));
+    if (rest.replaced()) growth.goneNs = growth.addedNs = 0;  // all ranks have other kernels: that is not why these stand out
+    const double common = rest.ns() / rest.members / (growth.ns() / growth.members);  // share of the growth that all ranks have
+    if (common < kOfAll) return {causeOfGrowth(growth, now, roles, ns, reversed)};
+    return {causeOfGrowth(growth.beyond(rest), now, roles, (1 - common) * ns, reversed), causeOfGrowth(rest, now, {}, common * ns, reversed)};
 }
 
 }  // namespace rankscope::analyzer

@@ -17,6 +17,7 @@ namespace rankscope::analyzer {
 namespace {
 
 constexpr double kWorthACause = 0.2;  // of the change
+constexpr double kWorthAsking = 0.05;     // of the change: what a row must have to be part of a cause that others share, as two operations of one kind of traffic do
 constexpr double kLaunchNs = 5e3;         // what a launch takes the host: 2 to 10 us, a collective's more than a kernel's
 constexpr double kLaunchesAreWhy = 0.4;   // of the time lost to the host
 constexpr double kExplains = 0.5;     // of the change: a finding whose cost grew by that names the cause where the differences do not
@@ -96,15 +97,15 @@ std::string trafficThatGrew(const SideMeans& base, const SideMeans& now) {
 }
 
 /// `base` is the fast side.
-ChangeCause causeOfPart(const SideMeans& base, const SideMeans& now, const AttributionRow& row, double ns, bool reversed) {
+std::vector<ChangeCause> causesOfPart(const SideMeans& base, const SideMeans& now, const AttributionRow& row, double ns, bool reversed) {
     if (row.category == "compute") {
-        ChangeCause cause = computeCause(base, now, ns, reversed);
-        if (cause.kind == "unknown")
-            if (const auto schedule = pipelineCause(base, now, ns, reversed)) return *schedule;
-        return cause;
+        std::vector<ChangeCause> causes = computeCauses(base, now, ns, reversed);
+        if (!causes.empty()) return causes;
+        if (auto schedule = pipelineCause(base, now, ns, reversed)) return {std::move(*schedule)};
+        return {{"unknown", "", "", "", {}, ns, {}}};
     }
     const bool ofOne = row.what.starts_with(kTransferRow);
-    return transferCause(base, now, ofOne ? row.what.substr(kTransferRow.size()) : trafficThatGrew(base, now), ns, reversed);
+    return {transferCause(base, now, ofOne ? row.what.substr(kTransferRow.size()) : trafficThatGrew(base, now), ns, reversed)};
 }
 
 double meanKernels(const SideMeans& side) {
@@ -155,10 +156,11 @@ std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now, c
         const double rowNs = std::min(row.ns, ns);  // a path that changes sides takes more from one category than the step lost
         if (row.category == "host" || row.category == "launch" || row.category == "gap" || row.category == "memory" || row.category == "idle") {
             hostNs += row.ns;
-        } else if ((row.category == "compute" || row.category == "transfer") && rowNs >= kWorthACause * ns) {
-            merge(causeOfPart(fast, slow, row, rowNs, reversed), causes);
+        } else if ((row.category == "compute" || row.category == "transfer") && rowNs >= kWorthAsking * ns) {
+            for (ChangeCause& cause : causesOfPart(fast, slow, row, rowNs, reversed)) merge(std::move(cause), causes);
         }
     }
+    std::erase_if(causes, [&](const ChangeCause& cause) { return cause.ns < kWorthACause * ns; });
     if (hostNs >= kWorthACause * ns) merge(causeOfHost(fast, slow, more, std::min(hostNs, ns), reversed), causes);
     for (ChangeCause& cause : causes)
         if (cause.kind == "unknown") cause = fromFindings(more, cause.ns);

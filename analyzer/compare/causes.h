@@ -18,8 +18,8 @@ namespace rankscope::analyzer {
 ///   schedule    pipeline_schedule RS101
 ///   else        unknown
 ///
-/// `changeNs` is not zero. Of a faster step the causes are told with the sides changed over, what was lost before and is not any more, and `ns` is negative. Every part of
-/// the attribution that is worth kWorthACause of the change has one; causes of the same kind and place are one. Largest first.
+/// `changeNs` is not zero. Of a faster step the causes are told with the sides changed over, what was lost before and is not any more, and `ns` is negative. Parts of
+/// the attribution have one; causes of the same kind and place are one, and those that are worth kWorthACause of the change are told. Largest first.
 std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now, const std::vector<FindingChange>& findings, double changeNs);
 
 }  // namespace rankscope::analyzer

@@ -66,6 +66,17 @@ void addRole(const RoleSummary& before, const RoleSummary& after, ComputeGrowth&
 
 bool ComputeGrowth::replaced() const { return goneNs > 0 && goneNs >= kReplaced * addedNs; }
 
+ComputeGrowth ComputeGrowth::beyond(const ComputeGrowth& others) const {
+    const double share = others.members > 0 ? members / others.members : 0;
+    ComputeGrowth rest = *this;
+    rest.newNs -= share * others.ns();
+    rest.slowedNs -= share * others.slowedNs;
+    rest.workNs -= share * others.workNs;
+    rest.goneNs = std::max(0.0, goneNs - share * others.goneNs);
+    rest.addedNs = std::max(0.0, addedNs - share * others.addedNs);
+    return rest;
+}
+
 ComputeGrowth growthOf(const SideMeans& base, const SideMeans& now, const std::vector<std::string>& roles) {
     ComputeGrowth growth;
     for (const auto& [name, after] : now.roles) {

@@ -25,6 +25,8 @@ struct ComputeGrowth {
     double work() const { return kernelNs > 0 ? (workNs + (replaced() ? 0 : addedNs - goneNs)) / kernelNs : 0; }
     /// Whether kernels gave way to others, instead of some coming on top.
     bool replaced() const;
+    /// What these ranks have beyond what `others` have, too.
+    ComputeGrowth beyond(const ComputeGrowth& others) const;
 };
 
 /// Over `roles`; over all that both sides have when it is empty, and over the mean of all ranks where no rank has its like.

@@ -113,6 +113,28 @@ TEST(ComputeCauses, APathThroughMoreStagesIsTheScheduleNotSlowKernels) {
     EXPECT_EQ(compareEdited(bubble).causes.at(0).kind, "unknown") << "nothing says why";
 }
 
+TEST(ComputeCauses, WhatAllRanksHaveIsToldFromTheRankThatStandsOut) {
+    const auto both = [](bool work) {
+        return [work](RunSummary& run) {
+            computeLonger(run, 8 * kMs);
+            slowRank(run);
+            run.roles[2].work["gemm"].ns += 20 * kMs;
+            for (RoleSummary& role : run.roles)
+                if (work) role.work["gemm"].blocks *= 1.1;
+        };
+    };
+    const Comparison slower = compareEdited(both(false)), more = compareEdited(both(true));
+    ASSERT_EQ(slower.causes.size(), 2u);
+    EXPECT_EQ(slower.causes[0].kind, "straggler");
+    EXPECT_EQ(slower.causes[0].ranks, std::vector<int>{2});
+    EXPECT_NEAR(slower.causes[0].ns, 20 * kMs, 0.5 * kMs);
+    EXPECT_EQ(slower.causes[1].kind, "slower_compute");
+    EXPECT_NEAR(slower.causes[1].ns, 8 * kMs, 0.5 * kMs);
+    ASSERT_EQ(more.causes.size(), 2u);
+    EXPECT_EQ(more.causes[0].kind, "straggler");
+    EXPECT_EQ(more.causes[1].kind, "more_work");
+}
+
 TEST(MessageCauses, AProtocolIsNoReasonForMoreThanItCanCost) {
     const auto base = [](RunSummary& run) { setWay(run.traffic[0], "ring", "simple"); };
     const auto now = [](double ms) {
