@@ -61,12 +61,14 @@ std::string kindOf(const std::string& id) {
     return kind == kKinds.end() ? "unknown" : kind->second;
 }
 
+ChangeCause unknown(double ns) { return {"unknown", "what changed is not told by the differences", "", "", {}, ns, {}}; }
+
 /// Where the differences say nothing, a finding that costs about what the step lost says it.
 ChangeCause fromFindings(const std::vector<const FindingChange*>& findings, double ns) {
     const FindingChange* best = nullptr;
     for (const FindingChange* finding : findings)
         if (costGrowth(*finding) >= kExplains * ns && (!best || costGrowth(*finding) > costGrowth(*best))) best = finding;
-    if (!best) return {"unknown", "what changed is not told by the differences", "", "", {}, ns, {}};
+    if (!best) return unknown(ns);
     return {kindOf(best->id), best->title + ": " + best->cause, best->id, best->where, best->ranks, ns, {}};
 }
 
@@ -81,19 +83,27 @@ void merge(ChangeCause cause, std::vector<ChangeCause>& causes) {
     causes.push_back(std::move(cause));
 }
 
-/// Whose exposed transfer grew most; empty: nobody's. For sides without critical paths, whose one transfer row is of all traffic.
-std::string trafficThatGrew(const SideMeans& base, const SideMeans& now) {
+struct ExposedTraffic {
+    std::string name;   // empty: none
+    double addedNs = 0;
+};
+
+/// Whose exposed transfer grew most.
+ExposedTraffic trafficThatGrew(const SideMeans& base, const SideMeans& now) {
     const std::map<std::string, TrafficSummary> before = byUse(base);
-    std::string name;
-    double mostNs = 0;
+    ExposedTraffic most;
     for (const auto& [use, after] : byUse(now)) {
         const auto was = before.find(use);
         const double ns = after.exposedTransferNs - (was == before.end() ? 0 : was->second.exposedTransferNs);
-        if (ns <= mostNs) continue;
-        mostNs = ns;
-        name = use;
+        if (ns > most.addedNs) most = {use, ns};
     }
-    return name;
+    return most;
+}
+
+/// Where the path went another way, through compute that takes no longer, for traffic that less hides: what ranks wait for says it.
+ChangeCause fromExposed(const SideMeans& base, const SideMeans& now, const ChangeCause& cause, bool reversed) {
+    const ExposedTraffic traffic = trafficThatGrew(base, now);
+    return traffic.addedNs >= kExplains * cause.ns ? transferCause(base, now, traffic.name, cause.ns, reversed) : cause;
 }
 
 /// `base` is the fast side.
@@ -102,10 +112,10 @@ std::vector<ChangeCause> causesOfPart(const SideMeans& base, const SideMeans& no
         std::vector<ChangeCause> causes = computeCauses(base, now, ns, reversed);
         if (!causes.empty()) return causes;
         if (auto schedule = pipelineCause(base, now, ns, reversed)) return {std::move(*schedule)};
-        return {{"unknown", "", "", "", {}, ns, {}}};
+        return {unknown(ns)};
     }
     const bool ofOne = row.what.starts_with(kTransferRow);
-    return {transferCause(base, now, ofOne ? row.what.substr(kTransferRow.size()) : trafficThatGrew(base, now), ns, reversed)};
+    return {transferCause(base, now, ofOne ? row.what.substr(kTransferRow.size()) : trafficThatGrew(base, now).name, ns, reversed)};
 }
 
 double meanKernels(const SideMeans& side) {
@@ -162,9 +172,11 @@ std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now, c
     }
     std::erase_if(causes, [&](const ChangeCause& cause) { return cause.ns < kWorthACause * ns; });
     if (hostNs >= kWorthACause * ns) merge(causeOfHost(fast, slow, more, std::min(hostNs, ns), reversed), causes);
-    for (ChangeCause& cause : causes)
+    if (causes.empty()) causes.push_back(unknown(ns));
+    for (ChangeCause& cause : causes) {
         if (cause.kind == "unknown") cause = fromFindings(more, cause.ns);
-    if (causes.empty()) causes.push_back(fromFindings(more, ns));
+        if (cause.kind == "unknown") cause = fromExposed(fast, slow, cause, reversed);
+    }
     std::stable_sort(causes.begin(), causes.end(), [](const ChangeCause& a, const ChangeCause& b) { return a.ns > b.ns; });
     for (ChangeCause& cause : causes) {
         refine(more, cause);

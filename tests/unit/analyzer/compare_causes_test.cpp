@@ -235,6 +235,21 @@ TEST(MessageCauses, AllLinksSlowHaveTheDiagnosisOfAllLinks) {
     EXPECT_EQ(c.causes.at(0).where, "all_reduce of gradients");
 }
 
+TEST(MessageCauses, APathThatLeftTransfersForComputeIsToldByWhatIsExposed) {
+    // The sums in twice the precision hold the step up for 8 ms more; the path, which led along them, now leads along the compute in front of them.
+    const Comparison c = compareEdited([](RunSummary& run) {
+        longerSteps(run, 8 * kMs);
+        run.traffic[0].bytes *= 2;
+        run.traffic[0].dataType = "f32";
+        run.traffic[0].transferNs *= 2;
+        run.traffic[0].exposedTransferNs += 7 * kMs;
+        run.roles[0].pathNs["compute"] += 12 * kMs;
+        run.roles[0].pathNs["transfer"] -= 4 * kMs;
+        run.pathTransferNs["all_reduce of gradients"] -= 4 * kMs;
+    });
+    EXPECT_EQ(c.causes.at(0).kind, "full_precision");
+}
+
 TEST(HostCauses, MessagesThatAHostCannotLaunchInTimeAreTheReason) {
     const auto late = [](double messages) {
         return [messages](RunSummary& run) {
