@@ -101,6 +101,7 @@ void compareSteps(const std::vector<RunSummary>& base, const std::vector<RunSumm
     } else {
         result.step = compareStepTimes(samplesOf(base), samplesOf(now), options);
         result.step.reason = verdictSentence(result.step);
+        for (std::string& note : stepNotes(result.step)) result.notes.push_back(std::move(note));
     }
     setTypicalSteps(base, result.step.estimator, result.base);
     setTypicalSteps(now, result.step.estimator, result.now);

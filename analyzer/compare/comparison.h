@@ -62,7 +62,11 @@ struct StepTimeChange {
     std::optional<double> rankPValue;        // exact Mann-Whitney test on the runs, where there are enough for it
     double threshold = 0;                    // share: a smaller change is none
     int moreRuns = 0;                        // on each side, when samples are not enough; 0: more would not help, or not known
+    std::string lacking;                     // why nothing can be claimed, for a reader; empty: noise alone decides
+    bool fewForExceptions = false;           // the runs are so few that one of another kind (another node, another clock) on one side by chance alone is not ruled out
     std::string estimator;                   // "trimmed mean" | "mean": of a run's steps
+    bool byRareSteps = false;                // typical steps do not tell the change, slow steps that they leave out do: the mean of all is compared
+    std::optional<double> meanRatio;         // where typical steps are compared: the same of the means of all steps
     std::optional<double> betweenRuns;       // noise between runs of one side, as a standard deviation, share of the step
     std::string noiseSource;                 // "runs of both sides" | "runs of the base" | "runs of the new side" | "none"
     /// Steps that are of two kinds, for example 7.7 and 9.7 ms: such a run has no typical step but its mean.

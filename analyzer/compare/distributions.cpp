@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "analyzer/recommend/student_t.h"
+
 namespace rankscope::analyzer {
 namespace {
 
@@ -37,6 +39,10 @@ double chiSquaredQuantile(double p, double degrees) {
     double high = degrees + 10;
     while (regularizedGamma(degrees / 2, high / 2) < p && high < 1e9) high *= 2;
     return bisected(0, high, p, [&](double x) { return regularizedGamma(degrees / 2, x / 2); });
+}
+
+double varianceRatioOutside(double ratio, double degreesAbove, double degreesBelow) {
+    return regularizedBeta(degreesBelow / 2, degreesAbove / 2, degreesBelow / (degreesBelow + degreesAbove * ratio));
 }
 
 }  // namespace rankscope::analyzer

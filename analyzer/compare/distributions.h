@@ -11,4 +11,8 @@ double normalQuantile(double p);
 /// series (Abramowitz and Stegun 6.5.29).
 double chiSquaredQuantile(double p, double degrees);
 
+/// Probability that the ratio of two independent estimates of one variance, with these degrees of freedom, exceeds `ratio` (>= 0): the upper tail of the F
+/// distribution (Abramowitz and Stegun 26.6.2).
+double varianceRatioOutside(double ratio, double degreesAbove, double degreesBelow);
+
 }  // namespace rankscope::analyzer

@@ -49,6 +49,8 @@ Json stepJson(const StepTimeChange& step) {
     json["threshold"] = step.threshold;
     json["more_runs"] = step.moreRuns;
     json["estimator"] = step.estimator;
+    json["mean_ratio"] = orNull(step.meanRatio);
+    json["by_rare_steps"] = step.byRareSteps;
     json["between_runs"] = orNull(step.betweenRuns);
     json["noise_source"] = step.noiseSource;
     json["modes"] = arrayOf(step.modes, [](const StepTimeChange::Modes& modes) {

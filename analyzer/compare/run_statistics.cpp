@@ -80,9 +80,10 @@ RunLocation locate(const std::vector<double>& steps, StepEstimator estimator) {
     for (double& value : winsorised) value = std::clamp(value, low, high);
     RunLocation location;
     location.value = mean(sorted.data() + trimmed, sorted.data() + sorted.size() - trimmed);
-    const double kept = static_cast<double>(sorted.size() - 2 * trimmed) / static_cast<double>(sorted.size());
-    const double error2 = std::max(variance(winsorised) / static_cast<double>(steps.size()), batchError2(winsorised));
-    location.error = std::sqrt(error2) / kept;
+    location.kept = static_cast<double>(sorted.size() - 2 * trimmed) / static_cast<double>(sorted.size());
+    location.variance = variance(winsorised);
+    const double error2 = std::max(location.variance / static_cast<double>(steps.size()), batchError2(winsorised));
+    location.error = std::sqrt(error2) / location.kept;
     return location;
 }
 

@@ -23,6 +23,8 @@ enum class StepEstimator { trimmedMean, mean };
 struct RunLocation {
     double value = 0;           // typical step
     double error = 0;           // its standard error from the steps of the run alone, serial correlation included; 0 for less than two steps
+    double variance = 0;        // of the steps, outliers winsorised; 0 for less than two steps
+    double kept = 1;            // share of the steps that the mean is of
 };
 
 /// The trimmed mean leaves out kTrimmed of the steps at either end, one at least when there are five or more. Its error is that of Tukey and McLaughlin

@@ -39,7 +39,21 @@ std::string changeBeside(double change) {
 
 std::string slowDown(double share) { return isBeyondWords(share) ? "a slow-down to more than twice the step" : "a slow-down of " + percent(share); }
 
+/// The mean of all steps changed by more than would have been seen of the typical one.
+bool isMeanElsewhere(const StepTimeChange& step) { return step.meanRatio && std::abs(std::log(*step.meanRatio)) > std::log1p(*step.smallestVisible); }
+
+std::string meanText(const StepTimeChange& step) {
+    return fmt::format("with rare slow steps the mean is {} {}, which is not sure", percent(std::abs(*step.meanRatio - 1)), *step.meanRatio > 1 ? "slower" : "faster");
+}
+
 }  // namespace
+
+std::vector<std::string> stepNotes(const StepTimeChange& step) {
+    std::vector<std::string> notes;
+    if (step.fewForExceptions && (step.verdict == StepVerdict::regression || step.verdict == StepVerdict::improvement))
+        notes.push_back("so few runs tell the change from noise, not from a run of another kind (another node, another clock): three on each side would");
+    return notes;
+}
 
 std::string smallestVisibleText(double share) { return isBeyondWords(share) ? "more than twice" : percent(share); }
 
@@ -62,11 +76,13 @@ std::string verdictSentence(const StepTimeChange& step) {
     if (!step.baseNs || !step.newNs) return step.reason;
     const std::string times = fmt::format("{} -> {} a step, {}", durationText(*step.baseNs), durationText(*step.newNs), changeText(step));
     switch (step.verdict) {
-        case StepVerdict::regression: return "regression: " + times;
-        case StepVerdict::improvement: return "improvement: " + times;
-        case StepVerdict::noChange: return fmt::format("{}: {}; {} would have been seen", smallChange(step), times, slowDown(*step.smallestVisible));
+        case StepVerdict::regression:
+        case StepVerdict::improvement:
+            return fmt::format("{}: {}{}", toText(step.verdict), times, step.byRareSteps ? "; by rare slow steps, in the mean of all steps: not in the typical step" : "");
+        case StepVerdict::noChange:
+            return fmt::format("{}: {}; {} would have been seen{}", smallChange(step), times, slowDown(*step.smallestVisible), isMeanElsewhere(step) ? " of the typical step; " + meanText(step) : "");
         case StepVerdict::notEnoughSamples:
-            if (!step.smallestVisible) return fmt::format("not enough samples: {}; one run a side does not tell how much runs differ: {}", times, runsToAdd(step));
+            if (!step.lacking.empty()) return fmt::format("not enough samples: {}; {}: {}", times, step.lacking, runsToAdd(step));
             return fmt::format("not enough samples: {}; only {} would have been seen: {}", times, slowDown(*step.smallestVisible), runsToAdd(step));
         case StepVerdict::incomparable: break;
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analyzer/compare/comparison.h"
 
@@ -22,6 +23,9 @@ std::string verdictSentence(const StepTimeChange& step);
 
 /// Over the causes: "Why"; of a change that is not claimed "Why, if it is more than noise".
 std::string causesHeading(const Comparison& comparison);
+
+/// What to know besides the verdict; a sentence each.
+std::vector<std::string> stepNotes(const StepTimeChange& step);
 
 /// A value of a metric with its unit: "12.3 ms", "45.6 %", "38.4 GB/s".
 std::string metricText(double value, const std::string& unit);

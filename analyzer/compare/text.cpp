@@ -64,8 +64,9 @@ void writeVerdict(const Comparison& c, Text& text) {
     if (step.pValue) text.line(fmt::format("  test  p = {:.2g}", *step.pValue) + (step.rankPValue ? fmt::format(", rank test p = {:.2g}", *step.rankPValue) : ""));
     if (step.modes.empty()) return;
     const StepTimeChange::Modes& first = step.modes.front();
-    text.line(fmt::format("  modes steps are of two kinds in {} run{} (in {}: {} and {}, {:.0f} % of the second): means are compared", step.modes.size(), step.modes.size() == 1 ? "" : "s",
-                          first.run, durationText(first.lowNs), durationText(first.highNs), 100 * first.highShare));
+    text.line(fmt::format("  modes steps are of two kinds in {} run{} (in {}: {} and {}, {:.0f} % of the second): {} are compared", step.modes.size(), step.modes.size() == 1 ? "" : "s",
+                          first.run, durationText(first.lowNs), durationText(first.highNs), 100 * first.highShare,
+                          step.estimator == "mean" ? "means" : "typical steps, as most runs have one kind,"));
 }
 
 void writeIncomparable(const Comparison& c, Text& text) {

@@ -17,15 +17,14 @@ double betaFraction(double a, double b, double x) {
     return 1 / fraction;
 }
 
-/// I_x(a, b).
+}  // namespace
+
 double regularizedBeta(double a, double b, double x) {
     if (x <= 0) return 0;
     if (x >= 1) return 1;
     const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x));
     return x < (a + 1) / (a + b + 2) ? front * betaFraction(a, b, x) / a : 1 - front * betaFraction(b, a, 1 - x) / b;
 }
-
-}  // namespace
 
 double studentOutside(double t, double degrees) { return regularizedBeta(degrees / 2, 0.5, degrees / (degrees + t * t)); }
 

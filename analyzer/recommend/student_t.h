@@ -11,4 +11,7 @@ double studentTwoSided(double confidence, double degrees);
 /// Probability that its absolute value exceeds `t` (>= 0): the two-sided p value.
 double studentOutside(double t, double degrees);
 
+/// The regularized incomplete beta function I_x(a, b).
+double regularizedBeta(double a, double b, double x);
+
 }  // namespace rankscope::analyzer

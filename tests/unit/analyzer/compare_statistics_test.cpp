@@ -63,6 +63,9 @@ TEST(Distributions, QuantilesAreThoseOfTheTables) {
     EXPECT_NEAR(studentTwoSided(0.95, 7.5), 2.33346, 1e-3);  // between those of 7 (2.3646) and 8 (2.3060)
     EXPECT_NEAR(studentOutside(2.776445, 4), 0.05, 1e-6);
     EXPECT_NEAR(studentOutside(0, 3), 1, 1e-12);
+    EXPECT_NEAR(varianceRatioOutside(19.0, 2, 2), 0.05, 1e-6);
+    EXPECT_NEAR(varianceRatioOutside(3.70827, 3, 10), 0.05, 1e-6);
+    EXPECT_NEAR(varianceRatioOutside(8.78553, 10, 3), 0.05, 1e-6);
 }
 
 TEST(RankTest, IsExact) {
@@ -227,17 +230,105 @@ TEST(StepTime, ARepeatableMachineHasANoiseFloor) {
 
 TEST(StepTime, SaysHowManyRunsAreMissing) {
     Dice dice(19);
-    const auto base = drawRuns(dice, 3, 20, 0.03, 0.01), now = drawRuns(dice, 3, 20, 0.03, 0.01);
-    const StepTimeChange change = compareStepTimes(base, now, {});
-    ASSERT_EQ(change.verdict, StepVerdict::notEnoughSamples);
-    ASSERT_GT(change.moreRuns, 0);
-    // With so many more of the same noise it would be enough.
-    auto more = base, moreNew = now;
-    for (int i = 0; i < change.moreRuns; ++i) {
-        more.push_back(base[static_cast<size_t>(i) % 3]);
-        moreNew.push_back(now[static_cast<size_t>(i) % 3]);
+    int asked = 0, decided = 0;
+    for (int i = 0; i < 60; ++i) {
+        auto base = drawRuns(dice, 3, 20, 0.015, 0.01), now = drawRuns(dice, 3, 20, 0.015, 0.01);
+        const StepTimeChange change = compareStepTimes(base, now, {});
+        if (change.verdict != StepVerdict::notEnoughSamples || change.moreRuns == 0) continue;
+        ++asked;
+        for (auto* side : {&base, &now})
+            for (StepSample& run : drawRuns(dice, change.moreRuns, 20, 0.015, 0.01)) side->push_back(std::move(run));
+        decided += compareStepTimes(base, now, {}).verdict != StepVerdict::notEnoughSamples;
     }
-    EXPECT_LT(*compareStepTimes(more, moreNew, {}).smallestVisible, 0.07);
+    EXPECT_GT(asked, 30);
+    EXPECT_GE(decided, 0.8 * asked);
+}
+
+TEST(StepTime, RunsOfOneStepDifferByWhatStepsDiffer) {
+    // Steps differ by 10 %. Ten runs of 50 steps agree within 1.4 %, a run of one step tells nothing of that.
+    Dice dice(29);
+    int claimed = 0;
+    for (int i = 0; i < 100; ++i) {
+        const StepTimeChange change = compareStepTimes(drawRuns(dice, 10, 50, 0.001, 0.1), drawRuns(dice, 3, 1, 0.001, 0.1), {});
+        claimed += change.verdict == StepVerdict::regression || change.verdict == StepVerdict::improvement;
+    }
+    EXPECT_LE(claimed, 10);
+}
+
+TEST(StepTime, OneStepIsNoSide) {
+    Dice dice(31);
+    const StepTimeChange change = compareStepTimes(drawRuns(dice, 10, 50, 0.001, 0.01), runsOf({{100e6}}), {});
+    EXPECT_EQ(change.verdict, StepVerdict::notEnoughSamples);
+    EXPECT_EQ(change.lacking, "one step does not tell a slow run from a slow step");
+}
+
+TEST(StepTime, ASideThatIsNoisierIsNotJudgedByTheQuietOne) {
+    Dice dice(37);
+    int claimed = 0, covered = 0;
+    for (int i = 0; i < 200; ++i) {
+        const auto quiet = drawRuns(dice, 10, 20, 0.003, 0.01), noisy = drawRuns(dice, 3, 20, 0.03, 0.01);
+        const StepTimeChange change = i % 2 ? compareStepTimes(quiet, noisy, {}) : compareStepTimes(noisy, quiet, {});
+        claimed += change.verdict == StepVerdict::regression;
+        covered += change.interval->low <= 1 && 1 <= change.interval->high;
+    }
+    EXPECT_LE(claimed, 15);  // 2.5 % by construction: 5 expected
+    EXPECT_GE(covered, 180);
+}
+
+/// Makes a share of the steps, by chance, ten times as long.
+std::vector<StepSample> stalled(std::vector<StepSample> runs, Dice& dice, double share) {
+    for (StepSample& run : runs)
+        for (double& step : run.stepsNs) step *= dice.uniform() < share ? 10 : 1;
+    return runs;
+}
+
+TEST(StepTime, SlowStepsThatComeInEveryRunAreARegression) {
+    Dice dice(41);
+    int found = 0, byRareSteps = 0, improved = 0;
+    for (int i = 0; i < 50; ++i) {
+        const auto clean = drawRuns(dice, 3, 500, 0.005, 0.02), slow = stalled(drawRuns(dice, 3, 500, 0.005, 0.02), dice, 0.02);
+        const StepTimeChange change = compareStepTimes(clean, slow, {});
+        found += change.verdict == StepVerdict::regression;
+        byRareSteps += change.byRareSteps;
+        improved += compareStepTimes(slow, clean, {}).verdict == StepVerdict::improvement;
+    }
+    EXPECT_GE(found, 45);
+    EXPECT_GE(byRareSteps, 40);
+    EXPECT_GE(improved, 45);
+}
+
+TEST(StepTime, StalledStepsByChanceAreNone) {
+    for (const auto& [share, steps] : {std::pair{0.005, 20}, {0.02, 20}, {0.02, 200}, {0.1, 20}}) {
+        Dice dice(43);
+        int claimed = 0;
+        for (int i = 0; i < 100; ++i) {
+            const auto draw = [&] { return stalled(drawRuns(dice, 3, steps, 0.005, 0.02), dice, share); };
+            claimed += compareStepTimes(draw(), draw(), {}).verdict == StepVerdict::regression;
+        }
+        EXPECT_LE(claimed, 7) << share << " of " << steps;
+    }
+}
+
+TEST(StepTime, AStalledRunDoesNotHideAChange) {
+    // Two of the twenty steps of one run stood still: the others have one kind of steps, and typical steps tell.
+    Dice dice(47);
+    auto base = drawRuns(dice, 3, 20, 0.003, 0.01);
+    base[1].stepsNs[4] *= 10;
+    base[1].stepsNs[9] *= 10;
+    const StepTimeChange change = compareStepTimes(drawRuns(dice, 3, 20, 0.003, 0.01), drawRuns(dice, 3, 20, 0.003, 0.01, 1.05), {});
+    EXPECT_EQ(change.verdict, StepVerdict::regression);
+    const StepTimeChange beside = compareStepTimes(base, base, {});
+    EXPECT_EQ(beside.estimator, "trimmed mean");
+    EXPECT_EQ(beside.modes.size(), 2u);
+}
+
+TEST(StepTime, SaysWhereRunsAreTooFewForExceptions) {
+    Dice dice(53);
+    const auto runs = [&](int count, double factor) { return drawRuns(dice, count, 20, 0.003, 0.01, factor); };
+    EXPECT_TRUE(compareStepTimes(runs(6, 1), runs(1, 1.2), {}).fewForExceptions);
+    EXPECT_TRUE(compareStepTimes(runs(2, 1), runs(2, 1.2), {}).fewForExceptions);
+    EXPECT_FALSE(compareStepTimes(runs(3, 1), runs(3, 1.2), {}).fewForExceptions);
+    EXPECT_FALSE(compareStepTimes(runs(19, 1), runs(1, 1.2), {}).fewForExceptions);
 }
 
 TEST(StepTime, RanksAreTestedWhereThereAreRunsEnough) {
