@@ -71,7 +71,7 @@ std::map<std::string, std::string> environmentOf(const Analysis& analysis, const
     for (const auto& [host, count] : hosts) perHost.insert(std::to_string(count));
     for (const auto& [rank, sources] : facts.sourcesNotLive) missing.insert(sources.begin(), sources.end());
     std::map<std::string, std::string> environment;
-    environment["world_size"] = std::to_string(report.run.worldSize);
+    environment["world_size"] = facts.text("job_world_size", std::to_string(report.run.worldSize));  // of the job, however few of its ranks were imported
     environment["gpu"] = joined(gpus);
     if (const auto nccl = ncclVersionOf(facts)) environment["nccl"] = nccl->text();
     environment["cuda"] = facts.text("cuda_version");

@@ -111,6 +111,19 @@ class CompareInput(unittest.TestCase):
         self.assertEqual(messages.count("pwned"), 4, messages)
         self.assertNotRegex(messages, re.compile(r"^\s*::|\x1b", re.MULTILINE))
 
+    def test_one_rank_of_two_jobs_is_compared_as_of_jobs_of_their_size(self):
+        for world in (8, 16):
+            events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1, "ts": 1000 + 100 * step, "dur": 100} for step in range(6)]
+            for step in range(6):
+                call = {"pid": 1, "tid": 1, "ts": 1010 + 100 * step, "dur": 5, "args": {"correlation": step + 1}}
+                events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", **call})
+                events.append({"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1020 + 100 * step, "dur": 70, "args": {"correlation": step + 1, "device": 0, "stream": 7}})
+            trace = {"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": world}, "traceEvents": events}
+            (self.folder / f"rank0of{world}.json").write_text(json.dumps(trace))
+            self.expect(0, "import", f"rank0of{world}.json", "-o", f"of{world}")
+        self.assertIn("not comparable: world size is 8 and 16", self.error(3, "compare", "of8", "of16"))
+        self.expect(0, "compare", "of8", "of16", "--across", "world-size")
+
     def test_a_baseline_is_a_folder_of_its_own_with_labels_that_stay(self):
         self.expect(0, "baseline", "save", "run1", "--dir", "base", "--label", "v1")
         self.expect(0, "baseline", "save", "run1", "--dir", "base")

@@ -85,6 +85,7 @@ Comparison sample(const std::string& words) {
 Comparison many() {
     Comparison c = sample("");
     const std::string longName(2000, 'x');
+    c.base.environment["gpu"] = c.now.environment["gpu"] = longName;
     while (c.findings.size() < 10'000) {
         c.findings.push_back(finding(c.findings.size() % 2 == 0 ? FindingStatus::isNew : FindingStatus::same, "RS301", fmt::format(" {}", c.findings.size())));
         c.findings.back().failed = c.findings.back().status == FindingStatus::isNew;
