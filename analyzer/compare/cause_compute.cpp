@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kIsWhy = 0.5;   // of the growth in time that work, other kernels or communication must explain to be its reason
 constexpr double kOfAll = 0.15;  // of the growth of ranks that stand out: less of it on the others is what ranks differ by anyway
+constexpr double kWanders = 1.5;  // growth of the heaviest rank of each run against that of the roles that stand out: in three runs a role that is heaviest in one grows by a third of it
 constexpr double kGrew = 0.001;  // of compute: no machine repeats a run better than that (kNoiseFloor), so less is no growth
 
 template <typename Value>
@@ -50,7 +51,7 @@ bool explainedByWork(const ComputeGrowth& growth, const SideMeans& now, const st
     cause.evidence.push_back(fmt::format("at the {} side's speed the {} side's work would take {}", reversed ? "new" : "base", reversed ? "base" : "new", longerText(growth.work())));
     cause.kind = roles.empty() ? "more_work" : wholeStage ? "stage_imbalance" : "uneven_work";
     cause.diagnosis = roles.empty() ? "" : wholeStage ? "RS102" : "RS304";
-    cause.text = fmt::format("{} compute{} more: {}", cause.where, cause.ranks.size() == 1 ? "s" : "", amountGrowthText(growth.work(), "work"));
+    cause.text = fmt::format("{} compute{} more: {}", cause.where, cause.ranks.size() == 1 || cause.where.starts_with("one ") ? "s" : "", amountGrowthText(growth.work(), "work"));
     return true;
 }
 
@@ -63,10 +64,7 @@ bool explainedByContention(const ComputeGrowth& growth, ChangeCause& cause) {
 }
 
 /// Of ranks that grew by this much; all of them when `roles` is empty.
-ChangeCause causeOfGrowth(const ComputeGrowth& growth, const SideMeans& now, const std::vector<std::string>& roles, double ns, bool reversed) {
-    ChangeCause cause;
-    cause.ns = ns;
-    cause.where = placeText(now, roles, cause.ranks);
+ChangeCause causeOfGrowth(const ComputeGrowth& growth, const SideMeans& now, const std::vector<std::string>& roles, ChangeCause cause, bool reversed) {
     cause.evidence.push_back(fmt::format("compute of {}: {} a step ({})", cause.where,
                                          fromTo(durationText(growth.baseNs / growth.members), durationText(growth.newNs / growth.members), reversed),
                                          timeGrowthText(fromBase(growth.time(), reversed))));
@@ -78,18 +76,44 @@ ChangeCause causeOfGrowth(const ComputeGrowth& growth, const SideMeans& now, con
     return cause;
 }
 
+ChangeCause causeOfRoles(const ComputeGrowth& growth, const SideMeans& now, const std::vector<std::string>& roles, double ns, bool reversed) {
+    ChangeCause cause;
+    cause.ns = ns;
+    cause.where = placeText(now, roles, cause.ranks);
+    return causeOfGrowth(growth, now, roles, std::move(cause), reversed);
+}
+
+/// Of one rank, another in each run: no role has grown by as much in the mean of the runs.
+ChangeCause causeOfHeaviest(const ComputeGrowth& growth, const SideMeans& now, double ns, bool reversed) {
+    ChangeCause cause;
+    cause.ns = ns;
+    cause.where = "one rank, another in each run";
+    cause = causeOfGrowth(growth, now, {}, std::move(cause), reversed);
+    if (cause.kind == "more_work") {
+        cause.kind = "uneven_work";
+        cause.diagnosis = "RS304";
+    } else if (cause.kind == "slower_compute") {
+        cause.kind = "straggler";
+        cause.diagnosis = "RS301";
+    }
+    return cause;
+}
+
 }  // namespace
 
 std::vector<ChangeCause> computeCauses(const SideMeans& base, const SideMeans& now, double ns, bool reversed) {
     const std::vector<std::string> roles = rolesThatGrew(base, now, &RoleSummary::computeNs);
     ComputeGrowth growth = growthOf(base, now, roles);
+    const ComputeGrowth heaviest = growthOfHeaviest(base, now);
+    const bool wanders = heaviest.ns() > kWanders * std::max(0.0, growth.ns() / std::max(1.0, growth.members));
+    if (wanders && heaviest.time() >= kGrew && explainsPath(heaviest, base, now, ns)) return {causeOfHeaviest(heaviest, now, ns, reversed)};
     if (growth.time() < kGrew || !explainsPath(growth, base, now, ns)) return {};
-    if (roles.empty()) return {causeOfGrowth(growth, now, roles, ns, reversed)};
+    if (roles.empty()) return {causeOfRoles(growth, now, roles, ns, reversed)};
     const ComputeGrowth rest = growthOf(base, now, others(now, roles));
     if (rest.replaced()) growth.goneNs = growth.addedNs = 0;  // all ranks have other kernels: that is not why these stand out
     const double common = rest.ns() / rest.members / (growth.ns() / growth.members);  // share of the growth that all ranks have
-    if (common < kOfAll) return {causeOfGrowth(growth, now, roles, ns, reversed)};
-    return {causeOfGrowth(growth.beyond(rest), now, roles, (1 - common) * ns, reversed), causeOfGrowth(rest, now, {}, common * ns, reversed)};
+    if (common < kOfAll) return {causeOfRoles(growth, now, roles, ns, reversed)};
+    return {causeOfRoles(growth.beyond(rest), now, roles, (1 - common) * ns, reversed), causeOfRoles(rest, now, {}, common * ns, reversed)};
 }
 
 }  // namespace rankscope::analyzer

@@ -88,6 +88,12 @@ ComputeGrowth growthOf(const SideMeans& base, const SideMeans& now, const std::v
     return growth;
 }
 
+ComputeGrowth growthOfHeaviest(const SideMeans& base, const SideMeans& now) {
+    ComputeGrowth growth;
+    if (base.heaviest.computeNs > 0) addRole(base.heaviest, now.heaviest, growth);
+    return growth;
+}
+
 bool explainsPath(const ComputeGrowth& growth, const SideMeans& base, const SideMeans& now, double ns) {
     if (!base.hasPath || !now.hasPath || growth.members <= 0) return true;
     const auto path = base.pathNs.find("compute");

@@ -32,6 +32,9 @@ struct ComputeGrowth {
 /// Over `roles`; over all that both sides have when it is empty, and over the mean of all ranks where no rank has its like.
 ComputeGrowth growthOf(const SideMeans& base, const SideMeans& now, const std::vector<std::string>& roles);
 
+/// Of the rank that computes most in its run, whichever it is.
+ComputeGrowth growthOfHeaviest(const SideMeans& base, const SideMeans& now);
+
 /// Whether ranks that compute so much longer explain that `ns` more of the critical path are compute. If not, the path only leads through more of it: through more
 /// stages of a pipeline one behind the other, or where something else got shorter. True without critical paths.
 bool explainsPath(const ComputeGrowth& growth, const SideMeans& base, const SideMeans& now, double ns);

@@ -98,6 +98,8 @@ SideMeans meansOf(const std::vector<RunSummary>& runs) {
             add(role, 1 / static_cast<double>(runsWithRole.at(role.role)), sum);
             addShare(role.pathNs, share, sum.pathNs);  // of one path per run: those of all roles add up to its length
         }
+        const auto heaviest = std::max_element(run.roles.begin(), run.roles.end(), [](const RoleSummary& a, const RoleSummary& b) { return a.computeNs < b.computeNs; });
+        if (heaviest != run.roles.end()) add(*heaviest, share, side.heaviest);
         for (const TrafficSummary& row : run.traffic) add(row, share, side.traffic[{row.use, row.op, row.ranks, row.sizeClass}]);
         addShare(run.pathTransferNs, share, side.pathTransferNs);
         if (!run.stepsNs.empty()) side.meanStepNs += share * std::accumulate(run.stepsNs.begin(), run.stepsNs.end(), 0.0) / static_cast<double>(run.stepsNs.size());

@@ -16,6 +16,7 @@ using TrafficKey = std::tuple<std::string, std::string, int, int>;  // use, op, 
 struct SideMeans {
     size_t runs = 0;
     std::map<std::string, RoleSummary> roles;
+    RoleSummary heaviest;                          // the rank that computes most in its run, which may be another one in each
     std::map<TrafficKey, TrafficSummary> traffic;
     std::map<std::string, double> pathNs;          // critical path by category, all ranks
     std::map<std::string, double> pathTransferNs;  // its transfers by "op of use"

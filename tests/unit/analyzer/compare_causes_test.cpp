@@ -113,6 +113,27 @@ TEST(ComputeCauses, APathThroughMoreStagesIsTheScheduleNotSlowKernels) {
     EXPECT_EQ(compareEdited(bubble).causes.at(0).kind, "unknown") << "nothing says why";
 }
 
+TEST(ComputeCauses, AHeavyRankMayBeAnotherOneInEachRun) {
+    const auto pair = [](bool work) {
+        auto now = makeSide(10);
+        for (size_t i = 0; i < now.size(); ++i) {
+            longerSteps(now[i], 20 * kMs);
+            RoleSummary& role = now[i].roles[i + 1];
+            role.computeNs += 20 * kMs;
+            role.work["gemm"].ns += 20 * kMs;
+            if (work) role.work["gemm"].blocks *= 1.25;
+            role.pathNs["compute"] = now[i].roles[0].pathNs["compute"] + 20 * kMs;
+            now[i].roles[0].pathNs["compute"] = 0;
+        }
+        return compareRuns(makeSide(0), now, {});
+    };
+    const Comparison work = pair(true), slow = pair(false);
+    EXPECT_EQ(work.causes.at(0).kind, "uneven_work");
+    EXPECT_TRUE(work.causes.at(0).ranks.empty()) << "none of them in the mean";
+    EXPECT_EQ(work.causes.at(0).where, "one rank, another in each run");
+    EXPECT_EQ(slow.causes.at(0).kind, "straggler");
+}
+
 TEST(ComputeCauses, WhatAllRanksHaveIsToldFromTheRankThatStandsOut) {
     const auto both = [](bool work) {
         return [work](RunSummary& run) {
