@@ -36,9 +36,18 @@ std::vector<fs::path> baselineFiles(const fs::path& folder) {
     return files;
 }
 
-std::vector<RunSummary> readBaseline(const fs::path& folder) {
+std::vector<RunSummary> readBaseline(const fs::path& folder) { return readSavedRuns(baselineFiles(folder)); }
+
+std::vector<RunSummary> readSavedRuns(const std::vector<fs::path>& files) {
     std::vector<RunSummary> runs;
-    for (const fs::path& file : baselineFiles(folder)) runs.push_back(readSummary(file));
+    for (const fs::path& file : files) {
+        try {
+            runs.push_back(readSummary(file));
+        } catch (const SummaryError&) {
+            std::error_code ignored;
+            if (fs::exists(fs::symlink_status(file, ignored))) throw;
+        }
+    }
     std::stable_sort(runs.begin(), runs.end(), [](const RunSummary& a, const RunSummary& b) { return a.startUnixNs < b.startUnixNs; });
     return runs;
 }

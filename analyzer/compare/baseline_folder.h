@@ -18,6 +18,9 @@ std::vector<std::filesystem::path> baselineFiles(const std::filesystem::path& fo
 /// Reads them all, oldest run first. Throws SummaryError at the first that is no summary.
 std::vector<RunSummary> readBaseline(const std::filesystem::path& folder);
 
+/// The same of files that were listed before; those that are gone since are left out, as another build may prune what this one reads.
+std::vector<RunSummary> readSavedRuns(const std::vector<std::filesystem::path>& files);
+
 /// Writes NAME.json with NAME = summaryId(), beside and renamed, and makes the folder where there is none. A run without a label keeps the one it was saved under. Throws std::filesystem::filesystem_error.
 std::filesystem::path saveToBaseline(const RunSummary& summary, const std::filesystem::path& folder);
 

@@ -54,7 +54,7 @@ std::string renderComparisonBenchmark(const Comparison& c) {
     addSide("new", c.now, benchmarks);
     // What else takes time: means over the runs of a side.
     for (const MetricChange& metric : c.metrics) {
-        if (metric.unit != "ns") continue;
+        if (metric.unit != "ns" || metric.name.ends_with("step")) continue;  // "mean step/new" would be found by whoever asks for step/new, which tells it already
         const auto add = [&](const char* side, const std::optional<double>& ns, size_t runs) {
             const std::string name = fmt::format("{}/{}", plainText(metric.name), side);
             if (ns) benchmarks.push_back(entry(name, name, "iteration", runs, *ns));

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -14,6 +16,7 @@
 #include "analyzer/compare/strict_json.h"
 #include "analyzer/compare/summary_object.h"
 #include "analyzer/report/plain_text.h"
+#include "analyzer/report/shell_word.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -250,10 +253,12 @@ RunSummary readSummary(const std::filesystem::path& file) {
     std::error_code error;
     const auto size = std::filesystem::file_size(file, error);
     if (!error && size > kLargestFile) throw SummaryError(fmt::format("{}: {} bytes are no summary of a run", file.string(), size), kSaveAnew);
+    errno = 0;
     std::ifstream stream(file, std::ios::binary);
     std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream) throw SummaryError(fmt::format("{}: cannot be read", file.string()));
+    if (stream.is_open()) text << stream.rdbuf();
+    const bool isRead = stream.is_open() && (text || errno == 0);  // of an empty file nothing is put into the text, which is no error
+    if (!isRead) throw SummaryError(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno != 0 ? errno : EIO)), "see who may read it: ls -l " + shellWord(file.string()));
     return parseSummary(text.str(), file.string());
 }
 

@@ -14,6 +14,7 @@
 namespace rankscope::analyzer {
 namespace {
 
+constexpr size_t kLongestLine = 4000;  // bytes: a name may be anything
 constexpr size_t kMostRows = 12;     // of each table; the JSON has all
 constexpr double kWorthARow = 0.01;  // of the step: smaller changes of kernels and metrics are no news
 
@@ -24,7 +25,7 @@ class Text {
     void line(const std::string& text = {}) {
         for (size_t at = 0; at < text.size();) {
             const size_t escape = m_colour ? std::min(text.find("\033[", at), text.size()) : text.size();
-            m_text += oneLine(std::string_view(text).substr(at, escape - at));
+            m_text += shortened(oneLine(std::string_view(text).substr(at, escape - at)), kLongestLine);
             if (escape == text.size()) break;
             const size_t end = text.find_first_not_of("0123456789;", escape + 2);
             const bool isColour = end != std::string::npos && text[end] == 'm';

@@ -185,6 +185,11 @@ class Benchmark(unittest.TestCase):
                 self.assertTrue(isinstance(one["name"], str) and one["real_time"] >= 0 and one["cpu_time"] >= 0 and one["iterations"] >= 1)
                 self.assertEqual("aggregate_name" in one, one["run_type"] == "aggregate")
 
+    def test_nothing_but_the_step_is_found_as_step(self):
+        names = [b["name"] for b in json.loads(rendered("plain", "benchmark"))["benchmarks"]]
+        self.assertIn("exposed communication/new", names)
+        self.assertEqual({name for name in names if re.search("step/new", name)}, {"step/new", "step/new_mean", "step/new_stddev"})
+
     def test_runs_are_repetitions(self):
         benchmarks = json.loads(rendered("plain", "benchmark"))["benchmarks"]
         steps = [b for b in benchmarks if b["run_name"] == "step/new" and b["run_type"] == "iteration"]

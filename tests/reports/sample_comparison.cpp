@@ -62,7 +62,8 @@ Comparison sample(const std::string& words) {
     step.noiseSource = "runs of both sides";
     c.causes = {{"straggler", "rank 3 computes longer" + words, "RS301", "rank 3" + words, {3}, 147e6, {"the same kernels take 1.5x" + words}}};
     c.attribution = {{"compute", "compute of rank 3" + words, "rank 3", {3}, 147e6, {"gemm" + words}}, {"rest", "what nothing explains", "", {}, 3e6, {}}};
-    c.metrics = {{"exposed communication" + words, "ns", false, 30e6, 150e6, 120e6, {}, 0.001, "t", true, ""},
+    c.metrics = {{"mean step", "ns", false, 300e6, 450e6, 150e6, {}, 0.001, "t", true, ""},
+                 {"exposed communication" + words, "ns", false, 30e6, 150e6, 120e6, {}, 0.001, "t", true, ""},
                  {"overlap" + words, "share", true, 0.8, 0.4, -0.4, {}, 0.2, "t", false, ""},
                  {"busbw of all_reduce", "bytes/s", true, 100e9, 90e9, -10e9, {}, {}, "", false, "other algorithm" + words},
                  {"messages", "count", false, 40, 40, 0, {}, {}, "", false, ""},

@@ -298,6 +298,8 @@ TEST(ComparisonText, HoldsNoEscapeSequencesOfNames) {
     EXPECT_NE(coloured.find("\x1b[1m"), std::string::npos) << "ours";
     EXPECT_EQ(coloured.find("\x1b]"), std::string::npos);
     EXPECT_EQ(coloured.find("\x1b[2J"), std::string::npos);
+    comparison.step.reason = std::string(100'000, 'x');
+    for (const bool colour : {false, true}) EXPECT_LT(renderComparisonText(comparison, colour).size(), 10'000u);
 }
 
 }  // namespace

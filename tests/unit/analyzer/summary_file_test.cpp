@@ -106,6 +106,26 @@ TEST(Baseline, KeepsTheLabelOfARunThatIsSavedAgainWithoutOne) {
     std::filesystem::remove_all(folder);
 }
 
+// Builds that share a folder prune it while others read.
+TEST(Baseline, FilesThatAreGoneSinceTheyWereListedAreLeftOut) {
+    const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rankscope-gone-" + std::to_string(getpid()));
+    for (int i = 0; i < 3; ++i) saveToBaseline(makeRun(i), folder);
+    const std::vector<std::filesystem::path> files = baselineFiles(folder);
+    std::filesystem::remove(files[1]);
+    EXPECT_EQ(readSavedRuns(files).size(), 2u);
+    std::ofstream(files[0]) << "damaged";
+    EXPECT_THROW(readSavedRuns(files), SummaryError);
+    std::ofstream(files[0], std::ios::trunc).close();
+    try {
+        readSummary(files[0]);
+        ADD_FAILURE() << "an empty file was read";
+    } catch (const SummaryError& error) {
+        EXPECT_TRUE(std::string(error.what()).ends_with("the file is empty")) << error.what();
+    }
+    EXPECT_THROW(readSummary(folder), SummaryError);
+    std::filesystem::remove_all(folder);
+}
+
 TEST(Baseline, LeavesHiddenFilesAlone) {
     const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rankscope-hidden-" + std::to_string(getpid()));
     saveToBaseline(makeRun(1), folder);
