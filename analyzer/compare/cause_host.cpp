@@ -12,7 +12,8 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr double kIsWhy = 0.4;  // of the time lost to the host that one cause of stalls must explain
+constexpr double kIsWhy = 0.4;  // of the time lost to the host that stalls must explain
+constexpr double kIsToo = 0.2;  // of the growth of all stalls: a cause with less is none of its own
 
 constexpr double kWanders = 0.7;  // the same for stalls that no rank has often: all ranks together
 
@@ -64,29 +65,33 @@ Meaning meaningOf(const std::string& cause) {
     return {"stalls", "RS303", "the host stands still"};
 }
 
+ChangeCause causeOfStall(const StallGrowth& growth, double ns, bool reversed) {
+    const Meaning meaning = meaningOf(growth.cause);
+    ChangeCause cause{meaning.kind, fmt::format("{}: {} more a step", meaning.text, durationText(growth.ns)), meaning.diagnosis, "all ranks", {}, ns, {}};
+    cause.evidence.push_back(fmt::format("device idle for the host ({}): {} {} a step, most on {}", growth.cause, durationText(growth.ns), reversed ? "less" : "more", growth.role));
+    return cause;
+}
+
+/// Stalls that no rank has often.
+ChangeCause causeOfAllStalls(const SideMeans& base, const SideMeans& now, double ns) {
+    const double wandering = wanderingGrowth(base, now);
+    if (wandering < kWanders * ns) return {"unknown", "", "", "all ranks", {}, ns, {}};
+    return {"stalls", fmt::format("hosts stand still now and then, one or another: {} more a step, all ranks together", durationText(wandering)), "RS303", "all ranks", {}, ns, {}};
+}
+
 }  // namespace
 
-ChangeCause hostCause(const SideMeans& base, const SideMeans& now, double ns, bool reversed) {
-    ChangeCause cause;
-    cause.ns = ns;
-    cause.kind = "unknown";
-    cause.where = "all ranks";
-    const std::vector<StallGrowth> growth = stallGrowth(base, now);
-    if (growth.empty() || growth.front().ns < kIsWhy * ns) {
-        const double wandering = wanderingGrowth(base, now);
-        if (wandering < kWanders * ns) return cause;
-        cause.kind = "stalls";
-        cause.diagnosis = "RS303";
-        cause.text = fmt::format("hosts stand still now and then, one or another: {} more a step, all ranks together", durationText(wandering));
-        return cause;
-    }
-    const Meaning meaning = meaningOf(growth.front().cause);
-    cause.kind = meaning.kind;
-    cause.diagnosis = meaning.diagnosis;
-    cause.text = fmt::format("{}: {} more a step", meaning.text, durationText(growth.front().ns));
-    for (const StallGrowth& row : growth)
-        if (row.ns >= kIsWhy * ns) cause.evidence.push_back(fmt::format("device idle for the host ({}): {} {} a step, most on {}", row.cause, durationText(row.ns), reversed ? "less" : "more", row.role));
-    return cause;
+std::vector<ChangeCause> hostCauses(const SideMeans& base, const SideMeans& now, double ns, bool reversed) {
+    std::vector<StallGrowth> growth = stallGrowth(base, now);
+    double sum = 0;
+    for (const StallGrowth& row : growth) sum += row.ns;
+    std::erase_if(growth, [&](const StallGrowth& row) { return row.ns < kIsToo * sum; });
+    if (growth.empty() || sum < kIsWhy * ns) return {causeOfAllStalls(base, now, ns)};
+    sum = 0;
+    for (const StallGrowth& row : growth) sum += row.ns;
+    std::vector<ChangeCause> causes;
+    for (const StallGrowth& row : growth) causes.push_back(causeOfStall(row, ns * row.ns / sum, reversed));
+    return causes;
 }
 
 }  // namespace rankscope::analyzer

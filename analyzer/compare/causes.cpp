@@ -19,6 +19,7 @@ namespace {
 constexpr double kWorthACause = 0.2;  // of the change
 constexpr double kWorthAsking = 0.05;     // of the change: what a row must have to be part of a cause that others share, as two operations of one kind of traffic do
 constexpr double kLaunchNs = 5e3;         // what a launch takes the host: 2 to 10 us, a collective's more than a kernel's
+constexpr double kMostKernelsOfAMessage = 3;  // that come with a message more: a copy, a scaling, the optimizer's of a bucket
 constexpr double kLaunchesAreWhy = 0.4;   // of the time lost to the host
 constexpr double kExplains = 0.5;     // of the change: a finding whose cost grew by that names the cause where the differences do not
 
@@ -124,15 +125,22 @@ double meanKernels(const SideMeans& side) {
     return kernels / static_cast<double>(std::max<size_t>(1, side.roles.size()));
 }
 
-/// The messages that are why hosts launch too late: so many more than before that calling them takes the time, and more than kernels became.
+/// The messages that are why hosts launch too late: so many more than before that calling them, and the kernels that come with each, takes the time.
 std::optional<ChangeCause> causeOfLaunches(const SideMeans& base, const SideMeans& now, double ns, bool reversed) {
     const std::map<std::string, TrafficSummary> before = byUse(base);
+    std::vector<std::pair<double, std::string>> growth;
+    double messages = 0;
     for (const auto& [use, after] : byUse(now)) {
         const auto was = before.find(use);
-        const double more = after.count - (was == before.end() ? 0 : was->second.count);
-        if (more * kLaunchNs < kLaunchesAreWhy * ns || more < meanKernels(now) - meanKernels(base)) continue;
+        growth.emplace_back(after.count - (was == before.end() ? 0 : was->second.count), use);
+        messages += std::max(0.0, growth.back().first);
+    }
+    const double kernels = std::max(0.0, meanKernels(now) - meanKernels(base));
+    if (messages * kMostKernelsOfAMessage < kernels || (messages + kernels) * kLaunchNs < kLaunchesAreWhy * ns) return std::nullopt;
+    std::sort(growth.rbegin(), growth.rend());
+    for (const auto& [more, use] : growth) {
         ChangeCause cause = transferCause(base, now, use, ns, reversed);
-        if (cause.kind != "smaller_buckets" && cause.kind != "redundant_communication") continue;
+        if (more <= 0 || (cause.kind != "smaller_buckets" && cause.kind != "redundant_communication")) continue;
         cause.evidence.push_back("hosts cannot launch them in time");
         return cause;
     }
@@ -140,15 +148,27 @@ std::optional<ChangeCause> causeOfLaunches(const SideMeans& base, const SideMean
 }
 
 /// The host's own stalls; but a finding that costs as much, where none of the stalls' kind does, knows better what they delay.
-ChangeCause causeOfHost(const SideMeans& base, const SideMeans& now, const std::vector<const FindingChange*>& findings, double ns, bool reversed) {
-    const ChangeCause cause = hostCause(base, now, ns, reversed);
-    if (cause.kind == "launch_bound" || cause.kind == "unknown")
-        if (auto launches = causeOfLaunches(base, now, ns, reversed)) return std::move(*launches);
-    const bool confirmed = std::any_of(findings.begin(), findings.end(), [&](const FindingChange* finding) { return finding->id == cause.diagnosis; });
-    if (confirmed) return cause;
+std::vector<ChangeCause> causesOfHost(const SideMeans& base, const SideMeans& now, const std::vector<const FindingChange*>& findings, double ns, bool reversed) {
+    std::vector<ChangeCause> causes = hostCauses(base, now, ns, reversed);
+    for (ChangeCause& cause : causes) {
+        if (cause.kind == "launch_bound" || cause.kind == "unknown")
+            if (auto launches = causeOfLaunches(base, now, cause.ns, reversed)) cause = std::move(*launches);
+    }
+    if (causes.size() > 1 || causes.front().kind == "smaller_buckets" || causes.front().kind == "redundant_communication") return causes;
+    const bool confirmed = std::any_of(findings.begin(), findings.end(), [&](const FindingChange* finding) { return finding->id == causes.front().diagnosis; });
+    if (confirmed) return causes;
     ChangeCause found = fromFindings(findings, ns);
     if (found.kind == "lost_overlap") found.kind = "late_launch";  // the critical path is on the host: it calls them late
-    return found.kind == "unknown" ? cause : found;
+    if (found.kind != "unknown") causes.front() = std::move(found);
+    return causes;
+}
+
+/// Copies and sets that nothing hides; a finding says whether they are of the pageable kind.
+ChangeCause causeOfCopies(const std::vector<const FindingChange*>& findings, double ns) {
+    const bool pageable = std::any_of(findings.begin(), findings.end(), [](const FindingChange* finding) { return finding->id == "RS405"; });
+    if (pageable) return {"pageable_copies", "copies from pageable memory hold the device up", "RS405", "all ranks", {}, ns, {}};
+    const ChangeCause found = fromFindings(findings, ns);
+    return found.kind == "unknown" ? ChangeCause{"copies", "copies and sets hold the device up for longer", "", "all ranks", {}, ns, {}} : found;
 }
 
 }  // namespace
@@ -160,18 +180,22 @@ std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now, c
     const double ns = std::abs(changeNs);
     const std::vector<const FindingChange*> more = grown(findings, reversed);
     std::vector<ChangeCause> causes;
-    double hostNs = 0;
+    double hostNs = 0, copiesNs = 0;
     for (const AttributionRow& row : attributeChange(fast, slow, ns)) {
         // The host, what it launches and the gaps it leaves are one story.
         const double rowNs = std::min(row.ns, ns);  // a path that changes sides takes more from one category than the step lost
-        if (row.category == "host" || row.category == "launch" || row.category == "gap" || row.category == "memory" || row.category == "idle") {
+        if (row.category == "host" || row.category == "launch" || row.category == "gap" || row.category == "idle") {
             hostNs += row.ns;
+        } else if (row.category == "memory") {
+            copiesNs += row.ns;
         } else if ((row.category == "compute" || row.category == "transfer") && rowNs >= kWorthAsking * ns) {
             for (ChangeCause& cause : causesOfPart(fast, slow, row, rowNs, reversed)) merge(std::move(cause), causes);
         }
     }
     std::erase_if(causes, [&](const ChangeCause& cause) { return cause.ns < kWorthACause * ns; });
-    if (hostNs >= kWorthACause * ns) merge(causeOfHost(fast, slow, more, std::min(hostNs, ns), reversed), causes);
+    if (hostNs >= kWorthACause * ns)
+        for (ChangeCause& cause : causesOfHost(fast, slow, more, std::min(hostNs, ns), reversed)) merge(std::move(cause), causes);
+    if (copiesNs >= kWorthACause * ns) merge(causeOfCopies(more, std::min(copiesNs, ns)), causes);
     if (causes.empty()) causes.push_back(unknown(ns));
     for (ChangeCause& cause : causes) {
         if (cause.kind == "unknown") cause = fromFindings(more, cause.ns);

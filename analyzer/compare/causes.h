@@ -14,7 +14,7 @@ namespace rankscope::analyzer {
 ///   messages    smaller_buckets RS202, larger_buckets RS201, full_precision RS210, redundant_communication RS206, more_bytes RS203
 ///   links       slower_link RS208 (RS204: all of them), slower_network RS204, slower_p2p RS103, algorithm RS205, group_spans_nodes RS207
 ///   overlap     lost_overlap RS201, late_launch RS201
-///   host        slow_input RS403, synchronisation RS402, allocator RS404, launch_bound RS401, pageable_copies RS405, stalls RS303
+///   host        slow_input RS403, synchronisation RS402, allocator RS404, launch_bound RS401, pageable_copies RS405, copies, stalls RS303
 ///   schedule    pipeline_schedule RS101
 ///   else        unknown
 ///

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "analyzer/compare/causes.h"
 #include "analyzer/compare/compute_growth.h"
@@ -282,6 +283,38 @@ TEST(HostCauses, MessagesThatAHostCannotLaunchInTimeAreTheReason) {
     };
     EXPECT_EQ(compareEdited(late(4)).causes.at(0).kind, "launch_bound");
     EXPECT_EQ(compareEdited(late(4000)).causes.at(0).kind, "smaller_buckets");
+    const auto withKernels = [&](double messages, double kernels) {
+        return [=](RunSummary& run) {
+            late(messages)(run);
+            for (RoleSummary& role : run.roles) role.kernels = kernels;
+        };
+    };
+    EXPECT_EQ(compareEdited(withKernels(600, 1300)).causes.at(0).kind, "smaller_buckets") << "each is followed by kernels of its own";
+    EXPECT_EQ(compareEdited(withKernels(600, 4000)).causes.at(0).kind, "launch_bound");
+}
+
+TEST(HostCauses, TwoKindsOfStallsAndCopiesAreThreeCauses) {
+    const Comparison c = compareEdited([](RunSummary& run) {
+        longerSteps(run, 30 * kMs);
+        for (RoleSummary& role : run.roles) role.stallByCauseNs = {{"input", 10 * kMs}, {"blocking_call", 8 * kMs}, {"late_launch", 0.5 * kMs}};
+        run.roles[0].pathNs["host"] = 20 * kMs;
+        run.roles[0].pathNs["memory"] = 10 * kMs;
+        run.findings.push_back(finding("RS405", 9 * kMs));
+    });
+    ASSERT_EQ(c.causes.size(), 3u);
+    std::map<std::string, double> ns;
+    for (const ChangeCause& cause : c.causes) ns[cause.kind] = cause.ns;
+    EXPECT_NEAR(ns["slow_input"], 20 * kMs * 10 / 18, 1e3);
+    EXPECT_NEAR(ns["synchronisation"], 20 * kMs * 8 / 18, 1e3);
+    EXPECT_NEAR(ns["pageable_copies"], 10 * kMs, 1e3);
+}
+
+TEST(HostCauses, CopiesWithoutAFindingAreCopies) {
+    const Comparison c = compareEdited([](RunSummary& run) {
+        longerSteps(run, 10 * kMs);
+        run.roles[0].pathNs["memory"] = 10 * kMs;
+    });
+    EXPECT_EQ(c.causes.at(0).kind, "copies");
 }
 
 TEST(Attribution, StepsThatAreNotTypicalHaveARowOfTheirOwn) {
