@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+
 #include "analyzer/report/loss_text.h"
 #include "analyzer/report/markdown_text.h"
 #include "analyzer/report/nothing_found.h"
@@ -10,6 +13,19 @@
 
 namespace rankscope::analyzer {
 namespace {
+
+// A step summary takes 1 MiB: what is beyond these is said to be in the JSON.
+constexpr size_t kMostFindings = 100, kMostLosses = 50, kMostRanks = 512, kMostCollectives = 500;
+constexpr size_t kMostBytes = 1'000'000;
+
+std::string restText(size_t all, size_t most, const char* what) {
+    return all > most ? fmt::format("\n{} of {} {} are left out: --format json has all.\n", all - most, all, what) : std::string();
+}
+
+template <typename Row>
+std::span<const Row> first(const std::vector<Row>& rows, size_t most) {
+    return std::span(rows).first(std::min(rows.size(), most));
+}
 
 /// Text of the job's: names may hold markup.
 std::string words(const std::string& text) { return markdownText(text); }
@@ -40,29 +56,36 @@ std::string renderMarkdown(const Report& r) {
     if (r.run.hosts.size() > 1) out += fmt::format("Arrival times are good to {}.\n", durationText(static_cast<double>(r.clock.boundNs)));
     if (r.run.stepNs > 0) out += "\n" + words(replayText(r.replay)) + ".\n";
     if (const std::string path = criticalPathText(r.replay); !path.empty()) out += "\n" + path + ".\n";
-    for (const LossRow& loss : r.losses) out += fmt::format("\n> {}: {}\n", loss.severity, words(lossText(loss)));
+    for (const LossRow& loss : first(r.losses, kMostLosses)) out += fmt::format("\n> {}: {}\n", loss.severity, words(lossText(loss)));
+    out += restText(r.losses.size(), kMostLosses, "losses");
 
     out += fmt::format("\n## Findings\n{}", r.findings.empty() ? "\n" + nothingFoundText(r) + "\n" : "");
     if (r.replay.ceiling && r.replay.ceiling->findings > 1) out += "\n" + ceilingText(*r.replay.ceiling, r.replay.ceiling->findings) + "\n";
-    for (const Finding& finding : r.findings) out += findingBlock(r, finding);
+    for (const Finding& finding : first(r.findings, kMostFindings)) out += findingBlock(r, finding);
+    out += restText(r.findings.size(), kMostFindings, "findings");
     if (!r.notes.empty()) {
         out += "\n## Notes\n\n";
-        for (const Finding& note : r.notes) out += fmt::format("- {} {}: {} ({})\n", note.id, words(note.title), words(note.cause), percentText(note.severity));
+        for (const Finding& note : first(r.notes, kMostFindings)) out += fmt::format("- {} {}: {} ({})\n", note.id, words(note.title), words(note.cause), percentText(note.severity));
+        out += restText(r.notes.size(), kMostFindings, "notes");
     }
     out += "\n## Where the time goes (% of the step)\n\n| rank | compute | waiting | transfer | memory | idle | hidden communication |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
-    for (const BreakdownRow& row : r.breakdown) {
+    for (const BreakdownRow& row : first(r.breakdown, kMostRanks)) {
         const double step = row.total.stepNs > 0 ? static_cast<double>(row.total.stepNs) : 1;
         const auto share = [&](int64_t ns) { return 100 * static_cast<double>(ns) / step; };
         out += fmt::format("| {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |\n", row.rank, share(row.total.computeNs), share(row.total.exposedWaitNs),
                            share(row.total.exposedTransferNs), share(row.total.memoryNs), share(row.total.idleNs), share(row.total.overlappedCommNs));
     }
+    out += restText(r.breakdown.size(), kMostRanks, "ranks");
     out += "\n## Collectives\n\n| op | size | ranks | count | waiting | transfer | busbw |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |\n";
-    for (const CollectiveRow& row : r.collectives) {
+    for (const CollectiveRow& row : first(r.collectives, kMostCollectives)) {
         out += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", words(row.op), row.sizeClass, row.ranks, row.count, durationText(static_cast<double>(row.waitNs)),
                            row.transferNs ? durationText(static_cast<double>(*row.transferNs)) : "unknown",
                            row.busbw ? bandwidthText(*row.busbw) : "unknown");
     }
-    return out;
+    out += restText(r.collectives.size(), kMostCollectives, "kinds of collectives");
+    if (out.size() <= kMostBytes) return out;
+    out.resize(out.rfind('\n', kMostBytes));
+    return out + "\n\nThe rest is left out: --format json has all.\n";
 }
 
 }  // namespace rankscope::analyzer

@@ -52,10 +52,13 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
         out += fmt::format("clocks aligned by {}, arrival times good to {}\n", r.clock.method, durationText(static_cast<double>(r.clock.boundNs)));
     }
     if (!r.linkPeakSource.empty()) out += "link peaks: " + r.linkPeakSource + "\n";
-    for (const LossRow& loss : r.losses) {
+    constexpr size_t kMost = 50;
+    for (size_t i = 0; i < std::min(kMost, r.losses.size()); ++i) {
+        const LossRow& loss = r.losses[i];
         const Shade shade = loss.severity == "error" ? Shade::red : loss.severity == "warning" ? Shade::yellow : Shade::dim;
         out += paint(shade, fmt::format("{}: {}", loss.severity, plainText(lossText(loss)))) + "\n";
     }
+    if (r.losses.size() > kMost) out += fmt::format("and {} more losses: --format json lists them\n", r.losses.size() - kMost);
     out += "\n";
 }
 
@@ -156,10 +159,16 @@ std::string renderText(const Report& r, const TextStyle& style) {
     addHead(r, paint, out);
     addHeadline(r, paint, out);
     const std::string name = shellWord(!style.runName.empty() ? style.runName : !r.run.name.empty() ? r.run.name : "NAME");
-    for (const Finding& finding : r.findings) addFinding(r, name, finding, paint, out);
+    constexpr size_t kMost = 200;
+    for (size_t i = 0; i < std::min(kMost, r.findings.size()); ++i) addFinding(r, name, r.findings[i], paint, out);
+    if (r.findings.size() > kMost) out += fmt::format("\n  and {} more findings: --format json lists them\n", r.findings.size() - kMost);
     if (!r.notes.empty()) {
         out += "\n" + paint(Shade::bold, "Notes") + " (under 3 % of the step, or less than their diagnosis asks for)\n";
-        for (const Finding& note : r.notes) out += fmt::format("  {} {}: {} ({})\n", note.id, plainText(note.title), plainText(note.cause), percentText(note.severity));
+        for (size_t i = 0; i < std::min(kMost, r.notes.size()); ++i) {
+            const Finding& note = r.notes[i];
+            out += fmt::format("  {} {}: {} ({})\n", note.id, plainText(note.title), plainText(note.cause), percentText(note.severity));
+        }
+        if (r.notes.size() > kMost) out += fmt::format("  and {} more: --format json lists them\n", r.notes.size() - kMost);
     }
     addBreakdown(r, style, paint, out);
     addCollectives(r, paint, out);

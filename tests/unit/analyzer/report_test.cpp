@@ -63,6 +63,26 @@ TEST(ReportMarkdown, HasOneHeadingPerFinding) {
     EXPECT_NE(renderMarkdown(playDdp(slowJob()).analyze()).find("### RS301 straggler rank"), std::string::npos);
 }
 
+TEST(Reports, OfTenThousandOfEverythingTheRestIsCountedAndTheMarkdownFitsAStepSummary) {
+    Report report = playDdp(slowJob()).analyze();
+    ASSERT_FALSE(report.findings.empty() || report.breakdown.empty() || report.collectives.empty());
+    report.findings.resize(10'000, report.findings.front());
+    report.notes.resize(10'000, report.findings.front());
+    report.breakdown.resize(10'000, report.breakdown.front());
+    report.collectives.resize(10'000, report.collectives.front());
+    report.losses.resize(10'000, {"torn_tail", "warning", 1, std::string(3000, 'x'), std::nullopt});
+    const std::string markdown = renderMarkdown(report), text = renderText(report);
+    EXPECT_LT(markdown.size(), 1u << 20);
+    for (const char* rest : {"9900 of 10000 findings", "9900 of 10000 notes", "9488 of 10000 ranks", "9500 of 10000 kinds of collectives", "9950 of 10000 losses"})
+        EXPECT_NE(markdown.find(rest), std::string::npos) << rest;
+    EXPECT_NE(text.find("and 9800 more findings"), std::string::npos);
+    EXPECT_LT(text.size(), 1u << 20);
+    report.findings.front().evidence.facts.assign(2000, std::string(3000, '_'));
+    const std::string cut = renderMarkdown(report);
+    EXPECT_LT(cut.size(), 1u << 20);
+    EXPECT_TRUE(cut.ends_with("The rest is left out: --format json has all.\n"));
+}
+
 TEST(Reports, NamesOfTheJobAreOnlyText) {
     DdpJob job;
     job.slow = {{5, 1.5}};
