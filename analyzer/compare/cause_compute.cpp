@@ -105,7 +105,7 @@ std::vector<ChangeCause> computeCauses(const SideMeans& base, const SideMeans& n
     const std::vector<std::string> roles = rolesThatGrew(base, now, &RoleSummary::computeNs);
     ComputeGrowth growth = growthOf(base, now, roles);
     const ComputeGrowth heaviest = growthOfHeaviest(base, now);
-    const bool wanders = heaviest.ns() > kWanders * std::max(0.0, growth.ns() / std::max(1.0, growth.members));
+    const bool wanders = base.runs + now.runs > 2 && heaviest.ns() > kWanders * std::max(0.0, growth.ns() / std::max(1.0, growth.members));
     if (wanders && heaviest.time() >= kGrew && explainsPath(heaviest, base, now, ns)) return {causeOfHeaviest(heaviest, now, ns, reversed)};
     if (growth.time() < kGrew || !explainsPath(growth, base, now, ns)) return {};
     if (roles.empty()) return {causeOfRoles(growth, now, roles, ns, reversed)};

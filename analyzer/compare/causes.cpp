@@ -12,6 +12,7 @@
 #include "analyzer/compare/cause_host.h"
 #include "analyzer/compare/cause_pipeline.h"
 #include "analyzer/compare/cause_transfer.h"
+#include "analyzer/compare/compute_growth.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -36,10 +37,15 @@ std::vector<const FindingChange*> grown(const std::vector<FindingChange>& findin
 
 double costGrowth(const FindingChange& finding) { return std::abs(finding.newCostNs.value_or(0) - finding.baseCostNs.value_or(0)); }
 
-/// What a finding of the same diagnosis knows better than the differences: where. Of a slower link, also whether it is all of them.
+/// What a finding of the same diagnosis knows better than the differences: where. Of a slower link, also whether it is one, or all of them.
 void refine(const std::vector<const FindingChange*>& findings, ChangeCause& cause) {
     const auto has = [&](const char* id) { return std::any_of(findings.begin(), findings.end(), [&](const FindingChange* finding) { return finding->id == id; }); };
-    if (cause.kind == "slower_link" && !has("RS208") && has("RS204")) cause.diagnosis = "RS204";
+    if (cause.kind == "slower_link" || cause.kind == "slower_p2p")
+        for (const char* id : {cause.kind == "slower_p2p" ? "RS103" : "RS208", "RS208", "RS204"})
+            if (has(id)) {
+                cause.diagnosis = id;
+                break;
+            }
     for (const FindingChange* finding : findings) {
         if (cause.diagnosis.empty() || finding->id != cause.diagnosis) continue;
         cause.evidence.push_back(fmt::format("{} {}: {}", finding->id, finding->title, finding->cause));
@@ -163,6 +169,15 @@ std::vector<ChangeCause> causesOfHost(const SideMeans& base, const SideMeans& no
     return causes;
 }
 
+/// Without critical paths: why even the rank that waits least waits longer. Others hold it up: now this one and now that one, or as a pipeline's schedule has it.
+ChangeCause causeOfWaiting(const SideMeans& base, const SideMeans& now, double ns, bool reversed) {
+    if (growthOfHeaviest(base, now).ns() >= kExplains * ns)
+        if (std::vector<ChangeCause> causes = computeCauses(base, now, ns, reversed); !causes.empty()) return std::move(causes.front());
+    if (auto schedule = pipelineCause(base, now, ns, reversed)) return std::move(*schedule);
+    ChangeCause stalls = hostCauses(base, now, ns, reversed).front();
+    return stalls.kind == "stalls" ? stalls : unknown(ns);
+}
+
 /// Copies and sets that nothing hides; a finding says whether they are of the pageable kind.
 ChangeCause causeOfCopies(const std::vector<const FindingChange*>& findings, double ns) {
     const bool pageable = std::any_of(findings.begin(), findings.end(), [](const FindingChange* finding) { return finding->id == "RS405"; });
@@ -186,6 +201,8 @@ std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now, c
         const double rowNs = std::min(row.ns, ns);  // a path that changes sides takes more from one category than the step lost
         if (row.category == "host" || row.category == "launch" || row.category == "gap" || row.category == "idle") {
             hostNs += row.ns;
+        } else if (row.category == "wait" && rowNs >= kWorthAsking * ns) {
+            merge(causeOfWaiting(fast, slow, rowNs, reversed), causes);
         } else if (row.category == "memory") {
             copiesNs += row.ns;
         } else if ((row.category == "compute" || row.category == "transfer") && rowNs >= kWorthAsking * ns) {

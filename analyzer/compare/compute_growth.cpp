@@ -19,8 +19,16 @@ double pricedNs(const KernelWork& before, const KernelWork& after) {
     return before.ns * std::clamp(after.ns / before.ns, std::min(blocks, blocks * blocks), std::max(blocks, blocks * blocks));
 }
 
+size_t commonPrefix(const std::string& a, const std::string& b) { return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin()); }
+
 void addWork(const RoleSummary& before, const RoleSummary& after, ComputeGrowth& growth) {
-    double goneNs = 0, addedNs = 0;
+    double longestNs = 0;
+    for (const auto& [name, work] : after.work) {
+        if (before.work.count(name) != 0) continue;
+        growth.addedNs += work.ns;
+        if (work.ns > longestNs) growth.added = name;
+        longestNs = std::max(longestNs, work.ns);
+    }
     for (const auto& [name, work] : before.work) {
         growth.kernelNs += work.ns;
         if (const auto now = after.work.find(name); now != after.work.end()) {
@@ -28,14 +36,7 @@ void addWork(const RoleSummary& before, const RoleSummary& after, ComputeGrowth&
             continue;
         }
         growth.goneNs += work.ns;
-        if (work.ns > goneNs) growth.gone = name;
-        goneNs = std::max(goneNs, work.ns);
-    }
-    for (const auto& [name, work] : after.work) {
-        if (before.work.count(name) != 0) continue;
-        growth.addedNs += work.ns;
-        if (work.ns > addedNs) growth.added = name;
-        addedNs = std::max(addedNs, work.ns);
+        if (growth.gone.empty() || commonPrefix(name, growth.added) > commonPrefix(growth.gone, growth.added)) growth.gone = name;
     }
 }
 

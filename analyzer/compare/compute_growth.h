@@ -17,7 +17,7 @@ struct ComputeGrowth {
     double kernelNs = 0;               // of the base: kernels that are told apart
     double workNs = 0;                 // of the growth: kernels of both sides whose grids grew
     double goneNs = 0, addedNs = 0;    // kernels that only the base has, that only the new side has
-    std::string gone, added;           // the longest of each
+    std::string gone, added;           // the longest of those added, and the one of those gone whose name is most like it
 
     double ns() const { return newNs - baseNs; }
     double time() const { return baseNs > 0 ? newNs / baseNs - 1 : 0; }

@@ -69,6 +69,7 @@ TEST(ComputeCauses, KernelsThatGaveWayToOthersAreNoMoreWork) {
     const auto renamed = [](RoleSummary& role) {
         role.work["gemm_f32"] = role.work["gemm"];
         role.work.erase("gemm");
+        role.work["norm_f32"] = {1 * kMs, 10};
     };
     const Comparison c = compareEdited([&](RunSummary& run) {
         computeLonger(run, 20 * kMs);
@@ -133,6 +134,23 @@ TEST(ComputeCauses, AHeavyRankMayBeAnotherOneInEachRun) {
     EXPECT_TRUE(work.causes.at(0).ranks.empty()) << "none of them in the mean";
     EXPECT_EQ(work.causes.at(0).where, "one rank, another in each run");
     EXPECT_EQ(slow.causes.at(0).kind, "straggler");
+}
+
+TEST(ComputeCauses, WithoutCriticalPathsARankThatWaitsForAnotherInEachRunIsToldWhy) {
+    auto base = makeSide(0), now = makeSide(10);
+    for (auto* side : {&base, &now})
+        for (RunSummary& run : *side) run.hasPath = false;
+    for (size_t i = 0; i < now.size(); ++i) {
+        longerSteps(now[i], 20 * kMs);
+        for (RoleSummary& role : now[i].roles) {
+            const bool heavy = role.rank == static_cast<int>(i);
+            (heavy ? role.computeNs : role.exposedWaitNs) += 20 * kMs;
+            if (!heavy) continue;
+            role.work["gemm"].ns += 20 * kMs;
+            role.work["gemm"].blocks *= 1.25;
+        }
+    }
+    EXPECT_EQ(compareRuns(base, now, {}).causes.at(0).kind, "uneven_work");
 }
 
 TEST(ComputeCauses, WhatAllRanksHaveIsToldFromTheRankThatStandsOut) {
@@ -255,6 +273,22 @@ TEST(MessageCauses, AllLinksSlowHaveTheDiagnosisOfAllLinks) {
     EXPECT_EQ(c.causes.at(0).kind, "slower_link");
     EXPECT_EQ(c.causes.at(0).diagnosis, "RS204");
     EXPECT_EQ(c.causes.at(0).where, "all_reduce of gradients");
+}
+
+TEST(MessageCauses, ASlowLinkBetweenStagesIsWhereItsFindingSaysItIs) {
+    const auto messages = [](RunSummary& run) {
+        run.traffic[0].op = "send";
+        run.traffic[0].use = "pipeline";
+        run.pathTransferNs = {{"send of pipeline", run.pathTransferNs["all_reduce of gradients"]}};
+    };
+    const Comparison c = compareEdited(messages, [&](RunSummary& run) {
+        slowLink(run);
+        messages(run);
+        run.findings.push_back(finding("RS208", 8 * kMs));
+    });
+    EXPECT_EQ(c.causes.at(0).kind, "slower_p2p");
+    EXPECT_EQ(c.causes.at(0).diagnosis, "RS208");
+    EXPECT_EQ(c.causes.at(0).ranks, std::vector<int>{2});
 }
 
 TEST(MessageCauses, APathThatLeftTransfersForComputeIsToldByWhatIsExposed) {
