@@ -44,8 +44,17 @@ void refuseRunFolder(const std::string& folder) {
     if (isRunFolder(folder)) throw VerbError(kExitUsage, fmt::format("{} is a run, no baseline", folder), fmt::format("--dir {} or another folder of its own", kDefaultFolder));
 }
 
+/// What is there and is no folder, or cannot be read.
+void refuseObstacle(const std::string& folder) {
+    constexpr const char* kHint = "--dir names the folder of a baseline";
+    if (const std::string obstacle = obstacleAt(folder); !obstacle.empty()) throw VerbError(kExitInput, fmt::format("{} {}", folder, obstacle), kHint);
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(folder, ignored)) throw VerbError(kExitInput, fmt::format("{} is no folder", folder), kHint);
+}
+
 int save(const BaselineOptions& options, const Console& console) {
     refuseRunFolder(options.folder);
+    refuseObstacle(options.folder);
     std::vector<analyzer::RunSummary> runs = readSummaries(options.names, options.workers, console);
     if (runs.empty()) throw VerbError(kExitInput, fmt::format("{} holds no run: nothing to save", options.names.front()), "rankscope baseline save RUN --dir DIR");
     for (const analyzer::RunSummary& run : runs)
@@ -65,8 +74,7 @@ void requireFolder(const std::string& folder) {
     refuseRunFolder(folder);
     std::error_code ignored;
     if (std::filesystem::is_directory(folder, ignored)) return;
-    if (const std::string obstacle = obstacleAt(folder); !obstacle.empty()) throw VerbError(kExitInput, fmt::format("{} {}", folder, obstacle), "--dir names the folder of a baseline");
-    if (std::filesystem::exists(folder, ignored)) throw VerbError(kExitInput, fmt::format("{} is no folder", folder), "--dir names the folder of a baseline");
+    refuseObstacle(folder);
     throw VerbError(kExitInput, fmt::format("there is no folder {}", analyzer::oneLine(folder)), fmt::format("rankscope baseline save RUN --dir {}", analyzer::shellWord(folder)));
 }
 

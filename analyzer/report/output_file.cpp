@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <system_error>
 
 namespace fs = std::filesystem;
@@ -28,7 +29,10 @@ fs::path meant(fs::path file) {
 fs::path writtenFirst(const fs::path& file) {
     std::error_code error;
     const bool inPlace = fs::exists(file, error) && !fs::is_regular_file(file, error);
-    return inPlace ? file : fs::path(file.string() + "." + std::to_string(getpid()) + ".new");
+    if (inPlace) return file;
+    const std::string end = "." + std::to_string(getpid()) + ".new", name = file.filename().string();
+    const bool fits = name.size() + end.size() <= NAME_MAX;
+    return file.parent_path() / ((fits || name.size() > NAME_MAX ? name : name.substr(0, NAME_MAX - end.size())) + end);
 }
 
 }  // namespace

@@ -132,6 +132,9 @@ class CompareInput(unittest.TestCase):
             self.assertIn("run2 is a run, no baseline", self.error(2, "baseline", *words, "--dir", "run2"))
         (self.folder / "empty").mkdir()
         self.assertIn("empty holds no run: nothing to save", self.error(3, "baseline", "save", "empty", "--dir", "base"))
+        os.symlink("gone", self.folder / "link")
+        for place, said in (("link", "link is a link to nothing"), ("run1/trace.db", "run1/trace.db is no folder")):
+            self.assertIn(said, self.error(3, "baseline", "save", "run1", "--dir", place))
         self.assertIn("--dir: the name is empty", self.error(2, "baseline", "save", "run1", "--dir", ""))
         for keep in ("-1", "99999999999999999999", "1.5", "all"):
             self.error(2, "baseline", "prune", "--dir", "base", "--keep", keep)

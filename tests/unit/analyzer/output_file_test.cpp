@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include <climits>
 #include <sstream>
 #include <thread>
 
@@ -66,6 +67,14 @@ TEST_F(OutputFiles, APipeIsWrittenToAndStaysAPipe) {
     reader.join();
     EXPECT_EQ(got, "through");
     EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
+TEST_F(OutputFiles, ANameMayBeAsLongAsTheSystemTakes) {
+    const fs::path longest = m_folder / std::string(NAME_MAX, 'x'), longer = m_folder / std::string(NAME_MAX + 1, 'x');
+    writeOutputFile("text", longest);
+    EXPECT_EQ(read(longest), "text");
+    EXPECT_THROW(writeOutputFile("text", longer), fs::filesystem_error);
+    EXPECT_EQ(files(), 1u);
 }
 
 TEST_F(OutputFiles, ALinkKeepsPointingToWhatItPointsTo) {
