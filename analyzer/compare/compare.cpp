@@ -8,6 +8,7 @@
 #include <map>
 
 #include "analyzer/compare/attribution_changes.h"
+#include "analyzer/compare/breakdown_changes.h"
 #include "analyzer/compare/causes.h"
 #include "analyzer/compare/finding_changes.h"
 #include "analyzer/compare/metric_changes.h"
@@ -79,6 +80,19 @@ void setTypicalSteps(const std::vector<RunSummary>& runs, const std::string& est
     for (size_t i = 0; i < side.runs.size(); ++i) side.runs[i].stepNs = typical[i];
 }
 
+/// Of the runs with their trace at hand the one whose step is the most typical stands for the side.
+void setOverview(std::vector<RunSummary>& runs, ComparedSide& side) {
+    double sum = 0;
+    for (const ComparedRun& run : side.runs) sum += run.stepNs;
+    const double middle = side.runs.empty() ? 0 : sum / static_cast<double>(side.runs.size());
+    std::optional<size_t> best;
+    for (size_t i = 0; i < runs.size(); ++i)
+        if (runs[i].overview && (!best || std::abs(side.runs[i].stepNs - middle) < std::abs(side.runs[*best].stepNs - middle))) best = i;
+    if (!best) return;
+    side.overview = std::move(runs[*best].overview);
+    side.overviewRun = runs[*best].name;
+}
+
 void addLosses(const std::vector<RunSummary>& runs, const char* side, Comparison& comparison) {
     for (const RunSummary& run : runs)
         for (const LossRow& loss : run.losses) comparison.losses.push_back({side, run.name, loss.kind, loss.severity, loss.count, loss.meaning});
@@ -120,7 +134,9 @@ Comparison withoutBase(const std::vector<RunSummary>& now, const CompareOptions&
     result.step.estimator = "trimmed mean";
     result.step.noiseSource = "none";
     setTypicalSteps(now, result.step.estimator, result.now);
-    result.findings = compareFindings({}, now, meansOf(now));
+    const SideMeans means = meansOf(now);
+    result.findings = compareFindings({}, now, means);
+    result.breakdown = compareBreakdowns({}, means);
     judge({}, now, options.gate, result);
     std::erase_if(result.gate.notices, [&](const std::string& notice) { return notice.ends_with(result.step.reason); });  // said once
     result.gate.notices.insert(result.gate.notices.begin(), result.step.reason);
@@ -143,7 +159,11 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
     addLosses(base, "base", result);
     addLosses(now, "new", result);
     if (now.empty()) throw CompareError("there is no run on the new side: nothing to compare", "name the new runs: rankscope compare --baseline DIR --new RUN");
-    if (base.empty()) return withoutBase(now, options, std::move(result));
+    if (base.empty()) {
+        result = withoutBase(now, options, std::move(result));
+        setOverview(now, result.now);
+        return result;
+    }
 
     useNamesThatAllRunsHave(base, now);
     Comparability comparability = checkComparability(base, now, options.across);
@@ -158,6 +178,9 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
         result.attribution = attributeChange(before, after, result.step.changeNs());
         if (worthExplaining(result.step)) result.causes = causesOf(before, after, result.findings, result.step.changeNs());
     }
+    if (!comparability.stepTimeRefused && comparability.categoriesRefused.empty()) result.breakdown = compareBreakdowns(before, after);
+    setOverview(base, result.base);
+    setOverview(now, result.now);
     judge(base, now, options.gate, result);
     return result;
 }

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/report/step_overview.h"
+
 namespace rankscope::analyzer {
 
 inline constexpr double kConfidence = 0.95;         // of every interval and every claim
@@ -39,6 +41,8 @@ struct ComparedSide {
     std::map<std::string, std::string> environment;  // world_size, gpu, nccl, sources, ...: what comparability is judged by
     std::string layout;                      // "dp 4, tp 2"; empty: unknown
     std::vector<std::string> hosts;
+    std::optional<StepOverview> overview;    // of the run in `overviewRun`; a picture, not part of the JSON; empty: no run of the side has its trace
+    std::string overviewRun;                 // the one whose step is nearest to the side's
 };
 
 enum class StepVerdict : uint8_t {
@@ -92,6 +96,18 @@ struct MetricChange {
     std::string test;                        // "t" | "rank" | "" (not tested: why, in `refused` or too few runs)
     bool significant = false;
     std::string refused;                     // why it is not compared; empty: it is
+};
+
+/// Where a step of one rank goes, mean over the runs of a side. The overlapped communication is part of the compute.
+struct BreakdownSide {
+    double stepNs = 0, computeNs = 0, overlappedCommNs = 0, exposedTransferNs = 0, exposedWaitNs = 0, memoryNs = 0, idleNs = 0;
+};
+
+/// One rank of both sides, known by its place in the layout.
+struct BreakdownChange {
+    std::string role;                        // "pp 1, dp 0"
+    int rank = 0;                            // of the new side where it has it
+    std::optional<BreakdownSide> base, now;
 };
 
 struct CollectiveSide {
@@ -192,6 +208,7 @@ struct Comparison {
     StepTimeChange step;
     std::vector<ChangeCause> causes;         // largest first; empty: nothing changed, or nothing is known
     std::vector<AttributionRow> attribution; // largest first; empty when the step times are not compared
+    std::vector<BreakdownChange> breakdown;  // by rank; empty where times by category are not compared
     std::vector<MetricChange> metrics;
     std::vector<CollectiveChange> collectives;
     std::vector<KernelChange> kernels;       // largest change first

@@ -73,6 +73,12 @@ Json metricJson(const MetricChange& metric) {
             {"refused", orNull(metric.refused)}};
 }
 
+Json breakdownSideJson(const std::optional<BreakdownSide>& side) {
+    if (!side) return nullptr;
+    return {{"step_ns", side->stepNs},           {"compute_ns", side->computeNs}, {"overlapped_comm_ns", side->overlappedCommNs}, {"exposed_transfer_ns", side->exposedTransferNs},
+            {"exposed_wait_ns", side->exposedWaitNs}, {"memory_ns", side->memoryNs},   {"idle_ns", side->idleNs}};
+}
+
 Json collectiveSideJson(const std::optional<CollectiveSide>& side) {
     if (!side) return nullptr;
     return {{"count", side->count},          {"bytes", orNull(side->bytes)}, {"transfer_ns", orNull(side->transferNs)}, {"wait_ns", side->waitNs},
@@ -126,6 +132,9 @@ std::string renderComparisonJson(const Comparison& c) {
     json["step_time"] = stepJson(c.step);
     json["causes"] = arrayOf(c.causes, causeJson);
     json["attribution"] = arrayOf(c.attribution, attributionJson);
+    json["breakdown"] = arrayOf(c.breakdown, [](const BreakdownChange& row) {
+        return Json{{"role", row.role}, {"rank", row.rank}, {"base", breakdownSideJson(row.base)}, {"new", breakdownSideJson(row.now)}};
+    });
     json["metrics"] = arrayOf(c.metrics, metricJson);
     json["collectives"] = arrayOf(c.collectives, collectiveJson);
     json["kernels"] = arrayOf(c.kernels, [](const KernelChange& row) {

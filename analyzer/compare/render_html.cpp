@@ -8,6 +8,7 @@
 
 #include "analyzer/compare/attribution_changes.h"
 #include "analyzer/compare/format_parts.h"
+#include "analyzer/compare/page_pictures.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
 #include "analyzer/report/html/charts.h"
@@ -73,60 +74,6 @@ std::string incomparable(const Comparison& c) {
     const auto known = [](const std::string& text) { return text.empty() ? unknownCell() : textCell(text); };
     for (const Incomparable& row : c.incomparable) table.add({textCell(row.what), known(row.base), known(row.now), textCell(row.consequence)});
     return section("incomparable", "What differs beside the code", "Runs on other machines or of another shape are other runs: what cannot be compared is refused.", table.markup());
-}
-
-std::string milliseconds(double ns) { return fmt::format("{:g} ms", ns / 1e6); }
-
-/// Names under the columns of the runs, where there is room for them; else of the two sides.
-std::vector<std::pair<double, std::string>> columnNames(const std::vector<const ComparedRun*>& runs, size_t baseRuns) {
-    constexpr size_t kRoom = 66;  // letters below the axis, with gaps between the names
-    size_t longest = 0;
-    for (const ComparedRun* run : runs) longest = std::max(longest, run->name.size() + 2);
-    std::vector<std::pair<double, std::string>> names;
-    if (longest * runs.size() <= kRoom) {
-        for (size_t i = 0; i < runs.size(); ++i) names.emplace_back(i, runs[i]->name);
-        return names;
-    }
-    const size_t newRuns = runs.size() - baseRuns;
-    const auto addSide = [&](const char* name, size_t first, size_t count) {
-        if (count > 0) names.emplace_back(static_cast<double>(first) + static_cast<double>(count - 1) / 2, count == 1 ? name : fmt::format("{}: {} runs", name, count));
-    };
-    addSide("base", 0, baseRuns);
-    addSide("new", baseRuns, newRuns);
-    return names;
-}
-
-/// Steps of every run beside each other, base first; the typical step of each run on top.
-std::string stepsChart(const Comparison& c) {
-    constexpr size_t kMostBaseRuns = 200, kMostSteps = 3000;  // drawn: more cannot be told apart, and make the page slow
-    constexpr size_t kRunsOfWideColumns = 16;                 // points of more runs are drawn smaller
-    const size_t firstBase = c.base.runs.size() - std::min(kMostBaseRuns, c.base.runs.size());
-    std::vector<const ComparedRun*> runs;
-    for (size_t i = firstBase; i < c.base.runs.size(); ++i) runs.push_back(&c.base.runs[i]);
-    const size_t baseRuns = runs.size();
-    for (size_t i = 0; i < std::min(kMostBaseRuns, c.now.runs.size()); ++i) runs.push_back(&c.now.runs[i]);
-    if (runs.empty()) return {};
-
-    Chart chart{"Steps of each run", {"run", false, nullptr}, {"step", false, milliseconds}, {}, {}, {}, false, columnNames(runs, baseRuns)};
-    const size_t mostOfARun = std::max<size_t>(1, kMostSteps / runs.size());
-    for (size_t column = 0; column < runs.size(); ++column) {
-        const ComparedRun& run = *runs[column];
-        const char* side = column < baseRuns ? "base" : "new";
-        const size_t stride = (run.stepsNs.size() + mostOfARun - 1) / mostOfARun;
-        for (size_t i = 0; i < run.stepsNs.size(); i += stride) {
-            const double spread = 0.5 * (static_cast<double>(i / stride % 7) / 7 - 0.43);  // so that equal ones do not hide each other
-            const std::string which = run.stepsPerSample > 1 ? fmt::format("mean of {} steps", run.stepsPerSample) : fmt::format("step {}", i + 1);
-            chart.dots.push_back({static_cast<double>(column) + spread, run.stepsNs[i], fmt::format("{} run {}, {}: {}", side, run.name, which, durationText(run.stepsNs[i])), "warm", runs.size() > kRunsOfWideColumns ? 1.5 : 3});
-        }
-    }
-    for (size_t column = 0; column < runs.size(); ++column)
-        chart.dots.push_back({static_cast<double>(column), runs[column]->stepNs, fmt::format("{} run {}: {}", column < baseRuns ? "base" : "new", runs[column]->name, durationText(runs[column]->stepNs)),
-                              column < baseRuns ? "compute" : "transfer", runs.size() > kRunsOfWideColumns ? 4.0 : 5.0});
-    if (c.step.baseNs) chart.levels.emplace_back(*c.step.baseNs, "base " + durationText(*c.step.baseNs));
-    if (c.step.newNs && c.step.ratio && std::abs(*c.step.ratio - 1) > 0.002) chart.levels.emplace_back(*c.step.newNs, "new " + durationText(*c.step.newNs));
-    std::string hint = "A grey point is a step, a coloured one a run's typical step. The axis does not begin at zero.";
-    if (firstBase > 0) hint += fmt::format(" The last {} of {} base runs are drawn.", baseRuns, c.base.runs.size());
-    return section("steps", "Steps of each run", hint, legend({{"compute", "base"}, {"transfer", "new"}, {"warm", "single steps"}}) + drawChart(chart));
 }
 
 std::string attribution(const Comparison& c) {
@@ -308,7 +255,7 @@ std::string renderComparisonHtml(const Comparison& whole) {
     page.mood = moodOf(whole);
     page.verdict = c.step.reason;
     page.verdictMore = gateLine(c);
-    page.body = tiles(whole) + warnings(c) + incomparable(c) + causes(c) + attribution(c) + stepsChart(c) + findings(whole) + metrics(c) + collectives(c) + kernels(c) + runs(c);
+    page.body = tiles(whole) + warnings(c) + incomparable(c) + causes(c) + attribution(c) + stepsChart(c) + findings(whole) + overviewPictures(c) + breakdownBars(c) + metrics(c) + collectives(c) + kernels(c) + runs(c);
     page.data = nlohmann::ordered_json::parse(renderComparisonJson(c)).dump(-1, ' ', true);  // ASCII: no character in it can act
     return renderPage(page);
 }

@@ -269,10 +269,12 @@ RunSummary summarizeRun(const Analysis& analysis, const Report& report) {
 }
 
 RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers) {
-    const Analysis analysis = readAnalysis(database, workers);
+    std::optional<StepOverview> overview;
+    const Analysis analysis = readAnalysis(database, workers, &overview);
     std::vector<Finding> findings = detect(analysis);
     replaySavings(analysis, findings);
     RunSummary summary = summarizeRun(analysis, buildReport(analysis, std::move(findings)));
+    summary.overview = std::move(overview);
     summary.file = database.string();
     return summary;
 }

@@ -11,6 +11,7 @@
 
 #include "analyzer/detectors/analysis.h"
 #include "analyzer/report/report_model.h"
+#include "analyzer/report/step_overview.h"
 
 namespace rankscope::analyzer {
 
@@ -74,6 +75,7 @@ struct RunSummary {
     std::string label;               // given when it was saved; a commit, say
     std::string file;                // where it was read from; not part of the summary
     bool fromBaseline = false;       // not part of the summary
+    std::optional<StepOverview> overview;  // a picture of one step, of runs read from their trace; not part of the summary
     std::string toolVersion;
     int64_t startUnixNs = 0;         // when the run began; 0 unknown
     std::map<std::string, std::string> environment;  // world_size, gpu, nccl, cuda, source, virtual, step_source, missing_sources, loss, layout, ranks_per_host

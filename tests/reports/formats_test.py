@@ -258,6 +258,25 @@ class Page(unittest.TestCase):
         self.assertIn(expected["step_time"]["reason"], browser.evaluate("document.querySelector('.verdict').textContent"))
         self.assertEqual(browser.evaluate("document.querySelector('.verdict').classList.contains('bad')"), True)
 
+    def test_the_breakdown_shows_both_sides_of_each_rank(self):
+        browser = self.open("plain")
+        rows = comparison("plain")["breakdown"]
+        self.assertEqual([int(v) for v in self.column("breakdown-table", 0)], [row["rank"] for row in rows])
+        for index, side, key in ((3, "base", "compute_ns"), (4, "new", "compute_ns"), (5, "base", "exposed_wait_ns"), (6, "new", "exposed_wait_ns"), (8, "new", "exposed_transfer_ns")):
+            self.assertEqual([float(v) for v in self.column("breakdown-table", index)], [row[side][key] for row in rows])
+        # Bars of both sides are on one scale: the base, which takes two thirds as long, fills two thirds.
+        self.assertEqual(browser.evaluate("document.querySelectorAll('#breakdown-table td.bar svg').length"), 2 * len(rows))
+        filled = "[...document.querySelector('#breakdown-table td.bar svg:nth-of-type({})').querySelectorAll('rect')].reduce((sum, r) => sum + r.width.baseVal.value, 0)"
+        self.assertAlmostEqual(browser.evaluate(filled.format(1)), 1000 * 300 / 450, delta=1)
+        self.assertAlmostEqual(browser.evaluate(filled.format(2)), 1000, delta=1)
+
+    def test_a_step_is_drawn_before_and_after_on_one_scale(self):
+        browser = self.open("plain")
+        widths = browser.evaluate("[...document.querySelectorAll('#overview .lanes')].map(lanes => lanes.querySelector('svg').getBoundingClientRect().width)")
+        self.assertEqual(len(widths), 2)
+        self.assertAlmostEqual(widths[0] / widths[1], 300 / 450, delta=0.02)
+        self.assertEqual(browser.evaluate("[...document.querySelectorAll('#overview .who.named')].map(e => e.textContent)"), ["rank 3", "rank 3"])
+
     def test_tables_sort_by_a_click(self):
         browser = self.open("plain")
         before = [float(v) for v in self.column("runs-table", 4)]

@@ -44,6 +44,13 @@ FindingChange finding(FindingStatus status, const std::string& id, const std::st
     return change;
 }
 
+/// Compute, then communication, on two ranks.
+StepOverview picture(int64_t lengthNs) {
+    const std::string half(StepOverview::kColumns / 2, overview::kCompute), nothing(StepOverview::kColumns / 2, overview::kNothing),
+        transfer(StepOverview::kColumns / 2, overview::kTransfer);
+    return {4, 0, lengthNs, {{0, half + nothing, nothing + transfer}, {3, half + nothing, nothing + transfer}}};
+}
+
 Comparison sample(const std::string& words) {
     Comparison c;
     c.base.runs = {run("base-1" + words, 300.5e6), run("base-2" + words, 301e6), run("base-3" + words, 299e6)};
@@ -62,6 +69,14 @@ Comparison sample(const std::string& words) {
     step.noiseSource = "runs of both sides";
     c.causes = {{"straggler", "rank 3 computes longer" + words, "RS301", "rank 3" + words, {3}, 147e6, {"the same kernels take 1.5x" + words}}};
     c.attribution = {{"compute", "compute of rank 3" + words, "rank 3", {3}, 147e6, {"gemm" + words}}, {"rest", "what nothing explains", "", {}, 3e6, {}}};
+    for (int rank = 0; rank < 8; ++rank) {
+        const double slowNs = rank == 3 ? 147e6 : 0;
+        c.breakdown.push_back({fmt::format("dp {}{}", rank, words), rank, BreakdownSide{300e6, 250e6, 20e6, 20e6, 10e6, 5e6, 15e6}, BreakdownSide{450e6, 250e6 + slowNs, 20e6, 20e6, 160e6 - slowNs, 5e6, 15e6}});
+    }
+    c.base.overview = picture(300'000'000);
+    c.now.overview = picture(450'000'000);
+    c.base.overviewRun = "base-1" + words;
+    c.now.overviewRun = "new-1" + words;
     c.metrics = {{"mean step", "ns", false, 300e6, 450e6, 150e6, {}, 0.001, "t", true, ""},
                  {"exposed communication" + words, "ns", false, 30e6, 150e6, 120e6, {}, 0.001, "t", true, ""},
                  {"overlap" + words, "share", true, 0.8, 0.4, -0.4, {}, 0.2, "t", false, ""},

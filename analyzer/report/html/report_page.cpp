@@ -73,7 +73,7 @@ std::string findings(const Report& r, size_t all) {
 std::string overviewSection(const Report& r) {
     if (!r.overview || r.overview->lanes.empty() || r.run.stepNs <= 0) return {};
     const std::string what = r.run.steps > 0 ? fmt::format("Step {}, the one of median length", r.overview->step) : "The whole recording";
-    return section("overview", "One step of every rank", what + ". Upper band: the device; lower band: communication. Ranks that a finding names are marked.", drawLanes(*r.overview, namedRanks(r)));
+    return section("overview", "One step of every rank", what + ". Upper band: the device; lower band: communication. Ranks that a finding names are marked.", lanesLegend() + drawLanes(*r.overview, namedRanks(r)));
 }
 
 std::string breakdown(const Report& r) {

@@ -124,6 +124,34 @@ TEST(ComparePage, ManyRunsAreDrawnAndThoseLeftOutAreSaid) {
     EXPECT_NE(renderComparisonHtml(compareWith(nullptr)).find(">run0</text>"), std::string::npos) << "few runs are named";
 }
 
+TEST(CompareBreakdown, RanksAreMatchedByRoleAndRefusedWithTheCategories) {
+    const Comparison c = compareWith([](RunSummary& run) {
+        slowRank(run);
+        for (RoleSummary& role : run.roles) role.rank = 3 - role.rank;  // numbered the other way round
+    });
+    ASSERT_EQ(c.breakdown.size(), 4u);
+    EXPECT_EQ(c.breakdown[1].role, "dp 2");
+    EXPECT_NEAR(c.breakdown[1].now->computeNs - c.breakdown[1].base->computeNs, 20 * kMs, 0.3 * kMs);
+    const Comparison lost = compareWith([](RunSummary& run) { run.deviceLoss = true; });
+    EXPECT_TRUE(lost.breakdown.empty());
+    EXPECT_EQ(compareRuns({}, makeSide(0), {}).breakdown.size(), 4u) << "of the new side alone";
+}
+
+TEST(CompareOverview, TheTypicalRunThatHasItsTraceStandsForItsSide) {
+    auto now = makeSide(10);
+    for (size_t i = 0; i < now.size(); ++i) {
+        now[i].overview = StepOverview{static_cast<int>(i), 0, 90'000'000, {{0, "c", "."}}};
+        longerSteps(now[i], i == 2 ? kMs : i == 1 ? 30 * kMs : 0);
+    }
+    now[2].overview.reset();
+    const Comparison c = compareRuns(makeSide(0), now, {});
+    EXPECT_FALSE(c.base.overview) << "saved runs have none";
+    ASSERT_TRUE(c.now.overview);
+    EXPECT_EQ(c.now.overviewRun, "run10") << "run12 is nearer to the middle, but has no trace";
+    EXPECT_NE(renderComparisonHtml(c).find("A saved run keeps no timeline"), std::string::npos);
+    EXPECT_EQ(renderComparisonHtml(compareWith(nullptr)).find("id=\"overview\""), std::string::npos);
+}
+
 TEST(Attribution, KernelsAreThoseOfTheRanksWhereItHappens) {
     // One of many ranks: the mean over all of them hardly moves.
     const Comparison c = compareWith([](RunSummary& run) {
