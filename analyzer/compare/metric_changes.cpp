@@ -53,8 +53,12 @@ void compare(const Samples& samples, double scale, MetricChange& change, double&
     const double degrees = static_cast<double>(samples.base.size() + samples.now.size()) - 2;
     if (degrees < 1) return;
     const double floor = kNoiseFloor * scale;
+    const double first = static_cast<double>(samples.base.size()), second = static_cast<double>(samples.now.size());
     const double variance = std::max((squares(samples.base) + squares(samples.now)) / degrees, floor * floor);
-    const double error = std::sqrt(variance * (1 / static_cast<double>(samples.base.size()) + 1 / static_cast<double>(samples.now.size())));
+    double error2 = variance * (1 / first + 1 / second);
+    if (std::min(first, second) >= 2)  // many quiet runs say nothing of the noise of the few on the other side
+        error2 = std::max(error2, squares(samples.base) / (first - 1) / first + squares(samples.now) / (second - 1) / second);
+    const double error = std::sqrt(error2);
     if (error <= 0) return;
     const double half = studentTwoSided(kConfidence, degrees) * error;
     change.interval = ConfidenceInterval{*change.delta - half, *change.delta + half};

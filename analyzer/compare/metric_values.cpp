@@ -24,10 +24,7 @@ void addSteps(const RunSummary& run, std::vector<MetricValue>& values) {
     const double mean = locate(run.stepsNs, StepEstimator::mean).value;
     values.push_back({"mean step", "ns", false, false, mean});
     values.push_back({"throughput", "steps/s", true, false, 1e9 / mean});
-    if (run.stepsNs.size() < 20) return;  // fewer have no tail of 5 %
-    std::vector<double> sorted = run.stepsNs;
-    std::sort(sorted.begin(), sorted.end());
-    values.push_back({"95th percentile of steps", "ns", false, false, sorted[static_cast<size_t>(0.95 * static_cast<double>(sorted.size() - 1))]});
+    if (const auto slow = run.stepsPerSample > 1 ? run.slowStepNs : slowStepOf(run.stepsNs)) values.push_back({"95th percentile of steps", "ns", false, false, *slow});
 }
 
 void addCategories(const RunSummary& run, std::vector<MetricValue>& values) {

@@ -105,17 +105,6 @@ std::vector<double> stepTimesOf(const Analysis& analysis) {
     return times;
 }
 
-void setSteps(std::vector<double> times, RunSummary& summary) {
-    summary.steps = static_cast<int>(times.size());
-    const size_t width = (times.size() + RunSummary::kMostSamples - 1) / RunSummary::kMostSamples;
-    summary.stepsPerSample = static_cast<int>(std::max<size_t>(1, width));
-    for (size_t i = 0; i + width <= times.size() && width > 0; i += width) {
-        double sum = 0;
-        for (size_t k = i; k < i + width; ++k) sum += times[k];
-        summary.stepsNs.push_back(sum / static_cast<double>(width));
-    }
-}
-
 RoleSummary roleOf(const Analysis& analysis, const RankSummary& rank, const BreakdownRow& row, double steps) {
     RoleSummary role;
     role.rank = rank.rank;
@@ -239,6 +228,26 @@ void addFindings(const std::vector<Finding>& findings, RunSummary& summary) {
 }
 
 }  // namespace
+
+void setSteps(std::vector<double> times, RunSummary& summary) {
+    summary.steps = static_cast<int>(times.size());
+    const size_t width = (times.size() + RunSummary::kMostSamples - 1) / RunSummary::kMostSamples;
+    summary.stepsPerSample = static_cast<int>(std::max<size_t>(1, width));
+    for (size_t i = 0; i + width <= times.size() && width > 0; i += width) {
+        double sum = 0;
+        for (size_t k = i; k < i + width; ++k) sum += times[k];
+        summary.stepsNs.push_back(sum / static_cast<double>(width));
+    }
+    if (width > 1) summary.slowStepNs = slowStepOf(std::move(times));
+}
+
+std::optional<double> slowStepOf(std::vector<double> stepsNs) {
+    constexpr size_t kFewestForTail = 20;
+    if (stepsNs.size() < kFewestForTail) return std::nullopt;
+    const auto slow = stepsNs.begin() + static_cast<std::ptrdiff_t>(0.95 * static_cast<double>(stepsNs.size() - 1));
+    std::nth_element(stepsNs.begin(), slow, stepsNs.end());
+    return *slow;
+}
 
 std::string trafficName(const std::string& use, const std::string& op) { return op + " of " + use; }
 

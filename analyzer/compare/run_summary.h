@@ -82,6 +82,7 @@ struct RunSummary {
     std::vector<std::string> hosts;
     std::vector<double> stepsNs;     // analysed steps, in order: mean over ranks; of long runs means over stepsPerSample of them
     int stepsPerSample = 1;
+    std::optional<double> slowStepNs;  // slowStepOf() all steps, where stepsNs are means over several of them; empty: not known, or stepsNs has them all
     int steps = 0;
     std::vector<RoleSummary> roles;  // by rank
     std::vector<TrafficSummary> traffic;
@@ -104,6 +105,12 @@ RunSummary summarizeRun(const Analysis& analysis, const Report& report);
 
 /// The same of a trace, from its database. Nothing is written into it. Throws store::Error.
 RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers = 0);
+
+/// Keeps the run's steps (ns, in order), as means over neighbours where there are more than kMostSamples.
+void setSteps(std::vector<double> timesNs, RunSummary& summary);
+
+/// The 95th percentile of a run's steps, ns; empty: too few of them to have a tail of 5 %.
+std::optional<double> slowStepOf(std::vector<double> stepsNs);
 
 /// "op of use": the key of RunSummary::pathTransferNs.
 std::string trafficName(const std::string& use, const std::string& op);

@@ -109,6 +109,7 @@ Json contentsJson(const RunSummary& summary) {
     json["steps"] = summary.steps;
     json["steps_per_sample"] = summary.stepsPerSample;
     json["steps_ns"] = arrayOf(summary.stepsNs, [](double ns) { return Json(rounded(ns)); });
+    if (summary.slowStepNs) json["step_p95_ns"] = rounded(*summary.slowStepNs);
     json["roles"] = arrayOf(summary.roles, [&](const RoleSummary& role) { return roleJson(role, summary.kernels); });
     json["traffic"] = arrayOf(summary.traffic, trafficJson);
     json["has_path"] = summary.hasPath;
@@ -234,6 +235,7 @@ RunSummary parseSummary(const std::string& text, const std::string& origin) {
     summary.steps = r.whole("steps");
     summary.stepsPerSample = r.whole("steps_per_sample");
     summary.stepsNs = r.numberList("steps_ns");
+    summary.slowStepNs = r.numberIfThere("step_p95_ns");
     r.each("kernels", [&](const SummaryObject& row) { summary.kernels.push_back({row.text("name"), row.number("count"), row.number("ns")}); });
     r.each("roles", [&](const SummaryObject& row) { summary.roles.push_back(readRole(row, summary.kernels)); });
     r.each("traffic", [&](const SummaryObject& row) { summary.traffic.push_back(readTraffic(row)); });

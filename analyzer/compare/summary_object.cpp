@@ -47,6 +47,8 @@ bool SummaryObject::flag(const char* key) const {
 
 std::optional<double> SummaryObject::numberOrNull(const char* key) const { return at(key).is_null() ? std::nullopt : std::optional(signedNumber(key)); }
 
+std::optional<double> SummaryObject::numberIfThere(const char* key) const { return m_json.contains(key) ? std::optional(number(key)) : std::nullopt; }
+
 std::map<std::string, double> SummaryObject::numbers(const char* key) const {
     std::map<std::string, double> all;
     const SummaryObject inner(at(key), m_place + key + ".", m_origin);

@@ -28,6 +28,7 @@ class SummaryObject {
     std::string text(const char* key) const;
     bool flag(const char* key) const;
     std::optional<double> numberOrNull(const char* key) const;
+    std::optional<double> numberIfThere(const char* key) const;
     std::map<std::string, double> numbers(const char* key) const;
     std::map<std::string, std::string> texts(const char* key) const;
     std::vector<double> numberList(const char* key) const;

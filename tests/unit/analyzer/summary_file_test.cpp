@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/compare/baseline_folder.h"
+#include "analyzer/compare/metric_values.h"
 #include "analyzer/compare/summary_file.h"
 #include "tests/unit/analyzer/compared_sides.h"
 
@@ -26,6 +27,34 @@ TEST(SummaryFile, ComesBackAsItWas) {
     EXPECT_EQ(summaryId(back), summaryId(run));
     EXPECT_TRUE(back.fromBaseline);
     EXPECT_LT(text.size(), 16384u);
+}
+
+TEST(SummaryFile, LongRunsKeepMeansOverNeighboursAndTheTailOfAllSteps) {
+    std::vector<double> steps(1000, 90 * kMs);
+    for (size_t i = 0; i < steps.size(); i += 10) steps[i] = 300 * kMs;  // a tenth, each beside nine others
+    RunSummary run = makeRun(1);
+    run.stepsNs.clear();
+    setSteps(steps, run);
+    EXPECT_EQ(run.steps, 1000);
+    EXPECT_EQ(run.stepsPerSample, 2);
+    EXPECT_EQ(run.stepsNs.size(), 500u);
+    const RunSummary back = parseSummary(renderSummary(run), "x.json");
+    ASSERT_TRUE(back.slowStepNs);
+    EXPECT_EQ(*back.slowStepNs, 300 * kMs);
+    const auto tailOf = [](const RunSummary& one) {
+        for (const MetricValue& metric : metricsOf(one))
+            if (metric.name == "95th percentile of steps") return metric.value;
+        return 0.0;
+    };
+    EXPECT_EQ(tailOf(back), 300 * kMs);  // not 195 ms, which no step takes
+    run.slowStepNs.reset();              // a file without it
+    EXPECT_EQ(tailOf(parseSummary(renderSummary(run), "x.json")), 0);
+    RunSummary brief = makeRun(1);
+    brief.stepsNs.clear();
+    setSteps(std::vector<double>(steps.begin(), steps.begin() + 200), brief);
+    EXPECT_FALSE(brief.slowStepNs);
+    EXPECT_EQ(tailOf(brief), 300 * kMs);
+    EXPECT_FALSE(slowStepOf(std::vector<double>(19, 1.0)));
 }
 
 std::string changed(const std::function<void(nlohmann::json&)>& change) {
