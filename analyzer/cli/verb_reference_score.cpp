@@ -52,6 +52,19 @@ void giveResult(const std::string& text, const std::string& file, const Console&
         analyzer::writeOutputFile(text, file);
 }
 
+/// An option that the suite does not know would be ignored: whoever gives it believes otherwise.
+void refuseForeignOptions(const CLI::App& verb, const ScoreVerbOptions& options) {
+    const bool isCompare = options.score.suite == "compare";
+    const std::vector<const char*> foreign = isCompare ? std::vector<const char*>{"--require", "--no-fixed", "--list"}
+                                                       : std::vector<const char*>{"--pool", "--pairs", "--cause-runs", "--cause-pairs", "--seed"};
+    for (const char* name : foreign)
+        if (verb.count(name) > 0)
+            throw VerbError(kExitUsage, fmt::format("{} is {} suite compare", name, isCompare ? "not for" : "only for"),
+                            isCompare ? "what it requires is fixed, and exit status 1 tells; --only names its parts: same, slower-5, bimodal or a planted cause"
+                                      : "rankscope reference score --suite compare");
+    if (isCompare && options.format == "md") throw VerbError(kExitUsage, "the suite compare is printed as text or json", "--format text");
+}
+
 int runCompare(ScoreVerbOptions options, const InstallLayout& layout, const Console& console) {
     options.compare.tool = layout.prefix / "bin/rankscope";
     options.compare.builtIns = layout.scenarios;
@@ -115,10 +128,12 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
     verb->add_option("--pairs", options->compare.pairs, "Suite compare: comparisons drawn from a pool")->check(CLI::PositiveNumber)->capture_default_str();
     verb->add_option("--cause-runs", options->compare.causeRuns, "Suite compare: runs with, and without, each planted cause")->check(CLI::PositiveNumber)->capture_default_str();
     verb->add_option("--cause-pairs", options->compare.causePairs, "Suite compare: comparisons of each planted cause")->check(CLI::PositiveNumber)->capture_default_str();
+    verb->add_option("--seed", options->compare.seed, "Suite compare: other runs and other draws")->check(CLI::Range(0, score::CompareScoreOptions::kLargestSeed))->capture_default_str();
     verb->add_flag("--no-fixed", options->noFixed, "Leave out the repaired twins, and with them the measured savings");
     verb->add_flag("--list", options->list, "Name the scenarios that would run");
-    verb->callback([options, &invocation] {
-        invocation.action = [options, &invocation] {
+    verb->callback([options, verb, &invocation] {
+        invocation.action = [options, verb, &invocation] {
+            refuseForeignOptions(*verb, *options);
             try {
                 return run(*options, invocation.console);
             } catch (const score::ScoreError& error) {

@@ -103,6 +103,7 @@ Pool CompareBench::makePool(const std::string& name, const Json& scenario, int r
     Pool pool{name, std::vector<fs::path>(static_cast<size_t>(runs))};
     const fs::path folder = m_folder / name;
     fs::create_directories(folder);
+    firstSeed += m_options.runSeed();
     forEach(runs, [&](int i) {
         Json one = scenario;
         one["seed"] = firstSeed + i;

@@ -28,10 +28,6 @@ Json readJson(const fs::path& file) {
     return json;
 }
 
-bool wanted(const std::string& name, const std::vector<std::string>& only) {
-    return only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& part) { return name.find(part) != std::string::npos; });
-}
-
 PairTally tallyOf(const std::vector<PairResult>& results, double trueRatio) {
     PairTally tally;
     std::vector<double> visible;
@@ -60,13 +56,15 @@ std::vector<fs::path> chosen(const Pool& pool, const std::vector<int>& members, 
 /// Both sides from one pool, without a run on both.
 std::vector<PairResult> compareWithin(const CompareBench& bench, const Pool& pool, const CompareScoreOptions& options, uint64_t seed) {
     return bench.compareAll(pool.name, options.pairs, [&](int pair) {
-        const std::vector<int> members = drawMembers(seed, pair, static_cast<int>(pool.runs.size()), 2 * options.runsASide);
+        const std::vector<int> members = drawMembers(seed + options.drawSeed(), pair, static_cast<int>(pool.runs.size()), 2 * options.runsASide);
         return CompareBench::Sides{chosen(pool, members, 0, options.runsASide), chosen(pool, members, options.runsASide, options.runsASide)};
     });
 }
 
-std::vector<PairResult> compareBetween(const CompareBench& bench, const Pool& base, const Pool& now, int pairs, int runs, uint64_t seed) {
-    return bench.compareAll(now.name, pairs, [&, runs](int pair) {
+std::vector<PairResult> compareBetween(const CompareBench& bench, const Pool& base, const Pool& now, const CompareScoreOptions& options, int pairs, uint64_t seed) {
+    const int runs = options.runsASide;
+    seed += options.drawSeed();
+    return bench.compareAll(now.name, pairs, [&](int pair) {
         const std::vector<int> first = drawMembers(seed, 2 * pair, static_cast<int>(base.runs.size()), runs);
         const std::vector<int> second = drawMembers(seed, 2 * pair + 1, static_cast<int>(now.runs.size()), runs);
         return CompareBench::Sides{chosen(base, first, 0, runs), chosen(now, second, 0, runs)};
@@ -97,7 +95,7 @@ CauseScore scoreCause(const CompareBench& bench, const Json& entry, const Json& 
     const Pool base = bench.makePool(score.scenario + "-base", scenario, options.causeRuns, 1001, !entry.contains("change"));
     if (entry.contains("change")) scenario.merge_patch(entry.at("change"));
     const Pool now = bench.makePool(score.scenario, scenario, options.causeRuns, 2001);
-    for (const PairResult& result : compareBetween(bench, base, now, options.causePairs, options.runsASide, kCauseSeed)) {
+    for (const PairResult& result : compareBetween(bench, base, now, options, options.causePairs, kCauseSeed)) {
         if (result.verdict != "regression") {
             ++score.unclaimed;
             continue;
@@ -112,19 +110,25 @@ CauseScore scoreCause(const CompareBench& bench, const Json& entry, const Json& 
 
 void scoreNoise(const CompareBench& bench, const Json& plan, const CompareScoreOptions& options, CompareScoreboard& board, const std::function<void(const std::string&)>& said) {
     const Json job = plan.at("job");
+    const auto nameOf = [](double slowdown) { return fmt::format("slower-{:g}", 100 * slowdown); };
+    const std::vector<double> slowdowns = plan.at("slowdowns");
+    const bool isSame = isWanted("same", options.only);
+    if (!isSame && std::none_of(slowdowns.begin(), slowdowns.end(), [&](double slowdown) { return isWanted(nameOf(slowdown), options.only); })) return;
     const Pool pool = bench.makePool("same", job, options.pool, 1);
-    board.same = tallyOf(compareWithin(bench, pool, options, kSameSeed), 1);
-    said(fmt::format("same: {} of {} pairs called a regression", board.same.regressions(), board.same.pairs));
+    if (isSame) {
+        board.same = tallyOf(compareWithin(bench, pool, options, kSameSeed), 1);
+        said(fmt::format("same: {} of {} pairs called a regression", board.same.regressions(), board.same.pairs));
+    }
     int ordinal = 0;
-    for (const double slowdown : plan.at("slowdowns").get<std::vector<double>>()) {
+    for (const double slowdown : slowdowns) {
         const int firstSeed = kSlowSeeds * ++ordinal;  // each slow-down has runs, and pairs, of its own
-        const std::string name = fmt::format("slower-{:g}", 100 * slowdown);
-        if (!wanted(name, options.only)) continue;
+        const std::string name = nameOf(slowdown);
+        if (!isWanted(name, options.only)) continue;
         const Pool slow = bench.makePool(name, slowed(job, slowdown), options.pool, firstSeed);
         SlowdownScore score;
         score.planted = slowdown;
         score.trueRatio = bench.compareAll(name + "-all", 1, [&](int) { return CompareBench::Sides{pool.runs, slow.runs}; }).front().ratio;
-        score.tally = tallyOf(compareBetween(bench, pool, slow, options.pairs, options.runsASide, kSlowSeed + static_cast<uint64_t>(firstSeed)), score.trueRatio);
+        score.tally = tallyOf(compareBetween(bench, pool, slow, options, options.pairs, kSlowSeed + static_cast<uint64_t>(firstSeed)), score.trueRatio);
         said(fmt::format("{}: {} of {} above the smallest visible change found", name, score.tally.foundAbove, score.tally.above));
         board.slowdowns.push_back(std::move(score));
     }
@@ -215,18 +219,18 @@ CompareScoreboard runCompareScore(const CompareScoreOptions& options, const std:
     const CompareBench bench(options, workplace.folder());
     CompareScoreboard board;
     board.options = options;
-    if (wanted("same", options.only) || wanted("slower", options.only)) scoreNoise(bench, plan, options, board, said);
-    if (wanted("bimodal", options.only)) {
+    scoreNoise(bench, plan, options, board, said);
+    if (isWanted("bimodal", options.only)) {
         scoreBimodal(bench, plan, options, board);
         said(fmt::format("bimodal: {} of {} pairs called a regression", board.bimodal.regressions(), board.bimodal.pairs));
     }
     for (const Json& entry : plan.at("causes")) {
-        if (!wanted(entry.at("scenario"), options.only) && !wanted(entry.value("name", ""), options.only)) continue;
+        if (!isWanted(entry.at("scenario"), options.only) && !isWanted(entry.value("name", ""), options.only)) continue;
         board.causes.push_back(scoreCause(bench, entry, plan.at("cause_noise"), options));
         const CauseScore& score = board.causes.back();
         said(fmt::format("{}: {} of {} causes right", score.scenario, score.right, score.pairs));
     }
-    if (board.same.pairs + board.bimodal.pairs == 0 && board.causes.empty()) throw ScoreError("--only names no part of the suite compare");
+    if (board.same.pairs + board.bimodal.pairs == 0 && board.slowdowns.empty() && board.causes.empty()) throw ScoreError("--only names no part of the suite compare");
     board.wallS = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return board;
 }

@@ -24,8 +24,13 @@ struct CompareScoreOptions {
     int runsASide = 3;
     int causeRuns = 6;                 ///< runs of each of the two pools of a cause
     int causePairs = 20;
+    int seed = 0;                      ///< 0 to kLargestSeed: other runs and other draws
     unsigned jobs = 0;
     int timeoutS = 300;
+
+    static constexpr int kLargestSeed = 1000;
+    int runSeed() const { return 1000000 * seed; }  ///< added to the seeds of runs, which stay below 10^6
+    uint64_t drawSeed() const { return static_cast<uint64_t>(seed) << 32; }
 };
 
 /// Comparisons of one kind.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -40,9 +41,13 @@ std::string renderText(const CompareScoreboard& board) {
     for (const CauseScore& score : board.causes)
         text += fmt::format("{:<40} {:>5}   {:>5}   {}{}\n", score.scenario, score.pairs, score.right, countsText(score.named),
                             score.unclaimed > 0 ? fmt::format(" ({} pairs without a regression)", score.unclaimed) : "");
-    text += fmt::format("\nfalse regressions {:.1f} %, found {:.1f} %, inside the interval {:.1f} %, causes right {:.1f} %\n", 100 * board.falseRegressions(), 100 * board.found(),
-                        100 * board.covered(), 100 * board.causesRight());
-    return text;
+    std::vector<std::string> totals;  // of what was scored
+    const auto total = [&](bool isScored, const char* name, double share) { totals.push_back(isScored ? fmt::format("{} {:.1f} %", name, 100 * share) : fmt::format("{} -", name)); };
+    total(board.same.pairs + board.bimodal.pairs > 0, "false regressions", board.falseRegressions());
+    total(board.above() > 0 && !board.slowdowns.empty(), "found", board.found());
+    total(!board.slowdowns.empty(), "inside the interval", board.covered());
+    total(!board.causes.empty(), "causes right", board.causesRight());
+    return text + fmt::format("\n{}\n", fmt::join(totals, ", "));
 }
 
 std::string renderJson(const CompareScoreboard& board) {

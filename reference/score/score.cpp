@@ -17,11 +17,6 @@
 namespace rankscope::score {
 namespace {
 
-bool wanted(const std::string& name, const std::vector<std::string>& only) {
-    const auto fits = [&](const std::string& pattern) { return name.find(pattern) != std::string::npos || fnmatch(pattern.c_str(), name.c_str(), 0) == 0; };
-    return only.empty() || std::any_of(only.begin(), only.end(), fits);
-}
-
 void runAll(const std::vector<Scenario>& scenarios, const RunSettings& settings, unsigned jobs, std::vector<ScenarioScore>& scores,
             const std::function<void(const ScenarioScore&, size_t, size_t)>& done) {
     std::atomic<size_t> next{0};
@@ -47,11 +42,16 @@ double readShare(const std::string& text, const std::string& value) {
 
 }  // namespace
 
+bool isWanted(const std::string& name, const std::vector<std::string>& only) {
+    const auto fits = [&](const std::string& pattern) { return name.find(pattern) != std::string::npos || fnmatch(pattern.c_str(), name.c_str(), 0) == 0; };
+    return only.empty() || std::any_of(only.begin(), only.end(), fits);
+}
+
 std::vector<Scenario> scenariosOf(const ScoreOptions& options) {
     std::vector<Scenario> scenarios = readFolder(options.scenarios.empty() ? options.builtIns : options.scenarios);
     if (options.scenarios.empty() && options.suite == "full")
         for (Scenario& scenario : readGenerated(options.fullSuite)) scenarios.push_back(std::move(scenario));
-    std::erase_if(scenarios, [&](const Scenario& scenario) { return !wanted(scenario.name, options.only); });
+    std::erase_if(scenarios, [&](const Scenario& scenario) { return !isWanted(scenario.name, options.only); });
     if (scenarios.empty()) throw ScoreError("there is no scenario to run");
     return scenarios;
 }

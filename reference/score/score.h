@@ -49,6 +49,9 @@ struct ScoreError : std::runtime_error {
 /// The scenarios that would run, in order. Throws ScoreError.
 std::vector<Scenario> scenariosOf(const ScoreOptions& options);
 
+/// Whether `only` has a part of the name, or a shell pattern that it matches; empty: every name is wanted.
+bool isWanted(const std::string& name, const std::vector<std::string>& only);
+
 /// Runs them. `done` is called after each scenario, from one thread at a time. Throws ScoreError. SIGINT and SIGTERM end the running jobs, remove
 /// the temporary folder and throw ScoreError.
 Scoreboard runScore(const ScoreOptions& options, const std::function<void(const ScenarioScore&, size_t done, size_t all)>& done);

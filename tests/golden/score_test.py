@@ -53,7 +53,9 @@ class Score(VirtualRunTest):
 
     def test_what_cannot_be_scored_is_said(self):
         (self.folder / "empty").mkdir()
-        for options, code in [(["--scenarios", "empty"], 3), (["--scenarios", "missing"], 3), (["--suite", "none"], 2), (["--require", "recall"], 2)]:
+        for options, code in [(["--scenarios", "empty"], 3), (["--scenarios", "missing"], 3), (["--suite", "none"], 2), (["--require", "recall"], 2),
+                              (["--suite", "compare", "--require", "recall=0.9"], 2), (["--suite", "compare", "--list"], 2), (["--suite", "compare", "--format", "md"], 2),
+                              (["--suite", "core", "--pool", "30"], 2), (["--suite", "compare", "--only", "nothing-like-it"], 3), (["--suite", "compare", "--seed", "-1"], 2)]:
             result = self.score(*options)
             self.assertEqual(result.returncode, code, (options, result.stderr))
             self.assertTrue(result.stderr or result.stdout)
