@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "analyzer/compare/cause_text.h"
 #include "analyzer/report/units.h"
@@ -19,13 +20,20 @@ double meanReceiveWait(const SideMeans& side) {
     return ns / static_cast<double>(std::max<size_t>(1, side.roles.size()));
 }
 
+/// A schedule as people say it: that there is one stage of layers on a rank goes without saying.
+std::string told(std::string schedule) {
+    constexpr std::string_view kPlain = ", 1 virtual stages";
+    if (schedule.ends_with(kPlain)) schedule.resize(schedule.size() - kPlain.size());
+    return schedule;
+}
+
 }  // namespace
 
 std::optional<ChangeCause> pipelineCause(const SideMeans& base, const SideMeans& now, double ns, bool reversed) {
     if (base.schedule.empty() || now.schedule.empty() || base.schedule == now.schedule) return std::nullopt;
     const double before = meanReceiveWait(base), after = meanReceiveWait(now);
     if (after - before < kBubbleIsWhy * ns) return std::nullopt;
-    ChangeCause cause{"pipeline_schedule", fmt::format("the pipeline runs {} instead of {}, which leaves stages idle for longer", now.schedule, base.schedule), "RS101", "", {}, ns, {}};
+    ChangeCause cause{"pipeline_schedule", fmt::format("the pipeline runs {} instead of {}, which leaves stages idle for longer", told(now.schedule), told(base.schedule)), "RS101", "", {}, ns, {}};
     cause.evidence.push_back(fmt::format("waiting for messages of other stages: {} a step, mean over ranks", fromTo(durationText(before), durationText(after), reversed)));
     return cause;
 }

@@ -153,12 +153,24 @@ std::optional<ChangeCause> causeOfLaunches(const SideMeans& base, const SideMean
     return std::nullopt;
 }
 
+/// Whether a diagnosis is found in half of the new side's runs or more and in fewer of the base's, be it at another place in each.
+bool appeared(const SideMeans& base, const SideMeans& now, const std::string& id) {
+    const auto isOn = [&](const SideMeans& side) {
+        const auto runs = side.findingRuns.find(id);
+        return runs != side.findingRuns.end() && 2 * runs->second >= side.runs;
+    };
+    return isOn(now) && !isOn(base);
+}
+
 /// The host's own stalls; but a finding that costs as much, where none of the stalls' kind does, knows better what they delay.
 std::vector<ChangeCause> causesOfHost(const SideMeans& base, const SideMeans& now, const std::vector<const FindingChange*>& findings, double ns, bool reversed) {
     std::vector<ChangeCause> causes = hostCauses(base, now, ns, reversed);
     for (ChangeCause& cause : causes) {
         if (cause.kind == "launch_bound" || cause.kind == "unknown")
             if (auto launches = causeOfLaunches(base, now, cause.ns, reversed)) cause = std::move(*launches);
+        // Stalls that wander from rank to rank hit one of them by chance more often; what they look like there is not what they are.
+        if (cause.kind != "stalls" && appeared(base, now, "RS303") && !appeared(base, now, cause.diagnosis))
+            cause = {"stalls", "hosts stand still now and then, one or another", "RS303", "all ranks", {}, cause.ns, std::move(cause.evidence)};
     }
     if (causes.size() > 1 || causes.front().kind == "smaller_buckets" || causes.front().kind == "redundant_communication") return causes;
     const bool confirmed = std::any_of(findings.begin(), findings.end(), [&](const FindingChange* finding) { return finding->id == causes.front().diagnosis; });

@@ -102,6 +102,10 @@ SideMeans meansOf(const std::vector<RunSummary>& runs) {
         if (heaviest != run.roles.end()) add(*heaviest, share, side.heaviest);
         for (const TrafficSummary& row : run.traffic) add(row, share, side.traffic[{row.use, row.op, row.ranks, row.sizeClass}]);
         addShare(run.pathTransferNs, share, side.pathTransferNs);
+        std::set<std::string> found;
+        for (const FindingSummary& finding : run.findings)
+            if (finding.verdict == "found") found.insert(finding.id);
+        for (const std::string& id : found) ++side.findingRuns[id];
         if (!run.stepsNs.empty()) side.meanStepNs += share * std::accumulate(run.stepsNs.begin(), run.stepsNs.end(), 0.0) / static_cast<double>(run.stepsNs.size());
         side.hasPath = side.hasPath && run.hasPath;
         for (const KernelSummary& kernel : run.kernels) {

@@ -21,6 +21,7 @@ struct SideMeans {
     std::map<std::string, double> pathNs;          // critical path by category, all ranks
     std::map<std::string, double> pathTransferNs;  // its transfers by "op of use"
     std::map<std::string, KernelSummary> kernels;
+    std::map<std::string, size_t> findingRuns;     // by diagnosis: runs in which it was found, wherever
     double meanStepNs = 0;                         // of all steps; what the times above add up to
     std::string schedule;                          // of the pipeline: "1f1b, 8 micro-batches, 1 virtual stages"; empty: none, unknown, or the runs differ
     bool hasPath = false;                          // every run has one

@@ -111,6 +111,7 @@ TEST(ComputeCauses, APathThroughMoreStagesIsTheScheduleNotSlowKernels) {
                                        });
     EXPECT_EQ(c.causes.at(0).kind, "pipeline_schedule");
     EXPECT_EQ(c.causes.at(0).diagnosis, "RS101");
+    EXPECT_EQ(c.causes.at(0).text.find("the pipeline runs 1f1b, 8 micro-batches instead of 1f1b, 16 micro-batches, which"), 0u) << c.causes.at(0).text;
     EXPECT_EQ(c.attribution.at(0).what, "compute of all ranks");
     EXPECT_EQ(compareEdited(bubble).causes.at(0).kind, "unknown") << "nothing says why";
 }
@@ -341,6 +342,22 @@ TEST(HostCauses, TwoKindsOfStallsAndCopiesAreThreeCauses) {
     EXPECT_NEAR(ns["slow_input"], 20 * kMs * 10 / 18, 1e3);
     EXPECT_NEAR(ns["synchronisation"], 20 * kMs * 8 / 18, 1e3);
     EXPECT_NEAR(ns["pageable_copies"], 10 * kMs, 1e3);
+}
+
+TEST(HostCauses, StallsThatHitOneRankMoreOftenByChanceAreStillStalls) {
+    const auto pair = [](const char* id) {
+        auto now = makeSide(10);
+        for (size_t i = 0; i < now.size(); ++i) {
+            longerSteps(now[i], 12 * kMs);
+            for (RoleSummary& role : now[i].roles) role.stallByCauseNs["late_launch"] = (role.rank == 1 ? 5.0 : 2.3) * kMs;
+            now[i].roles[0].pathNs["host"] = 12 * kMs;
+            now[i].findings.push_back(finding(id, 10 * kMs));
+            now[i].findings.back().roles = {"dp " + std::to_string(i)};  // another rank in each run
+        }
+        return compareRuns(makeSide(0), now, {}).causes.at(0).kind;
+    };
+    EXPECT_EQ(pair("RS303"), "stalls");
+    EXPECT_EQ(pair("RS401"), "launch_bound");
 }
 
 TEST(HostCauses, CopiesWithoutAFindingAreCopies) {
