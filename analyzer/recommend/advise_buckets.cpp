@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "analyzer/recommend/advice_context.h"
+#include "analyzer/recommend/bucket_settings.h"
 #include "analyzer/report/units.h"
 
 namespace rankscope::analyzer {
@@ -66,10 +67,9 @@ Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& 
     Recommendation recommendation;
     recommendation.area = overlap ? "overlap" : "buckets";
     recommendation.title = overlap ? fmt::format("reduce gradients while backward still runs, in buckets of {} MiB", best.mebibytes) : fmt::format("gradient buckets of {} MiB", best.mebibytes);
-    // Sizes are those of messages. DeepSpeed counts elements; DDP counts gradients as they are held, which a hook casts on their way.
+    // Sizes are those of messages; a hook may cast gradients on their way.
     const int held = gradientElementBytes(context.analysis), sent = context.open("precision") ? held : std::min(held, 2);
-    recommendation.settings.ddp = {{"bucket_cap_mb", std::to_string(best.mebibytes * held / sent)}};
-    recommendation.settings.deepspeed = {{"zero_optimization.reduce_bucket_size", std::to_string((int64_t{best.mebibytes} << 20) / sent)}};
+    setBuckets(best.mebibytes, held, sent, recommendation);
     recommendation.change.edits = {changeTo(best.mebibytes, overlap)};
     recommendation.evidence = {sweepText(context, tried)};
     recommendation.evidence.insert(recommendation.evidence.end(), best.step.assumed.begin(), best.step.assumed.end());

@@ -11,6 +11,7 @@
 
 #include "analyzer/detectors/catalogue.h"
 #include "analyzer/recommend/advice_context.h"
+#include "analyzer/recommend/bucket_settings.h"
 #include "analyzer/recommend/recommend.h"
 #include "analyzer/report/shell_word.h"
 
@@ -49,8 +50,8 @@ void overlap(const AdviceContext& context, const Finding& finding, Recommendatio
         r.settings.deepspeed = {{"zero_optimization.overlap_comm", "true"}};
         if (mebibytes > 0) {
             r.title += fmt::format(", in buckets of {:.0f} MiB", mebibytes);
-            r.settings.ddp["bucket_cap_mb"] = fmt::format("{:.0f}", mebibytes);
-            r.settings.deepspeed["zero_optimization.reduce_bucket_size"] = fmt::format("{:.0f}", mebibytes * 1048576 / gradientElementBytes(context.analysis));
+            const int elementBytes = gradientElementBytes(context.analysis);
+            setBuckets(std::llround(mebibytes), elementBytes, elementBytes, r);
         }
         r.risk = "static_graph=True needs the same parameters to be used in every step; leave it out where they vary";
     }
@@ -122,10 +123,10 @@ void buckets(const AdviceContext& context, const Finding& finding, Recommendatio
     r.area = "buckets";
     const double bytes = numberOf(finding, "proposed_bucket_bytes");
     if (bytes <= 0) return;
-    const double mebi = std::max(1.0, std::round(bytes / 1048576));
-    r.title = fmt::format("buckets of {:.0f} MiB", mebi);
-    r.settings.ddp = {{"bucket_cap_mb", fmt::format("{:.0f}", mebi)}};
-    r.settings.deepspeed = {{"zero_optimization.reduce_bucket_size", fmt::format("{:.0f}", bytes / gradientElementBytes(context.analysis))}};
+    const auto mebi = std::max<int64_t>(1, std::llround(bytes / (1 << 20)));
+    const int elementBytes = gradientElementBytes(context.analysis);
+    r.title = fmt::format("buckets of {} MiB", mebi);
+    setBuckets(mebi, elementBytes, elementBytes, r);
     r.risk = "memory: a bucket of gradients more; larger buckets leave later";
 }
 
