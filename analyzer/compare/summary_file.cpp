@@ -25,6 +25,7 @@ using Json = nlohmann::ordered_json;   // written: the same order every time
 using Parsed = nlohmann::json;         // read: a lookup that does not walk all keys
 
 constexpr double kShortestStepNs = 1;            // clocks tick in ns
+constexpr int kLargestSizeClass = 31;             // of 4^31 bytes and more: the largest that an int64_t counts
 constexpr uintmax_t kLargestFile = 16u << 20;  // some kilobytes per rank: ten thousand of them
 
 /// Times to the nanosecond, other numbers to six digits: a summary is small, and the same on every machine.
@@ -142,7 +143,7 @@ RoleSummary readRole(const SummaryObject& r, const std::vector<KernelSummary>& k
     role.receiveWaitNs = r.number("receive_wait_ns");
     role.slowedNs = r.signedNumber("slowed_ns");  // an estimate around none
     role.kernels = r.number("kernels");
-    role.idleByCauseNs = r.numbers("idle_by_cause_ns");
+    role.idleByCauseNs = r.times("idle_by_cause_ns");
     role.stallByCauseNs = r.numbers("stall_by_cause_ns");
     role.pathNs = r.numbers("path_ns");
     const std::vector<double> ns = r.numberList("kernel_ns"), blocks = r.numberList("kernel_blocks");
@@ -158,7 +159,7 @@ TrafficSummary readTraffic(const SummaryObject& r) {
     row.dataType = r.text("dtype");
     row.ranks = r.whole("ranks");
     row.nodes = r.whole("nodes");
-    row.sizeClass = r.whole("size_class", -1);
+    row.sizeClass = std::min(r.whole("size_class", -1), kLargestSizeClass);
     row.count = r.number("count");
     row.bytes = r.number("bytes");
     row.transferNs = r.signedNumber("transfer_ns");

@@ -56,6 +56,13 @@ std::map<std::string, double> SummaryObject::numbers(const char* key) const {
     return all;
 }
 
+std::map<std::string, double> SummaryObject::times(const char* key) const {
+    std::map<std::string, double> all;
+    const SummaryObject inner(at(key), m_place + key + ".", m_origin);
+    for (const auto& [name, value] : at(key).items()) all[name] = inner.number(name.c_str());
+    return all;
+}
+
 std::map<std::string, std::string> SummaryObject::texts(const char* key) const {
     std::map<std::string, std::string> all;
     const SummaryObject inner(at(key), m_place + key + ".", m_origin);

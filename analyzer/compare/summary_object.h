@@ -30,6 +30,7 @@ class SummaryObject {
     std::optional<double> numberOrNull(const char* key) const;
     std::optional<double> numberIfThere(const char* key) const;
     std::map<std::string, double> numbers(const char* key) const;
+    std::map<std::string, double> times(const char* key) const;  // none of them negative
     std::map<std::string, std::string> texts(const char* key) const;
     std::vector<double> numberList(const char* key) const;
     std::vector<int> wholeList(const char* key) const;

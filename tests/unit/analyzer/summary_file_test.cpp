@@ -95,6 +95,8 @@ TEST(SummaryFile, SaysWhatIsWrongAndWhere) {
         EXPECT_NE(std::string(error.what()).find("roles[1].kernel_ns is missing"), std::string::npos);
         EXPECT_NE(error.hint().find("another version"), std::string::npos);
     }
+    EXPECT_NE(errorOf(changed([](auto& json) { json["roles"][2]["idle_by_cause_ns"]["input"] = -1; })).find("roles[2].idle_by_cause_ns.input is -1"), std::string::npos);
+    EXPECT_EQ(parseSummary(changed([](auto& json) { json["traffic"][0]["size_class"] = 1'000'000; }), "x.json").traffic[0].sizeClass, 31) << "its bytes are a number";
     EXPECT_NE(errorOf("[]").find("schema"), std::string::npos);
     EXPECT_NE(errorOf(changed([](auto& json) { json["steps_ns"][3] = 0.5; })).find("steps_ns[3]"), std::string::npos) << "shorter than clocks tell: its ratio to others is no number";
     EXPECT_EQ(errorOf(changed([](auto&) {})), "");
