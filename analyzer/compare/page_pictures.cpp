@@ -20,6 +20,7 @@ namespace {
 using namespace html;
 
 constexpr size_t kMostRanks = 128;  // of the breakdown: a page is for reading
+constexpr size_t kLongPlace = 20;   // longer ones are broken where they must be
 
 /// Ranks that the change is laid to, where that is not all of them.
 std::vector<int> namedRanks(const Comparison& c) {
@@ -140,7 +141,7 @@ std::string breakdownBars(const Comparison& c) {
     Table table("breakdown-table", "", columns);
     const std::vector<const BreakdownChange*> shown = shownRanks(c);
     for (const BreakdownChange* row : shown) {
-        std::vector<Cell> cells{numberCell(std::to_string(row->rank), row->rank), textCell(row->role), markupCell((row->base ? bar(*row->base, longest) : "") + (row->now ? bar(*row->now, longest) : ""))};
+        std::vector<Cell> cells{numberCell(std::to_string(row->rank), row->rank), row->role.size() <= kLongPlace ? unbrokenCell(row->role) : textCell(row->role), markupCell((row->base ? bar(*row->base, longest) : "") + (row->now ? bar(*row->now, longest) : ""))};
         for (double BreakdownSide::*part : {&BreakdownSide::computeNs, &BreakdownSide::exposedWaitNs, &BreakdownSide::exposedTransferNs, &BreakdownSide::idleNs}) {
             const auto cell = [&](const std::optional<BreakdownSide>& side) { return side ? numberCell(durationText((*side).*part), (*side).*part) : unknownCell(); };
             if (hasBase) cells.push_back(cell(row->base));
