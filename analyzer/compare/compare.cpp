@@ -21,9 +21,12 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// Drops runs without steps and runs that are there already. Returns the names of the others by their contents.
+/// The same for copies of a run, whatever they are called. Runs of a virtual job may repeat each other to the nanosecond: they began at other times.
+std::string identityOf(const RunSummary& run) { return fmt::format("{} {}", summaryId(run), run.startUnixNs); }
+
+/// Drops runs without steps and runs that are there already. Returns the names of the others by their identity.
 std::map<std::string, std::string> clean(std::vector<RunSummary>& runs, const std::string& side, std::vector<std::string>& notes) {
-    std::map<std::string, std::string> seen;  // name by contents
+    std::map<std::string, std::string> seen;  // name by identity
     std::vector<RunSummary> kept;
     std::string without;
     for (RunSummary& run : runs) {
@@ -32,7 +35,7 @@ std::map<std::string, std::string> clean(std::vector<RunSummary>& runs, const st
             without = run.name;
             continue;
         }
-        const auto [at, isNew] = seen.try_emplace(summaryId(run), run.name);
+        const auto [at, isNew] = seen.try_emplace(identityOf(run), run.name);
         if (!isNew) {
             notes.push_back(at->second == run.name ? fmt::format("{} is on the {} side twice: it counts once", run.name, side)
                                                    : fmt::format("{} and {} on the {} side are the same run, to the nanosecond: it counts once", at->second, run.name, side));

@@ -156,6 +156,18 @@ TEST(Compare, ARunGivenTwiceCountsOnce) {
     EXPECT_EQ(compareRuns({makeRun(0), makeRun(0)}, {makeRun(1), makeRun(1)}, {}).step.verdict, StepVerdict::notEnoughSamples);
 }
 
+TEST(Compare, RunsThatRepeatEachOtherToTheNanosecondAreRunsAllTheSame) {
+    std::vector<RunSummary> base(3, makeRun(0)), now(3, makeRun(0));
+    for (size_t i = 0; i < 3; ++i) {
+        base[i].startUnixNs = static_cast<int64_t>(1000 + i);
+        now[i].startUnixNs = static_cast<int64_t>(2000 + i);
+        for (double& step : now[i].stepsNs) step *= 1.1;
+    }
+    const Comparison c = compareRuns(base, now, {});
+    EXPECT_EQ(c.base.runs.size(), 3u);
+    EXPECT_EQ(c.step.verdict, StepVerdict::regression);
+}
+
 TEST(Compare, RunsWithoutStepsAreLeftOutAndSaid) {
     auto base = makeSide(0);
     base[0].stepsNs.clear();
