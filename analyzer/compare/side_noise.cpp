@@ -86,7 +86,8 @@ DifferenceNoise noiseOf(const Side& base, const Side& now) {
         const double baseVariance = floored(base.variance, base.error2), newVariance = floored(now.variance, now.error2);
         const double first = baseVariance / base.runs, second = newVariance / now.runs;
         const bool isEnough = std::min(base.runs, now.runs) >= kFewestForWelch;
-        if (isEnough || differByMoreThanChance(baseVariance, base.degrees(), newVariance, now.degrees())) {
+        const bool isOwnLarger = first + second > 0.999 * error2;  // as large on sides of the same size; else three runs that agree by chance would make many noisy ones sure
+        if (isEnough || (isOwnLarger && differByMoreThanChance(baseVariance, base.degrees(), newVariance, now.degrees()))) {
             error2 = first + second;
             noise.degrees = error2 * error2 / (first * first / base.degrees() + second * second / now.degrees());
         } else {

@@ -43,9 +43,9 @@ struct DifferenceNoise {
     double betweenRuns = 0;  // standard deviation of runs of a side
 };
 
-/// The variance of runs is pooled over both sides, floored by their steps' error and by kNoiseFloor. With kFewestForWelch runs a side, or where the variances
-/// differ by more than chance (F test, 5 %), each side has its own (Welch). Pooling lends the noise of many runs to the few of the other side: the error is
-/// never less than their own variances make it.
+/// The variance of runs is pooled over both sides, floored by their steps' error and by kNoiseFloor. With kFewestForWelch runs a side each has its own (Welch).
+/// With fewer the error is the larger of both ways: pooling lends the quiet of many runs to the few of the other side, and few that agree by chance are no
+/// proof of quiet. Where the variances differ by more than chance (F test, 5 %) and their own count, the degrees of freedom are Welch's.
 DifferenceNoise noiseOf(const Side& base, const Side& now);
 
 /// The same sides with `more` runs on each, and noise between runs that is `scale` times the variance estimated.

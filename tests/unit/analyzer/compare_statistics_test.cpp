@@ -275,6 +275,22 @@ TEST(StepTime, ASideThatIsNoisierIsNotJudgedByTheQuietOne) {
     EXPECT_GE(covered, 180);
 }
 
+TEST(StepTime, ThreeRunsOfOneKindByChanceAreNoImprovement) {
+    // A quarter of the runs is 26 % slower as a whole: in four of ten draws of three there is none of them.
+    Dice dice(59);
+    int claimed = 0;
+    for (int i = 0; i < 150; ++i) {
+        const auto draw = [&](int runs) {
+            std::vector<StepSample> side;
+            for (int run = 0; run < runs; ++run) side.push_back(drawRuns(dice, 1, 20, 0.003, 0.01, dice.uniform() < 0.25 ? 1.26 : 1)[0]);
+            return side;
+        };
+        const auto base = draw(10), now = draw(3);
+        claimed += compareStepTimes(base, now, {}).verdict == StepVerdict::improvement;
+    }
+    EXPECT_LE(claimed, 8);
+}
+
 /// Makes a share of the steps, by chance, ten times as long.
 std::vector<StepSample> stalled(std::vector<StepSample> runs, Dice& dice, double share) {
     for (StepSample& run : runs)
