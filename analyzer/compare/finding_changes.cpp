@@ -15,7 +15,7 @@ using Key = std::pair<std::string, std::vector<std::string>>;  // diagnosis, rol
 /// One finding on one side.
 struct OnSide {
     int runs = 0;             // that have it as a finding
-    double costNs = 0;        // summed over all runs that have it, notes included
+    double costNs = 0;        // summed over all runs that have it, notes and inconclusive ones included: what was only surer is not new
     double share = 0;         // the same as a share of the step
     const FindingSummary* example = nullptr;
 };
@@ -24,7 +24,6 @@ std::map<Key, OnSide> gather(const std::vector<RunSummary>& runs) {
     std::map<Key, OnSide> all;
     for (const RunSummary& run : runs) {
         for (const FindingSummary& finding : run.findings) {
-            if (finding.verdict == "inconclusive") continue;
             std::vector<std::string> roles = finding.roles;
             std::sort(roles.begin(), roles.end());
             OnSide& side = all[{finding.id, roles}];

@@ -18,16 +18,35 @@ bool otherWay(const TrafficSummary& before, const TrafficSummary& after) {
     return differ(before.algorithm, after.algorithm) || differ(before.protocol, after.protocol);
 }
 
-/// How many times as long a message may take by the other way, at most, on an unchanged link: by its start-ups, or by its bytes. Infinite where no formula knows.
-double mostByWay(const TrafficSummary& before, const TrafficSummary& after) {
-    const auto op = store::fromText<store::Op>(after.op);
-    const AlgorithmChoice from = choiceOf(before), to = choiceOf(after);
+/// How many times as long a message's start-up may be by `to` as by `from`. Infinite where no formula knows.
+double startupRatio(const std::string& opName, int ranks, AlgorithmChoice from, AlgorithmChoice to) {
+    const auto op = store::fromText<store::Op>(opName);
     if (!isModelled(op, from) || !isModelled(op, to)) return std::numeric_limits<double>::infinity();
-    const double startups = hopsOf(op, after.ranks, to.algorithm).high * startupShare(to.protocol).high / (hopsOf(op, after.ranks, from.algorithm).low * startupShare(from.protocol).low);
-    return std::max(startups, bandwidthShare(from).high / bandwidthShare(to).low);
+    return hopsOf(op, ranks, to.algorithm).high * startupShare(to.protocol).high / (hopsOf(op, ranks, from.algorithm).low * startupShare(from.protocol).low);
 }
 
-void add(const TrafficSummary& before, const TrafficSummary& after, MessageSpeed& speed) {
+double nsEach(const TrafficSummary& traffic) { return traffic.transferNs / traffic.count; }
+
+/// Longest start-up that a message like `like` can have on this side, ns: all of the shortest message of its operation among as many ranks, by whatever way.
+double longestStartupNs(const SideMeans& side, const TrafficSummary& like) {
+    double ns = nsEach(like);
+    for (const auto& [key, other] : side.traffic)
+        if (other.op == like.op && other.ranks == like.ranks && other.count > 0 && other.transferNs > 0)
+            ns = std::min(ns, nsEach(other) * startupRatio(like.op, like.ranks, choiceOf(other), choiceOf(like)));
+    return ns;
+}
+
+/// How many times as long a message may take by the other way, at most, on an unchanged link, if `startup` (0 to 1) of its time was start-up: that part by the
+/// start-ups of both ways, the bytes by what share of the link both reach. Infinite where no formula knows.
+double mostByWay(const TrafficSummary& before, const TrafficSummary& after, double startup) {
+    const AlgorithmChoice from = choiceOf(before), to = choiceOf(after);
+    const double startups = startupRatio(after.op, after.ranks, from, to);
+    if (std::isinf(startups)) return startups;
+    const double bytes = bandwidthShare(from).high / bandwidthShare(to).low;
+    return startups > bytes ? startup * startups + (1 - startup) * bytes : bytes;
+}
+
+void add(const TrafficSummary& before, const TrafficSummary& after, double startup, MessageSpeed& speed) {
     if (before.count <= 0 || after.count <= 0 || before.transferNs <= 0 || after.transferNs <= 0) return;
     double growth = after.transferNs / after.count / (before.transferNs / before.count);
     if (before.bytes > 0 && after.bytes > 0) growth = std::min(growth, after.transferNs / after.bytes / (before.transferNs / before.bytes));
@@ -38,7 +57,7 @@ void add(const TrafficSummary& before, const TrafficSummary& after, MessageSpeed
         speed.sameWayGrowth = std::max(speed.sameWayGrowth, growth - 1);
         return;
     }
-    const double wayNs = std::min(addedNs, after.transferNs / growth * (mostByWay(before, after) - 1));
+    const double wayNs = std::min(addedNs, after.transferNs / growth * (mostByWay(before, after, startup) - 1));
     if (speed.otherWayNs == 0 || wayNs > speed.otherWayNs) {
         speed.before = before;
         speed.after = after;
@@ -51,7 +70,8 @@ void add(const TrafficSummary& before, const TrafficSummary& after, MessageSpeed
 MessageSpeed compareSpeed(const SideMeans& base, const SideMeans& now, const std::string& traffic) {
     MessageSpeed speed;
     for (const auto& [key, after] : now.traffic)
-        if (const auto before = base.traffic.find(key); before != base.traffic.end() && trafficName(after.use, after.op) == traffic) add(before->second, after, speed);
+        if (const auto before = base.traffic.find(key); before != base.traffic.end() && before->second.count > 0 && before->second.transferNs > 0 && trafficName(after.use, after.op) == traffic)
+            add(before->second, after, longestStartupNs(base, before->second) / nsEach(before->second), speed);
     if (speed.newNs > 0) return speed;
     const auto before = byUse(base), after = byUse(now);
     const auto a = before.find(traffic), b = after.find(traffic);
@@ -60,7 +80,7 @@ MessageSpeed compareSpeed(const SideMeans& base, const SideMeans& now, const std
 
 MessageSpeed compareSpeed(const TrafficSummary& before, const TrafficSummary& after) {
     MessageSpeed speed;
-    add(before, after, speed);
+    add(before, after, 1, speed);  // how short a message can be is not to be seen of a sum
     return speed;
 }
 

@@ -43,7 +43,7 @@ std::string slowDown(double share) { return isBeyondWords(share) ? "a slow-down 
 bool isMeanElsewhere(const StepTimeChange& step) { return step.meanRatio && std::abs(std::log(*step.meanRatio)) > std::log1p(*step.smallestVisible); }
 
 std::string meanText(const StepTimeChange& step) {
-    return fmt::format("with rare slow steps the mean is {} {}, which is not sure", percent(std::abs(*step.meanRatio - 1)), *step.meanRatio > 1 ? "slower" : "faster");
+    return fmt::format("the mean of all steps, also those far from the typical one, is {} {}", percent(std::abs(*step.meanRatio - 1)), *step.meanRatio > 1 ? "slower" : "faster");
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ std::string verdictSentence(const StepTimeChange& step) {
         case StepVerdict::noChange:
             return fmt::format("{}: {}; {} would have been seen{}", smallChange(step), times, slowDown(*step.smallestVisible), isMeanElsewhere(step) ? " of the typical step; " + meanText(step) : "");
         case StepVerdict::notEnoughSamples:
-            if (!step.lacking.empty()) return fmt::format("not enough samples: {}; {}: {}", times, step.lacking, runsToAdd(step));
+            if (!step.lacking.empty()) return fmt::format("not enough samples: {}; {}{}", times, step.lacking, step.moreRuns > 0 ? ": " + runsToAdd(step) : "");
             return fmt::format("not enough samples: {}; only {} would have been seen: {}", times, slowDown(*step.smallestVisible), runsToAdd(step));
         case StepVerdict::incomparable: break;
     }

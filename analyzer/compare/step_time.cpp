@@ -73,6 +73,10 @@ bool allAlike(const std::vector<StepSample>& base, const std::vector<StepSample>
     return std::ranges::all_of(base, isLikeFirst) && std::ranges::all_of(now, isLikeFirst);
 }
 
+bool haveOneStepEach(const std::vector<StepSample>& runs) {
+    return std::ranges::all_of(runs, [](const StepSample& run) { return run.stepsNs.size() * static_cast<size_t>(run.stepsPerSample) <= 1; });
+}
+
 void judge(const TwoSides& sides, const StepTimeOptions& options, StepTimeChange& change) {
     const auto& [base, now] = sides;
     const double difference = now.mean - base.mean;
@@ -115,6 +119,11 @@ StepTimeChange compareBy(const char* estimator, const std::vector<StepSample>& b
     change.ratio = std::exp(sides.now.mean - sides.base.mean);
     change.noiseSource = noiseSource(sides.base, sides.now);
     judge(sides, options, change);
+    if (change.lacking.empty() && haveOneStepEach(base) != haveOneStepEach(now)) {
+        change.verdict = StepVerdict::notEnoughSamples;
+        change.lacking = "runs of one step hold their first alone, which need not be like the others: record as many steps on both sides";
+        change.moreRuns = 0;
+    }
     return change;
 }
 
@@ -123,8 +132,10 @@ bool isClaim(StepVerdict verdict) { return verdict == StepVerdict::regression ||
 /// A trimmed mean leaves out slow steps; those that come in every run cost time all the same.
 StepTimeChange compareTypicalAndAll(const std::vector<StepSample>& base, const std::vector<StepSample>& now, const StepTimeOptions& options) {
     StepTimeChange typical = compareBy(kTrimmedMean, base, now, options), all = compareBy(kMean, base, now, options);
-    const bool haveRareSteps = std::abs(std::log(*all.ratio / *typical.ratio)) >= std::log1p(options.threshold);  // else both tell the same, but for chance
-    if (!haveRareSteps || !isClaim(all.verdict) || all.verdict == typical.verdict) {
+    const bool tellOther = std::abs(std::log(*all.ratio / *typical.ratio)) >= std::log1p(options.threshold);  // else both tell the same, but for chance
+    const double slowSteps = *all.ratio > 1 ? *all.newNs / *typical.newNs : *all.baseNs / *typical.baseNs;
+    const bool haveSlowSteps = slowSteps >= 1 + options.threshold;  // else it is fast ones of the other side: a first step weighs more among few
+    if (!tellOther || !haveSlowSteps || !isClaim(all.verdict) || all.verdict == typical.verdict) {
         typical.meanRatio = all.ratio;
         return typical;
     }

@@ -216,6 +216,31 @@ TEST(MessageCauses, WhatGoesTheSameWayAndGotSlowerShowsTheLink) {
     EXPECT_EQ(pair(2e6).causes.at(0).kind, "slower_link") << "NCCL chose LL because of the link";
 }
 
+TEST(MessageCauses, AStartupThatShortMessagesHaveNotIsNoReasonForLongOnes) {
+    // From LL128 to Simple a start-up may take over three times as long; one of 30 us is not what adds 22 ms to 13 messages.
+    const auto side = [](const char* protocol, double shortNs) {
+        return [protocol, shortNs](RunSummary& run) {
+            run.traffic[0].count = 13;
+            setWay(run.traffic[0], "ring", protocol);
+            TrafficSummary traffic = run.traffic[0];
+            traffic.sizeClass = 6;
+            traffic.count = 1;
+            traffic.bytes = 8192;
+            traffic.transferNs = traffic.exposedTransferNs = shortNs;
+            setWay(traffic, "ring", "ll");
+            run.traffic.push_back(traffic);
+        };
+    };
+    const auto slower = [&](double shortNs) {
+        return compareEdited(side("ll128", shortNs), [&](RunSummary& run) {
+            transferLonger(run, 22 * kMs, 32 * kMs);
+            side("simple", shortNs)(run);
+        });
+    };
+    EXPECT_EQ(slower(30e3).causes.at(0).kind, "slower_link");
+    EXPECT_EQ(slower(9e6).causes.at(0).kind, "algorithm") << "messages may be all start-up, as far as short ones tell";
+}
+
 TEST(MessageCauses, TheRestOfALargeBucketIsNoSlowLink) {
     // 19 messages became one large one and a small rest, which takes longer per byte, as small messages do.
     const Comparison c = compareEdited([](RunSummary& run) {

@@ -27,6 +27,9 @@ TEST(CompareFindings, AreNewGoneWorseOrBetter) {
     EXPECT_EQ(statusAfter(finding("RS301", 9 * kMs), finding("RS301", 9.1 * kMs)), FindingStatus::same);
     // 2.9 % of the step is a note, 3.1 % a finding: that is no news.
     EXPECT_EQ(statusAfter(finding("RS301", 2.6 * kMs, "note"), finding("RS301", 2.8 * kMs)), FindingStatus::same);
+    // Nor that longer runs made sure what shorter ones left open.
+    EXPECT_EQ(statusAfter(finding("RS301", 9 * kMs, "inconclusive"), finding("RS301", 9.1 * kMs)), FindingStatus::same);
+    EXPECT_EQ(statusAfter(finding("RS301", 2 * kMs, "inconclusive"), finding("RS301", 9 * kMs)), FindingStatus::isNew);
 }
 
 Comparison gateOn(std::vector<std::string> failOn, std::vector<std::string> allow, bool everywhere = false) {

@@ -262,6 +262,26 @@ TEST(StepTime, OneStepIsNoSide) {
     EXPECT_EQ(change.lacking, "one step does not tell a slow run from a slow step");
 }
 
+TEST(StepTime, RunsOfTheirFirstStepAloneAreNotComparedWithLongerOnes) {
+    // The pipeline is empty when the first step begins: it is a tenth shorter.
+    Dice dice(61);
+    const auto base = drawRuns(dice, 3, 1, 0.001, 0.002, 0.9), now = drawRuns(dice, 3, 20, 0.001, 0.002);
+    for (const StepTimeChange& change : {compareStepTimes(base, now, {}), compareStepTimes(now, base, {})}) {
+        EXPECT_EQ(change.verdict, StepVerdict::notEnoughSamples);
+        EXPECT_NE(change.lacking.find("runs of one step"), std::string::npos) << change.lacking;
+    }
+    EXPECT_EQ(compareStepTimes(base, drawRuns(dice, 3, 1, 0.001, 0.002), {}).verdict, StepVerdict::regression) << "both alike";
+}
+
+TEST(StepTime, AFastFirstStepAmongFewIsNoSlowStepOfTheOthers) {
+    Dice dice(67);
+    auto base = drawRuns(dice, 12, 5, 0.001, 0.002), now = drawRuns(dice, 12, 20, 0.001, 0.002);
+    for (auto* side : {&base, &now})
+        for (StepSample& run : *side) run.stepsNs[0] *= 0.9;
+    EXPECT_EQ(compareStepTimes(base, now, {}).verdict, StepVerdict::noChange);
+    EXPECT_EQ(compareStepTimes(now, base, {}).verdict, StepVerdict::noChange);
+}
+
 TEST(StepTime, ASideThatIsNoisierIsNotJudgedByTheQuietOne) {
     Dice dice(37);
     int claimed = 0, covered = 0;
