@@ -110,7 +110,7 @@ std::vector<ChangeCause> computeCauses(const SideMeans& base, const SideMeans& n
     if (growth.time() < kGrew || !explainsPath(growth, base, now, ns)) return {};
     if (roles.empty()) return {causeOfRoles(growth, now, roles, ns, reversed)};
     const ComputeGrowth rest = growthOf(base, now, others(now, roles));
-    if (rest.replaced()) growth.goneNs = growth.addedNs = 0;  // all ranks have other kernels: that is not why these stand out
+    if (rest.replaced()) growth.goneNs = growth.addedNs = growth.untoldNs = 0;  // all ranks have other kernels: that is not why these stand out
     const double common = rest.ns() / rest.members / (growth.ns() / growth.members);  // share of the growth that all ranks have
     if (common < kOfAll) return {causeOfRoles(growth, now, roles, ns, reversed)};
     return {causeOfRoles(growth.beyond(rest), now, roles, (1 - common) * ns, reversed), causeOfRoles(rest, now, {}, common * ns, reversed)};

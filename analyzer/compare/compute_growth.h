@@ -17,12 +17,13 @@ struct ComputeGrowth {
     double kernelNs = 0;               // of the base: kernels that are told apart
     double workNs = 0;                 // of the growth: kernels of both sides whose grids grew
     double goneNs = 0, addedNs = 0;    // kernels that only the base has, that only the new side has
+    double untoldNs = 0;               // of addedNs - goneNs: kernels that the other side may have among those it does not tell apart, of as many as before
     std::string gone, added;           // the longest of those added, and the one of those gone whose name is most like it
 
     double ns() const { return newNs - baseNs; }
     double time() const { return baseNs > 0 ? newNs / baseNs - 1 : 0; }
     /// Growth of work as a share of what the base computes: larger grids and, unless they replace others, more kernels.
-    double work() const { return kernelNs > 0 ? (workNs + (replaced() ? 0 : addedNs - goneNs)) / kernelNs : 0; }
+    double work() const { return kernelNs > 0 ? (workNs + (replaced() ? 0 : addedNs - goneNs - untoldNs)) / kernelNs : 0; }
     /// Whether kernels gave way to others, instead of some coming on top.
     bool replaced() const;
     /// What these ranks have beyond what `others` have, too.

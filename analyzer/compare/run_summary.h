@@ -96,7 +96,7 @@ struct RunSummary {
 
     static constexpr size_t kMostSamples = 512;
     static constexpr size_t kMostKernels = 40;
-    static constexpr size_t kMostKernelsOfARank = 16;
+    static constexpr size_t kMostKernelsOfARank = 16;  // of a step they are nearly all compute; times thousands of ranks they make a baseline file large. The rest: `kernels`
     static constexpr size_t kMostFindings = 200;
 };
 

@@ -113,6 +113,53 @@ TEST(ComputeCause, KernelsThatTakeNoLongerAreNotCalledSlower) {
     EXPECT_TRUE(computeCauses(makeMeans(10, 10), SideMeans{}, 20 * kMs, false).empty());
 }
 
+/// A side that runs `kernels`, of which its ranks list the longest 16; more than 40 are cut as a summary cuts them.
+SideMeans makeManyKernels(std::vector<KernelSummary> kernels) {
+    SideMeans side = makeMeans(10, 10);
+    std::stable_sort(kernels.begin(), kernels.end(), [](const KernelSummary& a, const KernelSummary& b) { return a.ns > b.ns; });
+    for (auto& [name, role] : side.roles) {
+        role.computeNs = 0;
+        role.work.clear();
+        for (size_t i = 0; i < kernels.size(); ++i) {
+            role.computeNs += kernels[i].ns;
+            role.kernels += kernels[i].count;
+            if (i < RunSummary::kMostKernelsOfARank) role.work[kernels[i].name] = {kernels[i].ns, 1e3};
+        }
+    }
+    for (size_t i = 0; i < kernels.size(); ++i) {
+        const std::string name = kernels.size() > RunSummary::kMostKernels && i + 1 >= RunSummary::kMostKernels ? "all others" : kernels[i].name;
+        side.kernels[name].count += kernels[i].count;
+        side.kernels[name].ns += kernels[i].ns;
+    }
+    side.pathNs["compute"] = side.roles.begin()->second.computeNs;
+    return side;
+}
+
+/// Twenty (or `count`) kernels of 5 ms and less, and one more when it takes any time.
+SideMeans makeWithKernel(size_t count, const char* name, double calls, double ns) {
+    std::vector<KernelSummary> kernels;
+    for (size_t i = 0; i < count; ++i) kernels.push_back({"kernel " + std::to_string(i), 10, (5 - 0.1 * static_cast<double>(i)) * kMs});
+    if (calls > 0) kernels.push_back({name, calls, ns});
+    return makeManyKernels(kernels);
+}
+
+std::string kindOfGrowth(const SideMeans& base, const SideMeans& now) { return computeCauses(base, now, 40 * kMs, false).at(0).kind; }
+
+TEST(ComputeCause, AKernelThatGotSlowEnoughToBeListedIsNoMoreWork) {
+    const SideMeans base = makeWithKernel(20, "softmax", 10, 0.03 * kMs);
+    EXPECT_EQ(kindOfGrowth(base, makeWithKernel(20, "softmax", 10, 40 * kMs)), "slower_compute");
+    EXPECT_EQ(kindOfGrowth(base, makeWithKernel(20, "softmax", 13000, 40 * kMs)), "more_work") << "called so much more often";
+    const SideMeans without = makeWithKernel(20, "", 0, 0);
+    EXPECT_EQ(kindOfGrowth(without, makeWithKernel(20, "softmax", 10, 40 * kMs)), "more_work") << "the base has none";
+}
+
+TEST(ComputeCause, OfKernelsThatNoListHasTheirNumberTellsWhetherOneIsNew) {
+    const SideMeans base = makeWithKernel(45, "softmax", 10, 0.03 * kMs);  // among all others
+    EXPECT_EQ(kindOfGrowth(base, makeWithKernel(45, "softmax", 10, 40 * kMs)), "slower_compute");
+    EXPECT_EQ(kindOfGrowth(makeWithKernel(45, "", 0, 0), makeWithKernel(45, "softmax", 10, 40 * kMs)), "more_work");
+    EXPECT_EQ(kindOfGrowth(makeWithKernel(45, "gemm_bf16", 10, 30 * kMs), makeWithKernel(45, "gemm_f32", 10, 70 * kMs)), "other_kernels");
+}
+
 TEST(Attribution, RoundingIsNoRow) {
     SideMeans base = makeMeans(0.1, 0.2), now = makeMeans(0.3, 0.7);
     base.pathNs["host"] = 0.1;
