@@ -8,6 +8,7 @@
 
 #include "analyzer/compare/metric_values.h"
 #include "analyzer/compare/rank_test.h"
+#include "analyzer/compare/side_noise.h"
 #include "analyzer/compare/step_time.h"
 #include "analyzer/recommend/student_t.h"
 
@@ -33,11 +34,13 @@ void gather(const std::vector<RunSummary>& runs, std::vector<double> Samples::*s
 
 double mean(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()); }
 
-double squares(const std::vector<double>& values) {
-    const double centre = mean(values);
-    double sum = 0;
-    for (const double value : values) sum += (value - centre) * (value - centre);
-    return sum;
+Side sideOf(const std::vector<double>& values) {
+    Side side;
+    side.runs = static_cast<double>(values.size());
+    side.mean = mean(values);
+    for (const double value : values) side.variance += (value - side.mean) * (value - side.mean);
+    if (values.size() > 1) side.variance /= side.degrees();
+    return side;
 }
 
 /// What a change is measured by: the step for times, the whole for shares, itself for others.
@@ -50,20 +53,12 @@ double scaleOf(const Samples& samples, double stepNs) {
 
 void compare(const Samples& samples, double scale, MetricChange& change, double& p) {
     change.delta = *change.now - *change.base;
-    const double degrees = static_cast<double>(samples.base.size() + samples.now.size()) - 2;
-    if (degrees < 1) return;
-    const double floor = kNoiseFloor * scale;
-    const double first = static_cast<double>(samples.base.size()), second = static_cast<double>(samples.now.size());
-    const double variance = std::max((squares(samples.base) + squares(samples.now)) / degrees, floor * floor);
-    double error2 = variance * (1 / first + 1 / second);
-    if (std::min(first, second) >= 2)  // many quiet runs say nothing of the noise of the few on the other side
-        error2 = std::max(error2, squares(samples.base) / (first - 1) / first + squares(samples.now) / (second - 1) / second);
-    const double error = std::sqrt(error2);
-    if (error <= 0) return;
-    const double half = studentTwoSided(kConfidence, degrees) * error;
+    const DifferenceNoise noise = noiseOf(sideOf(samples.base), sideOf(samples.now), kNoiseFloor * scale);
+    if (noise.degrees < 1 || noise.error <= 0) return;
+    const double half = studentTwoSided(kConfidence, noise.degrees) * noise.error;
     change.interval = ConfidenceInterval{*change.delta - half, *change.delta + half};
     change.test = "t";
-    p = studentOutside(std::abs(*change.delta) / error, degrees);
+    p = studentOutside(std::abs(*change.delta) / noise.error, noise.degrees);
 }
 
 }  // namespace

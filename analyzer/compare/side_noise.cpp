@@ -56,7 +56,7 @@ Side sideOf(const std::vector<StepSample>& runs, const std::vector<RunLocation>&
     return side;
 }
 
-double floored(double variance, double error2) { return std::max({variance, error2, kNoiseFloor * kNoiseFloor}); }
+double floored(double variance, double error2, double floor) { return std::max({variance, error2, floor * floor}); }
 
 double pooledVariance(const Side& base, const Side& now) {
     return (base.degrees() * base.variance + now.degrees() * now.variance) / (base.degrees() + now.degrees());
@@ -75,15 +75,15 @@ TwoSides sidesOf(const std::vector<StepSample>& base, const std::vector<StepSamp
     return {sideOf(base, first, steps), sideOf(now, second, steps)};
 }
 
-DifferenceNoise noiseOf(const Side& base, const Side& now) {
+DifferenceNoise noiseOf(const Side& base, const Side& now, double floor) {
     DifferenceNoise noise;
     noise.degrees = base.degrees() + now.degrees();
     if (noise.degrees < 1) return noise;
-    const double pooled = floored(pooledVariance(base, now), std::max(base.error2, now.error2));
+    const double pooled = floored(pooledVariance(base, now), std::max(base.error2, now.error2), floor);
     noise.betweenRuns = std::sqrt(pooled);
     double error2 = pooled * (1 / base.runs + 1 / now.runs);
     if (std::min(base.runs, now.runs) >= 2) {
-        const double baseVariance = floored(base.variance, base.error2), newVariance = floored(now.variance, now.error2);
+        const double baseVariance = floored(base.variance, base.error2, floor), newVariance = floored(now.variance, now.error2, floor);
         const double first = baseVariance / base.runs, second = newVariance / now.runs;
         const bool isEnough = std::min(base.runs, now.runs) >= kFewestForWelch;
         const bool isOwnLarger = first + second > 0.999 * error2;  // as large on sides of the same size; else three runs that agree by chance would make many noisy ones sure

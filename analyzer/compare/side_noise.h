@@ -9,6 +9,9 @@
 
 namespace rankscope::analyzer {
 
+inline constexpr double kNoiseFloor = 0.001;    // of the step: no machine repeats a run better than that
+inline constexpr size_t kFewestForWelch = 5;    // runs on each side
+
 /// A run's steps.
 struct StepSample {
     std::string run;
@@ -36,22 +39,19 @@ struct TwoSides {
 /// the steps of all runs give them.
 TwoSides sidesOf(const std::vector<StepSample>& base, const std::vector<StepSample>& now, StepEstimator estimator);
 
-/// As shares of the step.
+/// In the unit of the sides' means: shares of the step for sidesOf().
 struct DifferenceNoise {
     double error = 0;        // standard error of the difference of the means
     double degrees = 0;      // of freedom; 0: not known
     double betweenRuns = 0;  // standard deviation of runs of a side
 };
 
-/// The variance of runs is pooled over both sides, floored by their steps' error and by kNoiseFloor. With kFewestForWelch runs a side each has its own (Welch).
+/// The variance of runs is pooled over both sides, floored by their steps' error and by `floor`. With kFewestForWelch runs a side each has its own (Welch).
 /// With fewer the error is the larger of both ways: pooling lends the quiet of many runs to the few of the other side, and few that agree by chance are no
 /// proof of quiet. Where the variances differ by more than chance (F test, 5 %) and their own count, the degrees of freedom are Welch's.
-DifferenceNoise noiseOf(const Side& base, const Side& now);
+DifferenceNoise noiseOf(const Side& base, const Side& now, double floor = kNoiseFloor);
 
 /// The same sides with `more` runs on each, and noise between runs that is `scale` times the variance estimated.
 TwoSides withMoreRuns(const TwoSides& sides, int more, double scale);
-
-inline constexpr double kNoiseFloor = 0.001;    // of the step: no machine repeats a run better than that
-inline constexpr size_t kFewestForWelch = 5;    // runs on each side
 
 }  // namespace rankscope::analyzer

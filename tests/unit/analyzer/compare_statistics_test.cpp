@@ -295,6 +295,27 @@ TEST(StepTime, ASideThatIsNoisierIsNotJudgedByTheQuietOne) {
     EXPECT_GE(covered, 180);
 }
 
+TEST(Metrics, ASideThatIsNoisierHasTheDegreesOfItsOwnRuns) {
+    Dice dice(41);
+    const auto draw = [&](int count, double noise) {
+        std::vector<RunSummary> runs(static_cast<size_t>(count));
+        for (RunSummary& run : runs) run.stepsNs.assign(10, 10e6 * (1 + noise * dice.normal()));
+        return runs;
+    };
+    constexpr int kDraws = 2000;
+    int outside = 0;
+    for (int i = 0; i < kDraws; ++i) {
+        const auto quiet = draw(10, 0.003), noisy = draw(3, 0.03);
+        const auto changes = i % 2 ? compareMetrics(quiet, noisy, "", "") : compareMetrics(noisy, quiet, "", "");
+        ASSERT_EQ(changes.front().name, "mean step");
+        const auto& interval = changes.front().interval;
+        ASSERT_TRUE(interval);
+        outside += interval->low > 0 || interval->high < 0;
+    }
+    EXPECT_LE(outside, kDraws * 7 / 100) << "5 % by construction";
+    EXPECT_GE(outside, kDraws * 2 / 100);
+}
+
 TEST(StepTime, ThreeRunsOfOneKindByChanceAreNoImprovement) {
     // A quarter of the runs is 26 % slower as a whole: in four of ten draws of three there is none of them.
     Dice dice(59);
