@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "analyzer/compare/attribution_changes.h"
 #include "analyzer/compare/cause_compute.h"
@@ -79,10 +80,25 @@ ChangeCause fromFindings(const std::vector<const FindingChange*>& findings, doub
     return {kindOf(best->id), best->title + ": " + best->cause, best->id, best->where, best->ranks, ns, {}};
 }
 
+constexpr const char* kBetweenPlaces = "; ";
+
+/// What is the same at another place is said of that place, too.
+void addPlace(ChangeCause& from, ChangeCause& to) {
+    if (from.kind == "unknown" || to.where.find(from.where) != std::string::npos) return;
+    for (ChangeCause* cause : {&from, &to}) {
+        if (cause->where.empty() || cause->where.find(kBetweenPlaces) != std::string::npos) continue;  // of more than one: they are named
+        for (std::string& evidence : cause->evidence) evidence = cause->where + ": " + evidence;
+    }
+    to.where += (to.where.empty() ? "" : kBetweenPlaces) + from.where;
+    if (from.text != to.text) to.text += "; " + from.text;
+}
+
+/// Causes of one kind and the same ranks are one.
 void merge(ChangeCause cause, std::vector<ChangeCause>& causes) {
     for (ChangeCause& other : causes) {
         if (other.kind != cause.kind || other.ranks != cause.ranks) continue;
         other.ns += cause.ns;
+        addPlace(cause, other);
         for (std::string& evidence : cause.evidence)
             if (std::find(other.evidence.begin(), other.evidence.end(), evidence) == other.evidence.end()) other.evidence.push_back(std::move(evidence));
         return;
@@ -226,9 +242,10 @@ std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now, c
         for (ChangeCause& cause : causesOfHost(fast, slow, more, std::min(hostNs, ns), reversed)) merge(std::move(cause), causes);
     if (copiesNs >= kWorthACause * ns) merge(causeOfCopies(more, std::min(copiesNs, ns)), causes);
     if (causes.empty()) causes.push_back(unknown(ns));
-    for (ChangeCause& cause : causes) {
+    for (ChangeCause& cause : std::exchange(causes, {})) {
         if (cause.kind == "unknown") cause = fromFindings(more, cause.ns);
         if (cause.kind == "unknown") cause = fromExposed(fast, slow, cause, reversed);
+        merge(std::move(cause), causes);
     }
     std::stable_sort(causes.begin(), causes.end(), [](const ChangeCause& a, const ChangeCause& b) { return a.ns > b.ns; });
     for (ChangeCause& cause : causes) {

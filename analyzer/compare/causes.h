@@ -19,7 +19,8 @@ namespace rankscope::analyzer {
 ///   else        unknown
 ///
 /// `changeNs` is not zero. Of a faster step the causes are told with the sides changed over, what was lost before and is not any more, and `ns` is negative. Parts of
-/// the attribution have one; causes of the same kind and place are one, and those that are worth kWorthACause of the change are told. Largest first.
+/// the attribution have one; causes of the same kind and ranks are one that names its places,
+/// and those that are worth kWorthACause of the change are told. Largest first.
 std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now, const std::vector<FindingChange>& findings, double changeNs);
 
 }  // namespace rankscope::analyzer

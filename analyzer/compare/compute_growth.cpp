@@ -83,14 +83,13 @@ bool addGoneKernel(const std::string& name, const KernelWork& work, const KnownK
 }
 
 void addWork(const RoleSummary& before, const RoleSummary& after, const KnownKernels& base, const KnownKernels& now, ComputeGrowth& growth) {
-    double longestNs = 0;
     for (const auto& [name, work] : after.work) {
         if (before.work.count(name) != 0) continue;
         const double addedNs = growth.addedNs;
         addNewKernel(name, work, base, now, after.kernels - before.kernels, growth);
         if (growth.addedNs <= addedNs) continue;
-        if (work.ns > longestNs) growth.added = name;
-        longestNs = std::max(longestNs, work.ns);
+        if (work.ns > growth.longestAddedNs) growth.added = name;
+        growth.longestAddedNs = std::max(growth.longestAddedNs, work.ns);
     }
     for (const auto& [name, work] : before.work) {
         growth.kernelNs += work.ns;

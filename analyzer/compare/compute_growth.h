@@ -17,6 +17,7 @@ struct ComputeGrowth {
     double kernelNs = 0;               // of the base: kernels that are told apart
     double workNs = 0;                 // of the growth: kernels of both sides whose grids grew
     double goneNs = 0, addedNs = 0;    // kernels that only the base has, that only the new side has
+    double longestAddedNs = 0;         // of the kernel `added`, on the rank where it takes longest
     double untoldNs = 0;               // of addedNs - goneNs: kernels that the other side may have among those it does not tell apart, of as many as before
     std::string gone, added;           // the longest of those added, and the one of those gone whose name is most like it
 

@@ -9,6 +9,7 @@
 
 #include "analyzer/compare/attribution_changes.h"
 #include "analyzer/compare/cause_compute.h"
+#include "analyzer/compare/compute_growth.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -91,6 +92,26 @@ TEST(Causes, PartsOfOneKindAreOneCause) {
     ASSERT_EQ(causes.size(), 2u);
     EXPECT_EQ(causes[1].kind, "lost_overlap") << "a sixth of the change each, a third together";
     EXPECT_NEAR(causes[1].ns, 6.1 * kMs, 1e3);
+    for (const char* place : {"all_reduce of gradients", "all_gather of weights"}) {
+        EXPECT_NE(causes[1].where.find(place), std::string::npos) << causes[1].where;
+        EXPECT_NE(causes[1].text.find(std::string(place) + " hides less"), std::string::npos) << causes[1].text;
+        EXPECT_TRUE(holds(causes[1].evidence, std::string(place) + ": transfer")) << causes[1].evidence.at(0);
+    }
+}
+
+TEST(Causes, OneFindingThatSaysWhyOfTwoPartsIsOneCause) {
+    SideMeans base = makeMeans(10, 10), now = makeMeans(10, 10);
+    now.pathNs["compute"] += 20 * kMs;  // through kernels that take no longer
+    base.pathNs["host"] = 0;
+    now.pathNs["host"] = 20 * kMs;
+    FindingChange finding;
+    finding.id = "RS202";
+    finding.status = FindingStatus::isNew;
+    finding.newCostNs = 35 * kMs;
+    const std::vector<ChangeCause> causes = causesOf(base, now, {finding}, 40 * kMs);
+    ASSERT_EQ(causes.size(), 1u);
+    EXPECT_EQ(causes[0].kind, "smaller_buckets");
+    EXPECT_NEAR(causes[0].ns, 40 * kMs, 1e3);
 }
 
 TEST(ComputeCause, OtherRolesAreComparedByTheirMean) {
@@ -151,6 +172,14 @@ TEST(ComputeCause, AKernelThatGotSlowEnoughToBeListedIsNoMoreWork) {
     EXPECT_EQ(kindOfGrowth(base, makeWithKernel(20, "softmax", 13000, 40 * kMs)), "more_work") << "called so much more often";
     const SideMeans without = makeWithKernel(20, "", 0, 0);
     EXPECT_EQ(kindOfGrowth(without, makeWithKernel(20, "softmax", 10, 40 * kMs)), "more_work") << "the base has none";
+}
+
+TEST(ComputeCause, TheLongestNewKernelOfAllRanksIsNamed) {
+    const SideMeans base = makeMeans(10, 10);
+    SideMeans now = base;
+    now.roles["dp 0"].work["attention"] = {30 * kMs, 10};
+    now.roles["dp 1"].work["norm"] = {10 * kMs, 10};
+    EXPECT_EQ(growthOf(base, now, {}).added, "attention");
 }
 
 TEST(ComputeCause, OfKernelsThatNoListHasTheirNumberTellsWhetherOneIsNew) {
