@@ -28,12 +28,10 @@ std::string mostCommon(const std::map<std::string, int>& counts) {
 
 int sizeClassOf(int64_t bytes) { return bytes > 0 ? static_cast<int>(std::floor(std::log2(static_cast<double>(bytes)) / 2)) : -1; }
 
-/// Bytes that a port carries in one direction. A group of sends and receives goes to several neighbours side by side, and in both directions: its rate is that of one of them.
-/// Where it is with everyone, it is an all-to-all, and shares the port: half of it leaves.
-double portBytes(const CommTask& task, int members) {
+/// Bytes that a port carries in one direction. Messages to several neighbours leave by the same port; of a group of sends and receives half leave and half arrive.
+double portBytes(const CommTask& task) {
     const auto bytes = static_cast<double>(task.bytes);
-    if (!task.pointToPoint() || task.calls <= 1) return bytes;
-    return task.calls >= 2 * (members - 1) ? bytes / 2 : bytes / task.calls;
+    return task.pointToPoint() && task.calls > 1 ? bytes / 2 : bytes;
 }
 
 void add(const CommTask& task, int rank, int members, Sums& sums) {
@@ -45,7 +43,7 @@ void add(const CommTask& task, int rank, int members, Sums& sums) {
     sums.waitNs += static_cast<double>(task.waitNs);
     sums.exposedTransferNs += static_cast<double>(task.exposedTransferNs);
     sums.exposedWaitNs += static_cast<double>(task.exposedWaitNs);
-    if (transferNs > 0 && task.bytes > 0) sums.busbws.push_back(portBytes(task, members) / transferNs * 1e9 * busFactor(task.op, members));
+    if (transferNs > 0 && task.bytes > 0) sums.busbws.push_back(portBytes(task) / transferNs * 1e9 * busFactor(task.op, members));
     if (task.algorithm != store::Algorithm::unknown) ++sums.algorithms[std::string(store::toText(task.algorithm))];
     if (task.protocol != store::Protocol::unknown) ++sums.protocols[std::string(store::toText(task.protocol))];
     if (task.dataType != store::DataType::unknown) ++sums.dataTypes[std::string(store::toText(task.dataType))];
