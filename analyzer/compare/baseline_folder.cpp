@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/compare/baseline_folder.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
+#include "analyzer/compare/content_hash.h"
 #include "analyzer/compare/summary_file.h"
 #include "analyzer/report/output_file.h"
 
@@ -12,15 +16,27 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What a run was saved under before; empty: it was not, or the file is damaged and about to be replaced.
-std::string labelIn(const fs::path& file) {
+/// Empty: it was not saved, or the file is damaged and about to be replaced.
+std::optional<RunSummary> savedAs(const fs::path& file) {
     std::error_code ignored;
     if (!fs::is_regular_file(file, ignored)) return {};
     try {
-        return readSummary(file).label;
+        return readSummary(file);
     } catch (const SummaryError&) {
         return {};
     }
+}
+
+/// Runs may repeat each other to the nanosecond: those that began at other times are other runs. Earlier versions named files by their contents alone: what they saved stays where it is.
+fs::path fileOf(const RunSummary& summary, const fs::path& folder) {
+    const std::string contents = summaryId(summary);
+    const fs::path earlier = folder / (contents + ".json");
+    if (summary.startUnixNs == 0) return earlier;
+    const fs::path file = folder / fmt::format("{:016x}.json", contentHash(fmt::format("{} {}", contents, summary.startUnixNs)));
+    std::error_code ignored;
+    if (fs::exists(file, ignored) || !fs::is_regular_file(earlier, ignored)) return file;
+    const std::optional<RunSummary> saved = savedAs(earlier);
+    return !saved || saved->startUnixNs == summary.startUnixNs ? earlier : file;
 }
 
 }  // namespace
@@ -54,9 +70,10 @@ std::vector<RunSummary> readSavedRuns(const std::vector<fs::path>& files) {
 
 fs::path saveToBaseline(const RunSummary& summary, const fs::path& folder) {
     fs::create_directories(folder);
-    const fs::path file = folder / (summaryId(summary) + ".json");
+    const fs::path file = fileOf(summary, folder);
     RunSummary labelled = summary;
-    if (labelled.label.empty()) labelled.label = labelIn(file);
+    if (labelled.label.empty())
+        if (const std::optional<RunSummary> saved = savedAs(file)) labelled.label = saved->label;
     writeOutputFile(renderSummary(labelled), file);
     return file;
 }

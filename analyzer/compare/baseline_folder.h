@@ -21,7 +21,7 @@ std::vector<RunSummary> readBaseline(const std::filesystem::path& folder);
 /// The same of files that were listed before; those that are gone since are left out, as another build may prune what this one reads.
 std::vector<RunSummary> readSavedRuns(const std::vector<std::filesystem::path>& files);
 
-/// Writes NAME.json with NAME = summaryId(), beside and renamed, and makes the folder where there is none. A run without a label keeps the one it was saved under. Throws std::filesystem::filesystem_error.
+/// Writes NAME.json with NAME = hash of summaryId() and start (or where an earlier version put this run), beside and renamed, and makes the folder where there is none. A run without a label keeps the one it was saved under. Throws std::filesystem::filesystem_error.
 std::filesystem::path saveToBaseline(const RunSummary& summary, const std::filesystem::path& folder);
 
 /// Removes all but the `keep` youngest runs, and says which files. Throws like readBaseline().

@@ -165,6 +165,36 @@ TEST(Baseline, LeavesHiddenFilesAlone) {
     std::filesystem::remove_all(folder);
 }
 
+TEST(Baseline, KeepsRunsThatRepeatEachOtherButBeganAtOtherTimes) {
+    const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rankscope-repeats-" + std::to_string(getpid()));
+    std::filesystem::remove_all(folder);
+    RunSummary run = makeRun(1);
+    for (const int64_t start : {100, 200, 300, 200}) {
+        run.startUnixNs = start;
+        saveToBaseline(run, folder);
+    }
+    EXPECT_EQ(readBaseline(folder).size(), 3u);
+    std::filesystem::remove_all(folder);
+}
+
+TEST(Baseline, SavesARunAgainWhereAnEarlierVersionPutIt) {
+    const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rankscope-earlier-" + std::to_string(getpid()));
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    RunSummary run = makeRun(1);
+    run.startUnixNs = 100;
+    run.label = "v1";
+    const std::filesystem::path earlier = folder / (summaryId(run) + ".json");
+    std::ofstream(earlier) << renderSummary(run);
+    run.label.clear();
+    EXPECT_EQ(saveToBaseline(run, folder), earlier);
+    EXPECT_EQ(readSummary(earlier).label, "v1");
+    run.startUnixNs = 200;
+    EXPECT_NE(saveToBaseline(run, folder), earlier);
+    EXPECT_EQ(readBaseline(folder).size(), 2u);
+    std::filesystem::remove_all(folder);
+}
+
 TEST(Baseline, IsAFolderOfFilesNamedByTheirContents) {
     const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rankscope-baseline-test-" + std::to_string(getpid()));
     std::filesystem::remove_all(folder);
@@ -172,8 +202,8 @@ TEST(Baseline, IsAFolderOfFilesNamedByTheirContents) {
     for (int i = 0; i < 4; ++i) {
         RunSummary run = makeSide(i).front();
         run.startUnixNs = 1000 - i;
-        saveToBaseline(run, folder);
-        EXPECT_EQ(saveToBaseline(run, folder), folder / (summaryId(run) + ".json"));
+        const std::filesystem::path file = saveToBaseline(run, folder);
+        EXPECT_EQ(saveToBaseline(run, folder), file);
     }
     EXPECT_EQ(baselineFiles(folder).size(), 4u);
     EXPECT_EQ(pruneBaseline(folder, 3).size(), 1u);
