@@ -190,26 +190,28 @@ TEST(MessageCauses, AProtocolIsNoReasonForMoreThanItCanCost) {
     EXPECT_EQ(unknown.causes.at(0).kind, "algorithm") << "no formula tells what NVLS takes";
 }
 
+/// A message of 8 KiB a step, beside the others of the same traffic.
+void addShortMessage(RunSummary& run, double ns) {
+    TrafficSummary traffic = run.traffic[0];
+    traffic.sizeClass = 6;
+    traffic.count = 1;
+    traffic.bytes = 8192;
+    traffic.transferNs = traffic.exposedTransferNs = ns;
+    setWay(traffic, "ring", "ll");
+    run.traffic.push_back(traffic);
+}
+
 TEST(MessageCauses, WhatGoesTheSameWayAndGotSlowerShowsTheLink) {
-    const auto small = [](RunSummary& run, double ns) {
-        TrafficSummary traffic = run.traffic[0];
-        traffic.sizeClass = 6;
-        traffic.count = 1;
-        traffic.bytes = 8192;
-        traffic.transferNs = traffic.exposedTransferNs = ns;
-        setWay(traffic, "ring", "ll");
-        run.traffic.push_back(traffic);
-    };
     const auto pair = [&](double smallNs) {
         return compareEdited(
             [&](RunSummary& run) {
                 setWay(run.traffic[0], "ring", "simple");
-                small(run, 1e5);
+                addShortMessage(run, 1e5);
             },
             [&](RunSummary& run) {
                 transferLonger(run, 10 * kMs, 20 * kMs);
                 setWay(run.traffic[0], "ring", "ll");
-                small(run, smallNs);
+                addShortMessage(run, smallNs);
             });
     };
     EXPECT_EQ(pair(1e5).causes.at(0).kind, "algorithm");
@@ -222,13 +224,7 @@ TEST(MessageCauses, AStartupThatShortMessagesHaveNotIsNoReasonForLongOnes) {
         return [protocol, shortNs](RunSummary& run) {
             run.traffic[0].count = 13;
             setWay(run.traffic[0], "ring", protocol);
-            TrafficSummary traffic = run.traffic[0];
-            traffic.sizeClass = 6;
-            traffic.count = 1;
-            traffic.bytes = 8192;
-            traffic.transferNs = traffic.exposedTransferNs = shortNs;
-            setWay(traffic, "ring", "ll");
-            run.traffic.push_back(traffic);
+            addShortMessage(run, shortNs);
         };
     };
     const auto slower = [&](double shortNs) {
