@@ -37,7 +37,8 @@ std::string adviceOn(const std::string& run) {
     if (output.end.failed()) {
         std::string said = output.standardError.substr(0, 500);
         while (!said.empty() && said.back() == '\n') said.pop_back();
-        throw VerbError(kExitInput, fmt::format("`rankscope recommend {}` failed:\n  {}", run, said));
+        for (size_t at = said.find('\n'); at != std::string::npos; at = said.find('\n', at + 1)) said.insert(at + 1, "  | ");
+        throw VerbError(kExitInput, fmt::format("`rankscope recommend {}` failed:\n  | {}", run, said));
     }
     return output.standardOutput;
 }

@@ -20,13 +20,15 @@ constexpr std::string_view kBoldRed = "\033[1;31m";
 constexpr std::string_view kYellow = "\033[33m";
 constexpr std::string_view kCyan = "\033[36m";
 
+constexpr std::string_view kNextLine = "  | ";
 constexpr size_t kLongestMessage = 8000;  // bytes: a name may be anything
 
-// Names in it may hold escape sequences, or line ends behind which a service reads commands (::error::). What begins with two spaces is our own next line.
+// Names in it may hold escape sequences, or line ends behind which a service reads commands (::error::), blanks before them or not. A next line of our own begins with a bar, which no
+// command does: what a name puts behind one is not read either.
 std::string messageText(std::string_view line) {
     std::string text = analyzer::shortened(analyzer::plainText(line), kLongestMessage);
     for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1))
-        if (text.compare(at + 1, 2, "  ") != 0) text[at] = ' ';
+        if (text.compare(at + 1, kNextLine.size(), kNextLine) != 0) text[at] = ' ';
     return text;
 }
 

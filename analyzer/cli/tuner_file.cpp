@@ -34,11 +34,11 @@ std::vector<analyzer::TunerRow> readTunerFile(const std::filesystem::path& file)
     const auto& first = problems.front();
     for (size_t i = 0; i < problems.size() && i < kMostTold; ++i) {
         const auto& problem = problems[i];
-        if (i > 0) told += "\n  ";
+        if (i > 0) told += "\n  | ";
         told += problem.line > 0 ? fmt::format("{}, line {}: {}", file.string(), problem.line, problem.what) : fmt::format("{}: {}", file.string(), problem.what);
         if (problems.size() > 1 && !problem.hint.empty()) told += fmt::format(" ({})", problem.hint);
     }
-    if (problems.size() > kMostTold) told += fmt::format("\n  and {} more", problems.size() - kMostTold);
+    if (problems.size() > kMostTold) told += fmt::format("\n  | and {} more", problems.size() - kMostTold);
     throw VerbError(kExitInput, told, problems.size() == 1 ? first.hint : "docs/tuner-csv.md tells what a row may hold");
 }
 

@@ -99,7 +99,7 @@ class CompareInput(unittest.TestCase):
         self.expect(0, "compare", "run1", "run2")
 
     def test_names_in_messages_begin_no_line_and_hold_no_escape_sequences(self):
-        name = "x\n::error::pwned\x1b[31m"
+        name = "x\n::error::pwned\x1b[31m\n  ::error::behind blanks"
         (self.folder / "rankscope.toml").write_text('[compare]\n"a\\n::error::pwned\\u001b[31m" = 1\n')
         messages = self.error(3, "compare", "run1", "run2")
         (self.folder / "rankscope.toml").unlink()
