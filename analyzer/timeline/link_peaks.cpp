@@ -40,7 +40,7 @@ LinkPeaks parseLinkPeaks(const std::string& text) {
         const size_t colon = part.find(':');
         if (colon == std::string::npos) continue;
         const std::string list = part.substr(colon + 1);
-        const LinkClass link{valueOf(list, "gbps"), valueOf(list, "alpha_us") * 1000};
+        const LinkClass link{valueOf(list, "gbps"), valueOf(list, "alpha_us") * 1000, PeakKind::told, "RANKSCOPE_LINKS"};
         if (!(link.bytesPerNs > 0)) continue;
         if (part.find("intra") < colon) peaks.intra = link;
         if (part.find("inter") < colon) peaks.inter = link;

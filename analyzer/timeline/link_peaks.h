@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -8,9 +9,20 @@
 
 namespace rankscope::analyzer {
 
+/// How a peak is known, the best way first.
+enum class PeakKind : uint8_t {
+    told,         // by the user: --links, RANKSCOPE_LINKS, a configuration file
+    measured,     // an nccl-tests table or a sweep
+    machine,      // NVML, InfiniBand and network interfaces of the hosts that ran the job
+    deviceTable,  // a data sheet, found by the name of the device
+    atLeast,      // the best that this job reached: a lower bound, and verdicts on it say 'at least'
+};
+
 struct LinkClass {
     double bytesPerNs = 0;  // = GB/s (1e9), one direction, per rank
-    double alphaNs = 0;     // start-up per hop; 0 when not configured
+    double alphaNs = 0;     // start-up per hop; 0 when not known
+    PeakKind kind = PeakKind::told;
+    std::string source = {};  // what told it, for a reader: "RANKSCOPE_LINKS", "NVML: 18 links of NVLink 4"
 };
 
 /// What the links can do. `intra` is a rank's port inside its node, `inter` its own NIC.
