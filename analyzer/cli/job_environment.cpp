@@ -71,6 +71,8 @@ Environment prepareEnvironment(const InstallLayout& layout, const JobSettings& s
     setVariable(environment, "RANKSCOPE_CLOCK", "cupti");
     if (!settings.virtualJob.empty()) setVariable(environment, "RANKSCOPE_VGPU_JOB", settings.virtualJob);
     if (!settings.scenario.empty()) setVariable(environment, "RANKSCOPE_SCENARIO", settings.scenario);
+    // Read by the virtual libnvidia-ml and by what lays out the virtual sysfs: both then know of no link.
+    if (settings.hideMachineLinks) setVariable(environment, "RANKSCOPE_VGPU_LINKS", "hidden");
     return environment;
 }
 

@@ -28,6 +28,7 @@ struct ReferenceRunOptions {
     std::string scenario;
     std::string name;
     std::string tuner;
+    std::string links = "told";
     bool fixed = false;
     bool force = false;
     bool noCollect = false;
@@ -85,7 +86,8 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
     description.launcher = "inside";
     description.worldSize = scenario.worldSize;
     description.virtualGpus = true;
-    description.links = scenario.links;
+    const bool told = options.links == "told";
+    description.links = told ? scenario.links : std::string();
     description.scenario = scenario.name;
     description.tunerRows = tunerRows;
     description.startVariables = forcingVariables(currentEnvironment());
@@ -96,7 +98,8 @@ int runScenario(const ReferenceRunOptions& options, const Console& console) {
     settings.virtualGpus = true;
     settings.virtualJob = fmt::format("reference-{}-{}", getpid(), std::time(nullptr));
     settings.scenario = (directory.path() / "scenario.json").string();
-    settings.links = scenario.links;
+    settings.links = description.links;
+    settings.hideMachineLinks = options.links == "unknown";
     settings.tunerRows = tunerRows;
     writeText(settings.scenario, text);
     // The overrides may change the size of the job.
@@ -135,6 +138,9 @@ void addReferenceVerb(CLI::App& app, Invocation& invocation) {
     run->add_option("-o,--output", options->name, "Run directory; the scenario's name when left out")->type_name("NAME");
     run->add_flag("--fixed", options->fixed, "With the scenario's own repair applied");
     run->add_option("--tuner", options->tuner, "NCCL algorithm and protocol by collective, size and communicator (docs/tuner-csv.md)")->type_name("FILE");
+    run->add_option("--links", options->links,
+                    "What is known of the scenario's links: told (handed over as by `rankscope run --links`), machine (what the virtual machine says of itself), unknown (neither)")
+        ->check(CLI::IsMember({"told", "machine", "unknown"}))->capture_default_str();
     run->add_flag("--force", options->force, "Replace an earlier run of that name");
     run->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");
     run->callback([options, &invocation] {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <memory>
 
 #include "analyzer/cli/errors.h"
@@ -55,7 +56,7 @@ void giveResult(const std::string& text, const std::string& file, const Console&
 /// An option that the suite does not know would be ignored: whoever gives it believes otherwise.
 void refuseForeignOptions(const CLI::App& verb, const ScoreVerbOptions& options) {
     const bool isCompare = options.score.suite == "compare";
-    const std::vector<const char*> foreign = isCompare ? std::vector<const char*>{"--require", "--no-fixed", "--list"}
+    const std::vector<const char*> foreign = isCompare ? std::vector<const char*>{"--require", "--no-fixed", "--list", "--links"}
                                                        : std::vector<const char*>{"--pool", "--pairs", "--cause-runs", "--cause-pairs", "--seed"};
     for (const char* name : foreign)
         if (verb.count(name) > 0)
@@ -81,6 +82,7 @@ int runCompare(ScoreVerbOptions options, const InstallLayout& layout, const Cons
 }
 
 int run(ScoreVerbOptions options, const Console& console) {
+    ::unsetenv("RANKSCOPE_LINKS");  // the user's links are not those of the scenarios
     const InstallLayout layout = findInstallLayout();
     if (options.score.suite == "compare") return runCompare(std::move(options), layout, console);
     options.score.tool = layout.prefix / "bin/rankscope";
@@ -129,6 +131,8 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
     verb->add_option("--cause-runs", options->compare.causeRuns, "Suite compare: runs with, and without, each planted cause")->check(CLI::PositiveNumber)->capture_default_str();
     verb->add_option("--cause-pairs", options->compare.causePairs, "Suite compare: comparisons of each planted cause")->check(CLI::PositiveNumber)->capture_default_str();
     verb->add_option("--seed", options->compare.seed, "Suite compare: other runs and other draws")->check(CLI::Range(0, score::CompareScoreOptions::kLargestSeed))->capture_default_str();
+    verb->add_option("--links", options->score.links, "What is known of the links: told, machine or unknown, as for `rankscope reference run`")
+        ->check(CLI::IsMember({"told", "machine", "unknown"}))->capture_default_str();
     verb->add_flag("--no-fixed", options->noFixed, "Leave out the repaired twins, and with them the measured savings");
     verb->add_flag("--list", options->list, "Name the scenarios that would run");
     verb->callback([options, verb, &invocation] {

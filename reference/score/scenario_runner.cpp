@@ -29,7 +29,7 @@ std::string failureOf(const CommandEnd& end, const char* what, int timeoutS) {
 RunReport runTwin(const Scenario& scenario, const fs::path& folder, bool fixed, const RunSettings& settings, const std::atomic<bool>& stop) {
     const fs::path run = folder / (fixed ? "fixed" : "faulty");
     const fs::path report = folder / (fixed ? "fixed.json" : "faulty.json");
-    std::vector<std::string> words = {settings.tool, "-q", "reference", "run", folder / "scenario.json", "--force", "-o", run};
+    std::vector<std::string> words = {settings.tool, "-q", "reference", "run", folder / "scenario.json", "--force", "--links", settings.links, "-o", run};
     if (fixed) words.push_back("--fixed");
     const CommandEnd ran = runCommand(words, folder / "run.log", settings.timeoutS, stop);
     const bool mayFail = scenario.plantsFailure && !fixed && fs::exists(run / "trace.db");

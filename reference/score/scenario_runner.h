@@ -16,6 +16,7 @@ struct RunSettings {
     int timeoutS = 300;
     bool runFixed = true;
     bool keep = false;                ///< leave the runs and reports in `folder`
+    std::string links = "told";       ///< for `rankscope reference run --links`
 };
 
 /// `rankscope reference run` and `rankscope analyze --format json`, for the scenario and for its repaired twin, then the verdict. Does not throw for

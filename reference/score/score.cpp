@@ -64,8 +64,9 @@ Scoreboard runScore(const ScoreOptions& options, const std::function<void(const 
     const unsigned jobs = options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
     Scoreboard board;
     board.suite = options.scenarios.empty() ? options.suite : options.scenarios.string();
+    board.links = options.links;
     board.scenarios.resize(scenarios.size());
-    runAll(scenarios, {options.tool, workplace.folder(), options.timeoutS, options.runFixed, !options.keep.empty()}, jobs, board.scenarios, done);
+    runAll(scenarios, {options.tool, workplace.folder(), options.timeoutS, options.runFixed, !options.keep.empty(), options.links}, jobs, board.scenarios, done);
     if (stopRequested) throw ScoreError("interrupted");
     board.tally = addUp(board.scenarios);
     board.wallS = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

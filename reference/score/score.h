@@ -26,10 +26,12 @@ struct ScoreOptions {
     unsigned jobs = 0;                      ///< scenarios at a time; 0: one per core
     int timeoutS = 300;                     ///< for each run and each analysis; what takes longer is ended and counts as failed
     bool runFixed = true;                   ///< run the repaired twins too
+    std::string links = "told";             ///< told, machine or unknown: what the runs know of their links, as `rankscope reference run --links` takes it
 };
 
 struct Scoreboard {
     std::string suite;                      ///< its name, or the folder
+    std::string links = "told";
     std::vector<ScenarioScore> scenarios;   ///< in the order of the suite
     Tally tally;
     double wallS = 0;

@@ -71,6 +71,7 @@ std::string renderJson(const Scoreboard& board) {
     Json json;
     json["schema"] = "rankscope.score/1";
     json["suite"] = board.suite;
+    json["links"] = board.links;
     json["scenarios"] = Json::array();
     for (const ScenarioScore& score : board.scenarios) json["scenarios"].push_back(scenarioJson(score));
     Json totals = {{"scenarios", board.scenarios.size()}, {"healthy", tally.healthy}, {"errors", tally.errors}};

@@ -86,8 +86,8 @@ std::vector<std::string> complaints(const std::vector<ScenarioScore>& scenarios)
 std::string render(const Scoreboard& board, bool markdown) {
     const Tally& tally = board.tally;
     const auto heading = [&](const char* text) { return markdown ? fmt::format("\n## {}\n\n", text) : fmt::format("\n{}\n", text); };
-    std::string text = fmt::format("{}{}: {} scenarios, {} of them healthy, {} failed, {:.0f} s\n", markdown ? "# Score of " : "", board.suite, board.scenarios.size(),
-                                   tally.healthy, tally.errors, board.wallS);
+    std::string text = fmt::format("{}{}, links {}: {} scenarios, {} of them healthy, {} failed, {:.0f} s\n", markdown ? "# Score of " : "", board.suite, board.links,
+                                   board.scenarios.size(), tally.healthy, tally.errors, board.wallS);
     text += heading("Diagnoses") + confusionTable(tally, markdown);
     if (const auto lines = complaints(board.scenarios); !lines.empty()) {
         text += heading("Not as expected");

@@ -3,6 +3,7 @@
 """`rankscope reference score` on folders of scenarios: what is counted, what a bad file does, and the exit codes."""
 
 import json
+import sqlite3
 import subprocess
 import unittest
 
@@ -51,10 +52,21 @@ class Score(VirtualRunTest):
         self.assertIsNone(rows["small"]["error"])
         self.assertEqual(len(rows["small"]["found"]), 1)
 
+    def test_links_are_told_or_not(self):
+        self.write_scenario(STRAGGLER)
+        for links in ("told", "machine", "unknown"):
+            result = self.score("--scenarios", ".", "--no-fixed", "--format", "json", "--links", links, "--keep", links)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(json.loads(result.stdout)["links"], links)
+            connection = sqlite3.connect(f"file:{self.folder}/{links}/small/faulty/trace.db?mode=ro", uri=True)
+            told = connection.execute("SELECT value FROM meta WHERE key = 'links'").fetchall()
+            connection.close()
+            self.assertEqual([text for text, in told], ["intra:gbps=200,alpha_us=6;inter:gbps=40,alpha_us=18"] if links == "told" else [])
+
     def test_what_cannot_be_scored_is_said(self):
         (self.folder / "empty").mkdir()
         for options, code in [(["--scenarios", "empty"], 3), (["--scenarios", "missing"], 3), (["--suite", "none"], 2), (["--require", "recall"], 2),
-                              (["--suite", "compare", "--require", "recall=0.9"], 2), (["--suite", "compare", "--list"], 2), (["--suite", "compare", "--format", "md"], 2),
+                              (["--suite", "compare", "--require", "recall=0.9"], 2), (["--suite", "compare", "--list"], 2), (["--suite", "compare", "--links", "told"], 2), (["--links", "guessed"], 2), (["--suite", "compare", "--format", "md"], 2),
                               (["--suite", "core", "--pool", "30"], 2), (["--suite", "compare", "--only", "nothing-like-it"], 3), (["--suite", "compare", "--seed", "-1"], 2)]:
             result = self.score(*options)
             self.assertEqual(result.returncode, code, (options, result.stderr))
