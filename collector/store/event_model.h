@@ -64,6 +64,18 @@ struct Device {
     Maybe<int64_t> computeCapability;
 };
 
+struct MachineLink {
+    int64_t id = 0;
+    int64_t hostId = 0;
+    Maybe<int32_t> rank;          ///< whose device it belongs to; none: the host's
+    std::string kind;             ///< nvlink | pcie | infiniband | ethernet
+    std::string name;
+    int64_t count = 0;            ///< links that are up
+    Maybe<int64_t> generation;
+    Maybe<int64_t> bytesPerS;     ///< one direction, all `count` together
+    std::string source;           ///< nvml | sysfs
+};
+
 struct Thread {
     int64_t id = 0;
     int64_t processId = 0;

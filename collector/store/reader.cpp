@@ -165,6 +165,7 @@ IdRange TraceReader::extentOf(const char* table, int32_t rank, int64_t* maxDurNs
 template <typename Row>
 std::vector<Row> TraceReader::all() {
     std::vector<Row> rows;
+    if (mayBeMissing(tableName<Row>()) && !hasTable(tableName<Row>())) return rows;
     Cursor<Row> cursor(m_database, "");
     for (Row row; cursor.next(row);) rows.push_back(row);
     return rows;
@@ -214,6 +215,7 @@ RANKSCOPE_READS_WHOLE(ClockModel)
 RANKSCOPE_READS_BY_ID(Process)
 RANKSCOPE_READS_WHOLE(Rank)
 RANKSCOPE_READS_BY_ID(Device)
+RANKSCOPE_READS_BY_ID(MachineLink)
 RANKSCOPE_READS_BY_ID(Thread)
 RANKSCOPE_READS_BY_ID(Stream)
 RANKSCOPE_READS_BY_ID(Communicator)

@@ -63,7 +63,7 @@ public:
     /// Id of a text, 0 when no row uses it.
     int64_t stringId(std::string_view text);
 
-    /// A whole table, for the small ones (hosts, ranks, communicators, collectives, steps, losses…).
+    /// A whole table, for the small ones (hosts, machine links, ranks, communicators, collectives, steps, losses…). Empty when the trace is older than the table.
     template <typename Row>
     std::vector<Row> all();
     /// A whole table in id order, streamed.
@@ -72,7 +72,7 @@ public:
         return Cursor<Row>(m_database, "");
     }
 
-    /// False for proxy_op in a trace.db that was written before that table existed; all others are always there.
+    /// False for proxy_op and machine_link in a trace.db that was written before that table existed; all others are always there.
     bool hasTable(const char* name);
 
     /// One rank's rows of an event table (Kernel, Memcpy, Memset, ApiCall, Synchronization, CudaEvent, Allocation, NvtxRange, NcclCall, ProxyOp) in

@@ -70,6 +70,18 @@ CREATE TABLE device (
   compute_capability INTEGER       -- major * 10 + minor
 );
 
+CREATE TABLE machine_link (        -- what joins a host's devices to each other and to other hosts, as the machine says; missing in traces older than this
+  id INTEGER PRIMARY KEY,          -- 1, 2… by (host, rank, kind, name), those of the host first
+  host_id INTEGER NOT NULL REFERENCES host(id),
+  rank INTEGER,                    -- whose device it belongs to; NULL: the host's
+  kind TEXT NOT NULL,              -- nvlink | pcie | infiniband | ethernet
+  name TEXT NOT NULL,              -- "NVLink", "PCIe", device and port of an InfiniBand adapter ("mlx5_0/1"), network interface ("eth0")
+  count INTEGER NOT NULL,          -- links that are up: NVLinks, PCIe lanes, 1 for a port
+  generation INTEGER,              -- NVLink version or PCIe generation
+  bytes_per_s INTEGER,             -- one direction, of all `count` together, at the speed they run at; the line's encoding is taken off, headers are not
+  source TEXT NOT NULL             -- nvml | sysfs
+);
+
 CREATE TABLE thread (
   id INTEGER PRIMARY KEY,
   process_id INTEGER NOT NULL REFERENCES process(id),

@@ -83,6 +83,21 @@ struct Table<Device> {
 };
 
 template <>
+struct Table<MachineLink> {
+    static constexpr const char* kName = "machine_link";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"id", &MachineLink::id},
+        Column{"host_id", &MachineLink::hostId},
+        Column{"rank", &MachineLink::rank},
+        Column{"kind", &MachineLink::kind},
+        Column{"name", &MachineLink::name},
+        Column{"count", &MachineLink::count},
+        Column{"generation", &MachineLink::generation},
+        Column{"bytes_per_s", &MachineLink::bytesPerS},
+        Column{"source", &MachineLink::source});
+};
+
+template <>
 struct Table<Thread> {
     static constexpr const char* kName = "thread";
     static constexpr auto kColumns = std::make_tuple(

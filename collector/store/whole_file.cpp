@@ -39,9 +39,6 @@ const std::vector<ColumnSpec>& schemaColumns() {
     return columns;
 }
 
-// Younger than the version's first traces.
-bool mayBeMissing(const std::string& table) { return table == "proxy_op"; }
-
 void refuseMissingColumns(Database& database) {
     std::set<std::string> tables;
     std::set<std::pair<std::string, std::string>> columns;
@@ -110,6 +107,8 @@ void refusePartsOfATrace(Database& database) {
         throw DamagedFile(database.file(), "not a readable trace.db: damaged or cut off (" + error.cause() + ")", std::string("copy it again, or ") + kMakeAgain);
     }
 }
+
+bool mayBeMissing(const std::string& table) { return table == "proxy_op" || table == "machine_link"; }
 
 int64_t rowsOfWrongType(Database& database, const std::string& table) {
     std::string wrong;

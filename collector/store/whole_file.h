@@ -14,6 +14,9 @@ void refuseOtherFiles(const std::string& file);
 /// rows hold is not looked at.
 void refusePartsOfATrace(Database& database);
 
+/// Whether a whole trace.db of this version may lack `table`: it is younger than the version's first traces.
+bool mayBeMissing(const std::string& table);
+
 /// Rows of `table` with a value of another type than schema.sql gives its column, NULL in a NOT NULL column included. SQLite itself keeps no type.
 int64_t rowsOfWrongType(Database& database, const std::string& table);
 

@@ -235,6 +235,7 @@ template void TraceWriter::write(std::span<const ClockModel>);
 template void TraceWriter::write(std::span<const Process>);
 template void TraceWriter::write(std::span<const Rank>);
 template void TraceWriter::write(std::span<const Device>);
+template void TraceWriter::write(std::span<const MachineLink>);
 template void TraceWriter::write(std::span<const Thread>);
 template void TraceWriter::write(std::span<const Stream>);
 template void TraceWriter::write(std::span<const Communicator>);

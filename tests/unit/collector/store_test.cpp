@@ -334,6 +334,35 @@ TEST(Store, ATraceFromBeforeTheProxyTableIsRead) {
     EXPECT_TRUE(trace.extent<ProxyOp>(0).empty());
 }
 
+TEST(Store, MachineLinksAreReadAsWritten) {
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "trace.db";
+    TraceWriter writer(file);
+    writer.write(Host{0, "node0", {}});
+    writer.write(MachineLink{1, 0, {}, "ethernet", "eth0", 1, {}, {}, "sysfs"});
+    writer.write(MachineLink{2, 0, 3, "nvlink", "NVLink", 18, 4, 450'000'000'000, "nvml"});
+    writer.finish();
+    const auto links = TraceReader(file).all<MachineLink>();
+    ASSERT_EQ(links.size(), 2u);
+    EXPECT_EQ(links[0].kind, "ethernet");
+    EXPECT_FALSE(links[0].rank || links[0].generation || links[0].bytesPerS);
+    EXPECT_EQ(links[1].rank, 3);
+    EXPECT_EQ(links[1].count, 18);
+    EXPECT_EQ(links[1].generation, 4);
+    EXPECT_EQ(links[1].bytesPerS, 450'000'000'000);
+    EXPECT_EQ(links[1].source, "nvml");
+}
+
+TEST(Store, ATraceFromBeforeTheLinkTableHasNoLinks) {
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "trace.db";
+    writeSmallTrace(file);
+    Database(file.string(), OpenMode::readWrite).execute("DROP TABLE machine_link");
+    TraceReader trace(file);
+    EXPECT_FALSE(trace.hasTable("machine_link"));
+    EXPECT_TRUE(trace.all<MachineLink>().empty());
+}
+
 TEST(Store, ATruncatedTraceIsAnErrorAndNoCrash) {
     const TemporaryFolder folder;
     const fs::path file = folder.path() / "trace.db";
@@ -369,6 +398,7 @@ TEST(Store, StructsHaveTheColumnsOfTheSchemaInItsOrder) {
     expectColumns<Process>(database);
     expectColumns<Rank>(database);
     expectColumns<Device>(database);
+    expectColumns<MachineLink>(database);
     expectColumns<Thread>(database);
     expectColumns<Stream>(database);
     expectColumns<Communicator>(database);
