@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives and point-to-point calls of NCCL 2.18 to 2.30. Each hook stamps, calls through and pushes; nothing else.
+// The collectives and point-to-point calls of NCCL 2.18 to 2.32. Each hook stamps, calls through and pushes; nothing else.
 #include "injector/export.h"
 #include "injector/hooks/hook.h"
 #include "injector/hooks/nccl_call.h"
@@ -54,6 +54,38 @@ RANKSCOPE_NCCL_HOOK(ncclSend, send, count, type, -1, peer,
 RANKSCOPE_NCCL_HOOK(ncclRecv, recv, count, type, -1, peer,
                     (void* recv, size_t count, int type, int peer, NcclComm comm, NcclStream stream),
                     recv, count, type, peer, comm, stream);
+
+// NCCL 2.31: each collective once more, with settings for this call alone (nccl.h, ncclCollConfig_t). Null settings are the plain call.
+RANKSCOPE_NCCL_HOOK(ncclAllReduceConfig, allReduce, count, type, op, -1,
+                    (const void* send, void* recv, size_t count, int type, int op, NcclComm comm, NcclStream stream,
+                     const NcclCollConfig* config),
+                    send, recv, count, type, op, comm, stream, config);
+RANKSCOPE_NCCL_HOOK(ncclBroadcastConfig, broadcast, count, type, -1, root,
+                    (const void* send, void* recv, size_t count, int type, int root, NcclComm comm, NcclStream stream,
+                     const NcclCollConfig* config),
+                    send, recv, count, type, root, comm, stream, config);
+RANKSCOPE_NCCL_HOOK(ncclReduceConfig, reduce, count, type, op, root,
+                    (const void* send, void* recv, size_t count, int type, int op, int root, NcclComm comm, NcclStream stream,
+                     const NcclCollConfig* config),
+                    send, recv, count, type, op, root, comm, stream, config);
+RANKSCOPE_NCCL_HOOK(ncclAllGatherConfig, allGather, count, type, -1, -1,
+                    (const void* send, void* recv, size_t count, int type, NcclComm comm, NcclStream stream, const NcclCollConfig* config),
+                    send, recv, count, type, comm, stream, config);
+RANKSCOPE_NCCL_HOOK(ncclReduceScatterConfig, reduceScatter, count, type, op, -1,
+                    (const void* send, void* recv, size_t count, int type, int op, NcclComm comm, NcclStream stream,
+                     const NcclCollConfig* config),
+                    send, recv, count, type, op, comm, stream, config);
+RANKSCOPE_NCCL_HOOK(ncclAlltoAllConfig, allToAll, count, type, -1, -1,
+                    (const void* send, void* recv, size_t count, int type, NcclComm comm, NcclStream stream, const NcclCollConfig* config),
+                    send, recv, count, type, comm, stream, config);
+RANKSCOPE_NCCL_HOOK(ncclGatherConfig, gather, count, type, -1, root,
+                    (const void* send, void* recv, size_t count, int type, int root, NcclComm comm, NcclStream stream,
+                     const NcclCollConfig* config),
+                    send, recv, count, type, root, comm, stream, config);
+RANKSCOPE_NCCL_HOOK(ncclScatterConfig, scatter, count, type, -1, root,
+                    (const void* send, void* recv, size_t count, int type, int root, NcclComm comm, NcclStream stream,
+                     const NcclCollConfig* config),
+                    send, recv, count, type, root, comm, stream, config);
 
 RANKSCOPE_EXPORT int ncclGroupStart() {
     RANKSCOPE_REAL(ncclGroupStart);

@@ -153,7 +153,7 @@ private:
     static inline std::atomic<bool> s_chainLive{false};
 };
 
-/// v4, v5 and v6 describe operations alike.
+/// v4 to v7 describe operations alike.
 template <typename Descriptor>
 PluginOperation operationOf(const Descriptor& descriptor, const PluginContext& context) noexcept {
     if (descriptor.type & profiler_abi::coll) {
@@ -165,7 +165,7 @@ PluginOperation operationOf(const Descriptor& descriptor, const PluginContext& c
     return {p2p.func, p2p.dataType, nullptr, nullptr, 0, p2p.count, context.commHash, p2p.peer, descriptor.rank, p2p.nChannels, 0, true};
 }
 
-/// v5 and v6 name the group of an operation beside its parent.
+/// v5 to v7 name the group of an operation beside its parent.
 inline auto translateParentGroup(profiler_abi::DescriptorV5& descriptor) noexcept {
     void** group = nullptr;
     if (descriptor.type & profiler_abi::coll) group = &descriptor.coll.parentGroup;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL 2.29 and newer: v5 plus events of the copy engines, which we do not ask for.
+// NCCL 2.29 and 2.30: v5 plus events of the copy engines, which we do not ask for.
 #include "injector/nccl_plugin/adapter.h"
 
 namespace rankscope::injector {

@@ -49,7 +49,9 @@ const ChainedPlugin& chainedPlugin() noexcept {
     g_chain.plugin.v4 = static_cast<const profiler_abi::ProfilerV4*>(dlsym(library, "ncclProfiler_v4"));
     g_chain.plugin.v5 = static_cast<const profiler_abi::ProfilerV5*>(dlsym(library, "ncclProfiler_v5"));
     g_chain.plugin.v6 = static_cast<const profiler_abi::ProfilerV5*>(dlsym(library, "ncclProfiler_v6"));
+    g_chain.plugin.v7 = static_cast<const profiler_abi::ProfilerV5*>(dlsym(library, "ncclProfiler_v7"));
     if (g_chain.plugin.v6 == nullptr) g_chain.plugin.v6 = g_chain.plugin.v5;
+    if (g_chain.plugin.v7 == nullptr) g_chain.plugin.v7 = g_chain.plugin.v6;
     return g_chain.plugin;
 }
 

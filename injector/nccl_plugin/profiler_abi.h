@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The binary interface of NCCL's profiler plugins, in our own words: only what we read. Source: the layouts that NCCL 2.26 (v3),
-// 2.27 (v4), 2.28.9 (v5) and 2.29 (v6) use in src/include/plugin/profiler/.
+// 2.27 (v4), 2.28.9 (v5), 2.29 (v6) and 2.32 (v7) use in src/include/plugin/profiler/.
 //
 // NCCL looks a plugin up by the data symbol ncclProfiler_vN. Every function returns an ncclResult_t; we always return 0 (success),
 // because an error would end the job's collective. Event descriptors live on NCCL's stack; the texts in them are static.
@@ -14,6 +14,8 @@ namespace rankscope::injector::profiler_abi {
 enum EventType : uint64_t {
     group = 1, coll = 2, p2p = 4, proxyOp = 8, proxyStep = 16, proxyCtrl = 32, kernelChannel = 64, netPlugin = 128,
     groupApi = 256, collApi = 512, p2pApi = 1024, kernelLaunch = 2048,
+    ceColl = 4096, ceSync = 8192, ceBatch = 16384,  // v6
+    kernelPhase = 32768,                            // v7: initial synchronisation, compute, final synchronisation of one kernel's channel
 };
 
 /// recordEventState's number for the end of a kernel's channel (v4 and newer); its argument begins with the GPU's global timer.
@@ -53,7 +55,7 @@ struct P2pV3 {
     int peer;
 };
 
-/// v4, v5 and v6; v5 and v6 append the group.
+/// v4 to v7; v5 appends the group, v7 the kernel's variant, whether it is symmetric, and the caller's tag, which we do not read.
 struct Coll {
     uint64_t seqNumber;
     const char* func;
@@ -101,7 +103,7 @@ struct ProxyStep {
 /// Largest member of a descriptor's union in any version we know, with room to spare: what a chained plugin may read.
 inline constexpr size_t kUnionBytes = 160;
 
-/// v3 and v4 keep the type in a byte, v5 and v6 in 64 bits; the pointer behind it starts at byte 8 either way.
+/// v3 and v4 keep the type in a byte, v5 to v7 in 64 bits; the pointer behind it starts at byte 8 either way.
 struct DescriptorV3 {
     uint8_t type;
     void* parent;
@@ -167,7 +169,8 @@ struct ProfilerV4 {
     int (*finalize)(void* context);
 };
 
-/// The table behind ncclProfiler_v5 and ncclProfiler_v6: v6 only adds event types.
+/// The table behind ncclProfiler_v5, ncclProfiler_v6 and ncclProfiler_v7: v6 only adds event types; v7, too, and fields at the end of the events there were.
+/// So a plugin of an older one of them reads a newer descriptor rightly.
 struct ProfilerV5 {
     const char* name;
     int (*init)(void** context, uint64_t commId, int* activationMask, const char* commName, int nNodes, int nRanks, int rank, Logger logger);

@@ -93,11 +93,13 @@ RANKSCOPE_EXPORT const TunerV3 ncclTunerPlugin_v3;
 RANKSCOPE_EXPORT const TunerV4 ncclTunerPlugin_v4;
 RANKSCOPE_EXPORT const TunerV5 ncclTunerPlugin_v5;
 RANKSCOPE_EXPORT const TunerV6 ncclTunerPlugin_v6;
+RANKSCOPE_EXPORT const TunerV7 ncclTunerPlugin_v7;
 const TunerV2 ncclTunerPlugin_v2 = {"Rankscope", initOld<2>, getCollInfoV2, finalize};
 const TunerV3 ncclTunerPlugin_v3 = {"Rankscope", initOld<3>, getCollInfoV3, finalize};
 const TunerV4 ncclTunerPlugin_v4 = {"Rankscope", initOld<4>, getCollInfo, finalize};
 const TunerV5 ncclTunerPlugin_v5 = {"Rankscope", init<5>, getCollInfo, finalize};
 const TunerV6 ncclTunerPlugin_v6 = {"Rankscope", init<6>, getCollInfo, finalize, getChunkSize};
+const TunerV7 ncclTunerPlugin_v7 = {"Rankscope", init<7>, getCollInfo, finalize, getChunkSize};
 }
 
 }  // namespace rankscope::injector

@@ -23,8 +23,10 @@ struct Plugin {
     const TunerV4* v4 = nullptr;
     const TunerV5* v5 = nullptr;
     const TunerV6* v6 = nullptr;
+    const TunerV7* v7 = nullptr;
 
     int newestUpTo(int version) const noexcept {
+        if (v7 != nullptr && version >= 7) return 7;
         if (v6 != nullptr && version >= 6) return 6;
         if (v5 != nullptr && version >= 5) return 5;
         if (v4 != nullptr && version >= 4) return 4;
@@ -74,7 +76,28 @@ const Plugin& plugin(Logger logger) noexcept {
     g_plugin.v4 = static_cast<const TunerV4*>(dlsym(library, "ncclTunerPlugin_v4"));
     g_plugin.v5 = static_cast<const TunerV5*>(dlsym(library, "ncclTunerPlugin_v5"));
     g_plugin.v6 = static_cast<const TunerV6*>(dlsym(library, "ncclTunerPlugin_v6"));
+    g_plugin.v7 = static_cast<const TunerV7*>(dlsym(library, "ncclTunerPlugin_v7"));
     return g_plugin;
+}
+
+template <int To, int From>
+void copyConstants(Constants<To>& to, const Constants<From>& from) noexcept {
+    std::memcpy(to.baseLatencies, from.baseLatencies, sizeof to.baseLatencies);
+    std::memcpy(to.hardwareLatencies, from.hardwareLatencies, sizeof to.hardwareLatencies);
+    constexpr size_t kShared = sizeof to.bandwidths[0] < sizeof from.bandwidths[0] ? sizeof to.bandwidths[0] : sizeof from.bandwidths[0];
+    for (int table = 0; table < 5; ++table) std::memcpy(to.bandwidths[table], from.bandwidths[table], kShared);
+}
+
+/// An older plugin under NCCL's v7 reads and changes the constants it knows, as NCCL itself does it (src/plugin/tuner/tuner_v6.cc of 2.32.6).
+int initWithOldConstants(InitV5 init, void** context, uint64_t commId, size_t ranks, size_t nodes, Logger logger, void* nvlDomains,
+                         void* constants) noexcept {
+    if (constants == nullptr) return init(context, commId, ranks, nodes, logger, nvlDomains, nullptr);
+    auto& ncclsOwn = *static_cast<ConstantsV7*>(constants);
+    ConstantsV5 known;
+    copyConstants(known, ncclsOwn);
+    const int result = init(context, commId, ranks, nodes, logger, nvlDomains, &known);
+    if (result == kSuccess) copyConstants(ncclsOwn, known);
+    return result;
 }
 
 }  // namespace
@@ -84,9 +107,11 @@ void ChainedTuner::open(int version, uint64_t commId, size_t ranks, size_t nodes
     const int spoken = theirs.newestUpTo(version);
     if (spoken == 0) return;
     int result = kSuccess;
-    if (spoken == 6) result = theirs.v6->init(&m_context, commId, ranks, nodes, logger, nvlDomains, constants);
-    else if (spoken == 5) result = theirs.v5->init(&m_context, commId, ranks, nodes, logger, nvlDomains, constants);
-    else if (spoken == 4) result = theirs.v4->init(ranks, nodes, logger, &m_context);
+    if (spoken >= 5) {
+        const InitV5 init = spoken == 7 ? theirs.v7->init : spoken == 6 ? theirs.v6->init : theirs.v5->init;
+        if (version >= 7 && spoken < 7) result = initWithOldConstants(init, &m_context, commId, ranks, nodes, logger, nvlDomains, constants);
+        else result = init(&m_context, commId, ranks, nodes, logger, nvlDomains, constants);
+    } else if (spoken == 4) result = theirs.v4->init(ranks, nodes, logger, &m_context);
     else if (spoken == 3) result = theirs.v3->init(ranks, nodes, logger, &m_context);
     else result = theirs.v2->init(ranks, nodes, logger, &m_context);
     if (result == kSuccess) m_version = spoken;
@@ -102,6 +127,8 @@ void ChainedTuner::ask(const TunerQuestion& q) const noexcept {
         g_plugin.v5->getCollInfo(m_context, q.function, q.bytes, q.pipeOps, q.table, q.algorithms, q.protocols, q.registered, q.channels);
     else if (m_version == 6)
         g_plugin.v6->getCollInfo(m_context, q.function, q.bytes, q.pipeOps, q.table, q.algorithms, q.protocols, q.registered, q.channels);
+    else if (m_version == 7)
+        g_plugin.v7->getCollInfo(m_context, q.function, q.bytes, q.pipeOps, q.table, q.algorithms, q.protocols, q.registered, q.channels);
 }
 
 void ChainedTuner::askV2(const TunerQuestion& q) const noexcept {
@@ -119,8 +146,9 @@ void ChainedTuner::askV2(const TunerQuestion& q) const noexcept {
 }
 
 void ChainedTuner::changeChunk(int function, size_t bytes, int algorithm, int protocol, int channels, size_t* chunkBytes) const noexcept {
-    if (m_version != 6 || g_plugin.v6->getChunkSize == nullptr) return;
-    g_plugin.v6->getChunkSize(m_context, function, bytes, algorithm, protocol, channels, chunkBytes);
+    if (m_version < 6) return;
+    const auto change = m_version == 7 ? g_plugin.v7->getChunkSize : g_plugin.v6->getChunkSize;
+    if (change != nullptr) change(m_context, function, bytes, algorithm, protocol, channels, chunkBytes);
 }
 
 void ChainedTuner::close() noexcept {
@@ -129,6 +157,7 @@ void ChainedTuner::close() noexcept {
     else if (m_version == 4) g_plugin.v4->destroy(m_context);
     else if (m_version == 5) g_plugin.v5->finalize(m_context);
     else if (m_version == 6) g_plugin.v6->finalize(m_context);
+    else if (m_version == 7) g_plugin.v7->finalize(m_context);
     m_version = 0;
 }
 

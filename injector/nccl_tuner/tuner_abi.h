@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The binary interface of NCCL's tuner plugins, in our own words: only what we read. Source: the layouts that NCCL 2.21 (v2), 2.22 (v3),
-// 2.24 (v4), 2.28 (v5) and 2.30 (v6) use in src/include/plugin/tuner/; which version a release asks for first: src/plugin/tuner.cc.
+// 2.24 (v4), 2.28 (v5), 2.30 (v6) and 2.32.6 (v7) use in src/include/plugin/tuner/; which version a release asks for first: src/plugin/tuner.cc.
 //
 // NCCL looks a plugin up by the data symbol ncclTunerPlugin_vN, the newest first. Every function returns an ncclResult_t; we always return
 // 0 (success): whatever the headers say of a fallback, NCCL hands an error on to the job.
@@ -55,7 +55,7 @@ struct TunerV4 {
     int (*destroy)(void* context);
 };
 
-/// `nvlDomains` and `constants` (NCCL's model of the machine, which a plugin may change) are handed on to a chained plugin unread.
+/// `nvlDomains` and `constants` (which a plugin may change) are handed on to a chained plugin unread, `constants` in the form that it knows.
 using InitV5 = int (*)(void** context, uint64_t commId, size_t ranks, size_t nodes, Logger logger, void* nvlDomains, void* constants);
 
 struct TunerV5 {
@@ -73,6 +73,20 @@ struct TunerV6 {
     int (*finalize)(void* context);
     int (*getChunkSize)(void* context, int function, size_t bytes, int algorithm, int protocol, int channels, size_t* chunkBytes);
 };
+
+/// v7 has v6's functions. Only the constants that init is handed grew.
+using TunerV7 = TunerV6;
+
+/// NCCL's model of the machine: microseconds, and GB/s by compute capability (Volta to Blackwell; Rubin is the fifth) and by 1, 2, 4 nodes.
+template <int ComputeCapabilities>
+struct Constants {
+    double baseLatencies[kAlgorithms][kProtocols];
+    double hardwareLatencies[3][kAlgorithms][kProtocols];  // NVLink, PCIe, network
+    double bandwidths[5][ComputeCapabilities][3];          // LL; LL128, ring and tree; tree; NVLS tree
+};
+using ConstantsV5 = Constants<4>;
+using ConstantsV7 = Constants<5>;
+static_assert(sizeof(ConstantsV5) == 1152 && sizeof(ConstantsV7) == 1272);
 
 static_assert(offsetof(TunerV6, finalize) == offsetof(TunerV5, finalize) && sizeof(TunerV6) == sizeof(TunerV5) + sizeof(void*));
 

@@ -73,6 +73,7 @@ PluginEvent pluginEvent(const NcclCall& call, const CollectiveCost& cost, bool c
     event.channels = cost.channels;
     event.algorithm = nameOf(cost.algorithm);
     event.protocol = nameOf(cost.protocol);
+    event.userTag = call.userTag;
     event.apiCall = captured ? nullptr : call.apiEvent;
     return event;
 }
@@ -89,6 +90,7 @@ std::vector<PluginEvent> pluginEvents(const std::vector<NcclCall>& messages) {
         event.datatype = datatypeText(call.type);
         event.peer = static_cast<int>(call.data.peer);
         event.channels = 2;
+        event.userTag = call.userTag;
         event.apiCall = call.apiEvent;
         events.push_back(event);
     }

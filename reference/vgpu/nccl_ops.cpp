@@ -66,6 +66,7 @@ PluginEvent callEvent(const NcclCall& call) {
     event.count = call.count;
     event.datatype = datatypeText(call.type);
     event.root = static_cast<int>(call.data.root);
+    event.userTag = call.userTag;
     return event;
 }
 

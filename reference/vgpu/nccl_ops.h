@@ -16,6 +16,7 @@ struct NcclCall {
     size_t count = 0;
     ncclDataType_t type = ncclFloat32;
     ncclRedOp_t op = ncclSum;
+    uint64_t userTag = 0;          ///< of its settings, for profiler plugins
     void* apiEvent = nullptr;      ///< the profiler plugin's, of the call itself
 };
 

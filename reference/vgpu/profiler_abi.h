@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's profiler plugin interface as a host sees it, versions 3 to 5; laid out after NCCL 2.28.9 (src/include/plugin/profiler).
+// NCCL's profiler plugin interface as a host sees it, versions 3 to 7; laid out after NCCL 2.28.9 and, version 7, 2.32 (src/include/plugin/profiler).
 // Only the events this library sends are spelled out; the unions are padded to their real size.
 #pragma once
 
@@ -28,7 +28,10 @@ struct CollV5 {
     uint8_t channels, warps;
     const char* algorithm;
     const char* protocol;
-    void* parentGroup;    ///< version 5 only
+    void* parentGroup;    ///< from version 5 on
+    const char* kernelVariant;    ///< version 7 only, as all that follows
+    bool symmetric;
+    uint64_t userTag;    ///< of the program's call, 0: none
 };
 
 struct P2pV5 {
@@ -37,8 +40,9 @@ struct P2pV5 {
     const char* datatype;
     size_t count;
     int peer;
-    uint8_t channels;    ///< versions 4 and 5
+    uint8_t channels;    ///< from version 4 on
     void* parentGroup;
+    uint64_t userTag;    ///< version 7 only
 };
 
 struct GroupApiV5 {
@@ -53,6 +57,7 @@ struct CollApiV5 {
     int root;
     void* stream;
     bool graphCaptured;
+    uint64_t userTag;    ///< version 7 only
 };
 
 struct P2pApiV5 {
@@ -61,6 +66,7 @@ struct P2pApiV5 {
     const char* datatype;
     void* stream;
     bool graphCaptured;
+    uint64_t userTag;    ///< version 7 only
 };
 
 struct KernelLaunchV5 {
@@ -108,6 +114,9 @@ struct P2pV3 {
     int peer;
 };
 
+static_assert(offsetof(CollV5, kernelVariant) == 88 && offsetof(CollV5, userTag) == 104 && offsetof(P2pV5, userTag) == 48 && offsetof(CollApiV5, userTag) == 48);
+
+/// Versions 5 to 7: newer ones append to the events, and add some that this library does not send.
 struct DescriptorV5 {
     uint64_t type;
     void* parent;

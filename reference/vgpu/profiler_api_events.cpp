@@ -57,8 +57,8 @@ void* ProfilerCalls::call(ncclComm& comm, const PluginEvent& event, void* stream
     }
     if (!(mask & (event.isMessage ? kP2pApi | kBelowP2p : kCollApi | kBelowColl))) return nullptr;
     auto descriptor = describe<DescriptorV5>(event.isMessage ? kP2pApi : kCollApi, m_group, comm.rank);
-    if (event.isMessage) descriptor.p2pApi = {event.function, event.count, event.datatype, stream, captured};
-    else descriptor.collApi = {event.function, event.count, event.datatype, event.root, stream, captured};
+    if (event.isMessage) descriptor.p2pApi = {event.function, event.count, event.datatype, stream, captured, 0};
+    else descriptor.collApi = {event.function, event.count, event.datatype, event.root, stream, captured, event.userTag};
     void* handle = start(*plugin, comm.profilerContext, descriptor);
     if (handle) plugin->stopEvent(handle);
     return handle;

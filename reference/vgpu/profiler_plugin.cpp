@@ -17,19 +17,19 @@ int g_mask = 0;
 
 CollV5 collective(const PluginEvent& event, void* group) {
     return {event.sequence,      event.function, event.send,      event.recv,     event.count, event.root, event.datatype,
-            static_cast<uint8_t>(event.channels), 16, event.algorithm, event.protocol, group};
+            static_cast<uint8_t>(event.channels), 16, event.algorithm, event.protocol, group, nullptr, false, event.userTag};
 }
 
 void fill(DescriptorV5& descriptor, const PluginEvent& event, const ncclComm&, void* group) {
     if (!event.isMessage) descriptor.coll = collective(event, group);
     else descriptor.p2p = {event.function, event.send ? const_cast<void*>(event.send) : event.recv, event.datatype, event.count, event.peer,
-                           static_cast<uint8_t>(event.channels), group};
+                           static_cast<uint8_t>(event.channels), group, event.userTag};
 }
 
 void fill(DescriptorV4& descriptor, const PluginEvent& event, const ncclComm&, void*) {
     if (!event.isMessage) descriptor.coll = collective(event, nullptr);
     else descriptor.p2p = {event.function, event.send ? const_cast<void*>(event.send) : event.recv, event.datatype, event.count, event.peer,
-                           static_cast<uint8_t>(event.channels), nullptr};
+                           static_cast<uint8_t>(event.channels), nullptr, 0};
 }
 
 void fill(DescriptorV3& descriptor, const PluginEvent& event, const ncclComm& comm, void*) {
@@ -78,8 +78,10 @@ const ProfilerPlugin& profilerPlugin() {
         ProfilerPlugin found;
         void* library = openPlugin("NCCL_PROFILER_PLUGIN", "nccl-profiler");
         if (!library) return found;
-        if (void* symbol = dlsym(library, "ncclProfiler_v5")) found.v5 = static_cast<const PluginV5*>(symbol);
-        else if (void* older = dlsym(library, "ncclProfiler_v4")) found.v4 = static_cast<const PluginV4*>(older);
+        for (const char* name : {"ncclProfiler_v7", "ncclProfiler_v6", "ncclProfiler_v5"})
+            if (!found.v5) found.v5 = static_cast<const PluginV5*>(dlsym(library, name));
+        if (found.v5) return found;
+        if (void* older = dlsym(library, "ncclProfiler_v4")) found.v4 = static_cast<const PluginV4*>(older);
         else if (void* oldest = dlsym(library, "ncclProfiler_v3")) found.v3 = static_cast<const PluginV3*>(oldest);
         return found;
     }();

@@ -19,6 +19,7 @@ struct PluginEvent {
     int channels = 1;
     const char* algorithm = "";
     const char* protocol = "";
+    uint64_t userTag = 0;
     void* apiCall = nullptr;    ///< the event of the program's call
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's tuner plugin interface as a host sees it, versions 2 to 6; laid out after NCCL 2.28.9 and, version 6, 2.30 (src/include/plugin/tuner).
+// NCCL's tuner plugin interface as a host sees it, versions 2 to 7; laid out after NCCL 2.28.9,
+// version 6 after 2.30, version 7 after 2.32.6 (src/include/plugin/tuner).
 #pragma once
 
 #include <cstddef>
@@ -11,13 +12,15 @@ namespace rankscope::vgpu::tuner_abi {
 
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line, const char* format, ...);
 
-inline constexpr int kHardwareLinks = 3, kComputeCapabilities = 4, kScales = 3;
+inline constexpr int kHardwareLinks = 3, kScales = 3;
 
 struct NvlDomains {
     int count, minRanks, maxRanks;
 };
 
-struct Constants {
+/// Volta to Blackwell; version 7 adds Rubin.
+template <int kComputeCapabilities>
+struct ConstantsFor {
     double baseLatencies[7][3];
     double hwLatencies[kHardwareLinks][7][3];
     double llMaxBws[kComputeCapabilities][kScales];
@@ -26,6 +29,8 @@ struct Constants {
     double perChMaxTreeBws[kComputeCapabilities][kScales];
     double perChMaxNVLSTreeBws[kComputeCapabilities][kScales];
 };
+using Constants = ConstantsFor<4>;
+using ConstantsV7 = ConstantsFor<5>;
 
 /// `table` is float[algorithms][protocols], though it is declared as a pointer to pointers.
 struct TunerV5 {
@@ -38,6 +43,16 @@ struct TunerV5 {
 
 /// getChunkSize may be null.
 struct TunerV6 : TunerV5 {
+    ncclResult_t (*getChunkSize)(void* context, int function, size_t bytes, int algorithm, int protocol, int channels, size_t* chunkBytes);
+};
+
+/// As version 6, but for what init is handed.
+struct TunerV7 {
+    const char* name;
+    ncclResult_t (*init)(void** context, uint64_t commId, size_t ranks, size_t nodes, Logger logger, NvlDomains* domains, ConstantsV7* constants);
+    ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms, int protocols, int registered,
+                                int* channels);
+    ncclResult_t (*finalize)(void* context);
     ncclResult_t (*getChunkSize)(void* context, int function, size_t bytes, int algorithm, int protocol, int channels, size_t* chunkBytes);
 };
 

@@ -14,12 +14,13 @@ namespace {
 using namespace tuner_abi;
 
 struct Plugin {
+    const TunerV7* v7 = nullptr;
     const TunerV6* v6 = nullptr;    ///< the same as v5 then
     const TunerV5* v5 = nullptr;
     const TunerV4* v4 = nullptr;
     const TunerV3* v3 = nullptr;
     const TunerV2* v2 = nullptr;
-    bool present() const { return v5 || v4 || v3 || v2; }
+    bool present() const { return v7 || v5 || v4 || v3 || v2; }
 };
 
 const Plugin& plugin() {
@@ -27,7 +28,8 @@ const Plugin& plugin() {
         Plugin found;
         void* library = openPlugin("NCCL_TUNER_PLUGIN", "nccl-tuner");
         if (!library) return found;
-        if (void* newest = dlsym(library, "ncclTunerPlugin_v6")) found.v5 = found.v6 = static_cast<const TunerV6*>(newest);
+        if (void* newest = dlsym(library, "ncclTunerPlugin_v7")) found.v7 = static_cast<const TunerV7*>(newest);
+        else if (void* sixth = dlsym(library, "ncclTunerPlugin_v6")) found.v5 = found.v6 = static_cast<const TunerV6*>(sixth);
         else if (void* fifth = dlsym(library, "ncclTunerPlugin_v5")) found.v5 = static_cast<const TunerV5*>(fifth);
         else if (void* fourth = dlsym(library, "ncclTunerPlugin_v4")) found.v4 = static_cast<const TunerV4*>(fourth);
         else if (void* third = dlsym(library, "ncclTunerPlugin_v3")) found.v3 = static_cast<const TunerV3*>(third);
@@ -38,6 +40,7 @@ const Plugin& plugin() {
 }
 
 /// NCCL's constants in the form of this model: what a hop costs. Changes to them are not taken up.
+template <typename Constants>
 Constants constantsOf(const Cluster& cluster) {
     constexpr int kNvlink = 0, kPci = 1, kNet = 2;
     Constants constants{};
@@ -66,8 +69,9 @@ ncclResult_t askVersion2(const TunerV2& tuner, void* context, int function, size
     return result;
 }
 
-/// Version 6: the plugin may make the chunks smaller, as NCCL bounds them by its buffers.
-ncclResult_t askChunkSize(const TunerV6& tuner, void* context, int function, size_t bytes, CollectiveCost& cost) {
+/// From version 6 on: the plugin may make the chunks smaller, as NCCL bounds them by its buffers.
+template <typename Interface>
+ncclResult_t askChunkSize(const Interface& tuner, void* context, int function, size_t bytes, CollectiveCost& cost) {
     auto chunk = static_cast<size_t>(cost.chunkBytes);
     ncclResult_t result = tuner.getChunkSize(context, function, bytes, static_cast<int>(cost.algorithm), static_cast<int>(cost.protocol), cost.channels, &chunk);
     if (result == ncclSuccess && chunk > 0) cost.chunkBytes = std::min(cost.chunkBytes, static_cast<double>(chunk));
@@ -80,10 +84,13 @@ ncclResult_t Tuner::open(const Cluster& cluster, const CommShape& shape, uint64_
     const Plugin& loaded = plugin();
     if (!loaded.present()) return ncclSuccess;
     ncclResult_t result;
-    if (loaded.v5) {
-        int perNode = static_cast<int>(shape.smallestNode);
-        NvlDomains domains{static_cast<int>(shape.nodes), perNode, static_cast<int>(shape.size - (shape.nodes - 1) * shape.smallestNode)};
-        Constants constants = constantsOf(cluster);
+    const int perNode = static_cast<int>(shape.smallestNode);
+    NvlDomains domains{static_cast<int>(shape.nodes), perNode, static_cast<int>(shape.size - (shape.nodes - 1) * shape.smallestNode)};
+    if (loaded.v7) {
+        auto constants = constantsOf<ConstantsV7>(cluster);
+        result = loaded.v7->init(&m_context, commId, shape.size, shape.nodes, ignoreLog, &domains, &constants);
+    } else if (loaded.v5) {
+        auto constants = constantsOf<Constants>(cluster);
         result = loaded.v5->init(&m_context, commId, shape.size, shape.nodes, ignoreLog, &domains, &constants);
     } else if (loaded.v4) {
         result = loaded.v4->init(shape.size, shape.nodes, ignoreLog, &m_context);
@@ -100,7 +107,8 @@ void Tuner::close() {
     if (!m_open) return;
     m_open = false;
     const Plugin& loaded = plugin();
-    if (loaded.v5) loaded.v5->finalize(m_context);
+    if (loaded.v7) loaded.v7->finalize(m_context);
+    else if (loaded.v5) loaded.v5->finalize(m_context);
     else if (loaded.v4) loaded.v4->destroy(m_context);
     else if (loaded.v3) loaded.v3->destroy(m_context);
     else loaded.v2->destroy(m_context);
@@ -116,7 +124,8 @@ ncclResult_t Tuner::choose(const Cluster& cluster, const CommShape& shape, const
         const int index = functionIndex(function);
         const auto size = static_cast<size_t>(bytes);
         ncclResult_t result;
-        if (loaded.v5) result = loaded.v5->getCollInfo(m_context, index, size, 1, rows, kAlgorithms, kProtocols, 0, &channels);
+        if (loaded.v7) result = loaded.v7->getCollInfo(m_context, index, size, 1, rows, kAlgorithms, kProtocols, 0, &channels);
+        else if (loaded.v5) result = loaded.v5->getCollInfo(m_context, index, size, 1, rows, kAlgorithms, kProtocols, 0, &channels);
         else if (loaded.v4) result = loaded.v4->getCollInfo(m_context, index, size, 1, rows, kAlgorithms, kProtocols, 0, &channels);
         else if (loaded.v3) result = loaded.v3->getCollInfo(m_context, index, size, 1, rows, kAlgorithms, kProtocols, &channels);
         else result = askVersion2(*loaded.v2, m_context, index, size, cluster.nvls, table, &channels);
@@ -124,9 +133,11 @@ ncclResult_t Tuner::choose(const Cluster& cluster, const CommShape& shape, const
     }
     best = cheapest(table, cluster, shape, function, bytes);
     if (best && channels > 0) best->channels = std::min(channels, cluster.maxChannels);
-    const TunerV6* v6 = m_open ? plugin().v6 : nullptr;
-    if (best && shape.size > 1 && best->chunkBytes >= 1 && v6 && v6->getChunkSize)
-        return askChunkSize(*v6, m_context, functionIndex(function), static_cast<size_t>(bytes), *best);
+    if (!m_open || !best || shape.size == 1 || best->chunkBytes < 1) return ncclSuccess;
+    const Plugin& loaded = plugin();
+    const auto size = static_cast<size_t>(bytes);
+    if (loaded.v7 && loaded.v7->getChunkSize) return askChunkSize(*loaded.v7, m_context, functionIndex(function), size, *best);
+    if (loaded.v6 && loaded.v6->getChunkSize) return askChunkSize(*loaded.v6, m_context, functionIndex(function), size, *best);
     return ncclSuccess;
 }
 

@@ -44,6 +44,8 @@ class BinaryRules(unittest.TestCase):
                     "cudaEventSynchronize", "cudaDeviceSynchronize", "ncclAllGather", "ncclReduceScatter", "ncclBroadcast", "ncclSend", "ncclRecv",
                     "ncclGroupStart", "ncclGroupEnd", "ncclCommInitRank", "ncclCommInitRankConfig", "ncclCommInitAll", "ncclCommSplit", "ncclCommShrink", "ncclCommGrow",
                     "ncclCommDestroy", "ncclCommAbort", "ncclCommFinalize", "ncclProfiler_v3", "ncclProfiler_v4", "ncclProfiler_v5",
+                    "ncclProfiler_v6", "ncclProfiler_v7", "ncclAllReduceConfig", "ncclAllGatherConfig", "ncclReduceScatterConfig",
+                    "ncclAlltoAllConfig", "ncclBroadcastConfig", "ncclReduceConfig", "ncclGatherConfig", "ncclScatterConfig",
                     "InitializeInjection", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension"}
         self.assertEqual(expected - shown, set())
 
@@ -75,7 +77,7 @@ class TunerBinaryRules(BinaryRules):
 
     def test_only_hooks_and_entry_points_are_shown(self):
         shown = {name for name, defined in self.symbols() if defined}
-        self.assertEqual(shown, {f"ncclTunerPlugin_v{version}" for version in range(2, 7)} | {"rankscopeTuner"})
+        self.assertEqual(shown, {f"ncclTunerPlugin_v{version}" for version in range(2, 8)} | {"rankscopeTuner"})
 
     test_the_hooks_todays_compilers_and_libraries_call_are_there = None  # it has no hooks
 

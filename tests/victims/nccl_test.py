@@ -68,6 +68,19 @@ class VirtualNccl(VictimTest):
             self.assertEqual(len(capture.of("pluginColl")), 10)
         self.assertEqual(len({capture.of("communicator")[-1]["hash"] for capture in users}), 1)
 
+    def test_calls_with_settings_of_their_own_are_recorded_and_their_tags_reach_a_plugin(self):
+        outcome = self.compare(victim("nccl_pair"), "settings", gpu=VIRTUAL,
+                               environment={"NCCL_PROFILER_PLUGIN": str(library("user_nccl_plugin_v7"))})
+        self.assertIn(b"rank 1: value 1536", outcome.out)
+        for rank in (0, 1):
+            self.assertIn(f"user's plugin, rank {rank}: 10 started, 10 stopped, 2560 elements, tag 77".encode(), outcome.out)
+        users = [capture for capture in self.captures if capture.of("ncclCall")]
+        self.assertEqual(len(users), 2)
+        for capture in users:
+            self.assertEqual([call["op"] for call in capture.of("ncclCall")], [ALL_REDUCE] * 10)
+            self.assertEqual([call["count"] for call in capture.of("ncclCall")], [256] * 10)
+            self.assertEqual(len(capture.of("pluginColl")), 10)
+
     def test_a_profiler_plugin_of_the_users_is_kept_and_called(self):
         outcome = self.compare(victim("nccl_pair"), gpu=VIRTUAL, environment={"NCCL_PROFILER_PLUGIN": str(library("user_nccl_plugin"))})
         for rank in (0, 1):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's own NCCL profiler plugin, versions 3 to 5, that asks for groups and collectives, with CHAINED_PROFILER_PROXY also for what proxies do, and counts
+// A user's own NCCL profiler plugin, versions 3 to 5 or, with CHAINED_PROFILER_VERSION, 7 alone, that asks for groups and collectives, with CHAINED_PROFILER_PROXY also for what proxies do, and counts
 // its calls.
 #include "tests/unit/injector/chained_profiler.h"
 
@@ -26,6 +26,7 @@ int opened(int version, void** context, int* mask) {
     *context = &g_context;
     *mask = group | coll;
     if (std::getenv("CHAINED_PROFILER_PROXY") != nullptr) *mask |= proxyOp | proxyStep;
+    if (std::getenv("CHAINED_PROFILER_PHASES") != nullptr) *mask |= kernelPhase;
     return 0;
 }
 
@@ -41,6 +42,8 @@ int start(void* context, void** handle, Descriptor* descriptor) {
     if (descriptor->parent != nullptr && !isHandle(descriptor->parent)) ++log.foreignHandles;
     if (log.lastVersion >= 5 && descriptor->type == coll)
         std::memcpy(&log.groupOfLast, reinterpret_cast<const char*>(descriptor) + 104, sizeof log.groupOfLast);
+    if (log.lastVersion >= 7 && descriptor->type == coll)
+        std::memcpy(&log.userTag, reinterpret_cast<const char*>(descriptor) + 128, sizeof log.userTag);
     return 0;
 }
 
@@ -62,6 +65,11 @@ int finalize(void* context) {
 
 }  // namespace
 
+#ifdef CHAINED_PROFILER_VERSION
+extern "C" const ProfilerV5 ncclProfiler_v7;
+const ProfilerV5 ncclProfiler_v7 = {"user", [](void** context, uint64_t, int* mask, const char*, int, int, int, Logger) { return opened(7, context, mask); },
+                                    start<DescriptorV5>, stop, state, finalize};
+#else
 extern "C" {
 extern const ProfilerV3 ncclProfiler_v3;
 extern const ProfilerV4 ncclProfiler_v4;
@@ -72,3 +80,4 @@ const ProfilerV4 ncclProfiler_v4 = {"user", [](void** context, int* mask, const 
 const ProfilerV5 ncclProfiler_v5 = {"user", [](void** context, uint64_t, int* mask, const char*, int, int, int, Logger) { return opened(5, context, mask); },
                                     start<DescriptorV5>, stop, state, finalize};
 }
+#endif

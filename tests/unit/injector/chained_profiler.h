@@ -10,4 +10,5 @@ struct ChainedProfilerLog {
     const void* handleOfFirst;
     const void* parentOfLast;
     const void* groupOfLast;    ///< v5
+    unsigned long long userTag; ///< of the last collective, v7
 };

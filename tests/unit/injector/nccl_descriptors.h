@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's calls into the profiler plugin, in the binary layout of each version. The descriptors are made of bytes at the offsets that NCCL's own
-// headers give (plugins/profiler/example/nccl/profiler_v3.h to profiler_v6.h), not of the structs under test.
+// headers give (plugins/profiler/example/nccl/profiler_v3.h to profiler_v7.h), not of the structs under test.
 #pragma once
 
 #include <cstring>
@@ -12,10 +12,13 @@ extern "C" const profiler_abi::ProfilerV3 ncclProfiler_v3;
 extern "C" const profiler_abi::ProfilerV4 ncclProfiler_v4;
 extern "C" const profiler_abi::ProfilerV5 ncclProfiler_v5;
 extern "C" const profiler_abi::ProfilerV5 ncclProfiler_v6;
+extern "C" const profiler_abi::ProfilerV5 ncclProfiler_v7;
 }  // namespace rankscope::injector
 
 namespace rankscope::injector::test {
 
+inline constexpr uint64_t kUserTag = 0x7a67;  // of a call, v7
+inline constexpr int kKernelPhase = 32768, kKernelPhaseStop = 31;
 inline constexpr int kGroup = 1, kColl = 2, kP2p = 4, kProxyOp = 8, kProxyStep = 16, kKernelChannel = 64, kKernelChannelStop = 22;
 
 /// A descriptor on NCCL's stack.
@@ -54,6 +57,7 @@ inline Descriptor collective(int version, int rank) {
     }
     d.put<uint64_t>(at, 41).put<const char*>(at + 8, "AllReduce").put<void*>(at + 16, nullptr).put<void*>(at + 24, nullptr).put<size_t>(at + 32, 1000);
     d.put<int>(at + 40, 2).put<const char*>(at + 48, "ncclBfloat16").put<uint8_t>(at + 56, 16).put<uint8_t>(at + 57, 8);
+    if (version >= 7) d.put<const char*>(at + 88, "LDMC").put<bool>(at + 96, true).put<uint64_t>(at + 104, kUserTag);
     return d.put<const char*>(at + 64, "RING").put<const char*>(at + 72, "LL128");
 }
 
@@ -92,6 +96,9 @@ inline const Plugin kPlugins[] = {
     {6, [](void** context, int* mask) { return ncclProfiler_v6.init(context, 0xc0ffee, mask, "comm name", 1, 8, 3, nullptr); },
      [](void* context, void** handle, void* d) { return ncclProfiler_v6.startEvent(context, handle, static_cast<profiler_abi::DescriptorV5*>(d)); },
      ncclProfiler_v6.stopEvent, ncclProfiler_v6.recordEventState, ncclProfiler_v6.finalize},
+    {7, [](void** context, int* mask) { return ncclProfiler_v7.init(context, 0xc0ffee, mask, "comm name", 1, 8, 3, nullptr); },
+     [](void* context, void** handle, void* d) { return ncclProfiler_v7.startEvent(context, handle, static_cast<profiler_abi::DescriptorV5*>(d)); },
+     ncclProfiler_v7.stopEvent, ncclProfiler_v7.recordEventState, ncclProfiler_v7.finalize},
 };
 
 }  // namespace rankscope::injector::test

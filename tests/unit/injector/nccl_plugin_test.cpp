@@ -106,8 +106,8 @@ OWN_PROCESS_TEST(NcclPlugin, KernelChannelsCarryTheGpusTimeAndTheirCollective) {
     finish();
     const auto channels = all<capture::PluginChannelRecord>(RecordType::pluginKernelChannel);
     const auto collectives = events(RecordType::pluginColl);
-    ASSERT_EQ(channels.size(), 3u);
-    ASSERT_EQ(collectives.size(), 3u);
+    ASSERT_EQ(channels.size(), std::size(kPlugins) - 1);
+    ASSERT_EQ(collectives.size(), std::size(kPlugins) - 1);
     for (size_t i = 0; i < channels.size(); ++i) {
         EXPECT_EQ(channels[i].head.aux, 11);
         EXPECT_EQ(channels[i].startNs, 5'000);
@@ -163,8 +163,8 @@ struct ChainedNcclPlugin : RecordedSession {
         setenv("RANKSCOPE_CHAIN_NCCL_PROFILER", plugin, 1);
         start(Cause::nvtx, {{"RANKSCOPE_TRACE", "nccl"}});
     }
-    static const ChainedProfilerLog& log() {
-        void* library = dlopen(RANKSCOPE_TEST_CHAINED_PROFILER, RTLD_NOW);
+    static const ChainedProfilerLog& log(const char* plugin = RANKSCOPE_TEST_CHAINED_PROFILER) {
+        void* library = dlopen(plugin, RTLD_NOW);
         return *static_cast<const ChainedProfilerLog*>(dlsym(library, "chainedProfilerLog"));
     }
 };
@@ -195,8 +195,8 @@ OWN_PROCESS_TEST(ChainedNcclPlugin, EveryCallReachesItWithItsOwnHandlesAndOursIs
         plugin.finalize(context);
 
         const ChainedProfilerLog& theirs = log();
-        // NCCL speaks v6 and the plugin only v5: they are the same table.
-        EXPECT_EQ(theirs.lastVersion, plugin.version == 6 ? 5 : plugin.version);
+        // NCCL speaks v6 or v7 and the plugin only v5: they are the same table.
+        EXPECT_EQ(theirs.lastVersion, std::min(plugin.version, 5));
         EXPECT_EQ(theirs.starts, 2) << plugin.version;
         EXPECT_EQ(theirs.stops, 2);
         EXPECT_EQ(theirs.states, 1);
@@ -210,6 +210,41 @@ OWN_PROCESS_TEST(ChainedNcclPlugin, EveryCallReachesItWithItsOwnHandlesAndOursIs
     }
     finish();
     EXPECT_EQ(all<capture::PluginCollRecord>(RecordType::pluginColl).size(), std::size(kPlugins));
+}
+
+OWN_PROCESS_TEST(ChainedNcclPlugin, OneOfVersion7GetsTagsAndPhasesOfKernels) {
+    setenv("CHAINED_PROFILER_PHASES", "1", 1);
+    startWith(RANKSCOPE_TEST_CHAINED_PROFILER_V7);
+    const Plugin& plugin = kPlugins[4];
+    ASSERT_EQ(plugin.version, 7);
+    void* context = nullptr;
+    int mask = 0;
+    ASSERT_EQ(plugin.init(&context, &mask), 0);
+    EXPECT_EQ(mask & kKernelPhase, kKernelPhase) << "it asked for phases";
+    Descriptor coll = collective(7, 3);
+    void* parent = nullptr;
+    plugin.startEvent(context, &parent, coll.at());
+    Descriptor phase = head(7, kKernelPhase, parent, 3);
+    phase.put<uint8_t>(24, 11).put<uint8_t>(25, 1).put<const char*>(32, "compute").put<uint64_t>(40, 5'000);
+    void* handle = nullptr;
+    plugin.startEvent(context, &handle, phase.at());
+    ASSERT_NE(handle, nullptr);
+    Descriptor stop;
+    stop.put<uint64_t>(0, 9'000);
+    plugin.recordEventState(handle, kKernelPhaseStop, stop.at());
+    plugin.stopEvent(handle);
+    plugin.stopEvent(parent);
+    plugin.finalize(context);
+    const ChainedProfilerLog& theirs = log(RANKSCOPE_TEST_CHAINED_PROFILER_V7);
+    EXPECT_EQ(theirs.lastVersion, 7);
+    EXPECT_EQ(theirs.starts, 2);
+    EXPECT_EQ(theirs.userTag, kUserTag);
+    EXPECT_EQ(theirs.lastState, kKernelPhaseStop);
+    EXPECT_EQ(theirs.parentOfLast, theirs.handleOfFirst);
+    EXPECT_EQ(theirs.foreignHandles, 0);
+    finish();
+    EXPECT_EQ(all<capture::PluginCollRecord>(RecordType::pluginColl).size(), 1u);
+    EXPECT_TRUE(all<capture::PluginChannelRecord>(RecordType::pluginKernelChannel).empty()) << "a phase is no channel of ours";
 }
 
 OWN_PROCESS_TEST(ChainedNcclPlugin, OneThatCannotBeOpenedIsNamedAndOursGoesOn) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's calls into the tuner plugin, in the binary layout of each version. The tables are those that NCCL's own headers give
-// (src/include/plugin/tuner/tuner_v2.h to tuner_v6.h), declared here once more rather than taken from the plugin.
+// (src/include/plugin/tuner/tuner_v2.h to tuner_v7.h), declared here once more rather than taken from the plugin.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <sstream>
+#include <vector>
 
 #include "injector/nccl_tuner/tuner_rows.h"
 #include "tests/unit/injector/own_process.h"
@@ -21,6 +23,7 @@ extern "C" const tuner_abi::TunerV3 ncclTunerPlugin_v3;
 extern "C" const tuner_abi::TunerV4 ncclTunerPlugin_v4;
 extern "C" const tuner_abi::TunerV5 ncclTunerPlugin_v5;
 extern "C" const tuner_abi::TunerV6 ncclTunerPlugin_v6;
+extern "C" const tuner_abi::TunerV7 ncclTunerPlugin_v7;
 }  // namespace rankscope::injector
 
 namespace {
@@ -113,6 +116,11 @@ const Plugin kPlugins[] = {
          return ncclTunerPlugin_v6.getCollInfo(context, function, bytes, pipeOps, a.table.asNcclPassesIt(), 7, 3, registered, &a.channels);
      },
      ncclTunerPlugin_v6.finalize},
+    {7, [](size_t ranks, size_t nodes, void** context) { return ncclTunerPlugin_v7.init(context, 0xc0ffee, ranks, nodes, logger, nullptr, nullptr); },
+     [](void* context, int function, size_t bytes, int pipeOps, int registered, Answer& a) {
+         return ncclTunerPlugin_v7.getCollInfo(context, function, bytes, pipeOps, a.table.asNcclPassesIt(), 7, 3, registered, &a.channels);
+     },
+     ncclTunerPlugin_v7.finalize},
 };
 
 /// A communicator of one version.
@@ -307,14 +315,59 @@ using ChainedV3 = ChainedNcclTunerOf<3>;
 using ChainedV4 = ChainedNcclTunerOf<4>;
 using ChainedV5 = ChainedNcclTunerOf<5>;
 using ChainedV6 = ChainedNcclTunerOf<6>;
+using ChainedV7 = ChainedNcclTunerOf<7>;
 OWN_PROCESS_TEST(ChainedV2, IsAskedByTheOldestNccl) { check(kPlugins[0]); }
-OWN_PROCESS_TEST(ChainedV2, IsAskedByTheNewestNccl) { check(kPlugins[4]); }
+OWN_PROCESS_TEST(ChainedV2, IsAskedByTheNewestNccl) { check(kPlugins[5]); }
 OWN_PROCESS_TEST(ChainedV3, IsAskedByItsOwnNccl) { check(kPlugins[1]); }
-OWN_PROCESS_TEST(ChainedV3, IsAskedByTheNewestNccl) { check(kPlugins[4]); }
-OWN_PROCESS_TEST(ChainedV4, IsAskedByTheNewestNccl) { check(kPlugins[4]); }
+OWN_PROCESS_TEST(ChainedV3, IsAskedByTheNewestNccl) { check(kPlugins[5]); }
+OWN_PROCESS_TEST(ChainedV4, IsAskedByTheNewestNccl) { check(kPlugins[5]); }
 OWN_PROCESS_TEST(ChainedV5, IsAskedByItsOwnNccl) { check(kPlugins[3]); }
-OWN_PROCESS_TEST(ChainedV5, IsAskedByTheNewestNccl) { check(kPlugins[4]); }
-OWN_PROCESS_TEST(ChainedV6, IsAskedByTheNewestNccl) { check(kPlugins[4]); }
+OWN_PROCESS_TEST(ChainedV5, IsAskedByTheNewestNccl) { check(kPlugins[5]); }
+OWN_PROCESS_TEST(ChainedV6, IsAskedByItsOwnNccl) { check(kPlugins[4]); }
+OWN_PROCESS_TEST(ChainedV6, IsAskedByTheNewestNccl) { check(kPlugins[5]); }
+
+OWN_PROCESS_TEST(ChainedV7, IsAskedByItsOwnNccl) { check(kPlugins[5]); }
+
+/// NCCL 2.32.6's constants, told to the plugin in the form of its own version: what it changes is at the same place afterwards.
+struct MachineModel {
+    double latencies[84];
+    double bandwidths[5][5][3];
+
+    MachineModel() {
+        auto* numbers = reinterpret_cast<double*>(this);
+        for (size_t i = 0; i < sizeof(MachineModel) / sizeof(double); ++i) numbers[i] = static_cast<double>(i + 1);
+    }
+    /// Numbers that are no longer what they were, as table, compute capability, scale.
+    std::vector<std::array<int, 3>> changed() const {
+        const MachineModel fresh;
+        std::vector<std::array<int, 3>> places;
+        for (int t = 0; t < 5; ++t)
+            for (int c = 0; c < 5; ++c)
+                for (int s = 0; s < 3; ++s)
+                    if (bandwidths[t][c][s] != fresh.bandwidths[t][c][s]) places.push_back({t, c, s});
+        if (std::memcmp(latencies, fresh.latencies, sizeof latencies) != 0) places.push_back({-1, -1, -1});
+        return places;
+    }
+};
+
+template <int Version>
+struct ChangedConstants : ChainedNcclTunerOf<Version> {
+    void check(std::array<int, 3> place) {
+        this->chain(Version);
+        MachineModel model;
+        void* context = nullptr;
+        ASSERT_EQ(ncclTunerPlugin_v7.init(&context, 0xc0ffee, 8, 1, logger, nullptr, &model), 0);
+        EXPECT_EQ(model.changed(), std::vector{place});
+        EXPECT_EQ(model.bandwidths[place[0]][place[1]][place[2]], 2 * MachineModel().bandwidths[place[0]][place[1]][place[2]]);
+        ncclTunerPlugin_v7.finalize(context);
+    }
+};
+using ChangedByV5 = ChangedConstants<5>;
+using ChangedByV6 = ChangedConstants<6>;
+using ChangedByV7 = ChangedConstants<7>;
+OWN_PROCESS_TEST(ChangedByV5, ForBlackwellInNcclsOwnForm) { check({4, 3, 2}); }
+OWN_PROCESS_TEST(ChangedByV6, ForBlackwellInNcclsOwnForm) { check({4, 3, 2}); }
+OWN_PROCESS_TEST(ChangedByV7, ForRubin) { check({4, 4, 2}); }
 
 OWN_PROCESS_TEST(ChainedV6, ChangesTheChunkSize) {
     chain(6);

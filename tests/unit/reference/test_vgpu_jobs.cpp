@@ -337,6 +337,7 @@ TEST_F(VgpuJob, environmentAndTunerPluginsChooseTheAlgorithm) {
     EXPECT_EQ(fastestNs("NCCL_TUNER_PLUGIN=" VGPU_TUNER_V5), kRingSimpleNs);
     EXPECT_EQ(fastestNs("NCCL_TUNER_PLUGIN=" VGPU_TUNER_V2), kRingSimpleNs);
     EXPECT_EQ(fastestNs("NCCL_TUNER_PLUGIN=" VGPU_TUNER_V6), kRingSimpleNs);
+    EXPECT_EQ(fastestNs("NCCL_TUNER_PLUGIN=" VGPU_TUNER_V7), kRingSimpleNs);
     EXPECT_LT(fastestNs("NCCL_ALGO=^ring NCCL_TUNER_PLUGIN=" VGPU_TUNER_V5), 12'000);    // a plugin cannot bring back what is forbidden
     EXPECT_NE(run("train 4 1", environment + " NCCL_ALGO=rings"), 0);
     EXPECT_NE(run("train 4 1", environment + " NCCL_ALGO=pat"), 0);    // nothing is left for an all-reduce

@@ -21,7 +21,7 @@ add_library(rankscope_vgpu_cupti_client MODULE vgpu_cupti_client.cpp)
 target_link_libraries(rankscope_vgpu_cupti_client PRIVATE rankscope_options rankscope_cuda_headers rankscope_vgpu)
 set_target_properties(rankscope_vgpu_cupti_client PROPERTIES CXX_VISIBILITY_PRESET default)
 
-foreach(version IN ITEMS 2 5 6)
+foreach(version IN ITEMS 2 5 6 7)
   add_library(rankscope_vgpu_tuner_v${version} MODULE vgpu_tuner.cpp)
   target_link_libraries(rankscope_vgpu_tuner_v${version} PRIVATE rankscope_options rankscope_cuda_headers)
   target_compile_definitions(rankscope_vgpu_tuner_v${version} PRIVATE VGPU_TUNER_VERSION=${version})
@@ -35,7 +35,8 @@ target_link_libraries(rankscope_vgpu_job_tests PRIVATE rankscope_options ranksco
 target_compile_definitions(rankscope_vgpu_job_tests PRIVATE VGPU_FOLDER="${RANKSCOPE_LIB_DIR}/vgpu" VGPU_JOB="${vgpu_job}"
   VGPU_CLIENT="$<TARGET_FILE:rankscope_vgpu_cupti_client>"
   VGPU_TUNER_V5="$<TARGET_FILE:rankscope_vgpu_tuner_v5>" VGPU_TUNER_V2="$<TARGET_FILE:rankscope_vgpu_tuner_v2>" VGPU_TUNER_V6="$<TARGET_FILE:rankscope_vgpu_tuner_v6>"
+  VGPU_TUNER_V7="$<TARGET_FILE:rankscope_vgpu_tuner_v7>"
   VGPU_PROFILER="$<TARGET_FILE:rankscope_vgpu_profiler>")
-add_dependencies(rankscope_vgpu_job_tests rankscope_vgpu_job rankscope_vgpu_cupti_client rankscope_vgpu_tuner_v5 rankscope_vgpu_tuner_v2 rankscope_vgpu_tuner_v6
+add_dependencies(rankscope_vgpu_job_tests rankscope_vgpu_job rankscope_vgpu_cupti_client rankscope_vgpu_tuner_v5 rankscope_vgpu_tuner_v2 rankscope_vgpu_tuner_v6 rankscope_vgpu_tuner_v7
   rankscope_vgpu_profiler)
 gtest_discover_tests(rankscope_vgpu_job_tests PROPERTIES TIMEOUT 120)

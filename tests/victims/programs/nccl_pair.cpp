@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ranks that reduce a few buffers and print what they got.
+// Two ranks that reduce a few buffers and print what they got. With an argument they use the entry points of NCCL 2.31 with settings for each call.
+#include <climits>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -9,7 +11,30 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+/// An older nccl.h does not declare it, and an older NCCL does not have it.
+extern "C" [[gnu::weak]] ncclResult_t ncclAllReduceConfig(const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                                          ncclComm_t comm, cudaStream_t stream, const void* config);
+
 namespace {
+
+/// ncclCollConfig_t of 2.31 (nccl.h), with a tag for profilers.
+struct Settings {
+    size_t size = sizeof(Settings);
+    unsigned int magic = 0xcafebeef, version = 23100;
+    const void* extensions = nullptr;
+    int minCtas = INT_MIN, maxCtas = INT_MIN, nvlsCtas = INT_MIN, clusterSize = INT_MIN;
+    const char* algorithms = nullptr;
+    int mustUse = 1, ctaPolicy = INT_MIN;
+    uint64_t userTag = 77;
+};
+
+bool g_withSettings = false;
+
+void allReduce(void* memory, size_t count, ncclComm_t comm) {
+    const Settings settings;
+    if (g_withSettings) ncclAllReduceConfig(memory, memory, count, ncclFloat, ncclSum, comm, nullptr, &settings);
+    else ncclAllReduce(memory, memory, count, ncclFloat, ncclSum, comm, nullptr);
+}
 
 int work(int rank, const ncclUniqueId& id) {
     setenv("RANK", std::to_string(rank).c_str(), 1);
@@ -24,7 +49,7 @@ int work(int rank, const ncclUniqueId& id) {
     void* memory = nullptr;
     cudaMalloc(&memory, sizeof values);
     cudaMemcpy(memory, values, sizeof values, cudaMemcpyHostToDevice);
-    for (int i = 0; i < 10; ++i) ncclAllReduce(memory, memory, kCount, ncclFloat, ncclSum, comm, nullptr);
+    for (int i = 0; i < 10; ++i) allReduce(memory, kCount, comm);
     cudaStreamSynchronize(nullptr);
     cudaMemcpy(values, memory, sizeof values, cudaMemcpyDeviceToHost);
     std::printf("rank %d: value %g, destroy %d\n", rank, values[kCount - 1], static_cast<int>(ncclCommDestroy(comm)));
@@ -33,7 +58,8 @@ int work(int rank, const ncclUniqueId& id) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char**) {
+    g_withSettings = argc > 1;
     ncclUniqueId id;
     ncclGetUniqueId(&id);
     // One after the other writes its lines at exit: their order is the program's, not the machine's.
