@@ -79,24 +79,6 @@ constexpr Word<DataType> kTypes[] = {
     {"c10::Float8_e5m2", DataType::f8e5m2},
 };
 
-// Parts of a kernel's name that only communication libraries use.
-constexpr std::string_view kKernelPatterns[] = {
-    "nccl",               // ncclKernel_*, ncclDevKernel_*, ncclSymk*; RCCL kept the names
-    "rccl",
-    "mscclKernel",
-    "mscclpp",
-    "deep_ep::",          // DeepEP
-    "dpsk::ep::",         // DeepEP before it was published
-    "nvshmem",
-    "rocshmem",
-    "cross_device_reduce",  // vLLM's and SGLang's peer-to-peer all-reduce
-};
-
-constexpr Word<Op> kKernelOps[] = {
-    {"AllReduce", Op::allReduce}, {"AllGather", Op::allGather}, {"ReduceScatter", Op::reduceScatter},
-    {"Broadcast", Op::broadcast}, {"Reduce", Op::reduce},
-};
-
 template <typename Value, size_t N>
 Value lookUp(const Word<Value> (&words)[N], std::string_view text, Value otherwise) {
     for (const auto& word : words) {
@@ -128,30 +110,6 @@ std::optional<CollectiveAnnotation> parseCollectiveAnnotation(std::string_view n
     const size_t arrow = name.find_first_of("-<", blank);
     if (arrow != std::string_view::npos && arrow + 2 < name.size()) annotation.peer = integer(name.substr(arrow + 2));
     return annotation;
-}
-
-bool isCommunicationKernelName(std::string_view name) {
-    for (const std::string_view pattern : kKernelPatterns) {
-        if (name.find(pattern) != std::string_view::npos) return true;
-    }
-    return false;
-}
-
-bool isNcclKernelName(std::string_view name) {
-    for (const std::string_view prefix : {"ncclKernel", "ncclDevKernel", "ncclSym", "mscclKernel", "rcclKernel"}) {
-        if (name.find(prefix) != std::string_view::npos) return true;
-    }
-    return false;
-}
-
-Op opFromKernelName(std::string_view name) {
-    for (const std::string_view prefix : {"ncclKernel_", "ncclDevKernel_", "mscclKernel_", "ncclSymkDevKernel_", "ncclSymDevKernel_"}) {
-        const size_t at = name.find(prefix);
-        if (at == std::string_view::npos) continue;
-        const std::string_view rest = name.substr(at + prefix.size());
-        return lookUp(kKernelOps, rest.substr(0, rest.find_first_of("_(<")), Op::unknown);
-    }
-    return Op::unknown;
 }
 
 std::optional<int64_t> collectiveBytes(Op op, DataType type, std::optional<int64_t> inElements, std::optional<int64_t> outElements,

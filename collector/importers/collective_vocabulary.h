@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other tools call collectives, element types and communication kernels, in the words of trace.db.
+// What other tools call collectives and element types, in the words of trace.db.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,6 @@ struct CollectiveAnnotation {
     std::optional<int32_t> peer;  ///< of send and recv
 };
 std::optional<CollectiveAnnotation> parseCollectiveAnnotation(std::string_view name);
-
-/// True for kernels that move data between devices, by a list of name patterns: NCCL, RCCL, MSCCL, DeepEP, NVSHMEM, peer-to-peer reductions.
-bool isCommunicationKernelName(std::string_view name);
-/// True for the kernels among them whose launch is a call of NCCL's (or RCCL's) API.
-bool isNcclKernelName(std::string_view name);
-/// The operation an NCCL or RCCL kernel's name tells: unknown for "SendRecv" (send, recv or all-to-all) and "Generic". Says nothing about algorithm and
-/// protocol: the name is that of the kernel chosen to run any of them.
-store::Op opFromKernelName(std::string_view name);
 
 /// Bytes as nccl-tests counts them, from the elements one rank hands in and gets back. Empty when that cannot be told.
 std::optional<int64_t> collectiveBytes(store::Op op, store::DataType type, std::optional<int64_t> inElements, std::optional<int64_t> outElements,

@@ -7,11 +7,13 @@
 #include "collector/importers/api_name.h"
 #include "collector/importers/collective_vocabulary.h"
 #include "collector/importers/kineto_names.h"
+#include "collector/ingest/communication_kernels.h"
 
 namespace rankscope::collector {
 
 namespace {
 
+constexpr int64_t kMostRanks = 1 << 24;  // of a group: more is damage
 constexpr std::string_view kGpuDomain = "gpu_user_annotation";
 
 std::optional<uint32_t> narrow(std::optional<int64_t> value) {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "collector/ingest/rank_preparation.h"
+#include "collector/ingest/communication_kernels.h"
 
 namespace rankscope::collector {
 
@@ -30,7 +30,7 @@ void KernelLinks::addKernelsOf(uint32_t correlationId, std::vector<int64_t>& ker
 }
 
 void KernelLinks::preferNccl(std::vector<int64_t>& kernels) const {
-    const auto isNccl = [this](int64_t kernel) { return looksLikeNcclKernel(m_recording.strings[m_recording.kernels[static_cast<size_t>(kernel)].nameId]); };
+    const auto isNccl = [this](int64_t kernel) { return isCommunicationKernelName(m_recording.strings[m_recording.kernels[static_cast<size_t>(kernel)].nameId]); };
     if (std::any_of(kernels.begin(), kernels.end(), isNccl)) std::erase_if(kernels, [&](int64_t kernel) { return !isNccl(kernel); });
     std::sort(kernels.begin(), kernels.end(), [this](int64_t a, int64_t b) {
         const auto& rows = m_recording.kernels;

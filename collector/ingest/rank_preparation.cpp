@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/rank_preparation.h"
 
-#include <array>
 #include <map>
 #include <tuple>
 
+#include "collector/ingest/communication_kernels.h"
 #include "collector/ingest/row_order.h"
 
 namespace rankscope::collector {
@@ -70,7 +70,7 @@ void markNcclKernels(RankRecording& recording) {
     for (store::Kernel& kernel : recording.kernels) {
         if (kernel.nccl != NcclKernel::no) continue;
         signed char& known = byName[static_cast<size_t>(kernel.nameId)];
-        if (known < 0) known = looksLikeNcclKernel(recording.strings[kernel.nameId]);
+        if (known < 0) known = isCommunicationKernelName(recording.strings[kernel.nameId]);
         if (known) kernel.nccl = NcclKernel::byName;
     }
     for (const store::NcclCall& call : recording.ncclCalls) {
@@ -94,15 +94,6 @@ void numberCalls(RankRecording& recording) {
 }
 
 }  // namespace
-
-bool looksLikeNcclKernel(std::string_view kernelName) noexcept {
-    constexpr std::array<std::string_view, 9> kPatterns = {"ncclDevKernel", "ncclKernel", "nccl:", "ncclSymkDevKernel", "rcclGenericKernel", "mscclKernel",
-                                                           "nvshmem", "deep_ep::", "NCCL"};
-    for (const std::string_view pattern : kPatterns) {
-        if (kernelName.find(pattern) != std::string_view::npos) return true;
-    }
-    return kernelName.starts_with("nccl");
-}
 
 void prepare(RankRecording& recording) {
     dropDanglingLinks(recording);

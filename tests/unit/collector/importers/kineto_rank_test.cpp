@@ -199,17 +199,6 @@ TEST(KinetoRank, ATraceWithoutKernelsSaysSoAndOneWithoutAnythingIsRefused) {
     EXPECT_THROW(readEvents("1, 2, 3"), ImportError);
 }
 
-TEST(CollectiveVocabulary, KernelNamesOfNcclAndRccl) {
-    EXPECT_EQ(opFromKernelName("ncclKernel_AllGather_RING_LL_Sum_int8_t(ncclWorkElem)"), Op::allGather);
-    EXPECT_EQ(opFromKernelName("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"), Op::reduceScatter);
-    EXPECT_EQ(opFromKernelName("ncclDevKernel_Broadcast_RING_LL(x)"), Op::broadcast);
-    EXPECT_EQ(opFromKernelName("ncclDevKernel_Reduce_Sum_f32_TREE_LL(x)"), Op::reduce);
-    EXPECT_EQ(opFromKernelName("ncclDevKernel_SendRecv(x)"), Op::unknown);
-    EXPECT_EQ(opFromKernelName("ncclDevKernel_Generic(x)"), Op::unknown);
-    EXPECT_EQ(opFromKernelName("reduce_kernel<512>"), Op::unknown);
-    EXPECT_FALSE(isCommunicationKernelName("void at::native::reduce_kernel<512, 1>"));
-}
-
 TEST(CollectiveVocabulary, BytesCountAsNcclTestsCountThem) {
     const auto type = store::DataType::f32;
     EXPECT_EQ(collectiveBytes(Op::allReduce, type, 100, 100, 8), 400);
