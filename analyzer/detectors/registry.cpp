@@ -66,6 +66,15 @@ bool touches(const store::Loss& loss, const Analysis& analysis, const Finding& f
     return communicator != analysis.facts.communicators.end() && holds(communicator->second.ranks);
 }
 
+/// The group whose size a claim counts on is not in the trace: as many ranks as the job has, or the call says, are taken for it.
+void tellAssumedGroup(const Analysis& analysis, Finding& finding) {
+    const auto communicator = finding.communicator ? analysis.facts.communicators.find(*finding.communicator) : analysis.facts.communicators.end();
+    if (communicator == analysis.facts.communicators.end() || communicator->second.identity != "assumed") return;
+    finding.evidence.facts.push_back("assumed: communicator " + std::to_string(communicator->first) + " is one group of " + std::to_string(communicator->second.size) +
+                                     " ranks on one stream; the trace of one rank does not tell its groups");
+    finding.confidence *= 0.8;
+}
+
 /// What holds for every claim: enough steps, nothing lost where it points, a clock good enough.
 void applySharedRules(const Analysis& analysis, Finding& finding) {
     if (const CatalogueEntry* entry = findCatalogueEntry(finding.id)) finding.title = entry->title;
@@ -74,6 +83,7 @@ void applySharedRules(const Analysis& analysis, Finding& finding) {
         finding.whyInconclusive = "only " + std::to_string(analysis.steps.size()) + " analysed step(s): a persistent cause needs " +
                                   std::to_string(CommonThresholds::kFewestSteps);
     }
+    tellAssumedGroup(analysis, finding);
     for (const store::Loss& loss : analysis.facts.losses) {
         if (loss.severity == store::Severity::info) continue;
         if (!touches(loss, analysis, finding)) continue;

@@ -139,6 +139,46 @@ size_t alone(const std::vector<Cluster>& clusters) {
     return static_cast<size_t>(std::count_if(clusters.begin(), clusters.end(), [](const Cluster& cluster) { return cluster.members.size() < 2; }));
 }
 
+/// What one rank alone shows of its groups: PyTorch gives each process group a stream of its own.
+void assumeGroups(const RankCalls& rank, CallPlan& plan, ImportLosses& losses) {
+    const int32_t world = rank.worldSize.value_or(0);
+    std::map<std::pair<int32_t, int32_t>, int32_t> communicatorOf;  // by stream and size
+    std::map<int32_t, int64_t> next;                                // sequence number, by communicator
+    int64_t assumed = 0, unknown = 0;
+    for (const RankCalls::Call& call : rank.calls) {
+        if (call.group != 0) continue;
+        const int32_t size = call.groupSize > 0 ? call.groupSize : world;
+        if (size < 2) {
+            ++unknown;
+            continue;
+        }
+        const auto [place, isNew] = communicatorOf.try_emplace({call.stream, size}, static_cast<int32_t>(plan.communicators.size()));
+        if (isNew) {
+            LocalCommunicator communicator;
+            communicator.hash = 0x617373756d6564u + static_cast<uint64_t>(place->second);  // "assumed"
+            communicator.identity = "assumed";
+            communicator.name = size == world ? "assumed: all ranks" : "assumed: " + std::to_string(size) + " ranks";
+            communicator.nRanks = size;
+            if (size == world) communicator.commRank = rank.rank;
+            plan.communicators.push_back(communicator);
+        }
+        CallPlan::Entry entry;
+        entry.index = call.index;
+        entry.communicator = place->second;
+        entry.seq = next[place->second]++;
+        entry.inferred = true;
+        plan.entries.push_back(entry);
+        ++assumed;
+    }
+    if (assumed > 0) {
+        losses.add("unmatched_collective", "info", std::nullopt,
+                   "collectives do not tell their communicator; it is assumed that each stream serves one group, of all ranks of the job unless told otherwise", assumed);
+    }
+    if (unknown > 0) {
+        losses.add("unmatched_collective", "info", std::nullopt, "collectives whose communicator is not told; with one rank it cannot be inferred", unknown);
+    }
+}
+
 void inferFromLanes(const std::vector<RankCalls>& ranks, std::vector<CallPlan>& plans, ImportLosses& losses) {
     std::vector<std::vector<Cluster>> byStream;
     size_t aloneByStream = 0;
@@ -147,6 +187,7 @@ void inferFromLanes(const std::vector<RankCalls>& ranks, std::vector<CallPlan>& 
         aloneByStream += alone(byStream.back());
     }
     if (byStream.empty()) return;
+    if (ranks.size() == 1) return assumeGroups(ranks.front(), plans.front(), losses);
     if (aloneByStream > 0 && byStream.size() > 1) {
         // Streams need not correspond; all calls of a rank may.
         std::vector<std::vector<Cluster>> all;
@@ -191,10 +232,7 @@ void inferFromLanes(const std::vector<RankCalls>& ranks, std::vector<CallPlan>& 
         }
     }
     if (unmatched > 0) {
-        losses.add("unmatched_collective", ranks.size() > 1 ? "warning" : "info", std::nullopt,
-                   ranks.size() > 1 ? "collectives whose communicator is not told and which no other rank's calls match"
-                                    : "collectives whose communicator is not told; with one rank it cannot be inferred",
-                   unmatched);
+        losses.add("unmatched_collective", "warning", std::nullopt, "collectives whose communicator is not told and which no other rank's calls match", unmatched);
     }
 }
 
@@ -219,6 +257,7 @@ RankCalls collectCalls(const RankRecording& recording) {
         fact.startNs = kernel.startNs;
         fact.endNs = kernel.startNs + kernel.durNs;
         if (call.streamId) fact.stream = positions[recording.streams[static_cast<size_t>(*call.streamId)].nativeId];
+        if (i < recording.toldGroupSizes.size()) fact.groupSize = recording.toldGroupSizes[i];
         if (call.communicatorId) fact.group = recording.communicators[static_cast<size_t>(*call.communicatorId)].hash;
         fact.frameworkSeq = call.seq;
         result.calls.push_back(fact);
@@ -236,6 +275,7 @@ std::vector<CallPlan> inferCommunicators(const std::vector<RankCalls>& ranks, Im
 
 void applyPlan(const CallPlan& plan, RankRecording& recording) {
     const size_t first = recording.communicators.size();
+    recording.toldGroupSizes.clear();
     recording.communicators.insert(recording.communicators.end(), plan.communicators.begin(), plan.communicators.end());
     for (store::NcclCall& call : recording.ncclCalls) call.seq.reset();
     for (const CallPlan::Entry& entry : plan.entries) {

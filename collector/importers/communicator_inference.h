@@ -18,6 +18,7 @@ struct RankCalls {
         int64_t endNs = 0;
         int32_t stream = 0;     ///< position among the rank's streams with collectives, by native id
         uint64_t group = 0;     ///< hash of the process group; 0: not told
+        int32_t groupSize = 0;  ///< ranks in it, told without the group; 0 unknown
         std::optional<int64_t> frameworkSeq;
     };
     int32_t rank = 0;
@@ -41,7 +42,8 @@ struct CallPlan {
 };
 
 /// Numbers the collectives of told process groups alike on all members, and infers the communicators of collectives that tell none: ranks whose calls
-/// on a stream agree in operation and run at the same time share one. Without such agreement a call stays without communicator. One plan per rank.
+/// on a stream agree in operation and run at the same time share one. Without such agreement a call stays without communicator, but for one rank alone: there
+/// each stream is taken for one group, of as many ranks as the call or the job tells, and its communicator is marked as assumed. One plan per rank.
 std::vector<CallPlan> inferCommunicators(const std::vector<RankCalls>& ranks, ImportLosses& losses);
 
 void applyPlan(const CallPlan& plan, RankRecording& recording);

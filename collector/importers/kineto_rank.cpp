@@ -326,6 +326,8 @@ void KinetoRank::makeCalls() {
             const auto peer = told.peerGlobalRank ? std::find(ranks.begin(), ranks.end(), *told.peerGlobalRank) : ranks.end();
             if (peer != ranks.end()) call.peer = static_cast<int32_t>(peer - ranks.begin());
         }
+        const int64_t size = told.group < 0 ? told.groupSize.value_or(0) : 0;
+        m_recording.toldGroupSizes.push_back(size > 0 && size < kMostRanks ? static_cast<int32_t>(size) : 0);
         if (!store::isP2p(told.op)) call.seq = told.sequence;  // the framework's own number; import renumbers from 0
         m_recording.ncclCalls.push_back(call);
     }

@@ -47,7 +47,7 @@ struct LocalDevice {
 
 struct LocalCommunicator {
     uint64_t hash = 0;                   ///< the same on every member, different from every other communicator of the run
-    std::string identity = "inferred";   ///< comm_hash | unique_id | process_group | inferred
+    std::string identity = "inferred";   ///< comm_hash | unique_id | process_group | inferred | assumed
     int32_t commRank = -1;               ///< rank in it, -1 unknown
     int32_t nRanks = 0;                  ///< 0 unknown
     int32_t parent = -1;                 ///< index of the parent, -1 none
@@ -88,6 +88,8 @@ struct RankRecording {
     std::vector<store::NvtxRange> nvtx;
     /// seq may be left NULL: then the k-th call (by start) of a communicator is its k-th collective; p2p calls count per peer and direction.
     std::vector<store::NcclCall> ncclCalls;
+    /// Ranks in the call's group where the source tells that without the group itself; empty, or one per call as pushed, 0 unknown. For importers only.
+    std::vector<int32_t> toldGroupSizes;
     std::vector<store::ProxyOp> proxyOps;  ///< communicatorId and callId: indices into communicators and ncclCalls, as pushed
     std::vector<store::SourceStatus> sources;
     std::vector<store::Loss> losses;     ///< rank may be left NULL

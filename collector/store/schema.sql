@@ -103,7 +103,7 @@ CREATE TABLE stream (
 CREATE TABLE communicator (
   id INTEGER PRIMARY KEY,          -- 1, 2… by (first use, smallest member)
   hash INTEGER NOT NULL,           -- identity across ranks
-  identity TEXT NOT NULL,          -- comm_hash (NCCL's own) | unique_id | process_group (imported) | inferred
+  identity TEXT NOT NULL,          -- comm_hash (NCCL's own) | unique_id | process_group (imported) | inferred | assumed (one rank alone)
   n_ranks INTEGER NOT NULL,        -- size NCCL told
   parent_id INTEGER REFERENCES communicator(id),
   name TEXT,                       -- NCCL's commName or the framework's process group description

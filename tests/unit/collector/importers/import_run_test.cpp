@@ -134,6 +134,25 @@ TEST(ImportRun, TwoFilesOfOneRankAreRefusedByName) {
     EXPECT_FALSE(std::filesystem::exists(folder / "run"));
 }
 
+TEST(ImportRun, OneRankAloneIsAssumedToTalkToTheWholeJob) {
+    const TraceFolder folder;
+    importRun({folder.write("a.json", rankTrace(rankHeader(2, 8), 300))}, folder / "run");
+    Database trace((folder / "run/trace.db").string(), OpenMode::readOnly);
+    EXPECT_EQ(trace.integer("SELECT n_ranks FROM communicator WHERE identity = 'assumed'"), 8);
+    EXPECT_EQ(trace.integer("SELECT comm_rank FROM communicator_member"), 2);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE communicator_id IS NOT NULL"), 4);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE complete = 1"), 0) << "the others are not there";
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective_member WHERE wait_ns IS NOT NULL"), 0) << "nor when they arrived";
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE severity = 'info' AND message LIKE '%assumed%'"), 1);
+}
+
+TEST(ImportRun, OneRankOfAJobOfUnknownSizeTalksToNobodyKnows) {
+    const TraceFolder folder;
+    importRun({folder.write("a.json", rankTrace("", 300))}, folder / "run");
+    Database trace((folder / "run/trace.db").string(), OpenMode::readOnly);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM communicator"), 0);
+}
+
 TEST(ImportRun, PartOfAJobsRanksIsOneLossAndNotOnePerRank) {
     const TraceFolder folder;
     importRun({folder.write("a.json", rankTrace(rankHeader(2, 128), 300))}, folder / "run");
