@@ -39,17 +39,19 @@ CatalogueEntry straggler() {
     CatalogueEntry e{"RS301", "straggler rank"};
     e.definition =
         "One rank computes longer than its peers for the same work, and the others wait for it. Kernels of the same name, grid and block are compared step by "
-        "step: a rank's median against the median of the other ranks. What it costs is the step time that goes away when its compute takes as long as its "
+        "step: a rank's median against the median of the other ranks. Most of them must be slower, as a slow device slows all of them. What it costs is the step time that goes away when its compute takes as long as its "
         "peers'; time that communication would need anyway is not counted.";
     e.thresholds = {
         {"ratio", t.ratio, "x the peers' kernel time", "clocks of healthy devices of one model differ by 1 to 2 %"},
         {"errors", t.errors, "standard errors above 1", "noise of single kernels is no straggler"},
         {"steps share", t.stepsShare, "of the steps", "rare slow steps are another diagnosis (RS303)"},
         {"compared share", t.comparedShare, "of its compute time", "with less in common there is nothing to compare with"},
+        {"slow kernels", t.slowKernels, "of its kernels, by number and by time", "a slow device slows most of them; more work only those that do it (RS304)"},
+        {"part of slowness", kPartOfSlowness, "of the rank's excess", "from here on a kernel is one of the slow ones: memory and arithmetic lose differently to a lower clock"},
         floorEntry(), fewestStepsEntry(),
     };
     e.falsePositives =
-        "Kernels with one name and grid whose work depends on the data (sparse attention, experts). A rank that only waits is never named: its kernels are as "
+        "Kernels with one name and grid whose work depends on the data (attention over documents, grouped experts), where they are most of the rank's kernels; where they are few it is uneven work (RS304). A rank that only waits is never named: its kernels are as "
         "fast as its peers'. A slow rank hidden by communication that takes longer anyway is a note.";
     e.fix = "Look at that device's clocks, temperature, power cap and neighbours; move the rank; replace the device when the slowness moves with it.";
     e.detected = true;
@@ -106,12 +108,13 @@ CatalogueEntry saturation() {
     CatalogueEntry e{"RS203", "bandwidth saturation"};
     e.definition =
         "Large messages run at the ceiling of their link, and there are more of them than the compute they may overlap can hide: nothing is wrong but the volume. The "
-        "cost is the transfer time beyond that compute, or what messages of gradients stand in line for when backward is over, and parameters that come back when forward begins: whichever is more. The last message and the "
-        "first gather stick out of any plan. What overlap or merging could save is theirs (RS201, RS202). Activations of tensor-parallel ranks hide behind nothing: theirs is too much where it takes as long as all compute, and by degrees from half of it on. The ceiling of a communicator inside a node is a "
+        "cost is the transfer time beyond that compute and, where the network hardly rests, its ends, which nothing can hide: the first gather and the last reduction; or what messages of gradients stand in line for when backward is over, and parameters that come back when forward begins: whichever is more. Where "
+        "the network rests, its ends are what every job has. What overlap or merging could save is theirs (RS201, RS202). Activations of tensor-parallel ranks hide behind nothing: theirs is too much where it takes as long as all compute, and by degrees from half of it on. The ceiling of a communicator inside a node is a "
         "rank's port; over nodes it is min(port, k x NIC), k = fewest members on a node.";
     e.thresholds = {
         {"ceiling share", t.ceilingShare, "of the time peak and start-up predict", "the rest is protocol overhead and sharing"},
-        {"busy share", t.busyShare, "of the compute that transfer may lie under", "from here on the first all-gather counts as volume, too"},
+        {"busy share", t.busyShare, "of the compute that transfer may lie under", "from here on the ends count, too: the first gather and the last reduction"},
+        {"restless share", t.restlessShare, "of that compute", "from here on they count in full: a network that hardly rests is short of bandwidth"},
         {"activation share", t.activationShare, "of compute", "from here on activations count as volume, in full where they take as long as all compute"},
         {"late start", OverlapThresholds{}.lateStart, "of backward", "gradients that first leave behind it do not stand in line: RS201 measures them so"},
         {"at once", t.atOnceNs / 1e3, "us", "from one message to the next of its stream: a launch gap, so the later one stood in line"},
@@ -228,11 +231,15 @@ CatalogueEntry contention() {
     constexpr ContentionThresholds t;
     CatalogueEntry e{"RS209", "communication slows compute"};
     e.definition =
-        "Kernels of one name, grid and block take longer beside NCCL kernels than alone, on every rank: communication takes multiprocessors and memory bandwidth. The lost "
+        "Kernels of one name, grid and block take longer beside NCCL kernels than alone, on every rank: communication takes multiprocessors and memory bandwidth. "
+        "Only kernels of equal work are compared: those that ran alone often enough and about as long each time; one name and grid whose time alone depends on the data says nothing. The lost "
         "share is (duration - median alone) / time beside communication, also of kernels that are beside it for a part of their time; the cost is what the step gains without the loss.";
     e.thresholds = {
         {"slowdown", t.slowdown, "x the time alone", "NCCL's few multiprocessors cost a few percent on healthy devices"},
         {"errors", t.errors, "standard errors of the ranks' mean above no slowdown", "noise of single kernels is no contention"},
+        {"kernels alone", Contention::kFewestAlone, "of one name, grid and block", "fewer do not show whether they are equal work"},
+        {"shortest", Contention::kShortestNs / 1e3, "us alone", "shorter kernels are bound by latency: beside any busy device they take microseconds longer, and fewer channels change nothing"},
+        {"range alone", Contention::kAloneRange, "p90 / p10 of their times", "beyond, their work depends on the data"},
         {"every rank", t.everyRank, "of the median loss on each rank, within its standard error", "one rank alone is a slow device (RS301)"},
         floorEntry(), fewestStepsEntry(),
     };

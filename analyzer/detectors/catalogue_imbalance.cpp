@@ -53,17 +53,18 @@ CatalogueEntry unevenWork() {
     constexpr UnevenWorkThresholds t;
     CatalogueEntry e{"RS304", "uneven work"};
     e.definition =
-        "Ranks that should do the same do different amounts of work: more kernels, or larger grids (sequence lengths, tokens per expert), and the others wait for the heaviest, "
+        "Ranks that should do the same do different amounts of work: more kernels, larger grids, or a few kernels that take longer in the same "
+        "grid while most do not (sequence lengths, tokens per expert), and the others wait for the heaviest, "
         "always the same or another in each step. Compute is compared among ranks of one role: the ranks of a pipeline stage, or all. The saving is what the step is shorter when "
         "every peer has the mean of their work.";
     e.thresholds = {
         {"ratio", t.ratio, "x the mean of the peers' compute", "the floor, where compute is the whole step"},
-        {"different share", t.differentShare, "of the excess in kernels that differ in number or shape", "else the device is slow (RS301)"},
+        {"different share", t.differentShare, "of the excess in kernels that differ in number, shape or work", "else the device is slow (RS301)"},
         {"steps share", t.stepsShare, "of the steps in which a named rank is among the heaviest", "with none, those that take turns are named"},
         floorEntry(), fewestStepsEntry(),
     };
     e.falsePositives = "Stages of a pipeline differ by design or by RS102: they are not compared. Ranks with an extra duty (logging, evaluation) show as uneven, rightly.";
-    e.fix = "Bucket or pack sequences by length; for experts a load-balancing loss and a capacity factor.";
+    e.fix = "Bucket or pack sequences by length; for experts a load-balancing loss and a capacity factor; embedding tables placed by their lookups.";
     e.detected = true;
     return e;
 }

@@ -42,6 +42,24 @@ std::vector<double> peerMedians(const std::vector<Sample>& sorted, const std::ve
     return medians;
 }
 
+/// Which kernels share the rank's slowness. `byKey`: time of the rank, and of its peers for the same.
+void spreadOf(const std::map<KernelKey, std::pair<double, double>>& byKey, KernelRatio& ratio) {
+    std::vector<double> ratios;
+    const double slowFrom = 1 + kPartOfSlowness * (ratio.ratio - 1);
+    double peers = 0, slowPeers = 0;
+    for (const auto& [key, times] : byKey) {
+        if (times.second <= 0) continue;
+        ratios.push_back(times.first / times.second);
+        peers += times.second;
+        if (ratio.ratio <= 1 || ratios.back() < slowFrom) continue;
+        ratio.slow.insert(key);
+        slowPeers += times.second;
+    }
+    ratio.pace = median(ratios);
+    if (ratios.empty()) return;
+    ratio.slowKernels = std::min(static_cast<double>(ratio.slow.size()) / static_cast<double>(ratios.size()), slowPeers / peers);
+}
+
 /// Against the ranks of other groups; `groups` by index into analysis.ranks.
 std::vector<KernelRatio> ratiosBetween(const Analysis& analysis, const std::vector<int64_t>& groups) {
     std::map<std::pair<KernelKey, int>, std::vector<Sample>> samples;
@@ -92,6 +110,7 @@ std::vector<KernelRatio> ratiosBetween(const Analysis& analysis, const std::vect
         ratio.ratio = median(known);
         ratio.error = medianError(known);
         ratio.comparedShare = sums[r].total > 0 ? sums[r].compared / sums[r].total : 0;
+        spreadOf(sums[r].byKey, ratio);
         double worst = 0;
         for (const auto& [key, times] : sums[r].byKey) {
             if (times.first - times.second <= worst) continue;

@@ -27,11 +27,14 @@ double startUpNs(const Analysis& analysis, const Communicator& communicator, sto
     return fit != nullptr ? fit->alphaNs : 0;
 }
 
-/// 0 up to that share of the whole, 1 from the whole on: a diagnosis that comes by degrees.
-double rising(double part, double whole, double fromShare) { return whole > 0 ? std::clamp((part / whole - fromShare) / (1 - fromShare), 0.0, 1.0) : 1; }
+/// 0 up to one share of the whole, 1 from another one on: a diagnosis that comes by degrees.
+double rising(double part, double whole, double fromShare, double toShare = 1) {
+    return whole > 0 ? std::clamp((part / whole - fromShare) / (toShare - fromShare), 0.0, 1.0) : 1;
+}
 
-/// Transfer of the step that no legal overlap can hide: all of it, less the compute it may lie under. The busier the network is during that compute, the more the first
-/// all-gather, in front of all compute, is a part of its volume like any other.
+/// Transfer of the step that no legal overlap can hide: all of it, less the compute it may lie under, and the ends. The first all-gather lies in
+/// front of all compute and the last message behind it, whatever the order: with a network that rests they are what every job has, the busier it is
+/// the more they are a part of its volume like any other, which a faster link or fewer bytes shorten.
 /// Activations have nothing to hide behind, and every tensor-parallel job has them exposed: they are too much for the link the more they take, in full where they take as long as
 /// all compute.
 double unhideable(const CriticalStep& step, CommRole role, double claimedNs) {
@@ -48,10 +51,12 @@ double unhideable(const CriticalStep& step, CommRole role, double claimedNs) {
         room = plan.backwardEnd;
         first = static_cast<double>(step.tasks[step.own.front()].exposedTransferNs);
     }
-    // The last message sticks out of any plan.
-    const auto tail = static_cast<double>(step.tasks[step.own.back()].transferNs());
+    const CommTask& last = step.tasks[step.own.back()];
+    const auto tail = static_cast<double>(last.transferNs()), behind = static_cast<double>(last.exposedTransferNs);
     const double wanted = step.transferNs() - claimedNs;
-    return std::clamp(std::max(0.0, wanted - room) + first * rising(wanted, room, kThresholds.busyShare), 0.0, std::max(0.0, step.exposedTransferNs() - tail - claimedNs));
+    const double busy = rising(wanted, room, kThresholds.busyShare, kThresholds.restlessShare);
+    const double between = std::min(std::max(0.0, wanted - room), std::max(0.0, step.exposedTransferNs() - tail - claimedNs));
+    return std::clamp(between + (first + behind) * busy, 0.0, std::max(0.0, step.exposedTransferNs() - tail * (1 - busy) - claimedNs));
 }
 
 /// What is exposed because messages of gradients stand in line: the reductions that follow each other at once up to the last one, and parameters that come back one after the
@@ -166,7 +171,7 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
                                                          median(bandwidths), *ceiling, analysis.peaks.source, percentText(std::min(1.0, median(shares)))));
             finding.evidence.numbers = {{"busbw_bytes_per_ns", median(bandwidths)}, {"ceiling_bytes_per_ns", *ceiling}, {"ceiling_share", median(shares)}};
         }
-        finding.evidence.facts.push_back(tooMuch ? fmt::format("{} of transfer per step, {} more than the compute it may overlap", durationText(steps.front().transferNs()), durationText(median(costs)))
+        finding.evidence.facts.push_back(tooMuch ? fmt::format("{} of transfer per step, {} of it at the ends of communication or more than the compute it may overlap", durationText(steps.front().transferNs()), durationText(median(costs)))
                                                  : fmt::format("{} of transfer per step; {} of it, and of what comes back, only stand in line behind other messages", durationText(steps.front().transferNs()), durationText(median(costs))));
         std::vector<CommTask> longest;
         for (size_t i : steps.front().own) longest.push_back(steps.front().tasks[i]);
@@ -181,9 +186,15 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
             finding.fix = {"gradient accumulation with no_sync(): reduce every k-th micro-step only",
                            "bf16 gradients or a compression hook (DDP: register_comm_hook(None, bf16_compress_hook))", "a larger batch per rank: more compute for the same bytes"};
         } else {
-            finding.fix = {"HSDP (ShardingStrategy.HYBRID_SHARD): gather inside the node, reduce between nodes",
-                           "ZeRO-2 (reshard_after_forward=False) where memory allows: one all-gather less per layer",
-                           "gradient accumulation or a larger batch per rank: more compute for the same bytes"};
+            // On one node, or with one rank on each, no smaller group of neighbours could shard: HSDP is then what runs, or DDP.
+            const std::string& host = analysis.facts.findRank(steps.front().rank->rank)->host;
+            if (communicator.nodes > 1 && communicator.size > communicator.nodes)
+                finding.fix.push_back("HSDP (ShardingStrategy.HYBRID_SHARD): gather inside the node, reduce between nodes");
+            else if (communicator.nodes <= 1 && host.empty())
+                finding.fix.push_back("where the ranks are on several nodes, with several on each (not recorded here): "
+                                      "HSDP (ShardingStrategy.HYBRID_SHARD)");
+            finding.fix.push_back("ZeRO-2 (reshard_after_forward=False) where memory allows: one all-gather less per layer");
+            finding.fix.push_back("gradient accumulation or a larger batch per rank: more compute for the same bytes");
         }
         if (role != CommRole::activations && analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr) finding.verdict = Verdict::note;
         findings.push_back(std::move(finding));

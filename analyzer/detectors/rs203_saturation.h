@@ -7,7 +7,8 @@ namespace rankscope::analyzer {
 
 struct SaturationThresholds {
     double ceilingShare = 0.8;   // of the time the link's peak and start-up predict: the rest is protocol overhead and sharing
-    double busyShare = 0.8;      // of the compute that transfer may lie under: from here to all of it the first gather counts more and more (the field's target of overlap)
+    double busyShare = 0.7;      // of the compute that transfer may lie under: from here on the ends of communication count, too
+    double restlessShare = 0.9;  // and from here on in full: a network that hardly rests is short of bandwidth, at its ends as in between
     double activationShare = 0.5;  // of compute: from here, a third of the step, to all of it what activations take counts more and more
     double atOnceNs = 10e3;        // from one message to the next of its stream: a launch gap, so that the later one stood in line
     double begunShare = 0.2;       // of the time in which parameters come back that compute runs: forward has begun, and waits for them one after the other

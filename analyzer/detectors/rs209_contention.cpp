@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "analyzer/detectors/critical_step.h"
+#include "analyzer/report/kernel_name.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/statistics.h"
 #include "analyzer/timeline/step_model.h"
@@ -84,9 +85,10 @@ void detectContention(const Analysis& analysis, Claims&, std::vector<Finding>& f
     setTypicalStep(analysis, costs, worst->rank, finding);
     const Contention& c = worst->contention;
     const auto name = static_cast<size_t>(c.key.nameId);
-    finding.cause = fmt::format("compute kernels run {:.2f} times slower while NCCL kernels run beside them, on all {} ranks", median(slowdowns), ranks.size());
+    finding.cause = fmt::format("compute kernels run {:.2f} times slower while NCCL kernels run beside them, on {}", median(slowdowns),
+                                ranks.size() > 1 ? fmt::format("all {} ranks that tell", ranks.size()) : fmt::format("rank {}", ranks.front()));
     finding.evidence.facts = {
-        fmt::format("{} ({} blocks): {} alone, {} beside communication on rank {}", name < analysis.facts.strings.size() ? analysis.facts.strings[name] : "a kernel",
+        fmt::format("{} ({} blocks): {} alone, {} beside communication on rank {}", name < analysis.facts.strings.size() ? readableKernelName(analysis.facts.strings[name]) : "a kernel",
                     c.key.gridBlocks, durationText(c.keyAloneNs), durationText(c.keyBesideNs), worst->rank),
         fmt::format("{} kernels of that rank compared with others of the same name, grid and block", c.samples),
         fmt::format("{} of compute a step is lost so", durationText(median(costs)))};

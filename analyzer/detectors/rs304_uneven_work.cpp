@@ -8,6 +8,7 @@
 
 #include "analyzer/detectors/host_cost.h"
 #include "analyzer/detectors/kernel_ratios.h"
+#include "analyzer/detectors/slow_ranks.h"
 #include "analyzer/report/kernel_name.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -19,7 +20,7 @@ constexpr UnevenWorkThresholds kThresholds;
 /// A rank's compute in one step, at the pace of its peers' devices.
 struct Work {
     double totalNs = 0;
-    double differentNs = 0;  // in kernels that not every peer runs as often in that shape
+    double differentNs = 0;  // in kernels that not every peer runs as often in that shape, or that take longer here although the device is as fast
     double kernels = 0;
 };
 
@@ -32,6 +33,9 @@ std::vector<std::vector<size_t>> peerGroups(const Analysis& analysis) {
         if (members.size() > 1) groups.push_back(std::move(members));
     return groups;
 }
+
+/// Some kernels of the rank take longer in the same shape, most do not: they do more, as attention over longer documents or experts with more tokens.
+bool doesMoreInside(const KernelRatio& ratio) { return takesLonger(ratio) && !isSlow(ratio); }
 
 std::vector<Work> workOf(const Analysis& analysis, const std::vector<size_t>& group, const std::vector<KernelRatio>& ratios, int step) {
     std::map<KernelKey, std::vector<int>> counts;
@@ -46,7 +50,8 @@ std::vector<Work> workOf(const Analysis& analysis, const std::vector<size_t>& gr
     std::vector<Work> work(group.size());
     for (size_t i = 0; i < group.size(); ++i) {
         const KernelRatio& ratio = ratios[group[i]];
-        const double pace = ratio.comparedShare > 0.1 && ratio.ratio > 0 ? ratio.ratio : 1;
+        const bool moreInside = doesMoreInside(ratio);
+        const double pace = ratio.comparedShare > 0.1 && ratio.ratio > 0 ? (moreInside ? ratio.pace : ratio.ratio) : 1;
         for (const KernelStatistics& kernel : analysis.ranks[group[i]].kernels) {
             if (kernel.step != step) continue;
             const std::vector<int>& count = counts.at(kernel.key);
@@ -54,7 +59,7 @@ std::vector<Work> workOf(const Analysis& analysis, const std::vector<size_t>& gr
             const double ns = static_cast<double>(kernel.totalNs) / pace;
             work[i].totalNs += ns;
             work[i].kernels += kernel.count;
-            if (!same) work[i].differentNs += ns;
+            if (!same || (moreInside && ratio.slow.count(kernel.key) != 0)) work[i].differentNs += ns;
         }
     }
     return work;
@@ -130,16 +135,52 @@ std::vector<double> costsOf(const Analysis& analysis, const Imbalance& imbalance
     return costs;
 }
 
-/// All-to-all bytes of a rank per step, median.
+/// What the ranks of a group exchange all to all, as one operation or as grouped sends and receives.
+enum class Exchange { none, tables, experts };  // tables: it does not come in fours a layer, as dispatch and combine do (comm_roles.h)
+
+Exchange exchangeOf(const Analysis& analysis, const RankSummary& rank) {
+    Exchange found = Exchange::none;
+    for (const CommTask& task : rank.communication) {
+        if (task.step < 0 || analysis.layout.role(task) != CommRole::experts) continue;
+        if (analysis.layout.uses.at(task.communicatorId).at(task.op).confidence > 0.5) return Exchange::experts;
+        found = Exchange::tables;
+    }
+    return found;
+}
+
+/// Bytes a rank exchanges all to all per step, sent and received, median; 0 where a size is unknown.
 double exchangedBytes(const Analysis& analysis, const RankSummary& rank) {
     std::vector<double> bytes;
     for (int step : analysis.steps) {
         double sum = 0;
-        for (const CommTask& task : analysis.tasks(rank, step))
-            if (task.op == store::Op::allToAll && task.bytes > 0) sum += static_cast<double>(task.bytes);
+        for (const CommTask& task : analysis.tasks(rank, step)) {
+            if (analysis.layout.role(task) != CommRole::experts) continue;
+            if (task.bytes < 0) return 0;
+            sum += static_cast<double>(task.bytes);
+        }
         bytes.push_back(sum);
     }
     return median(bytes);
+}
+
+std::vector<std::string> fixFor(Exchange exchange) {
+    if (exchange == Exchange::experts)
+        return {"balance the experts: a load-balancing loss, a capacity factor (1.0 to 1.25), expert placement by measured load",
+                "drop-less routers with grouped kernels hide some of it, the exchange still waits for the fullest rank"};
+    if (exchange == Exchange::tables)
+        return {"place what the ranks exchange by measured load, not by count: embedding tables by lookups and width, wide or hot ones split over ranks",
+                "where batches are dealt to the ranks: balance by tokens or lookups, not by samples"};
+    return {"sort or bucket samples by length, so that the ranks of a step get equal work; pack sequences",
+            "balance by tokens, not by samples, when batches are dealt to the ranks"};
+}
+
+/// The kernels that make the difference, where they have the same shape on all ranks.
+std::string moreInsideText(const Analysis& analysis, const KernelRatio& ratio) {
+    const auto nameId = static_cast<size_t>(ratio.slowestKey.nameId);
+    const std::string name = nameId < analysis.facts.strings.size() ? readableKernelName(analysis.facts.strings[nameId]) : "some kernels";
+    return fmt::format("the device is as fast as its peers': most kernels take as long as theirs, but {} {:.2f}x as long in the "
+                       "same grid, so that it does more",
+                       name, ratio.slowestRatio);
 }
 
 void addEvidence(const Analysis& analysis, const Imbalance& imbalance, Finding& finding) {
@@ -151,8 +192,13 @@ void addEvidence(const Analysis& analysis, const Imbalance& imbalance, Finding& 
     for (size_t i : imbalance.group) {
         const RankSummary& rank = analysis.ranks[i];
         if (rank.rank != finding.ranks.front()) continue;
-        if (const double bytes = exchangedBytes(analysis, rank); bytes > 0)
-            finding.evidence.facts.push_back(fmt::format("rank {} exchanges {:.1f} MB in all-to-alls per step", rank.rank, bytes / 1e6));
+        if (doesMoreInside(analysis.kernelRatios[i])) finding.evidence.facts.push_back(moreInsideText(analysis, analysis.kernelRatios[i]));
+        if (const double bytes = exchangedBytes(analysis, rank); bytes > 0) {
+            std::vector<double> all;
+            for (size_t peer : imbalance.group) all.push_back(exchangedBytes(analysis, analysis.ranks[peer]));
+            finding.evidence.facts.push_back(fmt::format("rank {} exchanges {:.1f} MB all to all per step, the middle one of the peers {:.1f} MB",
+                                                         rank.rank, bytes / 1e6, median(all) / 1e6));
+        }
         for (const CommTask& task : analysis.ranks[i == imbalance.group.front() ? imbalance.group.back() : imbalance.group.front()].communication) {
             const bool shown = task.startNs >= finding.windowStartNs && task.startNs < finding.windowEndNs && task.lastRank == rank.rank && task.collectiveId != 0;
             if (shown && task.exposedWaitNs > 0 && finding.evidence.rows.size() < 5)
@@ -178,14 +224,14 @@ void detectUnevenWork(const Analysis& analysis, Claims& claims, std::vector<Find
         if (finding.severity < CommonThresholds::kNoteShare) continue;
         for (size_t i : group)
             if (std::find(finding.ranks.begin(), finding.ranks.end(), analysis.ranks[i].rank) == finding.ranks.end()) finding.affectedRanks.push_back(analysis.ranks[i].rank);
-        finding.cause = fmt::format("{} {} more work than {} peers: the heaviest computes {:.2f}x the mean, in more or larger kernels, and the others wait for it", ranksText(analysis, finding.ranks),
-                                    finding.ranks.size() == 1 ? "does" : "do", finding.ranks.size() == 1 ? "its" : "their", median(imbalance.heaviestRatio));
+        const bool moreInside = std::any_of(group.begin(), group.end(), [&](size_t i) {
+            return analysis.ranks[i].rank == finding.ranks.front() && doesMoreInside(ratios[i]);
+        });
+        finding.cause = fmt::format("{} {} more work than {} peers: the heaviest computes {:.2f}x the mean, in {}, and the others wait for it", ranksText(analysis, finding.ranks),
+                                    finding.ranks.size() == 1 ? "does" : "do", finding.ranks.size() == 1 ? "its" : "their", median(imbalance.heaviestRatio),
+                                    moreInside ? "kernels whose work depends on the data" : "more or larger kernels");
         addEvidence(analysis, imbalance, finding);
-        const bool experts = exchangedBytes(analysis, analysis.ranks[group.front()]) > 0;
-        finding.fix = experts ? std::vector<std::string>{"balance the experts: a load-balancing loss, a capacity factor (1.0 to 1.25), expert placement by measured load",
-                                                         "drop-less routers with grouped kernels hide some of it, the exchange still waits for the fullest rank"}
-                              : std::vector<std::string>{"sort or bucket samples by length, so that the ranks of a step get equal work; pack sequences",
-                                                         "balance by tokens, not by samples, when batches are dealt to the ranks"};
+        finding.fix = fixFor(exchangeOf(analysis, analysis.ranks[group.front()]));
         finding.confidence = 0.85;
         if (finding.verdict == Verdict::found) claims.takeWaiting(analysis, finding.id, finding.ranks, costs);
         findings.push_back(std::move(finding));

@@ -134,7 +134,9 @@ void addEvidence(const Analysis& analysis, const std::vector<KernelRatio>& ratio
 
 }  // namespace
 
-bool isSlow(const KernelRatio& ratio) {
+bool isSlow(const KernelRatio& ratio) { return ratio.slowKernels > kThresholds.slowKernels && takesLonger(ratio); }
+
+bool takesLonger(const KernelRatio& ratio) {
     if (ratio.comparedShare < kThresholds.comparedShare || ratio.ratio < kThresholds.ratio) return false;
     if (ratio.ratio - 1 < kThresholds.errors * ratio.error) return false;
     const double halfway = 1 + (ratio.ratio - 1) / 2;

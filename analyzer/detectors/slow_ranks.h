@@ -16,8 +16,13 @@ struct StragglerThresholds {
     double errors = 3;           // standard errors the ratio must stand above 1: noise is no straggler
     double stepsShare = 2.0 / 3; // share of steps in which it must be slower: rare slow steps are RS303
     double comparedShare = 0.5;  // share of its compute time that peers run as well, else there is nothing to compare with
+    double slowKernels = 0.5;    // of its kernels, by number and by time: a slow device slows most of them, more work only those that do it (RS304)
 };
 
+/// The rank takes longer for kernels of the same name and launch shape, step after step: its device is slow, or some of them do more work on it.
+bool takesLonger(const KernelRatio& ratio);
+
+/// takesLonger(), in most of its kernels: the device is slow.
 bool isSlow(const KernelRatio& ratio);
 
 /// Slow ranks that share a cause, as indices into analysis.ranks.

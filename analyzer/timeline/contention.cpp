@@ -40,6 +40,10 @@ struct KeyLoss {
     int samples = 0;
 };
 
+bool equalWork(const std::vector<double>& alone) {
+    return quartileHalfWidth(alone) <= Contention::kAloneSpread * median(alone) && quantile(alone, 0.9) <= Contention::kAloneRange * quantile(alone, 0.1);
+}
+
 /// Nothing where equals alone are too few, or so unlike each other that they cannot be the same work.
 std::optional<KeyLoss> lossOf(const std::vector<Sample>& samples) {
     std::vector<double> alone;
@@ -47,7 +51,7 @@ std::optional<KeyLoss> lossOf(const std::vector<Sample>& samples) {
         if (s.besideNs == 0) alone.push_back(s.durNs);
     KeyLoss loss;
     loss.baseNs = median(alone);
-    if (static_cast<int>(alone.size()) < Contention::kFewest || quartileHalfWidth(alone) > Contention::kAloneSpread * loss.baseNs) return std::nullopt;
+    if (static_cast<int>(alone.size()) < Contention::kFewestAlone || loss.baseNs < Contention::kShortestNs || !equalWork(alone)) return std::nullopt;
     std::vector<double> durations, covered, shares;
     for (const Sample& s : samples) {
         loss.totalBesideNs += s.besideNs;

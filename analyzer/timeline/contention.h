@@ -22,7 +22,10 @@ struct Contention {
 
     static constexpr double kBesideShare = 0.1;  // of a kernel's time beside communication, from which it is a sample: under that its noise says more
     static constexpr double kAloneSpread = 0.15; // of the median alone, half the distance of the quartiles: beyond, one name and shape stand for different work
-    static constexpr int kFewest = 3;            // kernels of a key on either side
+    static constexpr double kAloneRange = 1.5;   // p90 / p10 alone: beyond, too. Attention over documents, sparse rows, tiles of another depth have one name and grid
+    static constexpr int kFewestAlone = 5;       // under that p90 and p10 are the longest and the shortest, and say little
+    static constexpr double kShortestNs = 20e3;  // alone: shorter kernels are bound by latencies, and gain microseconds beside any busy device, whatever NCCL holds
+    static constexpr int kFewest = 3;            // kernels of a key beside communication
 };
 
 /// `communication`: all NCCL kernels, waits included: they hold their multiprocessors while they wait, too.

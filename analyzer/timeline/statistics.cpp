@@ -22,6 +22,15 @@ double medianError(const std::vector<double>& values) {
     return 1.2533 * 1.4826 * median(deviations) / std::sqrt(static_cast<double>(values.size()));
 }
 
+double quantile(std::vector<double> values, double q) {
+    if (values.empty()) return 0;
+    std::sort(values.begin(), values.end());
+    const double at = q * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<size_t>(at);
+    const size_t above = std::min(below + 1, values.size() - 1);
+    return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
 double quartileHalfWidth(std::vector<double> values) {
     if (values.size() < 2) return 0;
     std::sort(values.begin(), values.end());

@@ -38,11 +38,11 @@ TEST(Contention, SilentWhenHealthyAndJustUnderTheThreshold) {
 
 /// Buckets shorter than a backward kernel: one kernel never runs alone, the next is beside communication for a part of its time, the first of a step is alone.
 /// Kernels vary by some percent.
-Report playPartlyBeside(double factor) {
+Report playPartlyBeside(double factor, int steps = 8) {
     Player player(4, 4, "intra:gbps=100,alpha_us=5");
     const int world = player.communicator({0, 1, 2, 3});
     const double transfer = 1.2e6, norm = 0.6e6;
-    for (int step = 0; step < 8; ++step) {
+    for (int step = 0; step < steps; ++step) {
         for (int layer = 0; layer < 8; ++layer) player.compute(2e6, "forward");
         for (int layer = 0; layer < 9; ++layer) {
             const double noise = 1 + 0.02 * ((layer + 3 * step) % 5 - 2);
@@ -81,6 +81,43 @@ TEST(Contention, OneNameForDifferentWorkIsNoMeasure) {
         player.endStep();
     }
     EXPECT_EQ(Player::found(player.trace.analyze()), "");
+}
+
+TEST(Contention, ATailOfLongKernelsAloneIsWorkThatDependsOnTheData) {
+    // Three in four kernels alone are alike, the others take what those beside communication take: documents of another length.
+    Player player(4, 4, "intra:gbps=100,alpha_us=5");
+    const int world = player.communicator({0, 1, 2, 3});
+    for (int step = 0; step < 6; ++step) {
+        for (int layer = 0; layer < 12; ++layer) player.compute(layer % 5 == 0 ? 3.4e6 : 2e6, "attention");
+        for (int layer = 0; layer < 8; ++layer) {
+            player.beside(world, Op::allReduce, 100e6, 1.5e6);
+            player.compute(3.4e6, "attention");
+        }
+        player.endStep();
+    }
+    EXPECT_EQ(Player::found(player.trace.analyze()), "");
+}
+
+TEST(Contention, FourKernelsAloneAreTooFewToSayThatTheyAreEqual) {
+    EXPECT_EQ(Player::found(playPartlyBeside(1.5, 6)), "RS209[0 1 2 3]") << "one alone in each of five steps";
+    EXPECT_EQ(Player::found(playPartlyBeside(1.5, 5)), "");
+}
+
+TEST(Contention, KernelsOfMicrosecondsTellOfLatenciesOnly) {
+    // As an A100 beside all-to-alls shows: kernels of 6 us take 12, those of 2 ms as long as ever.
+    Player player(4, 4, "intra:gbps=100,alpha_us=5");
+    const int world = player.communicator({0, 1, 2, 3});
+    for (int step = 0; step < 6; ++step) {
+        for (int kernel = 0; kernel < 200; ++kernel) player.compute(6e3, "norm");
+        for (int layer = 0; layer < 4; ++layer) player.compute(2e6, "gemm");
+        for (int layer = 0; layer < 4; ++layer) {
+            player.beside(world, Op::allReduce, 200e6, 3.1e6);
+            player.compute(2e6, "gemm");
+            for (int kernel = 0; kernel < 50; ++kernel) player.compute(12e3, "norm");
+        }
+        player.endStep();
+    }
+    EXPECT_EQ(Player::found(player.trace.analyze()).find("RS209"), std::string::npos);
 }
 
 struct Tensor {
