@@ -64,7 +64,7 @@ void leaveOutLostSteps(Analysis& analysis, std::vector<double>& lengths) {
         loss.severity = store::Severity::warning;
         loss.rank = rank.rank;
         loss.count = static_cast<int64_t>(rank.lostSteps.size());
-        loss.message = fmt::format("in {} step(s) of rank {}, first step {}, the device records of launched work are missing: {}", rank.lostSteps.size(), rank.rank,
+        loss.message = fmt::format("in {} step{} of rank {}, first step {}, the device records of launched work are missing: {}", rank.lostSteps.size(), rank.lostSteps.size() == 1 ? "" : "s", rank.rank,
                                    rank.lostSteps.front(), enough ? "these steps are left out on every rank" : "what looks idle there may have been busy");
         analysis.facts.losses.push_back(std::move(loss));
     }

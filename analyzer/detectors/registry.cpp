@@ -80,7 +80,7 @@ void applySharedRules(const Analysis& analysis, Finding& finding) {
     if (const CatalogueEntry* entry = findCatalogueEntry(finding.id)) finding.title = entry->title;
     if (finding.verdict == Verdict::found && static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps) {
         finding.verdict = Verdict::inconclusive;
-        finding.whyInconclusive = "only " + std::to_string(analysis.steps.size()) + " analysed step(s): a persistent cause needs " +
+        finding.whyInconclusive = "only " + std::to_string(analysis.steps.size()) + (analysis.steps.size() == 1 ? " analysed step" : " analysed steps") + ": a persistent cause needs " +
                                   std::to_string(CommonThresholds::kFewestSteps);
     }
     tellAssumedGroup(analysis, finding);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "analyzer/detectors/exposed_rows.h"
 #include "analyzer/detectors/gradient_plan.h"
 #include "analyzer/detectors/host_cost.h"
 #include "analyzer/detectors/replayed_cost.h"
@@ -214,10 +215,8 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
         finding.evidence.numbers = {{"messages_per_step", median(counts)}, {"message_bytes", size}, {"alpha_ns", fit.alphaNs},
                                     {"crossover_bytes", fit.crossoverBytes()}, {"exposed_transfer_ns_per_step", median(exposed)},
                                     {"proposed_bucket_bytes", proposal.bucketBytes}};
-        for (size_t k = 0; k < std::min<size_t>(3, runs.front().size()); ++k) {
-            const CommTask& task = steps.front().tasks[runs.front()[k]];
-            if (task.collectiveId != 0) finding.evidence.rows.push_back({"collective", task.collectiveId, steps.front().rank->rank, "one of the small messages"});
-        }
+        const CriticalStep& shown = shownStep(analysis, steps, finding);
+        addExposedRows(shown, runs[static_cast<size_t>(&shown - steps.data())], 3, "one of the small messages", finding);
         const double megabytes = proposal.bucketBytes / kMebi;
         const int elementBytes = std::max(1, store::elementBytes(steps.front().tasks[runs.front().front()].dataType));  // DeepSpeed counts elements
         finding.fix = {fmt::format("merge them into buckets of {:.0f} MiB: DDP bucket_cap_mb={:.0f}; DeepSpeed reduce_bucket_size={:.0f}; FSDP: wrap larger units",

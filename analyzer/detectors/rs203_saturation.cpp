@@ -8,6 +8,7 @@
 #include "analyzer/detectors/gradient_plan.h"
 #include "analyzer/detectors/rs201_overlap.h"
 #include "analyzer/report/units.h"
+#include "analyzer/timeline/communicator_name.h"
 #include "analyzer/timeline/operation.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -163,7 +164,7 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         } else if (median(shares) < kThresholds.ceilingShare || median(startups) > kThresholds.largeShare) {
             continue;  // slower than the link can be, or start-up bound: other diagnoses
         }
-        finding.cause = ceiling ? fmt::format("{} per step over communicator {} {}; the link runs at {} of its ceiling, so only fewer bytes help", bytesText(median(bytes)), id,
+        finding.cause = ceiling ? fmt::format("{} per step over {} {}; the link runs at {} of its ceiling, so only fewer bytes help", bytesText(median(bytes)), communicatorName(analysis.facts, analysis.layout, id),
                                               tooMuch ? "exceed what compute can hide" : "stand in line where compute ends or begins", percentText(std::min(1.0, median(shares))))
                                 : fmt::format("{} of communication per step cannot be hidden behind compute", durationText(median(costs)));
         if (ceiling) {

@@ -64,8 +64,9 @@ void claim(const Analysis& analysis, const std::vector<const LinkProbe*>& slow, 
     const std::vector<Cause> causes = visibleCauses(analysis, betweenNodes);
     finding.cause = fmt::format("large messages {} run at {:.1f} of {:.1f} GB/s", betweenNodes ? "between nodes" : "inside the node", median(rates), median(peaks));
     for (const Cause& cause : causes) finding.cause += "; " + cause.text;
-    finding.evidence.facts = {fmt::format("all {} group(s) that use these links are slow alike: {:.1f} times what peak, algorithm and protocol explain ({})", slow.size(),
-                                          median(slowness), analysis.peaks.source),
+    finding.evidence.facts = {fmt::format("{} these links {} slow{}: {:.1f} times what peak, algorithm and protocol explain ({})",
+                                          slow.size() == 1 ? "the only group that uses" : fmt::format("all {} groups that use", slow.size()), slow.size() == 1 ? "is" : "are",
+                                          slow.size() == 1 ? "" : " alike", median(slowness), analysis.peaks.source),
                               "no other transfer of their ranks ran beside the messages counted"};
     if (betweenNodes && !candidates.empty() && causes.empty())
         finding.evidence.facts.push_back("a slow NIC of one member would look the same when all groups share it; nothing in this trace tells them apart");

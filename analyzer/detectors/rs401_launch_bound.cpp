@@ -86,9 +86,9 @@ void detectLaunchBound(const Analysis& analysis, Claims& claims, std::vector<Fin
         kernels.push_back(pace.kernels);
         kernelNs.push_back(pace.kernelNs / std::max(1, pace.kernels));
     }
-    finding.cause = fmt::format("{} launch kernels more slowly than the device runs them: {:.0f} of {:.0f} kernels of a step start as soon as they are launched, and the "
+    finding.cause = fmt::format("{} launch{} kernels more slowly than the device runs them: {:.0f} of {:.0f} kernels of a step start as soon as they are launched, and the "
                                 "device idles {:.1f} us in front of each",
-                                ranksText(analysis, finding.ranks), median(gaps), median(kernels), median(late) / 1e3);
+                                ranksText(analysis, finding.ranks), finding.ranks.size() == 1 ? "es" : "", std::min(median(gaps), median(kernels)), median(kernels), median(late) / 1e3);
     finding.evidence.facts.push_back(fmt::format("a kernel runs {:.1f} us on average (rank {})", median(kernelNs) / 1e3, worst.rank));
     finding.evidence.facts.push_back(fmt::format("the device idles {:.2f} ms of a step between launches", median(cost.stallNs[cost.worst()]) / 1e6));
     finding.evidence.numbers.emplace_back("late_launches_per_step", median(gaps));

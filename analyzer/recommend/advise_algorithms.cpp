@@ -189,12 +189,20 @@ bool clearlyBeats(const AdviceContext& context, const Proposal& better, const Pr
     return better.pessimisticNs > std::max(0.0, than.pessimisticNs) + std::max(context.noiseNs, model) && better.expectedNs > than.expectedNs + context.noiseNs;
 }
 
+/// "NCCL_ALGO=allreduce:ring NCCL_PROTO=allreduce:simple"; what is not set is left out.
+std::string settingText(const NcclSetting& setting) {
+    std::string text;
+    if (const std::string algo = setting.algoValue(); !algo.empty()) text += "NCCL_ALGO=" + algo;
+    if (const std::string proto = setting.protoValue(); !proto.empty()) text += (text.empty() ? "NCCL_PROTO=" : " NCCL_PROTO=") + proto;
+    return text;
+}
+
 std::string nothingBetter(const AdviceContext& context, const PresentSetting& present, const Proposal& nearest, size_t looked) {
     const std::string who = present.any() ? "what the environment sets now" : "NCCL's own choice";
     if (nearest.setting.algoValue().empty() && nearest.setting.protoValue().empty())
         return fmt::format("keep {}: of {} other settings none shortens the step by more than its noise ({})", who, looked, durationText(context.noiseNs));
-    return fmt::format("keep {}: of {} other settings {} {} comes nearest, {} a step at best, which is no more than chance or the model's error allow", who, looked,
-                       nearest.setting.algoValue(), nearest.setting.protoValue(), durationText(std::max(0.0, nearest.expectedNs)));
+    return fmt::format("keep {}: of {} other settings {} comes nearest, {} a step at best, which is no more than chance or the the model's error", who, looked,
+                       settingText(nearest.setting), durationText(std::max(0.0, nearest.expectedNs)));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/bucket_settings.h"
@@ -27,9 +28,21 @@ struct Tried {
 
 std::string changeTo(int mebibytes, bool overlap) { return fmt::format("buckets:mb={}{}", mebibytes, overlap ? ",overlap=yes" : ""); }
 
+/// What the finding of this fault proposes; 0: none does. It stands among the sizes that are tried, and is the one advised where chance cannot tell it from the best: one fault has one fix.
+int proposedMebibytes(const AdviceContext& context, bool overlap) {
+    for (const Finding& finding : context.findings) {
+        if (finding.verdict != Verdict::found || finding.id != (overlap ? "RS201" : "RS202")) continue;
+        for (const auto& [name, value] : finding.evidence.numbers)
+            if (name == "proposed_bucket_bytes") return static_cast<int>(std::llround(value / (1 << 20)));
+    }
+    return 0;
+}
+
 std::vector<Tried> tryAll(const AdviceContext& context, bool overlap) {
+    std::set<int> sizes(kSizes.begin(), kSizes.end());
+    if (const int proposed = proposedMebibytes(context, overlap); proposed > 0) sizes.insert(proposed);
     std::vector<Tried> tried;
-    for (int size : kSizes) {
+    for (int size : sizes) {
         if (auto step = context.predictor.edited(changeTo(size, overlap)))
             tried.push_back({size, std::move(*step)});
         else if (tried.empty())
@@ -39,8 +52,8 @@ std::vector<Tried> tryAll(const AdviceContext& context, bool overlap) {
 }
 
 /// The best by itself and its neighbours: a size that is only good if everything is as predicted to the last microsecond is no advice. Of sizes that chance cannot tell
-/// from it the one next to PyTorch's default. Where sizes gain whatever the trace leaves open the best of these.
-size_t bestOf(const std::vector<Tried>& tried, double noiseNs) {
+/// from it the one next to `preferred`. Where sizes gain whatever the trace leaves open the best of these.
+size_t bestOf(const std::vector<Tried>& tried, double noiseNs, int preferred) {
     const auto score = [&](size_t i) {
         const double before = tried[i > 0 ? i - 1 : i].step.savingNs, after = tried[std::min(i + 1, tried.size() - 1)].step.savingNs;
         return tried[i].step.savingNs / 2 + before / 4 + after / 4;
@@ -50,11 +63,16 @@ size_t bestOf(const std::vector<Tried>& tried, double noiseNs) {
     double highest = -std::numeric_limits<double>::max();
     for (size_t i = 0; i < tried.size(); ++i)
         if (isCandidate(i)) highest = std::max(highest, score(i));
-    const auto distance = [&](size_t i) { return std::abs(std::log(static_cast<double>(tried[i].mebibytes) / kDefaultMebibytes)); };
+    const auto distance = [&](size_t i) { return std::abs(std::log(static_cast<double>(tried[i].mebibytes) / preferred)); };
     size_t best = tried.size();
     for (size_t i = 0; i < tried.size(); ++i)
         if (isCandidate(i) && score(i) >= highest - noiseNs && (best == tried.size() || distance(i) < distance(best))) best = i;
     return best;
+}
+
+const Tried& advised(const AdviceContext& context, const std::vector<Tried>& tried, bool overlap) {
+    const int proposed = proposedMebibytes(context, overlap);
+    return tried[bestOf(tried, context.noiseNs, proposed > 0 ? proposed : kDefaultMebibytes)];
 }
 
 std::string sweepText(const AdviceContext& context, const std::vector<Tried>& tried) {
@@ -101,7 +119,7 @@ std::optional<Recommendation> overlapped(const AdviceContext& context) {
     if (finding == context.findings.end() || !context.open("overlap")) return std::nullopt;
     const std::vector<Tried> tried = tryAll(context, true);
     if (tried.empty()) return std::nullopt;
-    const Tried& best = tried[bestOf(tried, context.noiseNs)];
+    const Tried& best = advised(context, tried, true);
     const auto proposed = context.predictor.edited(finding->changes[0]);
     if (!worthIt(context, best) || (proposed && proposed->savingNs > best.step.savingNs + context.noiseNs)) return std::nullopt;
     return adviceOf(context, tried, best, true);
@@ -122,7 +140,7 @@ void adviseBuckets(const AdviceContext& context, Advice& advice) {
     if (earlier) advice.recommendations.push_back(*earlier);
     const std::vector<Tried> tried = tryAll(context, false);
     if (tried.empty()) return;
-    const Tried& best = tried[bestOf(tried, context.noiseNs)];
+    const Tried& best = advised(context, tried, false);
     if (worthIt(context, best))
         advice.recommendations.push_back(adviceOf(context, tried, best, false));
     else if (!earlier)

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/report/units.h"
@@ -41,10 +43,24 @@ void take(Recommendation& recommendation, const std::string& change, const Edite
 
 bool worthIt(const AdviceContext& context, const EditedStep& step) { return step.savingNs > context.noiseNs && step.lowNs > 0; }
 
+/// What the finding proposes, so that one fault has one fix: the fewest that bring the bubble under its threshold. 0: none does.
+int proposedMicroBatches(const AdviceContext& context) {
+    for (const Finding& finding : context.findings) {
+        if (finding.verdict != Verdict::found || finding.id != "RS101") continue;
+        for (const auto& [name, value] : finding.evidence.numbers)
+            if (name == "proposed_micro_batches") return static_cast<int>(std::llround(value));
+    }
+    return 0;
+}
+
 void adviseMicroBatches(const AdviceContext& context, const Pipeline& pipeline, Advice& advice) {
+    const int proposed = proposedMicroBatches(context);
+    std::set<int> counts;
+    for (int factor : {2, 3, 4, 6, 8}) counts.insert(factor * pipeline.microBatches);
+    if (proposed > pipeline.microBatches) counts.insert(proposed);
     std::vector<Plan> plans;
-    for (int factor : {2, 3, 4, 6, 8})
-        if (auto plan = tryPlan(context, factor * pipeline.microBatches, pipeline.virtualStages, pipeline.virtualStages)) plans.push_back(std::move(*plan));
+    for (int count : counts)
+        if (auto plan = tryPlan(context, count, pipeline.virtualStages, pipeline.virtualStages)) plans.push_back(std::move(*plan));
     if (plans.empty()) return;
     double most = 0;
     std::vector<std::string> shown;
@@ -52,7 +68,10 @@ void adviseMicroBatches(const AdviceContext& context, const Pipeline& pipeline, 
         most = std::max(most, plan.step.savingNs);
         shown.push_back(fmt::format("{}: {:+.1f} %", plan.microBatches, -100 * plan.step.savingNs / context.analysis.stepNs));
     }
-    const Plan& best = *std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.step.savingNs >= most - kCloseEnough * (context.analysis.stepNs - most); });
+    const auto isProposed = std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.microBatches == proposed; });
+    const Plan& best = isProposed != plans.end() && worthIt(context, isProposed->step)
+                           ? *isProposed
+                           : *std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.step.savingNs >= most - kCloseEnough * (context.analysis.stepNs - most); });
     if (!worthIt(context, best.step) || most <= kCloseEnough * context.analysis.stepNs) {
         advice.kept.push_back({"micro_batches", fmt::format("keep {}: more of them gain {} a step at equal tokens at most", pipeline.microBatches, durationText(std::max(0.0, most)))});
         return;

@@ -6,8 +6,6 @@
 #include <map>
 #include <numeric>
 
-#include "analyzer/replay/savings.h"
-
 namespace rankscope::analyzer {
 namespace {
 
@@ -30,45 +28,15 @@ std::vector<int64_t> scaledDurations(const TaskGraph& graph, const TransferScale
     return durations;
 }
 
-void widen(EditedStep& gain, const std::vector<double>& before, const std::vector<double>& after) {
-    const ReplayedSaving typical = typicalSaving(before, after);
-    double mean = 0;
-    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) mean += before[i] - after[i];
-    mean /= static_cast<double>(std::max<size_t>(1, std::min(before.size(), after.size())));
-    gain.lowNs = std::min({gain.lowNs, typical.lowNs, mean});
-    gain.highNs = std::max({gain.highNs, typical.highNs, mean});
-}
-
 }  // namespace
 
-EditedStep gainOf(const StepSides& before, const StepSides& after) {
-    const ReplayedSaving expected = typicalSaving(before.expected, after.expected);
-    EditedStep gain{expected.ns, expected.lowNs, expected.highNs, {}};
-    widen(gain, before.expected, after.expected);
-    widen(gain, before.pessimistic, after.pessimistic);
-    widen(gain, before.optimistic, after.optimistic);
-    for (const auto& [outlook, steps] : after.outlooks) {
-        const auto same = before.outlooks.find(outlook);
-        const std::vector<double>& from = same == before.outlooks.end() ? before.expected : same->second;
-        if (steps == from)
-            gain.mayDoNothing = true;
-        else
-            widen(gain, from, steps);
-    }
-    const double chance = std::sqrt(std::max(0.0, after.chanceNs * after.chanceNs - before.chanceNs * before.chanceNs));  // of what is new
-    gain.lowNs -= chance;
-    gain.highNs += chance;
-    if (gain.mayDoNothing || after.unplayable) {
-        gain.lowNs = std::min(gain.lowNs, 0.0);
-        gain.highNs = std::max(gain.highNs, 0.0);
-    }
-    gain.mayDoNothing = gain.mayDoNothing && !after.unplayable;
-    return gain;
+EditedStep editedStep(const StepSides& before, const StepSides& after) {
+    const SideGain gain = gainOf(before, after);
+    return {gain.saving.ns, gain.saving.lowNs, gain.saving.highNs, {}, gain.mayDoNothing};
 }
 
 PlayedJob::PlayedJob(const Analysis& analysis) : m_analysis(&analysis) {
-    m_steps.expected = analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged);
-    m_steps.pessimistic = m_steps.optimistic = m_steps.expected;
+    m_steps = sidesOf(analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged));
 }
 
 std::vector<double> PlayedJob::stepsWith(const ChangedJob& job, const TransferScale& scale) const {
@@ -78,11 +46,8 @@ std::vector<double> PlayedJob::stepsWith(const ChangedJob& job, const TransferSc
 }
 
 std::optional<StepSides> PlayedJob::play(const ChangedJob& job, const TransferChange& transfers) const {
+    if (!transfers) return sidesOf(job.stepsNs);
     StepSides sides;
-    if (!transfers) {
-        sides.expected = sides.pessimistic = sides.optimistic = job.stepsNs;
-        return sides;
-    }
     const auto scales = transfers(messagesOf(*m_analysis, job.graph));
     if (!scales) return std::nullopt;
     sides.expected = stepsWith(job, scales->expected);
@@ -114,16 +79,14 @@ std::optional<ChangedJob> PlayedJob::changed(const JobChange& change, Outlook ou
 }
 
 void PlayedJob::addOutlooks(const JobChange& change, const ChangedJob& job, const TransferChange& transfers, StepSides& steps) const {
-    for (Outlook outlook : {Outlook::dear, Outlook::cheap, Outlook::coarse, Outlook::fine}) {
+    const auto stepsWith = [&](Outlook outlook) {
         const auto other = changed(change, outlook);
-        auto played = other ? playExpected(*other, transfers) : std::nullopt;
-        if (played)
-            steps.outlooks[outlook] = std::move(*played);
-        else
-            steps.unplayable = true;
-    }
+        const auto played = other ? playExpected(*other, transfers) : std::nullopt;
+        if (!played) throw EditError("this outlook cannot be played");
+        return *played;
+    };
     const ReplayModel& replay = m_analysis->replay;
-    steps.chanceNs = analyzer::chanceNs(replay.stepsNs(replay.graph, replay.unchanged), job.effect);
+    analyzer::addOutlooks(replay.stepsNs(replay.graph, replay.unchanged), job.effect, stepsWith, steps);
 }
 
 std::optional<PlayedJob> PlayedJob::with(const JobChange& change) const { return with(change, false); }
@@ -146,7 +109,7 @@ std::optional<PlayedJob> PlayedJob::with(const JobChange& change, bool onlyIfItG
 std::optional<EditedStep> PlayedJob::gainBy(const std::string& edit) const {
     const auto after = with({{edit}, {}}, true);
     if (!after) return std::nullopt;
-    EditedStep gain = gainOf(m_steps, after->m_steps);
+    EditedStep gain = editedStep(m_steps, after->m_steps);
     const std::vector<std::string> known = m_job ? m_job->effect.assumed : std::vector<std::string>();
     for (const std::string& sentence : after->m_job->effect.assumed)
         if (std::find(known.begin(), known.end(), sentence) == known.end()) gain.assumed.push_back(sentence);

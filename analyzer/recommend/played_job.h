@@ -10,21 +10,12 @@
 
 #include "analyzer/recommend/message_list.h"
 #include "analyzer/recommend/step_predictor.h"
-#include "analyzer/replay/what_if.h"
+#include "analyzer/replay/step_sides.h"
 
 namespace rankscope::analyzer {
 
-/// Step times of the analysed steps at equal tokens, ns: with every transfer as expected, and at the ends of what is known of another choice of NCCL's.
-struct StepSides {
-    std::vector<double> expected, pessimistic, optimistic;
-    std::map<Outlook, std::vector<double>> outlooks;  // with all changes so far as each takes them; empty: the trace leaves nothing open
-    bool unplayable = false;                          // an outlook cannot be played: what it would gain is unknown
-    double chanceNs = 0;                              // by which a run of it may miss what is expected
-};
-
-/// What `after`, which has changes more than `before`, saves over it: the typical step as expected; the interval holds every side's and every outlook's, and its mean, which a
-/// step unlike the others (the first one of a run) pulls away from the typical one.
-EditedStep gainOf(const StepSides& before, const StepSides& after);
+/// As a predictor tells it (gainOf of replay/step_sides.h).
+EditedStep editedStep(const StepSides& before, const StepSides& after);
 
 /// Copies are cheap: they share the graph.
 class PlayedJob {

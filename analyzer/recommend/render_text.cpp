@@ -56,8 +56,8 @@ std::vector<int> curesOf(const Advice& advice) {
 
 std::vector<std::string> gainLines(const Recommendation& r, double stepNs) {
     const Gain gain{r.savingNs, r.savingLowNs, r.savingHighNs};
-    if (r.onTopOf.empty()) return {"about " + intervalText(gain, stepNs)};
-    std::vector<std::string> lines = {fmt::format("about {}, on top of {}", intervalText(gain, stepNs), numbersText(r.onTopOf))};
+    if (r.onTopOf.empty()) return {intervalText(gain, stepNs)};
+    std::vector<std::string> lines = {fmt::format("{}, on top of {}", intervalText(gain, stepNs), numbersText(r.onTopOf))};
     if (r.alone) lines.push_back("by itself " + intervalText(*r.alone, stepNs));
     return lines;
 }

@@ -32,8 +32,8 @@ constexpr double kLargestReplayError = 0.1;
 /// `unchanged`, `before`: the job without any change, and without the last one.
 StepPredictor judgeOf(const StepPredictor& like, const PlayedJob& unchanged, const PlayedJob& before, const PlayedJob& job) {
     StepPredictor predictor = like;
-    predictor.gained = gainOf(before.steps(), job.steps());
-    predictor.total = gainOf(unchanged.steps(), job.steps());
+    predictor.gained = editedStep(before.steps(), job.steps());
+    predictor.total = editedStep(unchanged.steps(), job.steps());
     predictor.pipeline = job.pipeline();
     predictor.scaledTransfers = [job](const TransferScale& scale) { return job.savedBy(scale); };
     predictor.edited = [job](const std::string& edit) { return job.gainBy(edit); };

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "analyzer/replay/join_ranks.h"
+#include "analyzer/report/units.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -52,8 +53,9 @@ std::string whyNot(const TraceFacts& facts, const std::vector<RankTasks>& ranks,
         if (!rank.recorded) return fmt::format("rank {} is not recorded: when the others waited for it is unknown", rank.rank);
     for (const auto& [id, communicator] : facts.communicators)
         if (static_cast<int>(communicator.ranks.size()) < communicator.size)
-            return fmt::format("{} of the {} ranks of communicator {} are not recorded: when the others waited for them is unknown",
-                               communicator.size - static_cast<int>(communicator.ranks.size()), communicator.size, id);
+            return fmt::format("{} of the {} ranks that communicate with {} are not recorded: when the others waited for them is unknown",
+                               communicator.size - static_cast<int>(communicator.ranks.size()), communicator.size,
+                               communicator.ranks.empty() ? "those recorded" : ranksText(communicator.ranks));
     for (const RankTasks& rank : ranks)
         if (!rank.problem.empty()) return fmt::format("rank {}: {}", rank.rank, rank.problem);
     return {};

@@ -2,6 +2,7 @@
 #include "analyzer/replay/savings.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -82,11 +83,21 @@ struct Repair {
 
 double meanOf(const std::vector<double>& values) { return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()); }
 
-/// Most steps gain nothing like the mean.
-bool gainedByRareSteps(const std::vector<double>& before, const std::vector<double>& after) {
-    std::vector<double> differences;
-    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
-    return median(std::move(differences)) < SavingThresholds::kRecurring * saving(before, after).ns;
+/// What shares are of: the step that the report gives, its typical one.
+double reportedStepNs(const Analysis& analysis, const std::vector<double>& unchanged) { return analysis.stepNs > 0 ? analysis.stepNs : median(unchanged); }
+
+/// The interval, too: what the trace leaves open of the changes is played.
+StepSides sidesWith(const Analysis& analysis, const std::vector<std::string>& changes, const ChangedJob& job, const std::vector<double>& unchanged) {
+    StepSides sides = sidesOf(job.stepsNs);
+    if (!job.effect.open) return sides;
+    const auto stepsWith = [&](Outlook outlook) {
+        ChangedJob other = unchangedJob(analysis);
+        other.effect.outlook = outlook;
+        for (const std::string& text : changes) change(other, *parseEdit(text), analysis);
+        return other.stepsNs;
+    };
+    addOutlooks(unchanged, job.effect, stepsWith, sides);
+    return sides;
 }
 
 std::vector<double> stepsWithout(const Analysis& analysis, const std::vector<Repair>& repairs, const Finding* left) {
@@ -115,6 +126,13 @@ void shareWithPartner(Repair& hidden, std::vector<Repair>& repairs) {
     hidden.small = false;
 }
 
+/// What its detector says it costs is what it estimated the repair to save, and the replay agrees: one number, which is the replay's.
+bool sameQuantity(const Finding& finding, double stepNs, double replayedShare) {
+    const auto alike = [](double a, double b) { return std::abs(a - b) <= SavingThresholds::kSameCost * std::max(a, b); };
+    const double estimated = finding.savingNsPerStep.value_or(0) / (finding.meanStepNs > 0 ? finding.meanStepNs : stepNs);
+    return std::abs(estimated - finding.severity) <= 1e-9 && alike(finding.severity, replayedShare);
+}
+
 /// The job gains less by its repair than a finding must cost, whatever the detector estimated.
 void makeNote(Finding& finding, const ReplayedSaving& saving, double share) {
     finding.verdict = Verdict::note;
@@ -124,8 +142,8 @@ void makeNote(Finding& finding, const ReplayedSaving& saving, double share) {
 
 /// What costs too little, alone and in the job that is otherwise repaired, becomes a note. `all`: steps with every repair.
 std::optional<Ceiling> judge(const Analysis& analysis, const std::vector<double>& unchanged, const std::vector<double>& all, std::vector<Repair>& repairs) {
-    const double stepNs = median(unchanged);
-    const auto shareOf = [&](const Repair& repair) { return repair.gained.ns / (repair.finding->meanStepNs > 0 ? meanOf(unchanged) : stepNs); };
+    const double stepNs = reportedStepNs(analysis, unchanged);
+    const auto shareOf = [&](const Repair& repair) { return repair.gained.ns / (repair.finding->meanStepNs > 0 ? repair.finding->meanStepNs : stepNs); };
     bool demoted = false;
     for (Repair& repair : repairs) {
         if (!repair.small) continue;
@@ -140,7 +158,8 @@ std::optional<Ceiling> judge(const Analysis& analysis, const std::vector<double>
             continue;
         }
         repair.finding->verdict = Verdict::found;
-        repair.finding->severity = std::max(repair.finding->severity, shareOf(repair));
+        const double share = shareOf(repair);
+        repair.finding->severity = sameQuantity(*repair.finding, stepNs, share) ? share : std::max(repair.finding->severity, share);
         setSaving(*repair.finding, repair.gained);
         ++ceiling.findings;
     }
@@ -154,16 +173,6 @@ std::optional<Ceiling> judge(const Analysis& analysis, const std::vector<double>
 
 }  // namespace
 
-ReplayedSaving typicalSaving(const std::vector<double>& before, const std::vector<double>& after) {
-    ReplayedSaving result = saving(before, after);
-    if (gainedByRareSteps(before, after)) return result;
-    const double shift = median(before) - median(after) - result.ns;
-    result.ns += shift;
-    result.lowNs += shift;
-    result.highNs += shift;
-    return result;
-}
-
 std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Finding>& findings) {
     const ReplayModel& replay = analysis.replay;
     if (!replay.available() || replay.predictedStepNs <= 0) return std::nullopt;
@@ -173,9 +182,9 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
     const bool waitsHidden = waitsAreHidden(analysis);
     std::optional<ChangedJob> job;  // none until something gains: a copy of a large graph is most of the memory
     const std::vector<double> unchanged = replay.stepsNs(replay.graph, replay.unchanged);
-    const double stepNs = median(unchanged);
-    const double mean = meanOf(unchanged);
-    std::vector<double> before = unchanged;
+    const double stepNs = reportedStepNs(analysis, unchanged);
+    StepSides before = sidesOf(unchanged);
+    std::vector<std::string> changes;  // made so far
     std::vector<Repair> repairs;
     for (Finding* finding : certain) {
         if (finding->changes.empty()) continue;
@@ -184,8 +193,8 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
             finding->changes.clear();
             continue;
         }
-        const ReplayedSaving gained = typicalSaving(before, next.stepsNs);
-        const double share = gained.ns / (finding->meanStepNs > 0 ? mean : stepNs);
+        ReplayedSaving gained = typicalSaving(before.expected, next.stepsNs);
+        const double share = gained.ns / (finding->meanStepNs > 0 ? finding->meanStepNs : stepNs);
         const bool belowFloor = share < CommonThresholds::kFloorShare;
         if (belowFloor && waitsHidden) continue;
         const bool small = gained.ns <= 0 || (belowFloor && judgedByCost(*finding));
@@ -193,12 +202,15 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
             makeNote(*finding, gained, share);
             continue;
         }
-        repairs.push_back({finding, gained, small});
-        before = next.stepsNs;
         job = std::move(next);
+        changes.insert(changes.end(), finding->changes.begin(), finding->changes.end());
+        StepSides after = sidesWith(analysis, changes, *job, unchanged);
+        gained = gainOf(before, after).saving;
+        repairs.push_back({finding, gained, small});
+        before = std::move(after);
     }
     job.reset();
-    const std::optional<Ceiling> ceiling = judge(analysis, unchanged, before, repairs);
+    const std::optional<Ceiling> ceiling = judge(analysis, unchanged, before.expected, repairs);
     std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.savingNsPerStep.value_or(a.severity) > b.savingNsPerStep.value_or(b.severity); });
     return ceiling;
 }

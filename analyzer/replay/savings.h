@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyzer/detectors/finding.h"
-#include "analyzer/replay/what_if.h"
+#include "analyzer/replay/step_sides.h"
 
 namespace rankscope::analyzer {
 
@@ -15,6 +15,7 @@ struct SavingThresholds {
     static constexpr double kLargestError = 0.03;  // of the unchanged replay: where it is further off, savings stay estimates
     static constexpr double kRecurring = 0.5;      // of the mean step's gain: where the middle one of all steps gains less, the gain is that of rare steps
     static constexpr double kHostPace = 0.5;       // of the step: the critical path of the replay is the host's
+    static constexpr double kSameCost = 0.05;      // of a cost: a detector's estimate and the replay that differ by less mean the same, and the replay's is told
     static constexpr double kBusyIdle = 0.05;      // of the step: a device that the host really keeps waiting idles more
 };
 
@@ -24,10 +25,6 @@ struct Ceiling {
     double share = 0;          // of the typical replayed step; where rare steps alone gain, of the mean one
     size_t findings = 0;       // whose repair was replayed
 };
-
-/// By how much a typical step of `after` is faster: the difference of the medians, as reports give the step by its median. Where rare steps alone gain, that of the means:
-/// a typical step shows nothing of it. Step times in ns, by step.
-ReplayedSaving typicalSaving(const std::vector<double>& before, const std::vector<double>& after);
 
 /// The changes that a finding's fix amounts to, as `rankscope whatif --change` takes them; empty: it has none that can be replayed.
 std::vector<std::string> changesFor(const Analysis& analysis, const Finding& finding);

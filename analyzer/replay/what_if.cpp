@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "analyzer/replay/step_sides.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -108,45 +109,26 @@ Predicted predict(const Analysis& analysis, const ChangedJob& unchanged, const s
         return job;
     };
     Predicted predicted{changed(Outlook::expected), {}, false};
-    ReplayedSaving& gain = predicted.saving = saving(unchanged.stepsNs, predicted.job.stepsNs);
-    if (!predicted.job.effect.open) return predicted;
-    const double chance = chanceNs(unchanged.stepsNs, predicted.job.effect);
-    bool unplayable = false;
-    for (Outlook outlook : {Outlook::dear, Outlook::cheap, Outlook::coarse, Outlook::fine}) {
-        std::vector<double> steps;
-        try {
-            steps = changed(outlook).stepsNs;
-        } catch (const EditError&) {
-            unplayable = true;  // what it would gain is unknown
-            continue;
-        }
-        if (steps == unchanged.stepsNs) {
-            predicted.mayDoNothing = true;
-            continue;
-        }
-        const ReplayedSaving other = saving(unchanged.stepsNs, steps);
-        gain.lowNs = std::min(gain.lowNs, other.lowNs);
-        gain.highNs = std::max(gain.highNs, other.highNs);
-    }
-    gain.lowNs -= chance;
-    gain.highNs += chance;
-    if (predicted.mayDoNothing || unplayable) {
-        gain.lowNs = std::min(gain.lowNs, 0.0);
-        gain.highNs = std::max(gain.highNs, 0.0);
-    }
-    predicted.mayDoNothing = predicted.mayDoNothing && !unplayable;
+    StepSides after = sidesOf(predicted.job.stepsNs);
+    if (predicted.job.effect.open) addOutlooks(unchanged.stepsNs, predicted.job.effect, [&](Outlook outlook) { return changed(outlook).stepsNs; }, after);
+    const SideGain gain = gainOf(sidesOf(unchanged.stepsNs), after);
+    predicted.saving = gain.saving;
+    predicted.mayDoNothing = gain.mayDoNothing;
     return predicted;
 }
 
 WhatIf whatIf(const Analysis& analysis, const std::vector<std::unique_ptr<Edit>>& edits) {
     const ReplayModel& replay = analysis.replay;
-    const Predicted predicted = predict(analysis, unchangedJob(analysis), edits);
+    const ChangedJob unchanged = unchangedJob(analysis);
+    const Predicted predicted = predict(analysis, unchanged, edits);
     const ChangedJob& after = predicted.job;
     WhatIf result;
     result.measuredStepNs = replay.measuredStepNs;
     result.replayedStepNs = replay.predictedStepNs;
     result.replayError = replay.error();
     result.changedStepNs = mean(after.stepsNs);
+    const bool rare = gainedByRareSteps(unchanged.stepsNs, after.stepsNs);
+    result.typicalStepNs = rare || analysis.stepNs <= 0 ? replay.measuredStepNs : analysis.stepNs;
     result.tokens = after.effect.tokens;
     result.replicas = after.effect.replicas;
     result.saving = predicted.saving;

@@ -7,8 +7,7 @@
 
 namespace rankscope::analyzer {
 
-/// A difference of two replays, ns per step at equal tokens: the mean over the analysed steps, and an interval by their variation and by
-/// what the trace leaves open of the change.
+/// A difference of two replays, ns per step at equal tokens, and an interval by the steps' variation and by what the trace leaves open of the change.
 struct ReplayedSaving {
     double ns = 0;
     double lowNs = 0;
@@ -35,6 +34,7 @@ struct WhatIf {
     double replayedStepNs = 0;    // unchanged
     double replayError = 0;       // share of the measured step
     double changedStepNs = 0;     // at equal tokens
+    double typicalStepNs = 0;     // the step that a report gives and shares are of: the median one; where rare steps alone gain, the mean one
     double tokens = 1;            // tokens of a changed step / tokens of a step as recorded, on as many ranks
     double replicas = 1;          // ranks, and with them tokens of a step, as a multiple of those recorded: not counted in `saving`
     ReplayedSaving saving;
@@ -49,7 +49,7 @@ ChangedJob unchangedJob(const Analysis& analysis);
 /// Adds a change to those made so far. Throws EditError and leaves `job` in any state.
 void change(ChangedJob& job, const Edit& edit, const Analysis& analysis);
 
-/// By how much the steps of `after` are faster than those of `before`, ChangedJob::stepsNs.
+/// By how much the mean step of `after` is faster than that of `before`, ChangedJob::stepsNs.
 ReplayedSaving saving(const std::vector<double>& before, const std::vector<double>& after);
 
 /// The unchanged job's steps, and all changes to it one after the other. Throws EditError.

@@ -8,6 +8,7 @@
 #include "analyzer/report/collective_table.h"
 #include "analyzer/report/efficiency.h"
 #include "analyzer/report/loss_text.h"
+#include "analyzer/timeline/communicator_name.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -108,6 +109,7 @@ Report buildReport(const Analysis& analysis, std::vector<Finding> findings) {
         for (const std::string& source : sources) report.losses.push_back({"source_not_live", "warning", 1, source, rank});
     orderLosses(report.losses);
     for (const RankFacts& rank : analysis.facts.ranks) report.hostOfRank[rank.rank] = rank.host;
+    report.groups = communicatorNames(analysis.facts, analysis.layout);
     return report;
 }
 

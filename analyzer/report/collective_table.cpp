@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/report/collective_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <tuple>
 
 #include "analyzer/report/units.h"
+#include "analyzer/timeline/communicator_name.h"
 #include "analyzer/timeline/operation.h"
 
 namespace rankscope::analyzer {
@@ -21,6 +24,7 @@ std::string sizeClassText(int sizeClass) {
 
 struct Sums {
     int64_t count = 0, bytes = 0, transferNs = 0, timedBytes = 0, waitNs = 0;
+    int64_t timed = 0, waits = 0;   // instances whose transfer is known, members whose wait is
     bool anyTransfer = false;
     std::map<int, int64_t> lastRanks;
     std::map<std::string, int64_t> algorithms, protocols;
@@ -35,17 +39,28 @@ std::string mostCommon(const std::map<std::string, int64_t>& counts) {
 
 std::vector<CollectiveRow> collectiveTable(const Analysis& analysis) {
     const TraceFacts& facts = analysis.facts;
-    std::map<int64_t, int64_t> waits;  // by collective, over its members
-    for (const store::CollectiveMember& member : facts.members) waits[member.collectiveId] += member.waitNs.value_or(0);
+    struct Waits {
+        int64_t ns = 0, members = 0;
+    };
+    std::map<int64_t, Waits> waits;  // by collective, over its members
+    for (const store::CollectiveMember& member : facts.members) {
+        if (!member.waitNs) continue;
+        waits[member.collectiveId].ns += *member.waitNs;
+        ++waits[member.collectiveId].members;
+    }
+    const std::map<int64_t, std::string> names = communicatorNames(facts, analysis.layout);
+    const double steps = facts.wholeRunIsOneStep ? 1 : static_cast<double>(std::max<size_t>(1, analysis.steps.size()));
     std::map<std::tuple<int64_t, store::Op, int>, Sums> sums;
     for (const store::Collective& c : facts.collectives) {
         if (!facts.wholeRunIsOneStep && (!c.step || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), *c.step))) continue;
         Sums& sum = sums[{c.communicatorId, c.op, sizeClassOf(c)}];
         ++sum.count;
         sum.bytes += c.bytes.value_or(0);
-        sum.waitNs += waits[c.id];
+        sum.waitNs += waits[c.id].ns;
+        sum.waits += waits[c.id].members;
         if (c.transferNs) {
             sum.anyTransfer = true;
+            ++sum.timed;
             sum.transferNs += *c.transferNs;
             sum.timedBytes += c.bytes.value_or(0);
         }
@@ -62,6 +77,7 @@ std::vector<CollectiveRow> collectiveTable(const Analysis& analysis) {
         if (communicator != facts.communicators.end()) {
             row.communicatorName = communicator->second.name;
             row.ranks = communicator->second.size;
+            row.group = names.at(communicatorId);
         }
         row.op = store::toText(op);
         row.sizeClass = sizeClassText(sizeClass);
@@ -69,6 +85,10 @@ std::vector<CollectiveRow> collectiveTable(const Analysis& analysis) {
         if (sizeClass >= 0) row.bytes = sum.bytes;
         row.waitNs = sum.waitNs;
         if (sum.anyTransfer) row.transferNs = sum.transferNs;
+        row.countPerStep = static_cast<double>(sum.count) / steps;
+        if (row.bytes) row.bytesPerStep = static_cast<double>(sum.bytes) / steps;
+        if (sum.waits > 0) row.waitNsPerRankStep = static_cast<double>(sum.waitNs) / static_cast<double>(sum.waits) * row.countPerStep;
+        if (sum.timed > 0) row.transferNsPerRankStep = static_cast<double>(sum.transferNs) / static_cast<double>(sum.timed) * row.countPerStep;
         if (sum.transferNs > 0 && sum.timedBytes > 0) {
             row.algbw = static_cast<double>(sum.timedBytes) / static_cast<double>(sum.transferNs) * 1e9;
             row.busbw = *row.algbw * busFactor(op, row.ranks);
@@ -85,9 +105,22 @@ std::vector<CollectiveRow> collectiveTable(const Analysis& analysis) {
         rows.push_back(std::move(row));
     }
     std::stable_sort(rows.begin(), rows.end(), [](const CollectiveRow& a, const CollectiveRow& b) {
-        return a.transferNs.value_or(0) + a.waitNs > b.transferNs.value_or(0) + b.waitNs;
+        return a.transferNsPerRankStep.value_or(0) + a.waitNsPerRankStep.value_or(0) > b.transferNsPerRankStep.value_or(0) + b.waitNsPerRankStep.value_or(0);
     });
     return rows;
 }
+
+std::string lastText(const CollectiveRow& row, size_t most) {
+    constexpr double kSeldom = 0.05;  // of the instances: chance
+    std::string text;
+    for (size_t i = 0; i < std::min(most, row.lastRanks.size()); ++i) {
+        const double share = static_cast<double>(row.lastRanks[i].second) / static_cast<double>(std::max<int64_t>(1, row.count));
+        if (share >= kSeldom) text += fmt::format("{}rank {} ({:.0f} %)", text.empty() ? "" : ", ", row.lastRanks[i].first, 100 * share);
+    }
+    if (!text.empty()) return text;
+    return row.lastRanks.empty() ? "unknown" : "none mostly";
+}
+
+std::string countText(double perStep) { return perStep >= 9.95 || perStep == std::floor(perStep) ? fmt::format("{:.0f}", perStep) : fmt::format("{:.1f}", perStep); }
 
 }  // namespace rankscope::analyzer

@@ -42,6 +42,7 @@ Json findingJson(const Report& report, const Finding& f) {
     json["affected_ranks"] = f.affectedRanks;
     json["hosts"] = hosts;
     json["communicator"] = orNull(f.communicator);
+    json["group"] = f.communicator ? Json(groupText(report, *f.communicator)) : Json(nullptr);
     json["steps"] = f.steps;
     json["window_ns"] = f.windowEndNs > f.windowStartNs ? Json::array({f.windowStartNs, f.windowEndNs}) : Json(nullptr);
     json["cause"] = f.cause;
@@ -75,6 +76,7 @@ Json collectiveJson(const CollectiveRow& row) {
     for (const auto& [rank, count] : row.lastRanks) last.push_back({{"rank", rank}, {"count", count}});
     return {{"communicator", orNull(row.communicator)},
             {"communicator_name", orNull(row.communicatorName)},
+            {"group", orNull(row.group)},
             {"ranks", row.ranks},
             {"op", row.op},
             {"size_class", row.sizeClass},
@@ -82,6 +84,8 @@ Json collectiveJson(const CollectiveRow& row) {
             {"bytes", orNull(row.bytes)},
             {"wait_ns", row.waitNs},
             {"transfer_ns", orNull(row.transferNs)},
+            {"wait_ns_per_rank_and_step", row.waitNsPerRankStep ? Json(whole(*row.waitNsPerRankStep)) : Json(nullptr)},
+            {"transfer_ns_per_rank_and_step", row.transferNsPerRankStep ? Json(whole(*row.transferNsPerRankStep)) : Json(nullptr)},
             {"algbw", orNull(row.algbw)},
             {"busbw", orNull(row.busbw)},
             {"algo", orNull(row.algorithm)},

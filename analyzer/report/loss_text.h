@@ -14,4 +14,13 @@ void orderLosses(std::vector<LossRow>& losses);
 /// A loss in one line, its rank named once; without its severity.
 std::string lossText(const LossRow& loss);
 
+/// What a reader is told of one kind of loss: "ranks 0-2, 4: records did not fit (12 x)".
+struct LossLine {
+    std::string severity;
+    std::string text;
+};
+
+/// One line for what happened alike on several ranks, in the order of the rows. Where their texts differ by numbers alone, the first rank's stands for all and is said to.
+std::vector<LossLine> lossLines(const std::vector<LossRow>& losses);
+
 }  // namespace rankscope::analyzer

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <span>
 
+#include "analyzer/report/collective_table.h"
 #include "analyzer/report/loss_text.h"
 #include "analyzer/report/markdown_text.h"
 #include "analyzer/report/nothing_found.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/replay_text.h"
+#include "analyzer/report/run_text.h"
 #include "analyzer/report/units.h"
 
 namespace rankscope::analyzer {
@@ -51,13 +53,14 @@ std::string findingBlock(const Report& r, const Finding& f) {
 
 std::string renderMarkdown(const Report& r) {
     std::string out = fmt::format("# Rankscope: {}\n\n", r.run.name.empty() ? "run" : words(r.run.name));
-    out += fmt::format("{} ranks on {} host(s){}, step {} (median of {}).\n", r.run.worldSize, r.run.hosts.size(), r.run.isVirtual ? ", virtual GPUs" : "",
-                       durationText(r.run.stepNs), r.run.steps);
-    if (r.run.hosts.size() > 1) out += fmt::format("Arrival times are good to {}.\n", durationText(static_cast<double>(r.clock.boundNs)));
+    out += fmt::format("{} on {}{}, step {} (median of {}).\n", countedText(r.run.worldSize, "rank"), countedText(std::max<int64_t>(1, std::ssize(r.run.hosts)), "host"),
+                       r.run.isVirtual ? ", virtual GPUs" : "", durationText(r.run.stepNs), r.run.steps);
+    if (r.run.hosts.size() > 1) out += fmt::format("Arrival times are good to {}.\n", boundText(r.clock.boundNs));
     if (r.run.stepNs > 0) out += "\n" + words(replayText(r.replay)) + ".\n";
     if (const std::string path = criticalPathText(r.replay); !path.empty()) out += "\n" + path + ".\n";
-    for (const LossRow& loss : first(r.losses, kMostLosses)) out += fmt::format("\n> {}: {}\n", loss.severity, words(lossText(loss)));
-    out += restText(r.losses.size(), kMostLosses, "losses");
+    const std::vector<LossLine> losses = lossLines(r.losses);
+    for (const LossLine& loss : first(losses, kMostLosses)) out += fmt::format("\n> {}: {}\n", loss.severity, words(loss.text));
+    out += restText(losses.size(), kMostLosses, "losses");
 
     out += fmt::format("\n## Findings\n{}", r.findings.empty() ? "\n" + nothingFoundText(r) + "\n" : "");
     if (r.replay.ceiling && r.replay.ceiling->findings > 1) out += "\n" + ceilingText(*r.replay.ceiling, r.replay.ceiling->findings) + "\n";
@@ -76,11 +79,12 @@ std::string renderMarkdown(const Report& r) {
                            share(row.total.exposedTransferNs), share(row.total.memoryNs), share(row.total.idleNs), share(row.total.overlappedCommNs));
     }
     out += restText(r.breakdown.size(), kMostRanks, "ranks");
-    out += "\n## Collectives\n\n| op | size | ranks | count | waiting | transfer | busbw |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |\n";
+    out += "\n## Collectives\n\nPer rank and step; waiting and transfer hold what is hidden behind compute, too.\n\n";
+    out += "| op | size | group | calls | waiting | transfer | busbw |\n| --- | --- | --- | ---: | ---: | ---: | ---: |\n";
+    const auto duration = [](const std::optional<double>& ns) { return ns ? durationText(*ns) : std::string("unknown"); };
     for (const CollectiveRow& row : first(r.collectives, kMostCollectives)) {
-        out += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", words(row.op), row.sizeClass, row.ranks, row.count, durationText(static_cast<double>(row.waitNs)),
-                           row.transferNs ? durationText(static_cast<double>(*row.transferNs)) : "unknown",
-                           row.busbw ? bandwidthText(*row.busbw) : "unknown");
+        out += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", words(row.op), row.sizeClass, row.group.empty() ? "unknown" : words(row.group), countText(row.countPerStep),
+                           duration(row.waitNsPerRankStep), duration(row.transferNsPerRankStep), row.busbw ? bandwidthText(*row.busbw) : "unknown");
     }
     out += restText(r.collectives.size(), kMostCollectives, "kinds of collectives");
     if (out.size() <= kMostBytes) return out;

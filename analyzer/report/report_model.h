@@ -73,7 +73,8 @@ struct EfficiencySection : Efficiency {
 
 struct CollectiveRow {
     std::optional<int64_t> communicator;
-    std::string communicatorName;
+    std::string communicatorName;                // NCCL's own; empty: none
+    std::string group;                           // what it is and whose: "tensor parallel 0-3" (timeline/communicator_name.h)
     int ranks = 0;
     std::string op;
     std::string sizeClass;                       // "16 MiB to 64 MiB" | "unknown size"
@@ -81,6 +82,10 @@ struct CollectiveRow {
     std::optional<int64_t> bytes;                // sum
     int64_t waitNs = 0;                          // sum over members
     std::optional<int64_t> transferNs;           // sum over instances
+    double countPerStep = 0;
+    std::optional<double> bytesPerStep;
+    // Of a member and an analysed step, so that the two have one unit.
+    std::optional<double> waitNsPerRankStep, transferNsPerRankStep;
     std::optional<double> algbw, busbw;          // bytes per second
     std::string algorithm, protocol;             // empty: unknown
     std::optional<double> alphaNs, crossoverBytes;
@@ -129,7 +134,14 @@ struct Report {
     std::vector<Finding> notes;
     std::vector<LossRow> losses;
     std::map<int, std::string> hostOfRank;
+    std::map<int64_t, std::string> groups;       // what each communicator is and whose, by id
     std::optional<StepOverview> overview;        // where it was asked for; a picture, not part of the JSON
 };
+
+/// What a communicator is and whose: "tensor parallel 0-3".
+inline std::string groupText(const Report& report, int64_t communicator) {
+    const auto known = report.groups.find(communicator);
+    return known == report.groups.end() ? "communicator " + std::to_string(communicator) : known->second;
+}
 
 }  // namespace rankscope::analyzer

@@ -4,12 +4,14 @@
 #include <algorithm>
 
 #include "analyzer/recommend/recommend.h"
+#include "analyzer/report/collective_table.h"
 #include "analyzer/report/layout_text.h"
 #include "analyzer/report/loss_text.h"
 #include "analyzer/report/nothing_found.h"
 #include "analyzer/report/plain_text.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/replay_text.h"
+#include "analyzer/report/run_text.h"
 #include "analyzer/report/shell_word.h"
 #include "analyzer/report/units.h"
 #include "analyzer/report/verdict_text.h"
@@ -34,12 +36,12 @@ class Painter {
 
 void addHead(const Report& r, const Painter& paint, std::string& out) {
     const std::string name = r.run.name.empty() ? "this run" : oneLine(r.run.name);
-    out += paint(Shade::bold, fmt::format("{}: {} rank{} on {} host{}{}", name, r.run.worldSize, r.run.worldSize == 1 ? "" : "s", std::max<size_t>(1, r.run.hosts.size()),
-                                          r.run.hosts.size() > 1 ? "s" : "", r.run.isVirtual ? ", virtual GPUs" : "")) +
+    out += paint(Shade::bold, fmt::format("{}: {} on {}{}", name, countedText(r.run.worldSize, "rank"), countedText(std::max<int64_t>(1, std::ssize(r.run.hosts)), "host"),
+                                          r.run.isVirtual ? ", virtual GPUs" : "")) +
            "\n";
     if (r.run.steps > 0) {
-        out += fmt::format("step {} (median of {}, {} warm-up left out; boundaries: {})\n", durationText(r.run.stepNs), r.run.steps, r.run.warmUpSteps,
-                           r.run.stepSource);
+        out += fmt::format("step {} (median of {}{}; {})\n", durationText(r.run.stepNs), r.run.steps,
+                           r.run.warmUpSteps > 0 ? fmt::format(", {} of warm-up left out", r.run.warmUpSteps) : "", stepSourceText(r.run.stepSource));
     } else if (r.run.stepNs > 0) {
         out += fmt::format("no steps found: the {} of device activity are analysed as one\n", durationText(r.run.stepNs));
     } else {
@@ -49,16 +51,17 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
     if (const std::string path = criticalPathText(r.replay); !path.empty()) out += path + "\n";
     out += fmt::format("layout {}\n", layoutText(r.layout));
     if (r.run.hosts.size() > 1) {
-        out += fmt::format("clocks aligned by {}, arrival times good to {}\n", r.clock.method, durationText(static_cast<double>(r.clock.boundNs)));
+        out += fmt::format("clocks aligned by {}, arrival times good to {}\n", r.clock.method, boundText(r.clock.boundNs));
     }
     if (!r.linkPeakSource.empty()) out += "link peaks: " + r.linkPeakSource + "\n";
     constexpr size_t kMost = 50;
-    for (size_t i = 0; i < std::min(kMost, r.losses.size()); ++i) {
-        const LossRow& loss = r.losses[i];
+    const std::vector<LossLine> lines = lossLines(r.losses);
+    for (size_t i = 0; i < std::min(kMost, lines.size()); ++i) {
+        const LossLine& loss = lines[i];
         const Shade shade = loss.severity == "error" ? Shade::red : loss.severity == "warning" ? Shade::yellow : Shade::dim;
-        out += paint(shade, fmt::format("{}: {}", loss.severity, plainText(lossText(loss)))) + "\n";
+        out += paint(shade, fmt::format("{}: {}", loss.severity, plainText(loss.text))) + "\n";
     }
-    if (r.losses.size() > kMost) out += fmt::format("and {} more losses: --format json lists them\n", r.losses.size() - kMost);
+    if (lines.size() > kMost) out += fmt::format("and {} more losses: --format json lists them\n", lines.size() - kMost);
     out += "\n";
 }
 
@@ -77,18 +80,17 @@ void addFinding(const Report& r, const std::string& name, const Finding& f, cons
     out += "  where   " + ranksText(f.ranks);
     for (const auto& [rank, host] : r.hostOfRank)
         if (f.ranks.size() == 1 && f.ranks.front() == rank && !host.empty()) out += " on " + oneLine(host);
-    if (f.communicator) out += fmt::format(", communicator {}", *f.communicator);
+    if (f.communicator) out += ", " + oneLine(groupText(r, *f.communicator));
     if (!f.affectedRanks.empty() && f.affectedRanks != f.ranks) out += "; " + ranksText(f.affectedRanks) + (f.affectedRanks.size() == 1 ? " waits" : " wait");
     out += "\n  why     " + plainText(f.cause) + "\n";
     if (open) out += "  but     " + plainText(f.whyInconclusive) + "\n";
     for (size_t i = 0; i < f.evidence.facts.size(); ++i) out += (i == 0 ? "  shown   " : "          ") + plainText(f.evidence.facts[i]) + "\n";
     if (f.windowEndNs > f.windowStartNs) {
-        out += fmt::format("          best seen at {} to {}, in {} analysed step{}\n", durationText(static_cast<double>(f.windowStartNs)),
-                           durationText(static_cast<double>(f.windowEndNs)), f.steps.size(), f.steps.size() == 1 ? "" : "s");
+        out += "          " + bestSeenText(r, f) + "\n";
     }
     for (size_t i = 0; i < f.fix.size(); ++i) out += paint(Shade::green, i == 0 ? "  fix     " : "          ") + plainText(f.fix[i]) + "\n";
     if (f.savingNsPerStep) {
-        out += fmt::format("  saves   about {} per step ({}; {} to {}), {}, confidence {:.0f} %\n", durationText(*f.savingNsPerStep),
+        out += fmt::format("  saves   {} per step ({}; {} to {}), {}, confidence {:.0f} %\n", durationText(*f.savingNsPerStep),
                            percentText(savingShare(f, r.run.stepNs)), durationText(f.savingLowNs), durationText(f.savingHighNs),
                            f.savingReplayed ? "replayed" : "estimated", 100 * f.confidence);
     }
@@ -136,17 +138,19 @@ void addBreakdown(const Report& r, const TextStyle& style, const Painter& paint,
 void addCollectives(const Report& r, const Painter& paint, std::string& out) {
     if (r.collectives.empty()) return;
     constexpr size_t kMost = 8;
-    out += "\n" + paint(Shade::bold, "Collectives") + ", sums over the analysed steps\n";
-    out += paint(Shade::dim, fmt::format("  {:<15}{:<20}{:>7}{:>7}{:>11}{:>11}{:>12}  {}", "op", "size", "ranks", "count", "waiting", "transfer", "busbw", "last")) + "\n";
+    out += "\n" + paint(Shade::bold, "Collectives") + ", per rank and step; waiting and transfer hold what is hidden behind compute, too\n";
+    size_t width = 5;
+    for (size_t i = 0; i < std::min(kMost, r.collectives.size()); ++i) width = std::max(width, oneLine(r.collectives[i].group).size());
+    const auto line = [&](const auto& op, const auto& size, const auto& group, const auto& calls, const auto& waiting, const auto& transfer, const auto& busbw, const auto& last) {
+        return fmt::format("  {:<15}{:<20}{:<{}}{:>7}{:>10}{:>10}{:>12}  {}", op, size, group, width, calls, waiting, transfer, busbw, last);
+    };
+    out += paint(Shade::dim, line("op", "size", "group", "calls", "waiting", "transfer", "busbw", "last of all")) + "\n";
+    const auto duration = [](const std::optional<double>& ns) { return ns ? durationText(*ns) : std::string("unknown"); };
     for (size_t i = 0; i < std::min(kMost, r.collectives.size()); ++i) {
         const CollectiveRow& row = r.collectives[i];
-        std::string last;
-        for (size_t k = 0; k < std::min<size_t>(3, row.lastRanks.size()); ++k)
-            last += fmt::format("{}rank {} ({}x)", k == 0 ? "" : ", ", row.lastRanks[k].first, row.lastRanks[k].second);
-        out += fmt::format("  {:<15}{:<20}{:>7}{:>7}{:>11}{:>11}{:>12}  {}\n", row.op, row.sizeClass, row.ranks > 0 ? std::to_string(row.ranks) : "?", row.count,
-                           durationText(static_cast<double>(row.waitNs)),
-                           row.transferNs ? durationText(static_cast<double>(*row.transferNs)) : "unknown",
-                           row.busbw ? bandwidthText(*row.busbw) : "unknown", last.empty() ? "unknown" : last);
+        out += line(row.op, row.sizeClass, row.group.empty() ? "unknown" : oneLine(row.group), countText(row.countPerStep), duration(row.waitNsPerRankStep), duration(row.transferNsPerRankStep),
+                    row.busbw ? bandwidthText(*row.busbw) : "unknown", lastText(row, 3)) +
+               "\n";
     }
     if (r.collectives.size() > kMost) out += paint(Shade::dim, fmt::format("  and {} more kinds: --format json lists them", r.collectives.size() - kMost)) + "\n";
 }
@@ -177,7 +181,7 @@ std::string renderText(const Report& r, const TextStyle& style) {
         const bool settings = std::any_of(r.findings.begin(), r.findings.end(), [](const Finding& finding) { return hasSettings(finding.id); });
         if (settings) out += fmt::format("      rankscope recommend {}\n", name);
     } else {
-        out += fmt::format("\nNext: rankscope analyze {} --format json\n", name);
+        out += fmt::format("\nNext: rankscope view {}\n      rankscope analyze {} --format html -o {}.html\n", name, name, name);
     }
     return out;
 }

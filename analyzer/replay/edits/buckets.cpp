@@ -14,6 +14,7 @@
 #include "analyzer/replay/edits/parameter_uses.h"
 #include "analyzer/replay/edits/resend.h"
 #include "analyzer/replay/edits/transfer_prices.h"
+#include "analyzer/timeline/communicator_name.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -65,6 +66,7 @@ class Rebucket {
   public:
     Rebucket(const TaskGraph& graph, const Analysis& analysis, std::optional<double> mebibytes, bool overlap, Outlook outlook)
         : m_graph(graph),
+          m_analysis(analysis),
           m_index(graph),
           m_prices(graph, analysis),
           m_mebibytes(mebibytes),
@@ -161,8 +163,8 @@ class Rebucket {
             const double bytes = std::round(buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]));
             const std::optional<Estimate> price = m_prices.ns(round.communicator, round.op, bytes);
             if (!price)
-                throw EditError(fmt::format("what {:.1f} MiB take on communicator {} is unknown: its messages differ too little in size",
-                                            bytes / BucketCaps::kMebi, round.communicator),
+                throw EditError(fmt::format("what {:.1f} MiB take on {} is unknown: its messages differ too little in size",
+                                            bytes / BucketCaps::kMebi, communicatorName(m_analysis.facts, m_analysis.layout, round.communicator)),
                                 "state the links: RANKSCOPE_LINKS");
             const double ns = m_outlook == Outlook::dear ? price->high : m_outlook == Outlook::cheap ? price->low : price->expected;
             for (size_t m = 0; m < round.members.size(); ++m) buckets.transferNs[m].push_back(ns * strain.factor * strain.shares[m]);
@@ -213,6 +215,7 @@ class Rebucket {
     }
 
     const TaskGraph& m_graph;
+    const Analysis& m_analysis;
     LaunchIndex m_index;
     TransferPrices m_prices;
     std::optional<double> m_mebibytes;

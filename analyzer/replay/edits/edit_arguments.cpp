@@ -7,6 +7,8 @@
 #include <charconv>
 #include <limits>
 
+#include "analyzer/timeline/communicator_name.h"
+
 namespace rankscope::analyzer {
 namespace {
 
@@ -129,18 +131,18 @@ std::vector<int> recordedRanks(const Analysis& analysis, const std::vector<int>&
     return ranks;
 }
 
-void checkCommunicator(const Analysis& analysis, int64_t id) {
-    if (analysis.facts.communicators.count(id) != 0) return;
+void checkCommunicator(const Analysis& analysis, int64_t wanted) {
+    if (analysis.facts.communicators.count(wanted) != 0) return;
     std::string known;
     int listed = 0;
-    for (const auto& [communicator, facts] : analysis.facts.communicators) {
+    for (const auto& [id, name] : communicatorNames(analysis.facts, analysis.layout)) {
         if (++listed > 12) {
             known += " …";
             break;
         }
-        known += fmt::format("{}{} ({} ranks, {})", known.empty() ? "" : ", ", communicator, facts.size, toText(analysis.layout.role(communicator)));
+        known += fmt::format("{}{} ({})", known.empty() ? "" : "; ", id, name);
     }
-    throw EditError(fmt::format("there is no communicator {} in this run", id), known.empty() ? "the run has none" : "communicators: " + known);
+    throw EditError(fmt::format("there is no communicator {} in this run", wanted), known.empty() ? "the run has none" : "communicators: " + known);
 }
 
 }  // namespace rankscope::analyzer

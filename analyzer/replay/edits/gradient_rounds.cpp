@@ -10,6 +10,7 @@
 
 #include "analyzer/replay/edits/edit.h"
 #include "analyzer/timeline/comm_usage.h"
+#include "analyzer/timeline/communicator_name.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -110,7 +111,7 @@ class Reader {
         for (const ExchangeMember& member : m_graph.membersOf(first)) round.members.push_back({member.rank, {}, {}, {}, {}});
         for (uint32_t i : exchanges) {
             const auto members = m_graph.membersOf(m_graph.exchanges[i]);
-            if (members.size() != round.members.size()) throw EditError(fmt::format("a reduction of communicator {} lacks members", round.communicator));
+            if (members.size() != round.members.size()) throw EditError(fmt::format("a reduction of {} lacks members", communicatorName(m_analysis.facts, m_analysis.layout, round.communicator)));
             round.bytes.push_back(static_cast<double>(m_graph.exchanges[i].bytes));
             for (size_t m = 0; m < members.size(); ++m) {
                 RoundMember& member = round.members[m];

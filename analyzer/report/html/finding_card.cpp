@@ -5,6 +5,7 @@
 
 #include "analyzer/detectors/catalogue.h"
 #include "analyzer/report/plain_text.h"
+#include "analyzer/report/run_text.h"
 #include "analyzer/report/shell_word.h"
 #include "analyzer/report/units.h"
 
@@ -25,7 +26,7 @@ std::string whereText(const Report& report, const Finding& finding) {
 std::string costLine(const Report& report, const Finding& finding) {
     std::string out = fmt::format("<p class=\"cost\"><b>{}</b> of the step", percentText(finding.severity));
     if (finding.savingNsPerStep) {
-        out += fmt::format("; the repair saves about <b>{}</b> per step ({}; {} to {}), {}, confidence {:.0f} %", durationText(*finding.savingNsPerStep),
+        out += fmt::format("; the repair saves <b>{}</b> per step ({}; {} to {}), {}, confidence {:.0f} %", durationText(*finding.savingNsPerStep),
                            percentText(savingShare(finding, report.run.stepNs)), durationText(finding.savingLowNs),
                            durationText(finding.savingHighNs), finding.savingReplayed ? "replayed" : "estimated", 100 * finding.confidence);
     }
@@ -60,15 +61,14 @@ std::string findingCard(const Report& report, const Finding& finding) {
     out += fmt::format("<p>{}.</p>\n", markupText(finding.cause));
     if (!finding.whyInconclusive.empty()) out += fmt::format("<p><b>Inconclusive:</b> {}.</p>\n", markupText(finding.whyInconclusive));
     out += "<h4>Where</h4><p>" + markupText(whereText(report, finding));
-    if (finding.communicator) out += fmt::format(", communicator {}", *finding.communicator);
+    if (finding.communicator) out += ", " + markupText(groupText(report, *finding.communicator));
     if (!finding.affectedRanks.empty() && finding.affectedRanks != finding.ranks) out += "; waiting: " + markupText(ranksText(finding.affectedRanks));
     out += "</p>\n";
     if (!finding.evidence.facts.empty() || finding.windowEndNs > finding.windowStartNs) {
         out += "<h4>Evidence</h4><ul>";
         for (const std::string& fact : finding.evidence.facts) out += "<li>" + markupText(fact) + "</li>";
         if (finding.windowEndNs > finding.windowStartNs)
-            out += fmt::format("<li>best seen at {} to {}, in {} analysed step{}</li>", durationText(static_cast<double>(finding.windowStartNs)),
-                               durationText(static_cast<double>(finding.windowEndNs)), finding.steps.size(), finding.steps.size() == 1 ? "" : "s");
+            out += "<li>" + bestSeenText(report, finding) + "</li>";
         out += "</ul>\n";
     }
     if (!finding.fix.empty()) out += "<h4>Fix</h4>\n";

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "analyzer/report/collective_table.h"
 #include "analyzer/report/html/charts.h"
 #include "analyzer/report/html/finding_card.h"
 #include "analyzer/report/html/lanes.h"
@@ -17,6 +18,7 @@
 #include "analyzer/report/nothing_found.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/replay_text.h"
+#include "analyzer/report/run_text.h"
 #include "analyzer/report/units.h"
 #include "analyzer/report/verdict_text.h"
 
@@ -44,7 +46,7 @@ std::string tiles(const Report& r) {
     if (r.efficiency.parallel) out += tile("Parallel efficiency", percentText(*r.efficiency.parallel), "compute of the mean rank in the step");
     out += tile("Ranks", std::to_string(r.run.worldSize), fmt::format("on {} host{}{}", std::max<size_t>(1, r.run.hosts.size()), r.run.hosts.size() > 1 ? "s" : "", r.run.isVirtual ? ", virtual GPUs" : ""));
     out += tile("Replay error", r.replay.error ? fmt::format("{:.2f} %", 100 * *r.replay.error) : "none", r.replay.error ? "the unchanged job played again" : "no replay");
-    if (r.run.hosts.size() > 1) out += tile("Clock bound", durationText(static_cast<double>(r.clock.boundNs)), "clocks aligned by " + r.clock.method);
+    if (r.run.hosts.size() > 1) out += tile("Clock bound", boundText(r.clock.boundNs), "clocks aligned by " + r.clock.method);
     int64_t lost = 0;
     for (const LossRow& loss : r.losses) lost += loss.severity != "info";
     out += tile("Missing records", lost == 0 ? "none" : std::to_string(lost), lost == 0 ? "everything asked for was recorded" : "kinds of loss, listed below");
@@ -55,9 +57,10 @@ std::string losses(const Report& r) {
     if (r.losses.empty()) return {};
     constexpr size_t kMost = 50;
     std::string out = "<ul class=\"losses\" aria-label=\"What is missing from the recording\">\n";
-    for (size_t i = 0; i < std::min(kMost, r.losses.size()); ++i)
-        out += fmt::format("<li class=\"{}\"><b>{}</b>: {}</li>\n", markupText(r.losses[i].severity), markupText(r.losses[i].severity), markupText(lossText(r.losses[i])));
-    if (r.losses.size() > kMost) out += fmt::format("<li>and {} more: <code>--format json</code> lists them</li>\n", r.losses.size() - kMost);
+    const std::vector<LossLine> lines = lossLines(r.losses);
+    for (size_t i = 0; i < std::min(kMost, lines.size()); ++i)
+        out += fmt::format("<li class=\"{}\"><b>{}</b>: {}</li>\n", markupText(lines[i].severity), markupText(lines[i].severity), markupText(lines[i].text));
+    if (lines.size() > kMost) out += fmt::format("<li>and {} more: <code>--format json</code> lists them</li>\n", lines.size() - kMost);
     return out + "</ul>\n";
 }
 
@@ -122,7 +125,7 @@ std::string bandwidthChart(const Report& r) {
     for (const CollectiveRow& row : r.collectives) {
         if (!row.busbw || !row.bytes || row.count <= 0 || *row.bytes <= 0) continue;
         const double bytes = static_cast<double>(*row.bytes) / static_cast<double>(row.count);
-        chart.dots.push_back({bytes, *row.busbw, fmt::format("{} of {}, {} ranks, {} x: {}", row.op, bytesText(bytes), row.ranks, row.count, bandwidthText(*row.busbw)),
+        chart.dots.push_back({bytes, *row.busbw, fmt::format("{} of {}, {}, {} a step: {}", row.op, bytesText(bytes), row.group, countText(row.countPerStep), bandwidthText(*row.busbw)),
                               row.op == "all_reduce" ? "compute" : row.op == "all_gather" ? "overlapped" : row.op == "reduce_scatter" ? "transfer" : row.op == "all_to_all" ? "wait" : "memory"});
     }
     if (chart.dots.empty()) return {};
@@ -178,23 +181,21 @@ std::string idleCauses(const Report& r) {
 std::string collectives(const Report& r) {
     if (r.collectives.empty()) return {};
     constexpr size_t kMost = 500;
-    Table table("collectives-table", "", {{"operation"}, {"size"}, {"communicator"}, {"ranks", true}, {"count", true}, {"bytes", true}, {"waiting", true}, {"transfer", true}, {"busbw", true},
+    Table table("collectives-table", "", {{"operation"}, {"size"}, {"group"}, {"calls", true}, {"bytes", true}, {"waiting", true}, {"transfer", true}, {"busbw", true},
                                           {"algorithm"}, {"most often last"}});
     const auto known = [](const auto& value, auto&& text) { return value ? numberCell(text(static_cast<double>(*value)), static_cast<double>(*value)) : unknownCell(); };
     for (size_t i = 0; i < std::min(kMost, r.collectives.size()); ++i) {
         const CollectiveRow& row = r.collectives[i];
-        const std::string communicator = !row.communicatorName.empty() ? row.communicatorName : row.communicator ? std::to_string(*row.communicator) : "";
         Cell size = unbrokenCell(row.sizeClass);
         size.value = row.bytes && row.count > 0 ? std::optional(std::to_string(*row.bytes / row.count)) : std::nullopt;
-        table.add({textCell(row.op), size, communicator.empty() ? unknownCell() : textCell(communicator), numberCell(std::to_string(row.ranks), row.ranks),
-                   numberCell(std::to_string(row.count), static_cast<double>(row.count)), known(row.bytes, bytesText),
-                   numberCell(durationText(static_cast<double>(row.waitNs)), static_cast<double>(row.waitNs)), known(row.transferNs, durationText),
-                   known(row.busbw, bandwidthText), row.algorithm.empty() && row.protocol.empty() ? unknownCell() : textCell(fmt::format("{} {}", row.algorithm.empty() ? "unknown" : row.algorithm, row.protocol)),
-                   row.lastRanks.empty() ? unknownCell() : unbrokenCell(fmt::format("rank {} ({} x)", row.lastRanks.front().first, row.lastRanks.front().second))});
+        table.add({textCell(row.op), size, row.group.empty() ? unknownCell() : textCell(row.group), numberCell(countText(row.countPerStep), row.countPerStep),
+                   known(row.bytesPerStep, bytesText), known(row.waitNsPerRankStep, durationText), known(row.transferNsPerRankStep, durationText), known(row.busbw, bandwidthText),
+                   row.algorithm.empty() && row.protocol.empty() ? unknownCell() : textCell(fmt::format("{} {}", row.algorithm.empty() ? "unknown" : row.algorithm, row.protocol)),
+                   row.lastRanks.empty() ? unknownCell() : unbrokenCell(lastText(row, 1))});
     }
     std::string out = table.markup();
     if (r.collectives.size() > kMost) out += fmt::format("<p class=\"hint\">The first {} of {} kinds; the JSON below has all.</p>\n", kMost, r.collectives.size());
-    return section("collectives", "Collectives", "Sums over the analysed steps.", out);
+    return section("collectives", "Collectives", "Per rank and step; waiting and transfer hold what is hidden behind compute, too.", out);
 }
 
 std::string notes(const Report& r, size_t all) {

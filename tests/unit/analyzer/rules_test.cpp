@@ -71,6 +71,10 @@ TEST(Rules, ACollectivesDurationIsNotItsTransfer) {
     ASSERT_EQ(report.collectives.size(), 1u);
     EXPECT_EQ(report.collectives[0].transferNs, 3 * kMs);
     EXPECT_EQ(report.collectives[0].waitNs, 3 * 5 * kMs);
+    // Of a rank and a step: one of the two waits 5 ms, both transfer for 1 ms.
+    EXPECT_DOUBLE_EQ(report.collectives[0].waitNsPerRankStep.value_or(0), 2.5 * kMs);
+    EXPECT_DOUBLE_EQ(report.collectives[0].transferNsPerRankStep.value_or(0), 1.0 * kMs);
+    EXPECT_DOUBLE_EQ(report.collectives[0].countPerStep, 1);
     EXPECT_NEAR(report.collectives[0].algbw.value_or(0), 2e9, 1e3);
 }
 
