@@ -2,6 +2,8 @@
 #include "analyzer/detectors/catalogue_entries.h"
 #include "analyzer/detectors/rs401_launch_bound.h"
 #include "analyzer/detectors/rs405_pageable.h"
+#include "analyzer/detectors/rs406_starved.h"
+#include "analyzer/timeline/host_pauses.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -17,6 +19,7 @@ CatalogueEntry launchBound() {
         {"fewest gaps", static_cast<double>(t.fewestGaps), "per step", "a handful of late launches is something the host does there, not its pace"},
         {"largest share", t.largestShare, "of the late time in one gap", "above it that one gap is the matter"},
         {"gaps share", t.gapsShare, "of the step's kernels", "part of a step can be bound while the rest is not"},
+        {"longest gap", static_cast<double>(t.longestGapNs) / 1e6, "ms", "in longer ones the host does something else than launch"},
         {"launch", static_cast<double>(t.launchNs) / 1e3, "us", "from a call to its kernel: gaps in which the host called communication are that storm's (RS202)"},
         floorEntry(), fewestStepsEntry(),
     };
@@ -44,10 +47,12 @@ CatalogueEntry synchronisation() {
 CatalogueEntry input() {
     CatalogueEntry e{"RS403", "input stall"};
     e.definition =
-        "The device idles at the start of the step while the host makes no CUDA call, or while it is inside a range that names data loading (DataLoader, next_batch, "
-        "data, input…), wherever that lies. On one rank or on all: ranks that stall are named, the others wait for them.";
+        "The device idles while the host is inside a range or an operation that names data loading (DataLoader, next_batch, data, input…), wherever that lies; or, where the "
+        "recording does not tell what hosts did besides calls of CUDA, at the start of the step while the host makes none. On one rank or on all: ranks that stall are named, the "
+        "others wait for them. Where some steps alone are hit, the mean over all counts.";
     e.thresholds = {floorEntry(), fewestStepsEntry()};
-    e.falsePositives = "Host work at the start of a step that is no data loading (logging, a scheduler) looks the same without ranges: mark data loading with an NVTX range. Rare long waits are RS303.";
+    e.falsePositives = "Host work at the start of a step that is no data loading (logging, a scheduler) looks the same without ranges: mark data loading with an NVTX range. The lower end of "
+                       "the saving is with workers that take cores from the process that launches, and hand over memory that it has to map.";
     e.fix = "More workers, prefetching, pinned memory, faster storage or decoding.";
     e.detected = true;
     return e;
@@ -59,7 +64,7 @@ CatalogueEntry allocator() {
         "cudaMalloc and cudaFree in steps long after warm-up. Both take the host's time, and cudaFree waits for the device to finish: the device idles until the host has "
         "launched again. Counted is that idleness, not the calls.";
     e.thresholds = {floorEntry(), fewestStepsEntry()};
-    e.falsePositives = "Allocations in the first steps fill a caching allocator's pool: warm-up is left out.";
+    e.falsePositives = "Allocations in the first steps fill a caching allocator's pool: warm-up is left out, and under three steps nothing is said.";
     e.fix = "expandable_segments, a larger or never released pool, a lower peak, buffers allocated once.";
     e.detected = true;
     return e;
@@ -82,8 +87,31 @@ CatalogueEntry pageable() {
     return e;
 }
 
+CatalogueEntry starved() {
+    constexpr StarvedThresholds t;
+    CatalogueEntry e{"RS406", "host starved"};
+    e.definition =
+        "Hosts stand still inside operations and calls that usually take microseconds, different ones each time, and not all ranks at the same time: the process does not get the "
+        "cores it needs. Counted is the time in which the device has nothing to do meanwhile, between two exchanges that of the rank that lost most.";
+    e.thresholds = {
+        {"pause", PauseThresholds::kFactor, "x the median of the same name", "no load of the same work varies so much"},
+        {"shortest pause", static_cast<double>(PauseThresholds::kShortestNs) / 1e6, "ms", "shorter ones are page faults, locks and interrupts"},
+        {"usual time", static_cast<double>(PauseThresholds::kLongestUsualNs) / 1e3, "us at most", "what usually takes longer does real work, which may vary"},
+        {"fewest pauses", static_cast<double>(t.fewestPauses), "of a rank", "fewer are accidents"},
+        {"fewest kinds", static_cast<double>(t.fewestKinds), "different operations and calls", "a lock, a file or a full queue is found in one or two"},
+        {"largest share", t.largestShare, "of a rank's paused time in one of them", "above it that one is the matter"},
+        {"together", t.togetherShare, "of a rank's paused time in which all others pause", "something stops them all then: a file system, a profiler"},
+        floorEntry(), fewestStepsEntry(),
+    };
+    e.falsePositives = "Garbage collection of Python on some ranks looks alike: gc.freeze() tells. Calls that may wait for the device are left out, and so are first uses.";
+    e.fix = "Cores for each rank, cgroup quota, pinning, OMP_NUM_THREADS, no other processes on the host.";
+    e.detected = true;
+    e.cureAt = CureAt::machine;
+    return e;
+}
+
 }  // namespace
 
-std::vector<CatalogueEntry> hostEntries() { return {launchBound(), synchronisation(), input(), allocator(), pageable()}; }
+std::vector<CatalogueEntry> hostEntries() { return {launchBound(), synchronisation(), input(), allocator(), pageable(), starved()}; }
 
 }  // namespace rankscope::analyzer

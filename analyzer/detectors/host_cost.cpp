@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/replayed_cost.h"
@@ -130,6 +131,37 @@ void setAverageCost(const Analysis& analysis, double meanNsPerStep, Finding& fin
     if (finding.severity < CommonThresholds::kFloorShare) finding.verdict = Verdict::note;
 }
 
+bool describeIntermittentCost(const Analysis& analysis, HostCost& cost, Finding& finding) {
+    const auto steps = static_cast<double>(analysis.steps.size());
+    if (steps <= 0) return false;
+    const auto meanOf = [steps](const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0) / steps; };
+    Finding described = finding;
+    setAverageCost(analysis, meanOf(cost.costNs), described);
+    std::vector<size_t> hit;
+    for (size_t s = 0; s < cost.costNs.size(); ++s)
+        if (cost.costNs[s] >= CommonThresholds::kFloorShare * analysis.stepNs) hit.push_back(s);
+    if (described.verdict == Verdict::note || static_cast<int>(hit.size()) < CommonThresholds::kFewestSteps) return false;
+    std::vector<double> means;
+    for (const std::vector<double>& stalls : cost.stallNs) means.push_back(meanOf(stalls));
+    const double most = *std::max_element(means.begin(), means.end());
+    if (most <= 0) return false;
+    cost.medianStallNs = std::move(means);
+    cost.ranks.clear();
+    for (size_t r = 0; r < analysis.ranks.size(); ++r)
+        (cost.medianStallNs[r] >= kNamedShare * most ? cost.ranks : described.affectedRanks).push_back(analysis.ranks[r].rank);
+    described.ranks = cost.ranks;
+    std::stable_sort(hit.begin(), hit.end(), [&](size_t a, size_t b) { return cost.costNs[a] < cost.costNs[b]; });
+    // The middle one of those hit shows it best.
+    if (const StepWindow* window = analysis.window(analysis.ranks[cost.worst()].rank, analysis.steps[hit[hit.size() / 2]])) {
+        described.windowStartNs = window->startNs;
+        described.windowEndNs = window->startNs + window->durNs;
+    }
+    for (size_t s : hit) described.steps.push_back(analysis.steps[s]);
+    std::sort(described.steps.begin(), described.steps.end());
+    finding = std::move(described);
+    return true;
+}
+
 void addGapRows(const RankSummary& rank, IdleCause cause, Finding& finding) {
     std::vector<IdleGap> gaps;
     for (const IdleGap& gap : rank.idleGaps)
@@ -149,7 +181,7 @@ void claimHostCost(const Analysis& analysis, const HostCost& cost, const Finding
 
 double claimedByHostNs(const Claims& claims, int rank, int step) {
     double sum = 0;
-    for (const char* id : {"RS401", "RS402", "RS403", "RS404", "RS405"}) sum += claims.explainedBy(id, rank, step);
+    for (const char* id : {"RS401", "RS402", "RS403", "RS404", "RS405", "RS406"}) sum += claims.explainedBy(id, rank, step);
     return sum;
 }
 

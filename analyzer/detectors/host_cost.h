@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What standstills made by the host cost the step: shared by RS401 to RS405.
+// What standstills made by the host cost the step: shared by RS401 to RS406.
 #pragma once
 
 #include <functional>
@@ -52,13 +52,17 @@ bool describeHostCost(const Analysis& analysis, HostCost& cost, Finding& finding
 /// Cost of what hits some steps only: the mean over all steps, without an interval. Shares are of the mean step, which it is a part of: of a typical one it may be several times as much.
 void setAverageCost(const Analysis& analysis, double meanNsPerStep, Finding& finding);
 
+/// The same for what hits some steps only, and by the mean over all: of three steps at least, else they are accidents. `cost`'s ranks and medianStallNs become those of
+/// the mean. False, with both as they were, when it costs less than a finding must.
+bool describeIntermittentCost(const Analysis& analysis, HostCost& cost, Finding& finding);
+
 /// The longest idle gaps of that cause in the finding's window become rows of evidence, five in all.
 void addGapRows(const RankSummary& rank, IdleCause cause, Finding& finding);
 
 /// Books what a finding explains: the stalling ranks' own standstill, the others' waiting.
 void claimHostCost(const Analysis& analysis, const HostCost& cost, const Finding& finding, Claims& claims);
 
-/// What RS401 to RS405 have charged the host of a rank with in a step.
+/// What RS401 to RS406 have charged the host of a rank with in a step.
 double claimedByHostNs(const Claims& claims, int rank, int step);
 
 /// "rank 3", "ranks 0-3, 6", "all ranks".

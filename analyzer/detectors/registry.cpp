@@ -27,6 +27,7 @@
 #include "analyzer/detectors/rs403_input.h"
 #include "analyzer/detectors/rs404_allocator.h"
 #include "analyzer/detectors/rs405_pageable.h"
+#include "analyzer/detectors/rs406_starved.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -36,6 +37,7 @@ constexpr std::array kDetectors{
     Detector{"RS403", detectInputStall},
     Detector{"RS404", detectAllocatorChurn},
     Detector{"RS405", detectPageableCopies},
+    Detector{"RS406", detectStarvedHost},
     Detector{"RS402", detectSynchronisationStall},
     Detector{"RS401", detectLaunchBound},
     Detector{"RS303", detectTransientStall},

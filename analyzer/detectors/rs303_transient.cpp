@@ -84,15 +84,26 @@ std::string hostText(IdleCause cause) {
     }
 }
 
+/// What the host did while the device stood still, in the longest such time of the step; in many short ones it was slow all over.
+std::string lateText(const Analysis& analysis, const RankSummary& rank, int step, double excessNs) {
+    const HostStall* longest = nullptr;
+    for (const HostStall& stall : rank.hostStalls)
+        if (stall.step == step && stall.cause == IdleCause::lateLaunch && (longest == nullptr || stall.stallNs > longest->stallNs)) longest = &stall;
+    if (longest == nullptr || static_cast<double>(longest->stallNs) < excessNs / 2) return "its host launched everything more slowly than usual (another process on its core, a profiler)";
+    if (longest->doingNameId != 0 && longest->doingNs * 2 > longest->stallNs)
+        return fmt::format("its host was in '{}' for {:.1f} ms", nameOr(analysis, longest->doingNameId, "?"), static_cast<double>(longest->doingNs) / 1e6);
+    return hostText(IdleCause::lateLaunch);
+}
+
 /// What grew most in the event; empty when that is no accident of this rank: communication, or more work than usual.
-std::string whatHappened(const Parts& event, const Parts& typical, double excessNs) {
+std::string whatHappened(const Analysis& analysis, const RankSummary& rank, int step, const Parts& event, const Parts& typical, double excessNs) {
     size_t cause = 0;
     for (size_t c = 1; c < event.host.size(); ++c)
         if (event.host[c] - typical.host[c] > event.host[cause] - typical.host[cause]) cause = c;
     const double host = event.host[cause] - typical.host[cause];
     const double compute = event.compute - typical.compute;
     const double memory = event.memory - typical.memory;
-    if (host >= std::max({compute, memory, excessNs / 4})) return hostText(static_cast<IdleCause>(cause));
+    if (host >= std::max({compute, memory, excessNs / 4})) return static_cast<IdleCause>(cause) == IdleCause::lateLaunch ? lateText(analysis, rank, step, excessNs) : hostText(static_cast<IdleCause>(cause));
     const double transfer = event.transfer - typical.transfer;
     if (transfer > std::max({compute, memory, excessNs / 2})) return {};
     if (compute > std::max(memory, excessNs / 2)) return event.work - typical.work > compute / 2 ? std::string() : "the same kernels ran slower on its device";
@@ -110,12 +121,13 @@ std::vector<Event> eventsOf(const Analysis& analysis, size_t rank) {
     const double least = std::max(kThresholds.sigmas * sigma, kThresholds.excessShare * typical);
     std::vector<Event> events;
     for (size_t s = 0; s < own.size(); ++s)
-        if (own[s] - typical > least) events.push_back({rank, s, own[s] - typical, 0, {}});
+        // A recording begins in its first step: what the device had been given before is missing, and the recorder itself starts.
+        if (own[s] - typical > least && analysis.steps[s] > 0) events.push_back({rank, s, own[s] - typical, 0, {}});
     if (static_cast<double>(events.size()) > kThresholds.rareShare * static_cast<double>(own.size())) return {};
     if (events.empty()) return events;
     const Pace pace = usualPace(summary);
     const Parts usual = typicalParts(analysis, summary, pace);
-    for (Event& event : events) event.what = whatHappened(partsOf(analysis, summary, pace, analysis.steps[event.step]), usual, event.excessNs);
+    for (Event& event : events) event.what = whatHappened(analysis, summary, analysis.steps[event.step], partsOf(analysis, summary, pace, analysis.steps[event.step]), usual, event.excessNs);
     std::erase_if(events, [](const Event& event) { return event.what.empty(); });
     return events;
 }

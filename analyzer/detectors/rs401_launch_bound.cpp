@@ -51,10 +51,12 @@ Pace paceOf(const RankSummary& rank, int step) {
     int64_t previousEndNs = 0;
     for (const HostStall& stall : rank.hostStalls) {
         if (stall.step != step || stall.cause != IdleCause::lateLaunch) continue;
+        if (stall.pausedNs * 2 > stall.stallNs) continue;  // the host stood still: RS406
         if (calledMeanwhile(stall, std::exchange(previousEndNs, stall.endNs), calls)) {
             pace.callingNs += static_cast<double>(stall.stallNs);
             continue;
         }
+        if (stall.stallNs > kThresholds.longestGapNs) continue;
         ++pace.gaps;
         pace.lateNs += static_cast<double>(stall.stallNs);
         pace.largestNs = std::max(pace.largestNs, static_cast<double>(stall.stallNs));
@@ -67,6 +69,14 @@ Pace paceOf(const RankSummary& rank, int step) {
     return pace;
 }
 
+/// Each rank whose own pace would cost its step as much as a finding must is bound, also where another one's is worse.
+void nameAllBound(const Analysis& analysis, HostCost& cost) {
+    for (size_t r = 0; r < analysis.ranks.size(); ++r)
+        if (cost.medianStallNs[r] >= CommonThresholds::kFloorShare * analysis.stepNs && std::find(cost.ranks.begin(), cost.ranks.end(), analysis.ranks[r].rank) == cost.ranks.end())
+            cost.ranks.push_back(analysis.ranks[r].rank);
+    std::sort(cost.ranks.begin(), cost.ranks.end());
+}
+
 }  // namespace
 
 void detectLaunchBound(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
@@ -74,6 +84,7 @@ void detectLaunchBound(const Analysis& analysis, Claims& claims, std::vector<Fin
         const Pace pace = paceOf(rank, step);
         return pace.bound() ? Stalled{pace.lateNs, pace.gaps} : Stalled{};
     });
+    nameAllBound(analysis, cost);
     Finding finding;
     finding.id = "RS401";
     if (!describeHostCost(analysis, cost, finding)) return;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyzer/detectors/host_cost.h"
 #include "analyzer/timeline/range_names.h"
 #include "analyzer/timeline/statistics.h"
@@ -12,23 +14,51 @@ namespace {
 
 bool isInput(const HostStall& stall) { return stall.cause == IdleCause::input; }
 
+std::string whatTheHostDoes(const std::string& range) {
+    return range.empty() ? "is not in CUDA when the step begins, as one that waits for its next batch" : "is in '" + range + "'";
+}
+
 }  // namespace
 
 void detectInputStall(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     HostCost cost = hostCost(analysis, [](const RankSummary& rank, int step) { return stallSum(rank, step, isInput); });
     Finding finding;
     finding.id = "RS403";
-    if (!describeHostCost(analysis, cost, finding)) return;
+    const bool typical = describeHostCost(analysis, cost, finding);
+    // A loader that is late now and then leaves the middle step alone.
+    if (!typical || finding.verdict == Verdict::note) {
+        HostCost rare = cost;
+        Finding intermittent;
+        intermittent.id = finding.id;
+        if (describeIntermittentCost(analysis, rare, intermittent)) {
+            cost = std::move(rare);
+            finding = std::move(intermittent);
+        } else if (!typical) {
+            return;
+        }
+    }
+    const bool everyStep = finding.meanStepNs <= 0;
     const RankSummary& worst = analysis.ranks[cost.worst()];
     const std::vector<HostStall> stalls = longestStalls(analysis, cost, finding, isInput);
     std::string range = stalls.empty() ? "" : nameOr(analysis, stalls[0].rangeNameId, "");
     if (!namesDataLoading(range)) range.clear();
-    const double perStep = median(cost.stallNs[cost.worst()]);
-    finding.cause = fmt::format("the device of {} has nothing to do for {:.2f} ms of each step: the host {}", ranksText(analysis, finding.ranks), perStep / 1e6,
-                                range.empty() ? "is not in CUDA when the step begins, as one that waits for its next batch" : "is in range '" + range + "'");
-    finding.evidence.facts.push_back(fmt::format("rank {} idles {:.2f} ms of a step this way (median of {} steps)", worst.rank, perStep / 1e6, analysis.steps.size()));
+    const double perStep = cost.medianStallNs[cost.worst()];
+    if (everyStep) {
+        finding.cause = fmt::format("the device of {} has nothing to do for {:.2f} ms of each step: the host {}", ranksText(analysis, finding.ranks), perStep / 1e6, whatTheHostDoes(range));
+        finding.evidence.facts.push_back(fmt::format("rank {} idles {:.2f} ms of a step this way (median of {} steps)", worst.rank, perStep / 1e6, analysis.steps.size()));
+    } else {
+        std::vector<double> hit;
+        for (size_t s = 0; s < analysis.steps.size(); ++s)
+            if (std::binary_search(finding.steps.begin(), finding.steps.end(), analysis.steps[s])) hit.push_back(cost.stallNs[cost.worst()][s]);
+        finding.cause = fmt::format("in {} of {} steps the device of {} has nothing to do for {:.0f} to {:.0f} ms: the host {}", hit.size(), analysis.steps.size(),
+                                    ranksText(analysis, finding.ranks), *std::min_element(hit.begin(), hit.end()) / 1e6, *std::max_element(hit.begin(), hit.end()) / 1e6, whatTheHostDoes(range));
+        finding.evidence.facts.push_back(fmt::format("rank {} idles {:.2f} ms of a step this way on average over all {} steps, which take {:.1f} ms on average", worst.rank, perStep / 1e6,
+                                                     analysis.steps.size(), finding.meanStepNs / 1e6));
+        finding.evidence.numbers.emplace_back("steps_hit", static_cast<double>(hit.size()));
+    }
     if (finding.ranks.size() < analysis.ranks.size())
-        finding.evidence.facts.push_back(fmt::format("only {} stall; the others wait for them", ranksText(analysis, finding.ranks)));
+        finding.evidence.facts.push_back(fmt::format("only {} {}; the others wait for {}", ranksText(analysis, finding.ranks), finding.ranks.size() == 1 ? "stalls" : "stall",
+                                                     finding.ranks.size() == 1 ? "it" : "them"));
     finding.evidence.numbers.emplace_back("stall_ns_per_step", perStep);
     addGapRows(worst, IdleCause::input, finding);
     finding.fix = {

@@ -14,6 +14,8 @@ bool isAllocator(const HostStall& stall) { return stall.cause == IdleCause::allo
 }  // namespace
 
 void detectAllocatorChurn(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
+    // First uses allocate: whether they go on needs steps to tell, and whole steps.
+    if (static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps || analysis.facts.wholeRunIsOneStep) return;
     HostCost cost = hostCost(analysis, [](const RankSummary& rank, int step) { return stallSum(rank, step, isAllocator); });
     Finding finding;
     finding.id = "RS404";

@@ -41,6 +41,7 @@ Changes graphs(const Analysis&, const Finding&) { return {"graphs"}; }
 Changes noSynchronisation(const Analysis&, const Finding& f) { return {"no-stalls:cause=sync,ranks=" + listText(f.ranks)}; }
 Changes noInputStall(const Analysis&, const Finding& f) { return {"no-stalls:cause=input,ranks=" + listText(f.ranks)}; }
 Changes noAllocator(const Analysis&, const Finding& f) { return {"no-stalls:cause=allocator,ranks=" + listText(f.ranks)}; }
+Changes noPauses(const Analysis&, const Finding& f) { return {"no-stalls:cause=pauses,ranks=" + listText(f.ranks)}; }
 Changes noPageable(const Analysis&, const Finding& f) { return {"no-stalls:cause=pageable,ranks=" + listText(f.ranks)}; }
 Changes noContention(const Analysis&, const Finding&) { return {"no-contention"}; }
 
@@ -135,7 +136,7 @@ constexpr std::array kRepairs{
     Repair{"RS101", enoughMicroBatches}, Repair{"RS102", movedLayers}, Repair{"RS103", instantMessages}, Repair{"RS201", overlapped}, Repair{"RS202", merged}, Repair{"RS203", fewerBytes}, Repair{"RS204", healthyLinks}, Repair{"RS205", chosenAlgorithm}, Repair{"RS206", reducedOnce}, Repair{"RS207", placedInside},       Repair{"RS208", healthyLinks},
     Repair{"RS209", noContention},    Repair{"RS210", sixteenBit},   Repair{"RS301", balanced},     Repair{"RS302", balanced},          Repair{"RS303", steady},
     Repair{"RS304", evenWork},        Repair{"RS401", graphs},       Repair{"RS402", noSynchronisation}, Repair{"RS403", noInputStall}, Repair{"RS404", noAllocator},
-    Repair{"RS405", noPageable},
+    Repair{"RS405", noPageable},  Repair{"RS406", noPauses},
 };
 
 }  // namespace

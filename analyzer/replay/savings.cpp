@@ -89,14 +89,14 @@ double reportedStepNs(const Analysis& analysis, const std::vector<double>& uncha
 /// The interval, too: what the trace leaves open of the changes is played.
 StepSides sidesWith(const Analysis& analysis, const std::vector<std::string>& changes, const ChangedJob& job, const std::vector<double>& unchanged) {
     StepSides sides = sidesOf(job.stepsNs);
-    if (!job.effect.open) return sides;
     const auto stepsWith = [&](Outlook outlook) {
         ChangedJob other = unchangedJob(analysis);
         other.effect.outlook = outlook;
         for (const std::string& text : changes) change(other, *parseEdit(text), analysis);
         return other.stepsNs;
     };
-    addOutlooks(unchanged, job.effect, stepsWith, sides);
+    if (job.effect.hostMaySlow) sides.pessimistic = stepsWith(Outlook::dear);
+    if (job.effect.open) addOutlooks(unchanged, job.effect, stepsWith, sides);
     return sides;
 }
 

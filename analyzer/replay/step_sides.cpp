@@ -72,8 +72,8 @@ bool gainedByRareSteps(const std::vector<double>& before, const std::vector<doub
 }
 
 ReplayedSaving typicalSaving(const std::vector<double>& before, const std::vector<double>& after) {
+    if (gainedByRareSteps(before, after)) return meanSaving(before, after);
     ReplayedSaving result = saving(before, after);
-    if (gainedByRareSteps(before, after)) return result;
     const double shift = median(before) - median(after) - result.ns;
     result.ns += shift;
     result.lowNs += shift;

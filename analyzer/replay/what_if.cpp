@@ -95,6 +95,13 @@ ReplayedSaving saving(const std::vector<double>& before, const std::vector<doubl
     return result;
 }
 
+ReplayedSaving meanSaving(const std::vector<double>& before, const std::vector<double>& after) {
+    std::vector<double> differences;
+    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
+    const double ns = mean(before) - mean(after), error = meanError(differences);
+    return {ns, ns - error, ns + error};
+}
+
 double chanceNs(const std::vector<double>& unchanged, const EditEffect& effect) {
     // Those of the recorded run, and those of what is new.
     const double own = effect.chanceNs / std::sqrt(static_cast<double>(std::max<size_t>(1, unchanged.size())));
@@ -110,6 +117,7 @@ Predicted predict(const Analysis& analysis, const ChangedJob& unchanged, const s
     };
     Predicted predicted{changed(Outlook::expected), {}, false};
     StepSides after = sidesOf(predicted.job.stepsNs);
+    if (predicted.job.effect.hostMaySlow) after.pessimistic = changed(Outlook::dear).stepsNs;
     if (predicted.job.effect.open) addOutlooks(unchanged.stepsNs, predicted.job.effect, [&](Outlook outlook) { return changed(outlook).stepsNs; }, after);
     const SideGain gain = gainOf(sidesOf(unchanged.stepsNs), after);
     predicted.saving = gain.saving;

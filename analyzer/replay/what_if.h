@@ -52,6 +52,9 @@ void change(ChangedJob& job, const Edit& edit, const Analysis& analysis);
 /// By how much the mean step of `after` is faster than that of `before`, ChangedJob::stepsNs.
 ReplayedSaving saving(const std::vector<double>& before, const std::vector<double>& after);
 
+/// The same of what hits some steps only: steps differ widely in what they gain, their mean is known to its standard error.
+ReplayedSaving meanSaving(const std::vector<double>& before, const std::vector<double>& after);
+
 /// The unchanged job's steps, and all changes to it one after the other. Throws EditError.
 struct Predicted {
     ChangedJob job;

@@ -7,7 +7,7 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr double kLostShare = 0.02;  // of a step's submissions: copies of nothing and the like leave no record either
+constexpr double kLostShare = 0.02;  // of a step's launches: one that failed leaves no record either
 constexpr int kFewestLost = 3;
 
 struct Count {
@@ -25,7 +25,8 @@ std::vector<int> stepsWithLostRecords(const RankEvents& events, const RankFacts&
     std::vector<Count> counts(facts.steps.size());
     Count all;
     for (const HostCall& call : events.hostCalls) {
-        if (!call.submits()) continue;
+        // Copies and sets of nothing leave no record although nothing is lost. A buffer that is, takes kernels with it.
+        if (call.kind != store::ApiKind::launch && call.kind != store::ApiKind::graphLaunch) continue;
         const bool lost = call.correlation < 0 || recorded.count(call.correlation) == 0;
         ++all.submitted;
         all.lost += lost;

@@ -35,7 +35,7 @@ std::vector<HostStall> hostStalls(const DeviceActivity& activity, const IdleCaus
             const int64_t stallNs = gap.endNs - gap.startNs - waitedNs;
             if (stallNs <= 0) continue;
             stalls.push_back({step.warmUp ? -1 : step.step, gap.startNs, gap.endNs, stallNs, verdict.cause, verdict.callId, verdict.callNameId, verdict.rangeNameId,
-                              verdict.pageableCopy, verdict.submissionId});
+                              verdict.pageableCopy, verdict.submissionId, verdict.doing.nameId, verdict.doing.ns, 0});
         }
     }
     return stalls;

@@ -8,6 +8,7 @@ namespace {
 
 constexpr int64_t kShortestWaitNs = 20'000;  // a call that returned sooner found its work done: the time of the call itself
 constexpr int kMostRanges = 4096;            // looked back over: far back only long ranges are still open
+constexpr int64_t kShortestDoingNs = 1'000'000;  // an import keeps what the host did in longer standstills only; shorter ones are a launch's
 constexpr int64_t kLaunchSlackNs = 10'000;   // launches are no better timed than this on real machines
 
 template <typename Wanted>
@@ -18,10 +19,12 @@ CoveredLength covered(const std::vector<HostCall>& calls, Wanted&& wanted) {
     return CoveredLength(unite(std::move(intervals)));
 }
 
-CoveredLength coveredByLoading(const std::vector<HostRange>& ranges) {
+CoveredLength coveredByLoading(const RankEvents& events) {
     std::vector<Interval> intervals;
-    for (const HostRange& range : ranges)
+    for (const HostRange& range : events.ranges)
         if (range.loadsData) intervals.push_back({range.startNs, range.endNs});
+    for (const HostOperation& operation : events.operations)
+        if (operation.loadsData) intervals.push_back({operation.startNs, operation.endNs});
     return CoveredLength(unite(std::move(intervals)));
 }
 
@@ -29,8 +32,9 @@ CoveredLength coveredByLoading(const std::vector<HostRange>& ranges) {
 
 IdleCauses::IdleCauses(const RankEvents& events)
     : m_events(events),
+      m_activity(events),
       m_allocating(covered(events.hostCalls, [](const HostCall& call) { return call.allocates(); })),
-      m_loading(coveredByLoading(events.ranges)),
+      m_loading(coveredByLoading(events)),
       m_inCuda(covered(events.hostCalls, [](const HostCall&) { return true; })) {
     std::unordered_map<int64_t, const HostCall*> submissions;
     for (const HostCall& call : events.hostCalls) {
@@ -41,15 +45,16 @@ IdleCauses::IdleCauses(const RankEvents& events)
     }
     std::stable_sort(m_waiting.begin(), m_waiting.end(), [](const HostCall* a, const HostCall* b) { return a->endNs < b->endNs; });
     std::vector<int64_t> latencies;
-    const auto add = [&](int64_t startNs, int64_t correlation) {
+    const auto add = [&](int64_t startNs, int64_t endNs, int64_t correlation) {
         const auto found = correlation >= 0 ? submissions.find(correlation) : submissions.end();
-        m_starts.push_back({startNs, found == submissions.end() ? nullptr : found->second});
+        m_starts.push_back({startNs, endNs, found == submissions.end() ? nullptr : found->second});
         if (found != submissions.end()) latencies.push_back(std::max<int64_t>(0, startNs - found->second->endNs));
     };
-    for (const ComputeTask& task : events.compute) add(task.startNs, task.correlation);
-    for (const CommTask& task : events.communication) add(task.startNs, task.correlation);
-    for (const MemoryTask& task : events.memory) add(task.startNs, task.correlation);
+    for (const ComputeTask& task : events.compute) add(task.startNs, task.endNs, task.correlation);
+    for (const CommTask& task : events.communication) add(task.startNs, task.endNs, task.correlation);
+    for (const MemoryTask& task : events.memory) add(task.startNs, task.endNs, task.correlation);
     std::stable_sort(m_starts.begin(), m_starts.end(), [](const Start& a, const Start& b) { return a.deviceStartNs < b.deviceStartNs; });
+    for (const Start& start : m_starts) m_busyUntilNs.push_back(std::max(m_busyUntilNs.empty() ? INT64_MIN : m_busyUntilNs.back(), start.deviceEndNs));
     if (latencies.empty()) return;
     // Most operations queue behind others; those that do not are the fast ones.
     const auto low = latencies.begin() + static_cast<std::ptrdiff_t>(latencies.size() / 20);
@@ -67,6 +72,11 @@ const IdleCauses::Start* IdleCauses::endOf(const Interval& gap) const {
     return last;
 }
 
+bool IdleCauses::foundIdle(const HostCall& call) const {
+    const auto after = std::lower_bound(m_starts.begin(), m_starts.end(), call.startNs, [](const Start& s, int64_t t) { return s.deviceStartNs < t; });
+    return after == m_starts.begin() || m_busyUntilNs[static_cast<size_t>(after - m_starts.begin()) - 1] < call.startNs;
+}
+
 const HostCall* IdleCauses::drain(const HostCall& submission, int64_t idleFromNs) const {
     auto call = std::upper_bound(m_waiting.begin(), m_waiting.end(), submission.startNs, [](int64_t t, const HostCall* c) { return t < c->endNs; });
     // The latest that waited for work still running: calls behind it found an idle device and cost nothing but themselves.
@@ -78,7 +88,9 @@ const HostCall* IdleCauses::drain(const HostCall& submission, int64_t idleFromNs
         const auto after = std::lower_bound(m_submissions.begin(), m_submissions.end(), candidate->endNs,
                                             [](const HostCall* c, int64_t t) { return c->startNs < t; });
         const bool first = after == m_submissions.end() || (*after)->startNs >= submission.startNs;
-        return first ? candidate : nullptr;
+        // A copy in front of which the device was idle waited for itself: the host was late before it came there.
+        const bool ownOnly = candidate->kind == store::ApiKind::copy && foundIdle(*candidate);
+        return first && !ownOnly ? candidate : nullptr;
     }
     return nullptr;
 }
@@ -95,9 +107,27 @@ int32_t IdleCauses::rangeAt(int32_t thread, int64_t timeNs) const {
 
 int32_t IdleCauses::loadingBefore(int64_t timeNs) const {
     auto range = std::upper_bound(m_events.ranges.begin(), m_events.ranges.end(), timeNs, [](int64_t t, const HostRange& r) { return t < r.startNs; });
-    for (int looked = 0; range != m_events.ranges.begin() && looked < kMostRanges; ++looked)
-        if ((--range)->loadsData) return range->nameId;
-    return 0;
+    const HostRange* marked = nullptr;
+    for (int looked = 0; range != m_events.ranges.begin() && looked < kMostRanges && marked == nullptr; ++looked)
+        if ((--range)->loadsData) marked = &*range;
+    const auto& operations = m_events.operations;
+    auto operation = std::upper_bound(operations.begin(), operations.end(), timeNs, [](int64_t t, const HostOperation& o) { return t < o.startNs; });
+    for (int looked = 0; operation != operations.begin() && looked < kMostRanges; ++looked)
+        if ((--operation)->loadsData) return marked != nullptr && marked->endNs >= operation->endNs ? marked->nameId : operation->nameId;
+    return marked != nullptr ? marked->nameId : 0;
+}
+
+bool IdleCauses::silentForInput(int64_t fromNs, const HostCall& submission) const {
+    // A trace that tells what its hosts did, tells of loaders, too. A mark of the program that begins in the silence names what it is.
+    if (m_events.operationsRecorded || m_inCuda.within(fromNs, submission.startNs) * 10 >= submission.startNs - fromNs) return false;
+    for (const HostRange& range : m_events.ranges) {
+        if (range.startNs >= submission.startNs) break;
+        const int64_t inside = std::min(range.endNs, submission.startNs) - range.startNs;
+        if (range.startNs >= fromNs && inside * 2 > submission.startNs - fromNs && m_loading.within(range.startNs, range.startNs + inside) == 0 &&
+            range.endNs <= submission.startNs)
+            return false;
+    }
+    return true;
 }
 
 IdleVerdict IdleCauses::lateHost(const Interval& gap, const HostCall& submission, int64_t stepStartNs) const {
@@ -110,6 +140,7 @@ IdleVerdict IdleCauses::lateHost(const Interval& gap, const HostCall& submission
     const HostCall* drained = drain(submission, gap.startNs);
     if (drained != nullptr) verdict.blockedUntilNs = drained->endNs;
     if (lateNs <= 0) return verdict;  // submitted just before: the launch took its time
+    if (lateNs >= kShortestDoingNs) verdict.doing = m_activity.mostly(submission.threadId, gap.startNs, submission.startNs);
     const auto mostOf = [&](const CoveredLength& covered) { return covered.within(gap.startNs, submission.startNs) * 2 > lateNs; };
     if (mostOf(m_loading)) {
         verdict.cause = IdleCause::input;
@@ -120,7 +151,7 @@ IdleVerdict IdleCauses::lateHost(const Interval& gap, const HostCall& submission
     // Silence at the start of a step is taken for the wait for its batch, whatever ended the step before.
     const int64_t fromNs = std::max(gap.startNs, stepStartNs);
     const bool atStart = m_events.rangedSteps && gap.startNs <= stepStartNs;
-    if (!allocates && atStart && m_inCuda.within(fromNs, submission.startNs) * 10 < submission.startNs - fromNs) {
+    if (!allocates && atStart && silentForInput(fromNs, submission)) {
         verdict.cause = IdleCause::input;
         return verdict;
     }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/timeline/host_activity.h"
 #include "analyzer/timeline/rank_summary.h"
 
 namespace rankscope::analyzer {
@@ -18,6 +19,7 @@ struct IdleVerdict {
     int32_t rangeNameId = 0;             // innermost host range in which the blame lies; 0: none
     bool pageableCopy = false;           // the call to blame copied from or to pageable memory
     int64_t submissionId = 0;            // row of api_call of the operation behind the standstill; 0: unknown
+    HostDoing doing;                     // what the host did instead, where it was late for long
     bool launchKnown = false;            // the submission of the operation behind the standstill is recorded
 };
 
@@ -35,18 +37,26 @@ class IdleCauses {
   private:
     struct Start {
         int64_t deviceStartNs = 0;
+        int64_t deviceEndNs = 0;
         const HostCall* submission = nullptr;
     };
+    /// Nothing ran on the device when the call began: it had nothing to wait for but work of its own.
+    bool foundIdle(const HostCall& call) const;
     const Start* endOf(const Interval& gap) const;
     /// The last call in front of a submission that waited for the device, if nothing else was submitted in between.
     const HostCall* drain(const HostCall& submission, int64_t idleFromNs) const;
     int32_t rangeAt(int32_t thread, int64_t timeNs) const;
-    /// The last range in front of that time that loads data.
+    /// The last range or operation in front of that time that loads data.
     int32_t loadingBefore(int64_t timeNs) const;
     IdleVerdict lateHost(const Interval& gap, const HostCall& submission, int64_t stepStartNs) const;
 
+    /// Nothing but the wait for a batch explains that the host does nothing at the start of a step.
+    bool silentForInput(int64_t fromNs, const HostCall& submission) const;
+
     const RankEvents& m_events;
+    HostActivity m_activity;
     std::vector<Start> m_starts;             // of device operations, by device time
+    std::vector<int64_t> m_busyUntilNs;      // up to each of them, that one included
     std::vector<const HostCall*> m_waiting;  // calls that wait for the device, by end
     std::vector<const HostCall*> m_submissions;  // by start
     CoveredLength m_allocating, m_loading, m_inCuda;  // host time in allocator calls, in data-loading ranges, in any call

@@ -159,8 +159,15 @@ void readRanges(store::TraceReader& trace, const TraceFacts& facts, int rank, Ra
         const auto [known, isNew] = loadsData.try_emplace(row.nameId, false);
         const auto name = static_cast<size_t>(row.nameId);
         if (isNew && name < facts.strings.size()) known->second = namesDataLoading(facts.strings[name]);
+        const auto domain = static_cast<size_t>(row.domainId.value_or(0));
+        const std::string_view domainName = domain < facts.strings.size() ? std::string_view(facts.strings[domain]) : std::string_view();
+        if (domainName == store::kOperatorDomain || domainName == store::kPythonDomain) {
+            events.operations.push_back({row.id, row.startNs, row.startNs + *row.durNs, row.payload.value_or(-1), row.nameId, *row.threadId, known->second});
+            return;
+        }
         events.ranges.push_back({row.startNs, row.startNs + *row.durNs, row.nameId, *row.threadId, known->second});
     });
+    events.operationsRecorded = facts.meta.count("host_operations") != 0;
     events.rangedSteps = facts.stepSource.starts_with("nvtx");
 }
 

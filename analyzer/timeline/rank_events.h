@@ -111,6 +111,17 @@ struct HostRange {
     bool loadsData = false;       // its name says that it fetches the next batch
 };
 
+/// A CPU operator or Python function of an imported trace, kept where it tells what the host did (collector/importers/host_operations.h).
+struct HostOperation {
+    int64_t id = 0;               // row of nvtx
+    int64_t startNs = 0;
+    int64_t endNs = 0;
+    int64_t usualNs = -1;         // median duration of its name; -1 unknown
+    int32_t nameId = 0;
+    int32_t threadId = 0;
+    bool loadsData = false;
+};
+
 /// cudaEventRecord.
 struct EventRecord {
     int64_t correlation = -1;
@@ -135,6 +146,8 @@ struct RankEvents {
     std::vector<MemoryTask> memory;    // by start
     std::vector<HostCall> hostCalls;   // by start
     std::vector<HostRange> ranges;     // by start
+    std::vector<HostOperation> operations;  // by start
+    bool operationsRecorded = false;   // the trace told what its hosts did besides calls of CUDA: silence means something else than work that nobody recorded
     std::vector<EventRecord> eventRecords;               // by time
     std::vector<SynchronizationRecord> synchronizations; // by start
     std::vector<NetworkSend> networkSends;  // by time

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analyzer/timeline/device_loss.h"
+#include "analyzer/timeline/host_pauses.h"
 #include "analyzer/timeline/host_stalls.h"
 #include "analyzer/timeline/host_use.h"
 #include "analyzer/timeline/idle_causes.h"
@@ -127,6 +128,8 @@ RankSummary summarize(RankEvents events, const RankFacts& facts) {
     summary.lostSteps = stepsWithLostRecords(events, facts);
     summary.hostIsKnown = causes.hostIsKnown();
     summary.hostStalls = hostStalls(activity, causes, facts);
+    summary.hostPauses = hostPauses(events, activity, facts);
+    measurePauses(summary.hostPauses, summary.hostStalls);
     summary.hostUse = hostUse(events, activity, facts);
     std::vector<Interval> communication;
     for (const CommTask& task : events.communication) communication.push_back({task.startNs, task.endNs});

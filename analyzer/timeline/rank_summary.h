@@ -43,6 +43,9 @@ struct HostStall {
     int32_t rangeNameId = 0;    // host range around it; 0: none
     bool pageableCopy = false;  // that call copied from or to pageable memory
     int64_t submissionId = 0;   // row of api_call that put the work on the device which ended the stall; 0: unknown
+    int32_t doingNameId = 0;    // what the host was in longest meanwhile, innermost: an operation, a range or a call; 0: nothing that is recorded
+    int64_t doingNs = 0;        // how long
+    int64_t pausedNs = 0;       // of stallNs, in which the host stood still (HostPause)
 };
 
 /// A copy over 64 KiB from or to pageable memory.
@@ -73,6 +76,18 @@ struct HostUse {
     std::vector<PageableCopy> pageableCopies;  // by start
 };
 
+/// The host stood still inside an operation or a call that usually takes microseconds: host_pauses.h.
+struct HostPause {
+    int step = -1;              // its number; -1 in warm-up and outside
+    int64_t startNs = 0;
+    int64_t endNs = 0;
+    int64_t ownNs = 0;          // of it, in nothing else that is recorded
+    int64_t usualNs = 0;        // median duration of the operations or calls of that name
+    int32_t nameId = 0;
+    bool call = false;          // id is a row of api_call; else of nvtx
+    int64_t id = 0;
+};
+
 struct RankSummary {
     int rank = 0;
     std::vector<Attribution> steps;         // one per RankFacts::steps
@@ -82,6 +97,7 @@ struct RankSummary {
     std::vector<IdleGap> idleGaps;          // those worth a row: kShortestGapNs and longer
     std::vector<int64_t> idleByCauseNs;     // of analysed steps, by IdleCause
     std::vector<HostStall> hostStalls;      // by start
+    std::vector<HostPause> hostPauses;      // by start
     std::vector<HostUse> hostUse;           // by step
     std::vector<int> lostSteps;             // numbers of steps in which device records are missing: device_loss.h
     bool hostIsKnown = false;               // calls of the host are recorded: without them its causes are 'other'

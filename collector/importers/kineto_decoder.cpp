@@ -97,6 +97,7 @@ KinetoCategory categoryOf(std::string_view text) {
     if (text == "gpu_memset") return KinetoCategory::memset;
     if (text == "cuda_runtime" || text == "hip_runtime" || text == "Runtime" || text == "runtime") return KinetoCategory::runtimeCall;
     if (text == "cuda_driver" || text == "hip_driver" || text == "driver") return KinetoCategory::driverCall;
+    if (text == "python_function") return KinetoCategory::pythonFunction;
     if (text == "cuda_sync" || text == "synchronization") return KinetoCategory::synchronization;
     if (text == "user_annotation") return KinetoCategory::annotation;
     if (text == "gpu_user_annotation") return KinetoCategory::gpuAnnotation;
@@ -182,15 +183,13 @@ bool decodeArgs(object args, KinetoEvent& event) {
     return true;
 }
 
-/// Only record_param_comms among the CPU operators is wanted, and profiler steps of old versions, which came as operators.
-bool isWantedOperator(KinetoEvent& event) {
-    if (event.name == "record_param_comms") return true;
-    if (event.name.substr(0, 13) == "ProfilerStep#") {
-        event.category = KinetoCategory::annotation;
-        return true;
-    }
-    return false;
+/// Operators are alike but for record_param_comms, and for profiler steps of old versions, which came as operators.
+KinetoCategory operatorCategory(std::string_view name) {
+    if (name == "record_param_comms") return KinetoCategory::commParameters;
+    return name.starts_with("ProfilerStep#") ? KinetoCategory::annotation : KinetoCategory::operation;
 }
+
+bool isPlain(KinetoCategory category) { return category == KinetoCategory::operation || category == KinetoCategory::pythonFunction; }
 
 }  // namespace
 
@@ -218,12 +217,12 @@ DecodeResult decodeKinetoEvent(object fields, KinetoEvent& event) {
                 event.category = categoryOf(raw.substr(1, raw.size() - 2));
                 categoryKnown = true;
                 if (event.category == KinetoCategory::other) return DecodeResult::skipped;
-                if (event.category == KinetoCategory::commParameters && nameKnown && !isWantedOperator(event)) return DecodeResult::skipped;
+                if (event.category == KinetoCategory::commParameters && nameKnown) event.category = operatorCategory(event.name);
             }
         } else if (isKey(key, "name")) {
             event.name = textOf(field);
             nameKnown = true;
-            if (event.category == KinetoCategory::commParameters && !isWantedOperator(event)) return DecodeResult::skipped;
+            if (event.category == KinetoCategory::commParameters) event.category = operatorCategory(event.name);
         } else if (isKey(key, "ts")) {
             const auto time = nanosecondsFromMicroseconds(numberText(field));
             event.hasTime = time.has_value();
@@ -238,6 +237,7 @@ DecodeResult decodeKinetoEvent(object fields, KinetoEvent& event) {
         } else if (isKey(key, "tid")) {
             event.tid = integerOf(field);
         } else if (isKey(key, "args")) {
+            if (isPlain(event.category)) continue;  // most events of a trace: nothing in them is needed
             if (token(field).substr(0, 1) != "{") continue;
             object args;
             if (field.get_object().get(args) != simdjson::SUCCESS || !decodeArgs(args, event)) return DecodeResult::broken;

@@ -9,7 +9,7 @@ namespace rankscope::collector {
 
 /// What an event of a Kineto trace is, from its "cat" (and "ph"); names differ between PyTorch versions and vendors.
 enum class KinetoCategory : uint8_t {
-    other,           ///< flows, Python functions, plain CPU operators, counters: not needed
+    other,           ///< flows, counters: not needed
     kernel,
     memcpy,
     memset,
@@ -19,6 +19,8 @@ enum class KinetoCategory : uint8_t {
     annotation,      ///< record_function, profiler steps, torch.distributed's "nccl:all_reduce"
     gpuAnnotation,   ///< the same, projected on the device
     commParameters,  ///< CPU operator record_param_comms: what a collective was called with
+    operation,       ///< any other CPU operator
+    pythonFunction,
     metadata,        ///< names of processes and threads
     unknownGpu,      ///< a device event of a category this version does not know
 };

@@ -52,6 +52,8 @@ void KinetoRank::add(const KinetoEvent& event) {
         case KinetoCategory::gpuAnnotation:
         case KinetoCategory::commParameters: return addAnnotation(event);
         case KinetoCategory::metadata: return addMetadata(event);
+        case KinetoCategory::operation:
+        case KinetoCategory::pythonFunction: return addOperation(event);
         case KinetoCategory::unknownGpu: ++m_unknownGpuEvents; return;
         case KinetoCategory::other: return;
     }
@@ -76,14 +78,14 @@ int32_t KinetoRank::streamOf(const KinetoEvent& event) {
     return index;
 }
 
-int32_t KinetoRank::threadOf(const KinetoEvent& event) {
-    const int64_t tid = event.tid.value_or(-1);
+int32_t KinetoRank::threadOf(std::optional<int64_t> nativeId, std::optional<int64_t> pid) {
+    const int64_t tid = nativeId.value_or(-1);
     const auto known = m_threads.find(tid);
     if (known != m_threads.end()) return known->second;
     const auto index = static_cast<int32_t>(m_recording.threads.size());
-    m_recording.threads.push_back({event.tid, ""});
+    m_recording.threads.push_back({nativeId, ""});
     m_threads.emplace(tid, index);
-    if (!m_pid) m_pid = event.pid;
+    if (!m_pid) m_pid = pid;
     return index;
 }
 
@@ -136,7 +138,7 @@ void KinetoRank::addSet(const KinetoEvent& event) {
 
 void KinetoRank::addCall(const KinetoEvent& event) {
     store::ApiCall call;
-    call.threadId = threadOf(event);
+    call.threadId = threadOf(event.tid, event.pid);
     call.startNs = event.startNs;
     call.durNs = event.durNs;
     call.nameId = m_recording.strings.intern(event.name);
@@ -167,13 +169,13 @@ void KinetoRank::addAnnotation(const KinetoEvent& event) {
     span.endNs = event.startNs + event.durNs;
     span.externalId = event.externalId;
     if (event.category == KinetoCategory::commParameters) {
-        span.place = threadOf(event);
+        span.place = threadOf(event.tid, event.pid);
         span.told = toldBy(event);
         m_operators.push_back(std::move(span));
         return;
     }
     if (const auto annotation = parseCollectiveAnnotation(event.name)) {
-        span.place = onDevice ? streamOf(event) : threadOf(event);
+        span.place = onDevice ? streamOf(event) : threadOf(event.tid, event.pid);
         span.told.op = annotation->op;
         span.told.peerGlobalRank = annotation->peer;
         span.told.inElements = firstTensorElements(event.inputDims);
@@ -189,9 +191,33 @@ void KinetoRank::addAnnotation(const KinetoEvent& event) {
         range.domainId = m_recording.strings.intern(kGpuDomain);
     } else {
         range.kind = store::NvtxKind::pushPop;
-        range.threadId = threadOf(event);
+        range.threadId = threadOf(event.tid, event.pid);
     }
     m_recording.nvtx.push_back(range);
+}
+
+void KinetoRank::addOperation(const KinetoEvent& event) {
+    m_operations.add(event.name, event.tid.value_or(-1), event.startNs, event.durNs, event.category == KinetoCategory::pythonFunction);
+    if (!m_pid) m_pid = event.pid;
+}
+
+void KinetoRank::keepOperations() {
+    if (m_operations.empty()) return;
+    m_recording.meta["host_operations"] = "recorded";
+    const int32_t operatorDomain = m_recording.strings.intern(store::kOperatorDomain);
+    const int32_t pythonDomain = m_recording.strings.intern(store::kPythonDomain);
+    for (const KeptOperation& kept : m_operations.worthKeeping(m_recording)) {
+        store::NvtxRange range;
+        range.kind = store::NvtxKind::pushPop;
+        range.threadId = threadOf(kept.tid, m_pid);
+        range.startNs = kept.startNs;
+        range.durNs = kept.durNs;
+        range.depth = kept.depth;
+        range.nameId = m_recording.strings.intern(kept.name);
+        range.domainId = kept.python ? pythonDomain : operatorDomain;
+        range.payload = kept.medianNs;
+        m_recording.nvtx.push_back(range);
+    }
 }
 
 void KinetoRank::addMetadata(const KinetoEvent& event) {
@@ -423,6 +449,7 @@ void KinetoRank::setDepths() {
 RankRecording KinetoRank::finish(const KinetoHeader& header, std::optional<int32_t> fallbackRank, ImportLosses& losses) {
     completeCopies(losses);
     setDepths();
+    keepOperations();
     makeCalls();
     std::optional<int64_t> rank = header.rank;
     if (!rank && fallbackRank) rank = *fallbackRank;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collector/importers/host_operations.h"
 #include "collector/importers/import_loss.h"
 #include "collector/importers/kineto_event.h"
 #include "collector/importers/kineto_header.h"
@@ -67,9 +68,11 @@ class KinetoRank {
     void addSynchronization(const KinetoEvent& event);
     void addAnnotation(const KinetoEvent& event);
     void addMetadata(const KinetoEvent& event);
+    void addOperation(const KinetoEvent& event);
+    void keepOperations();
 
     int32_t streamOf(const KinetoEvent& event);
-    int32_t threadOf(const KinetoEvent& event);
+    int32_t threadOf(std::optional<int64_t> tid, std::optional<int64_t> pid);
     int32_t groupOf(const KinetoEvent& event);
     TorchCollective toldBy(const KinetoEvent& event);
 
@@ -87,6 +90,7 @@ class KinetoRank {
     std::vector<Span> m_annotations;      // "nccl:all_reduce" on the host
     std::vector<Span> m_gpuAnnotations;   // the same on the device
     std::vector<int8_t> m_nameKinds;      // by name id: -1 not looked at, 0 compute, 1 NCCL, 2 other communication
+    HostOperations m_operations;           // CPU operators and Python functions
     std::unordered_map<uint64_t, int32_t> m_streams;
     std::unordered_map<int64_t, int32_t> m_threads;
     std::unordered_map<int64_t, std::string> m_processNames;

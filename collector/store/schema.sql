@@ -11,6 +11,7 @@ PRAGMA user_version = 1;  -- schema version: raised with every incompatible chan
 CREATE TABLE meta (
   key TEXT PRIMARY KEY,            -- schema_version, tool_version, run_name, source (capture|kineto|nsys|flight_recorder), virtual (0|1), start_unix_ns, duration_ns,
                                    -- world_size, links (RANKSCOPE_LINKS as given), env.NAME (allow-listed environment of rank 0), nccl_version, cuda_version, overhead_ns,
+                                   -- host_operations ("recorded": an imported trace told its CPU operators, see nvtx.domain_id),
                                    -- start_env ("recorded", else absent), start_env.NAME (NCCL_ALGO and NCCL_PROTO where `rankscope run` was started), run_env.NAME (of its --env)
   value TEXT NOT NULL
 ) WITHOUT ROWID;
@@ -208,12 +209,13 @@ CREATE TABLE nvtx (
   start_ns INTEGER NOT NULL,
   dur_ns INTEGER,                  -- NULL: never closed; 0: a mark
   kind INTEGER NOT NULL,           -- 1 push/pop range, 2 start/end range, 3 mark
-  domain_id INTEGER REFERENCES string(id),  -- NULL: the default domain
+  domain_id INTEGER REFERENCES string(id),  -- NULL: the default domain; imported: gpu_user_annotation, cpu_op, python_function (of the last two only what tells what
+                                   -- the host did while the device stood idle for over 1 ms, and operations that took 20 times longer than usual)
   name_id INTEGER NOT NULL REFERENCES string(id),
   depth INTEGER NOT NULL,          -- 0 outermost push/pop range of its thread
   color INTEGER,
   category INTEGER,
-  payload INTEGER
+  payload INTEGER                  -- of cpu_op and python_function: median duration of that name in the trace, ns; NULL: under five of them
 );
 
 CREATE TABLE nccl_call (

@@ -23,6 +23,9 @@ enum class NcclKernel : uint8_t { no = 0, byCall = 1, byName = 2 };
 /// nvtx.kind
 enum class NvtxKind : uint8_t { pushPop = 1, startEnd = 2, mark = 3 };
 
+/// Domains of nvtx rows that an importer made of a profiler's own host events: `payload` is then the usual duration of that name, in ns.
+inline constexpr std::string_view kOperatorDomain = "cpu_op", kPythonDomain = "python_function";
+
 /// nccl_call.evidence
 namespace evidence {
 inline constexpr int32_t kHook = 1, kNvtxPayload = 2, kPlugin = 4, kExternalCorrelation = 8, kImported = 16, kInferred = 32;

@@ -30,7 +30,7 @@ class EditError : public std::runtime_error {
 /// How changes take what the trace leaves open.
 enum class Outlook : uint8_t {
     expected,
-    dear,    // prices of transfers at the upper end of what the evidence allows
+    dear,    // prices of transfers, or what the host does otherwise, at the upper end of what the evidence allows
     cheap,   // at the lower end
     coarse,  // tensors end only where they are known to
     fine,    // tensors are small
@@ -40,6 +40,7 @@ enum class Outlook : uint8_t {
 struct EditEffect {
     Outlook outlook = Outlook::expected;
     bool open = false;    // another outlook may give another step
+    bool hostMaySlow = false;  // the dear outlook is one of the host's work
     double chanceNs = 0;  // standard deviation of a changed step by the chances of what is new in it
 
     std::vector<std::string> assumed;  // sentences: what was taken for granted

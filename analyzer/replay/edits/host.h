@@ -7,7 +7,7 @@
 
 namespace rankscope::analyzer {
 
-enum class Stall : uint8_t { synchronisation, input, allocator, pageable, lateLaunch };
+enum class Stall : uint8_t { synchronisation, input, allocator, pageable, lateLaunch, pauses };
 
 /// The host no longer keeps the device waiting by that cause: what the stalls of the analysis name (timeline/host_stalls.h) is taken out, and with it the host's
 /// work between such a call and the next submission.

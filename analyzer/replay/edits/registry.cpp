@@ -32,7 +32,7 @@ constexpr std::array kFamilies{
     EditFamily{"reduce-once", "reduce-once:micro-steps=K", "gradients are reduced in the last of K micro-steps only", parseReduceOnce},
     EditFamily{"launch-early", "launch-early", "the host does not hold back its calls of communication", parseLaunchEarly},
     EditFamily{"no-contention", "no-contention", "kernels beside communication are as fast as alone", parseNoContention},
-    EditFamily{"no-stalls", "no-stalls[:cause=sync|input|allocator|pageable|launch|all][,ranks=R+R]", "the host no longer keeps the device waiting by that cause", parseNoStalls},
+    EditFamily{"no-stalls", "no-stalls[:cause=sync|input|allocator|pageable|launch|pauses|all][,ranks=R+R]", "the host no longer keeps the device waiting by that cause", parseNoStalls},
     EditFamily{"graphs", "graphs[:ranks=R+R]", "CUDA graphs: launches inside a step cost the host nothing", parseCudaGraphs},
     EditFamily{"steady", "steady:steps=S+S[,ranks=R+R]", "nothing in these steps takes longer than it does in the others", parseSteady},
     EditFamily{"buckets", "buckets:mb=M[,overlap=yes]", "gradients travel in buckets of M MiB (DDP's bucket_cap_mb), each when its last gradient is ready", parseBuckets},

@@ -37,6 +37,19 @@ TEST(DeviceLoss, AStepWhoseLaunchesHaveNoKernelsIsMarked) {
 
 TEST(DeviceLoss, AnEmptyCopyOrTwoIsNoLoss) { EXPECT_TRUE(stepsWithLostRecords(eventsWithout(7, 2), tenSteps()).empty()); }
 
+TEST(DeviceLoss, SetsOfNothingAreNoneHoweverMany) {
+    RankEvents events = eventsWithout(-1, 0);
+    for (int i = 0; i < 400; ++i) {
+        HostCall call;
+        call.startNs = 2'000'000 + i * 1'000;
+        call.endNs = call.startNs + 14;
+        call.kind = i % 2 != 0 ? store::ApiKind::set : store::ApiKind::copy;
+        call.correlation = 100'000 + i;
+        events.hostCalls.push_back(call);
+    }
+    EXPECT_TRUE(stepsWithLostRecords(events, tenSteps()).empty());
+}
+
 TEST(DeviceLoss, LaunchesThatOnlyAHookSawAreLostWhereOthersHaveKernels) {
     RankEvents events = eventsWithout(-1, 0);
     for (HostCall& call : events.hostCalls)

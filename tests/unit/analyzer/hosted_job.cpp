@@ -38,6 +38,11 @@ class Player {
         m_hostNs = endNs;
     }
 
+    void call(const char* name, double ns) {
+        if (m_job.hostRecorded) m_trace.call(m_rank, m_hostNs, static_cast<int64_t>(ns), name, store::ApiKind::event);
+        m_hostNs += static_cast<int64_t>(ns);
+    }
+
     void allocate() {
         const auto ns = static_cast<int64_t>(m_job.allocatorNs);
         if (m_job.hostRecorded) m_trace.call(m_rank, m_hostNs, ns, "cudaMalloc", store::ApiKind::allocate);
@@ -79,6 +84,15 @@ void trouble(const HostedJob& job, Player& player, int launch, int launches) {
     if (job.pageableBytes > 0 && launch == launches / 2) player.copyPageable(job.pageableBytes);
 }
 
+/// The small calls around a launch, in one of which a starved host stands still.
+void smallCalls(const HostedJob& job, Player& player, int rank, int step, int launch, int launches) {
+    constexpr const char* kNames[] = {"cudaEventRecord", "cudaEventQuery", "cudaFuncSetAttribute", "cudaStreamGetPriority", "cudaPeekAtLastError", "cudaGetDevice"};
+    bool pauses = false;
+    for (int k = 0; k < job.pausesPerStep; ++k) pauses = pauses || launch == (5 * step + 7 * k + (job.pauseTogether ? 0 : 11 * rank)) % launches;
+    const int which = job.pauseInOneCall ? 0 : (step + launch) % 6;
+    for (int i = 0; i < 6; ++i) player.call(kNames[i], pauses && i == which && job.starved.count(rank) != 0 ? job.pauseNs : 2e3);
+}
+
 }  // namespace
 
 TraceFixture playHosted(const HostedJob& job) {
@@ -95,10 +109,12 @@ TraceFixture playHosted(const HostedJob& job) {
         for (int rank = 0; rank < job.ranks; ++rank) {
             Player& player = players[static_cast<size_t>(rank)];
             starts.push_back(player.hostNs());
-            const double input = player.troubled() ? job.inputNs : 20e3;
+            const auto late = job.lateInputs.find(step);
+            const double input = !player.troubled() ? 20e3 : late != job.lateInputs.end() ? late->second : job.inputNs;
             if (job.inputInRange) trace.range(rank, player.hostNs(), static_cast<int64_t>(input), "next_batch");
             player.work(input);
-            for (int piece = 0; piece < job.pieces && player.troubled(); ++piece) player.launch("piece", 1, 2e3);
+            const auto fewer = job.fewerPieces.find(rank);
+            for (int piece = 0; piece < (fewer == job.fewerPieces.end() ? job.pieces : fewer->second) && player.troubled(); ++piece) player.launch("piece", 1, 2e3);
             const auto pause = job.pauses.find(step);
             double share = 0;
             for (int key : {-1, step}) {
@@ -108,6 +124,7 @@ TraceFixture playHosted(const HostedJob& job) {
             const int launches = 3 * job.layers;
             for (int launch = 0; launch < launches; ++launch) {
                 if (launch == 1 && pause != job.pauses.end() && pause->second.first == rank) player.work(pause->second.second);
+                if (!job.starved.empty()) smallCalls(job, player, rank, step, launch, launches);
                 player.launch(launch < job.layers ? "forward" : "backward", share > 0 ? static_cast<int64_t>(64 * (1 + share)) : 64, job.forwardNs * (1 + share));
                 trouble(job, player, launch, launches);
             }

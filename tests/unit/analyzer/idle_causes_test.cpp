@@ -36,6 +36,15 @@ class Rank {
         m_events.ranges.push_back({startUs * 1000, endUs * 1000, 7, 0, true});
         return *this;
     }
+    Rank& operation(int64_t startUs, int64_t endUs, int32_t name, bool loadsData = false) {
+        m_events.operationsRecorded = true;
+        m_events.operations.push_back({1, startUs * 1000, endUs * 1000, -1, name, 0, loadsData});
+        return *this;
+    }
+    HostDoing doing(int64_t fromUs, int64_t toUs) const {
+        const RankEvents sorted = events();
+        return IdleCauses(sorted).of({fromUs * 1000, toUs * 1000}, 0).doing;
+    }
     RankEvents events() const {
         RankEvents sorted = m_events;
         std::stable_sort(sorted.hostCalls.begin(), sorted.hostCalls.end(), [](const HostCall& a, const HostCall& b) { return a.startNs < b.startNs; });
@@ -54,6 +63,23 @@ class Rank {
 
 TEST(IdleCauses, AKernelSubmittedAfterTheDeviceRanDryWasLaunchedLate) {
     EXPECT_EQ(Rank().kernel(10, 100, 0).kernel(200, 300, 188).cause(100, 200), IdleCause::lateLaunch);
+}
+
+TEST(IdleCauses, WhatALateHostDidIsTheInnermostOperation) {
+    Rank rank;
+    rank.kernel(10, 100, 0).operation(100, 5'000, 3).operation(200, 4'000, 4).operation(300, 400, 5).kernel(5'100, 5'200, 5'050);
+    EXPECT_EQ(rank.cause(100, 5'100), IdleCause::lateLaunch);
+    EXPECT_EQ(rank.doing(100, 5'100).nameId, 4);
+    EXPECT_EQ(rank.doing(100, 5'100).ns, 3'700'000);
+}
+
+TEST(IdleCauses, WhereOperationsAreRecordedOnlyALoaderIsInput) {
+    // The same silence in front of the first launch of a step: nobody knows, a loader, something else.
+    EXPECT_EQ(Rank().kernel(5'100, 5'200, 5'050).cause(0, 5'100), IdleCause::input);
+    EXPECT_EQ(Rank().operation(10, 5'000, 3, true).kernel(5'100, 5'200, 5'050).cause(0, 5'100), IdleCause::input);
+    EXPECT_EQ(Rank().operation(10, 5'000, 3).kernel(5'100, 5'200, 5'050).cause(0, 5'100), IdleCause::lateLaunch);
+    // Inside a loader, whatever operations it is made of.
+    EXPECT_EQ(Rank().operation(10, 5'000, 3, true).operation(20, 4'900, 4).kernel(5'100, 5'200, 5'050).cause(0, 5'100), IdleCause::input);
 }
 
 TEST(IdleCauses, AKernelThatWasReadyDependsOnOtherWork) {

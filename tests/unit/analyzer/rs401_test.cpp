@@ -29,6 +29,23 @@ TEST(LaunchBound, OnlyTheRankThatIsBoundIsNamed) {
     EXPECT_EQ(foundIn(playHosted(job).analyze()), "RS401[2]");
 }
 
+TEST(LaunchBound, ALessBoundRankIsNamedToo) {
+    HostedJob job;
+    job.ranks = 4;
+    job.pieces = 1500;
+    job.fewerPieces[2] = 600;
+    job.launchNs = 10e3;
+    EXPECT_EQ(foundIn(playHosted(job).analyze()), "RS401[0 1 2 3]");
+}
+
+TEST(LaunchBound, WhatTheHostDoesForMillisecondsIsNoLaunching) {
+    HostedJob job;
+    job.ranks = 4;
+    job.pieces = 60;
+    job.launchNs = 3e6;
+    EXPECT_EQ(foundIn(playHosted(job).analyze()), "");
+}
+
 TEST(LaunchBound, AHostAheadOfItsDeviceIsNot) { EXPECT_EQ(foundIn(playHosted(HostedJob()).analyze()), ""); }
 
 TEST(LaunchBound, JustUnderTheFloorIsANote) {

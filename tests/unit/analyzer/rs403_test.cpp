@@ -29,6 +29,18 @@ TEST(InputStall, ARangeThatNamesDataIsQuoted) {
     EXPECT_NE(report.findings[0].cause.find("next_batch"), std::string::npos) << report.findings[0].cause;
 }
 
+TEST(InputStall, ALoaderThatIsLateNowAndThenIsFound) {
+    HostedJob job = feeding(20e3);
+    job.inputInRange = true;
+    for (int step : {2, 4, 5, 7, 10}) job.lateInputs[step] = 120e6;
+    const Report report = playHosted(job).analyze();
+    ASSERT_EQ(foundIn(report), "RS403[0 1 2 3]");
+    const Finding& finding = report.findings[0];
+    EXPECT_EQ(finding.steps, (std::vector<int>{2, 4, 5, 7, 10}));
+    EXPECT_NEAR(*finding.savingNsPerStep, 5 * 120e6 / 11, 0.1 * 5 * 120e6 / 11) << "the mean over 11 analysed steps";
+    EXPECT_NE(finding.cause.find("in 5 of 11 steps"), std::string::npos) << finding.cause;
+}
+
 TEST(InputStall, OfOneRankIsThatRanks) {
     HostedJob job = feeding(10e6);
     job.troubled = {3};

@@ -31,6 +31,18 @@ TEST(Savings, AFindingSavesWhatItsChangesSave) {
     EXPECT_NEAR(ceiling->share, 50 / 201.0, 1e-9);
 }
 
+TEST(Savings, AFindingsSavingIsThatOfItsOwnWhatIf) {
+    const Analysis analysis = SmallJob{.extraNs = 30}.analysis();  // mean and middle step differ
+    std::vector<Finding> findings{found("RS301", {1}, 33)};
+    ASSERT_TRUE(replaySavings(analysis, findings));
+    std::vector<std::unique_ptr<Edit>> edits;
+    for (const std::string& text : findings[0].changes) edits.push_back(parseEdit(text));
+    const WhatIf asked = whatIf(analysis, edits);
+    EXPECT_EQ(asked.saving.ns, *findings[0].savingNsPerStep);
+    EXPECT_EQ(asked.saving.lowNs, findings[0].savingLowNs);
+    EXPECT_EQ(asked.saving.highNs, findings[0].savingHighNs);
+}
+
 TEST(Savings, TheDeeperCauseKeepsTheTimeAndAllTogetherIsTheCeiling) {
     Analysis analysis = SmallJob{.readBackNs = 50}.analysis();  // 257 ns
     for (RankSummary& rank : analysis.ranks) {

@@ -82,6 +82,54 @@ TEST(KinetoRank, SynchronizationsTellKindAndStream) {
     EXPECT_FALSE(recording.synchronizations[1].streamId);
 }
 
+std::string operationEvent(const char* category, const char* name, int startUs, int durUs, int tid = 100) {
+    return R"(,{"ph": "X", "cat": ")" + std::string(category) + R"(", "name": ")" + name + R"(", "pid": 100, "tid": )" + std::to_string(tid) + R"(, "ts": )" +
+           std::to_string(startUs) + R"(, "dur": )" + std::to_string(durUs) + R"(, "args": {"External id": 7, "Ev Idx": 3}})";
+}
+
+/// Names of the operations that were kept, with their depths.
+std::string keptIn(const RankRecording& recording) {
+    std::string text;
+    for (const store::NvtxRange& range : recording.nvtx)
+        if (range.domainId && recording.strings[*range.domainId] != "gpu_user_annotation") text += recording.strings[range.nameId] + ":" + std::to_string(range.depth) + " ";
+    return text;
+}
+
+TEST(KinetoRank, OperationsOfLongStandstillsAreKeptInnermostAndWhatIsAroundThem) {
+    const std::string device = kernelEvent("k", "1000", "1000", 1) + "," + kernelEvent("k", "7000", "1000", 2);
+    const RankRecording recording = readEvents(device + operationEvent("cpu_op", "beside_the_kernel", 1100, 500) + operationEvent("python_function", "main", 0, 8000) +
+                                               operationEvent("cpu_op", "loader", 2000, 4000) + operationEvent("Operator", "aten::stack", 2500, 3000) +
+                                               operationEvent("cpu_op", "aten::tiny", 2600, 5) + operationEvent("cpu_op", "aten::other_thread", 3000, 900, 101))
+                                        .recording;
+    EXPECT_EQ(keptIn(recording), "main:0 loader:1 aten::stack:2 aten::other_thread:0 ");
+    EXPECT_EQ(recording.meta.at("host_operations"), "recorded");
+}
+
+TEST(KinetoRank, WithoutLongStandstillsNoOperationIsKept) {
+    const std::string device = kernelEvent("k", "0", "1000", 1) + "," + kernelEvent("k", "1900", "1000", 2);
+    EXPECT_EQ(keptIn(readEvents(device + operationEvent("cpu_op", "aten::mm", 1000, 900)).recording), "");
+}
+
+TEST(KinetoRank, AnOperationFarOverItsUsualTimeIsKeptWithThat) {
+    std::string events = kernelEvent("k", "0", "100000", 1);
+    for (int i = 0; i < 5; ++i) events += operationEvent("cpu_op", "aten::view", 1000 + 100 * i, 9);
+    events += operationEvent("cpu_op", "aten::view", 50000, 29000) + operationEvent("cpu_op", "aten::mm", 10000, 29000);
+    const RankRecording recording = readEvents(events).recording;
+    ASSERT_EQ(keptIn(recording), "aten::view:0 ") << "one aten::mm alone has no usual time";
+    for (const store::NvtxRange& range : recording.nvtx) {
+        EXPECT_EQ(range.durNs, 29'000'000);
+        EXPECT_EQ(range.payload, 9'000);
+    }
+}
+
+TEST(KinetoRank, ACallThatWaitsIsNoPauseOfTheOperationAroundIt) {
+    std::string events = kernelEvent("k", "0", "100000", 1);
+    for (int i = 0; i < 5; ++i) events += operationEvent("cpu_op", "aten::item", 1000 + 100 * i, 9);
+    events += operationEvent("cpu_op", "aten::item", 50000, 29000);
+    events += R"(,{"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 100, "tid": 100, "ts": 50001, "dur": 28990, "args": {"correlation": 9}})";
+    EXPECT_EQ(keptIn(readEvents(events).recording), "");
+}
+
 TEST(KinetoRank, AKernelThatTellsItsCollectiveIsACall) {
     const RankRecording recording =
         readEvents(kernelEvent("ncclDevKernel_Generic(x)", "10", "5", 9,
