@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "analyzer/detectors/reached_peaks.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -107,6 +108,7 @@ Analysis makeAnalysis(TraceFacts facts, std::vector<RankSummary> ranks) {
     leaveOutLostSteps(analysis, lengths);
     analysis.stepNs = median(lengths);
     analysis.peaks = readLinkPeaks(analysis.facts);
+    addReachedPeaks(analysis);
     analysis.fits = fitCosts(analysis.facts, analysis.peaks);
     analysis.layout = inferLayout(analysis.facts, analysis.ranks);
     analysis.kernelRatios = compareKernels(analysis);

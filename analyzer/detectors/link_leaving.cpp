@@ -8,16 +8,21 @@
 
 #include "analyzer/detectors/collective_speed.h"
 #include "analyzer/report/units.h"
+#include "analyzer/timeline/operation.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
 namespace {
 
-/// Per large collective: how much earlier than the last one each member leaves (ns), members in the communicator's order.
-std::vector<std::vector<double>> leads(const Analysis& analysis, const LinkProbe& probe) {
+/// Per large collective: how much earlier than the last one each member leaves (ns), members in the communicator's order. `parts`: in that of a chunk's time instead.
+std::vector<std::vector<double>> leads(const Analysis& analysis, const LinkProbe& probe, bool parts = false) {
+    const Communicator& communicator = analysis.facts.communicators.at(probe.communicatorId);
     std::map<int64_t, std::map<int, int64_t>> ends;  // collective: rank: end
-    for (const LargeCollective& c : largeCollectives(analysis, analysis.facts.communicators.at(probe.communicatorId), sharedCollectives(analysis)))
+    std::map<int64_t, double> unitNs;
+    for (const LargeCollective& c : largeCollectives(analysis, communicator, sharedCollectives(analysis))) {
         ends[c.collective->id];
+        unitNs[c.collective->id] = parts ? c.transferNs / (busFactor(c.collective->op, communicator.size) * communicator.size) : 1;
+    }
     for (const store::CollectiveMember& member : analysis.facts.members) {
         const auto at = ends.find(member.collectiveId);
         if (at != ends.end() && member.endNs) at->second[member.rank] = *member.endNs;
@@ -28,7 +33,7 @@ std::vector<std::vector<double>> leads(const Analysis& analysis, const LinkProbe
         int64_t last = ofRank.begin()->second;
         for (const auto& [rank, end] : ofRank) last = std::max(last, end);
         std::vector<double>& row = result.emplace_back();
-        for (int rank : probe.ranks) row.push_back(static_cast<double>(last - ofRank.at(rank)));
+        for (int rank : probe.ranks) row.push_back(static_cast<double>(last - ofRank.at(rank)) / unitNs.at(id));
     }
     return result;
 }
@@ -61,6 +66,10 @@ std::optional<Leaving> findLeaving(const std::vector<std::vector<double>>& rows,
     }
     const bool told = leaving.gapNs > 0 && static_cast<double>(leaving.agree) >= LeavingThresholds::kPersistent * static_cast<double>(leaving.samples);
     return told ? std::optional(leaving) : std::nullopt;
+}
+
+double visibleNs(const Analysis& analysis, const LinkProbe& probe) {
+    return std::max(LeavingThresholds::kVisibleNs, LeavingThresholds::kClockBounds * static_cast<double>(analysis.clockBoundNs(probe.ranks)));
 }
 
 /// Of a circle of members: the last ones as a run without gaps, first to last; empty when they are no run, or all.
@@ -109,9 +118,7 @@ bool nameRanks(const std::vector<size_t>& run, const std::vector<int>& ranks, Li
 
 std::optional<LinkSuspect> lastToLeave(const Analysis& analysis, const LinkProbe& probe) {
     if (probe.pair || probe.ranks.size() < 3) return std::nullopt;
-    const double visibleNs =
-        std::max(LeavingThresholds::kVisibleNs, LeavingThresholds::kClockBounds * static_cast<double>(analysis.clockBoundNs(probe.ranks)));
-    const std::optional<Leaving> leaving = findLeaving(leads(analysis, probe), visibleNs);
+    const std::optional<Leaving> leaving = findLeaving(leads(analysis, probe), visibleNs(analysis, probe));
     if (!leaving) return std::nullopt;
     LinkSuspect suspect;
     std::vector<std::vector<int>> nodes;
@@ -131,6 +138,23 @@ std::optional<LinkSuspect> lastToLeave(const Analysis& analysis, const LinkProbe
     suspect.leaving = fmt::format("{} {} last, the others {} or more earlier, in {} of {} large collectives: a ring's slowest edge is busy to the end", ranksText(last),
                                   last.size() == 1 ? "leaves" : "leave", durationText(leaving->gapNs), leaving->agree, leaving->samples);
     return suspect;
+}
+
+std::optional<double> slowestEdge(const Analysis& analysis, const Communicator& communicator, double most) {
+    LinkProbe probe;
+    probe.communicatorId = communicator.id;
+    probe.betweenNodes = communicator.nodes > 1;
+    probe.ranks = communicator.ranks;
+    const std::optional<Leaving> leaving = lastToLeave(analysis, probe) ? findLeaving(leads(analysis, probe), visibleNs(analysis, probe)) : std::nullopt;
+    if (!leaving) return std::nullopt;
+    const std::vector<std::vector<double>> parts = leads(analysis, probe, true);
+    double nearest = most;  // of the members that leave earlier: the one behind the slow edge, a chunk ahead
+    for (size_t m = 0; m < probe.ranks.size(); ++m) {
+        std::vector<double> values;
+        for (const std::vector<double>& row : parts) values.push_back(row[m]);
+        if (!leaving->last[m]) nearest = std::min(nearest, median(std::move(values)));
+    }
+    return 1 / (1 - nearest);
 }
 
 }  // namespace rankscope::analyzer

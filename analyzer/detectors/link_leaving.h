@@ -10,6 +10,8 @@
 
 namespace rankscope::analyzer {
 
+struct Communicator;
+
 struct LeavingThresholds {
     static constexpr double kVisibleNs = 5'000;  // device clocks of one host agree to about a microsecond, kernels' ends are recorded to that
     static constexpr double kClockBounds = 2;    // between hosts either clock may be off by the bound
@@ -18,5 +20,10 @@ struct LeavingThresholds {
 
 /// The rank, pair or node that the slow probe's last members single out; nothing when all end together, the clock hides it, or it changes.
 std::optional<LinkSuspect> lastToLeave(const Analysis& analysis, const LinkProbe& probe);
+
+/// How many times slower than the others, at least, the edge is that the communicator's ring waits for; nothing where lastToLeave() names nobody. An edge slower by d of its time
+/// lets the members behind it leave d of a chunk's time earlier. A chunk is a member's part of the message, or less of it (NCCL's buffers): taken as the whole it errs to
+/// the low side. `most`: d is believed up to this.
+std::optional<double> slowestEdge(const Analysis& analysis, const Communicator& communicator, double most);
 
 }  // namespace rankscope::analyzer

@@ -18,6 +18,8 @@ namespace {
 
 constexpr size_t kRows = 2;  // evidence rows per probe
 
+const char* peakName(bool atLeast) { return atLeast ? "the best that this job reached" : "the link's peak"; }
+
 void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
     const std::set<int64_t> shared = sharedCollectives(analysis);
     for (const auto& [id, communicator] : analysis.facts.communicators) {
@@ -34,11 +36,12 @@ void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         for (const LargeCollective& c : large)
             rates.push_back(static_cast<double>(*c.collective->bytes) * busFactor(c.collective->op, communicator.size) / c.transferNs);
         probe.busBytesPerNs = median(rates);
+        probe.atLeast = analysis.peaks.atLeast(communicator);
         probe.peakBytesPerNs = linkModel(analysis.peaks, communicator, large.front().collective->op)->bytesPerNs;
         for (size_t i = 0; i < std::min(kRows, large.size()); ++i)
             probe.rows.push_back({"collective", large[i].collective->id, communicator.ranks.front(),
-                                  fmt::format("{} of {} took {:.1f} times what the link's peak gives", store::toText(large[i].collective->op),
-                                              bytesText(static_cast<double>(*large[i].collective->bytes)), large[i].slowness())});
+                                  fmt::format("{} of {} took {:.1f} times what {} gives", store::toText(large[i].collective->op),
+                                              bytesText(static_cast<double>(*large[i].collective->bytes)), large[i].slowness(), peakName(probe.atLeast))});
         probes.push_back(std::move(probe));
     }
 }
@@ -50,6 +53,7 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         int64_t communicatorId = 0;
         double peak = 0;
         bool betweenNodes = false;
+        bool atLeast = false;
     };
     std::map<std::pair<int, int>, Samples> pairs;
     for (const auto& [row, transferNs] : undisturbedMessages(analysis)) {
@@ -67,9 +71,10 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         samples.communicatorId = message.communicatorId;
         samples.peak = link->bytesPerNs;
         samples.betweenNodes = !inside;
+        samples.atLeast = link->kind == PeakKind::atLeast;
         if (samples.rows.size() < kRows)
-            samples.rows.push_back({"p2p", message.id, message.srcRank, fmt::format("{} took {:.1f} times what the link's peak gives",
-                                                                                     bytesText(static_cast<double>(*message.bytes)), samples.slowness.back())});
+            samples.rows.push_back({"p2p", message.id, message.srcRank, fmt::format("{} took {:.1f} times what {} gives",
+                                                                                     bytesText(static_cast<double>(*message.bytes)), samples.slowness.back(), peakName(samples.atLeast))});
     }
     for (auto& [ends, samples] : pairs) {
         if (samples.slowness.size() < CollectiveSpeedThresholds::kFewest) continue;
@@ -82,6 +87,7 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         probe.slowness = median(samples.slowness);
         probe.busBytesPerNs = median(samples.rates);
         probe.peakBytesPerNs = samples.peak;
+        probe.atLeast = samples.atLeast;
         probe.rows = std::move(samples.rows);
         probes.push_back(std::move(probe));
     }

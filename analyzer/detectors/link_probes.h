@@ -20,6 +20,7 @@ struct LinkProbe {
     double slowness = 1;        // median of measured over expected time
     double busBytesPerNs = 0;   // median reached
     double peakBytesPerNs = 0;  // what the expectation rests on
+    bool atLeast = false;       // that is a lower bound, and so is the slowness
     size_t samples = 0;
     std::vector<EvidenceRow> rows;
 
@@ -32,7 +33,7 @@ struct LinkProbeThresholds {
     static constexpr double kSlow = 1.5;
 };
 
-/// All probes with enough large, undisturbed messages, expected times from the link peaks. Without peaks there are none. Detectors read the result, analysis.linkProbes.
+/// All probes with enough large, undisturbed messages, expected times from the link peaks. Where those are what the job reached, the fastest probes are the measure of the others. Detectors read the result, analysis.linkProbes.
 std::vector<LinkProbe> probeLinks(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

@@ -144,8 +144,9 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         }
         const bool tooMuch = median(costs) >= median(inLine);
         if (!tooMuch) costs = inLine;
+        const bool reached = analysis.peaks.atLeast(communicator);  // only: at its own best a link is always at its ceiling
         if (median(costs) <= 0 || (!tooMuch && !ceiling)) continue;
-        if (!ceiling && role == CommRole::activations && communicator.nodes > 1) continue;  // RS207 speaks of them
+        if ((!ceiling || reached) && role == CommRole::activations && communicator.nodes > 1) continue;  // RS207 speaks of them
 
         Finding finding;
         finding.id = "RS203";
@@ -156,20 +157,24 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         if (!tooMuch && finding.severity < CommonThresholds::kNoteShare) continue;
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         finding.confidence = 0.8;
-        if (!ceiling || !sized) {
+        const bool judged = ceiling && sized && !reached;
+        if (ceiling && sized && (median(shares) < kThresholds.ceilingShare || median(startups) > kThresholds.largeShare))
+            continue;  // slower than the link can be, or start-up bound: other diagnoses
+        if (!judged) {
             if (finding.verdict == Verdict::note) continue;
             finding.verdict = Verdict::inconclusive;
             finding.whyInconclusive = !sized ? "the sizes of the messages are unknown, so that their bandwidth cannot be compared with the link's"
-                                             : "no link peak is known: set RANKSCOPE_LINKS (for instance \"intra:gbps=200;inter:gbps=40\") and analyse again";
-        } else if (median(shares) < kThresholds.ceilingShare || median(startups) > kThresholds.largeShare) {
-            continue;  // slower than the link can be, or start-up bound: other diagnoses
+                                     : reached ? fmt::format("no link peak is known, only that {} of this job reached {:.1f} GB/s: if these links can do more, they are under-used (RS204), else "
+                                                             "the volume is too much for them; give the peaks with --links (for instance \"intra:gbps=200;inter:gbps=40\")",
+                                                             communicator.nodes > 1 ? "communication between nodes" : "communication inside nodes", *ceiling)
+                                               : "no link peak is known: set RANKSCOPE_LINKS (for instance \"intra:gbps=200;inter:gbps=40\") and analyse again";
         }
-        finding.cause = ceiling ? fmt::format("{} per step over {} {}; the link runs at {} of its ceiling, so only fewer bytes help", bytesText(median(bytes)), communicatorName(analysis.facts, analysis.layout, id),
+        finding.cause = ceiling && !reached ? fmt::format("{} per step over {} {}; the link runs at {} of its ceiling, so only fewer bytes help", bytesText(median(bytes)), communicatorName(analysis.facts, analysis.layout, id),
                                               tooMuch ? "exceed what compute can hide" : "stand in line where compute ends or begins", percentText(std::min(1.0, median(shares))))
                                 : fmt::format("{} of communication per step cannot be hidden behind compute", durationText(median(costs)));
         if (ceiling) {
-            finding.evidence.facts.push_back(fmt::format("bus bandwidth {:.1f} GB/s of {:.1f} GB/s ({}); with start-up it explains {} of the transfer time",
-                                                         median(bandwidths), *ceiling, analysis.peaks.source, percentText(std::min(1.0, median(shares)))));
+            finding.evidence.facts.push_back(fmt::format("bus bandwidth {:.1f} GB/s of {}{:.1f} GB/s ({}); with start-up it explains {} of the transfer time",
+                                                         median(bandwidths), reached ? "at least " : "", *ceiling, analysis.peaks.source, percentText(std::min(1.0, median(shares)))));
             finding.evidence.numbers = {{"busbw_bytes_per_ns", median(bandwidths)}, {"ceiling_bytes_per_ns", *ceiling}, {"ceiling_share", median(shares)}};
         }
         finding.evidence.facts.push_back(tooMuch ? fmt::format("{} of transfer per step, {} of it at the ends of communication or more than the compute it may overlap", durationText(steps.front().transferNs()), durationText(median(costs)))

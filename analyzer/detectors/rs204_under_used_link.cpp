@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analyzer/detectors/critical_step.h"
 #include "analyzer/detectors/link_saving.h"
 #include "analyzer/detectors/link_suspects.h"
 #include "analyzer/report/units.h"
@@ -16,6 +17,7 @@ namespace {
 struct Cause {
     std::string text;
     std::string fix;
+    bool slows = true;  // whatever the machine; false: it may name what is best there
 };
 
 /// Settings recorded with the job that keep NCCL off the fast way.
@@ -28,8 +30,8 @@ std::vector<Cause> visibleCauses(const Analysis& analysis, bool betweenNodes) {
         if (is("NCCL_NET", "Socket") || is("NCCL_NET", "socket")) causes.push_back({"NCCL_NET=Socket forces the socket transport", "unset NCCL_NET (or set it to IB)"});
         if (is("NCCL_NET_GDR_LEVEL", "LOC") || is("NCCL_NET_GDR_LEVEL", "0")) causes.push_back({"NCCL_NET_GDR_LEVEL turns GPUDirect RDMA off", "unset NCCL_NET_GDR_LEVEL"});
         if (const std::string names = value("NCCL_SOCKET_IFNAME"); !names.empty() && causes.empty())
-            causes.push_back({"NCCL_SOCKET_IFNAME=" + names + " names the interface", "check that NCCL_SOCKET_IFNAME is the fast interface, and NCCL_IB_HCA the right adapters"});
-        if (const std::string names = value("NCCL_IB_HCA"); !names.empty()) causes.push_back({"NCCL_IB_HCA=" + names + " limits the adapters", "name all adapters in NCCL_IB_HCA, or unset it"});
+            causes.push_back({"NCCL_SOCKET_IFNAME=" + names + " names the interface", "check that NCCL_SOCKET_IFNAME is the fast interface, and NCCL_IB_HCA the right adapters", false});
+        if (const std::string names = value("NCCL_IB_HCA"); !names.empty()) causes.push_back({"NCCL_IB_HCA=" + names + " limits the adapters", "name all adapters in NCCL_IB_HCA, or unset it", false});
     } else {
         if (is("NCCL_P2P_DISABLE", "1")) causes.push_back({"NCCL_P2P_DISABLE=1 keeps NCCL off NVLink and PCIe peer-to-peer: copies go through the host", "unset NCCL_P2P_DISABLE"});
         if (is("NCCL_P2P_LEVEL", "LOC") || is("NCCL_P2P_LEVEL", "0")) causes.push_back({"NCCL_P2P_LEVEL turns peer-to-peer off", "unset NCCL_P2P_LEVEL (or NVL)"});
@@ -82,6 +84,47 @@ void claim(const Analysis& analysis, const std::vector<const LinkProbe*>& slow, 
     findings.push_back(std::move(finding));
 }
 
+/// Groups whose links of that class nobody knows the peak of: alike they may all be slow, and a setting that keeps NCCL off the fast way says that they are. By how much
+/// nothing tells, so that no saving is claimed.
+void claimBySetting(const Analysis& analysis, bool betweenNodes, Claims& claims, std::vector<Finding>& findings) {
+    std::vector<Cause> causes = visibleCauses(analysis, betweenNodes);
+    std::erase_if(causes, [](const Cause& cause) { return !cause.slows; });
+    if (causes.empty()) return;
+    std::set<int64_t> ids;
+    std::set<int> ranks;
+    for (const auto& [id, communicator] : analysis.facts.communicators) {
+        if (communicator.size < 2 || (communicator.nodes > 1) != betweenNodes || !analysis.peaks.atLeast(communicator) || claims.explainedTransferNs(id, "RS204") > 0) continue;
+        ids.insert(id);
+        for (int rank : recordedMembers(analysis, communicator)) ranks.insert(rank);
+    }
+    std::vector<double> exposed;
+    const std::vector<CriticalStep> steps = ids.empty() ? std::vector<CriticalStep>() : criticalSteps(analysis, ids);
+    for (const CriticalStep& step : steps) exposed.push_back(step.exposedTransferNs());
+    if (median(exposed) < CommonThresholds::kFloorShare * analysis.stepNs) return;
+    const std::optional<LinkClass>& link = betweenNodes ? analysis.peaks.inter : analysis.peaks.intra;
+    Finding finding;
+    finding.id = "RS204";
+    finding.ranks.assign(ranks.begin(), ranks.end());
+    finding.affectedRanks = finding.ranks;
+    finding.communicator = *ids.begin();
+    setCost(analysis, exposed, finding);
+    setTypicalStep(analysis, exposed, steps.front().rank->rank, finding);
+    finding.savingNsPerStep.reset();
+    finding.savingLowNs = finding.savingHighNs = 0;
+    finding.cause = fmt::format("communication {} reaches {:.1f} GB/s a rank at best", betweenNodes ? "between nodes" : "inside the node", link->bytesPerNs);
+    for (const Cause& cause : causes) finding.cause += "; " + cause.text;
+    for (const Cause& cause : causes) finding.fix.push_back(cause.fix);
+    finding.evidence.facts = {fmt::format("{} of it is exposed a step: at most so much is saved, how much of it the link's peak would tell (--links)", durationText(median(exposed)))};
+    finding.evidence.numbers = {{"reached_bytes_per_ns", link->bytesPerNs}, {"exposed_transfer_ns_per_step", median(exposed)}};
+    for (size_t i : steps.front().own)
+        if (const CommTask& task = steps.front().tasks[i]; task.collectiveId != 0 && finding.evidence.rows.size() < 3)
+            finding.evidence.rows.push_back({"collective", task.collectiveId, steps.front().rank->rank, "it went the slow way"});
+    finding.confidence = 0.6;
+    if (finding.verdict == Verdict::found)
+        for (int64_t id : ids) claims.takeTransfer("RS204", id, median(exposed));
+    findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 void detectUnderUsedLink(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
@@ -94,6 +137,7 @@ void detectUnderUsedLink(const Analysis& analysis, Claims& claims, std::vector<F
         // Links of a class that are not all slow have a culprit of their own, named or not.
         const bool someFast = std::any_of(probes.begin(), probes.end(), [&](const LinkProbe& probe) { return probe.betweenNodes == betweenNodes && !probe.slow(); });
         if (!slow.empty() && !someFast) claim(analysis, slow, betweenNodes, suspects.candidates, claims, findings);
+        else claimBySetting(analysis, betweenNodes, claims, findings);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "analyzer/detectors/collective_speed.h"
 #include "analyzer/detectors/faster_network.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/link_bound.h"
@@ -18,12 +19,16 @@ namespace {
 
 constexpr AlgorithmThresholds kThresholds;
 
-/// The link as peaks tell it, else as the fit of the communicator's own collectives does once the share of their protocol is taken out.
+/// The link as peaks tell it, else as the fit of the communicator's own collectives does once the share of their protocol is taken out, else at least what the job
+/// reached, with a start-up that is hardly longer.
 std::optional<LinkModel> linkOf(const Analysis& analysis, const CommTask& task) {
     const Communicator& communicator = analysis.facts.communicators.at(task.communicatorId);
-    if (const auto link = linkModel(analysis.peaks, communicator, task.op)) return link;
+    const std::optional<LinkModel> link = linkModel(analysis.peaks, communicator, task.op);
+    const bool reached = link && analysis.peaks.atLeast(communicator);
+    if (link && !reached) return link;
     const CostFit* fit = analysis.findFit(task.communicatorId, task.op);
-    if (fit == nullptr || fit->source != "fit" || !(fit->betaNsPerByte > 0)) return std::nullopt;
+    if (fit == nullptr || fit->source != "fit" || !(fit->betaNsPerByte > 0))
+        return reached ? std::optional(LinkModel{CollectiveSpeedThresholds::kUnknownAlphaNs, link->bytesPerNs}) : std::nullopt;
     // Time of a byte and of a start-up on a link of 1 byte/ns and 1 ns: what the choice itself costs. The end that is kindest to it.
     const double perByte = collectiveNs({0, 1}, task.op, communicator.size, 1, {task.algorithm, task.protocol}).low;
     const double perStart = collectiveNs({1, 1}, task.op, communicator.size, 0, {task.algorithm, task.protocol}).high;

@@ -25,7 +25,8 @@ int ranksPerNode(const Analysis& analysis) {
 /// The same message inside one node; nothing when its link is not known.
 std::optional<double> insideNs(const Analysis& analysis, const Communicator& communicator, const CommTask& task) {
     if (!analysis.peaks.intra || task.bytes <= 0) return std::nullopt;
-    const LinkModel link{analysis.peaks.intra->alphaNs, analysis.peaks.intra->bytesPerNs};
+    const bool reached = analysis.peaks.intra->kind == PeakKind::atLeast;
+    const LinkModel link{reached ? TensorParallelThresholds::kUnknownAlphaNs : analysis.peaks.intra->alphaNs, analysis.peaks.intra->bytesPerNs};
     // NCCL would choose anew: the fastest of the choices it uses in this job, at the slow end of what each may cost.
     double best = collectiveNs(link, task.op, communicator.size, static_cast<double>(task.bytes), {store::Algorithm::ring, store::Protocol::simple}).high;
     for (AlgorithmChoice choice : algorithmChoices(task.op))
@@ -79,6 +80,10 @@ void detectTensorParallelSpan(const Analysis& analysis, Claims& claims, std::vec
             calls.push_back(static_cast<double>(step.own.size()));
             bytes.push_back(total);
         }
+        const bool reached = known && analysis.peaks.intra && analysis.peaks.intra->kind == PeakKind::atLeast;
+        // What the job reached inside a node says too little where it gains nothing: then the question stays open.
+        const bool tooLittle = reached && median(costs) < CommonThresholds::kFloorShare * analysis.stepNs;
+        if (tooLittle) costs = exposed;
         if (median(costs) <= 0) continue;
         Finding finding;
         finding.id = "RS207";
@@ -86,15 +91,18 @@ void detectTensorParallelSpan(const Analysis& analysis, Claims& claims, std::vec
         finding.communicator = where.first->id;
         setCost(analysis, costs, finding);
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
-        if (!known && finding.verdict == Verdict::found) {
+        if ((!known || tooLittle) && finding.verdict == Verdict::found) {
             finding.verdict = Verdict::inconclusive;
-            finding.whyInconclusive = "the speed inside a node is not known: set RANKSCOPE_LINKS (for instance \"intra:gbps=200;inter:gbps=40\") and analyse again";
+            finding.whyInconclusive = fmt::format("the speed inside a node is {}: give it with --links (for instance \"intra:gbps=200;inter:gbps=40\"); at most {} a step is at stake",
+                                                  known ? fmt::format("known to be {:.1f} GB/s at least, which gains too little", analysis.peaks.intra->bytesPerNs) : "not known",
+                                                  durationText(median(exposed)));
             finding.savingNsPerStep.reset();
         }
         finding.cause = fmt::format("tensor-parallel groups of {} ranks span {} nodes: {:.0f} collectives of {} a step wait for the network between them", where.first->size,
                                     where.first->nodes, median(calls), bytesText(median(bytes) / std::max(1.0, median(calls))));
         finding.evidence.facts = {fmt::format("{} of their transfer is exposed a step: compute needs each result", durationText(median(exposed))),
                                   fmt::format("ranks {} are on {} nodes; {} ranks fit on one", fmt::join(where.first->ranks, ", "), where.first->nodes, perNode)};
+        if (reached) finding.evidence.facts.push_back(fmt::format("links inside a node carry {:.1f} GB/s at least ({})", analysis.peaks.intra->bytesPerNs, analysis.peaks.intra->source));
         finding.evidence.numbers = {{"exposed_transfer_ns_per_step", median(exposed)}, {"calls_per_step", median(calls)}, {"bytes_per_step", median(bytes)}};
         for (size_t k = 0; k < std::min<size_t>(3, steps.front().own.size()); ++k)
             if (const CommTask& task = steps.front().tasks[steps.front().own[k]]; task.collectiveId != 0)

@@ -28,16 +28,18 @@ double slownessOf(const LinkSuspect& suspect) {
 
 std::string causeOf(const Analysis& analysis, const LinkSuspect& suspect) {
     if (!suspect.network.empty()) return suspect.network;
-    const double ratio = slownessOf(suspect);
+    const bool atLeast = suspect.explains.front()->atLeast;
+    const std::string ratio = fmt::format("{}{:.1f}", atLeast ? "at least " : "", slownessOf(suspect));
+    const char* than = atLeast ? "than others of this job" : "than it should be";
     const char* way = suspect.betweenNodes ? "way to other nodes" : "link";
-    if (suspect.node) return fmt::format("{} ({}): its way to other nodes is {:.1f} times slower than it should be", hostOf(analysis, suspect.ranks.front()), ranksText(suspect.ranks), ratio);
+    if (suspect.node) return fmt::format("{} ({}): its way to other nodes is {} times slower {}", hostOf(analysis, suspect.ranks.front()), ranksText(suspect.ranks), ratio, than);
     if (suspect.pair && !suspect.leaving.empty())
-        return fmt::format("the link between rank {} ({}) and rank {} ({}) is {:.1f} times slower than it should be", suspect.ranks[0], hostOf(analysis, suspect.ranks[0]), suspect.ranks[1],
-                           hostOf(analysis, suspect.ranks[1]), ratio);
+        return fmt::format("the link between rank {} ({}) and rank {} ({}) is {} times slower {}", suspect.ranks[0], hostOf(analysis, suspect.ranks[0]), suspect.ranks[1],
+                           hostOf(analysis, suspect.ranks[1]), ratio, than);
     if (suspect.pair)
-        return fmt::format("messages {} rank {} and rank {} ({}, {}) take {:.1f} times what the link's peak gives; other pairs do not", suspect.bothWays ? "between" : "from the first to the second of", suspect.ranks[0], suspect.ranks[1],
-                           hostOf(analysis, suspect.ranks[0]), hostOf(analysis, suspect.ranks[1]), ratio);
-    return fmt::format("rank {} on {}: its {} is {:.1f} times slower than it should be", suspect.ranks[0], hostOf(analysis, suspect.ranks[0]), way, ratio);
+        return fmt::format("messages {} rank {} and rank {} ({}, {}) take {} times what {} gives; other pairs do not", suspect.bothWays ? "between" : "from the first to the second of", suspect.ranks[0], suspect.ranks[1],
+                           hostOf(analysis, suspect.ranks[0]), hostOf(analysis, suspect.ranks[1]), ratio, atLeast ? "the best that this job reached" : "the link's peak");
+    return fmt::format("rank {} on {}: its {} is {} times slower {}", suspect.ranks[0], hostOf(analysis, suspect.ranks[0]), way, ratio, than);
 }
 
 void addEvidence(const LinkSuspect& suspect, Finding& finding) {
@@ -45,16 +47,16 @@ void addEvidence(const LinkSuspect& suspect, Finding& finding) {
     finding.evidence.facts.insert(finding.evidence.facts.end(), suspect.facts.begin(), suspect.facts.end());
     finding.evidence.rows = suspect.rows;
     for (const LinkProbe* probe : suspect.explains) {
-        finding.evidence.facts.push_back(fmt::format("slow: {} {}: {:.1f} of {:.1f} GB/s in {} large transfers", probe->pair ? "messages between" : "collectives of",
-                                                     ranksText(probe->ranks), probe->busBytesPerNs, probe->peakBytesPerNs, probe->samples));
+        finding.evidence.facts.push_back(fmt::format("slow: {} {}: {:.1f} of {}{:.1f} GB/s in {} large transfers", probe->pair ? "messages between" : "collectives of",
+                                                     ranksText(probe->ranks), probe->busBytesPerNs, probe->atLeast ? "at least " : "", probe->peakBytesPerNs, probe->samples));
         finding.evidence.rows.insert(finding.evidence.rows.end(), probe->rows.begin(), probe->rows.end());
         if (finding.evidence.facts.size() >= 3) break;
     }
     size_t listed = 0;
     for (const LinkProbe* probe : suspect.exonerates) {
         if (probe->slow() || listed++ >= 3) continue;
-        finding.evidence.facts.push_back(fmt::format("as fast as it should be: {} {}: {:.1f} of {:.1f} GB/s", probe->pair ? "messages between" : "collectives of",
-                                                     ranksText(probe->ranks), probe->busBytesPerNs, probe->peakBytesPerNs));
+        finding.evidence.facts.push_back(fmt::format("{}: {} {}: {:.1f} of {}{:.1f} GB/s", probe->atLeast ? "faster" : "as fast as it should be", probe->pair ? "messages between" : "collectives of",
+                                                     ranksText(probe->ranks), probe->busBytesPerNs, probe->atLeast ? "at least " : "", probe->peakBytesPerNs));
     }
     finding.evidence.numbers.emplace_back("slowness", slownessOf(suspect));
 }

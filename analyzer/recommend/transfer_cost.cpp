@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/detectors/collective_speed.h"
 #include "analyzer/timeline/link_bound.h"
 #include "analyzer/timeline/operation.h"
 
@@ -47,12 +48,15 @@ std::optional<LinkModel> TransferCost::linkOf(const Message& message) const {
     group.size = message.shape.ranks;
     group.nodes = message.shape.nodes;
     group.smallestNode = message.smallestNode;
-    if (const auto link = linkModel(m_analysis.peaks, group, message.op); link && link->alphaNs > 0) return link;
+    const std::optional<LinkModel> link = linkModel(m_analysis.peaks, group, message.op);
+    if (link && link->alphaNs > 0) return link;
+    std::optional<LinkModel> reached;
+    if (link && m_analysis.peaks.atLeast(group)) reached = LinkModel{CollectiveSpeedThresholds::kUnknownAlphaNs, link->bytesPerNs};
     const CostCurve* curve = m_evidence.find({EvidenceFrom::trace, message.shape, message.op, message.present});
-    if (curve == nullptr || !curve->fit.holds() || !isModelled(message.op, message.present)) return std::nullopt;
+    if (curve == nullptr || !curve->fit.holds() || !isModelled(message.op, message.present)) return reached;
     const FitPiece& small = curve->fit.pieces.front();
     const FitPiece& large = curve->fit.pieces.back();
-    if (!(large.betaNsPerByte > 0)) return std::nullopt;
+    if (!(large.betaNsPerByte > 0)) return reached;
     const double perByte = middle(collectiveNs({0, 1}, message.op, message.shape.ranks, 1, message.present));
     const double perStart = middle(collectiveNs({1, 1e18}, message.op, message.shape.ranks, 0, message.present));
     return LinkModel{small.alphaNs / perStart, perByte / large.betaNsPerByte};

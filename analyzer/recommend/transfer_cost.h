@@ -55,7 +55,7 @@ class TransferCost {
     /// of `allowed`, since NCCL chooses anew for the size.
     std::optional<Range> nsOfSize(const Message& like, double bytes, const std::vector<AlgorithmChoice>& allowed) const;
 
-    /// The link under a group as peaks tell it, else as the fit of a measured choice does once its shares are taken out.
+    /// The link under a group as peaks tell it, else as the fit of a measured choice does once its shares are taken out, else at least what the job reached.
     std::optional<LinkModel> linkOf(const Message& message) const;
 
   private:

@@ -22,7 +22,14 @@ std::optional<double> LinkPeaks::busCeiling(const Communicator& communicator) co
     if (communicator.nodes <= 1) return intra ? std::optional(intra->bytesPerNs) : std::nullopt;
     if (!inter) return std::nullopt;
     const double nics = communicator.smallestNode * inter->bytesPerNs;
-    return intra ? std::min(intra->bytesPerNs, nics) : nics;
+    // What a port is known to carry at least is no limit to a card whose rate is known.
+    const bool limitsToo = intra && (intra->kind != PeakKind::atLeast || inter->kind == PeakKind::atLeast);
+    return limitsToo ? std::min(intra->bytesPerNs, nics) : nics;
+}
+
+bool LinkPeaks::atLeast(const Communicator& communicator) const {
+    const std::optional<LinkClass>& link = communicator.nodes > 1 ? inter : intra;
+    return link && link->kind == PeakKind::atLeast;
 }
 
 double LinkPeaks::alphaPerHop(const Communicator& communicator) const {

@@ -34,6 +34,8 @@ struct LinkPeaks {
     /// Highest bus bandwidth a collective of this communicator can reach: inside a node intra; over nodes min(intra, k * inter), k = fewest members
     /// on a node, since NCCL's rings use every NIC.
     std::optional<double> busCeiling(const Communicator& communicator) const;
+    /// True where that ceiling is a lower bound: the best that this job reached.
+    bool atLeast(const Communicator& communicator) const;
     /// Slowest start-up per hop of the links it uses, 0 when unknown.
     double alphaPerHop(const Communicator& communicator) const;
 };

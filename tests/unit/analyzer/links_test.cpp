@@ -16,10 +16,11 @@ struct Grid {
     double tensorFactor[2] = {1, 1};       // by node
     double dataFactor[4] = {1, 1, 1, 1};   // by local rank: its pair over the nodes
     std::string environment;
+    std::string links = kLinks;
 };
 
 Report play(const Grid& job) {
-    Player player(8, 4, kLinks);
+    Player player(8, 4, job.links);
     if (!job.environment.empty()) player.trace.environment(job.environment, "1");
     const std::vector<int> tensor{player.communicator({0, 1, 2, 3}), player.communicator({4, 5, 6, 7})};
     const std::vector<int> data{player.communicator({0, 4}), player.communicator({1, 5}), player.communicator({2, 6}), player.communicator({3, 7})};
@@ -60,6 +61,48 @@ TEST(SlowLink, OneRankIsNamedFromTheGroupsItIsIn) {
     }
 }
 
+TEST(SlowLink, WithoutPeaksTheFastestGroupsAreTheMeasure) {
+    Grid job;
+    job.links = "";
+    EXPECT_EQ(linksFound(play(job)), "");
+    job.tensorFactor[0] = job.dataFactor[2] = 3;
+    const Report report = play(job);
+    ASSERT_EQ(linksFound(report), "RS208[2]");
+    const double measured = report.run.stepNs - play({}).run.stepNs;
+    for (const Finding& f : report.findings) {
+        if (f.id != "RS208") continue;
+        EXPECT_NEAR(*f.savingNsPerStep, measured, 0.03 * report.run.stepNs);
+        EXPECT_NE(f.cause.find("at least"), std::string::npos) << f.cause;
+    }
+}
+
+TEST(SlowLink, WithoutPeaksJustUnderTheThresholdIsSilent) {
+    Grid job;
+    job.links = "";
+    job.tensorFactor[0] = job.dataFactor[2] = 1.4;
+    EXPECT_EQ(linksFound(play(job)), "");
+}
+
+TEST(SlowLink, WithoutPeaksAWholeClassIsUnderUsedWhereASettingSaysSo) {
+    Grid job;
+    job.links = "";
+    for (double& factor : job.dataFactor) factor = 3;
+    EXPECT_EQ(linksFound(play(job)), "");  // as fast as each other: nothing tells
+    job.environment = "NCCL_IB_DISABLE";
+    const Report report = play(job);
+    ASSERT_EQ(linksFound(report), "RS204[0..]");
+    for (const Finding& f : report.findings) {
+        if (f.id != "RS204") continue;
+        EXPECT_FALSE(f.savingNsPerStep.has_value());
+        EXPECT_EQ(f.fix.at(0), "unset NCCL_IB_DISABLE");
+        EXPECT_NE(f.cause.find("8.3 GB/s"), std::string::npos) << f.cause;
+    }
+    job.environment = "NCCL_P2P_DISABLE";  // of the other class: its messages are exposed, too
+    EXPECT_EQ(linksFound(play(job)), "RS204[0..]");
+    job.environment = "NCCL_IB_HCA";       // may name the best there is
+    EXPECT_EQ(linksFound(play(job)), "");
+}
+
 TEST(SlowLink, AllLinksOfAClassAreUnderUsedInstead) {
     Grid job;
     for (double& factor : job.dataFactor) factor = 3;
@@ -83,8 +126,8 @@ TEST(SlowLink, SilentAtThePeakAndJustAboveTheThreshold) {
 }
 
 /// One group of all ranks: only who leaves last can tell.
-Report playWorld(const std::vector<int64_t>& earlyUs, int ranksPerHost = 8, int64_t clockBoundNs = 0) {
-    Player player(8, ranksPerHost, kLinks);
+Report playWorld(const std::vector<int64_t>& earlyUs, int ranksPerHost = 8, int64_t clockBoundNs = 0, const std::string& links = kLinks) {
+    Player player(8, ranksPerHost, links);
     if (clockBoundNs > 0) player.trace.clockBound(clockBoundNs);
     std::vector<int64_t> early;
     for (int64_t us : earlyUs) early.push_back(us * kUs);
@@ -103,6 +146,17 @@ Report playWorld(const std::vector<int64_t>& earlyUs, int ranksPerHost = 8, int6
 
 TEST(SlowLink, InAWorldGroupTheLastToLeaveIsNamed) {
     EXPECT_EQ(linksFound(playWorld({1200, 900, 600, 0, 2100, 1800, 1700, 1500})), "RS208[3]");
+}
+
+TEST(SlowLink, WithoutPeaksALeadOfMostOfAChunkTellsThatTheOtherEdgesAreFaster) {
+    const std::vector<int64_t> early{1200, 900, 600, 0, 2100, 1800, 1700, 1500};  // a chunk takes 750 us: the others need a fifth of it
+    const Report report = playWorld(early, 8, 0, "");
+    ASSERT_EQ(linksFound(report), "RS208[3]");
+    for (const Finding& f : report.findings) {
+        if (f.id == "RS208") { EXPECT_NE(f.cause.find("at least 5.0 times"), std::string::npos) << f.cause; }
+    }
+    EXPECT_EQ(linksFound(playWorld({360, 270, 180, 0, 630, 540, 510, 450}, 8, 0, "")), "");  // a quarter of a chunk: 1.3 times slower
+    EXPECT_EQ(linksFound(playWorld({0, 0, 0, 0, 0, 0, 0, 0}, 8, 0, "")), "");
 }
 
 TEST(SlowLink, OfThreeThatLeaveLastTheMiddleIsNamed) {
@@ -141,9 +195,9 @@ TEST(SlowLink, BetweenHostsTheClockMustShowIt) {
 TEST(SlowLink, AWorldGroupThatLeavesTogetherIsAnUnderUsedLink) { EXPECT_EQ(linksFound(playWorld({0, 0, 0, 0, 0, 0, 0, 0})), "RS204[0..]"); }
 
 /// Three stages in a row; messages of one pair may be slow.
-Report playPairs(double factor) {
+Report playPairs(double factor, const std::string& links = kLinks) {
     TraceFixture trace(3, 1);
-    trace.links(kLinks);
+    if (!links.empty()) trace.links(links);
     const int chain = trace.communicator({0, 1, 2});
     int64_t now = 0;
     for (int step = 0; step < 6; ++step) {
@@ -163,11 +217,13 @@ Report playPairs(double factor) {
 }
 
 TEST(SlowLink, OnePairIsNamedFromItsMessages) {
-    std::string found;
-    for (const Finding& f : playPairs(4).findings)
-        if (f.id == "RS208") found += std::to_string(f.ranks.front()) + "-" + std::to_string(f.ranks.back());
-    EXPECT_EQ(found, "1-2");
-    EXPECT_EQ(linksFound(playPairs(1)), "");
+    for (const char* links : {kLinks, ""}) {
+        std::string found;
+        for (const Finding& f : playPairs(4, links).findings)
+            if (f.id == "RS208") found += std::to_string(f.ranks.front()) + "-" + std::to_string(f.ranks.back());
+        EXPECT_EQ(found, "1-2") << links;
+        EXPECT_EQ(linksFound(playPairs(1, links)), "") << links;
+    }
 }
 
 }  // namespace
