@@ -14,6 +14,7 @@
 #include "analyzer/detectors/link_probes.h"
 #include "analyzer/detectors/network_edges.h"
 #include "analyzer/detectors/micro_steps.h"
+#include "analyzer/detectors/reached_peaks.h"
 #include "analyzer/detectors/rs201_overlap.h"
 #include "analyzer/detectors/rs202_small_messages.h"
 #include "analyzer/detectors/rs203_saturation.h"
@@ -145,7 +146,8 @@ CatalogueEntry underUsedLink() {
     e.falsePositives =
         "A configured peak that is too high makes any link look under-used. Where one member's NIC is slow and every group contains it, this looks the same; groups "
         "without it, messages between pairs, the order in which members leave, or the time that NCCL's proxies had data on the network make it RS208. Without a peak "
-        "nothing is said.";
+        "the best that the job reached stands for it, beside which a whole class is never slow: then it is claimed only where a recorded variable keeps NCCL off the fast way, and with "
+        "no saving. That the machine has no faster way is not known.";
     e.fix = "The variable that the finding names; NCCL_DEBUG=INFO prints the transport in use. NCCL_IB_HCA, NCCL_SOCKET_IFNAME, NCCL_P2P_LEVEL, NCCL_MIN_CTAS.";
     e.detected = true;
     e.cureAt = CureAt::machine;
@@ -159,7 +161,7 @@ CatalogueEntry algorithm() {
         "The algorithm or protocol that the NCCL profiler plugin recorded loses to another for this operation, size and group. Times are hops x alpha + bus bytes / "
         "(bandwidth x share): ring all-reduce 2(P-1) hops, tree 2 ceil(log2 P); LL reaches a quarter to half of the bandwidth at 0.2 to 0.4 of the start-up, LL128 0.85 to "
         "0.94 at 0.3 to 0.6, a tree 0.8 to 0.92. The present choice is taken at what was measured within its range, the other at its slow end. alpha and bandwidth come from "
-        "the link peak, else from the fit.";
+        "the link peak, else from the fit, else the link carries at least what the job reached over it, with what the protocol leaves unused.";
     e.thresholds = {
         {"forced", t.forcedRatio, "x the better choice", "NCCL_ALGO or NCCL_PROTO is set: nobody weighed the sizes"},
         {"chosen", t.chosenRatio, "x the better choice", "NCCL chose by itself and knows the hardware better than these formulas unless they differ grossly"},
@@ -195,7 +197,8 @@ CatalogueEntry tensorParallelSpan() {
         "A communicator with the tensor-parallel pattern (collectives of activations that compute waits for) spans nodes. The cost is what the step gains when its messages "
         "run at the speed inside a node, less what the data-parallel groups lose that move out in exchange.";
     e.thresholds = {floorEntry(), fewestStepsEntry()};
-    e.falsePositives = "Nodes joined by NVLink (NVL72) count as several here when their hosts differ: set RANKSCOPE_LINKS so that intra and inter are equal. Without a peak the verdict is 'inconclusive'.";
+    e.falsePositives = "Nodes joined by NVLink (NVL72) count as several here when their hosts differ: set RANKSCOPE_LINKS so that intra and inter are equal. Where nobody told the peak, the best that the job reached inside nodes stands for it; "
+                       "where that gains too little the verdict is 'inconclusive'.";
     e.fix = "Order ranks so that tensor-parallel groups are neighbours on a node, or lower the degree to the ranks of a node.";
     e.detected = true;
     e.cureAt = CureAt::machine;
@@ -209,7 +212,8 @@ CatalogueEntry slowLink() {
         "be. All groups and pairs of the job are probes; the suspect is the one that every slow probe needs and no fast one does. Where one group of all ranks is the only "
         "probe, who leaves last tells: a ring's slowest edge is busy to the end, so its two ends leave last, and a slow rank in the middle of three. Between nodes NCCL's proxy "
         "threads tell, through the profiler plugin: the sender of the slow edge has its buffers on the network (SendWait) far longer for the same bytes than the others, who wait for "
-        "their GPU. That is timed on one host's clock.";
+        "their GPU. That is timed on one host's clock. Where nobody told the peak, probes are measured by the fastest of their class, and a single group by its own other "
+        "edges: the senders' times on the network, or how much of a chunk's time the others leave earlier. Such a ratio is 'at least'.";
     e.thresholds = {
         {"slow", LinkProbeThresholds::kSlow, "x the expected time", "healthy links reach 80 to 95 % of their peak, unseen sharing may take a tenth"},
         {"fewest", static_cast<double>(CollectiveSpeedThresholds::kFewest), "large transfers per probe", "one slow message is an accident"},
@@ -217,6 +221,8 @@ CatalogueEntry slowLink() {
         {"slow edge", LinkProbeThresholds::kSlow, "x the time on the network of the fastest quarter of the edges for the same sizes", "as above; that quarter is healthy even when one NIC of three nodes is slow"},
         {"explained", NetworkEdgeThresholds::kExplained, "of what the collective is too slow by", "else all edges are slow (RS204), and this one a little more"},
         {"smallest transfer", static_cast<double>(NetworkEdgeThresholds::kFewestBytes) / (1 << 20), "MiB on an edge", "start-up times the rate of a link: under it time on the network is latency"},
+        {"busy", ReachedPeakThresholds::kBusyShare, "of a collective on the network at the slow edge, without a told peak", "with less the others do not wait for it"},
+        {"most lead", ReachedPeakThresholds::kMostLead, "of a chunk's time, without a told peak", "longer leads tell little of the ratio: 'at least five times'"},
         {"persistent", LeavingThresholds::kPersistent, "of the large collectives agree on who leaves last", "a disturbed one in four is let pass"},
         floorEntry(), fewestStepsEntry(),
     };
