@@ -19,6 +19,7 @@ struct Bubble {
     std::vector<double> shares;       // per step, mean over stages
     std::vector<double> remaining;    // of it, what no deeper cause explains
     std::vector<double> unexplained;  // of it, what schedule and stage balance do not explain either
+    std::vector<double> theory;       // share of the step that a balanced schedule leaves idle
     std::vector<double> perStage;     // median share of each stage
 };
 
@@ -65,6 +66,7 @@ Bubble measure(const Analysis& analysis, const Claims& claims, const PipelineTim
         for (int rank : ranks) claimed += claims.explainedNs(rank, step.step) / stepNs / static_cast<double>(ranks.size());
         const PipelineModel model = times.model(step);
         bubble.shares.push_back(share);
+        bubble.theory.push_back(scheduleShare(model.balanced(), stepNs));
         bubble.remaining.push_back(share - claimed);
         // Slow and heavy stages are in the model; what hosts did is not, nor messages that are longer than most.
         const double outside = std::max(claimed, hostShare(analysis, times, step)) + messageShare(analysis, claims, stepNs);
@@ -96,7 +98,7 @@ void sayTooFew(const PipelineTimes& times, Finding& finding, int enough) {
     const Pipeline& shape = *times.shape;
     Pipeline changed = shape;
     changed.microBatches = enough;
-    finding.cause = fmt::format("too few micro-batches: {} over {} stages; the schedule itself leaves (P-1)/(M V + P-1) = {} idle", shape.microBatches, shape.stages.size(),
+    finding.cause = fmt::format("too few micro-batches: {} over {} stages; the schedule itself leaves (P-1)/(M V + P-1) = {} of its own time idle", shape.microBatches, shape.stages.size(),
                                 percentText(shape.theoreticalBubble()));
     Pipeline more = shape;
     ++more.virtualStages;
@@ -115,8 +117,8 @@ void addEvidence(const Analysis& analysis, const PipelineTimes& times, const Bub
     for (size_t i = 0; i < bubble.perStage.size(); ++i) perStage += fmt::format("{}{}", i == 0 ? "" : ", ", percentText(bubble.perStage[i]));
     finding.evidence.facts = {
         fmt::format("idle or waiting to receive: {} of the step on average, per stage {}", percentText(share), perStage),
-        fmt::format("schedule {}, P = {}, M = {}, V = {}: theory {}", shape.schedule, shape.stages.size(), shape.microBatches, shape.virtualStages,
-                    percentText(shape.theoreticalBubble())),
+        fmt::format("schedule {}, P = {}, M = {}, V = {}: theory {} of the time from the first pass to the last, {} of the step", shape.schedule, shape.stages.size(),
+                    shape.microBatches, shape.virtualStages, percentText(shape.theoreticalBubble()), percentText(median(bubble.theory))),
     };
     const double claimed = share - median(bubble.remaining);
     if (claimed > 0.005) finding.evidence.facts.push_back(fmt::format("{} of the step is explained by other findings and not counted here", percentText(claimed)));

@@ -12,6 +12,7 @@
 #include "analyzer/detectors/analysis.h"
 #include "analyzer/recommend/algorithm_support.h"
 #include "analyzer/recommend/nccl_tests_table.h"
+#include "analyzer/timeline/cost_fit.h"
 #include "analyzer/timeline/piecewise_fit.h"
 
 namespace rankscope::analyzer {
@@ -40,6 +41,8 @@ struct CostCurve {
     std::map<double, std::vector<double>> timesBySize;
     PiecewiseFit fit;
     std::vector<std::string> files;  // of nccl-tests
+    std::string group;               // whose line that is: "data parallel 0-7"; empty: no line is told
+    CostFit line;                    // the one line of that group that findings and the chart rest on, where this choice carried most of its time
 
     /// The median at exactly this size when it was measured often enough, else the fit where it holds.
     std::optional<MeasuredTime> at(double bytes) const;

@@ -11,6 +11,7 @@
 #include "analyzer/detectors/detector.h"
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/replay/savings.h"
+#include "analyzer/timeline/communicator_name.h"
 #include "analyzer/timeline/statistics.h"
 #include "collector/store/reader.h"
 
@@ -53,6 +54,33 @@ std::string Advice::nothingJudged() const {
     return why.empty() ? std::string() : fmt::format("{} could be judged, because: {}", recommendations.empty() ? "nothing" : "no setting", fmt::join(why, "; "));
 }
 
+namespace {
+
+double totalNs(const CostCurve& curve) {
+    double sum = 0;
+    for (const SizedTime& sample : curve.samples) sum += sample.timeNs;
+    return sum;
+}
+
+/// Start-up has one number, the one that findings tell: it stands with the choice that takes most of a group's time, whose times its line goes through.
+void addLines(const Analysis& analysis, std::vector<CostCurve>& curves) {
+    for (const CostFit& fit : analysis.fits) {
+        const auto communicator = analysis.facts.communicators.find(fit.communicatorId);
+        if (communicator == analysis.facts.communicators.end()) continue;
+        const GroupShape shape = shapeOf(communicator->second);
+        CostCurve* most = nullptr;
+        for (CostCurve& curve : curves) {
+            const bool same = curve.key.from == EvidenceFrom::trace && curve.key.op == fit.op && curve.key.shape == shape;
+            if (same && (most == nullptr || totalNs(curve) > totalNs(*most))) most = &curve;
+        }
+        if (most == nullptr || !most->group.empty()) continue;
+        most->group = communicatorName(analysis.facts, analysis.layout, fit.communicatorId);
+        most->line = fit;
+    }
+}
+
+}  // namespace
+
 Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor) {
     Advice advice;
     advice.run = analysis.facts.text("run_name");
@@ -64,6 +92,7 @@ Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const
     advice.judge = predictor.name;
     const CostEvidence evidence(analysis.facts, options.tables);
     for (const auto& [key, curve] : evidence.curves()) advice.curves.push_back(curve);
+    addLines(analysis, advice.curves);
     if (advice.steps < CommonThresholds::kFewestSteps) {
         advice.limits.push_back(fmt::format("{} analysed step{} cannot tell a gain from chance: at least {} are needed", advice.steps, advice.steps == 1 ? "" : "s", CommonThresholds::kFewestSteps));
         return advice;

@@ -83,6 +83,8 @@ Json curveJson(const CostCurve& curve) {
             {"smallest_bytes", whole(curve.fit.smallestBytes)},
             {"largest_bytes", whole(curve.fit.largestBytes)},
             {"pieces", pieces},
+            {"line", curve.group.empty() ? Json(nullptr)
+                                         : Json{{"group", curve.group}, {"alpha_ns", curve.line.alphaNs}, {"beta_ns_per_byte", curve.line.betaNsPerByte}, {"source", curve.line.source}}},
             {"residual", curve.fit.residual},
             {"refused", orNull(curve.fit.refused)}};
 }

@@ -84,13 +84,17 @@ std::string curveText(const CostCurve& curve) {
     std::string text = fmt::format("  {:<14} {:>2} x {:<4} {:<22}", store::toText(key.op), key.shape.nodes, key.shape.ranks,
                                    named ? fmt::format("{}/{}", orAny(ncclName(key.choice.algorithm)), orAny(ncclName(key.choice.protocol))) : "NCCL's choice");
     text += fmt::format(" {:>6} samples, {:>3} size{}", curve.fit.samples, curve.fit.sizes, curve.fit.sizes == 1 ? " " : "s");
-    if (!curve.fit.holds()) return text + ": no fit, " + curve.fit.refused + (key.from == EvidenceFrom::ncclTests ? " [nccl-tests]\n" : "\n");
+    const std::string line = curve.group.empty() ? std::string()
+                                                 : fmt::format("      {}: start-up {} + {:.3g} ns/KiB, the line of the findings ({})\n", curve.group, durationText(curve.line.alphaNs),
+                                                               curve.line.betaNsPerByte * 1024, curve.line.source);
+    if (!curve.fit.holds()) return text + ": no pieces, " + curve.fit.refused + (key.from == EvidenceFrom::ncclTests ? " [nccl-tests]\n" : "\n") + line;
     std::vector<std::string> pieces;
     for (const FitPiece& piece : curve.fit.pieces)
         pieces.push_back(fmt::format("{}{} + {:.4g} ns/KiB", curve.fit.pieces.size() > 1 ? "from " + bytesText(piece.fromBytes) + " " : "", durationText(piece.alphaNs),
                                      piece.betaNsPerByte * 1024));
     return text + fmt::format(", {} to {}: {}; deviates {:.1f} %{}\n", bytesText(curve.fit.smallestBytes), bytesText(curve.fit.largestBytes), fmt::join(pieces, "; "),
-                              100 * curve.fit.residual, key.from == EvidenceFrom::ncclTests ? " [nccl-tests]" : "");
+                              100 * curve.fit.residual, key.from == EvidenceFrom::ncclTests ? " [nccl-tests]" : "") +
+           line;
 }
 
 std::string bodyText(const Recommendation& r, double stepNs) {
@@ -141,7 +145,7 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
     const bool onTop = std::any_of(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& r) { return r.alone && r.certainty == Certainty::recommended; });
     if (!advice.kept.empty()) out += onTop ? "\n" + bold("Looked at on top of these settings, and left as it is") + "\n" : "\n";
     for (const KeptDefault& kept : advice.kept) out += fmt::format("{}: {}\n", kept.area, kept.why);
-    if (!advice.curves.empty()) out += "\n" + bold("Measured times of collectives (nodes x ranks; alpha + beta x bytes)") + "\n";
+    if (!advice.curves.empty()) out += "\n" + bold("Measured times of collectives (nodes x ranks; pieces of start-up + rate x bytes for each algorithm and protocol)") + "\n";
     for (const CostCurve& curve : advice.curves) out += curveText(curve);
     return out;
 }

@@ -124,7 +124,7 @@ void PipelineView::paintLegend(QPainter& painter, QRectF area) {
         });
         if (any) entry(passColour(kind), nameOf(kind));
     }
-    entry(QBrush(isDark() ? QColor(0xff, 0xa9, 0x4d) : QColor(0xd5, 0x5e, 0x00), Qt::BDiagPattern), QString("bubble, %1 % on average").arg(100 * m_chart.bubble, 0, 'f', 1));
+    entry(QBrush(isDark() ? QColor(0xff, 0xa9, 0x4d) : QColor(0xd5, 0x5e, 0x00), Qt::BDiagPattern), QString("bubble, %1 % of the step on average").arg(100 * m_chart.bubble, 0, 'f', 1));
     if (x > m_rows.right()) return;
     painter.setPen(colour(colours().dimText));
     painter.drawText(QRectF(m_rows.right() + 8, area.top(), kPercentWidth, area.height()), Qt::AlignLeft | Qt::AlignVCenter, "bubble");

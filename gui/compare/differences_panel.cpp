@@ -38,7 +38,7 @@ DifferencesPanel::DifferencesPanel(RunPane& a, RunPane& b, QWidget* parent)
     m_head->setWordWrap(true);
     m_head->setTextFormat(Qt::PlainText);
     m_tree->setObjectName("differences-lines");
-    m_tree->setHeaderLabels({"Per step", "A", "B", "Change"});
+    m_tree->setHeaderLabels({"Per step", "A", "B", "Change, of A"});
     m_tree->setUniformRowHeights(true);
     m_tree->setIndentation(14);
     m_tree->setTextElideMode(Qt::ElideMiddle);
@@ -112,8 +112,9 @@ void DifferencesPanel::fill() {
     addKernels();
 }
 
-void DifferencesPanel::addTimes(QTreeWidgetItem* parent, const TimeChange& time, int64_t ofNs) {
-    auto* line = new QTreeWidgetItem(parent, {shown(time.what), duration(time.aNs), duration(time.bNs), change(time.changeNs()) + percent(time.changeNs(), ofNs)});
+void DifferencesPanel::addTimes(QTreeWidgetItem* parent, const TimeChange& time) {
+    // A share of the row's own time in A, whatever the row is: as `rankscope compare` tells it.
+    auto* line = new QTreeWidgetItem(parent, {shown(time.what), duration(time.aNs), duration(time.bNs), change(time.changeNs()) + percent(time.changeNs(), time.aNs)});
     for (const int column : {inA, inB, changeColumn}) line->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
 }
 
@@ -126,8 +127,8 @@ void DifferencesPanel::addRoles() {
                                 change(role.step.changeNs()) + percent(role.step.changeNs(), role.step.aNs)};
         auto* head = single ? new QTreeWidgetItem(each, texts) : new QTreeWidgetItem(m_tree, texts);
         for (const int column : {inA, inB, changeColumn}) head->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
-        for (const TimeChange& part : role.parts) addTimes(head, part, role.step.aNs);
-        for (const TimeChange& cause : role.idleCauses) addTimes(head, cause, role.step.aNs);
+        for (const TimeChange& part : role.parts) addTimes(head, part);
+        for (const TimeChange& cause : role.idleCauses) addTimes(head, cause);
         head->setExpanded(&role == &m_difference.roles.front());
     }
 }
@@ -155,7 +156,7 @@ void DifferencesPanel::addKernels() {
     names = shortNames(names);
     for (size_t i = 0; i < m_difference.kernels.size(); ++i) {
         const KernelChange& kernel = m_difference.kernels[i];
-        addTimes(head, kernel.time, kernel.time.aNs);
+        addTimes(head, kernel.time);
         QTreeWidgetItem* line = head->child(static_cast<int>(i));
         line->setText(what, shown(names[i]));
         line->setData(0, kKindRole, int{kernelLine});

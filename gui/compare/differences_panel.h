@@ -25,7 +25,7 @@ public:
 private:
     void arrived();
     void fill();
-    void addTimes(QTreeWidgetItem* parent, const TimeChange& change, int64_t ofNs);
+    void addTimes(QTreeWidgetItem* parent, const TimeChange& change);
     void addRoles();
     void addFindings();
     void addKernels();

@@ -3,6 +3,7 @@
 
 #include <QHBoxLayout>
 
+#include "analyzer/report/run_text.h"
 #include "gui/timeline/display_text.h"
 
 namespace rankscope::gui {
@@ -55,7 +56,7 @@ void HeadBar::makeFilter() {
 
 void HeadBar::fill() {
     const RunInfo& run = *m_model.run();
-    QString text = run.clockBoundNs > 0 ? QString("times of different hosts are good to %1").arg(QString::fromStdString(durationText(run.clockBoundNs)))
+    QString text = run.clockBoundNs > 0 ? QString("times of different hosts are good to %1").arg(QString::fromStdString(analyzer::boundText(run.clockBoundNs)))
                                         : QString("one clock for all ranks");
     size_t bad = 0;
     QString details;

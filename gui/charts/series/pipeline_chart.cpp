@@ -51,7 +51,8 @@ void measureBubbles(PipelineChart& chart) {
     }
     double sum = 0;
     for (PipelineStage& stage : chart.stages) {
-        stage.bubble = 1 - static_cast<double>(covered(stage.passes)) / static_cast<double>(chart.range.span());
+        const auto wholeNs = static_cast<double>(std::max(chart.stepNs, chart.range.span()));
+        stage.bubble = static_cast<double>(chart.range.span() - covered(stage.passes)) / wholeNs;
         sum += stage.bubble;
     }
     chart.bubble = sum / static_cast<double>(chart.stages.size());
@@ -84,6 +85,7 @@ PipelineChart PipelineCharts::chart(store::TraceReader& reader, size_t chain, in
         return chart;
     }
     chart.step = shown->step;
+    chart.stepNs = shown->target().range.span();
     bool byRanges = true;
     for (size_t i = 0; i < ranks.size() && i < PipelineChart::kMostStages; ++i) {
         const size_t row = m_steps.find(ranks[i], shown->step);
@@ -103,8 +105,8 @@ PipelineChart PipelineCharts::chart(store::TraceReader& reader, size_t chain, in
         chart.nothing = fmt::format("No compute kernel is recorded in step {} of this pipeline.", chart.step);
         return chart;
     }
-    chart.note = byRanges ? "A box is the kernels launched in one NVTX range named forward or backward; its number counts the stage's passes of the step. Shaded: the bubble, no pass runs."
-                          : "There are no NVTX ranges named forward and backward: a box is the compute between two messages. Shaded: the bubble, nothing is computed.";
+    chart.note = byRanges ? "A box is the kernels launched in one NVTX range named forward or backward; its number counts the stage's passes of the step. Shaded: the bubble, no pass runs; its share is of the step, (P-1)/(M V + P-1) is of the time from first pass to last."
+                          : "There are no NVTX ranges named forward and backward: a box is the compute between two messages. Shaded: the bubble, nothing is computed; its share is of the step.";
     return chart;
 }
 

@@ -22,7 +22,7 @@ struct PipelinePass {
 struct PipelineStage {
     int32_t rank = 0;
     std::vector<PipelinePass> passes;   ///< by start
-    double bubble = 0;                  ///< share of PipelineChart::range in which no pass runs
+    double bubble = 0;                  ///< share of the rank's step: from the first pass of all stages to the last, what no pass of this one fills
 };
 
 /// One step of one pipeline: stages down, time across. Ready to draw.
@@ -34,6 +34,7 @@ struct PipelineChart {
     std::vector<int32_t> steps;
     int32_t step = 0;
     TimeRange range;          ///< first pass to last, all stages
+    int64_t stepNs = 0;       ///< of the first stage, what bubbles are shares of, as a finding's is
     std::vector<PipelineStage> stages;
     double bubble = 0;        ///< mean of the stages
 

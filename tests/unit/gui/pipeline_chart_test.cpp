@@ -101,7 +101,7 @@ TEST(PipelineChart, KernelsBelongToTheRangeThatLaunchedThem) {
     EXPECT_EQ(chart.stages[1].passes[2].kind, PassKind::forward);
     EXPECT_EQ(chart.stages[1].passes[2].number, 2);
     EXPECT_EQ(chart.stages[1].passes[2].target.rowId, 7);
-    EXPECT_NEAR(chart.stages[0].bubble, 1 - 4 * 94 / 594.0, 1e-9);
+    EXPECT_NEAR(chart.stages[0].bubble, (594 - 4 * 94) / 1000.0, 1e-9);   // of the step of 1000, as a finding's share is
     EXPECT_NEAR(chart.bubble, chart.stages[0].bubble, 1e-9);
 }
 
