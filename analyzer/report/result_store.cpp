@@ -28,6 +28,23 @@ void storeGaps(store::Database& db, const Analysis& analysis) {
             insert.bind(1, gap.id).bind(2, int64_t{rank.rank}).bind(3, int64_t{gap.step}).bind(4, gap.startNs).bind(5, gap.durNs).bind(6, toText(gap.cause)).run();
 }
 
+/// A trace that is older than the table goes without.
+void storeFits(store::Database& db, const Analysis& analysis, const Report& report) {
+    if (db.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'cost_fit'") == 0) return;
+    db.execute("DELETE FROM cost_fit");
+    Statement insert(db, "INSERT INTO cost_fit VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+    for (const CostFit& fit : analysis.fits) {
+        const std::string group = groupText(report, fit.communicatorId);
+        insert.bind(1, fit.communicatorId).bind(2, store::toText(fit.op)).bind(3, fit.alphaNs).bind(4, fit.betaNsPerByte);
+        if (fit.ceiling) {
+            insert.bind(5, *fit.ceiling);
+        } else {
+            insert.bindNull(5);
+        }
+        insert.bind(6, std::string_view(fit.source)).bind(7, std::string_view(group)).run();
+    }
+}
+
 void storeFinding(store::Database& db, const Report& report, const Finding& f, int64_t id) {
     Statement insert(db, "INSERT INTO finding VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
     const char* verdicts[] = {"found", "inconclusive", "note"};
@@ -65,6 +82,7 @@ void storeResults(const std::filesystem::path& database, const Analysis& analysi
     for (const char* table : {"finding_evidence", "finding", "idle_gap", "attribution"}) db.execute(std::string("DELETE FROM ") + table);
     storeAttribution(db, analysis);
     storeGaps(db, analysis);
+    storeFits(db, analysis, report);
     int64_t id = 0;
     for (const Finding& finding : report.findings) storeFinding(db, report, finding, ++id);
     for (const Finding& note : report.notes) storeFinding(db, report, note, ++id);

@@ -374,6 +374,17 @@ CREATE TABLE idle_gap (
   cause TEXT NOT NULL              -- blocking_call | late_launch | allocator | input | dependency | other
 );
 
+CREATE TABLE cost_fit (            -- transfer time of a collective = alpha + beta x bytes, the line that findings rest on; missing in traces older than this
+  communicator_id INTEGER NOT NULL,
+  op TEXT NOT NULL,
+  alpha_ns REAL NOT NULL,
+  beta_ns_per_byte REAL NOT NULL,
+  ceiling_bytes_per_ns REAL,       -- highest possible bus bandwidth; NULL: no link peak is known
+  source TEXT NOT NULL,            -- fit | link peak as prior…
+  group_name TEXT NOT NULL,        -- what the communicator is and whose: "data parallel 0-7"
+  PRIMARY KEY (communicator_id, op)
+) WITHOUT ROWID;
+
 CREATE TABLE finding (
   id INTEGER PRIMARY KEY,          -- rank order of the report
   diagnosis TEXT NOT NULL,         -- RS101…

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
+#include <set>
 
 #include "analyzer/timeline/operation.h"
 #include "gui/charts/series/chart_job.h"
 #include "gui/charts/series/cost_line.h"
+#include "gui/timeline/display_text.h"
 #include "gui/timeline/time_axis.h"
 
 namespace rankscope::gui {
@@ -26,6 +29,7 @@ struct Series {
     int size = 0, nodes = 1, smallestNode = 1;
     double totalNs = 0;
     double smallest = INFINITY, largest = 0;
+    std::set<int64_t> communicators;
     std::vector<SizedTime> samples;
     PointCollector points;   // a job repeats the same few messages
 };
@@ -42,9 +46,31 @@ std::string nameOf(const Series& series) {
     return fmt::format("{} of {}{}", words(series.op), series.size, series.nodes > 1 ? fmt::format(" on {} hosts", series.nodes) : std::string());
 }
 
+/// What `rankscope analyze` found of an operation on a communicator: the report's start-up and the chart's are one number.
+struct KnownFit {
+    CostLine line;
+    std::optional<double> ceiling;   // bytes per ns
+    bool isFit = false;              // else the ceiling's rate was taken for granted
+    std::string group;
+};
+
+std::map<std::pair<int64_t, Op>, KnownFit> readFits(store::TraceReader& reader) {
+    std::map<std::pair<int64_t, Op>, KnownFit> fits;
+    if (!reader.hasTable("cost_fit")) return fits;
+    store::Statement rows(reader.database(), "SELECT communicator_id, op, alpha_ns, beta_ns_per_byte, ceiling_bytes_per_ns, source, group_name FROM cost_fit");
+    while (rows.step()) {
+        KnownFit fit{{rows.real(2), rows.real(3)}, {}, rows.text(5) == "fit", displayText(rows.text(6), 60)};
+        const auto usable = [](double value) { return std::isfinite(value) && value >= 0; };
+        if (!usable(fit.line.alphaNs) || !usable(fit.line.betaNsPerByte)) continue;
+        if (!rows.isNull(4) && usable(rows.real(4)) && rows.real(4) > 0) fit.ceiling = rows.real(4);
+        fits.emplace(std::pair(rows.integer(0), store::fromText<Op>(rows.text(1))), std::move(fit));
+    }
+    return fits;
+}
+
 class BandwidthBuilder {
 public:
-    explicit BandwidthBuilder(store::TraceReader& reader) : m_reader(reader), m_job(readChartJob(reader)) {}
+    explicit BandwidthBuilder(store::TraceReader& reader) : m_reader(reader), m_job(readChartJob(reader)), m_fits(readFits(reader)) {}
 
     ScatterChart build() {
         readCollectives();
@@ -77,6 +103,7 @@ private:
             if (found == m_job.communicators.end() || op == Op::unknown || found->second.size < 2) continue;
             const ChartCommunicator& c = found->second;
             Series& series = at({op, c.size, c.nodes, c.smallestNode});
+            series.communicators.insert(rows.integer(1));
             const int32_t rank = firstMember(c, rows.isNull(7) ? -1 : rows.integer(7));
             // The collective's number until the members are looked up: only those that are drawn need it.
             ChartTarget target{EventTable::none, rows.integer(0), rank, soundRange(rows.integer(5), rows.integer(6))};
@@ -139,14 +166,24 @@ private:
             chart.points.push_back(point);
         }
         const double from = std::max(1.0, series.smallest / 2), to = series.largest * 2;
-        const auto ceiling = m_job.links.ceiling(series.op, series.size, series.nodes, series.smallestNode);
-        if (const auto line = fitCostLine(series.samples)) {
+        const KnownFit* known = fitOf(series);
+        const auto ceiling = known && known->ceiling ? known->ceiling : m_job.links.ceiling(series.op, series.size, series.nodes, series.smallestNode);
+        if (known) {
+            chart.lines.push_back(curve(known->line, fmt::format("{}, {}: {}", startUpText(known->line), known->isFit ? "fitted" : "at the ceiling's rate", known->group), number, factor, from, to));
+        } else if (const auto line = fitCostLine(series.samples)) {
             const std::string perByte = line->betaNsPerByte > 0 ? quantityText(Quantity::bytesPerNs, factor / line->betaNsPerByte) : "no cost per byte";
             chart.lines.push_back(curve(*line, fmt::format("fit: {}, {}", startUpText(*line), perByte), number, factor, from, to));
         } else if (const auto prior = ceiling ? startUpBeyond(factor / *ceiling, series.samples) : std::nullopt) {
             chart.lines.push_back(curve(*prior, fmt::format("{} at the ceiling's rate", startUpText(*prior)), number, factor, from, to));
         }
         if (ceiling) chart.lines.push_back({fmt::format("ceiling {}", quantityText(Quantity::bytesPerNs, *ceiling)), number, true, {{from, *ceiling}, {to, *ceiling}}});
+    }
+
+    /// Of the first of its communicators, as findings are; nothing before `rankscope analyze` has been here.
+    const KnownFit* fitOf(const Series& series) const {
+        for (const int64_t communicator : series.communicators)
+            if (const auto known = m_fits.find({communicator, series.op}); known != m_fits.end()) return &known->second;
+        return nullptr;
     }
 
     static std::string startUpText(const CostLine& line) { return "start-up " + durationText(std::llround(std::min(line.alphaNs, 1e18))); }
@@ -171,6 +208,7 @@ private:
 
     store::TraceReader& m_reader;
     ChartJob m_job;
+    std::map<std::pair<int64_t, Op>, KnownFit> m_fits;
     std::map<Key, Series> m_series;
     std::unique_ptr<store::Statement> m_member;
 };

@@ -104,6 +104,19 @@ TEST(BandwidthChart, ShowsBusBandwidthFitAndCeiling) {
     EXPECT_DOUBLE_EQ(chart.lines[1].points[0].second, 80);
 }
 
+TEST(BandwidthChart, ShowsTheLineThatTheReportTells) {
+    ChartFixture job(4);
+    job.communicator(1, {0, 1});
+    job.communicator(2, {2, 3});
+    job.sql("INSERT INTO cost_fit VALUES (1, 'all_reduce', 53400, 0.011, NULL, 'fit', 'data parallel 0-1'), (2, 'all_reduce', 70000, 0.011, 100, 'fit', 'data parallel 2-3')");
+    job.collective(1, 2, "all_reduce", 1'000'000, 35'000, {2, 3});
+    job.collective(2, 1, "all_reduce", 1'000'000, 35'000, {0, 1});
+    auto reader = job.reader();
+    const ScatterChart chart = bandwidthChart(reader);
+    ASSERT_EQ(chart.lines.size(), 1u);
+    EXPECT_EQ(chart.lines[0].name, "start-up 53.4 us, fitted: data parallel 0-1");
+}
+
 TEST(BandwidthChart, OneSizeAndAPeakTellTheStartUp) {
     ChartFixture job(2);
     job.sql("INSERT INTO meta VALUES ('links', 'intra:gbps=100')");
