@@ -52,7 +52,7 @@ ReplayWindow readWindow(const std::filesystem::path& database, const TraceFacts&
 
 }  // namespace
 
-Analysis readAnalysis(const std::filesystem::path& database, unsigned workers, std::optional<StepOverview>* overview) {
+Analysis readAnalysis(const std::filesystem::path& database, unsigned workers, std::optional<StepOverview>* overview, const LinkSources& links) {
     // Phase 1: each rank for itself, one rank's events in memory per worker.
     TraceFacts facts = readFacts(database);
     const ReplayWindow window = readWindow(database, facts);
@@ -65,7 +65,7 @@ Analysis readAnalysis(const std::filesystem::path& database, unsigned workers, s
     if (overview != nullptr) *overview = std::move(painter).finish();
 
     // Phase 2: what the ranks did to each other.
-    Analysis analysis = makeAnalysis(std::move(facts), std::move(ranks));
+    Analysis analysis = makeAnalysis(std::move(facts), std::move(ranks), links);
     analysis.replay = replay(analysis.facts, std::move(tasks).all(), analysis.steps, window);
     return analysis;
 }
@@ -73,7 +73,7 @@ Analysis readAnalysis(const std::filesystem::path& database, unsigned workers, s
 Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options) {
     const std::filesystem::path database = store::TraceReader::databasePath(trace);
     std::optional<StepOverview> overview;
-    const Analysis analysis = readAnalysis(database, options.workers, options.overview ? &overview : nullptr);
+    const Analysis analysis = readAnalysis(database, options.workers, options.overview ? &overview : nullptr, options.links);
     std::vector<Finding> findings = detect(analysis);
     const std::optional<Ceiling> ceiling = replaySavings(analysis, findings);
     Report report = buildReport(analysis, std::move(findings));

@@ -38,6 +38,7 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
 
     RunFacts facts = describeRun(runDirectory, captures.losses);
     facts.source = "capture";
+    if (!options.links.empty()) facts.meta["links"] = options.links;
     facts.virtualGpu = facts.virtualGpu || captures.virtualGpu;
     if (captures.worldSize > facts.worldSize.value_or(-1)) facts.worldSize = captures.worldSize;
     facts.threads = options.threads;

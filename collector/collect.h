@@ -11,6 +11,7 @@ namespace rankscope::collector {
 struct CollectOptions {
     std::vector<std::filesystem::path> moreDirectories;  ///< run directories of other hosts, joined with the first
     std::filesystem::path output;                        ///< empty: trace.db in the run directory
+    std::string links;                                   ///< peaks of the links as the user tells them (store::parseLinkSpec); empty: as run.json does
     unsigned threads = 0;                                ///< 0: one per core
     uint64_t keepBytes = 1ull << 30;                     ///< decoded ranks kept in memory; what is beyond is read twice
 };

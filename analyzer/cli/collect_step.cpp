@@ -13,6 +13,7 @@
 #include "analyzer/cli/file_lock.h"
 #include "analyzer/cli/leftovers.h"
 #include "analyzer/cli/live_ranks.h"
+#include "analyzer/cli/run_directory.h"
 #include "collector/collect.h"
 #include "collector/store/reader.h"
 
@@ -80,7 +81,7 @@ std::unique_ptr<LockedFile> takeTurn(const RunInput& input) {
 
 }  // namespace
 
-Collected collectRun(const RunInput& input, const std::vector<std::filesystem::path>& otherHosts) {
+Collected collectRun(const RunInput& input, const std::vector<std::filesystem::path>& otherHosts, const std::string& links) {
     const auto turn = takeTurn(input);
     removeLeftovers(input.database);
     Collected collected;
@@ -90,6 +91,8 @@ Collected collectRun(const RunInput& input, const std::vector<std::filesystem::p
     }
     collector::CollectOptions options;
     options.moreDirectories = otherHosts;
+    options.links = links;
+    if (!links.empty()) tellLinks(input.directory, links);
     const auto live = liveRanks(input.captures);
     const auto result = collector::collect(input.directory, options);
     const Contents contents = contentsOf(result.file);

@@ -111,6 +111,14 @@ std::map<std::string, std::string> forcingVariables(const Environment& environme
     return set;
 }
 
+void tellLinks(const fs::path& path, const std::string& links) {
+    if (!isRunDirectory(path)) return;
+    json description = readDescription(path);
+    if (!description.is_object()) return;  // the collector says that it is damaged
+    description["links"] = links;
+    writeDescription(path, description);
+}
+
 bool isRunDirectory(const fs::path& path) {
     std::error_code ignored;
     return fs::exists(path / kDescription, ignored);

@@ -64,6 +64,9 @@ class RunDirectory {
 };
 
 // True when the folder was made by `rankscope run`.
+// Writes peaks of the links into the run's description, so that it is collected with them from now on. Does nothing where there is none.
+void tellLinks(const std::filesystem::path& path, const std::string& links);
+
 bool isRunDirectory(const std::filesystem::path& path);
 
 }  // namespace rankscope::cli

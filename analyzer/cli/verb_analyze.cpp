@@ -7,6 +7,7 @@
 #include "analyzer/analyze.h"
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/link_options.h"
 #include "analyzer/cli/output_place.h"
 #include "analyzer/report/output_file.h"
 #include "analyzer/cli/run_input.h"
@@ -21,6 +22,7 @@ struct AnalyzeVerbOptions {
     std::string format = "text";
     std::string output;
     unsigned workers = 0;
+    LinkOptions links;
 };
 
 std::string render(const analyzer::Report& report, const AnalyzeVerbOptions& options, bool color) {
@@ -37,8 +39,9 @@ std::string render(const analyzer::Report& report, const AnalyzeVerbOptions& opt
 int analyze(const AnalyzeVerbOptions& options, const Console& console) {
     const RunInput input = findRun(options.run);
     if (!options.output.empty()) checkOutput(options.output, {options.run});
-    collectOnDemand(input, console);
     analyzer::AnalyzeOptions settings;
+    settings.links = linkSources(options.links);
+    collectOnDemand(input, console);
     settings.workers = options.workers;
     settings.overview = options.format == "html";
     const analyzer::Report report = analyzer::analyze(input.database, settings);
@@ -62,6 +65,7 @@ void addAnalyzeVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("NAME", options->run, "Run name, run directory or .db file")->required();
     verb->add_option("--format", options->format, "text, json, md, or html: one page without anything beside it")->check(CLI::IsMember({"text", "json", "md", "html"}))->capture_default_str();
     verb->add_option("-o,--output", options->output, "File for the report; stdout when left out")->type_name("FILE");
+    addLinkOptions(*verb, options->links);
     verb->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
     verb->callback([options, &invocation] {
         invocation.action = [options, &invocation] { return analyze(*options, invocation.console); };

@@ -6,6 +6,7 @@
 
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/link_options.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/report/shell_word.h"
@@ -19,12 +20,12 @@ RunInput findRecordedRun(const std::string& run) {
     return input;
 }
 
-int collect(const std::vector<std::string>& runs, const Console& console) {
+int collect(const std::vector<std::string>& runs, const std::string& links, const Console& console) {
     const std::string& run = runs.front();
     const RunInput input = findRecordedRun(run);
     std::vector<std::filesystem::path> otherHosts;
     for (size_t i = 1; i < runs.size(); ++i) otherHosts.push_back(findRecordedRun(runs[i]).directory);
-    const Collected collected = collectRun(input, otherHosts);
+    const Collected collected = collectRun(input, otherHosts, links);
     if (collected.recordedNothing)
         throw VerbError(kExitInput, fmt::format("{} holds no capture files: the job recorded nothing", run), "`rankscope doctor` tells what this machine can record");
     console.note(fmt::format("{}: {}", run, collected.summary));
@@ -37,10 +38,12 @@ int collect(const std::vector<std::string>& runs, const Console& console) {
 
 void addCollectVerb(CLI::App& app, Invocation& invocation) {
     auto runs = std::make_shared<std::vector<std::string>>();
+    auto links = std::make_shared<std::string>();
     auto* verb = app.add_subcommand("collect", "Build NAME/trace.db from the capture files; ranks that are missing or died are tolerated");
     verb->add_option("NAME", *runs, "Run name or run directory; further ones are the same job's on hosts without a shared file system")->required();
-    verb->callback([runs, &invocation] {
-        invocation.action = [runs, &invocation] { return collect(*runs, invocation.console); };
+    addLinksOption(*verb, *links);
+    verb->callback([runs, links, &invocation] {
+        invocation.action = [runs, links, &invocation] { return collect(*runs, *links, invocation.console); };
     });
 }
 

@@ -10,6 +10,7 @@
 
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/leftovers.h"
+#include "analyzer/cli/link_options.h"
 #include "analyzer/cli/run_directory.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/report/shell_word.h"
@@ -22,6 +23,7 @@ namespace {
 struct ImportVerbOptions {
     std::vector<std::string> files;
     std::string output;
+    std::string links;
     bool force = false;
 };
 
@@ -61,6 +63,7 @@ int import(const ImportVerbOptions& options, const Console& console) {
     const auto files = expandFolders(options.files);
     refuseToOverwrite(options);
     collector::ImportOptions settings;
+    settings.links = options.links.empty() ? linksOfEnvironment() : options.links;
     const bool onTerminal = isatty(STDERR_FILENO);
     if (onTerminal)
         settings.progress = [](const std::filesystem::path& file, size_t done, size_t of) {
@@ -86,6 +89,7 @@ void addImportVerb(CLI::App& app, Invocation& invocation) {
     auto* verb = app.add_subcommand("import", "Make a run from other profilers' traces; the format is found by content");
     verb->add_option("FILES", options->files, "Trace files, one per rank, or folders of them")->required();
     verb->add_option("-o,--output", options->output, "Run directory to make")->type_name("NAME")->required();
+    addLinksOption(*verb, options->links);
     verb->add_flag("--force", options->force, "Replace an earlier import of that name");
     verb->callback([options, &invocation] {
         invocation.action = [options, &invocation] { return import(*options, invocation.console); };

@@ -8,6 +8,7 @@
 
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/link_options.h"
 #include "analyzer/cli/output_place.h"
 #include "analyzer/report/output_file.h"
 #include "analyzer/cli/run_input.h"
@@ -25,6 +26,7 @@ struct RecommendVerbOptions {
     std::string output;
     std::vector<std::string> evidence;
     unsigned workers = 0;
+    LinkOptions links;
 };
 
 std::string render(const analyzer::Advice& advice, const std::string& format, bool color) {
@@ -59,6 +61,7 @@ int recommend(const RecommendVerbOptions& options, const Console& console) {
     analyzer::RecommendOptions settings;
     settings.workers = options.workers;
     settings.shownName = options.run;
+    settings.links = linkSources(options.links);
     for (const std::string& text : options.evidence) {
         const analyzer::EvidenceSource source = analyzer::parseEvidenceSource(text);
         for (analyzer::NcclTestsTable& table : analyzer::readNcclTestsTables(source.path, source.hints)) settings.tables.push_back(std::move(table));
@@ -93,6 +96,7 @@ void addRecommendVerb(CLI::App& app, Invocation& invocation) {
         ->check(CLI::IsMember({"text", "json", "env", "tuner-csv", "deepspeed", "accelerate"}))
         ->capture_default_str();
     verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
+    addLinkOptions(*verb, options->links);
     verb->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
     verb->callback([options, &invocation] {
         invocation.action = [options, &invocation] { return recommend(*options, invocation.console); };

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <memory>
@@ -68,6 +69,7 @@ std::vector<ProcessToStart> ranksOf(const InstallLayout& layout, const Reference
 }
 
 int runScenario(const ReferenceRunOptions& options, const Console& console) {
+    ::unsetenv("RANKSCOPE_LINKS");  // the user's links are not those of the scenario
     const InstallLayout layout = findInstallLayout();
     const auto file = findScenario(layout, options.scenario);
     const std::string text = options.fixed ? fixedScenario(layout, file) : readText(file);

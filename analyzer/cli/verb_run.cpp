@@ -10,7 +10,7 @@
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/job_environment.h"
 #include "analyzer/cli/launcher_hints.h"
-#include "analyzer/cli/link_spec.h"
+#include "analyzer/cli/link_options.h"
 #include "analyzer/cli/rank_variables.h"
 #include "analyzer/cli/recording.h"
 #include "analyzer/cli/run_directory.h"
@@ -170,7 +170,7 @@ void addRunVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("--max-size", options->maxSize, "Most to record per rank; the first part is kept")->type_name("BYTES")->capture_default_str()->check(checkSize);
     verb->add_option("--env", options->environment, "Set a variable for the job; may be repeated")->type_name("NAME=VALUE")->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    verb->add_option("--links", options->links, "Link peaks per rank in 1e9 bytes/s, e.g. intra:gbps=200,alpha_us=6;inter:gbps=40,alpha_us=18")->type_name("SPEC")->check(checkLinks);
+    addLinksOption(*verb, options->links);
     verb->add_option("--tuner", options->tuner, "NCCL algorithm and protocol by collective, size and communicator (docs/tuner-csv.md)")->type_name("FILE");
     verb->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");
     verb->add_flag("--virtual", options->virtualGpus, "Use the built-in virtual GPUs");

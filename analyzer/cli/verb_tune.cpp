@@ -11,7 +11,7 @@
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/job_environment.h"
 #include "analyzer/cli/launcher_hints.h"
-#include "analyzer/cli/link_spec.h"
+#include "analyzer/cli/link_options.h"
 #include "analyzer/report/output_file.h"
 #include "analyzer/cli/rank_variables.h"
 #include "analyzer/cli/run_name.h"
@@ -232,7 +232,7 @@ void addTuneVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("--min-gain", options->minGainPercent, "Gain worth a setting, in % of the step")->type_name("PERCENT")->capture_default_str()->check(checkPositive);
     verb->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
     verb->add_option("--env", options->environment, "Set a variable for every run; may be repeated")->type_name("NAME=VALUE")->expected(1)->multi_option_policy(all);
-    verb->add_option("--links", options->links, "Link peaks per rank, as of `run`")->type_name("SPEC")->check(checkLinks);
+    addLinksOption(*verb, options->links);
     verb->add_flag("--virtual", options->virtualGpus, "Use the built-in virtual GPUs");
     verb->add_option("--reference", options->reference, "Tune a job of the reference harness instead of a command")->type_name("SCENARIO");
     verb->add_option("--sweep", options->sweep, "Instead of a job, repeat the collectives of a run under every algorithm and protocol; the launcher follows behind --")->type_name("RUN");

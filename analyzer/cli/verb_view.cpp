@@ -16,6 +16,7 @@
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/install_layout.h"
+#include "analyzer/cli/link_options.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/cli/verb.h"
 #include "collector/store/error.h"
@@ -28,19 +29,23 @@ struct ViewOptions {
     std::vector<std::string> runs;
     std::optional<std::string> goTo, screenshot, exported, panel, size;
     bool dark = false;
+    LinkOptions links;
 };
 
 // The window shows findings, so a run that was not analysed yet is analysed first. A run that cannot be (one that is still written, or a read-only
-// file) is shown as it is.
-void analyzeOnDemand(const std::filesystem::path& database, const Console& console) {
+// file) is shown as it is. So is one whose links are told now.
+void analyzeOnDemand(const std::filesystem::path& database, const analyzer::LinkSources& links, const Console& console) {
+    const bool told = !links.told.empty() || links.measuredIntra || links.measuredInter;
     try {
         store::TraceReader reader(database, [](std::chrono::milliseconds) { return false; }, store::MisplacedRows::kept);
-        if (reader.database().integer("SELECT EXISTS (SELECT 1 FROM attribution) OR EXISTS (SELECT 1 FROM finding)") != 0) return;
+        if (!told && reader.database().integer("SELECT EXISTS (SELECT 1 FROM attribution) OR EXISTS (SELECT 1 FROM finding)") != 0) return;
     } catch (const store::LockedFile&) {
         return;   // the window waits for it and says so
     }
     try {
-        analyzer::analyze(database);
+        analyzer::AnalyzeOptions settings;
+        settings.links = links;
+        analyzer::analyze(database, settings);
     } catch (const std::exception& error) {
         console.warning(fmt::format("{} is shown without findings: {}", database.string(), error.what()));
     }
@@ -83,11 +88,12 @@ int view(const ViewOptions& options, const Console& console) {
     if (!std::filesystem::exists(program, ignored))
         throw VerbError(kExitInput, "this build has no timeline: Qt 6 (Widgets and Svg) was not there when it was built",
                         "install qt6-base-dev and qt6-svg-dev (libqt6svg6-dev on Ubuntu 22.04) and build again, or read the report: rankscope analyze NAME");
+    const analyzer::LinkSources links = linkSources(options.links);
     std::vector<std::string> databases;
     for (const std::string& run : options.runs) {
         const RunInput input = findRun(run);
         collectOnDemand(input, console);
-        analyzeOnDemand(input.database, console);
+        analyzeOnDemand(input.database, links, console);
         databases.push_back(input.database.string());
     }
     startWindow(program, options, databases);
@@ -104,6 +110,7 @@ void addViewVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("--export", options->exported, "Write what the timeline shows and end: its events (.csv), or a picture without the panels (.svg, .png); needs no display")->type_name("FILE");
     verb->add_option("--panel", options->panel, "Panel to open: findings, details, events, range, stragglers, step-times, matrix, bandwidth, roofline, pipeline, differences")->type_name("NAME");
     verb->add_option("--size", options->size, "Size of the window or picture in pixels, 1600x900 when left out")->type_name("WxH");
+    addLinkOptions(*verb, options->links);
     verb->add_flag("--dark", options->dark, "Dark colours");
     verb->callback([options, &invocation] {
         invocation.action = [options, &invocation] { return view(*options, invocation.console); };

@@ -5,6 +5,7 @@
 #include "analyzer/analyze.h"
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/link_options.h"
 #include "analyzer/cli/output_place.h"
 #include "analyzer/report/output_file.h"
 #include "analyzer/cli/run_input.h"
@@ -22,6 +23,7 @@ struct WhatIfVerbOptions {
     bool list = false;
     std::string format = "text";
     std::string output;
+    LinkOptions links;
 };
 
 int predict(const WhatIfVerbOptions& options, const Console& console) {
@@ -33,8 +35,9 @@ int predict(const WhatIfVerbOptions& options, const Console& console) {
     }
     const RunInput input = findRun(options.run);
     if (!options.output.empty()) checkOutput(options.output, {options.run});
+    const analyzer::LinkSources links = linkSources(options.links);
     collectOnDemand(input, console);
-    const analyzer::Analysis analysis = analyzer::readAnalysis(input.database);
+    const analyzer::Analysis analysis = analyzer::readAnalysis(input.database, 0, nullptr, links);
     if (!analysis.replay.available())
         throw VerbError(kExitInput, options.run + ": this run cannot be replayed: " + analysis.replay.unavailable, "record CUDA calls, kernels and NCCL of all ranks, over some steps");
     std::string text;
@@ -73,6 +76,7 @@ void addWhatIfVerb(CLI::App& app, Invocation& invocation) {
     verb->add_flag("--list", options->list, "All changes and their syntax");
     verb->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
     verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
+    addLinkOptions(*verb, options->links);
     verb->callback([options, &invocation] {
         invocation.action = [options, &invocation] { return act(*options, invocation.console); };
     });

@@ -81,9 +81,20 @@ void leaveOutLostSteps(Analysis& analysis, std::vector<double>& lengths) {
     lengths = std::move(kept);
 }
 
+void warnOfLinks(Analysis& analysis) {
+    for (const std::string& warning : analysis.peaks.warnings) {
+        store::Loss loss;
+        loss.kind = "link_peaks";
+        loss.severity = store::Severity::warning;
+        loss.count = 1;
+        loss.message = warning;
+        analysis.facts.losses.push_back(std::move(loss));
+    }
+}
+
 }  // namespace
 
-Analysis makeAnalysis(TraceFacts facts, std::vector<RankSummary> ranks) {
+Analysis makeAnalysis(TraceFacts facts, std::vector<RankSummary> ranks, const LinkSources& links) {
     Analysis analysis;
     analysis.facts = std::move(facts);
     analysis.ranks = std::move(ranks);
@@ -107,7 +118,8 @@ Analysis makeAnalysis(TraceFacts facts, std::vector<RankSummary> ranks) {
     }
     leaveOutLostSteps(analysis, lengths);
     analysis.stepNs = median(lengths);
-    analysis.peaks = readLinkPeaks(analysis.facts);
+    analysis.peaks = resolveLinkPeaks(analysis.facts, links);
+    warnOfLinks(analysis);
     addReachedPeaks(analysis);
     analysis.fits = fitCosts(analysis.facts, analysis.peaks);
     analysis.layout = inferLayout(analysis.facts, analysis.ranks);

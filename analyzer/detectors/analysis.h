@@ -43,6 +43,6 @@ struct Analysis : RecordedJob {
     ReplayModel replay;              // of `steps`
 };
 
-Analysis makeAnalysis(TraceFacts facts, std::vector<RankSummary> ranks);
+Analysis makeAnalysis(TraceFacts facts, std::vector<RankSummary> ranks, const LinkSources& links = {});
 
 }  // namespace rankscope::analyzer

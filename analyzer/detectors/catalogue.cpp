@@ -114,6 +114,7 @@ CatalogueEntry saturation() {
         "rank's port; over nodes it is min(port, k x NIC), k = fewest members on a node.";
     e.thresholds = {
         {"ceiling share", t.ceilingShare, "of the time peak and start-up predict", "the rest is protocol overhead and sharing"},
+        {"nominal ceiling share", t.nominalShare, "of the time peak and start-up predict", "the same where the peak is a specified rate (machine, device table), of which NCCL reaches 0.7 to 0.96"},
         {"busy share", t.busyShare, "of the compute that transfer may lie under", "from here on the ends count, too: the first gather and the last reduction"},
         {"restless share", t.restlessShare, "of that compute", "from here on they count in full: a network that hardly rests is short of bandwidth"},
         {"activation share", t.activationShare, "of compute", "from here on activations count as volume, in full where they take as long as all compute"},
@@ -197,7 +198,7 @@ CatalogueEntry tensorParallelSpan() {
         "A communicator with the tensor-parallel pattern (collectives of activations that compute waits for) spans nodes. The cost is what the step gains when its messages "
         "run at the speed inside a node, less what the data-parallel groups lose that move out in exchange.";
     e.thresholds = {floorEntry(), fewestStepsEntry()};
-    e.falsePositives = "Nodes joined by NVLink (NVL72) count as several here when their hosts differ: set RANKSCOPE_LINKS so that intra and inter are equal. Where nobody told the peak, the best that the job reached inside nodes stands for it; "
+    e.falsePositives = "Nodes joined by NVLink (NVL72) count as several here when their hosts differ: tell it with --links, intra and inter equal. Where nobody told the peak, the best that the job reached inside nodes stands for it; "
                        "where that gains too little the verdict is 'inconclusive'.";
     e.fix = "Order ranks so that tensor-parallel groups are neighbours on a node, or lower the degree to the ranks of a node.";
     e.detected = true;

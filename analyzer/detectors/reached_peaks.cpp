@@ -125,7 +125,7 @@ void addReachedPeaks(Analysis& analysis) {
     set(reached, peaks, intraTold, interTold);
     addSiblingsOfLastToLeave(analysis, reached);
     set(reached, peaks, intraTold, interTold);
-    if (peaks.source.empty() && (peaks.intra || peaks.inter)) peaks.source = "at least: the best that this job reached";
+    nameSources(peaks);
 }
 
 }  // namespace rankscope::analyzer

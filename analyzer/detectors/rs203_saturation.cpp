@@ -158,16 +158,16 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         finding.confidence = 0.8;
         const bool judged = ceiling && sized && !reached;
-        if (ceiling && sized && (median(shares) < kThresholds.ceilingShare || median(startups) > kThresholds.largeShare))
+        if (ceiling && sized && (median(shares) < (isNominal(analysis.peaks.ceilingKind(communicator)) ? kThresholds.nominalShare : kThresholds.ceilingShare) || median(startups) > kThresholds.largeShare))
             continue;  // slower than the link can be, or start-up bound: other diagnoses
         if (!judged) {
             if (finding.verdict == Verdict::note) continue;
             finding.verdict = Verdict::inconclusive;
             finding.whyInconclusive = !sized ? "the sizes of the messages are unknown, so that their bandwidth cannot be compared with the link's"
                                      : reached ? fmt::format("no link peak is known, only that {} of this job reached {:.1f} GB/s: if these links can do more, they are under-used (RS204), else "
-                                                             "the volume is too much for them; give the peaks with --links (for instance \"intra:gbps=200;inter:gbps=40\")",
-                                                             communicator.nodes > 1 ? "communication between nodes" : "communication inside nodes", *ceiling)
-                                               : "no link peak is known: set RANKSCOPE_LINKS (for instance \"intra:gbps=200;inter:gbps=40\") and analyse again";
+                                                             "the volume is too much for them; tell the peaks: {}",
+                                                             communicator.nodes > 1 ? "communication between nodes" : "communication inside nodes", *ceiling, kTellLinks)
+                                               : std::string("no link peak is known: ") + kTellLinks;
         }
         finding.cause = ceiling && !reached ? fmt::format("{} per step over {} {}; the link runs at {} of its ceiling, so only fewer bytes help", bytesText(median(bytes)), communicatorName(analysis.facts, analysis.layout, id),
                                               tooMuch ? "exceed what compute can hide" : "stand in line where compute ends or begins", percentText(std::min(1.0, median(shares))))

@@ -7,6 +7,7 @@ namespace rankscope::analyzer {
 
 struct SaturationThresholds {
     double ceilingShare = 0.8;   // of the time the link's peak and start-up predict: the rest is protocol overhead and sharing
+    double nominalShare = 0.65;  // the same where the peak is a rate by specification (isNominal): NCCL reaches 0.7 to 0.96 of it; below, RS204 speaks of the link (LinkProbeThresholds::kSlow)
     double busyShare = 0.7;      // of the compute that transfer may lie under: from here on the ends of communication count, too
     double restlessShare = 0.9;  // and from here on in full: a network that hardly rests is short of bandwidth, at its ends as in between
     double activationShare = 0.5;  // of compute: from here, a third of the step, to all of it what activations take counts more and more

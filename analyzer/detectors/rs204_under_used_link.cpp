@@ -134,6 +134,9 @@ void detectUnderUsedLink(const Analysis& analysis, Claims& claims, std::vector<F
         std::vector<const LinkProbe*> slow;
         for (const LinkProbe* probe : suspects.unexplained)
             if (probe->betweenNodes == betweenNodes && claims.explainedTransferNs(probe->communicatorId, "RS204") <= 0) slow.push_back(probe);
+        // Of a rate by specification a healthy link reaches a part, and small messages and sharing take theirs of that.
+        const std::optional<LinkClass>& link = betweenNodes ? analysis.peaks.inter : analysis.peaks.intra;
+        if (link && isNominal(link->kind)) std::erase_if(slow, [](const LinkProbe* probe) { return probe->slowness < LinkProbeThresholds::kSlowNominal; });
         // Links of a class that are not all slow have a culprit of their own, named or not.
         const bool someFast = std::any_of(probes.begin(), probes.end(), [&](const LinkProbe& probe) { return probe.betweenNodes == betweenNodes && !probe.slow(); });
         if (!slow.empty() && !someFast) claim(analysis, slow, betweenNodes, suspects.candidates, claims, findings);

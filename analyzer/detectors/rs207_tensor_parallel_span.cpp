@@ -93,9 +93,9 @@ void detectTensorParallelSpan(const Analysis& analysis, Claims& claims, std::vec
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         if ((!known || tooLittle) && finding.verdict == Verdict::found) {
             finding.verdict = Verdict::inconclusive;
-            finding.whyInconclusive = fmt::format("the speed inside a node is {}: give it with --links (for instance \"intra:gbps=200;inter:gbps=40\"); at most {} a step is at stake",
+            finding.whyInconclusive = fmt::format("the speed inside a node is {}: tell it: {}; at most {} a step is at stake",
                                                   known ? fmt::format("known to be {:.1f} GB/s at least, which gains too little", analysis.peaks.intra->bytesPerNs) : "not known",
-                                                  durationText(median(exposed)));
+                                                  kTellLinks, durationText(median(exposed)));
             finding.savingNsPerStep.reset();
         }
         finding.cause = fmt::format("tensor-parallel groups of {} ranks span {} nodes: {:.0f} collectives of {} a step wait for the network between them", where.first->size,

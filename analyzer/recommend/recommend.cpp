@@ -107,7 +107,7 @@ Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const
 }
 
 Advice recommend(const std::filesystem::path& trace, const RecommendOptions& options) {
-    const Analysis analysis = readAnalysis(store::TraceReader::databasePath(trace), options.workers);
+    const Analysis analysis = readAnalysis(store::TraceReader::databasePath(trace), options.workers, nullptr, options.links);
     const std::optional<StepPredictor> replayed = replayPredictor(analysis);
     Advice advice = adviseOn(analysis, options, replayed ? *replayed : busyPeriodPredictor(analysis));
     if (!replayed)

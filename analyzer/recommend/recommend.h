@@ -8,12 +8,14 @@
 #include "analyzer/recommend/nccl_tests_table.h"
 #include "analyzer/recommend/recommendation.h"
 #include "analyzer/recommend/step_predictor.h"
+#include "analyzer/timeline/link_peaks.h"
 
 namespace rankscope::analyzer {
 
 struct RecommendOptions {
     unsigned workers = 0;                 // threads of phase 1; 0: one per core
     std::vector<NcclTestsTable> tables;   // evidence from outside
+    LinkSources links;                    // as in AnalyzeOptions
     std::string shownName;                // of the run, in the commands that the advice names; empty: the run's own
 };
 

@@ -92,7 +92,7 @@ Report buildReport(const Analysis& analysis, std::vector<Finding> findings) {
     const Layout& layout = analysis.layout;
     report.layout = layoutSection(layout);
     report.clock = {analysis.facts.clock.method, analysis.facts.clock.maxOffsetNs, analysis.facts.clock.boundNs};
-    report.linkPeakSource = analysis.peaks.source;
+    report.linkPeaks = analysis.peaks;
     report.steps = stepRows(analysis);
     report.run.warmUpSteps = static_cast<int>(std::count_if(report.steps.begin(), report.steps.end(), [](const StepRow& s) { return s.warmUp; }));
     for (const RankSummary& rank : analysis.ranks) report.breakdown.push_back(breakdownRow(analysis, rank));

@@ -130,6 +130,16 @@ Json arrayOf(const Rows& rows, Function&& function) {
     return array;
 }
 
+Json linkClassJson(const std::optional<LinkClass>& link) {
+    if (!link) return nullptr;
+    return {{"gbps", link->bytesPerNs},
+            {"alpha_us", link->alphaNs > 0 ? Json(link->alphaNs / 1000) : Json(nullptr)},
+            {"kind", toText(link->kind)},
+            {"source", link->source}};
+}
+
+Json linkPeaksJson(const LinkPeaks& peaks) { return {{"intra", linkClassJson(peaks.intra)}, {"inter", linkClassJson(peaks.inter)}}; }
+
 }  // namespace
 
 std::string renderFindingJson(const Report& report, const Finding& finding) {
@@ -159,7 +169,8 @@ std::string renderJson(const Report& r) {
                       {"virtual_stages", orNull(r.layout.virtualStages)},
                       {"confidences", r.layout.confidences}};
     json["clock"] = {{"method", r.clock.method}, {"max_offset_ns", r.clock.maxOffsetNs}, {"bound_ns", r.clock.boundNs}};
-    json["link_peak_source"] = orNull(r.linkPeakSource);
+    json["link_peak_source"] = orNull(r.linkPeaks.source);
+    json["link_peaks"] = linkPeaksJson(r.linkPeaks);
     json["steps"] = arrayOf(r.steps, [](const StepRow& s) {
         return Json{{"index", s.index}, {"start_ns", s.startNs}, {"dur_ns", s.durNs}, {"warm_up", s.warmUp}};
     });
@@ -178,6 +189,13 @@ std::string renderJson(const Report& r) {
         return Json{{"kind", l.kind}, {"severity", l.severity}, {"count", l.count}, {"rank", orNull(l.rank)}, {"what_it_means", l.meaning}};
     });
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string renderLinkPeaksJson(const Report& report) {
+    Json json = linkPeaksJson(report.linkPeaks);
+    json["text"] = linkPeaksText(report.linkPeaks, report.run.hosts.size());
+    json["warnings"] = report.linkPeaks.warnings;
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace rankscope::analyzer

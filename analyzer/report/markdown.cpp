@@ -56,6 +56,7 @@ std::string renderMarkdown(const Report& r) {
     out += fmt::format("{} on {}{}, step {} (median of {}).\n", countedText(r.run.worldSize, "rank"), countedText(std::max<int64_t>(1, std::ssize(r.run.hosts)), "host"),
                        r.run.isVirtual ? ", virtual GPUs" : "", durationText(r.run.stepNs), r.run.steps);
     if (r.run.hosts.size() > 1) out += fmt::format("Arrival times are good to {}.\n", boundText(r.clock.boundNs));
+    if (r.run.worldSize > 1) out += "\nLink peaks: " + words(linkPeaksText(r.linkPeaks, r.run.hosts.size())) + ".\n";
     if (r.run.stepNs > 0) out += "\n" + words(replayText(r.replay)) + ".\n";
     if (const std::string path = criticalPathText(r.replay); !path.empty()) out += "\n" + path + ".\n";
     const std::vector<LossLine> losses = lossLines(r.losses);

@@ -23,4 +23,7 @@ std::string renderHtml(const Report& report);
 /// One finding as an object of rankscope.report/1.
 std::string renderFindingJson(const Report& report, const Finding& finding);
 
+/// What the analysis took for the links' peaks: link_peaks of rankscope.report/1, and `text` and `warnings` for people. Kept in meta `link_peaks`, for the window.
+std::string renderLinkPeaksJson(const Report& report);
+
 }  // namespace rankscope::analyzer

@@ -11,6 +11,7 @@
 #include "analyzer/detectors/finding.h"
 #include "analyzer/report/step_overview.h"
 #include "analyzer/timeline/attribution.h"
+#include "analyzer/timeline/link_peaks.h"
 
 namespace rankscope::analyzer {
 
@@ -124,7 +125,7 @@ struct Report {
     RunSection run;
     LayoutSection layout;
     ClockSection clock;
-    std::string linkPeakSource;                  // empty: unknown
+    LinkPeaks linkPeaks;
     std::vector<StepRow> steps;
     std::vector<BreakdownRow> breakdown;
     EfficiencySection efficiency;

@@ -80,6 +80,8 @@ void storeResults(const std::filesystem::path& database, const Analysis& analysi
     store::Database db(database.string(), store::OpenMode::readWrite);
     store::Transaction transaction(db);
     for (const char* table : {"finding_evidence", "finding", "idle_gap", "attribution"}) db.execute(std::string("DELETE FROM ") + table);
+    const std::string peaks = renderLinkPeaksJson(report);
+    Statement(db, "INSERT OR REPLACE INTO meta VALUES ('link_peaks', ?1)").bind(1, std::string_view(peaks)).run();
     storeAttribution(db, analysis);
     storeGaps(db, analysis);
     storeFits(db, analysis, report);

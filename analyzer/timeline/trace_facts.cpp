@@ -101,6 +101,7 @@ void readSteps(store::TraceReader& trace, TraceFacts& facts) {
 
 void readSources(store::TraceReader& trace, TraceFacts& facts) {
     facts.losses = trace.all<store::Loss>();
+    facts.machineLinks = trace.all<store::MachineLink>();
     for (const store::SourceStatus& row : trace.all<store::SourceStatus>()) {
         if (row.state == "live" || row.state == "not_asked") continue;
         facts.sourcesNotLive[row.rank].push_back(row.source + " " + row.state + (row.message ? ": " + *row.message : ""));

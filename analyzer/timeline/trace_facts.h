@@ -57,6 +57,7 @@ struct TraceFacts {
     std::vector<store::CollectiveMember> members;       // by (rank, collective)
     std::vector<store::P2p> pointToPoint;
     std::vector<store::Loss> losses;
+    std::vector<store::MachineLink> machineLinks;       // what the hosts said of their links; none in older traces and imported ones
     std::map<int64_t, std::string> hosts;
     std::map<int, std::vector<std::string>> sourcesNotLive;  // rank: "cupti taken: …"
     std::vector<std::string> strings;                   // interned texts by id; [0] is empty

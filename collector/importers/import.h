@@ -13,6 +13,8 @@ namespace rankscope::collector {
 struct ImportOptions {
     /// Recordings are kept in memory up to this many bytes; the files of ranks beyond it are read a second time.
     uint64_t keepBytes = 1ull << 30;
+    /// Peaks of the links as the user tells them (store::parseLinkSpec), for meta `links`; empty: not told.
+    std::string links;
     /// Called when a file has been read, for a progress display. May be empty.
     std::function<void(const std::filesystem::path& file, size_t done, size_t of)> progress;
 };

@@ -162,6 +162,13 @@ void readStrings(store::TraceReader& reader, RunInfo& info) {
     info.shortNames = shortNames(info.strings);
 }
 
+void readLinkPeaks(store::TraceReader& reader, RunInfo& info) {
+    const auto peaks = nlohmann::json::parse(reader.meta("link_peaks", ""), nullptr, false);
+    if (!peaks.is_object()) return;
+    if (const auto text = peaks.find("text"); text != peaks.end() && text->is_string()) info.linkPeaks.push_back("link peaks: " + text->get<std::string>());
+    for (std::string& warning : texts(peaks, "warnings")) info.linkPeaks.push_back("warning: " + std::move(warning));
+}
+
 void readExtents(store::TraceReader& reader, RunInfo& info) {
     Statement query(reader.database(),
                     "SELECT rank, sum(last_id - first_id + 1) FROM extent WHERE table_name IN ('kernel', 'memcpy', 'memset', 'nvtx', 'api_call', 'nccl_call') "
@@ -193,6 +200,7 @@ RunInfo readRunInfo(store::TraceReader& reader) {
     for (const store::Loss& loss : reader.all<store::Loss>())
         info.losses.push_back({loss.kind, std::string(store::toText(loss.severity)), loss.message, loss.rank, loss.count});
     readClock(reader, info);
+    readLinkPeaks(reader, info);
     readNames(reader, info);
     readStrings(reader, info);
     readExtents(reader, info);

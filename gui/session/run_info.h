@@ -66,6 +66,7 @@ struct RunInfo {
     std::vector<StepInfo> steps;     ///< by rank, then step
     int64_t clockBoundNs = 0;        ///< largest error of an aligned time
     std::string clockMethod;
+    std::vector<std::string> linkPeaks;   ///< what the analysis took for them, a line, then what contradicts it; empty before one
     std::map<int64_t, std::string> streamNames, threadNames;
     std::vector<std::string> strings;  ///< by string id
     std::vector<std::string> shortNames;   ///< of `strings`, for kernels where there is little room (short_name.h)

@@ -64,6 +64,7 @@ void HeadBar::fill() {
         bad += loss.severity != "info";
         details += QString::fromStdString(displayText(loss.severity + ": " + loss.message)) + "\n";
     }
+    for (const std::string& line : run.linkPeaks) details += QString::fromStdString(displayText(line)) + "\n";
     for (const QString& problem : m_model.problems()) details += problem + "\n";
     if (!m_model.problems().isEmpty()) text = QString("\u26a0 not all of the run is shown (point here)  \u00b7  ") + text;
     if (bad > 0) text = QString("\u26a0 %1 %2 (point here for all)  \u00b7  ").arg(bad).arg(bad == 1 ? "gap in the recording" : "gaps in the recording") + text;

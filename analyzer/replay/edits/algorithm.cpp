@@ -91,7 +91,7 @@ void Algorithm::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& ef
     }
     if (!found)
         throw EditError("no collective of this run can run that way, or nothing tells how long it would take",
-                        "ring and tree (all-reduce only) with ll, ll128 (where it was seen) and simple; it takes a configured link (RANKSCOPE_LINKS) or measured sizes");
+                        "ring and tree (all-reduce only) with ll, ll128 (where it was seen) and simple; it takes a known link (--links \"intra:gbps=…;inter:gbps=…\") or measured sizes");
 }
 
 std::unique_ptr<Edit> parseAlgorithm(EditArguments& arguments) {

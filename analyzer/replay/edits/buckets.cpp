@@ -165,7 +165,7 @@ class Rebucket {
             if (!price)
                 throw EditError(fmt::format("what {:.1f} MiB take on {} is unknown: its messages differ too little in size",
                                             bytes / BucketCaps::kMebi, communicatorName(m_analysis.facts, m_analysis.layout, round.communicator)),
-                                "state the links: RANKSCOPE_LINKS");
+                                "tell them: --links \"intra:gbps=…,alpha_us=…;inter:gbps=…,alpha_us=…\"");
             const double ns = m_outlook == Outlook::dear ? price->high : m_outlook == Outlook::cheap ? price->low : price->expected;
             for (size_t m = 0; m < round.members.size(); ++m) buckets.transferNs[m].push_back(ns * strain.factor * strain.shares[m]);
             const double deviation = ns * m_prices.scatter(round.communicator, round.op);

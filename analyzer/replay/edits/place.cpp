@@ -105,7 +105,7 @@ class Links {
     double expectedNs(const Communicator& communicator, store::Op op, double bytes) const {
         const std::optional<LinkModel> link = linkModel(m_peaks, communicator, op);
         if (!link || link->alphaNs <= 0)
-            throw EditError("what other links give is unknown", "RANKSCOPE_LINKS=\"intra:gbps=…,alpha_us=…;inter:gbps=…,alpha_us=…\"");
+            throw EditError("what other links give is unknown", "tell them: --links \"intra:gbps=…,alpha_us=…;inter:gbps=…,alpha_us=…\"");
         return cheapestNs(*link, op, communicator.size, bytes);
     }
 
@@ -122,7 +122,7 @@ class Links {
 
 double messageNs(const LinkPeaks& peaks, bool across, double bytes) {
     const std::optional<LinkClass>& link = across ? peaks.inter : peaks.intra;
-    if (!link || link->bytesPerNs <= 0) throw EditError("what other links give a message is unknown", "RANKSCOPE_LINKS=\"intra:gbps=…;inter:gbps=…\"");
+    if (!link || link->bytesPerNs <= 0) throw EditError("what other links give a message is unknown", "tell them: --links \"intra:gbps=…;inter:gbps=…\"");
     return link->alphaNs + bytes / link->bytesPerNs;
 }
 

@@ -34,7 +34,7 @@ void Replicas::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& eff
         after.nodes = m_count <= perNode ? 1 : (m_count + perNode - 1) / perNode;
         after.smallestNode = after.nodes == 1 ? m_count : std::min(perNode, m_count - (after.nodes - 1) * perNode);
         const std::optional<LinkModel> now = linkModel(analysis.peaks, before, exchange.op), then = linkModel(analysis.peaks, after, exchange.op);
-        if (!now || !then || now->alphaNs <= 0) throw EditError("what more ranks cost is unknown without the links", "RANKSCOPE_LINKS=\"intra:gbps=…,alpha_us=…;inter:gbps=…,alpha_us=…\"");
+        if (!now || !then || now->alphaNs <= 0) throw EditError("what more ranks cost is unknown without the links", "tell them: --links \"intra:gbps=…,alpha_us=…;inter:gbps=…,alpha_us=…\"");
         const auto bytes = static_cast<double>(exchange.bytes);
         const double factor = m_count == 1 ? 0 : cheapestNs(*then, exchange.op, m_count, bytes) / cheapestNs(*now, exchange.op, before.size, bytes);
         for (const ExchangeMember& member : graph.membersOf(exchange))

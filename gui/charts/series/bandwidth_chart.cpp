@@ -87,7 +87,9 @@ public:
         }
         addLongest(chart);
         if (!m_job.links.intra && !m_job.links.inter)
-            chart.note += " No link peaks are known: RANKSCOPE_LINKS gives them when recording.";
+            chart.note += " No link peaks are known: rankscope view NAME --links \"intra:gbps=200;inter:gbps=40\" tells them.";
+        else
+            chart.note += fmt::format(" Links: {}.", displayText(m_job.links.source));
         return chart;
     }
 

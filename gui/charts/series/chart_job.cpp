@@ -54,7 +54,7 @@ bool ChartJob::sameHost(int32_t a, int32_t b) const {
 
 ChartJob readChartJob(store::TraceReader& reader) {
     ChartJob job;
-    job.links = JobLinks::parse(reader.meta("links", ""));
+    job.links = JobLinks::read(reader);
     readRanks(reader, job);
     readMembers(reader, job);
     for (auto& [id, communicator] : job.communicators) countNodes(job, communicator);

@@ -3,29 +3,41 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "collector/store/link_spec.h"
 
 namespace rankscope::gui {
 namespace {
 
-std::optional<double> gbpsIn(std::string_view list) {
-    const size_t at = list.find("gbps=");
-    if (at == std::string_view::npos) return std::nullopt;
-    const double value = std::strtod(std::string(list.substr(at + 5, 40)).c_str(), nullptr);
-    return std::isfinite(value) && value > 0 ? std::optional(value) : std::nullopt;
+// The file may be anybody's: what is no speed is unknown.
+std::optional<double> speedIn(const nlohmann::json& peaks, const char* name) {
+    const auto link = peaks.find(name);
+    if (link == peaks.end() || !link->is_object()) return std::nullopt;
+    const auto gbps = link->find("gbps");
+    if (gbps == link->end() || !gbps->is_number()) return std::nullopt;
+    const double value = gbps->get<double>();
+    return std::isfinite(value) && value > 0 && value <= store::LinkSpec::kMostGbps ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace
 
 JobLinks JobLinks::parse(std::string_view text) {
+    const store::LinkSpec spec = store::parseLinkSpec(text);
     JobLinks links;
-    while (!text.empty()) {
-        const size_t end = std::min(text.find(';'), text.size());
-        const std::string_view part = text.substr(0, end);
-        if (part.starts_with("intra:")) links.intra = gbpsIn(part);
-        if (part.starts_with("inter:")) links.inter = gbpsIn(part);
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
+    if (spec.intra) links.intra = spec.intra->gbps;
+    if (spec.inter) links.inter = spec.inter->gbps;
+    if (spec.intra || spec.inter) links.source = "as told when the run was made";
+    return links;
+}
+
+JobLinks JobLinks::read(store::TraceReader& reader) {
+    const auto peaks = nlohmann::json::parse(reader.meta("link_peaks", ""), nullptr, false);
+    if (!peaks.is_object()) return parse(reader.meta("links", ""));
+    JobLinks links;
+    links.intra = speedIn(peaks, "intra");
+    links.inter = speedIn(peaks, "inter");
+    if (const auto text = peaks.find("text"); text != peaks.end() && text->is_string()) links.source = text->get<std::string>();
     return links;
 }
 

@@ -136,7 +136,7 @@ TEST(BandwidthChart, WithoutPeaksAndSizesThereIsNoLine) {
     const ScatterChart chart = bandwidthChart(reader);
     EXPECT_EQ(chart.points.size(), 1u);
     EXPECT_TRUE(chart.lines.empty());
-    EXPECT_NE(chart.note.find("RANKSCOPE_LINKS"), std::string::npos);
+    EXPECT_NE(chart.note.find("--links"), std::string::npos);
 }
 
 TEST(RooflineChart, ComputePerByteMeetsTheRoofAtTheRidge) {
