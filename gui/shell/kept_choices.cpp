@@ -59,6 +59,7 @@ void KeptChoices::restore(std::function<void()> then) {
             const QString text = m_run.isEmpty() ? QString() : settings().value("runs/" + m_run).toString();
             if (!text.isEmpty()) {
                 m_known = onlyKnown(laneChoicesOf(text.toStdString()), m_pane.model().lanes().outline());
+                m_known.filter.clear();   // kept by earlier versions
                 m_pane.model().changeLanes([this](LaneTree& lanes) { lanes.setChoices(m_known); });
             }
             then();
@@ -67,7 +68,9 @@ void KeptChoices::restore(std::function<void()> then) {
 
 void KeptChoices::keep() {
     m_known = m_pane.model().lanes().choices();
-    writeChoices(m_run, m_known);
+    LaneChoices kept = m_known;
+    kept.filter.clear();   // it is for a moment: a window that opens with most ranks hidden looks like a run that lost them
+    writeChoices(m_run, kept);
 }
 
 void KeptChoices::finish() {

@@ -10,7 +10,7 @@
 
 namespace rankscope::gui {
 
-/// Lanes that are pinned, hidden, collapsed, reordered or filtered, run by run; the last 100 runs are remembered.
+/// Lanes that are pinned, hidden, collapsed or reordered, run by run, but not the filter; the last 100 runs are remembered.
 class KeptChoices : public QObject {
     Q_OBJECT
 

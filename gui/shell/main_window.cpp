@@ -6,6 +6,7 @@
 #include <QFileDialog>
 #include <QMenuBar>
 #include <QMessageBox>
+#include <QScreen>
 #include <QSplitter>
 #include <QStatusBar>
 #include <algorithm>
@@ -36,6 +37,11 @@ MainWindow::MainWindow(const ViewRequest& request, QWidget* parent) : QMainWindo
     setDark(m_request.dark);
     m_firstLayout = saveState();
     if (!request.isHeadless()) {
+        // A window that is larger than the screen would hide its docks.
+        if (const QSize free = screen()->availableGeometry().size(); !request.givenSize && size() != size().boundedTo(free)) {
+            resize(size().boundedTo(free));
+            setWindowState(Qt::WindowMaximized);
+        }
         restoreLayout(*this, m_panes.size(), !request.givenSize);
         for (RunPane* pane : m_panes) m_kept.push_back(new KeptChoices(*pane));
     }

@@ -35,6 +35,10 @@ void TimelineView::paintEvent(QPaintEvent*) {
     const int top = lanesTop();
     paintLanes(painter, m_canvas, lanes.rows(), top, m_scroll->value(), std::max(1, height() - top));
     paintRowLabels(painter, lanes.rows(), top, height(), m_scroll->value());
+    if (lanes.rows().empty() && lanes.pinnedRows().empty() && !lanes.choices().filter.empty()) {
+        painter.setPen(colour(m_palette->text));
+        painter.drawText(QRect(0, top, width(), height() - top), Qt::AlignCenter, QString("No lane matches '%1': empty the filter to see all ranks.").arg(shown(lanes.choices().filter)));
+    }
     if (!lanes.pinnedRows().empty()) {
         const int pinned = top - kRulerHeight - 3;
         paintLanes(painter, m_pinnedCanvas, lanes.pinnedRows(), kRulerHeight, 0, pinned);
