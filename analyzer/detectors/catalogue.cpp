@@ -117,6 +117,7 @@ CatalogueEntry saturation() {
         {"nominal ceiling share", t.nominalShare, "of the time peak and start-up predict", "the same where the peak is a specified rate (machine, device table), of which NCCL reaches 0.7 to 0.96"},
         {"busy share", t.busyShare, "of the compute that transfer may lie under", "from here on the ends count, too: the first gather and the last reduction"},
         {"restless share", t.restlessShare, "of that compute", "from here on they count in full: a network that hardly rests is short of bandwidth"},
+        {"fewest messages", static_cast<double>(t.fewestMessages), "a step", "with fewer the first and the last are no ends but most of the volume, and smaller ones would hide"},
         {"activation share", t.activationShare, "of compute", "from here on activations count as volume, in full where they take as long as all compute"},
         {"late start", OverlapThresholds{}.lateStart, "of backward", "gradients that first leave behind it do not stand in line: RS201 measures them so"},
         {"at once", t.atOnceNs / 1e3, "us", "from one message to the next of its stream: a launch gap, so the later one stood in line"},

@@ -55,7 +55,9 @@ double unhideable(const CriticalStep& step, CommRole role, double claimedNs) {
     const CommTask& last = step.tasks[step.own.back()];
     const auto tail = static_cast<double>(last.transferNs()), behind = static_cast<double>(last.exposedTransferNs);
     const double wanted = step.transferNs() - claimedNs;
-    const double busy = rising(wanted, room, kThresholds.busyShare, kThresholds.restlessShare);
+    // One of a few messages is no end: smaller ones would hide (RS201, RS202).
+    const bool several = static_cast<int>(step.own.size()) >= kThresholds.fewestMessages;
+    const double busy = several ? rising(wanted, room, kThresholds.busyShare, kThresholds.restlessShare) : 0;
     const double between = std::min(std::max(0.0, wanted - room), std::max(0.0, step.exposedTransferNs() - tail - claimedNs));
     return std::clamp(between + (first + behind) * busy, 0.0, std::max(0.0, step.exposedTransferNs() - tail * (1 - busy) - claimedNs));
 }
@@ -120,6 +122,7 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         const CommRole role = where.role;
         if (role != CommRole::gradients && role != CommRole::shardedParameters && role != CommRole::replicas && role != CommRole::activations) continue;
         const Communicator& communicator = *where.first;
+        if (communicator.identity == "assumed") continue;  // its size is a guess, and with it the bandwidth
         const int64_t id = communicator.id;
         std::vector<CriticalStep> steps = criticalSteps(analysis, where.ids);
         const std::vector<CriticalStep> all = steps;

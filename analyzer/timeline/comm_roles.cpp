@@ -15,6 +15,8 @@ constexpr double kBlocking = 0.4;             // of them compute stands still be
 constexpr double kFirstAfterGaps = 1.5;       // the first comes half a layer into forward, as the others follow each other; gradients wait for backward
 constexpr double kApart = 0.7;                // of them have compute in front: gradients that do not overlap leave in a row
 constexpr double kNoCompute = 1e-4;           // of the step's compute: nothing ran in between
+constexpr double kMiddle = 0.5;               // of the step's compute: backward, which takes twice as long as forward, ends behind it
+constexpr double kOptimizer = 0.05;           // of the step's compute: all there is between the last gradient and the parameters that come back
 constexpr double kSameSize = 0.7;             // of them carry the same bytes: activations of one micro-batch
 
 double shareOfCommonSize(const CommUsage& usage, Op op) {
@@ -72,8 +74,17 @@ bool looksLikeSequenceParallel(const CommUsage& usage, const GatherOrder& order)
     return usage.blocking(Op::allGather) > kBlocking && usage.blocking(Op::reduceScatter) > kBlocking && shareOfCommonSize(usage, Op::reduceScatter) >= kSameSize;
 }
 
+/// Sums of pooled rows of sharded embedding tables in forward, and their gradients gathered in backward (TorchRec's row-wise sharding): the last
+/// reduce-scatter lies in forward, and a stretch of compute lies between it and the all-gathers.
+bool looksLikePooledRows(const CommUsage& usage) {
+    const double lastSum = usage.positions(Op::reduceScatter).back();
+    const std::vector<double> gathers = usage.positions(Op::allGather);
+    return lastSum < kMiddle && std::all_of(gathers.begin(), gathers.end(), [lastSum](double at) { return at - lastSum > kOptimizer; });
+}
+
 void sayGatherAndScatter(const CommUsage& usage, RoleEvidence& evidence) {
     const GatherOrder order = gatherOrder(usage, Op::reduceScatter);
+    if (looksLikePooledRows(usage)) return;
     const auto say = [&](CommRole gather, CommRole scatter, double confidence) {
         evidence.uses[Op::allGather] = {gather, confidence};
         evidence.uses[Op::reduceScatter] = {scatter, confidence};
