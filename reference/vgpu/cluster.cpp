@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/vgpu/cluster.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -31,6 +33,12 @@ LinkClass linkClass(const Json& cluster, const char* key, LinkClass fallback) {
     return {number(link, "alpha_us", fallback.alphaUs), number(link, "gbps", fallback.gbps)};
 }
 
+/// The job's environment keeps NCCL on the fast way: what the fault's own variable (see rankscope-workload) does is undone.
+bool usesFastWay(bool overNodes) {
+    const char* value = std::getenv(overNodes ? "NCCL_NET" : "NCCL_P2P_DISABLE");
+    return value != nullptr && strcasecmp(value, overNodes ? "Socket" : "1") != 0;
+}
+
 void readFault(Cluster& cluster, const Json& fault) {
     std::string kind = fault.value("kind", "");
     if (kind == "straggler") {
@@ -49,6 +57,7 @@ void readFault(Cluster& cluster, const Json& fault) {
     } else if (kind == "slow_nic") {
         cluster.slowNics.push_back({-1, -1, integer(fault, "node", 0), number(fault, "gbps", 0), number(fault, "factor", 0.25)});
     } else if (kind == "under_used_link") {
+        if (usesFastWay(cluster.nodes > 1)) return;
         PlantedRate link{-1, -1, -1, number(fault, "gbps", 0), number(fault, "factor", 0.25)};
         (cluster.nodes > 1 ? cluster.slowNics : cluster.slowLinks).push_back(link);
     } else if (kind == "alloc_churn") {

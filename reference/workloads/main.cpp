@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // rankscope-workload SCENARIO.json: one rank of a reference job. Exit status: 0 ok, 1 wrong results, 2 usage or scenario, 3 device or job.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -82,7 +83,10 @@ void describeVirtualCluster(const Scenario& scenario, const std::string& path, i
 }
 
 /// As if they had been in the job's environment from the start; what a user sets wins, so that a recommendation can be tried.
-void setNcclVariables(const Faults& faults) {
+void setNcclVariables(const Faults& faults, bool overNodes) {
+    // How a job comes to use sockets beside InfiniBand, or the host's memory beside NVLink: the virtual GPUs ask the same variables (reference/vgpu/cluster.cpp).
+    const bool slowWay = std::find(faults.virtualOnly.begin(), faults.virtualOnly.end(), "under_used_link") != faults.virtualOnly.end();
+    if (slowWay) setenv(overNodes ? "NCCL_NET" : "NCCL_P2P_DISABLE", overNodes ? "Socket" : "1", 0);
     if (!faults.wrongAlgo) return;
     if (!faults.wrongAlgo->algo.empty()) setenv("NCCL_ALGO", faults.wrongAlgo->algo.c_str(), 0);
     if (!faults.wrongAlgo->proto.empty()) setenv("NCCL_PROTO", faults.wrongAlgo->proto.c_str(), 0);
@@ -130,7 +134,7 @@ int main(int argc, char** argv) {
             throw ScenarioError(arguments.scenario + ": is for " + std::to_string(scenario.worldSize()) + " ranks, but " +
                                 std::to_string(identity.worldSize) + (identity.worldSize == 1 ? " was" : " were") + " started");
         describeVirtualCluster(scenario, arguments.scenario, identity.rank);
-        setNcclVariables(scenario.faults);
+        setNcclVariables(scenario.faults, scenario.cluster.nodes > 1);
         return runRank(scenario, identity);
     } catch (const UsageError& error) {
         fprintf(stderr, "rankscope-workload: %s\n%s", error.what(), kHelp);

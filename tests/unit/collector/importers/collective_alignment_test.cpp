@@ -62,7 +62,7 @@ RankCalls rankCalls(int32_t rank, const CallSequence& calls, int32_t stream = 0)
     RankCalls result;
     result.rank = rank;
     result.streamCount = 1;
-    for (const SequencedCall& call : calls) result.calls.push_back({call.call, call.op, call.startNs, call.endNs, stream, 0, std::nullopt});
+    for (const SequencedCall& call : calls) result.calls.push_back({call.call, call.op, call.startNs, call.endNs, stream, 0, 0, std::nullopt});
     return result;
 }
 
