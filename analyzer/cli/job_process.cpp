@@ -3,14 +3,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
 
@@ -20,42 +18,12 @@
 namespace rankscope::cli {
 namespace {
 
-constexpr std::array kForwardedSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-
-// Signals are taken synchronously (sigtimedwait): no handler is installed, and an ignored signal (nohup) stays ignored in the job.
-class SignalsHeldBack {
-  public:
-    SignalsHeldBack() {
-        sigset_t held;
-        sigemptyset(&held);
-        for (int signal : kForwardedSignals) sigaddset(&held, signal);
-        sigaddset(&held, SIGCHLD);
-        sigprocmask(SIG_BLOCK, &held, &m_originalMask);
-        // Whoever started us with SIGCHLD ignored would otherwise leave us without the job's status.
-        struct sigaction standard {};
-        standard.sa_handler = SIG_DFL;
-        sigaction(SIGCHLD, &standard, &m_originalChildAction);
-        m_held = held;
-    }
-    ~SignalsHeldBack() { restore(); }
-    void restore() const {
-        sigaction(SIGCHLD, &m_originalChildAction, nullptr);
-        sigprocmask(SIG_SETMASK, &m_originalMask, nullptr);
-    }
-    const sigset_t& held() const { return m_held; }
-
-  private:
-    sigset_t m_held;
-    sigset_t m_originalMask;
-    struct sigaction m_originalChildAction {};
-};
-
 [[noreturn]] void throwCannotExecute(const std::string& command, int cause) {
     const auto code = static_cast<ExitCode>(cause == ENOENT ? kExitCommandNotFound : kExitCommandNotExecutable);
     throw VerbError(code, fmt::format("cannot execute {}: {}", command, std::strerror(cause)));
 }
 
-pid_t start(const ProcessToStart& process, const SignalsHeldBack& signals, bool endWithUs) {
+pid_t start(const ProcessToStart& process, const HeldSignals& signals, bool endWithUs) {
     const std::string path = findCommand(process.command.front(), process.environment);
     if (path.empty()) throwCannotExecute(process.command.front(), ENOENT);
     const auto arguments = pointers(process.command);
@@ -106,6 +74,12 @@ class Children {
     void send(int signal) const {
         for (pid_t pid : m_pids)
             if (pid > 0) kill(pid, signal);
+    }
+
+    void pass(const siginfo_t& info) const {
+        if (jobHasSeen(info, m_pids)) return;
+        for (pid_t pid : m_pids)
+            if (pid > 0) forward(info, pid);
     }
 
     bool reap() {
@@ -176,31 +150,29 @@ std::string findCommand(const std::string& command, const Environment& environme
     return notExecutable;
 }
 
-JobEnd runJob(const std::vector<ProcessToStart>& processes, int gracePeriodMs, bool endWithUs) {
-    const SignalsHeldBack signals;
+JobEnd runJob(const std::vector<ProcessToStart>& processes, HeldSignals& signals, int gracePeriodMs, bool endWithUs) {
     Children children(processes.size());
+    siginfo_t info{};
     try {
         for (const auto& process : processes) children.add(start(process, signals, endWithUs));
     } catch (...) {
         children.send(SIGKILL);
-        while (!children.reap()) sigtimedwait(&signals.held(), nullptr, nullptr);
+        while (!children.reap()) signals.wait(info, nullptr);
         throw;
     }
     int cleanup = 0;  // how often the survivors of a failure have been told to go
-    for (;;) {
-        if (children.reap()) return children.end();
+    const timespec grace = milliseconds(gracePeriodMs);
+    while (!children.reap()) {
         const bool cleaning = children.end().firstFailed >= 0 && cleanup < 2;
-        const timespec grace = milliseconds(gracePeriodMs);
-        siginfo_t info{};
         // A queued SIGCHLD can be that of a child already reaped, which only costs a round.
-        const int signal = cleaning ? sigtimedwait(&signals.held(), &info, &grace) : sigwaitinfo(&signals.held(), &info);
-        if (signal < 0 && errno == EAGAIN) {
-            children.send(cleanup++ == 0 ? SIGTERM : SIGKILL);
-        } else if (signal > 0 && signal != SIGCHLD && info.si_code <= 0) {
-            // si_code > 0 is the kernel's: the terminal has sent the signal to every process of the foreground group, the job among them.
-            children.send(signal);
-        }
+        const int signal = signals.wait(info, cleaning ? &grace : nullptr);
+        if (signal == 0) children.send(cleanup++ == 0 ? SIGTERM : SIGKILL);
+        if (signal == 0 || signal == SIGCHLD) continue;
+        children.pass(info);
+        if (isStopSignal(signal)) stopBy(signal);
     }
+    signals.jobHasEnded();
+    return children.end();
 }
 
 void endLike(const ProcessEnd& end) {

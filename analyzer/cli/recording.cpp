@@ -36,8 +36,9 @@ void collectAndReport(const Recording& recording, const Console& console) {
 
 ProcessEnd record(const Recording& recording, const Console& console) {
     JobEnd job;
+    HeldSignals signals;  // until this process has ended, or has told why the job could not be started
     try {
-        job = runJob(recording.processes, recording.gracePeriodMs, recording.endWithUs);
+        job = runJob(recording.processes, signals, recording.gracePeriodMs, recording.endWithUs);
     } catch (...) {
         recording.run.abandon();
         throw;

@@ -3,16 +3,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <fstream>
 
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/held_signals.h"
 #include "analyzer/cli/system_call.h"
 
 namespace rankscope::cli {
@@ -20,40 +19,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr double kGraceS = 10;  // between SIGTERM and SIGKILL: launchers need a moment to end their ranks
-constexpr std::array kEndingSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Taken synchronously while a job runs, and put back as they were.
-class HeldSignals {
-  public:
-    HeldSignals() {
-        sigemptyset(&m_held);
-        for (int signal : kEndingSignals) sigaddset(&m_held, signal);
-        sigaddset(&m_held, SIGCHLD);
-        sigprocmask(SIG_BLOCK, &m_held, &m_before);
-        // Whoever started us with SIGCHLD ignored would otherwise leave us without the job's status.
-        struct sigaction standard {};
-        standard.sa_handler = SIG_DFL;
-        sigaction(SIGCHLD, &standard, &m_childActionBefore);
-    }
-    ~HeldSignals() { restore(); }
-    void restore() const {
-        sigaction(SIGCHLD, &m_childActionBefore, nullptr);
-        sigprocmask(SIG_SETMASK, &m_before, nullptr);
-    }
+timespec timeOf(double seconds) {
+    const auto whole = static_cast<time_t>(seconds);
+    return {whole, static_cast<long>((seconds - static_cast<double>(whole)) * 1e9)};
+}
 
-    // The next of them within the time; 0: none.
-    int wait(double seconds) const {
-        const timespec time{static_cast<time_t>(seconds), static_cast<long>((seconds - static_cast<double>(static_cast<time_t>(seconds))) * 1e9)};
-        const int signal = sigtimedwait(&m_held, nullptr, &time);
-        return signal > 0 ? signal : 0;
-    }
-
-  private:
-    sigset_t m_held, m_before;
-    struct sigaction m_childActionBefore {};
-};
+// What ends a process that does not catch it ends the measurement, job first; the others mean nothing here, nor does what nohup has us ignore.
+bool endsMeasuring(int signal) {
+    struct sigaction present {};
+    if (sigaction(signal, nullptr, &present) == 0 && present.sa_handler != SIG_DFL) return false;
+    return signal != SIGCHLD && signal != SIGCONT && signal != SIGURG && signal != SIGWINCH && !isStopSignal(signal);
+}
 
 pid_t start(const ProcessToStart& process, const std::filesystem::path& output, const HeldSignals& signals) {
     const std::string path = findCommand(process.command.front(), process.environment);
@@ -122,8 +101,11 @@ TimedEnd runTimed(const ProcessToStart& process, const std::filesystem::path& ou
             kill(-child, SIGKILL);
             killed = true;
         }
-        const int signal = signals.wait(0.2);
-        if (signal == 0 || signal == SIGCHLD || told) continue;
+        siginfo_t info{};
+        const timespec pause = timeOf(0.2);
+        const int signal = signals.wait(info, &pause);
+        if (isStopSignal(signal)) stopBy(signal);
+        if (signal == 0 || !endsMeasuring(signal) || told) continue;
         result.interruptedBy = signal;
         tell();
     }

@@ -15,7 +15,7 @@ struct TimedEnd {
 };
 
 // Runs one process with its output in a file and ends it at `limitS` (0: no limit): SIGTERM, and SIGKILL ten seconds later, to it and to everything it
-// has started, also what has left its process group. SIGINT, SIGTERM, SIGHUP and SIGQUIT to this process end it the same way.
+// has started, also what has left its process group. Every signal to this process that would end it ends the job first.
 // Throws VerbError when the process cannot be started.
 TimedEnd runTimed(const ProcessToStart& process, const std::filesystem::path& output, double limitS);
 

@@ -213,6 +213,77 @@ class RunContract(JobTest):
             self.assertNotEqual(result.stderr, b"", arguments)
             self.assertNotRegex(result.stderr.decode(), r"\d{20}|internal error", arguments)
 
+    def start_catcher(self, count, name="a", wait=True):
+        """A wrapped job that catches every signal it can and ends after `count` of them; what it caught is in caught.txt."""
+        job = f"""
+import signal, sys
+numbers = [n for n in signal.valid_signals() - {{signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}}]
+signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+print('ready', flush=True)
+with open('caught.txt', 'w') as file:
+    for _ in range({count}):
+        print(int(signal.sigwait(numbers)), file=file, flush=True)
+sys.exit(7)
+"""
+        # In a session of its own, so that no signal reaches the job but through the wrapper.
+        process = self.start(RANKSCOPE, "-q", "run", "-o", name, "--", "python3", "-c", job, start_new_session=True)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        return process
+
+    def test_every_signal_that_can_be_caught_reaches_the_job_and_none_ends_the_wrapper_first(self):
+        stops = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+        numbers = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD} - stops)
+        self.assertIn(signal.SIGUSR1, numbers)
+        self.assertIn(signal.SIGRTMAX, numbers)
+        process = self.start_catcher(len(numbers))
+        for number in numbers:
+            process.send_signal(number)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 7)
+        caught = sorted(int(line) for line in (self.folder / "caught.txt").read_text().split())
+        self.assertEqual(caught, [int(number) for number in numbers])
+        self.assertEqual(self.description("a")["exit_status"], 7)
+
+    def test_a_checkpoint_signal_is_caught_and_the_run_collected(self):
+        # What Slurm and Lightning do before a time limit.
+        job = USES_A_GPU + "import sys; signal.signal(signal.SIGUSR1, lambda *_: sys.exit(0)); print('ready', flush=True); signal.pause()"
+        process = self.start(RANKSCOPE, "-q", "run", "--virtual", "-o", "a", "--", "python3", "-c", job, start_new_session=True)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        process.send_signal(signal.SIGUSR1)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+        self.assertTrue((self.folder / "a" / "trace.db").exists())
+
+    def test_an_alarm_set_before_the_wrapper_was_executed_is_the_jobs(self):
+        for command in (["sleep", "60"], [RANKSCOPE, "-q", "run", "-o", "a", "--", "sleep", "60"]):
+            start = "import os, signal, sys; signal.setitimer(signal.ITIMER_REAL, 0.5); os.execvp(sys.argv[1], sys.argv[1:])"
+            self.assertEqual(self.run_plain("python3", "-c", start, *command).returncode, -signal.SIGALRM, command)
+
+    def test_a_signal_that_the_job_sends_to_its_own_group_does_not_come_back_to_it(self):
+        job = ("import os, signal; count = []; signal.signal(signal.SIGUSR1, lambda *_: count.append(1)); os.kill(0, signal.SIGUSR1);"
+               "signal.sigtimedwait([signal.SIGUSR2], 0.5); print(len(count))")
+        result = self.run_plain("setsid", "--wait", RANKSCOPE, "-q", "run", "-o", "a", "--", "python3", "-c", job)
+        self.assertEqual((result.returncode, result.stdout), (0, b"1\n"), result.stderr)
+
+    def test_the_wrapper_stops_and_goes_on_with_the_job(self):
+        process = self.start_catcher(2)
+        process.send_signal(signal.SIGTSTP)
+        # In a process group that has nobody to continue it the system does not stop on SIGTSTP; both must live on and catch what comes next.
+        while (self.folder / "caught.txt").read_text() == "":
+            self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGCONT)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 7)
+        self.assertEqual((self.folder / "caught.txt").read_text().split(), [str(int(signal.SIGTSTP)), str(int(signal.SIGCONT))])
+
+    def test_a_stopped_wrapper_is_seen_as_stopped(self):
+        # The shell starts it in the background with job control: a process group of its own, whose parent can continue it.
+        script = (f"set -m; {RANKSCOPE} -q run -o a -- sh -c 'echo $$ > pid; exec sleep 60' & wrapper=$!; for i in $(seq 300); do [ -s pid ] && break; sleep 0.1; done; kill -TSTP $wrapper;"
+                  "for i in $(seq 300); do [ $(cut -d " " -f 3 /proc/$wrapper/stat) = T ] && break; sleep 0.1; done; kill -CONT $wrapper; kill -TERM $wrapper;"
+                  "end=148; while [ $end = 148 ]; do wait $wrapper; end=$?; done; echo $end")  # 148: it was stopped
+        result = self.run_plain("bash", "-c", script)
+        self.assertEqual(result.stdout.split()[-1:], [b"143"], result.stderr)
+
     def test_a_signal_sent_to_the_wrapper_reaches_the_job_and_the_run_is_kept(self):
         job = "import signal,sys; signal.signal(signal.SIGINT, lambda *_: sys.exit(7)); print('ready', flush=True); signal.pause()"
         # In a session of its own, so that the signal does not reach the job but through the wrapper.
