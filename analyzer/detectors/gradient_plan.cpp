@@ -47,7 +47,8 @@ double stepWithBuckets(const CriticalStep& step, const GradientPlan& plan, const
         if (!gone[i]) changed.push_back(recorded[i]);
     // Gradients appear evenly over the backward pass, or as early as the job was seen to send them.
     const double from = std::min(plan.firstStart, plan.backwardStart);
-    const auto buckets = static_cast<size_t>(std::max(1.0, std::ceil(total / bucketBytes)));
+    constexpr double kMostBuckets = 1e5;  // jobs have some hundred; more are only in a damaged trace, and would not fit memory
+    const auto buckets = static_cast<size_t>(std::clamp(std::ceil(total / bucketBytes), 1.0, kMostBuckets));
     for (size_t k = 1; k <= buckets; ++k) {
         const double share = static_cast<double>(k) / static_cast<double>(buckets);
         const double ready = from + (plan.backwardEnd - from) * share;

@@ -32,10 +32,11 @@ void addBeside(std::vector<Transfer>& transfers, std::vector<Edge>& edges) {
         if (several)
             for (size_t i : active) transfers[i].besideNs += edge.atNs - sinceNs;
         sinceNs = edge.atNs;
+        const auto at = std::find(active.begin(), active.end(), edge.transfer);
         if (edge.begins)
             active.push_back(edge.transfer);
-        else
-            active.erase(std::find(active.begin(), active.end(), edge.transfer));
+        else if (at != active.end())
+            active.erase(at);
     }
 }
 

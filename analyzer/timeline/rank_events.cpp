@@ -83,7 +83,8 @@ void joinCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, Ran
     trace.forEach<store::NcclCall>(rank, [&](const store::NcclCall& row) {
         const auto kernel = row.kernelId ? byKernel.find(*row.kernelId) : byKernel.end();
         if (kernel == byKernel.end()) return;
-        addCall(*kernel->second, row.op, row.dataType, row.communicatorId.value_or(0), row.bytes.value_or(-1));
+        const bool known = row.communicatorId && facts.communicators.contains(*row.communicatorId);
+        addCall(*kernel->second, row.op, row.dataType, known ? *row.communicatorId : 0, row.bytes.value_or(-1));
         kernel->second->launchNs = std::max(kernel->second->launchNs, row.startNs + row.durNs);
         byCall[row.id] = kernel->second;
     });

@@ -3,16 +3,24 @@
 
 #include <algorithm>
 
+#include "analyzer/report/plain_text.h"
+#include "analyzer/timeline/broken_references.h"
 #include "analyzer/timeline/statistics.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::analyzer {
 namespace {
 
+// Names come from jobs and are printed by every verb: no control character gets further than this.
+std::string shown(const std::string& name) {
+    const bool plain = std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~'; });
+    return plain ? name : oneLine(name);
+}
+
 void readRanks(store::TraceReader& trace, TraceFacts& facts) {
-    for (const store::Host& host : trace.all<store::Host>()) facts.hosts[host.id] = host.name;
+    for (const store::Host& host : trace.all<store::Host>()) facts.hosts[host.id] = shown(host.name);
     std::map<int64_t, std::string> devices;
-    for (const store::Device& device : trace.all<store::Device>()) devices[device.id] = device.name.value_or("");
+    for (const store::Device& device : trace.all<store::Device>()) devices[device.id] = shown(device.name.value_or(""));
     for (const store::Rank& row : trace.all<store::Rank>()) {
         RankFacts rank;
         rank.rank = row.rank;
@@ -44,7 +52,7 @@ void readCommunicators(store::TraceReader& trace, TraceFacts& facts) {
         Communicator& communicator = facts.communicators[row.id];
         communicator.id = row.id;
         communicator.size = row.nRanks;
-        communicator.name = row.name.value_or("");
+        communicator.name = shown(row.name.value_or(""));
         communicator.nodes = row.nodeCount;
         communicator.identity = row.identity;
     }
@@ -75,7 +83,7 @@ void readInstances(store::TraceReader& trace, TraceFacts& facts) {
 }
 
 void readSteps(store::TraceReader& trace, TraceFacts& facts) {
-    facts.stepSource = trace.meta("step_source", "none");
+    facts.stepSource = shown(trace.meta("step_source", "none"));
     std::vector<store::Step> steps = trace.all<store::Step>();
     std::sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return std::pair(a.rank, a.startNs) < std::pair(b.rank, b.startNs); });
     for (RankFacts& rank : facts.ranks) {
@@ -102,9 +110,10 @@ void readSteps(store::TraceReader& trace, TraceFacts& facts) {
 void readSources(store::TraceReader& trace, TraceFacts& facts) {
     facts.losses = trace.all<store::Loss>();
     facts.machineLinks = trace.all<store::MachineLink>();
+    for (store::Loss& loss : facts.losses) loss.message = shown(loss.message);
     for (const store::SourceStatus& row : trace.all<store::SourceStatus>()) {
         if (row.state == "live" || row.state == "not_asked") continue;
-        facts.sourcesNotLive[row.rank].push_back(row.source + " " + row.state + (row.message ? ": " + *row.message : ""));
+        facts.sourcesNotLive[row.rank].push_back(shown(row.source + " " + row.state + (row.message ? ": " + *row.message : "")));
     }
 }
 
@@ -153,13 +162,13 @@ int TraceFacts::analysedSteps() const {
 
 TraceFacts readTraceFacts(store::TraceReader& trace) {
     TraceFacts facts;
-    facts.meta = trace.meta();
-    const int64_t lastString = trace.database().integer("SELECT max(id) FROM string");
-    for (int64_t id = 0; id <= lastString; ++id) facts.strings.push_back(trace.string(id));
+    for (const auto& [key, value] : trace.meta()) facts.meta[key] = shown(value);
+    for (const std::string& text : trace.strings()) facts.strings.push_back(shown(text));
     readRanks(trace, facts);
     readClock(trace, facts);
     readCommunicators(trace, facts);
     readInstances(trace, facts);
+    refuseBrokenReferences(trace.file(), facts);
     readSteps(trace, facts);
     readSources(trace, facts);
     return facts;

@@ -4,6 +4,9 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -53,7 +56,15 @@ void takeValue(sqlite3_stmt* statement, int column, Value& value) {
     } else if constexpr (std::is_floating_point_v<Value>) {
         value = sqlite3_column_double(statement, column);
     } else {
-        value = static_cast<Value>(sqlite3_column_int64(statement, column));
+        // What does not fit (a damaged file) is the nearest that does: cut off bits would make another id of it.
+        using Number = typename std::conditional_t<std::is_enum_v<Value>, std::underlying_type<Value>, std::type_identity<Value>>::type;
+        const int64_t whole = sqlite3_column_int64(statement, column);
+        if constexpr (std::is_same_v<Number, bool>)
+            value = whole != 0;
+        else if constexpr (sizeof(Number) < sizeof whole)
+            value = static_cast<Value>(std::clamp<int64_t>(whole, std::numeric_limits<Number>::min(), std::numeric_limits<Number>::max()));
+        else
+            value = static_cast<Value>(whole);
     }
 }
 

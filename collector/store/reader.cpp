@@ -2,6 +2,8 @@
 #include "collector/store/reader.h"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 
 #include "collector/store/column_access.h"
 #include "collector/store/error.h"
@@ -12,6 +14,8 @@
 namespace rankscope::store {
 namespace {
 
+constexpr const char* kMakeItAgain = "make it again with `rankscope collect` or `rankscope import`";
+
 template <typename Row>
 std::string selectSql(const std::string& tail) {
     std::string names;
@@ -19,9 +23,28 @@ std::string selectSql(const std::string& tail) {
     return "SELECT " + names + " FROM " + tableName<Row>() + " " + tail;
 }
 
+// Times and sizes of a damaged file are cut to where sums and differences of a few of them do not overflow, and sizes to more than any machine holds.
+constexpr int64_t kLargestNs = int64_t{1} << 60, kLargestBytes = int64_t{1} << 50;
+
+void cut(int64_t& value, int64_t largest) { value = std::clamp(value, -largest, largest); }
+void cut(std::optional<int64_t>& value, int64_t largest) {
+    if (value) cut(*value, largest);
+}
+
+template <typename Row, size_t I>
+void takeColumn(sqlite3_stmt* statement, Row& row) {
+    constexpr std::string_view kName = std::get<I>(Table<Row>::kColumns).name;
+    auto& value = row.*std::get<I>(Table<Row>::kColumns).field;
+    takeValue(statement, static_cast<int>(I), value);
+    if constexpr (requires { cut(value, kLargestNs); }) {
+        if constexpr (kName.ends_with("_ns")) cut(value, kLargestNs);
+        if constexpr (kName.ends_with("bytes")) cut(value, kLargestBytes);
+    }
+}
+
 template <typename Row, size_t... I>
 void takeRow(sqlite3_stmt* statement, Row& row, std::index_sequence<I...>) {
-    (takeValue(statement, static_cast<int>(I), row.*std::get<I>(Table<Row>::kColumns).field), ...);
+    (takeColumn<Row, I>(statement, row), ...);
 }
 
 template <typename Row>
@@ -69,13 +92,24 @@ std::string existingFile(const std::filesystem::path& run) {
 }  // namespace
 
 template <typename Row>
-Cursor<Row>::Cursor(Database& database, const std::string& tail)
-    : m_statement(database, selectSql<Row>(tail.empty() ? orderColumns<Row>() : tail)) {}
+Cursor<Row>::Cursor(Database& database, const std::string& tail, int64_t lastString)
+    : m_database(&database), m_lastString(lastString), m_statement(database, selectSql<Row>(tail.empty() ? orderColumns<Row>() : tail)) {}
+
+template <typename Row>
+void Cursor<Row>::requireStringsOf(const Row& row) const {
+    const auto require = [&](int64_t id) {
+        if (id < 0 || id > m_lastString)
+            throw Error(m_database->file(), std::string("damaged: table ") + tableName<Row>() + " names strings that table string does not have", kMakeItAgain);
+    };
+    if constexpr (requires { row.nameId; }) require(row.nameId);
+    if constexpr (requires { row.domainId; }) require(row.domainId.value_or(0));
+}
 
 template <typename Row>
 bool Cursor<Row>::next(Row& row) {
     if (!m_statement.step()) return false;
     takeRow(m_statement.handle(), row, std::make_index_sequence<std::tuple_size_v<std::decay_t<decltype(Table<Row>::kColumns)>>>());
+    if (m_lastString != INT64_MAX) requireStringsOf(row);
     return true;
 }
 
@@ -87,7 +121,9 @@ TraceReader::TraceReader(const std::filesystem::path& run, WhenLocked whenLocked
     const Transaction oneState(m_database);   // a writer's new rows come together with their extent
     readMeta();
     readExtents();
-    if (misplaced == MisplacedRows::refused) refuseMisplacedRows(m_database);
+    if (misplaced == MisplacedRows::kept) return;
+    refuseMisplacedRows(m_database);
+    refuseStrangeStrings();
 }
 
 TraceReader::~TraceReader() = default;
@@ -130,18 +166,36 @@ int64_t TraceReader::metaInteger(const std::string& key, int64_t fallback) const
     return *end == '\0' ? value : fallback;
 }
 
+// Ids count from 1 without a gap (schema.sql): what they are indices of is as large as the largest.
+void TraceReader::refuseStrangeStrings() {
+    Statement select(m_database, "SELECT count(*), ifnull(min(id), 1), ifnull(max(id), 0) FROM string");
+    select.step();
+    m_lastString = select.integer(2);
+    if (select.integer(1) < 1 || m_lastString > select.integer(0))
+        throw Error(m_database.file(), "damaged: table string has " + std::to_string(select.integer(0)) + " rows with ids from " + std::to_string(select.integer(1)) + " to " +
+                    std::to_string(m_lastString), kMakeItAgain);
+}
+
 void TraceReader::loadStrings() {
     if (m_stringsLoaded) return;
     m_stringsLoaded = true;
+    // Only a damaged file has ids above the number of its rows; of one that is kept, those are left out that would take room for many that are not there.
+    constexpr int64_t kFreeIds = 4096;
+    const int64_t lastKept = 2 * m_database.integer("SELECT count(*) FROM string") + kFreeIds;
     m_strings.resize(1);
     Statement select(m_database, "SELECT id, text FROM string ORDER BY id");
     while (select.step()) {
         const int64_t id = select.integer(0);
-        if (id < 1 || id > (int64_t{1} << 28)) continue;  // only a damaged file has such ids
+        if (id < 1 || id > lastKept) continue;
         m_strings.resize(static_cast<size_t>(id) + 1);
         m_strings.back() = select.text(1);
         m_stringIds.emplace(m_strings.back(), id);
     }
+}
+
+const std::vector<std::string>& TraceReader::strings() {
+    loadStrings();
+    return m_strings;
 }
 
 const std::string& TraceReader::string(int64_t id) {
@@ -166,7 +220,7 @@ template <typename Row>
 std::vector<Row> TraceReader::all() {
     std::vector<Row> rows;
     if (mayBeMissing(tableName<Row>()) && !hasTable(tableName<Row>())) return rows;
-    Cursor<Row> cursor(m_database, "");
+    Cursor<Row> cursor(m_database, "", m_lastString);
     for (Row row; cursor.next(row);) rows.push_back(row);
     return rows;
 }
@@ -180,14 +234,14 @@ bool TraceReader::hasTable(const char* name) { return m_database.integer("SELECT
 
 template <typename Row>
 Cursor<Row> TraceReader::cursor(int32_t rank) {
-    return Cursor<Row>(m_database, whereIds(extentOf(tableName<Row>(), rank, nullptr)));
+    return Cursor<Row>(m_database, whereIds(extentOf(tableName<Row>(), rank, nullptr)), m_lastString);
 }
 
 template <typename Row>
 Cursor<Row> TraceReader::cursor(int32_t rank, int64_t fromNs, int64_t toNs) {
     int64_t maxDurNs = 0;
     const IdRange ids = extentOf(tableName<Row>(), rank, &maxDurNs);
-    if (ids.empty() || toNs <= fromNs) return Cursor<Row>(m_database, whereIds({}));
+    if (ids.empty() || toNs <= fromNs) return Cursor<Row>(m_database, whereIds({}), m_lastString);
     int64_t earliestNs = 0;  // a damaged extent may hold anything
     if (__builtin_sub_overflow(fromNs, maxDurNs, &earliestNs)) earliestNs = INT64_MIN;
     const IdRange window{firstNotBefore<Row>(m_database, ids, earliestNs), firstNotBefore<Row>(m_database, ids, toNs) - 1};
@@ -195,12 +249,12 @@ Cursor<Row> TraceReader::cursor(int32_t rank, int64_t fromNs, int64_t toNs) {
     if constexpr (requires(Row row) { row.durNs; }) {
         overlap = " AND (start_ns + ifnull(dur_ns, 0) > " + std::to_string(fromNs) + " OR start_ns = " + std::to_string(fromNs) + ")";
     }
-    return Cursor<Row>(m_database, "WHERE id BETWEEN " + std::to_string(window.first) + " AND " + std::to_string(window.last) + overlap + " ORDER BY id");
+    return Cursor<Row>(m_database, "WHERE id BETWEEN " + std::to_string(window.first) + " AND " + std::to_string(window.last) + overlap + " ORDER BY id", m_lastString);
 }
 
 template <typename Row>
 bool TraceReader::find(int64_t id, Row& row) {
-    return Cursor<Row>(m_database, "WHERE id = " + std::to_string(id)).next(row);
+    return Cursor<Row>(m_database, "WHERE id = " + std::to_string(id), m_lastString).next(row);
 }
 
 // clang-format off

@@ -25,15 +25,20 @@ struct IdRange {
 template <typename Row>
 class Cursor {
 public:
-    Cursor(Database& database, const std::string& tail);
-    /// Fills `row`; false at the end.
+    /// `lastString`: a row that names a later string ends the reading; INT64_MAX: that is not looked at.
+    Cursor(Database& database, const std::string& tail, int64_t lastString = INT64_MAX);
+    /// Fills `row`; false at the end. Throws Error for a row that names a string which is not there.
     bool next(Row& row);
 
 private:
+    void requireStringsOf(const Row& row) const;
+
+    Database* m_database;
+    int64_t m_lastString;
     Statement m_statement;
 };
 
-/// What becomes of a file with events that belong to no rank or to two, or that are not there: a window may show the rest and say so.
+/// What becomes of a file with events that belong to no rank or to two, or that are not there, or with names that are not there: a window may show the rest and say so.
 enum class MisplacedRows : uint8_t { refused, kept };
 
 /// Reads a trace.db; never writes. One reader per thread. Throws Error when there is no file, when it is none of ours, not whole, damaged (DamagedFile; misplaced_rows.h),
@@ -60,6 +65,8 @@ public:
 
     /// Text of a string id; empty for 0 and for ids that do not exist. All strings are loaded at the first call.
     const std::string& string(int64_t id);
+    /// All of them by id; [0] is empty.
+    const std::vector<std::string>& strings();
     /// Id of a text, 0 when no row uses it.
     int64_t stringId(std::string_view text);
 
@@ -69,7 +76,7 @@ public:
     /// A whole table in id order, streamed.
     template <typename Row>
     Cursor<Row> cursor() {
-        return Cursor<Row>(m_database, "");
+        return Cursor<Row>(m_database, "", m_lastString);
     }
 
     /// False for proxy_op and machine_link in a trace.db that was written before that table existed; all others are always there.
@@ -99,6 +106,7 @@ private:
     void readMeta();
     void readExtents();
     void loadStrings();
+    void refuseStrangeStrings();
     IdRange extentOf(const char* table, int32_t rank, int64_t* maxDurNs) const;
 
     Database m_database;
@@ -107,6 +115,7 @@ private:
     std::vector<std::string> m_strings;
     std::map<std::string, int64_t, std::less<>> m_stringIds;
     bool m_stringsLoaded = false;
+    int64_t m_lastString = INT64_MAX;   // what cursors check names against
 };
 
 }  // namespace rankscope::store

@@ -47,6 +47,11 @@ Database::Database(const std::string& file, OpenMode mode) : m_file(file) {
     checkSqlite(code, *this, "open");
     sqlite3_extended_result_codes(handle, 1);
     sqlite3_busy_timeout(handle, kDefaultPatienceMs);
+    if (mode == OpenMode::create) return;
+    // A trace.db is passed on from hand to hand: what it holds is data, and nothing of it is executed.
+    for (int setting : {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_TRUSTED_SCHEMA})
+        checkSqlite(sqlite3_db_config(handle, setting, 0, nullptr), *this, "configure");
+    checkSqlite(sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr), *this, "configure");
 }
 
 Database::~Database() = default;

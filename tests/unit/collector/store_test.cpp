@@ -166,7 +166,7 @@ TEST(Store, TablesOfOneLeafOfTwoLevelsAndOfThreeAreWhatSqliteExpects) {
     for (const int64_t count : {int64_t{1}, int64_t{3'000}, int64_t{400'000}}) {
         const TemporaryFolder folder;
         writeManyKernels(folder.path() / "trace.db", count);
-        TraceReader trace(folder.path());
+        TraceReader trace(folder.path(), {}, MisplacedRows::kept);  // its kernels have no names
         EXPECT_EQ(integrityOf(trace), "ok") << count;
         EXPECT_EQ(trace.database().integer("SELECT count(*) FROM kernel"), count);
         EXPECT_EQ(trace.database().integer("SELECT count(*) FROM stream"), count / 9'973);
@@ -425,10 +425,10 @@ TEST(Store, StructsHaveTheColumnsOfTheSchemaInItsOrder) {
 TEST(Store, NsightViewsAnswerNsightQueries) {
     const TemporaryFolder folder;
     writeSmallTrace(folder.path() / "trace.db");
-    TraceReader trace(folder.path());
-    EXPECT_EQ(trace.database().integer("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.shortName WHERE s.value = 'gemm'"), 4);
+    Database sql((folder.path() / "trace.db").string(), OpenMode::create);  // as any program opens it: views of a file are closed to our readers
+    EXPECT_EQ(sql.integer("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.shortName WHERE s.value = 'gemm'"), 4);
     for (const char* view : {"CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "NVTX_EVENTS"}) {
-        EXPECT_EQ(trace.database().integer(std::string("SELECT count(*) FROM ") + view), 0) << view;
+        EXPECT_EQ(sql.integer(std::string("SELECT count(*) FROM ") + view), 0) << view;
     }
 }
 
