@@ -12,7 +12,8 @@ namespace rankscope::cli {
 
 LockedFile::LockedFile(const std::filesystem::path& path) : m_path(path) {
     for (;;) {
-        m_descriptor = checked(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644), "open", path.string());
+        // Not through a link, which a prepared folder may hold: what it names would be overwritten.
+        m_descriptor = checked(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), "open", path.string());
         while (flock(m_descriptor, LOCK_EX) != 0) {
             if (errno == EINTR) continue;
             const int cause = errno;

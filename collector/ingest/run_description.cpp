@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/run_description.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
@@ -44,7 +45,9 @@ RunFacts describeRun(const std::filesystem::path& runDirectory, std::vector<stor
         addVariables(*start, "start_env.", facts);
     }
     const auto command = run.find("command");
-    if (command != run.end()) facts.meta["command"] = command->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const auto isWord = [](const nlohmann::json& word) { return word.is_string(); };
+    // Nothing else is a command; dump() calls itself for what is nested.
+    if (command != run.end() && command->is_array() && std::all_of(command->begin(), command->end(), isWord)) facts.meta["command"] = command->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     return facts;
 }
 
