@@ -11,6 +11,7 @@
 #include "analyzer/detectors/detector.h"
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/replay/savings.h"
+#include "analyzer/report/job_death.h"
 #include "analyzer/timeline/communicator_name.h"
 #include "analyzer/timeline/statistics.h"
 #include "collector/store/reader.h"
@@ -84,6 +85,9 @@ void addLines(const Analysis& analysis, std::vector<CostCurve>& curves) {
 Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor) {
     Advice advice;
     advice.run = analysis.facts.text("run_name");
+    std::vector<LossRow> losses;
+    for (const store::Loss& loss : analysis.facts.losses) losses.push_back({loss.kind, std::string(store::toText(loss.severity)), loss.count, loss.message, loss.rank});
+    advice.death = jobDeath(losses);
     advice.shownName = !options.shownName.empty() ? options.shownName : analysis.facts.text("run_name", "NAME");
     advice.stepNs = analysis.stepNs;
     advice.steps = static_cast<int>(analysis.steps.size());

@@ -102,6 +102,7 @@ struct KeptDefault {
 
 struct Advice {
     std::string run;
+    std::string death;                  // of a job that did not end well, as a sentence; else empty
     std::string shownName;              // of the run, as its user typed it: for commands
     double stepNs = 0;
     int steps = 0;

@@ -115,6 +115,7 @@ std::string bodyText(const Recommendation& r, double stepNs) {
 template <typename Bold>
 std::string keepText(const Advice& advice, const Bold& bold) {
     if (std::any_of(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& r) { return r.kind == AdviceKind::setting; })) return "";
+    if (!advice.death.empty()) return "\n" + bold("No setting is predicted to make a step faster by more than chance. First find out why the job died.") + "\n";
     const char* what = !advice.recommendations.empty() ? "the settings as they are: none" : advice.limits.empty() ? "everything as it is: no setting" : "as it is what could be judged: no setting of it";
     return "\n" + bold(fmt::format("Keep {} is predicted to gain more than chance.", what)) + "\n";
 }
@@ -124,6 +125,7 @@ std::string keepText(const Advice& advice, const Bold& bold) {
 std::string renderAdviceText(const Advice& advice, bool colour) {
     const auto bold = [&](const std::string& text) { return colour ? "\x1b[1m" + text + "\x1b[0m" : text; };
     std::string out = bold(fmt::format("{}: advice for a step of {} (median of {})", advice.run.empty() ? "this run" : advice.run, durationText(advice.stepNs), advice.steps)) + "\n";
+    if (!advice.death.empty()) out += bold(advice.death) + "\nNo setting here answers that; what follows is of the steps before it.\n";
     if (!advice.judge.empty()) out += fmt::format("judged by {}\n", advice.judge);
     out += fmt::format("NCCL {}; a gain counts from {} a step\n", advice.nccl ? advice.nccl->text() : "version unknown", durationText(advice.noiseNs));
     const std::vector<std::string> nothing = advice.whyNothingJudged();

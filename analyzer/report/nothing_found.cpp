@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analyzer/report/job_death.h"
+
 namespace rankscope::analyzer {
 namespace {
 
@@ -15,6 +17,7 @@ bool recordsAreMissing(const Report& report) {
 bool isClean(const Report& report) { return report.run.stepNs > 0 && report.findings.empty() && !recordsAreMissing(report); }
 
 std::string nothingFoundText(const Report& report) {
+    if (const std::string death = jobDeath(report.losses); !death.empty()) return death + (report.findings.empty() ? "" : " What follows is of the steps before, and inconclusive.");
     if (report.run.stepNs <= 0) return "No finding: no device activity was recorded, there is nothing to analyse.";
     if (!report.findings.empty()) return "No certain finding: what follows is inconclusive, and says what would settle it.";
     if (recordsAreMissing(report)) return "No finding in what was recorded; records are missing, so that a cause may hide in them.";

@@ -147,7 +147,7 @@ void addEnd(const RawCapture& raw, RankRecording& recording) {
         tell("unknown_end", store::Severity::warning, "has no end in its file, and nothing tells how it ended: the file was cut, or copied without its .ring file");
     } else if (how == "vanished") {
         recording.state = store::RankState::died;
-        tell("died", store::Severity::error, "vanished without a farewell (SIGKILL, out of memory, power): its recording ends there");
+        tell("died", store::Severity::error, "ended without a farewell (killed, out of memory, a watchdog's SIGABRT, power): its recording ends there");
     } else if (how == "signal") {
         recording.state = store::RankState::died;
         tell("died", store::Severity::error, fmt::format("died of signal {}: its recording ends there", recording.process.endCode.value_or(0)));

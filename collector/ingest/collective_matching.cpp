@@ -35,7 +35,15 @@ struct Disagreement {
     int64_t firstIncomplete = -1;
     int64_t contradicting = 0;
     int64_t firstContradicting = -1;
+    std::string whoDiffers;  ///< in that one: "rank 3 called all_reduce of 64 bytes bf16, the others ...", empty when no side is the larger one
 };
+
+std::string callText(const CallFact& call) {
+    std::string text(store::toText(call.op));
+    if (call.bytes >= 0) text += fmt::format(" of {} bytes", call.bytes);
+    if (call.dataType != store::DataType::unknown) text += fmt::format(" {}", store::toText(call.dataType));
+    return text;
+}
 
 class CollectiveMatcher {
 public:
@@ -53,6 +61,7 @@ private:
     const JoinedRanks& m_ranks;
     MatchedCollectives m_matched;
     void countKernels(const InstanceGroups& groups, const InstanceGroup& group);
+    std::string whoDiffers(const std::vector<std::pair<int32_t, const CallFact*>>& calls);
 
     std::map<int64_t, Disagreement> m_disagreements;  // by trace id of the communicator
     struct Kernels {
@@ -152,6 +161,23 @@ void CollectiveMatcher::countKernels(const InstanceGroups& groups, const Instanc
     }
 }
 
+/// Calls of one collective, by rank. The side with more than half of them is taken for the right one.
+std::string CollectiveMatcher::whoDiffers(const std::vector<std::pair<int32_t, const CallFact*>>& calls) {
+    for (const auto& [rank, usual] : calls) {
+        std::vector<std::pair<int32_t, const CallFact*>> others;
+        for (const auto& call : calls)
+            if (!agree(*usual, *call.second)) others.push_back(call);
+        if (others.empty() || 2 * others.size() >= calls.size()) continue;
+        std::string ranks;
+        for (const auto& [other, call] : others) {
+            ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", other);
+            m_matched.disagreeing.push_back(other);
+        }
+        return fmt::format("{} {} called {}, the others {}", others.size() == 1 ? "rank" : "ranks", ranks, callText(*others.front().second), callText(*usual));
+    }
+    return {};
+}
+
 void CollectiveMatcher::add(const InstanceGroups& groups, const InstanceGroup& group) {
     countKernels(groups, group);
     const MemberCall& front = groups.calls[group.first];
@@ -185,7 +211,12 @@ void CollectiveMatcher::add(const InstanceGroups& groups, const InstanceGroup& g
 
     Disagreement& disagreement = m_disagreements[collective.communicatorId];
     if (!consistent) {
-        if (disagreement.contradicting++ == 0) disagreement.firstContradicting = front.seq;
+        if (disagreement.contradicting++ == 0) {
+            disagreement.firstContradicting = front.seq;
+            std::vector<std::pair<int32_t, const CallFact*>> calls;
+            for (size_t i = group.first; i < group.last; ++i) calls.emplace_back(m_ranks.summaries[static_cast<size_t>(groups.calls[i].summary)].rank, &callOf(i));
+            disagreement.whoDiffers = whoDiffers(calls);
+        }
     } else if (recorded != communicator.nRanks) {
         if (disagreement.incomplete++ == 0) disagreement.firstIncomplete = front.seq;
     }
@@ -195,8 +226,9 @@ MatchedCollectives CollectiveMatcher::take() && {
     for (const auto& [id, found] : m_disagreements) {
         if (found.contradicting > 0) {
             m_matched.losses.push_back({0, "unmatched_collective", store::Severity::error, {}, "collector", found.contradicting, {}, {},
-                                        fmt::format("members of communicator {} disagree on op, size or type of {} collectives, first at number {}", id,
-                                                    found.contradicting, found.firstContradicting)});
+                                        fmt::format("members of communicator {} disagree on op, size or type of {} {}, first at number {}{}{}", id, found.contradicting,
+                                                    found.contradicting == 1 ? "collective" : "collectives", found.firstContradicting, found.whoDiffers.empty() ? "" : ": ",
+                                                    found.whoDiffers)});
         }
         if (found.incomplete > 0) {
             m_matched.losses.push_back({0, "unmatched_collective", store::Severity::warning, {}, "collector", found.incomplete, {}, {},

@@ -21,6 +21,7 @@ struct MatchedCollectives {
     std::vector<store::Collective> collectives;    ///< by (communicator, seq); id 1, 2…
     std::vector<store::CollectiveMember> members;  ///< by (collective, rank)
     std::vector<store::Loss> losses;
+    std::vector<int32_t> disagreeing;              ///< ranks whose call was not that of most members, in the first collective of a communicator where calls differ
 };
 
 /// Trace ids 1, 2… of the communicators, by (first use on the job clock, smallest member, hash).

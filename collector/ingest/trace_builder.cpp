@@ -178,13 +178,12 @@ void TraceBuilder::finish() {
     const RowIds ids(state.summaries);
     const JoinedRanks ranks{state.summaries, communicators, clocks, ids, communicatorIds};
 
-    if (auto first = nameFirstDeath(ranks)) state.losses.push_back(std::move(*first));
-
     const TraceTables tables(ranks);
     tables.writeIdentities(writer, state.missingRanks);
     state.writeEvents(writer, tables);
 
     MatchedCollectives matchedCollectives = matchCollectives(ranks, collectives);
+    for (store::Loss& loss : tellFailures(ranks, matchedCollectives.disagreeing)) state.losses.push_back(std::move(loss));
     const MatchedMessages matchedMessages = matchMessages(ranks, messages);
     const Segmentation segmentation = findSteps(state.summaries, communicators, clocks);
     matchedCollectives.losses.insert(matchedCollectives.losses.end(), segmentation.losses.begin(), segmentation.losses.end());

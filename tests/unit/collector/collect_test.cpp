@@ -326,6 +326,85 @@ TEST(Collect, NamesTheRankThatStoppedFirstWhenSeveralDied) {
     EXPECT_EQ(first[0], 1);
 }
 
+std::vector<store::Loss> lossesOf(TraceReader& trace, const std::string& kind) {
+    std::vector<store::Loss> found;
+    for (const store::Loss& loss : trace.all<store::Loss>())
+        if (loss.kind == kind) found.push_back(loss);
+    return found;
+}
+
+TEST(Collect, NamesTheRankThatExitedWithAStatusAndNotThePeersThatWaitedForIt) {
+    const TemporaryFolder run;
+    // Rank 3 runs out of memory in the fourth step and ends by itself, after a while; its peers call the collective that it never comes to and are killed.
+    TrainingJob victims;
+    for (int rank : {0, 1, 2}) victims.writeRank(run.path(), rank, true);
+    TrainingJob culprit;
+    culprit.steps = 3;
+    culprit.exitStatus = 3;
+    culprit.gapNs = 100'000;
+    culprit.writeRank(run.path(), 3);
+    TraceReader trace = collected(run.path());
+    const std::vector<store::Loss> first = lossesOf(trace, "first_death"), exits = lossesOf(trace, "failed_exit");
+    ASSERT_EQ(first.size(), 1u);
+    EXPECT_EQ(first[0].rank, 3);
+    EXPECT_NE(first[0].message.find("ended with exit status 3 before collective 3 of communicator 1"), std::string::npos) << first[0].message;
+    ASSERT_EQ(exits.size(), 1u);
+    EXPECT_EQ(exits[0].rank, 3);
+    EXPECT_EQ(lossesOf(trace, "died").size(), 3u);
+}
+
+TEST(Collect, NamesTheKilledRankWhenItsPeersThenEndByAStatus) {
+    const TemporaryFolder run;
+    TrainingJob victims;
+    victims.exitStatus = 1;
+    for (int rank : {0, 1, 2}) victims.writeRank(run.path(), rank);
+    TrainingJob killed;
+    killed.steps = 3;
+    killed.writeRank(run.path(), 3, true);
+    TraceReader trace = collected(run.path());
+    const std::vector<store::Loss> first = lossesOf(trace, "first_death"), exits = lossesOf(trace, "failed_exit");
+    ASSERT_EQ(first.size(), 1u);
+    EXPECT_EQ(first[0].rank, 3);
+    ASSERT_EQ(exits.size(), 1u);
+    EXPECT_EQ(exits[0].count, 3);
+    EXPECT_EQ(exits[0].rank, std::nullopt);
+}
+
+TEST(Collect, NamesTheRankWhoseCollectiveIsNotThatOfItsPeers) {
+    const TemporaryFolder run;
+    TrainingJob job;
+    for (int rank : {0, 1, 3}) job.writeRank(run.path(), rank, true);
+    TrainingJob other = job;
+    other.reducedElements = 1 << 19;
+    other.writeRank(run.path(), 2, true);
+    TraceReader trace = collected(run.path());
+    const std::vector<store::Loss> first = lossesOf(trace, "first_death"), mismatches = lossesOf(trace, "unmatched_collective");
+    ASSERT_EQ(first.size(), 1u);
+    EXPECT_EQ(first[0].rank, 2);
+    ASSERT_FALSE(mismatches.empty());
+    EXPECT_NE(mismatches[0].message.find("rank 2 called all_reduce of"), std::string::npos) << mismatches[0].message;
+}
+
+TEST(Collect, NamesNoRankThatWasOnlySilentBeforeAnotherOneExited) {
+    const TemporaryFolder run;
+    for (int rank = 0; rank < 2; ++rank) {  // nothing tells who waited for whom
+        const std::filesystem::path path = run.path() / "capture" / ("r" + std::to_string(rank) + ".cap");
+        test::CaptureFile file(path, {rank, 2, "node0", 50 + rank, 0});
+        file.stream(0, 7, 0);
+        file.kernel("k", 0, 100, 10);
+        file.kernel("k", 0, 1'000, 10);
+        if (rank == 0)
+            test::leaveRings(path);
+        else
+            file.end(9'000'000, 1, 1);
+    }
+    TraceReader trace = collected(run.path());
+    const std::vector<store::Loss> first = lossesOf(trace, "first_death");
+    ASSERT_EQ(first.size(), 1u);
+    EXPECT_EQ(first[0].rank, std::nullopt);
+    EXPECT_NE(first[0].message.find("cannot be told"), std::string::npos) << first[0].message;
+}
+
 TEST(Collect, TakesTheLastAttemptOfARestartedRank) {
     const TemporaryFolder run;
     for (int attempt = 0; attempt < 2; ++attempt) {

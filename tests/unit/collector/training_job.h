@@ -24,6 +24,8 @@ struct TrainingJob {
     bool stepRanges = true;
     std::string stepName = "train_step";
     int64_t gapNs = 100'000;     ///< host work between steps
+    int exitStatus = 0;          ///< of the ranks that are written with a farewell
+    int64_t reducedElements = 1 << 20;
 
     int64_t stepNs() const { return gapNs + std::max(computeNs, slowComputeNs) + transferNs; }
     int64_t computeOf(int rank) const { return rank == slowRank ? slowComputeNs : computeNs; }
@@ -54,7 +56,7 @@ struct TrainingJob {
             file.kernel("gemm", 0, at(computeStartNs), at(arrivalNs) - at(computeStartNs), correlation, at(computeStartNs - 10'000));
             ++correlation;
             const uint64_t callId = 100 + static_cast<uint64_t>(step);
-            file.ncclCall(capture::NcclOp::allReduce, 1, 1 << 20, at(computeStartNs - 5'000), callId, 0xabc);
+            file.ncclCall(capture::NcclOp::allReduce, 1, static_cast<uint64_t>(reducedElements), at(computeStartNs - 5'000), callId, 0xabc);
             const bool lost = rank == lostKernelOfRank && step == 1;
             if (!lost) file.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 1, at(arrivalNs), at(endNs) - at(arrivalNs), correlation,
                         at(computeStartNs - 4'000));
@@ -64,7 +66,7 @@ struct TrainingJob {
             if (stepRanges) file.pop(at(endNs));
         }
         if (died) leaveRings(fileOf(run, rank));
-        else file.end(shown(rank, originNs + steps * stepNs() + 1'000));
+        else file.end(shown(rank, originNs + steps * stepNs() + 1'000), 1, exitStatus);
     }
 
     void write(const std::filesystem::path& run) const {

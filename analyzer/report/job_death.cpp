@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/report/job_death.h"
+
+#include <algorithm>
+#include <array>
+
+namespace rankscope::analyzer {
+
+std::string jobDeath(const std::vector<LossRow>& losses) {
+    // The first that there is says most: of several deaths the one to look at.
+    constexpr std::array<const char*, 3> kKinds = {"first_death", "died", "failed_exit"};
+    for (const char* kind : kKinds) {
+        const auto loss = std::ranges::find(losses, kind, &LossRow::kind);
+        if (loss != losses.end()) return "The job died: " + loss->meaning + ".";
+    }
+    return {};
+}
+
+}  // namespace rankscope::analyzer
