@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/file_lock.h"
+#include "analyzer/cli/live_ranks.h"
 #include "analyzer/cli/process_start.h"
 #include "analyzer/report/output_file.h"
 
@@ -54,6 +56,22 @@ std::string formatMembers(const std::vector<Member>& members) {
 
 bool gone(const Member& member) {
     return member.done || processStart(member.pid) != member.startTime;
+}
+
+// Of a member on another host only its own word is known: it has not said that it ended.
+bool lives(const Member& member) {
+    return member.host == hostName() ? !gone(member) : !member.done;
+}
+
+void refuseLiving(const fs::path& path, const std::string& shown, const std::vector<Member>& members) {
+    const std::vector<pid_t> ranks = liveRanks(path / "capture");
+    const auto member = std::find_if(members.begin(), members.end(), lives);
+    if (member == members.end() && ranks.empty()) return;
+    const bool here = member == members.end() || member->host == hostName();
+    throw VerbError(kExitInput, fmt::format("{} is being recorded: {} (pid {} on {}) still runs, and --force would delete its recording", shown,
+                                            member == members.end() ? "a rank" : "its job", member == members.end() ? ranks.front() : member->pid, here ? hostName() : member->host),
+                    here ? "choose another name with -o, or end that job first"
+                         : "choose another name with -o, or end that job first; if nothing of it is left on that host, remove the folder");
 }
 
 json readDescription(const fs::path& path) {
@@ -139,10 +157,17 @@ RunDirectory::RunDirectory(const fs::path& path, const RunDescription& descripti
             const json existing = readDescription(m_path);
             bool sibling = existing.is_object() && existing.value("job_key", "") == description.jobKey;
             // A rank that is there already belongs to an earlier job with the same key.
-            for (const auto& member : members) sibling = sibling && member.slot != membership.slot;
+            for (const auto& member : members) sibling = sibling && (member.slot != membership.slot || (description.onePerNode && member.host != hostName()));
+            // Where the nodes meet is the same from job to job: only a job that lives is joined.
+            if (description.onePerNode) sibling = sibling && std::any_of(members.begin(), members.end(), lives);
             if (!sibling) {
-                if (!force)
-                    throw VerbError(kExitInput, fmt::format("{} holds an earlier run", path.string()), "add --force to replace it, or choose another name with -o");
+                if (!force) {
+                    const bool alive = std::any_of(members.begin(), members.end(), lives);
+                    throw VerbError(kExitInput, fmt::format(alive ? "{} holds the run of another job, which is being recorded" : "{} holds an earlier run", path.string()),
+                                    alive ? "choose another name with -o; the nodes of one torchrun job share a run when they are given the same --rdzv-id"
+                                          : "add --force to replace it, or choose another name with -o");
+                }
+                refuseLiving(m_path, path.string(), members);
                 emptyRun(m_path);
                 members.clear();
             }
@@ -167,7 +192,7 @@ bool RunDirectory::leave(const ProcessEnd& end) {
     bool allGone = true;
     for (auto& member : members) {
         if (member.host != host) continue;
-        if (member.slot == m_membership.slot) member.done = true;
+        if (member.slot == m_membership.slot && member.pid == getpid()) member.done = true;
         ++local;
         allGone = allGone && gone(member);
     }

@@ -16,6 +16,7 @@ namespace rankscope::cli {
 struct RunDescription {
     std::vector<std::string> command;
     std::string jobKey;  // tells the wrappers of one job from those of another
+    bool onePerNode = false;  // each node of the job has a wrapper and a launcher inside it: they meet in the directory while one of them lives
     std::string launcher;  // inside | openmpi | slurm | torchrun …
     int worldSize = 0;  // 0: not known yet
     bool virtualGpus = false;
@@ -46,7 +47,7 @@ struct Membership {
 class RunDirectory {
   public:
     // Creates the directory, or joins the one that a sibling of the same job has created. Another run's directory is refused unless `force`,
-    // which empties it; a folder that is no run is refused always. Throws VerbError.
+    // which empties it, but not while its job lives; a folder that is no run is refused always. Throws VerbError.
     RunDirectory(const std::filesystem::path& path, const RunDescription& description, const Membership& membership, bool force);
 
     const std::filesystem::path& path() const { return m_path; }

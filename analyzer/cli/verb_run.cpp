@@ -11,6 +11,7 @@
 #include "analyzer/cli/job_environment.h"
 #include "analyzer/cli/launcher_hints.h"
 #include "analyzer/cli/link_options.h"
+#include "analyzer/cli/node_job.h"
 #include "analyzer/cli/rank_variables.h"
 #include "analyzer/cli/recording.h"
 #include "analyzer/cli/run_directory.h"
@@ -91,8 +92,10 @@ JobSettings settingsOf(const RunOptions& options, const std::vector<analyzer::Tu
 RunDescription describe(const RunOptions& options, const JobSettings& settings, const std::vector<std::string>& command, const LaunchedRank* launched) {
     RunDescription description;
     description.command = command;
-    // One wrapper with the launcher inside is a job of its own, whatever ran before it.
-    description.jobKey = launched ? launched->jobKey : fmt::format("inside:{}:{}", getpid(), std::time(nullptr));
+    // One wrapper with the launcher inside is a job of its own, whatever ran before it, unless it starts one node of several.
+    const auto ofNodes = launched ? std::nullopt : nodeJobKey(command, currentEnvironment());
+    description.jobKey = launched ? launched->jobKey : ofNodes ? *ofNodes : fmt::format("inside:{}:{}", getpid(), std::time(nullptr));
+    description.onePerNode = ofNodes.has_value();
     description.launcher = launched ? launched->launcher : "inside";
     description.worldSize = launched ? launched->worldSize : 0;
     description.virtualGpus = options.virtualGpus;
@@ -139,8 +142,9 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
         if (const std::string note = tunerNote(options.tuner, tunerRows, looked); !note.empty()) console.note(note);
 
     const auto path = placeOf(options, outside);
-    const Membership membership{outside ? outside->slot() : "job", outside ? outside->localSize : 1};
-    RunDirectory directory(path, describe(options, settings, command, outside), membership, options.force);
+    const RunDescription description = describe(options, settings, command, outside);
+    const std::string slot = outside ? outside->slot() : description.onePerNode ? fmt::format("node.{}", getpid()) : "job";
+    RunDirectory directory(path, description, {slot, outside ? outside->localSize : 1}, options.force);
 
     settings.captureFolder = directory.captureFolder();
     if (settings.virtualGpus && !outside) settings.virtualJob = fmt::format("run-{}-{}", getpid(), std::time(nullptr));
