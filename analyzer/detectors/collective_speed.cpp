@@ -28,18 +28,30 @@ std::set<int64_t> sharedCollectives(const Analysis& analysis) {
     return shared;
 }
 
+double unknownAlphaNs(bool betweenNodes) {
+    return betweenNodes ? CollectiveSpeedThresholds::kUnknownAlphaNs : CollectiveSpeedThresholds::kUnknownInsideAlphaNs;
+}
+
+std::optional<LinkModel> linkWithStartup(const LinkPeaks& peaks, const Communicator& communicator, store::Op op) {
+    std::optional<LinkModel> link = linkModel(peaks, communicator, op);
+    if (link && link->alphaNs <= 0) link->alphaNs = unknownAlphaNs(communicator.nodes > 1);
+    return link;
+}
+
 std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const Communicator& communicator, const std::set<int64_t>& shared) {
     std::vector<LargeCollective> result;
     if (communicator.size < 2) return result;
+    const bool reached = analysis.peaks.atLeast(communicator);
     for (const store::Collective& collective : analysis.facts.collectives) {
         if (collective.communicatorId != communicator.id || !collective.step || !collective.transferNs || *collective.transferNs <= 0) continue;
         if (!collective.bytes || *collective.bytes <= 0 || !store::isSynchronizing(collective.op) || shared.count(collective.id) != 0) continue;
         if (!std::binary_search(analysis.steps.begin(), analysis.steps.end(), *collective.step)) continue;
-        const std::optional<LinkModel> link = linkModel(analysis.peaks, communicator, collective.op);
+        // What the job reached holds for other sizes with the start-up that they are known to have: none would make small messages look slow.
+        const std::optional<LinkModel> link = reached ? linkWithStartup(analysis.peaks, communicator, collective.op) : linkModel(analysis.peaks, communicator, collective.op);
         if (!link) continue;
         const auto bytes = static_cast<double>(*collective.bytes);
         double expected = collectiveNs(*link, collective.op, communicator.size, bytes, {collective.algorithm, collective.protocol}).high;
-        const double alpha = link->alphaNs > 0 ? link->alphaNs : CollectiveSpeedThresholds::kUnknownAlphaNs;
+        const double alpha = link->alphaNs > 0 ? link->alphaNs : unknownAlphaNs(communicator.nodes > 1);
         const double startup = collectiveNs({alpha, link->bytesPerNs}, collective.op, communicator.size, 0, {collective.algorithm, collective.protocol}).high;
         if (startup > CollectiveSpeedThresholds::kStartupShare * expected) continue;
         // A link this slow leaves the protocol what its format does.

@@ -47,8 +47,9 @@ std::optional<AtPeak> atPeak(const LinkPeaks& peaks, const Load& load) {
         if (load.busiest(across) == 0) continue;
         const std::optional<LinkClass>& link = across ? peaks.inter : peaks.intra;
         if (!link || link->bytesPerNs <= 0) return std::nullopt;
-        const double ns = link->alphaNs + static_cast<double>(load.busiest(across)) / link->bytesPerNs;
-        if (ns > result.ns) result = {link->alphaNs, ns};
+        const double alpha = link->kind == PeakKind::atLeast && link->alphaNs <= 0 ? unknownAlphaNs(across) : link->alphaNs;
+        const double ns = alpha + static_cast<double>(load.busiest(across)) / link->bytesPerNs;
+        if (ns > result.ns) result = {alpha, ns};
     }
     return result;
 }

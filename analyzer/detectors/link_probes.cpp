@@ -61,8 +61,10 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         const bool inside = analysis.facts.sameHost({message.srcRank, message.dstRank});
         const std::optional<LinkClass>& link = inside ? analysis.peaks.intra : analysis.peaks.inter;
         if (!link) continue;
-        const double expected = link->alphaNs + static_cast<double>(*message.bytes) / link->bytesPerNs;
-        if (link->alphaNs > CollectiveSpeedThresholds::kStartupShare * expected) continue;
+        const bool reached = link->kind == PeakKind::atLeast;
+        const double alpha = reached && link->alphaNs <= 0 ? unknownAlphaNs(!inside) : link->alphaNs;
+        const double expected = alpha + static_cast<double>(*message.bytes) / link->bytesPerNs;
+        if (alpha > CollectiveSpeedThresholds::kStartupShare * expected) continue;
         // Between hosts the arrivals are known to the clock's bound only.
         if (!inside && static_cast<double>(analysis.facts.clock.boundNs) > 0.1 * expected) continue;
         Samples& samples = pairs[{message.srcRank, message.dstRank}];
@@ -71,22 +73,31 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         samples.communicatorId = message.communicatorId;
         samples.peak = link->bytesPerNs;
         samples.betweenNodes = !inside;
-        samples.atLeast = link->kind == PeakKind::atLeast;
+        samples.atLeast = reached;
         if (samples.rows.size() < kRows)
             samples.rows.push_back({"p2p", message.id, message.srcRank, fmt::format("{} took {:.1f} times what {} gives",
                                                                                      bytesText(static_cast<double>(*message.bytes)), samples.slowness.back(), peakName(samples.atLeast))});
     }
+    // NCCL reaches less of a link with messages than with collectives, and how much less nobody knows: where only what was reached is known, messages are compared with messages.
+    std::map<bool, double> fastest;
+    for (const auto& [ends, samples] : pairs) {
+        if (!samples.atLeast || samples.slowness.size() < CollectiveSpeedThresholds::kFewest) continue;
+        const double slowness = median(samples.slowness);
+        const auto [best, fresh] = fastest.try_emplace(samples.betweenNodes, slowness);
+        if (!fresh) best->second = std::min(best->second, slowness);
+    }
     for (auto& [ends, samples] : pairs) {
         if (samples.slowness.size() < CollectiveSpeedThresholds::kFewest) continue;
+        const double unit = samples.atLeast ? fastest.at(samples.betweenNodes) : 1;
         LinkProbe probe;
         probe.communicatorId = samples.communicatorId;
         probe.pair = true;
         probe.betweenNodes = samples.betweenNodes;
         probe.ranks = {ends.first, ends.second};
         probe.samples = samples.slowness.size();
-        probe.slowness = median(samples.slowness);
+        probe.slowness = median(samples.slowness) / unit;
         probe.busBytesPerNs = median(samples.rates);
-        probe.peakBytesPerNs = samples.peak;
+        probe.peakBytesPerNs = samples.peak / unit;
         probe.atLeast = samples.atLeast;
         probe.rows = std::move(samples.rows);
         probes.push_back(std::move(probe));

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "analyzer/detectors/exposed_rows.h"
+#include "analyzer/detectors/collective_speed.h"
 #include "analyzer/detectors/gradient_plan.h"
 #include "analyzer/detectors/host_cost.h"
 #include "analyzer/detectors/replayed_cost.h"
@@ -74,10 +75,11 @@ double bucketNs(const Analysis& analysis, const Communicator& communicator, cons
     return best;
 }
 
-/// Start-up that configured links explain at most (half as much again for what is unknown about them); more is a slow link. Unlimited without one.
+/// Start-up that configured links explain at most (half as much again for what is unknown about them); more is a slow link. Unlimited where their start-up was left out.
 double longestStartupNs(const Analysis& analysis, const Communicator& communicator, store::Op op) {
     constexpr double kSpread = 1.5;
-    const double hop = analysis.peaks.alphaPerHop(communicator);
+    double hop = analysis.peaks.alphaPerHop(communicator);
+    if (hop <= 0 && analysis.peaks.atLeast(communicator)) hop = unknownAlphaNs(communicator.nodes > 1);
     return hop > 0 ? kSpread * hop * startupHops(op, communicator.size) : std::numeric_limits<double>::infinity();
 }
 

@@ -28,7 +28,7 @@ std::optional<LinkModel> linkOf(const Analysis& analysis, const CommTask& task) 
     if (link && !reached) return link;
     const CostFit* fit = analysis.findFit(task.communicatorId, task.op);
     if (fit == nullptr || fit->source != "fit" || !(fit->betaNsPerByte > 0))
-        return reached ? std::optional(LinkModel{CollectiveSpeedThresholds::kUnknownAlphaNs, link->bytesPerNs}) : std::nullopt;
+        return reached ? linkWithStartup(analysis.peaks, communicator, task.op) : std::nullopt;
     // Time of a byte and of a start-up on a link of 1 byte/ns and 1 ns: what the choice itself costs. The end that is kindest to it.
     const double perByte = collectiveNs({0, 1}, task.op, communicator.size, 1, {task.algorithm, task.protocol}).low;
     const double perStart = collectiveNs({1, 1}, task.op, communicator.size, 0, {task.algorithm, task.protocol}).high;

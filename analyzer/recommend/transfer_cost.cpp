@@ -50,8 +50,7 @@ std::optional<LinkModel> TransferCost::linkOf(const Message& message) const {
     group.smallestNode = message.smallestNode;
     const std::optional<LinkModel> link = linkModel(m_analysis.peaks, group, message.op);
     if (link && link->alphaNs > 0) return link;
-    std::optional<LinkModel> reached;
-    if (link && m_analysis.peaks.atLeast(group)) reached = LinkModel{CollectiveSpeedThresholds::kUnknownAlphaNs, link->bytesPerNs};
+    const std::optional<LinkModel> reached = m_analysis.peaks.atLeast(group) ? linkWithStartup(m_analysis.peaks, group, message.op) : std::nullopt;
     const CostCurve* curve = m_evidence.find({EvidenceFrom::trace, message.shape, message.op, message.present});
     if (curve == nullptr || !curve->fit.holds() || !isModelled(message.op, message.present)) return reached;
     const FitPiece& small = curve->fit.pieces.front();
