@@ -69,6 +69,7 @@ Environment prepareEnvironment(const InstallLayout& layout, const JobSettings& s
                         "build with the CUDA headers present (./bootstrap.sh build)");
     prepend(environment, "LD_LIBRARY_PATH", layout.vgpu.string());
     setVariable(environment, "RANKSCOPE_CLOCK", "cupti");
+    setVariable(environment, "RANKSCOPE_SYSFS_ROOT", (settings.captureFolder / "sysfs").string());   // the virtual GPUs write it
     if (!settings.virtualJob.empty()) setVariable(environment, "RANKSCOPE_VGPU_JOB", settings.virtualJob);
     if (!settings.scenario.empty()) setVariable(environment, "RANKSCOPE_SCENARIO", settings.scenario);
     // Read by the virtual libnvidia-ml and by what lays out the virtual sysfs: both then know of no link.

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "analyzer/cli/job_process.h"
+#include "analyzer/cli/link_checks.h"
 #include "analyzer/cli/shared_library.h"
 
 // `doctor` must run on machines without CUDA, so it declares the few functions it asks by hand: all take and return plain C types.
@@ -161,8 +162,8 @@ MachineCheck checkLaunchers() {
 }  // namespace
 
 std::vector<MachineCheck> checkMachine(const InstallLayout& layout) {
-    return {checkInjector(layout), checkVirtualGpus(layout), checkDriver(),       checkDevices(),  checkCupti(),
-            checkNccl(),           checkPermission(),        checkOtherProfilers(), checkLaunchers()};
+    return {checkInjector(layout), checkVirtualGpus(layout), checkDriver(),         checkDevices(),     checkGpuLinks(), checkNetworkLinks(),
+            checkCupti(),          checkNccl(),              checkPermission(),     checkOtherProfilers(), checkLaunchers()};
 }
 
 }  // namespace rankscope::cli

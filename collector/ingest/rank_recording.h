@@ -45,6 +45,14 @@ struct LocalDevice {
     std::optional<int64_t> memoryBytes, multiprocessors, computeCapability;
 };
 
+/// What joins a device of the process to others, or its host to other hosts.
+struct LocalMachineLink {
+    std::optional<int32_t> device;       ///< CUDA ordinal; none: the host's
+    std::string kind, name, source;      ///< as in the table machine_link
+    int64_t count = 0;
+    std::optional<int64_t> generation, bytesPerS;
+};
+
 struct LocalCommunicator {
     uint64_t hash = 0;                   ///< the same on every member, different from every other communicator of the run
     std::string identity = "inferred";   ///< comm_hash | unique_id | process_group | inferred | assumed
@@ -76,6 +84,7 @@ struct RankRecording {
     std::vector<LocalStream> streams;
     std::vector<LocalThread> threads;
     std::vector<LocalDevice> devices;
+    std::vector<LocalMachineLink> machineLinks;  ///< of its devices and its host; each rank of a host may tell the host's, the same or fewer
     std::vector<LocalCommunicator> communicators;
 
     std::vector<store::Kernel> kernels;  ///< nccl: byCall where the source says so; TraceBuilder adds byName and what NcclCall::kernelId proves

@@ -118,6 +118,7 @@ RankSummary summarize(const RankRecording& recording) {
     summary.streams = recording.streams;
     summary.threads = recording.threads;
     summary.devices = recording.devices;
+    summary.machineLinks = recording.machineLinks;
     summary.communicators = recording.communicators;
     summary.sources = recording.sources;
     summary.losses = recording.losses;

@@ -55,6 +55,7 @@ struct RankSummary {
     std::vector<LocalStream> streams;
     std::vector<LocalThread> threads;
     std::vector<LocalDevice> devices;
+    std::vector<LocalMachineLink> machineLinks;
     std::vector<LocalCommunicator> communicators;
     std::vector<store::SourceStatus> sources;
     std::vector<store::Loss> losses;

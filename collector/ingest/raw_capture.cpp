@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "collector/ingest/capture_loss.h"
+#include "collector/ingest/machine_links.h"
 #include "injector/capture_format/reader.h"
 #include "injector/capture_format/record_traits.h"
 
@@ -79,6 +80,7 @@ private:
     std::map<uint16_t, int32_t> m_streams;
     std::unordered_map<uint32_t, int32_t> m_textByLow;  // kernels name their text by the low half of its id
     std::vector<DeviceRecord> m_devices;
+    std::vector<MachineLinkRecord> m_links;
     std::vector<StatusRecord> m_statuses;
     bool m_graphFollows = false;
     int64_t m_impossible = 0;
@@ -189,6 +191,7 @@ void RawReader::take(const RecordView& view) {
         case RecordType::metadata: recording.meta.emplace(view.key(), view.value()); break;
         case RecordType::stream: takeStream(view.as<StreamRecord>()); break;
         case RecordType::device: m_devices.push_back(view.as<DeviceRecord>()); break;
+        case RecordType::machineLink: m_links.push_back(view.as<MachineLinkRecord>()); break;
         case RecordType::thread: m_raw.threads.push_back(view.as<ThreadRecord>()); break;
         case RecordType::communicator: m_raw.communicators.push_back(view.as<CommunicatorRecord>()); break;
         case RecordType::communicatorEnd: m_raw.communicatorEnds.push_back(view.as<CommunicatorEndRecord>()); break;
@@ -219,6 +222,9 @@ void RawReader::resolveNames() {
     for (const DeviceRecord& device : m_devices) {
         recording.devices.push_back({device.ordinal, recording.strings[m_raw.text(device.name)], static_cast<int64_t>(device.memoryBytes), device.multiprocessors,
                                      device.computeCapability});
+    }
+    for (const MachineLinkRecord& link : m_links) {
+        if (auto local = machineLinkOf(link, recording.strings[m_raw.text(link.name)])) recording.machineLinks.push_back(std::move(*local));
     }
     for (const StatusRecord& status : m_statuses) recording.sources.push_back(sourceStatusOf(status, recording.strings[m_raw.text(status.message)]));
 }

@@ -7,6 +7,8 @@
 #include <set>
 #include <tuple>
 
+#include "collector/ingest/machine_links.h"
+
 namespace rankscope::collector {
 namespace {
 
@@ -108,6 +110,7 @@ void TraceTables::writeIdentities(store::TraceWriter& writer, const std::vector<
     }
     writeRows(writer, m_processes);
     writeRows(writer, m_devices);
+    writeRows(writer, mergeMachineLinks(m_ranks.summaries, [this](size_t summary) { return int64_t{hostOf(summary)}; }));
     std::vector<store::Rank> ranks;
     for (size_t s = 0; s < m_ranks.summaries.size(); ++s) {
         const RankSummary& summary = m_ranks.summaries[s];

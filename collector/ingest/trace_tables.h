@@ -16,7 +16,7 @@ class TraceTables {
 public:
     explicit TraceTables(const JoinedRanks& ranks);
 
-    /// Hosts, clocks, processes, devices, ranks, threads, streams, communicators, sources.
+    /// Hosts, clocks, processes, devices, links, ranks, threads, streams, communicators, sources.
     void writeIdentities(store::TraceWriter& writer, const std::vector<int32_t>& missingRanks) const;
     /// Times to the job clock, local indices to trace ids; texts stay local until writeRecording().
     void translate(size_t summary, RankRecording& recording) const;

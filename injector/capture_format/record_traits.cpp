@@ -46,6 +46,7 @@ size_t recordStructBytes(RecordType type) noexcept {
         case RecordType::pluginP2p: return sizeof(PluginCollRecord);
         case RecordType::pluginKernelChannel: return sizeof(PluginChannelRecord);
         case RecordType::pluginProxyOp: return sizeof(PluginProxyOpRecord);
+        case RecordType::machineLink: return sizeof(MachineLinkRecord);
         case RecordType::loss: return sizeof(LossRecord);
         case RecordType::status: return sizeof(StatusRecord);
         case RecordType::kernelGraph: return sizeof(KernelGraphRecord);

@@ -76,6 +76,7 @@ enum class RecordType : uint8_t {
     ncclGroup = 33,           ///< NcclGroupRecord
     rankIdentity = 34,        ///< RankIdentityRecord: identity corrected after the file was opened
     pluginProxyOp = 35,       ///< PluginProxyOpRecord
+    machineLink = 36,         ///< MachineLinkRecord
 };
 
 enum class LossKind : uint8_t {
@@ -409,6 +410,23 @@ struct DeviceRecord {
     uint32_t computeCapability;  ///< major * 10 + minor
 };
 static_assert(sizeof(DeviceRecord) == 32);
+
+enum class LinkKind : uint8_t { unknown = 0, nvlink = 1, pcie = 2, infiniband = 3, ethernet = 4 };
+enum class LinkSource : uint8_t { unknown = 0, nvml = 1, sysfs = 2 };
+
+/// What joins a device to others, or the host to other hosts, as the machine itself says.
+struct MachineLinkRecord {
+    RecordHead head;
+    int32_t device;        ///< CUDA ordinal of the device it belongs to; -1: the host's
+    StringId name;         ///< "NVLink", "PCIe", "mlx5_0/1", "eth0"
+    int64_t bytesPerS;     ///< one direction, all `count` together; 0 unknown
+    uint16_t count;        ///< NVLinks that are up, PCIe lanes, 1 for a port
+    uint16_t generation;   ///< NVLink version or PCIe generation; 0 unknown
+    LinkKind kind;
+    LinkSource source;
+    uint16_t reserved;
+};
+static_assert(sizeof(MachineLinkRecord) == 32);
 
 /// aux: StreamRecord::index. An event recorded on a stream.
 struct CudaEventRecord {

@@ -48,6 +48,7 @@ constexpr uint32_t kNoisyDriver[] = {
     CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent, CUPTI_DRIVER_TRACE_CBID_cuCtxSetCurrent, CUPTI_DRIVER_TRACE_CBID_cuCtxGetDevice,
     CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxGetState, CUPTI_DRIVER_TRACE_CBID_cuKernelGetAttribute,
     CUPTI_DRIVER_TRACE_CBID_cuDeviceGetAttribute, CUPTI_DRIVER_TRACE_CBID_cuGetProcAddress_v2,
+    CUPTI_DRIVER_TRACE_CBID_cuDeviceGetCount, CUPTI_DRIVER_TRACE_CBID_cuDeviceGetPCIBusId,   // our own, of machine_reading.cpp
 };
 
 void onBufferRequested(uint8_t** buffer, size_t* size, size_t* maxRecords) noexcept {

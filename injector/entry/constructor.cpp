@@ -53,12 +53,12 @@ void nameTuner(const char* self) noexcept {
 }
 
 void beforeFork() {
+    g_session.beforeFork();   // waits for a thread that may look for a loaded library
     lockLoadedLibraries();
-    g_session.beforeFork();
 }
 void afterForkInParent() {
-    g_session.afterForkInParent();
     unlockLoadedLibraries();
+    g_session.afterForkInParent();
 }
 void afterForkInChild() {
     // Whatever thread held a lock at the fork does not exist here.

@@ -27,6 +27,8 @@ namespace {
 
 constexpr uint32_t kCellsPerRing = 16384;
 constexpr int64_t kRingWaitNs = 5'000'000'000;
+constexpr int64_t kVirtualMachineWaitNs = 5'000'000'000;
+constexpr int64_t kLastMachineWaitNs = 200'000'000;   // what a process that ends waits for a reading that runs
 
 /// Around our registrations for the exit: libc guards its list by a lock that it does not renew in a forked child, so no fork may happen meanwhile.
 constinit Mutex g_exitListMutex;
@@ -152,11 +154,39 @@ bool Session::openFiles() noexcept {
 }
 
 void Session::startGpu() noexcept {
+    // In a virtual run real time has no meaning, and a process that ends, or is killed, at once shall leave the same rows each time.
+    if (isVirtual()) {
+        m_machine.begin(&Session::tellLinks, true);
+        m_machine.wait(kVirtualMachineWaitNs);
+    }
     if (!m_config.traces(traceCuda)) {
         tellStatus(Source::cupti, 5, 0, "");
         return;
     }
     cupti::start(mode() == Mode::recording);
+}
+
+/// When the process comes to have a context is not told to us, so we look after 1, 2, 4… 512 periods of 200 ms, which costs next to nothing.
+void Session::readMachine() noexcept {
+    constexpr uint32_t kLastPeriod = 512;
+    const uint32_t period = m_gpuPeriods < kLastPeriod ? ++m_gpuPeriods : 0;
+    if (period != 0 && (period & (period - 1)) == 0) m_machine.begin(&Session::tellLinks, false);
+}
+
+void Session::tellLinks(const machine::LinkList& links) noexcept {
+    BlockBuilder<8192> block(g_session.m_sink, Source::injector);
+    for (const machine::Link& link : links) {
+        capture::MachineLinkRecord record{};
+        record.head = {capture::RecordType::machineLink, 1, 0};
+        record.device = link.device;
+        record.name = block.addString(g_session.m_strings, link.name, std::strlen(link.name));
+        record.bytesPerS = link.bytesPerS;
+        record.count = static_cast<uint16_t>(link.count);
+        record.generation = static_cast<uint16_t>(link.generation);
+        record.kind = link.kind;
+        record.source = link.source;
+        block.add(record);
+    }
 }
 
 void Session::writeEnvironment() noexcept {
@@ -324,7 +354,9 @@ void Session::everyPeriod() noexcept {
     cupti::flush(false);
     if (m_periods == 0 && !isVirtual()) m_writer.measureRecordCost(m_clock);
     if (m_periods++ % 5 == 0 && m_clock.recalibrate()) tellStatus(Source::injector, 1, 0, "the system clock was set while recording");
-    if (!m_lateExitRegistered && m_gpuStarted.load(std::memory_order_relaxed)) {
+    const bool usesGpu = m_gpuStarted.load(std::memory_order_relaxed);
+    if (usesGpu && !isVirtual()) readMachine();
+    if (!m_lateExitRegistered && usesGpu) {
         // Handlers run last come first: by now CUDA has registered its own, and ours must run while CUPTI still works.
         m_lateExitRegistered = true;
         Lock lock(g_exitListMutex);
@@ -403,6 +435,7 @@ void Session::finish(EndCause cause, int32_t code) noexcept {
     RecursionGuard guard;
     cupti::finish();
     setMode(Mode::off);
+    m_machine.close(kLastMachineWaitNs);
     m_writer.stop();
     m_writer.drainNow();
     writeOverhead();
@@ -411,12 +444,19 @@ void Session::finish(EndCause cause, int32_t code) noexcept {
     m_rings.closeAndUnlink();
 }
 
-void Session::beforeFork() noexcept { g_exitListMutex.lock(); }
+void Session::beforeFork() noexcept {
+    m_machine.beforeFork();
+    g_exitListMutex.lock();
+}
 
-void Session::afterForkInParent() noexcept { g_exitListMutex.unlock(); }
+void Session::afterForkInParent() noexcept {
+    g_exitListMutex.unlock();
+    m_machine.afterForkInParent();
+}
 
 void Session::afterForkInChild() noexcept {
     g_exitListMutex.renew();
+    m_machine.afterForkInChild();
     m_startMutex.renew();
     m_rangeMutex.renew();
     m_generation.fetch_add(1, std::memory_order_relaxed);
@@ -436,6 +476,7 @@ void Session::afterForkInChild() noexcept {
     m_step.store(0);
     m_rangeDepth.store(0);
     m_periods = 0;
+    m_gpuPeriods = 0;
     m_lateExitRegistered = false;
     m_exitStatus = -1;
     // A child that uses the GPU itself begins anew with a file of its own.

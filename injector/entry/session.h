@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "injector/config.h"
+#include "injector/entry/machine_reading.h"
 #include "injector/entry/thread_state.h"
 #include "injector/process_identity.h"
 #include "injector/record/clock.h"
@@ -129,6 +130,7 @@ private:
     bool start() noexcept;
     bool openFiles() noexcept;
     void startGpu() noexcept;
+    void readMachine() noexcept;
     void writeEnvironment() noexcept;
     Ring* adoptThread() noexcept;
     bool waitForRoom(Ring& ring, uint32_t cells, int64_t stampNs) noexcept;
@@ -138,6 +140,7 @@ private:
     static void periodic() noexcept;
     void everyPeriod() noexcept;
     void writeOverhead() noexcept;
+    static void tellLinks(const machine::LinkList& links) noexcept;
     void flushAtEnd() noexcept;
     void writeEnd(EndCause cause, int32_t code) noexcept;
 
@@ -154,6 +157,7 @@ private:
     RingFile m_rings;
     WriterThread m_writer;
     StringTable m_strings;
+    MachineReading m_machine;
     Mutex m_startMutex;
     Mutex m_rangeMutex;
     std::atomic<uint64_t> m_nextCallId{1};
@@ -162,6 +166,7 @@ private:
     std::atomic<int64_t> m_step{0};
     std::atomic<uint32_t> m_rangeDepth{0};
     uint32_t m_periods = 0;
+    uint32_t m_gpuPeriods = 0;
     bool m_lateExitRegistered = false;
     int32_t m_pid = 0;
     int32_t m_exitStatus = -1;

@@ -17,11 +17,12 @@ LIBRARY = re.compile(r'^\s*#\s*include\s*<((?!cuda|sys/)[^>]*[/.][^>]*)>', re.MU
 ALLOWED = {
     "injector": ["injector"],
     "injector/capture_format": [],
+    "injector/machine": ["injector/capture_format/records.h", "injector/text.h"],
     "collector": ["collector", "injector/capture_format"],
     "collector/store": [],
     "analyzer": ["analyzer", "collector/store"],
     "analyzer/cli": ["analyzer", "collector/store", "collector/collect.h", "collector/importers/import.h", "collector/importers/import_error.h",
-                     "reference/score/score.h", "reference/score/compare_score.h"],
+                     "injector/machine", "reference/score/score.h", "reference/score/compare_score.h"],
     "gui": ["gui", "collector/store", "analyzer/detectors", "analyzer/report", "analyzer/timeline/operation.h"],
     "reference": ["reference"],
     "reference/vgpu": [],  # the virtual GPUs know neither the workloads nor the profiler
@@ -65,6 +66,7 @@ class Layering(unittest.TestCase):
         self.assertTrue(forbidden_include("analyzer/timeline/x.cpp", "collector/ingest/y.h"))
         self.assertTrue(forbidden_include("injector/capture_format/reader.cpp", "injector/record/ring.h"))
         self.assertFalse(forbidden_include("injector/record/ring.cpp", "injector/capture_format/records.h"))
+        self.assertTrue(forbidden_include("injector/machine/nvml.cpp", "injector/entry/session.h"))
         self.assertFalse(forbidden_include("analyzer/cli/collect_step.cpp", "collector/collect.h"))
 
     def test_includes_stay_inside_the_allowed_edges(self):

@@ -120,6 +120,12 @@ void printRecord(const RecordView& view) {
                 .number("redop", record.redop).number("seq", record.seq);
             break;
         }
+        case RecordType::machineLink: {
+            const auto record = view.as<MachineLinkRecord>();
+            Line("machineLink").id("name", record.name).number("kind", static_cast<int>(record.kind)).number("source", static_cast<int>(record.source))
+                .number("device", record.device).number("count", record.count).number("generation", record.generation).number("bytesPerS", record.bytesPerS);
+            break;
+        }
         case RecordType::kernel: {
             const auto record = view.as<KernelRecord>();
             Line("kernel").number("stream", aux).number("correlationId", record.correlationId).number("startNs", record.startNs)

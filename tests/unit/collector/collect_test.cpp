@@ -628,6 +628,74 @@ TEST(Collect, WhatTheProxySentIsTiedToItsCall) {
     EXPECT_TRUE(hasLoss(trace, "bad_record"));
 }
 
+capture::MachineLinkRecord machineLink(test::CaptureFile& file, capture::LinkKind kind, const char* name, int32_t device, int64_t bytesPerS) {
+    capture::MachineLinkRecord record{};
+    record.head = {capture::RecordType::machineLink, 1, 0};
+    record.device = device;
+    record.name = file.text(name);
+    record.bytesPerS = bytesPerS;
+    record.count = 1;
+    record.kind = kind;
+    record.source = kind == capture::LinkKind::nvlink || kind == capture::LinkKind::pcie ? capture::LinkSource::nvml : capture::LinkSource::sysfs;
+    return record;
+}
+
+TEST(Collect, APortOfAHostIsOneRowAndADevicesLinkBelongsToTheRankThatUsesIt) {
+    const TemporaryFolder run;
+    for (int rank = 0; rank < 4; ++rank) {
+        const std::string host = rank < 2 ? "node0" : "node1";
+        test::CaptureFile file(run.path() / "capture" / (std::to_string(rank) + ".cap"), {rank, 4, host, 10 + rank, 0, "boot" + host});
+        file.stream(0, 7, 0, rank % 2);
+        file.kernel("k", 0, 5'000 + rank, 10);
+        // Each process sees both devices of its node, and the port; one told its rate only later.
+        for (int device = 0; device < 2; ++device) {
+            file.add(machineLink(file, capture::LinkKind::nvlink, "NVLink", device, 450'000'000'000 + device));
+            file.add(machineLink(file, capture::LinkKind::pcie, "PCIe", device, 0));
+        }
+        file.add(machineLink(file, capture::LinkKind::infiniband, "mlx5_0/1", -1, rank == 0 ? 0 : 50'000'000'000));
+        file.end(9'000);
+    }
+    TraceReader trace = collected(run.path());
+    std::vector<std::string> rows;
+    for (const auto& link : trace.all<store::MachineLink>()) {
+        EXPECT_EQ(link.id, static_cast<int64_t>(rows.size()) + 1);
+        EXPECT_EQ(link.count, 1);
+        EXPECT_EQ(link.generation, std::nullopt);
+        rows.push_back(std::to_string(link.hostId) + " " + std::to_string(link.rank.value_or(-1)) + " " + link.kind + " " + link.name + " " +
+                       std::to_string(link.bytesPerS.value_or(-1)) + " " + link.source);
+    }
+    EXPECT_EQ(rows, (std::vector<std::string>{
+                        "0 -1 infiniband mlx5_0/1 50000000000 sysfs", "0 0 nvlink NVLink 450000000000 nvml", "0 0 pcie PCIe -1 nvml",
+                        "0 1 nvlink NVLink 450000000001 nvml", "0 1 pcie PCIe -1 nvml", "1 -1 infiniband mlx5_0/1 50000000000 sysfs",
+                        "1 2 nvlink NVLink 450000000000 nvml", "1 2 pcie PCIe -1 nvml", "1 3 nvlink NVLink 450000000001 nvml", "1 3 pcie PCIe -1 nvml"}));
+}
+
+TEST(Collect, ALinkThatMakesNoSenseIsLeftOut) {
+    const TemporaryFolder run;
+    {
+        test::CaptureFile file(run.path() / "capture" / "r.cap", {0, 1, "node0", 10, 0});
+        file.kernel("k", 0, 5'000, 10);
+        file.add(machineLink(file, capture::LinkKind::unknown, "odd", -1, 1));
+        file.add(machineLink(file, static_cast<capture::LinkKind>(200), "odd", -1, 1));
+        file.add(machineLink(file, capture::LinkKind::ethernet, "", -1, 1));
+        auto none = machineLink(file, capture::LinkKind::ethernet, "none", -1, 1);
+        none.count = 0;
+        file.add(none);
+        auto nobody = machineLink(file, capture::LinkKind::ethernet, "nobody", -1, 1);
+        nobody.source = static_cast<capture::LinkSource>(9);
+        file.add(nobody);
+        file.add(machineLink(file, capture::LinkKind::ethernet, "absurd", -1, INT64_MAX));
+        file.add(machineLink(file, capture::LinkKind::ethernet, "negative", -1, INT64_MIN));
+        file.end(9'000);
+    }
+    TraceReader trace = collected(run.path());
+    const auto links = trace.all<store::MachineLink>();
+    ASSERT_EQ(links.size(), 2u);
+    EXPECT_EQ(links[0].name, "absurd");
+    EXPECT_EQ(links[0].bytesPerS, std::nullopt);
+    EXPECT_EQ(links[1].bytesPerS, std::nullopt);
+}
+
 TEST(Collect, OneProcessThatDrivesTwoDevicesIsTwoRanks) {
     const TemporaryFolder run;
     {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "injector/capture_format/records.h"
+
+namespace rankscope::machine {
+
+/// One link, or all alike of one device.
+struct Link {
+    capture::LinkKind kind = capture::LinkKind::unknown;
+    capture::LinkSource source = capture::LinkSource::unknown;
+    int32_t device = -1;      ///< number the asker gave the device it belongs to; -1: the host's
+    uint32_t count = 0;       ///< NVLinks that are up, PCIe lanes, 1 for a port
+    uint32_t generation = 0;  ///< NVLink version or PCIe generation; 0 unknown
+    int64_t bytesPerS = 0;    ///< one direction, all `count` together; 0 unknown
+    char name[64] = {};
+};
+
+/// What was found, without the heap. A machine with more has the rest left out: 16 devices with two kinds each and 224 ports are more than any has.
+class LinkList {
+public:
+    static constexpr size_t kMost = 256;
+
+    void add(const Link& link) noexcept {
+        if (m_count < kMost) m_links[m_count++] = link;
+    }
+    const Link* begin() const noexcept { return m_links; }
+    const Link* end() const noexcept { return m_links + m_count; }
+    size_t size() const noexcept { return m_count; }
+
+private:
+    size_t m_count = 0;
+    Link m_links[kMost];
+};
+
+}  // namespace rankscope::machine
