@@ -67,6 +67,7 @@ Analysis readAnalysis(const std::filesystem::path& database, unsigned workers, s
     // Phase 2: what the ranks did to each other.
     Analysis analysis = makeAnalysis(std::move(facts), std::move(ranks), links);
     analysis.replay = replay(analysis.facts, std::move(tasks).all(), analysis.steps, window);
+    analysis.delays = delaysOf(analysis, analysis.replay);
     return analysis;
 }
 
@@ -74,9 +75,10 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
     const std::filesystem::path database = store::TraceReader::databasePath(trace);
     std::optional<StepOverview> overview;
     const Analysis analysis = readAnalysis(database, options.workers, options.overview ? &overview : nullptr, options.links);
-    std::vector<Finding> findings = detect(analysis);
+    Claims claims;
+    std::vector<Finding> findings = detect(analysis, claims);
     const std::optional<Ceiling> ceiling = replaySavings(analysis, findings);
-    Report report = buildReport(analysis, std::move(findings));
+    Report report = buildReport(analysis, claims, std::move(findings));
     report.overview = std::move(overview);
     if (ceiling) report.replay.ceiling = {ceiling->saving.ns, ceiling->saving.lowNs, ceiling->saving.highNs, ceiling->share, ceiling->findings};
 

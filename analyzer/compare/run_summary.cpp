@@ -71,7 +71,7 @@ std::map<std::string, std::string> environmentOf(const Analysis& analysis, const
     for (const auto& [host, count] : hosts) perHost.insert(std::to_string(count));
     for (const auto& [rank, sources] : facts.sourcesNotLive) missing.insert(sources.begin(), sources.end());
     std::map<std::string, std::string> environment;
-    environment["world_size"] = facts.text("job_world_size", std::to_string(report.run.worldSize));  // of the job, however few of its ranks were imported
+    environment["world_size"] = std::to_string(report.run.worldSize.value_or(static_cast<int>(facts.ranks.size())));  // of the job, however few of its ranks were imported
     environment["gpu"] = joined(gpus);
     if (const auto nccl = ncclVersionOf(facts)) environment["nccl"] = nccl->text();
     environment["cuda"] = facts.text("cuda_version");
@@ -280,9 +280,10 @@ RunSummary summarizeRun(const Analysis& analysis, const Report& report) {
 RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers) {
     std::optional<StepOverview> overview;
     const Analysis analysis = readAnalysis(database, workers, &overview);
-    std::vector<Finding> findings = detect(analysis);
+    Claims claims;
+    std::vector<Finding> findings = detect(analysis, claims);
     replaySavings(analysis, findings);
-    RunSummary summary = summarizeRun(analysis, buildReport(analysis, std::move(findings)));
+    RunSummary summary = summarizeRun(analysis, buildReport(analysis, claims, std::move(findings)));
     summary.overview = std::move(overview);
     summary.file = database.string();
     return summary;

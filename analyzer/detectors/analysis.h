@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "analyzer/detectors/delays.h"
 #include "analyzer/detectors/kernel_ratios.h"
 #include "analyzer/detectors/link_probes.h"
 #include "analyzer/replay/replay.h"
@@ -41,6 +42,7 @@ struct RecordedJob {
 
 struct Analysis : RecordedJob {
     ReplayModel replay;              // of `steps`
+    Delays delays;                   // what ranks lose to each other
 };
 
 Analysis makeAnalysis(TraceFacts facts, std::vector<RankSummary> ranks, const LinkSources& links = {});

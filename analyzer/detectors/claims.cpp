@@ -11,7 +11,7 @@ namespace rankscope::analyzer {
 double standstillNs(const Analysis& analysis, int rank, int step) {
     const RankSummary* summary = analysis.findRank(rank);
     const Attribution* attribution = summary != nullptr ? analysis.attribution(*summary, step) : nullptr;
-    return attribution != nullptr ? static_cast<double>(attribution->exposedWaitNs + attribution->idleNs) : 0;
+    return attribution != nullptr ? static_cast<double>(attribution->exposedWaitNs + attribution->lateTransferNs + attribution->idleNs) : 0;
 }
 
 void Claims::takeWaiting(const Analysis& analysis, const std::string& id, const std::vector<int>& culprits, const std::vector<double>& costPerStepNs,
@@ -46,6 +46,11 @@ double Claims::explainedNs(const Analysis& analysis, int rank) const {
     return median(std::move(perStep));
 }
 
+std::map<std::string, double> Claims::explanations(int rank, int step) const {
+    const auto at = m_waiting.find({rank, step});
+    return at == m_waiting.end() ? std::map<std::string, double>() : at->second;
+}
+
 double Claims::explainedBy(const std::string& id, int rank, int step) const {
     const auto at = m_waiting.find({rank, step});
     if (at == m_waiting.end()) return 0;
@@ -74,6 +79,11 @@ double Claims::explainedTransferNs(int64_t communicator, const std::string& aski
         for (const auto& [id, ns] : at->second)
             if (id != asking) sum += ns;
     return sum;
+}
+
+std::map<std::string, double> Claims::transferExplanations(int64_t communicator) const {
+    const auto at = m_transfer.find(communicator);
+    return at == m_transfer.end() ? std::map<std::string, double>() : at->second;
 }
 
 }  // namespace rankscope::analyzer

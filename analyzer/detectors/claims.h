@@ -27,6 +27,8 @@ class Claims {
     double explainedNs(int rank, int step) const;
     /// Median of that over the analysed steps.
     double explainedNs(const Analysis& analysis, int rank) const;
+    /// The same by diagnosis, ns.
+    std::map<std::string, double> explanations(int rank, int step) const;
     /// The part of it that one diagnosis took.
     double explainedBy(const std::string& id, int rank, int step) const;
     /// Ranks a diagnosis named as the place of the fault.
@@ -37,6 +39,8 @@ class Claims {
     void takeTransfer(const std::string& id, int64_t communicator, double nsPerStep);
     /// What the others (all but `asking`) have explained of it.
     double explainedTransferNs(int64_t communicator, const std::string& asking = {}) const;
+    /// All of it by diagnosis, ns per step.
+    std::map<std::string, double> transferExplanations(int64_t communicator) const;
 
   private:
     std::map<std::pair<int, int>, std::map<std::string, double>> m_waiting;  // (rank, step): by diagnosis
@@ -44,7 +48,7 @@ class Claims {
     std::map<std::string, std::set<int>> m_culprits;
 };
 
-/// Exposed waiting (in collectives, sends and receives) and idleness of a rank in a step: what a late peer, or its own host, may cause.
+/// Exposed waiting (in collectives, sends and receives), transfers exposed for it, and idleness of a rank in a step: what a late peer, or its own host, may cause.
 double standstillNs(const Analysis& analysis, int rank, int step);
 
 }  // namespace rankscope::analyzer

@@ -2,17 +2,21 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "analyzer/detectors/analysis.h"
 #include "analyzer/detectors/claims.h"
 #include "analyzer/detectors/finding.h"
+#include "analyzer/detectors/not_judged.h"
 
 namespace rankscope::analyzer {
 
 struct Detector {
     const char* id;
     void (*detect)(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+    /// What it needs and the recording lacks, in a few words; empty where it could judge, or has nothing to judge in such a job.
+    std::string (*missing)(const Analysis& analysis);
 };
 
 /// What all detectors share.
@@ -27,6 +31,11 @@ std::span<const Detector> detectors();
 
 /// Findings by saving, notes included; `title` and the shared verdict rules are applied here.
 std::vector<Finding> detect(const Analysis& analysis);
+/// The same; `claims` tells afterwards which of them explains what time.
+std::vector<Finding> detect(const Analysis& analysis, Claims& claims);
+
+/// By id; each detector says for itself what it lacks.
+std::vector<NotJudged> notJudged(const Analysis& analysis);
 
 /// Fills severity, saving and verdict from the cost of each step: the median, with the quartiles as interval.
 void setCost(const Analysis& analysis, const std::vector<double>& costPerStepNs, Finding& finding);

@@ -33,30 +33,33 @@
 namespace rankscope::analyzer {
 namespace {
 
+/// Reads what every recording has, or what only some jobs have: where it is not there, there is nothing to judge.
+std::string nothingMissing(const Analysis&) { return {}; }
+
 constexpr std::array kDetectors{
-    Detector{"RS403", detectInputStall},
-    Detector{"RS404", detectAllocatorChurn},
-    Detector{"RS405", detectPageableCopies},
-    Detector{"RS406", detectStarvedHost},
-    Detector{"RS402", detectSynchronisationStall},
-    Detector{"RS401", detectLaunchBound},
-    Detector{"RS303", detectTransientStall},
-    Detector{"RS302", detectStragglerNode},
-    Detector{"RS301", detectStraggler},
-    Detector{"RS304", detectUnevenWork},
-    Detector{"RS102", detectStageImbalance},
-    Detector{"RS208", detectSlowLink},
-    Detector{"RS204", detectUnderUsedLink},
-    Detector{"RS103", detectExposedP2p},
-    Detector{"RS101", detectBubble},
-    Detector{"RS209", detectContention},
-    Detector{"RS205", detectAlgorithm},
-    Detector{"RS207", detectTensorParallelSpan},
-    Detector{"RS206", detectRedundant},
-    Detector{"RS210", detectFullPrecision},
-    Detector{"RS202", detectSmallMessages},
-    Detector{"RS201", detectPoorOverlap},
-    Detector{"RS203", detectSaturation},
+    Detector{"RS403", detectInputStall, missingForInputStall},
+    Detector{"RS404", detectAllocatorChurn, missingForAllocatorChurn},
+    Detector{"RS405", detectPageableCopies, missingForPageableCopies},
+    Detector{"RS406", detectStarvedHost, missingForStarvedHost},
+    Detector{"RS402", detectSynchronisationStall, missingForSynchronisationStall},
+    Detector{"RS401", detectLaunchBound, missingForLaunchBound},
+    Detector{"RS303", detectTransientStall, missingForTransientStall},
+    Detector{"RS302", detectStragglerNode, missingForStragglerNode},
+    Detector{"RS301", detectStraggler, missingForStraggler},
+    Detector{"RS304", detectUnevenWork, missingForUnevenWork},
+    Detector{"RS102", detectStageImbalance, missingForStageImbalance},
+    Detector{"RS208", detectSlowLink, missingForSlowLink},
+    Detector{"RS204", detectUnderUsedLink, missingForUnderUsedLink},
+    Detector{"RS103", detectExposedP2p, nothingMissing},
+    Detector{"RS101", detectBubble, nothingMissing},
+    Detector{"RS209", detectContention, nothingMissing},
+    Detector{"RS205", detectAlgorithm, missingForAlgorithm},
+    Detector{"RS207", detectTensorParallelSpan, missingForTensorParallelSpan},
+    Detector{"RS206", detectRedundant, missingForRedundant},
+    Detector{"RS210", detectFullPrecision, missingForFullPrecision},
+    Detector{"RS202", detectSmallMessages, missingForSmallMessages},
+    Detector{"RS201", detectPoorOverlap, missingForPoorOverlap},
+    Detector{"RS203", detectSaturation, missingForSaturation},
 };
 
 /// A loss touches a claim when it may be anywhere, or lies on a rank that the claim names or communicates with.
@@ -102,6 +105,19 @@ std::span<const Detector> detectors() { return kDetectors; }
 
 std::vector<Finding> detect(const Analysis& analysis) {
     Claims claims;
+    return detect(analysis, claims);
+}
+
+std::vector<NotJudged> notJudged(const Analysis& analysis) {
+    std::vector<NotJudged> result;
+    if (analysis.steps.empty() || analysis.stepNs <= 0) return result;  // nothing is judged, and the report says why
+    for (const Detector& detector : kDetectors)
+        if (std::string needs = detector.missing(analysis); !needs.empty()) result.push_back({detector.id, std::move(needs)});
+    std::stable_sort(result.begin(), result.end(), [](const NotJudged& a, const NotJudged& b) { return a.id < b.id; });
+    return result;
+}
+
+std::vector<Finding> detect(const Analysis& analysis, Claims& claims) {
     std::vector<Finding> findings;
     if (analysis.steps.empty() || analysis.stepNs <= 0) return findings;
     for (const Detector& detector : kDetectors) detector.detect(analysis, claims, findings);

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "analyzer/detectors/kernel_ratios.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/detectors/pipeline_times.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/statistics.h"
@@ -129,6 +130,11 @@ void detectStageImbalance(const Analysis& analysis, Claims& claims, std::vector<
     finding.confidence = 0.9;
     if (finding.verdict == Verdict::found) claims.takeWaiting(analysis, "RS102", finding.ranks, costs, finding.affectedRanks);
     findings.push_back(std::move(finding));
+}
+
+std::string missingForStageImbalance(const Analysis& analysis) {
+    const bool pipelined = std::any_of(analysis.layout.roles.begin(), analysis.layout.roles.end(), [](const auto& entry) { return entry.second == CommRole::pipeline; });
+    return pipelined ? withoutPeerRanks(analysis) : std::string();
 }
 
 }  // namespace rankscope::analyzer

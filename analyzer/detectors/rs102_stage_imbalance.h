@@ -11,5 +11,6 @@ struct StageImbalanceThresholds {
 };
 
 void detectStageImbalance(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForStageImbalance(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

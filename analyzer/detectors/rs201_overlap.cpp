@@ -10,6 +10,7 @@
 #include "analyzer/detectors/gradient_plan.h"
 #include "analyzer/detectors/host_cost.h"
 #include "analyzer/detectors/late_launch.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/operation.h"
 #include "analyzer/timeline/statistics.h"
@@ -259,6 +260,10 @@ void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Fin
         if (isLate) repaired.insert(where.ids.begin(), where.ids.end());
         findings.push_back(std::move(finding));
     }
+}
+
+std::string missingForPoorOverlap(const Analysis& analysis) {
+    return withoutCommunicators(analysis);
 }
 
 }  // namespace rankscope::analyzer

@@ -13,5 +13,6 @@ struct OverlapThresholds {
 };
 
 void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForPoorOverlap(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

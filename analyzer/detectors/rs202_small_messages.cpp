@@ -12,6 +12,7 @@
 #include "analyzer/detectors/collective_speed.h"
 #include "analyzer/detectors/gradient_plan.h"
 #include "analyzer/detectors/host_cost.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/detectors/replayed_cost.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/nccl_formulas.h"
@@ -231,6 +232,16 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
         if (proposal.replayed && finding.verdict == Verdict::found) merged.insert(where->ids.begin(), where->ids.end());
         findings.push_back(std::move(finding));
     }
+}
+
+std::string missingForSmallMessages(const Analysis& analysis) {
+    const std::string communicators = withoutCommunicators(analysis);
+    if (!communicators.empty()) return communicators;
+    const std::string sizes = withoutSizes(analysis, {CommRole::gradients, CommRole::shardedParameters});
+    if (!sizes.empty()) return sizes;
+    if (!analysis.fits.empty()) return {};
+    const std::string peak = withoutLinkPeak(analysis, {CommRole::gradients, CommRole::shardedParameters});
+    return peak.empty() ? peak : "messages of several sizes, or a link peak";
 }
 
 }  // namespace rankscope::analyzer

@@ -14,5 +14,6 @@ struct SmallMessageThresholds {
 };
 
 void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForSmallMessages(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/detectors/gradient_plan.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/detectors/rs201_overlap.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/communicator_name.h"
@@ -208,6 +209,14 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         if (role != CommRole::activations && analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr) finding.verdict = Verdict::note;
         findings.push_back(std::move(finding));
     }
+}
+
+std::string missingForSaturation(const Analysis& analysis) {
+    const std::string communicators = withoutCommunicators(analysis);
+    if (!communicators.empty()) return communicators;
+    const std::initializer_list<CommRole> judged{CommRole::gradients, CommRole::shardedParameters, CommRole::replicas, CommRole::activations};
+    const std::string sizes = withoutSizes(analysis, judged);
+    return sizes.empty() ? withoutLinkPeak(analysis, judged) : sizes;
 }
 
 }  // namespace rankscope::analyzer

@@ -18,5 +18,6 @@ struct SaturationThresholds {
 };
 
 void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForSaturation(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

@@ -8,6 +8,7 @@
 #include "analyzer/detectors/critical_step.h"
 #include "analyzer/detectors/link_saving.h"
 #include "analyzer/detectors/link_suspects.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -142,6 +143,11 @@ void detectUnderUsedLink(const Analysis& analysis, Claims& claims, std::vector<F
         if (!slow.empty() && !someFast) claim(analysis, slow, betweenNodes, suspects.candidates, claims, findings);
         else claimBySetting(analysis, betweenNodes, claims, findings);
     }
+}
+
+std::string missingForUnderUsedLink(const Analysis& analysis) {
+    // By the best that the job reached, links that are all slow alike look as they should.
+    return withoutLinkPeak(analysis, {});
 }
 
 }  // namespace rankscope::analyzer

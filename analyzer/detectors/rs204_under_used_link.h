@@ -6,5 +6,6 @@
 namespace rankscope::analyzer {
 
 void detectUnderUsedLink(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForUnderUsedLink(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

@@ -257,4 +257,15 @@ void detectAlgorithm(const Analysis& analysis, Claims& claims, std::vector<Findi
     findings.push_back(std::move(finding));
 }
 
+std::string missingForAlgorithm(const Analysis& analysis) {
+    // What NCCL chose is told by its profiler plugin; a communicator of two ranks leaves it no choice that matters.
+    bool asked = false;
+    for (const store::Collective& collective : analysis.facts.collectives) {
+        if (!collective.step || algorithmChoices(collective.op).size() < 2) continue;
+        if (collective.algorithm != store::Algorithm::unknown || collective.protocol != store::Protocol::unknown) return {};
+        asked = true;
+    }
+    return asked ? "no algorithm or protocol recorded" : std::string();
+}
+
 }  // namespace rankscope::analyzer

@@ -11,5 +11,6 @@ struct AlgorithmThresholds {
 };
 
 void detectAlgorithm(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForAlgorithm(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

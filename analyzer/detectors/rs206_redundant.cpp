@@ -7,6 +7,7 @@
 
 #include "analyzer/detectors/faster_network.h"
 #include "analyzer/detectors/micro_steps.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -74,6 +75,10 @@ void detectRedundant(const Analysis& analysis, Claims& claims, std::vector<Findi
             for (int64_t id : where.ids) claims.takeTransfer("RS206", id, *finding.savingNsPerStep);
         findings.push_back(std::move(finding));
     }
+}
+
+std::string missingForRedundant(const Analysis& analysis) {
+    return withoutCommunicators(analysis);
 }
 
 }  // namespace rankscope::analyzer

@@ -6,5 +6,6 @@
 namespace rankscope::analyzer {
 
 void detectRedundant(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForRedundant(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

@@ -7,6 +7,7 @@
 
 #include "analyzer/detectors/collective_speed.h"
 #include "analyzer/detectors/faster_network.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/nccl_formulas.h"
 #include "analyzer/timeline/statistics.h"
@@ -118,6 +119,13 @@ void detectTensorParallelSpan(const Analysis& analysis, Claims& claims, std::vec
             for (int64_t id : where.ids) claims.takeTransfer("RS207", id, *finding.savingNsPerStep);
         findings.push_back(std::move(finding));
     }
+}
+
+std::string missingForTensorParallelSpan(const Analysis& analysis) {
+    const std::string hosts = withoutHosts(analysis);
+    const bool tensorParallel = std::any_of(analysis.layout.roles.begin(), analysis.layout.roles.end(), [](const auto& entry) { return entry.second == CommRole::activations; });
+    if (!tensorParallel) return {};
+    return hosts.empty() ? std::string() : hosts;
 }
 
 }  // namespace rankscope::analyzer

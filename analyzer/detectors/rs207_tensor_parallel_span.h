@@ -6,5 +6,6 @@
 namespace rankscope::analyzer {
 
 void detectTensorParallelSpan(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForTensorParallelSpan(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

@@ -7,6 +7,7 @@
 
 #include "analyzer/detectors/link_leaving.h"
 #include "analyzer/detectors/link_saving.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/detectors/network_edges.h"
 #include "analyzer/detectors/replayed_cost.h"
 #include "analyzer/report/units.h"
@@ -128,6 +129,10 @@ void detectSlowLink(const Analysis& analysis, Claims& claims, std::vector<Findin
         for (const LinkProbe* probe : suspect.explains) std::erase(open, probe);
     }
     for (const LinkSuspect& suspect : fromLeaving(analysis, probes, open)) claim(analysis, suspect, 0.6, claims, findings);
+}
+
+std::string missingForSlowLink(const Analysis& analysis) {
+    return analysis.linkProbes.empty() ? withoutLinkPeak(analysis, {}) : std::string();
 }
 
 }  // namespace rankscope::analyzer

@@ -6,5 +6,6 @@
 namespace rankscope::analyzer {
 
 void detectSlowLink(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForSlowLink(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

@@ -8,6 +8,7 @@
 #include <cctype>
 
 #include "analyzer/detectors/faster_network.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -118,6 +119,13 @@ void detectFullPrecision(const Analysis& analysis, Claims& claims, std::vector<F
             for (int64_t id : where.ids) claims.takeTransfer("RS210", id, *finding.savingNsPerStep);
         findings.push_back(std::move(finding));
     }
+}
+
+std::string missingForFullPrecision(const Analysis& analysis) {
+    bool typed = false;
+    for (const RankSummary& rank : analysis.ranks)
+        for (const CommTask& task : rank.communication) typed = typed || task.dataType != store::DataType::unknown;
+    return !typed && communicates(analysis) ? "no data types of messages" : std::string();
 }
 
 }  // namespace rankscope::analyzer

@@ -10,5 +10,6 @@ struct FullPrecisionThresholds {
 };
 
 void detectFullPrecision(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForFullPrecision(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/detectors/slow_ranks.h"
 
 namespace rankscope::analyzer {
@@ -49,6 +50,10 @@ void detectStraggler(const Analysis& analysis, Claims& claims, std::vector<Findi
         if (finding.verdict == Verdict::found) claims.takeWaiting(analysis, "RS301", {rank}, costs[g].shares);
         findings.push_back(std::move(finding));
     }
+}
+
+std::string missingForStraggler(const Analysis& analysis) {
+    return withoutPeerRanks(analysis);
 }
 
 }  // namespace rankscope::analyzer

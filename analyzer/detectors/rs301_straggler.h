@@ -7,5 +7,6 @@ namespace rankscope::analyzer {
 
 /// Thresholds: slow_ranks.h.
 void detectStraggler(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForStraggler(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

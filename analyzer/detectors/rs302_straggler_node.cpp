@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/detectors/slow_ranks.h"
 
 namespace rankscope::analyzer {
@@ -60,6 +61,12 @@ void detectStragglerNode(const Analysis& analysis, Claims& claims, std::vector<F
         claims.takeWaiting(analysis, "RS302", group.ranks, finding.verdict == Verdict::found ? cost.shares : std::vector<double>());
         findings.push_back(std::move(finding));
     }
+}
+
+std::string missingForStragglerNode(const Analysis& analysis) {
+    // Of a job on one host there is no other.
+    const std::string alone = withoutPeerRanks(analysis);
+    return alone.empty() ? withoutHosts(analysis) : alone;
 }
 
 }  // namespace rankscope::analyzer

@@ -10,5 +10,6 @@ struct StragglerNodeThresholds {
 };
 
 void detectStragglerNode(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForStragglerNode(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

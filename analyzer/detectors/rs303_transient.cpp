@@ -227,4 +227,8 @@ void detectTransientStall(const Analysis& analysis, Claims& claims, std::vector<
     findings.push_back(std::move(finding));
 }
 
+std::string missingForTransientStall(const Analysis& analysis) {
+    return analysis.steps.size() < 2 ? "one step only" : std::string();
+}
+
 }  // namespace rankscope::analyzer

@@ -13,5 +13,6 @@ struct TransientThresholds {
 };
 
 void detectTransientStall(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForTransientStall(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

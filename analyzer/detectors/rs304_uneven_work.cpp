@@ -8,6 +8,7 @@
 
 #include "analyzer/detectors/host_cost.h"
 #include "analyzer/detectors/kernel_ratios.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/detectors/slow_ranks.h"
 #include "analyzer/report/kernel_name.h"
 #include "analyzer/timeline/statistics.h"
@@ -236,6 +237,10 @@ void detectUnevenWork(const Analysis& analysis, Claims& claims, std::vector<Find
         if (finding.verdict == Verdict::found) claims.takeWaiting(analysis, finding.id, finding.ranks, costs);
         findings.push_back(std::move(finding));
     }
+}
+
+std::string missingForUnevenWork(const Analysis& analysis) {
+    return withoutPeerRanks(analysis);
 }
 
 }  // namespace rankscope::analyzer

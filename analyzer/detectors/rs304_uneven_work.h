@@ -12,5 +12,6 @@ struct UnevenWorkThresholds {
 };
 
 void detectUnevenWork(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForUnevenWork(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analyzer/detectors/host_cost.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -113,6 +114,10 @@ void detectLaunchBound(const Analysis& analysis, Claims& claims, std::vector<Fin
     finding.confidence = 0.85;
     claimHostCost(analysis, cost, finding, claims);
     findings.push_back(std::move(finding));
+}
+
+std::string missingForLaunchBound(const Analysis& analysis) {
+    return withoutHostCalls(analysis);
 }
 
 }  // namespace rankscope::analyzer

@@ -15,5 +15,6 @@ struct LaunchBoundThresholds {
 };
 
 void detectLaunchBound(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForLaunchBound(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

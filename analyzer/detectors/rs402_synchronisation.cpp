@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analyzer/detectors/host_cost.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -75,6 +76,10 @@ void detectSynchronisationStall(const Analysis& analysis, Claims& claims, std::v
     finding.confidence = 0.9;
     claimHostCost(analysis, cost, finding, claims);
     findings.push_back(std::move(finding));
+}
+
+std::string missingForSynchronisationStall(const Analysis& analysis) {
+    return withoutHostCalls(analysis);
 }
 
 }  // namespace rankscope::analyzer

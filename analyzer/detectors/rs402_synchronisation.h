@@ -6,5 +6,6 @@
 namespace rankscope::analyzer {
 
 void detectSynchronisationStall(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForSynchronisationStall(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

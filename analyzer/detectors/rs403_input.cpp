@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/detectors/host_cost.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/timeline/range_names.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -68,6 +69,10 @@ void detectInputStall(const Analysis& analysis, Claims& claims, std::vector<Find
     finding.confidence = range.empty() ? 0.75 : 0.9;
     claimHostCost(analysis, cost, finding, claims);
     findings.push_back(std::move(finding));
+}
+
+std::string missingForInputStall(const Analysis& analysis) {
+    return withoutHostCalls(analysis);
 }
 
 }  // namespace rankscope::analyzer

@@ -6,5 +6,6 @@
 namespace rankscope::analyzer {
 
 void detectInputStall(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForInputStall(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analyzer/detectors/host_cost.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -46,6 +47,10 @@ void detectAllocatorChurn(const Analysis& analysis, Claims& claims, std::vector<
     finding.confidence = 0.9;
     claimHostCost(analysis, cost, finding, claims);
     findings.push_back(std::move(finding));
+}
+
+std::string missingForAllocatorChurn(const Analysis& analysis) {
+    return withoutHostCalls(analysis);
 }
 
 }  // namespace rankscope::analyzer

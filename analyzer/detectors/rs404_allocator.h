@@ -6,5 +6,6 @@
 namespace rankscope::analyzer {
 
 void detectAllocatorChurn(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForAllocatorChurn(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/detectors/host_cost.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -87,6 +88,10 @@ void detectPageableCopies(const Analysis& analysis, Claims& claims, std::vector<
     finding.confidence = seen > 0 ? 0.9 : 0.75;
     claimHostCost(analysis, cost, finding, claims);
     findings.push_back(std::move(finding));
+}
+
+std::string missingForPageableCopies(const Analysis& analysis) {
+    return withoutHostCalls(analysis);
 }
 
 }  // namespace rankscope::analyzer

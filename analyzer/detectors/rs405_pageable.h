@@ -10,5 +10,6 @@ struct PageableThresholds {
 };
 
 void detectPageableCopies(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForPageableCopies(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

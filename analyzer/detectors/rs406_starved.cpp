@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analyzer/detectors/host_cost.h"
+#include "analyzer/detectors/missing_input.h"
 #include "analyzer/timeline/host_pauses.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -160,6 +161,10 @@ void detectStarvedHost(const Analysis& analysis, Claims& claims, std::vector<Fin
     finding.confidence = 0.8;
     claimHostCost(analysis, cost, finding, claims);
     findings.push_back(std::move(finding));
+}
+
+std::string missingForStarvedHost(const Analysis& analysis) {
+    return withoutHostCalls(analysis);
 }
 
 }  // namespace rankscope::analyzer

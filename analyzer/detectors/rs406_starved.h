@@ -13,5 +13,6 @@ struct StarvedThresholds {
 };
 
 void detectStarvedHost(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
+std::string missingForStarvedHost(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

@@ -124,9 +124,9 @@ void addEvidence(const Analysis& analysis, const std::vector<KernelRatio>& ratio
         finding.evidence.facts.push_back(fmt::format("most of it in {} (grid {}): {:.2f}x", readableKernelName(analysis.facts.strings[nameId]),
                                                      first.slowestKey.gridBlocks < 0 ? "unknown" : std::to_string(first.slowestKey.gridBlocks), first.slowestRatio));
     }
-    const double lastShare = cost.waitedNs > 0 ? cost.waitedForGroupNs / cost.waitedNs : 0;
+    const double lastShare = analysis.delays.shareFor(group.ranks);
     if (lastShare > 0) {
-        finding.evidence.facts.push_back(fmt::format("{:.0f} % of the others' exposed waiting is for {}", 100 * lastShare, who));
+        finding.evidence.facts.push_back(fmt::format("{:.0f} % of what the others lose to late ranks, waiting and transfer, is for {}", 100 * lastShare, who));
         finding.evidence.numbers.emplace_back("wait_share_for_rank", lastShare);
     }
     addWaitRows(analysis, group, finding);

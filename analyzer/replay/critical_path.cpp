@@ -49,22 +49,9 @@ struct Piece {
     int64_t ns = 0;
 };
 
-/// Walks the critical path from its end, and says through how many steps it goes.
+/// Walks back from a task that is known to have been reached at `untilNs`, until `fromNs`.
 template <typename Visit>
-size_t walkPath(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps, Visit&& visit) {
-    const std::vector<StepTime> times = stepTimes(graph, schedule);
-    int64_t fromNs = INT64_MAX, untilNs = INT64_MIN;
-    size_t count = 0;
-    for (const StepTime& time : times) {
-        if (std::find(steps.begin(), steps.end(), time.step) == steps.end()) continue;
-        fromNs = std::min(fromNs, time.startNs);
-        untilNs = std::max(untilNs, time.startNs + time.durNs);
-        ++count;
-    }
-    if (count == 0) return 0;
-    TaskId task = kNoTask;
-    for (const StepMark& mark : graph.marks)
-        if (schedule.startNs[mark.task] <= untilNs && (task == kNoTask || schedule.startNs[mark.task] > schedule.startNs[task])) task = mark.task;
+void walkBack(const TaskGraph& graph, const Schedule& schedule, TaskId task, int64_t fromNs, int64_t untilNs, Visit&& visit) {
     int lastRank = task == kNoTask ? -1 : graph.rankOf(task);
     const auto add = [&](PathCategory category, int rank, int64_t startNs, int64_t endNs) {
         startNs = std::clamp(startNs, fromNs, untilNs);
@@ -93,6 +80,25 @@ size_t walkPath(const TaskGraph& graph, const Schedule& schedule, const std::vec
         reachedNs = std::min(reachedNs, cause.ns);
         task = cause.task;
     }
+}
+
+/// Walks the critical path from its end, and says through how many steps it goes.
+template <typename Visit>
+size_t walkPath(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps, Visit&& visit) {
+    const std::vector<StepTime> times = stepTimes(graph, schedule);
+    int64_t fromNs = INT64_MAX, untilNs = INT64_MIN;
+    size_t count = 0;
+    for (const StepTime& time : times) {
+        if (std::find(steps.begin(), steps.end(), time.step) == steps.end()) continue;
+        fromNs = std::min(fromNs, time.startNs);
+        untilNs = std::max(untilNs, time.startNs + time.durNs);
+        ++count;
+    }
+    if (count == 0) return 0;
+    TaskId task = kNoTask;
+    for (const StepMark& mark : graph.marks)
+        if (schedule.startNs[mark.task] <= untilNs && (task == kNoTask || schedule.startNs[mark.task] > schedule.startNs[task])) task = mark.task;
+    walkBack(graph, schedule, task, fromNs, untilNs, visit);
     return count;
 }
 
@@ -110,6 +116,12 @@ std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& sche
     for (const auto& [key, ns] : sums) shares.push_back({key.first, key.second, static_cast<double>(ns) / static_cast<double>(count)});
     std::stable_sort(shares.begin(), shares.end(), [](const PathShare& a, const PathShare& b) { return a.nsPerStep > b.nsPerStep; });
     return shares;
+}
+
+std::vector<PathPiece> pathBefore(const TaskGraph& graph, const Schedule& schedule, TaskId task, int64_t fromNs) {
+    std::vector<PathPiece> pieces;
+    walkBack(graph, schedule, task, fromNs, schedule.startNs[task], [&](const Piece& piece) { pieces.push_back({piece.category, piece.rank, piece.ns}); });
+    return pieces;
 }
 
 std::vector<PathTransfer> criticalTransfers(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps) {

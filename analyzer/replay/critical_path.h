@@ -18,6 +18,16 @@ struct PathShare {
     double nsPerStep = 0;
 };
 
+/// Work that a task had to wait for between two times, on one rank.
+struct PathPiece {
+    PathCategory category = PathCategory::compute;
+    int rank = 0;
+    int64_t ns = 0;
+};
+
+/// The chain of tasks in front of `task`, from its start back to `fromNs` (graph time): each began as soon as the one before it let it. Latest first.
+std::vector<PathPiece> pathBefore(const TaskGraph& graph, const Schedule& schedule, TaskId task, int64_t fromNs);
+
 /// Shares of the steps' time by what the critical path is in, and on which rank; longest first. They add up to the mean length of `steps`, which begins where the
 /// first rank begins the first of them and ends where the last one ends.
 ///

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <set>
 
+#include "analyzer/detectors/accounting.h"
+#include "analyzer/detectors/detector.h"
 #include "analyzer/report/collective_table.h"
 #include "analyzer/report/efficiency.h"
 #include "analyzer/report/loss_text.h"
@@ -17,8 +19,10 @@ RunSection runSection(const Analysis& analysis) {
     const TraceFacts& facts = analysis.facts;
     RunSection run;
     run.name = facts.text("run_name");
-    run.worldSize = std::max(std::atoi(facts.text("world_size", "0").c_str()), static_cast<int>(facts.ranks.size()));
-    for (const auto& [id, name] : facts.hosts) run.hosts.push_back(name);
+    run.worldSize = facts.worldSize();
+    for (const RankSummary& rank : analysis.ranks) run.ranks.push_back(rank.rank);
+    for (const auto& [id, name] : facts.hosts)
+        if (!name.empty()) run.hosts.push_back(name);
     run.source = facts.text("source", "unknown");
     run.isVirtual = facts.text("virtual") == "1";
     run.durationNs = std::atoll(facts.text("duration_ns", "0").c_str());
@@ -54,6 +58,7 @@ BreakdownRow breakdownRow(const Analysis& analysis, const RankSummary& rank) {
     row.host = facts->host;
     for (size_t i = 0; i < rank.steps.size(); ++i)
         if (!facts->steps[i].warmUp) row.total += rank.steps[i];
+    row.splitKnown = static_cast<double>(row.total.unsplitNs) < CommonThresholds::kNoteShare * static_cast<double>(row.total.stepNs);
     for (size_t cause = 0; cause < rank.idleByCauseNs.size(); ++cause)
         row.idleByCauseNs[std::string(toText(static_cast<IdleCause>(cause)))] = rank.idleByCauseNs[cause];
     return row;
@@ -86,7 +91,7 @@ ReplaySection replaySection(const ReplayModel& replay) {
 
 }  // namespace
 
-Report buildReport(const Analysis& analysis, std::vector<Finding> findings) {
+Report buildReport(const Analysis& analysis, const Claims& claims, std::vector<Finding> findings) {
     Report report;
     report.run = runSection(analysis);
     const Layout& layout = analysis.layout;
@@ -99,6 +104,9 @@ Report buildReport(const Analysis& analysis, std::vector<Finding> findings) {
     report.efficiency = efficiencySection(analysis, report.breakdown);
     report.collectives = collectiveTable(analysis);
     report.replay = replaySection(analysis.replay);
+    report.accounting = accountFor(analysis, claims, findings);
+    report.notJudged = notJudged(analysis);
+    report.delays = analysis.delays;
     for (Finding& finding : findings) (finding.verdict == Verdict::note ? report.notes : report.findings).push_back(std::move(finding));
     for (const store::Loss& loss : analysis.facts.losses) {
         std::optional<int> rank;

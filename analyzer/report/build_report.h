@@ -2,10 +2,12 @@
 #pragma once
 
 #include "analyzer/detectors/analysis.h"
+#include "analyzer/detectors/claims.h"
 #include "analyzer/report/report_model.h"
 
 namespace rankscope::analyzer {
 
-Report buildReport(const Analysis& analysis, std::vector<Finding> findings);
+/// `findings` with their savings replayed, `claims` of their detectors.
+Report buildReport(const Analysis& analysis, const Claims& claims, std::vector<Finding> findings);
 
 }  // namespace rankscope::analyzer

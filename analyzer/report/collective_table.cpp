@@ -83,7 +83,7 @@ std::vector<CollectiveRow> collectiveTable(const Analysis& analysis) {
         row.sizeClass = sizeClassText(sizeClass);
         row.count = sum.count;
         if (sizeClass >= 0) row.bytes = sum.bytes;
-        row.waitNs = sum.waitNs;
+        if (sum.waits > 0) row.waitNs = sum.waitNs;
         if (sum.anyTransfer) row.transferNs = sum.transferNs;
         row.countPerStep = static_cast<double>(sum.count) / steps;
         if (row.bytes) row.bytesPerStep = static_cast<double>(sum.bytes) / steps;

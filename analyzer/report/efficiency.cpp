@@ -19,6 +19,7 @@ Efficiency efficiencyOf(const std::vector<const BreakdownRow*>& rows) {
     if (rows.empty() || step <= 0 || longest <= 0) return result;
     const double mean = compute / static_cast<double>(rows.size());
     result.parallel = mean / step;
+    if (rows.size() < 2) return result;  // one rank has nobody to be balanced with
     result.loadBalance = mean / longest;
     result.serialisation = *result.parallel / *result.loadBalance;
     return result;

@@ -62,8 +62,9 @@ Json breakdownJson(const BreakdownRow& row) {
     return {{"rank", row.rank},
             {"compute_ns", row.total.computeNs},
             {"exposed_comm_ns", row.total.exposedCommNs()},
-            {"exposed_wait_ns", row.total.exposedWaitNs},
-            {"exposed_transfer_ns", row.total.exposedTransferNs},
+            {"exposed_wait_ns", row.splitKnown ? Json(row.total.exposedWaitNs) : Json(nullptr)},
+            {"exposed_transfer_ns", row.splitKnown ? Json(row.total.exposedTransferNs) : Json(nullptr)},
+            {"late_transfer_ns", row.splitKnown ? Json(row.total.lateTransferNs) : Json(nullptr)},
             {"overlapped_comm_ns", row.total.overlappedCommNs},
             {"memory_ns", row.total.memoryNs},
             {"idle_ns", row.total.idleNs},
@@ -82,7 +83,7 @@ Json collectiveJson(const CollectiveRow& row) {
             {"size_class", row.sizeClass},
             {"count", row.count},
             {"bytes", orNull(row.bytes)},
-            {"wait_ns", row.waitNs},
+            {"wait_ns", orNull(row.waitNs)},
             {"transfer_ns", orNull(row.transferNs)},
             {"wait_ns_per_rank_and_step", row.waitNsPerRankStep ? Json(whole(*row.waitNsPerRankStep)) : Json(nullptr)},
             {"transfer_ns_per_rank_and_step", row.transferNsPerRankStep ? Json(whole(*row.transferNsPerRankStep)) : Json(nullptr)},
@@ -140,6 +141,21 @@ Json linkClassJson(const std::optional<LinkClass>& link) {
 
 Json linkPeaksJson(const LinkPeaks& peaks) { return {{"intra", linkClassJson(peaks.intra)}, {"inter", linkClassJson(peaks.inter)}}; }
 
+Json unexplainedJson(const Unexplained& open) {
+    Json waitedFor = Json::array(), shares = Json::array();
+    for (const WaitedFor& waited : open.waitedFor) {
+        waitedFor.push_back(waited.rank);
+        shares.push_back(waited.share);
+    }
+    return {{"category", toText(open.category)}, {"share", open.share},     {"ns_per_step", whole(open.nsPerStep)}, {"ranks", open.ranks},
+            {"waited_for", waitedFor},           {"waited_for_shares", shares}, {"facts", open.facts},                  {"settle", open.settle}};
+}
+
+Json accountJson(const Account& account) {
+    const auto part = [](const AccountPart& p) { return Json{{"by", p.by}, {"finding", p.finding}, {"share", p.share}}; };
+    return {{"category", toText(account.category)}, {"share", account.share}, {"parts", arrayOf(account.parts, part)}, {"unexplained", account.unexplained}};
+}
+
 }  // namespace
 
 std::string renderFindingJson(const Report& report, const Finding& finding) {
@@ -151,8 +167,9 @@ std::string renderJson(const Report& r) {
     Json json;
     json["schema"] = "rankscope.report/1";
     json["run"] = {{"name", orNull(r.run.name)},
-                   {"world_size", r.run.worldSize},
-                   {"hosts", r.run.hosts},
+                   {"world_size", orNull(r.run.worldSize)},
+                   {"ranks", r.run.ranks},
+                   {"hosts", r.run.hosts.empty() ? Json(nullptr) : Json(r.run.hosts)},
                    {"source", r.run.source},
                    {"virtual", r.run.isVirtual},
                    {"duration_ns", r.run.durationNs},
@@ -185,6 +202,13 @@ std::string renderJson(const Report& r) {
     json["replay"] = replayJson(r.replay);
     json["findings"] = arrayOf(r.findings, finding);
     json["notes"] = arrayOf(r.notes, finding);
+    json["unexplained"] = arrayOf(r.accounting.unexplained, unexplainedJson);
+    json["accounts"] = arrayOf(r.accounting.accounts, accountJson);
+    json["delays"] = arrayOf(r.delays.byRank, [](const Delay& delay) {
+        return Json{{"rank", delay.rank},           {"ns_per_step", whole(delay.nsPerStep())}, {"waiting_ns", whole(delay.waitingNs)}, {"transfer_ns", whole(delay.transferNs)},
+                    {"ranks", delay.victims},       {"share", delay.share}};
+    });
+    json["not_judged"] = arrayOf(r.notJudged, [](const NotJudged& open) { return Json{{"id", open.id}, {"needs", open.needs}}; });
     json["loss"] = arrayOf(r.losses, [](const LossRow& l) {
         return Json{{"kind", l.kind}, {"severity", l.severity}, {"count", l.count}, {"rank", orNull(l.rank)}, {"what_it_means", l.meaning}};
     });

@@ -6,12 +6,14 @@
 
 #include "analyzer/report/collective_table.h"
 #include "analyzer/report/loss_text.h"
+#include "analyzer/report/lost_time_text.h"
 #include "analyzer/report/markdown_text.h"
-#include "analyzer/report/nothing_found.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/replay_text.h"
 #include "analyzer/report/run_text.h"
+#include "analyzer/report/unexplained_text.h"
 #include "analyzer/report/units.h"
+#include "analyzer/report/verdict_text.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -53,17 +55,18 @@ std::string findingBlock(const Report& r, const Finding& f) {
 
 std::string renderMarkdown(const Report& r) {
     std::string out = fmt::format("# Rankscope: {}\n\n", r.run.name.empty() ? "run" : words(r.run.name));
-    out += fmt::format("{} on {}{}, step {} (median of {}).\n", countedText(r.run.worldSize, "rank"), countedText(std::max<int64_t>(1, std::ssize(r.run.hosts)), "host"),
-                       r.run.isVirtual ? ", virtual GPUs" : "", durationText(r.run.stepNs), r.run.steps);
+    out += fmt::format("{}, step {} (median of {}).\n", ranksOnHostsText(r.run), durationText(r.run.stepNs), r.run.steps);
     if (r.run.hosts.size() > 1) out += fmt::format("Arrival times are good to {}.\n", boundText(r.clock.boundNs));
-    if (r.run.worldSize > 1) out += "\nLink peaks: " + words(linkPeaksText(r.linkPeaks, r.run.hosts.size())) + ".\n";
+    if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1) out += "\nLink peaks: " + words(linkPeaksText(r.linkPeaks, r.run.hosts.size())) + ".\n";
     if (r.run.stepNs > 0) out += "\n" + words(replayText(r.replay)) + ".\n";
     if (const std::string path = criticalPathText(r.replay); !path.empty()) out += "\n" + path + ".\n";
     const std::vector<LossLine> losses = lossLines(r.losses);
     for (const LossLine& loss : first(losses, kMostLosses)) out += fmt::format("\n> {}: {}\n", loss.severity, words(loss.text));
     out += restText(losses.size(), kMostLosses, "losses");
 
-    out += fmt::format("\n## Findings\n{}", r.findings.empty() ? "\n" + nothingFoundText(r) + "\n" : "");
+    out += fmt::format("\n## Findings\n\n{}\n", words(verdictText(r)));
+    for (const std::string& fact : unexplainedFacts(r.accounting)) out += fmt::format("\n- {}", words(fact));
+    if (!r.accounting.unexplained.empty()) out += "\n";
     if (r.replay.ceiling && r.replay.ceiling->findings > 1) out += "\n" + ceilingText(*r.replay.ceiling, r.replay.ceiling->findings) + "\n";
     for (const Finding& finding : first(r.findings, kMostFindings)) out += findingBlock(r, finding);
     out += restText(r.findings.size(), kMostFindings, "findings");
@@ -72,14 +75,22 @@ std::string renderMarkdown(const Report& r) {
         for (const Finding& note : first(r.notes, kMostFindings)) out += fmt::format("- {} {}: {} ({})\n", note.id, words(note.title), words(note.cause), percentText(note.severity));
         out += restText(r.notes.size(), kMostFindings, "notes");
     }
+    if (!r.notJudged.empty()) {
+        out += "\n## Not judged\n\nFor what the recording lacks:\n\n";
+        for (const std::string& line : notJudgedLines(r.notJudged)) out += fmt::format("- {}\n", words(line));
+    }
     out += "\n## Where the time goes (% of the step)\n\n| rank | compute | waiting | transfer | memory | idle | hidden communication |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
     for (const BreakdownRow& row : first(r.breakdown, kMostRanks)) {
         const double step = row.total.stepNs > 0 ? static_cast<double>(row.total.stepNs) : 1;
         const auto share = [&](int64_t ns) { return 100 * static_cast<double>(ns) / step; };
-        out += fmt::format("| {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |\n", row.rank, share(row.total.computeNs), share(row.total.exposedWaitNs),
-                           share(row.total.exposedTransferNs), share(row.total.memoryNs), share(row.total.idleNs), share(row.total.overlappedCommNs));
+        const std::string waiting = row.splitKnown ? fmt::format("{:.1f}", share(row.total.exposedWaitNs)) : "unknown";
+        const std::string transfer = row.splitKnown ? fmt::format("{:.1f}", share(row.total.exposedTransferNs)) : fmt::format("≤ {:.1f}", share(row.total.exposedCommNs()));
+        out += fmt::format("| {} | {:.1f} | {} | {} | {:.1f} | {:.1f} | {:.1f} |\n", row.rank, share(row.total.computeNs), waiting,
+                           transfer, share(row.total.memoryNs), share(row.total.idleNs), share(row.total.overlappedCommNs));
     }
     out += restText(r.breakdown.size(), kMostRanks, "ranks");
+    if (const std::string idle = idleText(r); !idle.empty()) out += "\n" + words(idle) + ".\n";
+    for (const std::string& line : delayLines(r)) out += "\n" + words(line) + ".\n";
     out += "\n## Collectives\n\nPer rank and step; waiting and transfer hold what is hidden behind compute, too.\n\n";
     out += "| op | size | group | calls | waiting | transfer | busbw |\n| --- | --- | --- | ---: | ---: | ---: | ---: |\n";
     const auto duration = [](const std::optional<double>& ns) { return ns ? durationText(*ns) : std::string("unknown"); };

@@ -8,7 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/detectors/account.h"
+#include "analyzer/detectors/delays.h"
 #include "analyzer/detectors/finding.h"
+#include "analyzer/detectors/not_judged.h"
 #include "analyzer/report/step_overview.h"
 #include "analyzer/timeline/attribution.h"
 #include "analyzer/timeline/link_peaks.h"
@@ -17,8 +20,9 @@ namespace rankscope::analyzer {
 
 struct RunSection {
     std::string name;
-    int worldSize = 0;
-    std::vector<std::string> hosts;
+    std::optional<int> worldSize;    // ranks of the job, recorded or not
+    std::vector<int> ranks;          // that left a recording
+    std::vector<std::string> hosts;  // those that are named
     std::string source;
     bool isVirtual = false;
     int64_t durationNs = 0;
@@ -54,6 +58,7 @@ struct BreakdownRow {
     int rank = 0;
     std::string host;
     Attribution total;                           // sum over the analysed steps
+    bool splitKnown = true;                      // false: how much of its exposed communication is waiting is unknown; exposedCommNs() holds
     std::map<std::string, int64_t> idleByCauseNs;
 };
 
@@ -81,7 +86,7 @@ struct CollectiveRow {
     std::string sizeClass;                       // "16 MiB to 64 MiB" | "unknown size"
     int64_t count = 0;                           // instances in analysed steps
     std::optional<int64_t> bytes;                // sum
-    int64_t waitNs = 0;                          // sum over members
+    std::optional<int64_t> waitNs;               // sum over members
     std::optional<int64_t> transferNs;           // sum over instances
     double countPerStep = 0;
     std::optional<double> bytesPerStep;
@@ -133,6 +138,9 @@ struct Report {
     ReplaySection replay;
     std::vector<Finding> findings;               // found and inconclusive, by saving
     std::vector<Finding> notes;
+    Accounting accounting;                       // of the time that is not compute
+    std::vector<NotJudged> notJudged;            // by id
+    Delays delays;                               // what ranks lose to each other
     std::vector<LossRow> losses;
     std::map<int, std::string> hostOfRank;
     std::map<int64_t, std::string> groups;       // what each communicator is and whose, by id

@@ -2,6 +2,8 @@
 #include "analyzer/report/result_store.h"
 
 #include "analyzer/report/renderers.h"
+#include "analyzer/report/unexplained_text.h"
+#include "analyzer/report/verdict_text.h"
 #include "collector/store/sqlite.h"
 
 namespace rankscope::analyzer {
@@ -74,6 +76,15 @@ void storeFinding(store::Database& db, const Report& report, const Finding& f, i
     }
 }
 
+/// What the window says above its findings, in the words of the report.
+void storeVerdict(store::Database& db, const Report& report) {
+    std::string lines;
+    for (const std::string& line : notJudgedLines(report.notJudged)) lines += (lines.empty() ? "" : "\n") + line;
+    Statement insert(db, "INSERT OR REPLACE INTO meta VALUES (?1, ?2)");
+    insert.bind(1, std::string_view("analysis.verdict")).bind(2, std::string_view(verdictText(report))).run();
+    insert.bind(1, std::string_view("analysis.not_judged")).bind(2, std::string_view(lines)).run();
+}
+
 }  // namespace
 
 void storeResults(const std::filesystem::path& database, const Analysis& analysis, const Report& report) {
@@ -88,6 +99,7 @@ void storeResults(const std::filesystem::path& database, const Analysis& analysi
     int64_t id = 0;
     for (const Finding& finding : report.findings) storeFinding(db, report, finding, ++id);
     for (const Finding& note : report.notes) storeFinding(db, report, note, ++id);
+    storeVerdict(db, report);
     transaction.commit();
 }
 

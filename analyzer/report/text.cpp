@@ -7,14 +7,17 @@
 #include "analyzer/report/collective_table.h"
 #include "analyzer/report/layout_text.h"
 #include "analyzer/report/loss_text.h"
+#include "analyzer/report/lost_time_text.h"
 #include "analyzer/report/nothing_found.h"
 #include "analyzer/report/plain_text.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/replay_text.h"
 #include "analyzer/report/run_text.h"
 #include "analyzer/report/shell_word.h"
+#include "analyzer/report/unexplained_text.h"
 #include "analyzer/report/units.h"
 #include "analyzer/report/verdict_text.h"
+#include "analyzer/report/wrapped_text.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -36,9 +39,7 @@ class Painter {
 
 void addHead(const Report& r, const Painter& paint, std::string& out) {
     const std::string name = r.run.name.empty() ? "this run" : oneLine(r.run.name);
-    out += paint(Shade::bold, fmt::format("{}: {} on {}{}", name, countedText(r.run.worldSize, "rank"), countedText(std::max<int64_t>(1, std::ssize(r.run.hosts)), "host"),
-                                          r.run.isVirtual ? ", virtual GPUs" : "")) +
-           "\n";
+    out += paint(Shade::bold, fmt::format("{}: {}", name, ranksOnHostsText(r.run))) + "\n";
     if (r.run.steps > 0) {
         out += fmt::format("step {} (median of {}{}; {})\n", durationText(r.run.stepNs), r.run.steps,
                            r.run.warmUpSteps > 0 ? fmt::format(", {} of warm-up left out", r.run.warmUpSteps) : "", stepSourceText(r.run.stepSource));
@@ -53,7 +54,7 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
     if (r.run.hosts.size() > 1) {
         out += fmt::format("clocks aligned by {}, arrival times good to {}\n", r.clock.method, boundText(r.clock.boundNs));
     }
-    if (r.run.worldSize > 1) out += "link peaks: " + plainText(linkPeaksText(r.linkPeaks, r.run.hosts.size())) + "\n";
+    if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1) out += "link peaks: " + plainText(linkPeaksText(r.linkPeaks, r.run.hosts.size())) + "\n";
     constexpr size_t kMost = 50;
     const std::vector<LossLine> lines = lossLines(r.losses);
     for (size_t i = 0; i < std::min(kMost, lines.size()); ++i) {
@@ -69,7 +70,10 @@ void addHeadline(const Report& r, const Painter& paint, std::string& out) {
     if (r.run.stepNs <= 0) return;
     const size_t found = certainFindings(r);
     const Shade shade = found > 0 ? Shade::bold : isClean(r) ? Shade::green : Shade::yellow;
-    out += paint(shade, plainText(verdictText(r))) + "\n";
+    std::string verdict = wrapped(plainText(verdictText(r)));
+    verdict.pop_back();
+    out += paint(shade, verdict) + "\n";
+    for (const std::string& fact : unexplainedFacts(r.accounting)) out += wrapped(plainText(fact), "  ");
     if (found > 1 && r.replay.ceiling) out += ceilingText(*r.replay.ceiling, found) + "\n";
 }
 
@@ -101,11 +105,18 @@ void addFinding(const Report& r, const std::string& name, const Finding& f, cons
     }
 }
 
-std::string shareRow(const std::string& who, const Attribution& a) {
+void addNotJudged(const Report& r, const Painter& paint, std::string& out) {
+    if (r.notJudged.empty()) return;
+    out += "\n" + paint(Shade::bold, "Not judged") + ", for what the recording lacks\n";
+    for (const std::string& line : notJudgedLines(r.notJudged)) out += wrapped(line, "  ");
+}
+
+std::string shareRow(const std::string& who, const Attribution& a, bool splitKnown) {
     const double step = std::max<double>(1, static_cast<double>(a.stepNs));
     const auto share = [&](int64_t ns) { return 100 * static_cast<double>(ns) / step; };
-    return fmt::format("  {:<8}{:>9.1f}{:>9.1f}{:>10.1f}{:>9.1f}{:>8.1f}{:>12.1f}\n", who, share(a.computeNs), share(a.exposedWaitNs), share(a.exposedTransferNs),
-                       share(a.memoryNs), share(a.idleNs), share(a.overlappedCommNs));
+    const std::string waiting = splitKnown ? fmt::format("{:.1f}", share(a.exposedWaitNs)) : "?";
+    const std::string transfer = splitKnown ? fmt::format("{:.1f}", share(a.exposedTransferNs)) : fmt::format("<={:.1f}", share(a.exposedCommNs()));
+    return fmt::format("  {:<8}{:>9.1f}{:>9}{:>10}{:>9.1f}{:>8.1f}{:>12.1f}\n", who, share(a.computeNs), waiting, transfer, share(a.memoryNs), share(a.idleNs), share(a.overlappedCommNs));
 }
 
 void addBreakdown(const Report& r, const TextStyle& style, const Painter& paint, std::string& out) {
@@ -113,20 +124,27 @@ void addBreakdown(const Report& r, const TextStyle& style, const Painter& paint,
     out += "\n" + paint(Shade::bold, "Where the time goes") + ", in % of the step (compute + waiting + transfer + memory + idle = 100)\n";
     out += paint(Shade::dim, fmt::format("  {:<8}{:>9}{:>9}{:>10}{:>9}{:>8}{:>12}", "rank", "compute", "waiting", "transfer", "memory", "idle", "hidden comm")) + "\n";
     if (r.breakdown.size() <= style.mostRankRows) {
-        for (const BreakdownRow& row : r.breakdown) out += shareRow(std::to_string(row.rank), row.total);
+        for (const BreakdownRow& row : r.breakdown) out += shareRow(std::to_string(row.rank), row.total, row.splitKnown);
     } else {
         // Too many to read: the whole, and the ranks at both ends of the one column that tells them apart.
         Attribution all;
         for (const BreakdownRow& row : r.breakdown) all += row.total;
         std::vector<BreakdownRow> rows = r.breakdown;
         std::stable_sort(rows.begin(), rows.end(), [](const BreakdownRow& a, const BreakdownRow& b) { return a.total.computeNs > b.total.computeNs; });
-        out += shareRow("all", all);
-        for (size_t i = 0; i < 4; ++i) out += shareRow(std::to_string(rows[i].rank), rows[i].total);
+        const bool allKnown = std::ranges::all_of(r.breakdown, &BreakdownRow::splitKnown);
+        out += shareRow("all", all, allKnown);
+        for (size_t i = 0; i < 4; ++i) out += shareRow(std::to_string(rows[i].rank), rows[i].total, rows[i].splitKnown);
         out += "  ...\n";
-        for (size_t i = rows.size() - 4; i < rows.size(); ++i) out += shareRow(std::to_string(rows[i].rank), rows[i].total);
+        for (size_t i = rows.size() - 4; i < rows.size(); ++i) out += shareRow(std::to_string(rows[i].rank), rows[i].total, rows[i].splitKnown);
         out += paint(Shade::dim, fmt::format("  the 4 ranks with most and least compute of {}", rows.size())) + "\n";
     }
-    if (r.efficiency.parallel && r.efficiency.transfer) {
+    if (!std::ranges::all_of(r.breakdown, &BreakdownRow::splitKnown))
+        out += paint(Shade::dim, "  ?: some ranks it communicates with are not recorded; how much of the next column is waiting for them is unknown") + "\n";
+    if (const std::string idle = idleText(r); !idle.empty()) out += wrapped(idle, "  ");
+    for (const std::string& line : delayLines(r)) out += wrapped(line, "  ");
+    if (r.efficiency.parallel && !r.efficiency.loadBalance) {
+        out += fmt::format("  parallel efficiency {}; load balance unknown: one rank is recorded\n", percentText(*r.efficiency.parallel));
+    } else if (r.efficiency.parallel && r.efficiency.transfer) {
         out += fmt::format("  parallel efficiency {} = load balance {} x serialisation {} x transfer {}\n", percentText(*r.efficiency.parallel),
                            percentText(*r.efficiency.loadBalance), percentText(*r.efficiency.serialisation), percentText(*r.efficiency.transfer));
     } else if (r.efficiency.parallel) {
@@ -174,6 +192,7 @@ std::string renderText(const Report& r, const TextStyle& style) {
         }
         if (r.notes.size() > kMost) out += fmt::format("  and {} more: --format json lists them\n", r.notes.size() - kMost);
     }
+    addNotJudged(r, paint, out);
     addBreakdown(r, style, paint, out);
     addCollectives(r, paint, out);
     if (!r.findings.empty()) {

@@ -73,6 +73,7 @@ struct CommTask {
     int step = -1;                // number of the step it starts in; -1 in warm-up and outside
     int64_t exposedWaitNs = 0;
     int64_t exposedTransferNs = 0;
+    int64_t lateTransferNs = 0;   // part of it that compute would have hidden had this rank waited for nobody
     int64_t computeAtReadyNs = 0; // device compute of the step done when its data were there, if that is known
     int64_t computeBeforeNs = 0;  // device compute of the step done when it starts
     int64_t computeAtEndNs = 0;   // and when it ends
@@ -80,6 +81,8 @@ struct CommTask {
     int64_t idleNetworkAfterNs = 0;   // the same up to the next one
 
     int64_t transferNs() const { return endNs - startNs - waitNs; }
+    /// False: how much of it was waiting for others is unknown, since they are not recorded or it is matched with nothing.
+    bool splitKnown() const { return waitKnown && (collectiveId != 0 || lastRank >= 0); }
     bool pointToPoint() const { return store::isP2p(op); }
 };
 

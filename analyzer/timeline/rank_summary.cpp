@@ -50,9 +50,47 @@ std::vector<KernelStatistics> kernelStatistics(const RankEvents& events, const s
     return result;
 }
 
+/// What of a rank's transfers would be exposed had it waited for nobody. Compute stands still in the recording where it waited, so that no single moment is the right one to look for
+/// compute that hides a transfer: of two the kinder one counts. `inLine`: transfers of a stream follow each other from the first on, as early as their data and calls let them. `shifted`:
+/// each where it was, what stood in line behind a kernel that waited as much earlier.
+class Punctual {
+  public:
+    /// Of this task, the next by start, ns.
+    int64_t exposedNs(const CommTask& task, const CoveredLength& compute) {
+        constexpr int64_t kInLineNs = 10'000;  // from the end of one kernel to the start of the next that was queued behind it
+        Stream& stream = m_streams[task.streamId];
+        const bool queued = stream.endNs != INT64_MIN && task.startNs - stream.endNs <= kInLineNs;
+        const bool waits = task.waitNs > kInLineNs;
+        const int64_t inLineNs = queued ? std::min(task.startNs, std::max({stream.inLineEndNs, task.readyNs, task.launchNs})) : task.startNs;
+        const int64_t shiftedNs = queued && !waits ? task.startNs - stream.earlierNs : task.startNs;
+        stream.endNs = task.endNs;
+        stream.inLineEndNs = inLineNs + task.transferNs();
+        if (waits || !queued) stream.earlierNs = task.waitNs;
+        return std::min(uncovered(inLineNs, task.transferNs(), compute, m_inLineUntilNs), uncovered(shiftedNs, task.transferNs(), compute, m_shiftedUntilNs));
+    }
+
+  private:
+    struct Stream {
+        int64_t endNs = INT64_MIN;        // as recorded
+        int64_t inLineEndNs = INT64_MIN;
+        int64_t earlierNs = 0;            // by which the next in line would begin
+    };
+    /// Exposed time is given to the first of several concurrent transfers.
+    static int64_t uncovered(int64_t startNs, int64_t ns, const CoveredLength& compute, int64_t& untilNs) {
+        const int64_t endNs = startNs + ns;
+        const int64_t fromNs = std::max(startNs, untilNs);
+        untilNs = std::max(untilNs, endNs);
+        return endNs > fromNs ? endNs - fromNs - compute.within(fromNs, endNs) : 0;
+    }
+
+    std::map<int32_t, Stream> m_streams;
+    int64_t m_inLineUntilNs = INT64_MIN, m_shiftedUntilNs = INT64_MIN;
+};
+
 /// How much of each communication is exposed, and where the network was idle around it.
 void measureExposure(std::vector<CommTask>& tasks, const CoveredLength& compute, const std::vector<StepWindow>& steps) {
     int64_t claimedUntil = INT64_MIN;  // exposed time is given to the first of several concurrent kernels
+    Punctual punctual;
     int64_t networkBusyUntil = INT64_MIN;
     int previousIndex = -1;
     for (size_t i = 0; i < tasks.size(); ++i) {
@@ -65,6 +103,7 @@ void measureExposure(std::vector<CommTask>& tasks, const CoveredLength& compute,
         task.exposedWaitNs = exposed(task.startNs, transferStart);
         task.exposedTransferNs = exposed(transferStart, task.endNs);
         claimedUntil = std::max(claimedUntil, task.endNs);
+        task.lateTransferNs = std::max<int64_t>(0, task.exposedTransferNs - punctual.exposedNs(task, compute));
         const int index = indexAt(steps, task.startNs);
         if (index < 0) continue;
         const StepWindow& window = steps[static_cast<size_t>(index)];
@@ -82,6 +121,17 @@ void measureExposure(std::vector<CommTask>& tasks, const CoveredLength& compute,
         const int64_t stepEnd = window.startNs + window.durNs;
         const int64_t nextStart = i + 1 < tasks.size() ? std::min(tasks[i + 1].startNs, stepEnd) : stepEnd;
         task.idleNetworkAfterNs = compute.within(networkBusyUntil, nextStart);
+    }
+}
+
+/// What the attributions of the steps owe to other ranks' lateness, and what they cannot split. A kernel counts in the step it starts in.
+void addLateness(RankSummary& summary, const std::vector<StepWindow>& steps) {
+    for (const CommTask& task : summary.communication) {
+        const int index = indexAt(steps, task.startNs);
+        if (index < 0) continue;
+        Attribution& step = summary.steps[static_cast<size_t>(index)];
+        step.lateTransferNs = std::min(step.exposedTransferNs, step.lateTransferNs + task.lateTransferNs);
+        if (!task.splitKnown()) step.unsplitNs = std::min(step.exposedCommNs(), step.unsplitNs + task.exposedWaitNs + task.exposedTransferNs);
     }
 }
 
@@ -137,6 +187,7 @@ RankSummary summarize(RankEvents events, const RankFacts& facts) {
     summary.communication = std::move(events.communication);
     summary.networkSends = std::move(events.networkSends);
     measureExposure(summary.communication, CoveredLength(activity.compute), facts.steps);
+    addLateness(summary, facts.steps);
     return summary;
 }
 

@@ -2,6 +2,7 @@
 #include "analyzer/timeline/trace_facts.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "analyzer/report/plain_text.h"
 #include "analyzer/timeline/broken_references.h"
@@ -11,6 +12,8 @@
 namespace rankscope::analyzer {
 namespace {
 
+constexpr const char* kUnnamedHost = "unknown";  // importers call a host so that the trace does not name
+
 // Names come from jobs and are printed by every verb: no control character gets further than this.
 std::string shown(const std::string& name) {
     const bool plain = std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~'; });
@@ -18,7 +21,7 @@ std::string shown(const std::string& name) {
 }
 
 void readRanks(store::TraceReader& trace, TraceFacts& facts) {
-    for (const store::Host& host : trace.all<store::Host>()) facts.hosts[host.id] = shown(host.name);
+    for (const store::Host& host : trace.all<store::Host>()) facts.hosts[host.id] = host.name == kUnnamedHost ? std::string() : shown(host.name);
     std::map<int64_t, std::string> devices;
     for (const store::Device& device : trace.all<store::Device>()) devices[device.id] = shown(device.name.value_or(""));
     for (const store::Rank& row : trace.all<store::Rank>()) {
@@ -150,6 +153,14 @@ bool TraceFacts::sameHost(const std::vector<int>& wanted) const {
         if (first == nullptr || other == nullptr || first->hostId != other->hostId) return false;
     }
     return true;
+}
+
+std::optional<int> TraceFacts::worldSize() const {
+    const auto told = [this](const char* key) { return std::atoi(text(key, "0").c_str()); };
+    if (const int job = told("job_world_size"); job > 0) return std::max(job, static_cast<int>(ranks.size()));
+    // Importers before this key wrote the largest rank + 1.
+    const int world = text("source") == "capture" || text("source").empty() ? told("world_size") : 0;
+    return world > 0 ? std::optional(std::max(world, static_cast<int>(ranks.size()))) : std::nullopt;
 }
 
 int TraceFacts::analysedSteps() const {

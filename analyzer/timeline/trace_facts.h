@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -58,7 +59,7 @@ struct TraceFacts {
     std::vector<store::P2p> pointToPoint;
     std::vector<store::Loss> losses;
     std::vector<store::MachineLink> machineLinks;       // what the hosts said of their links; none in older traces and imported ones
-    std::map<int64_t, std::string> hosts;
+    std::map<int64_t, std::string> hosts;               // empty where nobody named it
     std::map<int, std::vector<std::string>> sourcesNotLive;  // rank: "cupti taken: …"
     std::vector<std::string> strings;                   // interned texts by id; [0] is empty
     ClockFacts clock;
@@ -72,6 +73,8 @@ struct TraceFacts {
     const RankFacts* findRank(int rank) const;
     const store::Collective* findCollective(int64_t id) const;
     std::string text(const std::string& key, const std::string& fallback = {}) const;
+    /// Ranks of the job, recorded or not; nothing where no file tells.
+    std::optional<int> worldSize() const;
     bool sameHost(const std::vector<int>& ranks) const;
     /// Steps after warm-up, counted on the rank that has most.
     int analysedSteps() const;

@@ -203,8 +203,8 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
     if (!options.links.empty()) facts.meta["links"] = options.links;
     // Importing some ranks of a large job is a choice: it is told once, not as one missing rank after the other.
     const int64_t missing = worldSize.value_or(0) - static_cast<int64_t>(parts.size());
+    if (worldSize) facts.meta["job_world_size"] = std::to_string(std::max(*worldSize, static_cast<int32_t>(parts.size())));
     if (missing > 0) {
-        facts.meta["job_world_size"] = std::to_string(*worldSize);
         runLosses.add("missing_rank", "warning", std::nullopt,
                       "the job had " + std::to_string(*worldSize) + " ranks; the others were not imported, and collectives with them are incomplete", missing);
     }

@@ -134,8 +134,8 @@ void TraceBuilder::State::addMissingRanks() {
     for (int32_t rank = 0; rank < worldSize && missingRanks.size() < kMostMissing; ++rank) {
         if (!present.count(rank)) missingRanks.push_back(rank);
     }
-    if (!present.empty()) worldSize = std::max(worldSize, *present.rbegin() + 1);
-    facts.worldSize = std::max(worldSize, static_cast<int32_t>(present.size()));
+    // What no file tells stays unknown: the largest rank says only that there are as many.
+    if (worldSize > 0) facts.worldSize = std::max({worldSize, present.empty() ? 0 : *present.rbegin() + 1, static_cast<int32_t>(present.size())});
     for (const int32_t rank : missingRanks) {
         losses.push_back({0, "missing_rank", store::Severity::error, rank, "collector", 1, {}, {},
                           fmt::format("rank {} of {} left no recording: nothing is known of it, and collectives it took part in are incomplete", rank, *facts.worldSize)});

@@ -10,8 +10,9 @@ PRAGMA user_version = 1;  -- schema version: raised with every incompatible chan
 
 CREATE TABLE meta (
   key TEXT PRIMARY KEY,            -- schema_version, tool_version, run_name, source (capture|kineto|nsys|flight_recorder), virtual (0|1), start_unix_ns, duration_ns,
-                                   -- world_size, links (of --links as given), env.NAME (allow-listed environment of rank 0), nccl_version, cuda_version, overhead_ns,
+                                   -- world_size (0: unknown), links (of --links as given), env.NAME (allow-listed environment of rank 0), nccl_version, cuda_version, overhead_ns,
                                    -- link_peaks (JSON, of `rankscope analyze`: what it took for the links' peaks, and where from),
+                                   -- analysis.verdict and analysis.not_judged (lines), as the last `rankscope analyze` told them, job_world_size (imports: ranks of the job),
                                    -- host_operations ("recorded": an imported trace told its CPU operators, see nvtx.domain_id),
                                    -- start_env ("recorded", else absent), start_env.NAME (NCCL_ALGO and NCCL_PROTO where `rankscope run` was started), run_env.NAME (of its --env)
   value TEXT NOT NULL

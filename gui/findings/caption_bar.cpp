@@ -39,9 +39,10 @@ void CaptionBar::fill() {
     setVisible(finding != nullptr);
     if (!finding) return;
     const std::string hint = readingHint(finding->diagnosis);
-    m_text->setText(QString("<b>%1 %2, %3 % of the step.</b> %4%5")
+    m_text->setText(QString("<b>%1 %2, %3 % of the step%4.</b> %5%6")
                         .arg(html(finding->diagnosis), html(finding->title))
                         .arg(100 * finding->severity, 0, 'f', 1)
+                        .arg(finding->verdict == "inconclusive" ? QString(" (inconclusive)") : QString())
                         .arg(html(finding->cause), hint.empty() ? QString() : "<br><i>What to look at:</i> " + html(hint)));
 }
 

@@ -7,6 +7,7 @@
 #include <QHeaderView>
 #include <QPushButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "gui/timeline/display_text.h"
 
@@ -33,6 +34,24 @@ QString ranksText(const std::vector<int32_t>& ranks) {
     return (ranks.size() == 1 ? "rank " : "ranks ") + text;
 }
 
+// The report's own verdict; of a run that an older version analysed, what its findings tell.
+QString headText(const RunInfo& run, size_t certain) {
+    if (!run.analyzed) return "This run is not analysed yet: rankscope analyze NAME";
+    const bool open = std::ranges::count(run.findings, "inconclusive", &FindingInfo::verdict) > 0;
+    QString text = !run.verdict.empty() ? shown(run.verdict)
+                   : certain > 0        ? QString("%1 finding%2, the costliest first.").arg(certain).arg(certain == 1 ? "" : "s")
+                   : open               ? QString("No certain finding: what follows is inconclusive, and says what would settle it.")
+                                        : QString("No finding was stored with this run.");
+    if (certain > 0) text += " Click a finding to see its evidence.";
+    for (const std::string& line : run.notJudged) text += "\nNot judged: " + shown(line);
+    return text;
+}
+
+// "35.1 % of the step", and whether that is certain.
+QString costText(const FindingInfo& finding) {
+    return percent(finding.severity) + " of the step" + (finding.verdict == "inconclusive" ? ", inconclusive" : "");
+}
+
 QString savingText(const FindingInfo& finding) {
     return finding.savingNs ? "about " + QString::fromStdString(durationText(*finding.savingNs)) + " per step" : QString("unknown");
 }
@@ -46,7 +65,7 @@ QString listOf(const std::vector<std::string>& texts) {
 }  // namespace
 
 QString findingText(const FindingInfo& finding) {
-    QString text = QString("%1 %2, %3 of the step\n").arg(shown(finding.diagnosis), shown(finding.title), percent(finding.severity));
+    QString text = QString("%1 %2, %3\n").arg(shown(finding.diagnosis), shown(finding.title), costText(finding));
     if (!finding.ranks.empty()) text += "where: " + ranksText(finding.ranks) + "\n";
     text += "why: " + shown(finding.cause) + "\n";
     for (const std::string& fact : finding.facts) text += "shown: " + shown(fact) + "\n";
@@ -120,15 +139,12 @@ void FindingsPanel::fill() {
     }
     m_list->resizeColumnToContents(0);
     m_list->resizeColumnToContents(2);
-    m_head->setText(!run.analyzed         ? "This run is not analysed yet: rankscope analyze NAME"
-                    : certain == 0        ? "No finding: nothing that Rankscope knows costs 3 % of the step or more."
-                    : certain == 1        ? "1 finding. Click it to see its evidence."
-                                          : QString("%1 findings, the costliest first. Click one to see its evidence.").arg(certain));
+    m_head->setText(headText(run, certain));
 }
 
 void FindingsPanel::showFinding(const FindingInfo& finding) {
     QString text = QString("<h3>%1 %2</h3>").arg(html(finding.diagnosis), html(finding.title));
-    text += QString("<p><b>%1 of the step</b>").arg(percent(finding.severity));
+    text += QString("<p><b>%1</b>").arg(costText(finding));
     if (!finding.ranks.empty()) text += ", " + ranksText(finding.ranks);
     text += "</p><p>" + html(finding.cause) + "</p>";
     if (!finding.whyInconclusive.empty()) text += "<p>Inconclusive: " + html(finding.whyInconclusive) + "</p>";

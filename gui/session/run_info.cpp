@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "analyzer/report/kernel_name.h"
 #include "gui/session/run_damage.h"
@@ -196,6 +197,11 @@ RunInfo readRunInfo(store::TraceReader& reader) {
         info.whole.endNs = std::max(info.whole.endNs, range.endNs);
     }
     info.findings = readFindings(reader);
+    info.verdict = reader.meta("analysis.verdict", "");
+    for (std::istringstream lines(reader.meta("analysis.not_judged", "")); !lines.eof();) {
+        std::string line;
+        if (std::getline(lines, line) && !line.empty()) info.notJudged.push_back(std::move(line));
+    }
     info.analyzed = reader.database().integer("SELECT EXISTS (SELECT 1 FROM attribution)") != 0 || !info.findings.empty();
     for (const store::Loss& loss : reader.all<store::Loss>())
         info.losses.push_back({loss.kind, std::string(store::toText(loss.severity)), loss.message, loss.rank, loss.count});

@@ -62,6 +62,8 @@ struct RunInfo {
     TimeRange whole;
     bool analyzed = false;           ///< `rankscope analyze` has been here
     std::vector<FindingInfo> findings;
+    std::string verdict;             ///< the report in one sentence; empty where an older version analysed
+    std::vector<std::string> notJudged;  ///< "RS203, RS204: no link peak"
     std::vector<LossInfo> losses;
     std::vector<StepInfo> steps;     ///< by rank, then step
     int64_t clockBoundNs = 0;        ///< largest error of an aligned time

@@ -15,10 +15,12 @@
 #include "analyzer/report/html/table.h"
 #include "analyzer/report/layout_text.h"
 #include "analyzer/report/loss_text.h"
+#include "analyzer/report/lost_time_text.h"
 #include "analyzer/report/nothing_found.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/replay_text.h"
 #include "analyzer/report/run_text.h"
+#include "analyzer/report/unexplained_text.h"
 #include "analyzer/report/units.h"
 #include "analyzer/report/verdict_text.h"
 
@@ -44,7 +46,8 @@ std::string tiles(const Report& r) {
         out += tile("Step", durationText(r.run.stepNs), r.run.steps > 0 ? fmt::format("median of {}, {} warm-up left out", r.run.steps, r.run.warmUpSteps) : "the whole recording as one");
     if (r.replay.ceiling) out += tile("Repairs save", percentText(r.replay.ceiling->share), fmt::format("{} of each step, replayed at once", durationText(r.replay.ceiling->savingNs)));
     if (r.efficiency.parallel) out += tile("Parallel efficiency", percentText(*r.efficiency.parallel), "compute of the mean rank in the step");
-    out += tile("Ranks", std::to_string(r.run.worldSize), fmt::format("on {} host{}{}", std::max<size_t>(1, r.run.hosts.size()), r.run.hosts.size() > 1 ? "s" : "", r.run.isVirtual ? ", virtual GPUs" : ""));
+    const size_t all = static_cast<size_t>(r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())));
+    out += tile("Ranks", r.run.ranks.size() < all ? fmt::format("{} of {}", r.run.ranks.size(), all) : std::to_string(all), ranksOnHostsText(r.run));
     out += tile("Replay error", r.replay.error ? fmt::format("{:.2f} %", 100 * *r.replay.error) : "none", r.replay.error ? "the unchanged job played again" : "no replay");
     if (r.run.hosts.size() > 1) out += tile("Clock bound", boundText(r.clock.boundNs), "clocks aligned by " + r.clock.method);
     int64_t lost = 0;
@@ -67,6 +70,7 @@ std::string losses(const Report& r) {
 std::string findings(const Report& r, size_t all) {
     std::string out;
     if (r.findings.empty()) out = "<p>" + markupText(nothingFoundText(r)) + "</p>\n";
+    for (const std::string& fact : unexplainedFacts(r.accounting)) out += "<p>" + markupText("Known of what is not explained: " + fact) + ".</p>\n";
     for (const Finding& finding : r.findings) out += findingCard(r, finding);
     if (all > r.findings.size())
         out += fmt::format("<p id=\"findings-left-out\"><b>{} of {} findings are shown</b>, those that cost most; <code>rankscope analyze --format json</code> lists all.</p>\n", r.findings.size(), all);
@@ -94,14 +98,18 @@ std::string breakdown(const Report& r) {
         };
         table.add({numberCell(std::to_string(row.rank), row.rank), textCell(row.host),
                    markupCell(stackedBar({part("compute", "compute", a.computeNs - a.overlappedCommNs), part("overlapped", "compute with hidden communication", a.overlappedCommNs),
-                                          part("transfer", "exposed transfer", a.exposedTransferNs), part("wait", "exposed waiting", a.exposedWaitNs),
+                                          part("transfer", row.splitKnown ? "exposed transfer" : "exposed communication, waiting or transfer", row.splitKnown ? a.exposedTransferNs : a.exposedCommNs()),
+                                          part("wait", "exposed waiting", row.splitKnown ? a.exposedWaitNs : 0),
                                           part("memory", "copies", a.memoryNs), part("idle", "idle", a.idleNs)}, step)),
-                   share(a.computeNs), share(a.exposedWaitNs), share(a.exposedTransferNs), share(a.memoryNs), share(a.idleNs), share(a.overlappedCommNs)});
+                   share(a.computeNs), row.splitKnown ? share(a.exposedWaitNs) : unknownCell(),
+                   row.splitKnown ? share(a.exposedTransferNs) : numberCell(fmt::format("≤ {:.1f}", 100 * static_cast<double>(a.exposedCommNs()) / step), 100 * static_cast<double>(a.exposedCommNs()) / step),
+                   share(a.memoryNs), share(a.idleNs), share(a.overlappedCommNs)});
     }
     std::string out = legend({{"compute", "compute"}, {"overlapped", "compute with communication hidden under it"}, {"transfer", "exposed transfer"}, {"wait", "exposed waiting"},
                               {"memory", "copies"}, {"idle", "idle"}});
     out += table.markup();
     if (r.breakdown.size() > kMost) out += fmt::format("<p class=\"hint\">The first {} of {} ranks; the JSON below has all.</p>\n", kMost, r.breakdown.size());
+    for (const std::string& line : delayLines(r)) out += "<p>" + markupText("Late ranks: " + line) + ".</p>\n";
     return section("breakdown", "Where the time goes", "Of the analysed steps. Compute, waiting, transfer, copies and idle add up to the step.", out);
 }
 
@@ -163,18 +171,9 @@ std::string criticalPath(const Report& r) {
 }
 
 std::string idleCauses(const Report& r) {
-    std::map<std::string, double> causes;
-    double stepsNs = 0;
-    for (const BreakdownRow& row : r.breakdown) {
-        stepsNs += static_cast<double>(row.total.stepNs);
-        for (const auto& [cause, ns] : row.idleByCauseNs) causes[cause] += static_cast<double>(ns);
-    }
     std::vector<Bar> bars;
-    for (const auto& [cause, ns] : causes)
-        if (stepsNs > 0 && ns / stepsNs >= 0.005) bars.push_back({cause, percentText(ns / stepsNs), ns, "wait"});
+    for (const auto& [words, share] : idleShares(r)) bars.push_back({words, percentText(share), share, "wait"});
     if (bars.empty()) return {};
-    std::ranges::for_each(bars, [](Bar& bar) { std::ranges::replace(bar.label, '_', ' '); });
-    std::ranges::stable_sort(bars, [](const Bar& a, const Bar& b) { return a.value > b.value; });
     return section("idle", "Why devices idle", "Of the step, all ranks together.", barChart("Idle time by cause", bars));
 }
 
@@ -207,6 +206,13 @@ std::string notes(const Report& r, size_t all) {
     return section("notes", "Notes", "Under 3 % of the step: listed, but not worth a repair by themselves.", out + "</ul>\n");
 }
 
+std::string notJudged(const Report& r) {
+    if (r.notJudged.empty()) return {};
+    std::string out = "<ul>\n";
+    for (const std::string& line : notJudgedLines(r.notJudged)) out += "<li>" + markupText(line) + "</li>\n";
+    return section("not-judged", "Not judged", "Diagnoses whose input the recording lacks, and what they need.", out + "</ul>\n");
+}
+
 std::string background(const Report& r) {
     std::string out = "<p>" + markupText("Layout: " + layoutText(r.layout) + ".") + "</p>\n";
     if (std::string replay = replayText(r.replay); r.run.stepNs > 0 && !replay.empty()) {
@@ -230,15 +236,14 @@ std::string renderHtml(const Report& whole) {
 
     Page page;
     page.title = r.run.name.empty() ? "run" : r.run.name;
-    page.about = fmt::format("{} rank{} on {} host{}{}, {}", r.run.worldSize, r.run.worldSize == 1 ? "" : "s", std::max<size_t>(1, r.run.hosts.size()), r.run.hosts.size() > 1 ? "s" : "",
-                             r.run.isVirtual ? ", virtual GPUs" : "", "layout " + layoutText(r.layout));
+    page.about = fmt::format("{}, layout {}", ranksOnHostsText(r.run), layoutText(r.layout));
     const size_t found = certainFindings(whole);
     page.mood = found > 0 ? Mood::bad : isClean(whole) ? Mood::good : Mood::warn;
     page.verdict = verdictText(whole);
     if (found > 1 && r.replay.ceiling) page.verdictMore = ceilingText(*r.replay.ceiling, found);
     page.body = tiles(r) + losses(r) + overviewSection(r) + findings(r, whole.findings.size()) + breakdown(r);
     page.body += "<div class=\"pair\">\n" + efficiencyChart(r) + criticalPath(r) + stepChart(r) + bandwidthChart(r) + idleCauses(r) + "</div>\n";
-    page.body += collectives(r) + notes(r, whole.notes.size()) + background(r);
+    page.body += collectives(r) + notes(r, whole.notes.size()) + notJudged(r) + background(r);
     page.data = nlohmann::ordered_json::parse(renderJson(r)).dump(-1, ' ', true);  // ASCII: no character in it can act
     return renderPage(page);
 }

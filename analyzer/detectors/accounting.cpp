@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/detectors/accounting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "analyzer/detectors/critical_step.h"
+#include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/missing_input.h"
+#include "analyzer/report/units.h"
+#include "analyzer/timeline/idle_words.h"
+
+namespace rankscope::analyzer {
+namespace {
+
+constexpr size_t kCategories = 5;
+constexpr const char* kSchedule = "the pipeline's schedule";
+constexpr const char* kEnds = "the first gather and the last reduction of a step, which nothing can hide";
+constexpr const char* kActivations = "collectives of activations and tokens, which compute waits for in such a layout";
+
+size_t at(Exposed category) { return static_cast<size_t>(category); }
+
+/// What is left of a rank's step to be accounted for, by category.
+using Rest = std::array<double, kCategories>;
+
+/// Sums over all ranks and analysed steps, ns.
+struct Ledger {
+    double stepNs = 0;
+    Rest total{}, rest{};
+    std::array<std::map<std::string, double>, kCategories> parts;
+    std::map<int, Rest> byRank;       // of the rest
+    std::map<int, double> stepOfRank;
+
+    /// Takes up to `ns` from the categories in their order; returns what was not to be had.
+    double take(int rank, Rest& left, const std::string& by, double ns, std::initializer_list<Exposed> order) {
+        for (Exposed category : order) {
+            const double part = std::min(ns, left[at(category)]);
+            if (part <= 0) continue;
+            left[at(category)] -= part;
+            rest[at(category)] -= part;
+            byRank[rank][at(category)] -= part;
+            parts[at(category)][by] += part;
+            ns -= part;
+        }
+        return ns;
+    }
+};
+
+/// Diagnoses that are told as findings or notes, and the most a step that each may account for, ns. An inconclusive one accounts for nothing.
+std::map<std::string, double> certain(const Analysis& analysis, const std::vector<Finding>& findings) {
+    std::map<std::string, double> most;
+    for (const Finding& finding : findings) {
+        if (finding.verdict == Verdict::inconclusive) continue;
+        const double costNs = std::max(finding.severity * analysis.stepNs, finding.savingNsPerStep.value_or(0));
+        // The whole of what a finding's detector claimed is its own; a note is worth what it says.
+        most[finding.id] = std::max(most[finding.id], finding.verdict == Verdict::found ? analysis.stepNs : costNs);
+    }
+    return most;
+}
+
+bool stallsOnHost(const std::string& id) { return id.starts_with("RS4"); }
+
+Rest exposedIn(const Attribution& step) {
+    Rest left{};
+    const double unsplit = static_cast<double>(step.unsplitNs);
+    // What cannot be split stands in both columns as it happened to fall; it is taken out of transfer first, where unmatched kernels are.
+    const double fromTransfer = std::min(unsplit, static_cast<double>(step.exposedTransferNs));
+    const double late = std::min(static_cast<double>(step.lateTransferNs), static_cast<double>(step.exposedTransferNs) - fromTransfer);
+    left[at(Exposed::communication)] = unsplit;
+    left[at(Exposed::transfer)] = static_cast<double>(step.exposedTransferNs) - fromTransfer - late;
+    left[at(Exposed::waiting)] = static_cast<double>(step.exposedWaitNs) - (unsplit - fromTransfer) + late;
+    left[at(Exposed::memory)] = static_cast<double>(step.memoryNs);
+    left[at(Exposed::idle)] = static_cast<double>(step.idleNs);
+    return left;
+}
+
+/// By communicator: transfer of a rank's step that is exposed for no lateness of others.
+std::map<int64_t, double> transferByCommunicator(const std::vector<CommTask>& tasks) {
+    std::map<int64_t, double> sums;
+    for (const CommTask& task : tasks)
+        if (task.splitKnown()) sums[task.communicatorId] += static_cast<double>(task.exposedTransferNs - task.lateTransferNs);
+    return sums;
+}
+
+/// The last message and the first one of a step stick out of any plan: nothing runs behind the one, nothing in front of the other. Of this rank's step, ns.
+double endsNs(const Analysis& analysis, const std::vector<CommTask>& tasks) {
+    const CommTask* firstGather = nullptr;
+    const CommTask* lastReduction = nullptr;
+    for (const CommTask& task : tasks) {
+        const CommRole role = roleOf(analysis, task);
+        if (role != CommRole::gradients && role != CommRole::shardedParameters && role != CommRole::replicas) continue;
+        if (task.op != store::Op::allGather) lastReduction = &task;
+        if (task.op == store::Op::allGather && firstGather == nullptr) firstGather = &task;
+    }
+    double sum = 0;
+    for (const CommTask* task : {firstGather, lastReduction})
+        if (task != nullptr && task->splitKnown()) sum += static_cast<double>(task->exposedTransferNs - task->lateTransferNs);
+    return sum;
+}
+
+/// Its time is what bytes and link make of it: the peak is known and its messages are not slower than that.
+bool runsAsItShould(const Analysis& analysis, int64_t communicator) {
+    const auto where = analysis.facts.communicators.find(communicator);
+    if (where == analysis.facts.communicators.end() || !peakIsKnown(analysis, where->second)) return false;
+    return std::none_of(analysis.linkProbes.begin(), analysis.linkProbes.end(), [&](const LinkProbe& probe) { return probe.communicatorId == communicator && probe.slow(); });
+}
+
+class Accountant {
+  public:
+    Accountant(const Analysis& analysis, const Claims& claims, const std::vector<Finding>& findings)
+        : m_analysis(analysis), m_claims(claims), m_findings(findings), m_certain(certain(analysis, findings)) {
+        for (const CommunicatorClass& where : communicatorClasses(analysis))
+            for (const Finding& finding : findings)
+                if (finding.id == "RS203" && finding.verdict != Verdict::inconclusive && finding.communicator && where.ids.count(*finding.communicator) != 0)
+                    m_saturated.insert(where.ids.begin(), where.ids.end());
+        for (const Pipeline& pipeline : analysis.layout.pipelines) m_bubble = std::max(m_bubble, pipeline.theoreticalBubble());
+    }
+
+    Accounting run() {
+        for (const RankSummary& rank : m_analysis.ranks)
+            for (int step : m_analysis.steps)
+                if (const Attribution* attribution = m_analysis.attribution(rank, step)) account(rank, step, *attribution);
+        return judge();
+    }
+
+  private:
+    void account(const RankSummary& rank, int step, const Attribution& attribution) {
+        Rest left = exposedIn(attribution);
+        m_ledger.stepNs += static_cast<double>(attribution.stepNs);
+        m_ledger.stepOfRank[rank.rank] += static_cast<double>(attribution.stepNs);
+        for (size_t c = 0; c < kCategories; ++c) {
+            m_ledger.total[c] += left[c];
+            m_ledger.rest[c] += left[c];
+            m_ledger.byRank[rank.rank][c] += left[c];
+        }
+        accountForStandstill(rank.rank, step, left);
+        accountForTransfer(rank, step, left);
+        // The schedule's own bubble, where no finding has taken it.
+        if (m_analysis.layout.pipelineOf(rank.rank) != nullptr)
+            m_ledger.take(rank.rank, left, kSchedule, std::max(0.0, m_bubble * static_cast<double>(attribution.stepNs) - m_taken), {Exposed::waiting, Exposed::idle});
+    }
+
+    void accountForStandstill(int rank, int step, Rest& left) {
+        m_taken = 0;
+        for (const auto& [id, ns] : m_claims.explanations(rank, step)) {
+            const auto most = m_certain.find(id);
+            if (most == m_certain.end()) continue;
+            const double claimed = std::min(ns, most->second);
+            const bool own = stallsOnHost(id) && namedBy(id, rank);
+            const double over = id == "RS405" && own ? m_ledger.take(rank, left, id, claimed, {Exposed::memory, Exposed::idle, Exposed::waiting})
+                                : own                ? m_ledger.take(rank, left, id, claimed, {Exposed::idle, Exposed::waiting})
+                                                     : m_ledger.take(rank, left, id, claimed, {Exposed::waiting, Exposed::idle});
+            if (id == "RS101") m_taken += claimed - over;
+        }
+    }
+
+    void accountForTransfer(const RankSummary& rank, int step, Rest& left) {
+        const std::vector<CommTask> tasks = m_analysis.tasks(rank, step);
+        std::map<int64_t, double> exposed = transferByCommunicator(tasks);
+        double activations = 0;
+        bool healthy = true;
+        for (auto& [communicator, ns] : exposed) {
+            if (m_saturated.count(communicator) != 0) {
+                m_ledger.take(rank.rank, left, "RS203", ns, {Exposed::transfer});
+                ns = 0;
+                continue;
+            }
+            for (const auto& [id, claimed] : m_claims.transferExplanations(communicator)) {
+                const auto most = m_certain.find(id);
+                if (most == m_certain.end()) continue;
+                const double part = std::min({ns, std::max(claimed, savingOf(id, communicator)), most->second});
+                ns -= part - m_ledger.take(rank.rank, left, id, part, {Exposed::transfer});
+            }
+            const CommRole role = m_analysis.layout.role(communicator);
+            if (ns <= 0 || role == CommRole::unknown || role == CommRole::control) continue;
+            const bool asItShould = runsAsItShould(m_analysis, communicator);
+            healthy = healthy && asItShould;
+            if (asItShould && (role == CommRole::activations || role == CommRole::experts)) activations += ns;
+        }
+        m_ledger.take(rank.rank, left, kActivations, activations, {Exposed::transfer});
+        if (healthy) m_ledger.take(rank.rank, left, kEnds, endsNs(m_analysis, tasks), {Exposed::transfer});
+    }
+
+    bool namedBy(const std::string& id, int rank) const {
+        return std::any_of(m_findings.begin(), m_findings.end(), [&](const Finding& f) { return f.id == id && std::find(f.ranks.begin(), f.ranks.end(), rank) != f.ranks.end(); });
+    }
+
+    double savingOf(const std::string& id, int64_t communicator) const {
+        double most = 0;
+        for (const Finding& finding : m_findings)
+            if (finding.id == id && finding.communicator == communicator) most = std::max(most, finding.savingNsPerStep.value_or(0));
+        return most;
+    }
+
+    Accounting judge() const;
+    /// `together`: waiting and transfer, each too little to be named alone.
+    Unexplained describe(Exposed category, double share, bool together = false) const;
+    std::vector<WaitedFor> waitedFor() const;
+    std::string idleText(const std::vector<int>& ranks, double leastShare) const;
+    std::string settle(const Unexplained& open) const;
+
+    const Analysis& m_analysis;
+    const Claims& m_claims;
+    const std::vector<Finding>& m_findings;
+    std::map<std::string, double> m_certain;
+    std::set<int64_t> m_saturated;   // communicators whose volume a finding or note calls too much
+    double m_bubble = 0;             // of the schedule, share of the step
+    double m_taken = 0;              // by RS101 in the step at hand, ns
+    Ledger m_ledger;
+};
+
+/// "the host launches late 36.5 %, …": of the steps of these ranks.
+std::string Accountant::idleText(const std::vector<int>& ranks, double leastShare) const {
+    std::map<size_t, double> causes;
+    double steps = 0;
+    for (int rank : ranks) {
+        const RankSummary* summary = m_analysis.findRank(rank);
+        if (summary == nullptr) continue;
+        for (size_t cause = 0; cause < summary->idleByCauseNs.size(); ++cause) causes[cause] += static_cast<double>(summary->idleByCauseNs[cause]);
+        const auto step = m_ledger.stepOfRank.find(rank);
+        steps += step == m_ledger.stepOfRank.end() ? 0 : step->second;
+    }
+    std::vector<std::pair<double, size_t>> parts;
+    for (const auto& [cause, ns] : causes)
+        if (steps > 0 && ns / steps >= leastShare) parts.emplace_back(ns / steps, cause);
+    std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::string text;
+    for (const auto& [share, cause] : parts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", inWords(toText(static_cast<IdleCause>(cause))), percentText(share));
+    return text;
+}
+
+std::vector<WaitedFor> Accountant::waitedFor() const {
+    std::vector<WaitedFor> most;
+    for (const Delay& delay : m_analysis.delays.byRank) {
+        double of = 0, all = 0;
+        for (const auto& [victim, ns] : m_analysis.delays.lostBy) {
+            all += ns;
+            of += m_analysis.delays.between(delay.rank, victim);
+        }
+        if (all > 0 && of >= AccountingThresholds::kNamedShare * all) most.push_back({delay.rank, of / all});
+    }
+    std::stable_sort(most.begin(), most.end(), [](const WaitedFor& a, const WaitedFor& b) { return a.share > b.share; });
+    if (most.size() > AccountingThresholds::kMostNamed) most.resize(AccountingThresholds::kMostNamed);
+    return most;
+}
+
+/// Long pauses of a rank's device in the analysed steps: "12 pauses of 1 ms or more, the longest 29.1 ms".
+std::string pausesText(const Analysis& analysis, const RankSummary& rank) {
+    constexpr int64_t kPauseNs = 1'000'000;  // a call that takes microseconds has stood still
+    size_t count = 0;
+    int64_t longest = 0;
+    for (const IdleGap& gap : rank.idleGaps) {
+        if (gap.durNs < kPauseNs || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), gap.step)) continue;
+        ++count;
+        longest = std::max(longest, gap.durNs);
+    }
+    return count == 0 ? std::string() : fmt::format("{} pause{} of 1 ms or more, the longest {}", count, count == 1 ? "" : "s", durationText(static_cast<double>(longest)));
+}
+
+std::string Accountant::settle(const Unexplained& open) const {
+    for (const Finding& finding : m_findings) {
+        const bool communicates = finding.id.starts_with("RS2") || finding.id == "RS103";
+        const bool stands = !finding.id.starts_with("RS2");
+        if (finding.verdict == Verdict::inconclusive && finding.severity >= open.share / 2 && (open.category == Exposed::transfer || open.category == Exposed::communication ? communicates : stands))
+            return fmt::format("what {} below lacks to be certain: {}", finding.id, finding.whyInconclusive);
+    }
+    switch (open.category) {
+        case Exposed::communication: return "recordings of the ranks it communicates with, which tell waiting from transfer";
+        case Exposed::transfer: {
+            const std::string communicators = withoutCommunicators(m_analysis);
+            if (!communicators.empty()) return "communicators and sizes of the messages (recorded by NCCL's calls; Kineto: record_shapes or a newer PyTorch)";
+            const std::string peak = withoutLinkPeak(m_analysis, {});
+            return peak.empty() ? "what these messages carry, and whether compute needs them where they are: no diagnosis knows this pattern"
+                                : std::string("the peak of the links, which tells a slow link from too many bytes: ") + kTellLinks;
+        }
+        case Exposed::waiting: {
+            if (open.waitedFor.empty()) return "arrival times of the ranks that are waited for";
+            std::vector<int> late;
+            for (const WaitedFor& waited : open.waitedFor) late.push_back(waited.rank);
+            for (int rank : late) {
+                const RankSummary* summary = m_analysis.findRank(rank);
+                if (summary != nullptr && !summary->hostIsKnown) return fmt::format("calls of the hosts of {}: why they come late", ranksText(late));
+            }
+            return fmt::format("what {} {} meanwhile: CPU samples of {} process{} (perf sched, py-spy), more steps", ranksText(late), late.size() == 1 ? "does" : "do", late.size() == 1 ? "its" : "their", late.size() == 1 ? "" : "es");
+        }
+        case Exposed::memory: return "which copies these are, and from what memory: sizes and kinds of the copies, and host calls around them";
+        case Exposed::idle: {
+            const std::string calls = withoutHostCalls(m_analysis);
+            if (!calls.empty()) return "calls of the host (launches): without them nothing tells why the device idles";
+            return "what the hosts do while the device idles: named ranges (NVTX) or CPU samples (perf, py-spy)";
+        }
+    }
+    return {};
+}
+
+Unexplained Accountant::describe(Exposed category, double share, bool together) const {
+    Unexplained open;
+    open.category = category;
+    open.share = share;
+    open.nsPerStep = share * m_analysis.stepNs;
+    for (const auto& [rank, rest] : m_ledger.byRank) {
+        const double ns = rest[at(category)] + (together ? rest[at(Exposed::waiting)] + rest[at(Exposed::transfer)] : 0);
+        if (ns >= share / 2 * m_ledger.stepOfRank.at(rank)) open.ranks.push_back(rank);
+    }
+    if (category == Exposed::waiting || together) {
+        open.waitedFor = waitedFor();
+        for (const WaitedFor& waited : open.waitedFor) {
+            const RankSummary* summary = m_analysis.findRank(waited.rank);
+            if (summary == nullptr) continue;
+            const std::string idle = idleText({waited.rank}, CommonThresholds::kFloorShare);
+            const std::string pauses = pausesText(m_analysis, *summary);
+            if (!idle.empty())
+                open.facts.push_back(fmt::format("the device of rank {} idles meanwhile, in % of its step: {}{}", waited.rank, idle, pauses.empty() ? "" : "; " + pauses));
+        }
+    }
+    if (category == Exposed::idle)
+        if (const std::string idle = idleText(open.ranks, CommonThresholds::kNoteShare); !idle.empty()) open.facts.push_back("idle by cause: " + idle);
+    open.settle = settle(open);
+    return open;
+}
+
+Accounting Accountant::judge() const {
+    Accounting result;
+    if (m_ledger.stepNs <= 0) return result;
+    for (size_t c = 0; c < kCategories; ++c) {
+        Account account{static_cast<Exposed>(c), m_ledger.total[c] / m_ledger.stepNs, {}, std::max(0.0, m_ledger.rest[c] / m_ledger.stepNs)};
+        bool theory = false;
+        for (const auto& [by, ns] : m_ledger.parts[c]) {
+            const bool finding = m_certain.count(by) != 0;
+            theory = theory || !finding;
+            account.parts.push_back({by, finding, ns / m_ledger.stepNs});
+        }
+        std::stable_sort(account.parts.begin(), account.parts.end(), [](const AccountPart& a, const AccountPart& b) { return a.share > b.share; });
+        if (account.unexplained > AccountingThresholds::kWorthSaying) result.unexplained.push_back(describe(account.category, account.unexplained));
+        result.accounts.push_back(std::move(account));
+    }
+    const auto& waiting = result.accounts[at(Exposed::waiting)];
+    const auto& transfer = result.accounts[at(Exposed::transfer)];
+    const auto& unsplit = result.accounts[at(Exposed::communication)];
+    const bool alone = std::any_of(result.unexplained.begin(), result.unexplained.end(), [](const Unexplained& open) { return open.category <= Exposed::communication; });
+    const double together = waiting.unexplained + transfer.unexplained + unsplit.unexplained;
+    if (!alone && together > AccountingThresholds::kWorthSaying) result.unexplained.push_back(describe(Exposed::communication, together, true));
+    std::stable_sort(result.unexplained.begin(), result.unexplained.end(), [](const Unexplained& a, const Unexplained& b) { return a.share > b.share; });
+
+    const auto byTheory = [](const Account& account) {
+        return std::any_of(account.parts.begin(), account.parts.end(), [](const AccountPart& part) { return !part.finding; });
+    };
+    const double exposed = waiting.share + transfer.share + unsplit.share;
+    for (const Account& account : result.accounts) {
+        const bool communication = account.category <= Exposed::communication;
+        if ((communication ? exposed : account.share) > AccountingThresholds::kWorthSaying && account.share >= CommonThresholds::kNoteShare && byTheory(account))
+            result.said.push_back(account);
+    }
+    return result;
+}
+
+}  // namespace
+
+std::string_view toText(Exposed category) {
+    switch (category) {
+        case Exposed::waiting: return "waiting";
+        case Exposed::transfer: return "transfer";
+        case Exposed::communication: return "communication";
+        case Exposed::memory: return "memory";
+        case Exposed::idle: return "idle";
+    }
+    return "unknown";
+}
+
+Accounting accountFor(const Analysis& analysis, const Claims& claims, const std::vector<Finding>& findings) { return Accountant(analysis, claims, findings).run(); }
+
+}  // namespace rankscope::analyzer

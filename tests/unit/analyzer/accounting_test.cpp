@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a report does not know is said: time that nobody accounts for, diagnoses without their input, values that no file tells.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "analyzer/detectors/accounting.h"
+#include "analyzer/report/nothing_found.h"
+#include "analyzer/report/renderers.h"
+#include "analyzer/report/unexplained_text.h"
+#include "analyzer/report/verdict_text.h"
+#include "analyzer/report/wrapped_text.h"
+#include "tests/unit/analyzer/found.h"
+#include "tests/unit/analyzer/jobs.h"
+
+namespace rankscope::analyzer::test {
+namespace {
+
+/// Steps of 100 ms on four ranks: 50 ms of compute, then an all-reduce. Rank 2 begins its compute `lateNs` into the step, for no reason that the trace shows.
+TraceFixture lateBeginner(int64_t lateNs) {
+    TraceFixture job(4, 4);
+    job.links("intra:gbps=200");
+    const int world = job.communicator({0, 1, 2, 3});
+    for (int step = 0; step < 5; ++step) {
+        const int64_t start = step * 100 * kMs;
+        std::vector<int64_t> arrivals;
+        for (int rank = 0; rank < 4; ++rank) {
+            const int64_t from = start + (rank == 2 ? lateNs : 0);
+            job.step(rank, step, start, 100 * kMs);
+            job.kernel(rank, from, 50 * kMs, "gemm", 64);
+            arrivals.push_back(from + 50 * kMs);
+        }
+        const int64_t end = job.collective(world, store::Op::allReduce, 100'000'000, arrivals, kMs);
+        for (int rank = 0; rank < 4; ++rank) job.kernel(rank, end, start + 100 * kMs - end, "optimizer", 32);
+    }
+    return job;
+}
+
+const Account& accountOf(const Report& report, Exposed category) {
+    return *std::find_if(report.accounting.accounts.begin(), report.accounting.accounts.end(), [&](const Account& a) { return a.category == category; });
+}
+
+std::string needOf(const Report& report, const std::string& id) {
+    for (const NotJudged& open : report.notJudged)
+        if (open.id == id) return open.needs;
+    return {};
+}
+
+TEST(Unexplained, WaitingThatNoFindingAccountsForIsInTheHeadlineWithTheRankWaitedFor) {
+    const Report report = lateBeginner(30 * kMs).analyze();
+    ASSERT_EQ(idsIn(report), "");
+    ASSERT_EQ(report.accounting.unexplained.size(), 1u);
+    const Unexplained& open = report.accounting.unexplained.front();
+    EXPECT_EQ(open.category, Exposed::waiting);
+    EXPECT_NEAR(open.share, 0.75 * 0.30, 0.01);
+    EXPECT_EQ(open.ranks, (std::vector<int>{0, 1, 3}));
+    ASSERT_EQ(open.waitedFor.size(), 1u);
+    EXPECT_EQ(open.waitedFor.front().rank, 2);
+    EXPECT_FALSE(isClean(report));
+    const std::string sentence = unexplainedSentences(report.accounting).front();
+    EXPECT_NE(sentence.find("22.5 % of the step is waiting for other ranks (ranks 0-1, 3), 100 % of it for rank 2"), std::string::npos) << sentence;
+    EXPECT_EQ(verdictText(report).find("No finding"), std::string::npos);
+    // Every format says the same sentence.
+    std::string text = renderText(report);
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    EXPECT_NE(text.find(sentence), std::string::npos) << text;
+    EXPECT_NE(renderMarkdown(report).find(sentence), std::string::npos);
+    EXPECT_NE(renderHtml(report).find(sentence), std::string::npos);
+    const auto json = nlohmann::json::parse(renderJson(report));
+    ASSERT_EQ(json["unexplained"].size(), 1u);
+    EXPECT_EQ(json["unexplained"][0]["category"], "waiting");
+    EXPECT_EQ(json["unexplained"][0]["waited_for"], nlohmann::json::array({2}));
+    for (const char* key : {"share", "ns_per_step", "ranks", "settle"}) EXPECT_TRUE(json["unexplained"][0].contains(key)) << key;
+}
+
+TEST(Unexplained, UpToATenthOfTheStepIsSilent) {
+    const Report report = lateBeginner(12 * kMs).analyze();  // three of four ranks wait 12 %
+    EXPECT_EQ(idsIn(report), "");
+    EXPECT_TRUE(report.accounting.unexplained.empty());
+    EXPECT_TRUE(verdictText(report).starts_with("No finding")) << verdictText(report);
+}
+
+TEST(Unexplained, WhatAFindingCostsIsAccountedForByIt) {
+    DdpJob job;
+    job.slow = {{5, 1.5}};
+    const Report report = playDdp(job).analyze();
+    ASSERT_EQ(foundIn(report), "RS301[5]");
+    const Account& waiting = accountOf(report, Exposed::waiting);
+    EXPECT_GT(waiting.share, AccountingThresholds::kWorthSaying);
+    EXPECT_LT(waiting.unexplained, 0.03);
+    ASSERT_FALSE(waiting.parts.empty());
+    EXPECT_EQ(waiting.parts.front().by, "RS301");
+    EXPECT_TRUE(report.accounting.unexplained.empty()) << verdictText(report);
+}
+
+TEST(Unexplained, SharesOfAnAccountAddUpToIt) {
+    for (const Report& report : {lateBeginner(30 * kMs).analyze(), playDdp({}).analyze(), playPipeline({}).analyze()}) {
+        for (const Account& account : report.accounting.accounts) {
+            double sum = account.unexplained;
+            for (const AccountPart& part : account.parts) sum += part.share;
+            EXPECT_NEAR(sum, account.share, 1e-9) << toText(account.category);
+        }
+    }
+}
+
+TEST(Unexplained, TransferWithoutALinkPeakIsNotCalledHealthy) {
+    FsdpJob job;
+    job.wire.busBytesPerNs = 15;  // far more than compute hides
+    job.linksKnown = false;
+    job.steps = 2;                // too few for a certain finding, or none at all
+    const Report report = playFsdp(job).analyze();
+    ASSERT_FALSE(report.accounting.unexplained.empty());
+    EXPECT_EQ(report.accounting.unexplained.front().category, Exposed::transfer);
+    EXPECT_EQ(verdictText(report).find("No finding: "), std::string::npos) << verdictText(report);
+}
+
+TEST(NotJudged, EachDiagnosisSaysWhatItLacks) {
+    DdpJob job;
+    EXPECT_EQ(needOf(playDdp(job).analyze(), "RS203"), "");
+    job.linksKnown = false;
+    const Report report = playDdp(job).analyze();
+    EXPECT_NE(needOf(report, "RS203").find("no link peak"), std::string::npos);
+    EXPECT_NE(needOf(report, "RS401").find("no launch rows"), std::string::npos);  // the job on paper has no host calls
+    EXPECT_EQ(needOf(report, "RS101"), "");                                        // a job without a pipeline lacks nothing for it
+    EXPECT_TRUE(std::is_sorted(report.notJudged.begin(), report.notJudged.end(), [](const NotJudged& a, const NotJudged& b) { return a.id < b.id; }));
+    EXPECT_NE(renderText(report).find("Not judged"), std::string::npos);
+    EXPECT_NE(renderMarkdown(report).find("## Not judged"), std::string::npos);
+    EXPECT_NE(renderHtml(report).find("not-judged"), std::string::npos);
+    const auto json = nlohmann::json::parse(renderJson(report));
+    ASSERT_EQ(json["not_judged"].size(), report.notJudged.size());
+    EXPECT_EQ(json["not_judged"][0]["id"], report.notJudged.front().id);
+}
+
+TEST(NotJudged, OneLineForAllThatLackTheSame) {
+    EXPECT_EQ(notJudgedLines({{"RS203", "no link peak"}, {"RS401", "no launch rows"}, {"RS204", "no link peak"}}),
+              (std::vector<std::string>{"RS203, RS204: no link peak", "RS401: no launch rows"}));
+}
+
+TEST(LateTransfer, OfASlowRanksVictimsIsNotTheNetworks) {
+    FsdpJob healthy;
+    healthy.noise = 0;
+    FsdpJob slow = healthy;
+    slow.slow = {{5, 1.5}};
+    const Report before = playFsdp(healthy).analyze(), after = playFsdp(slow).analyze();
+    const auto transfer = [](const Report& report) { return accountOf(report, Exposed::transfer).share; };
+    EXPECT_NEAR(transfer(after), transfer(before), 0.03);
+    ASSERT_FALSE(after.delays.byRank.empty());
+    const Delay& worst = after.delays.byRank.front();
+    EXPECT_EQ(worst.rank, 5);
+    EXPECT_GT(worst.share, 0.95);
+    EXPECT_EQ(worst.victims, (std::vector<int>{0, 1, 2, 3, 4, 6, 7}));
+    EXPECT_NEAR(worst.nsPerStep(), after.run.stepNs - before.run.stepNs, 0.1 * (after.run.stepNs - before.run.stepNs));
+    const auto json = nlohmann::json::parse(renderJson(after));
+    EXPECT_EQ(json["delays"][0]["rank"], 5);
+    EXPECT_NE(renderText(after).find("rank 5 costs ranks 0-4, 6-7"), std::string::npos) << renderText(after);
+}
+
+TEST(Unknown, OneRankIsBalancedWithNobody) {
+    TraceFixture job(1, 1);
+    for (int step = 0; step < 4; ++step) {
+        job.step(0, step, step * 10 * kMs, 10 * kMs);
+        job.kernel(0, step * 10 * kMs, 10 * kMs, "gemm", 64);
+    }
+    const auto json = nlohmann::json::parse(renderJson(job.analyze()));
+    EXPECT_TRUE(json["efficiency"]["load_balance"].is_null());
+    EXPECT_TRUE(json["efficiency"]["serialisation"].is_null());
+    EXPECT_NEAR(json["efficiency"]["parallel"].get<double>(), 1, 1e-9);
+    EXPECT_EQ(json["run"]["ranks"], nlohmann::json::array({0}));
+}
+
+TEST(WrappedText, BreaksAtSpacesAndKeepsLongWords) {
+    EXPECT_EQ(wrapped("one two three", "  ", 9), "  one two\n  three\n");
+    EXPECT_EQ(wrapped("a-word-that-is-longer x", "", 8), "a-word-that-is-longer\nx\n");
+    EXPECT_EQ(wrapped("", "  "), "  \n");
+}
+
+}  // namespace
+}  // namespace rankscope::analyzer::test
