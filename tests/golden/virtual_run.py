@@ -26,9 +26,12 @@ class VirtualRunTest(unittest.TestCase):
         outer = ("OMPI_", "PMIX_", "PMI_", "SLURM_", "RANK", "LOCAL_RANK", "WORLD_SIZE", "TORCHELASTIC_", "RANKSCOPE_", "LD_PRELOAD")
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(outer)}
 
+    def run_any(self, *command, environment=None):
+        return subprocess.run([str(word) for word in command], cwd=self.folder, env=dict(self.environment, **(environment or {})),
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S)
+
     def check_run(self, *command, environment=None):
-        result = subprocess.run([str(word) for word in command], cwd=self.folder, env=dict(self.environment, **(environment or {})),
-                                stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S)
+        result = self.run_any(*command, environment=environment)
         self.assertEqual(result.returncode, 0, f"{command}\n{result.stdout.decode()}\n{result.stderr.decode()}")
         return result
 

@@ -215,8 +215,8 @@ TEST(LinkPeaks, AnAnalysisSaysAndKeepsWhatItTook) {
     EXPECT_EQ(json["link_peaks"]["inter"], (nlohmann::json{{"gbps", 10.0}, {"alpha_us", nullptr}, {"kind", "told"}, {"source", "--links"}}));
     EXPECT_EQ(json["link_peaks"]["intra"]["alpha_us"], 6.0);
     EXPECT_NE(json["link_peak_source"].get<std::string>().find("--links"), std::string::npos);
-    const auto warned = std::any_of(json["losses"].begin(), json["losses"].end(), [](const auto& loss) { return loss["kind"] == "link_peaks" && loss["severity"] == "warning"; });
-    EXPECT_TRUE(warned) << json["losses"].dump();  // 10 now, 40 then
+    const auto warned = std::any_of(json["loss"].begin(), json["loss"].end(), [](const auto& loss) { return loss["kind"] == "link_peaks" && loss["severity"] == "warning"; });
+    EXPECT_TRUE(warned) << json["loss"].dump();  // 10 now, 40 then
     const std::string line = "inside a node 200 GB/s, start-up 6 us (told: --links of the run); between nodes 10 GB/s (told: --links)";
     for (const std::string& text : {renderText(report), renderMarkdown(report), renderHtml(report)}) EXPECT_NE(text.find(line), std::string::npos) << text.substr(0, 2000);
     store::TraceReader trace(folder.path() / "trace.db");
