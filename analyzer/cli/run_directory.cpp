@@ -163,7 +163,7 @@ RunDirectory::RunDirectory(const fs::path& path, const RunDescription& descripti
             if (!sibling) {
                 if (!force) {
                     const bool alive = std::any_of(members.begin(), members.end(), lives);
-                    throw VerbError(kExitInput, fmt::format(alive ? "{} holds the run of another job, which is being recorded" : "{} holds an earlier run", path.string()),
+                    throw VerbError(kExitInput, fmt::format("{} holds {}", path.string(), alive ? "the run of another job, which is being recorded" : "an earlier run"),
                                     alive ? "choose another name with -o; the nodes of one torchrun job share a run when they are given the same --rdzv-id"
                                           : "add --force to replace it, or choose another name with -o");
                 }
