@@ -34,6 +34,12 @@ class MachineLinks(VirtualRunTest):
         self.assertEqual(self.rows("pcie", "nvlink"), [])
         self.assertEqual([round(row[3] / 1e9, 1) for row in self.rows("pcie", "pcie")], [15.8] * 4)
 
+    def test_a_machine_that_hides_its_links_leaves_no_row(self):
+        scenario = self.write_scenario(dict(SMALL, cluster=CLUSTER))
+        self.run_scenario(scenario, "hidden", environment={"RANKSCOPE_VGPU_LINKS": "hidden"})
+        for kind in ("nvlink", "pcie", "infiniband", "ethernet"):
+            self.assertEqual(self.rows("hidden", kind), [])
+
     def test_doctor_shows_them_inside_a_virtual_run(self):
         scenario = self.write_scenario(dict(SMALL, cluster=CLUSTER))
         shown = self.check_run(RANKSCOPE, "-q", "run", "--virtual", "-o", "doctors", "--", RANKSCOPE, "doctor",
