@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "analyzer/detectors/collective_speed.h"
 #include "analyzer/detectors/reached_peaks.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -81,6 +82,18 @@ void leaveOutLostSteps(Analysis& analysis, std::vector<double>& lengths) {
     lengths = std::move(kept);
 }
 
+/// Rates by specification and tables of large messages tell no start-up. Without one small messages would look slow on a healthy link, so that they get the usual one; what a user
+/// left out stays open, and lower bounds get theirs where they are compared.
+void assumeStartups(LinkPeaks& peaks) {
+    for (const bool betweenNodes : {false, true}) {
+        std::optional<LinkClass>& link = betweenNodes ? peaks.inter : peaks.intra;
+        if (!link || link->alphaNs > 0 || link->kind == PeakKind::told || link->kind == PeakKind::atLeast) continue;
+        link->alphaNs = unknownAlphaNs(betweenNodes);
+        link->source += ", start-up assumed";
+    }
+    nameSources(peaks);
+}
+
 void warnOfLinks(Analysis& analysis) {
     for (const std::string& warning : analysis.peaks.warnings) {
         store::Loss loss;
@@ -119,6 +132,7 @@ Analysis makeAnalysis(TraceFacts facts, std::vector<RankSummary> ranks, const Li
     leaveOutLostSteps(analysis, lengths);
     analysis.stepNs = median(lengths);
     analysis.peaks = resolveLinkPeaks(analysis.facts, links);
+    assumeStartups(analysis.peaks);
     warnOfLinks(analysis);
     addReachedPeaks(analysis);
     analysis.fits = fitCosts(analysis.facts, analysis.peaks);
