@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -14,6 +15,8 @@
 
 namespace rankscope::cli {
 namespace {
+
+constexpr const char* kAllLinks = "all";
 
 struct ScoreVerbOptions {
     score::ScoreOptions score;
@@ -81,6 +84,22 @@ int runCompare(ScoreVerbOptions options, const InstallLayout& layout, const Cons
     return unmet.empty() ? kExitOk : kExitGateFailed;
 }
 
+/// The worst exit status of all.
+int verdictOf(const std::vector<score::Scoreboard>& boards, const std::string& require, const Console& console) {
+    int status = kExitOk;
+    for (const score::Scoreboard& board : boards) {
+        for (const score::ScenarioScore& scenario : board.scenarios)
+            if (!scenario.error.empty()) console.error(fmt::format("{}: {}", scenario.name, scenario.error));
+        if (board.tally.errors > 0) {
+            status = kExitInput;
+        } else if (!score::meets(board, score::parseRequirement(require))) {
+            console.error(fmt::format("links {}: precision {:.3f} and recall {:.3f} do not meet {}", board.links, board.tally.total.precision(), board.tally.total.recall(), require));
+            status = std::max<int>(status, kExitGateFailed);
+        }
+    }
+    return status;
+}
+
 int run(ScoreVerbOptions options, const Console& console) {
     ::unsetenv("RANKSCOPE_LINKS");  // the user's links are not those of the scenarios
     const InstallLayout layout = findInstallLayout();
@@ -97,17 +116,16 @@ int run(ScoreVerbOptions options, const Console& console) {
         console.result(names);
         return kExitOk;
     }
-    const score::Scoreboard board = score::runScore(options.score, [&](const score::ScenarioScore& scenario, size_t done, size_t all) {
-        console.note(progressLine(scenario, done, all));
-    });
-    const std::string text = render(board, options.format);
-    giveResult(text, options.output, console);
-    for (const score::ScenarioScore& scenario : board.scenarios)
-        if (!scenario.error.empty()) console.error(fmt::format("{}: {}", scenario.name, scenario.error));
-    if (board.tally.errors > 0) return kExitInput;
-    if (score::meets(board, score::parseRequirement(options.require))) return kExitOk;
-    console.error(fmt::format("precision {:.3f} and recall {:.3f} do not meet {}", board.tally.total.precision(), board.tally.total.recall(), options.require));
-    return kExitGateFailed;
+    const bool all = options.score.links == kAllLinks;
+    std::vector<score::Scoreboard> boards;
+    for (const std::string& links : all ? std::vector<std::string>{"told", "machine", "unknown"} : std::vector<std::string>{options.score.links}) {
+        score::ScoreOptions settings = options.score;
+        settings.links = links;
+        if (all && !settings.keep.empty()) settings.keep /= links;
+        boards.push_back(score::runScore(settings, [&](const score::ScenarioScore& scenario, size_t done, size_t of) { console.note(progressLine(scenario, done, of)); }));
+    }
+    giveResult(all ? score::renderModes(boards, options.format) : render(boards.front(), options.format), options.output, console);
+    return verdictOf(boards, options.require, console);
 }
 
 }  // namespace
@@ -131,8 +149,8 @@ void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
     verb->add_option("--cause-runs", options->compare.causeRuns, "Suite compare: runs with, and without, each planted cause")->check(CLI::PositiveNumber)->capture_default_str();
     verb->add_option("--cause-pairs", options->compare.causePairs, "Suite compare: comparisons of each planted cause")->check(CLI::PositiveNumber)->capture_default_str();
     verb->add_option("--seed", options->compare.seed, "Suite compare: other runs and other draws")->check(CLI::Range(0, score::CompareScoreOptions::kLargestSeed))->capture_default_str();
-    verb->add_option("--links", options->score.links, "What is known of the links: told, machine or unknown, as for `rankscope reference run`")
-        ->check(CLI::IsMember({"told", "machine", "unknown"}))->capture_default_str();
+    verb->add_option("--links", options->score.links, "What is known of the links: told, machine or unknown, as for `rankscope reference run`; all: each in turn, side by side")
+        ->check(CLI::IsMember({"told", "machine", "unknown", kAllLinks}))->capture_default_str();
     verb->add_flag("--no-fixed", options->noFixed, "Leave out the repaired twins, and with them the measured savings");
     verb->add_flag("--list", options->list, "Name the scenarios that would run");
     verb->callback([options, verb, &invocation] {

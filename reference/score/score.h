@@ -66,4 +66,7 @@ std::string renderText(const Scoreboard& board);
 std::string renderMarkdown(const Scoreboard& board);
 std::string renderJson(const Scoreboard& board);
 
+/// The same scenarios with links told, from the machine and unknown, side by side. `format`: text, md or json.
+std::string renderModes(const std::vector<Scoreboard>& boards, const std::string& format);
+
 }  // namespace rankscope::score

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "reference/score/score.h"
 
@@ -101,7 +103,45 @@ std::string render(const Scoreboard& board, bool markdown) {
     return text;
 }
 
+std::string modesTable(const std::vector<Scoreboard>& boards, bool markdown) {
+    Row head = {"diagnosis"};
+    std::set<std::string> ids;
+    for (const Scoreboard& board : boards) {
+        head.insert(head.end(), {board.links + ": true / false / missed", "precision", "recall"});
+        for (const auto& [id, diagnosis] : board.tally.byDiagnosis) ids.insert(id);
+    }
+    const auto add = [](const Counts& counts, Row& row) {
+        row.insert(row.end(), {fmt::format("{} / {} / {}", counts.truePositives, counts.falseAlarms, counts.missed), fmt::format("{:.3f}", counts.precision()),
+                               fmt::format("{:.3f}", counts.recall())});
+    };
+    std::vector<Row> rows = {head};
+    for (const std::string& id : ids) {
+        Row row = {id};
+        for (const Scoreboard& board : boards) {
+            const auto found = board.tally.byDiagnosis.find(id);
+            add(found == board.tally.byDiagnosis.end() ? Counts{} : found->second.counts, row);
+        }
+        rows.push_back(row);
+    }
+    rows.push_back({"all"});
+    for (const Scoreboard& board : boards) add(board.tally.total, rows.back());
+    return table(rows, markdown, false);
+}
+
 }  // namespace
+
+std::string renderModes(const std::vector<Scoreboard>& boards, const std::string& format) {
+    if (format == "json") {
+        nlohmann::ordered_json modes = nlohmann::ordered_json::array();
+        for (const Scoreboard& board : boards) modes.push_back(nlohmann::ordered_json::parse(renderJson(board)));
+        return nlohmann::ordered_json{{"schema", "rankscope.score_modes/1"}, {"modes", modes}}.dump(2) + "\n";
+    }
+    const bool markdown = format == "md";
+    std::string text = modesTable(boards, markdown);
+    for (const Scoreboard& board : boards)
+        for (const std::string& line : complaints(board.scenarios)) text += fmt::format("{}links {}: {}\n", markdown ? "\n- " : "  ", board.links, line);
+    return text;
+}
 
 std::string renderText(const Scoreboard& board) { return render(board, false); }
 std::string renderMarkdown(const Scoreboard& board) { return render(board, true); }

@@ -66,6 +66,18 @@ class Score(VirtualRunTest):
             self.assertTrue(kinds == {links} if links != "unknown" else kinds <= {"at_least", None}, (links, peaks))
             self.assertEqual([text for text, in told], ["intra:gbps=200,alpha_us=6;inter:gbps=40,alpha_us=18"] if links == "told" else [])
 
+    def test_all_three_stand_side_by_side(self):
+        self.write_scenario(STRAGGLER)
+        result = self.score("--scenarios", ".", "--no-fixed", "--format", "json", "--links", "all", "--require", "recall=1,precision=1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        modes = json.loads(result.stdout)["modes"]
+        self.assertEqual([(mode["links"], mode["totals"]["true"]) for mode in modes], [("told", 1), ("machine", 1), ("unknown", 1)])
+        self.write_scenario(dict(STRAGGLER, expect=[{"id": "RS301", "ranks": [2]}]))
+        text = self.score("--scenarios", ".", "--no-fixed", "--links", "all", "--require", "recall=1")
+        self.assertEqual(text.returncode, 1)
+        self.assertRegex(text.stdout, r"RS301 +0 / 1 / 1 +0\.000 +0\.000 +0 / 1 / 1")
+        self.assertIn("links unknown: small: expected RS301 2", text.stdout)
+
     def test_what_cannot_be_scored_is_said(self):
         (self.folder / "empty").mkdir()
         for options, code in [(["--scenarios", "empty"], 3), (["--scenarios", "missing"], 3), (["--suite", "none"], 2), (["--require", "recall"], 2),
