@@ -76,7 +76,7 @@ class Score(VirtualRunTest):
         text = self.score("--scenarios", ".", "--no-fixed", "--links", "all", "--require", "recall=1")
         self.assertEqual(text.returncode, 1)
         self.assertRegex(text.stdout, r"RS301 +0 / 1 / 1 +0\.000 +0\.000 +0 / 1 / 1")
-        self.assertIn("links unknown: small: expected RS301 2", text.stdout)
+        self.assertIn("links unknown: small: expected RS301 rank 2", text.stdout)
 
     def test_what_cannot_be_scored_is_said(self):
         (self.folder / "empty").mkdir()
