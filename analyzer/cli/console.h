@@ -13,6 +13,7 @@ class Console {
   public:
     void setColor(ColorMode mode) { m_color = mode; }
     void setVerbosity(int level) { m_verbosity = level; }
+    bool isQuiet() const { return m_verbosity < 0; }
 
     void result(std::string_view text) const;   // stdout, as it is
     void note(std::string_view line) const;     // stderr, unless -q

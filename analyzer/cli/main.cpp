@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "analyzer/cli/errors.h"
+#include "analyzer/cli/near_words.h"
 #include "analyzer/cli/verb.h"
 #include "collector/store/error.h"
 
@@ -33,6 +34,46 @@ void outliveFileSizeLimit() {
     if (sigaction(SIGXFSZ, nullptr, &present) != 0 || present.sa_handler != SIG_DFL) return;
     present.sa_handler = [](int) {};
     sigaction(SIGXFSZ, &present, nullptr);
+}
+
+std::string didYouMean(const std::string& word, const std::vector<std::string>& known) {
+    const std::string near = nearestWord(word, known);
+    return near.empty() ? std::string() : fmt::format("did you mean {}? ", near);
+}
+
+std::vector<std::string> verbNames(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(verb->get_name());
+    return names;
+}
+
+// The first word that is no option of the program as a whole; where it names no verb, CLI11 would only say that one is missing.
+std::string verbWord(const std::vector<std::string>& reversed) {
+    for (auto word = reversed.rbegin(); word != reversed.rend(); ++word) {
+        if (*word == "--color" && word + 1 != reversed.rend()) ++word;
+        else if (!word->starts_with('-')) return *word;
+    }
+    return {};
+}
+
+void tellUsage(const CLI::App& app, const CLI::ParseError& error, const Invocation& invocation) {
+    const auto chosen = app.get_subcommands();
+    const CLI::App* verb = chosen.empty() ? nullptr : chosen.front();
+    const std::string help = fmt::format("`rankscope{} --help` tells how it is used", verb ? " " + verb->get_name() : "");
+    const std::vector<std::string> extras = app.remaining(true);
+    if (error.get_name() != "ExtrasError" || extras.empty()) return invocation.console.error(error.what(), help);
+    const std::string& first = extras.front();
+    if (verb != nullptr && (verb->get_name() == "run" || verb->get_name() == "tune") && !invocation.hasJobMark)
+        return invocation.console.error(fmt::format("{}: {} does not take it", first, verb->get_name()),
+                                        fmt::format("write -- before the command: rankscope {} -o NAME -- COMMAND...", verb->get_name()));
+    std::vector<std::string> options;
+    for (const CLI::App* level : {verb, &app})
+        if (level != nullptr)
+            for (const CLI::Option* option : level->get_options())
+                for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+    const std::string option = first.substr(0, first.find('='));
+    const std::string what = !first.starts_with('-') ? "one argument too many" : "no such option";
+    invocation.console.error(fmt::format("{}: {}", option, what), (first.starts_with("--") ? didYouMean(option, options) : "") + help);
 }
 
 int act(const Invocation& invocation) {
@@ -87,12 +128,20 @@ int main(int argc, char** argv) {
     addReferenceVerb(app, invocation);
 
     try {
-        app.parse(splitOffJob(argc, argv, invocation));
+        std::vector<std::string> words = splitOffJob(argc, argv, invocation);
+        if (const std::string word = verbWord(words); !word.empty() && std::ranges::count(verbNames(app), word) == 0) {
+            if (word == "help") throw CLI::CallForHelp();
+            if (word == "version") throw CLI::CallForVersion("rankscope " RANKSCOPE_VERSION, 0);
+            invocation.console.error(fmt::format("{}: no such verb", word), didYouMean(word, verbNames(app)) + "`rankscope --help` lists them all");
+            return kExitUsage;
+        }
+        app.parse(words);
         if (invocation.hasJobMark && !app.got_subcommand("run") && !app.got_subcommand("tune"))
             throw CLI::ArgumentMismatch("only `run` and `tune` take a command behind --");
     } catch (const CLI::ParseError& error) {
-        const int status = app.exit(error);  // prints help and version on stdout, complaints on stderr
-        return status == 0 ? kExitOk : kExitUsage;
+        if (error.get_exit_code() == 0) return app.exit(error) == 0 ? kExitOk : kExitUsage;  // help and version, on stdout
+        tellUsage(app, error, invocation);
+        return kExitUsage;
     }
     invocation.console.setColor(color == "always" ? ColorMode::always : color == "never" ? ColorMode::never : ColorMode::automatic);
     invocation.console.setVerbosity(quiet > 0 ? -1 : verbose);

@@ -37,6 +37,7 @@ bool isReadFrom(const fs::path& output, const fs::path& input) {
 }  // namespace
 
 void checkOutput(const std::string& output, const std::vector<std::string>& inputs) {
+    if (output == "-") return;  // stdout
     std::error_code ignored;
     if (fs::is_directory(output, ignored)) throw VerbError(kExitInput, fmt::format("cannot write {}: it is a folder", output), "name a file in it");
     const fs::path folder = fs::path(output).parent_path();

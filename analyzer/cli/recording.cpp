@@ -23,12 +23,13 @@ void collectAndReport(const Recording& recording, const Console& console) {
     const Collected collected = collectRun(findRun(recording.run.path().string()));
     if (collected.recordedNothing) {
         const auto& job = recording.processes.front();
+        if (console.isQuiet()) return;  // a wrapped job is heard alone
         console.warning(fmt::format("nothing was recorded: {}", whyNothingRecorded(job, recording.run.captureFolder())));
         console.next("rankscope doctor");
         return;
     }
     console.note(fmt::format("{}: {}", recording.shownName, collected.summary));
-    if (!collected.warning.empty()) console.warning(collected.warning);
+    if (!collected.warning.empty() && !console.isQuiet()) console.warning(collected.warning);
     console.next(fmt::format("rankscope analyze {}", analyzer::shellWord(recording.shownName)));
 }
 

@@ -75,7 +75,7 @@ int exportRun(const ExportVerbOptions& options, const Console& console) {
     const auto sink = options.format == "csv" ? analyzer::csvTable(file.stream()) : analyzer::chromeTrace(file.stream(), trace.meta("run_name", options.run));
     analyzer::walkTrace(trace, *sink, selection);
     file.commit();
-    if (options.format != "csv") console.next(fmt::format("open {} in https://ui.perfetto.dev (it stays on this machine)", analyzer::shellWord(options.output)));
+    if (options.format != "csv" && options.output != "-") console.next(fmt::format("open {} in https://ui.perfetto.dev (it stays on this machine)", analyzer::shellWord(options.output)));
     return kExitOk;
 }
 
@@ -88,7 +88,7 @@ void addExportVerb(CLI::App& app, Invocation& invocation) {
     verb->add_option("--to", options->format, "perfetto or chrome (trace event JSON, which both open), or csv (one line per event)")
         ->check(CLI::IsMember({"perfetto", "chrome", "csv"}))
         ->required();
-    verb->add_option("-o,--output", options->output, "File to write")->type_name("FILE")->required();
+    verb->add_option("-o,--output", options->output, "File to write; - is stdout")->type_name("FILE")->required();
     verb->add_option("--ranks", options->ranks, "These ranks only, as 0-3,8")->type_name("LIST");
     verb->add_option("--steps", options->steps, "What begins in these steps only, as 10-12")->type_name("A-B");
     verb->callback([options, &invocation] {

@@ -133,6 +133,10 @@ int run(const RunOptions& options, const std::vector<std::string>& command, cons
     if (findCommand(command.front(), looked).empty())
         throw VerbError(static_cast<ExitCode>(kExitCommandNotFound), fmt::format("{}: command not found", command.front()));
 
+    const bool devices = ("," + options.trace + ",").find(",cuda,") != std::string::npos;
+    if (!devices && !console.isQuiet() && (!outside || outside->rank == 0))
+        console.warning(fmt::format("--trace {} leaves the devices out: `rankscope analyze` will have no kernels to judge; view and export show what is recorded", options.trace));
+
     const std::string missing = missingForwardOptions(command, preparedVariables(settings));
     // Ranks that choose other algorithms than their peers hang the job.
     if (!missing.empty() && !settings.tunerRows.empty())

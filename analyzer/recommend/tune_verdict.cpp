@@ -33,7 +33,8 @@ double medianOf(std::vector<double> values) {
 TuneVerdict verdictOf(const MeasuredCandidate& measured, double stepNs, const TuneRules& rules) {
     if (!measured.failure.empty()) return TuneVerdict::failed;
     if (!measured.gain) return TuneVerdict::tooFewRounds;
-    if (measured.gain->highNs < 0) return TuneVerdict::slower;
+    constexpr double kLeastLossShare = 0.0005;  // what is told as -0.0 % is no loss, however well runs repeat each other
+    if (measured.gain->highNs < 0 && measured.gain->gainNs <= -kLeastLossShare * stepNs) return TuneVerdict::slower;
     const bool beyondNoise = measured.gain->lowNs > 0;
     return beyondNoise && measured.gain->gainNs >= rules.minGainShare * stepNs ? TuneVerdict::helps : TuneVerdict::noDifference;
 }

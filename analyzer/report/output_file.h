@@ -9,7 +9,7 @@ namespace rankscope::analyzer {
 
 /// A file written beside its place and renamed by commit(), so that a reader never sees half of it; without commit() nothing is left. What
 /// is no regular file (a device, a pipe) is written to as it is: a rename would put a file in its place. A link keeps pointing to what it
-/// points to. Throws std::filesystem::filesystem_error with the name given and the reason.
+/// points to. "-" is stdout, as it is. Throws std::filesystem::filesystem_error with the name given and the reason.
 class OutputFile {
 public:
     explicit OutputFile(const std::filesystem::path& name);

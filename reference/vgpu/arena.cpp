@@ -178,8 +178,8 @@ Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex) {
             continue;
         }
         if (arena->processCount >= kMaxProcesses) {
-            errno = ENOSPC;
-            fail("too many processes in one virtual job");
+            std::fprintf(stderr, "rankscope virtual GPUs: a virtual job holds at most %u processes, and this is one more\n", kMaxProcesses);
+            std::abort();
         }
         SharedLock lock(arena->lock);
         processIndex = arena->processCount;

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <string_view>
 
 namespace rankscope::vgpu {
 namespace {
@@ -35,7 +34,7 @@ std::string rateText(double gigabitsPerS) {
 // Before the job's first call: whoever looks at the machine then must find it.
 [[gnu::constructor]] void standUp() {
     const char* root = std::getenv("RANKSCOPE_SYSFS_ROOT");
-    if (!root || !*root || linksAreHidden()) return;
+    if (!root || !*root) return;
     try {
         writeSysfs(describedCluster(), root);
     } catch (const std::exception& error) {
@@ -44,11 +43,6 @@ std::string rateText(double gigabitsPerS) {
 }
 
 }  // namespace
-
-bool linksAreHidden() {
-    const char* links = std::getenv("RANKSCOPE_VGPU_LINKS");
-    return links && std::string_view(links) == "hidden";
-}
 
 Nvlinks nvlinksOf(const Cluster& cluster) {
     if (cluster.intra.gbps < kSlowestNvlinkGbps) return {};

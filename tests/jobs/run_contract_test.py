@@ -300,6 +300,80 @@ sys.exit(7)
         wrapped = self.run_plain("sh", "-c", f"trap '' HUP; {RANKSCOPE} -q run -o a -- {show}")
         self.assertEqual(wrapped.stdout, plain.stdout)
 
+    def start_node(self, *options, job="J", name="a"):
+        """One node of a job: a launcher inside a wrapper, which ends when the file `go` is there."""
+        launcher = self.folder / "torchrun"
+        launcher.write_text("#!/usr/bin/env python3\nimport os, time\nprint('ready', flush=True)\nwhile not os.path.exists('go'): time.sleep(0.02)\n")
+        launcher.chmod(0o755)
+        return self.start(RANKSCOPE, "run", "-o", name, *options, "--", "./torchrun", "--nnodes=2", "--rdzv-id", job, "--rdzv-endpoint", "h0:29400", "train.py")
+
+    def test_the_second_node_of_a_job_joins_the_run(self):
+        first = self.start_node()
+        self.assertEqual(first.stdout.readline(), b"ready\n")
+        second = self.start_node()
+        self.assertEqual(second.stdout.readline(), b"ready\n")
+        (self.folder / "go").touch()
+        for node in (first, second):
+            _, errors = node.communicate(timeout=60)
+            self.assertEqual(node.returncode, 0, errors)
+        self.assertEqual(len((self.folder / "a" / ".members").read_text().splitlines()), 2)
+        # The same rendezvous id again is a job of its own: that run has ended.
+        third = self.start_node()
+        _, errors = third.communicate(timeout=60)
+        self.assertEqual(third.returncode, 3)
+        self.assertIn(b"--force", errors)
+        forced = self.start_node("--force")
+        self.assertEqual((forced.communicate(timeout=60), forced.returncode)[1], 0)
+
+    def test_a_run_whose_job_lives_is_neither_joined_by_another_job_nor_deleted(self):
+        first = self.start_node()
+        self.assertEqual(first.stdout.readline(), b"ready\n")
+        before = (self.folder / "a" / "run.json").read_bytes()
+        for options in ([], ["--force"]):
+            other = self.start_node(*options, job="K")
+            _, errors = other.communicate(timeout=60)
+            self.assertEqual(other.returncode, 3, errors)
+            self.assertIn(b"being recorded", errors)
+        self.assertIn(f"pid {first.pid}".encode(), errors)
+        self.assertEqual((self.folder / "a" / "run.json").read_bytes(), before)
+        (self.folder / "go").touch()
+        first.communicate(timeout=60)
+        self.assertEqual(first.returncode, 0)
+
+    def test_a_members_file_that_is_a_link_is_not_followed(self):
+        (self.folder / "precious").write_text("precious")
+        (self.folder / "a").mkdir()
+        (self.folder / "a" / ".members").symlink_to("../precious")
+        self.assertEqual(self.wrapped("a", "true").returncode, 3)
+        self.assertEqual((self.folder / "precious").read_text(), "precious")
+
+    def test_quiet_is_silent_also_where_nothing_was_recorded(self):
+        self.assertEqual(self.wrapped("a", "true").stderr, b"")
+
+    def test_a_list_of_sources_without_the_devices_is_warned_of(self):
+        result = self.rankscope("run", "-o", "a", "--trace", "nccl,nvtx", "--", "true")
+        self.assertIn(b"leaves the devices out", result.stderr)
+        self.assertNotIn(b"leaves the devices out", self.rankscope("run", "-o", "b", "--", "true").stderr)
+
+    def test_typos_are_answered_by_what_was_meant(self):
+        for arguments, answer in ((["analize", "a"], "did you mean analyze?"), (["analyze", "a", "--fromat", "json"], "did you mean --format?"), (["--versoin"], "did you mean --version?"),
+                                  (["run", "-o", "a", "torchrun", "--nproc", "2", "t.py"], "write -- before the command"), (["explian"], "did you mean explain?")):
+            result = self.rankscope(*arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertIn("rankscope: error: ", result.stderr.decode())
+            self.assertIn(answer, result.stderr.decode(), arguments)
+        self.assertIn(b"analyze", self.rankscope("help").stdout)
+        self.assertEqual(self.rankscope("version").stdout, self.rankscope("--version").stdout)
+
+    def test_a_dash_as_output_is_stdout(self):
+        self.assertEqual(self.import_one_kernel("a").returncode, 0)
+        for arguments in (["analyze", "a", "--format", "json"], ["export", "a", "--to", "csv"], ["recommend", "a"]):
+            to_stdout = self.rankscope("-q", *arguments, "-o", "-")
+            self.assertEqual(to_stdout.returncode, 0, to_stdout.stderr)
+            self.assertEqual(self.rankscope("-q", *arguments, "-o", "file").returncode, 0)
+            self.assertEqual(to_stdout.stdout, (self.folder / "file").read_bytes())
+        self.assertFalse((self.folder / "-").exists())
+
     def test_options_of_the_user_reach_the_job(self):
         result = self.wrapped("a", "env", options=["--env", "COLOUR=red", "--max-size", "3M", "--trace", "nccl,nvtx", "--delay", "1.5"],
                               environment={"LD_PRELOAD": "libm.so.6"})
