@@ -89,7 +89,12 @@ TuneCandidate candidateOf(const json& entry, size_t index, const std::string& fi
 std::vector<TuneCandidate> fromJson(const std::string& file, const std::string& text, std::vector<std::string>& leftOut) {
     json root;
     try {
-        root = json::parse(text);
+        // What reads it calls itself for each level; advice has some four.
+        constexpr int kDeepest = 64;
+        root = json::parse(text, [&](int depth, json::parse_event_t, json&) {
+            if (depth > kDeepest) throw store::Error(file, "nested more deeply than any advice", "give what `rankscope recommend --format json` wrote");
+            return true;
+        });
     } catch (const json::parse_error& error) {
         throw store::Error(file, fmt::format("no JSON: {}", error.what()), "");
     }

@@ -78,6 +78,11 @@ TEST(TuneVerdict, AGainTooSmallToMatterKeepsTheDefault) {
     EXPECT_EQ(measured({100, 100, 100}, {{99.4, 99.4, 99.4}}).candidates[0].verdict, TuneVerdict::helps);
 }
 
+TEST(TuneVerdict, ALossThatRoundsToNothingIsNone) {
+    EXPECT_EQ(measured({100, 100, 100}, {{100.01, 100.01, 100.01}}).candidates[0].verdict, TuneVerdict::noDifference);
+    EXPECT_EQ(measured({100, 100, 100}, {{100.3, 100.3, 100.3}}).candidates[0].verdict, TuneVerdict::slower);
+}
+
 TEST(TuneVerdict, TheMoreCandidatesTheSurerEachMustBe) {
     const std::vector<double> standard = {100, 100, 100, 100}, slightlyBetter = {98.4, 99.5, 98.8, 99.1};
     EXPECT_EQ(measured(standard, {slightlyBetter}).candidates[0].verdict, TuneVerdict::helps);
@@ -175,6 +180,12 @@ TEST(TuneCandidate, WrongJsonIsRefusedWithItsPlace) {
             EXPECT_FALSE(error.cause().empty()) << text;
         }
     }
+}
+
+TEST(TuneCandidate, JsonThatIsNestedWithoutEndIsRefused) {
+    std::vector<std::string> leftOut;
+    const std::string deep = R"({"recommendations": )" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}";
+    EXPECT_THROW(parseCandidates("x.json", deep, leftOut), store::Error);
 }
 
 // --- reports ---
