@@ -76,11 +76,11 @@ double bucketNs(const Analysis& analysis, const Communicator& communicator, cons
     return best;
 }
 
-/// Start-up that configured links explain at most (half as much again for what is unknown about them); more is a slow link. Unlimited where their start-up was left out.
+/// Start-up that configured links explain at most (half as much again for what is unknown about them); more is a slow link. Of a link that tells no start-up the usual one counts; unlimited without a link.
 double longestStartupNs(const Analysis& analysis, const Communicator& communicator, store::Op op) {
     constexpr double kSpread = 1.5;
     double hop = analysis.peaks.alphaPerHop(communicator);
-    if (hop <= 0 && analysis.peaks.atLeast(communicator)) hop = unknownAlphaNs(communicator.nodes > 1);
+    if (hop <= 0 && analysis.peaks.busCeiling(communicator)) hop = unknownAlphaNs(communicator.nodes > 1);
     return hop > 0 ? kSpread * hop * startupHops(op, communicator.size) : std::numeric_limits<double>::infinity();
 }
 
@@ -207,7 +207,8 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
         setCost(analysis, proposal.savings, finding);
         setTypicalStep(analysis, proposal.savings, steps.front().rank->rank, finding);
         const double size = median(bytes) / median(counts);
-        finding.cause = fmt::format("{:.0f} {} calls of about {} per step pay {} of start-up each", median(counts), store::toText(fit.op), bytesText(size),
+        const bool reached = fit.source != "fit" && analysis.peaks.atLeast(communicator);
+        finding.cause = fmt::format("{:.0f} {} calls of about {} per step pay {}{} of start-up each", median(counts), store::toText(fit.op), bytesText(size), reached ? "at least " : "",
                                     durationText(fit.alphaNs));
         finding.evidence.facts = {
             fmt::format("alpha {}, beta {:.3g} ns/KiB ({}): n* = {}, the messages are {:.1f} times smaller", durationText(fit.alphaNs),

@@ -23,12 +23,11 @@ constexpr AlgorithmThresholds kThresholds;
 /// reached, with a start-up that is hardly longer.
 std::optional<LinkModel> linkOf(const Analysis& analysis, const CommTask& task) {
     const Communicator& communicator = analysis.facts.communicators.at(task.communicatorId);
-    const std::optional<LinkModel> link = linkModel(analysis.peaks, communicator, task.op);
-    const bool reached = link && analysis.peaks.atLeast(communicator);
-    if (link && !reached) return link;
+    const std::optional<LinkModel> link = linkWithStartup(analysis.peaks, communicator, task.op);
+    if (link && !analysis.peaks.atLeast(communicator)) return link;
     const CostFit* fit = analysis.findFit(task.communicatorId, task.op);
     if (fit == nullptr || fit->source != "fit" || !(fit->betaNsPerByte > 0))
-        return reached ? linkWithStartup(analysis.peaks, communicator, task.op) : std::nullopt;
+        return link;
     // Time of a byte and of a start-up on a link of 1 byte/ns and 1 ns: what the choice itself costs. The end that is kindest to it.
     const double perByte = collectiveNs({0, 1}, task.op, communicator.size, 1, {task.algorithm, task.protocol}).low;
     const double perStart = collectiveNs({1, 1}, task.op, communicator.size, 0, {task.algorithm, task.protocol}).high;
@@ -251,7 +250,9 @@ void detectAlgorithm(const Analysis& analysis, Claims& claims, std::vector<Findi
     setCost(analysis, costs, finding);
     setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
     describe(analysis, steps, losing, finding);
-    finding.confidence = analysis.peaks.source.empty() ? 0.7 : 0.85;
+    const bool reached = std::any_of(communicators.begin(), communicators.end(), [&](int64_t id) { return analysis.peaks.atLeast(analysis.facts.communicators.at(id)); });
+    if (reached) finding.evidence.facts.push_back("no peak of the link is known: it carries at least what the job reached over it, and the protocol's flags with it");
+    finding.confidence = reached || analysis.peaks.source.empty() ? 0.7 : 0.85;
     if (finding.verdict == Verdict::found)
         for (int64_t id : communicators) claims.takeTransfer("RS205", id, *finding.savingNsPerStep);
     findings.push_back(std::move(finding));

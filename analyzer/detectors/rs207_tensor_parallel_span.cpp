@@ -27,8 +27,8 @@ int ranksPerNode(const Analysis& analysis) {
 /// The same message inside one node; nothing when its link is not known.
 std::optional<double> insideNs(const Analysis& analysis, const Communicator& communicator, const CommTask& task) {
     if (!analysis.peaks.intra || task.bytes <= 0) return std::nullopt;
-    const bool reached = analysis.peaks.intra->kind == PeakKind::atLeast && analysis.peaks.intra->alphaNs <= 0;
-    const LinkModel link{reached ? unknownAlphaNs(false) : analysis.peaks.intra->alphaNs, analysis.peaks.intra->bytesPerNs};
+    const LinkClass& intra = *analysis.peaks.intra;
+    const LinkModel link{intra.alphaNs > 0 ? intra.alphaNs : unknownAlphaNs(false), intra.bytesPerNs};
     // NCCL would choose anew: the fastest of the choices it uses in this job, at the slow end of what each may cost.
     double best = collectiveNs(link, task.op, communicator.size, static_cast<double>(task.bytes), {store::Algorithm::ring, store::Protocol::simple}).high;
     for (AlgorithmChoice choice : algorithmChoices(task.op))

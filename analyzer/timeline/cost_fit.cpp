@@ -58,12 +58,12 @@ void fitLine(std::vector<Point> points, CostFit& fit) {
     fit.source = "fit";
 }
 
-void usePeakAsPrior(const std::vector<Point>& points, double ceiling, int ranks, CostFit& fit) {
+void usePeakAsPrior(const std::vector<Point>& points, double ceiling, bool atLeast, int ranks, CostFit& fit) {
     fit.betaNsPerByte = busFactor(fit.op, ranks) / ceiling;
     std::vector<double> rest;
     for (const Point& point : points) rest.push_back(point.timeNs - fit.betaNsPerByte * point.bytes);
     fit.alphaNs = std::max(0.0, median(rest));
-    fit.source = "link peak as prior (sizes differ by less than 4x)";
+    fit.source = atLeast ? "best bandwidth reached as prior (sizes differ by less than 4x)" : "link peak as prior (sizes differ by less than 4x)";
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ std::vector<CostFit> fitCosts(const TraceFacts& facts, const LinkPeaks& peaks) {
         if (static_cast<double>(fit.largestBytes) >= CostFit::kSmallestRange * static_cast<double>(fit.smallestBytes)) {
             fitLine(points, fit);
         } else if (fit.ceiling) {
-            usePeakAsPrior(points, *fit.ceiling, communicator->second.size, fit);
+            usePeakAsPrior(points, *fit.ceiling, peaks.atLeast(communicator->second), communicator->second.size, fit);
         } else {
             continue;
         }

@@ -16,7 +16,7 @@ struct CostFit {
     store::Op op = store::Op::unknown;
     double alphaNs = 0;
     double betaNsPerByte = 0;
-    std::string source;              // fit | link peak as prior
+    std::string source;              // fit | link peak as prior | best bandwidth reached as prior
     int samples = 0;
     int64_t smallestBytes = 0;
     int64_t largestBytes = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/detectors/collective_speed.h"
 #include "analyzer/timeline/nccl_formulas.h"
 #include "analyzer/timeline/statistics.h"
 
@@ -47,16 +48,16 @@ bool spansNodes(const TaskGraph& graph, const Analysis& analysis, const Exchange
 
 namespace {
 
-/// Start-up of an exchange by the configured links; negative: unknown.
+/// Start-up of an exchange by the links, the usual one where they tell none; negative: no link is known. Left open it would be all that the peak does not explain, also of a slow link.
 double configuredStartUpNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange) {
     const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
     if (communicator == analysis.facts.communicators.end()) return -1;
     if (exchange.message()) {
         const std::optional<LinkClass>& link = spansNodes(graph, analysis, exchange) ? analysis.peaks.inter : analysis.peaks.intra;
-        return link && link->alphaNs > 0 ? link->alphaNs : -1;
+        return !link ? -1 : link->alphaNs > 0 ? link->alphaNs : unknownAlphaNs(spansNodes(graph, analysis, exchange));
     }
-    const std::optional<LinkModel> link = linkModel(analysis.peaks, communicator->second, exchange.op);
-    if (!link || link->alphaNs <= 0) return -1;
+    const std::optional<LinkModel> link = linkWithStartup(analysis.peaks, communicator->second, exchange.op);
+    if (!link) return -1;
     return collectiveNs(*link, exchange.op, communicator->second.size, 0, {exchange.algorithm, exchange.protocol}).high;
 }
 

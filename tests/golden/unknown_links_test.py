@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A job whose links nobody told is judged by itself: the culprit is that of the same job with told links, and what is promised is no more and not much less."""
+
+import unittest
+
+from virtual_run import RANKSCOPE, VirtualRunTest
+
+JOB = {"kind": "fsdp", "steps": 6, "seed": 5, "model": {"layers": 4, "hidden": 4096, "seq": 1024, "micro_batch": 1}, "parallel": {"dp": 6}}
+# One group of all ranks: nothing but its own edges to compare with.
+SLOW_RANK = {**JOB, "name": "rank", "cluster": {"nodes": 1, "ranks_per_node": 6}, "faults": [{"kind": "slow_link", "rank": 2, "factor": 0.25}]}
+SLOW_CARD = {**JOB, "name": "card", "cluster": {"nodes": 3, "ranks_per_node": 2}, "faults": [{"kind": "slow_nic", "node": 1, "factor": 0.25}]}
+HEALTHY = {**JOB, "name": "healthy", "cluster": {"nodes": 3, "ranks_per_node": 2}, "faults": []}
+
+
+class UnknownLinks(VirtualRunTest):
+    def found(self, scenario, links):
+        name = f"{scenario['name']}-{links}"
+        self.check_run(RANKSCOPE, "-q", "reference", "run", self.write_scenario(scenario), "-o", name, "--links", links)
+        return {finding["id"]: finding for finding in self.report(name)["findings"] if finding.get("verdict", "found") == "found"}
+
+    def test_a_slow_link_is_named_and_priced(self):
+        for scenario, ranks in ((SLOW_RANK, [2]), (SLOW_CARD, [2, 3])):
+            told, unknown = self.found(scenario, "told"), self.found(scenario, "unknown")
+            self.assertEqual(list(told), ["RS208"], scenario)
+            self.assertEqual(list(unknown), ["RS208"], scenario)
+            self.assertEqual(unknown["RS208"]["ranks"], ranks)
+            self.assertEqual(unknown["RS208"]["saving_source"], "replay")
+            promised = unknown["RS208"]["saving_ns_per_step"] / told["RS208"]["saving_ns_per_step"]
+            self.assertGreater(promised, 0.7)
+            self.assertLess(promised, 1.05)
+
+    def test_a_healthy_one_is_not(self):
+        found = self.found(HEALTHY, "unknown")
+        self.assertFalse({"RS204", "RS208"} & set(found), found)
+
+
+if __name__ == "__main__":
+    unittest.main()
