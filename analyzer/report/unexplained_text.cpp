@@ -32,7 +32,7 @@ std::string waitedForText(const std::vector<WaitedFor>& waitedFor) {
 std::vector<std::string> unexplainedSentences(const Accounting& accounting) {
     std::vector<std::string> sentences;
     for (const Unexplained& open : accounting.unexplained)
-        sentences.push_back(fmt::format("Not explained: {} of the step is {} ({}){}, and no finding accounts for it. To settle it: {}.", percentText(open.share), words(open.category),
+        sentences.push_back(fmt::format("Unexplained: {} of the step is {} ({}){}, and no finding accounts for it. To settle it: {}.", percentText(open.share), words(open.category),
                                         ranksText(open.ranks), waitedForText(open.waitedFor), open.settle));
     return sentences;
 }

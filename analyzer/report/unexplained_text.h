@@ -9,7 +9,7 @@
 
 namespace rankscope::analyzer {
 
-/// "Not explained: 54.9 % of the step is waiting for other ranks (ranks 1-5, 7), 46 % of it for rank 0, … To settle it: ….": one per unexplained category; empty where all is.
+/// "Unexplained: 54.9 % of the step is waiting for other ranks (ranks 1-5, 7), 46 % of it for rank 0, … To settle it: ….": one per unexplained category; empty where all is.
 std::vector<std::string> unexplainedSentences(const Accounting& accounting);
 
 /// What is known of it, as parts of sentences.
