@@ -19,7 +19,14 @@ void addLines(std::string& out, const char* label, const std::vector<std::string
 
 std::vector<std::string> settingLines(const Settings& settings) {
     std::vector<std::string> lines;
-    for (const auto& [name, value] : settings.environment) lines.push_back(value ? fmt::format("export {}={}", name, shellQuoted(*value)) : "unset " + name);
+    for (const auto& [name, value] : settings.environment) {
+        if (!value)
+            lines.push_back("unset " + name);
+        else if (value->empty())
+            lines.push_back(fmt::format("unset {}  # where the job's own script sets it: export {}=", name, name));
+        else
+            lines.push_back(fmt::format("export {}={}", name, shellQuoted(*value)));
+    }
     for (const TunerAdvice& row : settings.tuner)
         lines.push_back(fmt::format("tuner table: {} of {} to {} on {} nodes, {} ranks: {}/{}", ncclName(row.op), bytesText(static_cast<double>(row.minBytes)),
                                     bytesText(static_cast<double>(row.maxBytes)), row.shape.nodes, row.shape.ranks, ncclName(row.choice.algorithm), ncclName(row.choice.protocol)));

@@ -145,7 +145,7 @@ void MainWindow::makeMenus() {
     view->addAction("&Put the panels back", this, &MainWindow::forgetPlaces);
     m_docksMenu = menuBar()->addMenu("&Panels");
     QMenu* help = menuBar()->addMenu("&Help");
-    help->addAction("Keys and mouse\t?", this, &MainWindow::showHelp);
+    help->addAction("Keys and mouse\t?", this, &MainWindow::showHelp)->setShortcut(Qt::Key_F1);
 }
 
 void MainWindow::makeDocks() {

@@ -38,7 +38,12 @@ RunPane::RunPane(QString letter, QMainWindow& window)
     connect(&m_session, &RunSession::loaded, this, [this] { m_tour.loadingEnded(); });
     connect(&m_model, &TimelineModel::selectionChanged, this, [this] {
         const EventRef selected = m_model.selection();
-        if (!selected.valid()) return;
+        if (!selected.valid()) {
+            if (m_message.isEmpty()) return;
+            m_message.clear();
+            emit said({});   // what is no longer selected is not told of
+            return;
+        }
         const TrackEvent event = m_model.event(selected);
         m_message = QString("%1, %2, %3").arg(m_model.eventLabel(selected), QString::fromStdString(durationText(event.durNs)), m_model.place(selected));
         emit said(m_message);

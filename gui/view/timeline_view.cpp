@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/view/timeline_view.h"
 
+#include <QApplication>
 #include <QContextMenuEvent>
+#include <QEnterEvent>
 #include <QHelpEvent>
 #include <QKeyEvent>
+#include <QLineEdit>
 #include <QMenu>
 #include <QMouseEvent>
 #include <QToolTip>
@@ -251,6 +254,11 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
 
 void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
     if (laneX(event->position()) >= 0 && m_model.selection().valid()) m_model.zoomToSelection();
+}
+
+// Keys act where the pointer is, whatever panel was clicked before; not while something is typed.
+void TimelineView::enterEvent(QEnterEvent*) {
+    if (qobject_cast<QLineEdit*>(QApplication::focusWidget()) == nullptr) setFocus(Qt::MouseFocusReason);
 }
 
 void TimelineView::leaveEvent(QEvent*) {

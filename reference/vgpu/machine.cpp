@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 
 namespace rankscope::vgpu {
 namespace {
@@ -34,7 +35,7 @@ std::string rateText(double gigabitsPerS) {
 // Before the job's first call: whoever looks at the machine then must find it.
 [[gnu::constructor]] void standUp() {
     const char* root = std::getenv("RANKSCOPE_SYSFS_ROOT");
-    if (!root || !*root) return;
+    if (!root || !*root || linksAreHidden()) return;
     try {
         writeSysfs(describedCluster(), root);
     } catch (const std::exception& error) {
@@ -43,6 +44,11 @@ std::string rateText(double gigabitsPerS) {
 }
 
 }  // namespace
+
+bool linksAreHidden() {
+    const char* links = std::getenv("RANKSCOPE_VGPU_LINKS");
+    return links && std::string_view(links) == "hidden";
+}
 
 Nvlinks nvlinksOf(const Cluster& cluster) {
     if (cluster.intra.gbps < kSlowestNvlinkGbps) return {};

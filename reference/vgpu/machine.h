@@ -19,6 +19,9 @@ struct PcieLink {
     uint32_t generation, lanes;
 };
 
+/// RANKSCOPE_VGPU_LINKS=hidden: NVML does not begin, and no folder like /sys is written.
+bool linksAreHidden();
+
 Nvlinks nvlinksOf(const Cluster& cluster);
 /// The slowest that carries what goes over it: all between devices where there is no NVLink, else what they exchange with their host.
 PcieLink pcieLinkOf(const Cluster& cluster);

@@ -11,7 +11,7 @@ using namespace rankscope::vgpu;
 
 namespace {
 
-enum Result : int { kSuccess = 0, kUninitialized = 1, kInvalidArgument = 2, kNotSupported = 3, kNotFound = 6 };
+enum Result : int { kSuccess = 0, kUninitialized = 1, kInvalidArgument = 2, kNotSupported = 3, kNotFound = 6, kDriverNotLoaded = 9 };
 
 constexpr uint32_t kFieldCommonSpeed = 90, kFieldLinkCount = 91;    // NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, NVML_FI_DEV_NVLINK_LINK_COUNT
 constexpr uint32_t kUnsignedInt = 1;                                // NVML_VALUE_TYPE_UNSIGNED_INT
@@ -52,7 +52,7 @@ int answer(void* device, uint32_t* into, uint32_t value) {
 
 extern "C" {
 
-int nvmlInit_v2(void) { return g_begun++, kSuccess; }
+int nvmlInit_v2(void) { return linksAreHidden() ? int{kDriverNotLoaded} : (g_begun++, int{kSuccess}); }
 int nvmlShutdown(void) { return g_begun == 0 ? kUninitialized : (g_begun--, kSuccess); }
 
 int nvmlDeviceGetCount_v2(uint32_t* count) {

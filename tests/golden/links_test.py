@@ -73,7 +73,7 @@ class Links(VirtualRunTest):
     def test_sources_that_contradict_each_other_are_named_both(self):
         self.run_links("told")
         report = self.analyze("told", "--links", "intra:gbps=200;inter:gbps=40")
-        warning, = [loss["message"] for loss in report["loss"] if loss["kind"] == "link_peaks"]
+        warning, = [loss["what_it_means"] for loss in report["loss"] if loss["kind"] == "link_peaks"]
         for part in ("40 GB/s", "2.5 GB/s", "--links of the run"):
             self.assertIn(part, warning)
 

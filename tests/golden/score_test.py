@@ -61,6 +61,9 @@ class Score(VirtualRunTest):
             connection = sqlite3.connect(f"file:{self.folder}/{links}/small/faulty/trace.db?mode=ro", uri=True)
             told = connection.execute("SELECT value FROM meta WHERE key = 'links'").fetchall()
             connection.close()
+            peaks = json.loads((self.folder / links / "small/faulty.json").read_text())["link_peaks"]
+            kinds = {peaks[place] and peaks[place]["kind"] for place in ("intra", "inter")}
+            self.assertTrue(kinds == {links} if links != "unknown" else kinds <= {"at_least", None}, (links, peaks))
             self.assertEqual([text for text, in told], ["intra:gbps=200,alpha_us=6;inter:gbps=40,alpha_us=18"] if links == "told" else [])
 
     def test_all_three_stand_side_by_side(self):
