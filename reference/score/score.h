@@ -26,7 +26,7 @@ struct ScoreOptions {
     unsigned jobs = 0;                      ///< scenarios at a time; 0: one per core
     int timeoutS = 300;                     ///< for each run and each analysis; what takes longer is ended and counts as failed
     bool runFixed = true;                   ///< run the repaired twins too
-    std::string links = "told";             ///< told, machine or unknown: what the runs know of their links, as `rankscope reference run --links` takes it
+    std::string links = "machine";          ///< told, machine or unknown: what the runs know of their links, as `rankscope reference run --links` takes it
 };
 
 struct Scoreboard {
