@@ -12,7 +12,7 @@ namespace rankscope::analyzer {
 namespace {
 
 bool recordsAreMissing(const Report& report) {
-    return std::any_of(report.losses.begin(), report.losses.end(), [](const LossRow& loss) { return loss.severity != "info"; });
+    return std::any_of(report.losses.begin(), report.losses.end(), [](const LossRow& loss) { return loss.severity != "info" && loss.kind != "link_peaks"; });
 }
 
 }  // namespace
