@@ -10,6 +10,7 @@
 
 #include "analyzer/detectors/critical_step.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/host_cost.h"
 #include "analyzer/detectors/missing_input.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/idle_words.h"
@@ -201,6 +202,7 @@ class Accountant {
     Unexplained describe(Exposed category, double share, bool together = false) const;
     std::vector<WaitedFor> waitedFor() const;
     std::string idleText(const std::vector<int>& ranks, double leastShare) const;
+    std::string doingText(const std::vector<int>& ranks) const;
     std::string settle(const Unexplained& open) const;
 
     const Analysis& m_analysis;
@@ -230,6 +232,29 @@ std::string Accountant::idleText(const std::vector<int>& ranks, double leastShar
     std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::string text;
     for (const auto& [share, cause] : parts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", inWords(toText(static_cast<IdleCause>(cause))), percentText(share));
+    return text;
+}
+
+/// "in 'aten::cat' 7.1 %, …": what hosts were in, innermost, in long standstills of their devices, of the steps of these ranks. Empty where nothing of it is recorded.
+std::string Accountant::doingText(const std::vector<int>& ranks) const {
+    std::map<int32_t, double> byName;
+    double steps = 0;
+    for (int rank : ranks) {
+        const RankSummary* summary = m_analysis.findRank(rank);
+        if (summary == nullptr) continue;
+        for (const HostStall& stall : summary->hostStalls)
+            if (stall.doingNameId != 0 && std::binary_search(m_analysis.steps.begin(), m_analysis.steps.end(), stall.step))
+                byName[stall.doingNameId] += static_cast<double>(std::min(stall.doingNs, stall.stallNs));
+        const auto step = m_ledger.stepOfRank.find(rank);
+        steps += step == m_ledger.stepOfRank.end() ? 0 : step->second;
+    }
+    std::vector<std::pair<double, int32_t>> most;
+    for (const auto& [name, ns] : byName)
+        if (steps > 0 && ns / steps >= CommonThresholds::kNoteShare) most.emplace_back(ns / steps, name);
+    std::stable_sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    if (most.size() > AccountingThresholds::kMostNamed) most.resize(AccountingThresholds::kMostNamed);
+    std::string text;
+    for (const auto& [share, name] : most) text += fmt::format("{}in '{}' {}", text.empty() ? "" : ", ", nameOr(m_analysis, name, "?"), percentText(share));
     return text;
 }
 
@@ -317,8 +342,10 @@ Unexplained Accountant::describe(Exposed category, double share, bool together) 
                 open.facts.push_back(fmt::format("the device of rank {} idles meanwhile, in % of its step: {}{}", waited.rank, idle, pauses.empty() ? "" : "; " + pauses));
         }
     }
-    if (category == Exposed::idle)
+    if (category == Exposed::idle) {
         if (const std::string idle = idleText(open.ranks, CommonThresholds::kNoteShare); !idle.empty()) open.facts.push_back("idle by cause: " + idle);
+        if (const std::string doing = doingText(open.ranks); !doing.empty()) open.facts.push_back("the host was meanwhile " + doing + " (standstills of 1 ms or more)");
+    }
     open.settle = settle(open);
     return open;
 }

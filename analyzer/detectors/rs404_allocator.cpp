@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyzer/detectors/host_cost.h"
 #include "analyzer/detectors/missing_input.h"
 #include "analyzer/timeline/statistics.h"
@@ -10,13 +12,15 @@
 namespace rankscope::analyzer {
 namespace {
 
+/// First uses allocate: whether they go on needs steps to tell, and whole steps.
+bool tooFewSteps(const Analysis& analysis) { return static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps || analysis.facts.wholeRunIsOneStep; }
+
 bool isAllocator(const HostStall& stall) { return stall.cause == IdleCause::allocator; }
 
 }  // namespace
 
 void detectAllocatorChurn(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
-    // First uses allocate: whether they go on needs steps to tell, and whole steps.
-    if (static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps || analysis.facts.wholeRunIsOneStep) return;
+    if (tooFewSteps(analysis)) return;
     HostCost cost = hostCost(analysis, [](const RankSummary& rank, int step) { return stallSum(rank, step, isAllocator); });
     Finding finding;
     finding.id = "RS404";
@@ -50,6 +54,8 @@ void detectAllocatorChurn(const Analysis& analysis, Claims& claims, std::vector<
 }
 
 std::string missingForAllocatorChurn(const Analysis& analysis) {
+    const bool allocates = std::any_of(analysis.ranks.begin(), analysis.ranks.end(), [](const RankSummary& rank) { return std::any_of(rank.hostStalls.begin(), rank.hostStalls.end(), isAllocator); });
+    if (allocates && tooFewSteps(analysis)) return "too few whole steps: first uses allocate, too";
     return withoutHostCalls(analysis);
 }
 
