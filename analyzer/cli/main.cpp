@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <iterator>
+#include <sstream>
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -41,6 +43,14 @@ std::string didYouMean(const std::string& word, const std::vector<std::string>& 
     return near.empty() ? std::string() : fmt::format("did you mean {}? ", near);
 }
 
+// What CLI11 lists behind the colon of "The following arguments were not expected: json --fromat", last word first.
+std::vector<std::string> unexpectedWords(const std::string& message) {
+    std::istringstream list(message.substr(std::min(message.size(), message.find(": ") + 2)));
+    std::vector<std::string> words{std::istream_iterator<std::string>(list), {}};
+    std::reverse(words.begin(), words.end());
+    return words;
+}
+
 std::vector<std::string> verbNames(const CLI::App& app) {
     std::vector<std::string> names;
     for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(verb->get_name());
@@ -60,7 +70,8 @@ void tellUsage(const CLI::App& app, const CLI::ParseError& error, const Invocati
     const auto chosen = app.get_subcommands();
     const CLI::App* verb = chosen.empty() ? nullptr : chosen.front();
     const std::string help = fmt::format("`rankscope{} --help` tells how it is used", verb ? " " + verb->get_name() : "");
-    const std::vector<std::string> extras = app.remaining(true);
+    std::vector<std::string> extras = app.remaining(true);
+    if (extras.empty()) extras = unexpectedWords(error.what());
     if (error.get_name() != "ExtrasError" || extras.empty()) return invocation.console.error(error.what(), help);
     const std::string& first = extras.front();
     if (verb != nullptr && (verb->get_name() == "run" || verb->get_name() == "tune") && !invocation.hasJobMark)

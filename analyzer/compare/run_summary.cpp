@@ -46,7 +46,7 @@ std::string layoutText(const Layout& layout) {
 std::string lossKinds(const Report& report) {
     std::set<std::string> kinds;
     for (const LossRow& loss : report.losses)
-        if (loss.severity != "info") kinds.insert(loss.kind);
+        if (loss.severity != "info" && loss.kind != "link_peaks") kinds.insert(loss.kind);
     return joined(kinds);
 }
 

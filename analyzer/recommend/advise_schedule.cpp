@@ -69,9 +69,10 @@ void adviseMicroBatches(const AdviceContext& context, const Pipeline& pipeline, 
         shown.push_back(fmt::format("{}: {:+.1f} %", plan.microBatches, -100 * plan.step.savingNs / context.analysis.stepNs));
     }
     const auto isProposed = std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.microBatches == proposed; });
-    const Plan& best = isProposed != plans.end() && worthIt(context, isProposed->step)
+    const double closeNs = most - kCloseEnough * (context.analysis.stepNs - most);
+    const Plan& best = isProposed != plans.end() && worthIt(context, isProposed->step) && isProposed->step.savingNs >= closeNs
                            ? *isProposed
-                           : *std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.step.savingNs >= most - kCloseEnough * (context.analysis.stepNs - most); });
+                           : *std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.step.savingNs >= closeNs; });
     if (!worthIt(context, best.step) || most <= kCloseEnough * context.analysis.stepNs) {
         advice.kept.push_back({"micro_batches", fmt::format("keep {}: more of them gain {} a step at equal tokens at most", pipeline.microBatches, durationText(std::max(0.0, most)))});
         return;

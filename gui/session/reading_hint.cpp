@@ -33,6 +33,7 @@ constexpr std::array kHints{
     Hint{"RS403", "Blank at the start of the step, with no CUDA call on the host lanes: the next batch is not there yet. Framed are such gaps."},
     Hint{"RS404", "Framed are allocations and frees inside the step: each makes the GPU run dry (blank) until it is done."},
     Hint{"RS405", "Framed are copies from pageable memory: slow, and the host stands still meanwhile."},
+    Hint{"RS406", "Blank on one rank while a call that takes microseconds goes on and on: its host has no core to run on. Framed are such pauses."},
     Hint{"RS501", "One rank's line ends or never enters where all others wait in the framed collective."},
     Hint{"RS502", "The framed calls should be the same one: two ranks disagree on what to communicate."},
     Hint{"RS503", "The rank to fix ends first; the others wait in the framed calls until they time out."},

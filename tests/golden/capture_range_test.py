@@ -41,7 +41,7 @@ class CaptureRange(VirtualRunTest):
     def record(self, *options):
         scenario = self.write_scenario(JOB)
         name = "run" + str(len(list(self.folder.iterdir())))
-        self.said = self.check_run(RANKSCOPE, "-q", "run", "--virtual", "-o", name, *options, "--", "python3", "-c", STARTER, RANKS, WORKLOAD, scenario,
+        self.said = self.check_run(RANKSCOPE, "run", "--virtual", "-o", name, *options, "--", "python3", "-c", STARTER, RANKS, WORKLOAD, scenario,
                                    environment={"RANKSCOPE_SCENARIO": str(scenario)}).stderr
         self.assertEqual(self.report(name)["schema"], "rankscope.report/1")
         return Trace(self.folder / name / "trace.db")

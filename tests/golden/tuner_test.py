@@ -72,7 +72,7 @@ class Tuner(VirtualRunTest):
             self.assertNotEqual(plain[kind], tuned[kind])
         self.assertEqual({kind: used for kind, used in tuned.items() if kind not in (inside, between)},
                          {kind: used for kind, used in plain.items() if kind not in (inside, between)})
-        self.assertEqual(self.query("tuned", "SELECT DISTINCT state, message FROM source_status WHERE source = 'nccl_tuner'"), [("live", "tuner plugin v6, 2 rows")])
+        self.assertEqual(self.query("tuned", "SELECT DISTINCT state, message FROM source_status WHERE source = 'nccl_tuner'"), [("live", "tuner plugin v7, 2 rows")])
         self.assertEqual(self.query("plain", "SELECT * FROM source_status WHERE source = 'nccl_tuner'"), [])
         description = json.loads((self.folder / "tuned" / "run.json").read_text())
         self.assertEqual(description["options"]["tuner_rows"], "allgather,0,-1,ring,ll,-1,1,4;allreduce,0,-1,tree,simple,2,2,2")

@@ -75,7 +75,8 @@ TEST(FullPrecision, ExposedFp32GradientsOfA16BitModelAreFound) {
     Accumulation fixed = job;
     fixed.type = store::DataType::bf16;
     fixed.bytes = 100e6;
-    ASSERT_EQ(Player::found(report), "RS210[0 1 2 3 4 5 6 7]");
+    // Half the bytes still keep the link busy for most of backward: what of them sticks out is volume (RS203).
+    ASSERT_EQ(Player::found(report), "RS210[0 1 2 3 4 5 6 7] RS203[0 1 2 3 4 5 6 7]");
     EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - play(fixed).run.stepNs, 0.03 * report.run.stepNs);
 }
 

@@ -101,7 +101,7 @@ TEST(Reports, NamesOfTheJobAreOnlyText) {
 TEST(Reports, ClaimNoHealthWhenRecordsAreMissing) {
     const DdpJob healthy;
     TraceFixture trace = playDdp(healthy);
-    const std::string clean = "nothing that Rankscope knows costs 3 % of the step or more";
+    const std::string clean = "No finding: nothing";
     EXPECT_NE(renderText(trace.analyze()).find(clean), std::string::npos);
     EXPECT_NE(renderMarkdown(trace.analyze()).find(clean), std::string::npos);
     trace.loss("bad_block", store::Severity::warning, 1);

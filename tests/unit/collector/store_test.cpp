@@ -131,9 +131,11 @@ TEST(Store, NumbersOfEveryWidthAndEveryWordComeBack) {
     TraceReader trace(file);
     EXPECT_EQ(integrityOf(trace), "ok");
     size_t i = 0;
+    // Times are cut to what sums of them can hold, whatever a file says.
+    const auto kept = [](int64_t ns) { return std::clamp(ns, -(int64_t{1} << 60), int64_t{1} << 60); };
     trace.forEach<NcclCall>(0, [&](const NcclCall& call) {
-        EXPECT_EQ(call.startNs, edges[i]);
-        EXPECT_EQ(call.durNs, edges[i] / -2);
+        EXPECT_EQ(call.startNs, kept(edges[i]));
+        EXPECT_EQ(call.durNs, kept(edges[i] / -2));
         EXPECT_EQ(call.op, static_cast<Op>(call.id % 11));
         EXPECT_EQ(call.algorithm, static_cast<Algorithm>(call.id % 8));
         EXPECT_EQ(call.protocol, static_cast<Protocol>(call.id % 4));
