@@ -72,7 +72,7 @@ void tellUsage(const CLI::App& app, const CLI::ParseError& error, const Invocati
     const std::string help = fmt::format("`rankscope{} --help` tells how it is used", verb ? " " + verb->get_name() : "");
     std::vector<std::string> extras = app.remaining(true);
     if (extras.empty()) extras = unexpectedWords(error.what());
-    if (error.get_name() != "ExtrasError" || extras.empty()) return invocation.console.error(error.what(), help);
+    if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError) || extras.empty()) return invocation.console.error(error.what(), help);
     const std::string& first = extras.front();
     if (verb != nullptr && (verb->get_name() == "run" || verb->get_name() == "tune") && !invocation.hasJobMark)
         return invocation.console.error(fmt::format("{}: {} does not take it", first, verb->get_name()),

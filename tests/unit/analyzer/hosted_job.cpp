@@ -89,7 +89,7 @@ void smallCalls(const HostedJob& job, Player& player, int rank, int step, int la
     constexpr const char* kNames[] = {"cudaEventRecord", "cudaEventQuery", "cudaFuncSetAttribute", "cudaStreamGetPriority", "cudaPeekAtLastError", "cudaGetDevice"};
     bool pauses = false;
     for (int k = 0; k < job.pausesPerStep; ++k) pauses = pauses || launch == (5 * step + 7 * k + (job.pauseTogether ? 0 : 11 * rank)) % launches;
-    const int which = job.pauseInOneCall ? 0 : (step + launch) % 6;
+    const int which = job.pauseInOneCall ? 0 : (2 * step + launch) % 6;  // another one each time, whatever the launches of a step are
     for (int i = 0; i < 6; ++i) player.call(kNames[i], pauses && i == which && job.starved.count(rank) != 0 ? job.pauseNs : 2e3);
 }
 

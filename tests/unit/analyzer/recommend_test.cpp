@@ -299,6 +299,7 @@ TEST(Recommend, FindingsThatNoSettingCuresAreNamed) {
     Player player(4, 4, kLinks);
     const int world = player.communicator({0, 1, 2, 3});
     for (int step = 0; step < 6; ++step) {
+        player.compute({1e6, 1e6, 1.5e6, 1e6}, "forward");
         player.compute({2e7, 2e7, 3e7, 2e7}, "backward");
         player.beside(world, Op::allReduce, 1e6, 1e5);
         player.endStep();

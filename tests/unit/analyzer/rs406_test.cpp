@@ -57,6 +57,7 @@ TEST(StarvedHost, SmallCallsThatAreSmallAreNone) {
 
 TEST(StarvedHost, PausesThatTheDeviceDoesNotNoticeCostNothing) {
     HostedJob job = starving({1, 3});
+    job.forwardNs = 2e6;
     job.pauseNs = 4e6;  // the host is further ahead
     EXPECT_EQ(foundIn(playHosted(job).analyze()), "");
 }
