@@ -45,7 +45,9 @@ std::string didYouMean(const std::string& word, const std::vector<std::string>& 
 
 // What CLI11 lists behind the colon of "The following arguments were not expected: json --fromat", last word first.
 std::vector<std::string> unexpectedWords(const std::string& message) {
-    std::istringstream list(message.substr(std::min(message.size(), message.find(": ") + 2)));
+    const size_t colon = message.find(": ");
+    if (colon == std::string::npos) return {};
+    std::istringstream list(message.substr(colon + 2));
     std::vector<std::string> words{std::istream_iterator<std::string>(list), {}};
     std::reverse(words.begin(), words.end());
     return words;
@@ -71,8 +73,10 @@ void tellUsage(const CLI::App& app, const CLI::ParseError& error, const Invocati
     const CLI::App* verb = chosen.empty() ? nullptr : chosen.front();
     const std::string help = fmt::format("`rankscope{} --help` tells how it is used", verb ? " " + verb->get_name() : "");
     std::vector<std::string> extras = app.remaining(true);
-    if (extras.empty()) extras = unexpectedWords(error.what());
-    if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError) || extras.empty()) return invocation.console.error(error.what(), help);
+    const bool unexpected = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+    if (unexpected && extras.empty()) extras = unexpectedWords(error.what());
+    // Without a verb CLI11 complains of that first, whatever else is wrong.
+    if (extras.empty() || !(unexpected || verb == nullptr)) return invocation.console.error(error.what(), help);
     const std::string& first = extras.front();
     if (verb != nullptr && (verb->get_name() == "run" || verb->get_name() == "tune") && !invocation.hasJobMark)
         return invocation.console.error(fmt::format("{}: {} does not take it", first, verb->get_name()),
