@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "analyzer/detectors/collective_speed.h"
@@ -14,14 +15,37 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// Per large collective: how much earlier than the last one each member leaves (ns), members in the communicator's order. `parts`: in that of a chunk's time instead.
-std::vector<std::vector<double>> leads(const Analysis& analysis, const LinkProbe& probe, bool parts = false) {
+/// Bytes that NCCL's ring passes on at once, in all channels: a member's part of the message, in each channel at most half of its buffer (src/include/collectives.h
+/// of 2.28: ALLREDUCE_CHUNKSTEPS is NCCL_STEPS / 2, as for all-gather and reduce-scatter). LL and LL128 take less, so that this errs to the large side.
+double largestChunk(const Analysis& analysis, double partBytes, int channels) {
+    constexpr double kBufferBytes = 4 << 20;  // DEFAULT_BUFFSIZE of Simple (src/init.cc)
+    const double told = std::atof(analysis.facts.text("env.NCCL_BUFFSIZE").c_str());
+    return channels > 0 ? std::min(partBytes, channels * (told > 0 ? told : kBufferBytes) / 2) : partBytes;
+}
+
+/// By collective: the channels that one member's kernel took.
+std::map<int64_t, int> channelsOf(const Analysis& analysis, const LinkProbe& probe) {
+    std::map<int64_t, int> channels;
+    for (const RankSummary& rank : analysis.ranks)
+        if (rank.rank == probe.ranks.front())
+            for (const CommTask& task : rank.communication) channels[task.collectiveId] = task.channels;
+    return channels;
+}
+
+/// Per large collective: how much earlier than the last one each member leaves (ns), members in the communicator's order. `chunks`: in that of a chunk's time instead.
+std::vector<std::vector<double>> leads(const Analysis& analysis, const LinkProbe& probe, bool chunks = false) {
     const Communicator& communicator = analysis.facts.communicators.at(probe.communicatorId);
     std::map<int64_t, std::map<int, int64_t>> ends;  // collective: rank: end
     std::map<int64_t, double> unitNs;
+    const std::map<int64_t, int> channels = chunks ? channelsOf(analysis, probe) : std::map<int64_t, int>{};
     for (const LargeCollective& c : largeCollectives(analysis, communicator, sharedCollectives(analysis))) {
         ends[c.collective->id];
-        unitNs[c.collective->id] = parts ? c.transferNs / (busFactor(c.collective->op, communicator.size) * communicator.size) : 1;
+        double& unit = unitNs[c.collective->id] = 1;
+        if (!chunks) continue;
+        const double partBytes = static_cast<double>(c.collective->bytes.value_or(0)) / communicator.size;
+        const auto known = channels.find(c.collective->id);
+        const double chunk = largestChunk(analysis, partBytes, known == channels.end() ? 0 : known->second);
+        unit = c.transferNs / (busFactor(c.collective->op, communicator.size) * communicator.size) * (partBytes > 0 ? chunk / partBytes : 1);
     }
     for (const store::CollectiveMember& member : analysis.facts.members) {
         const auto at = ends.find(member.collectiveId);
@@ -147,11 +171,11 @@ std::optional<double> slowestEdge(const Analysis& analysis, const Communicator& 
     probe.ranks = communicator.ranks;
     const std::optional<Leaving> leaving = lastToLeave(analysis, probe) ? findLeaving(leads(analysis, probe), visibleNs(analysis, probe)) : std::nullopt;
     if (!leaving) return std::nullopt;
-    const std::vector<std::vector<double>> parts = leads(analysis, probe, true);
+    const std::vector<std::vector<double>> chunks = leads(analysis, probe, true);
     double nearest = most;  // of the members that leave earlier: the one behind the slow edge, a chunk ahead
     for (size_t m = 0; m < probe.ranks.size(); ++m) {
         std::vector<double> values;
-        for (const std::vector<double>& row : parts) values.push_back(row[m]);
+        for (const std::vector<double>& row : chunks) values.push_back(row[m]);
         if (!leaving->last[m]) nearest = std::min(nearest, median(std::move(values)));
     }
     return 1 / (1 - nearest);

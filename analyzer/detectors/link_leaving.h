@@ -22,8 +22,8 @@ struct LeavingThresholds {
 std::optional<LinkSuspect> lastToLeave(const Analysis& analysis, const LinkProbe& probe);
 
 /// How many times slower than the others, at least, the edge is that the communicator's ring waits for; nothing where lastToLeave() names nobody. An edge slower by d of its time
-/// lets the members behind it leave d of a chunk's time earlier. A chunk is a member's part of the message, or less of it (NCCL's buffers): taken as the whole it errs to
-/// the low side. `most`: d is believed up to this.
+/// lets the members behind it leave d of a chunk's time earlier. A chunk is a member's part of the message, in each channel at most half of NCCL's buffer; where the channels
+/// are not known it is taken as the whole part, which errs to the low side. `most`: d is believed up to this.
 std::optional<double> slowestEdge(const Analysis& analysis, const Communicator& communicator, double most);
 
 }  // namespace rankscope::analyzer

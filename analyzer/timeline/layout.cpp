@@ -2,6 +2,7 @@
 #include "analyzer/timeline/layout.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <set>
 
@@ -77,7 +78,7 @@ void sayDegrees(const TraceFacts& facts, const GroupSizes& groups, Layout& layou
     layout.shard = common(CommRole::shardedParameters);
     layout.replicate = common(CommRole::replicas);
     layout.dp = common(CommRole::gradients);
-    if (layout.shard) layout.dp = *layout.shard * layout.replicate.value_or(1);
+    if (layout.shard) layout.dp = static_cast<int>(std::min<int64_t>(int64_t{*layout.shard} * layout.replicate.value_or(1), INT_MAX));
     for (const auto& [id, ops] : layout.uses)
         for (const auto& [op, use] : ops)
             if (use.role == CommRole::experts && use.confidence > 0.5) layout.ep = std::max(layout.ep.value_or(1), facts.communicators.at(id).size);
@@ -99,7 +100,7 @@ int worldSize(const TraceFacts& facts) {
 void completeDegrees(int world, Layout& layout) {
     const bool any = layout.dp || layout.tp || layout.pp || layout.ep;
     if (!any || world < 1) return;
-    const int model = layout.tp.value_or(1) * layout.pp.value_or(1);
+    const int64_t model = int64_t{layout.tp.value_or(1)} * layout.pp.value_or(1);   // a damaged trace may name any size
     if (!layout.dp && (layout.tp || layout.pp) && model == world) layout.dp = 1;
     if (!layout.dp && layout.ep && *layout.ep * model == world) layout.dp = layout.ep;  // experts are spread over data-parallel ranks
     const bool whole = layout.dp.value_or(1) * model == world;

@@ -27,6 +27,7 @@ void readKernels(store::TraceReader& trace, int rank, RankEvents& events) {
             task.startNs = row.startNs;
             task.endNs = end;
             task.correlation = correlationOf(row.correlationId);
+            task.channels = static_cast<int32_t>(std::min<uint32_t>(row.gridBlocks.value_or(0), INT32_MAX));
             events.communication.push_back(task);
         }
     });
@@ -85,6 +86,7 @@ void joinCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, Ran
         if (kernel == byKernel.end()) return;
         const bool known = row.communicatorId && facts.communicators.contains(*row.communicatorId);
         addCall(*kernel->second, row.op, row.dataType, known ? *row.communicatorId : 0, row.bytes.value_or(-1));
+        if (row.channels) kernel->second->channels = *row.channels;
         kernel->second->launchNs = std::max(kernel->second->launchNs, row.startNs + row.durNs);
         byCall[row.id] = kernel->second;
     });

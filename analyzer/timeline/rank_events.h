@@ -63,6 +63,7 @@ struct CommTask {
     int32_t lastRank = -1;        // who arrived last; -1 unknown
     store::Algorithm algorithm = store::Algorithm::unknown;  // of its collective, from the profiler plugin
     store::Protocol protocol = store::Protocol::unknown;
+    int32_t channels = 0;         // of its calls, else its kernel's blocks: NCCL launches one per channel; 0 unknown
     int64_t launchNs = -1;        // end of the NCCL call on the host; -1 unknown
     int64_t readyNs = -1;         // when the work that its stream was told to wait for was done (ready_times.h); -1 unknown
     int64_t startNs = 0;

@@ -23,8 +23,9 @@ std::string selectSql(const std::string& tail) {
     return "SELECT " + names + " FROM " + tableName<Row>() + " " + tail;
 }
 
-// Times and sizes of a damaged file are cut to where sums and differences of a few of them do not overflow, and sizes to more than any machine holds.
-constexpr int64_t kLargestNs = int64_t{1} << 60, kLargestBytes = int64_t{1} << 50;
+// Times of a damaged file are cut to 104 days before and after its first event, sizes to more than any machine holds: a thousand of them still add up in an int64.
+constexpr int64_t kLargestNs = int64_t{1} << 53, kLargestBytes = int64_t{1} << 50;
+constexpr int64_t kLargestHostNs = int64_t{1} << 61;  // of a host's clock, which may count from 1970
 
 void cut(int64_t& value, int64_t largest) { value = std::clamp(value, -largest, largest); }
 void cut(std::optional<int64_t>& value, int64_t largest) {
@@ -37,7 +38,7 @@ void takeColumn(sqlite3_stmt* statement, Row& row) {
     auto& value = row.*std::get<I>(Table<Row>::kColumns).field;
     takeValue(statement, static_cast<int>(I), value);
     if constexpr (requires { cut(value, kLargestNs); }) {
-        if constexpr (kName.ends_with("_ns")) cut(value, kLargestNs);
+        if constexpr (kName.ends_with("_ns")) cut(value, std::is_same_v<Row, ClockModel> ? kLargestHostNs : kLargestNs);
         if constexpr (kName.ends_with("bytes")) cut(value, kLargestBytes);
     }
 }
