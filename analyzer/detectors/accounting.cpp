@@ -355,11 +355,8 @@ Accounting Accountant::judge() const {
     if (m_ledger.stepNs <= 0) return result;
     for (size_t c = 0; c < kCategories; ++c) {
         Account account{static_cast<Exposed>(c), m_ledger.total[c] / m_ledger.stepNs, {}, std::max(0.0, m_ledger.rest[c] / m_ledger.stepNs)};
-        bool theory = false;
         for (const auto& [by, ns] : m_ledger.parts[c]) {
-            const bool finding = m_certain.count(by) != 0;
-            theory = theory || !finding;
-            account.parts.push_back({by, finding, ns / m_ledger.stepNs});
+            account.parts.push_back({by, m_certain.count(by) != 0, ns / m_ledger.stepNs});
         }
         std::stable_sort(account.parts.begin(), account.parts.end(), [](const AccountPart& a, const AccountPart& b) { return a.share > b.share; });
         if (account.unexplained > AccountingThresholds::kWorthSaying) result.unexplained.push_back(describe(account.category, account.unexplained));

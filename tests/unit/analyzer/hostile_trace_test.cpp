@@ -95,6 +95,13 @@ void useAll(const fs::path& file) {
     walkTrace(trace, *csvTable(csv));
 }
 
+// What a sanitizer can find lies at the ends of the range; it is five times as slow.
+#ifdef RANKSCOPE_ADDRESS_SANITIZER
+const std::vector<const char*> kIds{"-1", "4611686018427387904"}, kValues{"4611686018427387904", "-9223372036854775808"};
+#else
+const std::vector<const char*> kIds{"-1", "100000000", "4611686018427387904"}, kValues{"NULL", "4611686018427387904", "-9223372036854775808", "'text'"};
+#endif
+
 enum Outcome : int { kUsed = 0, kRefused = 1, kRefusedWithoutHint = 2, kInternal = 3 };
 
 int outcomeOf(const fs::path& file) {
@@ -189,9 +196,7 @@ TEST_F(HostileTrace, NoValueOfAnyColumnCrashesAVerbOrTakesMemory) {
         std::vector<std::string> damages = {"DELETE FROM " + table};
         for (const std::string& column : columns(table)) {
             const bool names = column.ends_with("id") || column.ends_with("rank");
-            const std::vector<const char*> values = names ? std::vector<const char*>{"-1", "100000000", "4611686018427387904"}
-                                                          : std::vector<const char*>{"NULL", "4611686018427387904", "-9223372036854775808", "'text'"};
-            for (const char* value : values) damages.push_back("UPDATE OR IGNORE " + table + " SET " + column + " = " + value);
+            for (const char* value : names ? kIds : kValues) damages.push_back("UPDATE OR IGNORE " + table + " SET " + column + " = " + value);
         }
         EXPECT_EQ(sweep(damages), "");
     }
