@@ -7,11 +7,12 @@
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/link_options.h"
 #include "analyzer/cli/output_place.h"
-#include "analyzer/report/output_file.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/replay/edits/edit.h"
 #include "analyzer/replay/what_if.h"
+#include "analyzer/report/output_file.h"
+#include "analyzer/report/shell_word.h"
 #include "analyzer/report/what_if_text.h"
 
 namespace rankscope::cli {
@@ -26,6 +27,31 @@ struct WhatIfVerbOptions {
     LinkOptions links;
 };
 
+analyzer::Analysis analysisOf(const WhatIfVerbOptions& options, const Console& console) {
+    const RunInput input = findRun(options.run);
+    const analyzer::LinkSources links = linkSources(options.links);
+    collectOnDemand(input, console);
+    analyzer::Analysis analysis = analyzer::readAnalysis(input.database, 0, nullptr, links);
+    if (!analysis.replay.available())
+        throw VerbError(kExitInput, options.run + ": this run cannot be replayed: " + analysis.replay.unavailable, "record CUDA calls, kernels and NCCL of all ranks, over some steps");
+    return analysis;
+}
+
+void deliver(const std::string& text, const WhatIfVerbOptions& options, const Console& console) {
+    if (options.output.empty())
+        console.result(text);
+    else
+        analyzer::writeOutputFile(text, options.output);
+}
+
+int list(const WhatIfVerbOptions& options, const Console& console) {
+    if (!options.changes.empty()) throw VerbError(kExitUsage, "--list and --change exclude each other", "rankscope whatif NAME --list tells what the run can be asked for");
+    if (!options.output.empty()) checkOutput(options.output, {options.run});
+    deliver(options.run.empty() ? analyzer::listEdits() : analyzer::listEdits(analysisOf(options, console)), options, console);
+    console.next("rankscope whatif " + (options.run.empty() ? std::string("NAME") : analyzer::shellWord(options.run)) + " --change CHANGE");
+    return kExitOk;
+}
+
 int predict(const WhatIfVerbOptions& options, const Console& console) {
     std::vector<std::unique_ptr<analyzer::Edit>> edits;
     try {
@@ -33,13 +59,8 @@ int predict(const WhatIfVerbOptions& options, const Console& console) {
     } catch (const analyzer::EditError& error) {
         throw VerbError(kExitUsage, error.what(), error.hint());
     }
-    const RunInput input = findRun(options.run);
     if (!options.output.empty()) checkOutput(options.output, {options.run});
-    const analyzer::LinkSources links = linkSources(options.links);
-    collectOnDemand(input, console);
-    const analyzer::Analysis analysis = analyzer::readAnalysis(input.database, 0, nullptr, links);
-    if (!analysis.replay.available())
-        throw VerbError(kExitInput, options.run + ": this run cannot be replayed: " + analysis.replay.unavailable, "record CUDA calls, kernels and NCCL of all ranks, over some steps");
+    const analyzer::Analysis analysis = analysisOf(options, console);
     std::string text;
     try {
         const analyzer::WhatIf result = analyzer::whatIf(analysis, edits);
@@ -47,20 +68,13 @@ int predict(const WhatIfVerbOptions& options, const Console& console) {
     } catch (const analyzer::EditError& error) {
         throw VerbError(kExitUsage, error.what(), error.hint());
     }
-    if (options.output.empty())
-        console.result(text);
-    else
-        analyzer::writeOutputFile(text, options.output);
-    console.next("rankscope whatif --list");
+    deliver(text, options, console);
+    console.next("rankscope whatif " + analyzer::shellWord(options.run) + " --list");
     return kExitOk;
 }
 
 int act(const WhatIfVerbOptions& options, const Console& console) {
-    if (options.list) {
-        console.result(analyzer::listEdits());
-        console.next("rankscope whatif NAME --change balance");
-        return kExitOk;
-    }
+    if (options.list) return list(options, console);
     if (options.run.empty()) throw VerbError(kExitUsage, "which run? NAME is missing", "rankscope whatif NAME --change CHANGE");
     if (options.changes.empty()) throw VerbError(kExitUsage, "no change is given", "rankscope whatif NAME --change balance; --list shows all changes");
     return predict(options, console);
@@ -73,7 +87,7 @@ void addWhatIfVerb(CLI::App& app, Invocation& invocation) {
     auto* verb = app.add_subcommand("whatif", "How long a step would take after a change, by a replay of the recorded steps");
     verb->add_option("NAME", options->run, "Run name, run directory or .db file");
     verb->add_option("--change", options->changes, "What changes, as NAME:key=value,key=value; may be given several times, made in that order")->type_name("CHANGE")->allow_extra_args(false);
-    verb->add_flag("--list", options->list, "All changes and their syntax");
+    verb->add_flag("--list", options->list, "The changes that run NAME can be asked for, with their syntax; without NAME all there are");
     verb->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
     verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
     addLinkOptions(*verb, options->links);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/replay/what_if.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <sstream>
 
 #include "analyzer/replay/step_sides.h"
 #include "analyzer/timeline/statistics.h"
@@ -70,6 +73,28 @@ Analysis present(const Analysis& analysis, const EditEffect& effect) {
     return now;
 }
 
+namespace {
+
+/// Why the run takes none of the family's trials; empty when it takes one.
+std::string refusal(const Analysis& analysis, const EditFamily& family) {
+    std::istringstream trials(family.trials);
+    std::string why;
+    for (std::string trial; trials >> trial;) {
+        constexpr std::string_view kStep = "{step}";
+        if (const size_t at = trial.find(kStep); at != std::string::npos) trial.replace(at, kStep.size(), std::to_string(analysis.steps.front()));
+        try {
+            ChangedJob job = unchangedJob(analysis);
+            change(job, *parseEdit(trial), analysis);
+            return {};
+        } catch (const EditError& error) {
+            if (why.empty()) why = error.what();
+        }
+    }
+    return why;
+}
+
+}  // namespace
+
 ChangedJob unchangedJob(const Analysis& analysis) {
     return {analysis.replay.graph, {}, analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged)};
 }
@@ -81,6 +106,18 @@ void change(ChangedJob& job, const Edit& edit, const Analysis& analysis) {
         edit.apply(job.graph, analysis, job.effect);
     job.stepsNs = stepsNs(analysis, job.graph, job.effect);
     if (job.stepsNs.empty()) throw EditError("no whole step is left after this change", "record more steps");
+}
+
+std::string listEdits(const Analysis& analysis) {
+    std::string possible, others;
+    for (const EditFamily& family : editFamilies()) {
+        const std::string why = refusal(analysis, family);
+        if (why.empty())
+            possible += fmt::format("{}\n    {}\n", family.syntax, family.help);
+        else
+            others += fmt::format("{}: {}\n", family.name, why);
+    }
+    return possible + (others.empty() ? "" : "\nNot for this run\n" + others);
 }
 
 ReplayedSaving saving(const std::vector<double>& before, const std::vector<double>& after) {

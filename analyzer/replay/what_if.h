@@ -55,6 +55,9 @@ ReplayedSaving saving(const std::vector<double>& before, const std::vector<doubl
 /// The same of what hits some steps only: steps differ widely in what they gain, their mean is known to its standard error.
 ReplayedSaving meanSaving(const std::vector<double>& before, const std::vector<double>& after);
 
+/// The changes that this run can be asked for, with their syntax and help, and why it cannot be asked for the others.
+std::string listEdits(const Analysis& analysis);
+
 /// The unchanged job's steps, and all changes to it one after the other. Throws EditError.
 struct Predicted {
     ChangedJob job;

@@ -79,7 +79,7 @@ public:
         return Cursor<Row>(m_database, "", m_lastString);
     }
 
-    /// False for proxy_op and machine_link in a trace.db that was written before that table existed; all others are always there.
+    /// False for proxy_op, machine_link and symbol in a trace.db that was written before that table existed; all others are always there.
     bool hasTable(const char* name);
 
     /// One rank's rows of an event table (Kernel, Memcpy, Memset, ApiCall, Synchronization, CudaEvent, Allocation, NvtxRange, NcclCall, ProxyOp) in

@@ -23,6 +23,12 @@ CREATE TABLE string (
   text TEXT NOT NULL               -- UTF-8; invalid bytes replaced by U+FFFD
 );
 
+CREATE TABLE symbol (              -- names of C++ functions with their parameters, mangled or not, as people read them; missing in traces older than this table
+  string_id INTEGER PRIMARY KEY REFERENCES string(id),
+  demangled_id INTEGER NOT NULL REFERENCES string(id),
+  short_id INTEGER NOT NULL REFERENCES string(id)  -- without namespaces, template arguments and parameters
+);
+
 CREATE TABLE host (
   id INTEGER PRIMARY KEY,          -- 0, 1… by lowest rank on it
   name TEXT NOT NULL,
@@ -414,9 +420,10 @@ CREATE VIEW StringIds AS SELECT id, text AS value FROM string;
 
 CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS
   SELECT k.start_ns AS start, k.start_ns + k.dur_ns AS "end", d.ordinal AS deviceId, s.context AS contextId, s.native_id AS streamId,
-         k.correlation_id AS correlationId, k.rank AS globalPid, k.name_id AS demangledName, k.name_id AS shortName, k.name_id AS mangledName,
+         k.correlation_id AS correlationId, k.rank AS globalPid,
+         ifnull(y.demangled_id, k.name_id) AS demangledName, ifnull(y.short_id, k.name_id) AS shortName, k.name_id AS mangledName,
          k.grid_blocks AS gridX, 1 AS gridY, 1 AS gridZ, k.block_threads AS blockX, 1 AS blockY, 1 AS blockZ, k.graph_node AS graphNodeId
-  FROM kernel k JOIN stream s ON s.id = k.stream_id LEFT JOIN device d ON d.id = s.device_id;
+  FROM kernel k JOIN stream s ON s.id = k.stream_id LEFT JOIN device d ON d.id = s.device_id LEFT JOIN symbol y ON y.string_id = k.name_id;
 
 CREATE VIEW CUPTI_ACTIVITY_KIND_MEMCPY AS
   SELECT m.start_ns AS start, m.start_ns + m.dur_ns AS "end", d.ordinal AS deviceId, s.context AS contextId, s.native_id AS streamId,

@@ -108,7 +108,7 @@ void refusePartsOfATrace(Database& database) {
     }
 }
 
-bool mayBeMissing(const std::string& table) { return table == "proxy_op" || table == "machine_link" || table == "cost_fit"; }
+bool mayBeMissing(const std::string& table) { return table == "proxy_op" || table == "machine_link" || table == "cost_fit" || table == "symbol"; }
 
 int64_t rowsOfWrongType(Database& database, const std::string& table) {
     std::string wrong;

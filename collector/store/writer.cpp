@@ -18,6 +18,7 @@
 #include "collector/store/row_encoding.h"
 #include "collector/store/row_feed.h"
 #include "collector/store/schema.h"
+#include "collector/store/symbol_name.h"
 #include "collector/store/table_pages.h"
 #include "collector/store/tables.h"
 
@@ -27,6 +28,12 @@ namespace {
 struct StringRow {
     int64_t id = 0;
     std::string text;
+};
+
+struct SymbolRow {
+    int32_t stringId = 0;
+    int32_t demangledId = 0;
+    int32_t shortId = 0;
 };
 
 struct MetaRow {
@@ -86,6 +93,13 @@ template <>
 struct Table<StringRow> {
     static constexpr const char* kName = "string";
     static constexpr auto kColumns = std::make_tuple(Column{"id", &StringRow::id}, Column{"text", &StringRow::text});
+};
+
+template <>
+struct Table<SymbolRow> {
+    static constexpr const char* kName = "symbol";
+    static constexpr auto kColumns =
+        std::make_tuple(Column{"string_id", &SymbolRow::stringId}, Column{"demangled_id", &SymbolRow::demangledId}, Column{"short_id", &SymbolRow::shortId});
 };
 
 template <>
@@ -267,11 +281,23 @@ void TraceWriter::setMeta(const std::string& key, std::string value) { m_state->
 
 int64_t TraceWriter::rowCount() const noexcept { return m_state->rowCount; }
 
+void TraceWriter::writeSymbols() {
+    std::vector<SymbolRow> symbols;
+    for (size_t i = 0, known = m_state->newStrings.size(); i < known; ++i) {  // what is interned here comes behind
+        const StringRow row = m_state->newStrings[i];
+        const std::string plain = demangled(row.text).value_or(row.text);
+        const bool isFunction = plain.ends_with(')') && parametersOf(plain) < plain.size();
+        if (isFunction) symbols.push_back({static_cast<int32_t>(row.id), intern(plain), intern(functionOf(plain))});
+    }
+    m_state->write(std::span<const SymbolRow>(symbols));
+}
+
 void TraceWriter::finish() {
     State& state = *m_state;
     std::vector<MetaRow> metaRows;
     for (const auto& [key, value] : state.meta) metaRows.push_back({key, value});
     state.write(std::span<const MetaRow>(metaRows));
+    writeSymbols();
     state.write(std::span<const StringRow>(state.newStrings));
     std::sort(state.extents.begin(), state.extents.end(),
               [](const Extent& a, const Extent& b) { return std::tie(a.tableName, a.rank) < std::tie(b.tableName, b.rank); });

@@ -41,6 +41,8 @@ public:
     int64_t rowCount() const noexcept;
 
 private:
+    void writeSymbols();
+
     struct State;
     std::unique_ptr<State> m_state;
 };

@@ -79,6 +79,7 @@ struct EditFamily {
     const char* name;
     const char* syntax;                                        // "speed:rank=R,factor=F"
     const char* help;                                          // one sentence
+    const char* trials;                                        // "speed:factor=2": a run that takes none of them cannot be asked for this change; {step} is one of its steps
     std::unique_ptr<Edit> (*parse)(EditArguments& arguments);  // throws EditError
 };
 
