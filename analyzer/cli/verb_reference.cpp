@@ -29,7 +29,7 @@ struct ReferenceRunOptions {
     std::string scenario;
     std::string name;
     std::string tuner;
-    std::string links = "told";
+    std::string links = "machine";
     bool fixed = false;
     bool force = false;
     bool noCollect = false;

@@ -54,7 +54,7 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
     if (r.run.hosts.size() > 1) {
         out += fmt::format("clocks aligned by {}, arrival times good to {}\n", r.clock.method, boundText(r.clock.boundNs));
     }
-    if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1) out += "link peaks: " + plainText(linkPeaksText(r.linkPeaks, r.run.hosts.size())) + "\n";
+    if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1) out += wrapped("link peaks: " + plainText(linkPeaksText(r.linkPeaks, r.run.hosts.size())));
     constexpr size_t kMost = 50;
     const std::vector<LossLine> lines = lossLines(r.losses);
     for (size_t i = 0; i < std::min(kMost, lines.size()); ++i) {
