@@ -87,8 +87,9 @@ std::map<int64_t, double> transferByCommunicator(const std::vector<CommTask>& ta
     return sums;
 }
 
-/// The last message and the first one of a step stick out of any plan: nothing runs behind the one, nothing in front of the other. Of this rank's step, ns.
-double endsNs(const Analysis& analysis, const std::vector<CommTask>& tasks) {
+/// The last message and the first one of a step stick out of any plan: nothing runs behind the one, nothing in front of the other. Of this rank's step, ns; at most what is
+/// still unexplained of their communicators, `open`.
+double endsNs(const Analysis& analysis, const std::vector<CommTask>& tasks, std::map<int64_t, double> open) {
     const CommTask* firstGather = nullptr;
     const CommTask* lastReduction = nullptr;
     for (const CommTask& task : tasks) {
@@ -98,8 +99,13 @@ double endsNs(const Analysis& analysis, const std::vector<CommTask>& tasks) {
         if (task.op == store::Op::allGather && firstGather == nullptr) firstGather = &task;
     }
     double sum = 0;
-    for (const CommTask* task : {firstGather, lastReduction})
-        if (task != nullptr && task->splitKnown()) sum += static_cast<double>(task->exposedTransferNs - task->lateTransferNs);
+    for (const CommTask* task : {firstGather, lastReduction}) {
+        if (task == nullptr || !task->splitKnown()) continue;
+        double& left = open[task->communicatorId];
+        const double part = std::clamp(static_cast<double>(task->exposedTransferNs - task->lateTransferNs), 0.0, std::max(0.0, left));
+        left -= part;
+        sum += part;
+    }
     return sum;
 }
 
@@ -183,7 +189,7 @@ class Accountant {
             if (asItShould && (role == CommRole::activations || role == CommRole::experts)) activations += ns;
         }
         m_ledger.take(rank.rank, left, kActivations, activations, {Exposed::transfer});
-        if (healthy) m_ledger.take(rank.rank, left, kEnds, endsNs(m_analysis, tasks), {Exposed::transfer});
+        if (healthy) m_ledger.take(rank.rank, left, kEnds, endsNs(m_analysis, tasks, exposed), {Exposed::transfer});
     }
 
     bool namedBy(const std::string& id, int rank) const {
@@ -259,23 +265,32 @@ std::string Accountant::doingText(const std::vector<int>& ranks) const {
 }
 
 std::vector<WaitedFor> Accountant::waitedFor() const {
+    // What is waited for a rank that a finding names is that finding's.
+    const auto isExplained = [this](int rank) {
+        return std::any_of(m_certain.begin(), m_certain.end(), [&](const auto& entry) { return (entry.first.starts_with("RS3") || stallsOnHost(entry.first)) && namedBy(entry.first, rank); });
+    };
+    const auto lostTo = [this](int rank) {
+        double sum = 0;
+        for (const auto& [victim, ns] : m_analysis.delays.lostBy) sum += m_analysis.delays.between(rank, victim);
+        return sum;
+    };
+    double all = 0;
+    for (const auto& [victim, ns] : m_analysis.delays.lostBy) all += ns;
+    for (const Delay& delay : m_analysis.delays.byRank)
+        if (isExplained(delay.rank)) all -= lostTo(delay.rank);
     std::vector<WaitedFor> most;
     for (const Delay& delay : m_analysis.delays.byRank) {
-        double of = 0, all = 0;
-        for (const auto& [victim, ns] : m_analysis.delays.lostBy) {
-            all += ns;
-            of += m_analysis.delays.between(delay.rank, victim);
-        }
-        if (all > 0 && of >= AccountingThresholds::kNamedShare * all) most.push_back({delay.rank, of / all});
+        const double of = isExplained(delay.rank) ? 0 : lostTo(delay.rank);
+        if (of > 0 && all > 0 && of >= AccountingThresholds::kNamedShare * all) most.push_back({delay.rank, of / all});
     }
     std::stable_sort(most.begin(), most.end(), [](const WaitedFor& a, const WaitedFor& b) { return a.share > b.share; });
     if (most.size() > AccountingThresholds::kMostNamed) most.resize(AccountingThresholds::kMostNamed);
     return most;
 }
 
-/// Long pauses of a rank's device in the analysed steps: "12 pauses of 1 ms or more, the longest 29.1 ms".
-std::string pausesText(const Analysis& analysis, const RankSummary& rank) {
-    constexpr int64_t kPauseNs = 1'000'000;  // a call that takes microseconds has stood still
+/// Long standstills of a rank's device in the analysed steps: "12 pauses of 1 ms or more, the longest 29.1 ms".
+std::string standstillsText(const Analysis& analysis, const RankSummary& rank) {
+    constexpr int64_t kPauseNs = 1'000'000;  // launches take microseconds: a host that keeps its device waiting for longer is doing something else
     size_t count = 0;
     int64_t longest = 0;
     for (const IdleGap& gap : rank.idleGaps) {
@@ -337,7 +352,7 @@ Unexplained Accountant::describe(Exposed category, double share, bool together) 
             const RankSummary* summary = m_analysis.findRank(waited.rank);
             if (summary == nullptr) continue;
             const std::string idle = idleText({waited.rank}, CommonThresholds::kFloorShare);
-            const std::string pauses = pausesText(m_analysis, *summary);
+            const std::string pauses = standstillsText(m_analysis, *summary);
             if (!idle.empty())
                 open.facts.push_back(fmt::format("the device of rank {} idles meanwhile, in % of its step: {}{}", waited.rank, idle, pauses.empty() ? "" : "; " + pauses));
         }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "analyzer/detectors/host_cost.h"
 #include "analyzer/detectors/missing_input.h"
@@ -55,10 +56,15 @@ double togetherShare(const std::vector<Pauses>& ranks, size_t rank) {
 /// What a step loses by the pauses. Between two exchanges that everybody takes part in, the rank that lost most holds the others up; behind the next exchange it may be
 /// another's turn, so that the longest of each stretch add up.
 double lostInStep(const Analysis& analysis, const std::vector<size_t>& starved, int step) {
+    std::set<int64_t> everybody;  // communicators of all recorded ranks
+    for (const auto& [id, communicator] : analysis.facts.communicators) {
+        const auto has = [&ranks = communicator.ranks](const RankSummary& rank) { return std::find(ranks.begin(), ranks.end(), rank.rank) != ranks.end(); };
+        if (std::all_of(analysis.ranks.begin(), analysis.ranks.end(), has)) everybody.insert(id);
+    }
     std::vector<int64_t> exchanges;
     for (const RankSummary& rank : analysis.ranks)
         for (const CommTask& task : rank.communication)
-            if (task.step == step && task.waitNs > 0) exchanges.push_back(task.endNs);
+            if (task.step == step && task.waitNs > 0 && everybody.count(task.communicatorId) != 0) exchanges.push_back(task.endNs);
     std::sort(exchanges.begin(), exchanges.end());
     std::map<size_t, double> longest;  // by number of the exchange it is in front of
     for (size_t r : starved) {

@@ -201,7 +201,7 @@ std::string nothingBetter(const AdviceContext& context, const PresentSetting& pr
     const std::string who = present.any() ? "what the environment sets now" : "NCCL's own choice";
     if (nearest.setting.algoValue().empty() && nearest.setting.protoValue().empty())
         return fmt::format("keep {}: of {} other settings none shortens the step by more than its noise ({})", who, looked, durationText(context.noiseNs));
-    return fmt::format("keep {}: of {} other settings {} comes nearest, {} a step at best, which is no more than chance or the the model's error", who, looked,
+    return fmt::format("keep {}: of {} other settings {} comes nearest, {} a step at best, which is no more than chance or the model's error", who, looked,
                        settingText(nearest.setting), durationText(std::max(0.0, nearest.expectedNs)));
 }
 

@@ -95,7 +95,7 @@ StepSides sidesWith(const Analysis& analysis, const std::vector<std::string>& ch
         for (const std::string& text : changes) change(other, *parseEdit(text), analysis);
         return other.stepsNs;
     };
-    if (job.effect.hostMaySlow) sides.pessimistic = stepsWith(Outlook::dear);
+    if (job.effect.hostMaySlow) addSlowHost(stepsWith, sides);
     if (job.effect.open) addOutlooks(unchanged, job.effect, stepsWith, sides);
     return sides;
 }

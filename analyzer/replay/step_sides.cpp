@@ -40,6 +40,14 @@ void addOutlooks(const std::vector<double>& unchanged, const EditEffect& effect,
     sides.chanceNs = chanceNs(unchanged, effect);
 }
 
+void addSlowHost(const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides) {
+    try {
+        sides.pessimistic = stepsWith(Outlook::dear);
+    } catch (const EditError&) {
+        sides.unplayable = true;
+    }
+}
+
 SideGain gainOf(const StepSides& before, const StepSides& after) {
     SideGain gain{typicalSaving(before.expected, after.expected), false};
     ReplayedSaving& saving = gain.saving;

@@ -24,6 +24,9 @@ StepSides sidesOf(std::vector<double> stepsNs);
 /// Plays the job with each outlook: `stepsWith` makes its steps, or throws EditError where it cannot. `unchanged`: steps as recorded; `effect`: of all changes, as expected.
 void addOutlooks(const std::vector<double>& unchanged, const EditEffect& effect, const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides);
 
+/// The same of the host's part of it: the dear outlook is the pessimistic end.
+void addSlowHost(const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides);
+
 struct SideGain {
     ReplayedSaving saving;
     bool mayDoNothing = false;  // for all that is known the job stays as it is

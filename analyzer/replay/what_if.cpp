@@ -75,7 +75,7 @@ Analysis present(const Analysis& analysis, const EditEffect& effect) {
 
 namespace {
 
-/// Why the run takes none of the family's trials; empty when it takes one.
+/// The family's first trial and why the run does not take it; empty when it takes one of them.
 std::string refusal(const Analysis& analysis, const EditFamily& family) {
     std::istringstream trials(family.trials);
     std::string why;
@@ -87,7 +87,7 @@ std::string refusal(const Analysis& analysis, const EditFamily& family) {
             change(job, *parseEdit(trial), analysis);
             return {};
         } catch (const EditError& error) {
-            if (why.empty()) why = error.what();
+            if (why.empty()) why = fmt::format("{}: {}", trial, error.what());
         }
     }
     return why;
@@ -115,7 +115,7 @@ std::string listEdits(const Analysis& analysis) {
         if (why.empty())
             possible += fmt::format("{}\n    {}\n", family.syntax, family.help);
         else
-            others += fmt::format("{}: {}\n", family.name, why);
+            others += why + "\n";
     }
     return possible + (others.empty() ? "" : "\nNot for this run\n" + others);
 }
@@ -154,8 +154,9 @@ Predicted predict(const Analysis& analysis, const ChangedJob& unchanged, const s
     };
     Predicted predicted{changed(Outlook::expected), {}, false};
     StepSides after = sidesOf(predicted.job.stepsNs);
-    if (predicted.job.effect.hostMaySlow) after.pessimistic = changed(Outlook::dear).stepsNs;
-    if (predicted.job.effect.open) addOutlooks(unchanged.stepsNs, predicted.job.effect, [&](Outlook outlook) { return changed(outlook).stepsNs; }, after);
+    const auto stepsWith = [&](Outlook outlook) { return changed(outlook).stepsNs; };
+    if (predicted.job.effect.hostMaySlow) addSlowHost(stepsWith, after);
+    if (predicted.job.effect.open) addOutlooks(unchanged.stepsNs, predicted.job.effect, stepsWith, after);
     const SideGain gain = gainOf(sidesOf(unchanged.stepsNs), after);
     predicted.saving = gain.saving;
     predicted.mayDoNothing = gain.mayDoNothing;

@@ -19,6 +19,7 @@ struct Row {
     std::string_view also;
     double gbps;             // one direction, per rank; data sheets often give both directions together
     std::string_view what;   // the links and the data sheet
+    int bridged = 0;         // most boards that NVLink bridges join; 0: every one of a host, by switches or boards that carry all of them, or no NVLink
 };
 
 constexpr double kPcie3 = 12, kPcie4 = 24, kPcie5 = 48;  // 16 lanes, as NCCL counts them: kPcieShare
@@ -30,15 +31,16 @@ constexpr std::array kRows = {
     Row{"B300", "", 900, "NVLink 5, 1.8 TB/s both ways (NVIDIA HGX B300 data sheet)"},
     Row{"B200", "", 900, "NVLink 5, 1.8 TB/s both ways (NVIDIA HGX B200 data sheet)"},
     Row{"GH200", "", 450, "NVLink 4, 900 GB/s both ways (NVIDIA GH200 data sheet)"},
-    Row{"H200", "", 450, "NVLink 4, 900 GB/s both ways (NVIDIA H200 data sheet; H200 NVL by bridges of up to four)"},
-    Row{"H100", "NVL", kPcie5, "PCIe 5 x16 (NVIDIA H100 NVL data sheet; NVLink joins pairs only)"},
-    Row{"H100", "PCIE", kPcie5, "PCIe 5 x16 (NVIDIA H100 PCIe data sheet; NVLink joins pairs only)"},
+    Row{"H200", "NVL", 450, "NVLink 4, 900 GB/s both ways by bridges of up to four (NVIDIA H200 NVL data sheet)", 4},
+    Row{"H200", "", 450, "NVLink 4, 900 GB/s both ways (NVIDIA H200 data sheet)"},
+    Row{"H100", "NVL", kPcie5, "PCIe 5 x16 (NVIDIA H100 NVL data sheet; NVLink joins pairs only)", 2},
+    Row{"H100", "PCIE", kPcie5, "PCIe 5 x16 (NVIDIA H100 PCIe data sheet; NVLink joins pairs only)", 2},
     Row{"H100", "", 450, "NVLink 4, 900 GB/s both ways (NVIDIA H100 SXM data sheet)"},
     Row{"H800", "PCIE", kPcie5, "PCIe 5 x16 (NVIDIA H800 PCIe)"},
     Row{"H800", "", 200, "NVLink 4, 400 GB/s both ways (NVIDIA H800 SXM)"},
     Row{"H20", "", 450, "NVLink 4, 900 GB/s both ways (NVIDIA HGX H20)"},
-    Row{"A100", "PCIE", kPcie4, "PCIe 4 x16 (NVIDIA A100 data sheet; NVLink joins pairs only)"},
-    Row{"A100", "80GB PCI", kPcie4, "PCIe 4 x16 (NVIDIA A100 data sheet; NVLink joins pairs only)"},
+    Row{"A100", "PCIE", kPcie4, "PCIe 4 x16 (NVIDIA A100 data sheet; NVLink joins pairs only)", 2},
+    Row{"A100", "80GB PCI", kPcie4, "PCIe 4 x16 (NVIDIA A100 data sheet; NVLink joins pairs only)", 2},
     Row{"A100", "", 300, "NVLink 3, 600 GB/s both ways (NVIDIA A100 data sheet)"},
     Row{"A800", "PCIE", kPcie4, "PCIe 4 x16 (NVIDIA A800)"},
     Row{"A800", "SXM", 200, "NVLink 3, 400 GB/s both ways (NVIDIA A800 SXM)"},
@@ -50,24 +52,24 @@ constexpr std::array kRows = {
     Row{"L40", "", kPcie4, "PCIe 4 x16 (NVIDIA L40 data sheet)"},
     Row{"L20", "", kPcie4, "PCIe 4 x16 (NVIDIA L20)"},
     Row{"L4", "", kPcie4, "PCIe 4 x16 (NVIDIA L4 data sheet)"},
-    Row{"A40", "", kPcie4, "PCIe 4 x16 (NVIDIA A40 data sheet; NVLink joins pairs only)"},
-    Row{"A30", "", kPcie4, "PCIe 4 x16 (NVIDIA A30 data sheet; NVLink joins pairs only)"},
+    Row{"A40", "", kPcie4, "PCIe 4 x16 (NVIDIA A40 data sheet; NVLink joins pairs only)", 2},
+    Row{"A30", "", kPcie4, "PCIe 4 x16 (NVIDIA A30 data sheet; NVLink joins pairs only)", 2},
     Row{"A10", "", kPcie4, "PCIe 4 x16 (NVIDIA A10 data sheet)"},
     Row{"A10G", "", kPcie4, "PCIe 4 x16 (NVIDIA A10 data sheet)"},
     Row{"T4", "", kPcie3, "PCIe 3 x16 (NVIDIA T4 data sheet)"},
-    Row{"A6000", "", kPcie4, "PCIe 4 x16 (NVIDIA RTX A6000 data sheet; NVLink joins pairs only)"},
+    Row{"A6000", "", kPcie4, "PCIe 4 x16 (NVIDIA RTX A6000 data sheet; NVLink joins pairs only)", 2},
     Row{"RTX", "6000 ADA", kPcie4, "PCIe 4 x16 (NVIDIA RTX 6000 Ada data sheet)"},
     Row{"RTX", "PRO 6000 BLACKWELL", kPcie5, "PCIe 5 x16 (NVIDIA RTX PRO 6000 Blackwell data sheet)"},
     Row{"5090", "", kPcie5, "PCIe 5 x16 (NVIDIA GeForce RTX 5090)"},
     Row{"4090", "", kPcie4, "PCIe 4 x16 (NVIDIA GeForce RTX 4090)"},
-    Row{"3090", "", kPcie4, "PCIe 4 x16 (NVIDIA GeForce RTX 3090; NVLink joins pairs only)"},
+    Row{"3090", "", kPcie4, "PCIe 4 x16 (NVIDIA GeForce RTX 3090; NVLink joins pairs only)", 2},
     Row{"MI355X", "", 537.6, "7 links of Infinity Fabric, 153.6 GB/s both ways each (AMD Instinct MI355X data sheet)"},
     Row{"MI350X", "", 537.6, "7 links of Infinity Fabric, 153.6 GB/s both ways each (AMD Instinct MI350X data sheet)"},
     Row{"MI325X", "", 448, "7 links of Infinity Fabric, 128 GB/s both ways each (AMD Instinct MI325X data sheet)"},
     Row{"MI300X", "", 448, "7 links of Infinity Fabric, 128 GB/s both ways each (AMD Instinct MI300X data sheet)"},
-    // A card is two devices, and a rank has one of them: half of 8 links of 50 GB/s a direction.
+    // A card is two devices, and a rank has one of them: half of the card's links of 50 GB/s a direction.
     Row{"MI250X", "", 200, "half of 8 links of Infinity Fabric, 100 GB/s both ways each (AMD Instinct MI250X data sheet)"},
-    Row{"MI250", "", 200, "half of 8 links of Infinity Fabric, 100 GB/s both ways each (AMD Instinct MI250 data sheet)"},
+    Row{"MI250", "", 150, "half of 6 links of Infinity Fabric, 100 GB/s both ways each (AMD Instinct MI250 data sheet)"},
     Row{"MI210", "", kPcie4, "PCIe 4 x16 (AMD Instinct MI210 data sheet; bridges join some cards only)"},
 };
 
@@ -81,16 +83,24 @@ bool holdsWord(std::string_view text, std::string_view word) {
     return false;
 }
 
+const Row* rowOf(const std::string& name) {
+    std::string upper = name;
+    std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    if (holdsWord(upper, "MIG")) return nullptr;  // instances of a device have no links of their own
+    const auto row = std::find_if(kRows.begin(), kRows.end(), [&](const Row& one) { return holdsWord(upper, one.name) && (one.also.empty() || upper.find(one.also) != std::string::npos); });
+    return row == kRows.end() ? nullptr : &*row;
+}
+
 }  // namespace
 
 std::optional<LinkClass> deviceLinkOf(const std::string& name) {
-    std::string upper = name;
-    std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    if (holdsWord(upper, "MIG")) return std::nullopt;  // instances of a device have no links of their own
-    for (const Row& row : kRows)
-        if (holdsWord(upper, row.name) && (row.also.empty() || upper.find(row.also) != std::string::npos))
-            return LinkClass{row.gbps, 0, PeakKind::deviceTable, std::string(row.what)};
-    return std::nullopt;
+    const Row* row = rowOf(name);
+    return row ? std::optional(LinkClass{row->gbps, 0, PeakKind::deviceTable, std::string(row->what)}) : std::nullopt;
+}
+
+int bridgedBoards(const std::string& name) {
+    const Row* row = rowOf(name);
+    return row ? row->bridged : 0;
 }
 
 DeviceLinks deviceLinks(const TraceFacts& facts) {

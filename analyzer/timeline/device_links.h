@@ -20,4 +20,7 @@ DeviceLinks deviceLinks(const TraceFacts& facts);
 /// Of one device by its name as the driver gives it ("NVIDIA H100 80GB HBM3", "Tesla V100-SXM2-32GB"). None where nobody here knows it, and for a part of a device (MIG).
 std::optional<LinkClass> deviceLinkOf(const std::string& name);
 
+/// How many boards of that name NVLink bridges join at most; 0 where NVLink joins all of a host, where there is none, and for names that nobody here knows.
+int bridgedBoards(const std::string& name);
+
 }  // namespace rankscope::analyzer

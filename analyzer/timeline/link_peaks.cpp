@@ -34,6 +34,16 @@ std::string saidBy(const LinkClass& link) {
     return fmt::format("{}: {}", how[static_cast<size_t>(link.kind)], link.source);
 }
 
+/// What else says otherwise, as the subject of a sentence.
+std::string otherSource(PeakKind kind) {
+    switch (kind) {
+        case PeakKind::machine: return "the machine";
+        case PeakKind::deviceTable: return "the device table";
+        case PeakKind::measured: return "a measurement";
+        default: return "another source";
+    }
+}
+
 std::optional<LinkClass> best(const Candidates& candidates, const char* place, std::vector<std::string>& warnings) {
     if (candidates.empty()) return std::nullopt;
     const LinkClass& chosen = candidates.front();
@@ -41,8 +51,7 @@ std::optional<LinkClass> best(const Candidates& candidates, const char* place, s
         const double ratio = std::max(chosen.bytesPerNs, other.bytesPerNs) / std::min(chosen.bytesPerNs, other.bytesPerNs);
         if (ratio <= LinkPeakThresholds::kContradiction) continue;
         warnings.push_back(fmt::format("links {}: {} ({}) is used, but {} says {} ({})", place, rateText(chosen), saidBy(chosen),
-                                       other.kind == PeakKind::told ? "another source" : "the " + std::string(other.kind == PeakKind::machine ? "machine" : "device table"),
-                                       rateText(other), saidBy(other)));
+                                       otherSource(other.kind), rateText(other), saidBy(other)));
         break;  // one is enough to look into it
     }
     return chosen;
@@ -63,6 +72,22 @@ std::string classText(const char* place, const std::optional<LinkClass>& link) {
     return fmt::format("{} {}{}{}", place, link->kind == PeakKind::atLeast ? "at least " : "", rateText(*link), startup);
 }
 
+struct Ceiling {
+    double bytesPerNs = 0;
+    PeakKind kind = PeakKind::told;
+};
+
+/// What limits a communicator's bus bandwidth: between nodes the cards of its smallest node, or the port that feeds them.
+std::optional<Ceiling> ceilingOf(const LinkPeaks& peaks, const Communicator& communicator) {
+    const auto &intra = peaks.intra, &inter = peaks.inter;
+    if (communicator.nodes <= 1) return intra ? std::optional(Ceiling{intra->bytesPerNs, intra->kind}) : std::nullopt;
+    if (!inter) return std::nullopt;
+    const double cards = communicator.smallestNode * inter->bytesPerNs;
+    // What a port is known to carry at least is no limit to a card whose rate is known.
+    const bool limitsToo = intra && (intra->kind != PeakKind::atLeast || inter->kind == PeakKind::atLeast);
+    return limitsToo && intra->bytesPerNs < cards ? Ceiling{intra->bytesPerNs, intra->kind} : Ceiling{cards, inter->kind};
+}
+
 }  // namespace
 
 bool isNominal(PeakKind kind) { return kind == PeakKind::machine || kind == PeakKind::deviceTable; }
@@ -79,23 +104,18 @@ const char* toText(PeakKind kind) {
 }
 
 std::optional<double> LinkPeaks::busCeiling(const Communicator& communicator) const {
-    if (communicator.nodes <= 1) return intra ? std::optional(intra->bytesPerNs) : std::nullopt;
-    if (!inter) return std::nullopt;
-    const double nics = communicator.smallestNode * inter->bytesPerNs;
-    // What a port is known to carry at least is no limit to a card whose rate is known.
-    const bool limitsToo = intra && (intra->kind != PeakKind::atLeast || inter->kind == PeakKind::atLeast);
-    return limitsToo ? std::min(intra->bytesPerNs, nics) : nics;
+    const std::optional<Ceiling> ceiling = ceilingOf(*this, communicator);
+    return ceiling ? std::optional(ceiling->bytesPerNs) : std::nullopt;
 }
 
 bool LinkPeaks::atLeast(const Communicator& communicator) const {
-    const std::optional<LinkClass>& link = communicator.nodes > 1 ? inter : intra;
-    return link && link->kind == PeakKind::atLeast;
+    const std::optional<Ceiling> ceiling = ceilingOf(*this, communicator);
+    return ceiling && ceiling->kind == PeakKind::atLeast;
 }
 
 PeakKind LinkPeaks::ceilingKind(const Communicator& communicator) const {
-    if (communicator.nodes <= 1) return intra ? intra->kind : PeakKind::told;
-    if (!inter) return PeakKind::told;
-    return intra && intra->bytesPerNs < communicator.smallestNode * inter->bytesPerNs ? intra->kind : inter->kind;
+    const std::optional<Ceiling> ceiling = ceilingOf(*this, communicator);
+    return ceiling ? ceiling->kind : PeakKind::told;
 }
 
 double LinkPeaks::alphaPerHop(const Communicator& communicator) const {

@@ -71,9 +71,15 @@ std::optional<LinkClass> machineIntra(const TraceFacts& facts) {
         if (link.kind == "nvlink") ofRank[*link.rank].first.push_back(&link);
         if (link.kind == "pcie") ofRank[*link.rank].second.push_back(&link);
     }
+    std::map<int64_t, int> ranksOn;
+    for (const RankFacts& rank : facts.ranks) ++ranksOn[rank.hostId];
     std::map<int, Port> ports;
     std::map<int, std::string> names;
-    for (const auto& [rank, links] : ofRank) {
+    for (auto& [rank, links] : ofRank) {
+        const RankFacts* of = facts.findRank(rank);
+        // A ring of more boards than their bridges join leads over PCIe, too.
+        const int bridged = of != nullptr ? bridgedBoards(of->device) : 0;
+        if (bridged > 0 && ranksOn[of->hostId] > bridged) links.first.clear();
         const Port port = portOf(links.first, links.second);
         if (!(port.bytesPerNs > 0)) continue;
         ports[rank] = port;

@@ -50,7 +50,8 @@ std::optional<LinkModel> linkModel(const LinkPeaks& peaks, const Communicator& c
     if (op == Op::allToAll && communicator.nodes > 1 && peaks.inter) {
         const double leaving = std::max(1, communicator.size - communicator.smallestNode);
         ceiling = peaks.inter->bytesPerNs * (communicator.size - 1) / leaving;
-        if (peaks.intra) ceiling = std::min(*ceiling, peaks.intra->bytesPerNs);
+        // What a port is known to carry at least is no limit to a card whose rate is known.
+        if (peaks.intra && (peaks.intra->kind != PeakKind::atLeast || peaks.inter->kind == PeakKind::atLeast)) ceiling = std::min(*ceiling, peaks.intra->bytesPerNs);
     }
     return LinkModel{peaks.alphaPerHop(communicator), *ceiling};
 }

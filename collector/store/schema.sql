@@ -87,7 +87,7 @@ CREATE TABLE machine_link (        -- what joins a host's devices to each other 
   name TEXT NOT NULL,              -- "NVLink", "PCIe", device and port of an InfiniBand adapter ("mlx5_0/1"), network interface ("eth0")
   count INTEGER NOT NULL,          -- links that are up: NVLinks, PCIe lanes, 1 for a port
   generation INTEGER,              -- NVLink version or PCIe generation
-  bytes_per_s INTEGER,             -- one direction, of all `count` together, at the speed they run at; the line's encoding is taken off, headers are not
+  bytes_per_s INTEGER,             -- one direction, of all `count` together, at the speed they run at (PCIe: its highest generation, as idle links rest); encoding is taken off, headers are not
   source TEXT NOT NULL             -- nvml | sysfs
 );
 

@@ -286,7 +286,8 @@ void TraceWriter::writeSymbols() {
     for (size_t i = 0, known = m_state->newStrings.size(); i < known; ++i) {  // what is interned here comes behind
         const StringRow row = m_state->newStrings[i];
         const std::string plain = demangled(row.text).value_or(row.text);
-        const bool isFunction = plain.ends_with(')') && parametersOf(plain) < plain.size();
+        const size_t parameters = parametersOf(plain);
+        const bool isFunction = plain.ends_with(')') && parameters < plain.size() && parameters > 0 && plain[parameters - 1] != ' ';  // "step (warm)" is none
         if (isFunction) symbols.push_back({static_cast<int32_t>(row.id), intern(plain), intern(functionOf(plain))});
     }
     m_state->write(std::span<const SymbolRow>(symbols));

@@ -92,6 +92,7 @@ void MachineReading::begin(Tell tell, bool isVirtual) noexcept {
 void MachineReading::startThread(Tell tell, bool isVirtual) noexcept {
     m_tell = tell;
     m_isVirtual = isVirtual;
+    m_isStuck.store(false, std::memory_order_relaxed);  // the reading before this one has ended after all
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

@@ -75,9 +75,9 @@ void addInfinibandPort(const Path& port, const char* device, const char* number,
     Link link;
     link.source = capture::LinkSource::sysfs;
     link.count = 1;
-    link.bytesPerS = readLine(below(port, "rate"), text) ? infinibandBytesPerS(text) : 0;
     // RoCE, and what says nothing of itself (AWS EFA), go over Ethernet.
     const bool isInfiniband = readLine(below(port, "link_layer"), text) && std::strcmp(text, "InfiniBand") == 0;
+    link.bytesPerS = readLine(below(port, "rate"), text) ? portBytesPerS(text, isInfiniband) : 0;
     link.kind = isInfiniband ? capture::LinkKind::infiniband : capture::LinkKind::ethernet;
     injector::FixedText<sizeof link.name> name;
     name.append(device).append("/").append(number);

@@ -34,9 +34,10 @@ int64_t bytesOf(int64_t mbitPerS, int64_t kept, int64_t of) noexcept {
 
 }  // namespace
 
-int64_t infinibandBytesPerS(const char* rate) noexcept {
+int64_t portBytesPerS(const char* rate, bool isInfiniband) noexcept {
     const int64_t mbitPerS = takeThousandths(rate);
     if (mbitPerS < 0 || std::strncmp(rate, " Gb/sec", 7) != 0) return 0;
+    if (!isInfiniband) return bytesOf(mbitPerS, 1, 1);
     const char* lanes = std::strchr(rate, 'X');
     const char* name = lanes == nullptr ? "" : lanes + 1;
     for (const char* eightOfTen : {" SDR)", " DDR)", " QDR)"})

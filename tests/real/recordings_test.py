@@ -27,7 +27,7 @@ def rankscope(*arguments):
 def headline(text):
     """What the report opens with, as one word of the table."""
     for word, pattern in (("nothing to analyse", r"^no device activity was recorded"), ("found", r"^\d+ findings?\. "), ("inconclusive", r"^No certain finding"),
-                          ("unexplained", r"^(No finding, but|Unexplained)"), ("nothing", r"^No finding")):
+                          ("unexplained", r"^Unexplained"), ("nothing", r"^No finding")):
         if re.search(pattern, text, re.MULTILINE):
             return word
     return "none of the known ones"

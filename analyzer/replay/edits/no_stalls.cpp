@@ -157,6 +157,10 @@ Removal removalOf(const Analysis& analysis, const RankSummary& rank, const std::
     return removal;
 }
 
+bool waitsForInput(const RankSummary& rank) {
+    return std::any_of(rank.hostStalls.begin(), rank.hostStalls.end(), [](const HostStall& stall) { return stall.cause == IdleCause::input && stall.submissionId != 0; });
+}
+
 constexpr std::array<std::pair<std::string_view, Stall>, 6> kCauses{{{"sync", Stall::synchronisation},
                                                                      {"input", Stall::input},
                                                                      {"allocator", Stall::allocator},
@@ -207,7 +211,8 @@ void NoStalls::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& eff
         repair.take(rank, removals.back());
     }
     repair.run();
-    if (std::find(m_causes.begin(), m_causes.end(), Stall::input) != m_causes.end()) {
+    const bool loads = std::any_of(ranks.begin(), ranks.end(), [&](int rank) { return waitsForInput(*analysis.findRank(rank)); });
+    if (loads && std::find(m_causes.begin(), m_causes.end(), Stall::input) != m_causes.end()) {
         effect.hostMaySlow = true;
         if (effect.outlook == Outlook::dear) {
             crowd(graph, ranks);

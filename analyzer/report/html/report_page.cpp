@@ -220,7 +220,7 @@ std::string background(const Report& r) {
         out += "<p>" + markupText(replay) + ".</p>\n";
     }
     for (const std::string& note : r.replay.notes) out += "<p>Replay: " + markupText(note) + ".</p>\n";
-    out += "<p>Link peaks: " + markupText(linkPeaksText(r.linkPeaks, r.run.hosts.size())) + ".</p>\n";
+    if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1) out += "<p>Link peaks: " + markupText(linkPeaksText(r.linkPeaks, r.run.hosts.size())) + ".</p>\n";
     if (r.run.steps > 0) out += "<p>Step boundaries: " + markupText(r.run.stepSource) + ".</p>\n";
     return section("background", "What this rests on", "", out);
 }

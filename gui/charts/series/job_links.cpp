@@ -20,6 +20,11 @@ std::optional<double> speedIn(const nlohmann::json& peaks, const char* name) {
     return std::isfinite(value) && value > 0 && value <= store::LinkSpec::kMostGbps ? std::optional(value) : std::nullopt;
 }
 
+bool isAtLeast(const nlohmann::json& peaks, const char* name) {
+    const auto link = peaks.find(name);
+    return link != peaks.end() && link->is_object() && link->value("kind", nlohmann::json()) == "at_least";
+}
+
 }  // namespace
 
 JobLinks JobLinks::parse(std::string_view text) {
@@ -37,6 +42,7 @@ JobLinks JobLinks::read(store::TraceReader& reader) {
     JobLinks links;
     links.intra = speedIn(peaks, "intra");
     links.inter = speedIn(peaks, "inter");
+    links.intraLimitsNetwork = !isAtLeast(peaks, "intra") || isAtLeast(peaks, "inter");
     if (const auto text = peaks.find("text"); text != peaks.end() && text->is_string()) links.source = text->get<std::string>();
     return links;
 }
@@ -47,7 +53,7 @@ std::optional<double> JobLinks::ceiling(store::Op op, int size, int nodes, int s
     const double cards = std::max(1, smallestNode);
     double network = *inter * (store::isP2p(op) ? 1 : cards);
     if (op == store::Op::allToAll) network = *inter * (size - 1) / std::max(1.0, size - cards);
-    return intra ? std::min(*intra, network) : network;
+    return intra && intraLimitsNetwork ? std::min(*intra, network) : network;
 }
 
 }  // namespace rankscope::gui

@@ -14,6 +14,7 @@ namespace rankscope::gui {
 struct JobLinks {
     std::optional<double> intra;   ///< port inside the node
     std::optional<double> inter;   ///< the rank's own network card
+    bool intraLimitsNetwork = true;  ///< false: the port is only known to reach this, the card's rate is known
 
     std::string source;            ///< of both, for people: "inside a node 200 GB/s (told: --links)"; empty: unknown
 

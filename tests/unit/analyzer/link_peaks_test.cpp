@@ -101,6 +101,12 @@ TEST(LinkPeaks, SourcesThatContradictEachOtherAreNamedBoth) {
     EXPECT_EQ(peaks.intra->bytesPerNs, 200);
     ASSERT_EQ(peaks.warnings.size(), 1u);
     for (const char* part : {"200 GB/s", "--links", "25 GB/s", "NVML", "machine"}) EXPECT_NE(peaks.warnings[0].find(part), std::string::npos) << peaks.warnings[0];
+    LinkSources given;
+    given.measuredIntra = LinkClass{20, 0, PeakKind::measured, "a table"};
+    facts.machineLinks.clear();
+    ASSERT_EQ(resolveLinkPeaks(facts, given).warnings.size(), 1u);
+    EXPECT_NE(resolveLinkPeaks(facts, given).warnings[0].find("but a measurement says 20 GB/s"), std::string::npos) << resolveLinkPeaks(facts, given).warnings[0];
+    facts.machineLinks = {ofRank(0, "nvlink", 1, 3, 25 * kGb), ofRank(1, "nvlink", 1, 3, 25 * kGb)};
     facts.meta["links"] = "intra:gbps=22";  // what NCCL reaches of it
     EXPECT_TRUE(resolveLinkPeaks(facts).warnings.empty());
     facts.meta["links"] = "intra:gbps=fast";
@@ -122,6 +128,44 @@ TEST(LinkPeaks, TheSlowestRankAndHostOfAMixedMachineCount) {
     EXPECT_NE(peaks.inter->source.find("host node1; 50 GB/s elsewhere"), std::string::npos) << peaks.inter->source;  // three ports, but no rank uses more than one
 }
 
+TEST(LinkPeaks, BridgesThatJoinTwoBoardsAreNoPortOfALargerGroup) {
+    const auto peakOf = [](const std::string& device, int ranks) {
+        TraceFacts facts = job(ranks, ranks, device);
+        for (int rank = 0; rank < ranks; ++rank) {
+            facts.machineLinks.push_back(ofRank(rank, "nvlink", 12, 3, 300 * kGb));
+            facts.machineLinks.push_back(ofRank(rank, "pcie", 16, 4, 31'500'000'000));
+        }
+        return resolveLinkPeaks(facts).intra->bytesPerNs;
+    };
+    EXPECT_EQ(peakOf("NVIDIA A100 80GB PCIe", 2), 300);
+    EXPECT_NEAR(peakOf("NVIDIA A100 80GB PCIe", 4), 24, 0.01);
+    EXPECT_EQ(peakOf("NVIDIA H200 NVL", 4), 300);
+    EXPECT_NEAR(peakOf("NVIDIA H200 NVL", 8), 24, 0.01);
+    EXPECT_EQ(peakOf("NVIDIA A100-SXM4-80GB", 8), 300);
+}
+
+TEST(LinkPeaks, TheCeilingAndItsKindAreOneAnswer) {
+    Communicator inside, across;
+    across.nodes = 2;
+    across.smallestNode = 4;
+    LinkPeaks peaks;
+    EXPECT_FALSE(peaks.busCeiling(across));
+    peaks.intra = LinkClass{100, 0, PeakKind::atLeast, "reached"};
+    peaks.inter = LinkClass{50, 0, PeakKind::machine, "sysfs"};
+    EXPECT_EQ(peaks.busCeiling(inside), 100);
+    EXPECT_TRUE(peaks.atLeast(inside));
+    EXPECT_EQ(peaks.busCeiling(across), 200);  // what the ports carry at least does not hold up four cards of a known rate
+    EXPECT_EQ(peaks.ceilingKind(across), PeakKind::machine);
+    EXPECT_FALSE(peaks.atLeast(across));
+    peaks.intra->kind = PeakKind::told;
+    peaks.inter->kind = PeakKind::atLeast;
+    EXPECT_EQ(peaks.busCeiling(across), 100);  // the port limits, whatever more the cards may carry
+    EXPECT_EQ(peaks.ceilingKind(across), PeakKind::told);
+    EXPECT_FALSE(peaks.atLeast(across));
+    peaks.intra->kind = PeakKind::atLeast;
+    EXPECT_TRUE(peaks.atLeast(across));
+}
+
 TEST(LinkPeaks, RowsThatSayNothingAreLeftOut) {
     TraceFacts facts = job(2, 1);
     store::MachineLink silent = ofHost(0, "infiniband", "mlx5_0/1", 0);
@@ -135,7 +179,7 @@ TEST(LinkPeaks, DevicesAreFoundByTheNamesThatDriversGive) {
     const std::pair<const char*, double> known[] = {
         {"NVIDIA H100 80GB HBM3", 450}, {"NVIDIA H100 PCIe", 48}, {"NVIDIA H100 NVL", 48}, {"NVIDIA H200", 450}, {"NVIDIA GH200 480GB", 450}, {"NVIDIA B200", 900}, {"NVIDIA GB200", 900},
         {"NVIDIA A100-SXM4-80GB", 300}, {"NVIDIA A100-PG509-200", 300}, {"NVIDIA A100-PCIE-40GB", 24}, {"NVIDIA A100 80GB PCIe", 24}, {"NVIDIA A10", 24}, {"NVIDIA A10G", 24}, {"NVIDIA L40S", 24}, {"NVIDIA L4", 24},
-        {"Tesla V100-SXM2-32GB", 150}, {"Tesla V100-PCIE-16GB", 12}, {"Tesla T4", 12}, {"AMD Instinct MI300X", 448}, {"AMD Instinct MI250X", 200}, {"AMD Instinct MI250X / MI250", 200}};
+        {"Tesla V100-SXM2-32GB", 150}, {"Tesla V100-PCIE-16GB", 12}, {"Tesla T4", 12}, {"AMD Instinct MI300X", 448}, {"AMD Instinct MI250X", 200}, {"AMD Instinct MI250", 150}, {"AMD Instinct MI250X / MI250", 200}};
     for (const auto& [name, gbps] : known) {
         const auto link = deviceLinkOf(name);
         ASSERT_TRUE(link) << name;

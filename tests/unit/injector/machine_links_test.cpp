@@ -19,21 +19,25 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(LinkRates, InfinibandTellsWhatIsLeftAfterEncodingExceptInItsOldGenerations) {
-    EXPECT_EQ(infinibandBytesPerS("400 Gb/sec (4X NDR)"), 50'000'000'000);
-    EXPECT_EQ(infinibandBytesPerS("200 Gb/sec (4X HDR)"), 25'000'000'000);
-    EXPECT_EQ(infinibandBytesPerS("100 Gb/sec (4X EDR)"), 12'500'000'000);
-    EXPECT_EQ(infinibandBytesPerS("25 Gb/sec (1X EDR)"), 3'125'000'000);
-    EXPECT_EQ(infinibandBytesPerS("40 Gb/sec (4X FDR10)"), 5'000'000'000);
-    EXPECT_EQ(infinibandBytesPerS("40 Gb/sec (4X QDR)"), 4'000'000'000);
-    EXPECT_EQ(infinibandBytesPerS("2.5 Gb/sec (1X SDR)"), 250'000'000);
-    EXPECT_EQ(infinibandBytesPerS("56 Gb/sec (4X FDR)"), 56'000'000'000 / 8 * 64 / 66);
-    EXPECT_EQ(infinibandBytesPerS("800 Gb/sec (4X XDR)"), 100'000'000'000);
+    EXPECT_EQ(portBytesPerS("400 Gb/sec (4X NDR)", true), 50'000'000'000);
+    EXPECT_EQ(portBytesPerS("200 Gb/sec (4X HDR)", true), 25'000'000'000);
+    EXPECT_EQ(portBytesPerS("100 Gb/sec (4X EDR)", true), 12'500'000'000);
+    EXPECT_EQ(portBytesPerS("25 Gb/sec (1X EDR)", true), 3'125'000'000);
+    EXPECT_EQ(portBytesPerS("40 Gb/sec (4X FDR10)", true), 5'000'000'000);
+    EXPECT_EQ(portBytesPerS("40 Gb/sec (4X QDR)", true), 4'000'000'000);
+    EXPECT_EQ(portBytesPerS("2.5 Gb/sec (1X SDR)", true), 250'000'000);
+    EXPECT_EQ(portBytesPerS("56 Gb/sec (4X FDR)", true), 56'000'000'000 / 8 * 64 / 66);
+    EXPECT_EQ(portBytesPerS("800 Gb/sec (4X XDR)", true), 100'000'000'000);
+    // Over Ethernet the driver names the speeds alike, and they are of data already.
+    EXPECT_EQ(portBytesPerS("40 Gb/sec (4X QDR)", false), 5'000'000'000);
+    EXPECT_EQ(portBytesPerS("10 Gb/sec (1X QDR)", false), 1'250'000'000);
+    EXPECT_EQ(portBytesPerS("100 Gb/sec (4X EDR)", false), 12'500'000'000);
 }
 
 TEST(LinkRates, AnUnknownOrHostileTextIsNoRate) {
     for (const char* text : {"", "0 Gb/sec (4X SDR)", "-1", "Gb/sec", "400", "400 Mb/sec", "400Gb/sec", "1e9 Gb/sec", "99999999999999999999999999 Gb/sec (4X NDR)",
                              "18446744073709551615 Gb/sec", "\xff\xff", "%s%n Gb/sec"})
-        EXPECT_EQ(infinibandBytesPerS(text), 0) << text;
+        EXPECT_EQ(portBytesPerS(text, true), 0) << text;
     for (const char* text : {"", "-1", "0", "4294967295", "100000 Mb/s", "1e5", "abc", "99999999999999999999999999", "\xff"})
         EXPECT_EQ(ethernetBytesPerS(text), 0) << text;
     EXPECT_EQ(ethernetBytesPerS("100000"), 12'500'000'000);
