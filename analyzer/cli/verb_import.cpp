@@ -77,7 +77,7 @@ int import(const ImportVerbOptions& options, const Console& console) {
     }
     if (onTerminal) std::fputs("\r\033[K", stderr);
     console.note(fmt::format("{}: {} rank{} from {} ({} events, {} kernels{})", options.output, result.ranks.size(), result.ranks.size() == 1 ? "" : "s",
-                             result.source, result.events, result.kernels, result.losses ? fmt::format(", {} losses", result.losses) : ""));
+                             result.source, result.events, result.kernels, result.losses ? fmt::format(", {} loss{}", result.losses, result.losses == 1 ? "" : "es") : ""));
     console.next(fmt::format("rankscope analyze {}", analyzer::shellWord(options.output)));
     return kExitOk;
 }

@@ -35,6 +35,7 @@ struct Ledger {
     std::array<std::map<std::string, double>, kCategories> parts;
     std::map<int, Rest> byRank;       // of the rest
     std::map<int, double> stepOfRank;
+    std::map<std::string, double> taken;  // in the step at hand
 
     /// Takes up to `ns` from the categories in their order; returns what was not to be had.
     double take(int rank, Rest& left, const std::string& by, double ns, std::initializer_list<Exposed> order) {
@@ -45,6 +46,7 @@ struct Ledger {
             rest[at(category)] -= part;
             byRank[rank][at(category)] -= part;
             parts[at(category)][by] += part;
+            taken[by] += part;
             ns -= part;
         }
         return ns;
@@ -124,6 +126,8 @@ class Accountant {
             for (const Finding& finding : findings)
                 if (finding.id == "RS203" && finding.verdict != Verdict::inconclusive && finding.communicator && where.ids.count(*finding.communicator) != 0)
                     m_saturated.insert(where.ids.begin(), where.ids.end());
+        for (const Finding& finding : findings)
+            if (finding.verdict == Verdict::found) m_savings[finding.id] += std::max(0.0, finding.savingNsPerStep.value_or(0));
         for (const Pipeline& pipeline : analysis.layout.pipelines) m_bubble = std::max(m_bubble, pipeline.theoreticalBubble());
     }
 
@@ -137,6 +141,7 @@ class Accountant {
   private:
     void account(const RankSummary& rank, int step, const Attribution& attribution) {
         Rest left = exposedIn(attribution);
+        m_ledger.taken.clear();
         m_ledger.stepNs += static_cast<double>(attribution.stepNs);
         m_ledger.stepOfRank[rank.rank] += static_cast<double>(attribution.stepNs);
         for (size_t c = 0; c < kCategories; ++c) {
@@ -146,6 +151,7 @@ class Accountant {
         }
         accountForStandstill(rank.rank, step, left);
         accountForTransfer(rank, step, left);
+        accountForSavings(rank.rank, left);
         // The schedule's own bubble, where no finding has taken it.
         if (m_analysis.layout.pipelineOf(rank.rank) != nullptr)
             m_ledger.take(rank.rank, left, kSchedule, std::max(0.0, m_bubble * static_cast<double>(attribution.stepNs) - m_taken), {Exposed::waiting, Exposed::idle});
@@ -192,6 +198,18 @@ class Accountant {
         if (healthy) m_ledger.take(rank.rank, left, kEnds, endsNs(m_analysis, tasks, exposed), {Exposed::transfer});
     }
 
+    /// A step that a repair shortens by so much has so much less of what is exposed on every rank whose compute stays as it is: what detectors' claims have not told of it.
+    void accountForSavings(int rank, Rest& left) {
+        for (const auto& [id, ns] : m_savings) {
+            const double missing = ns - m_ledger.taken[id];
+            if (missing <= 0) continue;
+            if (stallsOnHost(id))
+                m_ledger.take(rank, left, id, missing, {Exposed::idle, Exposed::waiting, Exposed::memory, Exposed::transfer});
+            else
+                m_ledger.take(rank, left, id, missing, {Exposed::waiting, Exposed::transfer, Exposed::idle, Exposed::memory});
+        }
+    }
+
     bool namedBy(const std::string& id, int rank) const {
         return std::any_of(m_findings.begin(), m_findings.end(), [&](const Finding& f) { return f.id == id && std::find(f.ranks.begin(), f.ranks.end(), rank) != f.ranks.end(); });
     }
@@ -215,6 +233,7 @@ class Accountant {
     const Claims& m_claims;
     const std::vector<Finding>& m_findings;
     std::map<std::string, double> m_certain;
+    std::map<std::string, double> m_savings;  // of findings, ns per step
     std::set<int64_t> m_saturated;   // communicators whose volume a finding or note calls too much
     double m_bubble = 0;             // of the schedule, share of the step
     double m_taken = 0;              // by RS101 in the step at hand, ns

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/detectors/reached_peaks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -85,6 +87,13 @@ void set(const Reached& reached, LinkPeaks& peaks, bool intraTold, bool interTol
     if (!interTold && reached.card > 0) peaks.inter = atLeast(reached.card);
 }
 
+/// What the job exceeds itself cannot be a peak, whoever says so.
+void refuseExceeded(std::optional<LinkClass>& peak, double reached, const char* place, std::vector<std::string>& warnings) {
+    if (!peak || reached <= LinkPeakThresholds::kContradiction * peak->bytesPerNs) return;
+    warnings.push_back(fmt::format("links {}: {:.4g} GB/s ({}) is not used, for this job reached {:.4g} GB/s there", place, peak->bytesPerNs, peak->source, reached));
+    peak.reset();
+}
+
 /// Of the communicators that a slow network edge holds up: what they would reach if it were like its siblings.
 void addSiblingsOfSlowEdges(const Analysis& analysis, Reached& reached) {
     for (const LinkProbe& edge : networkEdges(analysis)) {
@@ -116,11 +125,13 @@ void addSiblingsOfLastToLeave(const Analysis& analysis, Reached& reached) {
 
 void addReachedPeaks(Analysis& analysis) {
     LinkPeaks& peaks = analysis.peaks;
-    const bool intraTold = peaks.intra.has_value(), interTold = peaks.inter.has_value();
-    if (intraTold && interTold) return;
     Reached reached;
     addCollectives(analysis, reached);
     addMessages(analysis, reached);
+    refuseExceeded(peaks.intra, reached.port, "inside a node", peaks.warnings);
+    refuseExceeded(peaks.inter, reached.card, "between nodes", peaks.warnings);
+    const bool intraTold = peaks.intra.has_value(), interTold = peaks.inter.has_value();
+    if (intraTold && interTold) return nameSources(peaks);
     addSiblingsOfSlowEdges(analysis, reached);
     set(reached, peaks, intraTold, interTold);
     addSiblingsOfLastToLeave(analysis, reached);

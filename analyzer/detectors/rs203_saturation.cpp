@@ -152,6 +152,7 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         if (median(costs) <= 0 || (!tooMuch && !ceiling)) continue;
         if ((!ceiling || reached) && role == CommRole::activations && communicator.nodes > 1) continue;  // RS207 speaks of them
 
+        const std::string together = communicator.nodes > 1 && communicator.smallestNode > 1 ? fmt::format(" (the {} cards of a node together)", communicator.smallestNode) : std::string();
         Finding finding;
         finding.id = "RS203";
         finding.ranks = where.ranks;
@@ -170,15 +171,15 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
             finding.whyInconclusive = !sized ? "the sizes of the messages are unknown, so that their bandwidth cannot be compared with the link's"
                                      : reached ? fmt::format("no link peak is known, only that {} of this job reached {:.1f} GB/s: if these links can do more, they are under-used (RS204), else "
                                                              "the volume is too much for them; tell the peaks: {}",
-                                                             communicator.nodes > 1 ? "communication between nodes" : "communication inside nodes", *ceiling, kTellLinks)
+                                                             communicator.nodes > 1 ? "communication between nodes" + together : "communication inside nodes", *ceiling, kTellLinks)
                                                : std::string("no link peak is known: ") + kTellLinks;
         }
         finding.cause = ceiling && !reached ? fmt::format("{} per step over {} {}; the link runs at {} of its ceiling, so only fewer bytes help", bytesText(median(bytes)), communicatorName(analysis.facts, analysis.layout, id),
                                               tooMuch ? "exceed what compute can hide" : "stand in line where compute ends or begins", percentText(std::min(1.0, median(shares))))
                                 : fmt::format("{} of communication per step cannot be hidden behind compute", durationText(median(costs)));
         if (ceiling) {
-            finding.evidence.facts.push_back(fmt::format("bus bandwidth {:.1f} GB/s of {}{:.1f} GB/s ({}); with start-up it explains {} of the transfer time",
-                                                         median(bandwidths), reached ? "at least " : "", *ceiling, analysis.peaks.source, percentText(std::min(1.0, median(shares)))));
+            finding.evidence.facts.push_back(fmt::format("bus bandwidth {:.1f} GB/s of {}{:.1f} GB/s{} ({}); with start-up it explains {} of the transfer time",
+                                                         median(bandwidths), reached ? "at least " : "", *ceiling, together, analysis.peaks.source, percentText(std::min(1.0, median(shares)))));
             finding.evidence.numbers = {{"busbw_bytes_per_ns", median(bandwidths)}, {"ceiling_bytes_per_ns", *ceiling}, {"ceiling_share", median(shares)}};
         }
         finding.evidence.facts.push_back(tooMuch ? fmt::format("{} of transfer per step, {} of it at the ends of communication or more than the compute it may overlap", durationText(steps.front().transferNs()), durationText(median(costs)))

@@ -209,7 +209,7 @@ void detectTransientStall(const Analysis& analysis, Claims& claims, std::vector<
         finding.windowStartNs = window->startNs;
         finding.windowEndNs = window->startNs + window->durNs;
     }
-    finding.cause = fmt::format("{} of {} steps are up to {:.1f} ms longer because one rank stalls ({}); the longest, step {}: on rank {} {}", finding.steps.size(), analysis.steps.size(),
+    finding.cause = fmt::format("{} of {} steps {} up to {:.1f} ms longer because one rank stalls ({}); the longest, step {}: on rank {} {}", finding.steps.size(), analysis.steps.size(), finding.steps.size() == 1 ? "is" : "are",
                                 worst.costNs / 1e6, ranksText(analysis, finding.ranks), analysis.steps[worst.step], analysis.ranks[worst.rank].rank, worst.what);
     addEvidence(analysis, events, finding);
     finding.evidence.numbers.emplace_back("steps_hit", static_cast<double>(finding.steps.size()));

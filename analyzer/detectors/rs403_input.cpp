@@ -46,7 +46,7 @@ void detectInputStall(const Analysis& analysis, Claims& claims, std::vector<Find
     const double perStep = cost.medianStallNs[cost.worst()];
     if (everyStep) {
         finding.cause = fmt::format("the device of {} has nothing to do for {:.2f} ms of each step: the host {}", ranksText(analysis, finding.ranks), perStep / 1e6, whatTheHostDoes(range));
-        finding.evidence.facts.push_back(fmt::format("rank {} idles {:.2f} ms of a step this way (median of {} steps)", worst.rank, perStep / 1e6, analysis.steps.size()));
+        finding.evidence.facts.push_back(fmt::format("rank {} idles {:.2f} ms of a step this way (median of {} step{})", worst.rank, perStep / 1e6, analysis.steps.size(), analysis.steps.size() == 1 ? "" : "s"));
     } else {
         std::vector<double> hit;
         for (size_t s = 0; s < analysis.steps.size(); ++s)

@@ -70,10 +70,10 @@ void detectPageableCopies(const Analysis& analysis, Claims& claims, std::vector<
     }
     // Pinned memory alone, still on the compute stream, makes them faster but leaves them exposed.
     finding.savingLowNs = std::max(0.0, finding.savingLowNs - median(exposed) * std::min(1.0, median(gbps) / rate));
-    finding.cause = fmt::format("{} copy {:.1f} MB per step between the device and pageable memory, at {:.1f} GB/s where pinned memory {} {:.0f}",
-                                ranksText(analysis, finding.ranks), median(bytes) / 1e6, median(gbps), seen > 0 ? "reaches" : "would reach about", rate);
-    finding.evidence.facts.push_back(fmt::format("{:.0f} copies per step over 64 KiB, {:.0f} of them block the host until they are done; {:.2f} ms of them are exposed (rank {})",
-                                                 median(count), median(blocking), median(exposed) / 1e6, worst.rank));
+    finding.cause = fmt::format("{} {} {:.1f} MB per step between the device and pageable memory, at {:.1f} GB/s where pinned memory {} {:.0f}",
+                                ranksText(analysis, finding.ranks), finding.ranks.size() == 1 ? "copies" : "copy", median(bytes) / 1e6, median(gbps), seen > 0 ? "reaches" : "would reach about", rate);
+    finding.evidence.facts.push_back(fmt::format("{:.0f} {} over 64 KiB per step, {:.0f} blocking the host to the end; {:.2f} ms exposed (rank {})", median(count),
+                                                 median(count) == 1 ? "copy" : "copies", median(blocking), median(exposed) / 1e6, worst.rank));
     finding.evidence.numbers.emplace_back("pageable_bytes_per_step", median(bytes));
     finding.evidence.numbers.emplace_back("pageable_gbps", median(gbps));
     finding.evidence.numbers.emplace_back("pinned_gbps", rate);

@@ -144,7 +144,7 @@ void adviseBuckets(const AdviceContext& context, Advice& advice) {
     if (worthIt(context, best))
         advice.recommendations.push_back(adviceOf(context, tried, best, false));
     else if (!earlier)
-        advice.kept.push_back({"buckets", fmt::format("keep the present ones: the best of {} sizes, {} MiB, gains {} a step, which is no more than chance", tried.size(), best.mebibytes,
+        advice.kept.push_back({"buckets", fmt::format("keep the present ones: the best of {} size{}, {} MiB, gains {} a step, which is no more than chance", tried.size(), tried.size() == 1 ? "" : "s", best.mebibytes,
                                                       durationText(std::max(0.0, best.step.savingNs)))});
 }
 

@@ -180,12 +180,12 @@ void adviseFromFindings(const AdviceContext& context, Advice& advice) {
 std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice& advice) {
     std::vector<Recommendation> cures;
     for (const Finding& finding : context.findings) {
-        if (finding.verdict != Verdict::found || !finding.savingNsPerStep || *finding.savingNsPerStep <= context.noiseNs) continue;
+        if (finding.verdict != Verdict::found || (finding.savingNsPerStep && *finding.savingNsPerStep <= context.noiseNs)) continue;
         Recommendation setting;
         setting.area = finding.id == "RS205" ? "algorithm" : "";
         for (const Translation& translation : kTranslations)
             if (finding.id == translation.id) translation.write(context, finding, setting);
-        if (!setting.settings.empty() || judged(advice, setting.area)) continue;
+        if (finding.savingNsPerStep && (!setting.settings.empty() || judged(advice, setting.area))) continue;
         const CatalogueEntry* entry = findCatalogueEntry(finding.id);
         Recommendation cure;
         cure.kind = entry != nullptr && entry->cureAt == CureAt::machine ? AdviceKind::repair : AdviceKind::program;
@@ -195,7 +195,9 @@ std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice&
         cure.ranks = finding.ranks;
         cure.steps = finding.fix;
         cure.evidence = finding.evidence.facts;
-        cure.savingNs = *finding.savingNsPerStep;
+        cure.savingKnown = finding.savingNsPerStep.has_value();
+        cure.meanStepNs = finding.meanStepNs;
+        cure.savingNs = finding.savingNsPerStep.value_or(0);
         cure.savingLowNs = finding.savingLowNs;
         cure.savingHighNs = finding.savingHighNs;
         const std::string run = shellWord(context.runName);
@@ -205,7 +207,7 @@ std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice&
             for (const std::string& change : finding.changes) command += " --change " + shellWord(change);
             cure.basis = fmt::format("the step played without it ({}); {}", command, context.predictor.name);
         } else {
-            cure.basis = "the finding's own estimate: it cannot be played";
+            cure.basis = cure.savingKnown ? "the finding's own estimate: it cannot be played" : "what the repaired job would reach is not known: measure it";
         }
         cure.verify = fmt::format("afterwards run the job again, as NEW: `rankscope compare {} NEW` then shows a shorter step, and {} gone", run, finding.id);
         cures.push_back(std::move(cure));

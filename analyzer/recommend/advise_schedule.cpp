@@ -70,7 +70,7 @@ void adviseMicroBatches(const AdviceContext& context, const Pipeline& pipeline, 
     }
     const auto isProposed = std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.microBatches == proposed; });
     const double closeNs = most - kCloseEnough * (context.analysis.stepNs - most);
-    const Plan& best = isProposed != plans.end() && worthIt(context, isProposed->step) && isProposed->step.savingNs >= closeNs
+    const Plan& best = isProposed != plans.end() && worthIt(context, isProposed->step)
                            ? *isProposed
                            : *std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.step.savingNs >= closeNs; });
     if (!worthIt(context, best.step) || most <= kCloseEnough * context.analysis.stepNs) {

@@ -74,6 +74,8 @@ struct Recommendation {
     std::vector<std::string> evidence;
     std::string basis;                  // where the prediction comes from
     double savingNs = 0;                // per step, at equal tokens, on top of onTopOf
+    bool savingKnown = true;            // false: something is to be repaired, and nothing tells what that gains
+    double meanStepNs = 0;              // what the saving is a share of where rare steps alone gain; 0: the typical step
     double savingLowNs = 0;
     double savingHighNs = 0;
     std::vector<int> onTopOf;           // numbers: with these made before it

@@ -53,7 +53,7 @@ Json recommendationJson(const Recommendation& r) {
                  {"certainty", r.certainty == Certainty::recommended ? "recommended" : "try"},
                  {"findings", r.findings}};
     json.update(settingsJson(r.settings));
-    json["predicted_saving_ns"] = whole(r.savingNs);
+    json["predicted_saving_ns"] = r.savingKnown ? Json(whole(r.savingNs)) : Json(nullptr);
     json["interval_ns"] = {whole(r.savingLowNs), whole(r.savingHighNs)};
     json["on_top_of"] = r.onTopOf;
     json["alone"] = r.alone ? gainJson(*r.alone) : Json(nullptr);

@@ -62,6 +62,8 @@ std::vector<int> curesOf(const Advice& advice) {
 }
 
 std::vector<std::string> gainLines(const Recommendation& r, double stepNs) {
+    if (!r.savingKnown) return {"unknown"};
+    if (r.meanStepNs > 0) stepNs = r.meanStepNs;
     const Gain gain{r.savingNs, r.savingLowNs, r.savingHighNs};
     if (r.onTopOf.empty()) return {intervalText(gain, stepNs)};
     std::vector<std::string> lines = {fmt::format("{}, on top of {}", intervalText(gain, stepNs), numbersText(r.onTopOf))};

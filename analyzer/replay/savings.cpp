@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/replay/savings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -9,6 +11,7 @@
 #include "analyzer/detectors/catalogue.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/replay/edits/change_transfers.h"
+#include "analyzer/report/units.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -121,7 +124,8 @@ void shareWithPartner(Repair& hidden, std::vector<Repair>& repairs) {
     if (partner == nullptr) return;
     const double share = estimateNs(*hidden.finding) / (estimateNs(*hidden.finding) + estimateNs(*partner->finding));
     const ReplayedSaving all = partner->gained;
-    hidden.gained = {all.ns * share + hidden.gained.ns, all.lowNs * share, all.highNs * share};
+    const ReplayedSaving own = hidden.gained;
+    hidden.gained = {all.ns * share + own.ns, all.lowNs * share + own.lowNs, all.highNs * share + own.highNs};
     partner->gained = {all.ns * (1 - share), all.lowNs * (1 - share), all.highNs * (1 - share)};
     hidden.small = false;
 }
@@ -138,6 +142,18 @@ void makeNote(Finding& finding, const ReplayedSaving& saving, double share) {
     finding.verdict = Verdict::note;
     finding.severity = std::max(0.0, share);
     setSaving(finding, saving);
+}
+
+/// Repairs beside each other hide each other, or take each other's gain: where one gains something else by itself, as its what-if tells, both are said.
+void tellAlone(const Analysis& analysis, const std::vector<double>& unchanged, const std::vector<Repair>& repairs) {
+    for (const Repair& repair : repairs) {
+        ChangedJob job = unchangedJob(analysis);
+        if (!changeAll(job, repair.finding->changes, analysis)) continue;
+        const double alone = typicalSaving(unchanged, job.stepsNs).ns, together = repair.gained.ns;
+        if (std::abs(alone - together) <= SavingThresholds::kSameCost * std::max(alone, together)) continue;
+        repair.finding->evidence.facts.push_back(fmt::format("by itself the repair gains {}, as the what-if tells: it and the other repairs hide each other's gain, and {} is its part of what all gain together",
+                                                             alone > 1'000 ? durationText(alone) : std::string("nothing"), durationText(together)));
+    }
 }
 
 /// What costs too little, alone and in the job that is otherwise repaired, becomes a note. `all`: steps with every repair.
@@ -165,6 +181,7 @@ std::optional<Ceiling> judge(const Analysis& analysis, const std::vector<double>
     }
     if (ceiling.findings == 0) return std::nullopt;
     std::erase_if(repairs, [](const Repair& repair) { return repair.small; });
+    if (repairs.size() > 1) tellAlone(analysis, unchanged, repairs);
     const std::vector<double> repaired = demoted ? stepsWithout(analysis, repairs, nullptr) : all;
     ceiling.saving = typicalSaving(unchanged, repaired);
     ceiling.share = ceiling.saving.ns / (gainedByRareSteps(unchanged, repaired) ? meanOf(unchanged) : stepNs);

@@ -106,6 +106,9 @@ Report buildReport(const Analysis& analysis, const Claims& claims, std::vector<F
     report.replay = replaySection(analysis.replay);
     report.accounting = accountFor(analysis, claims, findings);
     report.notJudged = notJudged(analysis);
+    std::erase_if(report.notJudged, [&](const NotJudged& entry) {  // found all the same: by what needs no more than was recorded
+        return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.id == entry.id && finding.verdict == Verdict::found; });
+    });
     report.delays = analysis.delays;
     for (Finding& finding : findings) (finding.verdict == Verdict::note ? report.notes : report.findings).push_back(std::move(finding));
     for (const store::Loss& loss : analysis.facts.losses) {

@@ -16,6 +16,7 @@ std::string boundText(int64_t ns) { return ns < 1'000 ? "under 1 us" : durationT
 std::string stepSourceText(const std::string& source) {
     constexpr std::string_view kNvtx = "nvtx:";
     if (source.starts_with(kNvtx)) return "steps are the ranges " + source.substr(kNvtx.size());
+    if (source == "none") return "no steps are marked";
     return source == "period" ? "steps by the period of the collectives" : "steps by " + source;
 }
 

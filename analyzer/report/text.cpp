@@ -170,7 +170,7 @@ void addCollectives(const Report& r, const Painter& paint, std::string& out) {
                     row.busbw ? bandwidthText(*row.busbw) : "unknown", lastText(row, 3)) +
                "\n";
     }
-    if (r.collectives.size() > kMost) out += paint(Shade::dim, fmt::format("  and {} more kinds: --format json lists them", r.collectives.size() - kMost)) + "\n";
+    if (r.collectives.size() > kMost) out += paint(Shade::dim, fmt::format("  and {} more kind{}: --format json lists them", r.collectives.size() - kMost, r.collectives.size() == kMost + 1 ? "" : "s")) + "\n";
 }
 
 }  // namespace

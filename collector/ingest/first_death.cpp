@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/first_death.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -109,6 +111,18 @@ std::string endText(const RankSummary& summary) {
     return "ended without a farewell";
 }
 
+/// The signal that all of them died of, when it is one that somebody sends: a fault of one rank does not end the others by the same one.
+std::optional<const char*> sentToAll(const JoinedRanks& ranks, const std::vector<Failure>& failures) {
+    constexpr std::pair<int64_t, const char*> kSent[] = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}, {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}};
+    for (const auto& [number, name] : kSent)
+        if (std::ranges::all_of(failures, [&](const Failure& failure) {
+                const auto& process = ranks.summaries[failure.index].process;
+                return process.endKind == "signal" && process.endCode == number;
+            }))
+            return name;
+    return std::nullopt;
+}
+
 double inMs(int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
 store::Loss nameFirst(const JoinedRanks& ranks, const std::vector<Failure>& failures, std::span<const int32_t> disagreeing) {
@@ -119,6 +133,10 @@ store::Loss nameFirst(const JoinedRanks& ranks, const std::vector<Failure>& fail
         loss.message = fmt::format("rank {} (on {}) {}: look there for the cause", summary.rank, summary.hostName, why);
         return loss;
     };
+    if (const std::optional<const char*> signal = sentToAll(ranks, failures)) {
+        loss.message = fmt::format("{} ranks died of the same {}: the job was ended from outside (a scheduler, its launcher, a user); no rank is to blame for that", failures.size(), *signal);
+        return loss;
+    }
     if (disagreeing.size() == 1)
         for (const Failure& failure : failures)
             if (ranks.summaries[failure.index].rank == disagreeing.front())
