@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -53,19 +54,22 @@ struct Ledger {
     }
 };
 
-/// Diagnoses that are told as findings or notes, and the most a step that each may account for, ns. An inconclusive one accounts for nothing.
+/// Diagnoses that are told as findings or notes, and the most of a step that each may account for, ns. An inconclusive one accounts for nothing.
 std::map<std::string, double> certain(const Analysis& analysis, const std::vector<Finding>& findings) {
     std::map<std::string, double> most;
     for (const Finding& finding : findings) {
         if (finding.verdict == Verdict::inconclusive) continue;
         const double costNs = std::max(finding.severity * analysis.stepNs, finding.savingNsPerStep.value_or(0));
-        // The whole of what a finding's detector claimed is its own; a note is worth what it says.
-        most[finding.id] = std::max(most[finding.id], finding.verdict == Verdict::found ? analysis.stepNs : costNs);
+        // The whole of what a finding's detector claimed is its own, in however long a step; a note is worth what it says.
+        most[finding.id] = std::max(most[finding.id], finding.verdict == Verdict::found ? std::numeric_limits<double>::max() : costNs);
     }
     return most;
 }
 
 bool stallsOnHost(const std::string& id) { return id.starts_with("RS4"); }
+
+/// Its ranks are late, and the others wait for them.
+bool holdsOthersUp(const std::string& id) { return id.starts_with("RS3") || stallsOnHost(id) || id == "RS208"; }
 
 Rest exposedIn(const Attribution& step) {
     Rest left{};
@@ -127,7 +131,7 @@ class Accountant {
                 if (finding.id == "RS203" && finding.verdict != Verdict::inconclusive && finding.communicator && where.ids.count(*finding.communicator) != 0)
                     m_saturated.insert(where.ids.begin(), where.ids.end());
         for (const Finding& finding : findings)
-            if (finding.verdict == Verdict::found) m_savings[finding.id] += std::max(0.0, finding.savingNsPerStep.value_or(0));
+            if (finding.verdict == Verdict::found) addExpected(finding);
         for (const Pipeline& pipeline : analysis.layout.pipelines) m_bubble = std::max(m_bubble, pipeline.theoreticalBubble());
     }
 
@@ -198,10 +202,20 @@ class Accountant {
         if (healthy) m_ledger.take(rank.rank, left, kEnds, endsNs(m_analysis, tasks, exposed), {Exposed::transfer});
     }
 
-    /// A step that a repair shortens by so much has so much less of what is exposed on every rank whose compute stays as it is: what detectors' claims have not told of it.
+    void addExpected(const Finding& finding) {
+        m_savings[finding.id] += std::max(0.0, finding.savingNsPerStep.value_or(0));
+        if (!holdsOthersUp(finding.id)) return;
+        for (const auto& [victim, ns] : m_analysis.delays.lostBy)
+            for (int root : finding.ranks)
+                if (root != victim) m_lostTo[{finding.id, victim}] += m_analysis.delays.between(root, victim) / static_cast<double>(m_analysis.steps.size());
+    }
+
+    /// What detectors' claims have not told of a finding: a step that its repair shortens by so much has so much less of what is exposed on every rank whose compute stays
+    /// as it is; and what a rank loses to those that the finding names is the finding's, also where a repair gives it more work in exchange.
     void accountForSavings(int rank, Rest& left) {
         for (const auto& [id, ns] : m_savings) {
-            const double missing = ns - m_ledger.taken[id];
+            const auto lost = m_lostTo.find({id, rank});
+            const double missing = std::max(ns, lost == m_lostTo.end() ? 0 : lost->second) - m_ledger.taken[id];
             if (missing <= 0) continue;
             if (stallsOnHost(id))
                 m_ledger.take(rank, left, id, missing, {Exposed::idle, Exposed::waiting, Exposed::memory, Exposed::transfer});
@@ -234,6 +248,7 @@ class Accountant {
     const std::vector<Finding>& m_findings;
     std::map<std::string, double> m_certain;
     std::map<std::string, double> m_savings;  // of findings, ns per step
+    std::map<std::pair<std::string, int>, double> m_lostTo;  // by finding and victim: what it loses to the ranks that the finding names, ns per step
     std::set<int64_t> m_saturated;   // communicators whose volume a finding or note calls too much
     double m_bubble = 0;             // of the schedule, share of the step
     double m_taken = 0;              // by RS101 in the step at hand, ns
@@ -286,7 +301,7 @@ std::string Accountant::doingText(const std::vector<int>& ranks) const {
 std::vector<WaitedFor> Accountant::waitedFor() const {
     // What is waited for a rank that a finding names is that finding's.
     const auto isExplained = [this](int rank) {
-        return std::any_of(m_certain.begin(), m_certain.end(), [&](const auto& entry) { return (entry.first.starts_with("RS3") || stallsOnHost(entry.first)) && namedBy(entry.first, rank); });
+        return std::any_of(m_certain.begin(), m_certain.end(), [&](const auto& entry) { return holdsOthersUp(entry.first) && namedBy(entry.first, rank); });
     };
     const auto lostTo = [this](int rank) {
         double sum = 0;

@@ -143,7 +143,7 @@ void adviseBuckets(const AdviceContext& context, Advice& advice) {
     const Tried& best = advised(context, tried, false);
     if (worthIt(context, best))
         advice.recommendations.push_back(adviceOf(context, tried, best, false));
-    else if (!earlier)
+    else if (!earlier && tried.size() > 1)  // where no other size can be priced, nothing was compared
         advice.kept.push_back({"buckets", fmt::format("keep the present ones: the best of {} size{}, {} MiB, gains {} a step, which is no more than chance", tried.size(), tried.size() == 1 ? "" : "s", best.mebibytes,
                                                       durationText(std::max(0.0, best.step.savingNs)))});
 }

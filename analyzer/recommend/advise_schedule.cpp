@@ -134,6 +134,9 @@ void adviseSchedule(const AdviceContext& context, Advice& advice) {
 
 void advisePrefetch(const AdviceContext& context, Advice& advice) {
     if (!context.predictor.edited || !context.open("overlap") || context.analysis.layout.zero.value_or(0) < 3) return;
+    // A finding whose fix is more than that is answered by all of it.
+    for (const Finding& finding : context.findings)
+        if (finding.verdict == Verdict::found && finding.id == "RS201" && finding.savingReplayed && !finding.changes.empty() && !finding.changes.front().starts_with("prefetch")) return;
     const auto step = context.predictor.edited(kAhead);
     if (!step) return;
     if (!worthIt(context, *step)) {

@@ -222,6 +222,9 @@ std::optional<Together> playedTogether(const AdviceContext& recorded, const Acce
     if (together.cures == 0) return together;
     auto judge = recorded.predictor.after(cured);
     if (judge) together.cured = gainOf(judge->total);
+    if (together.cures == 1)  // the same question as the finding's own
+        for (const Recommendation& cure : cures)
+            if (!cure.change.empty()) together.cured = savingOf(cure);
     for (const Recommendation& setting : accepted.settings)
         if (judge) judge = judge->after(setting.change);
     if (judge) together.both = gainOf(judge->total);

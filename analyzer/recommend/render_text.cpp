@@ -145,7 +145,9 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
         for (const std::string& limit : advice.limits) out += "not judged: " + limit + "\n";
         out += keepText(advice, bold);
     }
-    if (advice.together && (advice.together->settings > 0 || advice.together->cured)) out += "\n" + togetherText(*advice.together, curesOf(advice), advice.stepNs);
+    double ofNs = advice.stepNs;  // of the mean step where rare ones alone gain
+    for (const Recommendation& r : advice.recommendations) ofNs = std::max(ofNs, r.meanStepNs);
+    if (advice.together && (advice.together->settings > 0 || advice.together->cured)) out += "\n" + togetherText(*advice.together, curesOf(advice), ofNs);
     for (const Recommendation& r : advice.recommendations) {
         const char* kind = r.kind == AdviceKind::repair ? "Repair: " : r.kind == AdviceKind::program ? "In the program: " : r.certainty == Certainty::tryAndMeasure ? "Try and measure: " : "";
         out += "\n" + bold(fmt::format("{}. {}{}", r.number, kind, r.title)) + "\n" + bodyText(r, advice.stepNs);
