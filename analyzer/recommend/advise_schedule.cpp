@@ -43,7 +43,7 @@ void take(Recommendation& recommendation, const std::string& change, const Edite
 
 bool worthIt(const AdviceContext& context, const EditedStep& step) { return step.savingNs > context.noiseNs && step.lowNs > 0; }
 
-/// What the finding proposes, so that one fault has one fix: the fewest that bring the bubble under its threshold. 0: none does.
+/// What the finding proposes, the fewest that bring the bubble under its threshold: it is taken where nothing is much better, and named beside what is. 0: none does.
 int proposedMicroBatches(const AdviceContext& context) {
     for (const Finding& finding : context.findings) {
         if (finding.verdict != Verdict::found || finding.id != "RS101") continue;
@@ -70,7 +70,7 @@ void adviseMicroBatches(const AdviceContext& context, const Pipeline& pipeline, 
     }
     const auto isProposed = std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.microBatches == proposed; });
     const double closeNs = most - kCloseEnough * (context.analysis.stepNs - most);
-    const Plan& best = isProposed != plans.end() && worthIt(context, isProposed->step)
+    const Plan& best = isProposed != plans.end() && worthIt(context, isProposed->step) && isProposed->step.savingNs >= closeNs
                            ? *isProposed
                            : *std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.step.savingNs >= closeNs; });
     if (!worthIt(context, best.step) || most <= kCloseEnough * context.analysis.stepNs) {
@@ -83,6 +83,9 @@ void adviseMicroBatches(const AdviceContext& context, const Pipeline& pipeline, 
     recommendation.settings.launcher = {{"micro_batches", std::to_string(best.microBatches)}};
     recommendation.settings.deepspeed = {{"gradient_accumulation_steps", std::to_string(best.microBatches)}};
     recommendation.evidence = {fmt::format("step time at equal tokens by micro-batches: {}", fmt::join(shown, ", "))};
+    if (isProposed != plans.end() && best.microBatches != proposed)
+        recommendation.evidence.push_back(fmt::format("RS101 names {}, the fewest that bring the bubble under its threshold; they gain {}, and {} are the fewest within {} of the best", proposed,
+                                                      durationText(std::max(0.0, isProposed->step.savingNs)), best.microBatches, percentText(kCloseEnough)));
     take(recommendation, best.change, best.step);
     recommendation.basis = "the schedule played with so many micro-batches; " + context.predictor.name;
     recommendation.risk = pipeline.schedule == "gpipe" ? "a larger global batch: adjust the learning rate. Memory: GPipe keeps the activations of all micro-batches"

@@ -111,13 +111,14 @@ std::string endText(const RankSummary& summary) {
     return "ended without a farewell";
 }
 
-/// The signal that all of them died of, when it is one that somebody sends: a fault of one rank does not end the others by the same one.
-std::optional<const char*> sentToAll(const JoinedRanks& ranks, const std::vector<Failure>& failures) {
+/// The signal that all of them died of, when it is one that somebody sends: a fault of one rank does not end the others and the launcher by the same one. A rank killed by it
+/// leaves no farewell; then the launcher's own end tells.
+std::optional<const char*> sentToAll(const JoinedRanks& ranks, const std::vector<Failure>& failures, int exitStatus) {
     constexpr std::pair<int64_t, const char*> kSent[] = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}, {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}};
     for (const auto& [number, name] : kSent)
         if (std::ranges::all_of(failures, [&](const Failure& failure) {
                 const auto& process = ranks.summaries[failure.index].process;
-                return process.endKind == "signal" && process.endCode == number;
+                return process.endKind == "signal" ? process.endCode == number : !failure.byStatus && exitStatus == 128 + number;
             }))
             return name;
     return std::nullopt;
@@ -125,7 +126,7 @@ std::optional<const char*> sentToAll(const JoinedRanks& ranks, const std::vector
 
 double inMs(int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
-store::Loss nameFirst(const JoinedRanks& ranks, const std::vector<Failure>& failures, std::span<const int32_t> disagreeing) {
+store::Loss nameFirst(const JoinedRanks& ranks, const std::vector<Failure>& failures, std::span<const int32_t> disagreeing, int exitStatus) {
     store::Loss loss{0, "first_death", store::Severity::error, {}, "collector", static_cast<int64_t>(failures.size()), {}, {}, {}};
     const auto name = [&](size_t index, const std::string& why) {
         const RankSummary& summary = ranks.summaries[index];
@@ -133,8 +134,8 @@ store::Loss nameFirst(const JoinedRanks& ranks, const std::vector<Failure>& fail
         loss.message = fmt::format("rank {} (on {}) {}: look there for the cause", summary.rank, summary.hostName, why);
         return loss;
     };
-    if (const std::optional<const char*> signal = sentToAll(ranks, failures)) {
-        loss.message = fmt::format("{} ranks died of the same {}: the job was ended from outside (a scheduler, its launcher, a user); no rank is to blame for that", failures.size(), *signal);
+    if (const std::optional<const char*> signal = sentToAll(ranks, failures, exitStatus)) {
+        loss.message = fmt::format("{} ranks were ended by {}: the job was ended from outside (a scheduler, its launcher, a user); no rank is to blame for that", failures.size(), *signal);
         return loss;
     }
     if (disagreeing.size() == 1)
@@ -166,10 +167,10 @@ store::Loss nameFirst(const JoinedRanks& ranks, const std::vector<Failure>& fail
 
 }  // namespace
 
-std::vector<store::Loss> tellFailures(const JoinedRanks& ranks, std::span<const int32_t> disagreeing) {
+std::vector<store::Loss> tellFailures(const JoinedRanks& ranks, std::span<const int32_t> disagreeing, int exitStatus) {
     std::vector<store::Loss> losses = tellStatuses(ranks);
     const std::vector<Failure> failures = findFailures(ranks);
-    if (failures.size() > 1) losses.push_back(nameFirst(ranks, failures, disagreeing));
+    if (failures.size() > 1) losses.push_back(nameFirst(ranks, failures, disagreeing, exitStatus));
     return losses;
 }
 

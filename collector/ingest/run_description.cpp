@@ -36,6 +36,7 @@ RunFacts describeRun(const std::filesystem::path& runDirectory, std::vector<stor
     if (worldSize != run.end() && worldSize->is_number_integer() && worldSize->get<int64_t>() > 0 && worldSize->get<int64_t>() < (1 << 24)) {
         facts.worldSize = worldSize->get<int32_t>();
     }
+    if (const auto status = run.find("exit_status"); status != run.end() && status->is_number_integer()) facts.exitStatus = static_cast<int>(std::clamp<int64_t>(status->get<int64_t>(), 0, 255));
     const auto links = run.find("links");
     if (links != run.end() && links->is_string() && !links->get<std::string>().empty()) facts.meta["links"] = links->get<std::string>();
     if (const auto options = run.find("options"); options != run.end() && options->is_object() && options->contains("env") && (*options)["env"].is_object())

@@ -183,7 +183,7 @@ void TraceBuilder::finish() {
     state.writeEvents(writer, tables);
 
     MatchedCollectives matchedCollectives = matchCollectives(ranks, collectives);
-    for (store::Loss& loss : tellFailures(ranks, matchedCollectives.disagreeing)) state.losses.push_back(std::move(loss));
+    for (store::Loss& loss : tellFailures(ranks, matchedCollectives.disagreeing, state.facts.exitStatus)) state.losses.push_back(std::move(loss));
     const MatchedMessages matchedMessages = matchMessages(ranks, messages);
     const Segmentation segmentation = findSteps(state.summaries, communicators, clocks);
     matchedCollectives.losses.insert(matchedCollectives.losses.end(), segmentation.losses.begin(), segmentation.losses.end());

@@ -94,6 +94,31 @@ TEST(Unexplained, WhatAFindingCostsIsAccountedForByIt) {
     EXPECT_TRUE(report.accounting.unexplained.empty()) << verdictText(report);
 }
 
+TEST(Unexplained, WaitingForARankWhoseWorkIsToBeSharedIsAllOfItsFinding) {
+    // Balanced, the others compute more than now: the repair saves less than they wait.
+    TraceFixture job(4, 4);
+    job.links("intra:gbps=200");
+    const int world = job.communicator({0, 1, 2, 3});
+    for (int step = 0; step < 5; ++step) {
+        const int64_t start = step * 100 * kMs;
+        std::vector<int64_t> arrivals;
+        for (int rank = 0; rank < 4; ++rank) {
+            const int64_t kernels = rank == 0 ? 8 : 4;
+            for (int64_t k = 0; k < kernels; ++k) job.kernel(rank, start + k * 10 * kMs, 10 * kMs, "gemm", 64);
+            job.step(rank, step, start, 100 * kMs);
+            arrivals.push_back(start + kernels * 10 * kMs);
+        }
+        const int64_t end = job.collective(world, store::Op::allReduce, 100'000'000, arrivals, kMs);
+        for (int rank = 0; rank < 4; ++rank) job.kernel(rank, end, start + 100 * kMs - end, "optimizer", 32);
+    }
+    const Report report = job.analyze();
+    ASSERT_EQ(foundIn(report), "RS304[0]");
+    EXPECT_NEAR(accountOf(report, Exposed::waiting).share, 0.75 * 0.40, 0.01);
+    EXPECT_LT(*report.findings.front().savingNsPerStep, 35e6);
+    EXPECT_LT(accountOf(report, Exposed::waiting).unexplained, 0.01) << verdictText(report);
+    EXPECT_TRUE(report.accounting.unexplained.empty());
+}
+
 TEST(Unexplained, SharesOfAnAccountAddUpToIt) {
     for (const Report& report : {lateBeginner(30 * kMs).analyze(), playDdp({}).analyze(), playPipeline({}).analyze()}) {
         for (const Account& account : report.accounting.accounts) {

@@ -96,5 +96,27 @@ TEST(ReachedPeaks, LeaveWhatWasToldAlone) {
     EXPECT_EQ(*analysis.peaks.busCeiling(group), 100);  // four cards; what the ports carried is no limit
 }
 
+TEST(ReachedPeaks, APeakThatTheJobExceedsIsNotUsedAndSaid) {
+    for (const double told : {1.0, 40.0}) {
+        Player player(8, 8, "intra:gbps=" + std::to_string(told));
+        const int world = player.communicator({0, 1, 2, 3, 4, 5, 6, 7});
+        for (int step = 0; step < 6; ++step) {
+            player.compute(1e6);
+            player.blocking(world, Op::allReduce, 100e6, 100e3 + 100e6 * 1.75 / 60);
+            player.endStep();
+        }
+        const LinkPeaks peaks = analysisOf(player).peaks;
+        if (told > 30) {  // 1.5 times is within what rates and their units differ by
+            EXPECT_EQ(peaks.intra->kind, PeakKind::told);
+            EXPECT_TRUE(peaks.warnings.empty());
+            continue;
+        }
+        EXPECT_EQ(peaks.intra->kind, PeakKind::atLeast);
+        EXPECT_NEAR(peaks.intra->bytesPerNs, 59, 2);
+        ASSERT_EQ(peaks.warnings.size(), 1u);
+        for (const char* part : {"inside a node", "1 GB/s", "--links", "is not used", "this job reached"}) EXPECT_NE(peaks.warnings[0].find(part), std::string::npos) << peaks.warnings[0];
+    }
+}
+
 }  // namespace
 }  // namespace rankscope::analyzer::test

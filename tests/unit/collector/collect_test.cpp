@@ -2,6 +2,7 @@
 #include "collector/collect.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <fstream>
 #include <map>
@@ -403,6 +404,23 @@ TEST(Collect, NamesNoRankThatWasOnlySilentBeforeAnotherOneExited) {
     ASSERT_EQ(first.size(), 1u);
     EXPECT_EQ(first[0].rank, std::nullopt);
     EXPECT_NE(first[0].message.find("cannot be told"), std::string::npos) << first[0].message;
+}
+
+TEST(Collect, BlamesNoRankOfAJobThatWasEndedFromOutside) {
+    for (const int signal : {SIGTERM, SIGSEGV}) {
+        const TemporaryFolder run;
+        for (int rank = 0; rank < 2; ++rank) {
+            test::CaptureFile file(run.path() / "capture" / ("r" + std::to_string(rank) + ".cap"), {rank, 2, "node0", 50 + rank, 0});
+            file.stream(0, 7, 0);
+            file.kernel("k", 0, 100, 10);
+            file.end(9'000'000 + 500'000 * rank, 3, signal);
+        }
+        TraceReader trace = collected(run.path());
+        const std::vector<store::Loss> first = lossesOf(trace, "first_death");
+        ASSERT_EQ(first.size(), 1u);
+        EXPECT_EQ(first[0].message.find("ended from outside") != std::string::npos, signal == SIGTERM) << first[0].message;
+        EXPECT_EQ(first[0].rank.has_value(), signal == SIGSEGV);
+    }
 }
 
 TEST(Collect, TakesTheLastAttemptOfARestartedRank) {
