@@ -189,7 +189,9 @@ class Accountant {
             for (const auto& [id, claimed] : m_claims.transferExplanations(communicator)) {
                 const auto most = m_certain.find(id);
                 if (most == m_certain.end()) continue;
-                const double part = std::min({ns, std::max(claimed, savingOf(id, communicator)), most->second});
+                const double replayed = savingOf(id, communicator);
+                // The repair of one link leaves what other links of the communicator take: the replay knows how much that is.
+                const double part = std::min({ns, id == "RS208" && replayed > 0 ? replayed : std::max(claimed, replayed), most->second});
                 ns -= part - m_ledger.take(rank.rank, left, id, part, {Exposed::transfer});
             }
             const CommRole role = m_analysis.layout.role(communicator);

@@ -43,21 +43,25 @@ std::string causeOf(const Analysis& analysis, const LinkSuspect& suspect) {
     return fmt::format("rank {} on {}: its {} is {} times slower {}", suspect.ranks[0], hostOf(analysis, suspect.ranks[0]), way, ratio, than);
 }
 
+/// "messages from rank 2 to rank 3", "collectives of ranks 0-3".
+std::string trafficText(const LinkProbe& probe) {
+    return probe.pair ? fmt::format("messages from rank {} to rank {}", probe.ranks[0], probe.ranks[1]) : "collectives of " + ranksText(probe.ranks);
+}
+
 void addEvidence(const LinkSuspect& suspect, Finding& finding) {
     if (!suspect.leaving.empty()) finding.evidence.facts.push_back(suspect.leaving);
     finding.evidence.facts.insert(finding.evidence.facts.end(), suspect.facts.begin(), suspect.facts.end());
     finding.evidence.rows = suspect.rows;
     for (const LinkProbe* probe : suspect.explains) {
-        finding.evidence.facts.push_back(fmt::format("slow: {} {}: {:.1f} of {}{:.1f} GB/s in {} large transfers", probe->pair ? "messages between" : "collectives of",
-                                                     ranksText(probe->ranks), probe->busBytesPerNs, probe->atLeast ? "at least " : "", probe->peakBytesPerNs, probe->samples));
+        finding.evidence.facts.push_back(fmt::format("slow: {}: {:.1f} of {}{:.1f} GB/s in {} large transfers", trafficText(*probe), probe->busBytesPerNs, probe->atLeast ? "at least " : "", probe->peakBytesPerNs, probe->samples));
         finding.evidence.rows.insert(finding.evidence.rows.end(), probe->rows.begin(), probe->rows.end());
         if (finding.evidence.facts.size() >= 3) break;
     }
     size_t listed = 0;
     for (const LinkProbe* probe : suspect.exonerates) {
-        if (probe->slow() || listed++ >= 3) continue;
-        finding.evidence.facts.push_back(fmt::format("{}: {} {}: {:.1f} of {}{:.1f} GB/s", probe->atLeast ? "faster" : "as fast as it should be", probe->pair ? "messages between" : "collectives of",
-                                                     ranksText(probe->ranks), probe->busBytesPerNs, probe->atLeast ? "at least " : "", probe->peakBytesPerNs));
+        // What another class of links reached is no measure of this one, least of all of itself.
+        if (probe->slow() || (probe->atLeast && probe->betweenNodes != suspect.explains.front()->betweenNodes) || listed++ >= 3) continue;
+        finding.evidence.facts.push_back(fmt::format("{}: {}: {:.1f} of {}{:.1f} GB/s", probe->atLeast ? "faster" : "as fast as it should be", trafficText(*probe), probe->busBytesPerNs, probe->atLeast ? "at least " : "", probe->peakBytesPerNs));
     }
     finding.evidence.numbers.emplace_back("slowness", slownessOf(suspect));
 }
