@@ -44,6 +44,7 @@ struct TraceBuilder::State {
     std::unique_ptr<RankRecording> take(Source& source);
     void writeEvents(store::TraceWriter& writer, const TraceTables& tables);
     void addMissingRanks();
+    void tellApart(const HostClocks& clocks);
 
     std::filesystem::path target;
     RunFacts facts;
@@ -122,6 +123,24 @@ void TraceBuilder::State::writeEvents(store::TraceWriter& writer, const TraceTab
     }
 }
 
+/// Files of a user's choice may be of several runs. Two ranks that are never there at the same time tell it.
+void TraceBuilder::State::tellApart(const HostClocks& clocks) {
+    if (facts.source == "capture") return;  // one run's folder
+    size_t earliest = summaries.size(), latest = summaries.size();  // who ends first, who begins last
+    for (size_t i = 0; i < summaries.size(); ++i) {
+        if (summaries[i].firstNs > summaries[i].lastNs) continue;
+        if (earliest == summaries.size() || clocks.jobNs(i, summaries[i].lastNs) < clocks.jobNs(earliest, summaries[earliest].lastNs)) earliest = i;
+        if (latest == summaries.size() || clocks.jobNs(i, summaries[i].firstNs) > clocks.jobNs(latest, summaries[latest].firstNs)) latest = i;
+    }
+    if (earliest == summaries.size()) return;
+    const int64_t apartNs = clocks.jobNs(latest, summaries[latest].firstNs) - clocks.jobNs(earliest, summaries[earliest].lastNs);
+    if (apartNs <= 0) return;
+    const double seconds = static_cast<double>(apartNs) / 1e9;
+    losses.push_back({0, "recordings_apart", store::Severity::warning, {}, "collector", 1, {}, {},
+                      fmt::format("rank {} begins {:.{}f} s after rank {} has ended: recordings of different runs, or by clocks that far apart, are no one job; import each run by itself",
+                                  summaries[latest].rank, seconds, seconds < 10 ? 3 : 0, summaries[earliest].rank)});
+}
+
 void TraceBuilder::State::addMissingRanks() {
     std::set<int32_t> present;
     int32_t worldSize = facts.worldSize.value_or(-1);
@@ -174,6 +193,7 @@ void TraceBuilder::finish() {
     const InstanceGroups collectives = groupCollectives(state.summaries, communicators);
     const std::vector<MessagePair> messages = pairMessages(state.summaries, communicators);
     const HostClocks clocks = alignClocks(state.summaries, collectives, messages);
+    state.tellApart(clocks);
     const std::vector<int64_t> communicatorIds = orderCommunicators(state.summaries, communicators, clocks);
     const RowIds ids(state.summaries);
     const JoinedRanks ranks{state.summaries, communicators, clocks, ids, communicatorIds};

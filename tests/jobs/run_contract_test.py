@@ -219,8 +219,8 @@ class RunContract(JobTest):
 import signal, sys
 numbers = [n for n in signal.valid_signals() - {{signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}}]
 signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
-print('ready', flush=True)
 with open('caught.txt', 'w') as file:
+    print('ready', flush=True)
     for _ in range({count}):
         print(int(signal.sigwait(numbers)), file=file, flush=True)
 sys.exit(7)

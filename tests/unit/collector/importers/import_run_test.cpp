@@ -65,6 +65,22 @@ TEST(ImportRun, RanksOfOneRunAreMatchedIntoCollectives) {
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE severity <> 'info'"), 0);
 }
 
+TEST(ImportRun, RecordingsOfDifferentTimesAreNotTakenForOneJobInSilence) {
+    const TraceFolder folder;
+    const auto traceAt = [&](int rank, int64_t startUs) {
+        return "{" + rankHeader(rank, 2) + R"("traceEvents": [)" + launchEvent(std::to_string(startUs), 1) + "," + kernelEvent("gemm", std::to_string(startUs + 10), "1000", 1) + "]}";
+    };
+    for (const int64_t laterUs : {int64_t{500}, int64_t{3'000'000'000}}) {
+        const auto a = folder.write("a.json", traceAt(0, 1690000000000000));
+        const auto b = folder.write("b.json", traceAt(1, 1690000000000000 + laterUs));
+        const std::filesystem::path run = folder / ("run" + std::to_string(laterUs));
+        importRun({a, b}, run);
+        Database trace((run / "trace.db").string(), OpenMode::readOnly);
+        const char* told = "SELECT COUNT(*) FROM loss WHERE kind = 'recordings_apart' AND severity = 'warning' AND message LIKE 'rank 1 begins 3000 s after rank 0 has ended%'";
+        EXPECT_EQ(trace.integer(told), laterUs > 1000 ? 1 : 0);
+    }
+}
+
 TEST(ImportRun, ReadingTwiceForWantOfMemoryGivesTheSameRows) {
     const TraceFolder folder;
     const auto a = folder.write("a.json", rankTrace(rankHeader(0, 2), 300));
