@@ -133,7 +133,8 @@ std::string keepText(const Advice& advice, const Bold& bold) {
 
 std::string renderAdviceText(const Advice& advice, bool colour) {
     const auto bold = [&](const std::string& text) { return colour ? "\x1b[1m" + text + "\x1b[0m" : text; };
-    std::string out = bold(fmt::format("{}: advice for a step of {} (median of {})", advice.run.empty() ? "this run" : advice.run, durationText(advice.stepNs), advice.steps)) + "\n";
+    std::string out = bold((advice.run.empty() ? "this run" : advice.run) + (advice.steps > 0 ? fmt::format(": advice for a step of {} (median of {})", durationText(advice.stepNs), advice.steps)
+                                                                                          : std::string(": no step was recorded that advice could be for"))) + "\n";
     if (!advice.death.empty()) out += bold(advice.death) + "\nNo setting here answers that; what follows is of the steps before it.\n";
     if (!advice.judge.empty()) out += fmt::format("judged by {}\n", advice.judge);
     out += fmt::format("NCCL {}; a gain counts from {} a step\n", advice.nccl ? advice.nccl->text() : "version unknown", durationText(advice.noiseNs));

@@ -18,6 +18,7 @@ std::string ranksOnHostsText(const RunSection& run) {
     const size_t all = run.worldSize ? static_cast<size_t>(*run.worldSize) : recorded;
     std::string text = some ? fmt::format("{} of {}", recorded <= 8 ? ranksText(run.ranks) : fmt::format("{} ranks", recorded), all)
                             : fmt::format("{} rank{}", all, all == 1 ? "" : "s");
+    if (recorded == 0) text = all > 0 ? fmt::format("{} rank{}, none with device activity", all, all == 1 ? "" : "s") : "no rank with device activity";
     if (!run.hosts.empty()) text += fmt::format(" on {} host{}", run.hosts.size(), run.hosts.size() == 1 ? "" : "s");
     return text + (run.isVirtual ? ", virtual GPUs" : "");
 }

@@ -31,7 +31,7 @@ std::string nameOf(const Communicator& communicator, CommRole role) {
     if (known == 0) return communicator.size > 0 ? fmt::format("{} of {} ranks", name, communicator.size) : name;
     name += " " + rankListText(communicator.ranks);
     const int others = communicator.size - static_cast<int>(known);
-    return others > 0 ? fmt::format("{} and {} not recorded", name, others) : name;
+    return others > 0 ? fmt::format("{} and {} rank{} not recorded", name, others, others == 1 ? "" : "s") : name;
 }
 
 }  // namespace

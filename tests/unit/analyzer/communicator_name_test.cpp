@@ -30,7 +30,7 @@ TEST(CommunicatorName, IsRoleAndRanks) {
     EXPECT_EQ(names.at(1), "tensor parallel 0-3");
     EXPECT_EQ(names.at(2), "data parallel 0,4");
     EXPECT_EQ(names.at(3), "sharded data parallel 0,2,...,126 (64 ranks)");
-    EXPECT_EQ(names.at(4), "expert parallel 5 and 7 not recorded");
+    EXPECT_EQ(names.at(4), "expert parallel 5 and 7 ranks not recorded");
     EXPECT_EQ(names.at(5), "embeddings 0-1");
     EXPECT_EQ(communicatorName(facts, layout, 2), "data parallel 0,4");
     EXPECT_EQ(communicatorName(facts, layout, 77), "communicator 77");
