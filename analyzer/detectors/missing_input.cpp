@@ -66,6 +66,11 @@ std::string withoutSizes(const Analysis& analysis, std::initializer_list<CommRol
     return unsized && !sized ? "no message sizes" : std::string();
 }
 
+std::string withoutTransferTimes(const Analysis& analysis) {
+    const bool split = anyTask(analysis, [](const CommTask& task) { return task.splitKnown(); });
+    return communicates(analysis) && !split ? "no transfer times (the ranks it communicates with are not recorded)" : std::string();
+}
+
 std::string withoutHosts(const Analysis& analysis) {
     const auto& ranks = analysis.facts.ranks;
     const bool named = std::any_of(ranks.begin(), ranks.end(), [](const RankFacts& rank) { return !rank.host.empty(); });

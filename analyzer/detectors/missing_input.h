@@ -24,6 +24,9 @@ std::string withoutCommunicators(const Analysis& analysis);
 /// Sizes of the messages of these roles.
 std::string withoutSizes(const Analysis& analysis, std::initializer_list<CommRole> roles);
 
+/// How long transfers take: what a rank alone sees of a collective is waiting and transfer in one.
+std::string withoutTransferTimes(const Analysis& analysis);
+
 /// Names of the hosts.
 std::string withoutHosts(const Analysis& analysis);
 

@@ -217,7 +217,9 @@ std::string missingForSaturation(const Analysis& analysis) {
     if (!communicators.empty()) return communicators;
     const std::initializer_list<CommRole> judged{CommRole::gradients, CommRole::shardedParameters, CommRole::replicas, CommRole::activations};
     const std::string sizes = withoutSizes(analysis, judged);
-    return sizes.empty() ? withoutLinkPeak(analysis, judged) : sizes;
+    if (!sizes.empty()) return sizes;
+    const std::string times = withoutTransferTimes(analysis);
+    return times.empty() ? withoutLinkPeak(analysis, judged) : times;
 }
 
 }  // namespace rankscope::analyzer

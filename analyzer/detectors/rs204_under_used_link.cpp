@@ -147,7 +147,8 @@ void detectUnderUsedLink(const Analysis& analysis, Claims& claims, std::vector<F
 
 std::string missingForUnderUsedLink(const Analysis& analysis) {
     // By the best that the job reached, links that are all slow alike look as they should.
-    return withoutLinkPeak(analysis, {});
+    const std::string times = withoutTransferTimes(analysis);
+    return times.empty() ? withoutLinkPeak(analysis, {}) : times;
 }
 
 }  // namespace rankscope::analyzer

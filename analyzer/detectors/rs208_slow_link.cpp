@@ -136,6 +136,8 @@ void detectSlowLink(const Analysis& analysis, Claims& claims, std::vector<Findin
 }
 
 std::string missingForSlowLink(const Analysis& analysis) {
+    const std::string times = withoutTransferTimes(analysis);
+    if (!times.empty()) return times;
     return analysis.linkProbes.empty() ? withoutLinkPeak(analysis, {}) : std::string();
 }
 

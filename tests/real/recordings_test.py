@@ -15,7 +15,7 @@ import unittest
 RANKSCOPE = os.environ.get("RANKSCOPE_BINARY", "rankscope")
 DATA = pathlib.Path(os.environ.get("RANKSCOPE_SHARED_DATA", pathlib.Path(__file__).resolve().parents[3] / "shared/data"))
 TABLE = json.loads((pathlib.Path(__file__).resolve().parent / "expected.json").read_text())
-KNOWN = {"files", "refused", "headline", "findings", "notes", "silent", "steps", "why"}
+KNOWN = {"files", "refused", "headline", "findings", "notes", "silent", "not_judged", "steps", "why"}
 KNOWN_OF_FINDING = {"id", "verdict", "ranks", "cause", "evidence", "saving_ms", "why"}
 
 
@@ -86,6 +86,7 @@ class Recordings(unittest.TestCase):
         report = json.loads(rankscope("analyze", run, "--format", "json")[1])
         if "steps" in entry:
             self.assertEqual(report["run"]["steps"], entry["steps"])
+        self.assertLessEqual(set(entry.get("not_judged", [])), {open["id"] for open in report["not_judged"]})
         for kind in ("findings", "notes"):
             said = [(f["id"], f["verdict"] if kind == "findings" else "note") for f in report[kind]]
             told = [(f["id"], f.get("verdict", "note")) for f in entry.get(kind, [])]
