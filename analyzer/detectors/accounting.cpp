@@ -324,7 +324,7 @@ std::vector<WaitedFor> Accountant::waitedFor() const {
     return most;
 }
 
-/// Long standstills of a rank's device in the analysed steps: "12 pauses of 1 ms or more, the longest 29.1 ms".
+/// Long standstills of a rank's device in the analysed steps: "12 standstills of 1 ms or more, the longest 29.1 ms".
 std::string standstillsText(const Analysis& analysis, const RankSummary& rank) {
     constexpr int64_t kPauseNs = 1'000'000;  // launches take microseconds: a host that keeps its device waiting for longer is doing something else
     size_t count = 0;
@@ -334,7 +334,7 @@ std::string standstillsText(const Analysis& analysis, const RankSummary& rank) {
         ++count;
         longest = std::max(longest, gap.durNs);
     }
-    return count == 0 ? std::string() : fmt::format("{} pause{} of 1 ms or more, the longest {}", count, count == 1 ? "" : "s", durationText(static_cast<double>(longest)));
+    return count == 0 ? std::string() : fmt::format("{} standstill{} of 1 ms or more, the longest {}", count, count == 1 ? "" : "s", durationText(static_cast<double>(longest)));
 }
 
 std::string Accountant::settle(const Unexplained& open) const {
