@@ -196,7 +196,7 @@ class Accountant {
             }
             const CommRole role = m_analysis.layout.role(communicator);
             if (ns <= 0 || role == CommRole::unknown || role == CommRole::control) continue;
-            const bool asItShould = runsAsItShould(m_analysis, communicator);
+            const bool asItShould = runsAsItShould(m_analysis, communicator) && !usesASlowLink(communicator);
             healthy = healthy && asItShould;
             if (asItShould && (role == CommRole::activations || role == CommRole::experts)) activations += ns;
         }
@@ -228,6 +228,12 @@ class Accountant {
 
     bool namedBy(const std::string& id, int rank) const {
         return std::any_of(m_findings.begin(), m_findings.end(), [&](const Finding& f) { return f.id == id && std::find(f.ranks.begin(), f.ranks.end(), rank) != f.ranks.end(); });
+    }
+
+    /// A member's link is called slow, found or noted: by other messages perhaps, but these go over it, too.
+    bool usesASlowLink(int64_t communicator) const {
+        const auto where = m_analysis.facts.communicators.find(communicator);
+        return where != m_analysis.facts.communicators.end() && std::any_of(where->second.ranks.begin(), where->second.ranks.end(), [this](int rank) { return namedBy("RS208", rank); });
     }
 
     double savingOf(const std::string& id, int64_t communicator) const {
@@ -344,11 +350,19 @@ std::string Accountant::settle(const Unexplained& open) const {
         if (finding.verdict == Verdict::inconclusive && finding.severity >= open.share / 2 && (open.category == Exposed::transfer || open.category == Exposed::communication ? communicates : stands))
             return fmt::format("what {} below lacks to be certain: {}", finding.id, finding.whyInconclusive);
     }
-    switch (open.category) {
+    Exposed category = open.category;
+    // Waiting and transfer that are little each but told apart: the larger of them is to be settled.
+    if (category == Exposed::communication && m_ledger.rest[at(category)] <= 0)
+        category = m_ledger.rest[at(Exposed::transfer)] >= m_ledger.rest[at(Exposed::waiting)] ? Exposed::transfer : Exposed::waiting;
+    switch (category) {
         case Exposed::communication: return "recordings of the ranks it communicates with, which tell waiting from transfer";
         case Exposed::transfer: {
             const std::string communicators = withoutCommunicators(m_analysis);
             if (!communicators.empty()) return "communicators and sizes of the messages (recorded by NCCL's calls; Kineto: record_shapes or a newer PyTorch)";
+            const auto slow = std::find_if(m_findings.begin(), m_findings.end(), [&](const Finding& finding) {
+                return finding.id == "RS208" && std::any_of(finding.ranks.begin(), finding.ranks.end(), [&](int rank) { return std::find(open.ranks.begin(), open.ranks.end(), rank) != open.ranks.end(); });
+            });
+            if (slow != m_findings.end()) return fmt::format("the repair of the link that RS208 names ({}): these messages may go over it, too", ranksText(slow->ranks));
             const std::string peak = withoutLinkPeak(m_analysis, {});
             return peak.empty() ? "what these messages carry, and whether compute needs them where they are: no diagnosis knows this pattern"
                                 : std::string("the peak of the links, which tells a slow link from too many bytes: ") + kTellLinks;

@@ -12,6 +12,10 @@ SLOW_RANK = {**JOB, "name": "rank", "cluster": {"nodes": 1, "ranks_per_node": 6}
 SLOW_CARD = {**JOB, "name": "card", "cluster": {"nodes": 3, "ranks_per_node": 2}, "faults": [{"kind": "slow_nic", "node": 1, "factor": 0.25}]}
 HEALTHY = {**JOB, "name": "healthy", "cluster": {"nodes": 3, "ranks_per_node": 2}, "faults": []}
 
+# The exchanges of experts are the only ones of their kind: nothing tells how long they should take, but a member's link is known to be slow by other messages.
+EXPERTS = {"kind": "ep", "name": "experts", "steps": 6, "seed": 9, "model": {"layers": 4, "hidden": 2048, "seq": 2048, "micro_batch": 4, "experts": 8}, "parallel": {"dp": 4, "ep": 4},
+           "cluster": {"nodes": 1, "ranks_per_node": 4}, "faults": [{"kind": "slow_link", "rank": 3, "factor": 0.1}]}
+
 
 class UnknownLinks(VirtualRunTest):
     def found(self, scenario, links):
@@ -29,6 +33,14 @@ class UnknownLinks(VirtualRunTest):
             promised = unknown["RS208"]["saving_ns_per_step"] / told["RS208"]["saving_ns_per_step"]
             self.assertGreater(promised, least)
             self.assertLess(promised, 1.05)
+
+    def test_what_a_slow_link_may_explain_is_neither_healthy_nor_silent(self):
+        for links in ("told", "unknown"):
+            self.check_run(RANKSCOPE, "-q", "reference", "run", self.write_scenario(EXPERTS), "-o", links, "--links", links)
+            open_transfer = [entry for entry in self.report(links)["unexplained"] if entry["category"] == "transfer"]
+            self.assertEqual(len(open_transfer), 1, links)
+            self.assertGreater(open_transfer[0]["share"], 0.2)
+            self.assertIn("RS208 names (rank 3)", open_transfer[0]["settle"])
 
     def test_a_healthy_one_is_not(self):
         found = self.found(HEALTHY, "unknown")
