@@ -230,7 +230,7 @@ class Accountant {
         return std::any_of(m_findings.begin(), m_findings.end(), [&](const Finding& f) { return f.id == id && std::find(f.ranks.begin(), f.ranks.end(), rank) != f.ranks.end(); });
     }
 
-    /// A member's link is called slow, found or noted: by other messages perhaps, but these go over it, too.
+    /// A member's link is called slow, found, noted or suspected: by other messages perhaps, but these go over it, too.
     bool usesASlowLink(int64_t communicator) const {
         const auto where = m_analysis.facts.communicators.find(communicator);
         return where != m_analysis.facts.communicators.end() && std::any_of(where->second.ranks.begin(), where->second.ranks.end(), [this](int rank) { return namedBy("RS208", rank); });

@@ -57,7 +57,7 @@ std::string numbersText(const std::vector<int>& numbers) {
 std::vector<int> curesOf(const Advice& advice) {
     std::vector<int> numbers;
     for (const Recommendation& r : advice.recommendations)
-        if (r.kind != AdviceKind::setting) numbers.push_back(r.number);
+        if (r.kind != AdviceKind::setting && r.savingKnown) numbers.push_back(r.number);
     return numbers;
 }
 

@@ -134,15 +134,20 @@ store::Loss nameFirst(const JoinedRanks& ranks, const std::vector<Failure>& fail
         loss.message = fmt::format("rank {} (on {}) {}: look there for the cause", summary.rank, summary.hostName, why);
         return loss;
     };
-    if (const std::optional<const char*> signal = sentToAll(ranks, failures, exitStatus)) {
-        loss.message = fmt::format("{} ranks were ended by {}: the job was ended from outside (a scheduler, its launcher, a user); no rank is to blame for that", failures.size(), *signal);
-        return loss;
-    }
     if (disagreeing.size() == 1)
         for (const Failure& failure : failures)
             if (ranks.summaries[failure.index].rank == disagreeing.front())
                 return name(failure.index, fmt::format("called another collective than its peers, and {} ranks failed", failures.size()));
-    if (const std::optional<Absence> absence = findAbsent(ranks, failures))
+    const std::optional<Absence> absence = findAbsent(ranks, failures);
+    if (const std::optional<const char*> signal = sentToAll(ranks, failures, exitStatus)) {
+        loss.message = fmt::format("{} ranks were ended by {}: the job was ended from outside (a scheduler, its launcher, a user); no rank is to blame for that", failures.size(), *signal);
+        // Whoever ends a job may have seen it hang; a rank in the middle of a step looks the same.
+        if (absence)
+            loss.message += fmt::format("; if the job stood still before, look at rank {}: it had not come to collective {} of communicator {}", ranks.summaries[absence->summary].rank,
+                                        absence->seq, absence->communicatorId);
+        return loss;
+    }
+    if (absence)
         return name(absence->summary, fmt::format("failed first: it {} before collective {} of communicator {}, in which others of the {} ranks that failed waited for it",
                                                   endText(ranks.summaries[absence->summary]), absence->seq, absence->communicatorId, failures.size()));
     const Failure& first = failures[0];

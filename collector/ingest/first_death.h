@@ -15,7 +15,7 @@ namespace rankscope::collector {
 ///   - the one whose last sign of life is the earliest on the job clock.
 /// The last sign of life of a rank that left without a farewell is its last event, which may be long before its death: where that, or the clocks, leave it
 /// open which of two was first, the loss says so and names none. So it does where all of them, or they and the launcher (`exitStatus`, as a shell tells it), ended by one signal
-/// that is sent from outside.
+/// that is sent from outside; who was missing in a collective is said beside it, as the job may have hung before.
 std::vector<store::Loss> tellFailures(const JoinedRanks& ranks, std::span<const int32_t> disagreeing, int exitStatus = 0);
 
 }  // namespace rankscope::collector

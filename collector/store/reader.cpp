@@ -23,8 +23,9 @@ std::string selectSql(const std::string& tail) {
     return "SELECT " + names + " FROM " + tableName<Row>() + " " + tail;
 }
 
-// Times of a damaged file are cut to 104 days before and after its first event, sizes to more than any machine holds: a thousand of them still add up in an int64.
-constexpr int64_t kLargestNs = int64_t{1} << 53, kLargestBytes = int64_t{1} << 50;
+// What a damaged file holds beyond these is cut: a thousand of them still add up in an int64.
+constexpr int64_t kLargestNs = int64_t{1} << 53;      // 104 days before or after the job's first event: longer than any recording
+constexpr int64_t kLargestBytes = int64_t{1} << 50;   // more than any machine holds
 constexpr int64_t kLargestHostNs = int64_t{1} << 61;  // of a host's clock, which may count from 1970
 
 void cut(int64_t& value, int64_t largest) { value = std::clamp(value, -largest, largest); }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/detectors/accounting.h"
@@ -17,8 +18,8 @@
 namespace rankscope::analyzer::test {
 namespace {
 
-/// Steps of 100 ms on four ranks: 50 ms of compute, then an all-reduce. Rank 2 begins its compute `lateNs` into the step, for no reason that the trace shows.
-TraceFixture lateBeginner(int64_t lateNs) {
+/// Steps of 100 ms on four ranks: kernels of 10 ms, by rank from `startNs` into the step on, then an all-reduce.
+TraceFixture fourRanks(const std::array<int64_t, 4>& startNs, const std::array<int, 4>& kernels) {
     TraceFixture job(4, 4);
     job.links("intra:gbps=200");
     const int world = job.communicator({0, 1, 2, 3});
@@ -26,16 +27,19 @@ TraceFixture lateBeginner(int64_t lateNs) {
         const int64_t start = step * 100 * kMs;
         std::vector<int64_t> arrivals;
         for (int rank = 0; rank < 4; ++rank) {
-            const int64_t from = start + (rank == 2 ? lateNs : 0);
+            const size_t r = static_cast<size_t>(rank);
             job.step(rank, step, start, 100 * kMs);
-            job.kernel(rank, from, 50 * kMs, "gemm", 64);
-            arrivals.push_back(from + 50 * kMs);
+            for (int k = 0; k < kernels[r]; ++k) job.kernel(rank, start + startNs[r] + k * 10 * kMs, 10 * kMs, "gemm", 64);
+            arrivals.push_back(start + startNs[r] + kernels[r] * 10 * kMs);
         }
         const int64_t end = job.collective(world, store::Op::allReduce, 100'000'000, arrivals, kMs);
         for (int rank = 0; rank < 4; ++rank) job.kernel(rank, end, start + 100 * kMs - end, "optimizer", 32);
     }
     return job;
 }
+
+/// Rank 2 begins its compute late, for no reason that the trace shows.
+TraceFixture lateBeginner(int64_t lateNs) { return fourRanks({0, 0, lateNs, 0}, {5, 5, 5, 5}); }
 
 const Account& accountOf(const Report& report, Exposed category) {
     return *std::find_if(report.accounting.accounts.begin(), report.accounting.accounts.end(), [&](const Account& a) { return a.category == category; });
@@ -96,22 +100,7 @@ TEST(Unexplained, WhatAFindingCostsIsAccountedForByIt) {
 
 TEST(Unexplained, WaitingForARankWhoseWorkIsToBeSharedIsAllOfItsFinding) {
     // Balanced, the others compute more than now: the repair saves less than they wait.
-    TraceFixture job(4, 4);
-    job.links("intra:gbps=200");
-    const int world = job.communicator({0, 1, 2, 3});
-    for (int step = 0; step < 5; ++step) {
-        const int64_t start = step * 100 * kMs;
-        std::vector<int64_t> arrivals;
-        for (int rank = 0; rank < 4; ++rank) {
-            const int64_t kernels = rank == 0 ? 8 : 4;
-            for (int64_t k = 0; k < kernels; ++k) job.kernel(rank, start + k * 10 * kMs, 10 * kMs, "gemm", 64);
-            job.step(rank, step, start, 100 * kMs);
-            arrivals.push_back(start + kernels * 10 * kMs);
-        }
-        const int64_t end = job.collective(world, store::Op::allReduce, 100'000'000, arrivals, kMs);
-        for (int rank = 0; rank < 4; ++rank) job.kernel(rank, end, start + 100 * kMs - end, "optimizer", 32);
-    }
-    const Report report = job.analyze();
+    const Report report = fourRanks({0, 0, 0, 0}, {8, 4, 4, 4}).analyze();
     ASSERT_EQ(foundIn(report), "RS304[0]");
     EXPECT_NEAR(accountOf(report, Exposed::waiting).share, 0.75 * 0.40, 0.01);
     EXPECT_LT(*report.findings.front().savingNsPerStep, 35e6);

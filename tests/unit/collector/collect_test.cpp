@@ -406,6 +406,22 @@ TEST(Collect, NamesNoRankThatWasOnlySilentBeforeAnotherOneExited) {
     EXPECT_NE(first[0].message.find("cannot be told"), std::string::npos) << first[0].message;
 }
 
+TEST(Collect, AJobThatHungBeforeItWasEndedFromOutsideTellsWhoWasMissing) {
+    const TemporaryFolder run;
+    std::ofstream(run.path() / "run.json") << R"({"exit_status": 143})";  // 128 + SIGTERM
+    TrainingJob waiting;
+    for (int rank : {0, 1, 2}) waiting.writeRank(run.path(), rank, true);
+    TrainingJob gone;
+    gone.steps = 3;
+    gone.writeRank(run.path(), 3, true);
+    TraceReader trace = collected(run.path());
+    const std::vector<store::Loss> first = lossesOf(trace, "first_death");
+    ASSERT_EQ(first.size(), 1u);
+    EXPECT_EQ(first[0].rank, std::nullopt);
+    EXPECT_NE(first[0].message.find("ended by SIGTERM"), std::string::npos) << first[0].message;
+    EXPECT_NE(first[0].message.find("look at rank 3: it had not come to collective 3"), std::string::npos) << first[0].message;
+}
+
 TEST(Collect, BlamesNoRankOfAJobThatWasEndedFromOutside) {
     for (const int signal : {SIGTERM, SIGSEGV}) {
         const TemporaryFolder run;
