@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <functional>
+#include <set>
 #include <sstream>
 
 #include "analyzer/cli/errors.h"
@@ -92,8 +94,20 @@ std::filesystem::path expandRunName(const std::string& pattern, const LaunchedRa
 
 void forgetRunName(const std::string& pattern, const LaunchedRank& launched) {
     if (pattern.find("%t") == std::string::npos) return;
-    std::error_code ignored;
-    std::filesystem::remove(meetingFile(pattern, launched.jobKey), ignored);
+    try {
+        const auto path = meetingFile(pattern, launched.jobKey);
+        LockedFile file(path);
+        std::istringstream lines(file.read());
+        std::string time, slot;
+        std::getline(lines, time);
+        std::set<std::string> ranks;  // without the attempts
+        while (std::getline(lines, slot)) ranks.insert(slot.substr(0, slot.find('.')));
+        // A short job's first rank can be done before its last one has come, which would choose a time of its own.
+        const bool allHaveCome = ranks.size() >= static_cast<size_t>(std::max(launched.worldSize, 1));
+        if (allHaveCome || time.empty()) std::filesystem::remove(path);
+    } catch (const std::exception&) {
+        // A leftover file does no harm: a later job that finds it opens it anew.
+    }
 }
 
 }  // namespace rankscope::cli

@@ -15,7 +15,7 @@ inline constexpr const char* kDefaultRunName = "rankscope-%t";
 // Throws VerbError for an unknown %-sequence or an unset variable.
 std::filesystem::path expandRunName(const std::string& pattern, const LaunchedRank* launched);
 
-// Removes the small file, once the job's last rank is done. Never throws.
+// Removes the small file if every rank of the job has read it; otherwise it stays for those that are still to come. Never throws.
 void forgetRunName(const std::string& pattern, const LaunchedRank& launched);
 
 }  // namespace rankscope::cli

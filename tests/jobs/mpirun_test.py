@@ -65,6 +65,18 @@ class Mpirun(JobTest):
         self.assertEqual(description["launcher"], "openmpi")
         self.assertEqual(description["world_size"], 4)
 
+    def test_a_rank_that_starts_when_another_is_done_finds_the_run_of_its_job(self):
+        late = """
+            if [ $OMPI_COMM_WORLD_RANK = 1 ]; then
+                until grep -q ' 1$' job-*/.members 2>/dev/null; do sleep 0.05; done
+                start=$(date +%s); until [ $(date +%s) != $start ]; do sleep 0.05; done
+            fi
+            exec "$0" -q run -o job-%t -- true"""
+        result = self.run_plain(*MPIRUN, "-n", 2, "sh", "-c", late, RANKSCOPE)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        runs = list(self.folder.iterdir())
+        self.assertEqual(len(runs), 1, runs)  # neither a second run nor the file in which the ranks met
+
     def test_a_second_job_does_not_join_the_run_of_the_first(self):
         first = self.run_plain(*MPIRUN, "-n", 2, RANKSCOPE, "-q", "run", "-o", "a", "--", "true")
         self.assertEqual(first.returncode, 0)
