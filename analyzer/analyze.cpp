@@ -36,7 +36,7 @@ class ReplayTasks {
   private:
     const TraceFacts& m_facts;  // those of phase 1
     const ReplayWindow m_window;
-    std::mutex m_mutex;         // guards m_ranks
+    std::mutex m_mutex;  // guards m_ranks
     std::map<int, RankTasks> m_ranks;
 };
 
@@ -52,7 +52,8 @@ ReplayWindow readWindow(const std::filesystem::path& database, const TraceFacts&
 
 }  // namespace
 
-Analysis readAnalysis(const std::filesystem::path& database, unsigned workers, std::optional<StepOverview>* overview, const LinkSources& links) {
+Analysis readAnalysis(const std::filesystem::path& database, unsigned workers, std::optional<StepOverview>* overview,
+                      const LinkSources& links) {
     // Phase 1: each rank for itself, one rank's events in memory per worker.
     TraceFacts facts = readFacts(database);
     const ReplayWindow window = readWindow(database, facts);
@@ -74,19 +75,24 @@ Analysis readAnalysis(const std::filesystem::path& database, unsigned workers, s
 Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options) {
     const std::filesystem::path database = store::TraceReader::databasePath(trace);
     std::optional<StepOverview> overview;
-    const Analysis analysis = readAnalysis(database, options.workers, options.overview ? &overview : nullptr, options.links);
+    const Analysis analysis =
+        readAnalysis(database, options.workers, options.overview ? &overview : nullptr, options.links);
     Claims claims;
     std::vector<Finding> findings = detect(analysis, claims);
     const std::optional<Ceiling> ceiling = replaySavings(analysis, findings);
     Report report = buildReport(analysis, claims, std::move(findings));
     report.overview = std::move(overview);
-    if (ceiling) report.replay.ceiling = {ceiling->saving.ns, ceiling->saving.lowNs, ceiling->saving.highNs, ceiling->share, ceiling->findings};
+    if (ceiling)
+        report.replay.ceiling = {ceiling->saving.ns, ceiling->saving.lowNs, ceiling->saving.highNs, ceiling->share,
+                                 ceiling->findings};
 
     if (options.storeResults) {
         try {
             storeResults(database, analysis, report);
         } catch (const store::Error& error) {
-            report.losses.push_back({"results_not_stored", "info", 1, std::string("the results are not kept in the trace: ") + error.what(), std::nullopt});
+            report.losses.push_back({"results_not_stored", "info", 1,
+                                     std::string("the results are not kept in the trace: ") + error.what(),
+                                     std::nullopt});
         }
     }
     return report;

@@ -15,13 +15,18 @@ void requireSomething(const CaptureSet& captures, const fs::path& runDirectory) 
     if (!captures.ranks.empty()) return;
     const std::string where = runDirectory.string();
     if (captures.filesFound == 0) {
-        throw store::Error(where, "no capture file (*.cap) below it", "the job recorded nothing: `rankscope doctor` tells what this machine can record");
+        throw store::Error(where, "no capture file (*.cap) below it",
+                           "the job recorded nothing: `rankscope doctor` tells what this machine can record");
     }
     if (captures.firstError.empty()) {
-        throw store::Error(where, "its " + std::to_string(captures.filesFound) + " capture files are of processes that used neither a GPU nor NCCL",
+        throw store::Error(where,
+                           "its " + std::to_string(captures.filesFound) +
+                               " capture files are of processes that used neither a GPU nor NCCL",
                            "nothing to analyse: `rankscope doctor` tells what this machine can record");
     }
-    throw store::Error(where, "none of its " + std::to_string(captures.filesFound) + " capture files can be read; the first: " + captures.firstError,
+    throw store::Error(where,
+                       "none of its " + std::to_string(captures.filesFound) +
+                           " capture files can be read; the first: " + captures.firstError,
                        "the files are damaged, or of another version of rankscope");
 }
 
@@ -29,7 +34,9 @@ void requireSomething(const CaptureSet& captures, const fs::path& runDirectory) 
 
 CollectResult collect(const fs::path& runDirectory, const CollectOptions& options) {
     std::error_code ignored;
-    if (!fs::is_directory(runDirectory, ignored)) throw store::Error(runDirectory.string(), "no such run directory", "`rankscope run -o NAME -- COMMAND` makes one");
+    if (!fs::is_directory(runDirectory, ignored))
+        throw store::Error(runDirectory.string(), "no such run directory",
+                           "`rankscope run -o NAME -- COMMAND` makes one");
     std::vector<fs::path> directories{runDirectory};
     directories.insert(directories.end(), options.moreDirectories.begin(), options.moreDirectories.end());
 

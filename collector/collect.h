@@ -11,9 +11,9 @@ namespace rankscope::collector {
 struct CollectOptions {
     std::vector<std::filesystem::path> moreDirectories;  ///< run directories of other hosts, joined with the first
     std::filesystem::path output;                        ///< empty: trace.db in the run directory
-    std::string links;                                   ///< peaks of the links as the user tells them (store::parseLinkSpec); empty: as run.json does
-    unsigned threads = 0;                                ///< 0: one per core
-    uint64_t keepBytes = 1ull << 30;                     ///< decoded ranks kept in memory; what is beyond is read twice
+    std::string links;  ///< peaks of the links as the user tells them (store::parseLinkSpec); empty: as run.json does
+    unsigned threads = 0;             ///< 0: one per core
+    uint64_t keepBytes = 1ull << 30;  ///< decoded ranks kept in memory; what is beyond is read twice
 };
 
 struct CollectResult {
@@ -22,8 +22,9 @@ struct CollectResult {
     size_t captureFiles = 0;
 };
 
-/// Makes trace.db of the capture files of a run. Ranks that are missing or died, and files that are damaged, become losses in it. Throws
-/// store::Error when there is nothing to read or the file cannot be written; an older trace.db is then still there.
+/// Makes trace.db of the capture files of a run. Ranks that are missing or died, and files that are damaged, become
+/// losses in it. Throws store::Error when there is nothing to read or the file cannot be written; an older trace.db is
+/// then still there.
 CollectResult collect(const std::filesystem::path& runDirectory, const CollectOptions& options = {});
 
 }  // namespace rankscope::collector

@@ -18,11 +18,16 @@ void readTrace(Config& config, const char* text) noexcept {
     uint32_t trace = 0;
     while (*text != '\0') {
         const size_t length = std::strcspn(text, ",");
-        if (isWord(text, length, "cuda")) trace |= traceCuda;
-        else if (isWord(text, length, "nccl")) trace |= traceNccl;
-        else if (isWord(text, length, "nvtx")) trace |= traceNvtx;
-        else if (isWord(text, length, "api")) trace |= traceApi;
-        else if (length != 0 && !isWord(text, length, "none")) complain(config, "RANKSCOPE_TRACE");
+        if (isWord(text, length, "cuda"))
+            trace |= traceCuda;
+        else if (isWord(text, length, "nccl"))
+            trace |= traceNccl;
+        else if (isWord(text, length, "nvtx"))
+            trace |= traceNvtx;
+        else if (isWord(text, length, "api"))
+            trace |= traceApi;
+        else if (length != 0 && !isWord(text, length, "none"))
+            complain(config, "RANKSCOPE_TRACE");
         text += length;
         if (*text == ',') ++text;
     }
@@ -64,16 +69,21 @@ void readRange(Config& config, const char* text) noexcept {
 Config readConfig(const char* (*get)(const char* name)) noexcept {
     Config config;
     if (const char* directory = get("RANKSCOPE_DIR")) {
-        if (directory[0] == '/' && std::strlen(directory) < sizeof config.directory) copyText(config.directory, directory);
-        else if (directory[0] != '\0') complain(config, "RANKSCOPE_DIR");
+        if (directory[0] == '/' && std::strlen(directory) < sizeof config.directory)
+            copyText(config.directory, directory);
+        else if (directory[0] != '\0')
+            complain(config, "RANKSCOPE_DIR");
     }
     if (const char* trace = get("RANKSCOPE_TRACE")) readTrace(config, trace);
     if (const char* text = get("RANKSCOPE_MAX_BYTES")) {
         int64_t bytes = 0;
-        if (parseNumber(text, bytes) && bytes > 0) config.maxBytes = static_cast<uint64_t>(bytes);
-        else complain(config, "RANKSCOPE_MAX_BYTES");
+        if (parseNumber(text, bytes) && bytes > 0)
+            config.maxBytes = static_cast<uint64_t>(bytes);
+        else
+            complain(config, "RANKSCOPE_MAX_BYTES");
     }
-    if (const char* text = get("RANKSCOPE_DELAY_S"); text != nullptr && !parseSeconds(text, config.delayNs)) complain(config, "RANKSCOPE_DELAY_S");
+    if (const char* text = get("RANKSCOPE_DELAY_S"); text != nullptr && !parseSeconds(text, config.delayNs))
+        complain(config, "RANKSCOPE_DELAY_S");
     if (const char* text = get("RANKSCOPE_DURATION_S"); text != nullptr && !parseSeconds(text, config.durationNs))
         complain(config, "RANKSCOPE_DURATION_S");
     if (const char* text = get("RANKSCOPE_CAPTURE_RANGE")) readRange(config, text);

@@ -12,25 +12,26 @@ enum class CaptureRange : uint8_t { none, cudaProfilerApi, nvtxRange, steps };
 
 /// What the environment says. Plain data; read once when recording starts.
 struct Config {
-    char directory[3072] = {};   ///< empty: do not record
+    char directory[3072] = {};  ///< empty: do not record
     uint32_t trace = traceAll;
     uint64_t maxBytes = 2ull << 30;
     int64_t delayNs = 0;
-    int64_t durationNs = 0;      ///< 0: until the end
+    int64_t durationNs = 0;  ///< 0: until the end
     CaptureRange range = CaptureRange::none;
-    char rangeName[256] = {};    ///< of nvtxRange
-    int64_t firstStep = 0;       ///< of steps, inclusive
+    char rangeName[256] = {};  ///< of nvtxRange
+    int64_t firstStep = 0;     ///< of steps, inclusive
     int64_t lastStep = 0;
-    bool cuptiClock = false;     ///< virtual run
+    bool cuptiClock = false;  ///< virtual run
     bool ncclChannels = false;
-    bool ncclProxy = true;       ///< network transfers of NCCL's proxy thread
+    bool ncclProxy = true;  ///< network transfers of NCCL's proxy thread
     bool verbose = false;
-    char problem[128] = {};      ///< a value that was not understood and therefore ignored
+    char problem[128] = {};  ///< a value that was not understood and therefore ignored
 
     bool traces(Trace source) const { return (trace & source) != 0; }
 };
 
-/// `get` is getenv in the library and a table in tests. Never fails: what is not understood keeps its default and is named in `problem`.
+/// `get` is getenv in the library and a table in tests. Never fails: what is not understood keeps its default and is
+/// named in `problem`.
 Config readConfig(const char* (*get)(const char* name)) noexcept;
 
 }  // namespace rankscope::injector

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included before every source of the preloaded library: binds functions that newer glibc moved or re-versioned to their oldest
-// version, so that a library built on Debian 12 loads in a container with glibc 2.28. A test reads the result with objdump.
+// Included before every source of the preloaded library: binds functions that newer glibc moved or re-versioned to
+// their oldest version, so that a library built on Debian 12 loads in a container with glibc 2.28. A test reads the
+// result with objdump.
 #pragma once
 
 #if defined(__linux__) && defined(__GLIBC_PREREQ)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/loaded_libraries.h"
 
-#include <atomic>
-#include <cstring>
 #include <fcntl.h>
 #include <link.h>
 #include <unistd.h>
+
+#include <atomic>
+#include <cstring>
 
 #include "injector/record/mutex.h"
 
@@ -70,9 +71,13 @@ bool findLoadedLibrary(const char* prefix, int copy, char* path, size_t pathByte
     return dl_iterate_phdr(visit, &search) != 0;
 }
 
-void lockLoadedLibraries() noexcept { g_mutex.lock(); }
+void lockLoadedLibraries() noexcept {
+    g_mutex.lock();
+}
 
-void unlockLoadedLibraries() noexcept { g_mutex.unlock(); }
+void unlockLoadedLibraries() noexcept {
+    g_mutex.unlock();
+}
 
 void renewLoadedLibraries() noexcept {
     g_mutex.renew();

@@ -11,7 +11,7 @@ struct ProcessIdentity {
     int32_t localRank = -1;
     int32_t worldSize = -1;
     int32_t attempt = 0;
-    char source[32] = "none";   ///< "torchrun", "openmpi", "pmix", "pmi", "slurm", "none"
+    char source[32] = "none";  ///< "torchrun", "openmpi", "pmix", "pmi", "slurm", "none"
     char jobId[128] = {};
 };
 

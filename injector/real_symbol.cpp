@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/real_symbol.h"
 
-#include <cerrno>
 #include <dlfcn.h>
+
+#include <cerrno>
 
 #include "injector/loaded_libraries.h"
 
@@ -17,7 +18,8 @@ namespace {
 void closeLibrary(void* handle) noexcept {
     using Close = int (*)(void*);
     static constinit std::atomic<Close> close{nullptr};
-    if (close.load(std::memory_order_relaxed) == nullptr) close.store(reinterpret_cast<Close>(dlsym(RTLD_NEXT, "dlclose")), std::memory_order_relaxed);
+    if (close.load(std::memory_order_relaxed) == nullptr)
+        close.store(reinterpret_cast<Close>(dlsym(RTLD_NEXT, "dlclose")), std::memory_order_relaxed);
     if (const Close function = close.load(std::memory_order_relaxed)) function(handle);
 }
 
@@ -49,7 +51,8 @@ void* findRealSymbol(const char* name, const char* libraryPrefix, void* self, vo
     if (symbol == self) symbol = nullptr;  // preloaded twice under two names
     if (mayGo != nullptr) *mayGo = symbol == nullptr;
     Dl_info info{};
-    if (symbol == nullptr && dladdr(caller, &info) != 0 && info.dli_fname != nullptr) symbol = symbolOf(info.dli_fname, name, self);
+    if (symbol == nullptr && dladdr(caller, &info) != 0 && info.dli_fname != nullptr)
+        symbol = symbolOf(info.dli_fname, name, self);
     if (symbol == nullptr) symbol = searchLoaded(libraryPrefix, name, self);
     dlerror();  // leave no message of ours for the job's next dlerror()
     errno = error;
@@ -64,7 +67,8 @@ void listForgettable(ForgettableAddress& entry) noexcept {
 }
 
 void forgetAddresses() noexcept {
-    for (ForgettableAddress* entry = g_forgettable.load(); entry != nullptr; entry = entry->next.load()) entry->address->store(nullptr);
+    for (ForgettableAddress* entry = g_forgettable.load(); entry != nullptr; entry = entry->next.load())
+        entry->address->store(nullptr);
 }
 
 void* findInLoaded(const char* libraryPrefix, const char* name) noexcept {

@@ -5,10 +5,11 @@
 
 namespace rankscope::injector {
 
-/// Finds the function a hook stands in front of: the next definition in the global scope; else the one the caller's own dependencies
-/// give (a library loaded with RTLD_LOCAL); else that of any loaded library whose name starts with `libraryPrefix`. Null: nowhere.
-/// `mayGo`: it is in a library that dlclose can unload.
-void* findRealSymbol(const char* name, const char* libraryPrefix, void* self, void* caller, bool* mayGo = nullptr) noexcept;
+/// Finds the function a hook stands in front of: the next definition in the global scope; else the one the caller's own
+/// dependencies give (a library loaded with RTLD_LOCAL); else that of any loaded library whose name starts with
+/// `libraryPrefix`. Null: nowhere. `mayGo`: it is in a library that dlclose can unload.
+void* findRealSymbol(const char* name, const char* libraryPrefix, void* self, void* caller,
+                     bool* mayGo = nullptr) noexcept;
 
 /// Finds a function in a library that is loaded already, or else opens `soname`. Null: not to be had.
 void* findInLoaded(const char* libraryPrefix, const char* name) noexcept;
@@ -25,7 +26,7 @@ void forgetAddresses() noexcept;
 /// The real function behind a hook, looked up once.
 template <typename Function>
 class RealSymbol {
-public:
+  public:
     constexpr RealSymbol(const char* name, const char* libraryPrefix) : m_name(name), m_libraryPrefix(libraryPrefix) {}
 
     /// Null: not looked up yet, or forgotten since.
@@ -37,7 +38,7 @@ public:
         return find(self, caller);
     }
 
-private:
+  private:
     __attribute__((noinline, cold)) Function find(void* self, void* caller) noexcept {
         bool mayGo = false;
         void* found = findRealSymbol(m_name, m_libraryPrefix, self, caller, &mayGo);

@@ -11,7 +11,7 @@ namespace rankscope::injector {
 /// A text of at most N - 1 bytes; what does not fit is cut and remembered.
 template <size_t N>
 class FixedText {
-public:
+  public:
     constexpr FixedText() = default;
 
     FixedText& append(const char* text, size_t bytes) noexcept {
@@ -45,7 +45,7 @@ public:
     bool empty() const noexcept { return m_length == 0; }
     bool wasCut() const noexcept { return m_cut; }
 
-private:
+  private:
     size_t m_length = 0;
     bool m_cut = false;
     char m_text[N] = {};
@@ -83,7 +83,9 @@ inline bool parseSeconds(const char* text, int64_t& ns) noexcept {
     return true;
 }
 
-inline bool startsWith(const char* text, const char* prefix) noexcept { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
+inline bool startsWith(const char* text, const char* prefix) noexcept {
+    return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
+}
 
 template <size_t N>
 void copyText(char (&into)[N], const char* text) noexcept {

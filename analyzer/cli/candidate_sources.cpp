@@ -37,7 +37,8 @@ std::string adviceOn(const std::string& run) {
     if (output.end.failed()) {
         std::string said = output.standardError.substr(0, 500);
         while (!said.empty() && said.back() == '\n') said.pop_back();
-        for (size_t at = said.find('\n'); at != std::string::npos; at = said.find('\n', at + 1)) said.insert(at + 1, "  | ");
+        for (size_t at = said.find('\n'); at != std::string::npos; at = said.find('\n', at + 1))
+            said.insert(at + 1, "  | ");
         throw VerbError(kExitInput, fmt::format("`rankscope recommend {}` failed:\n  | {}", run, said));
     }
     return output.standardOutput;
@@ -46,7 +47,8 @@ std::string adviceOn(const std::string& run) {
 // What the advice says where it recommends nothing: each reason to keep what is there, or why nothing could be judged.
 std::vector<std::string> reasonsToKeep(const std::string& run, const std::string& advice) {
     const nlohmann::json json = nlohmann::json::parse(advice, nullptr, false);
-    std::vector<std::string> reasons = {fmt::format("`rankscope recommend {}` recommends no change: there is nothing to try.", run)};
+    std::vector<std::string> reasons = {
+        fmt::format("`rankscope recommend {}` recommends no change: there is nothing to try.", run)};
     if (!json.is_object()) return reasons;
     for (const auto& limit : json.value("limits", nlohmann::json::array()))
         if (limit.is_string()) reasons.push_back("not judged: " + limit.get<std::string>());
@@ -68,7 +70,9 @@ TuneCandidate fromTunerFile(const std::string& file) {
     TuneCandidate candidate;
     candidate.name = "tuner file " + file;
     candidate.tunerRows = readTunerFile(file);
-    if (candidate.tunerRows.empty()) throw VerbError(kExitInput, fmt::format("{} holds no rows: NCCL's own choice stays, and there is nothing to try", file));
+    if (candidate.tunerRows.empty())
+        throw VerbError(kExitInput,
+                        fmt::format("{} holds no rows: NCCL's own choice stays, and there is nothing to try", file));
     return candidate;
 }
 
@@ -78,7 +82,8 @@ std::vector<TuneCandidate> candidatesOf(const CandidateSources& sources, std::ve
     std::vector<TuneCandidate> all;
     std::vector<std::string> leftOut, keep;
     for (const std::string& text : sources.candidates) all.push_back(fromCommandLine(text));
-    for (const std::string& file : sources.candidateFiles) append(all, analyzer::parseCandidates(file, readText(file), leftOut));
+    for (const std::string& file : sources.candidateFiles)
+        append(all, analyzer::parseCandidates(file, readText(file), leftOut));
     for (const std::string& file : sources.tunerFiles) all.push_back(fromTunerFile(file));
     if (!sources.fromRecommend.empty()) {
         const std::string advice = adviceOn(sources.fromRecommend);
@@ -86,13 +91,16 @@ std::vector<TuneCandidate> candidatesOf(const CandidateSources& sources, std::ve
         append(all, analyzer::parseCandidates(fmt::format("recommend {}", sources.fromRecommend), advice, leftOut));
         if (all.size() + leftOut.size() == before) keep = reasonsToKeep(sources.fromRecommend, advice);
     }
-    for (const std::string& name : leftOut) notes.push_back(fmt::format("Not tried, for it is no environment variable and no tuner row: {}.", name));
+    for (const std::string& name : leftOut)
+        notes.push_back(fmt::format("Not tried, for it is no environment variable and no tuner row: {}.", name));
     notes.insert(notes.end(), keep.begin(), keep.end());
     if (!all.empty() || (!keep.empty() && leftOut.empty())) return all;
     if (leftOut.empty())
-        throw VerbError(sources.candidateFiles.empty() ? kExitUsage : kExitInput, "there is no candidate to try",
-                        "--candidate 'NCCL_ALGO=ring,NCCL_PROTO=simple', --candidates FILE, --tuner FILE or --from-recommend NAME");
-    throw VerbError(kExitInput, fmt::format("no candidate can be tried from here: {}", notes.front()), "change the job itself, and compare two runs of it");
+        throw VerbError(
+            sources.candidateFiles.empty() ? kExitUsage : kExitInput, "there is no candidate to try",
+            "--candidate 'NCCL_ALGO=ring,NCCL_PROTO=simple', --candidates FILE, --tuner FILE or --from-recommend NAME");
+    throw VerbError(kExitInput, fmt::format("no candidate can be tried from here: {}", notes.front()),
+                    "change the job itself, and compare two runs of it");
 }
 
 }  // namespace rankscope::cli

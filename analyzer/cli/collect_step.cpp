@@ -38,22 +38,29 @@ Contents contentsOf(const std::filesystem::path& database) {
     store::TraceReader trace(database);
     Contents contents;
     for (const auto& extent : trace.all<store::Extent>()) contents.events += extent.lastId - extent.firstId + 1;
-    for (const auto& rank : trace.all<store::Rank>()) ++(rank.processId.has_value() ? contents.ranks : contents.missing);
+    for (const auto& rank : trace.all<store::Rank>())
+        ++(rank.processId.has_value() ? contents.ranks : contents.missing);
     for (const auto& loss : trace.all<store::Loss>()) contents.losses += loss.severity != store::Severity::info;
     return contents;
 }
 
 std::string summarize(const Contents& contents) {
-    std::string text = fmt::format("{} rank{}, {} events", contents.ranks, contents.ranks == 1 ? "" : "s", contents.events);
+    std::string text =
+        fmt::format("{} rank{}, {} events", contents.ranks, contents.ranks == 1 ? "" : "s", contents.events);
     if (contents.missing > 0) text += fmt::format(", {} missing", contents.missing);
-    if (contents.losses > 0) text += fmt::format(", {} loss{} (see the head of the report)", contents.losses, contents.losses == 1 ? "" : "es");
+    if (contents.losses > 0)
+        text +=
+            fmt::format(", {} loss{} (see the head of the report)", contents.losses, contents.losses == 1 ? "" : "es");
     return text;
 }
 
 std::string warnOfLiveRanks(const std::vector<pid_t>& live) {
-    return fmt::format("{} process{} of the job still run{} (pid {}): the trace holds what they recorded until now, and tells of {} as of processes that died; "
-                       "collect again when the job has ended",
-                       live.size(), live.size() == 1 ? "" : "es", live.size() == 1 ? "s" : "", fmt::join(live, ", "), live.size() == 1 ? "it" : "them");
+    return fmt::format(
+        "{} process{} of the job still run{} (pid {}): the trace holds what they recorded until now, and tells of {} "
+        "as of processes that died; "
+        "collect again when the job has ended",
+        live.size(), live.size() == 1 ? "" : "es", live.size() == 1 ? "s" : "", fmt::join(live, ", "),
+        live.size() == 1 ? "it" : "them");
 }
 
 // A part of the job was asked for and never came.
@@ -65,8 +72,11 @@ std::string warnOfEmptyPart(const RunInput& input) {
     const auto range = options.find("capture_range");
     const auto delay = options.find("delay_s");
     if (range != options.end() && range->is_string() && *range != "none")
-        return fmt::format("nothing was recorded: no process of the job came to the capture range {}, or none did anything in it", range->get<std::string>());
-    if (delay != options.end() && delay->is_number()) return fmt::format("nothing was recorded: the job ended within the delay of {} s", delay->get<double>());
+        return fmt::format(
+            "nothing was recorded: no process of the job came to the capture range {}, or none did anything in it",
+            range->get<std::string>());
+    if (delay != options.end() && delay->is_number())
+        return fmt::format("nothing was recorded: the job ended within the delay of {} s", delay->get<double>());
     return {};
 }
 
@@ -74,14 +84,17 @@ std::unique_ptr<LockedFile> takeTurn(const RunInput& input) {
     try {
         return std::make_unique<LockedFile>(input.directory / ".collecting");
     } catch (const std::system_error& error) {
-        throw VerbError(kExitInput, fmt::format("cannot write into the run directory {}: {}", input.directory.string(), error.code().message()),
-                        "copy the run to a place that can be written, and collect it there");
+        throw VerbError(
+            kExitInput,
+            fmt::format("cannot write into the run directory {}: {}", input.directory.string(), error.code().message()),
+            "copy the run to a place that can be written, and collect it there");
     }
 }
 
 }  // namespace
 
-Collected collectRun(const RunInput& input, const std::vector<std::filesystem::path>& otherHosts, const std::string& links) {
+Collected collectRun(const RunInput& input, const std::vector<std::filesystem::path>& otherHosts,
+                     const std::string& links) {
     const auto turn = takeTurn(input);
     removeLeftovers(input.database);
     Collected collected;
@@ -109,7 +122,8 @@ void collectOnDemand(const RunInput& input, const Console& console) {
     if (input.captures.empty()) throw VerbError(kExitInput, fmt::format("{} does not exist", input.database.string()));
     const Collected collected = collectRun(input);
     if (collected.recordedNothing)
-        throw VerbError(kExitInput, fmt::format("{} holds no capture files: the job recorded nothing", input.directory.string()),
+        throw VerbError(kExitInput,
+                        fmt::format("{} holds no capture files: the job recorded nothing", input.directory.string()),
                         "`rankscope doctor` tells what this machine can record");
     console.note(fmt::format("collected the captures first: {}", collected.summary));
     if (!collected.warning.empty()) console.warning(collected.warning);

@@ -2,13 +2,13 @@
 #include "analyzer/cli/compare_config.h"
 
 #include <fmt/format.h>
+#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
-#include <toml++/toml.h>
 
 #include "analyzer/cli/errors.h"
 #include "analyzer/compare/comparability.h"
@@ -20,15 +20,19 @@ namespace {
 
 constexpr const char* kKeys = "baseline, threshold.step, resolution.step, fail-on, allow, across";
 
-[[noreturn]] void fail(const std::filesystem::path& file, const toml::node& node, const std::string& what, const std::string& hint = {}) {
-    throw VerbError(kExitInput, analyzer::oneLine(fmt::format("{}, line {}: {}", file.string(), node.source().begin.line, what)), hint);
+[[noreturn]] void fail(const std::filesystem::path& file, const toml::node& node, const std::string& what,
+                       const std::string& hint = {}) {
+    throw VerbError(kExitInput,
+                    analyzer::oneLine(fmt::format("{}, line {}: {}", file.string(), node.source().begin.line, what)),
+                    hint);
 }
 
 double shareOf(const std::filesystem::path& file, const toml::node& node, const std::string& key) {
     std::optional<double> share;
     if (const auto text = node.value<std::string>(); node.is_string()) share = parseShare(*text);
     if (node.is_number()) share = node.value<double>();  // none: a whole number that no double holds
-    if (!share || !(*share >= 0) || *share > 1) fail(file, node, fmt::format("{} is no share of the step from 0% to 100%", key), "write \"3%\", or 0.03");
+    if (!share || !(*share >= 0) || *share > 1)
+        fail(file, node, fmt::format("{} is no share of the step from 0% to 100%", key), "write \"3%\", or 0.03");
     return *share;
 }
 
@@ -38,7 +42,9 @@ double stepShareOf(const std::filesystem::path& file, const toml::node& node, co
     if (!table) fail(file, node, fmt::format("{} is no table", key), fmt::format("{}.step = \"3%\"", key));
     std::optional<double> share;
     for (const auto& [name, value] : *table) {
-        if (name.str() != "step") fail(file, value, fmt::format("unknown key {}.{}", key, name.str()), "only the step time decides: " + key + ".step");
+        if (name.str() != "step")
+            fail(file, value, fmt::format("unknown key {}.{}", key, name.str()),
+                 "only the step time decides: " + key + ".step");
         share = shareOf(file, value, key + ".step");
     }
     if (!share) fail(file, node, fmt::format("{} is empty", key), fmt::format("{}.step = \"3%\"", key));
@@ -46,14 +52,16 @@ double stepShareOf(const std::filesystem::path& file, const toml::node& node, co
 }
 
 template <typename Check>
-std::vector<std::string> wordsOf(const std::filesystem::path& file, const toml::node& node, const std::string& key, Check&& check) {
+std::vector<std::string> wordsOf(const std::filesystem::path& file, const toml::node& node, const std::string& key,
+                                 Check&& check) {
     std::vector<std::string> words;
     const toml::array* array = node.as_array();
     if (!array && !node.is_string()) fail(file, node, fmt::format("{} is neither a text nor a list of texts", key));
     const auto add = [&](const toml::node& word) {
         if (!word.is_string()) fail(file, word, fmt::format("{} holds something that is no text", key));
         words.push_back(*word.value<std::string>());
-        if (const std::string wrong = check(words.back()); !wrong.empty()) fail(file, word, fmt::format("{}: {}", key, wrong));
+        if (const std::string wrong = check(words.back()); !wrong.empty())
+            fail(file, word, fmt::format("{}: {}", key, wrong));
     };
     if (!array) add(node);
     if (array)
@@ -73,7 +81,8 @@ void readCompareTable(const std::filesystem::path& file, const toml::table& tabl
     for (const auto& [name, node] : table) {
         const std::string key(name.str());
         if (key == "baseline") {
-            if (!node.is_string() || node.value<std::string>()->empty()) fail(file, node, "baseline names no folder", "baseline = \"ci/baseline\"");
+            if (!node.is_string() || node.value<std::string>()->empty())
+                fail(file, node, "baseline names no folder", "baseline = \"ci/baseline\"");
             config.baseline = (file.parent_path() / *node.value<std::string>()).string();
         } else if (key == "threshold") {
             config.stepThreshold = stepShareOf(file, node, key);
@@ -107,7 +116,8 @@ std::optional<double> parseShare(const std::string& text) {
     const double value = std::strtod(text.c_str(), &end);
     std::string rest = end;
     rest.erase(std::remove(rest.begin(), rest.end(), ' '), rest.end());
-    if (end == text.c_str() || !std::isfinite(value) || value < 0 || (!rest.empty() && rest != "%")) return std::nullopt;
+    if (end == text.c_str() || !std::isfinite(value) || value < 0 || (!rest.empty() && rest != "%"))
+        return std::nullopt;
     return rest.empty() ? value : value / 100;
 }
 
@@ -117,12 +127,15 @@ CompareConfig readCompareConfig(const std::filesystem::path& file) {
     try {
         const toml::table root = toml::parse(text, file.string());
         for (const auto& [name, node] : root) {
-            if (name.str() != "compare") fail(file, node, fmt::format("unknown key {}", name.str()), "known is the table [compare]");
+            if (name.str() != "compare")
+                fail(file, node, fmt::format("unknown key {}", name.str()), "known is the table [compare]");
             if (!node.is_table()) fail(file, node, "compare is no table");
             readCompareTable(file, *node.as_table(), config);
         }
     } catch (const toml::parse_error& error) {
-        throw VerbError(kExitInput, fmt::format("{}, line {}: {}", file.string(), error.source().begin.line, error.description()), "see https://toml.io for the syntax");
+        throw VerbError(kExitInput,
+                        fmt::format("{}, line {}: {}", file.string(), error.source().begin.line, error.description()),
+                        "see https://toml.io for the syntax");
     }
     return config;
 }

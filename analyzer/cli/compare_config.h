@@ -10,13 +10,14 @@ namespace rankscope::cli {
 
 /// What a project wants of `rankscope compare`: table [compare] of rankscope.toml. The command line has the last word.
 struct CompareConfig {
-    std::optional<std::string> baseline;      // folder; relative to the file
-    std::optional<double> stepThreshold;      // share
-    std::optional<double> resolution;         // share
+    std::optional<std::string> baseline;  // folder; relative to the file
+    std::optional<double> stepThreshold;  // share
+    std::optional<double> resolution;     // share
     std::optional<std::vector<std::string>> failOn, allow, across;
 };
 
-/// Throws VerbError (exit code 3) that names file, line and key: for what is no TOML, for unknown keys, for values that mean nothing.
+/// Throws VerbError (exit code 3) that names file, line and key: for what is no TOML, for unknown keys, for values that
+/// mean nothing.
 CompareConfig readCompareConfig(const std::filesystem::path& file);
 
 /// "3%", "3 %" or "0.03": a share. Empty: it is none.

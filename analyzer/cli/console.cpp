@@ -23,8 +23,9 @@ constexpr std::string_view kCyan = "\033[36m";
 constexpr std::string_view kNextLine = "  | ";
 constexpr size_t kLongestMessage = 8000;  // bytes: a name may be anything
 
-// Names in it may hold escape sequences, or line ends behind which a service reads commands (::error::), blanks before them or not. A next line of our own begins with a bar, which no
-// command does: what a name puts behind one is not read either.
+// Names in it may hold escape sequences, or line ends behind which a service reads commands (::error::), blanks before
+// them or not. A next line of our own begins with a bar, which no command does: what a name puts behind one is not read
+// either.
 std::string messageText(std::string_view line) {
     std::string text = analyzer::shortened(analyzer::plainText(line), kLongestMessage);
     for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1))

@@ -8,19 +8,20 @@ namespace rankscope::cli {
 
 enum class ColorMode { automatic, always, never };
 
-// Where a verb speaks: results on stdout, messages on stderr. -q silences notes, -v adds details; errors and warnings always come out.
+// Where a verb speaks: results on stdout, messages on stderr. -q silences notes, -v adds details; errors and warnings
+// always come out.
 class Console {
   public:
     void setColor(ColorMode mode) { m_color = mode; }
     void setVerbosity(int level) { m_verbosity = level; }
     bool isQuiet() const { return m_verbosity < 0; }
 
-    void result(std::string_view text) const;   // stdout, as it is
-    void note(std::string_view line) const;     // stderr, unless -q
-    void detail(std::string_view line) const;   // stderr, with -v only
-    void warning(std::string_view line) const;  // stderr
+    void result(std::string_view text) const;                             // stdout, as it is
+    void note(std::string_view line) const;                               // stderr, unless -q
+    void detail(std::string_view line) const;                             // stderr, with -v only
+    void warning(std::string_view line) const;                            // stderr
     void error(std::string_view line, std::string_view hint = {}) const;  // stderr; the hint says what to do about it
-    void next(std::string_view command) const;  // the next useful command, unless -q
+    void next(std::string_view command) const;                            // the next useful command, unless -q
 
     bool colorOnStdout() const { return useColor(1); }
     bool colorOnStderr() const { return useColor(2); }

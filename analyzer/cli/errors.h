@@ -21,7 +21,8 @@ constexpr int kExitCommandNotFound = 127;
 // Ends a verb: what is wrong, and in `hint` what to do about it. Caught once, in main.
 class VerbError : public std::runtime_error {
   public:
-    VerbError(ExitCode code, const std::string& what, std::string hint = {}) : std::runtime_error(what), m_code(code), m_hint(std::move(hint)) {}
+    VerbError(ExitCode code, const std::string& what, std::string hint = {})
+        : std::runtime_error(what), m_code(code), m_hint(std::move(hint)) {}
     ExitCode code() const { return m_code; }
     const std::string& hint() const { return m_hint; }
 

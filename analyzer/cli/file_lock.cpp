@@ -13,7 +13,8 @@ namespace rankscope::cli {
 LockedFile::LockedFile(const std::filesystem::path& path) : m_path(path) {
     for (;;) {
         // Not through a link, which a prepared folder may hold: what it names would be overwritten.
-        m_descriptor = checked(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), "open", path.string());
+        m_descriptor =
+            checked(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), "open", path.string());
         while (flock(m_descriptor, LOCK_EX) != 0) {
             if (errno == EINTR) continue;
             const int cause = errno;
@@ -21,8 +22,11 @@ LockedFile::LockedFile(const std::filesystem::path& path) : m_path(path) {
             throw std::system_error(cause, std::generic_category(), "flock " + path.string());
         }
         // Its former holder may have removed the file while we waited: then we hold a file that nobody else can find.
-        struct stat held {}, named {};
-        if (fstat(m_descriptor, &held) == 0 && stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino && held.st_dev == named.st_dev) return;
+        struct stat held {
+        }, named{};
+        if (fstat(m_descriptor, &held) == 0 && stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
+            held.st_dev == named.st_dev)
+            return;
         close(m_descriptor);
     }
 }
@@ -35,7 +39,8 @@ std::string LockedFile::read() const {
     std::string text;
     char block[4096];
     for (;;) {
-        const ssize_t got = checked(pread(m_descriptor, block, sizeof block, static_cast<off_t>(text.size())), "read", m_path.string());
+        const ssize_t got =
+            checked(pread(m_descriptor, block, sizeof block, static_cast<off_t>(text.size())), "read", m_path.string());
         if (got == 0) return text;
         text.append(block, static_cast<size_t>(got));
     }

@@ -6,7 +6,8 @@
 
 namespace rankscope::cli {
 
-// A small file, created when missing and held under an exclusive flock as long as this object lives: how the wrappers of one job agree.
+// A small file, created when missing and held under an exclusive flock as long as this object lives: how the wrappers
+// of one job agree.
 class LockedFile {
   public:
     explicit LockedFile(const std::filesystem::path& path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/cli/held_signals.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,12 +10,11 @@
 #include <initializer_list>
 #include <string>
 
-#include <fmt/format.h>
-
 namespace rankscope::cli {
 namespace {
 
-constexpr int kMostAncestors = 64;  // between a process of the job and the one that we started: ends the walk should /proc change below it
+constexpr int kMostAncestors =
+    64;  // between a process of the job and the one that we started: ends the walk should /proc change below it
 
 void remove(sigset_t& set, std::initializer_list<int> signals) {
     for (int signal : signals) sigdelset(&set, signal);
@@ -42,14 +42,23 @@ bool sentByProcess(const siginfo_t& info) {
     return info.si_code == SI_USER || info.si_code == SI_TKILL || info.si_code == SI_QUEUE;
 }
 
-// A signal of the kernel that goes to every process of the foreground group. All others (a timer set before the wrapper was executed, a descriptor
-// that is ready) go to this process alone, as they would have gone to the job.
+// A signal of the kernel that goes to every process of the foreground group. All others (a timer set before the wrapper
+// was executed, a descriptor that is ready) go to this process alone, as they would have gone to the job.
 bool sentByTerminal(const siginfo_t& info) {
     if (info.si_code <= 0) return false;
     switch (info.si_signo) {
-        case SIGINT: case SIGQUIT: case SIGTSTP: case SIGTTIN: case SIGTTOU: case SIGCONT: case SIGWINCH: return true;
-        case SIGHUP: return getsid(0) != getpid();  // a terminal that hangs up tells the leader of its session only
-        default: return false;
+        case SIGINT:
+        case SIGQUIT:
+        case SIGTSTP:
+        case SIGTTIN:
+        case SIGTTOU:
+        case SIGCONT:
+        case SIGWINCH:
+            return true;
+        case SIGHUP:
+            return getsid(0) != getpid();  // a terminal that hangs up tells the leader of its session only
+        default:
+            return false;
     }
 }
 
@@ -89,8 +98,8 @@ void HeldSignals::jobHasEnded() {
     while (wait(ignored, &kNow) != 0) {
     }
     sigset_t messages = m_held;
-    remove(messages, {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGCHLD, SIGXCPU, SIGXFSZ, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
-                      SIGABRT, SIGSYS});
+    remove(messages, {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGCHLD, SIGXCPU, SIGXFSZ,
+                      SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS});
     for (int signal = 1; signal <= SIGRTMAX; ++signal)
         if (sigismember(&messages, signal) == 1) sigaddset(&m_originalMask, signal);
     restore();
@@ -116,7 +125,8 @@ void stopBy(int signal) {
     sigset_t only, before;
     sigemptyset(&only);
     sigaddset(&only, signal);
-    kill(getpid(), signal);  // and not SIGSTOP, which also stops where nobody is left to continue us (an orphaned process group)
+    kill(getpid(),
+         signal);  // and not SIGSTOP, which also stops where nobody is left to continue us (an orphaned process group)
     sigprocmask(SIG_UNBLOCK, &only, &before);
     sigprocmask(SIG_SETMASK, &before, nullptr);
 }

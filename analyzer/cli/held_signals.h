@@ -8,8 +8,8 @@
 
 namespace rankscope::cli {
 
-// Every signal that can be caught, taken synchronously while a job runs, so that none ends this process before its job. No handler is installed: an
-// ignored signal (nohup) stays ignored in the job. For processes of one thread.
+// Every signal that can be caught, taken synchronously while a job runs, so that none ends this process before its job.
+// No handler is installed: an ignored signal (nohup) stays ignored in the job. For processes of one thread.
 class HeldSignals {
   public:
     HeldSignals();
@@ -23,8 +23,9 @@ class HeldSignals {
     // The next signal; 0 when none came within `atMost` (nullptr: waits for ever).
     int wait(siginfo_t& info, const timespec* atMost) const;
 
-    // The job has ended. What came before that was the job's and is dropped; from now on SIGINT, SIGTERM, SIGHUP, SIGQUIT, faults and limits end this
-    // process as they end any other, and messages to a job (SIGUSR1, SIGALRM, real-time signals ...) wait until it ends by itself.
+    // The job has ended. What came before that was the job's and is dropped; from now on SIGINT, SIGTERM, SIGHUP,
+    // SIGQUIT, faults and limits end this process as they end any other, and messages to a job (SIGUSR1, SIGALRM,
+    // real-time signals ...) wait until it ends by itself.
     void jobHasEnded();
 
   private:
@@ -33,8 +34,8 @@ class HeldSignals {
     struct sigaction m_originalChildAction {};
 };
 
-// True when the processes `job` need not be told: the terminal sent the signal to the whole foreground group, the job among them, or it was the job
-// itself (or this process) that sent it.
+// True when the processes `job` need not be told: the terminal sent the signal to the whole foreground group, the job
+// among them, or it was the job itself (or this process) that sent it.
 bool jobHasSeen(const siginfo_t& info, std::span<const pid_t> job);
 
 // Sends it on as it came: with its value when it was queued with one.

@@ -22,19 +22,22 @@ void requireInjector(const std::filesystem::path& injector) {
                         "build with the CUDA headers present: without them Rankscope can only import and analyze");
     // The dynamic loader splits LD_PRELOAD at both, and has no escape.
     if (injector.string().find_first_of(": ") != std::string::npos)
-        throw VerbError(kExitInput, fmt::format("the path of the injector holds a space or a colon: {}", injector.string()),
+        throw VerbError(kExitInput,
+                        fmt::format("the path of the injector holds a space or a colon: {}", injector.string()),
                         "install Rankscope under a path without them");
 }
 
 void requireTuner(const std::filesystem::path& tuner) {
     if (!std::filesystem::exists(tuner))
-        throw VerbError(kExitInput, fmt::format("the tuner plugin {} is missing", tuner.string()), "build with the CUDA headers present (./bootstrap.sh build)");
+        throw VerbError(kExitInput, fmt::format("the tuner plugin {} is missing", tuner.string()),
+                        "build with the CUDA headers present (./bootstrap.sh build)");
 }
 
 }  // namespace
 
 std::vector<std::string> preparedVariables(const JobSettings& settings) {
-    std::vector<std::string> names = {"LD_PRELOAD", "RANKSCOPE_DIR", "RANKSCOPE_TRACE", "RANKSCOPE_MAX_BYTES", "RANKSCOPE_CAPTURE_RANGE"};
+    std::vector<std::string> names = {"LD_PRELOAD", "RANKSCOPE_DIR", "RANKSCOPE_TRACE", "RANKSCOPE_MAX_BYTES",
+                                      "RANKSCOPE_CAPTURE_RANGE"};
     if (settings.delayS > 0) names.push_back("RANKSCOPE_DELAY_S");
     if (settings.durationS > 0) names.push_back("RANKSCOPE_DURATION_S");
     if (!settings.links.empty()) names.push_back("RANKSCOPE_LINKS");
@@ -47,7 +50,8 @@ Environment prepareEnvironment(const InstallLayout& layout, const JobSettings& s
     Environment environment = currentEnvironment();
     for (const auto& variable : settings.extra) {
         const size_t equals = variable.find('=');
-        if (equals == std::string::npos || equals == 0) throw VerbError(kExitUsage, fmt::format("--env {}: write NAME=VALUE", variable));
+        if (equals == std::string::npos || equals == 0)
+            throw VerbError(kExitUsage, fmt::format("--env {}: write NAME=VALUE", variable));
         setVariable(environment, variable.substr(0, equals), variable.substr(equals + 1));
     }
     prepend(environment, "LD_PRELOAD", layout.injector.string());
@@ -65,11 +69,13 @@ Environment prepareEnvironment(const InstallLayout& layout, const JobSettings& s
     if (!settings.virtualGpus) return environment;
 
     if (!std::filesystem::exists(layout.vgpu))
-        throw VerbError(kExitInput, fmt::format("the virtual GPUs are missing: {} does not exist", layout.vgpu.string()),
+        throw VerbError(kExitInput,
+                        fmt::format("the virtual GPUs are missing: {} does not exist", layout.vgpu.string()),
                         "build with the CUDA headers present (./bootstrap.sh build)");
     prepend(environment, "LD_LIBRARY_PATH", layout.vgpu.string());
     setVariable(environment, "RANKSCOPE_CLOCK", "cupti");
-    setVariable(environment, "RANKSCOPE_SYSFS_ROOT", (settings.captureFolder / "sysfs").string());   // the virtual GPUs write it
+    setVariable(environment, "RANKSCOPE_SYSFS_ROOT",
+                (settings.captureFolder / "sysfs").string());  // the virtual GPUs write it
     if (!settings.virtualJob.empty()) setVariable(environment, "RANKSCOPE_VGPU_JOB", settings.virtualJob);
     if (!settings.scenario.empty()) setVariable(environment, "RANKSCOPE_SCENARIO", settings.scenario);
     // Read by the virtual libnvidia-ml and by what lays out the virtual sysfs: both then know of no link.

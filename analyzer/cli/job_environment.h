@@ -17,14 +17,14 @@ struct JobSettings {
     std::string captureRange = "none";
     int64_t maxBytes = int64_t{2} << 30;  // per rank
     double delayS = 0;
-    double durationS = 0;             // 0: until the end
+    double durationS = 0;  // 0: until the end
     bool virtualGpus = false;
-    std::string virtualJob;           // key of the virtual GPUs' shared memory; empty: derived from the launcher's variables
-    std::string scenario;             // path of the scenario whose cluster the virtual GPUs take; empty: their defaults
-    std::string links;                // empty: not told
-    bool hideMachineLinks = false;    // virtual GPUs: the machine tells nothing of its links either
-    std::string tunerRows;            // of --tuner, as tunerRowsForJob gives them
-    std::vector<std::string> extra;   // NAME=VALUE of --env
+    std::string virtualJob;  // key of the virtual GPUs' shared memory; empty: derived from the launcher's variables
+    std::string scenario;    // path of the scenario whose cluster the virtual GPUs take; empty: their defaults
+    std::string links;       // empty: not told
+    bool hideMachineLinks = false;   // virtual GPUs: the machine tells nothing of its links either
+    std::string tunerRows;           // of --tuner, as tunerRowsForJob gives them
+    std::vector<std::string> extra;  // NAME=VALUE of --env
 };
 
 // The variables that prepareEnvironment sets or changes: what a launcher must pass to other hosts.

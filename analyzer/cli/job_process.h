@@ -37,18 +37,21 @@ struct JobEnd {
     int firstFailed = -1;               // index of the process that failed first, -1: none
 };
 
-// Starts the processes and waits until all are gone. Meanwhile every signal that can be caught goes to them, except what the terminal has already
-// sent to the whole foreground group and what they sent themselves. This process stops and goes on with them. The processes see the signal mask and
-// dispositions that this process was started with. A signal sent to a whole group (kill -USR1 -PGID) reaches a process twice: once through us.
-// When one of several fails, the others get `gracePeriodMs` to end on their own, then SIGTERM, then SIGKILL, as launchers do.
-// Throws VerbError (exit code 126 or 127 as a shell's) when a command cannot be executed.
-// `endWithUs`: the processes get SIGTERM when this one dies, even by SIGKILL. For processes that no launcher of the user's looks after.
-JobEnd runJob(const std::vector<ProcessToStart>& processes, HeldSignals& signals, int gracePeriodMs, bool endWithUs = false);
+// Starts the processes and waits until all are gone. Meanwhile every signal that can be caught goes to them, except
+// what the terminal has already sent to the whole foreground group and what they sent themselves. This process stops
+// and goes on with them. The processes see the signal mask and dispositions that this process was started with. A
+// signal sent to a whole group (kill -USR1 -PGID) reaches a process twice: once through us. When one of several fails,
+// the others get `gracePeriodMs` to end on their own, then SIGTERM, then SIGKILL, as launchers do. Throws VerbError
+// (exit code 126 or 127 as a shell's) when a command cannot be executed. `endWithUs`: the processes get SIGTERM when
+// this one dies, even by SIGKILL. For processes that no launcher of the user's looks after.
+JobEnd runJob(const std::vector<ProcessToStart>& processes, HeldSignals& signals, int gracePeriodMs,
+              bool endWithUs = false);
 
 // Full path of a command as execvp finds it in the environment's PATH; empty when there is none.
 std::string findCommand(const std::string& command, const Environment& environment);
 
-// Ends this process the way the job's process ended: same status, or death by the same signal (without a second core dump).
+// Ends this process the way the job's process ended: same status, or death by the same signal (without a second core
+// dump).
 [[noreturn]] void endLike(const ProcessEnd& end);
 
 }  // namespace rankscope::cli

@@ -9,9 +9,13 @@ namespace rankscope::cli {
 
 std::string missingForwardOptions(const std::vector<std::string>& command, const std::vector<std::string>& variables) {
     static const std::set<std::string> kOpenMpiLaunchers = {"mpirun", "mpiexec", "orterun", "oshrun", "prterun"};
-    static const std::set<std::string> kHostOptions = {"-H", "-host", "--host", "-hostfile", "--hostfile", "-machinefile", "--machinefile", "--default-hostfile"};
-    if (command.empty() || !kOpenMpiLaunchers.count(std::filesystem::path(command.front()).filename().string())) return {};
-    if (std::none_of(command.begin(), command.end(), [](const std::string& word) { return kHostOptions.count(word) > 0; })) return {};
+    static const std::set<std::string> kHostOptions = {
+        "-H", "-host", "--host", "-hostfile", "--hostfile", "-machinefile", "--machinefile", "--default-hostfile"};
+    if (command.empty() || !kOpenMpiLaunchers.count(std::filesystem::path(command.front()).filename().string()))
+        return {};
+    if (std::none_of(command.begin(), command.end(),
+                     [](const std::string& word) { return kHostOptions.count(word) > 0; }))
+        return {};
     std::string options;
     for (const auto& name : variables) {
         bool forwarded = false;

@@ -21,7 +21,9 @@ std::optional<pid_t> writerOf(const std::string& name, const std::string& prefix
     const auto [rest, error] = std::from_chars(name.data() + prefix.size(), end, pid);
     if (error != std::errc() || pid <= 0) return std::nullopt;
     const std::string suffix(rest, end);
-    return suffix == ".part" || suffix == ".part-journal" || suffix == ".part-wal" || suffix == ".part-shm" ? std::optional(pid) : std::nullopt;
+    return suffix == ".part" || suffix == ".part-journal" || suffix == ".part-wal" || suffix == ".part-shm"
+               ? std::optional(pid)
+               : std::nullopt;
 }
 
 }  // namespace
@@ -29,7 +31,8 @@ std::optional<pid_t> writerOf(const std::string& name, const std::string& prefix
 void removeLeftovers(const fs::path& database) {
     const std::string prefix = "." + database.filename().string() + ".";
     std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(database.has_parent_path() ? database.parent_path() : fs::path("."), ignored)) {
+    for (const auto& entry :
+         fs::directory_iterator(database.has_parent_path() ? database.parent_path() : fs::path("."), ignored)) {
         const auto pid = writerOf(entry.path().filename().string(), prefix);
         if (pid && kill(*pid, 0) != 0 && errno == ESRCH) fs::remove(entry.path(), ignored);
     }

@@ -20,13 +20,15 @@ using capture::LinkKind;
 using machine::Link;
 
 std::string peakText(const Link& link, const char* of) {
-    return link.bytesPerS > 0 ? fmt::format("{}{}", analyzer::bandwidthText(static_cast<double>(link.bytesPerS)), of) : "speed unknown";
+    return link.bytesPerS > 0 ? fmt::format("{}{}", analyzer::bandwidthText(static_cast<double>(link.bytesPerS)), of)
+                              : "speed unknown";
 }
 
 std::string deviceLinkText(const Link& link) {
     std::string text;
     if (link.kind == LinkKind::nvlink)
-        text = fmt::format("{} NVLink{}{}", link.count, link.count == 1 ? "" : "s", link.generation ? fmt::format(" of version {}", link.generation) : "");
+        text = fmt::format("{} NVLink{}{}", link.count, link.count == 1 ? "" : "s",
+                           link.generation ? fmt::format(" of version {}", link.generation) : "");
     else
         text = fmt::format("PCIe{} x{}", link.generation ? fmt::format(" {}.0", link.generation) : "", link.count);
     return text + ", " + peakText(link, link.kind == LinkKind::nvlink && link.count > 1 ? " together" : "");
@@ -38,7 +40,8 @@ std::string numbersText(const std::vector<int32_t>& numbers) {
     for (size_t i = 0; i < numbers.size();) {
         size_t last = i;
         while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-        text += fmt::format("{}{}", text.empty() ? "" : ", ", numbers[i]) + (last > i ? fmt::format("-{}", numbers[last]) : "");
+        text += fmt::format("{}{}", text.empty() ? "" : ", ", numbers[i]) +
+                (last > i ? fmt::format("-{}", numbers[last]) : "");
         i = last + 1;
     }
     return text;
@@ -61,10 +64,12 @@ MachineCheck checkGpuLinks() {
     machine::LinkList links;
     machine::addLinksOfAllDevices(nvml, links);
     std::map<int32_t, std::string> byDevice;
-    for (const Link& link : links) byDevice[link.device] += (byDevice.contains(link.device) ? "; " : "") + deviceLinkText(link);
+    for (const Link& link : links)
+        byDevice[link.device] += (byDevice.contains(link.device) ? "; " : "") + deviceLinkText(link);
     std::map<std::string, std::vector<int32_t>> alike;
     for (const auto& [device, text] : byDevice) alike[text].push_back(device);
-    for (const auto& [text, devices] : alike) check.found += fmt::format("{}{}: {}", check.found.empty() ? "" : "; ", numbersText(devices), text);
+    for (const auto& [text, devices] : alike)
+        check.found += fmt::format("{}{}: {}", check.found.empty() ? "" : "; ", numbersText(devices), text);
     check.ok = std::any_of(links.begin(), links.end(), [](const Link& link) { return link.bytesPerS > 0; });
     if (check.ok) check.cost.clear();
     if (check.found.empty()) check.found = "unknown: NVML tells of no device";
@@ -82,11 +87,15 @@ MachineCheck checkNetworkLinks() {
         Link link;
         link.bytesPerS = -std::get<1>(key);
         check.found += fmt::format("{}{}: {}, {}", check.found.empty() ? "" : "; ", fmt::join(names, ", "),
-                                   std::get<0>(key) == LinkKind::infiniband ? "InfiniBand" : "Ethernet", peakText(link, names.size() > 1 ? " each" : ""));
+                                   std::get<0>(key) == LinkKind::infiniband ? "InfiniBand" : "Ethernet",
+                                   peakText(link, names.size() > 1 ? " each" : ""));
     }
     check.ok = std::any_of(links.begin(), links.end(), [](const Link& link) { return link.bytesPerS > 0; });
     if (check.ok) check.cost.clear();
-    if (check.found.empty()) check.found = "unknown: no adapter that is up in /sys/class/infiniband or /sys/class/net (a virtual machine or container may hide them)";
+    if (check.found.empty())
+        check.found =
+            "unknown: no adapter that is up in /sys/class/infiniband or /sys/class/net (a virtual machine or container "
+            "may hide them)";
     return check;
 }
 

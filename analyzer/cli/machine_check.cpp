@@ -12,7 +12,8 @@
 #include "analyzer/cli/link_checks.h"
 #include "analyzer/cli/shared_library.h"
 
-// `doctor` must run on machines without CUDA, so it declares the few functions it asks by hand: all take and return plain C types.
+// `doctor` must run on machines without CUDA, so it declares the few functions it asks by hand: all take and return
+// plain C types.
 namespace rankscope::cli {
 namespace {
 
@@ -20,8 +21,10 @@ std::vector<std::string> cudaFolders() {
     std::vector<std::string> folders;
     for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
         if (const char* root = std::getenv(variable); root && *root)
-            for (const char* below : {"/lib64", "/lib", "/extras/CUPTI/lib64"}) folders.push_back(std::string(root) + below);
-    for (const char* folder : {"/usr/local/cuda/lib64", "/usr/local/cuda/extras/CUPTI/lib64"}) folders.push_back(folder);
+            for (const char* below : {"/lib64", "/lib", "/extras/CUPTI/lib64"})
+                folders.push_back(std::string(root) + below);
+    for (const char* folder : {"/usr/local/cuda/lib64", "/usr/local/cuda/extras/CUPTI/lib64"})
+        folders.push_back(folder);
     return folders;
 }
 
@@ -39,7 +42,8 @@ MachineCheck checkInjector(const InstallLayout& layout) {
 }
 
 MachineCheck checkVirtualGpus(const InstallLayout& layout) {
-    MachineCheck check{"virtual GPUs", access((layout.vgpu / "libcudart.so.13").c_str(), R_OK) == 0, layout.vgpu.string(), {}};
+    MachineCheck check{
+        "virtual GPUs", access((layout.vgpu / "libcudart.so.13").c_str(), R_OK) == 0, layout.vgpu.string(), {}};
     if (!check.ok) {
         check.found += " is missing: Rankscope was built without the CUDA headers";
         check.cost = "`run --virtual` and the reference jobs do not work";
@@ -90,22 +94,30 @@ MachineCheck checkDevices() {
 
 MachineCheck checkCupti() {
     MachineCheck check{"CUPTI", false, {}, "no kernel and copy times; NCCL calls and NVTX ranges are still recorded"};
-    const auto library = SharedLibrary::openFirst({"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so"}, cudaFolders());
+    const auto library = SharedLibrary::openFirst(
+        {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so"}, cudaFolders());
     auto* version = library.find<int(uint32_t*)>("cuptiGetVersion");
     if (!version) {
-        check.found = "libcupti.so is not found on the loader's path or below the CUDA folder (a job that brings its own, as PyTorch does, has it)";
+        check.found =
+            "libcupti.so is not found on the loader's path or below the CUDA folder (a job that brings its own, as "
+            "PyTorch does, has it)";
         return check;
     }
     uint32_t number = 0;
     const int status = version(&number);
     check.ok = status == 0;
-    check.found = check.ok ? fmt::format("version {} ({})", number, library.path()) : fmt::format("{}: cuptiGetVersion returned {}", library.path(), status);
+    check.found = check.ok ? fmt::format("version {} ({})", number, library.path())
+                           : fmt::format("{}: cuptiGetVersion returned {}", library.path(), status);
     if (check.ok) check.cost.clear();
     return check;
 }
 
 MachineCheck checkNccl() {
-    MachineCheck check{"NCCL", false, {}, "nothing if the job brings its own NCCL, as PyTorch does; without any there are no collectives to record"};
+    MachineCheck check{
+        "NCCL",
+        false,
+        {},
+        "nothing if the job brings its own NCCL, as PyTorch does; without any there are no collectives to record"};
     const auto library = SharedLibrary::openFirst({"libnccl.so.2"}, cudaFolders());
     auto* version = library.find<int(int*)>("ncclGetVersion");
     int number = 0;
@@ -115,7 +127,8 @@ MachineCheck checkNccl() {
     }
     check.ok = true;
     check.cost.clear();
-    check.found = fmt::format("version {}.{}.{} ({})", number / 10000, number % 10000 / 100, number % 100, library.path());
+    check.found =
+        fmt::format("version {}.{}.{} ({})", number / 10000, number % 10000 / 100, number % 100, library.path());
     return check;
 }
 
@@ -125,7 +138,9 @@ MachineCheck checkPermission() {
     std::string line;
     while (std::getline(parameters, line))
         if (line == "RmProfilingAdminOnly: 1" && geteuid() != 0)
-            check.found = "activity records need none; hardware counters are for root only here (RmProfilingAdminOnly), which Rankscope does not read";
+            check.found =
+                "activity records need none; hardware counters are for root only here (RmProfilingAdminOnly), which "
+                "Rankscope does not read";
     return check;
 }
 
@@ -136,13 +151,15 @@ MachineCheck checkOtherProfilers() {
     for (char** entry = environ; *entry; ++entry) {
         const std::string_view text = *entry;
         const std::string_view name = text.substr(0, text.find('='));
-        const bool known = name.rfind("NSYS_", 0) == 0 || name == "CUDA_INJECTION64_PATH" || name == "NVTX_INJECTION64_PATH" || name == "NCCL_PROFILER_PLUGIN";
+        const bool known = name.rfind("NSYS_", 0) == 0 || name == "CUDA_INJECTION64_PATH" ||
+                           name == "NVTX_INJECTION64_PATH" || name == "NCCL_PROFILER_PLUGIN";
         if (known) found += fmt::format("{}{}", found.empty() ? "" : ", ", name);
     }
     if (found.empty()) return check;
     check.ok = false;
     check.found = found + " set";
-    check.cost = "what the other tool holds is left to it: CUPTI and NVTX serve one tool at a time; an NCCL plugin is chained";
+    check.cost =
+        "what the other tool holds is left to it: CUPTI and NVTX serve one tool at a time; an NCCL plugin is chained";
     return check;
 }
 
@@ -150,7 +167,8 @@ MachineCheck checkLaunchers() {
     MachineCheck check{"launchers", false, {}, "any other way to start the ranks can be wrapped as well"};
     const Environment environment = currentEnvironment();
     for (const char* launcher : {"torchrun", "mpirun", "srun"})
-        if (const auto path = findCommand(launcher, environment); !path.empty()) check.found += (check.found.empty() ? "" : ", ") + path;
+        if (const auto path = findCommand(launcher, environment); !path.empty())
+            check.found += (check.found.empty() ? "" : ", ") + path;
     check.ok = !check.found.empty();
     if (check.ok)
         check.cost.clear();
@@ -162,8 +180,9 @@ MachineCheck checkLaunchers() {
 }  // namespace
 
 std::vector<MachineCheck> checkMachine(const InstallLayout& layout) {
-    return {checkInjector(layout), checkVirtualGpus(layout), checkDriver(),         checkDevices(),     checkGpuLinks(), checkNetworkLinks(),
-            checkCupti(),          checkNccl(),              checkPermission(),     checkOtherProfilers(), checkLaunchers()};
+    return {checkInjector(layout), checkVirtualGpus(layout), checkDriver(),   checkDevices(),
+            checkGpuLinks(),       checkNetworkLinks(),      checkCupti(),    checkNccl(),
+            checkPermission(),     checkOtherProfilers(),    checkLaunchers()};
 }
 
 }  // namespace rankscope::cli

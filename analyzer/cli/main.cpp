@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <iterator>
-#include <sstream>
 #include <fmt/format.h>
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <sstream>
 
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/near_words.h"
@@ -30,7 +30,8 @@ std::vector<std::string> splitOffJob(int argc, char** argv, Invocation& invocati
     return words;
 }
 
-// A file over the limit (ulimit -f) is an error of the write that is told, not the end. A handler and not SIG_IGN: what is executed (the job) gets the default back.
+// A file over the limit (ulimit -f) is an error of the write that is told, not the end. A handler and not SIG_IGN: what
+// is executed (the job) gets the default back.
 void outliveFileSizeLimit() {
     struct sigaction present {};
     if (sigaction(SIGXFSZ, nullptr, &present) != 0 || present.sa_handler != SIG_DFL) return;
@@ -55,15 +56,19 @@ std::vector<std::string> unexpectedWords(const std::string& message) {
 
 std::vector<std::string> verbNames(const CLI::App& app) {
     std::vector<std::string> names;
-    for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(verb->get_name());
+    for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+        names.push_back(verb->get_name());
     return names;
 }
 
-// The first word that is no option of the program as a whole; where it names no verb, CLI11 would only say that one is missing.
+// The first word that is no option of the program as a whole; where it names no verb, CLI11 would only say that one is
+// missing.
 std::string verbWord(const std::vector<std::string>& reversed) {
     for (auto word = reversed.rbegin(); word != reversed.rend(); ++word) {
-        if (*word == "--color" && word + 1 != reversed.rend()) ++word;
-        else if (!word->starts_with('-')) return *word;
+        if (*word == "--color" && word + 1 != reversed.rend())
+            ++word;
+        else if (!word->starts_with('-'))
+            return *word;
     }
     return {};
 }
@@ -71,7 +76,8 @@ std::string verbWord(const std::vector<std::string>& reversed) {
 void tellUsage(const CLI::App& app, const CLI::ParseError& error, const Invocation& invocation) {
     const auto chosen = app.get_subcommands();
     const CLI::App* verb = chosen.empty() ? nullptr : chosen.front();
-    const std::string help = fmt::format("`rankscope{} --help` tells how it is used", verb ? " " + verb->get_name() : "");
+    const std::string help =
+        fmt::format("`rankscope{} --help` tells how it is used", verb ? " " + verb->get_name() : "");
     std::vector<std::string> extras = app.remaining(true);
     const bool unexpected = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
     if (unexpected && extras.empty()) extras = unexpectedWords(error.what());
@@ -79,8 +85,9 @@ void tellUsage(const CLI::App& app, const CLI::ParseError& error, const Invocati
     if (extras.empty() || !(unexpected || verb == nullptr)) return invocation.console.error(error.what(), help);
     const std::string& first = extras.front();
     if (verb != nullptr && (verb->get_name() == "run" || verb->get_name() == "tune") && !invocation.hasJobMark)
-        return invocation.console.error(fmt::format("{}: {} does not take it", first, verb->get_name()),
-                                        fmt::format("write -- before the command: rankscope {} -o NAME -- COMMAND...", verb->get_name()));
+        return invocation.console.error(
+            fmt::format("{}: {} does not take it", first, verb->get_name()),
+            fmt::format("write -- before the command: rankscope {} -o NAME -- COMMAND...", verb->get_name()));
     std::vector<std::string> options;
     for (const CLI::App* level : {verb, &app})
         if (level != nullptr)
@@ -88,7 +95,8 @@ void tellUsage(const CLI::App& app, const CLI::ParseError& error, const Invocati
                 for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
     const std::string option = first.substr(0, first.find('='));
     const std::string what = !first.starts_with('-') ? "one argument too many" : "no such option";
-    invocation.console.error(fmt::format("{}: {}", option, what), (first.starts_with("--") ? didYouMean(option, options) : "") + help);
+    invocation.console.error(fmt::format("{}: {}", option, what),
+                             (first.starts_with("--") ? didYouMean(option, options) : "") + help);
 }
 
 int act(const Invocation& invocation) {
@@ -102,7 +110,8 @@ int act(const Invocation& invocation) {
         console.error(fmt::format("{}: {}", error.file(), error.cause()), error.hint());
         return kExitInput;
     } catch (const std::filesystem::filesystem_error& error) {
-        console.error(fmt::format("{}: {}", error.path1().string(), error.code().message()), "choose a place that can be read and written");
+        console.error(fmt::format("{}: {}", error.path1().string(), error.code().message()),
+                      "choose a place that can be read and written");
         return kExitInput;
     } catch (const std::exception& error) {
         console.error(fmt::format("internal error: {}", error.what()));
@@ -123,7 +132,9 @@ int main(int argc, char** argv) {
 
     std::string color = "auto";
     int quiet = 0, verbose = 0;
-    app.add_option("--color", color, "auto, always or never; NO_COLOR is honoured")->check(CLI::IsMember({"auto", "always", "never"}))->type_name("WHEN");
+    app.add_option("--color", color, "auto, always or never; NO_COLOR is honoured")
+        ->check(CLI::IsMember({"auto", "always", "never"}))
+        ->type_name("WHEN");
     app.add_flag("-q,--quiet", quiet, "Errors and warnings only");
     app.add_flag("-v,--verbose", verbose, "More details on stderr");
 
@@ -147,18 +158,22 @@ int main(int argc, char** argv) {
         if (const std::string word = verbWord(words); !word.empty() && std::ranges::count(verbNames(app), word) == 0) {
             if (word == "help") throw CLI::CallForHelp();
             if (word == "version") throw CLI::CallForVersion("rankscope " RANKSCOPE_VERSION, 0);
-            invocation.console.error(fmt::format("{}: no such verb", word), didYouMean(word, verbNames(app)) + "`rankscope --help` lists them all");
+            invocation.console.error(fmt::format("{}: no such verb", word),
+                                     didYouMean(word, verbNames(app)) + "`rankscope --help` lists them all");
             return kExitUsage;
         }
         app.parse(words);
         if (invocation.hasJobMark && !app.got_subcommand("run") && !app.got_subcommand("tune"))
             throw CLI::ArgumentMismatch("only `run` and `tune` take a command behind --");
     } catch (const CLI::ParseError& error) {
-        if (error.get_exit_code() == 0) return app.exit(error) == 0 ? kExitOk : kExitUsage;  // help and version, on stdout
+        if (error.get_exit_code() == 0)
+            return app.exit(error) == 0 ? kExitOk : kExitUsage;  // help and version, on stdout
         tellUsage(app, error, invocation);
         return kExitUsage;
     }
-    invocation.console.setColor(color == "always" ? ColorMode::always : color == "never" ? ColorMode::never : ColorMode::automatic);
+    invocation.console.setColor(color == "always"  ? ColorMode::always
+                                : color == "never" ? ColorMode::never
+                                                   : ColorMode::automatic);
     invocation.console.setVerbosity(quiet > 0 ? -1 : verbose);
     return act(invocation);
 }

@@ -49,8 +49,12 @@ std::optional<std::string> nodeJobKey(const std::vector<std::string>& command, c
     const std::string id = firstOf({option(command, {"rdzv-id"}), variable("PET_RDZV_ID")});
     std::string place = firstOf({option(command, {"rdzv-endpoint"}), variable("PET_RDZV_ENDPOINT")});
     if (place.empty()) {
-        const std::string address = firstOf({option(command, {"master-addr", "main-process-ip"}), variable("MASTER_ADDR")});
-        if (!address.empty()) place = fmt::format("{}:{}", address, firstOf({option(command, {"master-port", "main-process-port"}), variable("MASTER_PORT"), "29500"}));
+        const std::string address =
+            firstOf({option(command, {"master-addr", "main-process-ip"}), variable("MASTER_ADDR")});
+        if (!address.empty())
+            place = fmt::format(
+                "{}:{}", address,
+                firstOf({option(command, {"master-port", "main-process-port"}), variable("MASTER_PORT"), "29500"}));
     }
     if (id.empty() && place.empty()) return std::nullopt;
     // The node that keeps the rendezvous may call itself localhost: an id is enough.

@@ -22,7 +22,9 @@ enum class ProgramKind { unknown, dynamicProgram, staticProgram, otherMachine };
 ProgramKind programKind(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     Elf64_Ehdr header{};
-    if (!file.read(reinterpret_cast<char*>(&header), sizeof header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return ProgramKind::unknown;
+    if (!file.read(reinterpret_cast<char*>(&header), sizeof header) ||
+        std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+        return ProgramKind::unknown;
     if (header.e_ident[EI_CLASS] != ELFCLASS64) return ProgramKind::otherMachine;
     for (int i = 0; i < header.e_phnum; ++i) {
         Elf64_Phdr segment{};
@@ -51,15 +53,18 @@ std::string whyNothingRecorded(const ProcessToStart& job, const std::filesystem:
     const std::string path = findCommand(job.command.front(), job.environment);
     struct stat status {};
     if (!path.empty() && stat(path.c_str(), &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID)))
-        return fmt::format("{} is setuid or setgid: the system does not load the injector into privileged programs", path);
+        return fmt::format("{} is setuid or setgid: the system does not load the injector into privileged programs",
+                           path);
     if (!path.empty() && programKind(path) == ProgramKind::staticProgram)
         return fmt::format("{} is statically linked: the injector cannot be loaded into it", path);
-    if (!path.empty() && programKind(path) == ProgramKind::otherMachine) return fmt::format("{} is a 32-bit program: the injector is 64-bit", path);
+    if (!path.empty() && programKind(path) == ProgramKind::otherMachine)
+        return fmt::format("{} is a 32-bit program: the injector is 64-bit", path);
     if (const std::string obstacle = whyNoFileFits(captureFolder); !obstacle.empty())
         return fmt::format("no capture file can be made in {}: {}", captureFolder.string(), obstacle);
     const bool virtualGpus = getVariable(job.environment, "RANKSCOPE_CLOCK") == "cupti";
     if (!virtualGpus && !SharedLibrary::openFirst({"libcuda.so.1"}, {}).isOpen())
-        return "no process of the job used CUDA, NCCL or NVTX, or CUDA refused to start: there is no NVIDIA driver on this machine (`run --virtual` has virtual GPUs)";
+        return "no process of the job used CUDA, NCCL or NVTX, or CUDA refused to start: there is no NVIDIA driver on "
+               "this machine (`run --virtual` has virtual GPUs)";
     return "no process of the job used CUDA, NCCL or NVTX, or CUDA refused to start (the job's own messages tell)";
 }
 

@@ -8,8 +8,8 @@
 
 namespace rankscope::cli {
 
-// The likeliest reason why a job left no recording, found by looking at its command (a statically linked or privileged program is not injected), at
-// the place of the recording and at the machine.
+// The likeliest reason why a job left no recording, found by looking at its command (a statically linked or privileged
+// program is not injected), at the place of the recording and at the machine.
 std::string whyNothingRecorded(const ProcessToStart& job, const std::filesystem::path& captureFolder);
 
 }  // namespace rankscope::cli

@@ -7,7 +7,8 @@
 
 namespace rankscope::cli {
 
-// When the process was started, in clock ticks since the boot (/proc/PID/stat field 22): tells it from a later one with the same pid. 0: there is none.
+// When the process was started, in clock ticks since the boot (/proc/PID/stat field 22): tells it from a later one with
+// the same pid. 0: there is none.
 uint64_t processStart(pid_t pid);
 
 }  // namespace rankscope::cli

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/cli/program_output.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <fcntl.h>
 
 #include <array>
 #include <cstring>
@@ -62,9 +61,11 @@ ProgramOutput readProgramOutput(const ProcessToStart& program) {
     const auto arguments = pointers(program.command);
     const auto environment = pointers(program.environment);
     pid_t child = 0;
-    const int cause = posix_spawn(&child, program.command.front().c_str(), &actions, nullptr, arguments.data(), environment.data());
+    const int cause =
+        posix_spawn(&child, program.command.front().c_str(), &actions, nullptr, arguments.data(), environment.data());
     posix_spawn_file_actions_destroy(&actions);
-    if (cause != 0) throw VerbError(kExitInput, "cannot execute " + program.command.front() + ": " + std::strerror(cause));
+    if (cause != 0)
+        throw VerbError(kExitInput, "cannot execute " + program.command.front() + ": " + std::strerror(cause));
     output.closeWriting();
     error.closeWriting();
     ProgramOutput result;

@@ -52,25 +52,31 @@ std::string LaunchedRank::slot() const {
 }
 
 std::optional<LaunchedRank> launchedRankFromEnvironment() {
-    // torchrun comes first: started by srun or mpirun on every node, it sets its own variables on top of theirs. LOCAL_RANK must be there
-    // because clusters set RANK and WORLD_SIZE for a whole node (a pod) too, and there the launcher is still to come.
+    // torchrun comes first: started by srun or mpirun on every node, it sets its own variables on top of theirs.
+    // LOCAL_RANK must be there because clusters set RANK and WORLD_SIZE for a whole node (a pod) too, and there the
+    // launcher is still to come.
     if (const auto rank = number({"RANK"}); rank && number({"LOCAL_RANK"}) && number({"WORLD_SIZE"})) {
-        auto result = describe("torchrun", fmt::format("{}:{}:{}", variable("MASTER_ADDR"), variable("MASTER_PORT"), variable("TORCHELASTIC_RUN_ID")),
-                               *rank, {"WORLD_SIZE"}, {"LOCAL_WORLD_SIZE"});
+        auto result = describe(
+            "torchrun",
+            fmt::format("{}:{}:{}", variable("MASTER_ADDR"), variable("MASTER_PORT"), variable("TORCHELASTIC_RUN_ID")),
+            *rank, {"WORLD_SIZE"}, {"LOCAL_WORLD_SIZE"});
         result.attempt = number({"TORCHELASTIC_RESTART_COUNT"}).value_or(0);
         return result;
     }
     if (const auto rank = number({"OMPI_COMM_WORLD_RANK"}))
         return describe("openmpi", openMpiJob(), *rank, {"OMPI_COMM_WORLD_SIZE"}, {"OMPI_COMM_WORLD_LOCAL_SIZE"});
     if (const auto rank = number({"MV2_COMM_WORLD_RANK"}))
-        return describe("mvapich", variable("PMI_ID") + variable("PMI_PORT"), *rank, {"MV2_COMM_WORLD_SIZE"}, {"MV2_COMM_WORLD_LOCAL_SIZE"});
+        return describe("mvapich", variable("PMI_ID") + variable("PMI_PORT"), *rank, {"MV2_COMM_WORLD_SIZE"},
+                        {"MV2_COMM_WORLD_LOCAL_SIZE"});
     // A batch script has SLURM_PROCID too, but no step: there the launcher is still to come.
     if (const auto rank = number({"SLURM_PROCID"}); rank && !variable("SLURM_STEP_ID").empty())
-        return describe("slurm", variable("SLURM_JOB_ID") + "." + variable("SLURM_STEP_ID"), *rank, {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"},
+        return describe("slurm", variable("SLURM_JOB_ID") + "." + variable("SLURM_STEP_ID"), *rank,
+                        {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"},
                         {"SLURM_STEP_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"});
     if (const auto rank = number({"PMI_RANK"}))
         return describe("pmi", variable("PMI_JOBID") + variable("PMI_PORT"), *rank, {"PMI_SIZE"}, {"MPI_LOCALNRANKS"});
-    if (const auto rank = number({"PMIX_RANK"})) return describe("pmix", variable("PMIX_NAMESPACE"), *rank, {"PMIX_SIZE"}, {"PMIX_LOCAL_SIZE"});
+    if (const auto rank = number({"PMIX_RANK"}))
+        return describe("pmix", variable("PMIX_NAMESPACE"), *rank, {"PMIX_SIZE"}, {"PMIX_LOCAL_SIZE"});
     return std::nullopt;
 }
 

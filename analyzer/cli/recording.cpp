@@ -24,7 +24,8 @@ void collectAndReport(const Recording& recording, const Console& console) {
     if (collected.recordedNothing) {
         const auto& job = recording.processes.front();
         if (console.isQuiet()) return;  // a wrapped job is heard alone
-        console.warning(fmt::format("nothing was recorded: {}", whyNothingRecorded(job, recording.run.captureFolder())));
+        console.warning(
+            fmt::format("nothing was recorded: {}", whyNothingRecorded(job, recording.run.captureFolder())));
         console.next("rankscope doctor");
         return;
     }

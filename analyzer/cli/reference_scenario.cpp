@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 
 std::string askWorkload(const InstallLayout& layout, const char* question, const fs::path& file) {
     if (!fs::exists(layout.workload))
-        throw VerbError(kExitInput, fmt::format("the reference workloads are missing: {} does not exist", layout.workload.string()),
+        throw VerbError(kExitInput,
+                        fmt::format("the reference workloads are missing: {} does not exist", layout.workload.string()),
                         "build with the CUDA compiler present (./bootstrap.sh build)");
     Environment environment = currentEnvironment();
     // The program is linked to the CUDA runtime and NCCL: on a machine without them it finds the virtual ones.
@@ -26,7 +27,8 @@ std::string askWorkload(const InstallLayout& layout, const char* question, const
     if (output.end.failed()) {
         std::string said = output.standardError;
         while (!said.empty() && said.back() == '\n') said.pop_back();
-        throw VerbError(kExitInput, said.empty() ? fmt::format("{} failed on {}", layout.workload.string(), file.string()) : said);
+        throw VerbError(kExitInput,
+                        said.empty() ? fmt::format("{} failed on {}", layout.workload.string(), file.string()) : said);
     }
     return output.standardOutput;
 }
@@ -38,7 +40,8 @@ fs::path findScenario(const InstallLayout& layout, const std::string& nameOrFile
     if (fs::is_regular_file(nameOrFile, ignored)) return nameOrFile;
     const fs::path builtIn = layout.scenarios / (nameOrFile + ".json");
     if (nameOrFile.find('/') == std::string::npos && fs::is_regular_file(builtIn, ignored)) return builtIn;
-    throw VerbError(kExitInput, fmt::format("there is no scenario {}", nameOrFile), "`rankscope reference list` names the built-in ones; a scenario file works too");
+    throw VerbError(kExitInput, fmt::format("there is no scenario {}", nameOrFile),
+                    "`rankscope reference list` names the built-in ones; a scenario file works too");
 }
 
 std::vector<fs::path> builtInScenarios(const InstallLayout& layout) {
@@ -63,7 +66,10 @@ ReferenceScenario checkScenario(const InstallLayout& layout, const fs::path& fil
     for (const auto& fault : summary.at("faults")) scenario.faults.push_back(fault);
     for (const auto& claim : summary.value("claims", nlohmann::json::array()))
         if (const auto id = claim.at("id").get<std::string>(); analyzer::findCatalogueEntry(id) == nullptr)
-            throw VerbError(kExitInput, fmt::format("{}: '{}' is {}, which is no diagnosis", file.string(), claim.at("key").get<std::string>(), id), "`rankscope explain` lists them");
+            throw VerbError(kExitInput,
+                            fmt::format("{}: '{}' is {}, which is no diagnosis", file.string(),
+                                        claim.at("key").get<std::string>(), id),
+                            "`rankscope explain` lists them");
     return scenario;
 }
 

@@ -44,7 +44,8 @@ std::vector<Member> parseMembers(const std::string& text) {
     std::vector<Member> members;
     std::istringstream lines(text);
     Member member;
-    while (lines >> member.slot >> member.host >> member.pid >> member.startTime >> member.done) members.push_back(member);
+    while (lines >> member.slot >> member.host >> member.pid >> member.startTime >> member.done)
+        members.push_back(member);
     return members;
 }
 
@@ -68,10 +69,14 @@ void refuseLiving(const fs::path& path, const std::string& shown, const std::vec
     const auto member = std::find_if(members.begin(), members.end(), lives);
     if (member == members.end() && ranks.empty()) return;
     const bool here = member == members.end() || member->host == hostName();
-    throw VerbError(kExitInput, fmt::format("{} is being recorded: {} (pid {} on {}) still runs, and --force would delete its recording", shown,
-                                            member == members.end() ? "a rank" : "its job", member == members.end() ? ranks.front() : member->pid, here ? hostName() : member->host),
-                    here ? "choose another name with -o, or end that job first"
-                         : "choose another name with -o, or end that job first; if nothing of it is left on that host, remove the folder");
+    throw VerbError(
+        kExitInput,
+        fmt::format("{} is being recorded: {} (pid {} on {}) still runs, and --force would delete its recording", shown,
+                    member == members.end() ? "a rank" : "its job",
+                    member == members.end() ? ranks.front() : member->pid, here ? hostName() : member->host),
+        here ? "choose another name with -o, or end that job first"
+             : "choose another name with -o, or end that job first; if nothing of it is left on that host, remove the "
+               "folder");
 }
 
 json readDescription(const fs::path& path) {
@@ -84,7 +89,8 @@ void writeDescription(const fs::path& path, const json& description) {
 }
 
 int64_t unixNowNs() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+        .count();
 }
 
 json describe(const fs::path& path, const RunDescription& d) {
@@ -96,8 +102,10 @@ json describe(const fs::path& path, const RunDescription& d) {
     if (d.delayS > 0) options["delay_s"] = d.delayS;
     if (d.durationS > 0) options["duration_s"] = d.durationS;
     if (!d.optionVariables.empty()) options["env"] = d.optionVariables;
-    json result = {{"schema", "rankscope.run/1"}, {"name", path.filename().string()}, {"command", d.command}, {"start_unix_ns", unixNowNs()},
-                   {"job_key", d.jobKey},         {"launcher", d.launcher},           {"virtual", d.virtualGpus}, {"options", options}};
+    json result = {{"schema", "rankscope.run/1"}, {"name", path.filename().string()},
+                   {"command", d.command},        {"start_unix_ns", unixNowNs()},
+                   {"job_key", d.jobKey},         {"launcher", d.launcher},
+                   {"virtual", d.virtualGpus},    {"options", options}};
     if (d.worldSize > 0) result["world_size"] = d.worldSize;
     if (!d.links.empty()) result["links"] = d.links;
     if (!d.scenario.empty()) result["scenario"] = d.scenario;
@@ -110,11 +118,13 @@ void emptyRun(const fs::path& path) {
     fs::remove_all(path / "capture");
     for (const auto& entry : fs::directory_iterator(path)) {
         const std::string name = entry.path().filename().string();
-        if (name.rfind("trace.db", 0) == 0 || name == "scenario.json" || name.rfind(kDescription, 0) == 0) fs::remove(entry.path());
+        if (name.rfind("trace.db", 0) == 0 || name == "scenario.json" || name.rfind(kDescription, 0) == 0)
+            fs::remove(entry.path());
     }
 }
 
-// A folder of the user's with something else in it. One that holds a members file is ours, even before its run.json is written: a sibling is at it.
+// A folder of the user's with something else in it. One that holds a members file is ours, even before its run.json is
+// written: a sibling is at it.
 bool isForeign(const fs::path& path) {
     return fs::exists(path) && !isRunDirectory(path) && !fs::exists(path / kMembers) && !fs::is_empty(path);
 }
@@ -125,7 +135,8 @@ std::map<std::string, std::string> forcingVariables(const Environment& environme
     std::map<std::string, std::string> set;
     for (const std::string& variable : environment)
         for (const std::string_view name : {"NCCL_ALGO=", "NCCL_PROTO="})
-            if (variable.starts_with(name)) set[std::string(name.substr(0, name.size() - 1))] = variable.substr(name.size());
+            if (variable.starts_with(name))
+                set[std::string(name.substr(0, name.size() - 1))] = variable.substr(name.size());
     return set;
 }
 
@@ -142,13 +153,16 @@ bool isRunDirectory(const fs::path& path) {
     return fs::exists(path / kDescription, ignored);
 }
 
-RunDirectory::RunDirectory(const fs::path& path, const RunDescription& description, const Membership& membership, bool force)
+RunDirectory::RunDirectory(const fs::path& path, const RunDescription& description, const Membership& membership,
+                           bool force)
     : m_path(fs::absolute(path).lexically_normal()), m_membership(membership) {
     if (!m_path.has_filename()) m_path = m_path.parent_path();  // "run/" names the same folder as "run"
     if (fs::exists(m_path) && !fs::is_directory(m_path))
-        throw VerbError(kExitInput, fmt::format("{} exists and is not a folder", path.string()), "choose another name with -o");
+        throw VerbError(kExitInput, fmt::format("{} exists and is not a folder", path.string()),
+                        "choose another name with -o");
     if (isForeign(m_path))
-        throw VerbError(kExitInput, fmt::format("{} exists, is not empty and is not a run", path.string()), "choose another name with -o");
+        throw VerbError(kExitInput, fmt::format("{} exists, is not empty and is not a run", path.string()),
+                        "choose another name with -o");
     try {
         fs::create_directories(m_path);
         LockedFile file(m_path / kMembers);
@@ -157,15 +171,21 @@ RunDirectory::RunDirectory(const fs::path& path, const RunDescription& descripti
             const json existing = readDescription(m_path);
             bool sibling = existing.is_object() && existing.value("job_key", "") == description.jobKey;
             // A rank that is there already belongs to an earlier job with the same key.
-            for (const auto& member : members) sibling = sibling && (member.slot != membership.slot || (description.onePerNode && member.host != hostName()));
+            for (const auto& member : members)
+                sibling = sibling &&
+                          (member.slot != membership.slot || (description.onePerNode && member.host != hostName()));
             // Where the nodes meet is the same from job to job: only a job that lives is joined.
             if (description.onePerNode) sibling = sibling && std::any_of(members.begin(), members.end(), lives);
             if (!sibling) {
                 if (!force) {
                     const bool alive = std::any_of(members.begin(), members.end(), lives);
-                    throw VerbError(kExitInput, fmt::format("{} holds {}", path.string(), alive ? "the run of another job, which is being recorded" : "an earlier run"),
-                                    alive ? "choose another name with -o; the nodes of one torchrun job share a run when they are given the same --rdzv-id"
-                                          : "add --force to replace it, or choose another name with -o");
+                    throw VerbError(
+                        kExitInput,
+                        fmt::format("{} holds {}", path.string(),
+                                    alive ? "the run of another job, which is being recorded" : "an earlier run"),
+                        alive ? "choose another name with -o; the nodes of one torchrun job share a run when they are "
+                                "given the same --rdzv-id"
+                              : "add --force to replace it, or choose another name with -o");
                 }
                 refuseLiving(m_path, path.string(), members);
                 emptyRun(m_path);
@@ -179,7 +199,8 @@ RunDirectory::RunDirectory(const fs::path& path, const RunDescription& descripti
         members.push_back({membership.slot, hostName(), getpid(), processStart(getpid()), false});
         file.write(formatMembers(members));
     } catch (const std::system_error& error) {
-        throw VerbError(kExitInput, fmt::format("cannot create the run directory {}: {}", path.string(), error.code().message()),
+        throw VerbError(kExitInput,
+                        fmt::format("cannot create the run directory {}: {}", path.string(), error.code().message()),
                         "choose a place that can be written with -o");
     }
 }

@@ -14,7 +14,8 @@ RunInput findRun(const std::string& name) {
     const fs::path path = name;
     std::error_code ignored;
     if (const std::string obstacle = obstacleAt(path); !obstacle.empty())
-        throw VerbError(kExitInput, fmt::format("{} {}", name, obstacle), "give a run's name, its directory or its .db file");
+        throw VerbError(kExitInput, fmt::format("{} {}", name, obstacle),
+                        "give a run's name, its directory or its .db file");
     if (fs::is_regular_file(path, ignored)) {
         RunInput input;
         input.database = path;
@@ -27,7 +28,8 @@ RunInput findRun(const std::string& name) {
         return input;
     }
     if (!fs::is_directory(path, ignored))
-        throw VerbError(kExitInput, fmt::format("there is no run {}", name), "give a run's name, its directory or its .db file; `rankscope run -o NAME -- CMD` makes one");
+        throw VerbError(kExitInput, fmt::format("there is no run {}", name),
+                        "give a run's name, its directory or its .db file; `rankscope run -o NAME -- CMD` makes one");
     RunInput input;
     input.directory = fs::absolute(path).lexically_normal();
     if (!input.directory.has_filename()) input.directory = input.directory.parent_path();

@@ -33,7 +33,8 @@ std::string currentTime() {
     return text;
 }
 
-// The part of the pattern that holds no %t: the folder in which all ranks of the job can meet before they know the time.
+// The part of the pattern that holds no %t: the folder in which all ranks of the job can meet before they know the
+// time.
 std::filesystem::path meetingFile(const std::string& pattern, const std::string& jobKey) {
     const std::string head = pattern.substr(0, pattern.find("%t"));
     const size_t slash = head.rfind('/');
@@ -41,8 +42,9 @@ std::filesystem::path meetingFile(const std::string& pattern, const std::string&
     return folder / fmt::format(".rankscope-job-{:016x}", std::hash<std::string>()(jobKey));
 }
 
-// The file holds the time in its first line and then one line per rank that has come. A rank that finds itself there already is the rank of a
-// later job that has the same key (a launcher's port number is not unique for ever): it opens the file anew.
+// The file holds the time in its first line and then one line per rank that has come. A rank that finds itself there
+// already is the rank of a later job that has the same key (a launcher's port number is not unique for ever): it opens
+// the file anew.
 std::string timeOfJob(const std::string& pattern, const LaunchedRank& launched) {
     const auto path = meetingFile(pattern, launched.jobKey);
     std::filesystem::create_directories(path.parent_path());
@@ -64,7 +66,8 @@ std::string timeOfJob(const std::string& pattern, const LaunchedRank& launched) 
 }  // namespace
 
 std::filesystem::path expandRunName(const std::string& pattern, const LaunchedRank* launched) {
-    if (pattern.empty()) throw VerbError(kExitUsage, "-o: the name is empty", "leave -o out to get a name made of the time");
+    if (pattern.empty())
+        throw VerbError(kExitUsage, "-o: the name is empty", "leave -o out to get a name made of the time");
     std::string name;
     for (size_t i = 0; i < pattern.size(); ++i) {
         if (pattern[i] != '%') {
@@ -78,17 +81,21 @@ std::filesystem::path expandRunName(const std::string& pattern, const LaunchedRa
             name += hostName();
         } else if (what == 't') {
             name += launched ? timeOfJob(pattern, *launched) : currentTime();
-        } else if (const size_t close = pattern.find('}', i); what == 'q' && pattern.compare(i, 2, "q{") == 0 && close != std::string::npos) {
+        } else if (const size_t close = pattern.find('}', i);
+                   what == 'q' && pattern.compare(i, 2, "q{") == 0 && close != std::string::npos) {
             const std::string variable = pattern.substr(i + 2, close - i - 2);
             const char* value = std::getenv(variable.c_str());
-            if (!value) throw VerbError(kExitUsage, fmt::format("-o {}: the variable {} is not set", pattern, variable));
+            if (!value)
+                throw VerbError(kExitUsage, fmt::format("-o {}: the variable {} is not set", pattern, variable));
             name += value;
             i = close;
         } else {
-            throw VerbError(kExitUsage, fmt::format("-o {}: unknown %-sequence", pattern), "write %h (host), %t (start time), %q{VAR} or %% in a name");
+            throw VerbError(kExitUsage, fmt::format("-o {}: unknown %-sequence", pattern),
+                            "write %h (host), %t (start time), %q{VAR} or %% in a name");
         }
     }
-    if (name.empty()) throw VerbError(kExitUsage, fmt::format("-o {}: the name is empty once its variables are filled in", pattern));
+    if (name.empty())
+        throw VerbError(kExitUsage, fmt::format("-o {}: the name is empty once its variables are filled in", pattern));
     return name;
 }
 

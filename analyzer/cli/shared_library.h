@@ -6,7 +6,8 @@
 
 namespace rankscope::cli {
 
-// A library opened at run time, to be asked for its version. Stays loaded until the end of the process: CUDA's libraries do not like to be closed.
+// A library opened at run time, to be asked for its version. Stays loaded until the end of the process: CUDA's
+// libraries do not like to be closed.
 class SharedLibrary {
   public:
     // Tries the names in order, first as the loader finds them, then in the folders.

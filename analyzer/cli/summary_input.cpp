@@ -38,8 +38,10 @@ bool holdsPlaceholdersOnly(const fs::path& folder) {
 void requireRunsIn(const std::string& folder) {
     std::error_code ignored;
     if (!fs::is_directory(folder, ignored) || isRunFolder(folder) || !obstacleAt(folder).empty()) return;
-    throw VerbError(kExitInput, fmt::format("{} holds neither a run nor summaries of runs (*.json)", folder),
-                    fmt::format("`rankscope run -o NAME -- CMD` makes a run, `rankscope baseline save NAME --dir {}` a summary", analyzer::shellWord(folder)));
+    throw VerbError(
+        kExitInput, fmt::format("{} holds neither a run nor summaries of runs (*.json)", folder),
+        fmt::format("`rankscope run -o NAME -- CMD` makes a run, `rankscope baseline save NAME --dir {}` a summary",
+                    analyzer::shellWord(folder)));
 }
 
 }  // namespace
@@ -56,7 +58,8 @@ bool isBaselineFolder(const std::string& name) {
     return holdsPlaceholdersOnly(name) || !analyzer::baselineFiles(name).empty();
 }
 
-std::vector<analyzer::RunSummary> readSummaries(const std::vector<std::string>& names, unsigned workers, const Console& console) {
+std::vector<analyzer::RunSummary> readSummaries(const std::vector<std::string>& names, unsigned workers,
+                                                const Console& console) {
     std::vector<analyzer::RunSummary> runs;
     for (const std::string& name : names) {
         try {

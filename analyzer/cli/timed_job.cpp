@@ -20,14 +20,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr double kGraceS = 10;  // between SIGTERM and SIGKILL: launchers need a moment to end their ranks
 
-double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double secondsSince(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 timespec timeOf(double seconds) {
     const auto whole = static_cast<time_t>(seconds);
     return {whole, static_cast<long>((seconds - static_cast<double>(whole)) * 1e9)};
 }
 
-// What ends a process that does not catch it ends the measurement, job first; the others mean nothing here, nor does what nohup has us ignore.
+// What ends a process that does not catch it ends the measurement, job first; the others mean nothing here, nor does
+// what nohup has us ignore.
 bool endsMeasuring(int signal) {
     struct sigaction present {};
     if (sigaction(signal, nullptr, &present) == 0 && present.sa_handler != SIG_DFL) return false;
@@ -36,7 +39,9 @@ bool endsMeasuring(int signal) {
 
 pid_t start(const ProcessToStart& process, const std::filesystem::path& output, const HeldSignals& signals) {
     const std::string path = findCommand(process.command.front(), process.environment);
-    if (path.empty()) throw VerbError(static_cast<ExitCode>(kExitCommandNotFound), fmt::format("{}: command not found", process.command.front()));
+    if (path.empty())
+        throw VerbError(static_cast<ExitCode>(kExitCommandNotFound),
+                        fmt::format("{}: command not found", process.command.front()));
     const int log = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (log < 0) throw VerbError(kExitInput, fmt::format("cannot write {}", output.string()));
     const auto arguments = pointers(process.command);

@@ -9,8 +9,8 @@
 
 #include "analyzer/analyze.h"
 #include "analyzer/cli/errors.h"
-#include "analyzer/report/output_file.h"
 #include "analyzer/cli/timed_job.h"
+#include "analyzer/report/output_file.h"
 #include "analyzer/report/units.h"
 
 namespace rankscope::cli {
@@ -40,7 +40,8 @@ std::string lastLines(const fs::path& log) {
 }
 
 std::string howItEnded(const ProcessEnd& end) {
-    return end.signal != 0 ? fmt::format("the job died by signal {}", end.signal) : fmt::format("the job ended with exit status {}", end.status);
+    return end.signal != 0 ? fmt::format("the job died by signal {}", end.signal)
+                           : fmt::format("the job ended with exit status {}", end.status);
 }
 
 class Rounds {
@@ -83,9 +84,11 @@ class Rounds {
         }
         std::sort(steps.begin(), steps.end());
         const size_t half = steps.size() / 2;
-        tuned.run.stepNs = steps.size() % 2 == 1 ? static_cast<double>(steps[half]) : static_cast<double>(steps[half - 1] + steps[half]) / 2;
+        tuned.run.stepNs = steps.size() % 2 == 1 ? static_cast<double>(steps[half])
+                                                 : static_cast<double>(steps[half - 1] + steps[half]) / 2;
         for (const auto& row : report.collectives)
-            tuned.chosen.insert(fmt::format("{} {} {} {}: {} {}", row.communicator.value_or(-1), row.op, row.sizeClass, row.count, row.algorithm, row.protocol));
+            tuned.chosen.insert(fmt::format("{} {} {} {}: {} {}", row.communicator.value_or(-1), row.op, row.sizeClass,
+                                            row.count, row.algorithm, row.protocol));
         return tuned;
     }
 
@@ -95,9 +98,12 @@ class Rounds {
         const TimedEnd end = runTimed(process, log, limitS());
         if (end.interruptedBy != 0) endLike({0, end.interruptedBy});
         TunedRun tuned;
-        if (end.overTime) tuned.failure = fmt::format("no end within {:.0f} s", limitS());
-        else if (end.end.failed()) tuned.failure = howItEnded(end.end);
-        else tuned = read(name, end.wallS);
+        if (end.overTime)
+            tuned.failure = fmt::format("no end within {:.0f} s", limitS());
+        else if (end.end.failed())
+            tuned.failure = howItEnded(end.end);
+        else
+            tuned = read(name, end.wallS);
         if (!tuned.failure.empty()) tuned.failure += fmt::format("; its output is in {}", log.string());
         return tuned;
     }
@@ -106,8 +112,11 @@ class Rounds {
         Environment environment = m_plan.environment;
         if (!candidate) return environment;
         for (const auto& [name, value] : candidate->environment) {
-            if (value) setVariable(environment, name, *value);
-            else std::erase_if(environment, [prefix = name + "="](const std::string& entry) { return entry.rfind(prefix, 0) == 0; });
+            if (value)
+                setVariable(environment, name, *value);
+            else
+                std::erase_if(environment,
+                              [prefix = name + "="](const std::string& entry) { return entry.rfind(prefix, 0) == 0; });
         }
         return environment;
     }
@@ -119,15 +128,22 @@ class Rounds {
         m_steps = tuned.run.steps;
         m_chosen = tuned.chosen;
         const double expectedS = tuned.run.wallS * m_plan.rounds * static_cast<double>(m_result.candidates.size() + 1);
-        m_console.note(fmt::format("step of {} by default; {} rounds of {} settings take about {}", analyzer::durationText(tuned.run.stepNs), m_plan.rounds, m_result.candidates.size() + 1,
-                                   analyzer::durationText(expectedS * 1e9)));
+        m_console.note(fmt::format("step of {} by default; {} rounds of {} settings take about {}",
+                                   analyzer::durationText(tuned.run.stepNs), m_plan.rounds,
+                                   m_result.candidates.size() + 1, analyzer::durationText(expectedS * 1e9)));
     }
 
     [[noreturn]] void refuse(const TunedRun& tuned, const std::string& name) const {
         std::string hint = "make the job run by itself first";
-        if (tuned.failure.find("step") != std::string::npos) hint = "a step is an NVTX range that comes again and again, or what repeats on the device: run more of them";
-        if (tuned.failure.find("nothing was recorded") != std::string::npos) hint = "`rankscope doctor` tells what can be recorded here";
-        throw VerbError(kExitInput, fmt::format("the job without any change cannot be measured: {}{}", tuned.failure, lastLines(m_plan.folder / (name + ".log"))), hint);
+        if (tuned.failure.find("step") != std::string::npos)
+            hint =
+                "a step is an NVTX range that comes again and again, or what repeats on the device: run more of them";
+        if (tuned.failure.find("nothing was recorded") != std::string::npos)
+            hint = "`rankscope doctor` tells what can be recorded here";
+        throw VerbError(kExitInput,
+                        fmt::format("the job without any change cannot be measured: {}{}", tuned.failure,
+                                    lastLines(m_plan.folder / (name + ".log"))),
+                        hint);
     }
 
     // False: no more rounds.
@@ -137,7 +153,8 @@ class Rounds {
             if (m_result.candidates[i].failure.empty() && !m_settled.count(i)) order.push_back(static_cast<int>(i));
         if (order.size() == 1) return false;
         if (m_plan.budgetS > 0 && elapsedS() + m_longestS * static_cast<double>(order.size()) > m_plan.budgetS) {
-            m_notes.push_back(fmt::format("The budget of {:g} s is enough for {} of {} rounds.", m_plan.budgetS, round - 1, m_plan.rounds));
+            m_notes.push_back(fmt::format("The budget of {:g} s is enough for {} of {} rounds.", m_plan.budgetS,
+                                          round - 1, m_plan.rounds));
             return false;
         }
         if (round % 2 == 0) std::reverse(order.begin(), order.end());
@@ -149,7 +166,8 @@ class Rounds {
 
     bool measureDefault(int round) {
         TunedRun tuned = runOnce(fmt::format("round{}-default", round), nullptr, {});
-        if (tuned.failure.empty() && tuned.run.steps < kEnoughSteps * m_steps) tuned.failure = fmt::format("{} steps instead of {}", tuned.run.steps, m_steps);
+        if (tuned.failure.empty() && tuned.run.steps < kEnoughSteps * m_steps)
+            tuned.failure = fmt::format("{} steps instead of {}", tuned.run.steps, m_steps);
         if (!tuned.failure.empty()) {
             if (m_result.standard.size() < 2) refuse(tuned, fmt::format("round{}-default", round));
             m_notes.push_back(fmt::format("The job without any change failed in round {}: {}.", round, tuned.failure));
@@ -170,14 +188,17 @@ class Rounds {
             analyzer::writeOutputFile(analyzer::formatTunerCsv(measured.candidate.tunerRows), tunerFile);
         }
         TunedRun tuned = runOnce(fmt::format("round{}-candidate{}", round, index + 1), &measured.candidate, tunerFile);
-        if (tuned.failure.empty() && tuned.run.steps < kEnoughSteps * m_steps) tuned.failure = fmt::format("{} steps instead of {}", tuned.run.steps, m_steps);
+        if (tuned.failure.empty() && tuned.run.steps < kEnoughSteps * m_steps)
+            tuned.failure = fmt::format("{} steps instead of {}", tuned.run.steps, m_steps);
         if (!tuned.failure.empty()) {
             measured.failure = tuned.failure;
-            m_console.warning(fmt::format("round {}: {} is dropped: {}", round, measured.candidate.name, tuned.failure));
+            m_console.warning(
+                fmt::format("round {}: {} is dropped: {}", round, measured.candidate.name, tuned.failure));
             return true;
         }
         tuned.run.round = round;
-        m_console.note(fmt::format("round {}: {:<12} {}", round, analyzer::durationText(tuned.run.stepNs), measured.candidate.name));
+        m_console.note(fmt::format("round {}: {:<12} {}", round, analyzer::durationText(tuned.run.stepNs),
+                                   measured.candidate.name));
         measured.runs.push_back(tuned.run);
         measured.changedNothing = tuned.chosen == m_chosen;
         return true;
@@ -203,7 +224,8 @@ class Rounds {
 
 }  // namespace
 
-void measureRounds(const TunePlan& plan, analyzer::TuneResult& result, std::vector<std::string>& notes, const Console& console) {
+void measureRounds(const TunePlan& plan, analyzer::TuneResult& result, std::vector<std::string>& notes,
+                   const Console& console) {
     Rounds(plan, result, notes, console).measure();
     analyzer::judge(result);
 }

@@ -6,9 +6,9 @@
 #include "analyzer/cli/collect_step.h"
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/install_layout.h"
-#include "analyzer/report/output_file.h"
 #include "analyzer/cli/timed_job.h"
 #include "analyzer/recommend/collective_sweep.h"
+#include "analyzer/report/output_file.h"
 #include "analyzer/report/shell_word.h"
 
 namespace rankscope::cli {
@@ -22,7 +22,9 @@ constexpr double kLimitFactor = 10, kLimitExtraS = 60;  // some choices are far 
 
 fs::path collectivesProgram() {
     const fs::path program = findInstallLayout().workload.parent_path() / "rankscope-collectives";
-    if (!fs::exists(program)) throw VerbError(kExitInput, fmt::format("{} is missing", program.string()), "build with the CUDA compiler present (./bootstrap.sh build)");
+    if (!fs::exists(program))
+        throw VerbError(kExitInput, fmt::format("{} is missing", program.string()),
+                        "build with the CUDA compiler present (./bootstrap.sh build)");
     return program;
 }
 
@@ -39,9 +41,11 @@ void sweepCollectives(const SweepRequest& request, const Console& console) {
     for (const std::string& what : plan.leftOut) console.note(fmt::format("left out: {}", what));
 
     double limitS = request.limitS;
-    const auto measure = [&](const std::string& name, const std::string& tunerFile, analyzer::SweptTimes& times) -> std::string {
+    const auto measure = [&](const std::string& name, const std::string& tunerFile,
+                             analyzer::SweptTimes& times) -> std::string {
         const fs::path run = request.folder / ("sweep-" + name), log = request.folder / ("sweep-" + name + ".log");
-        const TimedEnd end = runTimed({request.command(run, tunerFile, {program, planFile}), request.environment}, log, limitS);
+        const TimedEnd end =
+            runTimed({request.command(run, tunerFile, {program, planFile}), request.environment}, log, limitS);
         if (end.interruptedBy != 0) endLike({0, end.interruptedBy});
         if (end.overTime) return fmt::format("no end within {:.0f} s; its output is in {}", limitS, log.string());
         if (end.end.failed()) return fmt::format("it failed; its output is in {}", log.string());
@@ -52,16 +56,21 @@ void sweepCollectives(const SweepRequest& request, const Console& console) {
     };
     analyzer::SweptTimes standard;
     if (const std::string failure = measure("default", "", standard); !failure.empty() || standard.empty())
-        throw VerbError(kExitInput, fmt::format("the collectives cannot be measured: {}", failure.empty() ? "the trace does not tell the algorithms that NCCL used" : failure),
-                        fmt::format("the plan is for {} ranks; algorithms are told by NCCL 2.26 and newer", plan.worldSize));
+        throw VerbError(
+            kExitInput,
+            fmt::format("the collectives cannot be measured: {}",
+                        failure.empty() ? "the trace does not tell the algorithms that NCCL used" : failure),
+            fmt::format("the plan is for {} ranks; algorithms are told by NCCL 2.26 and newer", plan.worldSize));
     console.note(fmt::format("{} kinds of collectives by default", standard.size()));
     analyzer::SweptTimes all = standard;
     for (const auto& setting : analyzer::sweepSettings()) {
         const std::string tunerFile = (request.folder / ("sweep-" + setting.name + ".csv")).string();
         analyzer::writeOutputFile(analyzer::formatTunerCsv(setting.rows), tunerFile);
         const std::string failure = measure(setting.name, tunerFile, all);
-        if (failure.empty()) console.note(setting.name);
-        else console.warning(fmt::format("{} is left out: {}", setting.name, failure));
+        if (failure.empty())
+            console.note(setting.name);
+        else
+            console.warning(fmt::format("{} is left out: {}", setting.name, failure));
     }
     const auto choices = analyzer::chooseFromSweep(standard, all, request.minGainShare);
     const auto rows = analyzer::rowsFromSweep(choices);
@@ -72,7 +81,9 @@ void sweepCollectives(const SweepRequest& request, const Console& console) {
     }
     const std::string file = (request.folder / "sweep.csv").string();
     analyzer::writeOutputFile(analyzer::formatTunerCsv(rows), file);
-    if (!request.json) console.result(fmt::format("{} holds what was faster. A collective by itself is not the job: measure it there.\n", file));
+    if (!request.json)
+        console.result(
+            fmt::format("{} holds what was faster. A collective by itself is not the job: measure it there.\n", file));
     console.next(fmt::format("rankscope tune --tuner {} -- JOB", analyzer::shellWord(file)));
 }
 

@@ -16,8 +16,11 @@ constexpr uintmax_t kMostBytes = 256 * 1024;  // what the plugin reads
 
 std::string readAll(const std::filesystem::path& file) {
     std::error_code error;
-    if (!std::filesystem::is_regular_file(file, error)) throw VerbError(kExitInput, fmt::format("there is no tuner file {}", file.string()));
-    if (std::filesystem::file_size(file, error) > kMostBytes) throw VerbError(kExitInput, fmt::format("{} is larger than {} KiB: not a tuner file", file.string(), kMostBytes / 1024));
+    if (!std::filesystem::is_regular_file(file, error))
+        throw VerbError(kExitInput, fmt::format("there is no tuner file {}", file.string()));
+    if (std::filesystem::file_size(file, error) > kMostBytes)
+        throw VerbError(kExitInput,
+                        fmt::format("{} is larger than {} KiB: not a tuner file", file.string(), kMostBytes / 1024));
     std::ifstream stream(file, std::ios::binary);
     std::ostringstream text;
     text << stream.rdbuf();
@@ -35,18 +38,23 @@ std::vector<analyzer::TunerRow> readTunerFile(const std::filesystem::path& file)
     for (size_t i = 0; i < problems.size() && i < kMostTold; ++i) {
         const auto& problem = problems[i];
         if (i > 0) told += "\n  | ";
-        told += problem.line > 0 ? fmt::format("{}, line {}: {}", file.string(), problem.line, problem.what) : fmt::format("{}: {}", file.string(), problem.what);
+        told += problem.line > 0 ? fmt::format("{}, line {}: {}", file.string(), problem.line, problem.what)
+                                 : fmt::format("{}: {}", file.string(), problem.what);
         if (problems.size() > 1 && !problem.hint.empty()) told += fmt::format(" ({})", problem.hint);
     }
     if (problems.size() > kMostTold) told += fmt::format("\n  | and {} more", problems.size() - kMostTold);
-    throw VerbError(kExitInput, told, problems.size() == 1 ? first.hint : "docs/tuner-csv.md tells what a row may hold");
+    throw VerbError(kExitInput, told,
+                    problems.size() == 1 ? first.hint : "docs/tuner-csv.md tells what a row may hold");
 }
 
-std::string tunerNote(const std::filesystem::path& file, const std::vector<analyzer::TunerRow>& rows, const Environment& environment) {
+std::string tunerNote(const std::filesystem::path& file, const std::vector<analyzer::TunerRow>& rows,
+                      const Environment& environment) {
     if (rows.empty()) return fmt::format("{} holds no rows: nothing is forced, NCCL's own choice stays", file.string());
     for (const char* name : {"NCCL_ALGO", "NCCL_PROTO"})
         if (const std::string value = getVariable(environment, name); !value.empty())
-            return fmt::format("{}={} is in the environment and comes before the rows of {}: what it forbids they cannot bring back", name, value, file.string());
+            return fmt::format(
+                "{}={} is in the environment and comes before the rows of {}: what it forbids they cannot bring back",
+                name, value, file.string());
     return {};
 }
 

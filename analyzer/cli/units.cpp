@@ -22,17 +22,20 @@ int64_t parseBytes(std::string_view text) {
     }
     std::string unit;
     for (char c : owned.substr(used))
-        if (!std::isspace(static_cast<unsigned char>(c))) unit += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        if (!std::isspace(static_cast<unsigned char>(c)))
+            unit += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     constexpr std::string_view kMultiples = "kmgt";
     double factor = 1;
     if (!unit.empty() && unit != "b") {
         const size_t power = kMultiples.find(unit[0]);
         const std::string rest = unit.substr(1);
-        if (power == std::string_view::npos || !(rest.empty() || rest == "b" || rest == "ib")) throw std::invalid_argument(complaint);
+        if (power == std::string_view::npos || !(rest.empty() || rest == "b" || rest == "ib"))
+            throw std::invalid_argument(complaint);
         factor = std::pow(1024.0, static_cast<double>(power + 1));
     }
     const double bytes = number * factor;
-    if (!(bytes >= 1) || bytes >= static_cast<double>(std::numeric_limits<int64_t>::max())) throw std::invalid_argument(complaint);
+    if (!(bytes >= 1) || bytes >= static_cast<double>(std::numeric_limits<int64_t>::max()))
+        throw std::invalid_argument(complaint);
     return static_cast<int64_t>(bytes);
 }
 

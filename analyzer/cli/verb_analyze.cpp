@@ -9,9 +9,9 @@
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/link_options.h"
 #include "analyzer/cli/output_place.h"
-#include "analyzer/report/output_file.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/cli/verb.h"
+#include "analyzer/report/output_file.h"
 #include "analyzer/report/renderers.h"
 
 namespace rankscope::cli {
@@ -61,9 +61,12 @@ int analyze(const AnalyzeVerbOptions& options, const Console& console) {
 
 void addAnalyzeVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<AnalyzeVerbOptions>();
-    auto* verb = app.add_subcommand("analyze", "Steps, breakdown, efficiencies and findings of a run; findings are kept in trace.db too");
+    auto* verb = app.add_subcommand(
+        "analyze", "Steps, breakdown, efficiencies and findings of a run; findings are kept in trace.db too");
     verb->add_option("NAME", options->run, "Run name, run directory or .db file")->required();
-    verb->add_option("--format", options->format, "text, json, md, or html: one page without anything beside it")->check(CLI::IsMember({"text", "json", "md", "html"}))->capture_default_str();
+    verb->add_option("--format", options->format, "text, json, md, or html: one page without anything beside it")
+        ->check(CLI::IsMember({"text", "json", "md", "html"}))
+        ->capture_default_str();
     verb->add_option("-o,--output", options->output, "File for the report; stdout when left out")->type_name("FILE");
     addLinkOptions(*verb, options->links);
     verb->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();

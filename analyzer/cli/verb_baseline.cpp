@@ -32,39 +32,52 @@ struct BaselineOptions {
 
 std::string describe(const analyzer::RunSummary& run) {
     const double stepNs = analyzer::locate(run.stepsNs, analyzer::StepEstimator::trimmedMean).value;
-    return analyzer::oneLine(fmt::format("{:<24} {:<16} {:>4} steps of {:>8}  {} ranks{}{}", run.name, run.label.empty() ? "-" : run.label, run.steps, analyzer::durationText(stepNs),
-                       run.environment.count("world_size") ? run.environment.at("world_size") : "?",
-                       run.environment.count("layout") && !run.environment.at("layout").empty() ? ", " + run.environment.at("layout") : "",
-                       run.environment.count("gpu") && !run.environment.at("gpu").empty() ? ", " + run.environment.at("gpu") : ""));
+    return analyzer::oneLine(fmt::format(
+        "{:<24} {:<16} {:>4} steps of {:>8}  {} ranks{}{}", run.name, run.label.empty() ? "-" : run.label, run.steps,
+        analyzer::durationText(stepNs), run.environment.count("world_size") ? run.environment.at("world_size") : "?",
+        run.environment.count("layout") && !run.environment.at("layout").empty() ? ", " + run.environment.at("layout")
+                                                                                 : "",
+        run.environment.count("gpu") && !run.environment.at("gpu").empty() ? ", " + run.environment.at("gpu") : ""));
 }
 
 /// A baseline holds summaries and nothing else: inside a run they would never be read.
 void refuseRunFolder(const std::string& folder) {
     if (folder.empty()) throw VerbError(kExitUsage, "--dir: the name is empty", "is a variable not set?");
-    if (isRunFolder(folder)) throw VerbError(kExitUsage, fmt::format("{} is a run, no baseline", folder), fmt::format("--dir {} or another folder of its own", kDefaultFolder));
+    if (isRunFolder(folder))
+        throw VerbError(kExitUsage, fmt::format("{} is a run, no baseline", folder),
+                        fmt::format("--dir {} or another folder of its own", kDefaultFolder));
 }
 
 /// What is there and is no folder, or cannot be read.
 void refuseObstacle(const std::string& folder) {
     constexpr const char* kHint = "--dir names the folder of a baseline";
-    if (const std::string obstacle = obstacleAt(folder); !obstacle.empty()) throw VerbError(kExitInput, fmt::format("{} {}", folder, obstacle), kHint);
+    if (const std::string obstacle = obstacleAt(folder); !obstacle.empty())
+        throw VerbError(kExitInput, fmt::format("{} {}", folder, obstacle), kHint);
     std::error_code ignored;
-    if (std::filesystem::is_regular_file(folder, ignored)) throw VerbError(kExitInput, fmt::format("{} is no folder", folder), kHint);
+    if (std::filesystem::is_regular_file(folder, ignored))
+        throw VerbError(kExitInput, fmt::format("{} is no folder", folder), kHint);
 }
 
 int save(const BaselineOptions& options, const Console& console) {
     refuseRunFolder(options.folder);
     refuseObstacle(options.folder);
     std::vector<analyzer::RunSummary> runs = readSummaries(options.names, options.workers, console);
-    if (runs.empty()) throw VerbError(kExitInput, fmt::format("{} holds no run: nothing to save", options.names.front()), "rankscope baseline save RUN --dir DIR");
+    if (runs.empty())
+        throw VerbError(kExitInput, fmt::format("{} holds no run: nothing to save", options.names.front()),
+                        "rankscope baseline save RUN --dir DIR");
     for (const analyzer::RunSummary& run : runs)
-        if (run.stepsNs.empty()) throw VerbError(kExitInput, fmt::format("{} has no steps: it cannot be a baseline", run.name), "mark steps with an NVTX range, or run more of them");
+        if (run.stepsNs.empty())
+            throw VerbError(kExitInput, fmt::format("{} has no steps: it cannot be a baseline", run.name),
+                            "mark steps with an NVTX range, or run more of them");
     for (analyzer::RunSummary& run : runs) {
         if (!options.label.empty()) run.label = options.label;
         if (const std::string unfinished = analyzer::unfinishedText(run); !unfinished.empty())
-            console.warning(analyzer::oneLine(fmt::format("{} did not finish, and is a poor baseline: {}", run.name, unfinished)));
+            console.warning(
+                analyzer::oneLine(fmt::format("{} did not finish, and is a poor baseline: {}", run.name, unfinished)));
         const std::filesystem::path file = analyzer::saveToBaseline(run, options.folder);
-        console.note(analyzer::oneLine(fmt::format("{} -> {} ({})", run.name, file.string(), analyzer::bytesText(static_cast<double>(std::filesystem::file_size(file))))));
+        console.note(
+            analyzer::oneLine(fmt::format("{} -> {} ({})", run.name, file.string(),
+                                          analyzer::bytesText(static_cast<double>(std::filesystem::file_size(file))))));
     }
     console.next(fmt::format("rankscope compare --baseline {} NEW", analyzer::shellWord(options.folder)));
     return kExitOk;
@@ -75,14 +88,17 @@ void requireFolder(const std::string& folder) {
     std::error_code ignored;
     if (std::filesystem::is_directory(folder, ignored)) return;
     refuseObstacle(folder);
-    throw VerbError(kExitInput, fmt::format("there is no folder {}", analyzer::oneLine(folder)), fmt::format("rankscope baseline save RUN --dir {}", analyzer::shellWord(folder)));
+    throw VerbError(kExitInput, fmt::format("there is no folder {}", analyzer::oneLine(folder)),
+                    fmt::format("rankscope baseline save RUN --dir {}", analyzer::shellWord(folder)));
 }
 
 int list(const BaselineOptions& options, const Console& console) {
     requireFolder(options.folder);
     const std::vector<analyzer::RunSummary> runs = readSummaries({options.folder}, options.workers, console);
     std::string text;
-    for (const analyzer::RunSummary& run : runs) text += fmt::format("{}  {}\n", analyzer::oneLine(std::filesystem::path(run.file).stem().string()), describe(run));
+    for (const analyzer::RunSummary& run : runs)
+        text +=
+            fmt::format("{}  {}\n", analyzer::oneLine(std::filesystem::path(run.file).stem().string()), describe(run));
     if (runs.empty()) console.note(analyzer::oneLine(options.folder) + " holds no run yet");
     console.result(text);
     console.next(fmt::format("rankscope compare --baseline {} NEW", analyzer::shellWord(options.folder)));
@@ -91,7 +107,8 @@ int list(const BaselineOptions& options, const Console& console) {
 
 int show(const BaselineOptions& options, const Console& console) {
     if (options.names.empty()) requireFolder(options.folder);
-    const std::vector<analyzer::RunSummary> runs = readSummaries(options.names.empty() ? std::vector<std::string>{options.folder} : options.names, options.workers, console);
+    const std::vector<analyzer::RunSummary> runs = readSummaries(
+        options.names.empty() ? std::vector<std::string>{options.folder} : options.names, options.workers, console);
     std::string text;
     for (const analyzer::RunSummary& run : runs) {
         text += describe(run) + "\n";
@@ -99,7 +116,8 @@ int show(const BaselineOptions& options, const Console& console) {
             if (!value.empty()) text += fmt::format("  {:<16} {}\n", analyzer::oneLine(key), analyzer::oneLine(value));
         for (const analyzer::FindingSummary& finding : run.findings)
             if (finding.verdict == "found")
-                text += fmt::format("  finding          {} {}, {}{}\n", analyzer::oneLine(finding.id), analyzer::oneLine(finding.title), analyzer::ranksText(finding.ranks),
+                text += fmt::format("  finding          {} {}, {}{}\n", analyzer::oneLine(finding.id),
+                                    analyzer::oneLine(finding.title), analyzer::ranksText(finding.ranks),
                                     finding.costNs ? ", " + analyzer::durationText(*finding.costNs) + " a step" : "");
     }
     console.result(text);
@@ -109,14 +127,16 @@ int show(const BaselineOptions& options, const Console& console) {
 
 int prune(const BaselineOptions& options, const Console& console) {
     requireFolder(options.folder);
-    for (const std::filesystem::path& file : analyzer::pruneBaseline(options.folder, static_cast<size_t>(options.keep))) console.note("removed " + analyzer::oneLine(file.string()));
+    for (const std::filesystem::path& file : analyzer::pruneBaseline(options.folder, static_cast<size_t>(options.keep)))
+        console.note("removed " + analyzer::oneLine(file.string()));
     console.next(fmt::format("rankscope baseline list --dir {}", analyzer::shellWord(options.folder)));
     return kExitOk;
 }
 
 using Act = int (*)(const BaselineOptions&, const Console&);
 
-CLI::App* addAct(CLI::App& verb, Invocation& invocation, const char* name, const char* description, const std::shared_ptr<BaselineOptions>& options, Act act) {
+CLI::App* addAct(CLI::App& verb, Invocation& invocation, const char* name, const char* description,
+                 const std::shared_ptr<BaselineOptions>& options, Act act) {
     auto* sub = verb.add_subcommand(name, description);
     sub->add_option("-d,--dir", options->folder, "Folder of the baseline")->type_name("DIR")->capture_default_str();
     sub->callback([options, act, &invocation] {
@@ -135,15 +155,20 @@ CLI::App* addAct(CLI::App& verb, Invocation& invocation, const char* name, const
 
 void addBaselineVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<BaselineOptions>();
-    auto* verb = app.add_subcommand("baseline", "Small summaries of runs that later runs are compared with; a folder to commit or to cache");
+    auto* verb = app.add_subcommand(
+        "baseline", "Small summaries of runs that later runs are compared with; a folder to commit or to cache");
     verb->require_subcommand(1);
     auto* saving = addAct(*verb, invocation, "save", "Add runs to a baseline", options, save);
     saving->add_option("NAME", options->names, "Runs: names, run directories, .db files, or summaries")->required();
     saving->add_option("--label", options->label, "What the runs are of: a commit, a version")->type_name("TEXT");
     saving->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
     addAct(*verb, invocation, "list", "The runs of a baseline", options, list);
-    addAct(*verb, invocation, "show", "What a baseline, or one of its files, says", options, show)->add_option("FILE", options->names, "Files or folders; the whole baseline when left out");
-    addAct(*verb, invocation, "prune", "Remove old runs from a baseline", options, prune)->add_option("--keep", options->keep, "Runs to keep, the youngest")->check(CLI::Range(0, 1'000'000))->capture_default_str();
+    addAct(*verb, invocation, "show", "What a baseline, or one of its files, says", options, show)
+        ->add_option("FILE", options->names, "Files or folders; the whole baseline when left out");
+    addAct(*verb, invocation, "prune", "Remove old runs from a baseline", options, prune)
+        ->add_option("--keep", options->keep, "Runs to keep, the youngest")
+        ->check(CLI::Range(0, 1'000'000))
+        ->capture_default_str();
 }
 
 }  // namespace rankscope::cli

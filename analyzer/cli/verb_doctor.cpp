@@ -26,7 +26,8 @@ std::string asText(const std::vector<MachineCheck>& checks, bool color) {
 
 std::string asJson(const std::vector<MachineCheck>& checks) {
     nlohmann::json list = nlohmann::json::array();
-    for (const auto& check : checks) list.push_back({{"name", check.name}, {"ok", check.ok}, {"found", check.found}, {"cost", check.cost}});
+    for (const auto& check : checks)
+        list.push_back({{"name", check.name}, {"ok", check.ok}, {"found", check.found}, {"cost", check.cost}});
     const nlohmann::json report = {{"schema", "rankscope.doctor/1"}, {"checks", list}};
     return report.dump(2) + "\n";
 }
@@ -36,14 +37,19 @@ std::string asJson(const std::vector<MachineCheck>& checks) {
 void addDoctorVerb(CLI::App& app, Invocation& invocation) {
     auto format = std::make_shared<std::string>("text");
     auto* verb = app.add_subcommand("doctor", "What this machine can record, what it cannot, and why");
-    verb->add_option("--format", *format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+    verb->add_option("--format", *format, "text or json")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->capture_default_str();
     verb->callback([format, &invocation] {
         invocation.action = [format, &invocation] {
             const auto checks = checkMachine(findInstallLayout());
             const Console& console = invocation.console;
             console.result(*format == "json" ? asJson(checks) : asText(checks, console.colorOnStdout()));
-            const bool hasDevices = std::any_of(checks.begin(), checks.end(), [](const MachineCheck& check) { return check.name == "devices" && check.ok; });
-            console.next(hasDevices ? "rankscope run -o NAME -- torchrun …" : "rankscope reference run fsdp-slow-rank -o demo-run");
+            const bool hasDevices = std::any_of(checks.begin(), checks.end(), [](const MachineCheck& check) {
+                return check.name == "devices" && check.ok;
+            });
+            console.next(hasDevices ? "rankscope run -o NAME -- torchrun …"
+                                    : "rankscope reference run fsdp-slow-rank -o demo-run");
             return static_cast<int>(kExitOk);
         };
     });

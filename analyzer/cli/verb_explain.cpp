@@ -13,7 +13,8 @@ namespace {
 
 std::string listOfAll() {
     std::string text;
-    for (const auto& entry : analyzer::catalogue()) text += fmt::format("{}  {}{}\n", entry.id, entry.title, entry.detected ? "" : "  (not detected yet)");
+    for (const auto& entry : analyzer::catalogue())
+        text += fmt::format("{}  {}{}\n", entry.id, entry.title, entry.detected ? "" : "  (not detected yet)");
     return text;
 }
 
@@ -24,7 +25,9 @@ int explain(const std::string& id, const Console& console) {
         return kExitOk;
     }
     const auto* entry = analyzer::findCatalogueEntry(id);
-    if (!entry) throw VerbError(kExitInput, fmt::format("there is no diagnosis {}", id), "`rankscope explain` lists all of them");
+    if (!entry)
+        throw VerbError(kExitInput, fmt::format("there is no diagnosis {}", id),
+                        "`rankscope explain` lists all of them");
     console.result(analyzer::renderCatalogueEntry(*entry));
     console.next("rankscope analyze NAME");
     return kExitOk;
@@ -34,11 +37,11 @@ int explain(const std::string& id, const Console& console) {
 
 void addExplainVerb(CLI::App& app, Invocation& invocation) {
     auto id = std::make_shared<std::string>();
-    auto* verb = app.add_subcommand("explain", "A diagnosis of the catalogue: definition, thresholds, false positives, fix");
+    auto* verb =
+        app.add_subcommand("explain", "A diagnosis of the catalogue: definition, thresholds, false positives, fix");
     verb->add_option("ID", *id, "For example RS301; all are listed when left out");
-    verb->callback([id, &invocation] {
-        invocation.action = [id, &invocation] { return explain(*id, invocation.console); };
-    });
+    verb->callback(
+        [id, &invocation] { invocation.action = [id, &invocation] { return explain(*id, invocation.console); }; });
 }
 
 }  // namespace rankscope::cli

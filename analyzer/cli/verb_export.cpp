@@ -10,10 +10,10 @@
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/output_place.h"
 #include "analyzer/cli/run_input.h"
-#include "analyzer/report/output_file.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/export/export_formats.h"
 #include "analyzer/export/walk_trace.h"
+#include "analyzer/report/output_file.h"
 #include "analyzer/report/shell_word.h"
 #include "collector/store/reader.h"
 
@@ -36,9 +36,11 @@ std::vector<std::pair<int, int>> numberRanges(const std::string& text, const cha
         const char *const from = text.data() + at, *const to = text.data() + end;
         auto parsed = std::from_chars(from, to, first);
         last = first;
-        if (parsed.ec == std::errc() && parsed.ptr != to && *parsed.ptr == '-') parsed = std::from_chars(parsed.ptr + 1, to, last);
+        if (parsed.ec == std::errc() && parsed.ptr != to && *parsed.ptr == '-')
+            parsed = std::from_chars(parsed.ptr + 1, to, last);
         if (parsed.ec != std::errc() || parsed.ptr != to || first < 0 || last < first)
-            throw VerbError(kExitUsage, fmt::format("{} {}: no numbers", option, text), fmt::format("{0} 3, {0} 0-7 or {0} 0-3,8", option));
+            throw VerbError(kExitUsage, fmt::format("{} {}: no numbers", option, text),
+                            fmt::format("{0} 3, {0} 0-7 or {0} 0-3,8", option));
         ranges.emplace_back(first, last);
         at = end + 1;
     }
@@ -51,16 +53,23 @@ analyzer::ExportSelection selectionOf(const ExportVerbOptions& options, store::T
     if (!options.ranks.empty()) {
         const auto ranges = numberRanges(options.ranks, "--ranks");
         for (const store::Rank& row : trace.all<store::Rank>())
-            if (std::ranges::any_of(ranges, [&](const auto& range) { return row.rank >= range.first && row.rank <= range.second; })) selection.ranks.push_back(row.rank);
-        if (selection.ranks.empty()) throw VerbError(kExitInput, fmt::format("--ranks {}: the run has none of them", options.ranks));
+            if (std::ranges::any_of(
+                    ranges, [&](const auto& range) { return row.rank >= range.first && row.rank <= range.second; }))
+                selection.ranks.push_back(row.rank);
+        if (selection.ranks.empty())
+            throw VerbError(kExitInput, fmt::format("--ranks {}: the run has none of them", options.ranks));
     }
     if (!options.steps.empty()) {
         const auto ranges = numberRanges(options.steps, "--steps");
-        if (ranges.size() != 1) throw VerbError(kExitUsage, fmt::format("--steps {}: one range is taken", options.steps), "--steps 10-12");
+        if (ranges.size() != 1)
+            throw VerbError(kExitUsage, fmt::format("--steps {}: one range is taken", options.steps), "--steps 10-12");
         selection.steps = ranges.front();
-        const int64_t first = trace.database().integer("SELECT min(step) FROM step", -1), last = trace.database().integer("SELECT max(step) FROM step", -1);
+        const int64_t first = trace.database().integer("SELECT min(step) FROM step", -1),
+                      last = trace.database().integer("SELECT max(step) FROM step", -1);
         if (last < 0 || selection.steps->first > last || selection.steps->second < first)
-            throw VerbError(kExitInput, last < 0 ? "the run has no steps" : fmt::format("--steps {}: the run has steps {} to {}", options.steps, first, last));
+            throw VerbError(kExitInput, last < 0 ? "the run has no steps"
+                                                 : fmt::format("--steps {}: the run has steps {} to {}", options.steps,
+                                                               first, last));
     }
     return selection;
 }
@@ -72,10 +81,14 @@ int exportRun(const ExportVerbOptions& options, const Console& console) {
     store::TraceReader trace(input.database);
     const analyzer::ExportSelection selection = selectionOf(options, trace);
     analyzer::OutputFile file(options.output);
-    const auto sink = options.format == "csv" ? analyzer::csvTable(file.stream()) : analyzer::chromeTrace(file.stream(), trace.meta("run_name", options.run));
+    const auto sink = options.format == "csv"
+                          ? analyzer::csvTable(file.stream())
+                          : analyzer::chromeTrace(file.stream(), trace.meta("run_name", options.run));
     analyzer::walkTrace(trace, *sink, selection);
     file.commit();
-    if (options.format != "csv" && options.output != "-") console.next(fmt::format("open {} in https://ui.perfetto.dev (it stays on this machine)", analyzer::shellWord(options.output)));
+    if (options.format != "csv" && options.output != "-")
+        console.next(fmt::format("open {} in https://ui.perfetto.dev (it stays on this machine)",
+                                 analyzer::shellWord(options.output)));
     return kExitOk;
 }
 
@@ -83,9 +96,11 @@ int exportRun(const ExportVerbOptions& options, const Console& console) {
 
 void addExportVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<ExportVerbOptions>();
-    auto* verb = app.add_subcommand("export", "Write a run for other viewers: Perfetto, chrome://tracing, spreadsheets");
+    auto* verb =
+        app.add_subcommand("export", "Write a run for other viewers: Perfetto, chrome://tracing, spreadsheets");
     verb->add_option("NAME", options->run, "Run name, run directory or .db file")->required();
-    verb->add_option("--to", options->format, "perfetto or chrome (trace event JSON, which both open), or csv (one line per event)")
+    verb->add_option("--to", options->format,
+                     "perfetto or chrome (trace event JSON, which both open), or csv (one line per event)")
         ->check(CLI::IsMember({"perfetto", "chrome", "csv"}))
         ->required();
     verb->add_option("-o,--output", options->output, "File to write; - is stdout")->type_name("FILE")->required();

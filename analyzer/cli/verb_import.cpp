@@ -38,25 +38,33 @@ std::vector<std::filesystem::path> expandFolders(const std::vector<std::string>&
         }
         const size_t before = files.size();
         for (const auto& entry : std::filesystem::directory_iterator(name))
-            if (entry.is_regular_file() && (entry.path().extension() == ".json" || entry.path().extension() == ".gz")) files.push_back(entry.path());
+            if (entry.is_regular_file() && (entry.path().extension() == ".json" || entry.path().extension() == ".gz"))
+                files.push_back(entry.path());
         std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
-        if (files.size() == before) throw VerbError(kExitInput, fmt::format("the folder {} holds no .json or .json.gz file", name));
+        if (files.size() == before)
+            throw VerbError(kExitInput, fmt::format("the folder {} holds no .json or .json.gz file", name));
     }
     return files;
 }
 
 void refuseToOverwrite(const ImportVerbOptions& options) {
     const std::filesystem::path output = options.output;
-    if (isRunDirectory(output)) throw VerbError(kExitInput, fmt::format("{} holds a recorded run", options.output), "choose another name with -o");
+    if (isRunDirectory(output))
+        throw VerbError(kExitInput, fmt::format("{} holds a recorded run", options.output),
+                        "choose another name with -o");
     std::error_code ignored;
     if (output.empty()) throw VerbError(kExitUsage, "-o: the name is empty");
     if (std::filesystem::exists(output, ignored) && !std::filesystem::is_directory(output, ignored))
-        throw VerbError(kExitInput, fmt::format("{} exists and is not a folder", options.output), "choose another name with -o");
+        throw VerbError(kExitInput, fmt::format("{} exists and is not a folder", options.output),
+                        "choose another name with -o");
     removeLeftovers(output / "trace.db");
-    if (!std::filesystem::exists(output / "trace.db", ignored) && std::filesystem::is_directory(output, ignored) && !std::filesystem::is_empty(output, ignored))
-        throw VerbError(kExitInput, fmt::format("{} exists, is not empty and is not a run", options.output), "choose another name with -o");
+    if (!std::filesystem::exists(output / "trace.db", ignored) && std::filesystem::is_directory(output, ignored) &&
+        !std::filesystem::is_empty(output, ignored))
+        throw VerbError(kExitInput, fmt::format("{} exists, is not empty and is not a run", options.output),
+                        "choose another name with -o");
     if (!options.force && std::filesystem::exists(output / "trace.db"))
-        throw VerbError(kExitInput, fmt::format("{} holds an earlier import", options.output), "add --force to replace it, or choose another name with -o");
+        throw VerbError(kExitInput, fmt::format("{} holds an earlier import", options.output),
+                        "add --force to replace it, or choose another name with -o");
 }
 
 int import(const ImportVerbOptions& options, const Console& console) {
@@ -76,8 +84,10 @@ int import(const ImportVerbOptions& options, const Console& console) {
         throw VerbError(kExitInput, error.what());
     }
     if (onTerminal) std::fputs("\r\033[K", stderr);
-    console.note(fmt::format("{}: {} rank{} from {} ({} events, {} kernels{})", options.output, result.ranks.size(), result.ranks.size() == 1 ? "" : "s",
-                             result.source, result.events, result.kernels, result.losses ? fmt::format(", {} loss{}", result.losses, result.losses == 1 ? "" : "es") : ""));
+    console.note(
+        fmt::format("{}: {} rank{} from {} ({} events, {} kernels{})", options.output, result.ranks.size(),
+                    result.ranks.size() == 1 ? "" : "s", result.source, result.events, result.kernels,
+                    result.losses ? fmt::format(", {} loss{}", result.losses, result.losses == 1 ? "" : "es") : ""));
     console.next(fmt::format("rankscope analyze {}", analyzer::shellWord(options.output)));
     return kExitOk;
 }
@@ -86,7 +96,8 @@ int import(const ImportVerbOptions& options, const Console& console) {
 
 void addImportVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<ImportVerbOptions>();
-    auto* verb = app.add_subcommand("import", "Make a run from other profilers' traces; the format is found by content");
+    auto* verb =
+        app.add_subcommand("import", "Make a run from other profilers' traces; the format is found by content");
     verb->add_option("FILES", options->files, "Trace files, one per rank, or folders of them")->required();
     verb->add_option("-o,--output", options->output, "Run directory to make")->type_name("NAME")->required();
     addLinksOption(*verb, options->links);

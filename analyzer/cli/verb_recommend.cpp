@@ -10,11 +10,11 @@
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/link_options.h"
 #include "analyzer/cli/output_place.h"
-#include "analyzer/report/output_file.h"
 #include "analyzer/cli/run_input.h"
 #include "analyzer/cli/verb.h"
 #include "analyzer/recommend/recommend.h"
 #include "analyzer/recommend/renderers.h"
+#include "analyzer/report/output_file.h"
 #include "analyzer/report/shell_word.h"
 
 namespace rankscope::cli {
@@ -43,14 +43,17 @@ std::string nothingIn(const analyzer::Advice& advice, const std::string& format)
     using Settings = analyzer::Settings;
     const auto any = [&](auto part) {
         const auto has = [&](const analyzer::Recommendation& r) { return !(r.settings.*part).empty(); };
-        const bool instead = format == "tuner-csv" && std::any_of(advice.alternatives.begin(), advice.alternatives.end(), has);
+        const bool instead =
+            format == "tuner-csv" && std::any_of(advice.alternatives.begin(), advice.alternatives.end(), has);
         return instead || std::any_of(advice.recommendations.begin(), advice.recommendations.end(), has);
     };
     std::string keep;
     if (format == "tuner-csv" && !any(&Settings::tuner)) keep = "no row is advised: NCCL's own choice stays";
     if (format == "env" && !any(&Settings::environment)) keep = "no variable is advised: keep the environment as it is";
-    if (format == "deepspeed" && !any(&Settings::deepspeed)) keep = "nothing of DeepSpeed's is advised: keep its configuration as it is";
-    if (format == "accelerate" && !any(&Settings::accelerate)) keep = "nothing of Accelerate's is advised: keep its configuration as it is";
+    if (format == "deepspeed" && !any(&Settings::deepspeed))
+        keep = "nothing of DeepSpeed's is advised: keep its configuration as it is";
+    if (format == "accelerate" && !any(&Settings::accelerate))
+        keep = "nothing of Accelerate's is advised: keep its configuration as it is";
     const std::string nothing = advice.nothingJudged();
     return keep.empty() || nothing.empty() ? keep : nothing;
 }
@@ -64,7 +67,8 @@ int recommend(const RecommendVerbOptions& options, const Console& console) {
     settings.links = linkSources(options.links);
     for (const std::string& text : options.evidence) {
         const analyzer::EvidenceSource source = analyzer::parseEvidenceSource(text);
-        for (analyzer::NcclTestsTable& table : analyzer::readNcclTestsTables(source.path, source.hints)) settings.tables.push_back(std::move(table));
+        for (analyzer::NcclTestsTable& table : analyzer::readNcclTestsTables(source.path, source.hints))
+            settings.tables.push_back(std::move(table));
     }
     collectOnDemand(input, console);
     const analyzer::Advice advice = analyzer::recommend(input.database, settings);
@@ -88,10 +92,16 @@ int recommend(const RecommendVerbOptions& options, const Console& console) {
 
 void addRecommendVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<RecommendVerbOptions>();
-    auto* verb = app.add_subcommand("recommend", "Settings that make the job faster: NCCL variables, tuner tables, buckets, prefetch; what each gains, how sure that is");
+    auto* verb = app.add_subcommand("recommend",
+                                    "Settings that make the job faster: NCCL variables, tuner tables, buckets, "
+                                    "prefetch; what each gains, how sure that is");
     verb->add_option("NAME", options->run, "Run name, run directory or .db file")->required();
-    verb->add_option("--evidence", options->evidence,
-                     "Output of nccl-tests on the same machines, FILE[:operation][:algorithm/protocol]; may be repeated")->type_name("FILE")->expected(1)->take_all();
+    verb->add_option(
+            "--evidence", options->evidence,
+            "Output of nccl-tests on the same machines, FILE[:operation][:algorithm/protocol]; may be repeated")
+        ->type_name("FILE")
+        ->expected(1)
+        ->take_all();
     verb->add_option("--format", options->format, "text, json, env, tuner-csv, deepspeed or accelerate")
         ->check(CLI::IsMember({"text", "json", "env", "tuner-csv", "deepspeed", "accelerate"}))
         ->capture_default_str();

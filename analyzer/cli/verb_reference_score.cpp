@@ -8,8 +8,8 @@
 
 #include "analyzer/cli/errors.h"
 #include "analyzer/cli/install_layout.h"
-#include "analyzer/report/output_file.h"
 #include "analyzer/cli/verb.h"
+#include "analyzer/report/output_file.h"
 #include "reference/score/compare_score.h"
 #include "reference/score/score.h"
 
@@ -36,7 +36,9 @@ std::string render(const score::Scoreboard& board, const std::string& format) {
 }
 
 std::string progressLine(const score::ScenarioScore& scenario, size_t done, size_t all) {
-    const char* verdict = !scenario.error.empty() ? "failed" : scenario.missed.empty() && scenario.falseAlarms.empty() ? "ok" : "not as expected";
+    const char* verdict = !scenario.error.empty()                                   ? "failed"
+                          : scenario.missed.empty() && scenario.falseAlarms.empty() ? "ok"
+                                                                                    : "not as expected";
     return fmt::format("[{}/{}] {}: {} ({:.1f} s)", done, all, scenario.name, verdict, scenario.wallS);
 }
 
@@ -59,14 +61,17 @@ void giveResult(const std::string& text, const std::string& file, const Console&
 /// An option that the suite does not know would be ignored: whoever gives it believes otherwise.
 void refuseForeignOptions(const CLI::App& verb, const ScoreVerbOptions& options) {
     const bool isCompare = options.score.suite == "compare";
-    const std::vector<const char*> foreign = isCompare ? std::vector<const char*>{"--require", "--no-fixed", "--list", "--links"}
-                                                       : std::vector<const char*>{"--pool", "--pairs", "--cause-runs", "--cause-pairs", "--seed"};
+    const std::vector<const char*> foreign =
+        isCompare ? std::vector<const char*>{"--require", "--no-fixed", "--list", "--links"}
+                  : std::vector<const char*>{"--pool", "--pairs", "--cause-runs", "--cause-pairs", "--seed"};
     for (const char* name : foreign)
         if (verb.count(name) > 0)
             throw VerbError(kExitUsage, fmt::format("{} is {} suite compare", name, isCompare ? "not for" : "only for"),
-                            isCompare ? "what it requires is fixed, and exit status 1 tells; --only names its parts: same, slower-5, bimodal or a planted cause"
+                            isCompare ? "what it requires is fixed, and exit status 1 tells; --only names its parts: "
+                                        "same, slower-5, bimodal or a planted cause"
                                       : "rankscope reference score --suite compare");
-    if (isCompare && options.format == "md") throw VerbError(kExitUsage, "the suite compare is printed as text or json", "--format text");
+    if (isCompare && options.format == "md")
+        throw VerbError(kExitUsage, "the suite compare is printed as text or json", "--format text");
 }
 
 int runCompare(ScoreVerbOptions options, const InstallLayout& layout, const Console& console) {
@@ -77,7 +82,8 @@ int runCompare(ScoreVerbOptions options, const InstallLayout& layout, const Cons
     options.compare.only = options.score.only;
     options.compare.jobs = options.score.jobs;
     options.compare.timeoutS = options.score.timeoutS;
-    const score::CompareScoreboard board = score::runCompareScore(options.compare, [&](const std::string& line) { console.note(line); });
+    const score::CompareScoreboard board =
+        score::runCompareScore(options.compare, [&](const std::string& line) { console.note(line); });
     giveResult(options.format == "json" ? score::renderJson(board) : score::renderText(board), options.output, console);
     const std::vector<std::string> unmet = score::unmet(board, {});
     for (const std::string& reason : unmet) console.error(reason);
@@ -93,7 +99,8 @@ int verdictOf(const std::vector<score::Scoreboard>& boards, const std::string& r
         if (board.tally.errors > 0) {
             status = kExitInput;
         } else if (!score::meets(board, score::parseRequirement(require))) {
-            console.error(fmt::format("links {}: precision {:.3f} and recall {:.3f} do not meet {}", board.links, board.tally.total.precision(), board.tally.total.recall(), require));
+            console.error(fmt::format("links {}: precision {:.3f} and recall {:.3f} do not meet {}", board.links,
+                                      board.tally.total.precision(), board.tally.total.recall(), require));
             status = std::max<int>(status, kExitGateFailed);
         }
     }
@@ -118,13 +125,17 @@ int run(ScoreVerbOptions options, const Console& console) {
     }
     const bool all = options.score.links == kAllLinks;
     std::vector<score::Scoreboard> boards;
-    for (const std::string& links : all ? std::vector<std::string>{"told", "machine", "unknown"} : std::vector<std::string>{options.score.links}) {
+    for (const std::string& links :
+         all ? std::vector<std::string>{"told", "machine", "unknown"} : std::vector<std::string>{options.score.links}) {
         score::ScoreOptions settings = options.score;
         settings.links = links;
         if (all && !settings.keep.empty()) settings.keep /= links;
-        boards.push_back(score::runScore(settings, [&](const score::ScenarioScore& scenario, size_t done, size_t of) { console.note(progressLine(scenario, done, of)); }));
+        boards.push_back(score::runScore(settings, [&](const score::ScenarioScore& scenario, size_t done, size_t of) {
+            console.note(progressLine(scenario, done, of));
+        }));
     }
-    giveResult(all ? score::renderModes(boards, options.format) : render(boards.front(), options.format), options.output, console);
+    giveResult(all ? score::renderModes(boards, options.format) : render(boards.front(), options.format),
+               options.output, console);
     return verdictOf(boards, options.require, console);
 }
 
@@ -133,24 +144,52 @@ int run(ScoreVerbOptions options, const Console& console) {
 void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
     auto options = std::make_shared<ScoreVerbOptions>();
     auto* verb = reference.add_subcommand("score", "Run scenarios and compare the findings with what was planted");
-    auto* suite = verb->add_option("--suite", options->score.suite, "core: every diagnosis and kind; full: core and generated scenarios; compare: `rankscope compare` on pairs of noisy runs")
-                      ->check(CLI::IsMember({"core", "full", "compare"}))->capture_default_str();
-    verb->add_option("--scenarios", options->scenarios, "Every *.json of this folder instead of a suite")->type_name("DIR")->excludes(suite);
-    verb->add_option("--only", options->score.only, "Scenarios whose name contains this or matches it as a shell pattern; may be repeated")->type_name("PATTERN")
-        ->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    verb->add_option("--format", options->format, "text, json or md")->check(CLI::IsMember({"text", "json", "md"}))->capture_default_str();
+    auto* suite = verb->add_option("--suite", options->score.suite,
+                                   "core: every diagnosis and kind; full: core and generated scenarios; compare: "
+                                   "`rankscope compare` on pairs of noisy runs")
+                      ->check(CLI::IsMember({"core", "full", "compare"}))
+                      ->capture_default_str();
+    verb->add_option("--scenarios", options->scenarios, "Every *.json of this folder instead of a suite")
+        ->type_name("DIR")
+        ->excludes(suite);
+    verb->add_option("--only", options->score.only,
+                     "Scenarios whose name contains this or matches it as a shell pattern; may be repeated")
+        ->type_name("PATTERN")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    verb->add_option("--format", options->format, "text, json or md")
+        ->check(CLI::IsMember({"text", "json", "md"}))
+        ->capture_default_str();
     verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
-    verb->add_option("--require", options->require, "Exit with 1 below this, e.g. precision=0.98,recall=0.95")->type_name("SHARES")->check(checkRequirement);
+    verb->add_option("--require", options->require, "Exit with 1 below this, e.g. precision=0.98,recall=0.95")
+        ->type_name("SHARES")
+        ->check(checkRequirement);
     verb->add_option("--jobs", options->score.jobs, "Scenarios at a time; 0: one per core")->capture_default_str();
-    verb->add_option("--timeout", options->score.timeoutS, "Seconds after which a run is ended and counts as failed")->check(CLI::PositiveNumber)->capture_default_str();
+    verb->add_option("--timeout", options->score.timeoutS, "Seconds after which a run is ended and counts as failed")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
     verb->add_option("--keep", options->keep, "Keep scenarios, runs and reports in this folder")->type_name("DIR");
-    verb->add_option("--pool", options->compare.pool, "Suite compare: runs of a pool")->check(CLI::PositiveNumber)->capture_default_str();
-    verb->add_option("--pairs", options->compare.pairs, "Suite compare: comparisons drawn from a pool")->check(CLI::PositiveNumber)->capture_default_str();
-    verb->add_option("--cause-runs", options->compare.causeRuns, "Suite compare: runs with, and without, each planted cause")->check(CLI::PositiveNumber)->capture_default_str();
-    verb->add_option("--cause-pairs", options->compare.causePairs, "Suite compare: comparisons of each planted cause")->check(CLI::PositiveNumber)->capture_default_str();
-    verb->add_option("--seed", options->compare.seed, "Suite compare: other runs and other draws")->check(CLI::Range(0, score::CompareScoreOptions::kLargestSeed))->capture_default_str();
-    verb->add_option("--links", options->score.links, "What is known of the links: told, machine or unknown, as for `rankscope reference run`; all: each in turn, side by side")
-        ->check(CLI::IsMember({"told", "machine", "unknown", kAllLinks}))->capture_default_str();
+    verb->add_option("--pool", options->compare.pool, "Suite compare: runs of a pool")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    verb->add_option("--pairs", options->compare.pairs, "Suite compare: comparisons drawn from a pool")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    verb->add_option("--cause-runs", options->compare.causeRuns,
+                     "Suite compare: runs with, and without, each planted cause")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    verb->add_option("--cause-pairs", options->compare.causePairs, "Suite compare: comparisons of each planted cause")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    verb->add_option("--seed", options->compare.seed, "Suite compare: other runs and other draws")
+        ->check(CLI::Range(0, score::CompareScoreOptions::kLargestSeed))
+        ->capture_default_str();
+    verb->add_option("--links", options->score.links,
+                     "What is known of the links: told, machine or unknown, as for `rankscope reference run`; all: "
+                     "each in turn, side by side")
+        ->check(CLI::IsMember({"told", "machine", "unknown", kAllLinks}))
+        ->capture_default_str();
     verb->add_flag("--no-fixed", options->noFixed, "Leave out the repaired twins, and with them the measured savings");
     verb->add_flag("--list", options->list, "Name the scenarios that would run");
     verb->callback([options, verb, &invocation] {

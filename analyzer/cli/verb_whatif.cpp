@@ -33,7 +33,8 @@ analyzer::Analysis analysisOf(const WhatIfVerbOptions& options, const Console& c
     collectOnDemand(input, console);
     analyzer::Analysis analysis = analyzer::readAnalysis(input.database, 0, nullptr, links);
     if (!analysis.replay.available())
-        throw VerbError(kExitInput, options.run + ": this run cannot be replayed: " + analysis.replay.unavailable, "record CUDA calls, kernels and NCCL of all ranks, over some steps");
+        throw VerbError(kExitInput, options.run + ": this run cannot be replayed: " + analysis.replay.unavailable,
+                        "record CUDA calls, kernels and NCCL of all ranks, over some steps");
     return analysis;
 }
 
@@ -45,10 +46,14 @@ void deliver(const std::string& text, const WhatIfVerbOptions& options, const Co
 }
 
 int list(const WhatIfVerbOptions& options, const Console& console) {
-    if (!options.changes.empty()) throw VerbError(kExitUsage, "--list and --change exclude each other", "rankscope whatif NAME --list tells what the run can be asked for");
+    if (!options.changes.empty())
+        throw VerbError(kExitUsage, "--list and --change exclude each other",
+                        "rankscope whatif NAME --list tells what the run can be asked for");
     if (!options.output.empty()) checkOutput(options.output, {options.run});
-    deliver(options.run.empty() ? analyzer::listEdits() : analyzer::listEdits(analysisOf(options, console)), options, console);
-    console.next("rankscope whatif " + (options.run.empty() ? std::string("NAME") : analyzer::shellWord(options.run)) + " --change CHANGE");
+    deliver(options.run.empty() ? analyzer::listEdits() : analyzer::listEdits(analysisOf(options, console)), options,
+            console);
+    console.next("rankscope whatif " + (options.run.empty() ? std::string("NAME") : analyzer::shellWord(options.run)) +
+                 " --change CHANGE");
     return kExitOk;
 }
 
@@ -64,7 +69,8 @@ int predict(const WhatIfVerbOptions& options, const Console& console) {
     std::string text;
     try {
         const analyzer::WhatIf result = analyzer::whatIf(analysis, edits);
-        text = options.format == "json" ? analyzer::renderWhatIfJson(result, options.changes) : analyzer::renderWhatIfText(result, options.changes);
+        text = options.format == "json" ? analyzer::renderWhatIfJson(result, options.changes)
+                                        : analyzer::renderWhatIfText(result, options.changes);
     } catch (const analyzer::EditError& error) {
         throw VerbError(kExitUsage, error.what(), error.hint());
     }
@@ -75,8 +81,11 @@ int predict(const WhatIfVerbOptions& options, const Console& console) {
 
 int act(const WhatIfVerbOptions& options, const Console& console) {
     if (options.list) return list(options, console);
-    if (options.run.empty()) throw VerbError(kExitUsage, "which run? NAME is missing", "rankscope whatif NAME --change CHANGE");
-    if (options.changes.empty()) throw VerbError(kExitUsage, "no change is given", "rankscope whatif NAME --change balance; --list shows all changes");
+    if (options.run.empty())
+        throw VerbError(kExitUsage, "which run? NAME is missing", "rankscope whatif NAME --change CHANGE");
+    if (options.changes.empty())
+        throw VerbError(kExitUsage, "no change is given",
+                        "rankscope whatif NAME --change balance; --list shows all changes");
     return predict(options, console);
 }
 
@@ -84,11 +93,18 @@ int act(const WhatIfVerbOptions& options, const Console& console) {
 
 void addWhatIfVerb(CLI::App& app, Invocation& invocation) {
     auto options = std::make_shared<WhatIfVerbOptions>();
-    auto* verb = app.add_subcommand("whatif", "How long a step would take after a change, by a replay of the recorded steps");
+    auto* verb =
+        app.add_subcommand("whatif", "How long a step would take after a change, by a replay of the recorded steps");
     verb->add_option("NAME", options->run, "Run name, run directory or .db file");
-    verb->add_option("--change", options->changes, "What changes, as NAME:key=value,key=value; may be given several times, made in that order")->type_name("CHANGE")->allow_extra_args(false);
-    verb->add_flag("--list", options->list, "The changes that run NAME can be asked for, with their syntax; without NAME all there are");
-    verb->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+    verb->add_option("--change", options->changes,
+                     "What changes, as NAME:key=value,key=value; may be given several times, made in that order")
+        ->type_name("CHANGE")
+        ->allow_extra_args(false);
+    verb->add_flag("--list", options->list,
+                   "The changes that run NAME can be asked for, with their syntax; without NAME all there are");
+    verb->add_option("--format", options->format, "text or json")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->capture_default_str();
     verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
     addLinkOptions(*verb, options->links);
     verb->callback([options, &invocation] {

@@ -13,10 +13,12 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr double kStandsOut = 0.5;     // of the way from the middle rank to the one that grew most: those beyond are where it happens
-constexpr double kNotEveryone = 0.35;  // of the largest growth: when the middle rank has more than the rest of it, everyone grew
+constexpr double kStandsOut =
+    0.5;  // of the way from the middle rank to the one that grew most: those beyond are where it happens
+constexpr double kNotEveryone =
+    0.35;  // of the largest growth: when the middle rank has more than the rest of it, everyone grew
 constexpr size_t kMostDetails = 3;
-constexpr double kResidue = 1e-9;      // of all that is added up: what the rounding of sums leaves
+constexpr double kResidue = 1e-9;  // of all that is added up: what the rounding of sums leaves
 const std::string kComputeRow = "compute of ";
 constexpr double kWorthSaying = 1e-2;  // of the change: below, typical and mean steps are the same
 constexpr double kWorthARow = 1e-3;    // of the change: smaller rows are part of the rest
@@ -40,18 +42,22 @@ std::map<std::string, double> kernelTimes(const SideMeans& side, const std::vect
         for (const auto& [name, kernel] : side.kernels) times[name] = kernel.ns;
     for (const std::string& name : roles)
         if (const auto role = side.roles.find(name); role != side.roles.end())
-            for (const auto& [kernel, work] : role->second.work) times[kernel] += work.ns / static_cast<double>(roles.size());
+            for (const auto& [kernel, work] : role->second.work)
+                times[kernel] += work.ns / static_cast<double>(roles.size());
     return times;
 }
 
 /// The kernels of the ranks where it happens that changed most in the direction of the change.
-std::vector<std::string> kernelDetails(const SideMeans& base, const SideMeans& now, const std::vector<std::string>& roles, double direction) {
+std::vector<std::string> kernelDetails(const SideMeans& base, const SideMeans& now,
+                                       const std::vector<std::string>& roles, double direction) {
     const std::map<std::string, double> before = kernelTimes(base, roles), after = kernelTimes(now, roles);
     const char* mean = roles.empty() ? ", mean of all ranks" : roles.size() > 1 ? ", mean of these ranks" : "";
     std::vector<std::pair<double, std::string>> changes;
     for (const std::string& name : keysOf(before, after)) {
         const double from = at(before, name), to = at(after, name);
-        if ((to - from) * direction > 0) changes.emplace_back(std::abs(to - from), fmt::format("{}: {} -> {} a step{}", name, durationText(from), durationText(to), mean));
+        if ((to - from) * direction > 0)
+            changes.emplace_back(std::abs(to - from), fmt::format("{}: {} -> {} a step{}", name, durationText(from),
+                                                                  durationText(to), mean));
     }
     std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::string> details;
@@ -71,11 +77,18 @@ AttributionRow computeRow(const SideMeans& base, const SideMeans& now, double ns
 void addTransfers(const SideMeans& base, const SideMeans& now, std::vector<AttributionRow>& rows) {
     const std::map<std::string, TrafficSummary> before = byUse(base), after = byUse(now);
     for (const std::string& name : keysOf(base.pathTransferNs, now.pathTransferNs)) {
-        AttributionRow row{"transfer", std::string(kTransferRow) + name, "", {}, at(now.pathTransferNs, name) - at(base.pathTransferNs, name), {}};
+        AttributionRow row{"transfer",
+                           std::string(kTransferRow) + name,
+                           "",
+                           {},
+                           at(now.pathTransferNs, name) - at(base.pathTransferNs, name),
+                           {}};
         const auto a = before.find(name), b = after.find(name);
         if (a != before.end() && b != after.end())
-            row.details.push_back(fmt::format("{:.0f} -> {:.0f} messages, {} -> {}, {} -> {} of transfer a step and rank", a->second.count, b->second.count,
-                                              bytesText(a->second.bytes), bytesText(b->second.bytes), durationText(a->second.transferNs), durationText(b->second.transferNs)));
+            row.details.push_back(
+                fmt::format("{:.0f} -> {:.0f} messages, {} -> {}, {} -> {} of transfer a step and rank",
+                            a->second.count, b->second.count, bytesText(a->second.bytes), bytesText(b->second.bytes),
+                            durationText(a->second.transferNs), durationText(b->second.transferNs)));
         rows.push_back(std::move(row));
     }
 }
@@ -90,7 +103,10 @@ std::vector<std::string> stallDetails(const SideMeans& base, const SideMeans& no
     std::vector<std::pair<double, std::string>> changes;
     for (const std::string& cause : keysOf(before, after)) {
         const double change = at(after, cause) - at(before, cause);
-        if (change * direction > 0) changes.emplace_back(std::abs(change), fmt::format("device idle for the host, {}: {} -> {} a step", cause, durationText(at(before, cause)), durationText(at(after, cause))));
+        if (change * direction > 0)
+            changes.emplace_back(std::abs(change),
+                                 fmt::format("device idle for the host, {}: {} -> {} a step", cause,
+                                             durationText(at(before, cause)), durationText(at(after, cause))));
     }
     std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::string> details;
@@ -115,7 +131,13 @@ std::vector<AttributionRow> pathRows(const SideMeans& base, const SideMeans& now
         } else if (category == "transfer") {
             addTransfers(base, now, rows);
         } else {
-            rows.push_back({category, categoryText(category), "", {}, ns, category == "host" || category == "gap" ? stallDetails(base, now, ns) : std::vector<std::string>{}});
+            rows.push_back(
+                {category,
+                 categoryText(category),
+                 "",
+                 {},
+                 ns,
+                 category == "host" || category == "gap" ? stallDetails(base, now, ns) : std::vector<std::string>{}});
         }
     }
     return rows;
@@ -133,7 +155,9 @@ std::vector<AttributionRow> categoryRows(const SideMeans& base, const SideMeans&
     if (!after) return {};
     std::vector<AttributionRow> rows;
     const std::string where = fmt::format("rank {} ({})", after->rank, after->role);
-    const auto add = [&](const char* category, const std::string& what, double ns) { rows.push_back({category, what, where, {after->rank}, ns, {}}); };
+    const auto add = [&](const char* category, const std::string& what, double ns) {
+        rows.push_back({category, what, where, {after->rank}, ns, {}});
+    };
     add("compute", "compute", after->computeNs - before->computeNs);
     add("transfer", "exposed transfer", after->exposedTransferNs - before->exposedTransferNs);
     add("wait", "waiting for other ranks", after->exposedWaitNs - before->exposedWaitNs);
@@ -152,16 +176,19 @@ std::vector<AttributionRow> categoryRows(const SideMeans& base, const SideMeans&
 
 std::string_view attributionScope(const std::vector<AttributionRow>& rows) {
     const auto ofAPath = [](const AttributionRow& row) {
-        return row.what.starts_with(kTransferRow) || row.what.starts_with(kComputeRow) || row.category == "host" || row.category == "launch" || row.category == "gap";
+        return row.what.starts_with(kTransferRow) || row.what.starts_with(kComputeRow) || row.category == "host" ||
+               row.category == "launch" || row.category == "gap";
     };
     return std::any_of(rows.begin(), rows.end(), ofAPath) ? "on the critical path" : "of the rank that waits least";
 }
 
-std::vector<std::string> rolesThatGrew(const SideMeans& base, const SideMeans& now, double RoleSummary::*part, bool shrank) {
+std::vector<std::string> rolesThatGrew(const SideMeans& base, const SideMeans& now, double RoleSummary::*part,
+                                       bool shrank) {
     std::vector<std::pair<double, std::string>> growth;
     for (const auto& [name, role] : now.roles) {
         const auto before = base.roles.find(name);
-        if (before != base.roles.end()) growth.emplace_back((role.*part - before->second.*part) * (shrank ? -1 : 1), name);
+        if (before != base.roles.end())
+            growth.emplace_back((role.*part - before->second.*part) * (shrank ? -1 : 1), name);
     }
     if (growth.size() < 2) return {};
     std::sort(growth.begin(), growth.end());
@@ -186,8 +213,10 @@ std::string placeText(const SideMeans& side, const std::vector<std::string>& rol
     if (ranks.empty()) return std::string(kAllRanks);
     std::string text = ranksText(ranks);
     if (ranks.size() == 1 && roles.front() != text) return fmt::format("{} ({})", text, roles.front());
-    const auto inStage = std::count_if(side.roles.begin(), side.roles.end(), [&](const auto& role) { return role.second.stage == *stages.begin(); });
-    if (stages.size() == 1 && *stages.begin() >= 0 && inStage == static_cast<long>(ranks.size())) return fmt::format("{} (stage {})", text, *stages.begin());
+    const auto inStage = std::count_if(side.roles.begin(), side.roles.end(),
+                                       [&](const auto& role) { return role.second.stage == *stages.begin(); });
+    if (stages.size() == 1 && *stages.begin() >= 0 && inStage == static_cast<long>(ranks.size()))
+        return fmt::format("{} (stage {})", text, *stages.begin());
     return text;
 }
 
@@ -201,13 +230,22 @@ std::vector<AttributionRow> attributeChange(const SideMeans& base, const SideMea
         size += std::abs(row.ns);
         kept.push_back(std::move(row));
     }
-    std::stable_sort(kept.begin(), kept.end(), [](const AttributionRow& a, const AttributionRow& b) { return std::abs(a.ns) > std::abs(b.ns); });
-    const double outliersNs = base.meanStepNs > 0 && now.meanStepNs > 0 ? changeNs - (now.meanStepNs - base.meanStepNs) : 0;
+    std::stable_sort(kept.begin(), kept.end(),
+                     [](const AttributionRow& a, const AttributionRow& b) { return std::abs(a.ns) > std::abs(b.ns); });
+    const double outliersNs =
+        base.meanStepNs > 0 && now.meanStepNs > 0 ? changeNs - (now.meanStepNs - base.meanStepNs) : 0;
     if (std::abs(outliersNs) > kWorthSaying * std::abs(changeNs)) {
-        kept.push_back({"rest", outliersNs * changeNs > 0 ? "steps that are not typical, which changed less" : "steps that are not typical, which changed more", "", {}, outliersNs, {}});
+        kept.push_back({"rest",
+                        outliersNs * changeNs > 0 ? "steps that are not typical, which changed less"
+                                                  : "steps that are not typical, which changed more",
+                        "",
+                        {},
+                        outliersNs,
+                        {}});
         sum += outliersNs;
     }
-    if (std::abs(changeNs - sum) > kResidue * size) kept.push_back({"rest", "not explained", "", {}, changeNs - sum, {}});
+    if (std::abs(changeNs - sum) > kResidue * size)
+        kept.push_back({"rest", "not explained", "", {}, changeNs - sum, {}});
     return kept;
 }
 

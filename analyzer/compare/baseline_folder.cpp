@@ -27,12 +27,14 @@ std::optional<RunSummary> savedAs(const fs::path& file) {
     }
 }
 
-/// Runs may repeat each other to the nanosecond: those that began at other times are other runs. Earlier versions named files by their contents alone: what they saved stays where it is.
+/// Runs may repeat each other to the nanosecond: those that began at other times are other runs. Earlier versions named
+/// files by their contents alone: what they saved stays where it is.
 fs::path fileOf(const RunSummary& summary, const fs::path& folder) {
     const std::string contents = summaryId(summary);
     const fs::path earlier = folder / (contents + ".json");
     if (summary.startUnixNs == 0) return earlier;
-    const fs::path file = folder / fmt::format("{:016x}.json", contentHash(fmt::format("{} {}", contents, summary.startUnixNs)));
+    const fs::path file =
+        folder / fmt::format("{:016x}.json", contentHash(fmt::format("{} {}", contents, summary.startUnixNs)));
     std::error_code ignored;
     if (fs::exists(file, ignored) || !fs::is_regular_file(earlier, ignored)) return file;
     const std::optional<RunSummary> saved = savedAs(earlier);
@@ -47,12 +49,15 @@ std::vector<fs::path> baselineFiles(const fs::path& folder) {
     if (fs::status(folder, ignored).type() == fs::file_type::not_found) return files;
     const auto isHidden = [](const fs::path& file) { return file.filename().string().starts_with('.'); };
     for (const auto& entry : fs::directory_iterator(folder))
-        if (entry.path().extension() == ".json" && entry.is_regular_file(ignored) && !isHidden(entry.path())) files.push_back(entry.path());
+        if (entry.path().extension() == ".json" && entry.is_regular_file(ignored) && !isHidden(entry.path()))
+            files.push_back(entry.path());
     std::sort(files.begin(), files.end());
     return files;
 }
 
-std::vector<RunSummary> readBaseline(const fs::path& folder) { return readSavedRuns(baselineFiles(folder)); }
+std::vector<RunSummary> readBaseline(const fs::path& folder) {
+    return readSavedRuns(baselineFiles(folder));
+}
 
 std::vector<RunSummary> readSavedRuns(const std::vector<fs::path>& files) {
     std::vector<RunSummary> runs;
@@ -64,7 +69,8 @@ std::vector<RunSummary> readSavedRuns(const std::vector<fs::path>& files) {
             if (fs::exists(fs::symlink_status(file, ignored))) throw;
         }
     }
-    std::stable_sort(runs.begin(), runs.end(), [](const RunSummary& a, const RunSummary& b) { return a.startUnixNs < b.startUnixNs; });
+    std::stable_sort(runs.begin(), runs.end(),
+                     [](const RunSummary& a, const RunSummary& b) { return a.startUnixNs < b.startUnixNs; });
     return runs;
 }
 

@@ -8,7 +8,8 @@ namespace rankscope::analyzer {
 namespace {
 
 BreakdownSide sideOf(const RoleSummary& role) {
-    return {role.stepNs, role.computeNs, role.overlappedCommNs, role.exposedTransferNs, role.exposedWaitNs, role.memoryNs, role.idleNs};
+    return {role.stepNs,   role.computeNs, role.overlappedCommNs, role.exposedTransferNs, role.exposedWaitNs,
+            role.memoryNs, role.idleNs};
 }
 
 }  // namespace

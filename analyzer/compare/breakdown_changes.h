@@ -8,7 +8,8 @@
 
 namespace rankscope::analyzer {
 
-/// Where a step of each rank goes on both sides, matched by role; by rank of the new side. A role that one side lacks has that side empty.
+/// Where a step of each rank goes on both sides, matched by role; by rank of the new side. A role that one side lacks
+/// has that side empty.
 std::vector<BreakdownChange> compareBreakdowns(const SideMeans& base, const SideMeans& now);
 
 }  // namespace rankscope::analyzer

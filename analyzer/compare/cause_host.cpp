@@ -19,7 +19,7 @@ constexpr double kWanders = 0.7;  // the same for stalls that no rank has often:
 
 struct StallGrowth {
     std::string cause;
-    double ns = 0;      // on the rank where it grew most
+    double ns = 0;  // on the rank where it grew most
     std::string role;
 };
 
@@ -59,7 +59,8 @@ struct Meaning {
 
 Meaning meaningOf(const std::string& cause) {
     if (cause == "input") return {"slow_input", "RS403", "the next batch comes later"};
-    if (cause == "blocking_call") return {"synchronisation", "RS402", "the host waits for the device more, and leaves it idle"};
+    if (cause == "blocking_call")
+        return {"synchronisation", "RS402", "the host waits for the device more, and leaves it idle"};
     if (cause == "allocator") return {"allocator", "RS404", "the allocator stops the device"};
     if (cause == "late_launch") return {"launch_bound", "RS401", "the host launches too late"};
     return {"stalls", "RS303", "the host stands still"};
@@ -67,8 +68,15 @@ Meaning meaningOf(const std::string& cause) {
 
 ChangeCause causeOfStall(const StallGrowth& growth, double ns, bool reversed) {
     const Meaning meaning = meaningOf(growth.cause);
-    ChangeCause cause{meaning.kind, fmt::format("{}: {} more a step", meaning.text, durationText(growth.ns)), meaning.diagnosis, "all ranks", {}, ns, {}};
-    cause.evidence.push_back(fmt::format("device idle for the host ({}): {} {} a step, most on {}", growth.cause, durationText(growth.ns), reversed ? "less" : "more", growth.role));
+    ChangeCause cause{meaning.kind,
+                      fmt::format("{}: {} more a step", meaning.text, durationText(growth.ns)),
+                      meaning.diagnosis,
+                      "all ranks",
+                      {},
+                      ns,
+                      {}};
+    cause.evidence.push_back(fmt::format("device idle for the host ({}): {} {} a step, most on {}", growth.cause,
+                                         durationText(growth.ns), reversed ? "less" : "more", growth.role));
     return cause;
 }
 
@@ -76,7 +84,14 @@ ChangeCause causeOfStall(const StallGrowth& growth, double ns, bool reversed) {
 ChangeCause causeOfAllStalls(const SideMeans& base, const SideMeans& now, double ns) {
     const double wandering = wanderingGrowth(base, now);
     if (wandering < kWanders * ns) return {"unknown", "", "", "all ranks", {}, ns, {}};
-    return {"stalls", fmt::format("hosts stand still now and then, one or another: {} more a step, all ranks together", durationText(wandering)), "RS303", "all ranks", {}, ns, {}};
+    return {"stalls",
+            fmt::format("hosts stand still now and then, one or another: {} more a step, all ranks together",
+                        durationText(wandering)),
+            "RS303",
+            "all ranks",
+            {},
+            ns,
+            {}};
 }
 
 }  // namespace

@@ -8,7 +8,8 @@
 
 namespace rankscope::analyzer {
 
-/// Why devices wait `ns` longer for their hosts on the new side: one cause, or several that share `ns` as what they cost the ranks they hit hardest.
+/// Why devices wait `ns` longer for their hosts on the new side: one cause, or several that share `ns` as what they
+/// cost the ranks they hit hardest.
 std::vector<ChangeCause> hostCauses(const SideMeans& base, const SideMeans& now, double ns, bool reversed);
 
 }  // namespace rankscope::analyzer

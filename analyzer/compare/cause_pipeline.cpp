@@ -12,7 +12,8 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr double kBubbleIsWhy = 0.3;  // of the change: how much longer a rank must wait in sends and receives, in the mean; the rest may hide behind sums of gradients
+constexpr double kBubbleIsWhy = 0.3;  // of the change: how much longer a rank must wait in sends and receives, in the
+                                      // mean; the rest may hide behind sums of gradients
 
 double meanReceiveWait(const SideMeans& side) {
     double ns = 0;
@@ -33,8 +34,16 @@ std::optional<ChangeCause> pipelineCause(const SideMeans& base, const SideMeans&
     if (base.schedule.empty() || now.schedule.empty() || base.schedule == now.schedule) return std::nullopt;
     const double before = meanReceiveWait(base), after = meanReceiveWait(now);
     if (after - before < kBubbleIsWhy * ns) return std::nullopt;
-    ChangeCause cause{"pipeline_schedule", fmt::format("the pipeline runs {} instead of {}, which leaves stages idle for longer", told(now.schedule), told(base.schedule)), "RS101", "", {}, ns, {}};
-    cause.evidence.push_back(fmt::format("waiting for messages of other stages: {} a step, mean over ranks", fromTo(durationText(before), durationText(after), reversed)));
+    ChangeCause cause{"pipeline_schedule",
+                      fmt::format("the pipeline runs {} instead of {}, which leaves stages idle for longer",
+                                  told(now.schedule), told(base.schedule)),
+                      "RS101",
+                      "",
+                      {},
+                      ns,
+                      {}};
+    cause.evidence.push_back(fmt::format("waiting for messages of other stages: {} a step, mean over ranks",
+                                         fromTo(durationText(before), durationText(after), reversed)));
     return cause;
 }
 

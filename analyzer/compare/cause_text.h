@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How causes say what grew. Causes of a faster step are found with the sides changed over (causes.h), but what they show as evidence stays in the order base, new.
+// How causes say what grew. Causes of a faster step are found with the sides changed over (causes.h), but what they
+// show as evidence stays in the order base, new.
 #pragma once
 
 #include <string>

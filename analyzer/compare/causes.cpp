@@ -18,12 +18,15 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr double kWorthACause = 0.2;  // of the change
-constexpr double kWorthAsking = 0.05;     // of the change: what a row must have to be part of a cause that others share, as two operations of one kind of traffic do
-constexpr double kLaunchNs = 5e3;         // what a launch takes the host: 2 to 10 us, a collective's more than a kernel's
-constexpr double kMostKernelsOfAMessage = 3;  // that come with a message more: a copy, a scaling, the optimizer's of a bucket
-constexpr double kLaunchesAreWhy = 0.4;   // of the time lost to the host
-constexpr double kExplains = 0.5;     // of the change: a finding whose cost grew by that names the cause where the differences do not
+constexpr double kWorthACause = 0.2;   // of the change
+constexpr double kWorthAsking = 0.05;  // of the change: what a row must have to be part of a cause that others share,
+                                       // as two operations of one kind of traffic do
+constexpr double kLaunchNs = 5e3;      // what a launch takes the host: 2 to 10 us, a collective's more than a kernel's
+constexpr double kMostKernelsOfAMessage =
+    3;  // that come with a message more: a copy, a scaling, the optimizer's of a bucket
+constexpr double kLaunchesAreWhy = 0.4;  // of the time lost to the host
+constexpr double kExplains =
+    0.5;  // of the change: a finding whose cost grew by that names the cause where the differences do not
 
 /// Findings that appeared or got worse between the two sides as causesOf() sees them.
 std::vector<const FindingChange*> grown(const std::vector<FindingChange>& findings, bool reversed) {
@@ -36,11 +39,17 @@ std::vector<const FindingChange*> grown(const std::vector<FindingChange>& findin
     return rows;
 }
 
-double costGrowth(const FindingChange& finding) { return std::abs(finding.newCostNs.value_or(0) - finding.baseCostNs.value_or(0)); }
+double costGrowth(const FindingChange& finding) {
+    return std::abs(finding.newCostNs.value_or(0) - finding.baseCostNs.value_or(0));
+}
 
-/// What a finding of the same diagnosis knows better than the differences: where. Of a slower link, also whether it is one, or all of them.
+/// What a finding of the same diagnosis knows better than the differences: where. Of a slower link, also whether it is
+/// one, or all of them.
 void refine(const std::vector<const FindingChange*>& findings, ChangeCause& cause) {
-    const auto has = [&](const char* id) { return std::any_of(findings.begin(), findings.end(), [&](const FindingChange* finding) { return finding->id == id; }); };
+    const auto has = [&](const char* id) {
+        return std::any_of(findings.begin(), findings.end(),
+                           [&](const FindingChange* finding) { return finding->id == id; });
+    };
     if (cause.kind == "slower_link" || cause.kind == "slower_p2p")
         for (const char* id : {cause.kind == "slower_p2p" ? "RS103" : "RS208", "RS208", "RS204"})
             if (has(id)) {
@@ -59,23 +68,42 @@ void refine(const std::vector<const FindingChange*>& findings, ChangeCause& caus
 }
 
 std::string kindOf(const std::string& id) {
-    static const std::map<std::string, std::string> kKinds = {
-        {"RS101", "pipeline_schedule"}, {"RS102", "stage_imbalance"}, {"RS103", "slower_p2p"},     {"RS201", "lost_overlap"},  {"RS202", "smaller_buckets"},
-        {"RS203", "more_bytes"},        {"RS204", "slower_network"},  {"RS205", "algorithm"},      {"RS206", "redundant_communication"}, {"RS207", "group_spans_nodes"},
-        {"RS208", "slower_link"},       {"RS209", "contention"},      {"RS210", "full_precision"}, {"RS301", "straggler"},     {"RS302", "slow_node"},
-        {"RS303", "stalls"},            {"RS304", "uneven_work"},     {"RS401", "launch_bound"},   {"RS402", "synchronisation"}, {"RS403", "slow_input"},
-        {"RS404", "allocator"},         {"RS405", "pageable_copies"}};
+    static const std::map<std::string, std::string> kKinds = {{"RS101", "pipeline_schedule"},
+                                                              {"RS102", "stage_imbalance"},
+                                                              {"RS103", "slower_p2p"},
+                                                              {"RS201", "lost_overlap"},
+                                                              {"RS202", "smaller_buckets"},
+                                                              {"RS203", "more_bytes"},
+                                                              {"RS204", "slower_network"},
+                                                              {"RS205", "algorithm"},
+                                                              {"RS206", "redundant_communication"},
+                                                              {"RS207", "group_spans_nodes"},
+                                                              {"RS208", "slower_link"},
+                                                              {"RS209", "contention"},
+                                                              {"RS210", "full_precision"},
+                                                              {"RS301", "straggler"},
+                                                              {"RS302", "slow_node"},
+                                                              {"RS303", "stalls"},
+                                                              {"RS304", "uneven_work"},
+                                                              {"RS401", "launch_bound"},
+                                                              {"RS402", "synchronisation"},
+                                                              {"RS403", "slow_input"},
+                                                              {"RS404", "allocator"},
+                                                              {"RS405", "pageable_copies"}};
     const auto kind = kKinds.find(id);
     return kind == kKinds.end() ? "unknown" : kind->second;
 }
 
-ChangeCause unknown(double ns) { return {"unknown", "what changed is not told by the differences", "", "", {}, ns, {}}; }
+ChangeCause unknown(double ns) {
+    return {"unknown", "what changed is not told by the differences", "", "", {}, ns, {}};
+}
 
 /// Where the differences say nothing, a finding that costs about what the step lost says it.
 ChangeCause fromFindings(const std::vector<const FindingChange*>& findings, double ns) {
     const FindingChange* best = nullptr;
     for (const FindingChange* finding : findings)
-        if (costGrowth(*finding) >= kExplains * ns && (!best || costGrowth(*finding) > costGrowth(*best))) best = finding;
+        if (costGrowth(*finding) >= kExplains * ns && (!best || costGrowth(*finding) > costGrowth(*best)))
+            best = finding;
     if (!best) return unknown(ns);
     return {kindOf(best->id), best->title + ": " + best->cause, best->id, best->where, best->ranks, ns, {}};
 }
@@ -86,7 +114,8 @@ constexpr const char* kBetweenPlaces = "; ";
 void addPlace(ChangeCause& from, ChangeCause& to) {
     if (from.kind == "unknown" || to.where.find(from.where) != std::string::npos) return;
     for (ChangeCause* cause : {&from, &to}) {
-        if (cause->where.empty() || cause->where.find(kBetweenPlaces) != std::string::npos) continue;  // of more than one: they are named
+        if (cause->where.empty() || cause->where.find(kBetweenPlaces) != std::string::npos)
+            continue;  // of more than one: they are named
         for (std::string& evidence : cause->evidence) evidence = cause->where + ": " + evidence;
     }
     to.where += (to.where.empty() ? "" : kBetweenPlaces) + from.where;
@@ -100,14 +129,15 @@ void merge(ChangeCause cause, std::vector<ChangeCause>& causes) {
         other.ns += cause.ns;
         addPlace(cause, other);
         for (std::string& evidence : cause.evidence)
-            if (std::find(other.evidence.begin(), other.evidence.end(), evidence) == other.evidence.end()) other.evidence.push_back(std::move(evidence));
+            if (std::find(other.evidence.begin(), other.evidence.end(), evidence) == other.evidence.end())
+                other.evidence.push_back(std::move(evidence));
         return;
     }
     causes.push_back(std::move(cause));
 }
 
 struct ExposedTraffic {
-    std::string name;   // empty: none
+    std::string name;  // empty: none
     double addedNs = 0;
 };
 
@@ -123,14 +153,16 @@ ExposedTraffic trafficThatGrew(const SideMeans& base, const SideMeans& now) {
     return most;
 }
 
-/// Where the path went another way, through compute that takes no longer, for traffic that less hides: what ranks wait for says it.
+/// Where the path went another way, through compute that takes no longer, for traffic that less hides: what ranks wait
+/// for says it.
 ChangeCause fromExposed(const SideMeans& base, const SideMeans& now, const ChangeCause& cause, bool reversed) {
     const ExposedTraffic traffic = trafficThatGrew(base, now);
     return traffic.addedNs >= kExplains * cause.ns ? transferCause(base, now, traffic.name, cause.ns, reversed) : cause;
 }
 
 /// `base` is the fast side.
-std::vector<ChangeCause> causesOfPart(const SideMeans& base, const SideMeans& now, const AttributionRow& row, double ns, bool reversed) {
+std::vector<ChangeCause> causesOfPart(const SideMeans& base, const SideMeans& now, const AttributionRow& row, double ns,
+                                      bool reversed) {
     if (row.category == "compute") {
         std::vector<ChangeCause> causes = computeCauses(base, now, ns, reversed);
         if (!causes.empty()) return causes;
@@ -138,7 +170,8 @@ std::vector<ChangeCause> causesOfPart(const SideMeans& base, const SideMeans& no
         return {unknown(ns)};
     }
     const bool ofOne = row.what.starts_with(kTransferRow);
-    return {transferCause(base, now, ofOne ? row.what.substr(kTransferRow.size()) : trafficThatGrew(base, now).name, ns, reversed)};
+    return {transferCause(base, now, ofOne ? row.what.substr(kTransferRow.size()) : trafficThatGrew(base, now).name, ns,
+                          reversed)};
 }
 
 double meanKernels(const SideMeans& side) {
@@ -147,7 +180,8 @@ double meanKernels(const SideMeans& side) {
     return kernels / static_cast<double>(std::max<size_t>(1, side.roles.size()));
 }
 
-/// The messages that are why hosts launch too late: so many more than before that calling them, and the kernels that come with each, takes the time.
+/// The messages that are why hosts launch too late: so many more than before that calling them, and the kernels that
+/// come with each, takes the time.
 std::optional<ChangeCause> causeOfLaunches(const SideMeans& base, const SideMeans& now, double ns, bool reversed) {
     const std::map<std::string, TrafficSummary> before = byUse(base);
     std::vector<std::pair<double, std::string>> growth;
@@ -158,7 +192,8 @@ std::optional<ChangeCause> causeOfLaunches(const SideMeans& base, const SideMean
         messages += std::max(0.0, growth.back().first);
     }
     const double kernels = std::max(0.0, meanKernels(now) - meanKernels(base));
-    if (messages * kMostKernelsOfAMessage < kernels || (messages + kernels) * kLaunchNs < kLaunchesAreWhy * ns) return std::nullopt;
+    if (messages * kMostKernelsOfAMessage < kernels || (messages + kernels) * kLaunchNs < kLaunchesAreWhy * ns)
+        return std::nullopt;
     std::sort(growth.rbegin(), growth.rend());
     for (const auto& [more, use] : growth) {
         ChangeCause cause = transferCause(base, now, use, ns, reversed);
@@ -169,7 +204,8 @@ std::optional<ChangeCause> causeOfLaunches(const SideMeans& base, const SideMean
     return std::nullopt;
 }
 
-/// Whether a diagnosis is found in half of the new side's runs or more and in fewer of the base's, be it at another place in each.
+/// Whether a diagnosis is found in half of the new side's runs or more and in fewer of the base's, be it at another
+/// place in each.
 bool appeared(const SideMeans& base, const SideMeans& now, const std::string& id) {
     const auto isOn = [&](const SideMeans& side) {
         const auto runs = side.findingRuns.find(id);
@@ -178,29 +214,45 @@ bool appeared(const SideMeans& base, const SideMeans& now, const std::string& id
     return isOn(now) && !isOn(base);
 }
 
-/// The host's own stalls; but a finding that costs as much, where none of the stalls' kind does, knows better what they delay.
-std::vector<ChangeCause> causesOfHost(const SideMeans& base, const SideMeans& now, const std::vector<const FindingChange*>& findings, double ns, bool reversed) {
+/// The host's own stalls; but a finding that costs as much, where none of the stalls' kind does, knows better what they
+/// delay.
+std::vector<ChangeCause> causesOfHost(const SideMeans& base, const SideMeans& now,
+                                      const std::vector<const FindingChange*>& findings, double ns, bool reversed) {
     std::vector<ChangeCause> causes = hostCauses(base, now, ns, reversed);
     for (ChangeCause& cause : causes) {
         if (cause.kind == "launch_bound" || cause.kind == "unknown")
             if (auto launches = causeOfLaunches(base, now, cause.ns, reversed)) cause = std::move(*launches);
-        // Stalls that wander from rank to rank hit one of them by chance more often; what they look like there is not what they are.
+        // Stalls that wander from rank to rank hit one of them by chance more often; what they look like there is not
+        // what they are.
         if (cause.kind != "stalls" && appeared(base, now, "RS303") && !appeared(base, now, cause.diagnosis))
-            cause = {"stalls", "hosts stand still now and then, one or another", "RS303", "all ranks", {}, cause.ns, std::move(cause.evidence)};
+            cause = {"stalls",
+                     "hosts stand still now and then, one or another",
+                     "RS303",
+                     "all ranks",
+                     {},
+                     cause.ns,
+                     std::move(cause.evidence)};
     }
-    if (causes.size() > 1 || causes.front().kind == "smaller_buckets" || causes.front().kind == "redundant_communication") return causes;
-    const bool confirmed = std::any_of(findings.begin(), findings.end(), [&](const FindingChange* finding) { return finding->id == causes.front().diagnosis; });
+    if (causes.size() > 1 || causes.front().kind == "smaller_buckets" ||
+        causes.front().kind == "redundant_communication")
+        return causes;
+    const bool confirmed = std::any_of(findings.begin(), findings.end(), [&](const FindingChange* finding) {
+        return finding->id == causes.front().diagnosis;
+    });
     if (confirmed) return causes;
     ChangeCause found = fromFindings(findings, ns);
-    if (found.kind == "lost_overlap") found.kind = "late_launch";  // the critical path is on the host: it calls them late
+    if (found.kind == "lost_overlap")
+        found.kind = "late_launch";  // the critical path is on the host: it calls them late
     if (found.kind != "unknown") causes.front() = std::move(found);
     return causes;
 }
 
-/// Without critical paths: why even the rank that waits least waits longer. Others hold it up: now this one and now that one, or as a pipeline's schedule has it.
+/// Without critical paths: why even the rank that waits least waits longer. Others hold it up: now this one and now
+/// that one, or as a pipeline's schedule has it.
 ChangeCause causeOfWaiting(const SideMeans& base, const SideMeans& now, double ns, bool reversed) {
     if (growthOfHeaviest(base, now).ns() >= kExplains * ns)
-        if (std::vector<ChangeCause> causes = computeCauses(base, now, ns, reversed); !causes.empty()) return std::move(causes.front());
+        if (std::vector<ChangeCause> causes = computeCauses(base, now, ns, reversed); !causes.empty())
+            return std::move(causes.front());
     if (auto schedule = pipelineCause(base, now, ns, reversed)) return std::move(*schedule);
     ChangeCause stalls = hostCauses(base, now, ns, reversed).front();
     return stalls.kind == "stalls" ? stalls : unknown(ns);
@@ -208,15 +260,20 @@ ChangeCause causeOfWaiting(const SideMeans& base, const SideMeans& now, double n
 
 /// Copies and sets that nothing hides; a finding says whether they are of the pageable kind.
 ChangeCause causeOfCopies(const std::vector<const FindingChange*>& findings, double ns) {
-    const bool pageable = std::any_of(findings.begin(), findings.end(), [](const FindingChange* finding) { return finding->id == "RS405"; });
-    if (pageable) return {"pageable_copies", "copies from pageable memory hold the device up", "RS405", "all ranks", {}, ns, {}};
+    const bool pageable = std::any_of(findings.begin(), findings.end(),
+                                      [](const FindingChange* finding) { return finding->id == "RS405"; });
+    if (pageable)
+        return {"pageable_copies", "copies from pageable memory hold the device up", "RS405", "all ranks", {}, ns, {}};
     const ChangeCause found = fromFindings(findings, ns);
-    return found.kind == "unknown" ? ChangeCause{"copies", "copies and sets hold the device up for longer", "", "all ranks", {}, ns, {}} : found;
+    return found.kind == "unknown"
+               ? ChangeCause{"copies", "copies and sets hold the device up for longer", "", "all ranks", {}, ns, {}}
+               : found;
 }
 
 }  // namespace
 
-std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now, const std::vector<FindingChange>& findings, double changeNs) {
+std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now,
+                                  const std::vector<FindingChange>& findings, double changeNs) {
     const bool reversed = changeNs < 0;
     const SideMeans& slow = reversed ? base : now;
     const SideMeans& fast = reversed ? now : base;
@@ -226,7 +283,8 @@ std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now, c
     double hostNs = 0, copiesNs = 0;
     for (const AttributionRow& row : attributeChange(fast, slow, ns)) {
         // The host, what it launches and the gaps it leaves are one story.
-        const double rowNs = std::min(row.ns, ns);  // a path that changes sides takes more from one category than the step lost
+        const double rowNs =
+            std::min(row.ns, ns);  // a path that changes sides takes more from one category than the step lost
         if (row.category == "host" || row.category == "launch" || row.category == "gap" || row.category == "idle") {
             hostNs += row.ns;
         } else if (row.category == "wait" && rowNs >= kWorthAsking * ns) {
@@ -239,7 +297,8 @@ std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now, c
     }
     std::erase_if(causes, [&](const ChangeCause& cause) { return cause.ns < kWorthACause * ns; });
     if (hostNs >= kWorthACause * ns)
-        for (ChangeCause& cause : causesOfHost(fast, slow, more, std::min(hostNs, ns), reversed)) merge(std::move(cause), causes);
+        for (ChangeCause& cause : causesOfHost(fast, slow, more, std::min(hostNs, ns), reversed))
+            merge(std::move(cause), causes);
     if (copiesNs >= kWorthACause * ns) merge(causeOfCopies(more, std::min(copiesNs, ns)), causes);
     if (causes.empty()) causes.push_back(unknown(ns));
     for (ChangeCause& cause : std::exchange(causes, {})) {
@@ -247,7 +306,8 @@ std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now, c
         if (cause.kind == "unknown") cause = fromExposed(fast, slow, cause, reversed);
         merge(std::move(cause), causes);
     }
-    std::stable_sort(causes.begin(), causes.end(), [](const ChangeCause& a, const ChangeCause& b) { return a.ns > b.ns; });
+    std::stable_sort(causes.begin(), causes.end(),
+                     [](const ChangeCause& a, const ChangeCause& b) { return a.ns > b.ns; });
     for (ChangeCause& cause : causes) {
         refine(more, cause);
         if (!reversed) continue;

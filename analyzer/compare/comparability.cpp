@@ -42,7 +42,9 @@ std::string valueOf(const RunSummary& run, const std::string& key) {
 /// What the runs of a side agree on; empty when they do not, or it is unknown.
 std::string commonValue(const std::vector<RunSummary>& runs, const std::string& key) {
     const std::string first = valueOf(runs.front(), key);
-    return std::all_of(runs.begin(), runs.end(), [&](const RunSummary& run) { return valueOf(run, key) == first; }) ? first : "";
+    return std::all_of(runs.begin(), runs.end(), [&](const RunSummary& run) { return valueOf(run, key) == first; })
+               ? first
+               : "";
 }
 
 void requireOneKind(const std::vector<RunSummary>& runs, const char* side, const std::set<std::string>& across) {
@@ -51,7 +53,8 @@ void requireOneKind(const std::vector<RunSummary>& runs, const char* side, const
         for (const RunSummary& run : runs) {
             const std::string first = valueOf(runs.front(), rule.key), value = valueOf(run, rule.key);
             if (first == value || first.empty() || value.empty() || std::string(rule.key) == "layout") continue;
-            throw CompareError(fmt::format("the runs of the {} side are not of one kind: {} is {} in {} and {} in {}", side, rule.what, first, runs.front().name, value, run.name),
+            throw CompareError(fmt::format("the runs of the {} side are not of one kind: {} is {} in {} and {} in {}",
+                                           side, rule.what, first, runs.front().name, value, run.name),
                                fmt::format("compare runs of one job with each other, or say --across {}", rule.across));
         }
     }
@@ -60,7 +63,8 @@ void requireOneKind(const std::vector<RunSummary>& runs, const char* side, const
 Incomparable rowOf(const Rule& rule, const std::string& base, const std::string& now, bool allowed) {
     Incomparable row{rule.what, base, now, rule.consequence == Consequence::refuse && !allowed, ""};
     if (row.refused)
-        row.consequence = fmt::format("the step time is not compared (--across {} compares it all the same)", rule.across);
+        row.consequence =
+            fmt::format("the step time is not compared (--across {} compares it all the same)", rule.across);
     else if (rule.consequence == Consequence::refuseCategories)
         row.consequence = "the step time is compared; times by category are not";
     else
@@ -71,8 +75,11 @@ Incomparable rowOf(const Rule& rule, const std::string& base, const std::string&
 /// Lost records and missing sources make categories of a step untrue, not its length.
 void addLosses(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, Comparability& result) {
     const auto refuse = [&](const char* what, const std::string& a, const std::string& b) {
-        result.rows.push_back({what, a.empty() ? "none" : a, b.empty() ? "none" : b, false, "the step time is compared; times by category are not"});
-        if (result.categoriesRefused.empty()) result.categoriesRefused = fmt::format("{}: {} on the base side, {} on the new side", what, a.empty() ? "none" : a, b.empty() ? "none" : b);
+        result.rows.push_back({what, a.empty() ? "none" : a, b.empty() ? "none" : b, false,
+                               "the step time is compared; times by category are not"});
+        if (result.categoriesRefused.empty())
+            result.categoriesRefused = fmt::format("{}: {} on the base side, {} on the new side", what,
+                                                   a.empty() ? "none" : a, b.empty() ? "none" : b);
     };
     const auto lost = [](const std::vector<RunSummary>& runs) {
         std::string names;
@@ -89,9 +96,11 @@ void addLosses(const std::vector<RunSummary>& base, const std::vector<RunSummary
         return text;
     };
     if (const std::string a = lost(base), b = lost(now); !a.empty() || !b.empty()) refuse("lost device records", a, b);
-    if (const std::string a = all(base, "missing_sources"), b = all(now, "missing_sources"); a != b) refuse("sources that were not live", a, b);
+    if (const std::string a = all(base, "missing_sources"), b = all(now, "missing_sources"); a != b)
+        refuse("sources that were not live", a, b);
     if (const std::string a = all(base, "loss"), b = all(now, "loss"); a != b)
-        result.rows.push_back({"loss", a.empty() ? "none" : a, b.empty() ? "none" : b, false, "compared; see the losses"});
+        result.rows.push_back(
+            {"loss", a.empty() ? "none" : a, b.empty() ? "none" : b, false, "compared; see the losses"});
 }
 
 }  // namespace
@@ -107,7 +116,8 @@ const std::vector<std::string>& acrossNames() {
     return kNames;
 }
 
-Comparability checkComparability(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const std::set<std::string>& across) {
+Comparability checkComparability(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
+                                 const std::set<std::string>& across) {
     requireOneKind(base, "base", across);
     requireOneKind(now, "new", across);
     Comparability result;
@@ -116,7 +126,8 @@ Comparability checkComparability(const std::vector<RunSummary>& base, const std:
         if (a == b || a.empty() || b.empty()) continue;
         const Incomparable row = rowOf(rule, a, b, *rule.across && across.count(rule.across));
         result.stepTimeRefused = result.stepTimeRefused || row.refused;
-        if (rule.consequence == Consequence::refuseCategories) result.categoriesRefused = fmt::format("{} is {} in the base and {} in the new runs", rule.what, a, b);
+        if (rule.consequence == Consequence::refuseCategories)
+            result.categoriesRefused = fmt::format("{} is {} in the base and {} in the new runs", rule.what, a, b);
         result.rows.push_back(row);
     }
     for (Incomparable& row : lostSteps(base, now, across.count("unfinished") != 0)) {

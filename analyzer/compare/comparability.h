@@ -31,7 +31,9 @@ struct Comparability {
 /// Names that `--across` takes: differences that are the question, not a mistake.
 const std::vector<std::string>& acrossNames();
 
-/// `across`: differences that do not forbid to compare. Throws CompareError when the runs of one side are not of one kind. Neither side is empty.
-Comparability checkComparability(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const std::set<std::string>& across);
+/// `across`: differences that do not forbid to compare. Throws CompareError when the runs of one side are not of one
+/// kind. Neither side is empty.
+Comparability checkComparability(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
+                                 const std::set<std::string>& across);
 
 }  // namespace rankscope::analyzer

@@ -21,11 +21,15 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// The same for copies of a run, whatever they are called. Runs of a virtual job may repeat each other to the nanosecond: they began at other times.
-std::string identityOf(const RunSummary& run) { return fmt::format("{} {}", summaryId(run), run.startUnixNs); }
+/// The same for copies of a run, whatever they are called. Runs of a virtual job may repeat each other to the
+/// nanosecond: they began at other times.
+std::string identityOf(const RunSummary& run) {
+    return fmt::format("{} {}", summaryId(run), run.startUnixNs);
+}
 
 /// Drops runs without steps and runs that are there already. Returns the names of the others by their identity.
-std::map<std::string, std::string> clean(std::vector<RunSummary>& runs, const std::string& side, std::vector<std::string>& notes) {
+std::map<std::string, std::string> clean(std::vector<RunSummary>& runs, const std::string& side,
+                                         std::vector<std::string>& notes) {
     std::map<std::string, std::string> seen;  // name by identity
     std::vector<RunSummary> kept;
     std::string without;
@@ -37,8 +41,11 @@ std::map<std::string, std::string> clean(std::vector<RunSummary>& runs, const st
         }
         const auto [at, isNew] = seen.try_emplace(identityOf(run), run.name);
         if (!isNew) {
-            notes.push_back(at->second == run.name ? fmt::format("{} is on the {} side twice: it counts once", run.name, side)
-                                                   : fmt::format("{} and {} on the {} side are the same run, to the nanosecond: it counts once", at->second, run.name, side));
+            notes.push_back(
+                at->second == run.name
+                    ? fmt::format("{} is on the {} side twice: it counts once", run.name, side)
+                    : fmt::format("{} and {} on the {} side are the same run, to the nanosecond: it counts once",
+                                  at->second, run.name, side));
             continue;
         }
         if (run.steps == 1) notes.push_back(fmt::format("{} has one step only", run.name));
@@ -46,7 +53,8 @@ std::map<std::string, std::string> clean(std::vector<RunSummary>& runs, const st
     }
     if (kept.empty() && !runs.empty())
         throw CompareError(fmt::format("no run of the {} side has a step to compare: {}", side, without),
-                           "mark steps with an NVTX range or torch.profiler's step(), run at least three of them, and see `rankscope analyze` for what was recorded");
+                           "mark steps with an NVTX range or torch.profiler's step(), run at least three of them, and "
+                           "see `rankscope analyze` for what was recorded");
     runs = std::move(kept);
     return seen;
 }
@@ -90,7 +98,9 @@ void setOverview(std::vector<RunSummary>& runs, ComparedSide& side) {
     const double middle = side.runs.empty() ? 0 : sum / static_cast<double>(side.runs.size());
     std::optional<size_t> best;
     for (size_t i = 0; i < runs.size(); ++i)
-        if (runs[i].overview && (!best || std::abs(side.runs[i].stepNs - middle) < std::abs(side.runs[*best].stepNs - middle))) best = i;
+        if (runs[i].overview &&
+            (!best || std::abs(side.runs[i].stepNs - middle) < std::abs(side.runs[*best].stepNs - middle)))
+            best = i;
     if (!best) return;
     side.overview = std::move(runs[*best].overview);
     side.overviewRun = runs[*best].name;
@@ -98,20 +108,24 @@ void setOverview(std::vector<RunSummary>& runs, ComparedSide& side) {
 
 void addLosses(const std::vector<RunSummary>& runs, const char* side, Comparison& comparison) {
     for (const RunSummary& run : runs)
-        for (const LossRow& loss : run.losses) comparison.losses.push_back({side, run.name, loss.kind, loss.severity, loss.count, loss.meaning});
+        for (const LossRow& loss : run.losses)
+            comparison.losses.push_back({side, run.name, loss.kind, loss.severity, loss.count, loss.meaning});
 }
 
 /// A change worth explaining: claimed, or large enough to be claimed if noise were less.
 bool worthExplaining(const StepTimeChange& step) {
     if (step.verdict == StepVerdict::regression || step.verdict == StepVerdict::improvement) return true;
-    return step.verdict == StepVerdict::notEnoughSamples && step.ratio && std::abs(std::log(*step.ratio)) >= std::log1p(step.threshold);
+    return step.verdict == StepVerdict::notEnoughSamples && step.ratio &&
+           std::abs(std::log(*step.ratio)) >= std::log1p(step.threshold);
 }
 
-void compareSteps(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const Comparability& comparability, const StepTimeOptions& options, Comparison& result) {
+void compareSteps(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
+                  const Comparability& comparability, const StepTimeOptions& options, Comparison& result) {
     if (comparability.stepTimeRefused) {
         std::string why;
         for (const Incomparable& row : result.incomparable)
-            if (row.refused) why += fmt::format("{}{} ({} and {})", why.empty() ? "" : ", ", row.what, row.base, row.now);
+            if (row.refused)
+                why += fmt::format("{}{} ({} and {})", why.empty() ? "" : ", ", row.what, row.base, row.now);
         result.step.threshold = options.threshold;
         result.step.reason = "incomparable: the two sides differ in " + why;
         result.step.estimator = "trimmed mean";
@@ -124,7 +138,8 @@ void compareSteps(const std::vector<RunSummary>& base, const std::vector<RunSumm
     setTypicalSteps(now, result.step.estimator, result.now);
 }
 
-void judge(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const GateOptions& options, Comparison& result) {
+void judge(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const GateOptions& options,
+           Comparison& result) {
     result.gate = judgeGate(result, options);
     for (const auto& notices : {unfinishedNotices(now, "new"), unfinishedNotices(base, "base")})
         result.gate.notices.insert(result.gate.notices.end(), notices.begin(), notices.end());
@@ -141,7 +156,8 @@ Comparison withoutBase(const std::vector<RunSummary>& now, const CompareOptions&
     result.findings = compareFindings({}, now, means);
     result.breakdown = compareBreakdowns({}, means);
     judge({}, now, options.gate, result);
-    std::erase_if(result.gate.notices, [&](const std::string& notice) { return notice.ends_with(result.step.reason); });  // said once
+    std::erase_if(result.gate.notices,
+                  [&](const std::string& notice) { return notice.ends_with(result.step.reason); });  // said once
     result.gate.notices.insert(result.gate.notices.begin(), result.step.reason);
     return result;
 }
@@ -152,7 +168,8 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
     Comparison result;
     const auto baseIds = clean(base, "base", result.notes), newIds = clean(now, "new", result.notes);
     for (const auto& [id, name] : newIds)
-        if (baseIds.count(id)) result.notes.push_back(fmt::format("{} is on both sides: it is compared with itself", name));
+        if (baseIds.count(id))
+            result.notes.push_back(fmt::format("{} is on both sides: it is compared with itself", name));
     std::vector<std::string> once;
     for (std::string& note : result.notes)
         if (std::ranges::find(once, note) == once.end()) once.push_back(std::move(note));
@@ -161,7 +178,9 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
     result.now = sideOf(now);
     addLosses(base, "base", result);
     addLosses(now, "new", result);
-    if (now.empty()) throw CompareError("there is no run on the new side: nothing to compare", "name the new runs: rankscope compare --baseline DIR --new RUN");
+    if (now.empty())
+        throw CompareError("there is no run on the new side: nothing to compare",
+                           "name the new runs: rankscope compare --baseline DIR --new RUN");
     if (base.empty()) {
         result = withoutBase(now, options, std::move(result));
         setOverview(now, result.now);
@@ -174,14 +193,17 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
     compareSteps(base, now, comparability, options.step, result);
     const SideMeans before = meansOf(base), after = meansOf(now);
     result.findings = compareFindings(base, now, after);
-    result.metrics = compareMetrics(base, now, comparability.categoriesRefused, comparability.stepTimeRefused ? result.step.reason : "");
+    result.metrics = compareMetrics(base, now, comparability.categoriesRefused,
+                                    comparability.stepTimeRefused ? result.step.reason : "");
     result.collectives = compareCollectives(before, after);
     result.kernels = compareKernels(before, after);
     if (!comparability.stepTimeRefused && comparability.categoriesRefused.empty() && result.step.changeNs() != 0) {
         result.attribution = attributeChange(before, after, result.step.changeNs());
-        if (worthExplaining(result.step)) result.causes = causesOf(before, after, result.findings, result.step.changeNs());
+        if (worthExplaining(result.step))
+            result.causes = causesOf(before, after, result.findings, result.step.changeNs());
     }
-    if (!comparability.stepTimeRefused && comparability.categoriesRefused.empty()) result.breakdown = compareBreakdowns(before, after);
+    if (!comparability.stepTimeRefused && comparability.categoriesRefused.empty())
+        result.breakdown = compareBreakdowns(before, after);
     setOverview(base, result.base);
     setOverview(now, result.now);
     judge(base, now, options.gate, result);

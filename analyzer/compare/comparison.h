@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two sides of runs compared, as data: rankscope.compare/1. Renderers read this and nothing else. What is unknown is std::nullopt and prints as null or
-// 'unknown'. Times are ns per step, unless a name says otherwise; shares and ratios are plain numbers (0.03 is 3 %).
+// Two sides of runs compared, as data: rankscope.compare/1. Renderers read this and nothing else. What is unknown is
+// std::nullopt and prints as null or 'unknown'. Times are ns per step, unless a name says otherwise; shares and ratios
+// are plain numbers (0.03 is 3 %).
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 
 namespace rankscope::analyzer {
 
-inline constexpr double kConfidence = 0.95;         // of every interval and every claim
-inline constexpr double kFindingPower = 0.9;        // share of comparisons in which the smallest visible change is found
+inline constexpr double kConfidence = 0.95;   // of every interval and every claim
+inline constexpr double kFindingPower = 0.9;  // share of comparisons in which the smallest visible change is found
 
 /// Ends of an interval of confidence kConfidence.
 struct ConfidenceInterval {
@@ -26,58 +27,64 @@ struct ConfidenceInterval {
 /// One run as it went into the comparison.
 struct ComparedRun {
     std::string name;
-    std::string label;                       // what it was saved under in a baseline: a commit, say; empty: none
-    std::string file;                        // where it was read from
-    bool fromBaseline = false;               // a summary, no trace
-    int steps = 0;                           // analysed
-    double stepNs = 0;                       // typical step, by StepTimeChange::estimator
-    std::vector<double> stepsNs;             // the analysed steps in their order; of long runs means over `stepsPerSample` of them
+    std::string label;            // what it was saved under in a baseline: a commit, say; empty: none
+    std::string file;             // where it was read from
+    bool fromBaseline = false;    // a summary, no trace
+    int steps = 0;                // analysed
+    double stepNs = 0;            // typical step, by StepTimeChange::estimator
+    std::vector<double> stepsNs;  // the analysed steps in their order; of long runs means over `stepsPerSample` of them
     int stepsPerSample = 1;
 };
 
 /// The runs on one side, and what they have in common.
 struct ComparedSide {
     std::vector<ComparedRun> runs;
-    std::map<std::string, std::string> environment;  // world_size, gpu, nccl, sources, ...: what comparability is judged by
-    std::string layout;                      // "dp 4, tp 2"; empty: unknown
+    std::map<std::string, std::string>
+        environment;     // world_size, gpu, nccl, sources, ...: what comparability is judged by
+    std::string layout;  // "dp 4, tp 2"; empty: unknown
     std::vector<std::string> hosts;
-    std::optional<StepOverview> overview;    // of the run in `overviewRun`; a picture, not part of the JSON; empty: no run of the side has its trace
-    std::string overviewRun;                 // the one whose step is nearest to the side's
+    std::optional<StepOverview> overview;  // of the run in `overviewRun`; a picture, not part of the JSON; empty: no
+                                           // run of the side has its trace
+    std::string overviewRun;               // the one whose step is nearest to the side's
 };
 
 enum class StepVerdict : uint8_t {
-    regression,         // slower, and surely
-    improvement,        // faster, and surely
-    noChange,           // a change of `smallestVisible` would have been seen
-    notEnoughSamples,   // noise hides what should be seen, or nothing tells how large noise is
-    incomparable,       // the two sides must not be compared by their step time
+    regression,        // slower, and surely
+    improvement,       // faster, and surely
+    noChange,          // a change of `smallestVisible` would have been seen
+    notEnoughSamples,  // noise hides what should be seen, or nothing tells how large noise is
+    incomparable,      // the two sides must not be compared by their step time
 };
-std::string_view toText(StepVerdict verdict);  // "regression", "improvement", "no change", "not enough samples", "incomparable"
+std::string_view toText(
+    StepVerdict verdict);  // "regression", "improvement", "no change", "not enough samples", "incomparable"
 
 /// The number the gate decides on.
 struct StepTimeChange {
     StepVerdict verdict = StepVerdict::incomparable;
-    std::string reason;                      // one sentence for a reader: the verdict with its numbers
-    std::optional<double> baseNs, newNs;     // geometric mean over the runs of their typical step
-    std::optional<double> ratio;             // new / base
-    std::optional<ConfidenceInterval> interval;        // of the ratio; empty: noise between runs is not known
-    std::optional<double> smallestVisible;   // share: a slow-down of this size is found in kFindingPower of such comparisons
-    std::optional<double> pValue;            // two-sided t test on the runs
-    std::optional<double> rankPValue;        // exact Mann-Whitney test on the runs, where there are enough for it
-    double threshold = 0;                    // share: a smaller change is none
-    int moreRuns = 0;                        // on each side, when samples are not enough; 0: more would not help, or not known
-    std::string lacking;                     // why nothing can be claimed, for a reader; empty: noise alone decides
-    bool fewForExceptions = false;           // the runs are so few that one of another kind (another node, another clock) on one side by chance alone is not ruled out
-    std::string estimator;                   // "trimmed mean" | "mean": of a run's steps
-    bool byRareSteps = false;                // typical steps do not tell the change, slow steps that they leave out do: the mean of all is compared
-    std::optional<double> meanRatio;         // where typical steps are compared: the same of the means of all steps
-    std::optional<double> betweenRuns;       // noise between runs of one side, as a standard deviation, share of the step
-    std::string noiseSource;                 // "runs of both sides" | "runs of the base" | "runs of the new side" | "none"
+    std::string reason;                          // one sentence for a reader: the verdict with its numbers
+    std::optional<double> baseNs, newNs;         // geometric mean over the runs of their typical step
+    std::optional<double> ratio;                 // new / base
+    std::optional<ConfidenceInterval> interval;  // of the ratio; empty: noise between runs is not known
+    std::optional<double>
+        smallestVisible;               // share: a slow-down of this size is found in kFindingPower of such comparisons
+    std::optional<double> pValue;      // two-sided t test on the runs
+    std::optional<double> rankPValue;  // exact Mann-Whitney test on the runs, where there are enough for it
+    double threshold = 0;              // share: a smaller change is none
+    int moreRuns = 0;               // on each side, when samples are not enough; 0: more would not help, or not known
+    std::string lacking;            // why nothing can be claimed, for a reader; empty: noise alone decides
+    bool fewForExceptions = false;  // the runs are so few that one of another kind (another node, another clock) on one
+                                    // side by chance alone is not ruled out
+    std::string estimator;          // "trimmed mean" | "mean": of a run's steps
+    bool byRareSteps =
+        false;  // typical steps do not tell the change, slow steps that they leave out do: the mean of all is compared
+    std::optional<double> meanRatio;    // where typical steps are compared: the same of the means of all steps
+    std::optional<double> betweenRuns;  // noise between runs of one side, as a standard deviation, share of the step
+    std::string noiseSource;            // "runs of both sides" | "runs of the base" | "runs of the new side" | "none"
     /// Steps that are of two kinds, for example 7.7 and 9.7 ms: such a run has no typical step but its mean.
     struct Modes {
         std::string run;
-        double lowNs = 0, highNs = 0;        // centres
-        double highShare = 0;                // share of its steps
+        double lowNs = 0, highNs = 0;  // centres
+        double highShare = 0;          // share of its steps
     };
     std::vector<Modes> modes;
 
@@ -86,117 +93,122 @@ struct StepTimeChange {
 
 /// A secondary number. They do not decide the gate; p values are corrected for how many of them there are (Holm).
 struct MetricChange {
-    std::string name;                        // "exposed communication": unique
-    std::string unit;                        // "ns" | "share" | "bytes/s" | "steps/s" | "count" | "bytes"
+    std::string name;  // "exposed communication": unique
+    std::string unit;  // "ns" | "share" | "bytes/s" | "steps/s" | "count" | "bytes"
     bool higherIsBetter = false;
-    std::optional<double> base, now;         // means over the runs
-    std::optional<double> delta;             // now - base
-    std::optional<ConfidenceInterval> interval;        // of delta, not corrected
-    std::optional<double> pValue;            // corrected
-    std::string test;                        // "t" | "rank" | "" (not tested: why, in `refused` or too few runs)
+    std::optional<double> base, now;             // means over the runs
+    std::optional<double> delta;                 // now - base
+    std::optional<ConfidenceInterval> interval;  // of delta, not corrected
+    std::optional<double> pValue;                // corrected
+    std::string test;                            // "t" | "rank" | "" (not tested: why, in `refused` or too few runs)
     bool significant = false;
-    std::string refused;                     // why it is not compared; empty: it is
+    std::string refused;  // why it is not compared; empty: it is
 };
 
 /// Where a step of one rank goes, mean over the runs of a side. The overlapped communication is part of the compute.
 struct BreakdownSide {
-    double stepNs = 0, computeNs = 0, overlappedCommNs = 0, exposedTransferNs = 0, exposedWaitNs = 0, memoryNs = 0, idleNs = 0;
+    double stepNs = 0, computeNs = 0, overlappedCommNs = 0, exposedTransferNs = 0, exposedWaitNs = 0, memoryNs = 0,
+           idleNs = 0;
 };
 
 /// One rank of both sides, known by its place in the layout.
 struct BreakdownChange {
-    std::string role;                        // "pp 1, dp 0"
-    int rank = 0;                            // of the new side where it has it
+    std::string role;  // "pp 1, dp 0"
+    int rank = 0;      // of the new side where it has it
     std::optional<BreakdownSide> base, now;
 };
 
 struct CollectiveSide {
-    double count = 0;                        // per step and rank, mean over the ranks that take part
-    std::optional<double> bytes;             // the same
-    std::optional<double> transferNs;        // the same: what they take beyond waiting
-    double waitNs = 0;                       // the same
-    std::optional<double> busbw;             // bytes per second
-    std::string algorithm, protocol;         // most common; empty: unknown
+    double count = 0;                  // per step and rank, mean over the ranks that take part
+    std::optional<double> bytes;       // the same
+    std::optional<double> transferNs;  // the same: what they take beyond waiting
+    double waitNs = 0;                 // the same
+    std::optional<double> busbw;       // bytes per second
+    std::string algorithm, protocol;   // most common; empty: unknown
 };
 
 /// Collectives of one use, operation and size: matched by what they are for, not by communicator.
 struct CollectiveChange {
-    std::string role;                        // gradients | sharded_parameters | activations | experts | pipeline | replicas | control | unknown
+    std::string
+        role;  // gradients | sharded_parameters | activations | experts | pipeline | replicas | control | unknown
     std::string op;
-    int ranks = 0;                           // members of a communicator
+    int ranks = 0;  // members of a communicator
     std::string sizeClass;
-    std::optional<CollectiveSide> base, now; // one may lack it
+    std::optional<CollectiveSide> base, now;  // one may lack it
 };
 
 struct KernelSide {
-    double count = 0;                        // per step and rank
-    double ns = 0;                           // per step and rank, mean over ranks
+    double count = 0;  // per step and rank
+    double ns = 0;     // per step and rank, mean over ranks
 };
 
 struct KernelChange {
-    std::string name;                        // readable
+    std::string name;  // readable
     std::optional<KernelSide> base, now;
-    double deltaNs = 0;                      // per step and rank
+    double deltaNs = 0;  // per step and rank
 };
 
-/// present: found in a new run, and nothing tells whether it is news: fewer than half of the new runs have it, or there is no base.
+/// present: found in a new run, and nothing tells whether it is news: fewer than half of the new runs have it, or there
+/// is no base.
 enum class FindingStatus : uint8_t { isNew, gone, worse, better, same, present };
 std::string_view toText(FindingStatus status);  // "new", "gone", "worse", "better", "same", "present"
 
 struct FindingChange {
     FindingStatus status = FindingStatus::same;
-    std::string id;                          // RS301
-    std::string title;                       // of the new side where it has it
-    std::string where;                       // "rank 3 (dp 3)"
-    std::vector<int> ranks;                  // on the new side where it has it
+    std::string id;          // RS301
+    std::string title;       // of the new side where it has it
+    std::string where;       // "rank 3 (dp 3)"
+    std::vector<int> ranks;  // on the new side where it has it
     std::string cause;
     std::vector<std::string> fix;
-    std::optional<double> baseCostNs, newCostNs;  // mean saving per step over the runs of that side; empty: not found there, or no saving known
-    int baseRuns = 0, newRuns = 0;           // in how many runs it was found
-    int ofNewRuns = 0;                       // runs of the new side
-    bool allowed = false;                    // by --allow
-    bool failed = false;                     // the gate fails because of it
+    std::optional<double> baseCostNs,
+        newCostNs;  // mean saving per step over the runs of that side; empty: not found there, or no saving known
+    int baseRuns = 0, newRuns = 0;  // in how many runs it was found
+    int ofNewRuns = 0;              // runs of the new side
+    bool allowed = false;           // by --allow
+    bool failed = false;            // the gate fails because of it
 };
 
-/// A part of the step's change. All of them add up to StepTimeChange::changeNs(); what nothing explains is a row of its own.
+/// A part of the step's change. All of them add up to StepTimeChange::changeNs(); what nothing explains is a row of its
+/// own.
 struct AttributionRow {
-    std::string category;                    // compute | transfer | memory | host | launch | gap | wait | idle | rest
-    std::string what;                        // "compute of rank 3": for a reader
-    std::string where;                       // "rank 3 (dp 3)", "stage 1", "all ranks"; empty: the job
-    std::vector<int> ranks;                  // of the new side; empty: all
-    double ns = 0;                           // positive: slower
-    std::vector<std::string> details;        // kernels or collectives that carry it
+    std::string category;              // compute | transfer | memory | host | launch | gap | wait | idle | rest
+    std::string what;                  // "compute of rank 3": for a reader
+    std::string where;                 // "rank 3 (dp 3)", "stage 1", "all ranks"; empty: the job
+    std::vector<int> ranks;            // of the new side; empty: all
+    double ns = 0;                     // positive: slower
+    std::vector<std::string> details;  // kernels or collectives that carry it
 };
 
 /// What made the difference, in one line.
 struct ChangeCause {
-    std::string kind;                        // "straggler", "slower_link", "lost_overlap", ...: causes.h lists them; "unknown"
-    std::string text;                        // a sentence
-    std::string diagnosis;                   // RS301: what `rankscope explain` tells more about; empty: none fits
+    std::string kind;       // "straggler", "slower_link", "lost_overlap", ...: causes.h lists them; "unknown"
+    std::string text;       // a sentence
+    std::string diagnosis;  // RS301: what `rankscope explain` tells more about; empty: none fits
     std::string where;
     std::vector<int> ranks;
-    double ns = 0;                           // of the step's change
-    std::vector<std::string> evidence;       // sentences with numbers
+    double ns = 0;                      // of the step's change
+    std::vector<std::string> evidence;  // sentences with numbers
 };
 
 struct Incomparable {
-    std::string what;                        // "world size", "layout", "GPU", "NCCL", "sources", "loss", ...
-    std::string base, now;                   // as text
-    bool refused = false;                    // the step time is not compared because of it
-    std::string consequence;                 // "the step time is not compared", "noted only", ...
+    std::string what;         // "world size", "layout", "GPU", "NCCL", "sources", "loss", ...
+    std::string base, now;    // as text
+    bool refused = false;     // the step time is not compared because of it
+    std::string consequence;  // "the step time is not compared", "noted only", ...
 };
 
 struct GateResult {
     bool failed = false;
-    bool judged = true;                      // false: the sides must not be compared, so that nothing is known of a regression
-    std::vector<std::string> failOn;         // regression, new-finding, RS2*, never
-    std::vector<std::string> reasons;        // why it failed
-    std::vector<std::string> allowed;        // findings that would have failed it
-    std::vector<std::string> notices;        // what the gate could not judge: no baseline, too few runs
+    bool judged = true;               // false: the sides must not be compared, so that nothing is known of a regression
+    std::vector<std::string> failOn;  // regression, new-finding, RS2*, never
+    std::vector<std::string> reasons;  // why it failed
+    std::vector<std::string> allowed;  // findings that would have failed it
+    std::vector<std::string> notices;  // what the gate could not judge: no baseline, too few runs
 };
 
 struct ComparedLoss {
-    std::string side;                        // "base" | "new"
+    std::string side;  // "base" | "new"
     std::string run;
     std::string kind, severity;
     int64_t count = 0;
@@ -206,17 +218,17 @@ struct ComparedLoss {
 struct Comparison {
     ComparedSide base, now;
     StepTimeChange step;
-    std::vector<ChangeCause> causes;         // largest first; empty: nothing changed, or nothing is known
-    std::vector<AttributionRow> attribution; // largest first; empty when the step times are not compared
-    std::vector<BreakdownChange> breakdown;  // by rank; empty where times by category are not compared
+    std::vector<ChangeCause> causes;          // largest first; empty: nothing changed, or nothing is known
+    std::vector<AttributionRow> attribution;  // largest first; empty when the step times are not compared
+    std::vector<BreakdownChange> breakdown;   // by rank; empty where times by category are not compared
     std::vector<MetricChange> metrics;
     std::vector<CollectiveChange> collectives;
-    std::vector<KernelChange> kernels;       // largest change first
-    std::vector<FindingChange> findings;     // new, worse, better, gone, same
+    std::vector<KernelChange> kernels;    // largest change first
+    std::vector<FindingChange> findings;  // new, worse, better, gone, same
     std::vector<Incomparable> incomparable;
     GateResult gate;
     std::vector<ComparedLoss> losses;
-    std::vector<std::string> notes;          // what a reader should know: a run given twice, rows left out
+    std::vector<std::string> notes;  // what a reader should know: a run given twice, rows left out
 };
 
 }  // namespace rankscope::analyzer

@@ -6,7 +6,8 @@
 
 namespace rankscope::analyzer {
 
-/// The same for the same bytes on every machine and in every version (FNV-1a of 64 bits, http://www.isthe.com/chongo/tech/comp/fnv/).
+/// The same for the same bytes on every machine and in every version (FNV-1a of 64 bits,
+/// http://www.isthe.com/chongo/tech/comp/fnv/).
 constexpr uint64_t contentHash(std::string_view bytes) noexcept {
     uint64_t hash = 0xcbf29ce484222325u;
     for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;

@@ -7,12 +7,12 @@ namespace rankscope::analyzer {
 /// The value that a standard normal variable stays below with probability `p` (0 < p < 1). By bisection of erfc.
 double normalQuantile(double p);
 
-/// The same for a chi-squared variable with `degrees` (> 0) degrees of freedom. By bisection of the regularized incomplete gamma function, as its power
-/// series (Abramowitz and Stegun 6.5.29).
+/// The same for a chi-squared variable with `degrees` (> 0) degrees of freedom. By bisection of the regularized
+/// incomplete gamma function, as its power series (Abramowitz and Stegun 6.5.29).
 double chiSquaredQuantile(double p, double degrees);
 
-/// Probability that the ratio of two independent estimates of one variance, with these degrees of freedom, exceeds `ratio` (>= 0): the upper tail of the F
-/// distribution (Abramowitz and Stegun 26.6.2).
+/// Probability that the ratio of two independent estimates of one variance, with these degrees of freedom, exceeds
+/// `ratio` (>= 0): the upper tail of the F distribution (Abramowitz and Stegun 26.6.2).
 double varianceRatioOutside(double ratio, double degreesAbove, double degreesBelow);
 
 }  // namespace rankscope::analyzer

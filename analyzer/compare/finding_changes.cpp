@@ -14,9 +14,10 @@ using Key = std::pair<std::string, std::vector<std::string>>;  // diagnosis, rol
 
 /// One finding on one side.
 struct OnSide {
-    int runs = 0;             // that have it as a finding
-    double costNs = 0;        // summed over all runs that have it, notes and inconclusive ones included: what was only surer is not new
-    double share = 0;         // the same as a share of the step
+    int runs = 0;  // that have it as a finding
+    double costNs =
+        0;  // summed over all runs that have it, notes and inconclusive ones included: what was only surer is not new
+    double share = 0;  // the same as a share of the step
     const FindingSummary* example = nullptr;
 };
 
@@ -30,18 +31,23 @@ std::map<Key, OnSide> gather(const std::vector<RunSummary>& runs) {
             side.runs += finding.verdict == "found";
             side.costNs += finding.costNs.value_or(0);
             side.share += finding.costNs ? finding.severity : 0;
-            if (!side.example || (side.example->verdict != "found" && finding.verdict == "found")) side.example = &finding;
+            if (!side.example || (side.example->verdict != "found" && finding.verdict == "found"))
+                side.example = &finding;
         }
     }
     return all;
 }
 
-bool isOn(const OnSide& side, size_t runs) { return side.runs > 0 && 2 * static_cast<size_t>(side.runs) >= runs; }
+bool isOn(const OnSide& side, size_t runs) {
+    return side.runs > 0 && 2 * static_cast<size_t>(side.runs) >= runs;
+}
 
 FindingStatus statusOf(const OnSide& base, const OnSide& now, size_t baseRuns, size_t nowRuns) {
     if (baseRuns == 0) return FindingStatus::present;
-    const double before = base.costNs / static_cast<double>(baseRuns), after = now.costNs / static_cast<double>(nowRuns);
-    const double stepShare = std::abs(now.share / static_cast<double>(nowRuns) - base.share / static_cast<double>(baseRuns));
+    const double before = base.costNs / static_cast<double>(baseRuns),
+                 after = now.costNs / static_cast<double>(nowRuns);
+    const double stepShare =
+        std::abs(now.share / static_cast<double>(nowRuns) - base.share / static_cast<double>(baseRuns));
     const bool other = std::abs(after - before) > kOtherCost * std::max(before, after) && stepShare > kOtherStepShare;
     const bool onBase = isOn(base, baseRuns), onNow = isOn(now, nowRuns);
     if (!onBase && !onNow) return FindingStatus::present;
@@ -53,19 +59,26 @@ FindingStatus statusOf(const OnSide& base, const OnSide& now, size_t baseRuns, s
 
 int order(FindingStatus status) {
     switch (status) {
-        case FindingStatus::isNew: return 0;
-        case FindingStatus::worse: return 1;
-        case FindingStatus::gone: return 2;
-        case FindingStatus::better: return 3;
-        case FindingStatus::present: return 4;
-        case FindingStatus::same: break;
+        case FindingStatus::isNew:
+            return 0;
+        case FindingStatus::worse:
+            return 1;
+        case FindingStatus::gone:
+            return 2;
+        case FindingStatus::better:
+            return 3;
+        case FindingStatus::present:
+            return 4;
+        case FindingStatus::same:
+            break;
     }
     return 5;
 }
 
 }  // namespace
 
-std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const SideMeans& nowMeans) {
+std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
+                                           const SideMeans& nowMeans) {
     std::map<Key, OnSide> before = gather(base), after = gather(now);
     for (const auto& [key, side] : before) after.try_emplace(key);
     std::vector<FindingChange> rows;
@@ -88,7 +101,9 @@ std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, 
         row.ofNewRuns = static_cast<int>(now.size());
         rows.push_back(std::move(row));
     }
-    const auto cost = [](const FindingChange& row) { return std::max(row.newCostNs.value_or(0), row.baseCostNs.value_or(0)); };
+    const auto cost = [](const FindingChange& row) {
+        return std::max(row.newCostNs.value_or(0), row.baseCostNs.value_or(0));
+    };
     std::stable_sort(rows.begin(), rows.end(), [&](const FindingChange& a, const FindingChange& b) {
         return order(a.status) != order(b.status) ? order(a.status) < order(b.status) : cost(a) > cost(b);
     });

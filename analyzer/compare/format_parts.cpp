@@ -10,9 +10,13 @@
 
 namespace rankscope::analyzer {
 
-std::string signedDurationText(double ns) { return (ns < 0 ? "-" : "+") + durationText(std::abs(ns)); }
+std::string signedDurationText(double ns) {
+    return (ns < 0 ? "-" : "+") + durationText(std::abs(ns));
+}
 
-std::string signedPercentText(double share) { return fmt::format("{:+.1f} %", 100 * share); }
+std::string signedPercentText(double share) {
+    return fmt::format("{:+.1f} %", 100 * share);
+}
 
 std::string findingName(const FindingChange& finding) {
     std::string name = finding.id + " " + finding.title;
@@ -22,7 +26,8 @@ std::string findingName(const FindingChange& finding) {
 std::string findingBody(const FindingChange& finding) {
     std::string text = finding.cause + ".";
     if (finding.baseCostNs && finding.newCostNs)
-        text += fmt::format("\nIt costs {} of each step; it was {}.", durationText(*finding.newCostNs), durationText(*finding.baseCostNs));
+        text += fmt::format("\nIt costs {} of each step; it was {}.", durationText(*finding.newCostNs),
+                            durationText(*finding.baseCostNs));
     else if (finding.newCostNs)
         text += fmt::format("\nIt costs {} of each step.", durationText(*finding.newCostNs));
     else if (finding.baseCostNs)
@@ -33,11 +38,14 @@ std::string findingBody(const FindingChange& finding) {
 }
 
 std::string inRunsText(const FindingChange& finding) {
-    return finding.newRuns > 0 && finding.newRuns < finding.ofNewRuns ? fmt::format(", in {} of {} new runs", finding.newRuns, finding.ofNewRuns) : std::string();
+    return finding.newRuns > 0 && finding.newRuns < finding.ofNewRuns
+               ? fmt::format(", in {} of {} new runs", finding.newRuns, finding.ofNewRuns)
+               : std::string();
 }
 
 std::string costText(const FindingChange& finding) {
-    if (finding.baseCostNs && finding.newCostNs) return fmt::format("{} -> {} a step", durationText(*finding.baseCostNs), durationText(*finding.newCostNs));
+    if (finding.baseCostNs && finding.newCostNs)
+        return fmt::format("{} -> {} a step", durationText(*finding.baseCostNs), durationText(*finding.newCostNs));
     if (finding.newCostNs) return durationText(*finding.newCostNs) + " a step";
     return finding.baseCostNs ? durationText(*finding.baseCostNs) + " a step before" : std::string();
 }
@@ -53,7 +61,8 @@ std::string jobText(const Comparison& comparison) {
     };
     std::string text;
     const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-    if (const std::string ranks = common("world_size"); !ranks.empty()) add(ranks + (ranks == "1" ? " rank" : " ranks"));
+    if (const std::string ranks = common("world_size"); !ranks.empty())
+        add(ranks + (ranks == "1" ? " rank" : " ranks"));
     if (const std::string layout = common("layout"); !layout.empty()) add(layout);
     if (const std::string gpu = common("gpu"); !gpu.empty()) add(gpu);
     if (common("virtual") == "yes") add("virtual GPUs");
@@ -65,7 +74,8 @@ std::string jobText(const Comparison& comparison) {
 bool showsAttribution(const Comparison& comparison) {
     const auto& interval = comparison.step.interval;
     const bool isSure = interval && (interval->low > 1 || interval->high < 1);
-    const bool tells = std::ranges::any_of(comparison.attribution, [](const AttributionRow& row) { return row.category != "rest"; });
+    const bool tells =
+        std::ranges::any_of(comparison.attribution, [](const AttributionRow& row) { return row.category != "rest"; });
     return tells && (isSure || !comparison.causes.empty());
 }
 
@@ -75,20 +85,32 @@ std::string gateLineText(const Comparison& comparison, const std::string& line) 
     return !verdict.empty() && line.ends_with(": " + verdict) ? line.substr(0, line.size() - verdict.size() - 2) : line;
 }
 
-std::string_view gateWord(const GateResult& gate) { return gate.failed ? "failed" : gate.judged ? "passed" : "not judged"; }
+std::string_view gateWord(const GateResult& gate) {
+    return gate.failed ? "failed" : gate.judged ? "passed" : "not judged";
+}
 
-bool isTrouble(const FindingChange& finding) { return finding.status == FindingStatus::isNew || finding.status == FindingStatus::worse; }
+bool isTrouble(const FindingChange& finding) {
+    return finding.status == FindingStatus::isNew || finding.status == FindingStatus::worse;
+}
 
-bool failsGate(const Comparison& comparison, const FindingChange& finding) { return comparison.gate.failed && finding.failed; }
+bool failsGate(const Comparison& comparison, const FindingChange& finding) {
+    return comparison.gate.failed && finding.failed;
+}
 
 bool stepFailsGate(const Comparison& comparison) {
-    return comparison.gate.failed && comparison.step.verdict == StepVerdict::regression && std::ranges::count(comparison.gate.failOn, "regression") != 0;
+    return comparison.gate.failed && comparison.step.verdict == StepVerdict::regression &&
+           std::ranges::count(comparison.gate.failOn, "regression") != 0;
 }
 
 std::vector<const FindingChange*> firstFindings(const Comparison& comparison, size_t most) {
     std::vector<const FindingChange*> findings;
     for (const FindingChange& finding : comparison.findings) findings.push_back(&finding);
-    const auto place = [](const FindingChange* f) { return std::pair(f->failed ? 0 : 1, isTrouble(*f) ? 0 : f->status == FindingStatus::same || f->status == FindingStatus::present ? 2 : 1); };
+    const auto place = [](const FindingChange* f) {
+        return std::pair(f->failed ? 0 : 1, isTrouble(*f) ? 0
+                                            : f->status == FindingStatus::same || f->status == FindingStatus::present
+                                                ? 2
+                                                : 1);
+    };
     std::ranges::stable_sort(findings, {}, place);
     if (findings.size() > most) findings.resize(most);
     return findings;
@@ -96,7 +118,8 @@ std::vector<const FindingChange*> firstFindings(const Comparison& comparison, si
 
 std::string leftOutText(const Comparison& comparison, size_t most) {
     const size_t all = comparison.findings.size();
-    return all > most ? fmt::format("{} of {} findings are left out: --format json has all", all - most, all) : std::string();
+    return all > most ? fmt::format("{} of {} findings are left out: --format json has all", all - most, all)
+                      : std::string();
 }
 
 }  // namespace rankscope::analyzer

@@ -13,15 +13,23 @@
 namespace rankscope::analyzer {
 namespace {
 
-bool matches(const std::string& pattern, const std::string& id) { return fnmatch(pattern.c_str(), id.c_str(), 0) == 0; }
-
-bool anyMatches(const std::vector<std::string>& patterns, const std::string& id) {
-    return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) { return matches(pattern, id); });
+bool matches(const std::string& pattern, const std::string& id) {
+    return fnmatch(pattern.c_str(), id.c_str(), 0) == 0;
 }
 
-bool contains(const std::vector<std::string>& words, const std::string& word) { return std::find(words.begin(), words.end(), word) != words.end(); }
+bool anyMatches(const std::vector<std::string>& patterns, const std::string& id) {
+    return std::any_of(patterns.begin(), patterns.end(),
+                       [&](const std::string& pattern) { return matches(pattern, id); });
+}
 
-std::string describe(const FindingChange& finding) { return fmt::format("{} {} on {}{}: {}", finding.id, finding.title, finding.where, inRunsText(finding), finding.cause); }
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::string describe(const FindingChange& finding) {
+    return fmt::format("{} {} on {}{}: {}", finding.id, finding.title, finding.where, inRunsText(finding),
+                       finding.cause);
+}
 
 void judgeFinding(FindingChange& finding, const GateOptions& options, GateResult& gate) {
     const bool present = finding.newRuns > 0;
@@ -47,7 +55,10 @@ std::string checkAllow(const std::string& word) {
 std::string checkFailOn(const std::string& word) {
     if (word == "regression" || word == "new-finding" || word == "never") return {};
     if (checkAllow(word).empty()) return {};
-    return fmt::format("\"{}\" is neither regression, new-finding, never nor a diagnosis such as RS203 or RS2*; `rankscope explain` lists them", word);
+    return fmt::format(
+        "\"{}\" is neither regression, new-finding, never nor a diagnosis such as RS203 or RS2*; `rankscope explain` "
+        "lists them",
+        word);
 }
 
 GateResult judgeGate(Comparison& comparison, const GateOptions& options) {
@@ -57,12 +68,15 @@ GateResult judgeGate(Comparison& comparison, const GateOptions& options) {
     const bool isSlower = comparison.step.verdict == StepVerdict::regression;
     if (contains(options.failOn, "regression")) {
         if (isSlower) gate.reasons.insert(gate.reasons.begin(), comparison.step.reason);
-        if (comparison.step.verdict == StepVerdict::notEnoughSamples) gate.notices.push_back("the gate cannot tell a regression: " + comparison.step.reason);
+        if (comparison.step.verdict == StepVerdict::notEnoughSamples)
+            gate.notices.push_back("the gate cannot tell a regression: " + comparison.step.reason);
     } else if (isSlower) {
-        gate.notices.push_back(fmt::format("not failed, as --fail-on {} does not name regression: {}", fmt::join(options.failOn, ","), comparison.step.reason));
+        gate.notices.push_back(fmt::format("not failed, as --fail-on {} does not name regression: {}",
+                                           fmt::join(options.failOn, ","), comparison.step.reason));
     }
     if (contains(options.failOn, "never")) {
-        for (std::string& reason : gate.reasons) gate.notices.push_back("not failed, as asked (--fail-on never): " + std::move(reason));
+        for (std::string& reason : gate.reasons)
+            gate.notices.push_back("not failed, as asked (--fail-on never): " + std::move(reason));
         gate.reasons.clear();
         for (FindingChange& finding : comparison.findings) finding.failed = false;
     }

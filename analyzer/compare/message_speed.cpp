@@ -11,7 +11,9 @@
 namespace rankscope::analyzer {
 namespace {
 
-AlgorithmChoice choiceOf(const TrafficSummary& traffic) { return {store::fromText<store::Algorithm>(traffic.algorithm), store::fromText<store::Protocol>(traffic.protocol)}; }
+AlgorithmChoice choiceOf(const TrafficSummary& traffic) {
+    return {store::fromText<store::Algorithm>(traffic.algorithm), store::fromText<store::Protocol>(traffic.protocol)};
+}
 
 bool otherWay(const TrafficSummary& before, const TrafficSummary& after) {
     const auto differ = [](const std::string& a, const std::string& b) { return !a.empty() && !b.empty() && a != b; };
@@ -22,12 +24,16 @@ bool otherWay(const TrafficSummary& before, const TrafficSummary& after) {
 double startupRatio(const std::string& opName, int ranks, AlgorithmChoice from, AlgorithmChoice to) {
     const auto op = store::fromText<store::Op>(opName);
     if (!isModelled(op, from) || !isModelled(op, to)) return std::numeric_limits<double>::infinity();
-    return hopsOf(op, ranks, to.algorithm).high * startupShare(to.protocol).high / (hopsOf(op, ranks, from.algorithm).low * startupShare(from.protocol).low);
+    return hopsOf(op, ranks, to.algorithm).high * startupShare(to.protocol).high /
+           (hopsOf(op, ranks, from.algorithm).low * startupShare(from.protocol).low);
 }
 
-double nsEach(const TrafficSummary& traffic) { return traffic.transferNs / traffic.count; }
+double nsEach(const TrafficSummary& traffic) {
+    return traffic.transferNs / traffic.count;
+}
 
-/// Longest start-up that a message like `like` can have on this side, ns: all of the shortest message of its operation among as many ranks, by whatever way.
+/// Longest start-up that a message like `like` can have on this side, ns: all of the shortest message of its operation
+/// among as many ranks, by whatever way.
 double longestStartupNs(const SideMeans& side, const TrafficSummary& like) {
     double ns = nsEach(like);
     for (const auto& [key, other] : side.traffic)
@@ -36,8 +42,9 @@ double longestStartupNs(const SideMeans& side, const TrafficSummary& like) {
     return ns;
 }
 
-/// How many times as long a message may take by the other way, at most, on an unchanged link, if `startup` (0 to 1) of its time was start-up: that part by the
-/// start-ups of both ways, the bytes by what share of the link both reach. Infinite where no formula knows.
+/// How many times as long a message may take by the other way, at most, on an unchanged link, if `startup` (0 to 1) of
+/// its time was start-up: that part by the start-ups of both ways, the bytes by what share of the link both reach.
+/// Infinite where no formula knows.
 double mostByWay(const TrafficSummary& before, const TrafficSummary& after, double startup) {
     const AlgorithmChoice from = choiceOf(before), to = choiceOf(after);
     const double startups = startupRatio(after.op, after.ranks, from, to);
@@ -49,7 +56,8 @@ double mostByWay(const TrafficSummary& before, const TrafficSummary& after, doub
 void add(const TrafficSummary& before, const TrafficSummary& after, double startup, MessageSpeed& speed) {
     if (before.count <= 0 || after.count <= 0 || before.transferNs <= 0 || after.transferNs <= 0) return;
     double growth = after.transferNs / after.count / (before.transferNs / before.count);
-    if (before.bytes > 0 && after.bytes > 0) growth = std::min(growth, after.transferNs / after.bytes / (before.transferNs / before.bytes));
+    if (before.bytes > 0 && after.bytes > 0)
+        growth = std::min(growth, after.transferNs / after.bytes / (before.transferNs / before.bytes));
     const double addedNs = after.transferNs * (1 - 1 / growth);
     speed.newNs += after.transferNs;
     speed.addedNs += addedNs;
@@ -70,7 +78,9 @@ void add(const TrafficSummary& before, const TrafficSummary& after, double start
 MessageSpeed compareSpeed(const SideMeans& base, const SideMeans& now, const std::string& traffic) {
     MessageSpeed speed;
     for (const auto& [key, after] : now.traffic)
-        if (const auto before = base.traffic.find(key); before != base.traffic.end() && before->second.count > 0 && before->second.transferNs > 0 && trafficName(after.use, after.op) == traffic)
+        if (const auto before = base.traffic.find(key); before != base.traffic.end() && before->second.count > 0 &&
+                                                        before->second.transferNs > 0 &&
+                                                        trafficName(after.use, after.op) == traffic)
             add(before->second, after, longestStartupNs(base, before->second) / nsEach(before->second), speed);
     if (speed.newNs > 0) return speed;
     const auto before = byUse(base), after = byUse(now);

@@ -21,7 +21,8 @@ struct Samples {
     std::vector<double> base, now;
 };
 
-void gather(const std::vector<RunSummary>& runs, std::vector<double> Samples::*side, std::vector<Samples>& all, std::map<std::string, size_t>& index) {
+void gather(const std::vector<RunSummary>& runs, std::vector<double> Samples::*side, std::vector<Samples>& all,
+            std::map<std::string, size_t>& index) {
     for (const RunSummary& run : runs) {
         for (const MetricValue& metric : metricsOf(run)) {
             if (!std::isfinite(metric.value)) continue;
@@ -32,7 +33,9 @@ void gather(const std::vector<RunSummary>& runs, std::vector<double> Samples::*s
     }
 }
 
-double mean(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()); }
+double mean(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
 
 Side sideOf(const std::vector<double>& values) {
     Side side;
@@ -76,14 +79,17 @@ std::vector<double> holm(std::vector<double> pValues) {
     return pValues;
 }
 
-std::vector<MetricChange> compareMetrics(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, const std::string& categoriesRefused,
-                                         const std::string& timesRefused) {
+std::vector<MetricChange> compareMetrics(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
+                                         const std::string& categoriesRefused, const std::string& timesRefused) {
     std::vector<Samples> all;
     std::map<std::string, size_t> index;
     gather(base, &Samples::base, all, index);
     gather(now, &Samples::now, all, index);
     const auto step = index.find("mean step");
-    const double stepNs = step == index.end() ? 0 : std::max(all[step->second].base.empty() ? 0 : mean(all[step->second].base), all[step->second].now.empty() ? 0 : mean(all[step->second].now));
+    const double stepNs = step == index.end()
+                              ? 0
+                              : std::max(all[step->second].base.empty() ? 0 : mean(all[step->second].base),
+                                         all[step->second].now.empty() ? 0 : mean(all[step->second].now));
     std::vector<MetricChange> changes;
     std::vector<double> pValues;
     for (const Samples& samples : all) {
@@ -98,7 +104,9 @@ std::vector<MetricChange> compareMetrics(const std::vector<RunSummary>& base, co
         if (change.unit != "share" && !timesRefused.empty()) change.refused = timesRefused;
         if (change.refused.empty() && change.base && change.now) {
             compare(samples, scaleOf(samples, stepNs), change, p);
-            const bool ranksEnough = smallestRankTestP(samples.base.size(), samples.now.size()) * static_cast<double>(all.size()) <= 1 - kConfidence;
+            const bool ranksEnough =
+                smallestRankTestP(samples.base.size(), samples.now.size()) * static_cast<double>(all.size()) <=
+                1 - kConfidence;
             if (ranksEnough && !std::isnan(p)) {
                 p = rankTestP(samples.base, samples.now);
                 change.test = "rank";
@@ -111,7 +119,8 @@ std::vector<MetricChange> compareMetrics(const std::vector<RunSummary>& base, co
     for (size_t i = 0; i < changes.size(); ++i) {
         if (std::isnan(corrected[i])) continue;
         changes[i].pValue = corrected[i];
-        changes[i].significant = corrected[i] < 1 - kConfidence && std::abs(*changes[i].delta) >= kWorthSaying * scaleOf(all[i], stepNs);
+        changes[i].significant =
+            corrected[i] < 1 - kConfidence && std::abs(*changes[i].delta) >= kWorthSaying * scaleOf(all[i], stepNs);
     }
     return changes;
 }

@@ -24,17 +24,23 @@ void addSteps(const RunSummary& run, std::vector<MetricValue>& values) {
     const double mean = locate(run.stepsNs, StepEstimator::mean).value;
     values.push_back({"mean step", "ns", false, false, mean});
     values.push_back({"throughput", "steps/s", true, false, 1e9 / mean});
-    if (const auto slow = run.stepsPerSample > 1 ? run.slowStepNs : slowStepOf(run.stepsNs)) values.push_back({"95th percentile of steps", "ns", false, false, *slow});
+    if (const auto slow = run.stepsPerSample > 1 ? run.slowStepNs : slowStepOf(run.stepsNs))
+        values.push_back({"95th percentile of steps", "ns", false, false, *slow});
 }
 
 void addCategories(const RunSummary& run, std::vector<MetricValue>& values) {
-    const auto add = [&](const char* name, double RoleSummary::*part) { values.push_back({name, "ns", false, true, roleMean(run, part)}); };
-    const double wait = roleMean(run, &RoleSummary::exposedWaitNs), transfer = roleMean(run, &RoleSummary::exposedTransferNs), overlapped = roleMean(run, &RoleSummary::overlappedCommNs);
+    const auto add = [&](const char* name, double RoleSummary::*part) {
+        values.push_back({name, "ns", false, true, roleMean(run, part)});
+    };
+    const double wait = roleMean(run, &RoleSummary::exposedWaitNs),
+                 transfer = roleMean(run, &RoleSummary::exposedTransferNs),
+                 overlapped = roleMean(run, &RoleSummary::overlappedCommNs);
     add("compute", &RoleSummary::computeNs);
     values.push_back({"exposed communication", "ns", false, true, wait + transfer});
     add("waiting for other ranks", &RoleSummary::exposedWaitNs);
     add("exposed transfer", &RoleSummary::exposedTransferNs);
-    if (const double all = wait + transfer + overlapped; all > 0) values.push_back({"overlap of communication", "share", true, true, overlapped / all});
+    if (const double all = wait + transfer + overlapped; all > 0)
+        values.push_back({"overlap of communication", "share", true, true, overlapped / all});
     add("copies and sets", &RoleSummary::memoryNs);
     add("idle", &RoleSummary::idleNs);
     std::set<std::string> causes;
@@ -52,16 +58,22 @@ void addCategories(const RunSummary& run, std::vector<MetricValue>& values) {
 
 /// Of a pipeline: what its ranks are idle or wait to receive, share of the step.
 void addBubble(const RunSummary& run, std::vector<MetricValue>& values) {
-    if (std::none_of(run.roles.begin(), run.roles.end(), [](const RoleSummary& role) { return role.stage > 0; })) return;
+    if (std::none_of(run.roles.begin(), run.roles.end(), [](const RoleSummary& role) { return role.stage > 0; }))
+        return;
     const double step = roleMean(run, &RoleSummary::stepNs);
-    if (step > 0) values.push_back({"bubble", "share", false, true, (roleMean(run, &RoleSummary::idleNs) + roleMean(run, &RoleSummary::receiveWaitNs)) / step});
+    if (step > 0)
+        values.push_back({"bubble", "share", false, true,
+                          (roleMean(run, &RoleSummary::idleNs) + roleMean(run, &RoleSummary::receiveWaitNs)) / step});
 }
 
 void addEfficiency(const RunSummary& run, std::vector<MetricValue>& values) {
-    const std::pair<const char*, const char*> kNames[] = {
-        {"parallel", "parallel efficiency"}, {"load_balance", "load balance"}, {"serialisation", "serialisation efficiency"}, {"transfer", "transfer efficiency"}};
+    const std::pair<const char*, const char*> kNames[] = {{"parallel", "parallel efficiency"},
+                                                          {"load_balance", "load balance"},
+                                                          {"serialisation", "serialisation efficiency"},
+                                                          {"transfer", "transfer efficiency"}};
     for (const auto& [key, name] : kNames)
-        if (const auto value = run.efficiency.find(key); value != run.efficiency.end()) values.push_back({name, "share", true, true, value->second});
+        if (const auto value = run.efficiency.find(key); value != run.efficiency.end())
+            values.push_back({name, "share", true, true, value->second});
 }
 
 }  // namespace
@@ -81,7 +93,9 @@ std::vector<MetricValue> metricsOf(const RunSummary& run) {
     addEfficiency(run, values);
     for (const TrafficSummary& row : run.traffic)
         if (row.busbw > 0 && row.use != "control")
-            values.push_back({fmt::format("bus bandwidth, {} of {}, {}, {} ranks", row.op, row.use, sizeClassText(row.sizeClass), row.ranks), "bytes/s", true, true, row.busbw});
+            values.push_back({fmt::format("bus bandwidth, {} of {}, {}, {} ranks", row.op, row.use,
+                                          sizeClassText(row.sizeClass), row.ranks),
+                              "bytes/s", true, true, row.busbw});
     return values;
 }
 

@@ -13,7 +13,7 @@ struct MetricValue {
     std::string name;
     const char* unit = "ns";
     bool higherIsBetter = false;
-    bool byCategory = true;    // rests on device records of all categories; false: on the steps alone
+    bool byCategory = true;  // rests on device records of all categories; false: on the steps alone
     double value = 0;
 };
 

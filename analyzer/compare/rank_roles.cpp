@@ -12,12 +12,18 @@ namespace {
 
 const char* placeName(CommRole role) {
     switch (role) {
-        case CommRole::gradients: return "dp";
-        case CommRole::shardedParameters: return "shard";
-        case CommRole::replicas: return "replica";
-        case CommRole::experts: return "ep";
-        case CommRole::activations: return "tp";
-        default: return nullptr;
+        case CommRole::gradients:
+            return "dp";
+        case CommRole::shardedParameters:
+            return "shard";
+        case CommRole::replicas:
+            return "replica";
+        case CommRole::experts:
+            return "ep";
+        case CommRole::activations:
+            return "tp";
+        default:
+            return nullptr;
     }
 }
 
@@ -41,7 +47,8 @@ std::map<int, Places> placesOf(const Analysis& analysis) {
 
 std::string roleText(int stage, const Places& places) {
     std::string text = stage < 0 ? "" : fmt::format("pp {}", stage);
-    for (const auto& [role, place] : places) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", placeName(role), place.first);
+    for (const auto& [role, place] : places)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", placeName(role), place.first);
     return text;
 }
 
@@ -54,7 +61,8 @@ std::map<int, std::string> rankRoles(const Analysis& analysis) {
     bool unique = true;
     for (const RankSummary& rank : analysis.ranks) {
         const auto place = places.find(rank.rank);
-        const std::string text = roleText(analysis.layout.stageOf(rank.rank), place == places.end() ? Places{} : place->second);
+        const std::string text =
+            roleText(analysis.layout.stageOf(rank.rank), place == places.end() ? Places{} : place->second);
         unique = unique && !text.empty() && seen.insert(text).second;
         roles[rank.rank] = text;
     }

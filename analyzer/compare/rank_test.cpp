@@ -31,7 +31,8 @@ double normalP(const std::vector<int>& ranks, size_t chosen) {
     }
     for (const int rank : ranks) squares += (rank - total / n) * (rank - total / n);
     const double deviation = std::sqrt(k * (n - k) / n * squares / (n - 1));
-    const double distance = std::max(0.0, std::abs(observed - total * k / n) - 1);  // ranks are doubled: 1 is half a rank
+    const double distance =
+        std::max(0.0, std::abs(observed - total * k / n) - 1);  // ranks are doubled: 1 is half a rank
     return deviation > 0 ? std::erfc(distance / deviation / std::sqrt(2.0)) : 1;
 }
 
@@ -52,8 +53,10 @@ double rankTestP(const std::vector<double>& a, const std::vector<double>& b) {
     ways[0][0] = 1;
     for (const int rank : ranks)
         for (size_t k = a.size(); k >= 1; --k)
-            for (size_t s = static_cast<size_t>(total); s >= static_cast<size_t>(rank); --s) ways[k][s] += ways[k - 1][s - static_cast<size_t>(rank)];
-    const double centre = static_cast<double>(total) * static_cast<double>(a.size()) / static_cast<double>(ranks.size());
+            for (size_t s = static_cast<size_t>(total); s >= static_cast<size_t>(rank); --s)
+                ways[k][s] += ways[k - 1][s - static_cast<size_t>(rank)];
+    const double centre =
+        static_cast<double>(total) * static_cast<double>(a.size()) / static_cast<double>(ranks.size());
     const double distance = std::abs(observed - centre) - 1e-9;
     double all = 0, extreme = 0;
     for (size_t s = 0; s < ways[a.size()].size(); ++s) {

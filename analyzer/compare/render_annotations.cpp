@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GitHub's workflow commands: ::KIND title=T::MESSAGE, one on a line. Percent signs and line ends are escaped, in properties colons and commas too
-// (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
+// GitHub's workflow commands: ::KIND title=T::MESSAGE, one on a line. Percent signs and line ends are escaped, in
+// properties colons and commas too (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
 #include <fmt/format.h>
 
 #include <map>
@@ -13,9 +13,9 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr size_t kMostOfAKind = 10;   // a step's further ones are not shown
+constexpr size_t kMostOfAKind = 10;  // a step's further ones are not shown
 constexpr size_t kLongestTitle = 200;
-constexpr size_t kLongest = 4000;     // bytes of a message; GitHub cuts longer ones
+constexpr size_t kLongest = 4000;  // bytes of a message; GitHub cuts longer ones
 
 std::string escaped(std::string_view bytes, std::string_view special) {
     std::string out;
@@ -39,15 +39,19 @@ class Annotations {
     /// The tenth of a kind says how many more there are, if there are.
     std::string take() && {
         for (const auto& [kind, last] : m_last) {
-            if (m_counts[kind] == kMostOfAKind) write(kind, last.first, last.second);
-            else write(kind, "Rankscope", fmt::format("{} more of this kind: the report has all", m_counts[kind] - kMostOfAKind + 1));
+            if (m_counts[kind] == kMostOfAKind)
+                write(kind, last.first, last.second);
+            else
+                write(kind, "Rankscope",
+                      fmt::format("{} more of this kind: the report has all", m_counts[kind] - kMostOfAKind + 1));
         }
         return std::move(m_text);
     }
 
   private:
     void write(const std::string& kind, const std::string& title, const std::string& message) {
-        m_text += fmt::format("::{} title={}::{}\n", kind, escaped(shortened(oneLine(title), kLongestTitle), ":,"), escaped(message, ""));
+        m_text += fmt::format("::{} title={}::{}\n", kind, escaped(shortened(oneLine(title), kLongestTitle), ":,"),
+                              escaped(message, ""));
     }
 
     std::string m_text;
@@ -62,13 +66,16 @@ std::string renderComparisonAnnotations(const Comparison& c) {
     std::string why = c.causes.empty() ? "" : "\n" + causesHeading(c) + ":";
     for (const ChangeCause& cause : c.causes) why += "\n" + signedDurationText(cause.ns) + ": " + cause.text;
     const bool isSlower = c.step.verdict == StepVerdict::regression;
-    annotations.add(stepFailsGate(c) ? "error" : isSlower || c.step.verdict == StepVerdict::incomparable ? "warning" : "notice",
+    annotations.add(stepFailsGate(c)                                          ? "error"
+                    : isSlower || c.step.verdict == StepVerdict::incomparable ? "warning"
+                                                                              : "notice",
                     fmt::format("Rankscope: {}", toText(c.step.verdict)), c.step.reason + why);
     for (const FindingChange* finding : firstFindings(c, c.findings.size())) {
         if (failsGate(c, *finding))
             annotations.add("error", findingName(*finding), findingBody(*finding));
         else if (isTrouble(*finding) && !finding->allowed)
-            annotations.add("warning", fmt::format("{} ({})", findingName(*finding), toText(finding->status)), findingBody(*finding));
+            annotations.add("warning", fmt::format("{} ({})", findingName(*finding), toText(finding->status)),
+                            findingBody(*finding));
     }
     if (!c.gate.judged) annotations.add("warning", "Rankscope: gate not judged", c.step.reason);
     for (const std::string& notice : c.gate.notices) annotations.add("notice", "Rankscope", notice);

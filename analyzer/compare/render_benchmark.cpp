@@ -14,8 +14,8 @@ using Json = nlohmann::ordered_json;
 
 Json entry(const std::string& family, const std::string& name, const char* kind, size_t repetitions, double ns) {
     // Ranks run on devices: there is no processor time to tell, and compare.py wants one.
-    return {{"name", name},       {"run_name", family}, {"run_type", kind},   {"repetitions", repetitions}, {"threads", 1},
-            {"iterations", 1},    {"real_time", ns},    {"cpu_time", ns},     {"time_unit", "ns"}};
+    return {{"name", name},    {"run_name", family}, {"run_type", kind}, {"repetitions", repetitions}, {"threads", 1},
+            {"iterations", 1}, {"real_time", ns},    {"cpu_time", ns},   {"time_unit", "ns"}};
 }
 
 void addSide(const char* side, const ComparedSide& runs, Json& benchmarks) {
@@ -47,14 +47,18 @@ void addSide(const char* side, const ComparedSide& runs, Json& benchmarks) {
 }  // namespace
 
 std::string renderComparisonBenchmark(const Comparison& c) {
-    Json context = {{"executable", "rankscope compare"}, {"library_build_type", "release"}, {"num_cpus", 1}, {"caches", Json::array()}};
+    Json context = {{"executable", "rankscope compare"},
+                    {"library_build_type", "release"},
+                    {"num_cpus", 1},
+                    {"caches", Json::array()}};
     for (const auto& [name, value] : c.now.environment) context["rankscope_" + plainText(name)] = plainText(value);
     Json benchmarks = Json::array();
     addSide("base", c.base, benchmarks);
     addSide("new", c.now, benchmarks);
     // What else takes time: means over the runs of a side.
     for (const MetricChange& metric : c.metrics) {
-        if (metric.unit != "ns" || metric.name.ends_with("step")) continue;  // "mean step/new" would be found by whoever asks for step/new, which tells it already
+        if (metric.unit != "ns" || metric.name.ends_with("step"))
+            continue;  // "mean step/new" would be found by whoever asks for step/new, which tells it already
         const auto add = [&](const char* side, const std::optional<double>& ns, size_t runs) {
             const std::string name = fmt::format("{}/{}", plainText(metric.name), side);
             if (ns) benchmarks.push_back(entry(name, name, "iteration", runs, *ns));

@@ -34,24 +34,42 @@ Mood moodOf(const Comparison& c) {
 std::string gateLine(const Comparison& c) {
     std::string on;
     for (const std::string& word : c.gate.failOn) on += (on.empty() ? "" : ", ") + word;
-    return fmt::format("The gate {}{}{}.", c.gate.judged ? "" : "was ", gateWord(c.gate), on.empty() ? "" : " (it fails on " + on + ")");
+    return fmt::format("The gate {}{}{}.", c.gate.judged ? "" : "was ", gateWord(c.gate),
+                       on.empty() ? "" : " (it fails on " + on + ")");
 }
 
 std::string tiles(const Comparison& c) {
     const StepTimeChange& step = c.step;
     std::string out = "<dl class=\"tiles\">\n";
-    if (step.baseNs) out += tile("Step, base", durationText(*step.baseNs), fmt::format("{} of {} run{}", step.estimator, c.base.runs.size(), c.base.runs.size() == 1 ? "" : "s"));
-    if (step.newNs) out += tile("Step, new", durationText(*step.newNs), fmt::format("{} of {} run{}", step.estimator, c.now.runs.size(), c.now.runs.size() == 1 ? "" : "s"));
+    if (step.baseNs)
+        out +=
+            tile("Step, base", durationText(*step.baseNs),
+                 fmt::format("{} of {} run{}", step.estimator, c.base.runs.size(), c.base.runs.size() == 1 ? "" : "s"));
+    if (step.newNs)
+        out +=
+            tile("Step, new", durationText(*step.newNs),
+                 fmt::format("{} of {} run{}", step.estimator, c.now.runs.size(), c.now.runs.size() == 1 ? "" : "s"));
     if (step.ratio)
         out += tile("Change", signedPercentText(*step.ratio - 1),
-                    step.interval ? fmt::format("{} to {}, 95 % sure", signedPercentText(step.interval->low - 1), signedPercentText(step.interval->high - 1)) : "noise between runs is not known");
-    if (step.smallestVisible) out += tile("Would have seen", smallestVisibleText(*step.smallestVisible), "a slow-down of this size, nine times in ten");
-    if (step.betweenRuns) out += tile("Noise between runs", percentText(*step.betweenRuns), "told by " + step.noiseSource);
+                    step.interval ? fmt::format("{} to {}, 95 % sure", signedPercentText(step.interval->low - 1),
+                                                signedPercentText(step.interval->high - 1))
+                                  : "noise between runs is not known");
+    if (step.smallestVisible)
+        out += tile("Would have seen", smallestVisibleText(*step.smallestVisible),
+                    "a slow-down of this size, nine times in ten");
+    if (step.betweenRuns)
+        out += tile("Noise between runs", percentText(*step.betweenRuns), "told by " + step.noiseSource);
     const auto news = std::ranges::count(c.findings, FindingStatus::isNew, &FindingChange::status);
     const auto gone = std::ranges::count(c.findings, FindingStatus::gone, &FindingChange::status);
-    const auto worse = std::ranges::count(c.findings, FindingStatus::worse, &FindingChange::status), better = std::ranges::count(c.findings, FindingStatus::better, &FindingChange::status);
-    if (c.base.runs.empty()) out += tile("Findings", std::to_string(c.findings.size()), "on the new side");
-    else out += tile("New findings", std::to_string(news), c.findings.empty() ? "none on either side" : fmt::format("{} gone, {} worse, {} better; {} in all", gone, worse, better, c.findings.size()));
+    const auto worse = std::ranges::count(c.findings, FindingStatus::worse, &FindingChange::status),
+               better = std::ranges::count(c.findings, FindingStatus::better, &FindingChange::status);
+    if (c.base.runs.empty())
+        out += tile("Findings", std::to_string(c.findings.size()), "on the new side");
+    else
+        out += tile("New findings", std::to_string(news),
+                    c.findings.empty() ? "none on either side"
+                                       : fmt::format("{} gone, {} worse, {} better; {} in all", gone, worse, better,
+                                                     c.findings.size()));
     return out + "</dl>\n";
 }
 
@@ -60,7 +78,11 @@ std::string warnings(const Comparison& c) {
     for (const std::string& reason : c.gate.reasons) lines.emplace_back("error", "gate: " + gateLineText(c, reason));
     for (const std::string& allowed : c.gate.allowed) lines.emplace_back("info", "allowed: " + allowed);
     for (const std::string& notice : c.gate.notices) lines.emplace_back("warning", "gate: " + gateLineText(c, notice));
-    for (const ComparedLoss& loss : c.losses) lines.emplace_back(loss.severity == "error" ? "error" : loss.severity == "warning" ? "warning" : "info", loss.side + ", " + loss.run + ": " + loss.meaning);
+    for (const ComparedLoss& loss : c.losses)
+        lines.emplace_back(loss.severity == "error"     ? "error"
+                           : loss.severity == "warning" ? "warning"
+                                                        : "info",
+                           loss.side + ", " + loss.run + ": " + loss.meaning);
     for (const std::string& note : c.notes) lines.emplace_back("info", note);
     if (lines.empty()) return {};
     std::string out = "<ul class=\"losses\" aria-label=\"What to know of this comparison\">\n";
@@ -72,8 +94,11 @@ std::string incomparable(const Comparison& c) {
     if (c.incomparable.empty()) return {};
     Table table("incomparable-table", "", {{"what differs"}, {"base"}, {"new"}, {"consequence"}});
     const auto known = [](const std::string& text) { return text.empty() ? unknownCell() : textCell(text); };
-    for (const Incomparable& row : c.incomparable) table.add({textCell(row.what), known(row.base), known(row.now), textCell(row.consequence)});
-    return section("incomparable", "What differs beside the code", "Runs on other machines or of another shape are other runs: what cannot be compared is refused.", table.markup());
+    for (const Incomparable& row : c.incomparable)
+        table.add({textCell(row.what), known(row.base), known(row.now), textCell(row.consequence)});
+    return section("incomparable", "What differs beside the code",
+                   "Runs on other machines or of another shape are other runs: what cannot be compared is refused.",
+                   table.markup());
 }
 
 std::string attribution(const Comparison& c) {
@@ -83,11 +108,16 @@ std::string attribution(const Comparison& c) {
     Table table("attribution-table", "", {{"change", true}, {"", false, true}, {"what"}, {"carried by"}});
     for (const AttributionRow& row : c.attribution) {
         std::string details;
-        for (size_t k = 0; k < std::min<size_t>(3, row.details.size()); ++k) details += (k == 0 ? "" : "<br>") + textCell(row.details[k]).markup;
-        table.add({numberCell(signedDurationText(row.ns), row.ns), markupCell(stackedBar({{row.ns > 0 ? "transfer" : "overlapped", signedDurationText(row.ns), std::abs(row.ns)}}, largest)),
-                   textCell(row.what), Cell{details, row.details.empty() ? "" : row.details.front()}});
+        for (size_t k = 0; k < std::min<size_t>(3, row.details.size()); ++k)
+            details += (k == 0 ? "" : "<br>") + textCell(row.details[k]).markup;
+        table.add(
+            {numberCell(signedDurationText(row.ns), row.ns),
+             markupCell(stackedBar(
+                 {{row.ns > 0 ? "transfer" : "overlapped", signedDurationText(row.ns), std::abs(row.ns)}}, largest)),
+             textCell(row.what), Cell{details, row.details.empty() ? "" : row.details.front()}});
     }
-    std::string hint = fmt::format("Differences {}; work beside it is not in them. The rows add up to {} per step", attributionScope(c.attribution), signedDurationText(c.step.changeNs()));
+    std::string hint = fmt::format("Differences {}; work beside it is not in them. The rows add up to {} per step",
+                                   attributionScope(c.attribution), signedDurationText(c.step.changeNs()));
     hint += showsAttribution(c) ? "." : ", which is within the noise: they say nothing of the code.";
     return section("attribution", "Where the change is", hint, table.markup());
 }
@@ -97,9 +127,12 @@ std::string causes(const Comparison& c) {
     std::string out;
     for (size_t i = 0; i < std::min<size_t>(50, c.causes.size()); ++i) {
         const ChangeCause& cause = c.causes[i];
-        out += fmt::format("<article class=\"finding\"><h3>{}{}</h3>\n<p class=\"cost\"><b>{}</b> per step{}</p>\n",
-                           cause.diagnosis.empty() ? "" : "<span class=\"id\">" + markupText(cause.diagnosis) + "</span>", markupText(cause.text), signedDurationText(cause.ns),
-                           cause.where.empty() || cause.text.find(cause.where) != std::string::npos ? "" : ", " + markupText(cause.where));
+        out += fmt::format(
+            "<article class=\"finding\"><h3>{}{}</h3>\n<p class=\"cost\"><b>{}</b> per step{}</p>\n",
+            cause.diagnosis.empty() ? "" : "<span class=\"id\">" + markupText(cause.diagnosis) + "</span>",
+            markupText(cause.text), signedDurationText(cause.ns),
+            cause.where.empty() || cause.text.find(cause.where) != std::string::npos ? ""
+                                                                                     : ", " + markupText(cause.where));
         if (!cause.evidence.empty()) out += "<h4>Evidence</h4><ul>";
         for (const std::string& line : cause.evidence) out += "<li>" + markupText(line) + "</li>";
         out += std::string(cause.evidence.empty() ? "" : "</ul>") + "</article>\n";
@@ -110,27 +143,35 @@ std::string causes(const Comparison& c) {
 Cell statusCell(const Comparison& c, const FindingChange& finding) {
     const char* mood = failsGate(c, finding) ? "bad" : isTrouble(finding) ? "warn" : "good";
     std::string word = std::string(toText(finding.status)) + inRunsText(finding);
-    if (failsGate(c, finding)) word += ", fails the gate";
-    else if (finding.allowed) word += ", allowed";
+    if (failsGate(c, finding))
+        word += ", fails the gate";
+    else if (finding.allowed)
+        word += ", allowed";
     const bool isPlain = finding.status == FindingStatus::same || finding.status == FindingStatus::present;
-    Cell cell = isPlain && !failsGate(c, finding) ? textCell(word) : markupCell(fmt::format("<span class=\"badge {}\">{}</span>", mood, word));
+    Cell cell = isPlain && !failsGate(c, finding)
+                    ? textCell(word)
+                    : markupCell(fmt::format("<span class=\"badge {}\">{}</span>", mood, word));
     cell.value = word;
     return cell;
 }
 
 std::string findings(const Comparison& c) {
     if (c.findings.empty()) return section("findings", "Findings", "", "<p>None on either side.</p>\n");
-    Table table("findings-table", "", {{"status"}, {"diagnosis"}, {"where"}, {"cause"}, {"base", true}, {"new", true}, {"fix", false, true}});
-    const auto cost = [](const std::optional<double>& ns) { return ns ? numberCell(durationText(*ns), *ns) : Cell{"none", std::nullopt}; };
+    Table table("findings-table", "",
+                {{"status"}, {"diagnosis"}, {"where"}, {"cause"}, {"base", true}, {"new", true}, {"fix", false, true}});
+    const auto cost = [](const std::optional<double>& ns) {
+        return ns ? numberCell(durationText(*ns), *ns) : Cell{"none", std::nullopt};
+    };
     for (const FindingChange* finding : firstFindings(c, kMostRows)) {
         std::string fix = finding->fix.empty() ? "" : "<details><summary>show</summary><ul>";
         for (const std::string& line : finding->fix) fix += "<li>" + markupText(line) + "</li>";
         if (!finding->fix.empty()) fix += "</ul></details>";
-        table.add({statusCell(c, *finding), textCell(finding->id + " " + finding->title), textCell(finding->where), textCell(finding->cause), cost(finding->baseCostNs), cost(finding->newCostNs),
-                   markupCell(fix)});
+        table.add({statusCell(c, *finding), textCell(finding->id + " " + finding->title), textCell(finding->where),
+                   textCell(finding->cause), cost(finding->baseCostNs), cost(finding->newCostNs), markupCell(fix)});
     }
     std::string out = table.markup();
-    if (const std::string rest = leftOutText(c, kMostRows); !rest.empty()) out += "<p id=\"findings-left-out\"><b>" + markupText(rest) + ".</b></p>\n";
+    if (const std::string rest = leftOutText(c, kMostRows); !rest.empty())
+        out += "<p id=\"findings-left-out\"><b>" + markupText(rest) + ".</b></p>\n";
     return section("findings", "Findings", "What they cost per step on either side.", out);
 }
 
@@ -138,7 +179,8 @@ std::string findings(const Comparison& c) {
 std::vector<std::string> refusals(const Comparison& c) {
     std::vector<std::string> reasons;
     for (const MetricChange& metric : c.metrics)
-        if (!metric.refused.empty() && std::ranges::find(reasons, metric.refused) == reasons.end()) reasons.push_back(metric.refused);
+        if (!metric.refused.empty() && std::ranges::find(reasons, metric.refused) == reasons.end())
+            reasons.push_back(metric.refused);
     constexpr std::string_view kVerdict = "incomparable: ";
     for (std::string& reason : reasons)
         if (reason.starts_with(kVerdict)) reason.erase(0, kVerdict.size());
@@ -155,13 +197,18 @@ std::string metrics(const Comparison& c) {
     if (c.metrics.empty()) return {};
     Table table("metrics-table", "", {{"number"}, {"base", true}, {"new", true}, {"change", true}, {"verdict"}});
     for (const MetricChange& m : c.metrics) {
-        const auto value = [&](const std::optional<double>& v) { return v ? numberCell(metricText(*v, m.unit), *v) : unknownCell(); };
+        const auto value = [&](const std::optional<double>& v) {
+            return v ? numberCell(metricText(*v, m.unit), *v) : unknownCell();
+        };
         Cell change = m.refused.empty() ? unknownCell() : markupCell("");
-        if (m.base && m.now && m.refused.empty()) change = numberCell(metricChangeText(*m.base, *m.now, m.unit), relativeChange(*m.base, *m.now));
+        if (m.base && m.now && m.refused.empty())
+            change = numberCell(metricChangeText(*m.base, *m.now, m.unit), relativeChange(*m.base, *m.now));
         Cell verdict = textCell(!m.refused.empty() ? "not compared" : m.test.empty() ? "not tested" : "no sure change");
         if (m.significant && m.base && m.now) {
             const bool isBetter = m.higherIsBetter == (*m.now > *m.base);
-            verdict = {fmt::format("<span class=\"badge {}\">{}</span>", isBetter ? "good" : "bad", isBetter ? "better" : "worse"), isBetter ? "better" : "worse"};
+            verdict = {fmt::format("<span class=\"badge {}\">{}</span>", isBetter ? "good" : "bad",
+                                   isBetter ? "better" : "worse"),
+                       isBetter ? "better" : "worse"};
         }
         table.add({textCell(m.name), value(m.base), value(m.now), change, verdict});
     }
@@ -173,36 +220,70 @@ std::string metrics(const Comparison& c) {
 std::string collectives(const Comparison& c) {
     if (c.collectives.empty()) return {};
     Table table("collectives-table", "",
-                {{"use"}, {"operation"}, {"size"}, {"ranks", true}, {"busbw, base", true}, {"busbw, new", true}, {"transfer, base", true}, {"transfer, new", true}, {"waiting, base", true}, {"waiting, new", true},
+                {{"use"},
+                 {"operation"},
+                 {"size"},
+                 {"ranks", true},
+                 {"busbw, base", true},
+                 {"busbw, new", true},
+                 {"transfer, base", true},
+                 {"transfer, new", true},
+                 {"waiting, base", true},
+                 {"waiting, new", true},
                  {"algorithm"}});
     for (const CollectiveChange& row : c.collectives) {
-        const auto busbw = [](const std::optional<CollectiveSide>& s) { return s && s->busbw ? numberCell(bandwidthText(*s->busbw), *s->busbw) : unknownCell(); };
-        const auto transfer = [](const std::optional<CollectiveSide>& s) { return s && s->transferNs ? numberCell(durationText(*s->transferNs), *s->transferNs) : unknownCell(); };
-        const auto wait = [](const std::optional<CollectiveSide>& s) { return s ? numberCell(durationText(s->waitNs), s->waitNs) : unknownCell(); };
-        const auto choice = [](const std::optional<CollectiveSide>& s) { return !s ? std::string("none") : s->algorithm.empty() ? std::string("unknown") : s->algorithm + " " + s->protocol; };
+        const auto busbw = [](const std::optional<CollectiveSide>& s) {
+            return s && s->busbw ? numberCell(bandwidthText(*s->busbw), *s->busbw) : unknownCell();
+        };
+        const auto transfer = [](const std::optional<CollectiveSide>& s) {
+            return s && s->transferNs ? numberCell(durationText(*s->transferNs), *s->transferNs) : unknownCell();
+        };
+        const auto wait = [](const std::optional<CollectiveSide>& s) {
+            return s ? numberCell(durationText(s->waitNs), s->waitNs) : unknownCell();
+        };
+        const auto choice = [](const std::optional<CollectiveSide>& s) {
+            return !s                     ? std::string("none")
+                   : s->algorithm.empty() ? std::string("unknown")
+                                          : s->algorithm + " " + s->protocol;
+        };
         const std::string before = choice(row.base), after = choice(row.now);
-        table.add({textCell(row.role), textCell(row.op), unbrokenCell(row.sizeClass), numberCell(std::to_string(row.ranks), row.ranks), busbw(row.base), busbw(row.now), transfer(row.base), transfer(row.now),
-                   wait(row.base), wait(row.now), textCell(before == after ? after : before + " \xE2\x86\x92 " + after)});
+        table.add({textCell(row.role), textCell(row.op), unbrokenCell(row.sizeClass),
+                   numberCell(std::to_string(row.ranks), row.ranks), busbw(row.base), busbw(row.now),
+                   transfer(row.base), transfer(row.now), wait(row.base), wait(row.now),
+                   textCell(before == after ? after : before + " \xE2\x86\x92 " + after)});
     }
     return section("collectives", "Collectives", "Per step; matched by what they are for.", table.markup());
 }
 
 std::string kernels(const Comparison& c) {
     if (c.kernels.empty()) return {};
-    Table table("kernels-table", "", {{"kernel"}, {"change", true}, {"base", true}, {"new", true}, {"count, base", true}, {"count, new", true}});
+    Table table(
+        "kernels-table", "",
+        {{"kernel"}, {"change", true}, {"base", true}, {"new", true}, {"count, base", true}, {"count, new", true}});
     for (const KernelChange& row : c.kernels) {
-        const auto time = [](const std::optional<KernelSide>& s) { return s ? numberCell(durationText(s->ns), s->ns) : unknownCell(); };
-        const auto count = [](const std::optional<KernelSide>& s) { return s ? numberCell(std::abs(s->count - std::round(s->count)) < 0.05 ? fmt::format("{:.0f}", s->count) : fmt::format("{:.1f}", s->count), s->count) : unknownCell(); };
-        table.add({textCell(row.name), numberCell(signedDurationText(row.deltaNs), row.deltaNs), time(row.base), time(row.now), count(row.base), count(row.now)});
+        const auto time = [](const std::optional<KernelSide>& s) {
+            return s ? numberCell(durationText(s->ns), s->ns) : unknownCell();
+        };
+        const auto count = [](const std::optional<KernelSide>& s) {
+            return s ? numberCell(std::abs(s->count - std::round(s->count)) < 0.05 ? fmt::format("{:.0f}", s->count)
+                                                                                   : fmt::format("{:.1f}", s->count),
+                                  s->count)
+                     : unknownCell();
+        };
+        table.add({textCell(row.name), numberCell(signedDurationText(row.deltaNs), row.deltaNs), time(row.base),
+                   time(row.now), count(row.base), count(row.now)});
     }
-    return section("kernels", "Kernels", "Per step and rank, mean over the ranks; those that changed most first.", table.markup());
+    return section("kernels", "Kernels", "Per step and rank, mean over the ranks; those that changed most first.",
+                   table.markup());
 }
 
 std::string runs(const Comparison& c) {
     Table table("runs-table", "", {{"side"}, {"run"}, {"label"}, {"steps", true}, {"typical step", true}});
     const auto add = [&](const char* side, const ComparedSide& of) {
         for (const ComparedRun& run : of.runs)
-            table.add({textCell(side), textCell(run.name), textCell(run.label), numberCell(std::to_string(run.steps), run.steps), numberCell(durationText(run.stepNs), run.stepNs)});
+            table.add({textCell(side), textCell(run.name), textCell(run.label),
+                       numberCell(std::to_string(run.steps), run.steps),
+                       numberCell(durationText(run.stepNs), run.stepNs)});
     };
     add("base", c.base);
     add("new", c.now);
@@ -211,7 +292,8 @@ std::string runs(const Comparison& c) {
 
 std::string sideName(const ComparedSide& side) {
     if (side.runs.empty()) return "no run";
-    return side.runs.size() == 1 ? side.runs.front().name : fmt::format("{} and {} more", side.runs.front().name, side.runs.size() - 1);
+    return side.runs.size() == 1 ? side.runs.front().name
+                                 : fmt::format("{} and {} more", side.runs.front().name, side.runs.size() - 1);
 }
 
 /// What a page leaves out stays out of the data inside too: 10,000 findings would make it too large to open.
@@ -223,14 +305,16 @@ Comparison forThePage(const Comparison& whole) {
         c.findings = std::move(kept);
     }
     if (c.attribution.size() > kMostRows) {
-        AttributionRow rest{"rest", fmt::format("{} smaller parts", c.attribution.size() - kMostRows + 1), "", {}, 0, {}};
+        AttributionRow rest{"rest", fmt::format("{} smaller parts", c.attribution.size() - kMostRows + 1), "", {}, 0,
+                            {}};
         for (size_t i = kMostRows - 1; i < c.attribution.size(); ++i) rest.ns += c.attribution[i].ns;
         c.attribution.resize(kMostRows - 1);
         c.attribution.push_back(rest);
     }
     const auto cut = [&c](auto& rows, size_t most, const char* what) {
         if (rows.size() <= most) return;
-        c.notes.push_back(fmt::format("{} of {} {} are left out of this page: --format json has all", rows.size() - most, rows.size(), what));
+        c.notes.push_back(fmt::format("{} of {} {} are left out of this page: --format json has all",
+                                      rows.size() - most, rows.size(), what));
         rows.resize(most);
     };
     cut(c.base.runs, kMostRows, "runs of the base");
@@ -255,8 +339,11 @@ std::string renderComparisonHtml(const Comparison& whole) {
     page.mood = moodOf(whole);
     page.verdict = c.step.reason;
     page.verdictMore = gateLine(c);
-    page.body = tiles(whole) + warnings(c) + incomparable(c) + causes(c) + attribution(c) + stepsChart(c) + findings(whole) + overviewPictures(c) + breakdownBars(c) + metrics(c) + collectives(c) + kernels(c) + runs(c);
-    page.data = nlohmann::ordered_json::parse(renderComparisonJson(c)).dump(-1, ' ', true);  // ASCII: no character in it can act
+    page.body = tiles(whole) + warnings(c) + incomparable(c) + causes(c) + attribution(c) + stepsChart(c) +
+                findings(whole) + overviewPictures(c) + breakdownBars(c) + metrics(c) + collectives(c) + kernels(c) +
+                runs(c);
+    page.data = nlohmann::ordered_json::parse(renderComparisonJson(c))
+                    .dump(-1, ' ', true);  // ASCII: no character in it can act
     return renderPage(page);
 }
 

@@ -12,11 +12,15 @@ namespace {
 
 class Suite {
   public:
-    void pass(const std::string& group, const std::string& name, double seconds = 0) { open(group, name, seconds, "/>\n"); }
-    void fail(const std::string& group, const std::string& name, const std::string& type, const std::string& message, const std::string& text, double seconds = 0) {
+    void pass(const std::string& group, const std::string& name, double seconds = 0) {
+        open(group, name, seconds, "/>\n");
+    }
+    void fail(const std::string& group, const std::string& name, const std::string& type, const std::string& message,
+              const std::string& text, double seconds = 0) {
         ++m_failures;
         open(group, name, seconds, ">\n");
-        m_cases += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n", markupText(type), markupText(oneLine(message)), markupText(text));
+        m_cases += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n",
+                               markupText(type), markupText(oneLine(message)), markupText(text));
     }
     void skip(const std::string& group, const std::string& name, const std::string& message) {
         ++m_skipped;
@@ -25,15 +29,18 @@ class Suite {
     }
     std::string xml(const std::string& output) const {
         const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\"", m_tests, m_failures);
-        return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"rankscope compare\" {}>\n  <testsuite name=\"rankscope compare\" {} skipped=\"{}\">\n{}"
-                           "    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n",
-                           counts, counts, m_skipped, m_cases, markupText(output));
+        return fmt::format(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"rankscope compare\" {}>\n  <testsuite "
+            "name=\"rankscope compare\" {} skipped=\"{}\">\n{}"
+            "    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n",
+            counts, counts, m_skipped, m_cases, markupText(output));
     }
 
   private:
     void open(const std::string& group, const std::string& name, double seconds, const char* end) {
         ++m_tests;
-        m_cases += fmt::format("    <testcase classname=\"rankscope.{}\" name=\"{}\" time=\"{:.9f}\"{}", group, markupText(oneLine(name)), seconds, end);
+        m_cases += fmt::format("    <testcase classname=\"rankscope.{}\" name=\"{}\" time=\"{:.9f}\"{}", group,
+                               markupText(oneLine(name)), seconds, end);
     }
 
     std::string m_cases;
@@ -55,7 +62,8 @@ void addStepTime(const Comparison& c, Suite& suite) {
 void addFindings(const Comparison& c, Suite& suite) {
     for (const FindingChange* finding : firstFindings(c, kMostPrintedFindings)) {
         if (failsGate(c, *finding))
-            suite.fail("findings", findingName(*finding), std::string(toText(finding->status)), finding->cause, findingBody(*finding));
+            suite.fail("findings", findingName(*finding), std::string(toText(finding->status)), finding->cause,
+                       findingBody(*finding));
         else
             suite.pass("findings", findingName(*finding));
     }

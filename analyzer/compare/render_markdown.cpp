@@ -17,22 +17,31 @@ constexpr size_t kMostBytes = 1'000'000;  // GitHub takes 1 MiB a step
 constexpr size_t kMostRows = 40;
 constexpr size_t kLongestCell = 300;
 
-std::string cell(const std::string& text) { return markdownText(text, kLongestCell); }
+std::string cell(const std::string& text) {
+    return markdownText(text, kLongestCell);
+}
 
 const char* sign(StepVerdict verdict) {
     switch (verdict) {
-        case StepVerdict::regression: return "\xF0\x9F\x94\xB4";   // red circle
-        case StepVerdict::improvement: return "\xF0\x9F\x9F\xA2";  // green circle
-        case StepVerdict::noChange: return "\xE2\x9A\xAA";         // white circle
-        default: return "\xF0\x9F\x9F\xA1";                        // yellow circle
+        case StepVerdict::regression:
+            return "\xF0\x9F\x94\xB4";  // red circle
+        case StepVerdict::improvement:
+            return "\xF0\x9F\x9F\xA2";  // green circle
+        case StepVerdict::noChange:
+            return "\xE2\x9A\xAA";  // white circle
+        default:
+            return "\xF0\x9F\x9F\xA1";  // yellow circle
     }
 }
 
 void addStepTime(const Comparison& c, std::string& out) {
     out += "\n| | base | new | change |\n| --- | ---: | ---: | ---: |\n| step | ";
-    out += (c.step.baseNs ? durationText(*c.step.baseNs) : "unknown") + " | " + (c.step.newNs ? durationText(*c.step.newNs) : "unknown") + " | ";
+    out += (c.step.baseNs ? durationText(*c.step.baseNs) : "unknown") + " | " +
+           (c.step.newNs ? durationText(*c.step.newNs) : "unknown") + " | ";
     out += c.step.ratio ? signedPercentText(*c.step.ratio - 1) : "unknown";
-    if (c.step.interval) out += fmt::format(" ({} to {})", signedPercentText(c.step.interval->low - 1), signedPercentText(c.step.interval->high - 1));
+    if (c.step.interval)
+        out += fmt::format(" ({} to {})", signedPercentText(c.step.interval->low - 1),
+                           signedPercentText(c.step.interval->high - 1));
     out += fmt::format(" |\n| runs | {} | {} | |\n", c.base.runs.size(), c.now.runs.size());
     if (const std::string noise = noiseSentence(c.step); !noise.empty()) out += "\nNoise: " + cell(noise) + ".\n";
     if (const std::string job = jobText(c); !job.empty()) out += "\nJob: " + cell(job) + ".\n";
@@ -43,14 +52,19 @@ void addCauses(const Comparison& c, std::string& out) {
     out += "\n### " + causesHeading(c) + "\n\n";
     for (size_t i = 0; i < std::min(kMostRows, c.causes.size()); ++i) {
         const ChangeCause& cause = c.causes[i];
-        out += fmt::format("- **{}** {}{}\n", signedDurationText(cause.ns), cell(cause.text), cause.diagnosis.empty() ? "" : " (" + cell(cause.diagnosis) + ")");
-        for (size_t k = 0; k < std::min<size_t>(5, cause.evidence.size()); ++k) out += "  - " + cell(cause.evidence[k]) + "\n";
+        out += fmt::format("- **{}** {}{}\n", signedDurationText(cause.ns), cell(cause.text),
+                           cause.diagnosis.empty() ? "" : " (" + cell(cause.diagnosis) + ")");
+        for (size_t k = 0; k < std::min<size_t>(5, cause.evidence.size()); ++k)
+            out += "  - " + cell(cause.evidence[k]) + "\n";
     }
 }
 
 void addAttribution(const Comparison& c, std::string& out) {
     if (!showsAttribution(c)) return;
-    out += fmt::format("\n### Where the change is\n\nDifferences {}; work beside it is not in them. The rows add up to {}.\n\n| change per step | what |\n| ---: | --- |\n", attributionScope(c.attribution), signedDurationText(c.step.changeNs()));
+    out += fmt::format(
+        "\n### Where the change is\n\nDifferences {}; work beside it is not in them. The rows add up to {}.\n\n| "
+        "change per step | what |\n| ---: | --- |\n",
+        attributionScope(c.attribution), signedDurationText(c.step.changeNs()));
     double restNs = 0;
     for (size_t i = 0; i < c.attribution.size(); ++i) {
         if (i < kMostRows)
@@ -58,7 +72,8 @@ void addAttribution(const Comparison& c, std::string& out) {
         else
             restNs += c.attribution[i].ns;
     }
-    if (c.attribution.size() > kMostRows) out += fmt::format("| {} | {} smaller parts |\n", signedDurationText(restNs), c.attribution.size() - kMostRows);
+    if (c.attribution.size() > kMostRows)
+        out += fmt::format("| {} | {} smaller parts |\n", signedDurationText(restNs), c.attribution.size() - kMostRows);
 }
 
 void addFindings(const Comparison& c, std::string& out) {
@@ -66,7 +81,9 @@ void addFindings(const Comparison& c, std::string& out) {
     out += "\n### Findings\n\n| | finding | cause | base | new |\n| --- | --- | --- | ---: | ---: |\n";
     for (const FindingChange* finding : firstFindings(c, kMostRows)) {
         const auto cost = [](const std::optional<double>& ns) { return ns ? durationText(*ns) : std::string("none"); };
-        out += fmt::format("| {}{} | {} | {} | {} | {} |\n", failsGate(c, *finding) ? "**fails** " : "", toText(finding->status), cell(findingName(*finding)) + inRunsText(*finding) + (finding->allowed ? " (allowed)" : ""),
+        out += fmt::format("| {}{} | {} | {} | {} | {} |\n", failsGate(c, *finding) ? "**fails** " : "",
+                           toText(finding->status),
+                           cell(findingName(*finding)) + inRunsText(*finding) + (finding->allowed ? " (allowed)" : ""),
                            cell(finding->cause), cost(finding->baseCostNs), cost(finding->newCostNs));
     }
     if (const std::string rest = leftOutText(c, kMostRows); !rest.empty()) out += "\n" + rest + ".\n";
@@ -78,11 +95,18 @@ void addMetrics(const Comparison& c, std::string& out) {
         if (metric.base && metric.now) rows.push_back(&metric);
     if (rows.empty()) return;
     std::ranges::stable_sort(rows, {}, [](const MetricChange* m) { return !m->significant; });
-    out += fmt::format("\n<details><summary>{} other numbers</summary>\n\n| number | base | new | change | |\n| --- | ---: | ---: | ---: | --- |\n", rows.size());
+    out += fmt::format(
+        "\n<details><summary>{} other numbers</summary>\n\n| number | base | new | change | |\n| --- | ---: | ---: | "
+        "---: | --- |\n",
+        rows.size());
     for (size_t i = 0; i < std::min<size_t>(200, rows.size()); ++i) {
         const MetricChange& m = *rows[i];
-        const char* verdict = !m.refused.empty() ? "not compared" : !m.significant ? "" : m.higherIsBetter == (*m.now > *m.base) ? "better" : "**worse**";
-        out += fmt::format("| {} | {} | {} | {} | {} |\n", cell(m.name), metricText(*m.base, m.unit), metricText(*m.now, m.unit),
+        const char* verdict = !m.refused.empty()                       ? "not compared"
+                              : !m.significant                         ? ""
+                              : m.higherIsBetter == (*m.now > *m.base) ? "better"
+                                                                       : "**worse**";
+        out += fmt::format("| {} | {} | {} | {} | {} |\n", cell(m.name), metricText(*m.base, m.unit),
+                           metricText(*m.now, m.unit),
                            m.refused.empty() ? metricChangeText(*m.base, *m.now, m.unit) : "", verdict);
     }
     out += "\n</details>\n";
@@ -91,11 +115,17 @@ void addMetrics(const Comparison& c, std::string& out) {
 void addKernels(const Comparison& c, std::string& out) {
     if (c.kernels.empty()) return;
     const size_t shown = std::min(kMostRows, c.kernels.size());
-    out += fmt::format("\n<details><summary>{} kernels, those that changed most first</summary>\n\nPer step, mean over ranks.\n\n| kernel | base | new | change |\n| --- | ---: | ---: | ---: |\n", c.kernels.size());
-    const auto time = [](const std::optional<KernelSide>& side) { return side ? durationText(side->ns) : std::string("none"); };
+    out += fmt::format(
+        "\n<details><summary>{} kernels, those that changed most first</summary>\n\nPer step, mean over ranks.\n\n| "
+        "kernel | base | new | change |\n| --- | ---: | ---: | ---: |\n",
+        c.kernels.size());
+    const auto time = [](const std::optional<KernelSide>& side) {
+        return side ? durationText(side->ns) : std::string("none");
+    };
     for (size_t i = 0; i < shown; ++i) {
         const KernelChange& kernel = c.kernels[i];
-        out += fmt::format("| {} | {} | {} | {} |\n", cell(kernel.name), time(kernel.base), time(kernel.now), signedDurationText(kernel.deltaNs));
+        out += fmt::format("| {} | {} | {} | {} |\n", cell(kernel.name), time(kernel.base), time(kernel.now),
+                           signedDurationText(kernel.deltaNs));
     }
     if (shown < c.kernels.size()) out += fmt::format("\n{} more are in --format json.\n", c.kernels.size() - shown);
     out += "\n</details>\n";
@@ -107,9 +137,11 @@ void addWarnings(const Comparison& c, std::string& out) {
         if (++told <= kMostRows) out += "\n> " + cell(text) + "\n";
     };
     for (const Incomparable& row : c.incomparable)
-        quote(fmt::format("{} differs: {} and {}; {}", row.what, row.base.empty() ? "unknown" : row.base, row.now.empty() ? "unknown" : row.now, row.consequence));
+        quote(fmt::format("{} differs: {} and {}; {}", row.what, row.base.empty() ? "unknown" : row.base,
+                          row.now.empty() ? "unknown" : row.now, row.consequence));
     for (const ComparedLoss& loss : c.losses)
-        if (loss.severity != "info") quote(fmt::format("{} ({}, {}): {}", loss.severity, loss.side, loss.run, loss.meaning));
+        if (loss.severity != "info")
+            quote(fmt::format("{} ({}, {}): {}", loss.severity, loss.side, loss.run, loss.meaning));
     for (const std::string& note : c.notes) quote(note);
     if (told > kMostRows) out += fmt::format("\n> and {} more\n", told - kMostRows);
 }
@@ -120,7 +152,8 @@ void addGate(const Comparison& c, std::string& out) {
     out += fmt::format("\n**Gate {}**{}\n", gateWord(c.gate), on.empty() ? "" : " (fails on " + on + ")");
     if (!c.gate.reasons.empty() || !c.gate.allowed.empty() || !c.gate.notices.empty()) out += "\n";
     const auto list = [&](const char* what, const std::vector<std::string>& lines) {
-        for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i) out += fmt::format("- {}: {}\n", what, cell(gateLineText(c, lines[i])));
+        for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i)
+            out += fmt::format("- {}: {}\n", what, cell(gateLineText(c, lines[i])));
         if (lines.size() > kMostRows) out += fmt::format("- {}: {} more\n", what, lines.size() - kMostRows);
     };
     list("failed", c.gate.reasons);
@@ -131,7 +164,8 @@ void addGate(const Comparison& c, std::string& out) {
 }  // namespace
 
 std::string renderComparisonMarkdown(const Comparison& c) {
-    std::string out = fmt::format("## {} Rankscope: {}\n\n{}\n", sign(c.step.verdict), toText(c.step.verdict), cell(c.step.reason));
+    std::string out =
+        fmt::format("## {} Rankscope: {}\n\n{}\n", sign(c.step.verdict), toText(c.step.verdict), cell(c.step.reason));
     addStepTime(c, out);
     addWarnings(c, out);
     addGate(c, out);

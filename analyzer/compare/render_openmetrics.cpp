@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenMetrics 1.0 (https://prometheus.io/docs/specs/om/open_metrics_spec/): families in one piece each, no two samples with the same labels, # EOF at the end.
+// OpenMetrics 1.0 (https://prometheus.io/docs/specs/om/open_metrics_spec/): families in one piece each, no two samples
+// with the same labels, # EOF at the end.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -24,15 +25,19 @@ using Labels = std::vector<std::pair<const char*, std::string>>;
 std::string shortLabel(const std::string& bytes) {
     constexpr size_t kLongest = 200, kHash = 17;
     const std::string text = plainText(bytes);
-    return text.size() <= kLongest && text == bytes ? text : fmt::format("{} {:016x}", shortened(text, kLongest - kHash), contentHash(bytes));
+    return text.size() <= kLongest && text == bytes
+               ? text
+               : fmt::format("{} {:016x}", shortened(text, kLongest - kHash), contentHash(bytes));
 }
 
 std::string labelText(const std::string& bytes) {
     std::string out;
     for (const char c : shortLabel(bytes)) {
         if (c == '\\' || c == '"') out += '\\';
-        if (c == '\n') out += "\\n";
-        else out += c;
+        if (c == '\n')
+            out += "\\n";
+        else
+            out += c;
     }
     return out;
 }
@@ -48,7 +53,8 @@ class Exposition {
     void sample(const Labels& labels, double value) {
         if (!std::isfinite(value)) return;
         m_text += m_name;
-        for (size_t i = 0; i < labels.size(); ++i) m_text += fmt::format("{}{}=\"{}\"", i == 0 ? "{" : ",", labels[i].first, labelText(labels[i].second));
+        for (size_t i = 0; i < labels.size(); ++i)
+            m_text += fmt::format("{}{}=\"{}\"", i == 0 ? "{" : ",", labels[i].first, labelText(labels[i].second));
         m_text += fmt::format("{} {}\n", labels.empty() ? "" : "}", value);
     }
     std::string end() && { return std::move(m_text) + "# EOF\n"; }
@@ -61,31 +67,38 @@ void addStep(const Comparison& c, Exposition& out) {
     out.family("rankscope_run_step_seconds", "seconds", "Typical step of each run.");
     const auto runs = [&](const char* side, const ComparedSide& of) {
         // Runs may share a name: the index tells them apart.
-        for (size_t i = 0; i < of.runs.size(); ++i) out.sample({{"side", side}, {"index", std::to_string(i)}, {"run", of.runs[i].name}}, of.runs[i].stepNs / 1e9);
+        for (size_t i = 0; i < of.runs.size(); ++i)
+            out.sample({{"side", side}, {"index", std::to_string(i)}, {"run", of.runs[i].name}},
+                       of.runs[i].stepNs / 1e9);
     };
     runs("base", c.base);
     runs("new", c.now);
     out.family("rankscope_step_seconds", "seconds", "Step of each side: geometric mean over its runs.");
     if (c.step.baseNs) out.sample({{"side", "base"}}, *c.step.baseNs / 1e9);
     if (c.step.newNs) out.sample({{"side", "new"}}, *c.step.newNs / 1e9);
-    out.family("rankscope_step_change_ratio", "ratio", "Step of the new side over that of the base, with the ends of its interval.");
+    out.family("rankscope_step_change_ratio", "ratio",
+               "Step of the new side over that of the base, with the ends of its interval.");
     if (c.step.ratio) out.sample({{"bound", "estimate"}}, *c.step.ratio);
     if (c.step.interval) {
         out.sample({{"bound", "low"}}, c.step.interval->low);
         out.sample({{"bound", "high"}}, c.step.interval->high);
     }
-    out.family("rankscope_smallest_visible_ratio", "ratio", "Slow-down that nine of ten such comparisons would find, as a share of the step.");
+    out.family("rankscope_smallest_visible_ratio", "ratio",
+               "Slow-down that nine of ten such comparisons would find, as a share of the step.");
     if (c.step.smallestVisible) out.sample({}, *c.step.smallestVisible);
     out.family("rankscope_verdict", "", "1 for the verdict on the step time.");
-    for (const StepVerdict verdict : {StepVerdict::regression, StepVerdict::improvement, StepVerdict::noChange, StepVerdict::notEnoughSamples, StepVerdict::incomparable})
+    for (const StepVerdict verdict : {StepVerdict::regression, StepVerdict::improvement, StepVerdict::noChange,
+                                      StepVerdict::notEnoughSamples, StepVerdict::incomparable})
         out.sample({{"verdict", std::string(toText(verdict))}}, verdict == c.step.verdict ? 1 : 0);
     out.family("rankscope_gate_failed", "", "1 when the gate failed.");
     out.sample({}, c.gate.failed ? 1 : 0);
-    out.family("rankscope_gate_judged", "", "0 when the sides must not be compared, so that the gate neither passed nor failed.");
+    out.family("rankscope_gate_judged", "",
+               "0 when the sides must not be compared, so that the gate neither passed nor failed.");
     out.sample({}, c.gate.judged ? 1 : 0);
 }
 
-void addMetrics(const Comparison& c, const std::string& unit, const std::string& name, const std::string& unitName, double factor, Exposition& out) {
+void addMetrics(const Comparison& c, const std::string& unit, const std::string& name, const std::string& unitName,
+                double factor, Exposition& out) {
     out.family(name, unitName, "Other numbers of the comparison: means over the runs of a side.");
     for (const MetricChange& metric : c.metrics) {
         if (metric.unit != unit) continue;
@@ -104,12 +117,15 @@ void addAttribution(const Comparison& c, Exposition& out) {
         else
             restNs += row.ns;
     }
-    if (c.attribution.size() > kMostParts) out.sample({{"index", std::to_string(kMostParts)}, {"category", "others"}, {"what", "smaller parts"}}, restNs / 1e9);
+    if (c.attribution.size() > kMostParts)
+        out.sample({{"index", std::to_string(kMostParts)}, {"category", "others"}, {"what", "smaller parts"}},
+                   restNs / 1e9);
 }
 
 void addFindings(const Comparison& c, Exposition& out) {
     std::map<std::pair<std::string, std::string>, int> counts;
-    for (const FindingStatus status : {FindingStatus::isNew, FindingStatus::gone, FindingStatus::worse, FindingStatus::better, FindingStatus::same, FindingStatus::present})
+    for (const FindingStatus status : {FindingStatus::isNew, FindingStatus::gone, FindingStatus::worse,
+                                       FindingStatus::better, FindingStatus::same, FindingStatus::present})
         counts[{std::string(toText(status)), ""}] = 0;
     for (const FindingChange& finding : c.findings) {
         ++counts[{std::string(toText(finding.status)), ""}];

@@ -18,13 +18,18 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kStepRule = "step-time";
-// Viewers show results at a file of the repository. The cause lies in no file; this is the one in which a finding can be allowed.
+// Viewers show results at a file of the repository. The cause lies in no file; this is the one in which a finding can
+// be allowed.
 constexpr const char* kPlace = "rankscope.toml";
 
-Json text(const std::string& words) { return {{"text", plainText(words)}}; }
+Json text(const std::string& words) {
+    return {{"text", plainText(words)}};
+}
 
 /// The same for the same finding from run to run: numbers in its cause do not matter.
-std::string fingerprint(const std::string& identity) { return fmt::format("{:016x}", contentHash(identity)); }
+std::string fingerprint(const std::string& identity) {
+    return fmt::format("{:016x}", contentHash(identity));
+}
 
 /// Rules in the order of their first result.
 class Rules {
@@ -41,8 +46,11 @@ class Rules {
         Json rule = {{"id", plainText(id)}, {"name", plainText(title)}, {"shortDescription", text(title)}};
         const CatalogueEntry* entry = findCatalogueEntry(id);
         const bool isStep = id == kStepRule;
-        rule["fullDescription"] = text(entry != nullptr ? entry->definition : isStep ? "The step of the job takes longer than in the base." : title);
-        rule["help"] = text(entry != nullptr ? entry->fix + "\nrankscope explain " + id + " tells more." : "rankscope compare tells what carries the change.");
+        rule["fullDescription"] = text(entry != nullptr ? entry->definition
+                                       : isStep         ? "The step of the job takes longer than in the base."
+                                                        : title);
+        rule["help"] = text(entry != nullptr ? entry->fix + "\nrankscope explain " + id + " tells more."
+                                             : "rankscope compare tells what carries the change.");
         rule["defaultConfiguration"] = {{"level", isStep ? "error" : "warning"}};
         return rule;
     }
@@ -52,18 +60,25 @@ class Rules {
 };
 
 Json location(const std::string& where) {
-    Json place = {{"physicalLocation", {{"artifactLocation", {{"uri", kPlace}, {"uriBaseId", "%SRCROOT%"}}}, {"region", {{"startLine", 1}}}}}};
-    if (!where.empty()) place["logicalLocations"] = Json::array({{{"fullyQualifiedName", plainText(where)}, {"kind", "resource"}}});
+    Json place = {
+        {"physicalLocation",
+         {{"artifactLocation", {{"uri", kPlace}, {"uriBaseId", "%SRCROOT%"}}}, {"region", {{"startLine", 1}}}}}};
+    if (!where.empty())
+        place["logicalLocations"] = Json::array({{{"fullyQualifiedName", plainText(where)}, {"kind", "resource"}}});
     return Json::array({place});
 }
 
 const char* baselineState(FindingStatus status) {
     switch (status) {
-        case FindingStatus::isNew: return "new";
-        case FindingStatus::gone: return "absent";
+        case FindingStatus::isNew:
+            return "new";
+        case FindingStatus::gone:
+            return "absent";
         case FindingStatus::present:
-        case FindingStatus::same: return "unchanged";
-        default: return "updated";
+        case FindingStatus::same:
+            return "unchanged";
+        default:
+            return "updated";
     }
 }
 
@@ -85,13 +100,18 @@ Json findingResult(const Comparison& c, const FindingChange& finding, Rules& rul
     const bool isGone = finding.status == FindingStatus::gone;
     Json result = {{"ruleId", plainText(finding.id)},
                    {"ruleIndex", rules.index(finding.id, finding.title)},
-                   {"level", failsGate(c, finding) ? "error" : isGone ? "none" : isTrouble(finding) && !finding.allowed ? "warning" : "note"},
+                   {"level", failsGate(c, finding)                    ? "error"
+                             : isGone                                 ? "none"
+                             : isTrouble(finding) && !finding.allowed ? "warning"
+                                                                      : "note"},
                    {"message", text(findingName(finding) + ": " + findingBody(finding))},
                    {"locations", location(finding.where)},
                    {"partialFingerprints", {{"rankscope/v1", fingerprint(finding.id + "\n" + finding.where)}}},
                    {"baselineState", baselineState(finding.status)}};
     if (isGone) result["kind"] = "pass";
-    if (finding.allowed) result["suppressions"] = Json::array({{{"kind", "external"}, {"justification", "allowed by --allow or rankscope.toml"}}});
+    if (finding.allowed)
+        result["suppressions"] =
+            Json::array({{{"kind", "external"}, {"justification", "allowed by --allow or rankscope.toml"}}});
     return result;
 }
 
@@ -101,10 +121,13 @@ std::string renderComparisonSarif(const Comparison& c) {
     Rules rules;
     Json results = Json::array();
     if (c.step.verdict == StepVerdict::regression) results.push_back(stepResult(c, rules));
-    for (const FindingChange* finding : firstFindings(c, kMostPrintedFindings)) results.push_back(findingResult(c, *finding, rules));
+    for (const FindingChange* finding : firstFindings(c, kMostPrintedFindings))
+        results.push_back(findingResult(c, *finding, rules));
 
     Json notifications = Json::array();
-    const auto notify = [&](const char* level, const std::string& words) { notifications.push_back({{"level", level}, {"message", text(words)}}); };
+    const auto notify = [&](const char* level, const std::string& words) {
+        notifications.push_back({{"level", level}, {"message", text(words)}});
+    };
     if (c.step.verdict != StepVerdict::regression) notify("note", c.step.reason);
     for (const std::string& notice : c.gate.notices) notify("note", notice);
     if (const std::string rest = leftOutText(c, kMostPrintedFindings); !rest.empty()) notify("warning", rest);
@@ -115,7 +138,9 @@ std::string renderComparisonSarif(const Comparison& c) {
     run["invocations"] = Json::array({{{"executionSuccessful", true}, {"toolExecutionNotifications", notifications}}});
     run["columnKind"] = "unicodeCodePoints";
     run["results"] = results;
-    const Json log = {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"}, {"runs", Json::array({run})}};
+    const Json log = {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                      {"version", "2.1.0"},
+                      {"runs", Json::array({run})}};
     return log.dump(2) + "\n";
 }
 

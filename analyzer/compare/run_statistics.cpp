@@ -10,8 +10,12 @@ namespace {
 
 constexpr size_t kFewestToSplit = 8;  // fewer fall apart by chance
 
-double mean(const double* begin, const double* end) { return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin); }
-double mean(const std::vector<double>& values) { return mean(values.data(), values.data() + values.size()); }
+double mean(const double* begin, const double* end) {
+    return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
+}
+double mean(const std::vector<double>& values) {
+    return mean(values.data(), values.data() + values.size());
+}
 
 double variance(const std::vector<double>& values) {
     if (values.size() < 2) return 0;
@@ -21,13 +25,15 @@ double variance(const std::vector<double>& values) {
     return sum / static_cast<double>(values.size() - 1);
 }
 
-/// Squared standard error of the mean of serially correlated values: from means over batches of sqrt(n) neighbours. 0 when there are too few.
+/// Squared standard error of the mean of serially correlated values: from means over batches of sqrt(n) neighbours. 0
+/// when there are too few.
 double batchError2(const std::vector<double>& values) {
     constexpr size_t kFewestValues = 16;  // four batches of four
     if (values.size() < kFewestValues) return 0;
     const auto width = static_cast<size_t>(std::sqrt(static_cast<double>(values.size())));
     std::vector<double> means;
-    for (size_t i = 0; i + width <= values.size(); i += width) means.push_back(mean(values.data() + i, values.data() + i + width));
+    for (size_t i = 0; i + width <= values.size(); i += width)
+        means.push_back(mean(values.data() + i, values.data() + i + width));
     return variance(means) / static_cast<double>(means.size());
 }
 
@@ -39,7 +45,8 @@ size_t trimmedCount(size_t steps) {
 }  // namespace
 
 std::optional<StepModes> findModes(std::vector<double> steps) {
-    const auto fewest = std::max<size_t>(kFewestOfAKind, static_cast<size_t>(std::ceil(kRareShare * static_cast<double>(steps.size()))));
+    const auto fewest = std::max<size_t>(
+        kFewestOfAKind, static_cast<size_t>(std::ceil(kRareShare * static_cast<double>(steps.size()))));
     if (steps.size() < 2 * fewest || steps.size() < kFewestToSplit) return std::nullopt;
     std::sort(steps.begin(), steps.end());
     std::vector<double> sums(steps.size() + 1), squares(steps.size() + 1);
@@ -62,7 +69,8 @@ std::optional<StepModes> findModes(std::vector<double> steps) {
             least = inside;
         }
     }
-    const StepModes modes{mean(steps.data(), steps.data() + best), mean(steps.data() + best, steps.data() + steps.size()),
+    const StepModes modes{mean(steps.data(), steps.data() + best),
+                          mean(steps.data() + best, steps.data() + steps.size()),
                           static_cast<double>(steps.size() - best) / static_cast<double>(steps.size())};
     const double deviation = std::sqrt(least / static_cast<double>(steps.size() - 2));
     const double apart = modes.high - modes.low;

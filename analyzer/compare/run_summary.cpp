@@ -33,7 +33,8 @@ std::string layoutText(const Layout& layout) {
     std::string text;
     const auto say = [&](const char* name, const std::optional<int>& degree) {
         const auto confidence = layout.confidences.find(name);
-        if (degree && *degree > 1 && (confidence == layout.confidences.end() || confidence->second >= kCertain)) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, *degree);
+        if (degree && *degree > 1 && (confidence == layout.confidences.end() || confidence->second >= kCertain))
+            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, *degree);
     };
     say("dp", layout.dp);
     say("tp", layout.tp);
@@ -67,11 +68,13 @@ std::map<std::string, std::string> environmentOf(const Analysis& analysis, const
         ++hosts[rank.host];
     }
     std::set<std::string> gpus;
-    for (const auto& [name, count] : devices) gpus.insert(devices.size() == 1 ? name : fmt::format("{} x {}", count, name));
+    for (const auto& [name, count] : devices)
+        gpus.insert(devices.size() == 1 ? name : fmt::format("{} x {}", count, name));
     for (const auto& [host, count] : hosts) perHost.insert(std::to_string(count));
     for (const auto& [rank, sources] : facts.sourcesNotLive) missing.insert(sources.begin(), sources.end());
     std::map<std::string, std::string> environment;
-    environment["world_size"] = std::to_string(report.run.worldSize.value_or(static_cast<int>(facts.ranks.size())));  // of the job, however few of its ranks were imported
+    environment["world_size"] = std::to_string(report.run.worldSize.value_or(
+        static_cast<int>(facts.ranks.size())));  // of the job, however few of its ranks were imported
     environment["gpu"] = joined(gpus);
     if (const auto nccl = ncclVersionOf(facts)) environment["nccl"] = nccl->text();
     environment["cuda"] = facts.text("cuda_version");
@@ -122,11 +125,13 @@ RoleSummary roleOf(const Analysis& analysis, const RankSummary& rank, const Brea
     for (const auto& [cause, ns] : row.idleByCauseNs)
         if (ns > 0) role.idleByCauseNs[cause] = perStep(ns);
     for (const HostStall& stall : rank.hostStalls)
-        if (stall.step >= 0) role.stallByCauseNs[std::string(toText(stall.cause))] += static_cast<double>(stall.stallNs) / steps;
+        if (stall.step >= 0)
+            role.stallByCauseNs[std::string(toText(stall.cause))] += static_cast<double>(stall.stallNs) / steps;
     for (const auto& [step, ns] : rank.contention.lostNs) role.slowedNs += ns / steps;
     for (const KernelStatistics& kernel : rank.kernels) role.kernels += kernel.count / steps;
     for (const CommTask& task : rank.communication)
-        if (task.step >= 0 && task.pointToPoint()) role.receiveWaitNs += static_cast<double>(task.exposedWaitNs) / steps;
+        if (task.step >= 0 && task.pointToPoint())
+            role.receiveWaitNs += static_cast<double>(task.exposedWaitNs) / steps;
     return role;
 }
 
@@ -137,7 +142,8 @@ void setRoles(const Analysis& analysis, const Report& report, RunSummary& summar
     for (const RankSummary& rank : analysis.ranks) {
         const auto row = rows.find(rank.rank);
         const RankFacts* facts = analysis.facts.findRank(rank.rank);
-        const auto steps = std::count_if(facts->steps.begin(), facts->steps.end(), [](const StepWindow& step) { return !step.warmUp; });
+        const auto steps = std::count_if(facts->steps.begin(), facts->steps.end(),
+                                         [](const StepWindow& step) { return !step.warmUp; });
         if (row == rows.end() || steps == 0) continue;
         RoleSummary role = roleOf(analysis, rank, *row->second, static_cast<double>(steps));
         role.role = names.at(rank.rank);
@@ -151,9 +157,11 @@ void setPath(const Analysis& analysis, RunSummary& summary) {
     for (const PathShare& share : analysis.replay.path)
         for (RoleSummary& role : summary.roles)
             if (role.rank == share.rank) role.pathNs[std::string(toText(share.category))] += share.nsPerStep;
-    for (const PathTransfer& transfer : criticalTransfers(analysis.replay.graph, analysis.replay.unchanged, analysis.replay.steps))
-        summary.pathTransferNs[trafficName(std::string(toText(analysis.layout.role(transfer.communicatorId, transfer.op))), std::string(store::toText(transfer.op)))] +=
-            transfer.nsPerStep;
+    for (const PathTransfer& transfer :
+         criticalTransfers(analysis.replay.graph, analysis.replay.unchanged, analysis.replay.steps))
+        summary
+            .pathTransferNs[trafficName(std::string(toText(analysis.layout.role(transfer.communicatorId, transfer.op))),
+                                        std::string(store::toText(transfer.op)))] += transfer.nsPerStep;
 }
 
 void setKernels(const Analysis& analysis, RunSummary& summary) {
@@ -163,7 +171,8 @@ void setKernels(const Analysis& analysis, RunSummary& summary) {
     for (const RankSummary& rank : analysis.ranks) {
         for (const KernelStatistics& kernel : rank.kernels) {
             auto [name, isNew] = names.try_emplace(kernel.key.nameId);
-            if (isNew) name->second = readableKernelName(analysis.facts.strings[static_cast<size_t>(kernel.key.nameId)]);
+            if (isNew)
+                name->second = readableKernelName(analysis.facts.strings[static_cast<size_t>(kernel.key.nameId)]);
             KernelSummary& sum = byName[name->second];
             sum.count += kernel.count / share;
             sum.ns += static_cast<double>(kernel.totalNs) / share;
@@ -173,7 +182,8 @@ void setKernels(const Analysis& analysis, RunSummary& summary) {
         kernel.name = name;
         summary.kernels.push_back(kernel);
     }
-    std::stable_sort(summary.kernels.begin(), summary.kernels.end(), [](const KernelSummary& a, const KernelSummary& b) { return a.ns > b.ns; });
+    std::stable_sort(summary.kernels.begin(), summary.kernels.end(),
+                     [](const KernelSummary& a, const KernelSummary& b) { return a.ns > b.ns; });
     if (summary.kernels.size() <= RunSummary::kMostKernels) return;
     KernelSummary others{"all others", 0, 0};
     for (size_t i = RunSummary::kMostKernels - 1; i < summary.kernels.size(); ++i) {
@@ -202,7 +212,8 @@ void setWork(const Analysis& analysis, RunSummary& summary) {
             if (name.empty()) continue;
             KernelWork& work = role.work[name];
             work.ns += static_cast<double>(kernel.totalNs) / steps;
-            if (kernel.key.gridBlocks > 0) work.blocks += static_cast<double>(kernel.count) * static_cast<double>(kernel.key.gridBlocks) / steps;
+            if (kernel.key.gridBlocks > 0)
+                work.blocks += static_cast<double>(kernel.count) * static_cast<double>(kernel.key.gridBlocks) / steps;
         }
     }
 }
@@ -215,9 +226,12 @@ void addFindings(const std::vector<Finding>& findings, RunSummary& summary) {
         FindingSummary row;
         row.id = finding.id;
         row.title = finding.title;
-        row.verdict = finding.verdict == Verdict::found ? "found" : finding.verdict == Verdict::inconclusive ? "inconclusive" : "note";
+        row.verdict = finding.verdict == Verdict::found          ? "found"
+                      : finding.verdict == Verdict::inconclusive ? "inconclusive"
+                                                                 : "note";
         row.ranks = finding.ranks;
-        for (const int rank : finding.ranks) row.roles.push_back(roleOfRank.count(rank) ? roleOfRank[rank] : fmt::format("rank {}", rank));
+        for (const int rank : finding.ranks)
+            row.roles.push_back(roleOfRank.count(rank) ? roleOfRank[rank] : fmt::format("rank {}", rank));
         if (finding.ranks.size() == summary.roles.size()) row.roles.clear();
         row.cause = finding.cause;
         row.fix = finding.fix;
@@ -249,7 +263,9 @@ std::optional<double> slowStepOf(std::vector<double> stepsNs) {
     return *slow;
 }
 
-std::string trafficName(const std::string& use, const std::string& op) { return op + " of " + use; }
+std::string trafficName(const std::string& use, const std::string& op) {
+    return op + " of " + use;
+}
 
 RunSummary summarizeRun(const Analysis& analysis, const Report& report) {
     RunSummary summary;
@@ -261,7 +277,8 @@ RunSummary summarizeRun(const Analysis& analysis, const Report& report) {
     setRoles(analysis, report, summary);
     summary.traffic = summarizeTraffic(analysis);
     setPath(analysis, summary);
-    summary.deviceLoss = std::any_of(analysis.ranks.begin(), analysis.ranks.end(), [](const RankSummary& rank) { return !rank.lostSteps.empty(); });
+    summary.deviceLoss = std::any_of(analysis.ranks.begin(), analysis.ranks.end(),
+                                     [](const RankSummary& rank) { return !rank.lostSteps.empty(); });
     setKernels(analysis, summary);
     setWork(analysis, summary);
     const auto efficiency = [&](const char* name, const std::optional<double>& value) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison needs of one run: a few kilobytes that stand for its trace, and the contents of a baseline file. Times are ns per step.
+// What a comparison needs of one run: a few kilobytes that stand for its trace, and the contents of a baseline file.
+// Times are ns per step.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +19,20 @@ namespace rankscope::analyzer {
 /// The kernels of one name on one rank.
 struct KernelWork {
     double ns = 0;
-    double blocks = 0;             // thread blocks: how much work they are, whatever they take; 0 unknown
+    double blocks = 0;  // thread blocks: how much work they are, whatever they take; 0 unknown
 };
 
 /// One rank, known by its place in the layout instead of its number.
 struct RoleSummary {
-    std::string role;              // "pp 1, dp 0"; "rank 3" where the layout does not tell ranks apart
+    std::string role;  // "pp 1, dp 0"; "rank 3" where the layout does not tell ranks apart
     int rank = 0;
-    int stage = -1;                // of its pipeline
+    int stage = -1;  // of its pipeline
     std::string host;
-    double stepNs = 0, computeNs = 0, exposedWaitNs = 0, exposedTransferNs = 0, overlappedCommNs = 0, memoryNs = 0, idleNs = 0;
-    double receiveWaitNs = 0;      // part of exposedWaitNs: in sends and receives
-    double slowedNs = 0;           // part of computeNs: lost to communication beside it
-    double kernels = 0;            // compute kernels
+    double stepNs = 0, computeNs = 0, exposedWaitNs = 0, exposedTransferNs = 0, overlappedCommNs = 0, memoryNs = 0,
+           idleNs = 0;
+    double receiveWaitNs = 0;                // part of exposedWaitNs: in sends and receives
+    double slowedNs = 0;                     // part of computeNs: lost to communication beside it
+    double kernels = 0;                      // compute kernels
     std::map<std::string, KernelWork> work;  // those of the job's kMostKernelsOfARank longest kernels, by name
     std::map<std::string, double> idleByCauseNs;
     std::map<std::string, double> stallByCauseNs;  // host stalls: the device had nothing to do because of the host
@@ -39,24 +41,24 @@ struct RoleSummary {
 
 /// Communication of one use, operation and size class.
 struct TrafficSummary {
-    std::string use;               // role of the communicator: gradients, ...
+    std::string use;  // role of the communicator: gradients, ...
     std::string op;
-    std::string dataType;          // most common; empty: unknown
-    int ranks = 0;                 // members of its communicators
-    int nodes = 1;                 // that one of them spans, at most
-    int sizeClass = -1;            // bytes of a message are in [4^class, 4^(class + 1)); -1 unknown
-    double count = 0;              // kernels per step, mean over the ranks that take part
-    double bytes = 0;              // the same; 0 unknown
-    double transferNs = 0;         // the same: what they take beyond waiting
+    std::string dataType;   // most common; empty: unknown
+    int ranks = 0;          // members of its communicators
+    int nodes = 1;          // that one of them spans, at most
+    int sizeClass = -1;     // bytes of a message are in [4^class, 4^(class + 1)); -1 unknown
+    double count = 0;       // kernels per step, mean over the ranks that take part
+    double bytes = 0;       // the same; 0 unknown
+    double transferNs = 0;  // the same: what they take beyond waiting
     double waitNs = 0;
     double exposedTransferNs = 0, exposedWaitNs = 0;
-    double busbw = 0;              // bytes per second of a typical message; 0 unknown
+    double busbw = 0;  // bytes per second of a typical message; 0 unknown
     std::string algorithm, protocol;
 };
 
 struct KernelSummary {
-    std::string name;              // readable
-    double count = 0;              // per step, mean over ranks
+    std::string name;  // readable
+    double count = 0;  // per step, mean over ranks
     double ns = 0;
 };
 
@@ -66,37 +68,42 @@ struct FindingSummary {
     std::vector<std::string> roles;  // of `ranks`; empty: all of the job's
     std::string cause;
     std::vector<std::string> fix;
-    std::optional<double> costNs;    // what it would save
-    double severity = 0;             // share of the step
+    std::optional<double> costNs;  // what it would save
+    double severity = 0;           // share of the step
 };
 
 struct RunSummary {
     std::string name;
-    std::string label;               // given when it was saved; a commit, say
-    std::string file;                // where it was read from; not part of the summary
-    bool fromBaseline = false;       // not part of the summary
-    std::optional<StepOverview> overview;  // a picture of one step, of runs read from their trace; not part of the summary
+    std::string label;          // given when it was saved; a commit, say
+    std::string file;           // where it was read from; not part of the summary
+    bool fromBaseline = false;  // not part of the summary
+    std::optional<StepOverview>
+        overview;  // a picture of one step, of runs read from their trace; not part of the summary
     std::string toolVersion;
-    int64_t startUnixNs = 0;         // when the run began; 0 unknown
-    std::map<std::string, std::string> environment;  // world_size, gpu, nccl, cuda, source, virtual, step_source, missing_sources, loss, layout, ranks_per_host
+    int64_t startUnixNs = 0;                         // when the run began; 0 unknown
+    std::map<std::string, std::string> environment;  // world_size, gpu, nccl, cuda, source, virtual, step_source,
+                                                     // missing_sources, loss, layout, ranks_per_host
     std::vector<std::string> hosts;
-    std::vector<double> stepsNs;     // analysed steps, in order: mean over ranks; of long runs means over stepsPerSample of them
+    std::vector<double>
+        stepsNs;  // analysed steps, in order: mean over ranks; of long runs means over stepsPerSample of them
     int stepsPerSample = 1;
-    std::optional<double> slowStepNs;  // slowStepOf() all steps, where stepsNs are means over several of them; empty: not known, or stepsNs has them all
+    std::optional<double> slowStepNs;  // slowStepOf() all steps, where stepsNs are means over several of them; empty:
+                                       // not known, or stepsNs has them all
     int steps = 0;
     std::vector<RoleSummary> roles;  // by rank
     std::vector<TrafficSummary> traffic;
     std::map<std::string, double> pathTransferNs;  // critical path in transfers, by "op of use"
-    bool hasPath = false;            // the run could be replayed
-    bool deviceLoss = false;         // device records are missing: times by category are not to be trusted
-    std::vector<KernelSummary> kernels;  // longest first; the last may stand for all others
+    bool hasPath = false;                          // the run could be replayed
+    bool deviceLoss = false;                   // device records are missing: times by category are not to be trusted
+    std::vector<KernelSummary> kernels;        // longest first; the last may stand for all others
     std::map<std::string, double> efficiency;  // parallel, load_balance, serialisation, transfer
     std::vector<FindingSummary> findings;
     std::vector<LossRow> losses;
 
     static constexpr size_t kMostSamples = 512;
     static constexpr size_t kMostKernels = 40;
-    static constexpr size_t kMostKernelsOfARank = 16;  // of a step they are nearly all compute; times thousands of ranks they make a baseline file large. The rest: `kernels`
+    static constexpr size_t kMostKernelsOfARank = 16;  // of a step they are nearly all compute; times thousands of
+                                                       // ranks they make a baseline file large. The rest: `kernels`
     static constexpr size_t kMostFindings = 200;
 };
 

@@ -25,11 +25,15 @@ std::string runsToAdd(const StepTimeChange& step) {
 /// A change that is sure, but too small for the threshold, is said to be one.
 std::string smallChange(const StepTimeChange& step) {
     const bool slower = step.interval && step.interval->low > 1, faster = step.interval && step.interval->high < 1;
-    return slower || faster ? fmt::format("{}, under the threshold of {}", slower ? "slower" : "faster", percent(step.threshold)) : "no change";
+    return slower || faster
+               ? fmt::format("{}, under the threshold of {}", slower ? "slower" : "faster", percent(step.threshold))
+               : "no change";
 }
 
 /// Beyond twice the step a number only says that nothing is known.
-bool isBeyondWords(double share) { return share > 1; }
+bool isBeyondWords(double share) {
+    return share > 1;
+}
 
 /// As precise as the interval beside it, which is printed in tenths of a percent.
 std::string changeBeside(double change) {
@@ -37,13 +41,18 @@ std::string changeBeside(double change) {
     return size == "0.0 %" ? "the same" : size + (change >= 0 ? " slower" : " faster");
 }
 
-std::string slowDown(double share) { return isBeyondWords(share) ? "a slow-down to more than twice the step" : "a slow-down of " + percent(share); }
+std::string slowDown(double share) {
+    return isBeyondWords(share) ? "a slow-down to more than twice the step" : "a slow-down of " + percent(share);
+}
 
 /// The mean of all steps changed by more than would have been seen of the typical one.
-bool isMeanElsewhere(const StepTimeChange& step) { return step.meanRatio && std::abs(std::log(*step.meanRatio)) > std::log1p(*step.smallestVisible); }
+bool isMeanElsewhere(const StepTimeChange& step) {
+    return step.meanRatio && std::abs(std::log(*step.meanRatio)) > std::log1p(*step.smallestVisible);
+}
 
 std::string meanText(const StepTimeChange& step) {
-    return fmt::format("the mean of all steps, also those far from the typical one, is {} {}", percent(std::abs(*step.meanRatio - 1)), *step.meanRatio > 1 ? "slower" : "faster");
+    return fmt::format("the mean of all steps, also those far from the typical one, is {} {}",
+                       percent(std::abs(*step.meanRatio - 1)), *step.meanRatio > 1 ? "slower" : "faster");
 }
 
 }  // namespace
@@ -51,46 +60,65 @@ std::string meanText(const StepTimeChange& step) {
 std::vector<std::string> stepNotes(const StepTimeChange& step) {
     std::vector<std::string> notes;
     if (step.fewForExceptions && (step.verdict == StepVerdict::regression || step.verdict == StepVerdict::improvement))
-        notes.push_back("so few runs tell the change from noise, not from a run of another kind (another node, another clock): three on each side would");
+        notes.push_back(
+            "so few runs tell the change from noise, not from a run of another kind (another node, another clock): "
+            "three on each side would");
     return notes;
 }
 
-std::string smallestVisibleText(double share) { return isBeyondWords(share) ? "more than twice" : percent(share); }
+std::string smallestVisibleText(double share) {
+    return isBeyondWords(share) ? "more than twice" : percent(share);
+}
 
 std::string changeText(const StepTimeChange& step) {
     if (!step.ratio) return "unknown";
     const double change = *step.ratio - 1;
-    if (!step.interval) return change == 0 ? "the same" : fmt::format("{} {}", percent(std::abs(change)), change >= 0 ? "slower" : "faster");
-    return fmt::format("{} ({:+.1f} % to {:+.1f} %)", changeBeside(change), 100 * (step.interval->low - 1), 100 * (step.interval->high - 1));
+    if (!step.interval)
+        return change == 0 ? "the same"
+                           : fmt::format("{} {}", percent(std::abs(change)), change >= 0 ? "slower" : "faster");
+    return fmt::format("{} ({:+.1f} % to {:+.1f} %)", changeBeside(change), 100 * (step.interval->low - 1),
+                       100 * (step.interval->high - 1));
 }
 
 std::string noiseSentence(const StepTimeChange& step) {
     if (!step.betweenRuns) return {};
-    std::string text = fmt::format("runs of a side differ by {} (told by the {})", percent(*step.betweenRuns), step.noiseSource);
+    std::string text =
+        fmt::format("runs of a side differ by {} (told by the {})", percent(*step.betweenRuns), step.noiseSource);
     const bool isSaidAlready = step.verdict == StepVerdict::noChange || step.verdict == StepVerdict::notEnoughSamples;
-    if (step.smallestVisible && !isSaidAlready) text += fmt::format("; {} would have been seen", slowDown(*step.smallestVisible));
+    if (step.smallestVisible && !isSaidAlready)
+        text += fmt::format("; {} would have been seen", slowDown(*step.smallestVisible));
     return text;
 }
 
 std::string verdictSentence(const StepTimeChange& step) {
     if (!step.baseNs || !step.newNs) return step.reason;
-    const std::string times = fmt::format("{} -> {} a step, {}", durationText(*step.baseNs), durationText(*step.newNs), changeText(step));
+    const std::string times =
+        fmt::format("{} -> {} a step, {}", durationText(*step.baseNs), durationText(*step.newNs), changeText(step));
     switch (step.verdict) {
         case StepVerdict::regression:
         case StepVerdict::improvement:
-            return fmt::format("{}: {}{}", toText(step.verdict), times, step.byRareSteps ? "; by rare slow steps, in the mean of all steps: not in the typical step" : "");
+            return fmt::format(
+                "{}: {}{}", toText(step.verdict), times,
+                step.byRareSteps ? "; by rare slow steps, in the mean of all steps: not in the typical step" : "");
         case StepVerdict::noChange:
-            return fmt::format("{}: {}; {} would have been seen{}", smallChange(step), times, slowDown(*step.smallestVisible), isMeanElsewhere(step) ? " of the typical step; " + meanText(step) : "");
+            return fmt::format("{}: {}; {} would have been seen{}", smallChange(step), times,
+                               slowDown(*step.smallestVisible),
+                               isMeanElsewhere(step) ? " of the typical step; " + meanText(step) : "");
         case StepVerdict::notEnoughSamples:
-            if (!step.lacking.empty()) return fmt::format("not enough samples: {}; {}{}", times, step.lacking, step.moreRuns > 0 ? ": " + runsToAdd(step) : "");
-            return fmt::format("not enough samples: {}; only {} would have been seen: {}", times, slowDown(*step.smallestVisible), runsToAdd(step));
-        case StepVerdict::incomparable: break;
+            if (!step.lacking.empty())
+                return fmt::format("not enough samples: {}; {}{}", times, step.lacking,
+                                   step.moreRuns > 0 ? ": " + runsToAdd(step) : "");
+            return fmt::format("not enough samples: {}; only {} would have been seen: {}", times,
+                               slowDown(*step.smallestVisible), runsToAdd(step));
+        case StepVerdict::incomparable:
+            break;
     }
     return step.reason;
 }
 
 std::string causesHeading(const Comparison& comparison) {
-    const bool claimed = comparison.step.verdict == StepVerdict::regression || comparison.step.verdict == StepVerdict::improvement;
+    const bool claimed =
+        comparison.step.verdict == StepVerdict::regression || comparison.step.verdict == StepVerdict::improvement;
     return claimed ? "Why" : "Why, if it is more than noise";
 }
 

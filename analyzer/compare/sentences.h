@@ -15,7 +15,8 @@ std::string changeText(const StepTimeChange& step);
 /// A slow-down that would have been seen: "3.2 %", "more than twice".
 std::string smallestVisibleText(double share);
 
-/// How much runs differ, who told so, and what would have been seen, where the verdict does not say it; empty: nothing tells. No full stop.
+/// How much runs differ, who told so, and what would have been seen, where the verdict does not say it; empty: nothing
+/// tells. No full stop.
 std::string noiseSentence(const StepTimeChange& step);
 
 /// The verdict with its numbers, in one sentence: StepTimeChange::reason.

@@ -17,8 +17,10 @@ void add(const RoleSummary& from, double share, RoleSummary& to) {
     to.rank = from.rank;
     to.stage = from.stage;
     to.host = from.host;
-    for (double RoleSummary::*part : {&RoleSummary::stepNs, &RoleSummary::computeNs, &RoleSummary::exposedWaitNs, &RoleSummary::exposedTransferNs, &RoleSummary::overlappedCommNs,
-                                      &RoleSummary::memoryNs, &RoleSummary::idleNs, &RoleSummary::receiveWaitNs, &RoleSummary::slowedNs, &RoleSummary::kernels})
+    for (double RoleSummary::*part :
+         {&RoleSummary::stepNs, &RoleSummary::computeNs, &RoleSummary::exposedWaitNs, &RoleSummary::exposedTransferNs,
+          &RoleSummary::overlappedCommNs, &RoleSummary::memoryNs, &RoleSummary::idleNs, &RoleSummary::receiveWaitNs,
+          &RoleSummary::slowedNs, &RoleSummary::kernels})
         to.*part += share * from.*part;
     for (const auto& [name, work] : from.work) {
         to.work[name].ns += share * work.ns;
@@ -37,8 +39,9 @@ void add(const TrafficSummary& from, double share, TrafficSummary& to) {
     if (!from.dataType.empty()) to.dataType = from.dataType;
     if (!from.algorithm.empty()) to.algorithm = from.algorithm;
     if (!from.protocol.empty()) to.protocol = from.protocol;
-    for (double TrafficSummary::*part : {&TrafficSummary::count, &TrafficSummary::bytes, &TrafficSummary::transferNs, &TrafficSummary::waitNs, &TrafficSummary::exposedTransferNs,
-                                         &TrafficSummary::exposedWaitNs, &TrafficSummary::busbw})
+    for (double TrafficSummary::*part :
+         {&TrafficSummary::count, &TrafficSummary::bytes, &TrafficSummary::transferNs, &TrafficSummary::waitNs,
+          &TrafficSummary::exposedTransferNs, &TrafficSummary::exposedWaitNs, &TrafficSummary::busbw})
         to.*part += share * from.*part;
 }
 
@@ -98,15 +101,20 @@ SideMeans meansOf(const std::vector<RunSummary>& runs) {
             add(role, 1 / static_cast<double>(runsWithRole.at(role.role)), sum);
             addShare(role.pathNs, share, sum.pathNs);  // of one path per run: those of all roles add up to its length
         }
-        const auto heaviest = std::max_element(run.roles.begin(), run.roles.end(), [](const RoleSummary& a, const RoleSummary& b) { return a.computeNs < b.computeNs; });
+        const auto heaviest =
+            std::max_element(run.roles.begin(), run.roles.end(),
+                             [](const RoleSummary& a, const RoleSummary& b) { return a.computeNs < b.computeNs; });
         if (heaviest != run.roles.end()) add(*heaviest, share, side.heaviest);
-        for (const TrafficSummary& row : run.traffic) add(row, share, side.traffic[{row.use, row.op, row.ranks, row.sizeClass}]);
+        for (const TrafficSummary& row : run.traffic)
+            add(row, share, side.traffic[{row.use, row.op, row.ranks, row.sizeClass}]);
         addShare(run.pathTransferNs, share, side.pathTransferNs);
         std::set<std::string> found;
         for (const FindingSummary& finding : run.findings)
             if (finding.verdict == "found") found.insert(finding.id);
         for (const std::string& id : found) ++side.findingRuns[id];
-        if (!run.stepsNs.empty()) side.meanStepNs += share * std::accumulate(run.stepsNs.begin(), run.stepsNs.end(), 0.0) / static_cast<double>(run.stepsNs.size());
+        if (!run.stepsNs.empty())
+            side.meanStepNs += share * std::accumulate(run.stepsNs.begin(), run.stepsNs.end(), 0.0) /
+                               static_cast<double>(run.stepsNs.size());
         side.hasPath = side.hasPath && run.hasPath;
         for (const KernelSummary& kernel : run.kernels) {
             KernelSummary& sum = side.kernels[kernel.name];
@@ -116,7 +124,9 @@ SideMeans meansOf(const std::vector<RunSummary>& runs) {
         }
     }
     for (const auto& [name, role] : side.roles) addShare(role.pathNs, 1, side.pathNs);
-    if (!runs.empty() && std::all_of(runs.begin(), runs.end(), [&](const RunSummary& run) { return scheduleOf(run) == scheduleOf(runs.front()); }))
+    if (!runs.empty() && std::all_of(runs.begin(), runs.end(), [&](const RunSummary& run) {
+            return scheduleOf(run) == scheduleOf(runs.front());
+        }))
         side.schedule = scheduleOf(runs.front());
     return side;
 }
@@ -137,7 +147,8 @@ std::map<std::string, TrafficSummary> byUse(const SideMeans& side) {
             sum.algorithm = main.algorithm;
             sum.protocol = main.protocol;
         }
-        sum.busbw = sum.transferNs > 0 ? sum.bytes / sum.transferNs * 1e9 : 0;  // of all sizes: bytes over time, no bus factor
+        sum.busbw =
+            sum.transferNs > 0 ? sum.bytes / sum.transferNs * 1e9 : 0;  // of all sizes: bytes over time, no bus factor
         sum.sizeClass = -1;
     }
     return uses;

@@ -16,18 +16,20 @@ using TrafficKey = std::tuple<std::string, std::string, int, int>;  // use, op, 
 struct SideMeans {
     size_t runs = 0;
     std::map<std::string, RoleSummary> roles;
-    RoleSummary heaviest;                          // the rank that computes most in its run, which may be another one in each
+    RoleSummary heaviest;  // the rank that computes most in its run, which may be another one in each
     std::map<TrafficKey, TrafficSummary> traffic;
     std::map<std::string, double> pathNs;          // critical path by category, all ranks
     std::map<std::string, double> pathTransferNs;  // its transfers by "op of use"
     std::map<std::string, KernelSummary> kernels;
-    std::map<std::string, size_t> findingRuns;     // by diagnosis: runs in which it was found, wherever
-    double meanStepNs = 0;                         // of all steps; what the times above add up to
-    std::string schedule;                          // of the pipeline: "1f1b, 8 micro-batches, 1 virtual stages"; empty: none, unknown, or the runs differ
-    bool hasPath = false;                          // every run has one
+    std::map<std::string, size_t> findingRuns;  // by diagnosis: runs in which it was found, wherever
+    double meanStepNs = 0;                      // of all steps; what the times above add up to
+    std::string schedule;  // of the pipeline: "1f1b, 8 micro-batches, 1 virtual stages"; empty: none, unknown, or the
+                           // runs differ
+    bool hasPath = false;  // every run has one
 };
 
-/// Ranks are known by their places in the layout, which may be told in one run and not in another. Where the names differ and the ranks do not, all runs take "rank N".
+/// Ranks are known by their places in the layout, which may be told in one run and not in another. Where the names
+/// differ and the ranks do not, all runs take "rank N".
 void useNamesThatAllRunsHave(std::vector<RunSummary>& base, std::vector<RunSummary>& now);
 
 /// A role's times are means over the runs that have it; traffic, kernels and the critical path over all runs.

@@ -21,7 +21,8 @@ class StepVariance {
     /// Squared error of a run's typical step.
     double error2(const StepSample& run, const RunLocation& location) const {
         if (m_degrees <= 0) return 0;
-        return m_sum / m_degrees / (static_cast<double>(run.stepsNs.size()) * run.stepsPerSample * location.kept * location.kept);
+        return m_sum / m_degrees /
+               (static_cast<double>(run.stepsNs.size()) * run.stepsPerSample * location.kept * location.kept);
     }
 
   private:
@@ -56,7 +57,9 @@ Side sideOf(const std::vector<StepSample>& runs, const std::vector<RunLocation>&
     return side;
 }
 
-double floored(double variance, double error2, double floor) { return std::max({variance, error2, floor * floor}); }
+double floored(double variance, double error2, double floor) {
+    return std::max({variance, error2, floor * floor});
+}
 
 double pooledVariance(const Side& base, const Side& now) {
     return (base.degrees() * base.variance + now.degrees() * now.variance) / (base.degrees() + now.degrees());
@@ -64,7 +67,8 @@ double pooledVariance(const Side& base, const Side& now) {
 
 bool differByMoreThanChance(double first, double firstDegrees, double second, double secondDegrees) {
     if (first < second) return differByMoreThanChance(second, secondDegrees, first, firstDegrees);
-    return varianceRatioOutside(first / second, firstDegrees, secondDegrees) < (1 - kConfidence) / 2;  // either may be the larger one
+    return varianceRatioOutside(first / second, firstDegrees, secondDegrees) <
+           (1 - kConfidence) / 2;  // either may be the larger one
 }
 
 }  // namespace
@@ -83,11 +87,15 @@ DifferenceNoise noiseOf(const Side& base, const Side& now, double floor) {
     noise.betweenRuns = std::sqrt(pooled);
     double error2 = pooled * (1 / base.runs + 1 / now.runs);
     if (std::min(base.runs, now.runs) >= 2) {
-        const double baseVariance = floored(base.variance, base.error2, floor), newVariance = floored(now.variance, now.error2, floor);
+        const double baseVariance = floored(base.variance, base.error2, floor),
+                     newVariance = floored(now.variance, now.error2, floor);
         const double first = baseVariance / base.runs, second = newVariance / now.runs;
         const bool isEnough = std::min(base.runs, now.runs) >= kFewestForWelch;
-        const bool isOwnLarger = first + second > 0.999 * error2;  // as large on sides of the same size; else three runs that agree by chance would make many noisy ones sure
-        if (isEnough || (isOwnLarger && differByMoreThanChance(baseVariance, base.degrees(), newVariance, now.degrees()))) {
+        const bool isOwnLarger =
+            first + second > 0.999 * error2;  // as large on sides of the same size; else three runs that agree by
+                                              // chance would make many noisy ones sure
+        if (isEnough ||
+            (isOwnLarger && differByMoreThanChance(baseVariance, base.degrees(), newVariance, now.degrees()))) {
             error2 = first + second;
             noise.degrees = error2 * error2 / (first * first / base.degrees() + second * second / now.degrees());
         } else {

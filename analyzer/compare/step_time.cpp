@@ -17,11 +17,14 @@ namespace {
 constexpr const char* kMean = "mean";
 constexpr const char* kTrimmedMean = "trimmed mean";
 
-StepEstimator estimatorOf(const std::string& name) { return name == kMean ? StepEstimator::mean : StepEstimator::trimmedMean; }
+StepEstimator estimatorOf(const std::string& name) {
+    return name == kMean ? StepEstimator::mean : StepEstimator::trimmedMean;
+}
 
 /// See the head of step_time.h. `error` is of the difference, `scale` sqrt(1/n + 1/m). As a share.
 double smallestVisible(double error, double scale, double degrees, double threshold) {
-    const double bound = std::max(error * std::sqrt(degrees / chiSquaredQuantile(1 - kNoiseBound, degrees)), kUsualNoise * std::sqrt(4 / degrees) * scale);
+    const double bound = std::max(error * std::sqrt(degrees / chiSquaredQuantile(1 - kNoiseBound, degrees)),
+                                  kUsualNoise * std::sqrt(4 / degrees) * scale);
     const double claimed = std::max(studentTwoSided(kConfidence, degrees) * error, std::log1p(threshold));
     return std::expm1(claimed + normalQuantile(kFindingPower) * bound);
 }
@@ -30,8 +33,8 @@ double smallestVisible(const TwoSides& sides, const DifferenceNoise& noise, doub
     return smallestVisible(noise.error, std::sqrt(1 / sides.base.runs + 1 / sides.now.runs), noise.degrees, threshold);
 }
 
-/// Runs to add on each side until a change of `resolution` would be seen, if the noise has `scale` times the variance estimated; more than kMostMoreRuns: not
-/// with so many.
+/// Runs to add on each side until a change of `resolution` would be seen, if the noise has `scale` times the variance
+/// estimated; more than kMostMoreRuns: not with so many.
 int runsUntilVisible(const TwoSides& sides, double threshold, double resolution, double scale) {
     const auto enough = [&](int more) {
         const TwoSides planned = withMoreRuns(sides, more, scale);
@@ -46,11 +49,13 @@ int runsUntilVisible(const TwoSides& sides, double threshold, double resolution,
     return many;
 }
 
-/// Runs to ask for on each side; 0: more would not help. The noise may be larger than it looks, and who runs so many more wants to know then.
+/// Runs to ask for on each side; 0: more would not help. The noise may be larger than it looks, and who runs so many
+/// more wants to know then.
 int moreRuns(const TwoSides& sides, double threshold, double resolution) {
     const double degrees = sides.base.degrees() + sides.now.degrees();
     if (runsUntilVisible(sides, threshold, resolution, 1) > kMostMoreRuns) return 0;
-    return std::min(kMostMoreRuns, runsUntilVisible(sides, threshold, resolution, degrees / chiSquaredQuantile(kPlannedNoise, degrees)));
+    return std::min(kMostMoreRuns, runsUntilVisible(sides, threshold, resolution,
+                                                    degrees / chiSquaredQuantile(kPlannedNoise, degrees)));
 }
 
 std::string noiseSource(const Side& base, const Side& now) {
@@ -63,7 +68,8 @@ std::string noiseSource(const Side& base, const Side& now) {
 bool findAllModes(const std::vector<StepSample>& runs, StepTimeChange& change) {
     const size_t before = change.modes.size();
     for (const StepSample& run : runs)
-        if (const auto modes = findModes(run.stepsNs)) change.modes.push_back({run.run, modes->low, modes->high, modes->highShare});
+        if (const auto modes = findModes(run.stepsNs))
+            change.modes.push_back({run.run, modes->low, modes->high, modes->highShare});
     return 2 * (change.modes.size() - before) >= runs.size();
 }
 
@@ -74,7 +80,8 @@ bool allAlike(const std::vector<StepSample>& base, const std::vector<StepSample>
 }
 
 bool haveOneStepEach(const std::vector<StepSample>& runs) {
-    return std::ranges::all_of(runs, [](const StepSample& run) { return run.stepsNs.size() * static_cast<size_t>(run.stepsPerSample) <= 1; });
+    return std::ranges::all_of(
+        runs, [](const StepSample& run) { return run.stepsNs.size() * static_cast<size_t>(run.stepsPerSample) <= 1; });
 }
 
 void judge(const TwoSides& sides, const StepTimeOptions& options, StepTimeChange& change) {
@@ -94,7 +101,8 @@ void judge(const TwoSides& sides, const StepTimeOptions& options, StepTimeChange
     change.betweenRuns = noise.betweenRuns;
     change.smallestVisible = smallestVisible(sides, noise, options.threshold);
     change.fewForExceptions = smallestRankTestP(base.logs.size(), now.logs.size()) / 2 > 1 - kConfidence;
-    if (std::min(base.logs.size(), now.logs.size()) >= kFewestForRanks) change.rankPValue = rankTestP(base.logs, now.logs);
+    if (std::min(base.logs.size(), now.logs.size()) >= kFewestForRanks)
+        change.rankPValue = rankTestP(base.logs, now.logs);
     if (std::min(base.steps, now.steps) < 2) {
         change.lacking = "one step does not tell a slow run from a slow step";
         change.moreRuns = kFewestMoreRuns;
@@ -109,7 +117,8 @@ void judge(const TwoSides& sides, const StepTimeOptions& options, StepTimeChange
     }
 }
 
-StepTimeChange compareBy(const char* estimator, const std::vector<StepSample>& base, const std::vector<StepSample>& now, const StepTimeOptions& options) {
+StepTimeChange compareBy(const char* estimator, const std::vector<StepSample>& base, const std::vector<StepSample>& now,
+                         const StepTimeOptions& options) {
     StepTimeChange change;
     change.threshold = options.threshold;
     change.estimator = estimator;
@@ -121,20 +130,28 @@ StepTimeChange compareBy(const char* estimator, const std::vector<StepSample>& b
     judge(sides, options, change);
     if (change.lacking.empty() && haveOneStepEach(base) != haveOneStepEach(now)) {
         change.verdict = StepVerdict::notEnoughSamples;
-        change.lacking = "runs of one step hold their first alone, which need not be like the others: record as many steps on both sides";
+        change.lacking =
+            "runs of one step hold their first alone, which need not be like the others: record as many steps on both "
+            "sides";
         change.moreRuns = 0;
     }
     return change;
 }
 
-bool isClaim(StepVerdict verdict) { return verdict == StepVerdict::regression || verdict == StepVerdict::improvement; }
+bool isClaim(StepVerdict verdict) {
+    return verdict == StepVerdict::regression || verdict == StepVerdict::improvement;
+}
 
 /// A trimmed mean leaves out slow steps; those that come in every run cost time all the same.
-StepTimeChange compareTypicalAndAll(const std::vector<StepSample>& base, const std::vector<StepSample>& now, const StepTimeOptions& options) {
+StepTimeChange compareTypicalAndAll(const std::vector<StepSample>& base, const std::vector<StepSample>& now,
+                                    const StepTimeOptions& options) {
     StepTimeChange typical = compareBy(kTrimmedMean, base, now, options), all = compareBy(kMean, base, now, options);
-    const bool tellOther = std::abs(std::log(*all.ratio / *typical.ratio)) >= std::log1p(options.threshold);  // else both tell the same, but for chance
+    const bool tellOther = std::abs(std::log(*all.ratio / *typical.ratio)) >=
+                           std::log1p(options.threshold);  // else both tell the same, but for chance
     const double slowSteps = *all.ratio > 1 ? *all.newNs / *typical.newNs : *all.baseNs / *typical.baseNs;
-    const bool haveSlowSteps = slowSteps >= 1 + options.threshold;  // else it is fast ones of the other side: a first step weighs more among few
+    const bool haveSlowSteps =
+        slowSteps >=
+        1 + options.threshold;  // else it is fast ones of the other side: a first step weighs more among few
     if (!tellOther || !haveSlowSteps || !isClaim(all.verdict) || all.verdict == typical.verdict) {
         typical.meanRatio = all.ratio;
         return typical;
@@ -151,10 +168,13 @@ std::vector<double> typicalSteps(const std::vector<StepSample>& runs, const std:
     return typical;
 }
 
-StepTimeChange compareStepTimes(const std::vector<StepSample>& base, const std::vector<StepSample>& now, const StepTimeOptions& options) {
+StepTimeChange compareStepTimes(const std::vector<StepSample>& base, const std::vector<StepSample>& now,
+                                const StepTimeOptions& options) {
     StepTimeChange kinds;
     const bool baseHasKinds = findAllModes(base, kinds), newHasKinds = findAllModes(now, kinds);
-    StepTimeChange change = baseHasKinds || newHasKinds || !allAlike(base, now) ? compareBy(kMean, base, now, options) : compareTypicalAndAll(base, now, options);
+    StepTimeChange change = baseHasKinds || newHasKinds || !allAlike(base, now)
+                                ? compareBy(kMean, base, now, options)
+                                : compareTypicalAndAll(base, now, options);
     change.modes = std::move(kinds.modes);
     return change;
 }

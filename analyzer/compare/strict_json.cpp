@@ -30,11 +30,14 @@ std::string reasonOf(const std::string& what) {
     drop("[json.exception", "] ");
     drop("parse error at ", "at ");
     drop("syntax error while parsing", " - ");
-    if (const size_t last = text.find("; last read:"); last != std::string::npos && text.size() - last > kLongestLast) text.resize(last);
+    if (const size_t last = text.find("; last read:"); last != std::string::npos && text.size() - last > kLongestLast)
+        text.resize(last);
     return shortened(oneLine(text), kLongestReason);
 }
 
-bool hasConflictMarker(std::string_view text) { return text.starts_with("<<<<<<< ") || text.find("\n<<<<<<< ") != std::string_view::npos; }
+bool hasConflictMarker(std::string_view text) {
+    return text.starts_with("<<<<<<< ") || text.find("\n<<<<<<< ") != std::string_view::npos;
+}
 
 /// Follows the parser and keeps the keys of every object it is in.
 class KeysOnce {
@@ -44,7 +47,9 @@ class KeysOnce {
         if (event == Json::parse_event_t::object_start) m_open.emplace_back();
         if (event == Json::parse_event_t::object_end) m_open.pop_back();
         if (event == Json::parse_event_t::key && !m_open.back().insert(parsed.get<std::string>()).second)
-            throw SummaryError(fmt::format("{}: the key {} is there twice in one object", m_origin, shortened(oneLine(parsed.get<std::string>()), kLongestReason)), "take one of them, or save the run again");
+            throw SummaryError(fmt::format("{}: the key {} is there twice in one object", m_origin,
+                                           shortened(oneLine(parsed.get<std::string>()), kLongestReason)),
+                               "take one of them, or save the run again");
         return true;
     }
 
@@ -56,11 +61,15 @@ class KeysOnce {
 }  // namespace
 
 Json parseStrictJson(const std::string& text, const std::string& origin) {
-    if (text.find_first_not_of(" \t\r\n") == std::string::npos) throw SummaryError(fmt::format("{}: the file is empty", origin), kHowItIsMade);
-    if (hasConflictMarker(text)) throw SummaryError(fmt::format("{}: a merge left both sides in it (<<<<<<<)", origin), "take either side whole: git checkout --ours FILE, or --theirs");
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+        throw SummaryError(fmt::format("{}: the file is empty", origin), kHowItIsMade);
+    if (hasConflictMarker(text))
+        throw SummaryError(fmt::format("{}: a merge left both sides in it (<<<<<<<)", origin),
+                           "take either side whole: git checkout --ours FILE, or --theirs");
     KeysOnce once(origin);
     try {
-        return Json::parse(text, [&once](int depth, Json::parse_event_t event, Json& parsed) { return once(depth, event, parsed); });
+        return Json::parse(
+            text, [&once](int depth, Json::parse_event_t event, Json& parsed) { return once(depth, event, parsed); });
     } catch (const Json::exception& error) {
         throw SummaryError(fmt::format("{}: no JSON: {}", origin, reasonOf(error.what())), kHowItIsMade);
     }

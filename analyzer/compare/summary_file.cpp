@@ -21,11 +21,11 @@
 namespace rankscope::analyzer {
 namespace {
 
-using Json = nlohmann::ordered_json;   // written: the same order every time
-using Parsed = nlohmann::json;         // read: a lookup that does not walk all keys
+using Json = nlohmann::ordered_json;  // written: the same order every time
+using Parsed = nlohmann::json;        // read: a lookup that does not walk all keys
 
-constexpr double kShortestStepNs = 1;            // clocks tick in ns
-constexpr int kLargestSizeClass = 31;             // of 4^31 bytes and more: the largest that an int64_t counts
+constexpr double kShortestStepNs = 1;          // clocks tick in ns
+constexpr int kLargestSizeClass = 31;          // of 4^31 bytes and more: the largest that an int64_t counts
 constexpr uintmax_t kLargestFile = 16u << 20;  // some kilobytes per rank: ten thousand of them
 
 /// Times to the nanosecond, other numbers to six digits: a summary is small, and the same on every machine.
@@ -99,8 +99,15 @@ Json trafficJson(const TrafficSummary& row) {
 }
 
 Json findingJson(const FindingSummary& row) {
-    return {{"id", row.id},       {"title", row.title}, {"verdict", row.verdict}, {"ranks", row.ranks}, {"roles", row.roles},
-            {"cause", row.cause}, {"fix", row.fix},     {"cost_ns", row.costNs ? Json(rounded(*row.costNs)) : Json(nullptr)}, {"severity", rounded(row.severity)}};
+    return {{"id", row.id},
+            {"title", row.title},
+            {"verdict", row.verdict},
+            {"ranks", row.ranks},
+            {"roles", row.roles},
+            {"cause", row.cause},
+            {"fix", row.fix},
+            {"cost_ns", row.costNs ? Json(rounded(*row.costNs)) : Json(nullptr)},
+            {"severity", rounded(row.severity)}};
 }
 
 Json contentsJson(const RunSummary& summary) {
@@ -116,7 +123,9 @@ Json contentsJson(const RunSummary& summary) {
     json["has_path"] = summary.hasPath;
     json["path_transfer_ns"] = numbersJson(summary.pathTransferNs);
     json["device_loss"] = summary.deviceLoss;
-    json["kernels"] = arrayOf(summary.kernels, [](const KernelSummary& k) { return Json{{"name", k.name}, {"count", rounded(k.count)}, {"ns", rounded(k.ns)}}; });
+    json["kernels"] = arrayOf(summary.kernels, [](const KernelSummary& k) {
+        return Json{{"name", k.name}, {"count", rounded(k.count)}, {"ns", rounded(k.ns)}};
+    });
     json["efficiency"] = numbersJson(summary.efficiency);
     json["findings"] = arrayOf(summary.findings, findingJson);
     json["loss"] = arrayOf(summary.losses, [](const LossRow& l) {
@@ -125,7 +134,9 @@ Json contentsJson(const RunSummary& summary) {
     return json;
 }
 
-std::string dumped(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string dumped(const Json& json) {
+    return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 RoleSummary readRole(const SummaryObject& r, const std::vector<KernelSummary>& kernels) {
     RoleSummary role;
@@ -189,21 +200,27 @@ FindingSummary readFinding(const SummaryObject& r) {
 void checkSchema(const Parsed& json, const std::string& origin) {
     const auto schema = json.is_object() ? json.find("schema") : json.end();
     if (schema == json.end() || !schema->is_string())
-        throw SummaryError(fmt::format("{}: no summary of a run: it has no schema", origin), "a baseline file is made by: rankscope baseline save NAME --dir DIR");
+        throw SummaryError(fmt::format("{}: no summary of a run: it has no schema", origin),
+                           "a baseline file is made by: rankscope baseline save NAME --dir DIR");
     const std::string name = shortened(schema->get_ref<const std::string&>(), 100);
     if (name == kSummarySchema) return;
     if (name.rfind("rankscope.run-summary/", 0) == 0)
-        throw SummaryError(fmt::format("{}: written by another version: {}, this one reads {}", origin, name, kSummarySchema),
-                           "save the baseline anew with this version: rankscope baseline save NAME --dir DIR");
-    throw SummaryError(fmt::format("{}: no summary of a run: its schema is {}", origin, name), "a baseline file is made by: rankscope baseline save NAME --dir DIR");
+        throw SummaryError(
+            fmt::format("{}: written by another version: {}, this one reads {}", origin, name, kSummarySchema),
+            "save the baseline anew with this version: rankscope baseline save NAME --dir DIR");
+    throw SummaryError(fmt::format("{}: no summary of a run: its schema is {}", origin, name),
+                       "a baseline file is made by: rankscope baseline save NAME --dir DIR");
 }
 
 void checkSteps(const RunSummary& summary, const std::string& origin) {
     for (size_t i = 0; i < summary.stepsNs.size(); ++i)
         if (!std::isfinite(summary.stepsNs[i]) || summary.stepsNs[i] < kShortestStepNs)
-            throw SummaryError(fmt::format("{}: steps_ns[{}] is not the length of a step: {}", origin, i, summary.stepsNs[i]), "save it anew: rankscope baseline save NAME --dir DIR");
+            throw SummaryError(
+                fmt::format("{}: steps_ns[{}] is not the length of a step: {}", origin, i, summary.stepsNs[i]),
+                "save it anew: rankscope baseline save NAME --dir DIR");
     if (summary.stepsPerSample < 1 || summary.steps < static_cast<int>(summary.stepsNs.size()))
-        throw SummaryError(fmt::format("{}: {} steps do not fit {} samples of {} steps", origin, summary.steps, summary.stepsNs.size(), summary.stepsPerSample),
+        throw SummaryError(fmt::format("{}: {} steps do not fit {} samples of {} steps", origin, summary.steps,
+                                       summary.stepsNs.size(), summary.stepsPerSample),
                            "save it anew: rankscope baseline save NAME --dir DIR");
 }
 
@@ -237,7 +254,9 @@ RunSummary parseSummary(const std::string& text, const std::string& origin) {
     summary.stepsPerSample = r.whole("steps_per_sample");
     summary.stepsNs = r.numberList("steps_ns");
     summary.slowStepNs = r.numberIfThere("step_p95_ns");
-    r.each("kernels", [&](const SummaryObject& row) { summary.kernels.push_back({row.text("name"), row.number("count"), row.number("ns")}); });
+    r.each("kernels", [&](const SummaryObject& row) {
+        summary.kernels.push_back({row.text("name"), row.number("count"), row.number("ns")});
+    });
     r.each("roles", [&](const SummaryObject& row) { summary.roles.push_back(readRole(row, summary.kernels)); });
     r.each("traffic", [&](const SummaryObject& row) { summary.traffic.push_back(readTraffic(row)); });
     summary.hasPath = r.flag("has_path");
@@ -246,7 +265,8 @@ RunSummary parseSummary(const std::string& text, const std::string& origin) {
     summary.efficiency = r.numbers("efficiency");
     r.each("findings", [&](const SummaryObject& row) { summary.findings.push_back(readFinding(row)); });
     r.each("loss", [&](const SummaryObject& row) {
-        summary.losses.push_back({row.text("kind"), row.text("severity"), row.count("count"), row.text("what_it_means"), std::nullopt});
+        summary.losses.push_back(
+            {row.text("kind"), row.text("severity"), row.count("count"), row.text("what_it_means"), std::nullopt});
     });
     checkSteps(summary, origin);
     return summary;
@@ -255,13 +275,18 @@ RunSummary parseSummary(const std::string& text, const std::string& origin) {
 RunSummary readSummary(const std::filesystem::path& file) {
     std::error_code error;
     const auto size = std::filesystem::file_size(file, error);
-    if (!error && size > kLargestFile) throw SummaryError(fmt::format("{}: {} bytes are no summary of a run", file.string(), size), kSaveAnew);
+    if (!error && size > kLargestFile)
+        throw SummaryError(fmt::format("{}: {} bytes are no summary of a run", file.string(), size), kSaveAnew);
     errno = 0;
     std::ifstream stream(file, std::ios::binary);
     std::ostringstream text;
     if (stream.is_open()) text << stream.rdbuf();
-    const bool isRead = stream.is_open() && (text || errno == 0);  // of an empty file nothing is put into the text, which is no error
-    if (!isRead) throw SummaryError(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno != 0 ? errno : EIO)), "see who may read it: ls -l " + shellWord(file.string()));
+    const bool isRead =
+        stream.is_open() && (text || errno == 0);  // of an empty file nothing is put into the text, which is no error
+    if (!isRead)
+        throw SummaryError(
+            fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno != 0 ? errno : EIO)),
+            "see who may read it: ls -l " + shellWord(file.string()));
     return parseSummary(text.str(), file.string());
 }
 

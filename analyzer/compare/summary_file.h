@@ -29,7 +29,8 @@ std::string renderSummary(const RunSummary& summary);
 RunSummary parseSummary(const std::string& text, const std::string& origin);
 RunSummary readSummary(const std::filesystem::path& file);
 
-/// Sixteen hexadecimal digits that stand for the contents (64-bit FNV-1a of the text without name, label and tool version): two saved summaries of one run are one file.
+/// Sixteen hexadecimal digits that stand for the contents (64-bit FNV-1a of the text without name, label and tool
+/// version): two saved summaries of one run are one file.
 std::string summaryId(const RunSummary& summary);
 
 }  // namespace rankscope::analyzer

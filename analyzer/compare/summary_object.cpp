@@ -10,20 +10,28 @@ namespace {
 
 using Parsed = nlohmann::json;
 
-constexpr double kLargestNumber = 1e18;  // 31 years in ns, an exabyte: what is larger means nothing, and fits no int64_t
-constexpr double kLargestWhole = 1e9;    // of ranks, steps, size classes
+constexpr double kLargestNumber =
+    1e18;                              // 31 years in ns, an exabyte: what is larger means nothing, and fits no int64_t
+constexpr double kLargestWhole = 1e9;  // of ranks, steps, size classes
 
 }  // namespace
 
-SummaryObject::SummaryObject(const Parsed& json, std::string place, const std::string& origin) : m_json(json), m_place(std::move(place)), m_origin(origin) {
+SummaryObject::SummaryObject(const Parsed& json, std::string place, const std::string& origin)
+    : m_json(json), m_place(std::move(place)), m_origin(origin) {
     if (!json.is_object()) fail("is no object");
 }
 
-double SummaryObject::number(const char* key) const { return checkedNumber(at(key), key, 0); }
+double SummaryObject::number(const char* key) const {
+    return checkedNumber(at(key), key, 0);
+}
 
-double SummaryObject::signedNumber(const char* key) const { return checkedNumber(at(key), key, -kLargestNumber); }
+double SummaryObject::signedNumber(const char* key) const {
+    return checkedNumber(at(key), key, -kLargestNumber);
+}
 
-int SummaryObject::whole(const char* key, int least) const { return checkedWhole(at(key), key, least); }
+int SummaryObject::whole(const char* key, int least) const {
+    return checkedWhole(at(key), key, least);
+}
 
 int64_t SummaryObject::count(const char* key) const {
     const Parsed& value = at(key);
@@ -45,9 +53,13 @@ bool SummaryObject::flag(const char* key) const {
     return value.get<bool>();
 }
 
-std::optional<double> SummaryObject::numberOrNull(const char* key) const { return at(key).is_null() ? std::nullopt : std::optional(signedNumber(key)); }
+std::optional<double> SummaryObject::numberOrNull(const char* key) const {
+    return at(key).is_null() ? std::nullopt : std::optional(signedNumber(key));
+}
 
-std::optional<double> SummaryObject::numberIfThere(const char* key) const { return m_json.contains(key) ? std::optional(number(key)) : std::nullopt; }
+std::optional<double> SummaryObject::numberIfThere(const char* key) const {
+    return m_json.contains(key) ? std::optional(number(key)) : std::nullopt;
+}
 
 std::map<std::string, double> SummaryObject::numbers(const char* key) const {
     std::map<std::string, double> all;
@@ -71,11 +83,13 @@ std::map<std::string, std::string> SummaryObject::texts(const char* key) const {
 }
 
 std::vector<double> SummaryObject::numberList(const char* key) const {
-    return listOf<double>(key, [this](const Parsed& value, const std::string& name) { return checkedNumber(value, name, 0); });
+    return listOf<double>(
+        key, [this](const Parsed& value, const std::string& name) { return checkedNumber(value, name, 0); });
 }
 
 std::vector<int> SummaryObject::wholeList(const char* key) const {
-    return listOf<int>(key, [this](const Parsed& value, const std::string& name) { return checkedWhole(value, name, 0); });
+    return listOf<int>(key,
+                       [this](const Parsed& value, const std::string& name) { return checkedWhole(value, name, 0); });
 }
 
 std::vector<std::string> SummaryObject::textList(const char* key) const {
@@ -88,7 +102,8 @@ std::vector<std::string> SummaryObject::textList(const char* key) const {
 double SummaryObject::checkedNumber(const Parsed& value, const std::string& name, double least) const {
     if (!value.is_number()) fail(name + " is no number");
     const auto number = value.get<double>();
-    if (!(number >= least) || number > kLargestNumber) fail(fmt::format("{} is {:g}: not from {:g} to {:g}", name, number, least, kLargestNumber));
+    if (!(number >= least) || number > kLargestNumber)
+        fail(fmt::format("{} is {:g}: not from {:g} to {:g}", name, number, least, kLargestNumber));
     return number;
 }
 
@@ -96,13 +111,15 @@ int SummaryObject::checkedWhole(const Parsed& value, const std::string& name, in
     if (!value.is_number()) fail(name + " is no number");
     const auto number = value.get<double>();
     if (number != std::floor(number)) fail(name + " is no whole number");
-    if (!(number >= least) || number > kLargestWhole) fail(fmt::format("{} is {:g}: not from {} to {:g}", name, number, least, kLargestWhole));
+    if (!(number >= least) || number > kLargestWhole)
+        fail(fmt::format("{} is {:g}: not from {} to {:g}", name, number, least, kLargestWhole));
     return static_cast<int>(number);
 }
 
 const Parsed& SummaryObject::at(const char* key) const {
     const auto value = m_json.find(key);
-    if (value == m_json.end()) fail(std::string(key) + " is missing", std::string("it was made by another version; ") + kSaveAnew);
+    if (value == m_json.end())
+        fail(std::string(key) + " is missing", std::string("it was made by another version; ") + kSaveAnew);
     return *value;
 }
 
@@ -112,6 +129,8 @@ const Parsed& SummaryObject::array(const char* key) const {
     return value;
 }
 
-void SummaryObject::fail(const std::string& what, const std::string& hint) const { throw SummaryError(fmt::format("{}: {}{}", m_origin, m_place, what), hint); }
+void SummaryObject::fail(const std::string& what, const std::string& hint) const {
+    throw SummaryError(fmt::format("{}: {}{}", m_origin, m_place, what), hint);
+}
 
 }  // namespace rankscope::analyzer

@@ -15,8 +15,8 @@ namespace rankscope::analyzer {
 
 inline constexpr const char* kSaveAnew = "save it again: rankscope baseline save RUN --dir DIR";
 
-/// One object of a summary file. Reads its members and names what is wrong with them: every function throws SummaryError with the file, the member's place and a hint.
-/// It refers to the parsed text and to the file's name.
+/// One object of a summary file. Reads its members and names what is wrong with them: every function throws
+/// SummaryError with the file, the member's place and a hint. It refers to the parsed text and to the file's name.
 class SummaryObject {
   public:
     SummaryObject(const nlohmann::json& json, std::string place, const std::string& origin);
@@ -38,14 +38,16 @@ class SummaryObject {
     template <typename Function>
     void each(const char* key, Function&& function) const {
         size_t index = 0;
-        for (const nlohmann::json& row : array(key)) function(SummaryObject(row, fmt::format("{}{}[{}].", m_place, key, index++), m_origin));
+        for (const nlohmann::json& row : array(key))
+            function(SummaryObject(row, fmt::format("{}{}[{}].", m_place, key, index++), m_origin));
     }
 
   private:
     template <typename T, typename Check>
     std::vector<T> listOf(const char* key, Check&& check) const {
         std::vector<T> all;
-        for (const nlohmann::json& value : array(key)) all.push_back(check(value, fmt::format("{}[{}]", key, all.size())));
+        for (const nlohmann::json& value : array(key))
+            all.push_back(check(value, fmt::format("{}[{}]", key, all.size())));
         return all;
     }
     double checkedNumber(const nlohmann::json& value, const std::string& name, double least) const;

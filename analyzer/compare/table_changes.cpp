@@ -22,7 +22,9 @@ CollectiveSide sideOf(const TrafficSummary& row) {
     return side;
 }
 
-double timeOf(const std::optional<CollectiveSide>& side) { return side ? side->transferNs.value_or(0) + side->waitNs : 0; }
+double timeOf(const std::optional<CollectiveSide>& side) {
+    return side ? side->transferNs.value_or(0) + side->waitNs : 0;
+}
 
 }  // namespace
 
@@ -42,8 +44,9 @@ std::vector<CollectiveChange> compareCollectives(const SideMeans& base, const Si
     gather(now, &CollectiveChange::now);
     std::vector<CollectiveChange> sorted;
     for (auto& [key, row] : rows) sorted.push_back(std::move(row));
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const CollectiveChange& a, const CollectiveChange& b) { return std::max(timeOf(a.base), timeOf(a.now)) > std::max(timeOf(b.base), timeOf(b.now)); });
+    std::stable_sort(sorted.begin(), sorted.end(), [](const CollectiveChange& a, const CollectiveChange& b) {
+        return std::max(timeOf(a.base), timeOf(a.now)) > std::max(timeOf(b.base), timeOf(b.now));
+    });
     return sorted;
 }
 
@@ -57,7 +60,9 @@ std::vector<KernelChange> compareKernels(const SideMeans& base, const SideMeans&
         row.deltaNs = (row.now ? row.now->ns : 0) - (row.base ? row.base->ns : 0);
         sorted.push_back(std::move(row));
     }
-    std::stable_sort(sorted.begin(), sorted.end(), [](const KernelChange& a, const KernelChange& b) { return std::abs(a.deltaNs) > std::abs(b.deltaNs); });
+    std::stable_sort(sorted.begin(), sorted.end(), [](const KernelChange& a, const KernelChange& b) {
+        return std::abs(a.deltaNs) > std::abs(b.deltaNs);
+    });
     return sorted;
 }
 

@@ -15,8 +15,8 @@ namespace rankscope::analyzer {
 namespace {
 
 constexpr size_t kLongestLine = 4000;  // bytes: a name may be anything
-constexpr size_t kMostRows = 12;     // of each table; the JSON has all
-constexpr double kWorthARow = 0.01;  // of the step: smaller changes of kernels and metrics are no news
+constexpr size_t kMostRows = 12;       // of each table; the JSON has all
+constexpr double kWorthARow = 0.01;    // of the step: smaller changes of kernels and metrics are no news
 
 class Text {
   public:
@@ -34,7 +34,9 @@ class Text {
         }
         m_text += '\n';
     }
-    std::string painted(const char* code, const std::string& text) const { return m_colour ? fmt::format("\033[{}m{}\033[0m", code, text) : text; }
+    std::string painted(const char* code, const std::string& text) const {
+        return m_colour ? fmt::format("\033[{}m{}\033[0m", code, text) : text;
+    }
     std::string bold(const std::string& text) const { return painted("1", text); }
     std::string take() && { return std::move(m_text); }
 
@@ -51,30 +53,40 @@ std::string sideText(const ComparedSide& side) {
         if (!side.runs[i].label.empty()) names += fmt::format(" ({})", side.runs[i].label);
     }
     if (side.runs.size() > kMostNames) names += fmt::format(" and {} more", side.runs.size() - kMostNames);
-    return names.empty() ? "no run" : fmt::format("{} run{}: {}", side.runs.size(), side.runs.size() == 1 ? "" : "s", names);
+    return names.empty() ? "no run"
+                         : fmt::format("{} run{}: {}", side.runs.size(), side.runs.size() == 1 ? "" : "s", names);
 }
 
 void writeVerdict(const Comparison& c, Text& text) {
     const StepTimeChange& step = c.step;
-    const char* colour = step.verdict == StepVerdict::regression ? "1;31" : step.verdict == StepVerdict::improvement ? "1;32" : "1";
+    const char* colour = step.verdict == StepVerdict::regression    ? "1;31"
+                         : step.verdict == StepVerdict::improvement ? "1;32"
+                                                                    : "1";
     text.line(text.painted(colour, step.reason));
     text.line("  base  " + sideText(c.base));
     text.line("  new   " + sideText(c.now));
     if (const std::string job = jobText(c); !job.empty()) text.line("  job   " + job);
     if (const std::string noise = noiseSentence(step); !noise.empty()) text.line("  noise " + noise);
-    if (step.pValue) text.line(fmt::format("  test  p = {:.2g}", *step.pValue) + (step.rankPValue ? fmt::format(", rank test p = {:.2g}", *step.rankPValue) : ""));
+    if (step.pValue)
+        text.line(fmt::format("  test  p = {:.2g}", *step.pValue) +
+                  (step.rankPValue ? fmt::format(", rank test p = {:.2g}", *step.rankPValue) : ""));
     if (step.modes.empty()) return;
     const StepTimeChange::Modes& first = step.modes.front();
-    text.line(fmt::format("  modes steps are of two kinds in {} run{} (in {}: {} and {}, {:.0f} % of the second): {} are compared", step.modes.size(), step.modes.size() == 1 ? "" : "s",
-                          first.run, durationText(first.lowNs), durationText(first.highNs), 100 * first.highShare,
-                          step.estimator == "mean" ? "means" : "typical steps, as most runs have one kind,"));
+    text.line(fmt::format(
+        "  modes steps are of two kinds in {} run{} (in {}: {} and {}, {:.0f} % of the second): {} are compared",
+        step.modes.size(), step.modes.size() == 1 ? "" : "s", first.run, durationText(first.lowNs),
+        durationText(first.highNs), 100 * first.highShare,
+        step.estimator == "mean" ? "means" : "typical steps, as most runs have one kind,"));
 }
 
 void writeIncomparable(const Comparison& c, Text& text) {
-    for (const Incomparable& row : c.incomparable) text.line(fmt::format("  {} in {}: {} and {}; {}", row.refused ? text.bold("differ") : "differ", row.what, row.base, row.now, row.consequence));
+    for (const Incomparable& row : c.incomparable)
+        text.line(fmt::format("  {} in {}: {} and {}; {}", row.refused ? text.bold("differ") : "differ", row.what,
+                              row.base, row.now, row.consequence));
     size_t losses = 0;
     for (const ComparedLoss& loss : c.losses)
-        if (loss.severity != "info" && ++losses <= kMostRows) text.line(fmt::format("  loss  {}, {}: {}", loss.side, loss.run, loss.meaning));
+        if (loss.severity != "info" && ++losses <= kMostRows)
+            text.line(fmt::format("  loss  {}, {}: {}", loss.side, loss.run, loss.meaning));
     if (losses > kMostRows) text.line(fmt::format("  loss  and {} more", losses - kMostRows));
     for (const std::string& note : c.notes) text.line("  note  " + note);
 }
@@ -84,7 +96,8 @@ void writeCauses(const Comparison& c, Text& text) {
     text.line();
     text.line(text.bold(causesHeading(c)));
     for (const ChangeCause& cause : c.causes) {
-        text.line(fmt::format("  {}  {}{}", signedDurationText(cause.ns), cause.text, cause.diagnosis.empty() ? "" : " [" + cause.diagnosis + "]"));
+        text.line(fmt::format("  {}  {}{}", signedDurationText(cause.ns), cause.text,
+                              cause.diagnosis.empty() ? "" : " [" + cause.diagnosis + "]"));
         for (const std::string& evidence : cause.evidence) text.line("            " + evidence);
     }
 }
@@ -92,26 +105,33 @@ void writeCauses(const Comparison& c, Text& text) {
 void writeAttribution(const Comparison& c, Text& text) {
     if (!showsAttribution(c)) return;
     text.line();
-    text.line(text.bold("Where the change is") + fmt::format(" ({}; adds up to {})", attributionScope(c.attribution), signedDurationText(c.step.changeNs())));
-    for (const AttributionRow& row : c.attribution) text.line(fmt::format("  {:>10}  {}", signedDurationText(row.ns), row.what));
+    text.line(text.bold("Where the change is") + fmt::format(" ({}; adds up to {})", attributionScope(c.attribution),
+                                                             signedDurationText(c.step.changeNs())));
+    for (const AttributionRow& row : c.attribution)
+        text.line(fmt::format("  {:>10}  {}", signedDurationText(row.ns), row.what));
 }
 
 void writeFindings(const Comparison& c, Text& text) {
-    const auto news = std::count_if(c.findings.begin(), c.findings.end(), [](const FindingChange& f) { return f.status != FindingStatus::same; });
+    const auto news = std::count_if(c.findings.begin(), c.findings.end(),
+                                    [](const FindingChange& f) { return f.status != FindingStatus::same; });
     if (c.findings.empty()) return;
     text.line();
-    text.line(text.bold("Findings") + (c.base.runs.empty() ? " of the new side" : news == 0 ? ": the same on both sides" : ""));
+    text.line(text.bold("Findings") + (c.base.runs.empty() ? " of the new side"
+                                       : news == 0         ? ": the same on both sides"
+                                                           : ""));
     for (const FindingChange* finding : firstFindings(c, kMostRows)) {
         std::string cost = costText(*finding);
         if (!cost.empty()) cost = ", " + cost;
-        text.line(fmt::format("  {:<7} {} {}, {}{}{}{}", toText(finding->status), finding->id, finding->title, finding->where, inRunsText(*finding), cost, finding->allowed ? " (allowed)" : ""));
+        text.line(fmt::format("  {:<7} {} {}, {}{}{}{}", toText(finding->status), finding->id, finding->title,
+                              finding->where, inRunsText(*finding), cost, finding->allowed ? " (allowed)" : ""));
     }
     if (c.findings.size() > kMostRows) text.line(fmt::format("  and {} more", c.findings.size() - kMostRows));
 }
 
 /// What is shown whether it changed or not.
 bool isHeadline(const MetricChange& metric) {
-    constexpr std::string_view kNames[] = {"throughput", "exposed communication", "overlap of communication", "bubble", "idle", "parallel efficiency"};
+    constexpr std::string_view kNames[] = {"throughput", "exposed communication", "overlap of communication", "bubble",
+                                           "idle",       "parallel efficiency"};
     return std::ranges::find(kNames, metric.name) != std::end(kNames);
 }
 
@@ -128,15 +148,21 @@ void writeMetrics(const Comparison& c, Text& text) {
     std::ranges::stable_sort(rows, {}, [](const MetricChange* metric) { return !metric->significant; });
     if (rows.size() > kMostRows) rows.resize(kMostRows);
     const auto changed = std::ranges::count(c.metrics, true, &MetricChange::significant);
-    const auto tested = std::ranges::count_if(c.metrics, [](const MetricChange& metric) { return !metric.test.empty(); });
+    const auto tested =
+        std::ranges::count_if(c.metrics, [](const MetricChange& metric) { return !metric.test.empty(); });
     text.line();
-    text.line(text.bold("Other numbers") + (tested == 0 ? " (not tested; --format md has all)"
-                                                        : fmt::format(" ({} of {} surely changed, corrected for their number; --format md has all)", changed == 0 ? "none" : std::to_string(changed), tested)));
+    text.line(text.bold("Other numbers") +
+              (tested == 0 ? " (not tested; --format md has all)"
+                           : fmt::format(" ({} of {} surely changed, corrected for their number; --format md has all)",
+                                         changed == 0 ? "none" : std::to_string(changed), tested)));
     size_t width = 0;
     for (const MetricChange* metric : rows) width = std::max(width, metric->name.size());
     for (const MetricChange* metric : rows) {
-        const std::string change = metric->refused.empty() ? metricChangeText(*metric->base, *metric->now, metric->unit) : "";
-        std::string line = fmt::format("  {:<{}} {:>12} -> {:>12}  {:>12}  {}", metric->name, width, metricText(*metric->base, metric->unit), metricText(*metric->now, metric->unit), change, metricVerdict(*metric));
+        const std::string change =
+            metric->refused.empty() ? metricChangeText(*metric->base, *metric->now, metric->unit) : "";
+        std::string line = fmt::format("  {:<{}} {:>12} -> {:>12}  {:>12}  {}", metric->name, width,
+                                       metricText(*metric->base, metric->unit), metricText(*metric->now, metric->unit),
+                                       change, metricVerdict(*metric));
         line.erase(line.find_last_not_of(' ') + 1);
         text.line(line);
     }
@@ -152,7 +178,9 @@ void writeKernels(const Comparison& c, Text& text) {
     text.line(text.bold("Kernels that changed") + " (a step, mean over ranks)");
     for (size_t i = 0; i < std::min(kMostRows, rows.size()); ++i) {
         const KernelChange& kernel = *rows[i];
-        text.line(fmt::format("  {:>10}  {} ({} -> {})", signedDurationText(kernel.deltaNs), kernel.name, kernel.base ? durationText(kernel.base->ns) : "none", kernel.now ? durationText(kernel.now->ns) : "none"));
+        text.line(fmt::format("  {:>10}  {} ({} -> {})", signedDurationText(kernel.deltaNs), kernel.name,
+                              kernel.base ? durationText(kernel.base->ns) : "none",
+                              kernel.now ? durationText(kernel.now->ns) : "none"));
     }
 }
 
@@ -160,9 +188,11 @@ void writeGate(const Comparison& c, Text& text) {
     text.line();
     std::string on;
     for (const std::string& word : c.gate.failOn) on += (on.empty() ? "" : ", ") + word;
-    text.line(c.gate.failed ? text.painted("1;31", "Gate failed") + fmt::format(" (on {})", on) : fmt::format("Gate {} (fails on {})", gateWord(c.gate), on));
+    text.line(c.gate.failed ? text.painted("1;31", "Gate failed") + fmt::format(" (on {})", on)
+                            : fmt::format("Gate {} (fails on {})", gateWord(c.gate), on));
     const auto list = [&](const char* word, const std::vector<std::string>& lines) {
-        for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i) text.line(fmt::format("  {:<8} {}", word, gateLineText(c, lines[i])));
+        for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i)
+            text.line(fmt::format("  {:<8} {}", word, gateLineText(c, lines[i])));
         if (lines.size() > kMostRows) text.line(fmt::format("  {:<8} and {} more", word, lines.size() - kMostRows));
     };
     list("failed", c.gate.reasons);

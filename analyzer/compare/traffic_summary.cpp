@@ -22,13 +22,17 @@ struct Sums {
 };
 
 std::string mostCommon(const std::map<std::string, int>& counts) {
-    const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
     return most == counts.end() ? "" : most->first;
 }
 
-int sizeClassOf(int64_t bytes) { return bytes > 0 ? static_cast<int>(std::floor(std::log2(static_cast<double>(bytes)) / 2)) : -1; }
+int sizeClassOf(int64_t bytes) {
+    return bytes > 0 ? static_cast<int>(std::floor(std::log2(static_cast<double>(bytes)) / 2)) : -1;
+}
 
-/// Bytes that a port carries in one direction. Messages to several neighbours leave by the same port; of a group of sends and receives half leave and half arrive.
+/// Bytes that a port carries in one direction. Messages to several neighbours leave by the same port; of a group of
+/// sends and receives half leave and half arrive.
 double portBytes(const CommTask& task) {
     const auto bytes = static_cast<double>(task.bytes);
     return task.pointToPoint() && task.calls > 1 ? bytes / 2 : bytes;
@@ -43,7 +47,8 @@ void add(const CommTask& task, int rank, int members, Sums& sums) {
     sums.waitNs += static_cast<double>(task.waitNs);
     sums.exposedTransferNs += static_cast<double>(task.exposedTransferNs);
     sums.exposedWaitNs += static_cast<double>(task.exposedWaitNs);
-    if (transferNs > 0 && task.bytes > 0) sums.busbws.push_back(portBytes(task) / transferNs * 1e9 * busFactor(task.op, members));
+    if (transferNs > 0 && task.bytes > 0)
+        sums.busbws.push_back(portBytes(task) / transferNs * 1e9 * busFactor(task.op, members));
     if (task.algorithm != store::Algorithm::unknown) ++sums.algorithms[std::string(store::toText(task.algorithm))];
     if (task.protocol != store::Protocol::unknown) ++sums.protocols[std::string(store::toText(task.protocol))];
     if (task.dataType != store::DataType::unknown) ++sums.dataTypes[std::string(store::toText(task.dataType))];
@@ -60,13 +65,15 @@ std::vector<TrafficSummary> summarizeTraffic(const Analysis& analysis) {
             const int members = communicator == analysis.facts.communicators.end() ? 0 : communicator->second.size;
             Sums& sums = groups[{analysis.layout.role(task), task.op, members, sizeClassOf(task.bytes)}];
             add(task, rank.rank, members, sums);
-            if (communicator != analysis.facts.communicators.end()) sums.nodes = std::max(sums.nodes, communicator->second.nodes);
+            if (communicator != analysis.facts.communicators.end())
+                sums.nodes = std::max(sums.nodes, communicator->second.nodes);
         }
     }
     std::vector<TrafficSummary> traffic;
     for (auto& [key, sums] : groups) {
         const auto& [use, op, members, sizeClass] = key;
-        const double share = static_cast<double>(sums.ranks.size()) * static_cast<double>(std::max<size_t>(1, analysis.steps.size()));
+        const double share =
+            static_cast<double>(sums.ranks.size()) * static_cast<double>(std::max<size_t>(1, analysis.steps.size()));
         TrafficSummary row;
         row.use = std::string(toText(use));
         row.op = std::string(store::toText(op));
@@ -85,7 +92,9 @@ std::vector<TrafficSummary> summarizeTraffic(const Analysis& analysis) {
         row.protocol = mostCommon(sums.protocols);
         traffic.push_back(std::move(row));
     }
-    std::stable_sort(traffic.begin(), traffic.end(), [](const TrafficSummary& a, const TrafficSummary& b) { return a.transferNs + a.waitNs > b.transferNs + b.waitNs; });
+    std::stable_sort(traffic.begin(), traffic.end(), [](const TrafficSummary& a, const TrafficSummary& b) {
+        return a.transferNs + a.waitNs > b.transferNs + b.waitNs;
+    });
     return traffic;
 }
 

@@ -12,11 +12,16 @@ namespace rankscope::analyzer {
 namespace {
 
 /// Kinds of loss that capture_decoder.cpp and trace_builder.cpp give to a recording without its end.
-constexpr std::array<std::string_view, 5> kUnfinished = {"died", "missing_rank", "running", "unknown_end", "unreadable_file"};
+constexpr std::array<std::string_view, 5> kUnfinished = {"died", "missing_rank", "running", "unknown_end",
+                                                         "unreadable_file"};
 
-bool isUnfinished(const LossRow& loss) { return std::ranges::count(kUnfinished, loss.kind) != 0; }
+bool isUnfinished(const LossRow& loss) {
+    return std::ranges::count(kUnfinished, loss.kind) != 0;
+}
 
-bool isWhole(const RunSummary& run) { return std::ranges::none_of(run.losses, isUnfinished); }
+bool isWhole(const RunSummary& run) {
+    return std::ranges::none_of(run.losses, isUnfinished);
+}
 
 std::optional<int> fewestStepsOfWholeRuns(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now) {
     std::optional<int> fewest;
@@ -30,7 +35,8 @@ std::optional<int> fewestStepsOfWholeRuns(const std::vector<RunSummary>& base, c
 std::string shortRuns(const std::vector<RunSummary>& runs, int whole) {
     std::string text;
     for (const RunSummary& run : runs)
-        if (!isWhole(run) && run.steps < whole) text += fmt::format("{}{}: {} of {} steps", text.empty() ? "" : ", ", run.name, run.steps, whole);
+        if (!isWhole(run) && run.steps < whole)
+            text += fmt::format("{}{}: {} of {} steps", text.empty() ? "" : ", ", run.name, run.steps, whole);
     return text;
 }
 
@@ -41,7 +47,8 @@ std::string unfinishedText(const RunSummary& run) {
     size_t count = 0;
     for (const LossRow& loss : run.losses)
         if (isUnfinished(loss) && count++ == 0) text = loss.meaning;
-    const auto first = std::ranges::find(run.losses, "first_death", &LossRow::kind);  // of several deaths the one to look at
+    const auto first =
+        std::ranges::find(run.losses, "first_death", &LossRow::kind);  // of several deaths the one to look at
     if (count > 1 && first != run.losses.end()) return first->meaning;
     return count > 1 ? fmt::format("{}; and {} more like it", text, count - 1) : text;
 }
@@ -49,17 +56,20 @@ std::string unfinishedText(const RunSummary& run) {
 std::vector<std::string> unfinishedNotices(const std::vector<RunSummary>& runs, const char* side) {
     std::vector<std::string> notices;
     for (const RunSummary& run : runs)
-        if (!isWhole(run)) notices.push_back(fmt::format("{} run {} did not finish: {}", side, run.name, unfinishedText(run)));
+        if (!isWhole(run))
+            notices.push_back(fmt::format("{} run {} did not finish: {}", side, run.name, unfinishedText(run)));
     return notices;
 }
 
-std::vector<Incomparable> lostSteps(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now, bool across) {
+std::vector<Incomparable> lostSteps(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
+                                    bool across) {
     const std::optional<int> whole = fewestStepsOfWholeRuns(base, now);
     if (!whole) return {};
     const std::string a = shortRuns(base, *whole), b = shortRuns(now, *whole);
     if (a.empty() && b.empty()) return {};
     return {{"steps lost by runs that did not finish", a.empty() ? "none" : a, b.empty() ? "none" : b, !across,
-             across ? "compared all the same, as asked" : "the step time is not compared (--across unfinished compares it all the same)"}};
+             across ? "compared all the same, as asked"
+                    : "the step time is not compared (--across unfinished compares it all the same)"}};
 }
 
 }  // namespace rankscope::analyzer

@@ -9,10 +9,11 @@
 namespace rankscope::analyzer {
 
 struct AccountingThresholds {
-    // The field's target for pipeline bubbles, and what healthy jobs of the reference suite stay under where nothing is to be repaired: up to here a step is as good as they come.
+    // The field's target for pipeline bubbles, and what healthy jobs of the reference suite stay under where nothing is
+    // to be repaired: up to here a step is as good as they come.
     static constexpr double kWorthSaying = 0.10;
-    static constexpr double kNamedShare = 0.10;   // of the waiting: for whom less is waited is not named
-    static constexpr size_t kMostNamed = 4;       // ranks that are waited for
+    static constexpr double kNamedShare = 0.10;  // of the waiting: for whom less is waited is not named
+    static constexpr size_t kMostNamed = 4;      // ranks that are waited for
 };
 
 /// `findings` as reported, savings replayed; `claims` of their detectors.

@@ -20,7 +20,8 @@ const CostFit* RecordedJob::findFit(int64_t communicator, store::Op op) const {
 }
 
 const RankSummary* RecordedJob::findRank(int rank) const {
-    const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank, [](const RankSummary& r, int wanted) { return r.rank < wanted; });
+    const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank,
+                                     [](const RankSummary& r, int wanted) { return r.rank < wanted; });
     return at != ranks.end() && at->rank == rank ? &*at : nullptr;
 }
 
@@ -45,19 +46,22 @@ std::vector<CommTask> RecordedJob::tasks(const RankSummary& rank, int step) cons
     if (where == nullptr) return result;
     auto task = std::lower_bound(rank.communication.begin(), rank.communication.end(), where->startNs,
                                  [](const CommTask& t, int64_t startNs) { return t.startNs < startNs; });
-    for (; task != rank.communication.end() && task->startNs < where->startNs + where->durNs; ++task) result.push_back(*task);
+    for (; task != rank.communication.end() && task->startNs < where->startNs + where->durNs; ++task)
+        result.push_back(*task);
     return result;
 }
 
 namespace {
 
-constexpr size_t kFewestStepsLeft = 3;  // fewer make no claim: then steps with gaps in the recording are better than none
+constexpr size_t kFewestStepsLeft =
+    3;  // fewer make no claim: then steps with gaps in the recording are better than none
 
 /// Leaves out steps in which some rank's device records are missing, and says so.
 void leaveOutLostSteps(Analysis& analysis, std::vector<double>& lengths) {
     std::set<int> lost;
     for (const RankSummary& rank : analysis.ranks) lost.insert(rank.lostSteps.begin(), rank.lostSteps.end());
-    const auto left = std::count_if(analysis.steps.begin(), analysis.steps.end(), [&](int step) { return lost.count(step) == 0; });
+    const auto left =
+        std::count_if(analysis.steps.begin(), analysis.steps.end(), [&](int step) { return lost.count(step) == 0; });
     const bool enough = left >= static_cast<std::ptrdiff_t>(kFewestStepsLeft);
     for (const RankSummary& rank : analysis.ranks) {
         if (rank.lostSteps.empty()) continue;
@@ -66,8 +70,10 @@ void leaveOutLostSteps(Analysis& analysis, std::vector<double>& lengths) {
         loss.severity = store::Severity::warning;
         loss.rank = rank.rank;
         loss.count = static_cast<int64_t>(rank.lostSteps.size());
-        loss.message = fmt::format("in {} step{} of rank {}, first step {}, the device records of launched work are missing: {}", rank.lostSteps.size(), rank.lostSteps.size() == 1 ? "" : "s", rank.rank,
-                                   rank.lostSteps.front(), enough ? "these steps are left out on every rank" : "what looks idle there may have been busy");
+        loss.message =
+            fmt::format("in {} step{} of rank {}, first step {}, the device records of launched work are missing: {}",
+                        rank.lostSteps.size(), rank.lostSteps.size() == 1 ? "" : "s", rank.rank, rank.lostSteps.front(),
+                        enough ? "these steps are left out on every rank" : "what looks idle there may have been busy");
         analysis.facts.losses.push_back(std::move(loss));
     }
     if (!enough || lost.empty()) return;
@@ -82,8 +88,9 @@ void leaveOutLostSteps(Analysis& analysis, std::vector<double>& lengths) {
     lengths = std::move(kept);
 }
 
-/// Rates by specification and tables of large messages tell no start-up. Without one small messages would look slow on a healthy link, so that they get the usual one; what a user
-/// left out stays open, and lower bounds get theirs where they are compared.
+/// Rates by specification and tables of large messages tell no start-up. Without one small messages would look slow on
+/// a healthy link, so that they get the usual one; what a user left out stays open, and lower bounds get theirs where
+/// they are compared.
 void assumeStartups(LinkPeaks& peaks) {
     for (const bool betweenNodes : {false, true}) {
         std::optional<LinkClass>& link = betweenNodes ? peaks.inter : peaks.intra;

@@ -23,8 +23,8 @@ struct RecordedJob {
     LinkPeaks peaks;
     std::vector<CostFit> fits;
     Layout layout;
-    std::vector<int> steps;          // analysed step numbers that every recorded rank has
-    double stepNs = 0;               // median over these steps of the longest rank's step
+    std::vector<int> steps;                 // analysed step numbers that every recorded rank has
+    double stepNs = 0;                      // median over these steps of the longest rank's step
     std::vector<KernelRatio> kernelRatios;  // one per rank of `ranks`, against all others
     std::vector<LinkProbe> linkProbes;
 
@@ -37,12 +37,14 @@ struct RecordedJob {
     const Attribution* attribution(const RankSummary& rank, int step) const;
     /// Communication kernels a rank starts in a step.
     std::vector<CommTask> tasks(const RankSummary& rank, int step) const;
-    int64_t clockBoundNs(const std::vector<int>& among) const { return facts.sameHost(among) ? 0 : facts.clock.boundNs; }
+    int64_t clockBoundNs(const std::vector<int>& among) const {
+        return facts.sameHost(among) ? 0 : facts.clock.boundNs;
+    }
 };
 
 struct Analysis : RecordedJob {
-    ReplayModel replay;              // of `steps`
-    Delays delays;                   // what ranks lose to each other
+    ReplayModel replay;  // of `steps`
+    Delays delays;       // what ranks lose to each other
 };
 
 Analysis makeAnalysis(TraceFacts facts, std::vector<RankSummary> ranks, const LinkSources& links = {});

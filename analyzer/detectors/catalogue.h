@@ -32,8 +32,9 @@ struct CatalogueEntry {
     std::string fix;
     bool detected = false;  // false: catalogued, not detected yet
     CureAt cureAt = CureAt::program;
-    bool judgedByCost = true;   // what saves too little is a note; false: there is another measure for it
-    bool noteByCostOnly = true; // a note is one for its small cost, so that a replay that sees a larger one makes it a finding; false: for other reasons, too
+    bool judgedByCost = true;    // what saves too little is a note; false: there is another measure for it
+    bool noteByCostOnly = true;  // a note is one for its small cost, so that a replay that sees a larger one makes it a
+                                 // finding; false: for other reasons, too
 };
 
 std::span<const CatalogueEntry> catalogue();

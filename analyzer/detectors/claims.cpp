@@ -11,11 +11,13 @@ namespace rankscope::analyzer {
 double standstillNs(const Analysis& analysis, int rank, int step) {
     const RankSummary* summary = analysis.findRank(rank);
     const Attribution* attribution = summary != nullptr ? analysis.attribution(*summary, step) : nullptr;
-    return attribution != nullptr ? static_cast<double>(attribution->exposedWaitNs + attribution->lateTransferNs + attribution->idleNs) : 0;
+    return attribution != nullptr
+               ? static_cast<double>(attribution->exposedWaitNs + attribution->lateTransferNs + attribution->idleNs)
+               : 0;
 }
 
-void Claims::takeWaiting(const Analysis& analysis, const std::string& id, const std::vector<int>& culprits, const std::vector<double>& costPerStepNs,
-                         const std::vector<int>& victims) {
+void Claims::takeWaiting(const Analysis& analysis, const std::string& id, const std::vector<int>& culprits,
+                         const std::vector<double>& costPerStepNs, const std::vector<int>& victims) {
     m_culprits[id].insert(culprits.begin(), culprits.end());
     for (const RankSummary& rank : analysis.ranks) {
         if (std::find(culprits.begin(), culprits.end(), rank.rank) != culprits.end()) continue;
@@ -65,7 +67,8 @@ const std::set<int>& Claims::culprits(const std::string& id) const {
 }
 
 bool Claims::isCulprit(int rank) const {
-    return std::any_of(m_culprits.begin(), m_culprits.end(), [rank](const auto& entry) { return entry.second.count(rank) != 0; });
+    return std::any_of(m_culprits.begin(), m_culprits.end(),
+                       [rank](const auto& entry) { return entry.second.count(rank) != 0; });
 }
 
 void Claims::takeTransfer(const std::string& id, int64_t communicator, double nsPerStep) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time that a diagnosis has taken for itself, so that a shallower one does not count it again. Detectors run deepest cause first (registry.cpp).
-// Two ledgers: waiting, by (rank, step), and communication, by communicator. All amounts are ns.
+// Time that a diagnosis has taken for itself, so that a shallower one does not count it again. Detectors run deepest
+// cause first (registry.cpp). Two ledgers: waiting, by (rank, step), and communication, by communicator. All amounts
+// are ns.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,11 @@ struct Analysis;
 
 class Claims {
   public:
-    /// `id` says that `culprits` lengthen step analysis.steps[i] by costPerStepNs[i]: every other rank of `victims` (empty: of the job) stands still for it somewhere,
-    /// in a collective, a receive or idle. Each takes at most what it really waits and nobody has claimed.
-    void takeWaiting(const Analysis& analysis, const std::string& id, const std::vector<int>& culprits, const std::vector<double>& costPerStepNs,
-                     const std::vector<int>& victims = {});
+    /// `id` says that `culprits` lengthen step analysis.steps[i] by costPerStepNs[i]: every other rank of `victims`
+    /// (empty: of the job) stands still for it somewhere, in a collective, a receive or idle. Each takes at most what
+    /// it really waits and nobody has claimed.
+    void takeWaiting(const Analysis& analysis, const std::string& id, const std::vector<int>& culprits,
+                     const std::vector<double>& costPerStepNs, const std::vector<int>& victims = {});
     /// The same for one rank and step: waiting or idleness of its own. Amounts add up over the diagnoses.
     void take(const std::string& id, int rank, int step, double ns);
 
@@ -48,7 +50,8 @@ class Claims {
     std::map<std::string, std::set<int>> m_culprits;
 };
 
-/// Exposed waiting (in collectives, sends and receives), transfers exposed for it, and idleness of a rank in a step: what a late peer, or its own host, may cause.
+/// Exposed waiting (in collectives, sends and receives), transfers exposed for it, and idleness of a rank in a step:
+/// what a late peer, or its own host, may cause.
 double standstillNs(const Analysis& analysis, int rank, int step);
 
 }  // namespace rankscope::analyzer

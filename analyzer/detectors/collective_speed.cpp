@@ -14,13 +14,16 @@ std::set<int64_t> sharedCollectives(const Analysis& analysis) {
         const std::vector<CommTask>& tasks = rank.communication;
         for (size_t i = 0; i < tasks.size(); ++i) {
             const int64_t from = tasks[i].startNs + tasks[i].waitNs;
-            const auto most = static_cast<int64_t>(CollectiveSpeedThresholds::kSharedShare * static_cast<double>(tasks[i].transferNs()));
+            const auto most = static_cast<int64_t>(CollectiveSpeedThresholds::kSharedShare *
+                                                   static_cast<double>(tasks[i].transferNs()));
             // Both directions: each task of a pair may be disturbed.
             for (size_t k = i + 1; k < tasks.size() && tasks[k].startNs < tasks[i].endNs; ++k) {
-                const int64_t together = std::min(tasks[i].endNs, tasks[k].endNs) - std::max(from, tasks[k].startNs + tasks[k].waitNs);
+                const int64_t together =
+                    std::min(tasks[i].endNs, tasks[k].endNs) - std::max(from, tasks[k].startNs + tasks[k].waitNs);
                 if (together <= 0) continue;
                 if (together > most) shared.insert(tasks[i].collectiveId);
-                if (static_cast<double>(together) > CollectiveSpeedThresholds::kSharedShare * static_cast<double>(tasks[k].transferNs()))
+                if (static_cast<double>(together) >
+                    CollectiveSpeedThresholds::kSharedShare * static_cast<double>(tasks[k].transferNs()))
                     shared.insert(tasks[k].collectiveId);
             }
         }
@@ -38,25 +41,37 @@ std::optional<LinkModel> linkWithStartup(const LinkPeaks& peaks, const Communica
     return link;
 }
 
-std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const Communicator& communicator, const std::set<int64_t>& shared) {
+std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const Communicator& communicator,
+                                              const std::set<int64_t>& shared) {
     std::vector<LargeCollective> result;
     if (communicator.size < 2) return result;
     const bool reached = analysis.peaks.atLeast(communicator);
     for (const store::Collective& collective : analysis.facts.collectives) {
-        if (collective.communicatorId != communicator.id || !collective.step || !collective.transferNs || *collective.transferNs <= 0) continue;
-        if (!collective.bytes || *collective.bytes <= 0 || !store::isSynchronizing(collective.op) || shared.count(collective.id) != 0) continue;
+        if (collective.communicatorId != communicator.id || !collective.step || !collective.transferNs ||
+            *collective.transferNs <= 0)
+            continue;
+        if (!collective.bytes || *collective.bytes <= 0 || !store::isSynchronizing(collective.op) ||
+            shared.count(collective.id) != 0)
+            continue;
         if (!std::binary_search(analysis.steps.begin(), analysis.steps.end(), *collective.step)) continue;
-        // What the job reached holds for other sizes with the start-up that they are known to have: none would make small messages look slow.
-        const std::optional<LinkModel> link = reached ? linkWithStartup(analysis.peaks, communicator, collective.op) : linkModel(analysis.peaks, communicator, collective.op);
+        // What the job reached holds for other sizes with the start-up that they are known to have: none would make
+        // small messages look slow.
+        const std::optional<LinkModel> link = reached ? linkWithStartup(analysis.peaks, communicator, collective.op)
+                                                      : linkModel(analysis.peaks, communicator, collective.op);
         if (!link) continue;
         const auto bytes = static_cast<double>(*collective.bytes);
-        double expected = collectiveNs(*link, collective.op, communicator.size, bytes, {collective.algorithm, collective.protocol}).high;
+        double expected =
+            collectiveNs(*link, collective.op, communicator.size, bytes, {collective.algorithm, collective.protocol})
+                .high;
         const double alpha = link->alphaNs > 0 ? link->alphaNs : unknownAlphaNs(communicator.nodes > 1);
-        const double startup = collectiveNs({alpha, link->bytesPerNs}, collective.op, communicator.size, 0, {collective.algorithm, collective.protocol}).high;
+        const double startup = collectiveNs({alpha, link->bytesPerNs}, collective.op, communicator.size, 0,
+                                            {collective.algorithm, collective.protocol})
+                                   .high;
         if (startup > CollectiveSpeedThresholds::kStartupShare * expected) continue;
         // A link this slow leaves the protocol what its format does.
         if (static_cast<double>(*collective.transferNs) >= kSlowLink * expected)
-            expected = linkBoundNs(*link, collective.op, communicator.size, bytes, {collective.algorithm, collective.protocol});
+            expected = linkBoundNs(*link, collective.op, communicator.size, bytes,
+                                   {collective.algorithm, collective.protocol});
         result.push_back({&collective, static_cast<double>(*collective.transferNs), expected});
     }
     return result;

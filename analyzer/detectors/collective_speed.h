@@ -11,19 +11,22 @@
 
 namespace rankscope::analyzer {
 
-/// Collectives of the analysed steps that share their link with another transfer: a member carries other communication for a tenth of their transfer or
-/// more. Their time tells nothing about the link.
+/// Collectives of the analysed steps that share their link with another transfer: a member carries other communication
+/// for a tenth of their transfer or more. Their time tells nothing about the link.
 std::set<int64_t> sharedCollectives(const Analysis& analysis);
 
 struct LargeCollective {
     const store::Collective* collective = nullptr;
     double transferNs = 0;
-    double expectedNs = 0;   // longest time that the link's peak, algorithm and protocol explain; where the link is slow, linkBoundNs()
+    double expectedNs =
+        0;  // longest time that the link's peak, algorithm and protocol explain; where the link is slow, linkBoundNs()
     double slowness() const { return transferNs / expectedNs; }
 };
 
-/// Undisturbed collectives of the communicator in which bytes, not start-up, take the time. Needs a known peak and known sizes; else empty.
-std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const Communicator& communicator, const std::set<int64_t>& shared);
+/// Undisturbed collectives of the communicator in which bytes, not start-up, take the time. Needs a known peak and
+/// known sizes; else empty.
+std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const Communicator& communicator,
+                                              const std::set<int64_t>& shared);
 
 /// The start-up per hop of a link that tells none.
 double unknownAlphaNs(bool betweenNodes);
@@ -35,13 +38,16 @@ std::optional<LinkModel> linkWithStartup(const LinkPeaks& peaks, const Communica
 std::optional<double> slownessOf(const std::vector<LargeCollective>& collectives);
 
 struct CollectiveSpeedThresholds {
-    static constexpr double kStartupShare = 0.5;  // of the expected time: above it the message is under n* and says more about latency than about the link
-    // Start-up per hop where none is known. Between nodes NCCL's tables end near it (src/graph/tuning.cc of 2.28, network by Simple: 14 us, and the switches); inside one it is
-    // PCIe's 5.7 us there with its part of what a collective costs beside its hops.
+    static constexpr double kStartupShare =
+        0.5;  // of the expected time: above it the message is under n* and says more about latency than about the link
+    // Start-up per hop where none is known. Between nodes NCCL's tables end near it (src/graph/tuning.cc of 2.28,
+    // network by Simple: 14 us, and the switches); inside one it is PCIe's 5.7 us there with its part of what a
+    // collective costs beside its hops.
     static constexpr double kUnknownAlphaNs = 20'000;
     static constexpr double kUnknownInsideAlphaNs = 8'000;
-    static constexpr double kSharedShare = 0.1;    // of a transfer beside another one: a tenth more time stays within what peaks are known to
-    static constexpr size_t kFewest = 3;           // one slow message is an accident
+    static constexpr double kSharedShare =
+        0.1;  // of a transfer beside another one: a tenth more time stays within what peaks are known to
+    static constexpr size_t kFewest = 3;  // one slow message is an accident
 };
 
 }  // namespace rankscope::analyzer

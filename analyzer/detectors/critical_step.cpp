@@ -16,8 +16,10 @@ double CriticalStep::exposedTransferNs() const {
 double CriticalStep::besideHostStallsNs(const CommTask& task) const {
     const int64_t fromNs = task.startNs + task.waitNs;
     int64_t sum = 0;
-    auto stall = std::lower_bound(rank->hostStalls.begin(), rank->hostStalls.end(), fromNs, [](const HostStall& s, int64_t ns) { return s.endNs <= ns; });
-    for (; stall != rank->hostStalls.end() && stall->startNs < task.endNs; ++stall) sum += std::min(stall->endNs, task.endNs) - std::max(stall->startNs, fromNs);
+    auto stall = std::lower_bound(rank->hostStalls.begin(), rank->hostStalls.end(), fromNs,
+                                  [](const HostStall& s, int64_t ns) { return s.endNs <= ns; });
+    for (; stall != rank->hostStalls.end() && stall->startNs < task.endNs; ++stall)
+        sum += std::min(stall->endNs, task.endNs) - std::max(stall->startNs, fromNs);
     return static_cast<double>(std::min(sum, task.exposedTransferNs));
 }
 
@@ -35,7 +37,8 @@ CommRole roleOf(const Analysis& analysis, const CommTask& task) {
 std::vector<int> recordedMembers(const Analysis& analysis, const Communicator& communicator) {
     std::vector<int> ranks;
     for (const RankSummary& rank : analysis.ranks)
-        if (std::find(communicator.ranks.begin(), communicator.ranks.end(), rank.rank) != communicator.ranks.end()) ranks.push_back(rank.rank);
+        if (std::find(communicator.ranks.begin(), communicator.ranks.end(), rank.rank) != communicator.ranks.end())
+            ranks.push_back(rank.rank);
     return ranks;
 }
 

@@ -8,15 +8,17 @@
 
 namespace rankscope::analyzer {
 
-/// One step of a communicator, on the member that waits least: the others' steps contain its lateness, its own shows what communication costs.
+/// One step of a communicator, on the member that waits least: the others' steps contain its lateness, its own shows
+/// what communication costs.
 struct CriticalStep {
     const RankSummary* rank = nullptr;
     const Attribution* attribution = nullptr;
-    std::vector<CommTask> tasks;   // all its collectives of the step (send/recv left out), by start
-    std::vector<size_t> own;       // those of the communicator, indices into tasks
+    std::vector<CommTask> tasks;  // all its collectives of the step (send/recv left out), by start
+    std::vector<size_t> own;      // those of the communicator, indices into tasks
 
     double exposedTransferNs() const;
-    /// Of a task's transfer, what runs while the host keeps the device from computing: exposed whatever the task is like.
+    /// Of a task's transfer, what runs while the host keeps the device from computing: exposed whatever the task is
+    /// like.
     double besideHostStallsNs(const CommTask& task) const;
     double transferNs() const;
 };
@@ -24,7 +26,8 @@ struct CriticalStep {
 /// One per analysed step; steps without a collective of the communicator are left out.
 std::vector<CriticalStep> criticalSteps(const Analysis& analysis, const Communicator& communicator);
 
-/// The same for several communicators at once (the sibling groups of one kind): the member of any of them that waits least, with its own collectives on them.
+/// The same for several communicators at once (the sibling groups of one kind): the member of any of them that waits
+/// least, with its own collectives on them.
 std::vector<CriticalStep> criticalSteps(const Analysis& analysis, const std::set<int64_t>& communicators);
 
 /// Communicators that do the same on different ranks: one role, size and spread over nodes.

@@ -40,7 +40,9 @@ class RootFinder {
     }
 
   private:
-    TaskId later(TaskId a, TaskId b) const { return a == kNoTask || (b != kNoTask && m_schedule.endNs[b] > m_schedule.endNs[a]) ? b : a; }
+    TaskId later(TaskId a, TaskId b) const {
+        return a == kNoTask || (b != kNoTask && m_schedule.endNs[b] > m_schedule.endNs[a]) ? b : a;
+    }
 
     /// The arrival that a transfer waited for last.
     TaskId lastArrival(TaskId transfer) const {
@@ -59,12 +61,15 @@ class RootFinder {
         double all = 0, inTransfer = 0;
         for (const PathPiece& piece : pathBefore(m_graph, m_schedule, arrival, sinceNs)) {
             all += static_cast<double>(piece.ns);
-            if (piece.category == PathCategory::transfer) inTransfer += static_cast<double>(piece.ns);
-            else work[piece.rank] += static_cast<double>(piece.ns);
+            if (piece.category == PathCategory::transfer)
+                inTransfer += static_cast<double>(piece.ns);
+            else
+                work[piece.rank] += static_cast<double>(piece.ns);
         }
         // A wait of no length is for whoever came last.
         if (all <= 0) return {{m_graph.rankOf(arrival), 1.0}};
-        // Collectives that a late rank takes part in are on its path too, and take as long on the path of one in time: they are nobody's lateness, unless there is nothing else.
+        // Collectives that a late rank takes part in are on its path too, and take as long on the path of one in time:
+        // they are nobody's lateness, unless there is nothing else.
         Roots roots;
         if (all - inTransfer <= 0) return roots;
         for (const auto& [rank, ns] : work) roots.emplace_back(rank, ns / (all - inTransfer));
@@ -86,7 +91,8 @@ struct Loss {
 
 double Delays::between(int root, int victim) const {
     const std::pair<int, int> key{root, victim};
-    const auto at = std::lower_bound(pairs.begin(), pairs.end(), key, [](const auto& entry, const auto& wanted) { return entry.first < wanted; });
+    const auto at = std::lower_bound(pairs.begin(), pairs.end(), key,
+                                     [](const auto& entry, const auto& wanted) { return entry.first < wanted; });
     return at != pairs.end() && at->first == key ? at->second : 0;
 }
 
@@ -108,12 +114,16 @@ Delays delaysOf(const RecordedJob& job, const ReplayModel& replay) {
     std::map<std::pair<int, int>, Loss> losses;  // (root, victim)
     std::map<int, double> lostBy;
     for (const RankSummary& rank : job.ranks) {
-        std::map<int32_t, const CommTask*> waited;  // by stream: the last that waited, for which the transfers behind it are late
+        std::map<int32_t, const CommTask*>
+            waited;  // by stream: the last that waited, for which the transfers behind it are late
         for (const CommTask& task : rank.communication) {
             const CommTask*& cause = waited[task.streamId];
             if (cause == nullptr || task.waitNs > kNoWaitNs) cause = &task;
-            const auto waiting = static_cast<double>(task.exposedWaitNs), transfer = static_cast<double>(task.lateTransferNs);
-            if (task.step < 0 || waiting + transfer <= 0 || !std::binary_search(job.steps.begin(), job.steps.end(), task.step)) continue;
+            const auto waiting = static_cast<double>(task.exposedWaitNs),
+                       transfer = static_cast<double>(task.lateTransferNs);
+            if (task.step < 0 || waiting + transfer <= 0 ||
+                !std::binary_search(job.steps.begin(), job.steps.end(), task.step))
+                continue;
             lostBy[rank.rank] += waiting + transfer;
             const auto charge = [&](const CommTask& of, double Loss::*part, double ns) {
                 const Roots* roots = finder ? finder->of(of.kernelId) : nullptr;
@@ -144,10 +154,13 @@ Delays delaysOf(const RecordedJob& job, const ReplayModel& replay) {
     for (auto& [root, delay] : byRank) {
         delay.share = delays.shareFor({root});
         for (const RankSummary& rank : job.ranks)
-            if (delays.between(root, rank.rank) >= kVictimShare * delay.nsPerStep() * steps && delays.between(root, rank.rank) > 0) delay.victims.push_back(rank.rank);
+            if (delays.between(root, rank.rank) >= kVictimShare * delay.nsPerStep() * steps &&
+                delays.between(root, rank.rank) > 0)
+                delay.victims.push_back(rank.rank);
         delays.byRank.push_back(std::move(delay));
     }
-    std::stable_sort(delays.byRank.begin(), delays.byRank.end(), [](const Delay& a, const Delay& b) { return a.nsPerStep() > b.nsPerStep(); });
+    std::stable_sort(delays.byRank.begin(), delays.byRank.end(),
+                     [](const Delay& a, const Delay& b) { return a.nsPerStep() > b.nsPerStep(); });
     return delays;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is to blame for the time that ranks lose to each other: waiting, and transfers that compute would have hidden had nobody come late, by the rank whose work was waited for in the end.
+// Who is to blame for the time that ranks lose to each other: waiting, and transfers that compute would have hidden had
+// nobody come late, by the rank whose work was waited for in the end.
 #pragma once
 
 #include <vector>
@@ -23,17 +24,19 @@ struct Delay {
 
 struct Delays {
     std::vector<Delay> byRank;  // costliest first
-    double lostNs = 0;          // in all, per step, mean over ranks, of whatever rank; what nobody's rank is known of is not in `byRank`
+    double lostNs =
+        0;  // in all, per step, mean over ranks, of whatever rank; what nobody's rank is known of is not in `byRank`
 
     /// Of what ranks other than these lose, the share that is for these; nothing where they lose nothing.
     double shareFor(const std::vector<int>& ranks) const;
     /// Of what `victim` loses by `root`, ns over the analysed steps.
     double between(int root, int victim) const;
     std::vector<std::pair<std::pair<int, int>, double>> pairs;  // (root, victim): ns over the analysed steps, sorted
-    std::vector<std::pair<int, double>> lostBy;                 // victim: all it loses, ns over the analysed steps, sorted
+    std::vector<std::pair<int, double>> lostBy;  // victim: all it loses, ns over the analysed steps, sorted
 };
 
-/// The root of a wait is where the critical path of the replay ran meanwhile: whoever came last may have been waiting for another. Without a replay it is whoever came last.
+/// The root of a wait is where the critical path of the replay ran meanwhile: whoever came last may have been waiting
+/// for another. Without a replay it is whoever came last.
 Delays delaysOf(const RecordedJob& job, const ReplayModel& replay);
 
 }  // namespace rankscope::analyzer

@@ -15,15 +15,18 @@ namespace rankscope::analyzer {
 struct Detector {
     const char* id;
     void (*detect)(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);
-    /// What it needs and the recording lacks, in a few words; empty where it could judge, or has nothing to judge in such a job.
+    /// What it needs and the recording lacks, in a few words; empty where it could judge, or has nothing to judge in
+    /// such a job.
     std::string (*missing)(const Analysis& analysis);
 };
 
 /// What all detectors share.
 struct CommonThresholds {
-    static constexpr double kFloorShare = 0.03;  // what costs less of the step is a note: below it the run-to-run spread of real jobs hides the gain
+    static constexpr double kFloorShare =
+        0.03;  // what costs less of the step is a note: below it the run-to-run spread of real jobs hides the gain
     static constexpr double kNoteShare = 0.005;  // what costs less is not even a note: it would be on every report
-    static constexpr int kFewestSteps = 3;       // fewer analysed steps cannot tell a persistent cause from an accident: inconclusive
+    static constexpr int kFewestSteps =
+        3;  // fewer analysed steps cannot tell a persistent cause from an accident: inconclusive
 };
 
 /// All detectors, in the order they run.

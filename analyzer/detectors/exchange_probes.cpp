@@ -28,7 +28,9 @@ using Loads = std::map<std::pair<int, int64_t>, Load>;  // by rank and start of 
 Loads loadsOf(const Analysis& analysis) {
     Loads loads;
     for (const store::P2p& row : analysis.facts.pointToPoint) {
-        if (!row.bytes || !row.sendArrivalNs || !row.recvArrivalNs || analysis.layout.role(row.communicatorId, store::Op::send) != CommRole::experts) continue;
+        if (!row.bytes || !row.sendArrivalNs || !row.recvArrivalNs ||
+            analysis.layout.role(row.communicatorId, store::Op::send) != CommRole::experts)
+            continue;
         const bool across = !analysis.facts.sameHost({row.srcRank, row.dstRank});
         loads[{row.srcRank, *row.sendArrivalNs}].out[across] += *row.bytes;
         loads[{row.dstRank, *row.recvArrivalNs}].in[across] += *row.bytes;
@@ -47,7 +49,8 @@ std::optional<AtPeak> atPeak(const LinkPeaks& peaks, const Load& load) {
         if (load.busiest(across) == 0) continue;
         const std::optional<LinkClass>& link = across ? peaks.inter : peaks.intra;
         if (!link || link->bytesPerNs <= 0) return std::nullopt;
-        const double alpha = link->kind == PeakKind::atLeast && link->alphaNs <= 0 ? unknownAlphaNs(across) : link->alphaNs;
+        const double alpha =
+            link->kind == PeakKind::atLeast && link->alphaNs <= 0 ? unknownAlphaNs(across) : link->alphaNs;
         const double ns = alpha + static_cast<double>(load.busiest(across)) / link->bytesPerNs;
         if (ns > result.ns) result = {alpha, ns};
     }
@@ -60,9 +63,12 @@ std::set<const CommTask*> disturbedKernels(const RankSummary& rank) {
     const std::vector<CommTask>& tasks = rank.communication;
     for (size_t i = 0; i < tasks.size(); ++i)
         for (size_t k = i + 1; k < tasks.size() && tasks[k].startNs < tasks[i].endNs; ++k) {
-            const int64_t together = std::min(tasks[i].endNs, tasks[k].endNs) - std::max(tasks[i].startNs + tasks[i].waitNs, tasks[k].startNs + tasks[k].waitNs);
+            const int64_t together = std::min(tasks[i].endNs, tasks[k].endNs) -
+                                     std::max(tasks[i].startNs + tasks[i].waitNs, tasks[k].startNs + tasks[k].waitNs);
             for (const CommTask* task : {&tasks[i], &tasks[k]})
-                if (together > 0 && static_cast<double>(together) > CollectiveSpeedThresholds::kSharedShare * static_cast<double>(task->transferNs())) disturbed.insert(task);
+                if (together > 0 && static_cast<double>(together) > CollectiveSpeedThresholds::kSharedShare *
+                                                                        static_cast<double>(task->transferNs()))
+                    disturbed.insert(task);
         }
     return disturbed;
 }
@@ -75,7 +81,8 @@ struct Exchanges {
 
 class Reader {
   public:
-    Reader(const Analysis& analysis, const Communicator& communicator, const Loads& loads) : m_analysis(analysis), m_communicator(communicator), m_loads(loads) {
+    Reader(const Analysis& analysis, const Communicator& communicator, const Loads& loads)
+        : m_analysis(analysis), m_communicator(communicator), m_loads(loads) {
         for (int rank : communicator.ranks)
             if (const RankSummary* summary = analysis.findRank(rank)) m_ranks.push_back(summary);
         for (const RankSummary* rank : m_ranks) m_disturbed.merge(disturbedKernels(*rank));
@@ -89,7 +96,9 @@ class Reader {
         for (int step : m_analysis.steps) {
             std::vector<Kernels> kernels;
             for (auto& steps : byStep) kernels.push_back(std::move(steps[step]));
-            if (std::any_of(kernels.begin(), kernels.end(), [&](const Kernels& own) { return own.size() != kernels.front().size(); })) continue;
+            if (std::any_of(kernels.begin(), kernels.end(),
+                            [&](const Kernels& own) { return own.size() != kernels.front().size(); }))
+                continue;
             for (size_t k = 0; k < kernels.front().size(); ++k) add(kernels, k, result);
         }
         return result;
@@ -113,7 +122,8 @@ class Reader {
         for (size_t m = 0; m < m_ranks.size(); ++m) {
             const CommTask& task = *kernels[m][k];
             const auto load = m_loads.find({m_ranks[m]->rank, task.startNs});
-            if (load == m_loads.end() || !task.waitKnown || task.transferNs() <= 0 || m_disturbed.count(&task) != 0) return;
+            if (load == m_loads.end() || !task.waitKnown || task.transferNs() <= 0 || m_disturbed.count(&task) != 0)
+                return;
             const std::optional<AtPeak> own = atPeak(m_analysis.peaks, load->second);
             if (!own) return;
             if (own->ns > expected.ns) expected = *own;
@@ -126,7 +136,9 @@ class Reader {
         result.slowness.push_back(ns / expected.ns);
         result.rates.push_back(static_cast<double>(bytes) / ns);
         if (result.rows.size() < kRows)
-            result.rows.push_back({"kernel", kernels[0][k]->kernelId, m_ranks[0]->rank, fmt::format("all-to-all of up to {} a rank took {}", bytesText(static_cast<double>(bytes)), durationText(ns))});
+            result.rows.push_back({"kernel", kernels[0][k]->kernelId, m_ranks[0]->rank,
+                                   fmt::format("all-to-all of up to {} a rank took {}",
+                                               bytesText(static_cast<double>(bytes)), durationText(ns))});
     }
 
     const Analysis& m_analysis;

@@ -13,7 +13,9 @@ namespace rankscope::analyzer {
 /// The one of the step whose window the finding names (setTypicalStep); the first where it names none.
 const CriticalStep& shownStep(const Analysis& analysis, const std::vector<CriticalStep>& steps, const Finding& finding);
 
-/// Adds the `most` of `candidates` (indices into step.tasks) that are exposed longest to the evidence, in order of time: "`what`, exposed for 1.2 ms".
-void addExposedRows(const CriticalStep& step, std::vector<size_t> candidates, size_t most, const std::string& what, Finding& finding);
+/// Adds the `most` of `candidates` (indices into step.tasks) that are exposed longest to the evidence, in order of
+/// time: "`what`, exposed for 1.2 ms".
+void addExposedRows(const CriticalStep& step, std::vector<size_t> candidates, size_t most, const std::string& what,
+                    Finding& finding);
 
 }  // namespace rankscope::analyzer

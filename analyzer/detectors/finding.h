@@ -21,23 +21,24 @@ struct EvidenceRow {
 };
 
 struct Evidence {
-    std::vector<std::string> facts;                        // sentences for a reader
-    std::vector<std::pair<std::string, double>> numbers;   // the same for a program; the unit is in the name
+    std::vector<std::string> facts;                       // sentences for a reader
+    std::vector<std::pair<std::string, double>> numbers;  // the same for a program; the unit is in the name
     std::vector<EvidenceRow> rows;
 };
 
 struct Finding {
-    std::string id;                  // RS301
+    std::string id;  // RS301
     std::string title;
     Verdict verdict = Verdict::found;
     std::string whyInconclusive;
-    double severity = 0;             // share of the step it costs, 0..1
-    double meanStepNs = 0;           // of what hits some steps only: the step that shares are of, the mean one; 0: they are of the typical step
+    double severity = 0;  // share of the step it costs, 0..1
+    double meanStepNs =
+        0;  // of what hits some steps only: the step that shares are of, the mean one; 0: they are of the typical step
     std::vector<int> ranks;          // where the fix goes
     std::vector<int> affectedRanks;  // who waits
     std::optional<int64_t> communicator;
-    std::vector<int> steps;          // that support the claim
-    int64_t windowStartNs = 0;       // where it is best seen; empty when both are 0
+    std::vector<int> steps;     // that support the claim
+    int64_t windowStartNs = 0;  // where it is best seen; empty when both are 0
     int64_t windowEndNs = 0;
     std::string cause;
     Evidence evidence;
@@ -45,8 +46,8 @@ struct Finding {
     std::optional<double> savingNsPerStep;
     double savingLowNs = 0;
     double savingHighNs = 0;
-    double confidence = 0;           // 0..1
-    bool savingReplayed = false;     // savingNsPerStep is a difference of two replays, not the detector's estimate
+    double confidence = 0;             // 0..1
+    bool savingReplayed = false;       // savingNsPerStep is a difference of two replays, not the detector's estimate
     std::vector<std::string> changes;  // what the fix amounts to, as `rankscope whatif --change` takes it
 };
 

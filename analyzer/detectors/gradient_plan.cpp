@@ -10,7 +10,9 @@ namespace rankscope::analyzer {
 
 void keepReductions(std::vector<CriticalStep>& steps) {
     for (CriticalStep& step : steps)
-        std::erase_if(step.own, [&](size_t i) { return step.tasks[i].op == store::Op::allGather || step.tasks[i].op == store::Op::broadcast; });
+        std::erase_if(step.own, [&](size_t i) {
+            return step.tasks[i].op == store::Op::allGather || step.tasks[i].op == store::Op::broadcast;
+        });
     std::erase_if(steps, [](const CriticalStep& step) { return step.own.empty(); });
 }
 
@@ -31,8 +33,8 @@ GradientPlan planOf(const CriticalStep& step) {
     return plan;
 }
 
-double stepWithBuckets(const CriticalStep& step, const GradientPlan& plan, const std::vector<size_t>& replaced, double bucketBytes, double alphaNs,
-                       double betaNsPerByte) {
+double stepWithBuckets(const CriticalStep& step, const GradientPlan& plan, const std::vector<size_t>& replaced,
+                       double bucketBytes, double alphaNs, double betaNsPerByte) {
     const std::vector<ModelTask> recorded = modelTasks(step.tasks);
     std::vector<ModelTask> changed;
     double total = 0;
@@ -47,14 +49,16 @@ double stepWithBuckets(const CriticalStep& step, const GradientPlan& plan, const
         if (!gone[i]) changed.push_back(recorded[i]);
     // Gradients appear evenly over the backward pass, or as early as the job was seen to send them.
     const double from = std::min(plan.firstStart, plan.backwardStart);
-    constexpr double kMostBuckets = 1e5;  // jobs have some hundred; more are only in a damaged trace, and would not fit memory
+    constexpr double kMostBuckets =
+        1e5;  // jobs have some hundred; more are only in a damaged trace, and would not fit memory
     const auto buckets = static_cast<size_t>(std::clamp(std::ceil(total / bucketBytes), 1.0, kMostBuckets));
     for (size_t k = 1; k <= buckets; ++k) {
         const double share = static_cast<double>(k) / static_cast<double>(buckets);
         const double ready = from + (plan.backwardEnd - from) * share;
         changed.push_back({ready, alphaNs + betaNsPerByte * total / static_cast<double>(buckets), neededAt});
     }
-    std::stable_sort(changed.begin(), changed.end(), [](const ModelTask& a, const ModelTask& b) { return a.readyAt < b.readyAt; });
+    std::stable_sort(changed.begin(), changed.end(),
+                     [](const ModelTask& a, const ModelTask& b) { return a.readyAt < b.readyAt; });
     return modelStepNs(changed, plan.computeNs);
 }
 

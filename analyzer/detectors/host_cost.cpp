@@ -13,16 +13,19 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr double kNamedShare = 0.5;    // of the worst rank's stall: whoever stalls less is not where the fix goes
-/// Stalls in every micro-batch lengthen the beat of a pipeline, and its bubble with it: the step grows as a whole. 1 elsewhere.
+constexpr double kNamedShare = 0.5;  // of the worst rank's stall: whoever stalls less is not where the fix goes
+/// Stalls in every micro-batch lengthen the beat of a pipeline, and its bubble with it: the step grows as a whole. 1
+/// elsewhere.
 double bubbleFactor(const Analysis& analysis, const RankSummary& rank, int step, int times, double busyNs) {
     const Pipeline* pipeline = analysis.layout.pipelineOf(rank.rank);
     const Attribution* attribution = analysis.attribution(rank, step);
-    if (pipeline == nullptr || attribution == nullptr || pipeline->microBatches <= 0 || times < pipeline->microBatches || busyNs <= 0) return 1;
+    if (pipeline == nullptr || attribution == nullptr || pipeline->microBatches <= 0 ||
+        times < pipeline->microBatches || busyNs <= 0)
+        return 1;
     return std::max(1.0, static_cast<double>(attribution->stepNs) / busyNs);
 }
 
-constexpr double kWaitingShare = 0.25; // of the cost: whoever waits less is not worth naming as affected
+constexpr double kWaitingShare = 0.25;  // of the cost: whoever waits less is not worth naming as affected
 
 }  // namespace
 
@@ -54,19 +57,22 @@ HostCost hostCost(const Analysis& analysis, const std::function<Stalled(const Ra
             withHidden[r].push_back(stalls.back() + stalled.hiddenNs);
         }
         const size_t worst = static_cast<size_t>(std::max_element(stalls.begin(), stalls.end()) - stalls.begin());
-        const double usualTransfer = worst < stalls.size() ? exposedTransferNs(analysis, analysis.ranks[worst], step) : 0;
+        const double usualTransfer =
+            worst < stalls.size() ? exposedTransferNs(analysis, analysis.ranks[worst], step) : 0;
         double before = 0, after = 0;
         for (size_t r = 0; r < analysis.ranks.size(); ++r) {
             const double own = ownTimeNs(analysis, analysis.ranks[r], step);
             // Whoever runs out of compute waiting for a late rank sees transfers that its compute hides otherwise.
-            const double uncovered = std::max(0.0, exposedTransferNs(analysis, analysis.ranks[r], step) - usualTransfer);
+            const double uncovered =
+                std::max(0.0, exposedTransferNs(analysis, analysis.ranks[r], step) - usualTransfer);
             before = std::max(before, own);
             const bool stallsToo = stalls[r] >= kNamedShare * stalls[worst];
             after = std::max(after, own - stalls[r] - (stallsToo ? 0 : uncovered));
             cost.stallNs[r].push_back(stalls[r]);
         }
         const double saved = stalls.empty() ? 0 : std::clamp(before - after, 0.0, stalls[worst]);
-        cost.costNs.push_back(saved * (saved > 0 ? bubbleFactor(analysis, analysis.ranks[worst], step, times[worst], before) : 1));
+        cost.costNs.push_back(
+            saved * (saved > 0 ? bubbleFactor(analysis, analysis.ranks[worst], step, times[worst], before) : 1));
     }
     for (const std::vector<double>& stalls : cost.stallNs) cost.medianStallNs.push_back(median(stalls));
     const double most = cost.medianStallNs.empty() ? 0 : cost.medianStallNs[cost.worst()];
@@ -85,11 +91,14 @@ Stalled stallSum(const RankSummary& rank, int step, const StallTest& wanted) {
     return sum;
 }
 
-std::vector<HostStall> longestStalls(const Analysis& analysis, const HostCost& cost, const Finding& finding, const StallTest& wanted) {
+std::vector<HostStall> longestStalls(const Analysis& analysis, const HostCost& cost, const Finding& finding,
+                                     const StallTest& wanted) {
     std::vector<HostStall> stalls;
     for (const HostStall& stall : analysis.ranks[cost.worst()].hostStalls)
-        if (stall.startNs < finding.windowEndNs && stall.endNs > finding.windowStartNs && wanted(stall)) stalls.push_back(stall);
-    std::stable_sort(stalls.begin(), stalls.end(), [](const HostStall& a, const HostStall& b) { return a.stallNs > b.stallNs; });
+        if (stall.startNs < finding.windowEndNs && stall.endNs > finding.windowStartNs && wanted(stall))
+            stalls.push_back(stall);
+    std::stable_sort(stalls.begin(), stalls.end(),
+                     [](const HostStall& a, const HostStall& b) { return a.stallNs > b.stallNs; });
     return stalls;
 }
 
@@ -108,12 +117,14 @@ bool describeHostCost(const Analysis& analysis, HostCost& cost, Finding& finding
     setTypicalStep(analysis, cost.costNs, analysis.ranks[cost.worst()].rank, finding);
     if (finding.severity < CommonThresholds::kNoteShare) return false;
     // What costs little and rests on a step or two is not even worth a note.
-    if (finding.verdict == Verdict::note && static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps) return false;
+    if (finding.verdict == Verdict::note && static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps)
+        return false;
     for (const RankSummary& rank : analysis.ranks) {
         if (std::find(cost.ranks.begin(), cost.ranks.end(), rank.rank) != cost.ranks.end()) continue;
         std::vector<double> waits;
         for (int step : analysis.steps)
-            if (const Attribution* attribution = analysis.attribution(rank, step)) waits.push_back(static_cast<double>(attribution->exposedWaitNs));
+            if (const Attribution* attribution = analysis.attribution(rank, step))
+                waits.push_back(static_cast<double>(attribution->exposedWaitNs));
         if (median(waits) > kWaitingShare * *finding.savingNsPerStep) finding.affectedRanks.push_back(rank.rank);
     }
     return true;
@@ -123,7 +134,8 @@ void setAverageCost(const Analysis& analysis, double meanNsPerStep, Finding& fin
     for (int step : analysis.steps) {
         int64_t longest = 0;
         for (const RankSummary& rank : analysis.ranks)
-            if (const Attribution* attribution = analysis.attribution(rank, step)) longest = std::max(longest, attribution->stepNs);
+            if (const Attribution* attribution = analysis.attribution(rank, step))
+                longest = std::max(longest, attribution->stepNs);
         finding.meanStepNs += static_cast<double>(longest) / static_cast<double>(analysis.steps.size());
     }
     finding.severity = finding.meanStepNs > 0 ? meanNsPerStep / finding.meanStepNs : 0;
@@ -134,13 +146,16 @@ void setAverageCost(const Analysis& analysis, double meanNsPerStep, Finding& fin
 bool describeIntermittentCost(const Analysis& analysis, HostCost& cost, Finding& finding) {
     const auto steps = static_cast<double>(analysis.steps.size());
     if (steps <= 0) return false;
-    const auto meanOf = [steps](const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0) / steps; };
+    const auto meanOf = [steps](const std::vector<double>& values) {
+        return std::accumulate(values.begin(), values.end(), 0.0) / steps;
+    };
     Finding described = finding;
     setAverageCost(analysis, meanOf(cost.costNs), described);
     std::vector<size_t> hit;
     for (size_t s = 0; s < cost.costNs.size(); ++s)
         if (cost.costNs[s] >= CommonThresholds::kFloorShare * analysis.stepNs) hit.push_back(s);
-    if (described.verdict == Verdict::note || static_cast<int>(hit.size()) < CommonThresholds::kFewestSteps) return false;
+    if (described.verdict == Verdict::note || static_cast<int>(hit.size()) < CommonThresholds::kFewestSteps)
+        return false;
     std::vector<double> means;
     for (const std::vector<double>& stalls : cost.stallNs) means.push_back(meanOf(stalls));
     const double most = *std::max_element(means.begin(), means.end());
@@ -148,11 +163,13 @@ bool describeIntermittentCost(const Analysis& analysis, HostCost& cost, Finding&
     cost.medianStallNs = std::move(means);
     cost.ranks.clear();
     for (size_t r = 0; r < analysis.ranks.size(); ++r)
-        (cost.medianStallNs[r] >= kNamedShare * most ? cost.ranks : described.affectedRanks).push_back(analysis.ranks[r].rank);
+        (cost.medianStallNs[r] >= kNamedShare * most ? cost.ranks : described.affectedRanks)
+            .push_back(analysis.ranks[r].rank);
     described.ranks = cost.ranks;
     std::stable_sort(hit.begin(), hit.end(), [&](size_t a, size_t b) { return cost.costNs[a] < cost.costNs[b]; });
     // The middle one of those hit shows it best.
-    if (const StepWindow* window = analysis.window(analysis.ranks[cost.worst()].rank, analysis.steps[hit[hit.size() / 2]])) {
+    if (const StepWindow* window =
+            analysis.window(analysis.ranks[cost.worst()].rank, analysis.steps[hit[hit.size() / 2]])) {
         described.windowStartNs = window->startNs;
         described.windowEndNs = window->startNs + window->durNs;
     }
@@ -165,23 +182,27 @@ bool describeIntermittentCost(const Analysis& analysis, HostCost& cost, Finding&
 void addGapRows(const RankSummary& rank, IdleCause cause, Finding& finding) {
     std::vector<IdleGap> gaps;
     for (const IdleGap& gap : rank.idleGaps)
-        if (gap.cause == cause && gap.startNs >= finding.windowStartNs && gap.startNs < finding.windowEndNs) gaps.push_back(gap);
+        if (gap.cause == cause && gap.startNs >= finding.windowStartNs && gap.startNs < finding.windowEndNs)
+            gaps.push_back(gap);
     std::stable_sort(gaps.begin(), gaps.end(), [](const IdleGap& a, const IdleGap& b) { return a.durNs > b.durNs; });
     for (const IdleGap& gap : gaps)
         if (finding.evidence.rows.size() < 5)
-            finding.evidence.rows.push_back({"idle_gap", gap.id, rank.rank, fmt::format("idle for {:.3f} ms", static_cast<double>(gap.durNs) / 1e6)});
+            finding.evidence.rows.push_back({"idle_gap", gap.id, rank.rank,
+                                             fmt::format("idle for {:.3f} ms", static_cast<double>(gap.durNs) / 1e6)});
 }
 
 void claimHostCost(const Analysis& analysis, const HostCost& cost, const Finding& finding, Claims& claims) {
     if (finding.verdict != Verdict::found) return;
     for (size_t r = 0; r < analysis.ranks.size(); ++r)
-        for (size_t s = 0; s < analysis.steps.size(); ++s) claims.take(finding.id, analysis.ranks[r].rank, analysis.steps[s], cost.stallNs[r][s]);
+        for (size_t s = 0; s < analysis.steps.size(); ++s)
+            claims.take(finding.id, analysis.ranks[r].rank, analysis.steps[s], cost.stallNs[r][s]);
     claims.takeWaiting(analysis, finding.id, finding.ranks, cost.costNs);
 }
 
 double claimedByHostNs(const Claims& claims, int rank, int step) {
     double sum = 0;
-    for (const char* id : {"RS401", "RS402", "RS403", "RS404", "RS405", "RS406"}) sum += claims.explainedBy(id, rank, step);
+    for (const char* id : {"RS401", "RS402", "RS403", "RS404", "RS405", "RS406"})
+        sum += claims.explainedBy(id, rank, step);
     return sum;
 }
 

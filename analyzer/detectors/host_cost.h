@@ -22,20 +22,23 @@ double exposedTransferNs(const Analysis& analysis, const RankSummary& rank, int 
 struct Stalled {
     double ns = 0;
     int times = 0;
-    double hiddenNs = 0;  // beyond ns: what would show if nobody else did it, as when copies go on while the rank waits for peers that copy, too
+    double hiddenNs = 0;  // beyond ns: what would show if nobody else did it, as when copies go on while the rank waits
+                          // for peers that copy, too
 };
 
 struct HostCost {
     std::vector<std::vector<double>> stallNs;  // by rank of analysis.ranks, then by analysed step
-    std::vector<double> costNs;                // by analysed step: what the step is shorter when the stalls are gone, on whichever rank then sets the pace
-    std::vector<int> ranks;                    // that stall; the others wait for them or for nobody
-    std::vector<double> medianStallNs;         // by rank of analysis.ranks, without what is hidden
+    std::vector<double> costNs;  // by analysed step: what the step is shorter when the stalls are gone, on whichever
+                                 // rank then sets the pace
+    std::vector<int> ranks;      // that stall; the others wait for them or for nobody
+    std::vector<double> medianStallNs;  // by rank of analysis.ranks, without what is hidden
 
     /// The rank that stalls longest, as index into analysis.ranks.
     size_t worst() const;
 };
 
-/// Ranks that stall less than half as long as the worst, hidden stalls included, are not named. In a pipeline whose ranks stall in every micro-batch, the bubble grows with the beat.
+/// Ranks that stall less than half as long as the worst, hidden stalls included, are not named. In a pipeline whose
+/// ranks stall in every micro-batch, the bubble grows with the beat.
 HostCost hostCost(const Analysis& analysis, const std::function<Stalled(const RankSummary&, int step)>& stallOf);
 
 using StallTest = std::function<bool(const HostStall&)>;
@@ -43,17 +46,20 @@ using StallTest = std::function<bool(const HostStall&)>;
 Stalled stallSum(const RankSummary& rank, int step, const StallTest& wanted);
 
 /// The stalls of the worst rank in the finding's window, longest first.
-std::vector<HostStall> longestStalls(const Analysis& analysis, const HostCost& cost, const Finding& finding, const StallTest& wanted);
+std::vector<HostStall> longestStalls(const Analysis& analysis, const HostCost& cost, const Finding& finding,
+                                     const StallTest& wanted);
 
-/// Fills ranks, affected ranks, cost, window; false when it costs nothing worth a word. Where stalls of a pipeline's stages may add up, `cost` becomes what a replay
-/// without them says.
+/// Fills ranks, affected ranks, cost, window; false when it costs nothing worth a word. Where stalls of a pipeline's
+/// stages may add up, `cost` becomes what a replay without them says.
 bool describeHostCost(const Analysis& analysis, HostCost& cost, Finding& finding);
 
-/// Cost of what hits some steps only: the mean over all steps, without an interval. Shares are of the mean step, which it is a part of: of a typical one it may be several times as much.
+/// Cost of what hits some steps only: the mean over all steps, without an interval. Shares are of the mean step, which
+/// it is a part of: of a typical one it may be several times as much.
 void setAverageCost(const Analysis& analysis, double meanNsPerStep, Finding& finding);
 
-/// The same for what hits some steps only, and by the mean over all: of three steps at least, else they are accidents. `cost`'s ranks and medianStallNs become those of
-/// the mean. False, with both as they were, when it costs less than a finding must.
+/// The same for what hits some steps only, and by the mean over all: of three steps at least, else they are accidents.
+/// `cost`'s ranks and medianStallNs become those of the mean. False, with both as they were, when it costs less than a
+/// finding must.
 bool describeIntermittentCost(const Analysis& analysis, HostCost& cost, Finding& finding);
 
 /// The longest idle gaps of that cause in the finding's window become rows of evidence, five in all.

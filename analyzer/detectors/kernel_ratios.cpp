@@ -57,7 +57,8 @@ void spreadOf(const std::map<KernelKey, std::pair<double, double>>& byKey, Kerne
     }
     ratio.pace = median(ratios);
     if (ratios.empty()) return;
-    ratio.slowKernels = std::min(static_cast<double>(ratio.slow.size()) / static_cast<double>(ratios.size()), slowPeers / peers);
+    ratio.slowKernels =
+        std::min(static_cast<double>(ratio.slow.size()) / static_cast<double>(ratios.size()), slowPeers / peers);
 }
 
 /// Against the ranks of other groups; `groups` by index into analysis.ranks.
@@ -65,7 +66,8 @@ std::vector<KernelRatio> ratiosBetween(const Analysis& analysis, const std::vect
     std::map<std::pair<KernelKey, int>, std::vector<Sample>> samples;
     for (size_t r = 0; r < analysis.ranks.size(); ++r)
         for (const KernelStatistics& k : analysis.ranks[r].kernels)
-            samples[{k.key, k.step}].push_back({r, k.medianNs, static_cast<double>(k.count), static_cast<double>(k.totalNs)});
+            samples[{k.key, k.step}].push_back(
+                {r, k.medianNs, static_cast<double>(k.count), static_cast<double>(k.totalNs)});
 
     const size_t steps = analysis.steps.size();
     struct Sums {
@@ -82,7 +84,8 @@ std::vector<KernelRatio> ratiosBetween(const Analysis& analysis, const std::vect
         const auto step = std::lower_bound(analysis.steps.begin(), analysis.steps.end(), where.second);
         if (step == analysis.steps.end() || *step != where.second) continue;
         const auto index = static_cast<size_t>(step - analysis.steps.begin());
-        std::sort(values.begin(), values.end(), [](const Sample& a, const Sample& b) { return a.medianNs < b.medianNs; });
+        std::sort(values.begin(), values.end(),
+                  [](const Sample& a, const Sample& b) { return a.medianNs < b.medianNs; });
         const std::vector<double> peerNs = peerMedians(values, groups);
         for (size_t i = 0; i < values.size(); ++i) {
             Sums& sum = sums[values[i].rank];

@@ -20,7 +20,8 @@ LateLaunch lateLaunch(const CriticalStep& step, const std::set<int64_t>& repaire
         readyAt = std::max(readyAt, static_cast<double>(known ? task.computeAtReadyNs : task.computeBeforeNs));
         before[i].readyAt = readyAt;
         before[i].neededAt = std::max(before[i].neededAt, readyAt);
-        if (known && repaired.count(task.communicatorId) == 0) before[i].lagNs = std::max(0.0, static_cast<double>(task.launchNs) - readyNs);
+        if (known && repaired.count(task.communicatorId) == 0)
+            before[i].lagNs = std::max(0.0, static_cast<double>(task.launchNs) - readyNs);
     }
     std::vector<ModelTask> after = before;
     int64_t streamFreeNs = 0;
@@ -31,7 +32,8 @@ LateLaunch lateLaunch(const CriticalStep& step, const std::set<int64_t>& repaire
         ++result.calls;
         const double late = static_cast<double>(task.launchNs - std::max(task.readyNs, streamFreeNs));
         streamFreeNs = task.endNs;
-        if (late <= LateLaunch::kSlackNs || static_cast<double>(task.startNs - task.launchNs) > LateLaunch::kSlackNs) continue;
+        if (late <= LateLaunch::kSlackNs || static_cast<double>(task.startNs - task.launchNs) > LateLaunch::kSlackNs)
+            continue;
         ++result.late;
         lateness.push_back(late);
     }

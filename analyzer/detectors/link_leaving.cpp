@@ -15,8 +15,9 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// Bytes that NCCL's ring passes on at once, in all channels: a member's part of the message, in each channel at most half of its buffer (src/include/collectives.h
-/// of 2.28: ALLREDUCE_CHUNKSTEPS is NCCL_STEPS / 2, as for all-gather and reduce-scatter). LL and LL128 take less, so that this errs to the large side.
+/// Bytes that NCCL's ring passes on at once, in all channels: a member's part of the message, in each channel at most
+/// half of its buffer (src/include/collectives.h of 2.28: ALLREDUCE_CHUNKSTEPS is NCCL_STEPS / 2, as for all-gather and
+/// reduce-scatter). LL and LL128 take less, so that this errs to the large side.
 double largestChunk(const Analysis& analysis, double partBytes, int channels) {
     constexpr double kBufferBytes = 4 << 20;  // DEFAULT_BUFFSIZE of Simple (src/init.cc)
     const double told = std::atof(analysis.facts.text("env.NCCL_BUFFSIZE").c_str());
@@ -32,7 +33,8 @@ std::map<int64_t, int> channelsOf(const Analysis& analysis, const LinkProbe& pro
     return channels;
 }
 
-/// Per large collective: how much earlier than the last one each member leaves (ns), members in the communicator's order. `chunks`: in that of a chunk's time instead.
+/// Per large collective: how much earlier than the last one each member leaves (ns), members in the communicator's
+/// order. `chunks`: in that of a chunk's time instead.
 std::vector<std::vector<double>> leads(const Analysis& analysis, const LinkProbe& probe, bool chunks = false) {
     const Communicator& communicator = analysis.facts.communicators.at(probe.communicatorId);
     std::map<int64_t, std::map<int, int64_t>> ends;  // collective: rank: end
@@ -45,7 +47,8 @@ std::vector<std::vector<double>> leads(const Analysis& analysis, const LinkProbe
         const double partBytes = static_cast<double>(c.collective->bytes.value_or(0)) / communicator.size;
         const auto known = channels.find(c.collective->id);
         const double chunk = largestChunk(analysis, partBytes, known == channels.end() ? 0 : known->second);
-        unit = c.transferNs / (busFactor(c.collective->op, communicator.size) * communicator.size) * (partBytes > 0 ? chunk / partBytes : 1);
+        unit = c.transferNs / (busFactor(c.collective->op, communicator.size) * communicator.size) *
+               (partBytes > 0 ? chunk / partBytes : 1);
     }
     for (const store::CollectiveMember& member : analysis.facts.members) {
         const auto at = ends.find(member.collectiveId);
@@ -63,12 +66,13 @@ std::vector<std::vector<double>> leads(const Analysis& analysis, const LinkProbe
 }
 
 struct Leaving {
-    std::vector<bool> last;   // members in the communicator's order
-    double gapNs = 0;         // by which the others leave earlier, at least
+    std::vector<bool> last;  // members in the communicator's order
+    double gapNs = 0;        // by which the others leave earlier, at least
     size_t agree = 0, samples = 0;
 };
 
-/// Who is last in most collectives, by a gap that can be seen: those under half of it leave together, those above it are earlier, nobody is between.
+/// Who is last in most collectives, by a gap that can be seen: those under half of it leave together, those above it
+/// are earlier, nobody is between.
 std::optional<Leaving> findLeaving(const std::vector<std::vector<double>>& rows, double visibleNs) {
     if (rows.size() < CollectiveSpeedThresholds::kFewest) return std::nullopt;
     const size_t members = rows.front().size();
@@ -88,12 +92,14 @@ std::optional<Leaving> findLeaving(const std::vector<std::vector<double>>& rows,
         for (size_t m = 0; m < members; ++m) agrees = agrees && (row[m] <= visibleNs / 2) == leaving.last[m];
         leaving.agree += agrees;
     }
-    const bool told = leaving.gapNs > 0 && static_cast<double>(leaving.agree) >= LeavingThresholds::kPersistent * static_cast<double>(leaving.samples);
+    const bool told = leaving.gapNs > 0 && static_cast<double>(leaving.agree) >=
+                                               LeavingThresholds::kPersistent * static_cast<double>(leaving.samples);
     return told ? std::optional(leaving) : std::nullopt;
 }
 
 double visibleNs(const Analysis& analysis, const LinkProbe& probe) {
-    return std::max(LeavingThresholds::kVisibleNs, LeavingThresholds::kClockBounds * static_cast<double>(analysis.clockBoundNs(probe.ranks)));
+    return std::max(LeavingThresholds::kVisibleNs,
+                    LeavingThresholds::kClockBounds * static_cast<double>(analysis.clockBoundNs(probe.ranks)));
 }
 
 /// Of a circle of members: the last ones as a run without gaps, first to last; empty when they are no run, or all.
@@ -109,7 +115,8 @@ std::vector<size_t> runOf(const std::vector<bool>& last) {
 }
 
 /// The members' nodes in ring order, each with whether all of it is last; empty when a node is last in part.
-std::vector<bool> wholeNodes(const Analysis& analysis, const LinkProbe& probe, const std::vector<bool>& last, std::vector<std::vector<int>>& nodes) {
+std::vector<bool> wholeNodes(const Analysis& analysis, const LinkProbe& probe, const std::vector<bool>& last,
+                             std::vector<std::vector<int>>& nodes) {
     std::map<int64_t, size_t> nodeOfHost;
     std::vector<bool> result;
     for (size_t m = 0; m < last.size(); ++m) {
@@ -126,7 +133,8 @@ std::vector<bool> wholeNodes(const Analysis& analysis, const LinkProbe& probe, c
     return result;
 }
 
-/// Three last in a row: both edges of the middle one are slow. Two: the edge between them. One: the receiver behind a slow edge whose sender had buffers left.
+/// Three last in a row: both edges of the middle one are slow. Two: the edge between them. One: the receiver behind a
+/// slow edge whose sender had buffers left.
 bool nameRanks(const std::vector<size_t>& run, const std::vector<int>& ranks, LinkSuspect& suspect) {
     if (run.empty() || run.size() > 3) return false;
     if (run.size() == 2) {
@@ -146,7 +154,8 @@ std::optional<LinkSuspect> lastToLeave(const Analysis& analysis, const LinkProbe
     if (!leaving) return std::nullopt;
     LinkSuspect suspect;
     std::vector<std::vector<int>> nodes;
-    const std::vector<bool> whole = probe.betweenNodes ? wholeNodes(analysis, probe, leaving->last, nodes) : std::vector<bool>{};
+    const std::vector<bool> whole =
+        probe.betweenNodes ? wholeNodes(analysis, probe, leaving->last, nodes) : std::vector<bool>{};
     if (!whole.empty() && nodes.size() < probe.ranks.size()) {
         const std::vector<size_t> run = runOf(whole);
         if (run.size() != 3) return std::nullopt;
@@ -159,8 +168,11 @@ std::optional<LinkSuspect> lastToLeave(const Analysis& analysis, const LinkProbe
     for (size_t m = 0; m < probe.ranks.size(); ++m)
         if (leaving->last[m]) last.push_back(probe.ranks[m]);
     std::sort(last.begin(), last.end());
-    suspect.leaving = fmt::format("{} {} last, the others {} or more earlier, in {} of {} large collectives: a ring's slowest edge is busy to the end", ranksText(last),
-                                  last.size() == 1 ? "leaves" : "leave", durationText(leaving->gapNs), leaving->agree, leaving->samples);
+    suspect.leaving = fmt::format(
+        "{} {} last, the others {} or more earlier, in {} of {} large collectives: a ring's slowest edge is busy to "
+        "the end",
+        ranksText(last), last.size() == 1 ? "leaves" : "leave", durationText(leaving->gapNs), leaving->agree,
+        leaving->samples);
     return suspect;
 }
 
@@ -169,7 +181,8 @@ std::optional<double> slowestEdge(const Analysis& analysis, const Communicator& 
     probe.communicatorId = communicator.id;
     probe.betweenNodes = communicator.nodes > 1;
     probe.ranks = communicator.ranks;
-    const std::optional<Leaving> leaving = lastToLeave(analysis, probe) ? findLeaving(leads(analysis, probe), visibleNs(analysis, probe)) : std::nullopt;
+    const std::optional<Leaving> leaving =
+        lastToLeave(analysis, probe) ? findLeaving(leads(analysis, probe), visibleNs(analysis, probe)) : std::nullopt;
     if (!leaving) return std::nullopt;
     const std::vector<std::vector<double>> chunks = leads(analysis, probe, true);
     double nearest = most;  // of the members that leave earlier: the one behind the slow edge, a chunk ahead

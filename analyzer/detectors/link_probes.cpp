@@ -18,7 +18,9 @@ namespace {
 
 constexpr size_t kRows = 2;  // evidence rows per probe
 
-const char* peakName(bool atLeast) { return atLeast ? "the best that this job reached" : "the link's peak"; }
+const char* peakName(bool atLeast) {
+    return atLeast ? "the best that this job reached" : "the link's peak";
+}
 
 void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
     const std::set<int64_t> shared = sharedCollectives(analysis);
@@ -34,14 +36,17 @@ void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         probe.samples = large.size();
         std::vector<double> rates;
         for (const LargeCollective& c : large)
-            rates.push_back(static_cast<double>(*c.collective->bytes) * busFactor(c.collective->op, communicator.size) / c.transferNs);
+            rates.push_back(static_cast<double>(*c.collective->bytes) * busFactor(c.collective->op, communicator.size) /
+                            c.transferNs);
         probe.busBytesPerNs = median(rates);
         probe.atLeast = analysis.peaks.atLeast(communicator);
         probe.peakBytesPerNs = linkModel(analysis.peaks, communicator, large.front().collective->op)->bytesPerNs;
         for (size_t i = 0; i < std::min(kRows, large.size()); ++i)
-            probe.rows.push_back({"collective", large[i].collective->id, communicator.ranks.front(),
-                                  fmt::format("{} of {} took {:.1f} times what {} gives", store::toText(large[i].collective->op),
-                                              bytesText(static_cast<double>(*large[i].collective->bytes)), large[i].slowness(), peakName(probe.atLeast))});
+            probe.rows.push_back(
+                {"collective", large[i].collective->id, communicator.ranks.front(),
+                 fmt::format("{} of {} took {:.1f} times what {} gives", store::toText(large[i].collective->op),
+                             bytesText(static_cast<double>(*large[i].collective->bytes)), large[i].slowness(),
+                             peakName(probe.atLeast))});
         probes.push_back(std::move(probe));
     }
 }
@@ -75,10 +80,13 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         samples.betweenNodes = !inside;
         samples.atLeast = reached;
         if (samples.rows.size() < kRows)
-            samples.rows.push_back({"p2p", message.id, message.srcRank, fmt::format("{} took {:.1f} times what {} gives",
-                                                                                     bytesText(static_cast<double>(*message.bytes)), samples.slowness.back(), peakName(samples.atLeast))});
+            samples.rows.push_back(
+                {"p2p", message.id, message.srcRank,
+                 fmt::format("{} took {:.1f} times what {} gives", bytesText(static_cast<double>(*message.bytes)),
+                             samples.slowness.back(), peakName(samples.atLeast))});
     }
-    // NCCL reaches less of a link with messages than with collectives, and how much less nobody knows: where only what was reached is known, messages are compared with messages.
+    // NCCL reaches less of a link with messages than with collectives, and how much less nobody knows: where only what
+    // was reached is known, messages are compared with messages.
     std::map<bool, double> fastest;
     for (const auto& [ends, samples] : pairs) {
         if (!samples.atLeast || samples.slowness.size() < CollectiveSpeedThresholds::kFewest) continue;
@@ -106,9 +114,13 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
 
 }  // namespace
 
-bool LinkProbe::slow() const { return slowness >= LinkProbeThresholds::kSlow; }
+bool LinkProbe::slow() const {
+    return slowness >= LinkProbeThresholds::kSlow;
+}
 
-bool LinkProbe::touches(int rank) const { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); }
+bool LinkProbe::touches(int rank) const {
+    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+}
 
 std::vector<LinkProbe> probeLinks(const Analysis& analysis) {
     std::vector<LinkProbe> probes;

@@ -11,9 +11,12 @@ namespace rankscope::analyzer {
 namespace {
 
 /// Told from messages: of a pair, or the all-to-alls of experts.
-bool ofMessages(const Analysis& analysis, const LinkProbe& probe) { return probe.pair || analysis.layout.role(probe.communicatorId, store::Op::send) == CommRole::experts; }
+bool ofMessages(const Analysis& analysis, const LinkProbe& probe) {
+    return probe.pair || analysis.layout.role(probe.communicatorId, store::Op::send) == CommRole::experts;
+}
 
-/// Messages of slow pairs and groups: what of their exposed transfer is beyond the healthy time, on the rank that has most of it.
+/// Messages of slow pairs and groups: what of their exposed transfer is beyond the healthy time, on the rank that has
+/// most of it.
 void addPairs(const Analysis& analysis, const std::vector<const LinkProbe*>& probes, std::vector<double>& perStep) {
     std::map<int, double> slowness;  // of the rank's slow pairs and groups, the worst
     for (const LinkProbe* probe : probes)
@@ -28,9 +31,12 @@ void addPairs(const Analysis& analysis, const std::vector<const LinkProbe*>& pro
             for (const CommTask& task : analysis.tasks(*summary, analysis.steps[s])) {
                 if (!task.pointToPoint()) continue;
                 const bool slow = std::any_of(probes.begin(), probes.end(), [&](const LinkProbe* p) {
-                    return ofMessages(analysis, *p) && p->communicatorId == task.communicatorId && p->touches(rank) && (task.lastRank < 0 || p->touches(task.lastRank));
+                    return ofMessages(analysis, *p) && p->communicatorId == task.communicatorId && p->touches(rank) &&
+                           (task.lastRank < 0 || p->touches(task.lastRank));
                 });
-                if (slow) saved += std::min(static_cast<double>(task.exposedTransferNs), static_cast<double>(task.transferNs()) * (1 - 1 / factor));
+                if (slow)
+                    saved += std::min(static_cast<double>(task.exposedTransferNs),
+                                      static_cast<double>(task.transferNs()) * (1 - 1 / factor));
             }
             worst = std::max(worst, saved);
         }
@@ -52,11 +58,14 @@ std::set<int> commonRanks(const Analysis& analysis, const std::set<int64_t>& com
 }
 
 /// The step on that one of the ranks that waits least.
-CriticalStep stepOn(const Analysis& analysis, const std::set<int>& ranks, const std::set<int64_t>& communicators, int step) {
+CriticalStep stepOn(const Analysis& analysis, const std::set<int>& ranks, const std::set<int64_t>& communicators,
+                    int step) {
     CriticalStep critical;
     for (const RankSummary& rank : analysis.ranks) {
         const Attribution* attribution = ranks.count(rank.rank) != 0 ? analysis.attribution(rank, step) : nullptr;
-        if (attribution == nullptr || (critical.rank != nullptr && critical.attribution->exposedWaitNs <= attribution->exposedWaitNs)) continue;
+        if (attribution == nullptr ||
+            (critical.rank != nullptr && critical.attribution->exposedWaitNs <= attribution->exposedWaitNs))
+            continue;
         critical.rank = &rank;
         critical.attribution = attribution;
     }

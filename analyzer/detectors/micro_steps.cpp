@@ -9,19 +9,25 @@
 namespace rankscope::analyzer {
 namespace {
 
-bool reduces(const CommTask& task) { return task.op == store::Op::allReduce || task.op == store::Op::reduceScatter; }
+bool reduces(const CommTask& task) {
+    return task.op == store::Op::allReduce || task.op == store::Op::reduceScatter;
+}
 
 bool sameSequence(const CriticalStep& step, const std::vector<size_t>& reductions, size_t period) {
     for (size_t i = period; i < reductions.size(); ++i) {
         const CommTask& task = step.tasks[reductions[i]];
         const CommTask& before = step.tasks[reductions[i - period]];
-        if (task.op != before.op || task.bytes != before.bytes || task.dataType != before.dataType || task.communicatorId != before.communicatorId) return false;
+        if (task.op != before.op || task.bytes != before.bytes || task.dataType != before.dataType ||
+            task.communicatorId != before.communicatorId)
+            return false;
     }
     return true;
 }
 
 /// Compute done when a reduction's data were there, if that is known: behind a busy network it starts later.
-double progressAt(const CommTask& task) { return static_cast<double>(task.readyNs >= 0 ? task.computeAtReadyNs : task.computeBeforeNs); }
+double progressAt(const CommTask& task) {
+    return static_cast<double>(task.readyNs >= 0 ? task.computeAtReadyNs : task.computeBeforeNs);
+}
 
 /// The k repeats begin one k-th of the compute apart, up to the last backward's end.
 bool evenlySpaced(const std::vector<double>& progress, double end, size_t period) {
@@ -42,7 +48,8 @@ bool evenlySpacedFromFirst(const std::vector<double>& progress, double end, size
     return true;
 }
 
-/// In front of each repeat is the pause of a forward pass. Layers that are reduced one by one come equally far apart too, but without pauses.
+/// In front of each repeat is the pause of a forward pass. Layers that are reduced one by one come equally far apart
+/// too, but without pauses.
 bool paused(const std::vector<double>& progress, size_t period) {
     std::vector<double> inside;
     for (size_t i = 1; i < progress.size(); ++i)
@@ -56,7 +63,8 @@ bool paused(const std::vector<double>& progress, size_t period) {
 /// One of a period has no distances inside to compare with; starts that a busy network delays have no pauses.
 bool repeats(const std::vector<double>& progress, double end, size_t period, bool readyTimesKnown) {
     if (period < 2 || !readyTimesKnown) return evenlySpaced(progress, end, period);
-    return paused(progress, period) && (evenlySpaced(progress, end, period) || evenlySpacedFromFirst(progress, end, period));
+    return paused(progress, period) &&
+           (evenlySpaced(progress, end, period) || evenlySpacedFromFirst(progress, end, period));
 }
 
 }  // namespace
@@ -68,15 +76,19 @@ GradientRepeats findRepeats(const CriticalStep& step) {
         if (reduces(step.tasks[i])) largest = std::max(largest, step.tasks[i].bytes);
     // Loss values and flags between the gradients would break the sequence.
     for (size_t i : step.own)
-        if (reduces(step.tasks[i]) && step.tasks[i].bytes > 0 && step.tasks[i].bytes * 1000 >= largest) found.reductions.push_back(i);
+        if (reduces(step.tasks[i]) && step.tasks[i].bytes > 0 && step.tasks[i].bytes * 1000 >= largest)
+            found.reductions.push_back(i);
     const size_t count = found.reductions.size();
     if (count == 0) return found;
     std::vector<double> progress;
     for (size_t i : found.reductions) progress.push_back(progressAt(step.tasks[i]));
-    const bool known = std::all_of(found.reductions.begin(), found.reductions.end(), [&](size_t i) { return step.tasks[i].readyNs >= 0; });
+    const bool known = std::all_of(found.reductions.begin(), found.reductions.end(),
+                                   [&](size_t i) { return step.tasks[i].readyNs >= 0; });
     const auto end = static_cast<double>(step.tasks[found.reductions.back()].computeAtEndNs);
     for (size_t k = std::min(count, MicroStepThresholds::kMost); k >= 2; --k) {
-        if (count % k != 0 || !sameSequence(step, found.reductions, count / k) || !repeats(progress, end, count / k, known)) continue;
+        if (count % k != 0 || !sameSequence(step, found.reductions, count / k) ||
+            !repeats(progress, end, count / k, known))
+            continue;
         found.microSteps = k;
         return found;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several diagnoses need of a recording, as the words that say it is missing: empty where it is there, or where a job of this kind gives the diagnosis nothing to judge.
+// What several diagnoses need of a recording, as the words that say it is missing: empty where it is there, or where a
+// job of this kind gives the diagnosis nothing to judge.
 #pragma once
 
 #include <initializer_list>

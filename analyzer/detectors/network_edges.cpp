@@ -27,17 +27,23 @@ struct Edge {
 using Edges = std::map<std::pair<int, int>, Edge>;  // by sender and receiver
 
 /// Bytes per ns while on the network.
-double rateOf(const NetworkSend& send) { return static_cast<double>(send.bytes) / static_cast<double>(std::max<int64_t>(1, send.networkNs)); }
+double rateOf(const NetworkSend& send) {
+    return static_cast<double>(send.bytes) / static_cast<double>(std::max<int64_t>(1, send.networkNs));
+}
 
 Edges collectEdges(const Analysis& analysis) {
     Edges edges;
     for (const RankSummary& rank : analysis.ranks) {
         for (const NetworkSend& send : rank.networkSends) {
             const auto at = analysis.facts.communicators.find(send.communicatorId);
-            if (send.bytes < Thresholds::kFewestBytes || send.networkNs <= 0 || at == analysis.facts.communicators.end()) continue;
+            if (send.bytes < Thresholds::kFewestBytes || send.networkNs <= 0 ||
+                at == analysis.facts.communicators.end())
+                continue;
             const std::vector<int>& members = at->second.ranks;
             // Of a group with missing members the rest cannot be numbered.
-            if (members.size() != static_cast<size_t>(at->second.size) || send.peer < 0 || static_cast<size_t>(send.peer) >= members.size()) continue;
+            if (members.size() != static_cast<size_t>(at->second.size) || send.peer < 0 ||
+                static_cast<size_t>(send.peer) >= members.size())
+                continue;
             Edge& edge = edges[{rank.rank, members[static_cast<size_t>(send.peer)]}];
             edge.communicatorId = send.communicatorId;
             edge.ofClass[std::bit_width(static_cast<uint64_t>(send.bytes))].push_back(&send);
@@ -73,11 +79,14 @@ std::string hostOf(const Analysis& analysis, int rank) {
 }
 
 std::string edgeText(const LinkProbe& edge) {
-    return fmt::format("rank {} to rank {}: {:.1f} GB/s while on the network (SendWait), its siblings {:.1f} GB/s, in {} large transfers", edge.ranks[0], edge.ranks[1],
-                       edge.busBytesPerNs, edge.peakBytesPerNs, edge.samples);
+    return fmt::format(
+        "rank {} to rank {}: {:.1f} GB/s while on the network (SendWait), its siblings {:.1f} GB/s, in {} large "
+        "transfers",
+        edge.ranks[0], edge.ranks[1], edge.busBytesPerNs, edge.peakBytesPerNs, edge.samples);
 }
 
-/// The two ends of a rail between two nodes carry the same traffic: what is slow between them is told, not on which side.
+/// The two ends of a rail between two nodes carry the same traffic: what is slow between them is told, not on which
+/// side.
 void addPairs(const LinkSuspects& told, std::vector<LinkSuspect>& suspects) {
     std::map<std::pair<int, int>, std::vector<const LinkProbe*>> pairs;
     for (const LinkProbe* edge : told.unexplained) pairs[std::minmax(edge->ranks[0], edge->ranks[1])].push_back(edge);
@@ -99,12 +108,18 @@ double worst(const LinkSuspect& suspect) {
 
 std::string placeText(const Analysis& analysis, const LinkSuspect& suspect, double slowness) {
     const int first = suspect.ranks.front();
-    if (suspect.node) return fmt::format("{} ({}): its network links are {:.1f} times slower than those of other nodes", hostOf(analysis, first), ranksText(suspect.ranks), slowness);
-    if (!suspect.pair) return fmt::format("rank {} on {}: its network link is {:.1f} times slower than those of other ranks", first, hostOf(analysis, first), slowness);
+    if (suspect.node)
+        return fmt::format("{} ({}): its network links are {:.1f} times slower than those of other nodes",
+                           hostOf(analysis, first), ranksText(suspect.ranks), slowness);
+    if (!suspect.pair)
+        return fmt::format("rank {} on {}: its network link is {:.1f} times slower than those of other ranks", first,
+                           hostOf(analysis, first), slowness);
     const int second = suspect.ranks.back();
-    return fmt::format("the network between rank {} ({}) and rank {} ({}) is {:.1f} times slower than that of other ranks{}", first, hostOf(analysis, first), second,
-                       hostOf(analysis, second), slowness,
-                       suspect.bothWays ? "; it is slow both ways, and no other traffic tells at which of the two ends" : ", one way only");
+    return fmt::format(
+        "the network between rank {} ({}) and rank {} ({}) is {:.1f} times slower than that of other ranks{}", first,
+        hostOf(analysis, first), second, hostOf(analysis, second), slowness,
+        suspect.bothWays ? "; it is slow both ways, and no other traffic tells at which of the two ends"
+                         : ", one way only");
 }
 
 /// Turns a suspect of edges into one of the collectives that those edges hold up.
@@ -116,7 +131,8 @@ void explainCollectives(const Analysis& analysis, std::vector<const LinkProbe*>&
     for (const LinkProbe* edge : edges) ends.insert(edge->ranks.begin(), edge->ranks.end());
     for (const LinkProbe* probe : open) {
         const auto touched = std::count_if(ends.begin(), ends.end(), [&](int rank) { return probe->touches(rank); });
-        if (probe->betweenNodes && touched > 1 && slowness - 1 >= Thresholds::kExplained * (probe->slowness - 1)) suspect.explains.push_back(probe);
+        if (probe->betweenNodes && touched > 1 && slowness - 1 >= Thresholds::kExplained * (probe->slowness - 1))
+            suspect.explains.push_back(probe);
     }
     for (const LinkProbe* probe : suspect.explains) std::erase(open, probe);
     for (const LinkProbe* edge : edges) {
@@ -145,7 +161,10 @@ std::vector<LinkProbe> networkEdges(const Analysis& analysis) {
             expectedNs += classBytes / sibling->second;
             probe.samples += sends.size();
             for (size_t i = 0; i < sends.size() && probe.rows.size() < kRows; ++i)
-                probe.rows.push_back({"proxy_op", sends[i]->rowId, ends.first, fmt::format("{} to rank {} at {:.1f} GB/s", bytesText(static_cast<double>(sends[i]->bytes)), ends.second, rateOf(*sends[i]))});
+                probe.rows.push_back(
+                    {"proxy_op", sends[i]->rowId, ends.first,
+                     fmt::format("{} to rank {} at {:.1f} GB/s", bytesText(static_cast<double>(sends[i]->bytes)),
+                                 ends.second, rateOf(*sends[i]))});
         }
         if (probe.samples == 0) continue;
         probe.communicatorId = edge.communicatorId;
@@ -159,13 +178,15 @@ std::vector<LinkProbe> networkEdges(const Analysis& analysis) {
     return probes;
 }
 
-std::vector<LinkSuspect> slowNetworkEdges(const Analysis& analysis, const std::vector<LinkProbe>& edges, const std::vector<const LinkProbe*>& open) {
+std::vector<LinkSuspect> slowNetworkEdges(const Analysis& analysis, const std::vector<LinkProbe>& edges,
+                                          const std::vector<const LinkProbe*>& open) {
     std::vector<LinkSuspect> result;
     if (std::none_of(edges.begin(), edges.end(), [](const LinkProbe& edge) { return !edge.slow(); })) return result;
     const LinkSuspects told = findSuspects(analysis, edges);
     std::vector<LinkSuspect> suspects = told.found;
     addPairs(told, suspects);
-    std::stable_sort(suspects.begin(), suspects.end(), [](const LinkSuspect& a, const LinkSuspect& b) { return worst(a) > worst(b); });
+    std::stable_sort(suspects.begin(), suspects.end(),
+                     [](const LinkSuspect& a, const LinkSuspect& b) { return worst(a) > worst(b); });
     std::vector<const LinkProbe*> left = open;
     for (LinkSuspect& suspect : suspects) {
         suspect.betweenNodes = true;

@@ -13,15 +13,19 @@ double bareIdleNs(const RankSummary& rank, int step) {
     double sum = 0;
     for (const IdleGap& gap : rank.idleGaps) {
         if (gap.step != step) continue;
-        if (gap.cause == IdleCause::other || gap.cause == IdleCause::dependency || gap.cause == IdleCause::blockingCall) sum += static_cast<double>(gap.durNs);
+        if (gap.cause == IdleCause::other || gap.cause == IdleCause::dependency || gap.cause == IdleCause::blockingCall)
+            sum += static_cast<double>(gap.durNs);
     }
     return sum;
 }
 
 /// Communication inside the stage that its micro-batches wait for.
-bool insideStage(CommRole role) { return role == CommRole::activations || role == CommRole::experts || role == CommRole::shardedParameters; }
+bool insideStage(CommRole role) {
+    return role == CommRole::activations || role == CommRole::experts || role == CommRole::shardedParameters;
+}
 
-StageTimes timesOf(const Analysis& analysis, const RankSummary& rank, int step, bool firstStage, std::vector<double>& transfers) {
+StageTimes timesOf(const Analysis& analysis, const RankSummary& rank, int step, bool firstStage,
+                   std::vector<double>& transfers) {
     StageTimes times;
     const Attribution* attribution = analysis.attribution(rank, step);
     if (attribution == nullptr) return times;
@@ -109,7 +113,9 @@ PipelineTimes pipelineTimes(const Analysis& analysis) {
             times.ranks.resize(pipeline.stages.size());
         }
         const Pipeline& first = *times.shape;
-        if (pipeline.stages.size() != first.stages.size() || pipeline.microBatches != first.microBatches || pipeline.virtualStages != first.virtualStages) continue;
+        if (pipeline.stages.size() != first.stages.size() || pipeline.microBatches != first.microBatches ||
+            pipeline.virtualStages != first.virtualStages)
+            continue;
         for (size_t s = 0; s < pipeline.stages.size(); ++s) times.ranks[s].push_back(pipeline.stages[s]);
     }
     if (times.shape == nullptr) return times;
@@ -122,7 +128,8 @@ PipelineTimes pipelineTimes(const Analysis& analysis) {
             for (int rank : times.ranks[s])
                 if (const RankSummary* summary = analysis.findRank(rank)) recorded.push_back(summary);
             for (const RankSummary* rank : recorded)
-                add(timesOf(analysis, *rank, step, s == 0, transfers), 1.0 / static_cast<double>(recorded.size()), seen.stages[s]);
+                add(timesOf(analysis, *rank, step, s == 0, transfers), 1.0 / static_cast<double>(recorded.size()),
+                    seen.stages[s]);
             whole = whole && seen.stages[s].stepNs > 0 && seen.stages[s].workNs > 0;
         }
         if (!whole) continue;

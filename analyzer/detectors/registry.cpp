@@ -34,7 +34,9 @@ namespace rankscope::analyzer {
 namespace {
 
 /// Reads what every recording has, or what only some jobs have: where it is not there, there is nothing to judge.
-std::string nothingMissing(const Analysis&) { return {}; }
+std::string nothingMissing(const Analysis&) {
+    return {};
+}
 
 constexpr std::array kDetectors{
     Detector{"RS403", detectInputStall, missingForInputStall},
@@ -65,17 +67,23 @@ constexpr std::array kDetectors{
 /// A loss touches a claim when it may be anywhere, or lies on a rank that the claim names or communicates with.
 bool touches(const store::Loss& loss, const Analysis& analysis, const Finding& finding) {
     if (!loss.rank) return true;
-    const auto holds = [&loss](const std::vector<int>& ranks) { return std::find(ranks.begin(), ranks.end(), *loss.rank) != ranks.end(); };
+    const auto holds = [&loss](const std::vector<int>& ranks) {
+        return std::find(ranks.begin(), ranks.end(), *loss.rank) != ranks.end();
+    };
     if (holds(finding.ranks) || holds(finding.affectedRanks)) return true;
-    const auto communicator = finding.communicator ? analysis.facts.communicators.find(*finding.communicator) : analysis.facts.communicators.end();
+    const auto communicator = finding.communicator ? analysis.facts.communicators.find(*finding.communicator)
+                                                   : analysis.facts.communicators.end();
     return communicator != analysis.facts.communicators.end() && holds(communicator->second.ranks);
 }
 
-/// The group whose size a claim counts on is not in the trace: as many ranks as the job has, or the call says, are taken for it.
+/// The group whose size a claim counts on is not in the trace: as many ranks as the job has, or the call says, are
+/// taken for it.
 void tellAssumedGroup(const Analysis& analysis, Finding& finding) {
-    const auto communicator = finding.communicator ? analysis.facts.communicators.find(*finding.communicator) : analysis.facts.communicators.end();
+    const auto communicator = finding.communicator ? analysis.facts.communicators.find(*finding.communicator)
+                                                   : analysis.facts.communicators.end();
     if (communicator == analysis.facts.communicators.end() || communicator->second.identity != "assumed") return;
-    finding.evidence.facts.push_back("assumed: communicator " + std::to_string(communicator->first) + " is one group of " + std::to_string(communicator->second.size) +
+    finding.evidence.facts.push_back("assumed: communicator " + std::to_string(communicator->first) +
+                                     " is one group of " + std::to_string(communicator->second.size) +
                                      " ranks on one stream; the trace of one rank does not tell its groups");
     finding.confidence *= 0.8;
 }
@@ -85,23 +93,28 @@ void applySharedRules(const Analysis& analysis, Finding& finding) {
     if (const CatalogueEntry* entry = findCatalogueEntry(finding.id)) finding.title = entry->title;
     if (finding.verdict == Verdict::found && static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps) {
         finding.verdict = Verdict::inconclusive;
-        finding.whyInconclusive = "only " + std::to_string(analysis.steps.size()) + (analysis.steps.size() == 1 ? " analysed step" : " analysed steps") + ": a persistent cause needs " +
-                                  std::to_string(CommonThresholds::kFewestSteps);
+        finding.whyInconclusive = "only " + std::to_string(analysis.steps.size()) +
+                                  (analysis.steps.size() == 1 ? " analysed step" : " analysed steps") +
+                                  ": a persistent cause needs " + std::to_string(CommonThresholds::kFewestSteps);
     }
     tellAssumedGroup(analysis, finding);
     for (const store::Loss& loss : analysis.facts.losses) {
-        if (loss.severity == store::Severity::info || loss.kind == "link_peaks") continue;  // sources that contradict each other are no gap
+        if (loss.severity == store::Severity::info || loss.kind == "link_peaks")
+            continue;  // sources that contradict each other are no gap
         if (!touches(loss, analysis, finding)) continue;
         finding.confidence *= 0.8;
-        finding.evidence.facts.push_back("records are missing" + (loss.rank ? " on rank " + std::to_string(*loss.rank) : std::string()) + " (" + loss.kind +
-                                         "): confidence lowered");
+        finding.evidence.facts.push_back("records are missing" +
+                                         (loss.rank ? " on rank " + std::to_string(*loss.rank) : std::string()) + " (" +
+                                         loss.kind + "): confidence lowered");
         break;
     }
 }
 
 }  // namespace
 
-std::span<const Detector> detectors() { return kDetectors; }
+std::span<const Detector> detectors() {
+    return kDetectors;
+}
 
 std::vector<Finding> detect(const Analysis& analysis) {
     Claims claims;
@@ -112,7 +125,8 @@ std::vector<NotJudged> notJudged(const Analysis& analysis) {
     std::vector<NotJudged> result;
     if (analysis.steps.empty() || analysis.stepNs <= 0) return result;  // nothing is judged, and the report says why
     for (const Detector& detector : kDetectors)
-        if (std::string needs = detector.missing(analysis); !needs.empty()) result.push_back({detector.id, std::move(needs)});
+        if (std::string needs = detector.missing(analysis); !needs.empty())
+            result.push_back({detector.id, std::move(needs)});
     std::stable_sort(result.begin(), result.end(), [](const NotJudged& a, const NotJudged& b) { return a.id < b.id; });
     return result;
 }

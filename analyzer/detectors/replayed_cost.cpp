@@ -12,7 +12,8 @@ namespace rankscope::analyzer {
 
 std::optional<std::vector<double>> replayedCosts(const Analysis& analysis, const Finding& finding) {
     const ReplayModel& replay = analysis.replay;
-    if (!replay.available() || replay.error() > SavingThresholds::kLargestError || replay.steps.empty()) return std::nullopt;
+    if (!replay.available() || replay.error() > SavingThresholds::kLargestError || replay.steps.empty())
+        return std::nullopt;
     const std::vector<std::string> changes = changesFor(analysis, finding);
     if (changes.empty()) return std::nullopt;
     ChangedJob job = unchangedJob(analysis);

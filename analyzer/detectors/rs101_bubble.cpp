@@ -31,20 +31,22 @@ double scheduleShare(const PipelineModel& model, double stepNs) {
     return stepNs > 0 ? idle / static_cast<double>(model.stageNs.size()) / stepNs : 0;
 }
 
-/// Share of the step for which hosts keep their devices from working. A stall of one stage makes the others wait, and those of the stages come one after
-/// the other at worst: their sum.
+/// Share of the step for which hosts keep their devices from working. A stall of one stage makes the others wait, and
+/// those of the stages come one after the other at worst: their sum.
 double hostShare(const Analysis& analysis, const PipelineTimes& times, const PipelineStep& step) {
     double sum = 0;
     for (const std::vector<int>& stage : times.ranks) {
         double stalls = 0;
         for (int rank : stage)
-            if (const RankSummary* summary = analysis.findRank(rank)) stalls += stallSum(*summary, step.step, [](const HostStall&) { return true; }).ns;
+            if (const RankSummary* summary = analysis.findRank(rank))
+                stalls += stallSum(*summary, step.step, [](const HostStall&) { return true; }).ns;
         sum += stalls / static_cast<double>(stage.size());
     }
     return sum / step.stepNs();
 }
 
-/// Share of the step that slow links or long messages between stages cost, and the other stages stand still for: RS208, RS204, RS103.
+/// Share of the step that slow links or long messages between stages cost, and the other stages stand still for: RS208,
+/// RS204, RS103.
 double messageShare(const Analysis& analysis, const Claims& claims, double stepNs) {
     double most = 0;
     for (const auto& [id, role] : analysis.layout.roles)
@@ -63,14 +65,17 @@ Bubble measure(const Analysis& analysis, const Claims& claims, const PipelineTim
     for (const PipelineStep& step : times.steps) {
         const double share = step.bubbleShare(), stepNs = step.stepNs();
         double claimed = 0;
-        for (int rank : ranks) claimed += claims.explainedNs(rank, step.step) / stepNs / static_cast<double>(ranks.size());
+        for (int rank : ranks)
+            claimed += claims.explainedNs(rank, step.step) / stepNs / static_cast<double>(ranks.size());
         const PipelineModel model = times.model(step);
         bubble.shares.push_back(share);
         bubble.theory.push_back(scheduleShare(model.balanced(), stepNs));
         bubble.remaining.push_back(share - claimed);
         // Slow and heavy stages are in the model; what hosts did is not, nor messages that are longer than most.
-        const double outside = std::max(claimed, hostShare(analysis, times, step)) + messageShare(analysis, claims, stepNs);
-        bubble.unexplained.push_back(share - std::max(scheduleShare(model, stepNs), scheduleShare(model.balanced(), stepNs) + outside));
+        const double outside =
+            std::max(claimed, hostShare(analysis, times, step)) + messageShare(analysis, claims, stepNs);
+        bubble.unexplained.push_back(
+            share - std::max(scheduleShare(model, stepNs), scheduleShare(model.balanced(), stepNs) + outside));
     }
     return bubble;
 }
@@ -82,8 +87,8 @@ int enoughMicroBatches(const Pipeline& pipeline) {
     return changed.microBatches;
 }
 
-/// Step time saved at equal tokens by `enough` micro-batches in one step: as much work shares one fill, one drain and what a step does once, optimizer and
-/// gradient reduction.
+/// Step time saved at equal tokens by `enough` micro-batches in one step: as much work shares one fill, one drain and
+/// what a step does once, optimizer and gradient reduction.
 double savingNs(const PipelineTimes& times, const PipelineStep& step, int enough) {
     const PipelineModel measured = times.model(step);
     const PipelineModel now = measured.balanced();
@@ -98,30 +103,42 @@ void sayTooFew(const PipelineTimes& times, Finding& finding, int enough) {
     const Pipeline& shape = *times.shape;
     Pipeline changed = shape;
     changed.microBatches = enough;
-    finding.cause = fmt::format("too few micro-batches: {} over {} stages; the schedule itself leaves (P-1)/(M V + P-1) = {} of its own time idle", shape.microBatches, shape.stages.size(),
-                                percentText(shape.theoreticalBubble()));
+    finding.cause = fmt::format(
+        "too few micro-batches: {} over {} stages; the schedule itself leaves (P-1)/(M V + P-1) = {} of its own time "
+        "idle",
+        shape.microBatches, shape.stages.size(), percentText(shape.theoreticalBubble()));
     Pipeline more = shape;
     ++more.virtualStages;
-    finding.fix = {fmt::format("raise the micro-batches per step from {} to {} (bubble {}): a larger global batch, or smaller micro-batches", shape.microBatches, enough,
-                               percentText(changed.theoreticalBubble())),
-                   fmt::format("or interleave: with V = {} virtual stages per rank the bubble is {} (Megatron --num-layers-per-virtual-pipeline-stage), for more p2p traffic",
+    finding.fix = {fmt::format("raise the micro-batches per step from {} to {} (bubble {}): a larger global batch, or "
+                               "smaller micro-batches",
+                               shape.microBatches, enough, percentText(changed.theoreticalBubble())),
+                   fmt::format("or interleave: with V = {} virtual stages per rank the bubble is {} (Megatron "
+                               "--num-layers-per-virtual-pipeline-stage), for more p2p traffic",
                                more.virtualStages, percentText(more.theoreticalBubble())),
-                   shape.schedule == "gpipe" ? "memory: GPipe keeps the activations of all micro-batches; 1F1B at most one per stage"
-                                             : "memory: 1F1B keeps the activations of at most P micro-batches, whatever their number; interleaving keeps up to (V-1)/V P more"};
+                   shape.schedule == "gpipe"
+                       ? "memory: GPipe keeps the activations of all micro-batches; 1F1B at most one per stage"
+                       : "memory: 1F1B keeps the activations of at most P micro-batches, whatever their number; "
+                         "interleaving keeps up to (V-1)/V P more"};
 }
 
 void addEvidence(const Analysis& analysis, const PipelineTimes& times, const Bubble& bubble, Finding& finding) {
     const Pipeline& shape = *times.shape;
     const double share = median(bubble.shares);
     std::string perStage;
-    for (size_t i = 0; i < bubble.perStage.size(); ++i) perStage += fmt::format("{}{}", i == 0 ? "" : ", ", percentText(bubble.perStage[i]));
+    for (size_t i = 0; i < bubble.perStage.size(); ++i)
+        perStage += fmt::format("{}{}", i == 0 ? "" : ", ", percentText(bubble.perStage[i]));
     finding.evidence.facts = {
-        fmt::format("idle or waiting to receive: {} of the step on average, per stage {}", percentText(share), perStage),
-        fmt::format("schedule {}, P = {}, M = {}, V = {}: theory {} of the time from the first pass to the last, {} of the step", shape.schedule, shape.stages.size(),
-                    shape.microBatches, shape.virtualStages, percentText(shape.theoreticalBubble()), percentText(median(bubble.theory))),
+        fmt::format("idle or waiting to receive: {} of the step on average, per stage {}", percentText(share),
+                    perStage),
+        fmt::format("schedule {}, P = {}, M = {}, V = {}: theory {} of the time from the first pass to the last, {} of "
+                    "the step",
+                    shape.schedule, shape.stages.size(), shape.microBatches, shape.virtualStages,
+                    percentText(shape.theoreticalBubble()), percentText(median(bubble.theory))),
     };
     const double claimed = share - median(bubble.remaining);
-    if (claimed > 0.005) finding.evidence.facts.push_back(fmt::format("{} of the step is explained by other findings and not counted here", percentText(claimed)));
+    if (claimed > 0.005)
+        finding.evidence.facts.push_back(
+            fmt::format("{} of the step is explained by other findings and not counted here", percentText(claimed)));
     finding.evidence.numbers = {{"bubble_share", share},
                                 {"theoretical_bubble_share", shape.theoreticalBubble()},
                                 {"micro_batches", shape.microBatches},
@@ -133,9 +150,13 @@ void addEvidence(const Analysis& analysis, const PipelineTimes& times, const Bub
         if (summary == nullptr) continue;
         for (const CommTask& task : summary->communication) {
             if (finding.evidence.rows.size() == 3) return;
-            if (task.startNs < finding.windowStartNs || task.startNs >= finding.windowEndNs || analysis.layout.role(task) != CommRole::pipeline) continue;
+            if (task.startNs < finding.windowStartNs || task.startNs >= finding.windowEndNs ||
+                analysis.layout.role(task) != CommRole::pipeline)
+                continue;
             if (static_cast<double>(task.exposedWaitNs) < 0.02 * analysis.stepNs) continue;
-            finding.evidence.rows.push_back({"kernel", task.kernelId, rank, "waits for its neighbour for " + durationText(static_cast<double>(task.exposedWaitNs))});
+            finding.evidence.rows.push_back(
+                {"kernel", task.kernelId, rank,
+                 "waits for its neighbour for " + durationText(static_cast<double>(task.exposedWaitNs))});
         }
     }
 }
@@ -146,7 +167,8 @@ void detectBubble(const Analysis& analysis, Claims& claims, std::vector<Finding>
     const PipelineTimes times = pipelineTimes(analysis);
     if (times.empty() || times.shape->microBatches < 1) return;
     const Bubble bubble = measure(analysis, claims, times);
-    const double share = median(bubble.shares), remaining = median(bubble.remaining), unexplained = median(bubble.unexplained);
+    const double share = median(bubble.shares), remaining = median(bubble.remaining),
+                 unexplained = median(bubble.unexplained);
     const bool tooFew = times.shape->theoreticalBubble() > kThresholds.share && remaining > kThresholds.share;
     const bool moreThanTheSchedule = remaining > kThresholds.share && unexplained > kThresholds.unexplained;
     if (!tooFew && !moreThanTheSchedule) return;
@@ -159,11 +181,17 @@ void detectBubble(const Analysis& analysis, Claims& claims, std::vector<Finding>
     if (tooFew) {
         for (const PipelineStep& step : times.steps) costs.push_back(std::max(0.0, savingNs(times, step, enough)));
         sayTooFew(times, finding, enough);
-        if (moreThanTheSchedule) finding.cause += fmt::format("; {} of the step are more than schedule and stage balance explain", percentText(unexplained));
+        if (moreThanTheSchedule)
+            finding.cause += fmt::format("; {} of the step are more than schedule and stage balance explain",
+                                         percentText(unexplained));
     } else {
         for (double u : bubble.unexplained) costs.push_back(std::max(0.0, u) * analysis.stepNs);
-        finding.cause = fmt::format("the stages stand still for {} of the step where schedule and stage balance explain {}", percentText(share), percentText(share - unexplained));
-        finding.fix = {"look at the send/recv waits in the window: transfers that are late, host calls that block between micro-batches"};
+        finding.cause =
+            fmt::format("the stages stand still for {} of the step where schedule and stage balance explain {}",
+                        percentText(share), percentText(share - unexplained));
+        finding.fix = {
+            "look at the send/recv waits in the window: transfers that are late, host calls that block between "
+            "micro-batches"};
     }
     setCost(analysis, costs, finding);
     // What it costs is the idleness; the saving is what the proposed change brings back of it.
@@ -175,7 +203,10 @@ void detectBubble(const Analysis& analysis, Claims& claims, std::vector<Finding>
     finding.confidence = times.shape->schedule == "unknown" ? 0.7 : times.shape->confidence;
     if (finding.verdict == Verdict::found)
         for (const PipelineStep& step : times.steps)
-            for (int rank : finding.ranks) claims.take("RS101", rank, step.step, std::max(0.0, standstillNs(analysis, rank, step.step) - claims.explainedNs(rank, step.step)));
+            for (int rank : finding.ranks)
+                claims.take(
+                    "RS101", rank, step.step,
+                    std::max(0.0, standstillNs(analysis, rank, step.step) - claims.explainedNs(rank, step.step)));
     findings.push_back(std::move(finding));
 }
 

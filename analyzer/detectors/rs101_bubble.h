@@ -6,8 +6,9 @@
 namespace rankscope::analyzer {
 
 struct BubbleThresholds {
-    double share = 0.10;        // of the step: the field's target for a pipeline bubble
-    double unexplained = 0.05;  // of the step beyond schedule and stage balance: noise of kernels and launch gaps stay under it
+    double share = 0.10;  // of the step: the field's target for a pipeline bubble
+    double unexplained =
+        0.05;  // of the step beyond schedule and stage balance: noise of kernels and launch gaps stay under it
 };
 
 void detectBubble(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);

@@ -51,7 +51,8 @@ Launches launchesOf(const Analysis& analysis, const std::vector<int>& ranks, int
         for (const KernelStatistics& kernel : summary->kernels) {
             if (kernel.step != step) continue;
             sum.kernels += kernel.count;
-            sum.blocks += static_cast<double>(kernel.count) * static_cast<double>(std::max<int64_t>(0, kernel.key.gridBlocks));
+            sum.blocks +=
+                static_cast<double>(kernel.count) * static_cast<double>(std::max<int64_t>(0, kernel.key.gridBlocks));
         }
     }
     if (count > 0) sum = {sum.kernels / count, sum.blocks / count};
@@ -69,7 +70,8 @@ void detectStageImbalance(const Analysis& analysis, Claims& claims, std::vector<
     if (times.empty() || times.ranks.size() < 2) return;
     const std::vector<double> slowness = slownessOf(analysis, times);
     const size_t stages = times.ranks.size();
-    // Where devices differ, the ranks of a stage wait for its slow one: that is no work of the stage. Elsewhere they wait for uneven work (experts), and it is.
+    // Where devices differ, the ranks of a stage wait for its slow one: that is no work of the stage. Elsewhere they
+    // wait for uneven work (experts), and it is.
     const bool someSlow = std::any_of(slowness.begin(), slowness.end(), [](double s) { return s > 1; });
     std::vector<std::vector<double>> works(stages);
     std::vector<double> costs, measured;
@@ -104,23 +106,29 @@ void detectStageImbalance(const Analysis& analysis, Claims& claims, std::vector<
     setCost(analysis, costs, finding);
     setTypicalStep(analysis, costs, times.ranks[slowest].front(), finding);
     const double batches = std::max(1, times.shape->microBatches);
-    finding.cause = fmt::format("{} of {} computes {:.2f}x the mean stage and sets the beat: the others wait for it", stageList(heavy), stages, work[slowest] / mean);
+    finding.cause = fmt::format("{} of {} computes {:.2f}x the mean stage and sets the beat: the others wait for it",
+                                stageList(heavy), stages, work[slowest] / mean);
     const double move = (work[slowest] - mean) * batches;
     finding.fix = {
-        fmt::format("move about {} of work per step ({} per micro-batch, {} of the stage) from stage {} to stage {}", durationText(move),
-                    durationText(work[slowest] - mean), percentText(1 - mean / work[slowest]), slowest, lightest),
-        "give that stage fewer layers: Megatron --num-layers-in-first-pipeline-stage / --num-layers-in-last-pipeline-stage, DeepSpeed partition_method, "
-        "torch.distributed.pipelining split points; count embedding and output head as layers; where whole layers are too coarse for it, "
+        fmt::format("move about {} of work per step ({} per micro-batch, {} of the stage) from stage {} to stage {}",
+                    durationText(move), durationText(work[slowest] - mean), percentText(1 - mean / work[slowest]),
+                    slowest, lightest),
+        "give that stage fewer layers: Megatron --num-layers-in-first-pipeline-stage / "
+        "--num-layers-in-last-pipeline-stage, DeepSpeed partition_method, "
+        "torch.distributed.pipelining split points; count embedding and output head as layers; where whole layers are "
+        "too coarse for it, "
         "rankscope whatif NAME --change layers tells what they gain",
     };
     std::string perStage;
-    for (size_t s = 0; s < stages; ++s) perStage += fmt::format("{}{}", s == 0 ? "" : ", ", durationText(work[s] * batches));
+    for (size_t s = 0; s < stages; ++s)
+        perStage += fmt::format("{}{}", s == 0 ? "" : ", ", durationText(work[s] * batches));
     const int step = times.steps.front().step;
-    const Launches most = launchesOf(analysis, times.ranks[slowest], step), least = launchesOf(analysis, times.ranks[lightest], step);
+    const Launches most = launchesOf(analysis, times.ranks[slowest], step),
+                   least = launchesOf(analysis, times.ranks[lightest], step);
     finding.evidence.facts = {
         fmt::format("work per stage and step: {} (mean {})", perStage, durationText(mean * batches)),
-        fmt::format("stage {} launches {:.0f} kernels with {:.0f} blocks a step, stage {} {:.0f} with {:.0f}", slowest, most.kernels, most.blocks, lightest,
-                    least.kernels, least.blocks),
+        fmt::format("stage {} launches {:.0f} kernels with {:.0f} blocks a step, stage {} {:.0f} with {:.0f}", slowest,
+                    most.kernels, most.blocks, lightest, least.kernels, least.blocks),
     };
     finding.evidence.numbers = {{"stage", static_cast<double>(slowest)},
                                 {"stages", static_cast<double>(stages)},
@@ -128,12 +136,14 @@ void detectStageImbalance(const Analysis& analysis, Claims& claims, std::vector<
                                 {"move_ns_per_step", move},
                                 {"to_stage", static_cast<double>(lightest)}};
     finding.confidence = 0.9;
-    if (finding.verdict == Verdict::found) claims.takeWaiting(analysis, "RS102", finding.ranks, costs, finding.affectedRanks);
+    if (finding.verdict == Verdict::found)
+        claims.takeWaiting(analysis, "RS102", finding.ranks, costs, finding.affectedRanks);
     findings.push_back(std::move(finding));
 }
 
 std::string missingForStageImbalance(const Analysis& analysis) {
-    const bool pipelined = std::any_of(analysis.layout.roles.begin(), analysis.layout.roles.end(), [](const auto& entry) { return entry.second == CommRole::pipeline; });
+    const bool pipelined = std::any_of(analysis.layout.roles.begin(), analysis.layout.roles.end(),
+                                       [](const auto& entry) { return entry.second == CommRole::pipeline; });
     return pipelined ? withoutPeerRanks(analysis) : std::string();
 }
 

@@ -6,7 +6,8 @@
 namespace rankscope::analyzer {
 
 struct StageImbalanceThresholds {
-    double excess = 0.04;  // of the mean stage: an embedding lookup, a loss and the noise of kernels leave up to this much in sound jobs
+    double excess = 0.04;  // of the mean stage: an embedding lookup, a loss and the noise of kernels leave up to this
+                           // much in sound jobs
     double slower = 1.03;  // x the peers' time for the same kernels: that part is a slow device (RS301), not more work
 };
 

@@ -18,7 +18,7 @@ constexpr P2pThresholds kThresholds;
 
 struct Messages {
     std::set<int64_t> communicators;
-    double bytes = 0;               // largest
+    double bytes = 0;                               // largest
     std::vector<std::pair<CommTask, int>> longest;  // exposed, with rank
 };
 
@@ -35,15 +35,18 @@ Messages messagesOf(const Analysis& analysis, const PipelineTimes& times, int st
         }
     }
     const size_t keep = std::min<size_t>(3, messages.longest.size());
-    std::partial_sort(messages.longest.begin(), messages.longest.begin() + static_cast<std::ptrdiff_t>(keep), messages.longest.end(),
-                      [](const auto& a, const auto& b) { return a.first.exposedTransferNs > b.first.exposedTransferNs; });
+    std::partial_sort(
+        messages.longest.begin(), messages.longest.begin() + static_cast<std::ptrdiff_t>(keep), messages.longest.end(),
+        [](const auto& a, const auto& b) { return a.first.exposedTransferNs > b.first.exposedTransferNs; });
     messages.longest.resize(keep);
     return messages;
 }
 
 bool crossesNodes(const Analysis& analysis, const PipelineTimes& times) {
-    return std::any_of(analysis.layout.pipelines.begin(), analysis.layout.pipelines.end(),
-                       [&](const Pipeline& pipeline) { return pipeline.stages.size() == times.ranks.size() && !analysis.facts.sameHost(pipeline.stages); });
+    return std::any_of(
+        analysis.layout.pipelines.begin(), analysis.layout.pipelines.end(), [&](const Pipeline& pipeline) {
+            return pipeline.stages.size() == times.ranks.size() && !analysis.facts.sameHost(pipeline.stages);
+        });
 }
 
 }  // namespace
@@ -53,7 +56,8 @@ void detectExposedP2p(const Analysis& analysis, Claims& claims, std::vector<Find
     if (times.empty() || times.shape->microBatches < 1) return;
     const Messages messages = messagesOf(analysis, times, times.steps.front().step);
     double explained = 0;
-    for (int64_t communicator : messages.communicators) explained = std::max(explained, claims.explainedTransferNs(communicator, "RS103"));
+    for (int64_t communicator : messages.communicators)
+        explained = std::max(explained, claims.explainedTransferNs(communicator, "RS103"));
     std::vector<double> costs, exposed, most;
     for (const PipelineStep& step : times.steps) {
         const PipelineModel model = times.model(step);
@@ -71,10 +75,12 @@ void detectExposedP2p(const Analysis& analysis, Claims& claims, std::vector<Find
     }
     Finding finding;
     finding.id = "RS103";
-    // In the model all boundaries are alike and no message keeps a stage from computing. Where some stage has much of it exposed, a replay tells.
+    // In the model all boundaries are alike and no message keeps a stage from computing. Where some stage has much of
+    // it exposed, a replay tells.
     const double modelled = median(costs) / analysis.stepNs;
     if (median(most) >= CommonThresholds::kFloorShare * analysis.stepNs)
-        if (std::optional<std::vector<double>> replayed = replayedCosts(analysis, finding)) costs = std::move(*replayed);
+        if (std::optional<std::vector<double>> replayed = replayedCosts(analysis, finding))
+            costs = std::move(*replayed);
     for (double& cost : costs) cost = std::max(0.0, cost - explained);
     const double share = median(costs) / analysis.stepNs;
     if (share < CommonThresholds::kFloorShare || median(exposed) <= 0) return;
@@ -86,20 +92,33 @@ void detectExposedP2p(const Analysis& analysis, Claims& claims, std::vector<Find
     const bool oneBoundary = modelled < kThresholds.share || (nodes && times.ranks.size() == 2);
     if (share < (oneBoundary ? kThresholds.boundaryShare : kThresholds.share)) finding.verdict = Verdict::note;
     setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
-    finding.cause = fmt::format("messages of {} between stages take {} each (median), and keep a stage from computing for up to {} a step",
-                                messages.bytes > 0 ? bytesText(messages.bytes) : "unknown size", durationText(times.transferNs), durationText(median(most)));
-    finding.fix = {"overlap sends and receives with compute: Megatron --overlap-p2p-communication with interleaved stages (asynchronous p2p), DeepSpeed pipeline p2p on its own stream",
-                   "a larger micro-batch moves the same bytes in fewer messages; sequence parallelism or scatter-gather of activations over tensor-parallel ranks sends 1/T of them"};
-    if (nodes) finding.fix.push_back("keep neighbouring stages on one node, or cut the pipeline so that only one boundary crosses nodes");
-    finding.evidence.facts = {fmt::format("exposed p2p transfer: {} of the step on the mean stage; without it the pipeline would be {} shorter", percentText(median(exposed) / analysis.stepNs),
-                                          durationText(median(costs)))};
-    finding.evidence.numbers = {{"message_transfer_ns", times.transferNs}, {"message_bytes", messages.bytes}, {"exposed_transfer_ns_per_step", median(exposed)}};
+    finding.cause = fmt::format(
+        "messages of {} between stages take {} each (median), and keep a stage from computing for up to {} a step",
+        messages.bytes > 0 ? bytesText(messages.bytes) : "unknown size", durationText(times.transferNs),
+        durationText(median(most)));
+    finding.fix = {
+        "overlap sends and receives with compute: Megatron --overlap-p2p-communication with interleaved stages "
+        "(asynchronous p2p), DeepSpeed pipeline p2p on its own stream",
+        "a larger micro-batch moves the same bytes in fewer messages; sequence parallelism or scatter-gather of "
+        "activations over tensor-parallel ranks sends 1/T of them"};
+    if (nodes)
+        finding.fix.push_back(
+            "keep neighbouring stages on one node, or cut the pipeline so that only one boundary crosses nodes");
+    finding.evidence.facts = {fmt::format(
+        "exposed p2p transfer: {} of the step on the mean stage; without it the pipeline would be {} shorter",
+        percentText(median(exposed) / analysis.stepNs), durationText(median(costs)))};
+    finding.evidence.numbers = {{"message_transfer_ns", times.transferNs},
+                                {"message_bytes", messages.bytes},
+                                {"exposed_transfer_ns_per_step", median(exposed)}};
     for (const auto& [task, rank] : messages.longest)
-        finding.evidence.rows.push_back({"kernel", task.kernelId, rank, fmt::format("{} exposed for {}", store::toText(task.op), durationText(static_cast<double>(task.exposedTransferNs)))});
+        finding.evidence.rows.push_back({"kernel", task.kernelId, rank,
+                                         fmt::format("{} exposed for {}", store::toText(task.op),
+                                                     durationText(static_cast<double>(task.exposedTransferNs)))});
     finding.confidence = 0.85 * times.shape->confidence / 0.9;
     // Also what is no finding of its own is no bubble of the schedule.
     if (finding.verdict != Verdict::inconclusive)
-        for (int64_t communicator : messages.communicators) claims.takeTransfer("RS103", communicator, *finding.savingNsPerStep);
+        for (int64_t communicator : messages.communicators)
+            claims.takeTransfer("RS103", communicator, *finding.savingNsPerStep);
     findings.push_back(std::move(finding));
 }
 

@@ -24,15 +24,16 @@ constexpr OverlapThresholds kThresholds;
 /// What could have been hidden in one step, and by which of the mistakes.
 struct Hideable {
     double ns = 0;
-    double gatherNs = 0;      // all-gathers that could start during the compute before them
-    double scatterNs = 0;     // reduce-scatters that the compute behind them did not have to wait for
-    double returnNs = 0;      // all-gathers of updated parameters that the next forward pass could hide
+    double gatherNs = 0;   // all-gathers that could start during the compute before them
+    double scatterNs = 0;  // reduce-scatters that the compute behind them did not have to wait for
+    double returnNs = 0;   // all-gathers of updated parameters that the next forward pass could hide
     bool sameStream = false;
     bool oneMessage = false;
     bool late = false;
 };
 
-/// Gradients leave during backward as they appear. Nothing is claimed when they do: what is exposed then is the tail or the volume.
+/// Gradients leave during backward as they appear. Nothing is claimed when they do: what is exposed then is the tail or
+/// the volume.
 Hideable hideableGradients(const CriticalStep& step, const CostFit* fit) {
     Hideable result;
     const GradientPlan plan = planOf(step);
@@ -58,8 +59,8 @@ Hideable hideableGradients(const CriticalStep& step, const CostFit* fit) {
     return result;
 }
 
-/// ZeRO-1 and 2: updated parameters may return under the next forward pass, all but the bucket that its first layer waits for. `claimedNs` of what is exposed the
-/// host was charged with.
+/// ZeRO-1 and 2: updated parameters may return under the next forward pass, all but the bucket that its first layer
+/// waits for. `claimedNs` of what is exposed the host was charged with.
 double hideableReturn(const CriticalStep& step, const std::set<int64_t>& communicators, double claimedNs) {
     double exposed = 0, transfer = 0, bytes = 0, besideStalls = 0;
     double among = 0;  // compute from one all-gather to the next
@@ -68,7 +69,8 @@ double hideableReturn(const CriticalStep& step, const std::set<int64_t>& communi
         if (communicators.count(task.communicatorId) == 0) continue;
         const CommTask* before = std::exchange(previous, &task);
         if (task.op != store::Op::allGather) continue;
-        if (before != nullptr && before->op == task.op) among += static_cast<double>(task.computeBeforeNs - before->computeBeforeNs);
+        if (before != nullptr && before->op == task.op)
+            among += static_cast<double>(task.computeBeforeNs - before->computeBeforeNs);
         exposed += static_cast<double>(task.exposedTransferNs);
         transfer += static_cast<double>(task.transferNs());
         bytes += static_cast<double>(std::max<int64_t>(task.bytes, 0));
@@ -76,24 +78,29 @@ double hideableReturn(const CriticalStep& step, const std::set<int64_t>& communi
     }
     exposed -= std::min(besideStalls, claimedNs);
     if (exposed <= (1 - kThresholds.overlapTarget) * transfer) return 0;
-    const double first = bytes > 0 ? transfer * std::min(1.0, kThresholds.bucketMebi * 1024 * 1024 / bytes) : transfer / 8;
-    // Forward that has begun among them hides what it can: only what runs between them is left. Else the whole of it is to come.
+    const double first =
+        bytes > 0 ? transfer * std::min(1.0, kThresholds.bucketMebi * 1024 * 1024 / bytes) : transfer / 8;
+    // Forward that has begun among them hides what it can: only what runs between them is left. Else the whole of it is
+    // to come.
     const bool begun = among > (1 - kThresholds.overlapTarget) * transfer;
     const double room = (begun ? among : planOf(step).backwardStart) - (transfer - exposed);
     return std::max(0.0, std::min(exposed - first, room));
 }
 
-/// Sharded parameters: an all-gather may run under the compute before it, a reduce-scatter under the compute behind it. Each stretch of compute
-/// without communication hides only as much as it is long. The last reduction is followed by the optimizer, which needs it. Of a hybrid sharding the reductions are
-/// the reduce-scatter of a shard and the all-reduce of it between the replicas.
+/// Sharded parameters: an all-gather may run under the compute before it, a reduce-scatter under the compute behind it.
+/// Each stretch of compute without communication hides only as much as it is long. The last reduction is followed by
+/// the optimizer, which needs it. Of a hybrid sharding the reductions are the reduce-scatter of a shard and the
+/// all-reduce of it between the replicas.
 Hideable hideableShards(const CriticalStep& step) {
     Hideable result;
-    // Sums of gradients: scattered, or added up between replicas. An all-reduce among those that scatter is another thing, a norm that waits for all of them.
+    // Sums of gradients: scattered, or added up between replicas. An all-reduce among those that scatter is another
+    // thing, a norm that waits for all of them.
     std::set<int64_t> scatters;
     for (size_t i : step.own)
         if (step.tasks[i].op == store::Op::reduceScatter) scatters.insert(step.tasks[i].communicatorId);
     const auto sums = [&](const CommTask& task) {
-        return task.op == store::Op::reduceScatter || (task.op != store::Op::allGather && scatters.count(task.communicatorId) == 0);
+        return task.op == store::Op::reduceScatter ||
+               (task.op != store::Op::allGather && scatters.count(task.communicatorId) == 0);
     };
     size_t lastScatter = step.tasks.size();
     for (size_t i : step.own)
@@ -127,7 +134,8 @@ Hideable hideableShards(const CriticalStep& step) {
     return result;
 }
 
-/// Adds what replicas of the shards reduce among themselves to the steps' own collectives: it follows the reduce-scatters and hides, or not, as they do.
+/// Adds what replicas of the shards reduce among themselves to the steps' own collectives: it follows the
+/// reduce-scatters and hides, or not, as they do.
 void addReplicas(const Analysis& analysis, std::vector<CriticalStep>& steps) {
     for (CriticalStep& step : steps) {
         for (size_t i = 0; i < step.tasks.size(); ++i)
@@ -149,17 +157,30 @@ void explain(const std::vector<Hideable>& steps, CommRole role, Finding& finding
         finding.cause = one ? "one bucket: all gradients leave in a single message after backward"
                             : "all gradient communication starts only after backward: overlap is off";
         if (one) finding.evidence.numbers.emplace_back("proposed_bucket_bytes", kThresholds.bucketMebi * 1024 * 1024);
-        if (median(returns) > 0) finding.cause += one ? ", and return as parameters in one more that forward waits for" : "; updated parameters return before forward begins, not under it";
-        if (sameStream) finding.cause = "gradients are communicated on the compute stream: compute and communication exclude each other";
-        finding.fix = {fmt::format("DDP: bucket_cap_mb={:.0f} and the default hooks (do not reduce by hand after backward())", kThresholds.bucketMebi),
-                       "DeepSpeed: \"overlap_comm\": true, \"reduce_bucket_size\": 25e6; Megatron: --overlap-grad-reduce"};
+        if (median(returns) > 0)
+            finding.cause += one ? ", and return as parameters in one more that forward waits for"
+                                 : "; updated parameters return before forward begins, not under it";
+        if (sameStream)
+            finding.cause =
+                "gradients are communicated on the compute stream: compute and communication exclude each other";
+        finding.fix = {
+            fmt::format("DDP: bucket_cap_mb={:.0f} and the default hooks (do not reduce by hand after backward())",
+                        kThresholds.bucketMebi),
+            "DeepSpeed: \"overlap_comm\": true, \"reduce_bucket_size\": 25e6; Megatron: --overlap-grad-reduce"};
     } else {
         const bool scattersToo = median(scatters) > median(gathers) / 4;
-        finding.cause = scattersToo ? "prefetch is off: each all-gather starts only when its layer is due, and compute waits for the reduce-scatters in front of it too"
+        finding.cause = scattersToo ? "prefetch is off: each all-gather starts only when its layer is due, and compute "
+                                      "waits for the reduce-scatters in front of it too"
                                     : "prefetch is off: each all-gather starts only when its layer is due";
-        if (sameStream) finding.cause = "parameters and gradients are communicated on the compute stream: compute and communication exclude each other";
-        finding.fix = {"FSDP: forward_prefetch=True, backward_prefetch=BackwardPrefetch.BACKWARD_PRE, limit_all_gathers as default",
-                       "FSDP2: set_modules_to_forward_prefetch / set_modules_to_backward_prefetch; DeepSpeed: \"overlap_comm\": true, stage3_prefetch_bucket_size"};
+        if (sameStream)
+            finding.cause =
+                "parameters and gradients are communicated on the compute stream: compute and communication exclude "
+                "each other";
+        finding.fix = {
+            "FSDP: forward_prefetch=True, backward_prefetch=BackwardPrefetch.BACKWARD_PRE, limit_all_gathers as "
+            "default",
+            "FSDP2: set_modules_to_forward_prefetch / set_modules_to_backward_prefetch; DeepSpeed: \"overlap_comm\": "
+            "true, stage3_prefetch_bucket_size"};
     }
     finding.evidence.numbers.emplace_back("all_gather_hideable_ns", median(gathers));
     finding.evidence.numbers.emplace_back("reduce_scatter_hideable_ns", median(scatters));
@@ -172,16 +193,23 @@ void explainLate(const std::vector<LateLaunch>& steps, Finding& finding) {
         late.push_back(static_cast<double>(step.late));
         lateness.push_back(step.latenessNs);
     }
-    finding.cause = fmt::format("launched too late: the host calls {:.0f} of {:.0f} collectives of a step only {} after their data are there (median), and they start at once",
-                                median(late), median(calls), durationText(median(lateness)));
-    finding.fix = {"call communication where its data are made (DDP's hooks, FSDP's pre- and post-hooks), not from a thread or a callback that runs later",
-                   "look at what the host does meanwhile on the launching thread (garbage collection, logging, other processes on its core): pin it, or move that work away"};
+    finding.cause = fmt::format(
+        "launched too late: the host calls {:.0f} of {:.0f} collectives of a step only {} after their data are there "
+        "(median), and they start at once",
+        median(late), median(calls), durationText(median(lateness)));
+    finding.fix = {
+        "call communication where its data are made (DDP's hooks, FSDP's pre- and post-hooks), not from a thread or a "
+        "callback that runs later",
+        "look at what the host does meanwhile on the launching thread (garbage collection, logging, other processes on "
+        "its core): pin it, or move that work away"};
     finding.evidence.numbers.emplace_back("late_calls_per_step", median(late));
     finding.evidence.numbers.emplace_back("lateness_ns", median(lateness));
 }
 
-/// What calls in time would save per step, beyond what a host that stalls as a whole has been charged with (RS4xx, RS303).
-std::vector<double> lateCosts(const Analysis& analysis, const Claims& claims, const std::vector<CriticalStep>& steps, const std::vector<LateLaunch>& late) {
+/// What calls in time would save per step, beyond what a host that stalls as a whole has been charged with (RS4xx,
+/// RS303).
+std::vector<double> lateCosts(const Analysis& analysis, const Claims& claims, const std::vector<CriticalStep>& steps,
+                              const std::vector<LateLaunch>& late) {
     std::vector<double> costs;
     for (size_t s = 0; s < steps.size(); ++s)
         costs.push_back(std::max(0.0, late[s].savedNs - claims.explainedNs(analysis, steps[s].rank->rank)));
@@ -207,10 +235,16 @@ void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Fin
         std::vector<Hideable> hideable;
         std::vector<double> costs, exposed, overlap;
         for (const CriticalStep& step : steps) {
-            if (role == CommRole::replicas) break;  // they follow the reduce-scatters of their shards: what overlaps is told there
-            Hideable h = role == CommRole::gradients ? hideableGradients(step, analysis.findFit(id, step.tasks[step.own.front()].op)) : hideableShards(step);
-            h.sameStream = std::all_of(step.own.begin(), step.own.end(), [&](size_t i) { return step.tasks[i].streamId == step.rank->computeStreamId; });
-            if (role == CommRole::gradients) h.returnNs = hideableReturn(step, where.ids, claimedByHostNs(claims, step.rank->rank, step.tasks[step.own.front()].step));
+            if (role == CommRole::replicas)
+                break;  // they follow the reduce-scatters of their shards: what overlaps is told there
+            Hideable h = role == CommRole::gradients
+                             ? hideableGradients(step, analysis.findFit(id, step.tasks[step.own.front()].op))
+                             : hideableShards(step);
+            h.sameStream = std::all_of(step.own.begin(), step.own.end(),
+                                       [&](size_t i) { return step.tasks[i].streamId == step.rank->computeStreamId; });
+            if (role == CommRole::gradients)
+                h.returnNs = hideableReturn(
+                    step, where.ids, claimedByHostNs(claims, step.rank->rank, step.tasks[step.own.front()].step));
             hideable.push_back(h);
             costs.push_back(h.ns);
             overlap.push_back(step.transferNs() > 0 ? 1 - step.exposedTransferNs() / step.transferNs() : 1);
@@ -220,7 +254,8 @@ void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Fin
         overlap.clear();
         // A storm explains its own part.
         for (double& cost : costs) cost = std::max(0.0, cost - claims.explainedTransferNs(id, "RS201"));
-        // Calls in time mend what else looks like missing overlap; what they would mend only a part of has another cause.
+        // Calls in time mend what else looks like missing overlap; what they would mend only a part of has another
+        // cause.
         const bool isLate = median(whenInTime) > 0 && median(whenInTime) >= kThresholds.lateCallShare * median(costs);
         if (isLate) steps = all;
         for (const CriticalStep& step : steps) {
@@ -239,21 +274,29 @@ void detectPoorOverlap(const Analysis& analysis, Claims& claims, std::vector<Fin
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         isLate ? explainLate(late, finding) : explain(hideable, role, finding);
         finding.evidence.facts = {
-            fmt::format("{} of communication a step is exposed, {} is hidden behind compute (target: over {})", durationText(median(exposed)),
-                        percentText(median(overlap)), percentText(kThresholds.overlapTarget)),
+            fmt::format("{} of communication a step is exposed, {} is hidden behind compute (target: over {})",
+                        durationText(median(exposed)), percentText(median(overlap)),
+                        percentText(kThresholds.overlapTarget)),
             isLate ? fmt::format("with calls in time the step would be {} shorter", durationText(median(costs)))
                    : fmt::format("{} of it would fit under compute it may overlap", durationText(median(costs))),
         };
-        finding.evidence.numbers.insert(finding.evidence.numbers.begin(), {{"exposed_transfer_ns_per_step", median(exposed)}, {"overlap_ratio", median(overlap)}});
+        finding.evidence.numbers.insert(
+            finding.evidence.numbers.begin(),
+            {{"exposed_transfer_ns_per_step", median(exposed)}, {"overlap_ratio", median(overlap)}});
         if (!isLate) finding.evidence.numbers.emplace_back("hideable_ns_per_step", median(costs));
         std::vector<CommTask> longest;
         for (size_t i : steps.front().own) longest.push_back(steps.front().tasks[i]);
-        std::stable_sort(longest.begin(), longest.end(), [](const CommTask& a, const CommTask& b) { return a.exposedTransferNs > b.exposedTransferNs; });
+        std::stable_sort(longest.begin(), longest.end(), [](const CommTask& a, const CommTask& b) {
+            return a.exposedTransferNs > b.exposedTransferNs;
+        });
         for (size_t k = 0; k < std::min<size_t>(3, longest.size()); ++k)
-            finding.evidence.rows.push_back({"kernel", longest[k].kernelId, steps.front().rank->rank,
-                                             fmt::format("{} exposed for {}", store::toText(longest[k].op), durationText(static_cast<double>(longest[k].exposedTransferNs)))});
+            finding.evidence.rows.push_back(
+                {"kernel", longest[k].kernelId, steps.front().rank->rank,
+                 fmt::format("{} exposed for {}", store::toText(longest[k].op),
+                             durationText(static_cast<double>(longest[k].exposedTransferNs)))});
         finding.confidence = 0.85;
-        // A pipeline accumulates gradients over its micro-batches and sends them once, in the cool-down: only the last backward could hide them.
+        // A pipeline accumulates gradients over its micro-batches and sends them once, in the cool-down: only the last
+        // backward could hide them.
         if (analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr) finding.verdict = Verdict::note;
         if (finding.verdict == Verdict::found)
             for (int64_t each : where.ids) claims.takeTransfer("RS201", each, *finding.savingNsPerStep);

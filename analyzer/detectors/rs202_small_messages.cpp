@@ -8,8 +8,8 @@
 #include <limits>
 #include <set>
 
-#include "analyzer/detectors/exposed_rows.h"
 #include "analyzer/detectors/collective_speed.h"
+#include "analyzer/detectors/exposed_rows.h"
 #include "analyzer/detectors/gradient_plan.h"
 #include "analyzer/detectors/host_cost.h"
 #include "analyzer/detectors/missing_input.h"
@@ -30,9 +30,11 @@ constexpr double kMebi = 1024.0 * 1024.0;
 std::vector<size_t> mergeable(const Analysis& analysis, const CriticalStep& step, const CostFit& fit, double byteNs) {
     // Sums of other gradients, on a stream of their own, may run among them: they do not need each other's results.
     const auto adjacent = [&](size_t before, size_t i) {
-        return std::all_of(step.tasks.begin() + static_cast<std::ptrdiff_t>(before) + 1, step.tasks.begin() + static_cast<std::ptrdiff_t>(i), [&](const CommTask& between) {
-            return between.streamId != step.tasks[i].streamId && roleOf(analysis, between) == CommRole::gradients;
-        });
+        return std::all_of(step.tasks.begin() + static_cast<std::ptrdiff_t>(before) + 1,
+                           step.tasks.begin() + static_cast<std::ptrdiff_t>(i), [&](const CommTask& between) {
+                               return between.streamId != step.tasks[i].streamId &&
+                                      roleOf(analysis, between) == CommRole::gradients;
+                           });
     };
     std::vector<size_t> result;
     std::vector<size_t> run;
@@ -43,7 +45,8 @@ std::vector<size_t> mergeable(const Analysis& analysis, const CriticalStep& step
     for (size_t i : step.own) {
         const CommTask& task = step.tasks[i];
         const bool small = task.op == fit.op && task.bytes > 0 &&
-                           byteNs * static_cast<double>(task.bytes) < (1 - kThresholds.alphaShare) * fit.timeNs(static_cast<double>(task.bytes));
+                           byteNs * static_cast<double>(task.bytes) <
+                               (1 - kThresholds.alphaShare) * fit.timeNs(static_cast<double>(task.bytes));
         if (!small) {
             flush();
             continue;
@@ -51,9 +54,11 @@ std::vector<size_t> mergeable(const Analysis& analysis, const CriticalStep& step
         if (!run.empty()) {
             const CommTask& previous = step.tasks[run.back()];
             const double gap = static_cast<double>(task.startNs - previous.endNs);
-            // One that starts when it is called was kept from following at once by the host alone, busy with calling the one before it.
+            // One that starts when it is called was kept from following at once by the host alone, busy with calling
+            // the one before it.
             const bool asCalled = task.launchNs >= 0 && task.startNs - task.launchNs <= kThresholds.hostCallNs;
-            const double allowed = std::max(kThresholds.gapShare * static_cast<double>(task.transferNs()), asCalled ? kThresholds.hostCallNs : 0);
+            const double allowed = std::max(kThresholds.gapShare * static_cast<double>(task.transferNs()),
+                                            asCalled ? kThresholds.hostCallNs : 0);
             const bool follows = adjacent(run.back(), i) && task.dataType == previous.dataType && gap <= allowed;
             if (!follows) flush();
         }
@@ -63,7 +68,8 @@ std::vector<size_t> mergeable(const Analysis& analysis, const CriticalStep& step
     return result;
 }
 
-/// Time of one bucket: NCCL chooses anew for its size, at the slow end of what the formulas allow; without a configured start-up the fit's line goes on.
+/// Time of one bucket: NCCL chooses anew for its size, at the slow end of what the formulas allow; without a configured
+/// start-up the fit's line goes on.
 double bucketNs(const Analysis& analysis, const Communicator& communicator, const CostFit& fit, double bytes) {
     const std::optional<LinkModel> link = linkModel(analysis.peaks, communicator, fit.op);
     if (!link || link->alphaNs <= 0) return fit.timeNs(bytes);
@@ -76,7 +82,8 @@ double bucketNs(const Analysis& analysis, const Communicator& communicator, cons
     return best;
 }
 
-/// Start-up that configured links explain at most (half as much again for what is unknown about them); more is a slow link. Of a link that tells no start-up the usual one counts; unlimited without a link.
+/// Start-up that configured links explain at most (half as much again for what is unknown about them); more is a slow
+/// link. Of a link that tells no start-up the usual one counts; unlimited without a link.
 double longestStartupNs(const Analysis& analysis, const Communicator& communicator, store::Op op) {
     constexpr double kSpread = 1.5;
     double hop = analysis.peaks.alphaPerHop(communicator);
@@ -91,7 +98,8 @@ struct Proposal {
 };
 
 /// The power of two that saves most, over all steps.
-Proposal bestBucket(const Analysis& analysis, const std::vector<CriticalStep>& steps, const std::vector<std::vector<size_t>>& runs, const Communicator& communicator,
+Proposal bestBucket(const Analysis& analysis, const std::vector<CriticalStep>& steps,
+                    const std::vector<std::vector<size_t>>& runs, const Communicator& communicator,
                     const CostFit& fit) {
     Proposal best;
     for (double bucket = 1; bucket <= 512; bucket *= 2) {
@@ -117,14 +125,17 @@ std::optional<Proposal> replayed(const Analysis& analysis, double bucketBytes) {
     return costs ? std::optional(Proposal{bucketBytes, std::move(*costs), true}) : std::nullopt;
 }
 
-/// A larger size that the replay says is better, with what it saves there; of sizes alike the smaller one. Where `given` cannot be replayed, the best smaller one that can, but none under
-/// `leastBytes`; `given` where there is none.
+/// A larger size that the replay says is better, with what it saves there; of sizes alike the smaller one. Where
+/// `given` cannot be replayed, the best smaller one that can, but none under `leastBytes`; `given` where there is none.
 Proposal bestByReplay(const Analysis& analysis, Proposal given, double leastBytes) {
     double smallest = given.bucketBytes;
     std::optional<Proposal> first = replayed(analysis, smallest);
-    for (double bucket = smallest / 2; bucket >= std::max(kMebi, leastBytes) && (!first || first->bucketBytes < given.bucketBytes); bucket /= 2) {
+    for (double bucket = smallest / 2;
+         bucket >= std::max(kMebi, leastBytes) && (!first || first->bucketBytes < given.bucketBytes); bucket /= 2) {
         std::optional<Proposal> smaller = replayed(analysis, bucket);
-        if (smaller && (!first || median(smaller->savings) >= median(first->savings) + CommonThresholds::kNoteShare * analysis.stepNs)) first = std::move(smaller);
+        if (smaller && (!first || median(smaller->savings) >=
+                                      median(first->savings) + CommonThresholds::kNoteShare * analysis.stepNs))
+            first = std::move(smaller);
     }
     if (!first) return given;
     smallest = first->bucketBytes;
@@ -141,11 +152,12 @@ Proposal bestByReplay(const Analysis& analysis, Proposal given, double leastByte
     return given;
 }
 
-/// The step model knows the network alone. Thousands of calls also keep the host from launching compute, which only a replay of the task graph shows. False: it
-/// shows no more.
+/// The step model knows the network alone. Thousands of calls also keep the host from launching compute, which only a
+/// replay of the task graph shows. False: it shows no more.
 bool priceByReplay(const Analysis& analysis, const CostFit& fit, double byteNs, Proposal& proposal) {
     double bucket = kMebi;
-    while (byteNs > 0 && byteNs * bucket < kThresholds.startupsPerBucket * fit.alphaNs && bucket < 512 * kMebi) bucket *= 2;
+    while (byteNs > 0 && byteNs * bucket < kThresholds.startupsPerBucket * fit.alphaNs && bucket < 512 * kMebi)
+        bucket *= 2;
     std::optional<Proposal> better = replayed(analysis, bucket);
     if (!better || median(better->savings) <= median(proposal.savings)) return false;
     proposal = std::move(*better);
@@ -157,20 +169,26 @@ bool priceByReplay(const Analysis& analysis, const CostFit& fit, double byteNs, 
 void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     const std::vector<CommunicatorClass> classes = communicatorClasses(analysis);
     bool found = false, pricedByReplay = false;
-    std::set<int64_t> merged;  // communicators whose buckets a replay has merged: their other operations are in the same buckets
+    std::set<int64_t>
+        merged;  // communicators whose buckets a replay has merged: their other operations are in the same buckets
     for (const CostFit& fit : analysis.fits) {
         if (pricedByReplay) break;  // it merged the messages of all groups: that finding has it all
         if (merged.count(fit.communicatorId) != 0) continue;
         const CommRole role = analysis.layout.role(fit.communicatorId);
-        if (role != CommRole::gradients && role != CommRole::shardedParameters) continue;  // the others' calls need each other's results
+        if (role != CommRole::gradients && role != CommRole::shardedParameters)
+            continue;  // the others' calls need each other's results
         const Communicator& communicator = analysis.facts.communicators.at(fit.communicatorId);
         // Sibling groups run in parallel: one finding, from the first.
-        const auto where = std::find_if(classes.begin(), classes.end(), [&](const CommunicatorClass& c) { return c.first->id == communicator.id; });
+        const auto where = std::find_if(classes.begin(), classes.end(),
+                                        [&](const CommunicatorClass& c) { return c.first->id == communicator.id; });
         if (where == classes.end()) continue;
         // Where the peak is the prior, all that a slow link or protocol adds looks like start-up.
-        if (fit.source != "fit" && (claims.explainedTransferNs(communicator.id, "RS202") > 0 || fit.alphaNs > longestStartupNs(analysis, communicator, fit.op))) continue;
+        if (fit.source != "fit" && (claims.explainedTransferNs(communicator.id, "RS202") > 0 ||
+                                    fit.alphaNs > longestStartupNs(analysis, communicator, fit.op)))
+            continue;
         const std::vector<CriticalStep> steps = criticalSteps(analysis, where->ids);
-        // Large messages get a faster protocol, too: what a byte costs in them is the link's rate, unless that is known to be out of reach.
+        // Large messages get a faster protocol, too: what a byte costs in them is the link's rate, unless that is known
+        // to be out of reach.
         double byteNs = fit.betaNsPerByte;
         if (fit.ceiling && claims.explainedTransferNs(communicator.id, "RS202") <= 0)
             byteNs = std::min(byteNs, busFactor(fit.op, communicator.size) / *fit.ceiling);
@@ -184,7 +202,8 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
                 besideStalls += step.besideHostStallsNs(step.tasks[i]);
                 total += static_cast<double>(step.tasks[i].bytes);
             }
-            exposedNs -= std::min(besideStalls, claimedByHostNs(claims, step.rank->rank, step.tasks[step.own.front()].step));
+            exposedNs -=
+                std::min(besideStalls, claimedByHostNs(claims, step.rank->rank, step.tasks[step.own.front()].step));
             counts.push_back(static_cast<double>(runs.back().size()));
             exposed.push_back(exposedNs);
             uncovered.push_back(exposedNs + static_cast<double>(step.attribution->idleNs));
@@ -193,11 +212,14 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
         if (median(counts) < kThresholds.fewestMessages || median(exposed) <= 0) continue;
         Proposal proposal = bestBucket(analysis, steps, runs, communicator, fit);
         // What is not exposed cannot be saved.
-        for (size_t s = 0; s < proposal.savings.size(); ++s) proposal.savings[s] = std::min(proposal.savings[s], exposed[s]);
+        for (size_t s = 0; s < proposal.savings.size(); ++s)
+            proposal.savings[s] = std::min(proposal.savings[s], exposed[s]);
         const double floor = CommonThresholds::kFloorShare * analysis.stepNs;
-        if (!found && median(proposal.savings) < floor && median(uncovered) >= floor) pricedByReplay = priceByReplay(analysis, fit, byteNs, proposal);
+        if (!found && median(proposal.savings) < floor && median(uncovered) >= floor)
+            pricedByReplay = priceByReplay(analysis, fit, byteNs, proposal);
         if (median(proposal.savings) <= 0) continue;
-        if (median(proposal.savings) >= floor) proposal = bestByReplay(analysis, std::move(proposal), fit.crossoverBytes());
+        if (median(proposal.savings) >= floor)
+            proposal = bestByReplay(analysis, std::move(proposal), fit.crossoverBytes());
 
         Finding finding;
         finding.id = "RS202";
@@ -208,22 +230,30 @@ void detectSmallMessages(const Analysis& analysis, Claims& claims, std::vector<F
         setTypicalStep(analysis, proposal.savings, steps.front().rank->rank, finding);
         const double size = median(bytes) / median(counts);
         const bool reached = fit.source != "fit" && analysis.peaks.atLeast(communicator);
-        finding.cause = fmt::format("{:.0f} {} calls of about {} per step pay {}{} of start-up each", median(counts), store::toText(fit.op), bytesText(size), reached ? "at least " : "",
-                                    durationText(fit.alphaNs));
+        finding.cause =
+            fmt::format("{:.0f} {} calls of about {} per step pay {}{} of start-up each", median(counts),
+                        store::toText(fit.op), bytesText(size), reached ? "at least " : "", durationText(fit.alphaNs));
         finding.evidence.facts = {
-            fmt::format("alpha {}, beta {:.3g} ns/KiB ({}): n* = {}, the messages are {:.1f} times smaller", durationText(fit.alphaNs),
-                        fit.betaNsPerByte * 1024, fit.source, bytesText(fit.crossoverBytes()), fit.crossoverBytes() / std::max(1.0, size)),
-            fmt::format("start-up takes {} of every step, {} of the messages' transfer is exposed", durationText(median(counts) * fit.alphaNs),
-                        durationText(median(exposed))),
+            fmt::format("alpha {}, beta {:.3g} ns/KiB ({}): n* = {}, the messages are {:.1f} times smaller",
+                        durationText(fit.alphaNs), fit.betaNsPerByte * 1024, fit.source,
+                        bytesText(fit.crossoverBytes()), fit.crossoverBytes() / std::max(1.0, size)),
+            fmt::format("start-up takes {} of every step, {} of the messages' transfer is exposed",
+                        durationText(median(counts) * fit.alphaNs), durationText(median(exposed))),
         };
-        finding.evidence.numbers = {{"messages_per_step", median(counts)}, {"message_bytes", size}, {"alpha_ns", fit.alphaNs},
-                                    {"crossover_bytes", fit.crossoverBytes()}, {"exposed_transfer_ns_per_step", median(exposed)},
+        finding.evidence.numbers = {{"messages_per_step", median(counts)},
+                                    {"message_bytes", size},
+                                    {"alpha_ns", fit.alphaNs},
+                                    {"crossover_bytes", fit.crossoverBytes()},
+                                    {"exposed_transfer_ns_per_step", median(exposed)},
                                     {"proposed_bucket_bytes", proposal.bucketBytes}};
         const CriticalStep& shown = shownStep(analysis, steps, finding);
-        addExposedRows(shown, runs[static_cast<size_t>(&shown - steps.data())], 3, "one of the small messages", finding);
+        addExposedRows(shown, runs[static_cast<size_t>(&shown - steps.data())], 3, "one of the small messages",
+                       finding);
         const double megabytes = proposal.bucketBytes / kMebi;
-        const int elementBytes = std::max(1, store::elementBytes(steps.front().tasks[runs.front().front()].dataType));  // DeepSpeed counts elements
-        finding.fix = {fmt::format("merge them into buckets of {:.0f} MiB: DDP bucket_cap_mb={:.0f}; DeepSpeed reduce_bucket_size={:.0f}; FSDP: wrap larger units",
+        const int elementBytes = std::max(
+            1, store::elementBytes(steps.front().tasks[runs.front().front()].dataType));  // DeepSpeed counts elements
+        finding.fix = {fmt::format("merge them into buckets of {:.0f} MiB: DDP bucket_cap_mb={:.0f}; DeepSpeed "
+                                   "reduce_bucket_size={:.0f}; FSDP: wrap larger units",
                                    megabytes, megabytes, proposal.bucketBytes / elementBytes),
                        "or communicate less often: gradient accumulation with no_sync()"};
         finding.confidence = fit.source == "fit" ? 0.85 : 0.75;

@@ -34,11 +34,11 @@ double rising(double part, double whole, double fromShare, double toShare = 1) {
     return whole > 0 ? std::clamp((part / whole - fromShare) / (toShare - fromShare), 0.0, 1.0) : 1;
 }
 
-/// Transfer of the step that no legal overlap can hide: all of it, less the compute it may lie under, and the ends. The first all-gather lies in
-/// front of all compute and the last message behind it, whatever the order: with a network that rests they are what every job has, the busier it is
-/// the more they are a part of its volume like any other, which a faster link or fewer bytes shorten.
-/// Activations have nothing to hide behind, and every tensor-parallel job has them exposed: they are too much for the link the more they take, in full where they take as long as
-/// all compute.
+/// Transfer of the step that no legal overlap can hide: all of it, less the compute it may lie under, and the ends. The
+/// first all-gather lies in front of all compute and the last message behind it, whatever the order: with a network
+/// that rests they are what every job has, the busier it is the more they are a part of its volume like any other,
+/// which a faster link or fewer bytes shorten. Activations have nothing to hide behind, and every tensor-parallel job
+/// has them exposed: they are too much for the link the more they take, in full where they take as long as all compute.
 double unhideable(const CriticalStep& step, CommRole role, double claimedNs) {
     if (role == CommRole::activations) {
         const double exposed = std::max(0.0, step.exposedTransferNs() - claimedNs);
@@ -59,12 +59,15 @@ double unhideable(const CriticalStep& step, CommRole role, double claimedNs) {
     // One of a few messages is no end: smaller ones would hide (RS201, RS202).
     const bool several = static_cast<int>(step.own.size()) >= kThresholds.fewestMessages;
     const double busy = several ? rising(wanted, room, kThresholds.busyShare, kThresholds.restlessShare) : 0;
-    const double between = std::min(std::max(0.0, wanted - room), std::max(0.0, step.exposedTransferNs() - tail - claimedNs));
-    return std::clamp(between + (first + behind) * busy, 0.0, std::max(0.0, step.exposedTransferNs() - tail * (1 - busy) - claimedNs));
+    const double between =
+        std::min(std::max(0.0, wanted - room), std::max(0.0, step.exposedTransferNs() - tail - claimedNs));
+    return std::clamp(between + (first + behind) * busy, 0.0,
+                      std::max(0.0, step.exposedTransferNs() - tail * (1 - busy) - claimedNs));
 }
 
-/// What is exposed because messages of gradients stand in line: the reductions that follow each other at once up to the last one, and parameters that come back one after the
-/// other while forward runs. The last reduction and the first gather stick out of any plan.
+/// What is exposed because messages of gradients stand in line: the reductions that follow each other at once up to the
+/// last one, and parameters that come back one after the other while forward runs. The last reduction and the first
+/// gather stick out of any plan.
 double inLineNs(const CriticalStep& step, const CriticalStep& reductions, double claimedNs) {
     double waiting = 0;
     if (planOf(reductions).lateness() <= kLate) {
@@ -73,7 +76,9 @@ double inLineNs(const CriticalStep& step, const CriticalStep& reductions, double
             const CommTask& message = reductions.tasks[own[k]];
             if (message.exposedTransferNs == 0) break;
             waiting += static_cast<double>(message.exposedTransferNs);
-            if (k == 0 || message.startNs - reductions.tasks[own[k - 1]].endNs > static_cast<int64_t>(kThresholds.atOnceNs)) break;
+            if (k == 0 ||
+                message.startNs - reductions.tasks[own[k - 1]].endNs > static_cast<int64_t>(kThresholds.atOnceNs))
+                break;
         }
         waiting = std::max(0.0, waiting - static_cast<double>(reductions.tasks[own.back()].transferNs()));
     }
@@ -94,7 +99,7 @@ double inLineNs(const CriticalStep& step, const CriticalStep& reductions, double
 }
 
 struct LinkUse {
-    double idealNs = 0;      // bytes at the ceiling
+    double idealNs = 0;  // bytes at the ceiling
     double startupNs = 0;
     double actualNs = 0;
     bool sized = true;
@@ -121,7 +126,9 @@ LinkUse linkUse(const Analysis& analysis, const CriticalStep& step, const Commun
 void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     for (const CommunicatorClass& where : communicatorClasses(analysis)) {
         const CommRole role = where.role;
-        if (role != CommRole::gradients && role != CommRole::shardedParameters && role != CommRole::replicas && role != CommRole::activations) continue;
+        if (role != CommRole::gradients && role != CommRole::shardedParameters && role != CommRole::replicas &&
+            role != CommRole::activations)
+            continue;
         const Communicator& communicator = *where.first;
         if (communicator.identity == "assumed") continue;  // its size is a guess, and with it the bandwidth
         const int64_t id = communicator.id;
@@ -136,7 +143,9 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         bool sized = true;
         for (const CriticalStep& step : steps) {
             costs.push_back(unhideable(step, role, explained));
-            const auto whole = std::find_if(all.begin(), all.end(), [&](const CriticalStep& other) { return other.tasks.front().step == step.tasks.front().step; });
+            const auto whole = std::find_if(all.begin(), all.end(), [&](const CriticalStep& other) {
+                return other.tasks.front().step == step.tasks.front().step;
+            });
             inLine.push_back(role == CommRole::gradients ? inLineNs(*whole, step, explained) : 0);
             const LinkUse use = linkUse(analysis, step, communicator, ceiling.value_or(1));
             sized = sized && use.sized;
@@ -148,11 +157,15 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         }
         const bool tooMuch = median(costs) >= median(inLine);
         if (!tooMuch) costs = inLine;
-        const bool reached = analysis.peaks.atLeast(communicator);  // only: at its own best a link is always at its ceiling
+        const bool reached =
+            analysis.peaks.atLeast(communicator);  // only: at its own best a link is always at its ceiling
         if (median(costs) <= 0 || (!tooMuch && !ceiling)) continue;
-        if ((!ceiling || reached) && role == CommRole::activations && communicator.nodes > 1) continue;  // RS207 speaks of them
+        if ((!ceiling || reached) && role == CommRole::activations && communicator.nodes > 1)
+            continue;  // RS207 speaks of them
 
-        const std::string together = communicator.nodes > 1 && communicator.smallestNode > 1 ? fmt::format(" (the {} cards of a node together)", communicator.smallestNode) : std::string();
+        const std::string together = communicator.nodes > 1 && communicator.smallestNode > 1
+                                         ? fmt::format(" (the {} cards of a node together)", communicator.smallestNode)
+                                         : std::string();
         Finding finding;
         finding.id = "RS203";
         finding.ranks = where.ranks;
@@ -163,51 +176,84 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         finding.confidence = 0.8;
         const bool judged = ceiling && sized && !reached;
-        if (ceiling && sized && (median(shares) < (isNominal(analysis.peaks.ceilingKind(communicator)) ? kThresholds.nominalShare : kThresholds.ceilingShare) || median(startups) > kThresholds.largeShare))
+        if (ceiling && sized &&
+            (median(shares) < (isNominal(analysis.peaks.ceilingKind(communicator)) ? kThresholds.nominalShare
+                                                                                   : kThresholds.ceilingShare) ||
+             median(startups) > kThresholds.largeShare))
             continue;  // slower than the link can be, or start-up bound: other diagnoses
         if (!judged) {
             if (finding.verdict == Verdict::note) continue;
             finding.verdict = Verdict::inconclusive;
-            finding.whyInconclusive = !sized ? "the sizes of the messages are unknown, so that their bandwidth cannot be compared with the link's"
-                                     : reached ? fmt::format("no link peak is known, only that {} of this job reached {:.1f} GB/s: if these links can do more, they are under-used (RS204), else "
-                                                             "the volume is too much for them; tell the peaks: {}",
-                                                             communicator.nodes > 1 ? "communication between nodes" + together : "communication inside nodes", *ceiling, kTellLinks)
-                                               : std::string("no link peak is known: ") + kTellLinks;
+            finding.whyInconclusive = !sized ? "the sizes of the messages are unknown, so that their bandwidth cannot "
+                                               "be compared with the link's"
+                                      : reached
+                                          ? fmt::format(
+                                                "no link peak is known, only that {} of this job reached {:.1f} GB/s: "
+                                                "if these links can do more, they are under-used (RS204), else "
+                                                "the volume is too much for them; tell the peaks: {}",
+                                                communicator.nodes > 1 ? "communication between nodes" + together
+                                                                       : "communication inside nodes",
+                                                *ceiling, kTellLinks)
+                                          : std::string("no link peak is known: ") + kTellLinks;
         }
-        finding.cause = ceiling && !reached ? fmt::format("{} per step over {} {}; the link runs at {} of its ceiling, so only fewer bytes help", bytesText(median(bytes)), communicatorName(analysis.facts, analysis.layout, id),
-                                              tooMuch ? "exceed what compute can hide" : "stand in line where compute ends or begins", percentText(std::min(1.0, median(shares))))
-                                : fmt::format("{} of communication per step cannot be hidden behind compute", durationText(median(costs)));
+        finding.cause =
+            ceiling && !reached
+                ? fmt::format("{} per step over {} {}; the link runs at {} of its ceiling, so only fewer bytes help",
+                              bytesText(median(bytes)), communicatorName(analysis.facts, analysis.layout, id),
+                              tooMuch ? "exceed what compute can hide" : "stand in line where compute ends or begins",
+                              percentText(std::min(1.0, median(shares))))
+                : fmt::format("{} of communication per step cannot be hidden behind compute",
+                              durationText(median(costs)));
         if (ceiling) {
-            finding.evidence.facts.push_back(fmt::format("bus bandwidth {:.1f} GB/s of {}{:.1f} GB/s{} ({}); with start-up it explains {} of the transfer time",
-                                                         median(bandwidths), reached ? "at least " : "", *ceiling, together, analysis.peaks.source, percentText(std::min(1.0, median(shares)))));
-            finding.evidence.numbers = {{"busbw_bytes_per_ns", median(bandwidths)}, {"ceiling_bytes_per_ns", *ceiling}, {"ceiling_share", median(shares)}};
+            finding.evidence.facts.push_back(fmt::format(
+                "bus bandwidth {:.1f} GB/s of {}{:.1f} GB/s{} ({}); with start-up it explains {} of the transfer time",
+                median(bandwidths), reached ? "at least " : "", *ceiling, together, analysis.peaks.source,
+                percentText(std::min(1.0, median(shares)))));
+            finding.evidence.numbers = {{"busbw_bytes_per_ns", median(bandwidths)},
+                                        {"ceiling_bytes_per_ns", *ceiling},
+                                        {"ceiling_share", median(shares)}};
         }
-        finding.evidence.facts.push_back(tooMuch ? fmt::format("{} of transfer per step, {} of it at the ends of communication or more than the compute it may overlap", durationText(steps.front().transferNs()), durationText(median(costs)))
-                                                 : fmt::format("{} of transfer per step; {} of it, and of what comes back, only stand in line behind other messages", durationText(steps.front().transferNs()), durationText(median(costs))));
+        finding.evidence.facts.push_back(
+            tooMuch ? fmt::format("{} of transfer per step, {} of it at the ends of communication or more than the "
+                                  "compute it may overlap",
+                                  durationText(steps.front().transferNs()), durationText(median(costs)))
+                    : fmt::format("{} of transfer per step; {} of it, and of what comes back, only stand in line "
+                                  "behind other messages",
+                                  durationText(steps.front().transferNs()), durationText(median(costs))));
         std::vector<CommTask> longest;
         for (size_t i : steps.front().own) longest.push_back(steps.front().tasks[i]);
-        std::stable_sort(longest.begin(), longest.end(), [](const CommTask& a, const CommTask& b) { return a.transferNs() > b.transferNs(); });
+        std::stable_sort(longest.begin(), longest.end(),
+                         [](const CommTask& a, const CommTask& b) { return a.transferNs() > b.transferNs(); });
         for (size_t k = 0; k < std::min<size_t>(3, longest.size()); ++k)
             if (longest[k].collectiveId != 0)
-                finding.evidence.rows.push_back({"collective", longest[k].collectiveId, steps.front().rank->rank, "a large message at the ceiling"});
+                finding.evidence.rows.push_back({"collective", longest[k].collectiveId, steps.front().rank->rank,
+                                                 "a large message at the ceiling"});
         if (role == CommRole::activations) {
-            finding.fix = {"fewer tensor-parallel ranks, and pipeline or data parallelism in their place: a layer's compute per byte grows as the degree shrinks",
-                           "keep the group on links as fast as NVLink; these messages wait for compute and compute for them"};
+            finding.fix = {
+                "fewer tensor-parallel ranks, and pipeline or data parallelism in their place: a layer's compute per "
+                "byte grows as the degree shrinks",
+                "keep the group on links as fast as NVLink; these messages wait for compute and compute for them"};
         } else if (role != CommRole::shardedParameters) {
             finding.fix = {"gradient accumulation with no_sync(): reduce every k-th micro-step only",
-                           "bf16 gradients or a compression hook (DDP: register_comm_hook(None, bf16_compress_hook))", "a larger batch per rank: more compute for the same bytes"};
+                           "bf16 gradients or a compression hook (DDP: register_comm_hook(None, bf16_compress_hook))",
+                           "a larger batch per rank: more compute for the same bytes"};
         } else {
-            // On one node, or with one rank on each, no smaller group of neighbours could shard: HSDP is then what runs, or DDP.
+            // On one node, or with one rank on each, no smaller group of neighbours could shard: HSDP is then what
+            // runs, or DDP.
             const std::string& host = analysis.facts.findRank(steps.front().rank->rank)->host;
             if (communicator.nodes > 1 && communicator.size > communicator.nodes)
-                finding.fix.push_back("HSDP (ShardingStrategy.HYBRID_SHARD): gather inside the node, reduce between nodes");
+                finding.fix.push_back(
+                    "HSDP (ShardingStrategy.HYBRID_SHARD): gather inside the node, reduce between nodes");
             else if (communicator.nodes <= 1 && host.empty())
-                finding.fix.push_back("where the ranks are on several nodes, with several on each (not recorded here): "
-                                      "HSDP (ShardingStrategy.HYBRID_SHARD)");
-            finding.fix.push_back("ZeRO-2 (reshard_after_forward=False) where memory allows: one all-gather less per layer");
+                finding.fix.push_back(
+                    "where the ranks are on several nodes, with several on each (not recorded here): "
+                    "HSDP (ShardingStrategy.HYBRID_SHARD)");
+            finding.fix.push_back(
+                "ZeRO-2 (reshard_after_forward=False) where memory allows: one all-gather less per layer");
             finding.fix.push_back("gradient accumulation or a larger batch per rank: more compute for the same bytes");
         }
-        if (role != CommRole::activations && analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr) finding.verdict = Verdict::note;
+        if (role != CommRole::activations && analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr)
+            finding.verdict = Verdict::note;
         findings.push_back(std::move(finding));
     }
 }
@@ -215,7 +261,8 @@ void detectSaturation(const Analysis& analysis, Claims& claims, std::vector<Find
 std::string missingForSaturation(const Analysis& analysis) {
     const std::string communicators = withoutCommunicators(analysis);
     if (!communicators.empty()) return communicators;
-    const std::initializer_list<CommRole> judged{CommRole::gradients, CommRole::shardedParameters, CommRole::replicas, CommRole::activations};
+    const std::initializer_list<CommRole> judged{CommRole::gradients, CommRole::shardedParameters, CommRole::replicas,
+                                                 CommRole::activations};
     const std::string sizes = withoutSizes(analysis, judged);
     if (!sizes.empty()) return sizes;
     const std::string times = withoutTransferTimes(analysis);

@@ -27,25 +27,40 @@ std::vector<Cause> visibleCauses(const Analysis& analysis, bool betweenNodes) {
     const auto is = [&](const char* name, const char* wanted) { return value(name) == wanted; };
     std::vector<Cause> causes;
     if (betweenNodes) {
-        if (is("NCCL_IB_DISABLE", "1")) causes.push_back({"NCCL_IB_DISABLE=1 keeps NCCL off InfiniBand/RoCE: it uses sockets", "unset NCCL_IB_DISABLE"});
-        if (is("NCCL_NET", "Socket") || is("NCCL_NET", "socket")) causes.push_back({"NCCL_NET=Socket forces the socket transport", "unset NCCL_NET (or set it to IB)"});
-        if (is("NCCL_NET_GDR_LEVEL", "LOC") || is("NCCL_NET_GDR_LEVEL", "0")) causes.push_back({"NCCL_NET_GDR_LEVEL turns GPUDirect RDMA off", "unset NCCL_NET_GDR_LEVEL"});
+        if (is("NCCL_IB_DISABLE", "1"))
+            causes.push_back(
+                {"NCCL_IB_DISABLE=1 keeps NCCL off InfiniBand/RoCE: it uses sockets", "unset NCCL_IB_DISABLE"});
+        if (is("NCCL_NET", "Socket") || is("NCCL_NET", "socket"))
+            causes.push_back({"NCCL_NET=Socket forces the socket transport", "unset NCCL_NET (or set it to IB)"});
+        if (is("NCCL_NET_GDR_LEVEL", "LOC") || is("NCCL_NET_GDR_LEVEL", "0"))
+            causes.push_back({"NCCL_NET_GDR_LEVEL turns GPUDirect RDMA off", "unset NCCL_NET_GDR_LEVEL"});
         if (const std::string names = value("NCCL_SOCKET_IFNAME"); !names.empty() && causes.empty())
-            causes.push_back({"NCCL_SOCKET_IFNAME=" + names + " names the interface", "check that NCCL_SOCKET_IFNAME is the fast interface, and NCCL_IB_HCA the right adapters", false});
-        if (const std::string names = value("NCCL_IB_HCA"); !names.empty()) causes.push_back({"NCCL_IB_HCA=" + names + " limits the adapters", "name all adapters in NCCL_IB_HCA, or unset it", false});
+            causes.push_back({"NCCL_SOCKET_IFNAME=" + names + " names the interface",
+                              "check that NCCL_SOCKET_IFNAME is the fast interface, and NCCL_IB_HCA the right adapters",
+                              false});
+        if (const std::string names = value("NCCL_IB_HCA"); !names.empty())
+            causes.push_back({"NCCL_IB_HCA=" + names + " limits the adapters",
+                              "name all adapters in NCCL_IB_HCA, or unset it", false});
     } else {
-        if (is("NCCL_P2P_DISABLE", "1")) causes.push_back({"NCCL_P2P_DISABLE=1 keeps NCCL off NVLink and PCIe peer-to-peer: copies go through the host", "unset NCCL_P2P_DISABLE"});
-        if (is("NCCL_P2P_LEVEL", "LOC") || is("NCCL_P2P_LEVEL", "0")) causes.push_back({"NCCL_P2P_LEVEL turns peer-to-peer off", "unset NCCL_P2P_LEVEL (or NVL)"});
-        if (is("NCCL_SHM_DISABLE", "1")) causes.push_back({"NCCL_SHM_DISABLE=1 sends what is not peer-to-peer through the network", "unset NCCL_SHM_DISABLE"});
+        if (is("NCCL_P2P_DISABLE", "1"))
+            causes.push_back(
+                {"NCCL_P2P_DISABLE=1 keeps NCCL off NVLink and PCIe peer-to-peer: copies go through the host",
+                 "unset NCCL_P2P_DISABLE"});
+        if (is("NCCL_P2P_LEVEL", "LOC") || is("NCCL_P2P_LEVEL", "0"))
+            causes.push_back({"NCCL_P2P_LEVEL turns peer-to-peer off", "unset NCCL_P2P_LEVEL (or NVL)"});
+        if (is("NCCL_SHM_DISABLE", "1"))
+            causes.push_back(
+                {"NCCL_SHM_DISABLE=1 sends what is not peer-to-peer through the network", "unset NCCL_SHM_DISABLE"});
     }
     for (const char* name : {"NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS"})
         if (const std::string channels = value(name); !channels.empty() && std::atoi(channels.c_str()) < 8)
-            causes.push_back({fmt::format("{}={} leaves too few channels for this link", name, channels), fmt::format("unset {} or raise it to 16", name)});
+            causes.push_back({fmt::format("{}={} leaves too few channels for this link", name, channels),
+                              fmt::format("unset {} or raise it to 16", name)});
     return causes;
 }
 
-void claim(const Analysis& analysis, const std::vector<const LinkProbe*>& slow, bool betweenNodes, const std::vector<int>& candidates, Claims& claims,
-           std::vector<Finding>& findings) {
+void claim(const Analysis& analysis, const std::vector<const LinkProbe*>& slow, bool betweenNodes,
+           const std::vector<int>& candidates, Claims& claims, std::vector<Finding>& findings) {
     const std::vector<double> costs = savingAtPeak(analysis, slow);
     if (median(costs) <= 0) return;
     Finding finding;
@@ -57,7 +72,8 @@ void claim(const Analysis& analysis, const std::vector<const LinkProbe*>& slow, 
         rates.push_back(probe->busBytesPerNs);
         peaks.push_back(probe->peakBytesPerNs);
         slowness.push_back(probe->slowness);
-        if (finding.evidence.rows.size() < 4) finding.evidence.rows.insert(finding.evidence.rows.end(), probe->rows.begin(), probe->rows.end());
+        if (finding.evidence.rows.size() < 4)
+            finding.evidence.rows.insert(finding.evidence.rows.end(), probe->rows.begin(), probe->rows.end());
     }
     finding.ranks.assign(ranks.begin(), ranks.end());
     finding.affectedRanks = finding.ranks;
@@ -65,28 +81,39 @@ void claim(const Analysis& analysis, const std::vector<const LinkProbe*>& slow, 
     setCost(analysis, costs, finding);
     setTypicalStep(analysis, costs, finding.ranks.front(), finding);
     const std::vector<Cause> causes = visibleCauses(analysis, betweenNodes);
-    finding.cause = fmt::format("large messages {} run at {:.1f} of {:.1f} GB/s", betweenNodes ? "between nodes" : "inside the node", median(rates), median(peaks));
+    finding.cause = fmt::format("large messages {} run at {:.1f} of {:.1f} GB/s",
+                                betweenNodes ? "between nodes" : "inside the node", median(rates), median(peaks));
     for (const Cause& cause : causes) finding.cause += "; " + cause.text;
-    finding.evidence.facts = {fmt::format("{} these links {} slow{}: {:.1f} times what peak, algorithm and protocol explain ({})",
-                                          slow.size() == 1 ? "the only group that uses" : fmt::format("all {} groups that use", slow.size()), slow.size() == 1 ? "is" : "are",
-                                          slow.size() == 1 ? "" : " alike", median(slowness), analysis.peaks.source),
-                              "no other transfer of their ranks ran beside the messages counted"};
+    finding.evidence.facts = {
+        fmt::format("{} these links {} slow{}: {:.1f} times what peak, algorithm and protocol explain ({})",
+                    slow.size() == 1 ? "the only group that uses" : fmt::format("all {} groups that use", slow.size()),
+                    slow.size() == 1 ? "is" : "are", slow.size() == 1 ? "" : " alike", median(slowness),
+                    analysis.peaks.source),
+        "no other transfer of their ranks ran beside the messages counted"};
     if (betweenNodes && !candidates.empty() && causes.empty())
-        finding.evidence.facts.push_back("a slow NIC of one member would look the same when all groups share it; nothing in this trace tells them apart");
-    finding.evidence.numbers = {{"busbw_bytes_per_ns", median(rates)}, {"peak_bytes_per_ns", median(peaks)}, {"slowness", median(slowness)}};
+        finding.evidence.facts.push_back(
+            "a slow NIC of one member would look the same when all groups share it; nothing in this trace tells them "
+            "apart");
+    finding.evidence.numbers = {
+        {"busbw_bytes_per_ns", median(rates)}, {"peak_bytes_per_ns", median(peaks)}, {"slowness", median(slowness)}};
     for (const Cause& cause : causes) finding.fix.push_back(cause.fix);
     if (betweenNodes)
-        finding.fix.push_back("NCCL_DEBUG=INFO prints the transport ('NET/IB' or 'NET/Socket'): set NCCL_IB_HCA / NCCL_SOCKET_IFNAME to the fast adapters, NCCL_NET_GDR_LEVEL=PHB");
+        finding.fix.push_back(
+            "NCCL_DEBUG=INFO prints the transport ('NET/IB' or 'NET/Socket'): set NCCL_IB_HCA / NCCL_SOCKET_IFNAME to "
+            "the fast adapters, NCCL_NET_GDR_LEVEL=PHB");
     else
-        finding.fix.push_back("NCCL_DEBUG=INFO prints the transport ('P2P/CUMEM', 'SHM'): nvidia-smi topo -m shows whether NVLink is there; NCCL_P2P_LEVEL=NVL, NCCL_MIN_CTAS=16");
+        finding.fix.push_back(
+            "NCCL_DEBUG=INFO prints the transport ('P2P/CUMEM', 'SHM'): nvidia-smi topo -m shows whether NVLink is "
+            "there; NCCL_P2P_LEVEL=NVL, NCCL_MIN_CTAS=16");
     finding.confidence = causes.empty() ? 0.7 : 0.9;
     if (finding.verdict == Verdict::found)
-        for (const LinkProbe* probe : slow) claims.takeTransfer("RS204", probe->communicatorId, *finding.savingNsPerStep);
+        for (const LinkProbe* probe : slow)
+            claims.takeTransfer("RS204", probe->communicatorId, *finding.savingNsPerStep);
     findings.push_back(std::move(finding));
 }
 
-/// Groups whose links of that class nobody knows the peak of: alike they may all be slow, and a setting that keeps NCCL off the fast way says that they are. By how much
-/// nothing tells, so that no saving is claimed.
+/// Groups whose links of that class nobody knows the peak of: alike they may all be slow, and a setting that keeps NCCL
+/// off the fast way says that they are. By how much nothing tells, so that no saving is claimed.
 void claimBySetting(const Analysis& analysis, bool betweenNodes, Claims& claims, std::vector<Finding>& findings) {
     std::vector<Cause> causes = visibleCauses(analysis, betweenNodes);
     std::erase_if(causes, [](const Cause& cause) { return !cause.slows; });
@@ -94,7 +121,9 @@ void claimBySetting(const Analysis& analysis, bool betweenNodes, Claims& claims,
     std::set<int64_t> ids;
     std::set<int> ranks;
     for (const auto& [id, communicator] : analysis.facts.communicators) {
-        if (communicator.size < 2 || (communicator.nodes > 1) != betweenNodes || !analysis.peaks.atLeast(communicator) || claims.explainedTransferNs(id, "RS204") > 0) continue;
+        if (communicator.size < 2 || (communicator.nodes > 1) != betweenNodes ||
+            !analysis.peaks.atLeast(communicator) || claims.explainedTransferNs(id, "RS204") > 0)
+            continue;
         ids.insert(id);
         for (int rank : recordedMembers(analysis, communicator)) ranks.insert(rank);
     }
@@ -112,14 +141,19 @@ void claimBySetting(const Analysis& analysis, bool betweenNodes, Claims& claims,
     setTypicalStep(analysis, exposed, steps.front().rank->rank, finding);
     finding.savingNsPerStep.reset();
     finding.savingLowNs = finding.savingHighNs = 0;
-    finding.cause = fmt::format("communication {} reaches {:.1f} GB/s a rank at best", betweenNodes ? "between nodes" : "inside the node", link->bytesPerNs);
+    finding.cause = fmt::format("communication {} reaches {:.1f} GB/s a rank at best",
+                                betweenNodes ? "between nodes" : "inside the node", link->bytesPerNs);
     for (const Cause& cause : causes) finding.cause += "; " + cause.text;
     for (const Cause& cause : causes) finding.fix.push_back(cause.fix);
-    finding.evidence.facts = {fmt::format("{} of it is exposed a step: at most so much is saved, how much of it the link's peak would tell (--links)", durationText(median(exposed)))};
-    finding.evidence.numbers = {{"reached_bytes_per_ns", link->bytesPerNs}, {"exposed_transfer_ns_per_step", median(exposed)}};
+    finding.evidence.facts = {fmt::format(
+        "{} of it is exposed a step: at most so much is saved, how much of it the link's peak would tell (--links)",
+        durationText(median(exposed)))};
+    finding.evidence.numbers = {{"reached_bytes_per_ns", link->bytesPerNs},
+                                {"exposed_transfer_ns_per_step", median(exposed)}};
     for (size_t i : steps.front().own)
         if (const CommTask& task = steps.front().tasks[i]; task.collectiveId != 0 && finding.evidence.rows.size() < 3)
-            finding.evidence.rows.push_back({"collective", task.collectiveId, steps.front().rank->rank, "it went the slow way"});
+            finding.evidence.rows.push_back(
+                {"collective", task.collectiveId, steps.front().rank->rank, "it went the slow way"});
     finding.confidence = 0.6;
     if (finding.verdict == Verdict::found)
         for (int64_t id : ids) claims.takeTransfer("RS204", id, median(exposed));
@@ -134,14 +168,21 @@ void detectUnderUsedLink(const Analysis& analysis, Claims& claims, std::vector<F
     for (bool betweenNodes : {false, true}) {
         std::vector<const LinkProbe*> slow;
         for (const LinkProbe* probe : suspects.unexplained)
-            if (probe->betweenNodes == betweenNodes && claims.explainedTransferNs(probe->communicatorId, "RS204") <= 0) slow.push_back(probe);
+            if (probe->betweenNodes == betweenNodes && claims.explainedTransferNs(probe->communicatorId, "RS204") <= 0)
+                slow.push_back(probe);
         // Of a rate by specification a healthy link reaches a part, and small messages and sharing take theirs of that.
         const std::optional<LinkClass>& link = betweenNodes ? analysis.peaks.inter : analysis.peaks.intra;
-        if (link && isNominal(link->kind)) std::erase_if(slow, [](const LinkProbe* probe) { return probe->slowness < LinkProbeThresholds::kSlowNominal; });
+        if (link && isNominal(link->kind))
+            std::erase_if(slow,
+                          [](const LinkProbe* probe) { return probe->slowness < LinkProbeThresholds::kSlowNominal; });
         // Links of a class that are not all slow have a culprit of their own, named or not.
-        const bool someFast = std::any_of(probes.begin(), probes.end(), [&](const LinkProbe& probe) { return probe.betweenNodes == betweenNodes && !probe.slow(); });
-        if (!slow.empty() && !someFast) claim(analysis, slow, betweenNodes, suspects.candidates, claims, findings);
-        else claimBySetting(analysis, betweenNodes, claims, findings);
+        const bool someFast = std::any_of(probes.begin(), probes.end(), [&](const LinkProbe& probe) {
+            return probe.betweenNodes == betweenNodes && !probe.slow();
+        });
+        if (!slow.empty() && !someFast)
+            claim(analysis, slow, betweenNodes, suspects.candidates, claims, findings);
+        else
+            claimBySetting(analysis, betweenNodes, claims, findings);
     }
 }
 

@@ -19,16 +19,16 @@ namespace {
 
 constexpr AlgorithmThresholds kThresholds;
 
-/// The link as peaks tell it, else as the fit of the communicator's own collectives does once the share of their protocol is taken out, else at least what the job
-/// reached, with a start-up that is hardly longer.
+/// The link as peaks tell it, else as the fit of the communicator's own collectives does once the share of their
+/// protocol is taken out, else at least what the job reached, with a start-up that is hardly longer.
 std::optional<LinkModel> linkOf(const Analysis& analysis, const CommTask& task) {
     const Communicator& communicator = analysis.facts.communicators.at(task.communicatorId);
     const std::optional<LinkModel> link = linkWithStartup(analysis.peaks, communicator, task.op);
     if (link && !analysis.peaks.atLeast(communicator)) return link;
     const CostFit* fit = analysis.findFit(task.communicatorId, task.op);
-    if (fit == nullptr || fit->source != "fit" || !(fit->betaNsPerByte > 0))
-        return link;
-    // Time of a byte and of a start-up on a link of 1 byte/ns and 1 ns: what the choice itself costs. The end that is kindest to it.
+    if (fit == nullptr || fit->source != "fit" || !(fit->betaNsPerByte > 0)) return link;
+    // Time of a byte and of a start-up on a link of 1 byte/ns and 1 ns: what the choice itself costs. The end that is
+    // kindest to it.
     const double perByte = collectiveNs({0, 1}, task.op, communicator.size, 1, {task.algorithm, task.protocol}).low;
     const double perStart = collectiveNs({1, 1}, task.op, communicator.size, 0, {task.algorithm, task.protocol}).high;
     return LinkModel{fit->alphaNs / perStart, perByte / fit->betaNsPerByte};
@@ -37,23 +37,28 @@ std::optional<LinkModel> linkOf(const Analysis& analysis, const CommTask& task) 
 /// What a message would take with its best choice, scaled by how far the link is from its model anyway.
 struct Verdict205 {
     AlgorithmChoice best;
-    double bestNs = 0;      // as the measured time scales
-    double explainedNs = 0; // part of the measured time that the formulas give for the present choice
+    double bestNs = 0;       // as the measured time scales
+    double explainedNs = 0;  // part of the measured time that the formulas give for the present choice
 };
 
 std::optional<Verdict205> judge(const Analysis& analysis, const CommTask& task, const std::set<store::Protocol>& seen) {
-    if (task.bytes <= 0 || task.calls != 1 || !isModelled(task.op, {task.algorithm, task.protocol}) || task.transferNs() <= 0) return std::nullopt;
+    if (task.bytes <= 0 || task.calls != 1 || !isModelled(task.op, {task.algorithm, task.protocol}) ||
+        task.transferNs() <= 0)
+        return std::nullopt;
     std::optional<LinkModel> link = linkOf(analysis, task);
     if (!link) return std::nullopt;
     const int ranks = analysis.facts.communicators.at(task.communicatorId).size;
     const auto bytes = static_cast<double>(task.bytes);
     const AlgorithmChoice present{task.algorithm, task.protocol};
     link = seenLink(*link, task.op, ranks, bytes, present, static_cast<double>(task.transferNs()));
-    Verdict205 verdict{present, 0, explainedNs(*link, task.op, ranks, bytes, present, static_cast<double>(task.transferNs()))};
+    Verdict205 verdict{present, 0,
+                       explainedNs(*link, task.op, ranks, bytes, present, static_cast<double>(task.transferNs()))};
     verdict.bestNs = verdict.explainedNs;
     for (AlgorithmChoice choice : algorithmChoices(task.op)) {
-        // LL128 corrupts data where the hardware does not keep 128-byte stores whole: proposed only where NCCL uses it itself.
-        if (choice == present || (choice.protocol == store::Protocol::ll128 && seen.count(choice.protocol) == 0)) continue;
+        // LL128 corrupts data where the hardware does not keep 128-byte stores whole: proposed only where NCCL uses it
+        // itself.
+        if (choice == present || (choice.protocol == store::Protocol::ll128 && seen.count(choice.protocol) == 0))
+            continue;
         const double time = collectiveNs(*link, task.op, ranks, bytes, choice).high;
         if (time >= verdict.bestNs) continue;
         verdict.best = choice;
@@ -91,7 +96,8 @@ std::set<store::Protocol> protocolsSeen(const Analysis& analysis) {
     return seen;
 }
 
-std::map<GroupKey, Group> groupsOf(const Analysis& analysis, const std::vector<CriticalStep>& steps, const std::set<store::Protocol>& seen) {
+std::map<GroupKey, Group> groupsOf(const Analysis& analysis, const std::vector<CriticalStep>& steps,
+                                   const std::set<store::Protocol>& seen) {
     std::map<GroupKey, Group> groups;
     for (const CriticalStep& step : steps) {
         for (size_t i : step.own) {
@@ -115,7 +121,9 @@ std::map<GroupKey, Group> groupsOf(const Analysis& analysis, const std::vector<C
     return groups;
 }
 
-bool forced(const Analysis& analysis, const char* variable) { return !analysis.facts.text(std::string("env.") + variable).empty(); }
+bool forced(const Analysis& analysis, const char* variable) {
+    return !analysis.facts.text(std::string("env.") + variable).empty();
+}
 
 /// How much longer the step's other messages of this operation would take with the proposed setting, ns per step.
 double harm(const Analysis& analysis, const std::vector<CriticalStep>& steps, store::Op op, AlgorithmChoice proposed) {
@@ -134,7 +142,8 @@ double harm(const Analysis& analysis, const std::vector<CriticalStep>& steps, st
 }
 
 const std::pair<const std::pair<store::Algorithm, store::Protocol>, double>& bestOf(const Group& group) {
-    return *std::max_element(group.gains.begin(), group.gains.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    return *std::max_element(group.gains.begin(), group.gains.end(),
+                             [](const auto& a, const auto& b) { return a.second < b.second; });
 }
 
 /// Variables of the job's environment that explain the present choice.
@@ -146,40 +155,51 @@ std::set<std::string> guilty(const Analysis& analysis, AlgorithmChoice present, 
 }
 
 /// The setting for one operation, or a tuner table's line where that would hurt its other sizes.
-std::string proposal(const Analysis& analysis, const std::vector<CriticalStep>& steps, const GroupKey& key, const Group& group) {
+std::string proposal(const Analysis& analysis, const std::vector<CriticalStep>& steps, const GroupKey& key,
+                     const Group& group) {
     const auto& [pair, unused] = bestOf(group);
     const AlgorithmChoice choice{pair.first, pair.second};
     const std::string name = toSetting(key.op);
     std::string setting;
-    if (choice.algorithm != key.present.algorithm) setting += fmt::format("NCCL_ALGO=\"{}:{}\"", name, toSetting(choice.algorithm));
-    if (choice.protocol != key.present.protocol) setting += fmt::format("{}NCCL_PROTO=\"{}:{}\"", setting.empty() ? "" : " ", name, toSetting(choice.protocol));
+    if (choice.algorithm != key.present.algorithm)
+        setting += fmt::format("NCCL_ALGO=\"{}:{}\"", name, toSetting(choice.algorithm));
+    if (choice.protocol != key.present.protocol)
+        setting += fmt::format("{}NCCL_PROTO=\"{}:{}\"", setting.empty() ? "" : " ", name, toSetting(choice.protocol));
     const double worse = harm(analysis, steps, key.op, choice);
     const double gain = (group.presentNs - group.bestNs) / static_cast<double>(steps.size());
     if (worse <= 0.1 * gain)
-        return fmt::format("for {} alone (NCCL 2.24 and later): {}{}", name, setting,
-                           worse > 0 ? fmt::format("; its other sizes would lose {} a step", durationText(worse)) : std::string());
+        return fmt::format(
+            "for {} alone (NCCL 2.24 and later): {}{}", name, setting,
+            worse > 0 ? fmt::format("; its other sizes would lose {} a step", durationText(worse)) : std::string());
     const auto& range = group.sizes.at(pair);
-    const char* protocol = choice.protocol == store::Protocol::ll ? "ll" : choice.protocol == store::Protocol::ll128 ? "ll128" : "simple";
-    return fmt::format("not {} for all sizes, the others would lose {} a step: a tuner plugin's table chooses by size: {},{},{},{},{},-1,{},{}", setting, durationText(worse),
-                       name, range.first, range.second, toSetting(choice.algorithm), protocol, key.nodes, key.ranks);
+    const char* protocol = choice.protocol == store::Protocol::ll      ? "ll"
+                           : choice.protocol == store::Protocol::ll128 ? "ll128"
+                                                                       : "simple";
+    return fmt::format(
+        "not {} for all sizes, the others would lose {} a step: a tuner plugin's table chooses by size: "
+        "{},{},{},{},{},-1,{},{}",
+        setting, durationText(worse), name, range.first, range.second, toSetting(choice.algorithm), protocol, key.nodes,
+        key.ranks);
 }
 
 /// Time saved per step with the better choice for all messages of the losing groups.
-std::vector<double> savings(const Analysis& analysis, const std::vector<CriticalStep>& steps, const std::map<GroupKey, Group>& losing,
-                            const std::set<store::Protocol>& seen) {
+std::vector<double> savings(const Analysis& analysis, const std::vector<CriticalStep>& steps,
+                            const std::map<GroupKey, Group>& losing, const std::set<store::Protocol>& seen) {
     std::vector<double> costs;
     for (const CriticalStep& step : steps) {
         std::vector<double> times = transfersOf(step);
         for (size_t i : step.own) {
             if (losing.count(keyOf(analysis, step.tasks[i])) == 0) continue;
-            if (const auto verdict = judge(analysis, step.tasks[i], seen)) times[i] = std::min(times[i], verdict->bestNs);
+            if (const auto verdict = judge(analysis, step.tasks[i], seen))
+                times[i] = std::min(times[i], verdict->bestNs);
         }
         costs.push_back(savingOf(step, times));
     }
     return costs;
 }
 
-void describe(const Analysis& analysis, const std::vector<CriticalStep>& steps, const std::map<GroupKey, Group>& losing, Finding& finding) {
+void describe(const Analysis& analysis, const std::vector<CriticalStep>& steps, const std::map<GroupKey, Group>& losing,
+              Finding& finding) {
     const auto steps1 = static_cast<double>(steps.size());
     std::set<std::string> variables;
     std::vector<std::string> proposals;
@@ -188,10 +208,14 @@ void describe(const Analysis& analysis, const std::vector<CriticalStep>& steps, 
         const AlgorithmChoice best{bestOf(group).first.first, bestOf(group).first.second};
         variables.merge(guilty(analysis, key.present, best));
         proposals.push_back(proposal(analysis, steps, key, group));
-        const std::string text = fmt::format("{} of {} over {} ranks runs with {}/{}; {}/{} would take {:.2f} times less", store::toText(key.op),
-                                             bytesText(group.bytes / group.messages), key.ranks, toSetting(key.present.algorithm), toSetting(key.present.protocol),
-                                             toSetting(best.algorithm), toSetting(best.protocol), group.presentNs / group.bestNs);
-        finding.evidence.facts.push_back(fmt::format("{}: {} of transfer a step, {} then", text, durationText(group.presentNs / steps1), durationText(group.bestNs / steps1)));
+        const std::string text =
+            fmt::format("{} of {} over {} ranks runs with {}/{}; {}/{} would take {:.2f} times less",
+                        store::toText(key.op), bytesText(group.bytes / group.messages), key.ranks,
+                        toSetting(key.present.algorithm), toSetting(key.present.protocol), toSetting(best.algorithm),
+                        toSetting(best.protocol), group.presentNs / group.bestNs);
+        finding.evidence.facts.push_back(fmt::format("{}: {} of transfer a step, {} then", text,
+                                                     durationText(group.presentNs / steps1),
+                                                     durationText(group.bestNs / steps1)));
         if (worst != nullptr && worst->presentNs - worst->bestNs >= group.presentNs - group.bestNs) continue;
         worst = &group;
         finding.cause = text;
@@ -203,10 +227,13 @@ void describe(const Analysis& analysis, const std::vector<CriticalStep>& steps, 
     for (const std::string& variable : variables) {
         const std::string value = analysis.facts.text("env." + variable);
         finding.cause += fmt::format("; the environment has {}={}", variable, value);
-        finding.fix.push_back(fmt::format("unset {} (now {}): NCCL then chooses by operation and size", variable, value));
+        finding.fix.push_back(
+            fmt::format("unset {} (now {}): NCCL then chooses by operation and size", variable, value));
     }
     finding.fix.insert(finding.fix.end(), proposals.begin(), proposals.end());
-    finding.evidence.facts.push_back("algorithm and protocol as the NCCL profiler plugin recorded them; times by hops x alpha + bytes / (bandwidth x the protocol's share)");
+    finding.evidence.facts.push_back(
+        "algorithm and protocol as the NCCL profiler plugin recorded them; times by hops x alpha + bytes / (bandwidth "
+        "x the protocol's share)");
     for (size_t i : steps.front().own) {
         const CommTask& task = steps.front().tasks[i];
         if (task.collectiveId == 0 || losing.count(keyOf(analysis, task)) == 0) continue;
@@ -229,7 +256,8 @@ void detectAlgorithm(const Analysis& analysis, Claims& claims, std::vector<Findi
     std::map<GroupKey, Group> losing;
     for (auto& [key, group] : groupsOf(analysis, steps, seen)) {
         if (group.gains.empty() || group.bestNs <= 0) continue;
-        if (group.presentNs / group.bestNs >= (byUser ? kThresholds.forcedRatio : kThresholds.chosenRatio)) losing.emplace(key, group);
+        if (group.presentNs / group.bestNs >= (byUser ? kThresholds.forcedRatio : kThresholds.chosenRatio))
+            losing.emplace(key, group);
     }
     if (losing.empty()) return;
     const std::vector<double> costs = savings(analysis, steps, losing, seen);
@@ -239,7 +267,9 @@ void detectAlgorithm(const Analysis& analysis, Claims& claims, std::vector<Findi
     std::set<int> ranks;
     std::set<int64_t> communicators;
     for (const auto& [id, communicator] : analysis.facts.communicators) {
-        const bool loses = std::any_of(losing.begin(), losing.end(), [&, &c = communicator](const auto& entry) { return entry.first.ranks == c.size && entry.first.nodes == c.nodes; });
+        const bool loses = std::any_of(losing.begin(), losing.end(), [&, &c = communicator](const auto& entry) {
+            return entry.first.ranks == c.size && entry.first.nodes == c.nodes;
+        });
         if (!loses) continue;
         communicators.insert(id);
         for (int rank : recordedMembers(analysis, communicator)) ranks.insert(rank);
@@ -250,8 +280,13 @@ void detectAlgorithm(const Analysis& analysis, Claims& claims, std::vector<Findi
     setCost(analysis, costs, finding);
     setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
     describe(analysis, steps, losing, finding);
-    const bool reached = std::any_of(communicators.begin(), communicators.end(), [&](int64_t id) { return analysis.peaks.atLeast(analysis.facts.communicators.at(id)); });
-    if (reached) finding.evidence.facts.push_back("no peak of the link is known: it carries at least what the job reached over it, and the protocol's flags with it");
+    const bool reached = std::any_of(communicators.begin(), communicators.end(), [&](int64_t id) {
+        return analysis.peaks.atLeast(analysis.facts.communicators.at(id));
+    });
+    if (reached)
+        finding.evidence.facts.push_back(
+            "no peak of the link is known: it carries at least what the job reached over it, and the protocol's flags "
+            "with it");
     finding.confidence = reached || analysis.peaks.source.empty() ? 0.7 : 0.85;
     if (finding.verdict == Verdict::found)
         for (int64_t id : communicators) claims.takeTransfer("RS205", id, *finding.savingNsPerStep);
@@ -263,7 +298,8 @@ std::string missingForAlgorithm(const Analysis& analysis) {
     bool asked = false;
     for (const store::Collective& collective : analysis.facts.collectives) {
         if (!collective.step || algorithmChoices(collective.op).size() < 2) continue;
-        if (collective.algorithm != store::Algorithm::unknown || collective.protocol != store::Protocol::unknown) return {};
+        if (collective.algorithm != store::Algorithm::unknown || collective.protocol != store::Protocol::unknown)
+            return {};
         asked = true;
     }
     return asked ? "no algorithm or protocol recorded" : std::string();

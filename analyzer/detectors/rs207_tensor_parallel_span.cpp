@@ -30,28 +30,38 @@ std::optional<double> insideNs(const Analysis& analysis, const Communicator& com
     const LinkClass& intra = *analysis.peaks.intra;
     const LinkModel link{intra.alphaNs > 0 ? intra.alphaNs : unknownAlphaNs(false), intra.bytesPerNs};
     // NCCL would choose anew: the fastest of the choices it uses in this job, at the slow end of what each may cost.
-    double best = collectiveNs(link, task.op, communicator.size, static_cast<double>(task.bytes), {store::Algorithm::ring, store::Protocol::simple}).high;
+    double best = collectiveNs(link, task.op, communicator.size, static_cast<double>(task.bytes),
+                               {store::Algorithm::ring, store::Protocol::simple})
+                      .high;
     for (AlgorithmChoice choice : algorithmChoices(task.op))
         if (choice.protocol != store::Protocol::ll128)
-            best = std::min(best, collectiveNs(link, task.op, communicator.size, static_cast<double>(task.bytes), choice).high);
+            best = std::min(
+                best, collectiveNs(link, task.op, communicator.size, static_cast<double>(task.bytes), choice).high);
     return best;
 }
 
-/// Groups with another role that would leave the node when the tensor-parallel groups move in: what their transfer would grow to is the price. `placesPerNode`:
-/// tensor-parallel groups that fit on a node, each with one member of such a group: the network cards it can use there.
+/// Groups with another role that would leave the node when the tensor-parallel groups move in: what their transfer
+/// would grow to is the price. `placesPerNode`: tensor-parallel groups that fit on a node, each with one member of such
+/// a group: the network cards it can use there.
 double priceNs(const Analysis& analysis, const CriticalStep& step, int placesPerNode) {
     double price = 0;
     for (const CommTask& task : step.tasks) {
         const CommRole role = roleOf(analysis, task);
         if (role != CommRole::gradients && role != CommRole::shardedParameters && role != CommRole::replicas) continue;
         const auto at = analysis.facts.communicators.find(task.communicatorId);
-        if (at == analysis.facts.communicators.end() || at->second.nodes > 1 || !analysis.peaks.inter || task.bytes <= 0) continue;
+        if (at == analysis.facts.communicators.end() || at->second.nodes > 1 || !analysis.peaks.inter ||
+            task.bytes <= 0)
+            continue;
         if (at->second.size <= placesPerNode) continue;
         LinkModel between{analysis.peaks.inter->alphaNs, analysis.peaks.inter->bytesPerNs * std::max(1, placesPerNode)};
         if (analysis.peaks.intra) between.bytesPerNs = std::min(between.bytesPerNs, analysis.peaks.intra->bytesPerNs);
-        const double then = collectiveNs(between, task.op, at->second.size, static_cast<double>(task.bytes), {store::Algorithm::ring, store::Protocol::simple}).high;
+        const double then = collectiveNs(between, task.op, at->second.size, static_cast<double>(task.bytes),
+                                         {store::Algorithm::ring, store::Protocol::simple})
+                                .high;
         // What is exposed today grows; what hides may go on hiding.
-        const double share = task.transferNs() > 0 ? static_cast<double>(task.exposedTransferNs) / static_cast<double>(task.transferNs()) : 0;
+        const double share = task.transferNs() > 0
+                                 ? static_cast<double>(task.exposedTransferNs) / static_cast<double>(task.transferNs())
+                                 : 0;
         price += share * std::max(0.0, then - static_cast<double>(task.transferNs()));
     }
     return price;
@@ -77,7 +87,8 @@ void detectTensorParallelSpan(const Analysis& analysis, Claims& claims, std::vec
                 if (inside) times[i] = std::min(times[i], *inside);
                 total += static_cast<double>(std::max<int64_t>(0, step.tasks[i].bytes));
             }
-            costs.push_back(std::max(0.0, known ? savingOf(step, times) - priceNs(analysis, step, placesPerNode) : step.exposedTransferNs()));
+            costs.push_back(std::max(0.0, known ? savingOf(step, times) - priceNs(analysis, step, placesPerNode)
+                                                : step.exposedTransferNs()));
             exposed.push_back(step.exposedTransferNs());
             calls.push_back(static_cast<double>(step.own.size()));
             bytes.push_back(total);
@@ -95,25 +106,44 @@ void detectTensorParallelSpan(const Analysis& analysis, Claims& claims, std::vec
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
         if ((!known || tooLittle) && finding.verdict == Verdict::found) {
             finding.verdict = Verdict::inconclusive;
-            finding.whyInconclusive = fmt::format("the speed inside a node is {}: tell it: {}; at most {} a step is at stake",
-                                                  known ? fmt::format("known to be {:.1f} GB/s at least, which gains too little", analysis.peaks.intra->bytesPerNs) : "not known",
-                                                  kTellLinks, durationText(median(exposed)));
+            finding.whyInconclusive =
+                fmt::format("the speed inside a node is {}: tell it: {}; at most {} a step is at stake",
+                            known ? fmt::format("known to be {:.1f} GB/s at least, which gains too little",
+                                                analysis.peaks.intra->bytesPerNs)
+                                  : "not known",
+                            kTellLinks, durationText(median(exposed)));
             finding.savingNsPerStep.reset();
         }
-        finding.cause = fmt::format("tensor-parallel groups of {} ranks span {} nodes: {:.0f} collectives of {} a step wait for the network between them", where.first->size,
-                                    where.first->nodes, median(calls), bytesText(median(bytes) / std::max(1.0, median(calls))));
-        finding.evidence.facts = {fmt::format("{} of their transfer is exposed a step: compute needs each result", durationText(median(exposed))),
-                                  fmt::format("ranks {} are on {} nodes; {} ranks fit on one", fmt::join(where.first->ranks, ", "), where.first->nodes, perNode)};
-        if (reached) finding.evidence.facts.push_back(fmt::format("links inside a node carry {:.1f} GB/s at least ({})", analysis.peaks.intra->bytesPerNs, analysis.peaks.intra->source));
-        finding.evidence.numbers = {{"exposed_transfer_ns_per_step", median(exposed)}, {"calls_per_step", median(calls)}, {"bytes_per_step", median(bytes)}};
+        finding.cause = fmt::format(
+            "tensor-parallel groups of {} ranks span {} nodes: {:.0f} collectives of {} a step wait for the network "
+            "between them",
+            where.first->size, where.first->nodes, median(calls),
+            bytesText(median(bytes) / std::max(1.0, median(calls))));
+        finding.evidence.facts = {fmt::format("{} of their transfer is exposed a step: compute needs each result",
+                                              durationText(median(exposed))),
+                                  fmt::format("ranks {} are on {} nodes; {} ranks fit on one",
+                                              fmt::join(where.first->ranks, ", "), where.first->nodes, perNode)};
+        if (reached)
+            finding.evidence.facts.push_back(fmt::format("links inside a node carry {:.1f} GB/s at least ({})",
+                                                         analysis.peaks.intra->bytesPerNs,
+                                                         analysis.peaks.intra->source));
+        finding.evidence.numbers = {{"exposed_transfer_ns_per_step", median(exposed)},
+                                    {"calls_per_step", median(calls)},
+                                    {"bytes_per_step", median(bytes)}};
         for (size_t k = 0; k < std::min<size_t>(3, steps.front().own.size()); ++k)
             if (const CommTask& task = steps.front().tasks[steps.front().own[k]]; task.collectiveId != 0)
-                finding.evidence.rows.push_back({"collective", task.collectiveId, steps.front().rank->rank, "compute waits for it across nodes"});
+                finding.evidence.rows.push_back(
+                    {"collective", task.collectiveId, steps.front().rank->rank, "compute waits for it across nodes"});
         if (where.first->size <= perNode)
-            finding.fix = {fmt::format("order ranks so that tensor-parallel groups are neighbours on one node (Megatron --tp-comm first in the order \"tp-cp-ep-dp-pp\"; "
-                                       "init_device_mesh(\"cuda\", (dp, tp)) with tp={} last)", where.first->size)};
+            finding.fix = {
+                fmt::format("order ranks so that tensor-parallel groups are neighbours on one node (Megatron --tp-comm "
+                            "first in the order \"tp-cp-ep-dp-pp\"; "
+                            "init_device_mesh(\"cuda\", (dp, tp)) with tp={} last)",
+                            where.first->size)};
         else
-            finding.fix = {fmt::format("tensor-parallel degree {} at most (ranks per node), the rest as pipeline or data parallelism", perNode)};
+            finding.fix = {fmt::format(
+                "tensor-parallel degree {} at most (ranks per node), the rest as pipeline or data parallelism",
+                perNode)};
         finding.confidence = 0.85;
         if (finding.verdict == Verdict::found)
             for (int64_t id : where.ids) claims.takeTransfer("RS207", id, *finding.savingNsPerStep);
@@ -123,7 +153,8 @@ void detectTensorParallelSpan(const Analysis& analysis, Claims& claims, std::vec
 
 std::string missingForTensorParallelSpan(const Analysis& analysis) {
     const std::string hosts = withoutHosts(analysis);
-    const bool tensorParallel = std::any_of(analysis.layout.roles.begin(), analysis.layout.roles.end(), [](const auto& entry) { return entry.second == CommRole::activations; });
+    const bool tensorParallel = std::any_of(analysis.layout.roles.begin(), analysis.layout.roles.end(),
+                                            [](const auto& entry) { return entry.second == CommRole::activations; });
     if (!tensorParallel) return {};
     return hosts.empty() ? std::string() : hosts;
 }

@@ -33,19 +33,26 @@ std::string causeOf(const Analysis& analysis, const LinkSuspect& suspect) {
     const std::string ratio = fmt::format("{}{:.1f}", atLeast ? "at least " : "", slownessOf(suspect));
     const char* than = atLeast ? "than others of this job" : "than it should be";
     const char* way = suspect.betweenNodes ? "way to other nodes" : "link";
-    if (suspect.node) return fmt::format("{} ({}): its way to other nodes is {} times slower {}", hostOf(analysis, suspect.ranks.front()), ranksText(suspect.ranks), ratio, than);
+    if (suspect.node)
+        return fmt::format("{} ({}): its way to other nodes is {} times slower {}",
+                           hostOf(analysis, suspect.ranks.front()), ranksText(suspect.ranks), ratio, than);
     if (suspect.pair && !suspect.leaving.empty())
-        return fmt::format("the link between rank {} ({}) and rank {} ({}) is {} times slower {}", suspect.ranks[0], hostOf(analysis, suspect.ranks[0]), suspect.ranks[1],
-                           hostOf(analysis, suspect.ranks[1]), ratio, than);
+        return fmt::format("the link between rank {} ({}) and rank {} ({}) is {} times slower {}", suspect.ranks[0],
+                           hostOf(analysis, suspect.ranks[0]), suspect.ranks[1], hostOf(analysis, suspect.ranks[1]),
+                           ratio, than);
     if (suspect.pair)
-        return fmt::format("messages {} rank {} and rank {} ({}, {}) take {} times what {} gives; other pairs do not", suspect.bothWays ? "between" : "from the first to the second of", suspect.ranks[0], suspect.ranks[1],
-                           hostOf(analysis, suspect.ranks[0]), hostOf(analysis, suspect.ranks[1]), ratio, atLeast ? "the best that this job reached" : "the link's peak");
-    return fmt::format("rank {} on {}: its {} is {} times slower {}", suspect.ranks[0], hostOf(analysis, suspect.ranks[0]), way, ratio, than);
+        return fmt::format("messages {} rank {} and rank {} ({}, {}) take {} times what {} gives; other pairs do not",
+                           suspect.bothWays ? "between" : "from the first to the second of", suspect.ranks[0],
+                           suspect.ranks[1], hostOf(analysis, suspect.ranks[0]), hostOf(analysis, suspect.ranks[1]),
+                           ratio, atLeast ? "the best that this job reached" : "the link's peak");
+    return fmt::format("rank {} on {}: its {} is {} times slower {}", suspect.ranks[0],
+                       hostOf(analysis, suspect.ranks[0]), way, ratio, than);
 }
 
 /// "messages from rank 2 to rank 3", "collectives of ranks 0-3".
 std::string trafficText(const LinkProbe& probe) {
-    return probe.pair ? fmt::format("messages from rank {} to rank {}", probe.ranks[0], probe.ranks[1]) : "collectives of " + ranksText(probe.ranks);
+    return probe.pair ? fmt::format("messages from rank {} to rank {}", probe.ranks[0], probe.ranks[1])
+                      : "collectives of " + ranksText(probe.ranks);
 }
 
 void addEvidence(const LinkSuspect& suspect, Finding& finding) {
@@ -53,20 +60,27 @@ void addEvidence(const LinkSuspect& suspect, Finding& finding) {
     finding.evidence.facts.insert(finding.evidence.facts.end(), suspect.facts.begin(), suspect.facts.end());
     finding.evidence.rows = suspect.rows;
     for (const LinkProbe* probe : suspect.explains) {
-        finding.evidence.facts.push_back(fmt::format("slow: {}: {:.1f} of {}{:.1f} GB/s in {} large transfers", trafficText(*probe), probe->busBytesPerNs, probe->atLeast ? "at least " : "", probe->peakBytesPerNs, probe->samples));
+        finding.evidence.facts.push_back(fmt::format(
+            "slow: {}: {:.1f} of {}{:.1f} GB/s in {} large transfers", trafficText(*probe), probe->busBytesPerNs,
+            probe->atLeast ? "at least " : "", probe->peakBytesPerNs, probe->samples));
         finding.evidence.rows.insert(finding.evidence.rows.end(), probe->rows.begin(), probe->rows.end());
         if (finding.evidence.facts.size() >= 3) break;
     }
     size_t listed = 0;
     for (const LinkProbe* probe : suspect.exonerates) {
         // What another class of links reached is no measure of this one, least of all of itself.
-        if (probe->slow() || (probe->atLeast && probe->betweenNodes != suspect.explains.front()->betweenNodes) || listed++ >= 3) continue;
-        finding.evidence.facts.push_back(fmt::format("{}: {}: {:.1f} of {}{:.1f} GB/s", probe->atLeast ? "faster" : "as fast as it should be", trafficText(*probe), probe->busBytesPerNs, probe->atLeast ? "at least " : "", probe->peakBytesPerNs));
+        if (probe->slow() || (probe->atLeast && probe->betweenNodes != suspect.explains.front()->betweenNodes) ||
+            listed++ >= 3)
+            continue;
+        finding.evidence.facts.push_back(fmt::format(
+            "{}: {}: {:.1f} of {}{:.1f} GB/s", probe->atLeast ? "faster" : "as fast as it should be",
+            trafficText(*probe), probe->busBytesPerNs, probe->atLeast ? "at least " : "", probe->peakBytesPerNs));
     }
     finding.evidence.numbers.emplace_back("slowness", slownessOf(suspect));
 }
 
-void claim(const Analysis& analysis, const LinkSuspect& suspect, double confidence, Claims& claims, std::vector<Finding>& findings) {
+void claim(const Analysis& analysis, const LinkSuspect& suspect, double confidence, Claims& claims,
+           std::vector<Finding>& findings) {
     std::vector<double> costs = savingAtPeak(analysis, suspect.explains);
     if (median(costs) <= 0) return;
     Finding finding;
@@ -89,15 +103,22 @@ void claim(const Analysis& analysis, const LinkSuspect& suspect, double confiden
         }
     }
     const std::string second = hostOf(analysis, suspect.ranks.back());
-    const std::string hosts = hostOf(analysis, suspect.ranks.front()) + (suspect.pair && second != hostOf(analysis, suspect.ranks.front()) ? " and of " + second : "");
-    finding.fix = {suspect.node || suspect.betweenNodes ? fmt::format("check the NIC of {}: negotiated rate, cable, switch port, PCIe width (ibstat, ethtool, lspci -vv), congestion and retransmits",
-                                                                      hosts)
-                                                        : fmt::format("check the device's links on {}: nvidia-smi nvlink -s, nvidia-smi topo -m, PCIe width (lspci -vv), dmesg for Xid and AER errors",
-                                                                      hostOf(analysis, suspect.ranks.front())),
-                   "leave that node or device out of the job until it is repaired, and run again: the cost should go with it"};
+    const std::string hosts =
+        hostOf(analysis, suspect.ranks.front()) +
+        (suspect.pair && second != hostOf(analysis, suspect.ranks.front()) ? " and of " + second : "");
+    finding.fix = {
+        suspect.node || suspect.betweenNodes
+            ? fmt::format("check the NIC of {}: negotiated rate, cable, switch port, PCIe width (ibstat, ethtool, "
+                          "lspci -vv), congestion and retransmits",
+                          hosts)
+            : fmt::format("check the device's links on {}: nvidia-smi nvlink -s, nvidia-smi topo -m, PCIe width (lspci "
+                          "-vv), dmesg for Xid and AER errors",
+                          hostOf(analysis, suspect.ranks.front())),
+        "leave that node or device out of the job until it is repaired, and run again: the cost should go with it"};
     finding.confidence = confidence;
     if (finding.verdict == Verdict::found)
-        for (const LinkProbe* probe : suspect.explains) claims.takeTransfer("RS208", probe->communicatorId, *finding.savingNsPerStep);
+        for (const LinkProbe* probe : suspect.explains)
+            claims.takeTransfer("RS208", probe->communicatorId, *finding.savingNsPerStep);
     findings.push_back(std::move(finding));
 }
 
@@ -105,14 +126,18 @@ bool needsAll(const LinkProbe& probe, const std::vector<int>& ranks) {
     return std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return probe.touches(rank); });
 }
 
-/// Suspects named by who leaves last, where no other traffic tells. Each explains all slow groups of its class of links that it is in.
-std::vector<LinkSuspect> fromLeaving(const Analysis& analysis, const std::vector<LinkProbe>& probes, std::vector<const LinkProbe*> open) {
+/// Suspects named by who leaves last, where no other traffic tells. Each explains all slow groups of its class of links
+/// that it is in.
+std::vector<LinkSuspect> fromLeaving(const Analysis& analysis, const std::vector<LinkProbe>& probes,
+                                     std::vector<const LinkProbe*> open) {
     std::vector<LinkSuspect> result;
     for (const LinkProbe* probe : std::vector<const LinkProbe*>(open)) {
-        std::optional<LinkSuspect> suspect = std::find(open.begin(), open.end(), probe) == open.end() ? std::nullopt : lastToLeave(analysis, *probe);
+        std::optional<LinkSuspect> suspect =
+            std::find(open.begin(), open.end(), probe) == open.end() ? std::nullopt : lastToLeave(analysis, *probe);
         if (!suspect) continue;
         for (const LinkProbe* other : open)
-            if (other == probe || (other->betweenNodes == probe->betweenNodes && needsAll(*other, suspect->ranks))) suspect->explains.push_back(other);
+            if (other == probe || (other->betweenNodes == probe->betweenNodes && needsAll(*other, suspect->ranks)))
+                suspect->explains.push_back(other);
         for (const LinkProbe* explained : suspect->explains) std::erase(open, explained);
         for (const LinkProbe& other : probes)
             if (!other.slow()) suspect->exonerates.push_back(&other);
@@ -132,7 +157,8 @@ void detectSlowLink(const Analysis& analysis, Claims& claims, std::vector<Findin
         claim(analysis, suspect, 0.85, claims, findings);
         for (const LinkProbe* probe : suspect.explains) std::erase(open, probe);
     }
-    for (const LinkSuspect& suspect : fromLeaving(analysis, probes, open)) claim(analysis, suspect, 0.6, claims, findings);
+    for (const LinkSuspect& suspect : fromLeaving(analysis, probes, open))
+        claim(analysis, suspect, 0.6, claims, findings);
 }
 
 std::string missingForSlowLink(const Analysis& analysis) {

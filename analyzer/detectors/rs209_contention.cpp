@@ -17,7 +17,8 @@ namespace {
 
 constexpr ContentionThresholds kThresholds;
 
-/// The step with compute that loses nothing: where communication is what compute waits for anyway, faster compute gains less.
+/// The step with compute that loses nothing: where communication is what compute waits for anyway, faster compute gains
+/// less.
 double savingWithout(const CriticalStep& step, double lostNs) {
     const auto compute = static_cast<double>(step.attribution->computeNs);
     if (compute <= 0 || lostNs <= 0 || lostNs >= compute) return 0;
@@ -85,14 +86,18 @@ void detectContention(const Analysis& analysis, Claims&, std::vector<Finding>& f
     setTypicalStep(analysis, costs, worst->rank, finding);
     const Contention& c = worst->contention;
     const auto name = static_cast<size_t>(c.key.nameId);
-    finding.cause = fmt::format("compute kernels run {:.2f} times slower while NCCL kernels run beside them, on {}", median(slowdowns),
-                                ranks.size() > 1 ? fmt::format("all {} ranks that tell", ranks.size()) : fmt::format("rank {}", ranks.front()));
+    finding.cause = fmt::format(
+        "compute kernels run {:.2f} times slower while NCCL kernels run beside them, on {}", median(slowdowns),
+        ranks.size() > 1 ? fmt::format("all {} ranks that tell", ranks.size()) : fmt::format("rank {}", ranks.front()));
     finding.evidence.facts = {
-        fmt::format("{} ({} blocks): {} alone, {} beside communication on rank {}", name < analysis.facts.strings.size() ? readableKernelName(analysis.facts.strings[name]) : "a kernel",
-                    c.key.gridBlocks, durationText(c.keyAloneNs), durationText(c.keyBesideNs), worst->rank),
+        fmt::format(
+            "{} ({} blocks): {} alone, {} beside communication on rank {}",
+            name < analysis.facts.strings.size() ? readableKernelName(analysis.facts.strings[name]) : "a kernel",
+            c.key.gridBlocks, durationText(c.keyAloneNs), durationText(c.keyBesideNs), worst->rank),
         fmt::format("{} kernels of that rank compared with others of the same name, grid and block", c.samples),
         fmt::format("{} of compute a step is lost so", durationText(median(costs)))};
-    finding.evidence.numbers = {{"slowdown", median(slowdowns)}, {"alone_ns", c.keyAloneNs}, {"beside_ns", c.keyBesideNs}};
+    finding.evidence.numbers = {
+        {"slowdown", median(slowdowns)}, {"alone_ns", c.keyAloneNs}, {"beside_ns", c.keyBesideNs}};
     for (const CommTask& task : worst->communication) {
         if (task.step < 0 || task.computeAtEndNs - task.computeBeforeNs <= 0) continue;
         finding.evidence.rows.push_back({"kernel", task.kernelId, worst->rank, "compute runs beside it"});
@@ -100,9 +105,12 @@ void detectContention(const Analysis& analysis, Claims&, std::vector<Finding>& f
     }
     std::string channels = analysis.facts.text("env.NCCL_MAX_CTAS");
     if (channels.empty()) channels = analysis.facts.text("env.NCCL_MAX_NCHANNELS");
-    finding.fix = {fmt::format("NCCL_MAX_CTAS=8 (NCCL_MAX_NCHANNELS before 2.17{}): fewer multiprocessors for communication", channels.empty() ? "" : "; now " + channels),
-                   "the trade-off: fewer channels also slow communication; halve them as long as it stays hidden behind compute, and measure with rankscope compare",
-                   "on H100 and later: NVLink SHARP (NCCL_NVLS_ENABLE=1) or copy-engine collectives need fewer multiprocessors"};
+    finding.fix = {
+        fmt::format("NCCL_MAX_CTAS=8 (NCCL_MAX_NCHANNELS before 2.17{}): fewer multiprocessors for communication",
+                    channels.empty() ? "" : "; now " + channels),
+        "the trade-off: fewer channels also slow communication; halve them as long as it stays hidden behind compute, "
+        "and measure with rankscope compare",
+        "on H100 and later: NVLink SHARP (NCCL_NVLS_ENABLE=1) or copy-engine collectives need fewer multiprocessors"};
     finding.confidence = 0.75;
     findings.push_back(std::move(finding));
 }

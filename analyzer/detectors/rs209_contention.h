@@ -6,9 +6,11 @@
 namespace rankscope::analyzer {
 
 struct ContentionThresholds {
-    double slowdown = 1.05;   // beside communication against alone: NCCL's few multiprocessors cost a few percent on healthy devices
-    double errors = 4;        // standard errors of the ranks' mean above no slowdown
-    double everyRank = 0.5;   // of the median loss, on each rank within its standard error: one rank alone would be a slow device
+    double slowdown =
+        1.05;  // beside communication against alone: NCCL's few multiprocessors cost a few percent on healthy devices
+    double errors = 4;  // standard errors of the ranks' mean above no slowdown
+    double everyRank =
+        0.5;  // of the median loss, on each rank within its standard error: one rank alone would be a slow device
 };
 
 void detectContention(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);

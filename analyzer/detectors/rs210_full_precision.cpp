@@ -17,13 +17,18 @@ namespace {
 
 constexpr FullPrecisionThresholds kThresholds;
 
-bool is16Bit(store::DataType type) { return type == store::DataType::bf16 || type == store::DataType::f16; }
+bool is16Bit(store::DataType type) {
+    return type == store::DataType::bf16 || type == store::DataType::f16;
+}
 
 /// Types in names of cuBLAS, CUTLASS, cuDNN, Triton and C++ kernels.
 bool names16Bit(std::string name) {
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    constexpr std::array kMarks = {"bf16", "bfloat16", "half", "fp16", "f16", "hgemm", "h16816", "h1688", "s16816", "h884"};
-    return std::any_of(kMarks.begin(), kMarks.end(), [&](const char* mark) { return name.find(mark) != std::string::npos; });
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    constexpr std::array kMarks = {"bf16",  "bfloat16", "half",  "fp16",   "f16",
+                                   "hgemm", "h16816",   "h1688", "s16816", "h884"};
+    return std::any_of(kMarks.begin(), kMarks.end(),
+                       [&](const char* mark) { return name.find(mark) != std::string::npos; });
 }
 
 /// Why we think that the job computes in 16 bit; empty when nothing says so.
@@ -31,11 +36,13 @@ std::string mixedPrecision(const Analysis& analysis) {
     for (const RankSummary& rank : analysis.ranks) {
         for (const CommTask& task : rank.communication) {
             const CommRole role = roleOf(analysis, task);
-            const bool carriesCompute = role == CommRole::activations || role == CommRole::pipeline || role == CommRole::experts ||
+            const bool carriesCompute = role == CommRole::activations || role == CommRole::pipeline ||
+                                        role == CommRole::experts ||
                                         (role == CommRole::shardedParameters && task.op == store::Op::allGather);
             if (carriesCompute && is16Bit(task.dataType))
-                return fmt::format("{} of {} travel as {}", role == CommRole::shardedParameters ? "parameters" : "activations", bytesText(static_cast<double>(task.bytes)),
-                                   store::toText(task.dataType));
+                return fmt::format("{} of {} travel as {}",
+                                   role == CommRole::shardedParameters ? "parameters" : "activations",
+                                   bytesText(static_cast<double>(task.bytes)), store::toText(task.dataType));
         }
         double all = 0, in16 = 0;
         std::string example;
@@ -47,7 +54,8 @@ std::string mixedPrecision(const Analysis& analysis) {
             if (example.empty()) example = analysis.facts.strings[id];
         }
         if (all > 0 && in16 >= kThresholds.computeShare * all)
-            return fmt::format("{} of the compute time is in 16-bit kernels (such as {})", percentText(in16 / all), example.substr(0, 60));
+            return fmt::format("{} of the compute time is in 16-bit kernels (such as {})", percentText(in16 / all),
+                               example.substr(0, 60));
     }
     return {};
 }
@@ -73,7 +81,9 @@ void detectFullPrecision(const Analysis& analysis, Claims& claims, std::vector<F
     const std::string evidence = mixedPrecision(analysis);
     if (evidence.empty()) return;
     for (const CommunicatorClass& where : communicatorClasses(analysis)) {
-        if (where.role != CommRole::gradients && where.role != CommRole::shardedParameters && where.role != CommRole::replicas) continue;
+        if (where.role != CommRole::gradients && where.role != CommRole::shardedParameters &&
+            where.role != CommRole::replicas)
+            continue;
         const std::vector<CriticalStep> steps = criticalSteps(analysis, where.ids);
         std::vector<double> costs, volumes, exposed;
         std::vector<EvidenceRow> rows;
@@ -86,7 +96,8 @@ void detectFullPrecision(const Analysis& analysis, Claims& claims, std::vector<F
                 times[i] = halvedNs(analysis, task);
                 bytes += static_cast<double>(std::max<int64_t>(0, task.bytes));
                 visible += static_cast<double>(task.exposedTransferNs);
-                if (rows.size() < 3 && task.collectiveId != 0) rows.push_back({"collective", task.collectiveId, step.rank->rank, "gradients in fp32"});
+                if (rows.size() < 3 && task.collectiveId != 0)
+                    rows.push_back({"collective", task.collectiveId, step.rank->rank, "gradients in fp32"});
             }
             costs.push_back(savingOf(step, times));
             volumes.push_back(bytes);
@@ -97,23 +108,35 @@ void detectFullPrecision(const Analysis& analysis, Claims& claims, std::vector<F
         finding.id = "RS210";
         finding.ranks = finding.affectedRanks = where.ranks;
         finding.communicator = where.first->id;
-        // What another setting of the same traffic already saves cannot be saved again. Faster reductions also uncover less of the all-gathers behind them.
+        // What another setting of the same traffic already saves cannot be saved again. Faster reductions also uncover
+        // less of the all-gathers behind them.
         std::vector<double> all;
         for (const CriticalStep& step : steps) all.push_back(step.exposedTransferNs());
-        for (double& cost : costs) cost = std::max(0.0, std::min(cost, median(all) - claims.explainedTransferNs(where.first->id, "RS210")));
+        for (double& cost : costs)
+            cost = std::max(0.0, std::min(cost, median(all) - claims.explainedTransferNs(where.first->id, "RS210")));
         if (median(costs) <= 0) continue;
         setCost(analysis, costs, finding);
         setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
-        finding.cause = fmt::format("gradients are reduced in fp32 ({} a step) although the model computes in 16 bit: twice the bytes", bytesText(median(volumes)));
-        finding.evidence.facts = {evidence, fmt::format("{} of the reductions are exposed a step", durationText(median(exposed)))};
-        finding.evidence.numbers = {{"gradient_bytes_per_step", median(volumes)}, {"exposed_transfer_ns_per_step", median(exposed)}};
+        finding.cause = fmt::format(
+            "gradients are reduced in fp32 ({} a step) although the model computes in 16 bit: twice the bytes",
+            bytesText(median(volumes)));
+        finding.evidence.facts = {
+            evidence, fmt::format("{} of the reductions are exposed a step", durationText(median(exposed)))};
+        finding.evidence.numbers = {{"gradient_bytes_per_step", median(volumes)},
+                                    {"exposed_transfer_ns_per_step", median(exposed)}};
         finding.evidence.rows = std::move(rows);
         if (where.role == CommRole::shardedParameters)
-            finding.fix = {"FSDP: MixedPrecision(reduce_dtype=torch.bfloat16); FSDP2: MixedPrecisionPolicy(reduce_dtype=torch.bfloat16)"};
+            finding.fix = {
+                "FSDP: MixedPrecision(reduce_dtype=torch.bfloat16); FSDP2: "
+                "MixedPrecisionPolicy(reduce_dtype=torch.bfloat16)"};
         else
-            finding.fix = {"DDP: model.register_comm_hook(None, torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook)",
-                           "DeepSpeed: \"communication_data_type\": \"bf16\"; Megatron: drop --accumulate-allreduce-grads-in-fp32"};
-        finding.fix.push_back("sums of many ranks lose bits in 16 bit: watch the loss, or keep fp32 where replicas are many");
+            finding.fix = {
+                "DDP: model.register_comm_hook(None, "
+                "torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook)",
+                "DeepSpeed: \"communication_data_type\": \"bf16\"; Megatron: drop "
+                "--accumulate-allreduce-grads-in-fp32"};
+        finding.fix.push_back(
+            "sums of many ranks lose bits in 16 bit: watch the loss, or keep fp32 where replicas are many");
         finding.confidence = 0.8;
         if (finding.verdict == Verdict::found)
             for (int64_t id : where.ids) claims.takeTransfer("RS210", id, *finding.savingNsPerStep);

@@ -36,16 +36,22 @@ void detectStraggler(const Analysis& analysis, Claims& claims, std::vector<Findi
         finding.id = "RS301";
         if (!describeSlowness(analysis, ratios, groups[g], costs[g], finding)) continue;
         const std::string host = analysis.facts.findRank(rank)->host;
-        finding.cause = fmt::format("rank {}{} computes {:.2f}x as long as its peers for the same work, and they wait for it", rank, host.empty() ? "" : " (" + host + ")",
-                                    groups[g].ratio);
+        finding.cause =
+            fmt::format("rank {}{} computes {:.2f}x as long as its peers for the same work, and they wait for it", rank,
+                        host.empty() ? "" : " (" + host + ")", groups[g].ratio);
         finding.fix = {
-            fmt::format("check the device of rank {}{}: nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE (throttling, ECC, a neighbour's process)", rank,
-                        host.empty() ? "" : " on " + host),
-            "move the rank to another device or leave that device out; when the slowness moves with the device, replace it",
+            fmt::format("check the device of rank {}{}: nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE (throttling, "
+                        "ECC, a neighbour's process)",
+                        rank, host.empty() ? "" : " on " + host),
+            "move the rank to another device or leave that device out; when the slowness moves with the device, "
+            "replace it",
         };
         if (!host.empty() && aloneOnHost(analysis, rank)) {
             finding.cause += fmt::format("; it is the only rank on {}: device or host, nothing tells which", host);
-            finding.fix.push_back(fmt::format("check the host, too, as for a slow node (RS302): power cap and cooling, driver and firmware versions, other jobs on {}", host));
+            finding.fix.push_back(
+                fmt::format("check the host, too, as for a slow node (RS302): power cap and cooling, driver and "
+                            "firmware versions, other jobs on {}",
+                            host));
         }
         if (finding.verdict == Verdict::found) claims.takeWaiting(analysis, "RS301", {rank}, costs[g].shares);
         findings.push_back(std::move(finding));

@@ -16,17 +16,19 @@ constexpr StragglerNodeThresholds kThresholds;
 
 std::map<int64_t, std::vector<size_t>> ranksByHost(const Analysis& analysis) {
     std::map<int64_t, std::vector<size_t>> hosts;
-    for (size_t r = 0; r < analysis.ranks.size(); ++r) hosts[analysis.facts.findRank(analysis.ranks[r].rank)->hostId].push_back(r);
+    for (size_t r = 0; r < analysis.ranks.size(); ++r)
+        hosts[analysis.facts.findRank(analysis.ranks[r].rank)->hostId].push_back(r);
     return hosts;
 }
 
 /// Every rank of the host is slow, and about as slow as the others.
 bool isSlowHost(const std::vector<KernelRatio>& ratios, const SlowGroup& group) {
     if (group.members.size() < 2 || group.ratio <= 1) return false;
-    const auto slow = std::count_if(group.members.begin(), group.members.end(), [&](size_t r) { return isSlow(ratios[r]); });
-    return slow * 2 > static_cast<std::ptrdiff_t>(group.members.size()) && std::all_of(group.members.begin(), group.members.end(), [&](size_t r) {
-               return ratios[r].ratio - 1 >= kThresholds.alike * (group.ratio - 1);
-           });
+    const auto slow =
+        std::count_if(group.members.begin(), group.members.end(), [&](size_t r) { return isSlow(ratios[r]); });
+    return slow * 2 > static_cast<std::ptrdiff_t>(group.members.size()) &&
+           std::all_of(group.members.begin(), group.members.end(),
+                       [&](size_t r) { return ratios[r].ratio - 1 >= kThresholds.alike * (group.ratio - 1); });
 }
 
 }  // namespace
@@ -51,14 +53,20 @@ void detectStragglerNode(const Analysis& analysis, Claims& claims, std::vector<F
         finding.id = "RS302";
         if (!describeSlowness(analysis, ratios, group, cost, finding)) continue;
         const std::string host = analysis.facts.findRank(group.ranks.front())->host;
-        finding.cause = fmt::format("all {} ranks of host {} compute {:.2f}x as long as their peers on other hosts for the same work, and those wait for them", group.ranks.size(),
-                                    host.empty() ? "unknown" : host, group.ratio);
+        finding.cause = fmt::format(
+            "all {} ranks of host {} compute {:.2f}x as long as their peers on other hosts for the same work, and "
+            "those wait for them",
+            group.ranks.size(), host.empty() ? "unknown" : host, group.ratio);
         finding.fix = {
-            fmt::format("check host {}: power cap and cooling (nvidia-smi -q -d POWER,TEMPERATURE,PERFORMANCE on all its devices), driver and firmware versions, other jobs on it", host),
-            "leave the host out (drain it in the scheduler) and run again; when the slowness stays with the host, have it repaired",
+            fmt::format("check host {}: power cap and cooling (nvidia-smi -q -d POWER,TEMPERATURE,PERFORMANCE on all "
+                        "its devices), driver and firmware versions, other jobs on it",
+                        host),
+            "leave the host out (drain it in the scheduler) and run again; when the slowness stays with the host, have "
+            "it repaired",
         };
         // Named as a whole, whatever the verdict: its ranks are no stragglers of their own.
-        claims.takeWaiting(analysis, "RS302", group.ranks, finding.verdict == Verdict::found ? cost.shares : std::vector<double>());
+        claims.takeWaiting(analysis, "RS302", group.ranks,
+                           finding.verdict == Verdict::found ? cost.shares : std::vector<double>());
         findings.push_back(std::move(finding));
     }
 }

@@ -22,14 +22,14 @@ struct Event {
     size_t rank = 0;  // index into analysis.ranks
     size_t step = 0;  // index into analysis.steps
     double excessNs = 0;
-    double costNs = 0;   // what the job's step is longer for it
+    double costNs = 0;  // what the job's step is longer for it
     std::string what;
 };
 
 /// Where a rank's step goes, for comparison with its typical step.
 struct Parts {
     double compute = 0, transfer = 0, memory = 0;
-    double work = 0;                 // kernels at the pace they usually have on this rank
+    double work = 0;               // kernels at the pace they usually have on this rank
     std::array<double, 6> host{};  // stalls, by IdleCause
 };
 
@@ -76,37 +76,51 @@ Parts typicalParts(const Analysis& analysis, const RankSummary& rank, const Pace
 
 std::string hostText(IdleCause cause) {
     switch (cause) {
-        case IdleCause::input: return "its host waited for input (data loading, or no CUDA call at the start of the step)";
-        case IdleCause::allocator: return "its host was in the allocator";
-        case IdleCause::blockingCall: return "its host was busy behind a blocking call";
-        case IdleCause::lateLaunch: return "its host launched nothing (garbage collection, checkpoint, I/O, another process on its core)";
-        default: return "its device idled for a reason the trace does not show";
+        case IdleCause::input:
+            return "its host waited for input (data loading, or no CUDA call at the start of the step)";
+        case IdleCause::allocator:
+            return "its host was in the allocator";
+        case IdleCause::blockingCall:
+            return "its host was busy behind a blocking call";
+        case IdleCause::lateLaunch:
+            return "its host launched nothing (garbage collection, checkpoint, I/O, another process on its core)";
+        default:
+            return "its device idled for a reason the trace does not show";
     }
 }
 
-/// What the host did while the device stood still, in the longest such time of the step; in many short ones it was slow all over.
+/// What the host did while the device stood still, in the longest such time of the step; in many short ones it was slow
+/// all over.
 std::string lateText(const Analysis& analysis, const RankSummary& rank, int step, double excessNs) {
     const HostStall* longest = nullptr;
     for (const HostStall& stall : rank.hostStalls)
-        if (stall.step == step && stall.cause == IdleCause::lateLaunch && (longest == nullptr || stall.stallNs > longest->stallNs)) longest = &stall;
-    if (longest == nullptr || static_cast<double>(longest->stallNs) < excessNs / 2) return "its host launched everything more slowly than usual (another process on its core, a profiler)";
+        if (stall.step == step && stall.cause == IdleCause::lateLaunch &&
+            (longest == nullptr || stall.stallNs > longest->stallNs))
+            longest = &stall;
+    if (longest == nullptr || static_cast<double>(longest->stallNs) < excessNs / 2)
+        return "its host launched everything more slowly than usual (another process on its core, a profiler)";
     if (longest->doingNameId != 0 && longest->doingNs * 2 > longest->stallNs)
-        return fmt::format("its host was in '{}' for {:.1f} ms", nameOr(analysis, longest->doingNameId, "?"), static_cast<double>(longest->doingNs) / 1e6);
+        return fmt::format("its host was in '{}' for {:.1f} ms", nameOr(analysis, longest->doingNameId, "?"),
+                           static_cast<double>(longest->doingNs) / 1e6);
     return hostText(IdleCause::lateLaunch);
 }
 
 /// What grew most in the event; empty when that is no accident of this rank: communication, or more work than usual.
-std::string whatHappened(const Analysis& analysis, const RankSummary& rank, int step, const Parts& event, const Parts& typical, double excessNs) {
+std::string whatHappened(const Analysis& analysis, const RankSummary& rank, int step, const Parts& event,
+                         const Parts& typical, double excessNs) {
     size_t cause = 0;
     for (size_t c = 1; c < event.host.size(); ++c)
         if (event.host[c] - typical.host[c] > event.host[cause] - typical.host[cause]) cause = c;
     const double host = event.host[cause] - typical.host[cause];
     const double compute = event.compute - typical.compute;
     const double memory = event.memory - typical.memory;
-    if (host >= std::max({compute, memory, excessNs / 4})) return static_cast<IdleCause>(cause) == IdleCause::lateLaunch ? lateText(analysis, rank, step, excessNs) : hostText(static_cast<IdleCause>(cause));
+    if (host >= std::max({compute, memory, excessNs / 4}))
+        return static_cast<IdleCause>(cause) == IdleCause::lateLaunch ? lateText(analysis, rank, step, excessNs)
+                                                                      : hostText(static_cast<IdleCause>(cause));
     const double transfer = event.transfer - typical.transfer;
     if (transfer > std::max({compute, memory, excessNs / 2})) return {};
-    if (compute > std::max(memory, excessNs / 2)) return event.work - typical.work > compute / 2 ? std::string() : "the same kernels ran slower on its device";
+    if (compute > std::max(memory, excessNs / 2))
+        return event.work - typical.work > compute / 2 ? std::string() : "the same kernels ran slower on its device";
     if (memory > excessNs / 2) return "its copies took longer";
     return hostText(IdleCause::other);
 }
@@ -121,13 +135,16 @@ std::vector<Event> eventsOf(const Analysis& analysis, size_t rank) {
     const double least = std::max(kThresholds.sigmas * sigma, kThresholds.excessShare * typical);
     std::vector<Event> events;
     for (size_t s = 0; s < own.size(); ++s)
-        // A recording begins in its first step: what the device had been given before is missing, and the recorder itself starts.
+        // A recording begins in its first step: what the device had been given before is missing, and the recorder
+        // itself starts.
         if (own[s] - typical > least && analysis.steps[s] > 0) events.push_back({rank, s, own[s] - typical, 0, {}});
     if (static_cast<double>(events.size()) > kThresholds.rareShare * static_cast<double>(own.size())) return {};
     if (events.empty()) return events;
     const Pace pace = usualPace(summary);
     const Parts usual = typicalParts(analysis, summary, pace);
-    for (Event& event : events) event.what = whatHappened(analysis, summary, analysis.steps[event.step], partsOf(analysis, summary, pace, analysis.steps[event.step]), usual, event.excessNs);
+    for (Event& event : events)
+        event.what = whatHappened(analysis, summary, analysis.steps[event.step],
+                                  partsOf(analysis, summary, pace, analysis.steps[event.step]), usual, event.excessNs);
     std::erase_if(events, [](const Event& event) { return event.what.empty(); });
     return events;
 }
@@ -146,7 +163,8 @@ std::vector<double> chargeSteps(const Analysis& analysis, std::vector<Event>& ev
         for (size_t r = 0; r < analysis.ranks.size(); ++r) {
             const double own = ownTimeNs(analysis, analysis.ranks[r], analysis.steps[s]);
             before = std::max(before, own);
-            double left = std::min(own, typical[r]);  // what a waiting rank shows beyond that (transfers its compute hides otherwise) follows from the stall
+            double left = std::min(own, typical[r]);  // what a waiting rank shows beyond that (transfers its compute
+                                                      // hides otherwise) follows from the stall
             for (Event& event : events) {
                 if (event.rank != r || event.step != s) continue;
                 if (last == nullptr || event.excessNs > last->excessNs) last = &event;
@@ -163,17 +181,21 @@ std::vector<double> chargeSteps(const Analysis& analysis, std::vector<Event>& ev
 void addEvidence(const Analysis& analysis, const std::vector<Event>& events, Finding& finding) {
     std::map<std::string, int> kinds;
     for (const Event& event : events) ++kinds[event.what];
-    for (const auto& [what, count] : kinds) finding.evidence.facts.push_back(fmt::format("{} of {} times {}", count, events.size(), what));
+    for (const auto& [what, count] : kinds)
+        finding.evidence.facts.push_back(fmt::format("{} of {} times {}", count, events.size(), what));
     for (const Event& event : events) {
         const RankSummary& rank = analysis.ranks[event.rank];
         const int step = analysis.steps[event.step];
         if (finding.evidence.rows.size() >= 5) break;
-        finding.evidence.facts.push_back(fmt::format("step {}: rank {} took {:.2f} ms longer than it usually does: {}", step, rank.rank, event.excessNs / 1e6, event.what));
+        finding.evidence.facts.push_back(fmt::format("step {}: rank {} took {:.2f} ms longer than it usually does: {}",
+                                                     step, rank.rank, event.excessNs / 1e6, event.what));
         const IdleGap* longest = nullptr;
         for (const IdleGap& gap : rank.idleGaps)
             if (gap.step == step && (longest == nullptr || gap.durNs > longest->durNs)) longest = &gap;
         if (longest != nullptr)
-            finding.evidence.rows.push_back({"idle_gap", longest->id, rank.rank, fmt::format("step {}: idle for {:.2f} ms", step, static_cast<double>(longest->durNs) / 1e6)});
+            finding.evidence.rows.push_back(
+                {"idle_gap", longest->id, rank.rank,
+                 fmt::format("step {}: idle for {:.2f} ms", step, static_cast<double>(longest->durNs) / 1e6)});
     }
 }
 
@@ -203,25 +225,30 @@ void detectTransientStall(const Analysis& analysis, Claims& claims, std::vector<
     }
     if (static_cast<int>(finding.steps.size()) < kThresholds.fewestEvents) finding.verdict = Verdict::note;
     for (const RankSummary& rank : analysis.ranks)
-        if (!std::binary_search(finding.ranks.begin(), finding.ranks.end(), rank.rank)) finding.affectedRanks.push_back(rank.rank);
+        if (!std::binary_search(finding.ranks.begin(), finding.ranks.end(), rank.rank))
+            finding.affectedRanks.push_back(rank.rank);
     const Event& worst = events.front();
     if (const StepWindow* window = analysis.window(analysis.ranks[worst.rank].rank, analysis.steps[worst.step])) {
         finding.windowStartNs = window->startNs;
         finding.windowEndNs = window->startNs + window->durNs;
     }
-    finding.cause = fmt::format("{} of {} steps {} up to {:.1f} ms longer because one rank stalls ({}); the longest, step {}: on rank {} {}", finding.steps.size(), analysis.steps.size(), finding.steps.size() == 1 ? "is" : "are",
-                                worst.costNs / 1e6, ranksText(analysis, finding.ranks), analysis.steps[worst.step], analysis.ranks[worst.rank].rank, worst.what);
+    finding.cause = fmt::format(
+        "{} of {} steps {} up to {:.1f} ms longer because one rank stalls ({}); the longest, step {}: on rank {} {}",
+        finding.steps.size(), analysis.steps.size(), finding.steps.size() == 1 ? "is" : "are", worst.costNs / 1e6,
+        ranksText(analysis, finding.ranks), analysis.steps[worst.step], analysis.ranks[worst.rank].rank, worst.what);
     addEvidence(analysis, events, finding);
     finding.evidence.numbers.emplace_back("steps_hit", static_cast<double>(finding.steps.size()));
     finding.evidence.numbers.emplace_back("mean_cost_ns_per_step", mean);
     finding.fix = {
-        "look at what the named ranks did in the named steps: garbage collection (gc.disable() and gc.collect() every so many steps, on all ranks at once), checkpoints (asynchronous), "
+        "look at what the named ranks did in the named steps: garbage collection (gc.disable() and gc.collect() every "
+        "so many steps, on all ranks at once), checkpoints (asynchronous), "
         "logging and I/O",
         "pin the ranks' processes to cores of their own (numactl, taskset); keep other jobs off these hosts",
     };
     finding.confidence = std::min(0.9, 0.5 + 0.1 * static_cast<double>(finding.steps.size()));
     if (finding.verdict == Verdict::found) {
-        for (const Event& event : events) claims.take("RS303", analysis.ranks[event.rank].rank, analysis.steps[event.step], event.costNs);
+        for (const Event& event : events)
+            claims.take("RS303", analysis.ranks[event.rank].rank, analysis.steps[event.step], event.costNs);
         claims.takeWaiting(analysis, "RS303", {}, costs);
     }
     findings.push_back(std::move(finding));

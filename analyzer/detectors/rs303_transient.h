@@ -6,10 +6,12 @@
 namespace rankscope::analyzer {
 
 struct TransientThresholds {
-    double sigmas = 6;            // robust standard deviations (1.4826 MAD) of the rank's own step time: noise of a few hundred steps does not reach it
-    double excessShare = 0.05;    // of the rank's typical step: shorter ones are within what steps of one job differ by
-    double rareShare = 1.0 / 3;   // of a rank's steps at most: what comes more often is a second mode of the job, not an accident
-    int fewestEvents = 2;         // in different steps: one slow step may be anything, and cannot be said to come back
+    double sigmas = 6;  // robust standard deviations (1.4826 MAD) of the rank's own step time: noise of a few hundred
+                        // steps does not reach it
+    double excessShare = 0.05;  // of the rank's typical step: shorter ones are within what steps of one job differ by
+    double rareShare =
+        1.0 / 3;  // of a rank's steps at most: what comes more often is a second mode of the job, not an accident
+    int fewestEvents = 2;  // in different steps: one slow step may be anything, and cannot be said to come back
 };
 
 void detectTransientStall(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);

@@ -21,24 +21,30 @@ constexpr UnevenWorkThresholds kThresholds;
 /// A rank's compute in one step, at the pace of its peers' devices.
 struct Work {
     double totalNs = 0;
-    double differentNs = 0;  // in kernels that not every peer runs as often in that shape, or that take longer here although the device is as fast
+    double differentNs = 0;  // in kernels that not every peer runs as often in that shape, or that take longer here
+                             // although the device is as fast
     double kernels = 0;
 };
 
 /// Ranks that would do the same work in a balanced job, as indices into analysis.ranks: one pipeline stage, or all.
 std::vector<std::vector<size_t>> peerGroups(const Analysis& analysis) {
     std::map<int, std::vector<size_t>> byStage;
-    for (size_t r = 0; r < analysis.ranks.size(); ++r) byStage[analysis.layout.stageOf(analysis.ranks[r].rank)].push_back(r);
+    for (size_t r = 0; r < analysis.ranks.size(); ++r)
+        byStage[analysis.layout.stageOf(analysis.ranks[r].rank)].push_back(r);
     std::vector<std::vector<size_t>> groups;
     for (auto& [stage, members] : byStage)
         if (members.size() > 1) groups.push_back(std::move(members));
     return groups;
 }
 
-/// Some kernels of the rank take longer in the same shape, most do not: they do more, as attention over longer documents or experts with more tokens.
-bool doesMoreInside(const KernelRatio& ratio) { return takesLonger(ratio) && !isSlow(ratio); }
+/// Some kernels of the rank take longer in the same shape, most do not: they do more, as attention over longer
+/// documents or experts with more tokens.
+bool doesMoreInside(const KernelRatio& ratio) {
+    return takesLonger(ratio) && !isSlow(ratio);
+}
 
-std::vector<Work> workOf(const Analysis& analysis, const std::vector<size_t>& group, const std::vector<KernelRatio>& ratios, int step) {
+std::vector<Work> workOf(const Analysis& analysis, const std::vector<size_t>& group,
+                         const std::vector<KernelRatio>& ratios, int step) {
     std::map<KernelKey, std::vector<int>> counts;
     for (size_t i = 0; i < group.size(); ++i) {
         for (const KernelStatistics& kernel : analysis.ranks[group[i]].kernels) {
@@ -66,7 +72,7 @@ std::vector<Work> workOf(const Analysis& analysis, const std::vector<size_t>& gr
     return work;
 }
 
-double meanOf(const std::vector<Work>& work, double Work::* part) {
+double meanOf(const std::vector<Work>& work, double Work::*part) {
     double sum = 0;
     for (const Work& w : work) sum += w.*part;
     return sum / static_cast<double>(std::max<size_t>(1, work.size()));
@@ -80,14 +86,17 @@ struct Imbalance {
     std::vector<std::vector<double>> excessNs;  // by member, by step: over the mean; negative below it
 };
 
-Imbalance imbalanceOf(const Analysis& analysis, const std::vector<size_t>& group, const std::vector<KernelRatio>& ratios) {
+Imbalance imbalanceOf(const Analysis& analysis, const std::vector<size_t>& group,
+                      const std::vector<KernelRatio>& ratios) {
     Imbalance result{group, {}, std::vector<int>(group.size(), 0), std::vector<std::vector<double>>(group.size())};
     for (int step : analysis.steps) {
         const std::vector<Work> work = workOf(analysis, group, ratios, step);
         const double mean = meanOf(work, &Work::totalNs), meanDifferent = meanOf(work, &Work::differentNs);
-        const auto heaviest = std::max_element(work.begin(), work.end(), [](const Work& a, const Work& b) { return a.totalNs < b.totalNs; });
+        const auto heaviest = std::max_element(work.begin(), work.end(),
+                                               [](const Work& a, const Work& b) { return a.totalNs < b.totalNs; });
         const double excess = heaviest->totalNs - mean;
-        const bool differs = heaviest->differentNs - meanDifferent >= kThresholds.differentShare * excess && heaviest->differentNs > 0;
+        const bool differs =
+            heaviest->differentNs - meanDifferent >= kThresholds.differentShare * excess && heaviest->differentNs > 0;
         result.heaviestRatio.push_back(differs && mean > 0 ? heaviest->totalNs / mean : 1);
         for (size_t i = 0; i < group.size(); ++i) {
             result.excessNs[i].push_back(differs ? work[i].totalNs - mean : 0);
@@ -101,7 +110,8 @@ std::vector<int> heavyRanks(const Analysis& analysis, const Imbalance& imbalance
     std::vector<int> always, sometimes;
     for (size_t i = 0; i < imbalance.group.size(); ++i) {
         const int rank = analysis.ranks[imbalance.group[i]].rank;
-        if (imbalance.timesHeavy[i] >= kThresholds.stepsShare * static_cast<double>(analysis.steps.size())) always.push_back(rank);
+        if (imbalance.timesHeavy[i] >= kThresholds.stepsShare * static_cast<double>(analysis.steps.size()))
+            always.push_back(rank);
         if (imbalance.timesHeavy[i] > 0) sometimes.push_back(rank);
     }
     return always.empty() ? sometimes : always;
@@ -124,9 +134,14 @@ std::vector<double> costsOf(const Analysis& analysis, const Imbalance& imbalance
         for (size_t r = 0; r < analysis.ranks.size(); ++r) {
             const double own = ownTimeNs(analysis, analysis.ranks[r], analysis.steps[s]);
             const auto member = std::find(imbalance.group.begin(), imbalance.group.end(), r);
-            const double excess = member == imbalance.group.end() ? 0 : imbalance.excessNs[static_cast<size_t>(member - imbalance.group.begin())][s];
+            const double excess = member == imbalance.group.end()
+                                      ? 0
+                                      : imbalance.excessNs[static_cast<size_t>(member - imbalance.group.begin())][s];
             // Lighter ranks run out of compute waiting, and see transfers that equal work hides.
-            const double uncovered = r == heaviest ? 0 : std::max(0.0, exposedTransferNs(analysis, analysis.ranks[r], analysis.steps[s]) - usualTransfer);
+            const double uncovered =
+                r == heaviest
+                    ? 0
+                    : std::max(0.0, exposedTransferNs(analysis, analysis.ranks[r], analysis.steps[s]) - usualTransfer);
             before = std::max(before, own);
             after = std::max(after, own - excess - uncovered);
             most = std::max(most, excess);
@@ -137,7 +152,11 @@ std::vector<double> costsOf(const Analysis& analysis, const Imbalance& imbalance
 }
 
 /// What the ranks of a group exchange all to all, as one operation or as grouped sends and receives.
-enum class Exchange { none, tables, experts };  // tables: it does not come in fours a layer, as dispatch and combine do (comm_roles.h)
+enum class Exchange {
+    none,
+    tables,
+    experts
+};  // tables: it does not come in fours a layer, as dispatch and combine do (comm_roles.h)
 
 Exchange exchangeOf(const Analysis& analysis, const RankSummary& rank) {
     Exchange found = Exchange::none;
@@ -166,11 +185,15 @@ double exchangedBytes(const Analysis& analysis, const RankSummary& rank) {
 
 std::vector<std::string> fixFor(Exchange exchange) {
     if (exchange == Exchange::experts)
-        return {"balance the experts: a load-balancing loss, a capacity factor (1.0 to 1.25), expert placement by measured load",
-                "drop-less routers with grouped kernels hide some of it, the exchange still waits for the fullest rank"};
+        return {
+            "balance the experts: a load-balancing loss, a capacity factor (1.0 to 1.25), expert placement by measured "
+            "load",
+            "drop-less routers with grouped kernels hide some of it, the exchange still waits for the fullest rank"};
     if (exchange == Exchange::tables)
-        return {"place what the ranks exchange by measured load, not by count: embedding tables by lookups and width, wide or hot ones split over ranks",
-                "where batches are dealt to the ranks: balance by tokens or lookups, not by samples"};
+        return {
+            "place what the ranks exchange by measured load, not by count: embedding tables by lookups and width, wide "
+            "or hot ones split over ranks",
+            "where batches are dealt to the ranks: balance by tokens or lookups, not by samples"};
     return {"sort or bucket samples by length, so that the ranks of a step get equal work; pack sequences",
             "balance by tokens, not by samples, when batches are dealt to the ranks"};
 }
@@ -178,32 +201,43 @@ std::vector<std::string> fixFor(Exchange exchange) {
 /// The kernels that make the difference, where they have the same shape on all ranks.
 std::string moreInsideText(const Analysis& analysis, const KernelRatio& ratio) {
     const auto nameId = static_cast<size_t>(ratio.slowestKey.nameId);
-    const std::string name = nameId < analysis.facts.strings.size() ? readableKernelName(analysis.facts.strings[nameId]) : "some kernels";
-    return fmt::format("the device is as fast as its peers': most kernels take as long as theirs, but {} {:.2f}x as long in the "
-                       "same grid, so that it does more",
-                       name, ratio.slowestRatio);
+    const std::string name =
+        nameId < analysis.facts.strings.size() ? readableKernelName(analysis.facts.strings[nameId]) : "some kernels";
+    return fmt::format(
+        "the device is as fast as its peers': most kernels take as long as theirs, but {} {:.2f}x as long in the "
+        "same grid, so that it does more",
+        name, ratio.slowestRatio);
 }
 
 void addEvidence(const Analysis& analysis, const Imbalance& imbalance, Finding& finding) {
     std::string list;
     for (size_t i = 0; i < imbalance.group.size() && i < 16; ++i)
-        list += fmt::format("{}{}: {:+.1f}", i == 0 ? "" : ", ", analysis.ranks[imbalance.group[i]].rank, median(imbalance.excessNs[i]) / 1e6);
+        list += fmt::format("{}{}: {:+.1f}", i == 0 ? "" : ", ", analysis.ranks[imbalance.group[i]].rank,
+                            median(imbalance.excessNs[i]) / 1e6);
     finding.evidence.facts.push_back("compute over the mean of the peers, ms per step (median) by rank: " + list);
     finding.evidence.numbers.emplace_back("heaviest_over_mean", median(imbalance.heaviestRatio));
     for (size_t i : imbalance.group) {
         const RankSummary& rank = analysis.ranks[i];
         if (rank.rank != finding.ranks.front()) continue;
-        if (doesMoreInside(analysis.kernelRatios[i])) finding.evidence.facts.push_back(moreInsideText(analysis, analysis.kernelRatios[i]));
+        if (doesMoreInside(analysis.kernelRatios[i]))
+            finding.evidence.facts.push_back(moreInsideText(analysis, analysis.kernelRatios[i]));
         if (const double bytes = exchangedBytes(analysis, rank); bytes > 0) {
             std::vector<double> all;
             for (size_t peer : imbalance.group) all.push_back(exchangedBytes(analysis, analysis.ranks[peer]));
-            finding.evidence.facts.push_back(fmt::format("rank {} exchanges {:.1f} MB all to all per step, the middle one of the peers {:.1f} MB",
-                                                         rank.rank, bytes / 1e6, median(all) / 1e6));
+            finding.evidence.facts.push_back(
+                fmt::format("rank {} exchanges {:.1f} MB all to all per step, the middle one of the peers {:.1f} MB",
+                            rank.rank, bytes / 1e6, median(all) / 1e6));
         }
-        for (const CommTask& task : analysis.ranks[i == imbalance.group.front() ? imbalance.group.back() : imbalance.group.front()].communication) {
-            const bool shown = task.startNs >= finding.windowStartNs && task.startNs < finding.windowEndNs && task.lastRank == rank.rank && task.collectiveId != 0;
+        for (const CommTask& task :
+             analysis.ranks[i == imbalance.group.front() ? imbalance.group.back() : imbalance.group.front()]
+                 .communication) {
+            const bool shown = task.startNs >= finding.windowStartNs && task.startNs < finding.windowEndNs &&
+                               task.lastRank == rank.rank && task.collectiveId != 0;
             if (shown && task.exposedWaitNs > 0 && finding.evidence.rows.size() < 5)
-                finding.evidence.rows.push_back({"collective", task.collectiveId, rank.rank, fmt::format("others wait {:.3f} ms for rank {}", static_cast<double>(task.exposedWaitNs) / 1e6, rank.rank)});
+                finding.evidence.rows.push_back(
+                    {"collective", task.collectiveId, rank.rank,
+                     fmt::format("others wait {:.3f} ms for rank {}", static_cast<double>(task.exposedWaitNs) / 1e6,
+                                 rank.rank)});
         }
     }
 }
@@ -224,13 +258,16 @@ void detectUnevenWork(const Analysis& analysis, Claims& claims, std::vector<Find
         setTypicalStep(analysis, costs, finding.ranks.front(), finding);
         if (finding.severity < CommonThresholds::kNoteShare) continue;
         for (size_t i : group)
-            if (std::find(finding.ranks.begin(), finding.ranks.end(), analysis.ranks[i].rank) == finding.ranks.end()) finding.affectedRanks.push_back(analysis.ranks[i].rank);
+            if (std::find(finding.ranks.begin(), finding.ranks.end(), analysis.ranks[i].rank) == finding.ranks.end())
+                finding.affectedRanks.push_back(analysis.ranks[i].rank);
         const bool moreInside = std::any_of(group.begin(), group.end(), [&](size_t i) {
             return analysis.ranks[i].rank == finding.ranks.front() && doesMoreInside(ratios[i]);
         });
-        finding.cause = fmt::format("{} {} more work than {} peers: the heaviest computes {:.2f}x the mean, in {}, and the others wait for it", ranksText(analysis, finding.ranks),
-                                    finding.ranks.size() == 1 ? "does" : "do", finding.ranks.size() == 1 ? "its" : "their", median(imbalance.heaviestRatio),
-                                    moreInside ? "kernels whose work depends on the data" : "more or larger kernels");
+        finding.cause = fmt::format(
+            "{} {} more work than {} peers: the heaviest computes {:.2f}x the mean, in {}, and the others wait for it",
+            ranksText(analysis, finding.ranks), finding.ranks.size() == 1 ? "does" : "do",
+            finding.ranks.size() == 1 ? "its" : "their", median(imbalance.heaviestRatio),
+            moreInside ? "kernels whose work depends on the data" : "more or larger kernels");
         addEvidence(analysis, imbalance, finding);
         finding.fix = fixFor(exchangeOf(analysis, analysis.ranks[group.front()]));
         finding.confidence = 0.85;

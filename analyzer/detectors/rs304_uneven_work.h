@@ -6,9 +6,12 @@
 namespace rankscope::analyzer {
 
 struct UnevenWorkThresholds {
-    double ratio = 1.03;          // heaviest rank's compute against the mean of its peers: the floor, where compute is the whole step
-    double differentShare = 0.5;  // of that excess in kernels that the peers do not run in the same number and shape: else it is a slow device (RS301)
-    double stepsShare = 0.5;      // of the steps in which a rank is among the heaviest, to be named alone; with none, those that take turns are named
+    double ratio =
+        1.03;  // heaviest rank's compute against the mean of its peers: the floor, where compute is the whole step
+    double differentShare = 0.5;  // of that excess in kernels that the peers do not run in the same number and shape:
+                                  // else it is a slow device (RS301)
+    double stepsShare = 0.5;  // of the steps in which a rank is among the heaviest, to be named alone; with none, those
+                              // that take turns are named
 };
 
 void detectUnevenWork(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings);

@@ -24,8 +24,9 @@ std::vector<int64_t> communicationCalls(const RankSummary& rank, int step) {
     return calls;
 }
 
-/// The host called communication between the launches of the kernels around the gap: what many calls cost it is the matter of their messages' size. A late kernel starts
-/// as it is launched, so that the one in front was launched where the gap before it ended, at `previousEndNs`.
+/// The host called communication between the launches of the kernels around the gap: what many calls cost it is the
+/// matter of their messages' size. A late kernel starts as it is launched, so that the one in front was launched where
+/// the gap before it ended, at `previousEndNs`.
 bool calledMeanwhile(const HostStall& stall, int64_t previousEndNs, const std::vector<int64_t>& communicationCalls) {
     const int64_t fromNs = std::max(previousEndNs, stall.startNs - kThresholds.kernelNs) - kThresholds.launchNs;
     const auto call = std::lower_bound(communicationCalls.begin(), communicationCalls.end(), fromNs);
@@ -42,7 +43,8 @@ struct Pace {
     double kernelNs = 0;
     bool bound() const {
         if (callingNs > lateNs) return false;  // small kernels between many calls go when the calls do
-        return gaps >= kThresholds.fewestGaps && largestNs <= kThresholds.largestShare * lateNs && gaps >= kThresholds.gapsShare * kernels;
+        return gaps >= kThresholds.fewestGaps && largestNs <= kThresholds.largestShare * lateNs &&
+               gaps >= kThresholds.gapsShare * kernels;
     }
 };
 
@@ -73,7 +75,8 @@ Pace paceOf(const RankSummary& rank, int step) {
 /// Each rank whose own pace would cost its step as much as a finding must is bound, also where another one's is worse.
 void nameAllBound(const Analysis& analysis, HostCost& cost) {
     for (size_t r = 0; r < analysis.ranks.size(); ++r)
-        if (cost.medianStallNs[r] >= CommonThresholds::kFloorShare * analysis.stepNs && std::find(cost.ranks.begin(), cost.ranks.end(), analysis.ranks[r].rank) == cost.ranks.end())
+        if (cost.medianStallNs[r] >= CommonThresholds::kFloorShare * analysis.stepNs &&
+            std::find(cost.ranks.begin(), cost.ranks.end(), analysis.ranks[r].rank) == cost.ranks.end())
             cost.ranks.push_back(analysis.ranks[r].rank);
     std::sort(cost.ranks.begin(), cost.ranks.end());
 }
@@ -98,17 +101,23 @@ void detectLaunchBound(const Analysis& analysis, Claims& claims, std::vector<Fin
         kernels.push_back(pace.kernels);
         kernelNs.push_back(pace.kernelNs / std::max(1, pace.kernels));
     }
-    finding.cause = fmt::format("{} launch{} kernels more slowly than the device runs them: {:.0f} of {:.0f} kernels of a step start as soon as they are launched, and the "
-                                "device idles {:.1f} us in front of each",
-                                ranksText(analysis, finding.ranks), finding.ranks.size() == 1 ? "es" : "", std::min(median(gaps), median(kernels)), median(kernels), median(late) / 1e3);
-    finding.evidence.facts.push_back(fmt::format("a kernel runs {:.1f} us on average (rank {})", median(kernelNs) / 1e3, worst.rank));
-    finding.evidence.facts.push_back(fmt::format("the device idles {:.2f} ms of a step between launches", median(cost.stallNs[cost.worst()]) / 1e6));
+    finding.cause = fmt::format(
+        "{} launch{} kernels more slowly than the device runs them: {:.0f} of {:.0f} kernels of a step start as soon "
+        "as they are launched, and the "
+        "device idles {:.1f} us in front of each",
+        ranksText(analysis, finding.ranks), finding.ranks.size() == 1 ? "es" : "",
+        std::min(median(gaps), median(kernels)), median(kernels), median(late) / 1e3);
+    finding.evidence.facts.push_back(
+        fmt::format("a kernel runs {:.1f} us on average (rank {})", median(kernelNs) / 1e3, worst.rank));
+    finding.evidence.facts.push_back(
+        fmt::format("the device idles {:.2f} ms of a step between launches", median(cost.stallNs[cost.worst()]) / 1e6));
     finding.evidence.numbers.emplace_back("late_launches_per_step", median(gaps));
     finding.evidence.numbers.emplace_back("kernels_per_step", median(kernels));
     finding.evidence.numbers.emplace_back("mean_kernel_ns", median(kernelNs));
     addGapRows(worst, IdleCause::lateLaunch, finding);
     finding.fix = {
-        "capture the step in a CUDA graph (torch.cuda.make_graphed_callables, torch.compile(mode='reduce-overhead')): one launch instead of thousands",
+        "capture the step in a CUDA graph (torch.cuda.make_graphed_callables, torch.compile(mode='reduce-overhead')): "
+        "one launch instead of thousands",
         "fewer, larger kernels: torch.compile or fused kernels, fused optimizer (fused=True), a larger micro-batch",
     };
     finding.confidence = 0.85;

@@ -13,10 +13,13 @@
 namespace rankscope::analyzer {
 namespace {
 
-bool isInput(const HostStall& stall) { return stall.cause == IdleCause::input; }
+bool isInput(const HostStall& stall) {
+    return stall.cause == IdleCause::input;
+}
 
 std::string whatTheHostDoes(const std::string& range) {
-    return range.empty() ? "is not in CUDA when the step begins, as one that waits for its next batch" : "is in '" + range + "'";
+    return range.empty() ? "is not in CUDA when the step begins, as one that waits for its next batch"
+                         : "is in '" + range + "'";
 }
 
 }  // namespace
@@ -45,26 +48,36 @@ void detectInputStall(const Analysis& analysis, Claims& claims, std::vector<Find
     if (!namesDataLoading(range)) range.clear();
     const double perStep = cost.medianStallNs[cost.worst()];
     if (everyStep) {
-        finding.cause = fmt::format("the device of {} has nothing to do for {:.2f} ms of each step: the host {}", ranksText(analysis, finding.ranks), perStep / 1e6, whatTheHostDoes(range));
-        finding.evidence.facts.push_back(fmt::format("rank {} idles {:.2f} ms of a step this way (median of {} step{})", worst.rank, perStep / 1e6, analysis.steps.size(), analysis.steps.size() == 1 ? "" : "s"));
+        finding.cause = fmt::format("the device of {} has nothing to do for {:.2f} ms of each step: the host {}",
+                                    ranksText(analysis, finding.ranks), perStep / 1e6, whatTheHostDoes(range));
+        finding.evidence.facts.push_back(fmt::format("rank {} idles {:.2f} ms of a step this way (median of {} step{})",
+                                                     worst.rank, perStep / 1e6, analysis.steps.size(),
+                                                     analysis.steps.size() == 1 ? "" : "s"));
     } else {
         std::vector<double> hit;
         for (size_t s = 0; s < analysis.steps.size(); ++s)
-            if (std::binary_search(finding.steps.begin(), finding.steps.end(), analysis.steps[s])) hit.push_back(cost.stallNs[cost.worst()][s]);
-        finding.cause = fmt::format("in {} of {} steps the device of {} has nothing to do for {:.0f} to {:.0f} ms: the host {}", hit.size(), analysis.steps.size(),
-                                    ranksText(analysis, finding.ranks), *std::min_element(hit.begin(), hit.end()) / 1e6, *std::max_element(hit.begin(), hit.end()) / 1e6, whatTheHostDoes(range));
-        finding.evidence.facts.push_back(fmt::format("rank {} idles {:.2f} ms of a step this way on average over all {} steps, which take {:.1f} ms on average", worst.rank, perStep / 1e6,
-                                                     analysis.steps.size(), finding.meanStepNs / 1e6));
+            if (std::binary_search(finding.steps.begin(), finding.steps.end(), analysis.steps[s]))
+                hit.push_back(cost.stallNs[cost.worst()][s]);
+        finding.cause = fmt::format(
+            "in {} of {} steps the device of {} has nothing to do for {:.0f} to {:.0f} ms: the host {}", hit.size(),
+            analysis.steps.size(), ranksText(analysis, finding.ranks), *std::min_element(hit.begin(), hit.end()) / 1e6,
+            *std::max_element(hit.begin(), hit.end()) / 1e6, whatTheHostDoes(range));
+        finding.evidence.facts.push_back(fmt::format(
+            "rank {} idles {:.2f} ms of a step this way on average over all {} steps, which take {:.1f} ms on average",
+            worst.rank, perStep / 1e6, analysis.steps.size(), finding.meanStepNs / 1e6));
         finding.evidence.numbers.emplace_back("steps_hit", static_cast<double>(hit.size()));
     }
     if (finding.ranks.size() < analysis.ranks.size())
-        finding.evidence.facts.push_back(fmt::format("only {} {}; the others wait for {}", ranksText(analysis, finding.ranks), finding.ranks.size() == 1 ? "stalls" : "stall",
-                                                     finding.ranks.size() == 1 ? "it" : "them"));
+        finding.evidence.facts.push_back(
+            fmt::format("only {} {}; the others wait for {}", ranksText(analysis, finding.ranks),
+                        finding.ranks.size() == 1 ? "stalls" : "stall", finding.ranks.size() == 1 ? "it" : "them"));
     finding.evidence.numbers.emplace_back("stall_ns_per_step", perStep);
     addGapRows(worst, IdleCause::input, finding);
     finding.fix = {
-        "more DataLoader workers and prefetching: num_workers=8, prefetch_factor=4, persistent_workers=True, pin_memory=True",
-        "fetch the next batch while this one computes; move decoding and augmentation to the workers or to the device; faster storage",
+        "more DataLoader workers and prefetching: num_workers=8, prefetch_factor=4, persistent_workers=True, "
+        "pin_memory=True",
+        "fetch the next batch while this one computes; move decoding and augmentation to the workers or to the device; "
+        "faster storage",
     };
     finding.confidence = range.empty() ? 0.75 : 0.9;
     claimHostCost(analysis, cost, finding, claims);

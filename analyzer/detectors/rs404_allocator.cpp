@@ -13,15 +13,20 @@ namespace rankscope::analyzer {
 namespace {
 
 /// First uses allocate: whether they go on needs steps to tell, and whole steps.
-bool tooFewSteps(const Analysis& analysis) { return static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps || analysis.facts.wholeRunIsOneStep; }
+bool tooFewSteps(const Analysis& analysis) {
+    return static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps || analysis.facts.wholeRunIsOneStep;
+}
 
-bool isAllocator(const HostStall& stall) { return stall.cause == IdleCause::allocator; }
+bool isAllocator(const HostStall& stall) {
+    return stall.cause == IdleCause::allocator;
+}
 
 }  // namespace
 
 void detectAllocatorChurn(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     if (tooFewSteps(analysis)) return;
-    HostCost cost = hostCost(analysis, [](const RankSummary& rank, int step) { return stallSum(rank, step, isAllocator); });
+    HostCost cost =
+        hostCost(analysis, [](const RankSummary& rank, int step) { return stallSum(rank, step, isAllocator); });
     Finding finding;
     finding.id = "RS404";
     if (!describeHostCost(analysis, cost, finding)) return;
@@ -33,20 +38,27 @@ void detectAllocatorChurn(const Analysis& analysis, Claims& claims, std::vector<
     }
     const std::vector<HostStall> stalls = longestStalls(analysis, cost, finding, isAllocator);
     const std::string call = stalls.empty() ? "cudaFree" : nameOr(analysis, stalls[0].callNameId, "cudaFree");
-    finding.cause = fmt::format("{} call the device allocator {:.0f} times in every step, warm-up long over; {} waits for the device to drain, and it idles until the host "
-                                "has caught up",
-                                ranksText(analysis, finding.ranks), median(calls), call);
-    finding.evidence.facts.push_back(fmt::format("the device idles {:.2f} ms of a step behind allocator calls, which take {:.2f} ms of the host's time (rank {})",
-                                                 median(cost.stallNs[cost.worst()]) / 1e6, median(spent) / 1e6, worst.rank));
+    finding.cause = fmt::format(
+        "{} call the device allocator {:.0f} times in every step, warm-up long over; {} waits for the device to drain, "
+        "and it idles until the host "
+        "has caught up",
+        ranksText(analysis, finding.ranks), median(calls), call);
+    finding.evidence.facts.push_back(
+        fmt::format("the device idles {:.2f} ms of a step behind allocator calls, which take {:.2f} ms of the host's "
+                    "time (rank {})",
+                    median(cost.stallNs[cost.worst()]) / 1e6, median(spent) / 1e6, worst.rank));
     finding.evidence.numbers.emplace_back("allocator_calls_per_step", median(calls));
     finding.evidence.numbers.emplace_back("allocator_ns_per_step", median(spent));
     for (const HostStall& stall : stalls)
         if (finding.evidence.rows.size() < 5 && stall.callId != 0)
-            finding.evidence.rows.push_back({"api_call", stall.callId, worst.rank,
-                                             fmt::format("the device idles {:.3f} ms around it", static_cast<double>(stall.stallNs) / 1e6)});
+            finding.evidence.rows.push_back(
+                {"api_call", stall.callId, worst.rank,
+                 fmt::format("the device idles {:.3f} ms around it", static_cast<double>(stall.stallNs) / 1e6)});
     finding.fix = {
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; and lower the peak (smaller micro-batch, activation checkpointing), so that the pool is never given back",
-        "own code: allocate once and reuse, or cudaMallocAsync with cudaMemPoolAttrReleaseThreshold raised; no torch.cuda.empty_cache() in the loop",
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; and lower the peak (smaller micro-batch, activation "
+        "checkpointing), so that the pool is never given back",
+        "own code: allocate once and reuse, or cudaMallocAsync with cudaMemPoolAttrReleaseThreshold raised; no "
+        "torch.cuda.empty_cache() in the loop",
     };
     finding.confidence = 0.9;
     claimHostCost(analysis, cost, finding, claims);
@@ -54,7 +66,9 @@ void detectAllocatorChurn(const Analysis& analysis, Claims& claims, std::vector<
 }
 
 std::string missingForAllocatorChurn(const Analysis& analysis) {
-    const bool allocates = std::any_of(analysis.ranks.begin(), analysis.ranks.end(), [](const RankSummary& rank) { return std::any_of(rank.hostStalls.begin(), rank.hostStalls.end(), isAllocator); });
+    const bool allocates = std::any_of(analysis.ranks.begin(), analysis.ranks.end(), [](const RankSummary& rank) {
+        return std::any_of(rank.hostStalls.begin(), rank.hostStalls.end(), isAllocator);
+    });
     if (allocates && tooFewSteps(analysis)) return "too few whole steps: first uses allocate, too";
     return withoutHostCalls(analysis);
 }

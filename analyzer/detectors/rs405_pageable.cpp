@@ -14,10 +14,13 @@ namespace {
 
 constexpr PageableThresholds kThresholds;
 
-bool isPageable(const HostStall& stall) { return stall.pageableCopy; }
+bool isPageable(const HostStall& stall) {
+    return stall.pageableCopy;
+}
 
 const HostUse* useOf(const RankSummary& rank, int step) {
-    const auto use = std::lower_bound(rank.hostUse.begin(), rank.hostUse.end(), step, [](const HostUse& u, int wanted) { return u.step < wanted; });
+    const auto use = std::lower_bound(rank.hostUse.begin(), rank.hostUse.end(), step,
+                                      [](const HostUse& u, int wanted) { return u.step < wanted; });
     return use != rank.hostUse.end() && use->step == step ? &*use : nullptr;
 }
 
@@ -26,17 +29,19 @@ double pinnedRate(const Analysis& analysis) {
     std::vector<double> rates;
     for (const RankSummary& rank : analysis.ranks)
         for (const HostUse& use : rank.hostUse)
-            if (use.pinned.deviceNs > 0) rates.push_back(static_cast<double>(use.pinned.bytes) / static_cast<double>(use.pinned.deviceNs));
+            if (use.pinned.deviceNs > 0)
+                rates.push_back(static_cast<double>(use.pinned.bytes) / static_cast<double>(use.pinned.deviceNs));
     return median(rates);
 }
 
-/// What a step does not need: the exposed copies, which pinned memory and a stream of their own hide under compute as far as that reaches, and the idleness
-/// behind the calls that waited for them.
+/// What a step does not need: the exposed copies, which pinned memory and a stream of their own hide under compute as
+/// far as that reaches, and the idleness behind the calls that waited for them.
 Stalled excessOf(const Analysis& analysis, const RankSummary& rank, int step, double rate) {
     const HostUse* use = useOf(rank, step);
     const Attribution* attribution = analysis.attribution(rank, step);
     if (use == nullptr || use->pageable.count == 0 || attribution == nullptr) return {};
-    const double remaining = std::max(0.0, static_cast<double>(use->pageable.bytes) / rate - static_cast<double>(attribution->computeNs));
+    const double remaining =
+        std::max(0.0, static_cast<double>(use->pageable.bytes) / rate - static_cast<double>(attribution->computeNs));
     const double exposed = std::max(0.0, static_cast<double>(use->pageable.exposedNs) - remaining);
     // A rank that copies while it waits for others that copy, too, is the next to be waited for.
     const double uncovered = std::max(0.0, static_cast<double>(use->pageable.uncoveredNs) - remaining);
@@ -48,7 +53,8 @@ Stalled excessOf(const Analysis& analysis, const RankSummary& rank, int step, do
 void detectPageableCopies(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     const double seen = pinnedRate(analysis);
     const double rate = seen > 0 ? seen : kThresholds.pinnedGbps;
-    HostCost cost = hostCost(analysis, [&](const RankSummary& rank, int step) { return excessOf(analysis, rank, step, rate); });
+    HostCost cost =
+        hostCost(analysis, [&](const RankSummary& rank, int step) { return excessOf(analysis, rank, step, rate); });
     Finding finding;
     finding.id = "RS405";
     if (!describeHostCost(analysis, cost, finding)) return;
@@ -65,24 +71,30 @@ void detectPageableCopies(const Analysis& analysis, Claims& claims, std::vector<
         blocking.push_back(copies.blocking);
         const StepWindow* window = analysis.window(worst.rank, step);
         if (window != nullptr && window->startNs == finding.windowStartNs)
-            finding.evidence.rows.push_back({"memcpy", copies.longestId, worst.rank,
-                                             fmt::format("{:.3f} ms from or to pageable memory", static_cast<double>(copies.longestNs) / 1e6)});
+            finding.evidence.rows.push_back(
+                {"memcpy", copies.longestId, worst.rank,
+                 fmt::format("{:.3f} ms from or to pageable memory", static_cast<double>(copies.longestNs) / 1e6)});
     }
     // Pinned memory alone, still on the compute stream, makes them faster but leaves them exposed.
     finding.savingLowNs = std::max(0.0, finding.savingLowNs - median(exposed) * std::min(1.0, median(gbps) / rate));
-    finding.cause = fmt::format("{} {} {:.1f} MB per step between the device and pageable memory, at {:.1f} GB/s where pinned memory {} {:.0f}",
-                                ranksText(analysis, finding.ranks), finding.ranks.size() == 1 ? "copies" : "copy", median(bytes) / 1e6, median(gbps), seen > 0 ? "reaches" : "would reach about", rate);
-    finding.evidence.facts.push_back(fmt::format("{:.0f} {} over 64 KiB per step, {:.0f} blocking the host to the end; {:.2f} ms exposed (rank {})", median(count),
-                                                 median(count) == 1 ? "copy" : "copies", median(blocking), median(exposed) / 1e6, worst.rank));
+    finding.cause = fmt::format(
+        "{} {} {:.1f} MB per step between the device and pageable memory, at {:.1f} GB/s where pinned memory {} {:.0f}",
+        ranksText(analysis, finding.ranks), finding.ranks.size() == 1 ? "copies" : "copy", median(bytes) / 1e6,
+        median(gbps), seen > 0 ? "reaches" : "would reach about", rate);
+    finding.evidence.facts.push_back(fmt::format(
+        "{:.0f} {} over 64 KiB per step, {:.0f} blocking the host to the end; {:.2f} ms exposed (rank {})",
+        median(count), median(count) == 1 ? "copy" : "copies", median(blocking), median(exposed) / 1e6, worst.rank));
     finding.evidence.numbers.emplace_back("pageable_bytes_per_step", median(bytes));
     finding.evidence.numbers.emplace_back("pageable_gbps", median(gbps));
     finding.evidence.numbers.emplace_back("pinned_gbps", rate);
     for (const HostStall& stall : longestStalls(analysis, cost, finding, isPageable))
         if (finding.evidence.rows.size() < 5 && stall.callId != 0)
-            finding.evidence.rows.push_back({"api_call", stall.callId, worst.rank,
-                                             fmt::format("the device idles {:.3f} ms behind it", static_cast<double>(stall.stallNs) / 1e6)});
+            finding.evidence.rows.push_back(
+                {"api_call", stall.callId, worst.rank,
+                 fmt::format("the device idles {:.3f} ms behind it", static_cast<double>(stall.stallNs) / 1e6)});
     finding.fix = {
-        "DataLoader(pin_memory=True) and tensor.to(device, non_blocking=True); own buffers: cudaHostAlloc or torch.empty(..., pin_memory=True)",
+        "DataLoader(pin_memory=True) and tensor.to(device, non_blocking=True); own buffers: cudaHostAlloc or "
+        "torch.empty(..., pin_memory=True)",
         "copy the next batch on a stream of its own while this one computes",
     };
     finding.confidence = seen > 0 ? 0.9 : 0.75;

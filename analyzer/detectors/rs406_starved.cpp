@@ -25,8 +25,11 @@ struct Pauses {
     IntervalSet times;
 
     bool starved() const {
-        if (static_cast<int>(all.size()) < kThresholds.fewestPauses || static_cast<int>(byName.size()) < kThresholds.fewestKinds) return false;
-        return std::all_of(byName.begin(), byName.end(), [this](const auto& entry) { return entry.second <= kThresholds.largestShare * ns; });
+        if (static_cast<int>(all.size()) < kThresholds.fewestPauses ||
+            static_cast<int>(byName.size()) < kThresholds.fewestKinds)
+            return false;
+        return std::all_of(byName.begin(), byName.end(),
+                           [this](const auto& entry) { return entry.second <= kThresholds.largestShare * ns; });
     }
 };
 
@@ -53,25 +56,29 @@ double togetherShare(const std::vector<Pauses>& ranks, size_t rank) {
     return static_cast<double>(length(together)) / std::max(1.0, static_cast<double>(length(ranks[rank].times)));
 }
 
-/// What a step loses by the pauses. Between two exchanges that everybody takes part in, the rank that lost most holds the others up; behind the next exchange it may be
-/// another's turn, so that the longest of each stretch add up.
+/// What a step loses by the pauses. Between two exchanges that everybody takes part in, the rank that lost most holds
+/// the others up; behind the next exchange it may be another's turn, so that the longest of each stretch add up.
 double lostInStep(const Analysis& analysis, const std::vector<size_t>& starved, int step) {
     std::set<int64_t> everybody;  // communicators of all recorded ranks
     for (const auto& [id, communicator] : analysis.facts.communicators) {
-        const auto has = [&ranks = communicator.ranks](const RankSummary& rank) { return std::find(ranks.begin(), ranks.end(), rank.rank) != ranks.end(); };
+        const auto has = [&ranks = communicator.ranks](const RankSummary& rank) {
+            return std::find(ranks.begin(), ranks.end(), rank.rank) != ranks.end();
+        };
         if (std::all_of(analysis.ranks.begin(), analysis.ranks.end(), has)) everybody.insert(id);
     }
     std::vector<int64_t> exchanges;
     for (const RankSummary& rank : analysis.ranks)
         for (const CommTask& task : rank.communication)
-            if (task.step == step && task.waitNs > 0 && everybody.count(task.communicatorId) != 0) exchanges.push_back(task.endNs);
+            if (task.step == step && task.waitNs > 0 && everybody.count(task.communicatorId) != 0)
+                exchanges.push_back(task.endNs);
     std::sort(exchanges.begin(), exchanges.end());
     std::map<size_t, double> longest;  // by number of the exchange it is in front of
     for (size_t r : starved) {
         std::map<size_t, double> own;
         for (const HostStall& stall : analysis.ranks[r].hostStalls)
             if (stall.step == step && stall.pausedNs > 0)
-                own[static_cast<size_t>(std::lower_bound(exchanges.begin(), exchanges.end(), stall.endNs) - exchanges.begin())] += static_cast<double>(stall.pausedNs);
+                own[static_cast<size_t>(std::lower_bound(exchanges.begin(), exchanges.end(), stall.endNs) -
+                                        exchanges.begin())] += static_cast<double>(stall.pausedNs);
         for (const auto& [stretch, ns] : own) longest[stretch] = std::max(longest[stretch], ns);
     }
     double sum = 0;
@@ -81,18 +88,22 @@ double lostInStep(const Analysis& analysis, const std::vector<size_t>& starved, 
 
 std::string pausesText(const Analysis& analysis, const RankSummary& rank, const Pauses& pauses) {
     std::vector<const HostPause*> longest = pauses.all;
-    std::stable_sort(longest.begin(), longest.end(), [](const HostPause* a, const HostPause* b) { return a->ownNs > b->ownNs; });
+    std::stable_sort(longest.begin(), longest.end(),
+                     [](const HostPause* a, const HostPause* b) { return a->ownNs > b->ownNs; });
     std::string examples;
     std::vector<int32_t> named;
     for (const HostPause* pause : longest) {
         if (named.size() == 3) break;
         if (std::find(named.begin(), named.end(), pause->nameId) != named.end()) continue;
         named.push_back(pause->nameId);
-        examples += fmt::format("{}{} {:.0f} ms (usually {:.0f} us)", examples.empty() ? "" : ", ", nameOr(analysis, pause->nameId, "a call"), static_cast<double>(pause->ownNs) / 1e6,
+        examples += fmt::format("{}{} {:.0f} ms (usually {:.0f} us)", examples.empty() ? "" : ", ",
+                                nameOr(analysis, pause->nameId, "a call"), static_cast<double>(pause->ownNs) / 1e6,
                                 static_cast<double>(pause->usualNs) / 1e3);
     }
-    return fmt::format("rank {}: {} pauses of {:.0f} ms or more, {:.0f} ms in all, in {} different operations and calls: {}", rank.rank, pauses.all.size(),
-                       static_cast<double>(PauseThresholds::kShortestNs) / 1e6, pauses.ns / 1e6, pauses.byName.size(), examples);
+    return fmt::format(
+        "rank {}: {} pauses of {:.0f} ms or more, {:.0f} ms in all, in {} different operations and calls: {}",
+        rank.rank, pauses.all.size(), static_cast<double>(PauseThresholds::kShortestNs) / 1e6, pauses.ns / 1e6,
+        pauses.byName.size(), examples);
 }
 
 }  // namespace
@@ -107,7 +118,9 @@ void detectStarvedHost(const Analysis& analysis, Claims& claims, std::vector<Fin
 
     HostCost cost = hostCost(analysis, [&](const RankSummary& rank, int step) {
         Stalled stalled;
-        if (std::find(starved.begin(), starved.end(), static_cast<size_t>(&rank - analysis.ranks.data())) == starved.end()) return stalled;
+        if (std::find(starved.begin(), starved.end(), static_cast<size_t>(&rank - analysis.ranks.data())) ==
+            starved.end())
+            return stalled;
         for (const HostStall& stall : rank.hostStalls) {
             if (stall.step != step || stall.pausedNs <= 0) continue;
             stalled.ns += static_cast<double>(stall.pausedNs);
@@ -116,7 +129,8 @@ void detectStarvedHost(const Analysis& analysis, Claims& claims, std::vector<Fin
         return stalled;
     });
     std::vector<double> least = cost.costNs;
-    for (size_t s = 0; s < analysis.steps.size(); ++s) cost.costNs[s] = std::max(cost.costNs[s], lostInStep(analysis, starved, analysis.steps[s]));
+    for (size_t s = 0; s < analysis.steps.size(); ++s)
+        cost.costNs[s] = std::max(cost.costNs[s], lostInStep(analysis, starved, analysis.steps[s]));
     Finding finding;
     finding.id = "RS406";
     if (!describeHostCost(analysis, cost, finding)) {
@@ -134,35 +148,48 @@ void detectStarvedHost(const Analysis& analysis, Claims& claims, std::vector<Fin
     }
     std::vector<int> pausing;
     for (size_t r : starved) pausing.push_back(analysis.ranks[r].rank);
-    finding.cause = fmt::format("the hosts of {} stand still inside operations and calls that take microseconds, different ones each time{}: processes that do not get the cores they need; "
-                                "{} hold{} up the step",
-                                ranksText(analysis, pausing), starved.size() > 1 ? " and not all at the same time" : "", ranksText(analysis, finding.ranks), finding.ranks.size() == 1 ? "s" : "");
+    finding.cause = fmt::format(
+        "the hosts of {} stand still inside operations and calls that take microseconds, different ones each time{}: "
+        "processes that do not get the cores they need; "
+        "{} hold{} up the step",
+        ranksText(analysis, pausing), starved.size() > 1 ? " and not all at the same time" : "",
+        ranksText(analysis, finding.ranks), finding.ranks.size() == 1 ? "s" : "");
     const auto describe = [&](int rank) {
         for (size_t r : starved)
             if (analysis.ranks[r].rank == rank)
-                finding.evidence.facts.push_back(pausesText(analysis, analysis.ranks[r], pauses[r]) +
-                                                 fmt::format("; its device stands still for {:.0f} ms of a step meanwhile", median(cost.stallNs[r]) / 1e6));
+                finding.evidence.facts.push_back(
+                    pausesText(analysis, analysis.ranks[r], pauses[r]) +
+                    fmt::format("; its device stands still for {:.0f} ms of a step meanwhile",
+                                median(cost.stallNs[r]) / 1e6));
     };
     std::vector<int> byStall = finding.ranks;
     std::stable_sort(byStall.begin(), byStall.end(), [&](int a, int b) {
-        const auto stallOf = [&](int rank) { return cost.medianStallNs[static_cast<size_t>(analysis.findRank(rank) - analysis.ranks.data())]; };
+        const auto stallOf = [&](int rank) {
+            return cost.medianStallNs[static_cast<size_t>(analysis.findRank(rank) - analysis.ranks.data())];
+        };
         return stallOf(a) > stallOf(b);
     });
     for (size_t i = 0; i < byStall.size() && i < 4; ++i) describe(byStall[i]);
-    finding.evidence.facts.push_back(fmt::format("all together: {} pauses on {}, {:.0f} ms", count, ranksText(analysis, pausing), sumNs / 1e6));
+    finding.evidence.facts.push_back(
+        fmt::format("all together: {} pauses on {}, {:.0f} ms", count, ranksText(analysis, pausing), sumNs / 1e6));
     finding.evidence.numbers.emplace_back("pauses", static_cast<double>(count));
     finding.evidence.numbers.emplace_back("paused_ns", sumNs);
     for (size_t i = 0; i < byStall.size() && finding.evidence.rows.size() < 6; ++i) {
         const auto r = static_cast<size_t>(analysis.findRank(byStall[i]) - analysis.ranks.data());
         std::vector<const HostPause*> longest = pauses[r].all;
-        std::stable_sort(longest.begin(), longest.end(), [](const HostPause* a, const HostPause* b) { return a->ownNs > b->ownNs; });
+        std::stable_sort(longest.begin(), longest.end(),
+                         [](const HostPause* a, const HostPause* b) { return a->ownNs > b->ownNs; });
         for (size_t p = 0; p < longest.size() && p < 3; ++p)
             finding.evidence.rows.push_back({longest[p]->call ? "api_call" : "nvtx", longest[p]->id, byStall[i],
-                                             fmt::format("stands still for {:.1f} ms, usually {:.0f} us", static_cast<double>(longest[p]->ownNs) / 1e6, static_cast<double>(longest[p]->usualNs) / 1e3)});
+                                             fmt::format("stands still for {:.1f} ms, usually {:.0f} us",
+                                                         static_cast<double>(longest[p]->ownNs) / 1e6,
+                                                         static_cast<double>(longest[p]->usualNs) / 1e3)});
     }
     finding.fix = {
-        "give every rank cores of its own: --cpus-per-task (Slurm), the container's or cgroup's CPU quota (cpu.max; look at nr_throttled in cpu.stat), numactl or taskset per rank",
-        "OMP_NUM_THREADS=1 and fewer DataLoader workers where ranks times threads exceed the cores; keep other processes off the host (top, pidstat -w: involuntary switches)",
+        "give every rank cores of its own: --cpus-per-task (Slurm), the container's or cgroup's CPU quota (cpu.max; "
+        "look at nr_throttled in cpu.stat), numactl or taskset per rank",
+        "OMP_NUM_THREADS=1 and fewer DataLoader workers where ranks times threads exceed the cores; keep other "
+        "processes off the host (top, pidstat -w: involuntary switches)",
     };
     finding.confidence = 0.8;
     claimHostCost(analysis, cost, finding, claims);

@@ -17,13 +17,16 @@ namespace {
 
 constexpr StragglerThresholds kThresholds;
 
-bool contains(const std::vector<int>& ranks, int rank) { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); }
+bool contains(const std::vector<int>& ranks, int rank) {
+    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+}
 
 /// Compute of the rank waits for others all through the step: in collectives of activations or tokens.
 bool worksInLockstep(const Analysis& analysis, const RankSummary& rank) {
     for (const auto& [id, communicator] : analysis.facts.communicators) {
         const CommRole role = analysis.layout.role(id);
-        if ((role == CommRole::activations || role == CommRole::experts) && contains(communicator.ranks, rank.rank)) return true;
+        if ((role == CommRole::activations || role == CommRole::experts) && contains(communicator.ranks, rank.rank))
+            return true;
     }
     return false;
 }
@@ -35,7 +38,8 @@ double extraCompute(const Analysis& analysis, const RankSummary& rank, int step,
 }
 
 /// How much earlier the last rank is done when the group computes as fast as its peers and no other rank is slow.
-double ownTimeSaved(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group, const RankSummary& suspect, size_t stepIndex) {
+double ownTimeSaved(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group,
+                    const RankSummary& suspect, size_t stepIndex) {
     const int step = analysis.steps[stepIndex];
     double before = 0, after = 0;
     const double usualTransfer = exposedTransferNs(analysis, suspect, step);
@@ -54,7 +58,8 @@ double ownTimeSaved(const Analysis& analysis, const std::vector<KernelRatio>& ra
 }
 
 /// Step time saved when the rank computed as fast as its peers.
-double savingOf(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group, size_t member, size_t stepIndex, double typicalPeerWaitNs) {
+double savingOf(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group, size_t member,
+                size_t stepIndex, double typicalPeerWaitNs) {
     const RankSummary& suspect = analysis.ranks[member];
     const int step = analysis.steps[stepIndex];
     const double ratio = ratios[member].perStep[stepIndex];
@@ -62,10 +67,12 @@ double savingOf(const Analysis& analysis, const std::vector<KernelRatio>& ratios
     if (own == nullptr || ratio <= 1) return 0;
     const double compute = static_cast<double>(own->computeNs);
     const double extra = extraCompute(analysis, suspect, step, ratio);
-    // In a pipeline the beat of the slowest stage shows as the others' waiting; elsewhere the step model tells what other work hides, unless
-    // compute waits for every collective.
-    if (analysis.layout.pipelineOf(suspect.rank) != nullptr) return std::clamp(typicalPeerWaitNs - static_cast<double>(own->exposedWaitNs), 0.0, extra);
-    if (worksInLockstep(analysis, suspect)) return std::min(extra, ownTimeSaved(analysis, ratios, group, suspect, stepIndex));
+    // In a pipeline the beat of the slowest stage shows as the others' waiting; elsewhere the step model tells what
+    // other work hides, unless compute waits for every collective.
+    if (analysis.layout.pipelineOf(suspect.rank) != nullptr)
+        return std::clamp(typicalPeerWaitNs - static_cast<double>(own->exposedWaitNs), 0.0, extra);
+    if (worksInLockstep(analysis, suspect))
+        return std::min(extra, ownTimeSaved(analysis, ratios, group, suspect, stepIndex));
     const std::vector<ModelTask> before = modelTasks(analysis.tasks(suspect, step));
     std::vector<ModelTask> after = before;
     for (ModelTask& task : after) {
@@ -75,7 +82,8 @@ double savingOf(const Analysis& analysis, const std::vector<KernelRatio>& ratios
     return std::clamp(modelStepNs(before, compute) - modelStepNs(after, compute / ratio), 0.0, extra);
 }
 
-/// By collective: the member with the shortest kernel. All leave together, so it came last, and durations need no clock in common.
+/// By collective: the member with the shortest kernel. All leave together, so it came last, and durations need no clock
+/// in common.
 std::unordered_map<int64_t, int> shortestKernels(const TraceFacts& facts) {
     std::unordered_map<int64_t, std::pair<int64_t, int>> shortest;
     for (const store::CollectiveMember& member : facts.members) {
@@ -87,7 +95,8 @@ std::unordered_map<int64_t, int> shortestKernels(const TraceFacts& facts) {
     std::unordered_map<int64_t, int> ranks;
     for (const store::Collective& collective : facts.collectives) {
         const auto kernel = shortest.find(collective.id);
-        if (kernel != shortest.end() && store::isSynchronizing(collective.op)) ranks[collective.id] = kernel->second.second;
+        if (kernel != shortest.end() && store::isSynchronizing(collective.op))
+            ranks[collective.id] = kernel->second.second;
     }
     return ranks;
 }
@@ -98,35 +107,45 @@ void addWaitRows(const Analysis& analysis, const SlowGroup& group, Finding& find
     for (const RankSummary& peer : analysis.ranks) {
         if (contains(group.ranks, peer.rank)) continue;
         for (const CommTask& task : peer.communication) {
-            if (task.startNs < finding.windowStartNs || task.startNs >= finding.windowEndNs || !contains(group.ranks, task.lastRank)) continue;
+            if (task.startNs < finding.windowStartNs || task.startNs >= finding.windowEndNs ||
+                !contains(group.ranks, task.lastRank))
+                continue;
             const bool collective = task.collectiveId != 0;
-            rows.push_back({task.exposedWaitNs,
-                            {collective ? "collective" : "kernel", collective ? task.collectiveId : task.kernelId, peer.rank,
-                             fmt::format("rank {} waits {:.3f} ms for rank {}", peer.rank, static_cast<double>(task.exposedWaitNs) / 1e6, task.lastRank)}});
+            rows.push_back(
+                {task.exposedWaitNs,
+                 {collective ? "collective" : "kernel", collective ? task.collectiveId : task.kernelId, peer.rank,
+                  fmt::format("rank {} waits {:.3f} ms for rank {}", peer.rank,
+                              static_cast<double>(task.exposedWaitNs) / 1e6, task.lastRank)}});
         }
     }
     std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     for (const auto& [wait, row] : rows) {
-        const bool known = std::any_of(finding.evidence.rows.begin(), finding.evidence.rows.end(),
-                                       [&, id = row.id, table = row.table](const EvidenceRow& r) { return r.id == id && r.table == table; });
+        const bool known = std::any_of(
+            finding.evidence.rows.begin(), finding.evidence.rows.end(),
+            [&, id = row.id, table = row.table](const EvidenceRow& r) { return r.id == id && r.table == table; });
         if (finding.evidence.rows.size() < 5 && wait > 0 && !known) finding.evidence.rows.push_back(row);
     }
 }
 
-void addEvidence(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group, const SlowCost& cost, Finding& finding) {
+void addEvidence(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group,
+                 const SlowCost& cost, Finding& finding) {
     const std::string who = ranksText(analysis, group.ranks);
     const KernelRatio& first = ratios[group.members.front()];
-    finding.evidence.facts.push_back(fmt::format("the same kernels take {:.2f}x as long on {} as on {} peers (median of {} steps, +/- {:.3f})", group.ratio, who,
-                                                 group.members.size() == 1 ? "its" : "their", first.perStep.size(), first.error));
+    finding.evidence.facts.push_back(
+        fmt::format("the same kernels take {:.2f}x as long on {} as on {} peers (median of {} steps, +/- {:.3f})",
+                    group.ratio, who, group.members.size() == 1 ? "its" : "their", first.perStep.size(), first.error));
     finding.evidence.numbers.emplace_back("kernel_time_ratio", group.ratio);
     const auto nameId = static_cast<size_t>(first.slowestKey.nameId);
     if (first.slowestRatio > 1 && nameId < analysis.facts.strings.size()) {
-        finding.evidence.facts.push_back(fmt::format("most of it in {} (grid {}): {:.2f}x", readableKernelName(analysis.facts.strings[nameId]),
-                                                     first.slowestKey.gridBlocks < 0 ? "unknown" : std::to_string(first.slowestKey.gridBlocks), first.slowestRatio));
+        finding.evidence.facts.push_back(
+            fmt::format("most of it in {} (grid {}): {:.2f}x", readableKernelName(analysis.facts.strings[nameId]),
+                        first.slowestKey.gridBlocks < 0 ? "unknown" : std::to_string(first.slowestKey.gridBlocks),
+                        first.slowestRatio));
     }
     const double lastShare = analysis.delays.shareFor(group.ranks);
     if (lastShare > 0) {
-        finding.evidence.facts.push_back(fmt::format("{:.0f} % of what the others lose to late ranks, waiting and transfer, is for {}", 100 * lastShare, who));
+        finding.evidence.facts.push_back(fmt::format(
+            "{:.0f} % of what the others lose to late ranks, waiting and transfer, is for {}", 100 * lastShare, who));
         finding.evidence.numbers.emplace_back("wait_share_for_rank", lastShare);
     }
     addWaitRows(analysis, group, finding);
@@ -134,13 +153,16 @@ void addEvidence(const Analysis& analysis, const std::vector<KernelRatio>& ratio
 
 }  // namespace
 
-bool isSlow(const KernelRatio& ratio) { return ratio.slowKernels > kThresholds.slowKernels && takesLonger(ratio); }
+bool isSlow(const KernelRatio& ratio) {
+    return ratio.slowKernels > kThresholds.slowKernels && takesLonger(ratio);
+}
 
 bool takesLonger(const KernelRatio& ratio) {
     if (ratio.comparedShare < kThresholds.comparedShare || ratio.ratio < kThresholds.ratio) return false;
     if (ratio.ratio - 1 < kThresholds.errors * ratio.error) return false;
     const double halfway = 1 + (ratio.ratio - 1) / 2;
-    const auto slower = std::count_if(ratio.perStep.begin(), ratio.perStep.end(), [&](double r) { return r > halfway; });
+    const auto slower =
+        std::count_if(ratio.perStep.begin(), ratio.perStep.end(), [&](double r) { return r > halfway; });
     return static_cast<double>(slower) >= kThresholds.stepsShare * static_cast<double>(ratio.perStep.size());
 }
 
@@ -180,7 +202,8 @@ SlowCost costOfSlowness(const Analysis& analysis, const std::vector<KernelRatio>
         const double typicalWait = median(std::move(peers));
         // Of slow ranks the one that gains least still holds the step; whoever costs others time is waited for.
         std::vector<double> savings;
-        for (size_t member : group.members) savings.push_back(savingOf(analysis, ratios, group, member, s, typicalWait));
+        for (size_t member : group.members)
+            savings.push_back(savingOf(analysis, ratios, group, member, s, typicalWait));
         cost.savings.push_back(waited > 0 ? median(std::move(savings)) : 0);
     }
     cost.shares = cost.savings;
@@ -191,7 +214,8 @@ void shareSavings(std::vector<SlowCost>& costs) {
     for (size_t s = 0; !costs.empty() && s < costs[0].savings.size(); ++s) {
         std::vector<SlowCost*> slowest;
         for (SlowCost& cost : costs) slowest.push_back(&cost);
-        std::stable_sort(slowest.begin(), slowest.end(), [s](const SlowCost* a, const SlowCost* b) { return a->savings[s] > b->savings[s]; });
+        std::stable_sort(slowest.begin(), slowest.end(),
+                         [s](const SlowCost* a, const SlowCost* b) { return a->savings[s] > b->savings[s]; });
         double share = 0;
         for (size_t k = slowest.size(); k-- > 0;) {
             const double next = k + 1 < slowest.size() ? slowest[k + 1]->savings[s] : 0;
@@ -201,7 +225,8 @@ void shareSavings(std::vector<SlowCost>& costs) {
     }
 }
 
-bool describeSlowness(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group, const SlowCost& cost, Finding& finding) {
+bool describeSlowness(const Analysis& analysis, const std::vector<KernelRatio>& ratios, const SlowGroup& group,
+                      const SlowCost& cost, Finding& finding) {
     finding.ranks = group.ranks;
     setCost(analysis, cost.savings, finding);
     setTypicalStep(analysis, cost.savings, group.ranks.front(), finding);
@@ -210,19 +235,22 @@ bool describeSlowness(const Analysis& analysis, const std::vector<KernelRatio>& 
     setCost(analysis, cost.shares, finding);
     finding.verdict = verdict;
     // What costs little and rests on a step or two is not even worth a note.
-    if (finding.verdict == Verdict::note && static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps) return false;
+    if (finding.verdict == Verdict::note && static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps)
+        return false;
     const double perStep = 1.0 / static_cast<double>(analysis.steps.size());
     for (const auto& [peer, wait] : cost.waitByPeer)
         if (wait * perStep > 0.25 * *finding.savingNsPerStep) finding.affectedRanks.push_back(peer);
     addEvidence(analysis, ratios, group, cost, finding);
     if (median(cost.shares) < 0.99 * median(cost.savings))
-        finding.evidence.facts.push_back("another rank is slow as well: the saving is this one's part of what repairing all of them gains");
+        finding.evidence.facts.push_back(
+            "another rank is slow as well: the saving is this one's part of what repairing all of them gains");
     finding.confidence = std::min(0.95, 0.6 + 0.35 * std::min(1.0, (group.ratio - 1) / 0.1));
     const bool pipeline = analysis.layout.pipelineOf(group.ranks.front()) != nullptr;
     if (finding.verdict == Verdict::found && !pipeline && cost.waitedNs > 0 && cost.undecidedNs > cost.waitedNs / 2) {
         finding.verdict = Verdict::inconclusive;
-        finding.whyInconclusive = fmt::format("its kernels are slower, but who arrives last is hidden by the clock bound of {:.1f} us between hosts",
-                                              static_cast<double>(analysis.facts.clock.boundNs) / 1e3);
+        finding.whyInconclusive = fmt::format(
+            "its kernels are slower, but who arrives last is hidden by the clock bound of {:.1f} us between hosts",
+            static_cast<double>(analysis.facts.clock.boundNs) / 1e3);
     }
     return true;
 }

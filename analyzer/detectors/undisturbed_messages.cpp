@@ -12,13 +12,19 @@ namespace {
 /// Sends and receives of a pipeline stage with both neighbours. The messages of larger groups share their ways.
 constexpr int kMostCalls = 4;
 
-/// The rank's kernel of sends and receives that begins then; null where another of its kernels runs beside what is left of it behind the last arrival.
+/// The rank's kernel of sends and receives that begins then; null where another of its kernels runs beside what is left
+/// of it behind the last arrival.
 const CommTask* kernelAt(const RankSummary* rank, int64_t startNs) {
     if (rank == nullptr) return nullptr;
-    const auto task = std::lower_bound(rank->communication.begin(), rank->communication.end(), startNs, [](const CommTask& t, int64_t ns) { return t.startNs < ns; });
-    if (task == rank->communication.end() || task->startNs != startNs || !task->pointToPoint() || task->calls > kMostCalls) return nullptr;
+    const auto task = std::lower_bound(rank->communication.begin(), rank->communication.end(), startNs,
+                                       [](const CommTask& t, int64_t ns) { return t.startNs < ns; });
+    if (task == rank->communication.end() || task->startNs != startNs || !task->pointToPoint() ||
+        task->calls > kMostCalls)
+        return nullptr;
     const int64_t from = task->startNs + (task->calls == 1 ? task->waitNs : 0);
-    const auto overlaps = [&](const CommTask& other) { return other.startNs + other.waitNs < task->endNs && other.endNs > from; };
+    const auto overlaps = [&](const CommTask& other) {
+        return other.startNs + other.waitNs < task->endNs && other.endNs > from;
+    };
     if (task + 1 != rank->communication.end() && overlaps(*(task + 1))) return nullptr;
     if (task != rank->communication.begin() && overlaps(*(task - 1))) return nullptr;
     return &*task;
@@ -47,16 +53,21 @@ class Groups {
 
     void take(std::vector<UndisturbedMessage>& result) const {
         std::map<const CommTask*, uint32_t> numbers;
-        const auto numberOf = [&](const CommTask* kernel) { return numbers.try_emplace(kernel, static_cast<uint32_t>(numbers.size())).first->second; };
+        const auto numberOf = [&](const CommTask* kernel) {
+            return numbers.try_emplace(kernel, static_cast<uint32_t>(numbers.size())).first->second;
+        };
         std::vector<MessageEnds> ends;
         for (const Grouped& m : m_messages)
-            ends.push_back({numberOf(m.sent), numberOf(m.received), m.row->srcRank, m.row->dstRank, *m.row->bytes, std::max(m.sent->startNs, m.received->startNs), m.sent->endNs, m.received->endNs});
+            ends.push_back({numberOf(m.sent), numberOf(m.received), m.row->srcRank, m.row->dstRank, *m.row->bytes,
+                            std::max(m.sent->startNs, m.received->startNs), m.sent->endNs, m.received->endNs});
         const std::vector<int64_t> times = shownTimes(ends);
         for (size_t i = 0; i < times.size(); ++i) {
             const Grouped& m = m_messages[i];
             if (times[i] <= 0 || !complete(m.sent) || !complete(m.received)) continue;
             const Kernel &sent = m_kernels.at(m.sent), &received = m_kernels.at(m.received);
-            if ((m.inside ? sent.outInside : sent.outAcross) == 1 && (m.inside ? received.inInside : received.inAcross) == 1) result.push_back({m.row, static_cast<double>(times[i])});
+            if ((m.inside ? sent.outInside : sent.outAcross) == 1 &&
+                (m.inside ? received.inInside : received.inAcross) == 1)
+                result.push_back({m.row, static_cast<double>(times[i])});
         }
     }
 
@@ -84,8 +95,10 @@ std::vector<UndisturbedMessage> undisturbedMessages(const Analysis& analysis) {
         const CommTask* sent = kernelAt(analysis.findRank(row.srcRank), *row.sendArrivalNs);
         const CommTask* received = kernelAt(analysis.findRank(row.dstRank), *row.recvArrivalNs);
         if (sent == nullptr || received == nullptr) continue;
-        if (sent->calls == 1 && received->calls == 1) result.push_back({&row, static_cast<double>(*row.transferNs)});
-        else groups.add(row, sent, received);
+        if (sent->calls == 1 && received->calls == 1)
+            result.push_back({&row, static_cast<double>(*row.transferNs)});
+        else
+            groups.add(row, sent, received);
     }
     groups.take(result);
     return result;

@@ -13,8 +13,9 @@ struct UndisturbedMessage {
     double ns = 0;
 };
 
-/// Messages whose kernels on both ranks run beside no other one of the rank, and carry nothing else, or a group in which no other message takes the same way out of its sender or into
-/// its receiver (inside the node, or to other nodes). Of a group those only whose end a kernel shows (message_times.h).
+/// Messages whose kernels on both ranks run beside no other one of the rank, and carry nothing else, or a group in
+/// which no other message takes the same way out of its sender or into its receiver (inside the node, or to other
+/// nodes). Of a group those only whose end a kernel shows (message_times.h).
 std::vector<UndisturbedMessage> undisturbedMessages(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

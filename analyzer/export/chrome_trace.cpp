@@ -86,7 +86,9 @@ class ChromeTrace : public ExportSink {
     }
 
     void arrow(const ExportedFlow& flow, const ExportedEvent& event, int64_t process, int64_t thread) {
-        const char* phase = flow.place == ExportedFlow::Place::first ? "s" : flow.place == ExportedFlow::Place::last ? "f" : "t";
+        const char* phase = flow.place == ExportedFlow::Place::first  ? "s"
+                            : flow.place == ExportedFlow::Place::last ? "f"
+                                                                      : "t";
         begin(flow.isLaunch ? "launch" : "collective", phase, process, thread);
         format(",\"cat\":\"{}\",\"id\":\"{:#x}\",\"ts\":", flow.isLaunch ? "launch" : "collective", flow.id);
         appendTime(m_buffer, event.startNs);
@@ -143,6 +145,8 @@ class ChromeTrace : public ExportSink {
 
 }  // namespace
 
-std::unique_ptr<ExportSink> chromeTrace(std::ostream& out, const std::string& runName) { return std::make_unique<ChromeTrace>(out, runName); }
+std::unique_ptr<ExportSink> chromeTrace(std::ostream& out, const std::string& runName) {
+    return std::make_unique<ChromeTrace>(out, runName);
+}
 
 }  // namespace rankscope::analyzer

@@ -17,7 +17,9 @@ void placeMembers(std::span<MemberKernel> members, std::span<const int64_t> arri
     std::ranges::stable_sort(order, {}, [&](size_t i) { return arrivals[i]; });
     for (size_t i = 0; i < order.size(); ++i) {
         members[order[i]].hasFlow = true;
-        members[order[i]].place = i == 0 ? ExportedFlow::Place::first : i + 1 == order.size() ? ExportedFlow::Place::last : ExportedFlow::Place::between;
+        members[order[i]].place = i == 0                  ? ExportedFlow::Place::first
+                                  : i + 1 == order.size() ? ExportedFlow::Place::last
+                                                          : ExportedFlow::Place::between;
     }
 }
 
@@ -29,12 +31,14 @@ const Row* findById(const std::vector<Row>& rows, int64_t id) {
 
 }  // namespace
 
-CollectiveMembers::CollectiveMembers(store::TraceReader& trace, const Wanted& wanted) : m_collectives(trace.all<store::Collective>()), m_messages(trace.all<store::P2p>()) {
+CollectiveMembers::CollectiveMembers(store::TraceReader& trace, const Wanted& wanted)
+    : m_collectives(trace.all<store::Collective>()), m_messages(trace.all<store::P2p>()) {
     std::ranges::sort(m_collectives, {}, &store::Collective::id);
     std::ranges::sort(m_messages, {}, &store::P2p::id);
     readCollectives(trace, wanted);
     readMessages(trace, wanted);
-    std::ranges::sort(m_members, {}, [](const MemberKernel& m) { return std::tuple(m.rank, m.kernelId, m.isMessage, m.id); });
+    std::ranges::sort(m_members, {},
+                      [](const MemberKernel& m) { return std::tuple(m.rank, m.kernelId, m.isMessage, m.id); });
 }
 
 void CollectiveMembers::readCollectives(store::TraceReader& trace, const Wanted& wanted) {
@@ -57,9 +61,11 @@ void CollectiveMembers::readCollectives(store::TraceReader& trace, const Wanted&
 void CollectiveMembers::readMessages(store::TraceReader& trace, const Wanted& wanted) {
     for (const store::P2p& message : m_messages) {
         std::vector<int64_t> arrivals;
-        const auto add = [&](const store::Maybe<int64_t>& callId, const store::Maybe<int64_t>& arrivalNs, const store::Maybe<int64_t>& waitNs, int rank) {
+        const auto add = [&](const store::Maybe<int64_t>& callId, const store::Maybe<int64_t>& arrivalNs,
+                             const store::Maybe<int64_t>& waitNs, int rank) {
             store::NcclCall call;
-            if (!callId || !arrivalNs || !wanted(rank, *arrivalNs) || !trace.find(*callId, call) || !call.kernelId) return;
+            if (!callId || !arrivalNs || !wanted(rank, *arrivalNs) || !trace.find(*callId, call) || !call.kernelId)
+                return;
             m_members.push_back({*call.kernelId, message.id, true, waitNs.value_or(-1), rank});
             arrivals.push_back(*arrivalNs);
         };
@@ -70,12 +76,18 @@ void CollectiveMembers::readMessages(store::TraceReader& trace, const Wanted& wa
 }
 
 std::span<const MemberKernel> CollectiveMembers::of(int rank, int64_t kernelId) const {
-    const auto found = std::ranges::equal_range(m_members, std::pair(rank, kernelId), {}, [](const MemberKernel& m) { return std::pair(static_cast<int>(m.rank), m.kernelId); });
+    const auto found = std::ranges::equal_range(m_members, std::pair(rank, kernelId), {}, [](const MemberKernel& m) {
+        return std::pair(static_cast<int>(m.rank), m.kernelId);
+    });
     return {found.begin(), found.end()};
 }
 
-const store::Collective* CollectiveMembers::collective(int64_t id) const { return findById(m_collectives, id); }
+const store::Collective* CollectiveMembers::collective(int64_t id) const {
+    return findById(m_collectives, id);
+}
 
-const store::P2p* CollectiveMembers::message(int64_t id) const { return findById(m_messages, id); }
+const store::P2p* CollectiveMembers::message(int64_t id) const {
+    return findById(m_messages, id);
+}
 
 }  // namespace rankscope::analyzer

@@ -18,12 +18,12 @@ namespace rankscope::analyzer {
 /// A rank's kernel in a collective instance or a message.
 struct MemberKernel {
     int64_t kernelId = 0;
-    int64_t id = 0;            // of the collective, or of the p2p instance
+    int64_t id = 0;  // of the collective, or of the p2p instance
     bool isMessage = false;
-    int64_t waitNs = -1;       // -1: unknown
+    int64_t waitNs = -1;  // -1: unknown
     int32_t rank = 0;
     ExportedFlow::Place place = ExportedFlow::Place::first;  // in the order of arrival
-    bool hasFlow = false;      // more than one member is recorded
+    bool hasFlow = false;                                    // more than one member is recorded
     uint64_t flowId() const { return (isMessage ? 3ull : 2ull) << 62 | static_cast<uint64_t>(id); }
 };
 

@@ -13,8 +13,10 @@ namespace {
 class CsvTable : public ExportSink {
   public:
     explicit CsvTable(std::ostream& out) : m_out(out) {
-        m_line = "rank,host,track,kind,name,start_ns,dur_ns,step,op,bytes,data_type,communicator,seq,algorithm,protocol,channels,peer,wait_ns,transfer_ns,last_rank,grid_blocks,"
-                 "block_threads,correlation,domain\r\n";
+        m_line =
+            "rank,host,track,kind,name,start_ns,dur_ns,step,op,bytes,data_type,communicator,seq,algorithm,protocol,"
+            "channels,peer,wait_ns,transfer_ns,last_rank,grid_blocks,"
+            "block_threads,correlation,domain\r\n";
         m_out << m_line;
     }
 
@@ -63,7 +65,8 @@ class CsvTable : public ExportSink {
         m_line += ',';
         std::string text = plainText(bytes);
         // A spreadsheet would take it for a formula and run it; the quote makes it text there.
-        if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos) text.insert(0, 1, '\'');
+        if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos)
+            text.insert(0, 1, '\'');
         if (text.find_first_of(",\"\n") == std::string::npos) {
             m_line += text;
             return;
@@ -80,6 +83,8 @@ class CsvTable : public ExportSink {
 
 }  // namespace
 
-std::unique_ptr<ExportSink> csvTable(std::ostream& out) { return std::make_unique<CsvTable>(out); }
+std::unique_ptr<ExportSink> csvTable(std::ostream& out) {
+    return std::make_unique<CsvTable>(out);
+}
 
 }  // namespace rankscope::analyzer

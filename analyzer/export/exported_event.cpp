@@ -5,15 +5,24 @@ namespace rankscope::analyzer {
 
 std::string_view toText(EventKind kind) {
     switch (kind) {
-        case EventKind::step: return "step";
-        case EventKind::nvtx: return "nvtx";
-        case EventKind::ncclCall: return "nccl_call";
-        case EventKind::apiCall: return "api_call";
-        case EventKind::kernel: return "kernel";
-        case EventKind::ncclKernel: return "nccl_kernel";
-        case EventKind::copy: return "memcpy";
-        case EventKind::set: return "memset";
-        case EventKind::finding: return "finding";
+        case EventKind::step:
+            return "step";
+        case EventKind::nvtx:
+            return "nvtx";
+        case EventKind::ncclCall:
+            return "nccl_call";
+        case EventKind::apiCall:
+            return "api_call";
+        case EventKind::kernel:
+            return "kernel";
+        case EventKind::ncclKernel:
+            return "nccl_kernel";
+        case EventKind::copy:
+            return "memcpy";
+        case EventKind::set:
+            return "memset";
+        case EventKind::finding:
+            return "finding";
     }
     return "unknown";
 }

@@ -11,42 +11,46 @@
 namespace rankscope::analyzer {
 
 enum class EventKind : uint8_t { step, nvtx, ncclCall, apiCall, kernel, ncclKernel, copy, set, finding };
-std::string_view toText(EventKind kind);  // "step", "nvtx", "nccl_call", "api_call", "kernel", "nccl_kernel", "memcpy", "memset", "finding"
+std::string_view toText(
+    EventKind kind);  // "step", "nvtx", "nccl_call", "api_call", "kernel", "nccl_kernel", "memcpy", "memset", "finding"
 
 /// A row of the timeline. In one track events come by start, and either follow or enclose each other.
 struct ExportedTrack {
-    int64_t process = 0;   // the rank; kFindingsProcess
-    int64_t id = 0;        // unique in the process
+    int64_t process = 0;  // the rank; kFindingsProcess
+    int64_t id = 0;       // unique in the process
     std::string name;
 };
 inline constexpr int64_t kFindingsProcess = 1'000'000'000;
 
 struct ExportedProcess {
-    int64_t id = 0;        // the rank
-    std::string name;      // "rank 3 (node1, GPU 1)"
+    int64_t id = 0;    // the rank
+    std::string name;  // "rank 3 (node1, GPU 1)"
     std::string host;
 };
 
-/// An arrow from event to event: from a launch to its kernel, or from member to member of a collective or message in the order of their arrival.
+/// An arrow from event to event: from a launch to its kernel, or from member to member of a collective or message in
+/// the order of their arrival.
 struct ExportedFlow {
     enum class Place : uint8_t { first, between, last };
-    uint64_t id = 0;       // the same for all its events
+    uint64_t id = 0;  // the same for all its events
     Place place = Place::first;
-    bool isLaunch = false; // else a collective's
+    bool isLaunch = false;  // else a collective's
 };
 
 struct ExportedEvent {
     EventKind kind = EventKind::kernel;
-    std::string_view name;                 // valid during the call; any bytes
-    int64_t startNs = 0;                   // on the job clock
-    std::optional<int64_t> durNs;          // unknown of a range that was never closed; 0 of a mark
-    std::optional<int64_t> step;           // that it starts in
-    std::optional<int64_t> bytes, communicator, seq, correlation, gridBlocks, blockThreads, peer, channels, waitNs, transferNs, lastRank;
+    std::string_view name;         // valid during the call; any bytes
+    int64_t startNs = 0;           // on the job clock
+    std::optional<int64_t> durNs;  // unknown of a range that was never closed; 0 of a mark
+    std::optional<int64_t> step;   // that it starts in
+    std::optional<int64_t> bytes, communicator, seq, correlation, gridBlocks, blockThreads, peer, channels, waitNs,
+        transferNs, lastRank;
     std::string_view op, dataType, algorithm, protocol, copyKind, domain, detail;  // empty: unknown, or does not apply
     std::vector<ExportedFlow> flows;
 };
 
-/// Writes one format. Called in this order: processes and tracks before the events on them, all events of a track by start.
+/// Writes one format. Called in this order: processes and tracks before the events on them, all events of a track by
+/// start.
 class ExportSink {
   public:
     virtual ~ExportSink() = default;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fmt/format.h>
+
 #include <iterator>
 #include <string>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "analyzer/report/plain_text.h"
 

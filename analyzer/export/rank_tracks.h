@@ -34,7 +34,8 @@ class RankTracks {
     static constexpr size_t kMostLanes = 1 << 16;
     // The kind, the thread or stream, the lane. Threads and streams number fewer than 2^32 in a run.
     static int64_t trackId(TrackKind kind, int64_t owner, size_t lane) {
-        return (static_cast<int64_t>(kind) << 48) + (owner << 16) + static_cast<int64_t>(std::min(lane, kMostLanes - 1));
+        return (static_cast<int64_t>(kind) << 48) + (owner << 16) +
+               static_cast<int64_t>(std::min(lane, kMostLanes - 1));
     }
 
     int m_rank;

@@ -5,7 +5,8 @@
 
 namespace rankscope::analyzer {
 
-SelectedTimes::SelectedTimes(store::TraceReader& trace, const ExportSelection& selection) : m_ranks(selection.ranks), m_allTimes(!selection.steps) {
+SelectedTimes::SelectedTimes(store::TraceReader& trace, const ExportSelection& selection)
+    : m_ranks(selection.ranks), m_allTimes(!selection.steps) {
     if (m_allTimes) return;
     for (const store::Step& step : trace.all<store::Step>()) {
         if (step.step < selection.steps->first || step.step > selection.steps->second) continue;
@@ -14,7 +15,9 @@ SelectedTimes::SelectedTimes(store::TraceReader& trace, const ExportSelection& s
     }
 }
 
-bool SelectedTimes::hasRank(int rank) const { return m_ranks.empty() || std::ranges::count(m_ranks, rank) != 0; }
+bool SelectedTimes::hasRank(int rank) const {
+    return m_ranks.empty() || std::ranges::count(m_ranks, rank) != 0;
+}
 
 TimeRange SelectedTimes::of(int rank) const {
     if (m_allTimes) return {};
@@ -23,7 +26,9 @@ TimeRange SelectedTimes::of(int rank) const {
 }
 
 bool SelectedTimes::touches(int64_t fromNs, int64_t toNs) const {
-    return m_allTimes || std::ranges::any_of(m_times, [&](const auto& time) { return hasRank(time.first) && fromNs < time.second.toNs && time.second.fromNs < toNs; });
+    return m_allTimes || std::ranges::any_of(m_times, [&](const auto& time) {
+               return hasRank(time.first) && fromNs < time.second.toNs && time.second.fromNs < toNs;
+           });
 }
 
 }  // namespace rankscope::analyzer

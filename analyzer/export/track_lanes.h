@@ -6,7 +6,8 @@
 
 namespace rankscope::analyzer {
 
-/// Puts events that come by start on as few lanes as they need: on a lane events follow or enclose each other, as viewers expect of a thread.
+/// Puts events that come by start on as few lanes as they need: on a lane events follow or enclose each other, as
+/// viewers expect of a thread.
 class TrackLanes {
   public:
     /// Lane, from 0, of an event.

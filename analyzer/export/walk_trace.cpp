@@ -20,23 +20,34 @@ namespace {
 
 std::string_view copyKindText(int32_t kind) {
     switch (kind) {  // CUpti_ActivityMemcpyKind
-        case 1: return "host to device";
-        case 2: return "device to host";
-        case 8: return "device to device";
-        case 10: return "peer to peer";
-        default: return "";
+        case 1:
+            return "host to device";
+        case 2:
+            return "device to host";
+        case 8:
+            return "device to device";
+        case 10:
+            return "peer to peer";
+        default:
+            return "";
     }
 }
 
 class Walk {
   public:
     Walk(store::TraceReader& trace, ExportSink& sink, const ExportSelection& selection)
-        : m_trace(trace), m_sink(sink), m_selected(trace, selection), m_members(trace, [this](int rank, int64_t ns) { return m_selected.holds(rank, ns); }) {
+        : m_trace(trace),
+          m_sink(sink),
+          m_selected(trace, selection),
+          m_members(trace, [this](int rank, int64_t ns) { return m_selected.holds(rank, ns); }) {
         for (store::Host& host : trace.all<store::Host>()) m_hosts[host.id] = host.name;
         for (store::Device& device : trace.all<store::Device>()) m_devices[device.id] = device;
-        for (store::Stream& stream : trace.all<store::Stream>()) m_streams[stream.id] = fmt::format("stream {}", stream.nativeId);
+        for (store::Stream& stream : trace.all<store::Stream>())
+            m_streams[stream.id] = fmt::format("stream {}", stream.nativeId);
         for (store::Thread& thread : trace.all<store::Thread>())
-            m_threads[thread.id] = thread.name && !thread.name->empty() ? *thread.name : fmt::format("thread {}", thread.tid.value_or(thread.id));
+            m_threads[thread.id] = thread.name && !thread.name->empty()
+                                       ? *thread.name
+                                       : fmt::format("thread {}", thread.tid.value_or(thread.id));
         for (store::Step& step : trace.all<store::Step>()) m_steps[step.rank].push_back(step);
         for (auto& [rank, steps] : m_steps) std::ranges::sort(steps, {}, &store::Step::startNs);
     }
@@ -59,7 +70,9 @@ class Walk {
     }
 
     void findings() {
-        store::Statement rows(m_trace.database(), "SELECT diagnosis, title, start_ns, end_ns, report_json FROM finding WHERE verdict = 'found' AND end_ns > start_ns ORDER BY start_ns, id");
+        store::Statement rows(m_trace.database(),
+                              "SELECT diagnosis, title, start_ns, end_ns, report_json FROM finding WHERE verdict = "
+                              "'found' AND end_ns > start_ns ORDER BY start_ns, id");
         TrackLanes lanes;
         std::map<size_t, ExportedTrack> tracks;
         while (rows.step()) {
@@ -67,7 +80,8 @@ class Walk {
             if (tracks.empty()) m_sink.process({kFindingsProcess, "findings", ""});
             const int64_t startNs = rows.integer(2), endNs = rows.integer(3);
             const size_t lane = lanes.place(startNs, endNs);
-            const auto [at, isNew] = tracks.try_emplace(lane, ExportedTrack{kFindingsProcess, static_cast<int64_t>(lane), "where they are best seen"});
+            const auto [at, isNew] = tracks.try_emplace(
+                lane, ExportedTrack{kFindingsProcess, static_cast<int64_t>(lane), "where they are best seen"});
             if (isNew) m_sink.track(at->second);
             const std::string name = fmt::format("{} {}", rows.text(0), rows.text(1));
             const std::string detail(rows.text(4));
@@ -91,7 +105,8 @@ class Walk {
         std::string name = fmt::format("rank {}", row.rank);
         const std::string host = hostName(row);
         const auto device = m_devices.find(row.deviceId.value_or(-1));
-        if (!host.empty() && device != m_devices.end()) return name + fmt::format(" ({}, GPU {})", host, device->second.ordinal);
+        if (!host.empty() && device != m_devices.end())
+            return name + fmt::format(" ({}, GPU {})", host, device->second.ordinal);
         return host.empty() ? name : name + " (" + host + ")";
     }
 
@@ -114,7 +129,8 @@ class Walk {
     /// The rank's rows of a table that begin in the selected time.
     template <typename Row, typename Function>
     void forEach(Function&& function) {
-        auto rows = m_time.fromNs == INT64_MIN ? m_trace.cursor<Row>(m_rank) : m_trace.cursor<Row>(m_rank, m_time.fromNs, m_time.toNs);
+        auto rows = m_time.fromNs == INT64_MIN ? m_trace.cursor<Row>(m_rank)
+                                               : m_trace.cursor<Row>(m_rank, m_time.fromNs, m_time.toNs);
         Row row;
         while (rows.next(row))
             if (m_time.holds(row.startNs)) function(static_cast<const Row&>(row));
@@ -147,10 +163,12 @@ class Walk {
         return event;
     }
 
-    void addLaunch(ExportedEvent& event, const store::Maybe<uint32_t>& correlation, const std::vector<uint32_t>& others, ExportedFlow::Place place) const {
+    void addLaunch(ExportedEvent& event, const store::Maybe<uint32_t>& correlation, const std::vector<uint32_t>& others,
+                   ExportedFlow::Place place) const {
         if (!correlation) return;
         event.correlation = *correlation;
-        if (std::ranges::binary_search(others, *correlation)) event.flows.push_back({static_cast<uint64_t>(m_rank) << 32 | *correlation, place, true});
+        if (std::ranges::binary_search(others, *correlation))
+            event.flows.push_back({static_cast<uint64_t>(m_rank) << 32 | *correlation, place, true});
     }
 
     void steps(RankTracks& tracks) {
@@ -168,7 +186,9 @@ class Walk {
             ExportedEvent event = begun(EventKind::nvtx, row.startNs, row.durNs);
             event.name = m_trace.string(row.nameId);
             if (row.domainId) event.domain = m_trace.string(*row.domainId);
-            m_sink.event(tracks.place(TrackKind::nvtx, row.threadId.value_or(0), threadName(row.threadId) + ": NVTX", row.startNs, row.startNs + row.durNs.value_or(0)), event);
+            m_sink.event(tracks.place(TrackKind::nvtx, row.threadId.value_or(0), threadName(row.threadId) + ": NVTX",
+                                      row.startNs, row.startNs + row.durNs.value_or(0)),
+                         event);
         });
     }
 
@@ -184,7 +204,9 @@ class Walk {
             event.bytes = row.bytes;
             if (row.peer) event.peer = *row.peer;
             if (row.channels) event.channels = *row.channels;
-            m_sink.event(tracks.place(TrackKind::nccl, row.threadId.value_or(0), threadName(row.threadId) + ": NCCL", row.startNs, row.startNs + row.durNs), event);
+            m_sink.event(tracks.place(TrackKind::nccl, row.threadId.value_or(0), threadName(row.threadId) + ": NCCL",
+                                      row.startNs, row.startNs + row.durNs),
+                         event);
         });
     }
 
@@ -195,7 +217,9 @@ class Walk {
             event.name = m_trace.string(row.nameId);
             addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::first);
             if (!event.flows.empty()) launches.push_back(*row.correlationId);
-            m_sink.event(tracks.place(TrackKind::api, row.threadId, threadName(row.threadId) + ": CUDA", row.startNs, row.startNs + row.durNs), event);
+            m_sink.event(tracks.place(TrackKind::api, row.threadId, threadName(row.threadId) + ": CUDA", row.startNs,
+                                      row.startNs + row.durNs),
+                         event);
         });
         std::ranges::sort(launches);
         m_launched = std::move(launches);  // from here on: those whose call is there
@@ -244,7 +268,8 @@ class Walk {
 
     void kernels(RankTracks& tracks) {
         forEach<store::Kernel>([&](const store::Kernel& row) {
-            ExportedEvent event = begun(row.nccl == store::NcclKernel::no ? EventKind::kernel : EventKind::ncclKernel, row.startNs, row.durNs);
+            ExportedEvent event = begun(row.nccl == store::NcclKernel::no ? EventKind::kernel : EventKind::ncclKernel,
+                                        row.startNs, row.durNs);
             event.name = kernelName(row.nameId);
             if (row.gridBlocks) event.gridBlocks = *row.gridBlocks;
             if (row.blockThreads) event.blockThreads = *row.blockThreads;
@@ -261,7 +286,9 @@ class Walk {
             event.name = event.copyKind.empty() ? "copy" : event.copyKind;
             event.bytes = row.bytes;
             addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::last);
-            m_sink.event(tracks.place(TrackKind::stream, row.streamId + kCopyTracks, m_streams[row.streamId] + ": copies", row.startNs, row.startNs + row.durNs), event);
+            m_sink.event(tracks.place(TrackKind::stream, row.streamId + kCopyTracks,
+                                      m_streams[row.streamId] + ": copies", row.startNs, row.startNs + row.durNs),
+                         event);
         });
     }
 
@@ -271,11 +298,14 @@ class Walk {
             event.name = "set";
             event.bytes = row.bytes;
             addLaunch(event, row.correlationId, m_launched, ExportedFlow::Place::last);
-            m_sink.event(tracks.place(TrackKind::stream, row.streamId + 2 * kCopyTracks, m_streams[row.streamId] + ": sets", row.startNs, row.startNs + row.durNs), event);
+            m_sink.event(tracks.place(TrackKind::stream, row.streamId + 2 * kCopyTracks,
+                                      m_streams[row.streamId] + ": sets", row.startNs, row.startNs + row.durNs),
+                         event);
         });
     }
 
-    // Tables are walked one after the other: copies and sets of a stream have tracks of their own, so that each track's events come by start.
+    // Tables are walked one after the other: copies and sets of a stream have tracks of their own, so that each track's
+    // events come by start.
     static constexpr int64_t kCopyTracks = int64_t{1} << 29;
 
     store::TraceReader& m_trace;

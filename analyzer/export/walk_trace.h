@@ -19,8 +19,8 @@ struct ExportSelection {
     std::optional<std::pair<int, int>> steps;  // first and last number; what begins in them. Empty: everything
 };
 
-/// Tells a sink the run, or the selected part of it, rank by rank, each table streamed. In memory are the names, 40 bytes per member of a collective, and 8 bytes per launch of one rank.
-/// Throws store::Error.
+/// Tells a sink the run, or the selected part of it, rank by rank, each table streamed. In memory are the names, 40
+/// bytes per member of a collective, and 8 bytes per launch of one rank. Throws store::Error.
 void walkTrace(store::TraceReader& trace, ExportSink& sink, const ExportSelection& selection = {});
 
 }  // namespace rankscope::analyzer

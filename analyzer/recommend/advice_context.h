@@ -13,9 +13,11 @@
 namespace rankscope::analyzer {
 
 struct RecommendThresholds {
-    static constexpr double kFloorShare = 0.01;  // what gains less of the step cannot be told from chance by a handful of runs
-    static constexpr double kTryShare = 0.03;    // a gain that only the model sees is worth a trial from here on (the floor of findings)
-    static constexpr double kNoiseFactor = 2;    // standard errors of the median step a gain must exceed
+    static constexpr double kFloorShare =
+        0.01;  // what gains less of the step cannot be told from chance by a handful of runs
+    static constexpr double kTryShare =
+        0.03;  // a gain that only the model sees is worth a trial from here on (the floor of findings)
+    static constexpr double kNoiseFactor = 2;  // standard errors of the median step a gain must exceed
 };
 
 /// What every adviser reads.
@@ -26,16 +28,18 @@ struct AdviceContext {
     const TransferCost& cost;
     const StepPredictor& predictor;
     std::optional<NcclVersion> nccl;
-    double noiseNs = 0;  // a gain must exceed it
+    double noiseNs = 0;   // a gain must exceed it
     std::string runName;  // as commands take it
-    std::set<std::string> settled = {};  // areas that settings accepted before are of: `predictor` is the judge of the job with these
+    std::set<std::string> settled =
+        {};  // areas that settings accepted before are of: `predictor` is the judge of the job with these
 
     bool open(const std::string& area) const { return settled.count(area) == 0; }
 };
 
-/// Median of the savings with an interval: from the quartiles of the pessimistic to those of the optimistic prediction. It holds their means, too, which a step
-/// unlike the others (the first one of a run) pulls away from the medians.
-void setSaving(const std::vector<double>& expected, const std::vector<double>& pessimistic, const std::vector<double>& optimistic, Recommendation& recommendation);
+/// Median of the savings with an interval: from the quartiles of the pessimistic to those of the optimistic prediction.
+/// It holds their means, too, which a step unlike the others (the first one of a run) pulls away from the medians.
+void setSaving(const std::vector<double>& expected, const std::vector<double>& pessimistic,
+               const std::vector<double>& optimistic, Recommendation& recommendation);
 
 /// NCCL_ALGO, NCCL_PROTO and tuner tables.
 void adviseAlgorithms(const AdviceContext& context, Advice& advice);
@@ -52,14 +56,15 @@ void adviseSchedule(const AdviceContext& context, Advice& advice);
 /// Gathering sharded parameters a layer ahead.
 void advisePrefetch(const AdviceContext& context, Advice& advice);
 
-/// What findings propose and can be written as a setting: overlap, buckets, precision, micro-batches, channels, allocator, pinned memory. What is judged in `advice` already is left
-/// out.
+/// What findings propose and can be written as a setting: overlap, buckets, precision, micro-batches, channels,
+/// allocator, pinned memory. What is judged in `advice` already is left out.
 void adviseFromFindings(const AdviceContext& context, Advice& advice);
 
 /// Certain findings that no setting of `advice` is about: hardware, placing, the program, its input.
 std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice& advice);
 
-/// Asks all advisers, again for what is left after each setting that is accepted, and fills recommendations, alternatives, what is kept and what all gain together.
+/// Asks all advisers, again for what is left after each setting that is accepted, and fills recommendations,
+/// alternatives, what is kept and what all gain together.
 void composeAdvice(const AdviceContext& context, Advice& advice);
 
 }  // namespace rankscope::analyzer

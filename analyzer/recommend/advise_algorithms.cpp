@@ -21,7 +21,7 @@ using Side = Outcome::Side;
 struct Proposal {
     NcclSetting setting;
     Outcome outcome;
-    double expectedNs = 0;     // medians of the saving per step
+    double expectedNs = 0;  // medians of the saving per step
     double pessimisticNs = 0;
 };
 
@@ -29,7 +29,8 @@ double savedNs(const AdviceContext& context, const Outcome& outcome, Side side) 
     return outcome.changed.empty() ? 0 : median(context.predictor.scaledTransfers(outcome.scale(side)));
 }
 
-std::optional<Proposal> judge(const AdviceContext& context, const AlgorithmCandidates& candidates, const NcclSetting& setting) {
+std::optional<Proposal> judge(const AdviceContext& context, const AlgorithmCandidates& candidates,
+                              const NcclSetting& setting) {
     auto outcome = candidates.with(setting);
     if (!outcome) return std::nullopt;
     Proposal proposal{setting, std::move(*outcome)};
@@ -38,15 +39,18 @@ std::optional<Proposal> judge(const AdviceContext& context, const AlgorithmCandi
     return proposal;
 }
 
-/// Whether the choice is worth giving back to NCCL: what it has for certain gains, or what it may have even at the unfavourable end of its estimate.
+/// Whether the choice is worth giving back to NCCL: what it has for certain gains, or what it may have even at the
+/// unfavourable end of its estimate.
 bool gainsIfFree(const AdviceContext& context, const AlgorithmCandidates& candidates, const Proposal& free) {
     using Unseen = AlgorithmCandidates::Unseen;
     if (free.expectedNs <= context.noiseNs) return false;
     const auto certain = candidates.with({}, Unseen::absent), had = candidates.with({}, Unseen::unfavourable);
-    return (certain && savedNs(context, *certain, Side::expected) > context.noiseNs) || (had && savedNs(context, *had, Side::pessimistic) > context.noiseNs);
+    return (certain && savedNs(context, *certain, Side::expected) > context.noiseNs) ||
+           (had && savedNs(context, *had, Side::pessimistic) > context.noiseNs);
 }
 
-/// One function after the other, each with the rule that gains most on top of those before it, judged by the unfavourable end.
+/// One function after the other, each with the rule that gains most on top of those before it, judged by the
+/// unfavourable end.
 Proposal bestPerFunction(const AdviceContext& context, const AlgorithmCandidates& candidates, const Proposal& start) {
     Proposal best = start;
     for (store::Op op : candidates.ops()) {
@@ -56,19 +60,25 @@ Proposal bestPerFunction(const AdviceContext& context, const AlgorithmCandidates
             setting.rules[op] = rule;
             const auto proposal = judge(context, candidates, setting);
             // The shorter of two rules that do the same comes first.
-            if (proposal && proposal->pessimisticNs > best.pessimisticNs + 0.001 * context.analysis.stepNs) best = *proposal;
+            if (proposal && proposal->pessimisticNs > best.pessimisticNs + 0.001 * context.analysis.stepNs)
+                best = *proposal;
         }
     }
     return best;
 }
 
-std::string choiceText(AlgorithmChoice choice) { return ncclName(choice.algorithm) + "/" + ncclName(choice.protocol); }
+std::string choiceText(AlgorithmChoice choice) {
+    return ncclName(choice.algorithm) + "/" + ncclName(choice.protocol);
+}
 
 const char* basisText(Basis basis) {
     switch (basis) {
-        case Basis::measuredHere: return "both measured in this run";
-        case Basis::sweep: return "both measured by nccl-tests";
-        case Basis::model: break;
+        case Basis::measuredHere:
+            return "both measured in this run";
+        case Basis::sweep:
+            return "both measured by nccl-tests";
+        case Basis::model:
+            break;
     }
     return "by NCCL's cost model on this job's links";
 }
@@ -88,21 +98,27 @@ std::vector<std::string> evidenceOf(const AlgorithmCandidates& candidates, const
         const auto at = outcome.changed.find(group.key);
         if (at == outcome.changed.end()) continue;
         const GroupShape shape = group.message.shape;
-        Line& line = byWhat[fmt::format("{} of {} over {} ranks on {} node{} a step: {} to {}", ncclName(group.key.op), bytesText(group.message.bytes), shape.ranks, shape.nodes,
-                                        shape.nodes == 1 ? "" : "s", choiceText(group.message.present), choiceText(at->second.choice))];
+        Line& line =
+            byWhat[fmt::format("{} of {} over {} ranks on {} node{} a step: {} to {}", ncclName(group.key.op),
+                               bytesText(group.message.bytes), shape.ranks, shape.nodes, shape.nodes == 1 ? "" : "s",
+                               choiceText(group.message.present), choiceText(at->second.choice))];
         line.count += group.count;
         line.gainNs += std::abs(1 - at->second.cost.scale) * group.totalNs;
         if (line.count == group.count) line.nowNs = group.message.presentNs, line.cost = at->second.cost;
     }
     std::vector<std::pair<double, std::string>> lines;
     for (const auto& [what, line] : byWhat)
-        lines.emplace_back(line.gainNs, fmt::format("{:.4g}x {}, {} to {} each ({} to {}; {})", line.count, what, durationText(line.nowNs), durationText(line.nowNs * line.cost.scale),
-                                                    durationText(line.nowNs * line.cost.scaleLow), durationText(line.nowNs * line.cost.scaleHigh), basisText(line.cost.basis)));
+        lines.emplace_back(
+            line.gainNs,
+            fmt::format("{:.4g}x {}, {} to {} each ({} to {}; {})", line.count, what, durationText(line.nowNs),
+                        durationText(line.nowNs * line.cost.scale), durationText(line.nowNs * line.cost.scaleLow),
+                        durationText(line.nowNs * line.cost.scaleHigh), basisText(line.cost.basis)));
     std::sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::string> texts;
     for (const auto& [gain, text] : lines)
         if (texts.size() < 4) texts.push_back(text);
-    if (lines.size() > texts.size()) texts.push_back(fmt::format("and {} other sizes or groups", lines.size() - texts.size()));
+    if (lines.size() > texts.size())
+        texts.push_back(fmt::format("and {} other sizes or groups", lines.size() - texts.size()));
     return texts;
 }
 
@@ -111,19 +127,26 @@ std::string riskOf(const AlgorithmCandidates& candidates, const Outcome& outcome
     double slower = 0;
     for (const MessageGroup& group : candidates.groups()) {
         const auto at = outcome.changed.find(group.key);
-        if (at != outcome.changed.end()) slower += std::max(0.0, at->second.cost.scale - 1) * group.totalNs / std::max(1, steps);
+        if (at != outcome.changed.end())
+            slower += std::max(0.0, at->second.cost.scale - 1) * group.totalNs / std::max(1, steps);
     }
-    if (slower < 1'000) return "none of this job's collectives gets slower; sizes and groups it does not use were not judged";
-    return fmt::format("others of its collectives take {} a step longer, which the predicted gain already counts; sizes and groups it does not use were not judged", durationText(slower));
+    if (slower < 1'000)
+        return "none of this job's collectives gets slower; sizes and groups it does not use were not judged";
+    return fmt::format(
+        "others of its collectives take {} a step longer, which the predicted gain already counts; sizes and groups it "
+        "does not use were not judged",
+        durationText(slower));
 }
 
-Recommendation recommendationFrom(const AdviceContext& context, const AlgorithmCandidates& candidates, const Outcome& outcome) {
+Recommendation recommendationFrom(const AdviceContext& context, const AlgorithmCandidates& candidates,
+                                  const Outcome& outcome) {
     Recommendation recommendation;
     recommendation.area = "algorithm";
     recommendation.evidence = evidenceOf(candidates, outcome);
     recommendation.basis = fmt::format("{}; step time by {}", basisText(outcome.weakest), context.predictor.name);
     recommendation.risk = riskOf(candidates, outcome, static_cast<int>(context.analysis.steps.size()));
-    setSaving(context.predictor.scaledTransfers(outcome.scale(Side::expected)), context.predictor.scaledTransfers(outcome.scale(Side::pessimistic)),
+    setSaving(context.predictor.scaledTransfers(outcome.scale(Side::expected)),
+              context.predictor.scaledTransfers(outcome.scale(Side::pessimistic)),
               context.predictor.scaledTransfers(outcome.scale(Side::optimistic)), recommendation);
     for (const Finding& finding : context.findings)
         if (finding.id == "RS205" && finding.verdict == Verdict::found) recommendation.findings = {"RS205"};
@@ -142,32 +165,42 @@ std::vector<std::string> forcedVariables(const Analysis& analysis) {
 void giveBack(const AdviceContext& context, Recommendation& recommendation) {
     const TraceFacts& facts = context.analysis.facts;
     for (const std::string& name : forcedVariables(context.analysis)) {
-        const auto& then = recommendation.settings.environment.try_emplace(name, givenBack(facts, name, context.nccl)).first->second;
+        const auto& then =
+            recommendation.settings.environment.try_emplace(name, givenBack(facts, name, context.nccl)).first->second;
         recommendation.notes.push_back(originText(facts, name, then));
     }
 }
 
-std::string tuneCommand(const AdviceContext& context) { return fmt::format("rankscope tune --from-recommend {} -- COMMAND", shellWord(context.runName)); }
+std::string tuneCommand(const AdviceContext& context) {
+    return fmt::format("rankscope tune --from-recommend {} -- COMMAND", shellWord(context.runName));
+}
 
 Recommendation unsetting(const AdviceContext& context, const AlgorithmCandidates& candidates, const Proposal& free) {
     Recommendation recommendation = recommendationFrom(context, candidates, free.outcome);
     giveBack(context, recommendation);
     std::vector<std::string> sayings;
-    for (const auto& [name, then] : recommendation.settings.environment) sayings.push_back(fmt::format("{} {} (now {})", then ? "empty" : "unset", name, context.analysis.facts.text("env." + name)));
-    recommendation.title = fmt::format("{}: NCCL then chooses by operation, size and group", fmt::join(sayings, " and "));
+    for (const auto& [name, then] : recommendation.settings.environment)
+        sayings.push_back(
+            fmt::format("{} {} (now {})", then ? "empty" : "unset", name, context.analysis.facts.text("env." + name)));
+    recommendation.title =
+        fmt::format("{}: NCCL then chooses by operation, size and group", fmt::join(sayings, " and "));
     recommendation.risk += "; if a variable was set against a known fault of this system, that comes back";
     recommendation.verify = tuneCommand(context) + ", or run once without it and compare the steps (rankscope analyze)";
     return recommendation;
 }
 
-Recommendation perFunction(const AdviceContext& context, const AlgorithmCandidates& candidates, const Proposal& proposal) {
+Recommendation perFunction(const AdviceContext& context, const AlgorithmCandidates& candidates,
+                           const Proposal& proposal) {
     Recommendation recommendation = recommendationFrom(context, candidates, proposal.outcome);
     const std::string algo = proposal.setting.algoValue(), proto = proposal.setting.protoValue();
     if (!algo.empty()) recommendation.settings.environment["NCCL_ALGO"] = algo;
     if (!proto.empty()) recommendation.settings.environment["NCCL_PROTO"] = proto;
     giveBack(context, recommendation);
-    recommendation.title = fmt::format("{}{}{}", algo.empty() ? "" : "NCCL_ALGO=" + algo, algo.empty() || proto.empty() ? "" : " ", proto.empty() ? "" : "NCCL_PROTO=" + proto);
-    recommendation.certainty = proposal.outcome.weakest == Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
+    recommendation.title =
+        fmt::format("{}{}{}", algo.empty() ? "" : "NCCL_ALGO=" + algo, algo.empty() || proto.empty() ? "" : " ",
+                    proto.empty() ? "" : "NCCL_PROTO=" + proto);
+    recommendation.certainty =
+        proposal.outcome.weakest == Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
     recommendation.verify = tuneCommand(context);
     return recommendation;
 }
@@ -176,48 +209,64 @@ Recommendation tunerTable(const AdviceContext& context, const AlgorithmCandidate
     Recommendation recommendation = recommendationFrom(context, candidates, outcome);
     recommendation.settings.tuner = candidates.tableOf(outcome);
     giveBack(context, recommendation);
-    recommendation.title = fmt::format("a tuner table of {} row{}: each collective with the choice that is best for its size and group", recommendation.settings.tuner.size(),
-                                       recommendation.settings.tuner.size() == 1 ? "" : "s");
+    recommendation.title =
+        fmt::format("a tuner table of {} row{}: each collective with the choice that is best for its size and group",
+                    recommendation.settings.tuner.size(), recommendation.settings.tuner.size() == 1 ? "" : "s");
     recommendation.certainty = outcome.weakest == Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
-    recommendation.verify = fmt::format("rankscope recommend {} --format tuner-csv -o tuner.csv && rankscope run --tuner tuner.csv -- COMMAND", shellWord(context.runName));
+    recommendation.verify = fmt::format(
+        "rankscope recommend {} --format tuner-csv -o tuner.csv && rankscope run --tuner tuner.csv -- COMMAND",
+        shellWord(context.runName));
     return recommendation;
 }
 
-/// True when `better` gains enough more than `than` at its unfavourable end (with a model alone: what is worth a trial), and in expectation, too.
+/// True when `better` gains enough more than `than` at its unfavourable end (with a model alone: what is worth a
+/// trial), and in expectation, too.
 bool clearlyBeats(const AdviceContext& context, const Proposal& better, const Proposal& than) {
-    const double model = better.outcome.weakest == Basis::model ? RecommendThresholds::kTryShare * context.analysis.stepNs : 0;
-    return better.pessimisticNs > std::max(0.0, than.pessimisticNs) + std::max(context.noiseNs, model) && better.expectedNs > than.expectedNs + context.noiseNs;
+    const double model =
+        better.outcome.weakest == Basis::model ? RecommendThresholds::kTryShare * context.analysis.stepNs : 0;
+    return better.pessimisticNs > std::max(0.0, than.pessimisticNs) + std::max(context.noiseNs, model) &&
+           better.expectedNs > than.expectedNs + context.noiseNs;
 }
 
 /// "NCCL_ALGO=allreduce:ring NCCL_PROTO=allreduce:simple"; what is not set is left out.
 std::string settingText(const NcclSetting& setting) {
     std::string text;
     if (const std::string algo = setting.algoValue(); !algo.empty()) text += "NCCL_ALGO=" + algo;
-    if (const std::string proto = setting.protoValue(); !proto.empty()) text += (text.empty() ? "NCCL_PROTO=" : " NCCL_PROTO=") + proto;
+    if (const std::string proto = setting.protoValue(); !proto.empty())
+        text += (text.empty() ? "NCCL_PROTO=" : " NCCL_PROTO=") + proto;
     return text;
 }
 
-std::string nothingBetter(const AdviceContext& context, const PresentSetting& present, const Proposal& nearest, size_t looked) {
+std::string nothingBetter(const AdviceContext& context, const PresentSetting& present, const Proposal& nearest,
+                          size_t looked) {
     const std::string who = present.any() ? "what the environment sets now" : "NCCL's own choice";
     if (nearest.setting.algoValue().empty() && nearest.setting.protoValue().empty())
-        return fmt::format("keep {}: of {} other settings none shortens the step by more than its noise ({})", who, looked, durationText(context.noiseNs));
-    return fmt::format("keep {}: of {} other settings {} comes nearest, {} a step at best, which is no more than chance or the model's error", who, looked,
-                       settingText(nearest.setting), durationText(std::max(0.0, nearest.expectedNs)));
+        return fmt::format("keep {}: of {} other settings none shortens the step by more than its noise ({})", who,
+                           looked, durationText(context.noiseNs));
+    return fmt::format(
+        "keep {}: of {} other settings {} comes nearest, {} a step at best, which is no more than chance or the "
+        "model's error",
+        who, looked, settingText(nearest.setting), durationText(std::max(0.0, nearest.expectedNs)));
 }
 
 }  // namespace
 
 void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
-    const MessageList messages = context.predictor.messages ? context.predictor.messages() : messagesOf(context.analysis);
+    const MessageList messages =
+        context.predictor.messages ? context.predictor.messages() : messagesOf(context.analysis);
     if (messages.unknown > 0)
-        advice.limits.push_back(fmt::format("algorithm and protocol of {} collectives are not recorded (NCCL's profiler plugin, 2.26 and newer, tells them): no advice on them", messages.unknown));
+        advice.limits.push_back(
+            fmt::format("algorithm and protocol of {} collectives are not recorded (NCCL's profiler plugin, 2.26 and "
+                        "newer, tells them): no advice on them",
+                        messages.unknown));
     if (messages.groups.empty()) return;
     const AlgorithmCandidates candidates(context, messages);
     const PresentSetting present = presentSetting(context.analysis);
     Proposal base;
     bool advised = false;
     if (present.any()) {
-        // Unsetting gives the choice back to NCCL, whose tables know more of the hardware than any model: the expected gain decides.
+        // Unsetting gives the choice back to NCCL, whose tables know more of the hardware than any model: the expected
+        // gain decides.
         const auto free = judge(context, candidates, {});
         if (free && gainsIfFree(context, candidates, *free)) {
             base = *free;
@@ -233,14 +282,20 @@ void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
         best = bestPerFunction(context, candidates, base);
         if (clearlyBeats(context, best, base)) {
             Recommendation recommendation = perFunction(context, candidates, best);
-            if (recommendation.certainty == Certainty::recommended && advised) advice.recommendations.pop_back();  // it holds that one
+            if (recommendation.certainty == Certainty::recommended && advised)
+                advice.recommendations.pop_back();  // it holds that one
             advice.recommendations.push_back(std::move(recommendation));
             advised = true;
             lastAdvised = best;
         }
     } else {
-        advice.limits.push_back(context.nccl ? fmt::format("NCCL {} knows no settings per function (2.24 does): only a tuner table can tell collectives apart", context.nccl->text())
-                                             : std::string("the version of NCCL is not recorded: no settings in its syntax per function (2.24 and newer)"));
+        advice.limits.push_back(
+            context.nccl
+                ? fmt::format("NCCL {} knows no settings per function (2.24 does): only a tuner table can tell "
+                              "collectives apart",
+                              context.nccl->text())
+                : std::string(
+                      "the version of NCCL is not recorded: no settings in its syntax per function (2.24 and newer)"));
     }
     Proposal tabled{{}, candidates.eachAtItsBest()};
     tabled.expectedNs = savedNs(context, tabled.outcome, Side::expected);

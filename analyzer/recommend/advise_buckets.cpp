@@ -16,7 +16,8 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// MiB. From where start-up dominates to where nothing overlaps; about 1.5 times apart, since the step changes slowly with the size.
+/// MiB. From where start-up dominates to where nothing overlaps; about 1.5 times apart, since the step changes slowly
+/// with the size.
 constexpr std::array kSizes{1, 2, 3, 5, 8, 12, 18, 25, 35, 50, 75, 100, 150, 200, 300, 400};
 
 constexpr int kDefaultMebibytes = 25;  // DistributedDataParallel's bucket_cap_mb
@@ -26,9 +27,12 @@ struct Tried {
     EditedStep step;
 };
 
-std::string changeTo(int mebibytes, bool overlap) { return fmt::format("buckets:mb={}{}", mebibytes, overlap ? ",overlap=yes" : ""); }
+std::string changeTo(int mebibytes, bool overlap) {
+    return fmt::format("buckets:mb={}{}", mebibytes, overlap ? ",overlap=yes" : "");
+}
 
-/// What the finding of this fault proposes; 0: none does. It stands among the sizes that are tried, and is the one advised where chance cannot tell it from the best: one fault has one fix.
+/// What the finding of this fault proposes; 0: none does. It stands among the sizes that are tried, and is the one
+/// advised where chance cannot tell it from the best: one fault has one fix.
 int proposedMebibytes(const AdviceContext& context, bool overlap) {
     for (const Finding& finding : context.findings) {
         if (finding.verdict != Verdict::found || finding.id != (overlap ? "RS201" : "RS202")) continue;
@@ -51,22 +55,31 @@ std::vector<Tried> tryAll(const AdviceContext& context, bool overlap) {
     return tried;
 }
 
-/// The best by itself and its neighbours: a size that is only good if everything is as predicted to the last microsecond is no advice. Of sizes that chance cannot tell
-/// from it the one next to `preferred`. Where sizes gain whatever the trace leaves open the best of these.
+/// The best by itself and its neighbours: a size that is only good if everything is as predicted to the last
+/// microsecond is no advice. Of sizes that chance cannot tell from it the one next to `preferred`. Where sizes gain
+/// whatever the trace leaves open the best of these.
 size_t bestOf(const std::vector<Tried>& tried, double noiseNs, int preferred) {
     const auto score = [&](size_t i) {
-        const double before = tried[i > 0 ? i - 1 : i].step.savingNs, after = tried[std::min(i + 1, tried.size() - 1)].step.savingNs;
+        const double before = tried[i > 0 ? i - 1 : i].step.savingNs,
+                     after = tried[std::min(i + 1, tried.size() - 1)].step.savingNs;
         return tried[i].step.savingNs / 2 + before / 4 + after / 4;
     };
-    const bool any = std::any_of(tried.begin(), tried.end(), [&](const Tried& one) { return one.step.surelyGains() && one.step.savingNs > noiseNs; });
-    const auto isCandidate = [&](size_t i) { return !any || (tried[i].step.surelyGains() && tried[i].step.savingNs > noiseNs); };
+    const bool any = std::any_of(tried.begin(), tried.end(), [&](const Tried& one) {
+        return one.step.surelyGains() && one.step.savingNs > noiseNs;
+    });
+    const auto isCandidate = [&](size_t i) {
+        return !any || (tried[i].step.surelyGains() && tried[i].step.savingNs > noiseNs);
+    };
     double highest = -std::numeric_limits<double>::max();
     for (size_t i = 0; i < tried.size(); ++i)
         if (isCandidate(i)) highest = std::max(highest, score(i));
-    const auto distance = [&](size_t i) { return std::abs(std::log(static_cast<double>(tried[i].mebibytes) / preferred)); };
+    const auto distance = [&](size_t i) {
+        return std::abs(std::log(static_cast<double>(tried[i].mebibytes) / preferred));
+    };
     size_t best = tried.size();
     for (size_t i = 0; i < tried.size(); ++i)
-        if (isCandidate(i) && score(i) >= highest - noiseNs && (best == tried.size() || distance(i) < distance(best))) best = i;
+        if (isCandidate(i) && score(i) >= highest - noiseNs && (best == tried.size() || distance(i) < distance(best)))
+            best = i;
     return best;
 }
 
@@ -77,21 +90,28 @@ const Tried& advised(const AdviceContext& context, const std::vector<Tried>& tri
 
 std::string sweepText(const AdviceContext& context, const std::vector<Tried>& tried) {
     std::vector<std::string> parts;
-    for (const Tried& one : tried) parts.push_back(fmt::format("{} MiB {:+.1f} %", one.mebibytes, -100 * one.step.savingNs / context.analysis.stepNs));
+    for (const Tried& one : tried)
+        parts.push_back(
+            fmt::format("{} MiB {:+.1f} %", one.mebibytes, -100 * one.step.savingNs / context.analysis.stepNs));
     return fmt::format("step time by size: {}", fmt::join(parts, ", "));
 }
 
-Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& tried, const Tried& best, bool overlap) {
+Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& tried, const Tried& best,
+                        bool overlap) {
     Recommendation recommendation;
     recommendation.area = overlap ? "overlap" : "buckets";
-    recommendation.title = overlap ? fmt::format("reduce gradients while backward still runs, in buckets of {} MiB", best.mebibytes) : fmt::format("gradient buckets of {} MiB", best.mebibytes);
+    recommendation.title =
+        overlap ? fmt::format("reduce gradients while backward still runs, in buckets of {} MiB", best.mebibytes)
+                : fmt::format("gradient buckets of {} MiB", best.mebibytes);
     // Sizes are those of messages; a hook may cast gradients on their way.
-    const int held = gradientElementBytes(context.analysis), sent = context.open("precision") ? held : std::min(held, 2);
+    const int held = gradientElementBytes(context.analysis),
+              sent = context.open("precision") ? held : std::min(held, 2);
     setBuckets(best.mebibytes, held, sent, recommendation);
     recommendation.change.edits = {changeTo(best.mebibytes, overlap)};
     recommendation.evidence = {sweepText(context, tried)};
     recommendation.evidence.insert(recommendation.evidence.end(), best.step.assumed.begin(), best.step.assumed.end());
-    if (best.step.mayDoNothing) recommendation.evidence.push_back("nothing changes should each present bucket be a single tensor");
+    if (best.step.mayDoNothing)
+        recommendation.evidence.push_back("nothing changes should each present bucket be a single tensor");
     recommendation.basis = "each size: buckets leave when their last gradient is ready; " + context.predictor.name;
     recommendation.savingNs = best.step.savingNs;
     recommendation.savingLowNs = best.step.lowNs;
@@ -101,27 +121,33 @@ Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& 
     if (overlap) {
         recommendation.settings.ddp["static_graph"] = "True";
         recommendation.settings.deepspeed["zero_optimization.overlap_comm"] = "true";
-        recommendation.risk += "; static_graph=True needs the same parameters to be used in every step: leave it out where they vary";
+        recommendation.risk +=
+            "; static_graph=True needs the same parameters to be used in every step: leave it out where they vary";
     }
     for (const Finding& finding : context.findings)
-        if (finding.verdict == Verdict::found && (finding.id == "RS202" || finding.id == "RS201")) recommendation.findings.push_back(finding.id);
+        if (finding.verdict == Verdict::found && (finding.id == "RS202" || finding.id == "RS201"))
+            recommendation.findings.push_back(finding.id);
     return recommendation;
 }
 
-bool worthIt(const AdviceContext& context, const Tried& one) { return one.step.savingNs > context.noiseNs && one.step.surelyGains(); }
+bool worthIt(const AdviceContext& context, const Tried& one) {
+    return one.step.savingNs > context.noiseNs && one.step.surelyGains();
+}
 
-/// Gradients that all leave when backward is over: the sizes are judged with overlap on. Nothing where what the finding proposes, its sizes included, is better by more than
-/// chance.
+/// Gradients that all leave when backward is over: the sizes are judged with overlap on. Nothing where what the finding
+/// proposes, its sizes included, is better by more than chance.
 std::optional<Recommendation> overlapped(const AdviceContext& context) {
     const auto finding = std::find_if(context.findings.begin(), context.findings.end(), [](const Finding& one) {
-        return one.id == "RS201" && one.verdict == Verdict::found && one.changes.size() == 1 && (one.changes[0] == "overlap" || one.changes[0].find("overlap=yes") != std::string::npos);
+        return one.id == "RS201" && one.verdict == Verdict::found && one.changes.size() == 1 &&
+               (one.changes[0] == "overlap" || one.changes[0].find("overlap=yes") != std::string::npos);
     });
     if (finding == context.findings.end() || !context.open("overlap")) return std::nullopt;
     const std::vector<Tried> tried = tryAll(context, true);
     if (tried.empty()) return std::nullopt;
     const Tried& best = advised(context, tried, true);
     const auto proposed = context.predictor.edited(finding->changes[0]);
-    if (!worthIt(context, best) || (proposed && proposed->savingNs > best.step.savingNs + context.noiseNs)) return std::nullopt;
+    if (!worthIt(context, best) || (proposed && proposed->savingNs > best.step.savingNs + context.noiseNs))
+        return std::nullopt;
     return adviceOf(context, tried, best, true);
 }
 
@@ -130,7 +156,8 @@ std::optional<Recommendation> overlapped(const AdviceContext& context) {
 int gradientElementBytes(const Analysis& analysis) {
     for (const RankSummary& rank : analysis.ranks)
         for (const CommTask& task : rank.communication)
-            if (analysis.layout.role(task) == CommRole::gradients && store::elementBytes(task.dataType) > 0) return store::elementBytes(task.dataType);
+            if (analysis.layout.role(task) == CommRole::gradients && store::elementBytes(task.dataType) > 0)
+                return store::elementBytes(task.dataType);
     return 2;
 }
 
@@ -144,8 +171,12 @@ void adviseBuckets(const AdviceContext& context, Advice& advice) {
     if (worthIt(context, best))
         advice.recommendations.push_back(adviceOf(context, tried, best, false));
     else if (!earlier && tried.size() > 1)  // where no other size can be priced, nothing was compared
-        advice.kept.push_back({"buckets", fmt::format("keep the present ones: the best of {} size{}, {} MiB, gains {} a step, which is no more than chance", tried.size(), tried.size() == 1 ? "" : "s", best.mebibytes,
-                                                      durationText(std::max(0.0, best.step.savingNs)))});
+        advice.kept.push_back(
+            {"buckets",
+             fmt::format(
+                 "keep the present ones: the best of {} size{}, {} MiB, gains {} a step, which is no more than chance",
+                 tried.size(), tried.size() == 1 ? "" : "s", best.mebibytes,
+                 durationText(std::max(0.0, best.step.savingNs)))});
 }
 
 }  // namespace rankscope::analyzer

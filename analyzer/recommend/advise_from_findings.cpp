@@ -25,7 +25,9 @@ double numberOf(const Finding& finding, const char* name, double fallback = 0) {
 }
 
 /// ZeRO-3 and FSDP shard parameters; the others reduce gradients in buckets.
-bool sharded(const Analysis& analysis) { return analysis.layout.zero.value_or(0) >= 3; }
+bool sharded(const Analysis& analysis) {
+    return analysis.layout.zero.value_or(0) >= 3;
+}
 
 /// Bucket that the replay of the finding's fix has, MiB; 0: the present ones.
 double bucketOf(const Finding& finding) {
@@ -39,9 +41,14 @@ void overlap(const AdviceContext& context, const Finding& finding, Recommendatio
     if (numberOf(finding, "lateness_ns") > 0) return;  // the program calls too late: no setting makes it call earlier
     if (sharded(context.analysis)) {
         r.title = "gather the next layer while this one computes: prefetch and overlap on";
-        r.settings.fsdp = {{"forward_prefetch", "True"}, {"backward_prefetch", "BackwardPrefetch.BACKWARD_PRE"}, {"limit_all_gathers", "True"}};
-        r.settings.accelerate = {{"fsdp_config.fsdp_forward_prefetch", "true"}, {"fsdp_config.fsdp_backward_prefetch", "BACKWARD_PRE"}};
-        r.settings.deepspeed = {{"zero_optimization.stage", "3"}, {"zero_optimization.overlap_comm", "true"}, {"zero_optimization.contiguous_gradients", "true"}};
+        r.settings.fsdp = {{"forward_prefetch", "True"},
+                           {"backward_prefetch", "BackwardPrefetch.BACKWARD_PRE"},
+                           {"limit_all_gathers", "True"}};
+        r.settings.accelerate = {{"fsdp_config.fsdp_forward_prefetch", "true"},
+                                 {"fsdp_config.fsdp_backward_prefetch", "BACKWARD_PRE"}};
+        r.settings.deepspeed = {{"zero_optimization.stage", "3"},
+                                {"zero_optimization.overlap_comm", "true"},
+                                {"zero_optimization.contiguous_gradients", "true"}};
         r.risk = "memory: the parameters of one more layer are held at a time";
     } else {
         const double mebibytes = bucketOf(finding);
@@ -64,7 +71,8 @@ void redundant(const AdviceContext& context, const Finding&, Recommendation& r) 
         r.settings.fsdp = {{"set_requires_gradient_sync", "False on all micro-steps but the last"}};
     else
         r.settings.ddp = {{"no_sync()", "around all micro-steps but the last"}};
-    r.risk = sharded(context.analysis) ? "memory: unsharded gradients are kept between micro-steps" : "none for DDP: gradients accumulate where they are";
+    r.risk = sharded(context.analysis) ? "memory: unsharded gradients are kept between micro-steps"
+                                       : "none for DDP: gradients accumulate where they are";
 }
 
 void precision(const AdviceContext& context, const Finding&, Recommendation& r) {
@@ -73,20 +81,26 @@ void precision(const AdviceContext& context, const Finding&, Recommendation& r) 
     if (sharded(context.analysis))
         r.settings.fsdp = {{"mixed_precision.reduce_dtype", "torch.bfloat16"}};
     else
-        r.settings.ddp = {{"register_comm_hook", "torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook"}};
+        r.settings.ddp = {
+            {"register_comm_hook", "torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook"}};
     r.settings.deepspeed = {{"communication_data_type", "\"bf16\""}};
     r.risk = "numerics: sums over many ranks lose digits in bf16; compare the loss over some hundred steps";
 }
 
-/// Half of what the environment allows. Without a limit there the trace does not tell how many channels NCCL takes, and no number is known to be fewer.
+/// Half of what the environment allows. Without a limit there the trace does not tell how many channels NCCL takes, and
+/// no number is known to be fewer.
 void channels(const AdviceContext& context, const Finding&, Recommendation& r) {
     r.area = "channels";
     const int now = std::atoi(context.analysis.facts.text("env.NCCL_MAX_CTAS").c_str());
     if (now < 4) return;
-    r.title = fmt::format("at most {} channels for NCCL instead of {}, so that it takes fewer SMs from the kernels beside it", now / 2, now);
+    r.title =
+        fmt::format("at most {} channels for NCCL instead of {}, so that it takes fewer SMs from the kernels beside it",
+                    now / 2, now);
     r.settings.environment["NCCL_MAX_CTAS"] = std::to_string(now / 2);
     r.certainty = Certainty::tryAndMeasure;
-    r.risk = "too few channels cannot fill the link: communication that is exposed gets longer, which the gain does not count";
+    r.risk =
+        "too few channels cannot fill the link: communication that is exposed gets longer, which the gain does not "
+        "count";
 }
 
 void allocator(const AdviceContext&, const Finding&, Recommendation& r) {
@@ -115,8 +129,10 @@ void microBatches(const AdviceContext& context, const Finding& finding, Recommen
     r.settings.deepspeed = {{"gradient_accumulation_steps", std::to_string(then)}};
     r.settings.accelerate = {{"gradient_accumulation_steps", std::to_string(then)}};
     const bool gpipe = context.analysis.layout.schedule == "gpipe";
-    r.risk = fmt::format("a larger global batch (adjust the learning rate) or smaller micro-batches (less work per kernel); memory: {}",
-                         gpipe ? "GPipe keeps the activations of all micro-batches" : "1F1B keeps those of at most as many micro-batches as there are stages");
+    r.risk = fmt::format(
+        "a larger global batch (adjust the learning rate) or smaller micro-batches (less work per kernel); memory: {}",
+        gpipe ? "GPipe keeps the activations of all micro-batches"
+              : "1F1B keeps those of at most as many micro-batches as there are stages");
 }
 
 void buckets(const AdviceContext& context, const Finding& finding, Recommendation& r) {
@@ -132,27 +148,32 @@ void buckets(const AdviceContext& context, const Finding& finding, Recommendatio
 
 bool judged(const Advice& advice, const std::string& area) {
     const auto isIt = [&](const auto& one) { return one.area == area; };
-    return std::any_of(advice.recommendations.begin(), advice.recommendations.end(), isIt) || std::any_of(advice.kept.begin(), advice.kept.end(), isIt);
+    return std::any_of(advice.recommendations.begin(), advice.recommendations.end(), isIt) ||
+           std::any_of(advice.kept.begin(), advice.kept.end(), isIt);
 }
 
 struct Translation {
     const char* id;
     void (*write)(const AdviceContext&, const Finding&, Recommendation&);
 };
-constexpr Translation kTranslations[] = {{"RS101", microBatches}, {"RS201", overlap}, {"RS202", buckets}, {"RS206", redundant},
-                                         {"RS209", channels},     {"RS210", precision}, {"RS404", allocator}, {"RS405", pinned}};
+constexpr Translation kTranslations[] = {{"RS101", microBatches}, {"RS201", overlap},  {"RS202", buckets},
+                                         {"RS206", redundant},    {"RS209", channels}, {"RS210", precision},
+                                         {"RS404", allocator},    {"RS405", pinned}};
 
 }  // namespace
 
 bool hasSettings(std::string_view finding) {
     // RS205's are those of the algorithms, which are judged by themselves.
-    return finding == "RS205" || std::any_of(std::begin(kTranslations), std::end(kTranslations), [&](const Translation& one) { return finding == one.id; });
+    return finding == "RS205" || std::any_of(std::begin(kTranslations), std::end(kTranslations),
+                                             [&](const Translation& one) { return finding == one.id; });
 }
 
 void adviseFromFindings(const AdviceContext& context, Advice& advice) {
     std::vector<Recommendation> more;
     for (const Finding& finding : context.findings) {
-        if (finding.verdict != Verdict::found || !finding.savingNsPerStep || *finding.savingNsPerStep <= context.noiseNs) continue;
+        if (finding.verdict != Verdict::found || !finding.savingNsPerStep ||
+            *finding.savingNsPerStep <= context.noiseNs)
+            continue;
         for (const Translation& translation : kTranslations) {
             if (finding.id != translation.id) continue;
             Recommendation recommendation;
@@ -162,7 +183,8 @@ void adviseFromFindings(const AdviceContext& context, Advice& advice) {
             recommendation.findings = {finding.id};
             recommendation.evidence = finding.evidence.facts;
             recommendation.evidence.insert(recommendation.evidence.begin(), finding.cause);
-            recommendation.basis = finding.savingReplayed ? "the step played with it; " + context.predictor.name : "the finding's own estimate: it cannot be played";
+            recommendation.basis = finding.savingReplayed ? "the step played with it; " + context.predictor.name
+                                                          : "the finding's own estimate: it cannot be played";
             if (finding.savingReplayed)
                 recommendation.change.edits = finding.changes;
             else
@@ -170,17 +192,21 @@ void adviseFromFindings(const AdviceContext& context, Advice& advice) {
             recommendation.savingNs = *finding.savingNsPerStep;
             recommendation.savingLowNs = finding.savingLowNs;
             recommendation.savingHighNs = finding.savingHighNs;
-            recommendation.verify = fmt::format("run again with it and compare the steps (rankscope analyze): {} goes", finding.id);
+            recommendation.verify =
+                fmt::format("run again with it and compare the steps (rankscope analyze): {} goes", finding.id);
             more.push_back(std::move(recommendation));
         }
     }
-    advice.recommendations.insert(advice.recommendations.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    advice.recommendations.insert(advice.recommendations.end(), std::make_move_iterator(more.begin()),
+                                  std::make_move_iterator(more.end()));
 }
 
 std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice& advice) {
     std::vector<Recommendation> cures;
     for (const Finding& finding : context.findings) {
-        if (finding.verdict != Verdict::found || (finding.savingNsPerStep && *finding.savingNsPerStep <= context.noiseNs)) continue;
+        if (finding.verdict != Verdict::found ||
+            (finding.savingNsPerStep && *finding.savingNsPerStep <= context.noiseNs))
+            continue;
         Recommendation setting;
         setting.area = finding.id == "RS205" ? "algorithm" : "";
         for (const Translation& translation : kTranslations)
@@ -207,9 +233,12 @@ std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice&
             for (const std::string& change : finding.changes) command += " --change " + shellWord(change);
             cure.basis = fmt::format("the step played without it ({}); {}", command, context.predictor.name);
         } else {
-            cure.basis = cure.savingKnown ? "the finding's own estimate: it cannot be played" : "what the repaired job would reach is not known: measure it";
+            cure.basis = cure.savingKnown ? "the finding's own estimate: it cannot be played"
+                                          : "what the repaired job would reach is not known: measure it";
         }
-        cure.verify = fmt::format("afterwards run the job again, as NEW: `rankscope compare {} NEW` then shows a shorter step, and {} gone", run, finding.id);
+        cure.verify = fmt::format(
+            "afterwards run the job again, as NEW: `rankscope compare {} NEW` then shows a shorter step, and {} gone",
+            run, finding.id);
         cures.push_back(std::move(cure));
     }
     return cures;

@@ -13,7 +13,8 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// More micro-batches always shrink the bubble: the fewest are proposed whose step is this close to that of the most that were tried.
+/// More micro-batches always shrink the bubble: the fewest are proposed whose step is this close to that of the most
+/// that were tried.
 constexpr double kCloseEnough = 0.03;
 
 constexpr const char* kAhead = "prefetch:depth=1";
@@ -41,9 +42,12 @@ void take(Recommendation& recommendation, const std::string& change, const Edite
     recommendation.evidence.insert(recommendation.evidence.end(), step.assumed.begin(), step.assumed.end());
 }
 
-bool worthIt(const AdviceContext& context, const EditedStep& step) { return step.savingNs > context.noiseNs && step.lowNs > 0; }
+bool worthIt(const AdviceContext& context, const EditedStep& step) {
+    return step.savingNs > context.noiseNs && step.lowNs > 0;
+}
 
-/// What the finding proposes, the fewest that bring the bubble under its threshold: it is taken where nothing is much better, and named beside what is. 0: none does.
+/// What the finding proposes, the fewest that bring the bubble under its threshold: it is taken where nothing is much
+/// better, and named beside what is. 0: none does.
 int proposedMicroBatches(const AdviceContext& context) {
     for (const Finding& finding : context.findings) {
         if (finding.verdict != Verdict::found || finding.id != "RS101") continue;
@@ -60,36 +64,50 @@ void adviseMicroBatches(const AdviceContext& context, const Pipeline& pipeline, 
     if (proposed > pipeline.microBatches) counts.insert(proposed);
     std::vector<Plan> plans;
     for (int count : counts)
-        if (auto plan = tryPlan(context, count, pipeline.virtualStages, pipeline.virtualStages)) plans.push_back(std::move(*plan));
+        if (auto plan = tryPlan(context, count, pipeline.virtualStages, pipeline.virtualStages))
+            plans.push_back(std::move(*plan));
     if (plans.empty()) return;
     double most = 0;
     std::vector<std::string> shown;
     for (const Plan& plan : plans) {
         most = std::max(most, plan.step.savingNs);
-        shown.push_back(fmt::format("{}: {:+.1f} %", plan.microBatches, -100 * plan.step.savingNs / context.analysis.stepNs));
+        shown.push_back(
+            fmt::format("{}: {:+.1f} %", plan.microBatches, -100 * plan.step.savingNs / context.analysis.stepNs));
     }
-    const auto isProposed = std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.microBatches == proposed; });
+    const auto isProposed =
+        std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.microBatches == proposed; });
     const double closeNs = most - kCloseEnough * (context.analysis.stepNs - most);
-    const Plan& best = isProposed != plans.end() && worthIt(context, isProposed->step) && isProposed->step.savingNs >= closeNs
-                           ? *isProposed
-                           : *std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) { return plan.step.savingNs >= closeNs; });
+    const Plan& best =
+        isProposed != plans.end() && worthIt(context, isProposed->step) && isProposed->step.savingNs >= closeNs
+            ? *isProposed
+            : *std::find_if(plans.begin(), plans.end(),
+                            [&](const Plan& plan) { return plan.step.savingNs >= closeNs; });
     if (!worthIt(context, best.step) || most <= kCloseEnough * context.analysis.stepNs) {
-        advice.kept.push_back({"micro_batches", fmt::format("keep {}: more of them gain {} a step at equal tokens at most", pipeline.microBatches, durationText(std::max(0.0, most)))});
+        advice.kept.push_back(
+            {"micro_batches", fmt::format("keep {}: more of them gain {} a step at equal tokens at most",
+                                          pipeline.microBatches, durationText(std::max(0.0, most)))});
         return;
     }
     Recommendation recommendation;
     recommendation.area = "micro_batches";
-    recommendation.title = fmt::format("{} micro-batches a step instead of {}", best.microBatches, pipeline.microBatches);
+    recommendation.title =
+        fmt::format("{} micro-batches a step instead of {}", best.microBatches, pipeline.microBatches);
     recommendation.settings.launcher = {{"micro_batches", std::to_string(best.microBatches)}};
     recommendation.settings.deepspeed = {{"gradient_accumulation_steps", std::to_string(best.microBatches)}};
     recommendation.evidence = {fmt::format("step time at equal tokens by micro-batches: {}", fmt::join(shown, ", "))};
     if (isProposed != plans.end() && best.microBatches != proposed)
-        recommendation.evidence.push_back(fmt::format("RS101 names {}, the fewest that bring the bubble under its threshold; they gain {}, and {} are the fewest within {} of the best", proposed,
-                                                      durationText(std::max(0.0, isProposed->step.savingNs)), best.microBatches, percentText(kCloseEnough)));
+        recommendation.evidence.push_back(
+            fmt::format("RS101 names {}, the fewest that bring the bubble under its threshold; they gain {}, and {} "
+                        "are the fewest within {} of the best",
+                        proposed, durationText(std::max(0.0, isProposed->step.savingNs)), best.microBatches,
+                        percentText(kCloseEnough)));
     take(recommendation, best.change, best.step);
     recommendation.basis = "the schedule played with so many micro-batches; " + context.predictor.name;
-    recommendation.risk = pipeline.schedule == "gpipe" ? "a larger global batch: adjust the learning rate. Memory: GPipe keeps the activations of all micro-batches"
-                                                       : "a larger global batch: adjust the learning rate. Memory: 1F1B keeps the activations of no more micro-batches than before";
+    recommendation.risk = pipeline.schedule == "gpipe"
+                              ? "a larger global batch: adjust the learning rate. Memory: GPipe keeps the activations "
+                                "of all micro-batches"
+                              : "a larger global batch: adjust the learning rate. Memory: 1F1B keeps the activations "
+                                "of no more micro-batches than before";
     recommendation.verify = "run again with them and compare the time per token (rankscope analyze)";
     recommendation.findings = {"RS101"};
     advice.recommendations.push_back(std::move(recommendation));
@@ -98,21 +116,30 @@ void adviseMicroBatches(const AdviceContext& context, const Pipeline& pipeline, 
 void adviseVirtualStages(const AdviceContext& context, const Pipeline& pipeline, Advice& advice) {
     std::vector<Plan> plans;
     for (int factor : {2, 4})
-        if (auto plan = tryPlan(context, pipeline.microBatches, factor * pipeline.virtualStages, pipeline.virtualStages)) plans.push_back(std::move(*plan));
-    const auto best = std::max_element(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) { return a.step.savingNs < b.step.savingNs; });
+        if (auto plan =
+                tryPlan(context, pipeline.microBatches, factor * pipeline.virtualStages, pipeline.virtualStages))
+            plans.push_back(std::move(*plan));
+    const auto best = std::max_element(plans.begin(), plans.end(),
+                                       [](const Plan& a, const Plan& b) { return a.step.savingNs < b.step.savingNs; });
     if (best == plans.end()) {
-        advice.kept.push_back({"virtual_stages", fmt::format("keep {}: the stages cannot be cut into more, or not with {} micro-batches", pipeline.virtualStages, pipeline.microBatches)});
+        advice.kept.push_back(
+            {"virtual_stages", fmt::format("keep {}: the stages cannot be cut into more, or not with {} micro-batches",
+                                           pipeline.virtualStages, pipeline.microBatches)});
         return;
     }
     if (!worthIt(context, best->step) || best->step.savingNs <= kCloseEnough * context.analysis.stepNs) {
-        advice.kept.push_back({"virtual_stages", fmt::format("keep {}: more of them gain {} a step at most", pipeline.virtualStages, durationText(std::max(0.0, best->step.savingNs)))});
+        advice.kept.push_back(
+            {"virtual_stages", fmt::format("keep {}: more of them gain {} a step at most", pipeline.virtualStages,
+                                           durationText(std::max(0.0, best->step.savingNs)))});
         return;
     }
     Recommendation recommendation;
     recommendation.area = "virtual_stages";
-    recommendation.title = fmt::format("{} virtual stages a rank instead of {}: an interleaved schedule", best->virtualStages, pipeline.virtualStages);
-    recommendation.settings.launcher = {{"virtual_stages", std::to_string(best->virtualStages)},
-                                        {"Megatron-LM", "--num-layers-per-virtual-pipeline-stage (layers / stages / virtual stages)"}};
+    recommendation.title = fmt::format("{} virtual stages a rank instead of {}: an interleaved schedule",
+                                       best->virtualStages, pipeline.virtualStages);
+    recommendation.settings.launcher = {
+        {"virtual_stages", std::to_string(best->virtualStages)},
+        {"Megatron-LM", "--num-layers-per-virtual-pipeline-stage (layers / stages / virtual stages)"}};
     take(recommendation, best->change, best->step);
     recommendation.basis = "the schedule played with them; " + context.predictor.name;
     recommendation.risk = "more messages between the stages; activations of up to (V-1)/V more micro-batches are kept";
@@ -139,18 +166,24 @@ void advisePrefetch(const AdviceContext& context, Advice& advice) {
     if (!context.predictor.edited || !context.open("overlap") || context.analysis.layout.zero.value_or(0) < 3) return;
     // A finding whose fix is more than that is answered by all of it.
     for (const Finding& finding : context.findings)
-        if (finding.verdict == Verdict::found && finding.id == "RS201" && finding.savingReplayed && !finding.changes.empty() && !finding.changes.front().starts_with("prefetch")) return;
+        if (finding.verdict == Verdict::found && finding.id == "RS201" && finding.savingReplayed &&
+            !finding.changes.empty() && !finding.changes.front().starts_with("prefetch"))
+            return;
     const auto step = context.predictor.edited(kAhead);
     if (!step) return;
     if (!worthIt(context, *step)) {
-        advice.kept.push_back({"prefetch", fmt::format("keep it: gathering one layer ahead gains {} a step, which is no more than chance", durationText(std::max(0.0, step->savingNs)))});
+        advice.kept.push_back(
+            {"prefetch", fmt::format("keep it: gathering one layer ahead gains {} a step, which is no more than chance",
+                                     durationText(std::max(0.0, step->savingNs)))});
         return;
     }
     Recommendation recommendation;
     recommendation.area = "overlap";
     recommendation.title = "gather the next layer while this one computes: prefetch one layer ahead";
-    recommendation.settings.fsdp = {{"forward_prefetch", "True"}, {"backward_prefetch", "BackwardPrefetch.BACKWARD_PRE"}};
-    recommendation.settings.accelerate = {{"fsdp_config.fsdp_forward_prefetch", "true"}, {"fsdp_config.fsdp_backward_prefetch", "BACKWARD_PRE"}};
+    recommendation.settings.fsdp = {{"forward_prefetch", "True"},
+                                    {"backward_prefetch", "BackwardPrefetch.BACKWARD_PRE"}};
+    recommendation.settings.accelerate = {{"fsdp_config.fsdp_forward_prefetch", "true"},
+                                          {"fsdp_config.fsdp_backward_prefetch", "BACKWARD_PRE"}};
     recommendation.settings.deepspeed = {{"zero_optimization.stage", "3"}, {"zero_optimization.overlap_comm", "true"}};
     take(recommendation, kAhead, *step);
     recommendation.basis = "each layer's all-gather issued one layer earlier; " + context.predictor.name;

@@ -58,7 +58,9 @@ AlgorithmCandidates::AlgorithmCandidates(const AdviceContext& context, MessageLi
 
 void AlgorithmCandidates::addSupported() {
     for (const MessageGroup& group : m_messages.groups)
-        m_supported.try_emplace({group.key.op, group.message.shape}, supportedChoices(group.key.op, group.message.shape, m_context.nccl, m_context.evidence.seen()));
+        m_supported.try_emplace(
+            {group.key.op, group.message.shape},
+            supportedChoices(group.key.op, group.message.shape, m_context.nccl, m_context.evidence.seen()));
 }
 
 AlgorithmCandidates AlgorithmCandidates::of(MessageList messages) const {
@@ -68,7 +70,9 @@ AlgorithmCandidates AlgorithmCandidates::of(MessageList messages) const {
     return changed;
 }
 
-const std::vector<AlgorithmChoice>& AlgorithmCandidates::supported(const MessageGroup& group) const { return m_supported.at({group.key.op, group.message.shape}); }
+const std::vector<AlgorithmChoice>& AlgorithmCandidates::supported(const MessageGroup& group) const {
+    return m_supported.at({group.key.op, group.message.shape});
+}
 
 bool AlgorithmCandidates::passedOver(store::Protocol protocol) const {
     return std::any_of(m_messages.groups.begin(), m_messages.groups.end(), [&](const MessageGroup& group) {
@@ -83,7 +87,9 @@ std::vector<AlgorithmChoice> AlgorithmCandidates::mayTake(const MessageGroup& gr
     std::vector<AlgorithmChoice> choices;
     if (rule.protocols.size() == 1) return choices;  // not of its own accord
     for (AlgorithmChoice choice : unseenChoices(group.key.op, group.message.shape, m_context.evidence.seen()))
-        if (rule.allows(choice) && !m_present.rules.ruleOf(group.key.op).allows(choice) && m_passedOver.count(choice.protocol) == 0) choices.push_back(choice);
+        if (rule.allows(choice) && !m_present.rules.ruleOf(group.key.op).allows(choice) &&
+            m_passedOver.count(choice.protocol) == 0)
+            choices.push_back(choice);
     return choices;
 }
 
@@ -101,10 +107,12 @@ std::optional<Outcome> AlgorithmCandidates::with(const NcclSetting& setting, Uns
         const bool stays = rule.allows(group.message.present);
         std::vector<AlgorithmChoice> allowed;
         for (AlgorithmChoice choice : supported(group))
-            if (rule.allows(choice) && !(stays && m_present.rules.ruleOf(group.key.op).allows(choice))) allowed.push_back(choice);
+            if (rule.allows(choice) && !(stays && m_present.rules.ruleOf(group.key.op).allows(choice)))
+                allowed.push_back(choice);
         if (stays) allowed.push_back(group.message.present);
         if (allowed.empty() && !rule.allows(group.message.present)) return std::nullopt;
-        const std::vector<AlgorithmChoice> mayHave = unseen == Unseen::absent ? std::vector<AlgorithmChoice>{} : mayTake(group, rule);
+        const std::vector<AlgorithmChoice> mayHave =
+            unseen == Unseen::absent ? std::vector<AlgorithmChoice>{} : mayTake(group, rule);
         if (unseen == Unseen::unfavourable) allowed.insert(allowed.end(), mayHave.begin(), mayHave.end());
         const auto chosen = m_context.cost.cheapest(group.message, allowed, mayHave);
         if (chosen)
@@ -156,7 +164,8 @@ std::vector<TunerAdvice> AlgorithmCandidates::tableOf(const Outcome& outcome) co
         auto& row = bySize[{group.key.op, group.message.shape}][group.key.bytes];
         const auto at = outcome.changed.find(group.key);
         if (at == outcome.changed.end()) continue;
-        if (!row) row = TunerAdvice{group.key.op, group.key.bytes, group.key.bytes, at->second.choice, group.message.shape};
+        if (!row)
+            row = TunerAdvice{group.key.op, group.key.bytes, group.key.bytes, at->second.choice, group.message.shape};
         add(*row, group, at->second.cost);
     }
     std::vector<TunerAdvice> table;
@@ -186,8 +195,11 @@ TransferChange transferChangeOf(const AdviceContext& context, const Settings& se
         auto outcome = tabled ? std::optional(candidates.eachAtItsBest()) : candidates.with(setting);
         if (!outcome) return std::nullopt;
         const auto kept = std::make_shared<const Outcome>(std::move(*outcome));
-        const auto side = [&](Outcome::Side which) -> TransferScale { return [kept, scale = kept->scale(which)](const MessageKey& key) { return scale(key); }; };
-        return TransferScales{side(Outcome::Side::expected), side(Outcome::Side::pessimistic), side(Outcome::Side::optimistic)};
+        const auto side = [&](Outcome::Side which) -> TransferScale {
+            return [kept, scale = kept->scale(which)](const MessageKey& key) { return scale(key); };
+        };
+        return TransferScales{side(Outcome::Side::expected), side(Outcome::Side::pessimistic),
+                              side(Outcome::Side::optimistic)};
     };
 }
 

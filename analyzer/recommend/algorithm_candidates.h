@@ -23,9 +23,9 @@ struct Outcome {
 };
 
 struct PresentSetting {
-    bool algoForced = false;   // NCCL_ALGO is set in the job's environment
+    bool algoForced = false;  // NCCL_ALGO is set in the job's environment
     bool protoForced = false;
-    NcclSetting rules;         // what they say
+    NcclSetting rules;  // what they say
     bool any() const { return algoForced || protoForced; }
 };
 PresentSetting presentSetting(const Analysis& analysis);
@@ -39,13 +39,17 @@ class AlgorithmCandidates {
 
     const std::vector<MessageGroup>& groups() const { return m_messages.groups; }
     std::vector<store::Op> ops() const;
-    /// What NCCL might choose of its own accord although it was never seen here: not at all, as it is expected, or at the unfavourable end of its estimate.
+    /// What NCCL might choose of its own accord although it was never seen here: not at all, as it is expected, or at
+    /// the unfavourable end of its estimate.
     enum class Unseen { absent, expected, unfavourable };
-    /// With both variables as `setting` says instead of as they are. Nothing where NCCL would be left without a choice for a collective of the job.
+    /// With both variables as `setting` says instead of as they are. Nothing where NCCL would be left without a choice
+    /// for a collective of the job.
     std::optional<Outcome> with(const NcclSetting& setting, Unseen unseen = Unseen::expected) const;
-    /// Rules worth a look for one function: each algorithm, each protocol, each pair that some group of the job supports.
+    /// Rules worth a look for one function: each algorithm, each protocol, each pair that some group of the job
+    /// supports.
     std::vector<FunctionRule> rulesFor(store::Op op) const;
-    /// Every collective with the choice that is cheapest at the unfavourable end of its estimate: what a tuner table can do.
+    /// Every collective with the choice that is cheapest at the unfavourable end of its estimate: what a tuner table
+    /// can do.
     Outcome eachAtItsBest() const;
     /// The table for an outcome: neighbouring sizes with one choice become one range.
     std::vector<TunerAdvice> tableOf(const Outcome& outcome) const;
@@ -53,7 +57,8 @@ class AlgorithmCandidates {
   private:
     void addSupported();
     const std::vector<AlgorithmChoice>& supported(const MessageGroup& group) const;
-    /// What NCCL may take of its own accord under `rule`, although it never ran here: nothing where it was free to and passed over a clear gain.
+    /// What NCCL may take of its own accord under `rule`, although it never ran here: nothing where it was free to and
+    /// passed over a clear gain.
     std::vector<AlgorithmChoice> mayTake(const MessageGroup& group, const FunctionRule& rule) const;
     bool passedOver(store::Protocol protocol) const;
 
@@ -64,7 +69,8 @@ class AlgorithmCandidates {
     std::set<store::Protocol> m_passedOver;  // NCCL was free to take them and left a clear gain lie
 };
 
-/// What the settings of NCCL in `settings` make of a job's collectives; empty where they set none. `context` must outlive it.
+/// What the settings of NCCL in `settings` make of a job's collectives; empty where they set none. `context` must
+/// outlive it.
 TransferChange transferChangeOf(const AdviceContext& context, const Settings& settings);
 
 }  // namespace rankscope::analyzer

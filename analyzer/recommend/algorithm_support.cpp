@@ -12,20 +12,30 @@ bool hasAlgorithm(Op op, GroupShape shape, Algorithm algorithm, const std::optio
     const bool allReduce = op == Op::allReduce;
     const bool chunked = op == Op::allGather || op == Op::reduceScatter;
     switch (algorithm) {
-        case Algorithm::ring: return allReduce || chunked || op == Op::broadcast || op == Op::reduce;
-        case Algorithm::tree: return allReduce;
-        case Algorithm::collnetChain: return allReduce;
-        case Algorithm::collnetDirect: return allReduce || chunked;
-        case Algorithm::nvls: return allReduce || chunked;
-        case Algorithm::nvlsTree: return allReduce && shape.nodes > 1;
-        case Algorithm::pat: return chunked && shape.nodes == shape.ranks && version && version->atLeast(2, 23);  // one GPU per node only
-        default: return false;
+        case Algorithm::ring:
+            return allReduce || chunked || op == Op::broadcast || op == Op::reduce;
+        case Algorithm::tree:
+            return allReduce;
+        case Algorithm::collnetChain:
+            return allReduce;
+        case Algorithm::collnetDirect:
+            return allReduce || chunked;
+        case Algorithm::nvls:
+            return allReduce || chunked;
+        case Algorithm::nvlsTree:
+            return allReduce && shape.nodes > 1;
+        case Algorithm::pat:
+            return chunked && shape.nodes == shape.ranks && version &&
+                   version->atLeast(2, 23);  // one GPU per node only
+        default:
+            return false;
     }
 }
 
 }  // namespace
 
-bool isSupported(Op op, GroupShape shape, AlgorithmChoice choice, const std::optional<NcclVersion>& version, const SeenChoices& seen) {
+bool isSupported(Op op, GroupShape shape, AlgorithmChoice choice, const std::optional<NcclVersion>& version,
+                 const SeenChoices& seen) {
     if (shape.ranks < 2 || !hasAlgorithm(op, shape, choice.algorithm, version)) return false;
     const bool ringOrTree = choice.algorithm == Algorithm::ring || choice.algorithm == Algorithm::tree;
     if (!ringOrTree && choice.protocol != Protocol::simple) return false;
@@ -42,9 +52,11 @@ std::vector<AlgorithmChoice> unseenChoices(Op op, GroupShape shape, const SeenCh
     return choices;
 }
 
-std::vector<AlgorithmChoice> supportedChoices(Op op, GroupShape shape, const std::optional<NcclVersion>& version, const SeenChoices& seen) {
+std::vector<AlgorithmChoice> supportedChoices(Op op, GroupShape shape, const std::optional<NcclVersion>& version,
+                                              const SeenChoices& seen) {
     std::vector<AlgorithmChoice> choices;
-    for (Algorithm algorithm : {Algorithm::ring, Algorithm::tree, Algorithm::nvls, Algorithm::nvlsTree, Algorithm::collnetDirect, Algorithm::collnetChain, Algorithm::pat})
+    for (Algorithm algorithm : {Algorithm::ring, Algorithm::tree, Algorithm::nvls, Algorithm::nvlsTree,
+                                Algorithm::collnetDirect, Algorithm::collnetChain, Algorithm::pat})
         for (Protocol protocol : {Protocol::simple, Protocol::ll128, Protocol::ll})
             if (isSupported(op, shape, {algorithm, protocol}, version, seen)) choices.push_back({algorithm, protocol});
     return choices;

@@ -7,7 +7,8 @@ namespace rankscope::analyzer {
 
 void setBuckets(int64_t mebibytes, int heldBytes, int sentBytes, Recommendation& recommendation) {
     recommendation.settings.ddp["bucket_cap_mb"] = std::to_string(mebibytes * heldBytes / sentBytes);
-    recommendation.settings.deepspeed["zero_optimization.reduce_bucket_size"] = std::to_string((mebibytes << 20) / sentBytes);
+    recommendation.settings.deepspeed["zero_optimization.reduce_bucket_size"] =
+        std::to_string((mebibytes << 20) / sentBytes);
 }
 
 }  // namespace rankscope::analyzer

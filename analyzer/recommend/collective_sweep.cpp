@@ -16,7 +16,9 @@
 namespace rankscope::analyzer {
 namespace {
 
-bool isSwept(store::Op op) { return op == store::Op::allReduce || op == store::Op::allGather || op == store::Op::reduceScatter; }
+bool isSwept(store::Op op) {
+    return op == store::Op::allReduce || op == store::Op::allGather || op == store::Op::reduceScatter;
+}
 
 double quantile(std::vector<double> values, double share) {
     std::sort(values.begin(), values.end());
@@ -37,7 +39,9 @@ std::vector<Layer> layersOf(const std::vector<std::set<int>>& communicators, int
     for (const auto& members : communicators) {
         Layer* free = nullptr;
         for (Layer& layer : layers)
-            if (std::all_of(members.begin(), members.end(), [&](int rank) { return layer.groupOfRank[static_cast<size_t>(rank)] < 0; })) free = &layer;
+            if (std::all_of(members.begin(), members.end(),
+                            [&](int rank) { return layer.groupOfRank[static_cast<size_t>(rank)] < 0; }))
+                free = &layer;
         if (!free) free = &layers.emplace_back(Layer{std::vector<int>(static_cast<size_t>(worldSize), -1), 0});
         for (int rank : members) free->groupOfRank[static_cast<size_t>(rank)] = free->groups;
         free->groups++;
@@ -59,13 +63,18 @@ using Shape = std::pair<int, int>;  // nodes, ranks
 
 std::map<int64_t, Shape> shapesOf(store::TraceReader& reader) {
     std::map<int64_t, Shape> shapes;
-    for (const auto& communicator : reader.all<store::Communicator>()) shapes[communicator.id] = {communicator.nodeCount, communicator.nRanks};
+    for (const auto& communicator : reader.all<store::Communicator>())
+        shapes[communicator.id] = {communicator.nodeCount, communicator.nRanks};
     return shapes;
 }
 
-AlgorithmUsed usedBy(const store::Collective& collective) { return {collective.algorithm, collective.protocol}; }
+AlgorithmUsed usedBy(const store::Collective& collective) {
+    return {collective.algorithm, collective.protocol};
+}
 
-std::string usedText(const AlgorithmUsed& used) { return tunerName(used.algorithm) + " " + ncclName(used.protocol); }
+std::string usedText(const AlgorithmUsed& used) {
+    return tunerName(used.algorithm) + " " + ncclName(used.protocol);
+}
 
 }  // namespace
 
@@ -77,22 +86,27 @@ SweepPlan planSweep(const std::filesystem::path& trace, int times, size_t maxSiz
     std::map<Shape, std::map<std::pair<store::Op, int64_t>, double>> timeOf;
     for (const auto& collective : reader.all<store::Collective>()) {
         const auto shape = shapes.find(collective.communicatorId);
-        if (!isSwept(collective.op) || !collective.bytes || *collective.bytes <= 0 || !collective.transferNs || shape == shapes.end() || shape->second.second < 2) continue;
+        if (!isSwept(collective.op) || !collective.bytes || *collective.bytes <= 0 || !collective.transferNs ||
+            shape == shapes.end() || shape->second.second < 2)
+            continue;
         timeOf[shape->second][{collective.op, *collective.bytes}] += static_cast<double>(*collective.transferNs);
     }
     for (const auto& [shape, ofKind] : timeOf) {
         std::vector<std::set<int>> communicators;
         for (const auto& [id, ranks] : members)
-            if (shapes.at(id) == shape && static_cast<int>(ranks.size()) == shape.second) communicators.push_back(ranks);
+            if (shapes.at(id) == shape && static_cast<int>(ranks.size()) == shape.second)
+                communicators.push_back(ranks);
         if (communicators.empty()) {
-            plan.leftOut.push_back(fmt::format("communicators of {} ranks on {} nodes: their members are not known", shape.second, shape.first));
+            plan.leftOut.push_back(fmt::format("communicators of {} ranks on {} nodes: their members are not known",
+                                               shape.second, shape.first));
             continue;
         }
         std::vector<std::pair<double, std::pair<store::Op, int64_t>>> byTime;
         for (const auto& [kind, ns] : ofKind) byTime.push_back({-ns, kind});
         std::sort(byTime.begin(), byTime.end());
         if (byTime.size() > maxSizes) {
-            plan.leftOut.push_back(fmt::format("{} less important sizes of communicators of {} ranks on {} nodes", byTime.size() - maxSizes, shape.second, shape.first));
+            plan.leftOut.push_back(fmt::format("{} less important sizes of communicators of {} ranks on {} nodes",
+                                               byTime.size() - maxSizes, shape.second, shape.first));
             byTime.resize(maxSizes);
         }
         // The first layer holds as many communicators of the kind as can work side by side.
@@ -100,11 +114,13 @@ SweepPlan planSweep(const std::filesystem::path& trace, int times, size_t maxSiz
         plan.text += "groups";
         for (const int group : layers.front().groupOfRank) plan.text += fmt::format(" {}", group);
         plan.text += '\n';
-        for (const auto& [ns, kind] : byTime) plan.text += fmt::format("{} {} {}\n", ncclName(kind.first), kind.second, times);
+        for (const auto& [ns, kind] : byTime)
+            plan.text += fmt::format("{} {} {}\n", ncclName(kind.first), kind.second, times);
         plan.collectives += byTime.size();
     }
     if (plan.collectives == 0)
-        throw store::Error(trace.string(), "no all-reduce, all-gather or reduce-scatter with its size and time in it", "a sweep repeats the collectives of a recorded run");
+        throw store::Error(trace.string(), "no all-reduce, all-gather or reduce-scatter with its size and time in it",
+                           "a sweep repeats the collectives of a recorded run");
     return plan;
 }
 
@@ -115,10 +131,12 @@ void addSweptTimes(const std::filesystem::path& trace, SweptTimes& times) {
     for (const auto& collective : reader.all<store::Collective>()) {
         const auto shape = shapes.find(collective.communicatorId);
         if (!isSwept(collective.op) || !collective.bytes || !collective.transferNs || shape == shapes.end()) continue;
-        if (collective.algorithm == store::Algorithm::unknown || collective.protocol == store::Protocol::unknown) continue;
+        if (collective.algorithm == store::Algorithm::unknown || collective.protocol == store::Protocol::unknown)
+            continue;
         // The first two of a kind set up connections and memory.
         if (seen[{collective.communicatorId, {collective.op, *collective.bytes}}]++ < 2) continue;
-        times[{collective.op, shape->second.first, shape->second.second, *collective.bytes}][usedBy(collective)].push_back(static_cast<double>(*collective.transferNs));
+        times[{collective.op, shape->second.first, shape->second.second, *collective.bytes}][usedBy(collective)]
+            .push_back(static_cast<double>(*collective.transferNs));
     }
 }
 
@@ -127,7 +145,8 @@ std::vector<SweepSetting> sweepSettings() {
     for (const char* algorithm : {"ring", "tree", "nvls", "nvls_tree", "pat"})
         for (const char* protocol : {"ll", "ll128", "simple"}) {
             std::string lines;
-            for (const char* collective : {"allreduce", "allgather", "reducescatter"}) lines += fmt::format("{},0,-1,{},{},-1,-1,-1\n", collective, algorithm, protocol);
+            for (const char* collective : {"allreduce", "allgather", "reducescatter"})
+                lines += fmt::format("{},0,-1,{},{},-1,-1,-1\n", collective, algorithm, protocol);
             auto rows = parseTunerCsv(lines).rows;  // those that exist
             if (!rows.empty()) settings.push_back({fmt::format("{}-{}", algorithm, protocol), std::move(rows)});
         }
@@ -139,7 +158,8 @@ std::vector<SweepChoice> chooseFromSweep(const SweptTimes& standard, const Swept
     for (const auto& [what, byUse] : standard) {
         if (byUse.empty()) continue;
         // What it used most often.
-        const auto most = std::max_element(byUse.begin(), byUse.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+        const auto most = std::max_element(
+            byUse.begin(), byUse.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
         SweepChoice choice{what, most->first, most->first, quantile(most->second, 0.5), 0, false};
         choice.bestNs = choice.standardNs;
         const auto measured = all.find(what);
@@ -149,7 +169,8 @@ std::vector<SweepChoice> chooseFromSweep(const SweptTimes& standard, const Swept
                 if (used == choice.standard || median >= choice.bestNs) continue;
                 choice.best = used;
                 choice.bestNs = median;
-                choice.better = median < (1 - minGainShare) * choice.standardNs && quantile(times, 0.75) < quantile(most->second, 0.25);
+                choice.better = median < (1 - minGainShare) * choice.standardNs &&
+                                quantile(times, 0.75) < quantile(most->second, 0.25);
             }
         choices.push_back(choice);
     }
@@ -158,13 +179,18 @@ std::vector<SweepChoice> chooseFromSweep(const SweptTimes& standard, const Swept
 
 std::vector<TunerRow> rowsFromSweep(const std::vector<SweepChoice>& choices) {
     std::vector<TunerRow> rows;
-    const auto sameKind = [](const SweptCollective& a, const SweptCollective& b) { return a.op == b.op && a.nodes == b.nodes && a.ranks == b.ranks; };
+    const auto sameKind = [](const SweptCollective& a, const SweptCollective& b) {
+        return a.op == b.op && a.nodes == b.nodes && a.ranks == b.ranks;
+    };
     const SweepChoice* joined = nullptr;  // the choice that the last row was made for
     for (size_t i = 0; i < choices.size(); ++i) {
         const SweepChoice& choice = choices[i];
         if (!choice.better) continue;
-        const bool hasBefore = i > 0 && sameKind(choices[i - 1].what, choice.what), hasBehind = i + 1 < choices.size() && sameKind(choices[i + 1].what, choice.what);
-        const auto between = [](int64_t a, int64_t b) { return static_cast<int64_t>(std::sqrt(static_cast<double>(a) * static_cast<double>(b))); };
+        const bool hasBefore = i > 0 && sameKind(choices[i - 1].what, choice.what),
+                   hasBehind = i + 1 < choices.size() && sameKind(choices[i + 1].what, choice.what);
+        const auto between = [](int64_t a, int64_t b) {
+            return static_cast<int64_t>(std::sqrt(static_cast<double>(a) * static_cast<double>(b)));
+        };
         const int64_t first = hasBefore ? between(choices[i - 1].what.bytes, choice.what.bytes) + 1 : choice.what.bytes;
         const int64_t last = hasBehind ? between(choice.what.bytes, choices[i + 1].what.bytes) : choice.what.bytes;
         if (joined && joined == &choices[i - 1] && hasBefore && joined->best == choice.best) {
@@ -186,11 +212,16 @@ std::vector<TunerRow> rowsFromSweep(const std::vector<SweepChoice>& choices) {
 }
 
 std::string renderSweepText(const std::vector<SweepChoice>& choices) {
-    std::string text = fmt::format("{:<14} {:>5} x {:<5} {:>10}  {:<24} {:<24}\n", "collective", "nodes", "ranks", "size", "by default", "fastest");
+    std::string text = fmt::format("{:<14} {:>5} x {:<5} {:>10}  {:<24} {:<24}\n", "collective", "nodes", "ranks",
+                                   "size", "by default", "fastest");
     for (const SweepChoice& choice : choices) {
-        const std::string standard = fmt::format("{:<14} {}", usedText(choice.standard), durationText(choice.standardNs));
-        const std::string best = choice.better ? fmt::format("{:<14} {}", usedText(choice.best), durationText(choice.bestNs)) : "the default";
-        text += fmt::format("{:<14} {:>5} x {:<5} {:>10}  {:<24} {}\n", ncclName(choice.what.op), choice.what.nodes, choice.what.ranks, bytesText(static_cast<double>(choice.what.bytes)), standard, best);
+        const std::string standard =
+            fmt::format("{:<14} {}", usedText(choice.standard), durationText(choice.standardNs));
+        const std::string best = choice.better
+                                     ? fmt::format("{:<14} {}", usedText(choice.best), durationText(choice.bestNs))
+                                     : "the default";
+        text += fmt::format("{:<14} {:>5} x {:<5} {:>10}  {:<24} {}\n", ncclName(choice.what.op), choice.what.nodes,
+                            choice.what.ranks, bytesText(static_cast<double>(choice.what.bytes)), standard, best);
     }
     return text;
 }
@@ -200,11 +231,18 @@ std::string renderSweepJson(const std::vector<SweepChoice>& choices, const std::
     json["schema"] = "rankscope.sweep/1";
     json["collectives"] = nlohmann::ordered_json::array();
     const auto used = [](const AlgorithmUsed& what, double ns) {
-        return nlohmann::ordered_json{{"algorithm", tunerName(what.algorithm)}, {"protocol", ncclName(what.protocol)}, {"transfer_ns", std::llround(ns)}};
+        return nlohmann::ordered_json{{"algorithm", tunerName(what.algorithm)},
+                                      {"protocol", ncclName(what.protocol)},
+                                      {"transfer_ns", std::llround(ns)}};
     };
     for (const SweepChoice& choice : choices)
-        json["collectives"].push_back({{"op", ncclName(choice.what.op)}, {"nodes", choice.what.nodes}, {"ranks", choice.what.ranks}, {"bytes", choice.what.bytes},
-                                       {"default", used(choice.standard, choice.standardNs)}, {"fastest", used(choice.best, choice.bestNs)}, {"better", choice.better}});
+        json["collectives"].push_back({{"op", ncclName(choice.what.op)},
+                                       {"nodes", choice.what.nodes},
+                                       {"ranks", choice.what.ranks},
+                                       {"bytes", choice.what.bytes},
+                                       {"default", used(choice.standard, choice.standardNs)},
+                                       {"fastest", used(choice.best, choice.bestNs)},
+                                       {"better", choice.better}});
     json["tuner_csv"] = nlohmann::ordered_json::array();
     for (const TunerRow& row : rows) json["tuner_csv"].push_back(formatTunerRow(row));
     return json.dump(2) + "\n";

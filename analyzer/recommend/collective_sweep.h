@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of a job, run by themselves under every algorithm and protocol: what to run, and what the traces of it say.
+// The collectives of a job, run by themselves under every algorithm and protocol: what to run, and what the traces of
+// it say.
 #pragma once
 
 #include <filesystem>
@@ -31,16 +32,18 @@ using SweptTimes = std::map<SweptCollective, std::map<AlgorithmUsed, std::vector
 
 struct SweepPlan {
     int worldSize = 0;
-    std::string text;      ///< for rankscope-collectives
+    std::string text;        ///< for rankscope-collectives
     size_t collectives = 0;  ///< kinds in it
     std::vector<std::string> leftOut;
 };
 
-/// All-reduces, all-gathers and reduce-scatters of a trace: of each kind of communicator those that take most time, `maxSizes` sizes at most, run
-/// `times` times by all communicators of the kind at once, as in the job. Throws store::Error when there are none.
+/// All-reduces, all-gathers and reduce-scatters of a trace: of each kind of communicator those that take most time,
+/// `maxSizes` sizes at most, run `times` times by all communicators of the kind at once, as in the job. Throws
+/// store::Error when there are none.
 SweepPlan planSweep(const std::filesystem::path& trace, int times, size_t maxSizes);
 
-/// Adds the times in a trace of the plan. What NCCL used comes from the trace, never from what it was told; without it nothing is added.
+/// Adds the times in a trace of the plan. What NCCL used comes from the trace, never from what it was told; without it
+/// nothing is added.
 void addSweptTimes(const std::filesystem::path& trace, SweptTimes& times);
 
 /// Algorithms and protocols to try, as tuner rows for everything they exist for.
@@ -54,14 +57,15 @@ struct SweepChoice {
     SweptCollective what;
     AlgorithmUsed standard, best;
     double standardNs = 0, bestNs = 0;  ///< medians
-    bool better = false;  ///< by more than `minGainShare`, and three quarters of its times lie under three quarters of the default's
+    bool better = false;  ///< by more than `minGainShare`, and three quarters of its times lie under three quarters of
+                          ///< the default's
 };
 
 /// One per collective of the plan that ran by default, fastest against default.
 std::vector<SweepChoice> chooseFromSweep(const SweptTimes& standard, const SweptTimes& all, double minGainShare);
 
-/// Rows where something beats the default. A row covers the measured size and reaches half way (in size ratio) to the next measured one; equal
-/// neighbours are joined. Nothing is said beyond the sizes measured.
+/// Rows where something beats the default. A row covers the measured size and reaches half way (in size ratio) to the
+/// next measured one; equal neighbours are joined. Nothing is said beyond the sizes measured.
 std::vector<TunerRow> rowsFromSweep(const std::vector<SweepChoice>& choices);
 
 std::string renderSweepText(const std::vector<SweepChoice>& choices);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which settings go together: the one that gains most is accepted, all others are judged anew on top of it, until nothing gains more than chance.
+// Which settings go together: the one that gains most is accepted, all others are judged anew on top of it, until
+// nothing gains more than chance.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,9 +15,13 @@
 namespace rankscope::analyzer {
 namespace {
 
-Gain gainOf(const EditedStep& step) { return {step.savingNs, step.lowNs, step.highNs}; }
+Gain gainOf(const EditedStep& step) {
+    return {step.savingNs, step.lowNs, step.highNs};
+}
 
-Gain savingOf(const Recommendation& r) { return {r.savingNs, r.savingLowNs, r.savingHighNs}; }
+Gain savingOf(const Recommendation& r) {
+    return {r.savingNs, r.savingLowNs, r.savingHighNs};
+}
 
 void setSaving(const EditedStep& step, Recommendation& r) {
     r.savingNs = step.savingNs;
@@ -25,7 +30,9 @@ void setSaving(const EditedStep& step, Recommendation& r) {
 }
 
 /// Giving a choice back to NCCL is judged by what is expected of it (advise_algorithms.cpp).
-bool isSure(const Recommendation& r, const EditedStep& gained) { return r.area == "algorithm" || gained.surelyGains(); }
+bool isSure(const Recommendation& r, const EditedStep& gained) {
+    return r.area == "algorithm" || gained.surelyGains();
+}
 
 /// What all advisers say of the job as it is now. Settings that can be played are told by what they gain in it.
 Advice ask(const AdviceContext& context, const AdviceContext& recorded) {
@@ -43,7 +50,8 @@ Advice ask(const AdviceContext& context, const AdviceContext& recorded) {
         if (!played || !isSure(r, played->gained)) r.certainty = Certainty::tryAndMeasure;
     }
     std::erase_if(advice.recommendations, [&](const Recommendation& r) { return r.savingNs <= context.noiseNs; });
-    std::stable_sort(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& a, const Recommendation& b) { return a.savingNs > b.savingNs; });
+    std::stable_sort(advice.recommendations.begin(), advice.recommendations.end(),
+                     [](const Recommendation& a, const Recommendation& b) { return a.savingNs > b.savingNs; });
     return advice;
 }
 
@@ -58,8 +66,9 @@ bool contradict(const std::map<std::string, Value>& a, const std::map<std::strin
 /// Both set the same thing; a tuner table is a choice of algorithms as variables are.
 bool excludeEachOther(const Recommendation& a, const Recommendation& b) {
     const Settings &one = a.settings, &other = b.settings;
-    return a.area == b.area || contradict(one.environment, other.environment) || contradict(one.ddp, other.ddp) || contradict(one.fsdp, other.fsdp) ||
-           contradict(one.deepspeed, other.deepspeed) || contradict(one.accelerate, other.accelerate) || contradict(one.launcher, other.launcher);
+    return a.area == b.area || contradict(one.environment, other.environment) || contradict(one.ddp, other.ddp) ||
+           contradict(one.fsdp, other.fsdp) || contradict(one.deepspeed, other.deepspeed) ||
+           contradict(one.accelerate, other.accelerate) || contradict(one.launcher, other.launcher);
 }
 
 /// Areas that are not to be judged again once it is accepted.
@@ -70,13 +79,14 @@ void settle(const Recommendation& r, std::set<std::string>& settled) {
 
 /// The settings accepted so far, and the job with them.
 struct Accepted {
-    std::list<StepPredictor> judges;     // contexts refer to them
-    std::list<AdviceContext> contexts;   // the last one: with all of them
+    std::list<StepPredictor> judges;    // contexts refer to them
+    std::list<AdviceContext> contexts;  // the last one: with all of them
     std::vector<Recommendation> settings;
 
     const AdviceContext& now() const { return contexts.back(); }
     bool excludes(const Recommendation& r) const {
-        return std::any_of(settings.begin(), settings.end(), [&](const Recommendation& one) { return excludeEachOther(one, r); });
+        return std::any_of(settings.begin(), settings.end(),
+                           [&](const Recommendation& one) { return excludeEachOther(one, r); });
     }
     /// Where the replay can make it on top of the others, and it still gains more than chance.
     bool take(Recommendation r) {
@@ -85,7 +95,8 @@ struct Accepted {
         if (!isSure(r, played->gained)) return false;
         setSaving(played->gained, r);
         judges.push_back(std::move(*played));
-        AdviceContext next{now().analysis, now().findings, now().evidence, now().cost, judges.back(), now().nccl, now().noiseNs, now().runName, now().settled};
+        AdviceContext next{now().analysis, now().findings, now().evidence, now().cost,   judges.back(),
+                           now().nccl,     now().noiseNs,  now().runName,  now().settled};
         settle(r, next.settled);
         contexts.push_back(std::move(next));
         settings.push_back(std::move(r));
@@ -93,7 +104,9 @@ struct Accepted {
     }
 };
 
-bool playable(const Recommendation& r) { return r.certainty == Certainty::recommended && !r.change.empty(); }
+bool playable(const Recommendation& r) {
+    return r.certainty == Certainty::recommended && !r.change.empty();
+}
 
 bool takeBest(const Advice& candidates, Accepted& accepted) {
     for (const Recommendation& r : candidates.recommendations)
@@ -118,7 +131,8 @@ std::vector<const Recommendation*> startsOf(const Advice& alone) {
     std::vector<const Recommendation*> starts;
     for (const Recommendation& r : alone.recommendations)
         if (playable(r) && r.area != "algorithm" && starts.size() < kStarts) starts.push_back(&r);
-    const auto variables = std::ranges::find_if(alone.recommendations, [](const Recommendation& r) { return playable(r) && r.area == "algorithm"; });
+    const auto variables = std::ranges::find_if(
+        alone.recommendations, [](const Recommendation& r) { return playable(r) && r.area == "algorithm"; });
     if (variables != alone.recommendations.end()) starts.insert(starts.begin(), &*variables);
     return starts;
 }
@@ -129,8 +143,9 @@ struct Way {
     double savingNs() const { return accepted.now().predictor.total.savingNs; }
 };
 
-/// What gains most by itself may take the gain of two that would gain more together: the best way of those that begin with the first few. Of ways that chance cannot tell from
-/// the best the one with the fewest settings, and of these the first.
+/// What gains most by itself may take the gain of two that would gain more together: the best way of those that begin
+/// with the first few. Of ways that chance cannot tell from the best the one with the fewest settings, and of these the
+/// first.
 void takeAll(const AdviceContext& recorded, const Advice& alone, Accepted& accepted, Advice& now) {
     accepted.contexts.push_back(recorded);
     if (!recorded.predictor.after) return;
@@ -144,7 +159,9 @@ void takeAll(const AdviceContext& recorded, const Advice& alone, Accepted& accep
     for (const Way& way : ways) best = std::max(best, way.savingNs());
     Way* chosen = nullptr;
     for (Way& way : ways)
-        if (way.savingNs() > 0 && way.savingNs() >= best - recorded.noiseNs && (chosen == nullptr || way.accepted.settings.size() < chosen->accepted.settings.size())) chosen = &way;
+        if (way.savingNs() > 0 && way.savingNs() >= best - recorded.noiseNs &&
+            (chosen == nullptr || way.accepted.settings.size() < chosen->accepted.settings.size()))
+            chosen = &way;
     if (chosen == nullptr) return;
     accepted = std::move(chosen->accepted);
     now = std::move(chosen->then);
@@ -152,7 +169,8 @@ void takeAll(const AdviceContext& recorded, const Advice& alone, Accepted& accep
 
 /// By title: bucket sizes, say, are chosen anew on top of other settings, and are then another advice.
 bool find(const std::vector<Recommendation>& among, const Recommendation& r) {
-    return std::any_of(among.begin(), among.end(), [&](const Recommendation& one) { return one.area == r.area && one.title == r.title; });
+    return std::any_of(among.begin(), among.end(),
+                       [&](const Recommendation& one) { return one.area == r.area && one.title == r.title; });
 }
 
 template <typename List>
@@ -169,13 +187,17 @@ void setAlone(const AdviceContext& recorded, Recommendation& r) {
 /// Rows are for the sizes of the job as the other settings leave it.
 void tabulateAgain(const AdviceContext& recorded, const Accepted& accepted, Recommendation& r) {
     if (r.settings.tuner.empty() || !accepted.now().predictor.messages) return;
-    const AlgorithmCandidates candidates = AlgorithmCandidates(recorded, messagesOf(recorded.analysis)).of(accepted.now().predictor.messages());
+    const AlgorithmCandidates candidates =
+        AlgorithmCandidates(recorded, messagesOf(recorded.analysis)).of(accepted.now().predictor.messages());
     r.settings.tuner = candidates.tableOf(candidates.eachAtItsBest());
 }
 
 /// Settings as accepted and cures by their gain, then what is to be tried.
-void rank(std::vector<Recommendation> settings, std::vector<Recommendation> cures, std::vector<Recommendation> trials, Advice& advice) {
-    const auto larger = [](const Recommendation& a, const Recommendation& b) { return a.certainty != b.certainty ? a.certainty < b.certainty : a.savingNs > b.savingNs; };
+void rank(std::vector<Recommendation> settings, std::vector<Recommendation> cures, std::vector<Recommendation> trials,
+          Advice& advice) {
+    const auto larger = [](const Recommendation& a, const Recommendation& b) {
+        return a.certainty != b.certainty ? a.certainty < b.certainty : a.savingNs > b.savingNs;
+    };
     std::stable_sort(cures.begin(), cures.end(), larger);
     std::stable_sort(trials.begin(), trials.end(), larger);
     std::vector<Recommendation>& all = advice.recommendations;
@@ -207,7 +229,8 @@ int alternativeTo(const Recommendation& other, const std::vector<Recommendation>
     return number;
 }
 
-std::optional<Together> playedTogether(const AdviceContext& recorded, const Accepted& accepted, const std::vector<Recommendation>& cures) {
+std::optional<Together> playedTogether(const AdviceContext& recorded, const Accepted& accepted,
+                                       const std::vector<Recommendation>& cures) {
     if (!recorded.predictor.after) return std::nullopt;
     Together together;
     together.noiseNs = recorded.noiseNs;
@@ -256,7 +279,8 @@ void finish(double errorNs, Advice& advice) {
 void composeAdvice(const AdviceContext& recorded, Advice& advice) {
     Accepted accepted;
     Advice alone = ask(recorded, recorded);
-    for (Recommendation& r : alone.recommendations) r.alone = recorded.predictor.after && !r.change.empty() ? std::optional(savingOf(r)) : std::nullopt;
+    for (Recommendation& r : alone.recommendations)
+        r.alone = recorded.predictor.after && !r.change.empty() ? std::optional(savingOf(r)) : std::nullopt;
     Advice now = alone;
     takeAll(recorded, alone, accepted, now);
 
@@ -269,9 +293,12 @@ void composeAdvice(const AdviceContext& recorded, Advice& advice) {
     }
     for (Recommendation& r : alone.recommendations) {
         // A size chosen anew on top of others is no other advice than the one chosen without them.
-        if (find(accepted.settings, r) || (r.area == "buckets" && holdsArea(accepted.settings, r.area)) || holdsArea(settings, r.area) || holdsArea(trials, r.area)) continue;
+        if (find(accepted.settings, r) || (r.area == "buckets" && holdsArea(accepted.settings, r.area)) ||
+            holdsArea(settings, r.area) || holdsArea(trials, r.area))
+            continue;
         others.push_back(r);
-        if (!accepted.excludes(r) && !holdsArea(now.kept, r.area)) now.kept.push_back({r.area, fmt::format("{}: no more than chance", r.title)});
+        if (!accepted.excludes(r) && !holdsArea(now.kept, r.area))
+            now.kept.push_back({r.area, fmt::format("{}: no more than chance", r.title)});
     }
     for (Recommendation& r : accepted.settings) {
         if (!r.alone) setAlone(recorded, r);
@@ -280,7 +307,8 @@ void composeAdvice(const AdviceContext& recorded, Advice& advice) {
     Advice judged = now;
     settings.insert(settings.begin(), accepted.settings.begin(), accepted.settings.end());
     judged.recommendations = settings;
-    for (const auto* list : {&trials, &others}) judged.recommendations.insert(judged.recommendations.end(), list->begin(), list->end());
+    for (const auto* list : {&trials, &others})
+        judged.recommendations.insert(judged.recommendations.end(), list->begin(), list->end());
     const std::vector<Recommendation> cures = curesFor(recorded, judged);
 
     advice.together = playedTogether(recorded, accepted, cures);

@@ -24,12 +24,17 @@ CostEvidence::CostEvidence(const TraceFacts& facts, const std::vector<NcclTestsT
         const auto communicator = facts.communicators.find(collective.communicatorId);
         if (communicator == facts.communicators.end() || !collective.complete) continue;
         if (collective.bytes.value_or(0) <= 0 || collective.transferNs.value_or(0) <= 0) continue;
-        if (collective.algorithm == store::Algorithm::unknown || collective.protocol == store::Protocol::unknown) continue;
-        const CurveKey key{EvidenceFrom::trace, shapeOf(communicator->second), collective.op, {collective.algorithm, collective.protocol}};
+        if (collective.algorithm == store::Algorithm::unknown || collective.protocol == store::Protocol::unknown)
+            continue;
+        const CurveKey key{EvidenceFrom::trace,
+                           shapeOf(communicator->second),
+                           collective.op,
+                           {collective.algorithm, collective.protocol}};
         add(key, static_cast<double>(*collective.bytes), static_cast<double>(*collective.transferNs));
     }
     for (const NcclTestsTable& table : tables) {
-        const CurveKey key{EvidenceFrom::ncclTests, {table.nodes, table.ranks}, table.op, {table.algorithm, table.protocol}};
+        const CurveKey key{
+            EvidenceFrom::ncclTests, {table.nodes, table.ranks}, table.op, {table.algorithm, table.protocol}};
         for (const NcclTestsRow& row : table.rows) add(key, static_cast<double>(row.bytes), table.timeUs(row) * 1000);
         m_curves[key].files.push_back(table.file);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was measured of collectives: transfer times by shape of the group, operation, algorithm and protocol, from the trace and from nccl-tests, with
-// the pieces fitted through them. The two sources are never mixed in one comparison: a test's time holds launches that a trace's does not.
+// What was measured of collectives: transfer times by shape of the group, operation, algorithm and protocol, from the
+// trace and from nccl-tests, with the pieces fitted through them. The two sources are never mixed in one comparison: a
+// test's time holds launches that a trace's does not.
 #pragma once
 
 #include <map>
@@ -42,7 +43,8 @@ struct CostCurve {
     PiecewiseFit fit;
     std::vector<std::string> files;  // of nccl-tests
     std::string group;               // whose line that is: "data parallel 0-7"; empty: no line is told
-    CostFit line;                    // the one line of that group that findings and the chart rest on, where this choice carried most of its time
+    CostFit line;  // the one line of that group that findings and the chart rest on, where this choice carried most of
+                   // its time
 
     /// The median at exactly this size when it was measured often enough, else the fit where it holds.
     std::optional<MeasuredTime> at(double bytes) const;

@@ -34,8 +34,8 @@ struct TransferScales {
 
 struct MessageList;
 
-/// What another choice of NCCL's makes of a job's collectives. It is asked anew for the messages of a job that has changed otherwise: other buckets have other sizes.
-/// Nothing where NCCL would be left without a choice.
+/// What another choice of NCCL's makes of a job's collectives. It is asked anew for the messages of a job that has
+/// changed otherwise: other buckets have other sizes. Nothing where NCCL would be left without a choice.
 using TransferChange = std::function<std::optional<TransferScales>(const MessageList&)>;
 
 struct JobChange {

@@ -25,9 +25,16 @@ MessageList listOf(const Analysis& analysis, const Samples& all) {
         const auto shared = all.sharedSums.find(key);
         MessageGroup group;
         group.key = key;
-        group.message = {shapeOf(communicator), communicator.smallestNode, key.communicatorId, key.op, static_cast<double>(key.bytes), key.choice, median(samples),
+        group.message = {shapeOf(communicator),
+                         communicator.smallestNode,
+                         key.communicatorId,
+                         key.op,
+                         static_cast<double>(key.bytes),
+                         key.choice,
+                         median(samples),
                          shared == all.sharedSums.end() ? 0 : shared->second / static_cast<double>(samples.size())};
-        group.count = static_cast<double>(samples.size()) / static_cast<double>(std::max<size_t>(1, analysis.steps.size()));
+        group.count =
+            static_cast<double>(samples.size()) / static_cast<double>(std::max<size_t>(1, analysis.steps.size()));
         for (double sample : samples) group.totalNs += sample;
         list.groups.push_back(group);
     }
@@ -41,14 +48,18 @@ MessageList messagesOf(const Analysis& analysis) {
     const std::map<int64_t, double> shared = sharedTransfers(analysis.facts);
     for (const store::Collective& collective : analysis.facts.collectives) {
         const auto communicator = analysis.facts.communicators.find(collective.communicatorId);
-        if (communicator == analysis.facts.communicators.end() || communicator->second.size < 2 || ncclName(collective.op).empty()) continue;
-        if (!collective.step || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), *collective.step)) continue;
+        if (communicator == analysis.facts.communicators.end() || communicator->second.size < 2 ||
+            ncclName(collective.op).empty())
+            continue;
+        if (!collective.step || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), *collective.step))
+            continue;
         if (collective.bytes.value_or(0) <= 0 || collective.transferNs.value_or(0) <= 0) continue;
         if (collective.algorithm == store::Algorithm::unknown || collective.protocol == store::Protocol::unknown) {
             ++all.unknown;
             continue;
         }
-        const MessageKey key{collective.communicatorId, collective.op, *collective.bytes, {collective.algorithm, collective.protocol}};
+        const MessageKey key{
+            collective.communicatorId, collective.op, *collective.bytes, {collective.algorithm, collective.protocol}};
         all.times[key].push_back(static_cast<double>(*collective.transferNs));
         if (const auto part = shared.find(collective.id); part != shared.end()) all.sharedSums[key] += part->second;
     }
@@ -66,8 +77,11 @@ MessageList messagesOf(const Analysis& analysis, const TaskGraph& graph) {
     Samples all;
     for (const Exchange& exchange : graph.exchanges) {
         const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
-        if (exchange.message() || communicator == analysis.facts.communicators.end() || communicator->second.size < 2 || ncclName(exchange.op).empty()) continue;
-        if (exchange.bytes <= 0 || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), exchange.step)) continue;
+        if (exchange.message() || communicator == analysis.facts.communicators.end() || communicator->second.size < 2 ||
+            ncclName(exchange.op).empty())
+            continue;
+        if (exchange.bytes <= 0 || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), exchange.step))
+            continue;
         int64_t ns = 0;
         for (const ExchangeMember& member : graph.membersOf(exchange))
             if (member.transfer != kNoTask) ns = std::max(ns, graph.durationNs[member.transfer]);
@@ -76,9 +90,11 @@ MessageList messagesOf(const Analysis& analysis, const TaskGraph& graph) {
             ++all.unknown;
             continue;
         }
-        const MessageKey key{exchange.communicatorId, exchange.op, exchange.bytes, {exchange.algorithm, exchange.protocol}};
+        const MessageKey key{
+            exchange.communicatorId, exchange.op, exchange.bytes, {exchange.algorithm, exchange.protocol}};
         all.times[key].push_back(static_cast<double>(ns));
-        if (const auto sums = shared.find({key.communicatorId, key.op}); sums != shared.end()) all.sharedSums[key] += sums->second.first / std::max(1.0, sums->second.second);
+        if (const auto sums = shared.find({key.communicatorId, key.op}); sums != shared.end())
+            all.sharedSums[key] += sums->second.first / std::max(1.0, sums->second.second);
     }
     return listOf(analysis, all);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's own names of functions, algorithms and protocols, as its variables, its tuner tables and nccl-tests spell them. Case does not matter.
+// NCCL's own names of functions, algorithms and protocols, as its variables, its tuner tables and nccl-tests spell
+// them. Case does not matter.
 #pragma once
 
 #include <string>

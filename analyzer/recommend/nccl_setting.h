@@ -17,7 +17,8 @@ struct FunctionRule {
     std::set<store::Algorithm> algorithms;
     std::set<store::Protocol> protocols;
     bool allows(AlgorithmChoice choice) const {
-        return (algorithms.empty() || algorithms.count(choice.algorithm) != 0) && (protocols.empty() || protocols.count(choice.protocol) != 0);
+        return (algorithms.empty() || algorithms.count(choice.algorithm) != 0) &&
+               (protocols.empty() || protocols.count(choice.protocol) != 0);
     }
     bool empty() const { return algorithms.empty() && protocols.empty(); }
 };
@@ -27,7 +28,8 @@ struct NcclSetting {
     std::map<store::Op, FunctionRule> rules;
 
     const FunctionRule& ruleOf(store::Op op) const;
-    /// As the two variables stand in an environment: "list[;function:list…]", "^" for all but, words of any case. What NCCL would refuse is passed over.
+    /// As the two variables stand in an environment: "list[;function:list…]", "^" for all but, words of any case. What
+    /// NCCL would refuse is passed over.
     static NcclSetting parse(const std::string& algo, const std::string& proto);
     /// Value of the variable, in the syntax per function; empty: not to be set.
     std::string algoValue() const;

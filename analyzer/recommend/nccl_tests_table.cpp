@@ -21,7 +21,8 @@ namespace {
 using store::Op;
 
 constexpr const char* kRunAgain = "run the test again and give its whole output";
-constexpr const char* kFindTheCause = "a cluster that computes wrongly has no times worth keeping: find the cause first";
+constexpr const char* kFindTheCause =
+    "a cluster that computes wrongly has no times worth keeping: find the cause first";
 
 std::vector<std::string> wordsOf(const std::string& line) {
     std::istringstream in(line);
@@ -46,7 +47,8 @@ std::string withoutLabel(const std::string& line) {
     return line.substr(at + 1);
 }
 
-/// One measured row: its columns from the left are size and count, from the right two blocks of time, algbw, busbw and errors.
+/// One measured row: its columns from the left are size and count, from the right two blocks of time, algbw, busbw and
+/// errors.
 struct Columns {
     double bytes = 0;
     double time[2] = {0, 0}, algbw[2] = {0, 0}, busbw[2] = {0, 0};
@@ -56,27 +58,33 @@ struct Columns {
 
 class TableReader {
   public:
-    TableReader(const std::filesystem::path& path, const NcclTestsHints& hints) : m_path(path.string()), m_hints(hints) {}
+    TableReader(const std::filesystem::path& path, const NcclTestsHints& hints)
+        : m_path(path.string()), m_hints(hints) {}
 
     std::vector<NcclTestsTable> read() {
         std::ifstream in(m_path);
         if (!in) throw store::Error(m_path, "cannot be opened", "give a file with the output of an nccl-tests program");
         for (std::string line; std::getline(in, line);) {
             ++m_line;
-            if (line.size() > kLongestLine) fail("a line of " + std::to_string(line.size()) + " characters", "this is no output of nccl-tests");
+            if (line.size() > kLongestLine)
+                fail("a line of " + std::to_string(line.size()) + " characters", "this is no output of nccl-tests");
             if (!line.empty() && line.back() == '\r') line.pop_back();
             take(withoutLabel(line));
         }
         if (m_open) fail("the file ends inside a table: the line '# Avg bus bandwidth' is missing", kRunAgain);
         if (m_tables.empty())
-            throw store::Error(m_path, "holds no table of nccl-tests", "give the output of all_reduce_perf or one of its siblings, with its lines that begin with #");
+            throw store::Error(
+                m_path, "holds no table of nccl-tests",
+                "give the output of all_reduce_perf or one of its siblings, with its lines that begin with #");
         return std::move(m_tables);
     }
 
   private:
     static constexpr size_t kLongestLine = 1 << 16;
 
-    [[noreturn]] void fail(const std::string& cause, const std::string& hint) const { throw store::Error(m_path, fmt::format("line {}: {}", m_line, cause), hint); }
+    [[noreturn]] void fail(const std::string& cause, const std::string& hint) const {
+        throw store::Error(m_path, fmt::format("line {}: {}", m_line, cause), hint);
+    }
 
     void take(const std::string& line) {
         noteSettings(line);
@@ -90,14 +98,16 @@ class TableReader {
 
     /// Names of programs and variables, in commands that the log shows and in what NCCL and nccl-tests say.
     void noteSettings(const std::string& line) {
-        for (const char* program : {"all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "broadcast_perf", "reduce_perf",
-                                    "alltoall_perf", "gather_perf", "scatter_perf"}) {
+        for (const char* program : {"all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "broadcast_perf",
+                                    "reduce_perf", "alltoall_perf", "gather_perf", "scatter_perf"}) {
             const size_t at = line.find(program);
-            if (at != std::string::npos && (at == 0 || line[at - 1] == '/' || line[at - 1] == ' ')) m_program = opOfName(program);
+            if (at != std::string::npos && (at == 0 || line[at - 1] == '/' || line[at - 1] == ' '))
+                m_program = opOfName(program);
         }
         if (const std::string value = valueOf(line, "NCCL_ALGO"); !value.empty()) m_algorithm = algorithmOfName(value);
         if (const std::string value = valueOf(line, "NCCL_PROTO"); !value.empty()) m_protocol = protocolOfName(value);
-        if (const size_t at = line.find("NCCL version "); at != std::string::npos) m_version = line.substr(at + 13, line.find_first_of("+ \t", at + 13) - at - 13);
+        if (const size_t at = line.find("NCCL version "); at != std::string::npos)
+            m_version = line.substr(at + 13, line.find_first_of("+ \t", at + 13) - at - 13);
     }
 
     /// "NAME=value" or NCCL's "NAME set by environment to value".
@@ -144,7 +154,8 @@ class TableReader {
         m_table.ncclVersion = m_version;
         m_table.algorithm = m_hints.algorithm != store::Algorithm::unknown ? m_hints.algorithm : m_algorithm;
         m_table.protocol = m_hints.protocol != store::Protocol::unknown ? m_hints.protocol : m_protocol;
-        m_errorColumn = std::count(words.begin(), words.end(), "error") + std::count(words.begin(), words.end(), "#wrong") > 0;
+        m_errorColumn =
+            std::count(words.begin(), words.end(), "error") + std::count(words.begin(), words.end(), "#wrong") > 0;
         m_reduces = false;
         m_rooted = std::count(words.begin(), words.end(), "root") > 0;
         m_largestBusbw = 0;
@@ -154,11 +165,13 @@ class TableReader {
                  "give the whole output, from its first line");
         if (m_ranks == 1)
             fail("a test of one rank: its time is that of a copy, not of communication",
-                 "start one process per device under one launcher (mpirun -n 8 ./all_reduce_perf -g 1) and build nccl-tests with MPI=1, else each is a job of its own");
+                 "start one process per device under one launcher (mpirun -n 8 ./all_reduce_perf -g 1) and build "
+                 "nccl-tests with MPI=1, else each is a job of its own");
     }
 
     void row(const std::vector<std::string>& words) {
-        if (!std::isdigit(static_cast<unsigned char>(words[0][0])) || words.size() < 2 || !numberOf(words[0])) return;  // a message of NCCL or of the launcher
+        if (!std::isdigit(static_cast<unsigned char>(words[0][0])) || words.size() < 2 || !numberOf(words[0]))
+            return;  // a message of NCCL or of the launcher
         const Columns columns = columnsOf(words);
         if (columns.wrong > 0) fail(fmt::format("{:.0f} wrong elements", columns.wrong), kFindTheCause);
         if (columns.bytes <= 0) return;  // nccl-tests rounds sizes below one element per rank to nothing
@@ -166,13 +179,16 @@ class TableReader {
             fail("sizes go backwards: two outputs are mixed", "keep the output of each test in a file of its own");
         check(columns, 0);
         if (columns.inPlace) check(columns, 1);
-        m_table.rows.push_back({m_line, static_cast<int64_t>(columns.bytes), columns.time[0], columns.inPlace ? columns.time[1] : 0});
+        m_table.rows.push_back(
+            {m_line, static_cast<int64_t>(columns.bytes), columns.time[0], columns.inPlace ? columns.time[1] : 0});
     }
 
     Columns columnsOf(const std::vector<std::string>& words) {
         const size_t block = m_errorColumn ? 4 : 3;
         if (words.size() < 3 + 2 * block)
-            fail(fmt::format("a row of {} columns where the heads name {} or more: it is cut off", words.size(), 3 + 2 * block), kRunAgain);
+            fail(fmt::format("a row of {} columns where the heads name {} or more: it is cut off", words.size(),
+                             3 + 2 * block),
+                 kRunAgain);
         Columns columns;
         columns.bytes = numberOf(words[0]).value_or(-1);
         if (columns.bytes < 0) fail("the first column is no size in bytes", kRunAgain);
@@ -186,13 +202,15 @@ class TableReader {
                 continue;
             }
             if (!time || !algbw || !busbw)
-                fail(fmt::format("'{} {} {}' where time, algbw and busbw should be", words[at], words[at + 1], words[at + 2]),
+                fail(fmt::format("'{} {} {}' where time, algbw and busbw should be", words[at], words[at + 1],
+                                 words[at + 2]),
                      "columns are missing or in another order; give the output unchanged");
             columns.time[place] = *time;
             columns.algbw[place] = *algbw;
             columns.busbw[place] = *busbw;
             if (!m_errorColumn) continue;
-            const auto errors = numberOf(words[at + 3]);  // old layouts: the largest difference, a rounding error; new ones: a count of elements
+            const auto errors = numberOf(
+                words[at + 3]);  // old layouts: the largest difference, a rounding error; new ones: a count of elements
             if (errors && *errors >= 1) columns.wrong += *errors;
         }
         return columns;
@@ -203,7 +221,9 @@ class TableReader {
         if (columns.time[place] <= 0) fail("a time of 0", kRunAgain);
         const double algbw = columns.bytes / columns.time[place] / 1e3;
         if (std::abs(algbw - columns.algbw[place]) > 0.006 + 0.01 * algbw)
-            fail(fmt::format("algbw {} where size / time is {:.2f}: the columns do not belong together", columns.algbw[place], algbw), "give the output unchanged");
+            fail(fmt::format("algbw {} where size / time is {:.2f}: the columns do not belong together",
+                             columns.algbw[place], algbw),
+                 "give the output unchanged");
         m_largestBusbw = std::max(m_largestBusbw, columns.busbw[place]);
         if (columns.algbw[place] >= 1) m_factors.push_back(columns.busbw[place] / columns.algbw[place]);
     }
@@ -211,8 +231,9 @@ class TableReader {
     void close() {
         m_open = false;
         if (m_table.rows.empty()) fail("a table without rows of more than 0 bytes", kRunAgain);
-        if (m_largestBusbw <= 0) fail("the bus bandwidth is 0 in every row: the ranks did not communicate",
-                                         "each process ran alone; start them under one launcher and build nccl-tests with MPI=1");
+        if (m_largestBusbw <= 0)
+            fail("the bus bandwidth is 0 in every row: the ranks did not communicate",
+                 "each process ran alone; start them under one launcher and build nccl-tests with MPI=1");
         m_table.op = operation();
         checkFactor();
         m_tables.push_back(std::move(m_table));
@@ -228,7 +249,8 @@ class TableReader {
         if (m_table.ranks > 2 && is(Op::allReduce)) return Op::allReduce;
         if (m_table.ranks > 2 && is(Op::reduceScatter) && m_reduces) return Op::reduceScatter;
         if (m_table.ranks > 2 && is(Op::broadcast) && m_rooted) return m_reduces ? Op::reduce : Op::broadcast;
-        fail("the operation is not told, and several have these columns", "name it behind the file: FILE:allgather, FILE:reducescatter, FILE:alltoall …");
+        fail("the operation is not told, and several have these columns",
+             "name it behind the file: FILE:allgather, FILE:reducescatter, FILE:alltoall …");
     }
 
     Op ofFileName() const {
@@ -244,15 +266,17 @@ class TableReader {
         if (m_factors.empty()) return;
         const double expected = busFactor(m_table.op, m_table.ranks);
         if (std::abs(m_factors.back() / expected - 1) < 0.03) return;
-        fail(fmt::format("busbw / algbw is {:.3f}, for {} over {} ranks it is {:.3f}", m_factors.back(), store::toText(m_table.op), m_table.ranks, expected),
+        fail(fmt::format("busbw / algbw is {:.3f}, for {} over {} ranks it is {:.3f}", m_factors.back(),
+                         store::toText(m_table.op), m_table.ranks, expected),
              m_factors.back() < 0.01 ? "a job of one rank posing as more"
-                                      : "the operation or the number of ranks is another: name the operation behind the file, FILE:allgather");
+                                     : "the operation or the number of ranks is another: name the operation behind the "
+                                       "file, FILE:allgather");
     }
 
     std::string m_path;
     NcclTestsHints m_hints;
     int m_line = 0;
-    bool m_open = false;          // between column heads and the closing line
+    bool m_open = false;  // between column heads and the closing line
     NcclTestsTable m_table;
     std::vector<NcclTestsTable> m_tables;
     std::set<std::string> m_hosts;
@@ -273,7 +297,9 @@ double NcclTestsTable::timeUs(const NcclTestsRow& row) const {
     return inPlace && row.inPlaceUs > 0 ? row.inPlaceUs : row.outOfPlaceUs;
 }
 
-std::vector<NcclTestsTable> readNcclTestsTables(const std::filesystem::path& path, const NcclTestsHints& hints) { return TableReader(path, hints).read(); }
+std::vector<NcclTestsTable> readNcclTestsTables(const std::filesystem::path& path, const NcclTestsHints& hints) {
+    return TableReader(path, hints).read();
+}
 
 EvidenceSource parseEvidenceSource(const std::string& text) {
     EvidenceSource source{text, {}};
@@ -295,7 +321,8 @@ EvidenceSource parseEvidenceSource(const std::string& text) {
         else if (const auto protocol = protocolOfName(word); protocol != store::Protocol::unknown)
             source.hints.protocol = protocol;
         else
-            throw store::Error(text, fmt::format("'{}' is no operation, algorithm or protocol", word), "write FILE:allreduce:ring/ll, any part left out");
+            throw store::Error(text, fmt::format("'{}' is no operation, algorithm or protocol", word),
+                               "write FILE:allreduce:ring/ll, any part left out");
         word.clear();
     }
     return source;

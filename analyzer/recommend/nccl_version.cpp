@@ -24,20 +24,26 @@ std::optional<NcclVersion> parsed(const std::string& text) {
         inNumber = true;
         if (numbers.back() < 100'000'000) numbers.back() = numbers.back() * 10 + (c - '0');
     }
-    if (numbers.size() == 1 && numbers[0] >= 10'000) return NcclVersion{numbers[0] / 10'000, numbers[0] / 100 % 100, numbers[0] % 100};
-    if (numbers.size() == 1 && numbers[0] >= 1'000) return NcclVersion{numbers[0] / 1'000, numbers[0] / 100 % 10, numbers[0] % 100};
+    if (numbers.size() == 1 && numbers[0] >= 10'000)
+        return NcclVersion{numbers[0] / 10'000, numbers[0] / 100 % 100, numbers[0] % 100};
+    if (numbers.size() == 1 && numbers[0] >= 1'000)
+        return NcclVersion{numbers[0] / 1'000, numbers[0] / 100 % 10, numbers[0] % 100};
     if (numbers.size() < 2) return std::nullopt;
     return NcclVersion{numbers[0], numbers[1], numbers.size() > 2 ? numbers[2] : 0};
 }
 
 }  // namespace
 
-std::string NcclVersion::text() const { return orNewer ? fmt::format("{}.{} or newer", major, minor) : fmt::format("{}.{}.{}", major, minor, patch); }
+std::string NcclVersion::text() const {
+    return orNewer ? fmt::format("{}.{} or newer", major, minor) : fmt::format("{}.{}.{}", major, minor, patch);
+}
 
 std::optional<NcclVersion> ncclVersionOf(const TraceFacts& facts) {
     if (auto version = parsed(facts.text("nccl_version"))) return version;
-    const bool pluginSpoke = facts.text("source") == "capture" && std::any_of(facts.collectives.begin(), facts.collectives.end(),
-                                                                             [](const store::Collective& c) { return c.algorithm != store::Algorithm::unknown; });
+    const bool pluginSpoke =
+        facts.text("source") == "capture" &&
+        std::any_of(facts.collectives.begin(), facts.collectives.end(),
+                    [](const store::Collective& c) { return c.algorithm != store::Algorithm::unknown; });
     if (pluginSpoke) return NcclVersion{2, 26, 0, true};
     return std::nullopt;
 }

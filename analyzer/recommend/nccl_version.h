@@ -15,13 +15,17 @@ struct NcclVersion {
     int patch = 0;
     bool orNewer = false;  // only a lower bound is known
 
-    bool atLeast(int wantedMajor, int wantedMinor) const { return major > wantedMajor || (major == wantedMajor && minor >= wantedMinor); }
-    /// "allreduce:ring;allgather:ring" in NCCL_ALGO and NCCL_PROTO: read since 2.24 (parseList in src/graph/tuning.cc), an unknown word before.
+    bool atLeast(int wantedMajor, int wantedMinor) const {
+        return major > wantedMajor || (major == wantedMajor && minor >= wantedMinor);
+    }
+    /// "allreduce:ring;allgather:ring" in NCCL_ALGO and NCCL_PROTO: read since 2.24 (parseList in src/graph/tuning.cc),
+    /// an unknown word before.
     bool perFunctionSyntax() const { return atLeast(2, 24); }
     std::string text() const;  // "2.28.9", "2.26 or newer"
 };
 
-/// From what was recorded (meta nccl_version); else from the profiler plugin having been called, which this tool offers from NCCL 2.26 on. Nothing when neither tells.
+/// From what was recorded (meta nccl_version); else from the profiler plugin having been called, which this tool offers
+/// from NCCL 2.26 on. Nothing when neither tells.
 std::optional<NcclVersion> ncclVersionOf(const TraceFacts& facts);
 
 }  // namespace rankscope::analyzer

@@ -9,13 +9,15 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// Durations with every transfer scaled; a kernel that carries several collectives takes the mean of their factors by bytes.
+/// Durations with every transfer scaled; a kernel that carries several collectives takes the mean of their factors by
+/// bytes.
 std::vector<int64_t> scaledDurations(const TaskGraph& graph, const TransferScale& scale) {
     std::vector<int64_t> durations = graph.durationNs;
     std::map<TaskId, std::pair<double, double>> factors;  // of kernels that change: sum of factor x bytes, sum of bytes
     for (const Exchange& exchange : graph.exchanges) {
         if (exchange.message()) continue;
-        const double factor = scale({exchange.communicatorId, exchange.op, exchange.bytes, {exchange.algorithm, exchange.protocol}});
+        const double factor =
+            scale({exchange.communicatorId, exchange.op, exchange.bytes, {exchange.algorithm, exchange.protocol}});
         const auto weight = static_cast<double>(std::max<int64_t>(1, exchange.bytes));
         for (const ExchangeMember& member : graph.membersOf(exchange)) {
             if (member.transfer == kNoTask) continue;
@@ -24,7 +26,8 @@ std::vector<int64_t> scaledDurations(const TaskGraph& graph, const TransferScale
             sums.second += weight;
         }
     }
-    for (const auto& [task, sums] : factors) durations[task] = std::llround(static_cast<double>(durations[task]) * sums.first / sums.second);
+    for (const auto& [task, sums] : factors)
+        durations[task] = std::llround(static_cast<double>(durations[task]) * sums.first / sums.second);
     return durations;
 }
 
@@ -40,7 +43,8 @@ PlayedJob::PlayedJob(const Analysis& analysis) : m_analysis(&analysis) {
 }
 
 std::vector<double> PlayedJob::stepsWith(const ChangedJob& job, const TransferScale& scale) const {
-    std::vector<double> result = m_analysis->replay.stepsNs(job.graph, simulate(job.graph, scaledDurations(job.graph, scale)));
+    std::vector<double> result =
+        m_analysis->replay.stepsNs(job.graph, simulate(job.graph, scaledDurations(job.graph, scale)));
     for (double& ns : result) ns /= job.effect.tokens;
     return result;
 }
@@ -56,7 +60,8 @@ std::optional<StepSides> PlayedJob::play(const ChangedJob& job, const TransferCh
     return sides;
 }
 
-std::optional<std::vector<double>> PlayedJob::playExpected(const ChangedJob& job, const TransferChange& transfers) const {
+std::optional<std::vector<double>> PlayedJob::playExpected(const ChangedJob& job,
+                                                           const TransferChange& transfers) const {
     if (!transfers) return job.stepsNs;
     const auto scales = transfers(messagesOf(*m_analysis, job.graph));
     if (!scales) return std::nullopt;
@@ -78,7 +83,8 @@ std::optional<ChangedJob> PlayedJob::changed(const JobChange& change, Outlook ou
     return job;
 }
 
-void PlayedJob::addOutlooks(const JobChange& change, const ChangedJob& job, const TransferChange& transfers, StepSides& steps) const {
+void PlayedJob::addOutlooks(const JobChange& change, const ChangedJob& job, const TransferChange& transfers,
+                            StepSides& steps) const {
     const auto stepsWith = [&](Outlook outlook) {
         const auto other = changed(change, outlook);
         const auto played = other ? playExpected(*other, transfers) : std::nullopt;
@@ -89,7 +95,9 @@ void PlayedJob::addOutlooks(const JobChange& change, const ChangedJob& job, cons
     analyzer::addOutlooks(replay.stepsNs(replay.graph, replay.unchanged), job.effect, stepsWith, steps);
 }
 
-std::optional<PlayedJob> PlayedJob::with(const JobChange& change) const { return with(change, false); }
+std::optional<PlayedJob> PlayedJob::with(const JobChange& change) const {
+    return with(change, false);
+}
 
 std::optional<PlayedJob> PlayedJob::with(const JobChange& change, bool onlyIfItGains) const {
     auto job = changed(change, Outlook::expected);
@@ -118,12 +126,15 @@ std::optional<EditedStep> PlayedJob::gainBy(const std::string& edit) const {
 
 std::vector<double> PlayedJob::savedBy(const TransferScale& scale) const {
     std::vector<double> saved = m_steps.expected;
-    const std::vector<double> after = m_analysis->replay.stepsNs(graph(), simulate(graph(), scaledDurations(graph(), scale)));
+    const std::vector<double> after =
+        m_analysis->replay.stepsNs(graph(), simulate(graph(), scaledDurations(graph(), scale)));
     saved.resize(std::min(saved.size(), after.size()));
     for (size_t i = 0; i < saved.size(); ++i) saved[i] -= after[i] / (m_job ? m_job->effect.tokens : 1);
     return saved;
 }
 
-MessageList PlayedJob::messages() const { return m_job ? messagesOf(*m_analysis, m_job->graph) : messagesOf(*m_analysis); }
+MessageList PlayedJob::messages() const {
+    return m_job ? messagesOf(*m_analysis, m_job->graph) : messagesOf(*m_analysis);
+}
 
 }  // namespace rankscope::analyzer

@@ -46,7 +46,8 @@ class PlayedJob {
     /// The outlooks of a change that loses need not be known.
     std::optional<PlayedJob> with(const JobChange& change, bool onlyIfItGains) const;
     /// Plays `change` on top of all so far with every outlook.
-    void addOutlooks(const JobChange& change, const ChangedJob& job, const TransferChange& transfers, StepSides& steps) const;
+    void addOutlooks(const JobChange& change, const ChangedJob& job, const TransferChange& transfers,
+                     StepSides& steps) const;
 
     const Analysis* m_analysis;
     std::shared_ptr<const ChangedJob> m_job;  // none: as recorded

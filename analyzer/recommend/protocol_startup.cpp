@@ -11,12 +11,15 @@ namespace {
 
 using store::Protocol;
 
-/// Of the hardware latencies in NCCL 2.28 (tuning.cc: NVLink, PCIe and network, tree and ring) LL128's place in its range is 0 to 0.87 above LL's in its own,
-/// 0.3 on average. Below: what a place read from a trace may be off by.
+/// Of the hardware latencies in NCCL 2.28 (tuning.cc: NVLink, PCIe and network, tree and ring) LL128's place in its
+/// range is 0 to 0.87 above LL's in its own, 0.3 on average. Below: what a place read from a trace may be off by.
 constexpr double kBelow = 0.25, kAbove = 0.87, kBetween = 0.3;
-constexpr double kOtherAlgorithm = 0.5;  // hops of trees and rings with one protocol differ by as much of the range in that table
+constexpr double kOtherAlgorithm =
+    0.5;  // hops of trees and rings with one protocol differ by as much of the range in that table
 
-double clamped(double place) { return std::clamp(place, 0.0, 1.0); }
+double clamped(double place) {
+    return std::clamp(place, 0.0, 1.0);
+}
 
 Communicator groupOf(const TraceFacts& facts, GroupShape shape) {
     for (const auto& [id, communicator] : facts.communicators)
@@ -38,7 +41,9 @@ ProtocolStartup::ProtocolStartup(const Analysis& analysis, const CostEvidence& e
             const auto time = curve.at(bytes);
             if (!time) continue;
             const double busNs = bytes * busFactor(key.op, key.shape.ranks) / link->bytesPerNs;
-            const auto place = [&](double share) { return clamped(((time->ns - busNs / share) / hopsNs - startup.low) / (startup.high - startup.low)); };
+            const auto place = [&](double share) {
+                return clamped(((time->ns - busNs / share) / hopsNs - startup.low) / (startup.high - startup.low));
+            };
             const double least = place(bandwidth.low), most = place(bandwidth.high);
             Known& best = m_known[{key.shape, key.choice.protocol}];
             if (most - least < best.doubt) best = {(least + most) / 2, most - least};
@@ -54,7 +59,8 @@ const ProtocolStartup::Known* ProtocolStartup::known(GroupShape shape, Protocol 
 RangePlace ProtocolStartup::of(GroupShape shape, Protocol protocol) const {
     const auto around = [](const Known& known, double below, double shift, double above) {
         const double slack = known.doubt / 2;
-        return RangePlace{clamped(known.place - below - slack), clamped(known.place + shift), clamped(known.place + above + slack)};
+        return RangePlace{clamped(known.place - below - slack), clamped(known.place + shift),
+                          clamped(known.place + above + slack)};
     };
     if (const Known* same = known(shape, protocol)) return around(*same, kOtherAlgorithm, 0, kOtherAlgorithm);
     const bool ll = protocol == Protocol::ll;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hop of LL and LL128 costs on this hardware, where collectives of the trace tell. Their shares of a Simple hop lie in ranges (nccl_formulas.h); a place in
-// a range is 0 at its low end and 1 at its high end.
+// What a hop of LL and LL128 costs on this hardware, where collectives of the trace tell. Their shares of a Simple hop
+// lie in ranges (nccl_formulas.h); a place in a range is 0 at its low end and 1 at its high end.
 #pragma once
 
 #include <map>
@@ -22,8 +22,8 @@ class ProtocolStartup {
     /// Reads the places of choices that ran where the configured links tell the start-up of Simple.
     ProtocolStartup(const Analysis& analysis, const CostEvidence& evidence);
 
-    /// Of a protocol on groups of a shape: known within half of the range from the same protocol with another algorithm; within what NCCL's own table has of LL
-    /// against LL128 from the other one; else anywhere.
+    /// Of a protocol on groups of a shape: known within half of the range from the same protocol with another
+    /// algorithm; within what NCCL's own table has of LL against LL128 from the other one; else anywhere.
     RangePlace of(GroupShape shape, store::Protocol protocol) const;
 
   private:

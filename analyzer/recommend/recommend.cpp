@@ -19,7 +19,8 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// What two runs of the same job may differ by: the standard error of their median steps, and a share that a handful of runs cannot resolve.
+/// What two runs of the same job may differ by: the standard error of their median steps, and a share that a handful of
+/// runs cannot resolve.
 double noiseOf(const Analysis& analysis) {
     std::vector<double> lengths;
     for (int step : analysis.steps) {
@@ -28,7 +29,8 @@ double noiseOf(const Analysis& analysis) {
             if (const StepWindow* window = analysis.window(rank.rank, step)) longest = std::max(longest, window->durNs);
         lengths.push_back(static_cast<double>(longest));
     }
-    return std::max(RecommendThresholds::kNoiseFactor * medianError(lengths), RecommendThresholds::kFloorShare * analysis.stepNs);
+    return std::max(RecommendThresholds::kNoiseFactor * medianError(lengths),
+                    RecommendThresholds::kFloorShare * analysis.stepNs);
 }
 
 double mean(const std::vector<double>& values) {
@@ -37,22 +39,29 @@ double mean(const std::vector<double>& values) {
 
 }  // namespace
 
-void setSaving(const std::vector<double>& expected, const std::vector<double>& pessimistic, const std::vector<double>& optimistic, Recommendation& recommendation) {
+void setSaving(const std::vector<double>& expected, const std::vector<double>& pessimistic,
+               const std::vector<double>& optimistic, Recommendation& recommendation) {
     recommendation.savingNs = median(expected);
-    recommendation.savingLowNs = std::min({recommendation.savingNs, median(pessimistic), mean(pessimistic)}) - quartileHalfWidth(pessimistic);
-    recommendation.savingHighNs = std::max({recommendation.savingNs, median(optimistic), mean(optimistic)}) + quartileHalfWidth(optimistic);
+    recommendation.savingLowNs =
+        std::min({recommendation.savingNs, median(pessimistic), mean(pessimistic)}) - quartileHalfWidth(pessimistic);
+    recommendation.savingHighNs =
+        std::max({recommendation.savingNs, median(optimistic), mean(optimistic)}) + quartileHalfWidth(optimistic);
 }
 
 std::vector<std::string> Advice::whyNothingJudged() const {
     const auto isSetting = [](const Recommendation& r) { return r.kind == AdviceKind::setting; };
     if (!kept.empty() || std::any_of(recommendations.begin(), recommendations.end(), isSetting)) return {};
     if (!limits.empty()) return limits;
-    return {"no collectives between ranks, gradient buckets, sharded parameters or pipeline were seen: no setting that is judged here touches this job"};
+    return {
+        "no collectives between ranks, gradient buckets, sharded parameters or pipeline were seen: no setting that is "
+        "judged here touches this job"};
 }
 
 std::string Advice::nothingJudged() const {
     const std::vector<std::string> why = whyNothingJudged();
-    return why.empty() ? std::string() : fmt::format("{} could be judged, because: {}", recommendations.empty() ? "nothing" : "no setting", fmt::join(why, "; "));
+    return why.empty() ? std::string()
+                       : fmt::format("{} could be judged, because: {}",
+                                     recommendations.empty() ? "nothing" : "no setting", fmt::join(why, "; "));
 }
 
 namespace {
@@ -63,7 +72,8 @@ double totalNs(const CostCurve& curve) {
     return sum;
 }
 
-/// Start-up has one number, the one that findings tell: it stands with the choice that takes most of a group's time, whose times its line goes through.
+/// Start-up has one number, the one that findings tell: it stands with the choice that takes most of a group's time,
+/// whose times its line goes through.
 void addLines(const Analysis& analysis, std::vector<CostCurve>& curves) {
     for (const CostFit& fit : analysis.fits) {
         const auto communicator = analysis.facts.communicators.find(fit.communicatorId);
@@ -71,7 +81,8 @@ void addLines(const Analysis& analysis, std::vector<CostCurve>& curves) {
         const GroupShape shape = shapeOf(communicator->second);
         CostCurve* most = nullptr;
         for (CostCurve& curve : curves) {
-            const bool same = curve.key.from == EvidenceFrom::trace && curve.key.op == fit.op && curve.key.shape == shape;
+            const bool same =
+                curve.key.from == EvidenceFrom::trace && curve.key.op == fit.op && curve.key.shape == shape;
             if (same && (most == nullptr || totalNs(curve) > totalNs(*most))) most = &curve;
         }
         if (most == nullptr || !most->group.empty()) continue;
@@ -86,7 +97,8 @@ Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const
     Advice advice;
     advice.run = analysis.facts.text("run_name");
     std::vector<LossRow> losses;
-    for (const store::Loss& loss : analysis.facts.losses) losses.push_back({loss.kind, std::string(store::toText(loss.severity)), loss.count, loss.message, loss.rank});
+    for (const store::Loss& loss : analysis.facts.losses)
+        losses.push_back({loss.kind, std::string(store::toText(loss.severity)), loss.count, loss.message, loss.rank});
     advice.death = jobDeath(losses);
     advice.shownName = !options.shownName.empty() ? options.shownName : analysis.facts.text("run_name", "NAME");
     advice.stepNs = analysis.stepNs;
@@ -98,25 +110,33 @@ Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const
     for (const auto& [key, curve] : evidence.curves()) advice.curves.push_back(curve);
     addLines(analysis, advice.curves);
     if (advice.steps < CommonThresholds::kFewestSteps) {
-        advice.limits.push_back(fmt::format("{} analysed step{} cannot tell a gain from chance: at least {} are needed", advice.steps, advice.steps == 1 ? "" : "s", CommonThresholds::kFewestSteps));
+        advice.limits.push_back(fmt::format("{} analysed step{} cannot tell a gain from chance: at least {} are needed",
+                                            advice.steps, advice.steps == 1 ? "" : "s",
+                                            CommonThresholds::kFewestSteps));
         return advice;
     }
     std::vector<Finding> findings = detect(analysis);
     replaySavings(analysis, findings);
     const TransferCost cost(analysis, evidence);
-    composeAdvice({analysis, findings, evidence, cost, predictor, advice.nccl, advice.noiseNs, advice.shownName}, advice);
+    composeAdvice({analysis, findings, evidence, cost, predictor, advice.nccl, advice.noiseNs, advice.shownName},
+                  advice);
     if (!predictor.replayed)
-        for (Recommendation& recommendation : advice.recommendations) recommendation.certainty = Certainty::tryAndMeasure;
+        for (Recommendation& recommendation : advice.recommendations)
+            recommendation.certainty = Certainty::tryAndMeasure;
     return advice;
 }
 
 Advice recommend(const std::filesystem::path& trace, const RecommendOptions& options) {
-    const Analysis analysis = readAnalysis(store::TraceReader::databasePath(trace), options.workers, nullptr, options.links);
+    const Analysis analysis =
+        readAnalysis(store::TraceReader::databasePath(trace), options.workers, nullptr, options.links);
     const std::optional<StepPredictor> replayed = replayPredictor(analysis);
     Advice advice = adviseOn(analysis, options, replayed ? *replayed : busyPeriodPredictor(analysis));
     if (!replayed)
-        advice.limits.push_back(fmt::format("{}{}", analysis.replay.available() ? fmt::format("the replay is {:.0f} % off", 100 * analysis.replay.error()) : "no replay: " + analysis.replay.unavailable,
-                                            advice.recommendations.empty() ? "" : ": gains are first estimates"));
+        advice.limits.push_back(fmt::format(
+            "{}{}",
+            analysis.replay.available() ? fmt::format("the replay is {:.0f} % off", 100 * analysis.replay.error())
+                                        : "no replay: " + analysis.replay.unavailable,
+            advice.recommendations.empty() ? "" : ": gains are first estimates"));
     return advice;
 }
 

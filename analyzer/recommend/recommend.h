@@ -13,10 +13,10 @@
 namespace rankscope::analyzer {
 
 struct RecommendOptions {
-    unsigned workers = 0;                 // threads of phase 1; 0: one per core
-    std::vector<NcclTestsTable> tables;   // evidence from outside
-    LinkSources links;                    // as in AnalyzeOptions
-    std::string shownName;                // of the run, in the commands that the advice names; empty: the run's own
+    unsigned workers = 0;                // threads of phase 1; 0: one per core
+    std::vector<NcclTestsTable> tables;  // evidence from outside
+    LinkSources links;                   // as in AnalyzeOptions
+    std::string shownName;               // of the run, in the commands that the advice names; empty: the run's own
 };
 
 /// Whether what cures a finding can be written as a setting, so that there may be advice on it.

@@ -39,8 +39,8 @@ struct TunerAdvice {
     AlgorithmChoice choice;
     GroupShape shape;
     // What the row changes, of all communicators together.
-    double perStep = 0;    // collectives, mean
-    double nowNs = 0;      // their transfers in a step
+    double perStep = 0;  // collectives, mean
+    double nowNs = 0;    // their transfers in a step
     Range thenNs;
     double expectedNs = 0;
 };
@@ -53,47 +53,50 @@ struct Settings {
     std::map<std::string, std::string> fsdp;        // of FullyShardedDataParallel, fully_shard
     std::map<std::string, std::string> deepspeed;   // "zero_optimization.overlap_comm": JSON value
     std::map<std::string, std::string> accelerate;  // "fsdp_config.fsdp_forward_prefetch": YAML value
-    std::map<std::string, std::string> launcher;    // what else the job's own command takes: micro-batches, virtual stages
+    std::map<std::string, std::string>
+        launcher;  // what else the job's own command takes: micro-batches, virtual stages
 
     bool empty() const {
-        return environment.empty() && tuner.empty() && ddp.empty() && fsdp.empty() && deepspeed.empty() && accelerate.empty() && launcher.empty();
+        return environment.empty() && tuner.empty() && ddp.empty() && fsdp.empty() && deepspeed.empty() &&
+               accelerate.empty() && launcher.empty();
     }
 };
 
 struct Recommendation {
     AdviceKind kind = AdviceKind::setting;
-    int number = 0;                     // as it is shown, from 1
-    std::string area;                   // algorithm | buckets | overlap | micro_batches | virtual_stages | redundancy | precision | channels | host | finding
+    int number = 0;    // as it is shown, from 1
+    std::string area;  // algorithm | buckets | overlap | micro_batches | virtual_stages | redundancy | precision |
+                       // channels | host | finding
     std::string title;
     Certainty certainty = Certainty::recommended;
     std::vector<std::string> findings;  // ids it answers
     Settings settings;
-    std::vector<int> ranks;             // of what is no setting: where
-    std::vector<std::string> steps;     // of what is no setting: what to do
-    std::vector<std::string> notes;     // where the settings belong: who sets a variable now
+    std::vector<int> ranks;          // of what is no setting: where
+    std::vector<std::string> steps;  // of what is no setting: what to do
+    std::vector<std::string> notes;  // where the settings belong: who sets a variable now
     std::vector<std::string> evidence;
-    std::string basis;                  // where the prediction comes from
-    double savingNs = 0;                // per step, at equal tokens, on top of onTopOf
-    bool savingKnown = true;            // false: something is to be repaired, and nothing tells what that gains
-    double meanStepNs = 0;              // what the saving is a share of where rare steps alone gain; 0: the typical step
+    std::string basis;        // where the prediction comes from
+    double savingNs = 0;      // per step, at equal tokens, on top of onTopOf
+    bool savingKnown = true;  // false: something is to be repaired, and nothing tells what that gains
+    double meanStepNs = 0;    // what the saving is a share of where rare steps alone gain; 0: the typical step
     double savingLowNs = 0;
     double savingHighNs = 0;
-    std::vector<int> onTopOf;           // numbers: with these made before it
-    std::optional<Gain> alone;          // on the job as it was recorded
-    int alternativeTo = 0;              // number of what sets the same thing otherwise; 0: none
+    std::vector<int> onTopOf;   // numbers: with these made before it
+    std::optional<Gain> alone;  // on the job as it was recorded
+    int alternativeTo = 0;      // number of what sets the same thing otherwise; 0: none
     std::string risk;
     std::string verify;
-    JobChange change;                   // what the replay makes of it; empty: it cannot be played
+    JobChange change;  // what the replay makes of it; empty: it cannot be played
 };
 
 /// Played together, never added.
 struct Together {
-    int settings = 0;                   // recommended ones
-    Gain gain;                          // of these
-    int cures = 0;                      // of what no setting cures, and can be played
-    std::optional<Gain> cured;          // of these
+    int settings = 0;           // recommended ones
+    Gain gain;                  // of these
+    int cures = 0;              // of what no setting cures, and can be played
+    std::optional<Gain> cured;  // of these
     std::optional<Gain> both;
-    double noiseNs = 0;                 // what gains less beside the others gains nothing
+    double noiseNs = 0;  // what gains less beside the others gains nothing
 };
 
 /// What was looked at and is best left as it is.
@@ -104,19 +107,20 @@ struct KeptDefault {
 
 struct Advice {
     std::string run;
-    std::string death;                  // of a job that did not end well, as a sentence; else empty
-    std::string shownName;              // of the run, as its user typed it: for commands
+    std::string death;      // of a job that did not end well, as a sentence; else empty
+    std::string shownName;  // of the run, as its user typed it: for commands
     double stepNs = 0;
     int steps = 0;
-    double noiseNs = 0;                 // a gain must exceed it
-    std::string judge;                  // what predicts the step: a replay, or a first estimate
+    double noiseNs = 0;  // a gain must exceed it
+    std::string judge;   // what predicts the step: a replay, or a first estimate
     std::optional<NcclVersion> nccl;
-    std::vector<std::string> limits;    // what could not be judged, and why
-    std::vector<Recommendation> recommendations;  // by certainty, then as accepted: each setting on top of those before it
-    std::vector<Recommendation> alternatives;     // to these, each by itself
-    std::optional<Together> together;             // none: nothing was played
+    std::vector<std::string> limits;  // what could not be judged, and why
+    std::vector<Recommendation>
+        recommendations;                       // by certainty, then as accepted: each setting on top of those before it
+    std::vector<Recommendation> alternatives;  // to these, each by itself
+    std::optional<Together> together;          // none: nothing was played
     std::vector<KeptDefault> kept;
-    std::vector<CostCurve> curves;      // the evidence on collectives
+    std::vector<CostCurve> curves;  // the evidence on collectives
 
     /// Why no setting at all could be judged; empty: some was.
     std::vector<std::string> whyNothingJudged() const;

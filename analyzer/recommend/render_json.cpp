@@ -10,28 +10,47 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-int64_t whole(double value) { return std::llround(value); }
+int64_t whole(double value) {
+    return std::llround(value);
+}
 
-Json orNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+Json orNull(const std::string& text) {
+    return text.empty() ? Json(nullptr) : Json(text);
+}
 
 Json settingsJson(const Settings& settings) {
     Json environment = Json::object();
     for (const auto& [name, value] : settings.environment) environment[name] = value ? Json(*value) : Json(nullptr);
     Json rows = Json::array();
     for (const TunerAdvice& row : settings.tuner)
-        rows.push_back({{"collective", ncclName(row.op)}, {"min_bytes", row.minBytes}, {"max_bytes", row.maxBytes}, {"algorithm", tunerName(row.choice.algorithm)},
-                        {"protocol", ncclName(row.choice.protocol)}, {"nodes", row.shape.nodes}, {"ranks", row.shape.ranks}});
-    return {{"env", environment}, {"tuner_csv", rows}, {"ddp", settings.ddp}, {"fsdp", settings.fsdp}, {"deepspeed", settings.deepspeed},
-            {"accelerate", settings.accelerate}, {"job", settings.launcher}};
+        rows.push_back({{"collective", ncclName(row.op)},
+                        {"min_bytes", row.minBytes},
+                        {"max_bytes", row.maxBytes},
+                        {"algorithm", tunerName(row.choice.algorithm)},
+                        {"protocol", ncclName(row.choice.protocol)},
+                        {"nodes", row.shape.nodes},
+                        {"ranks", row.shape.ranks}});
+    return {{"env", environment},
+            {"tuner_csv", rows},
+            {"ddp", settings.ddp},
+            {"fsdp", settings.fsdp},
+            {"deepspeed", settings.deepspeed},
+            {"accelerate", settings.accelerate},
+            {"job", settings.launcher}};
 }
 
-Json gainJson(const Gain& gain) { return {{"predicted_saving_ns", whole(gain.ns)}, {"interval_ns", {whole(gain.lowNs), whole(gain.highNs)}}}; }
+Json gainJson(const Gain& gain) {
+    return {{"predicted_saving_ns", whole(gain.ns)}, {"interval_ns", {whole(gain.lowNs), whole(gain.highNs)}}};
+}
 
 const char* kindName(AdviceKind kind) {
     switch (kind) {
-        case AdviceKind::repair: return "repair";
-        case AdviceKind::program: return "program";
-        case AdviceKind::setting: break;
+        case AdviceKind::repair:
+            return "repair";
+        case AdviceKind::program:
+            return "program";
+        case AdviceKind::setting:
+            break;
     }
     return "setting";
 }
@@ -70,7 +89,9 @@ Json recommendationJson(const Recommendation& r) {
 Json curveJson(const CostCurve& curve) {
     Json pieces = Json::array();
     for (const FitPiece& piece : curve.fit.pieces)
-        pieces.push_back({{"from_bytes", whole(piece.fromBytes)}, {"alpha_ns", piece.alphaNs}, {"beta_ns_per_byte", piece.betaNsPerByte}});
+        pieces.push_back({{"from_bytes", whole(piece.fromBytes)},
+                          {"alpha_ns", piece.alphaNs},
+                          {"beta_ns_per_byte", piece.betaNsPerByte}});
     return {{"source", curve.key.from == EvidenceFrom::trace ? "trace" : "nccl-tests"},
             {"files", curve.files},
             {"op", store::toText(curve.key.op)},
@@ -84,7 +105,10 @@ Json curveJson(const CostCurve& curve) {
             {"largest_bytes", whole(curve.fit.largestBytes)},
             {"pieces", pieces},
             {"line", curve.group.empty() ? Json(nullptr)
-                                         : Json{{"group", curve.group}, {"alpha_ns", curve.line.alphaNs}, {"beta_ns_per_byte", curve.line.betaNsPerByte}, {"source", curve.line.source}}},
+                                         : Json{{"group", curve.group},
+                                                {"alpha_ns", curve.line.alphaNs},
+                                                {"beta_ns_per_byte", curve.line.betaNsPerByte},
+                                                {"source", curve.line.source}}},
             {"residual", curve.fit.residual},
             {"refused", orNull(curve.fit.refused)}};
 }

@@ -21,17 +21,22 @@ std::string oneLine(std::string text) {
 }
 
 std::string head(const Advice& advice, const char* what) {
-    return fmt::format("# {} for {} by rankscope recommend; judged with NCCL {}\n", what, oneLine(advice.run.empty() ? "this run" : advice.run),
+    return fmt::format("# {} for {} by rankscope recommend; judged with NCCL {}\n", what,
+                       oneLine(advice.run.empty() ? "this run" : advice.run),
                        advice.nccl ? advice.nccl->text() : "of unknown version");
 }
 
-std::string gainText(const Gain& gain) { return fmt::format("{} a step shorter ({} to {})", durationText(gain.ns), durationText(std::max(0.0, gain.lowNs)), durationText(gain.highNs)); }
+std::string gainText(const Gain& gain) {
+    return fmt::format("{} a step shorter ({} to {})", durationText(gain.ns), durationText(std::max(0.0, gain.lowNs)),
+                       durationText(gain.highNs));
+}
 
 /// A file is taken by itself: so what it gains without the others is told first.
 std::string gain(const Recommendation& r) {
     const Gain added{r.savingNs, r.savingLowNs, r.savingHighNs};
     if (r.onTopOf.empty() || !r.alone) return fmt::format("# {}: {}\n", oneLine(r.title), gainText(added));
-    return fmt::format("# {}: by itself {}; on top of {} {}\n", oneLine(r.title), gainText(*r.alone), fmt::join(r.onTopOf, ", "), gainText(added));
+    return fmt::format("# {}: by itself {}; on top of {} {}\n", oneLine(r.title), gainText(*r.alone),
+                       fmt::join(r.onTopOf, ", "), gainText(added));
 }
 
 /// What a file without a setting says, in one line.
@@ -41,7 +46,9 @@ std::string nothingText(const Advice& advice, const char* keep) {
 }
 
 /// Whether the files hold it: what is accepted, and can be set.
-bool holds(const Recommendation& r) { return r.kind == AdviceKind::setting && r.certainty == Certainty::recommended; }
+bool holds(const Recommendation& r) {
+    return r.kind == AdviceKind::setting && r.certainty == Certainty::recommended;
+}
 
 /// A line for a shell, with or without a mark in front that makes it a comment.
 std::string settingLine(const std::string& name, const std::optional<std::string>& value, const char* mark = "") {
@@ -72,7 +79,8 @@ void addYaml(std::string& out, const std::map<std::string, std::string>& values,
         const std::string parent = dot == std::string::npos ? "" : path.substr(0, dot);
         if (parent != section && !parent.empty()) out += fmt::format("{}{}:\n", mark, parent);
         section = parent;
-        out += fmt::format("{}{}{}: {}\n", mark, parent.empty() ? "" : "  ", dot == std::string::npos ? path : path.substr(dot + 1), value);
+        out += fmt::format("{}{}{}: {}\n", mark, parent.empty() ? "" : "  ",
+                           dot == std::string::npos ? path : path.substr(dot + 1), value);
     }
 }
 
@@ -93,14 +101,16 @@ std::string renderAdviceEnvironment(const Advice& advice) {
     if (!any) out += "# " + nothingText(advice, "nothing to set: keep the environment as it is") + "\n";
     for (const Recommendation& r : advice.alternatives) {
         if (r.settings.environment.empty() || !r.settings.tuner.empty()) continue;
-        out += fmt::format("# instead of number {} of the advice, not beside it, ", r.alternativeTo) + gain(r).substr(2);
+        out +=
+            fmt::format("# instead of number {} of the advice, not beside it, ", r.alternativeTo) + gain(r).substr(2);
         for (const auto& [name, value] : r.settings.environment) out += settingLine(name, value, "# ");
     }
     return out;
 }
 
 std::string renderAdviceTunerCsv(const Advice& advice) {
-    std::string out = head(advice, "tuner table") + "# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n";
+    std::string out =
+        head(advice, "tuner table") + "# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n";
     std::vector<const Recommendation*> tables;
     for (const auto* list : {&advice.recommendations, &advice.alternatives})
         for (const Recommendation& r : *list)
@@ -108,15 +118,20 @@ std::string renderAdviceTunerCsv(const Advice& advice) {
     if (tables.empty()) return out + "# " + nothingText(advice, "no rows: NCCL's own choice stays") + "\n";
     const Recommendation& r = *tables.front();
     out += (holds(r) ? "" : "# try and measure, ") + gain(r).substr(holds(r) ? 0 : 2);
-    if (r.alternativeTo > 0) out += fmt::format("# an alternative to number {} of the advice: this or that, not both\n", r.alternativeTo);
-    if (!r.settings.environment.empty()) out += "# these variables come before the rows; in the job's environment, first:\n";
+    if (r.alternativeTo > 0)
+        out += fmt::format("# an alternative to number {} of the advice: this or that, not both\n", r.alternativeTo);
+    if (!r.settings.environment.empty())
+        out += "# these variables come before the rows; in the job's environment, first:\n";
     for (const auto& [name, value] : r.settings.environment) out += settingLine(name, value, "#   ");
     out += noteLines(r);
     for (const TunerAdvice& row : r.settings.tuner) {
-        out += fmt::format("# {:.4g} a step over {} ranks on {} node{}, all communicators: {} now, {} then ({} to {})\n", row.perStep, row.shape.ranks, row.shape.nodes, row.shape.nodes == 1 ? "" : "s",
-                           durationText(row.nowNs), durationText(row.expectedNs), durationText(row.thenNs.low), durationText(row.thenNs.high));
-        out += fmt::format("{},{},{},{},{},-1,{},{}\n", ncclName(row.op), row.minBytes, row.maxBytes, tunerName(row.choice.algorithm), ncclName(row.choice.protocol),
-                           row.shape.nodes, row.shape.ranks);
+        out += fmt::format(
+            "# {:.4g} a step over {} ranks on {} node{}, all communicators: {} now, {} then ({} to {})\n", row.perStep,
+            row.shape.ranks, row.shape.nodes, row.shape.nodes == 1 ? "" : "s", durationText(row.nowNs),
+            durationText(row.expectedNs), durationText(row.thenNs.low), durationText(row.thenNs.high));
+        out += fmt::format("{},{},{},{},{},-1,{},{}\n", ncclName(row.op), row.minBytes, row.maxBytes,
+                           tunerName(row.choice.algorithm), ncclName(row.choice.protocol), row.shape.nodes,
+                           row.shape.ranks);
     }
     return out;
 }
@@ -125,8 +140,12 @@ std::string renderAdviceDeepSpeed(const Advice& advice) {
     nlohmann::ordered_json json = nlohmann::ordered_json::object();
     for (const Recommendation& r : advice.recommendations)
         if (holds(r))
-            for (const auto& [path, value] : r.settings.deepspeed) placeOf(json, path) = nlohmann::ordered_json::parse(value);
-    if (json.empty()) json["_rankscope"] = nothingText(advice, "nothing to set: keep the configuration as it is");  // JSON has no comments; DeepSpeed passes over keys that it does not know
+            for (const auto& [path, value] : r.settings.deepspeed)
+                placeOf(json, path) = nlohmann::ordered_json::parse(value);
+    if (json.empty())
+        json["_rankscope"] = nothingText(
+            advice, "nothing to set: keep the configuration as it is");  // JSON has no comments; DeepSpeed passes over
+                                                                         // keys that it does not know
     return json.dump(2) + "\n";
 }
 

@@ -28,8 +28,10 @@ std::vector<std::string> settingLines(const Settings& settings) {
             lines.push_back(fmt::format("export {}={}", name, shellQuoted(*value)));
     }
     for (const TunerAdvice& row : settings.tuner)
-        lines.push_back(fmt::format("tuner table: {} of {} to {} on {} nodes, {} ranks: {}/{}", ncclName(row.op), bytesText(static_cast<double>(row.minBytes)),
-                                    bytesText(static_cast<double>(row.maxBytes)), row.shape.nodes, row.shape.ranks, ncclName(row.choice.algorithm), ncclName(row.choice.protocol)));
+        lines.push_back(fmt::format("tuner table: {} of {} to {} on {} nodes, {} ranks: {}/{}", ncclName(row.op),
+                                    bytesText(static_cast<double>(row.minBytes)),
+                                    bytesText(static_cast<double>(row.maxBytes)), row.shape.nodes, row.shape.ranks,
+                                    ncclName(row.choice.algorithm), ncclName(row.choice.protocol)));
     const auto add = [&](const char* where, const std::map<std::string, std::string>& values) {
         std::vector<std::string> parts;
         for (const auto& [name, value] : values) parts.push_back(name + "=" + value);
@@ -44,13 +46,17 @@ std::vector<std::string> settingLines(const Settings& settings) {
 }
 
 std::string intervalText(const Gain& gain, double stepNs) {
-    const auto end = [](double ns) { return ns > 0 ? durationText(ns) : ns < -1'000 ? "-" + durationText(-ns) : std::string("nothing"); };
-    return fmt::format("{} per step ({}; {} to {})", end(gain.ns), stepNs > 0 ? percentText(gain.ns / stepNs) : "?", end(gain.lowNs), end(gain.highNs));
+    const auto end = [](double ns) {
+        return ns > 0 ? durationText(ns) : ns < -1'000 ? "-" + durationText(-ns) : std::string("nothing");
+    };
+    return fmt::format("{} per step ({}; {} to {})", end(gain.ns), stepNs > 0 ? percentText(gain.ns / stepNs) : "?",
+                       end(gain.lowNs), end(gain.highNs));
 }
 
 std::string numbersText(const std::vector<int>& numbers) {
     std::string text;
-    for (size_t i = 0; i < numbers.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : i + 1 == numbers.size() ? " and " : ", ", numbers[i]);
+    for (size_t i = 0; i < numbers.size(); ++i)
+        text += fmt::format("{}{}", i == 0 ? "" : i + 1 == numbers.size() ? " and " : ", ", numbers[i]);
     return text;
 }
 
@@ -66,7 +72,8 @@ std::vector<std::string> gainLines(const Recommendation& r, double stepNs) {
     if (r.meanStepNs > 0) stepNs = r.meanStepNs;
     const Gain gain{r.savingNs, r.savingLowNs, r.savingHighNs};
     if (r.onTopOf.empty()) return {intervalText(gain, stepNs)};
-    std::vector<std::string> lines = {fmt::format("{}, on top of {}", intervalText(gain, stepNs), numbersText(r.onTopOf))};
+    std::vector<std::string> lines = {
+        fmt::format("{}, on top of {}", intervalText(gain, stepNs), numbersText(r.onTopOf))};
     if (r.alone) lines.push_back("by itself " + intervalText(*r.alone, stepNs));
     return lines;
 }
@@ -75,34 +82,54 @@ std::vector<std::string> gainLines(const Recommendation& r, double stepNs) {
 std::string togetherText(const Together& together, const std::vector<int>& cures, double stepNs) {
     std::string out;
     if (together.settings > 0)
-        out += fmt::format("{} about {}\n", together.settings == 1 ? "The recommended setting gains" : fmt::format("All {} recommended settings together gain", together.settings), intervalText(together.gain, stepNs));
+        out += fmt::format("{} about {}\n",
+                           together.settings == 1
+                               ? "The recommended setting gains"
+                               : fmt::format("All {} recommended settings together gain", together.settings),
+                           intervalText(together.gain, stepNs));
     if (!together.cured) return out;
-    out += fmt::format("What no setting cures ({}) costs about {}\n", numbersText(cures), intervalText(*together.cured, stepNs));
+    out += fmt::format("What no setting cures ({}) costs about {}\n", numbersText(cures),
+                       intervalText(*together.cured, stepNs));
     if (together.settings == 0 || !together.both) return out;
     out += fmt::format("Cured, and with the settings: about {} shorter\n", intervalText(*together.both, stepNs));
     out += "The settings are judged with that still there";
-    out += together.both->ns - together.cured->ns > together.noiseNs ? ": once it is cured, run again and ask again\n" : ", and gain nothing once it is cured: cure it first, run again and ask again\n";
+    out += together.both->ns - together.cured->ns > together.noiseNs
+               ? ": once it is cured, run again and ask again\n"
+               : ", and gain nothing once it is cured: cure it first, run again and ask again\n";
     return out;
 }
 
-std::string orAny(const std::string& name) { return name.empty() ? "*" : name; }
+std::string orAny(const std::string& name) {
+    return name.empty() ? "*" : name;
+}
 
 std::string curveText(const CostCurve& curve) {
     const CurveKey& key = curve.key;
-    const bool named = key.choice.algorithm != store::Algorithm::unknown || key.choice.protocol != store::Protocol::unknown;
-    std::string text = fmt::format("  {:<14} {:>2} x {:<4} {:<22}", store::toText(key.op), key.shape.nodes, key.shape.ranks,
-                                   named ? fmt::format("{}/{}", orAny(ncclName(key.choice.algorithm)), orAny(ncclName(key.choice.protocol))) : "NCCL's choice");
-    text += fmt::format(" {:>6} samples, {:>3} size{}", curve.fit.samples, curve.fit.sizes, curve.fit.sizes == 1 ? " " : "s");
-    const std::string line = curve.group.empty() ? std::string()
-                                                 : fmt::format("      {}: start-up {} + {:.3g} ns/KiB, the line of the findings ({})\n", curve.group, durationText(curve.line.alphaNs),
-                                                               curve.line.betaNsPerByte * 1024, curve.line.source);
-    if (!curve.fit.holds()) return text + ": no pieces, " + curve.fit.refused + (key.from == EvidenceFrom::ncclTests ? " [nccl-tests]\n" : "\n") + line;
+    const bool named =
+        key.choice.algorithm != store::Algorithm::unknown || key.choice.protocol != store::Protocol::unknown;
+    std::string text = fmt::format(
+        "  {:<14} {:>2} x {:<4} {:<22}", store::toText(key.op), key.shape.nodes, key.shape.ranks,
+        named ? fmt::format("{}/{}", orAny(ncclName(key.choice.algorithm)), orAny(ncclName(key.choice.protocol)))
+              : "NCCL's choice");
+    text += fmt::format(" {:>6} samples, {:>3} size{}", curve.fit.samples, curve.fit.sizes,
+                        curve.fit.sizes == 1 ? " " : "s");
+    const std::string line =
+        curve.group.empty()
+            ? std::string()
+            : fmt::format("      {}: start-up {} + {:.3g} ns/KiB, the line of the findings ({})\n", curve.group,
+                          durationText(curve.line.alphaNs), curve.line.betaNsPerByte * 1024, curve.line.source);
+    if (!curve.fit.holds())
+        return text + ": no pieces, " + curve.fit.refused +
+               (key.from == EvidenceFrom::ncclTests ? " [nccl-tests]\n" : "\n") + line;
     std::vector<std::string> pieces;
     for (const FitPiece& piece : curve.fit.pieces)
-        pieces.push_back(fmt::format("{}{} + {:.4g} ns/KiB", curve.fit.pieces.size() > 1 ? "from " + bytesText(piece.fromBytes) + " " : "", durationText(piece.alphaNs),
-                                     piece.betaNsPerByte * 1024));
-    return text + fmt::format(", {} to {}: {}; deviates {:.1f} %{}\n", bytesText(curve.fit.smallestBytes), bytesText(curve.fit.largestBytes), fmt::join(pieces, "; "),
-                              100 * curve.fit.residual, key.from == EvidenceFrom::ncclTests ? " [nccl-tests]" : "") +
+        pieces.push_back(fmt::format("{}{} + {:.4g} ns/KiB",
+                                     curve.fit.pieces.size() > 1 ? "from " + bytesText(piece.fromBytes) + " " : "",
+                                     durationText(piece.alphaNs), piece.betaNsPerByte * 1024));
+    return text +
+           fmt::format(", {} to {}: {}; deviates {:.1f} %{}\n", bytesText(curve.fit.smallestBytes),
+                       bytesText(curve.fit.largestBytes), fmt::join(pieces, "; "), 100 * curve.fit.residual,
+                       key.from == EvidenceFrom::ncclTests ? " [nccl-tests]" : "") +
            line;
 }
 
@@ -123,9 +150,18 @@ std::string bodyText(const Recommendation& r, double stepNs) {
 /// Where there is nothing to set.
 template <typename Bold>
 std::string keepText(const Advice& advice, const Bold& bold) {
-    if (std::any_of(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& r) { return r.kind == AdviceKind::setting; })) return "";
-    if (!advice.death.empty()) return "\n" + bold("No setting is predicted to make a step faster by more than chance. First find out why the job died.") + "\n";
-    const char* what = !advice.recommendations.empty() ? "the settings as they are: none" : advice.limits.empty() ? "everything as it is: no setting" : "as it is what could be judged: no setting of it";
+    if (std::any_of(advice.recommendations.begin(), advice.recommendations.end(),
+                    [](const Recommendation& r) { return r.kind == AdviceKind::setting; }))
+        return "";
+    if (!advice.death.empty())
+        return "\n" +
+               bold(
+                   "No setting is predicted to make a step faster by more than chance. First find out why the job "
+                   "died.") +
+               "\n";
+    const char* what = !advice.recommendations.empty() ? "the settings as they are: none"
+                       : advice.limits.empty()         ? "everything as it is: no setting"
+                                                       : "as it is what could be judged: no setting of it";
     return "\n" + bold(fmt::format("Keep {} is predicted to gain more than chance.", what)) + "\n";
 }
 
@@ -133,14 +169,22 @@ std::string keepText(const Advice& advice, const Bold& bold) {
 
 std::string renderAdviceText(const Advice& advice, bool colour) {
     const auto bold = [&](const std::string& text) { return colour ? "\x1b[1m" + text + "\x1b[0m" : text; };
-    std::string out = bold((advice.run.empty() ? "this run" : advice.run) + (advice.steps > 0 ? fmt::format(": advice for a step of {} (median of {})", durationText(advice.stepNs), advice.steps)
-                                                                                          : std::string(": no step was recorded that advice could be for"))) + "\n";
-    if (!advice.death.empty()) out += bold(advice.death) + "\nNo setting here answers that; what follows is of the steps before it.\n";
+    std::string out = bold((advice.run.empty() ? "this run" : advice.run) +
+                           (advice.steps > 0 ? fmt::format(": advice for a step of {} (median of {})",
+                                                           durationText(advice.stepNs), advice.steps)
+                                             : std::string(": no step was recorded that advice could be for"))) +
+                      "\n";
+    if (!advice.death.empty())
+        out += bold(advice.death) + "\nNo setting here answers that; what follows is of the steps before it.\n";
     if (!advice.judge.empty()) out += fmt::format("judged by {}\n", advice.judge);
-    out += fmt::format("NCCL {}; a gain counts from {} a step\n", advice.nccl ? advice.nccl->text() : "version unknown", durationText(advice.noiseNs));
+    out += fmt::format("NCCL {}; a gain counts from {} a step\n", advice.nccl ? advice.nccl->text() : "version unknown",
+                       durationText(advice.noiseNs));
     const std::vector<std::string> nothing = advice.whyNothingJudged();
     if (!nothing.empty()) {
-        out += "\n" + bold(fmt::format("{} could be judged, because:", advice.recommendations.empty() ? "Nothing" : "No setting")) + "\n";
+        out += "\n" +
+               bold(fmt::format("{} could be judged, because:",
+                                advice.recommendations.empty() ? "Nothing" : "No setting")) +
+               "\n";
         for (const std::string& why : nothing) out += "  " + why + "\n";
     } else {
         for (const std::string& limit : advice.limits) out += "not judged: " + limit + "\n";
@@ -148,18 +192,36 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
     }
     double ofNs = advice.stepNs;  // of the mean step where rare ones alone gain
     for (const Recommendation& r : advice.recommendations) ofNs = std::max(ofNs, r.meanStepNs);
-    if (advice.together && (advice.together->settings > 0 || advice.together->cured)) out += "\n" + togetherText(*advice.together, curesOf(advice), ofNs);
+    if (advice.together && (advice.together->settings > 0 || advice.together->cured))
+        out += "\n" + togetherText(*advice.together, curesOf(advice), ofNs);
     for (const Recommendation& r : advice.recommendations) {
-        const char* kind = r.kind == AdviceKind::repair ? "Repair: " : r.kind == AdviceKind::program ? "In the program: " : r.certainty == Certainty::tryAndMeasure ? "Try and measure: " : "";
+        const char* kind = r.kind == AdviceKind::repair              ? "Repair: "
+                           : r.kind == AdviceKind::program           ? "In the program: "
+                           : r.certainty == Certainty::tryAndMeasure ? "Try and measure: "
+                                                                     : "";
         out += "\n" + bold(fmt::format("{}. {}{}", r.number, kind, r.title)) + "\n" + bodyText(r, advice.stepNs);
     }
-    if (!advice.alternatives.empty()) out += "\n" + bold("Alternatives") + ": they set the same things otherwise, or gain nothing beside them. Each by itself; in no file of settings but a tuner table\n";
+    if (!advice.alternatives.empty())
+        out += "\n" + bold("Alternatives") +
+               ": they set the same things otherwise, or gain nothing beside them. Each by itself; in no file of "
+               "settings but a tuner table\n";
     for (const Recommendation& r : advice.alternatives)
-        out += "\n" + bold(fmt::format("Instead of {}: {}{}", r.alternativeTo, r.certainty == Certainty::tryAndMeasure ? "try and measure " : "", r.title)) + "\n" + bodyText(r, advice.stepNs);
-    const bool onTop = std::any_of(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& r) { return r.alone && r.certainty == Certainty::recommended; });
-    if (!advice.kept.empty()) out += onTop ? "\n" + bold("Looked at on top of these settings, and left as it is") + "\n" : "\n";
+        out += "\n" +
+               bold(fmt::format("Instead of {}: {}{}", r.alternativeTo,
+                                r.certainty == Certainty::tryAndMeasure ? "try and measure " : "", r.title)) +
+               "\n" + bodyText(r, advice.stepNs);
+    const bool onTop =
+        std::any_of(advice.recommendations.begin(), advice.recommendations.end(),
+                    [](const Recommendation& r) { return r.alone && r.certainty == Certainty::recommended; });
+    if (!advice.kept.empty())
+        out += onTop ? "\n" + bold("Looked at on top of these settings, and left as it is") + "\n" : "\n";
     for (const KeptDefault& kept : advice.kept) out += fmt::format("{}: {}\n", kept.area, kept.why);
-    if (!advice.curves.empty()) out += "\n" + bold("Measured times of collectives (nodes x ranks; pieces of start-up + rate x bytes for each algorithm and protocol)") + "\n";
+    if (!advice.curves.empty())
+        out += "\n" +
+               bold(
+                   "Measured times of collectives (nodes x ranks; pieces of start-up + rate x bytes for each algorithm "
+                   "and protocol)") +
+               "\n";
     for (const CostCurve& curve : advice.curves) out += curveText(curve);
     return out;
 }

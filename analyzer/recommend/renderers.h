@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice in the languages it is used in. Fragments hold what is recommended; what is only worth a trial stands in them as comments, where the language has comments.
+// Advice in the languages it is used in. Fragments hold what is recommended; what is only worth a trial stands in them
+// as comments, where the language has comments.
 #pragma once
 
 #include <string>

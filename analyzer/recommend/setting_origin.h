@@ -18,10 +18,12 @@ enum class SettingOrigin : uint8_t {
 
 SettingOrigin originOf(const TraceFacts& facts, const std::string& variable);
 
-/// The variable's state in a user's shell that leaves the choice to NCCL: nothing to unset it; else empty. NCCL 2.24 and newer take an empty list for none at all
-/// (parseList in src/graph/tuning.cc), and it holds where an absent variable would be set again: by a job that sets what is not set, and by nccl.conf, which NCCL
-/// reads with setenv(…, 0). Older ones take it for 'nothing allowed'.
-std::optional<std::string> givenBack(const TraceFacts& facts, const std::string& variable, const std::optional<NcclVersion>& nccl);
+/// The variable's state in a user's shell that leaves the choice to NCCL: nothing to unset it; else empty. NCCL 2.24
+/// and newer take an empty list for none at all (parseList in src/graph/tuning.cc), and it holds where an absent
+/// variable would be set again: by a job that sets what is not set, and by nccl.conf, which NCCL reads with setenv(…,
+/// 0). Older ones take it for 'nothing allowed'.
+std::optional<std::string> givenBack(const TraceFacts& facts, const std::string& variable,
+                                     const std::optional<NcclVersion>& nccl);
 
 /// "NCCL_PROTO=LL is in the environment …", and where its change to `then` has to be made.
 std::string originText(const TraceFacts& facts, const std::string& variable, const std::optional<std::string>& then);

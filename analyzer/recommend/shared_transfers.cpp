@@ -19,7 +19,9 @@ struct Edge {
     int64_t atNs = 0;
     bool begins = false;
     size_t transfer = 0;
-    bool operator<(const Edge& other) const { return std::tie(atNs, begins, transfer) < std::tie(other.atNs, other.begins, other.transfer); }
+    bool operator<(const Edge& other) const {
+        return std::tie(atNs, begins, transfer) < std::tie(other.atNs, other.begins, other.transfer);
+    }
 };
 
 /// Goes over one rank's edges in time with the few transfers that are under way.
@@ -28,7 +30,9 @@ void addBeside(std::vector<Transfer>& transfers, std::vector<Edge>& edges) {
     std::vector<size_t> active;
     int64_t sinceNs = 0;
     for (const Edge& edge : edges) {
-        const bool several = std::any_of(active.begin(), active.end(), [&](size_t i) { return transfers[i].communicatorId != transfers[active.front()].communicatorId; });
+        const bool several = std::any_of(active.begin(), active.end(), [&](size_t i) {
+            return transfers[i].communicatorId != transfers[active.front()].communicatorId;
+        });
         if (several)
             for (size_t i : active) transfers[i].besideNs += edge.atNs - sinceNs;
         sinceNs = edge.atNs;

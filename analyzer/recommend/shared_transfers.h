@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which transfers had the links to themselves: one that another slows down tells of the links' load as much as of its own protocol.
+// Which transfers had the links to themselves: one that another slows down tells of the links' load as much as of its
+// own protocol.
 #pragma once
 
 #include <map>
@@ -8,8 +9,8 @@
 
 namespace rankscope::analyzer {
 
-/// By id of a collective, the share of its transfer during which a rank of it had another communicator's collective under way as well; the busiest rank counts.
-/// Those that had none are not in it.
+/// By id of a collective, the share of its transfer during which a rank of it had another communicator's collective
+/// under way as well; the busiest rank counts. Those that had none are not in it.
 std::map<int64_t, double> sharedTransfers(const TraceFacts& facts);
 
 }  // namespace rankscope::analyzer

@@ -26,11 +26,13 @@ double savedBy(const CriticalStep& step, const TransferScale& scale) {
     return savingOf(step, faster) - lost;
 }
 
-/// A replay further off misses something that matters: the unchanged one is within 3 % on every job of the reference suites (reference/README.md), three times that is no scatter.
+/// A replay further off misses something that matters: the unchanged one is within 3 % on every job of the reference
+/// suites (reference/README.md), three times that is no scatter.
 constexpr double kLargestReplayError = 0.1;
 
 /// `unchanged`, `before`: the job without any change, and without the last one.
-StepPredictor judgeOf(const StepPredictor& like, const PlayedJob& unchanged, const PlayedJob& before, const PlayedJob& job) {
+StepPredictor judgeOf(const StepPredictor& like, const PlayedJob& unchanged, const PlayedJob& before,
+                      const PlayedJob& job) {
     StepPredictor predictor = like;
     predictor.gained = editedStep(before.steps(), job.steps());
     predictor.total = editedStep(unchanged.steps(), job.steps());
@@ -63,7 +65,8 @@ StepPredictor busyPeriodPredictor(const Analysis& analysis) {
     std::set<int64_t> all;
     for (const auto& [id, communicator] : analysis.facts.communicators)
         if (communicator.size > 1) all.insert(id);
-    const auto steps = std::make_shared<const std::vector<CriticalStep>>(criticalSteps(analysis, all));  // outlives this call in the function returned
+    const auto steps = std::make_shared<const std::vector<CriticalStep>>(
+        criticalSteps(analysis, all));  // outlives this call in the function returned
     StepPredictor predictor;
     predictor.name = "exposed communication of the rank that waits least";
     predictor.scaledTransfers = [steps](const TransferScale& scale) {

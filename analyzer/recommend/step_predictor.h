@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The judge of every recommendation: what the whole step gains or loses by a change. A setting that helps one collective and hurts the job does not pass.
+// The judge of every recommendation: what the whole step gains or loses by a change. A setting that helps one
+// collective and hurts the job does not pass.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,8 @@
 
 namespace rankscope::analyzer {
 
-/// What a change saves, ns per step at equal tokens: the typical step, and an interval from the steps' variation and what the estimates of transfers leave open.
+/// What a change saves, ns per step at equal tokens: the typical step, and an interval from the steps' variation and
+/// what the estimates of transfers leave open.
 struct EditedStep {
     double savingNs = 0;
     double lowNs = 0;
@@ -25,27 +27,30 @@ struct EditedStep {
 };
 
 struct StepPredictor {
-    std::string name;      // "replay of the whole step, 0.4 % off"
-    bool replayed = false; // of the whole step, all ranks; else a first estimate: good enough to try, not to claim
-    double errorNs = 0;    // by how much it misses the step as it is: what it says of a change is known no better
+    std::string name;       // "replay of the whole step, 0.4 % off"
+    bool replayed = false;  // of the whole step, all ranks; else a first estimate: good enough to try, not to claim
+    double errorNs = 0;     // by how much it misses the step as it is: what it says of a change is known no better
     /// Step time saved, per analysed step in ns; negative where the step gets longer.
     std::function<std::vector<double>(const TransferScale&)> scaledTransfers;
-    /// Of a change as `rankscope whatif` spells it; nothing where it cannot be made to this job. Empty without a replay.
+    /// Of a change as `rankscope whatif` spells it; nothing where it cannot be made to this job. Empty without a
+    /// replay.
     std::function<std::optional<EditedStep>(const std::string& change)> edited;
 
-    /// The judge of the job as it is after a change: all it says comes on top of that. Nothing where the change cannot be made. Empty without a replay.
+    /// The judge of the job as it is after a change: all it says comes on top of that. Nothing where the change cannot
+    /// be made. Empty without a replay.
     std::function<std::optional<StepPredictor>(const JobChange& change)> after;
-    EditedStep gained;                 // by that change, on top of those before it
-    EditedStep total;                  // by all changes so far, played together
+    EditedStep gained;                      // by that change, on top of those before it
+    EditedStep total;                       // by all changes so far, played together
     std::function<MessageList()> messages;  // collectives of the job so far; empty: as recorded
-    std::optional<Pipeline> pipeline;  // of the job so far, where a change was to it
+    std::optional<Pipeline> pipeline;       // of the job so far, where a change was to it
 };
 
-/// By the task graph of all ranks, changed and played again. `analysis` must outlive it. Nothing without a replay, or with one that is too far off.
+/// By the task graph of all ranks, changed and played again. `analysis` must outlive it. Nothing without a replay, or
+/// with one that is too far off.
 std::optional<StepPredictor> replayPredictor(const Analysis& analysis);
 
-/// Without a task graph: the exposed part of each busy period of the network on the rank that waits least (detectors/faster_network.h). What gets slower counts in full
-/// beyond the pause behind it.
+/// Without a task graph: the exposed part of each busy period of the network on the rank that waits least
+/// (detectors/faster_network.h). What gets slower counts in full beyond the pause behind it.
 StepPredictor busyPeriodPredictor(const Analysis& analysis);
 
 }  // namespace rankscope::analyzer

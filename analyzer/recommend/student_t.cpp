@@ -6,7 +6,8 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// Continued fraction of the incomplete beta function, from the tail on: 200 terms are far more than it needs for x below the switch point.
+/// Continued fraction of the incomplete beta function, from the tail on: 200 terms are far more than it needs for x
+/// below the switch point.
 double betaFraction(double a, double b, double x) {
     double fraction = 1;
     for (int m = 200; m >= 1; --m) {
@@ -22,11 +23,14 @@ double betaFraction(double a, double b, double x) {
 double regularizedBeta(double a, double b, double x) {
     if (x <= 0) return 0;
     if (x >= 1) return 1;
-    const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x));
+    const double front =
+        std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x));
     return x < (a + 1) / (a + b + 2) ? front * betaFraction(a, b, x) / a : 1 - front * betaFraction(b, a, 1 - x) / b;
 }
 
-double studentOutside(double t, double degrees) { return regularizedBeta(degrees / 2, 0.5, degrees / (degrees + t * t)); }
+double studentOutside(double t, double degrees) {
+    return regularizedBeta(degrees / 2, 0.5, degrees / (degrees + t * t));
+}
 
 double studentTwoSided(double confidence, double degrees) {
     const auto outside = [&](double t) { return studentOutside(t, degrees); };

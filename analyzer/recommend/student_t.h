@@ -3,9 +3,9 @@
 
 namespace rankscope::analyzer {
 
-/// The value that a Student t variable with `degrees` (> 0) degrees of freedom exceeds in absolute value with probability 1 - `confidence`
-/// (0 < confidence < 1): 12.706 for 0.95 and 1. By bisection of the distribution function, the regularized incomplete beta function as a
-/// continued fraction (Abramowitz and Stegun 26.5.8 and 26.7.1).
+/// The value that a Student t variable with `degrees` (> 0) degrees of freedom exceeds in absolute value with
+/// probability 1 - `confidence` (0 < confidence < 1): 12.706 for 0.95 and 1. By bisection of the distribution function,
+/// the regularized incomplete beta function as a continued fraction (Abramowitz and Stegun 26.5.8 and 26.7.1).
 double studentTwoSided(double confidence, double degrees);
 
 /// Probability that its absolute value exceeds `t` (>= 0): the two-sided p value.

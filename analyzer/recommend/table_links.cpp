@@ -11,18 +11,23 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// Rows from a quarter of the largest size on: three of a doubling sweep. One fast row is an accident, their median none.
+/// Rows from a quarter of the largest size on: three of a doubling sweep. One fast row is an accident, their median
+/// none.
 constexpr int64_t kPlateau = 4;
 
 /// Bus bandwidth, bytes per ns; 0 where the table ends before the plateau can be one.
 double plateauOf(const NcclTestsTable& table) {
-    constexpr int64_t kLarge = 64 << 20;  // the superbench and EFA tables of nccl-tests are within a fifth of their end from there on
-    const int64_t largest = std::max_element(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; })->bytes;
+    constexpr int64_t kLarge =
+        64 << 20;  // the superbench and EFA tables of nccl-tests are within a fifth of their end from there on
+    const int64_t largest = std::max_element(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) {
+                                return a.bytes < b.bytes;
+                            })->bytes;
     if (largest < kLarge) return 0;
     std::vector<double> rates;
     for (const NcclTestsRow& row : table.rows)
         if (row.bytes >= largest / kPlateau && table.timeUs(row) > 0)
-            rates.push_back(static_cast<double>(row.bytes) * busFactor(table.op, table.ranks) / (1000 * table.timeUs(row)));
+            rates.push_back(static_cast<double>(row.bytes) * busFactor(table.op, table.ranks) /
+                            (1000 * table.timeUs(row)));
     return rates.empty() ? 0 : median(std::move(rates));
 }
 
@@ -36,15 +41,18 @@ void addMeasuredLinks(const std::vector<NcclTestsTable>& tables, LinkSources& so
     for (const NcclTestsTable& table : tables) {
         if (table.rows.empty() || table.ranks < 2) continue;
         const double busbw = plateauOf(table);
-        const std::string source = fmt::format("nccl-tests, {} of {} ranks on {} node{}, {} line {}", store::toText(table.op), table.ranks, std::max(1, table.nodes),
-                                               table.nodes > 1 ? "s" : "", table.file, table.line);
+        const std::string source =
+            fmt::format("nccl-tests, {} of {} ranks on {} node{}, {} line {}", store::toText(table.op), table.ranks,
+                        std::max(1, table.nodes), table.nodes > 1 ? "s" : "", table.file, table.line);
         if (table.nodes <= 1) {
             keepFaster({busbw, 0, PeakKind::measured, source}, sources.measuredIntra);
             continue;
         }
         const double perNode = std::max(1.0, static_cast<double>(table.ranks) / table.nodes);
-        // An all-to-all sends what leaves the node through each rank's own card; a ring goes through all cards of a node.
-        const double perRank = table.op == store::Op::allToAll ? busbw * (table.ranks - perNode) / (table.ranks - 1) : busbw / perNode;
+        // An all-to-all sends what leaves the node through each rank's own card; a ring goes through all cards of a
+        // node.
+        const double perRank =
+            table.op == store::Op::allToAll ? busbw * (table.ranks - perNode) / (table.ranks - 1) : busbw / perNode;
         keepFaster({perRank, 0, PeakKind::measured, source}, sources.measuredInter);
     }
 }

@@ -12,15 +12,19 @@ namespace rankscope::analyzer {
 namespace {
 
 /// The formulas give a range; its middle on a scale of ratios.
-double middle(const Range& range) { return std::sqrt(std::max(range.low, 1e-9) * std::max(range.high, 1e-9)); }
+double middle(const Range& range) {
+    return std::sqrt(std::max(range.low, 1e-9) * std::max(range.high, 1e-9));
+}
 
-/// The formulas know neither chunks nor channels nor what else is on the links: what they leave of a time, as a share of it. Of the 154 sizes of five operations that
-/// SuperBench's nccl-tests tables of eight A100 hold (4 B to 8 GiB), 93 % lie within 5 % of the pieces alpha + beta x bytes through them; 95 % within 5.7 %.
+/// The formulas know neither chunks nor channels nor what else is on the links: what they leave of a time, as a share
+/// of it. Of the 154 sizes of five operations that SuperBench's nccl-tests tables of eight A100 hold (4 B to 8 GiB), 93
+/// % lie within 5 % of the pieces alpha + beta x bytes through them; 95 % within 5.7 %.
 constexpr double kFormulaError = 0.05;
-/// Less of a transfer beside one other that shares its link: at half the rate meanwhile, half of this share at most is owed to it, which is under kFormulaError.
+/// Less of a transfer beside one other that shares its link: at half the rate meanwhile, half of this share at most is
+/// owed to it, which is under kFormulaError.
 constexpr double kAlone = 0.05;
-/// Of the range of bandwidths, how far a protocol's share with another algorithm is known: a tree's 0.8 to 0.92 of a ring's rate (bandwidthShare) moves the place of LL
-/// in its range by 0.23 at most.
+/// Of the range of bandwidths, how far a protocol's share with another algorithm is known: a tree's 0.8 to 0.92 of a
+/// ring's rate (bandwidthShare) moves the place of LL in its range by 0.23 at most.
 constexpr double kSameProtocol = 0.25;
 
 }  // namespace
@@ -32,7 +36,8 @@ std::optional<CostEstimate> TransferCost::of(const Message& message, AlgorithmCh
     return modelled(message, choice);
 }
 
-std::optional<CostEstimate> TransferCost::compared(const Message& message, AlgorithmChoice choice, EvidenceFrom from) const {
+std::optional<CostEstimate> TransferCost::compared(const Message& message, AlgorithmChoice choice,
+                                                   EvidenceFrom from) const {
     const CostCurve* now = m_evidence.find({from, message.shape, message.op, message.present});
     const CostCurve* then = m_evidence.find({from, message.shape, message.op, choice});
     if (now == nullptr || then == nullptr) return std::nullopt;
@@ -40,7 +45,8 @@ std::optional<CostEstimate> TransferCost::compared(const Message& message, Algor
     if (!nowNs || !thenNs) return std::nullopt;
     const double scale = thenNs->ns / nowNs->ns;
     const double error = std::hypot(nowNs->error, thenNs->error);
-    return CostEstimate{scale, scale / (1 + error), scale * (1 + error), from == EvidenceFrom::trace ? Basis::measuredHere : Basis::sweep};
+    return CostEstimate{scale, scale / (1 + error), scale * (1 + error),
+                        from == EvidenceFrom::trace ? Basis::measuredHere : Basis::sweep};
 }
 
 std::optional<LinkModel> TransferCost::linkOf(const Message& message) const {
@@ -50,7 +56,8 @@ std::optional<LinkModel> TransferCost::linkOf(const Message& message) const {
     group.smallestNode = message.smallestNode;
     const std::optional<LinkModel> link = linkModel(m_analysis.peaks, group, message.op);
     if (link && link->alphaNs > 0) return link;
-    const std::optional<LinkModel> reached = m_analysis.peaks.atLeast(group) ? linkWithStartup(m_analysis.peaks, group, message.op) : std::nullopt;
+    const std::optional<LinkModel> reached =
+        m_analysis.peaks.atLeast(group) ? linkWithStartup(m_analysis.peaks, group, message.op) : std::nullopt;
     const CostCurve* curve = m_evidence.find({EvidenceFrom::trace, message.shape, message.op, message.present});
     if (curve == nullptr || !curve->fit.holds() || !isModelled(message.op, message.present)) return reached;
     const FitPiece& small = curve->fit.pieces.front();
@@ -61,24 +68,30 @@ std::optional<LinkModel> TransferCost::linkOf(const Message& message) const {
     return LinkModel{small.alphaNs / perStart, perByte / large.betaNsPerByte};
 }
 
-TransferCost::ModelledTime TransferCost::modelledTime(const LinkModel& link, const Message& message, double explainedNs, AlgorithmChoice choice) const {
+TransferCost::ModelledTime TransferCost::modelledTime(const LinkModel& link, const Message& message, double explainedNs,
+                                                      AlgorithmChoice choice) const {
     const AlgorithmChoice present = message.present;
     const double busNs = message.bytes * busFactor(message.op, message.shape.ranks) / link.bytesPerNs;
-    const Range hops = hopsOf(message.op, message.shape.ranks, choice.algorithm), startup = startupShare(choice.protocol), bandwidth = bandwidthShare(choice);
+    const Range hops = hopsOf(message.op, message.shape.ranks, choice.algorithm),
+                startup = startupShare(choice.protocol), bandwidth = bandwidthShare(choice);
     const RangePlace start = m_startup.of(message.shape, choice.protocol);
     RangePlace rate{0, 0.5, 1};
     if (choice.protocol == present.protocol && isModelled(message.op, present)) {
         // What is left of the present time says which share of the bandwidth the protocol reaches here.
         const Range reached = bandwidthShare(present);
-        const double startNs = middle(hopsOf(message.op, message.shape.ranks, present.algorithm)) * link.alphaNs * start.in(startup, start.expected);
+        const double startNs = middle(hopsOf(message.op, message.shape.ranks, present.algorithm)) * link.alphaNs *
+                               start.in(startup, start.expected);
         const double share = explainedNs > startNs ? busNs / (explainedNs - startNs) : reached.high;
-        const double place = reached.high > reached.low ? std::clamp((share - reached.low) / (reached.high - reached.low), 0.0, 1.0) : 0.5;
+        const double place = reached.high > reached.low
+                                 ? std::clamp((share - reached.low) / (reached.high - reached.low), 0.0, 1.0)
+                                 : 0.5;
         rate = {std::max(0.0, place - kSameProtocol), place, std::min(1.0, place + kSameProtocol)};
     }
     const auto timeNs = [&](double hopCount, double startPlace, double ratePlace) {
         return hopCount * link.alphaNs * start.in(startup, startPlace) + busNs / rate.in(bandwidth, ratePlace);
     };
-    return {timeNs(middle(hops), start.expected, rate.expected), timeNs(hops.low, start.low, rate.high) / (1 + kFormulaError),
+    return {timeNs(middle(hops), start.expected, rate.expected),
+            timeNs(hops.low, start.low, rate.high) / (1 + kFormulaError),
             timeNs(hops.high, start.high, rate.low) * (1 + kFormulaError)};
 }
 
@@ -86,26 +99,33 @@ std::optional<CostEstimate> TransferCost::modelled(const Message& message, Algor
     if (!isModelled(message.op, choice)) return std::nullopt;
     std::optional<LinkModel> link = linkOf(message);
     if (!link) return std::nullopt;
-    // Where the measured time lies outside of what the formulas allow for the present choice, the rest stays whatever the choice.
+    // Where the measured time lies outside of what the formulas allow for the present choice, the rest stays whatever
+    // the choice.
     double explained = message.presentNs, fastest = explained, linkBound = 0;
     if (isModelled(message.op, message.present)) {
         link = seenLink(*link, message.op, message.shape.ranks, message.bytes, message.present, message.presentNs);
         const Range now = collectiveNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
-        explained = explainedNs(*link, message.op, message.shape.ranks, message.bytes, message.present, message.presentNs);
-        // Where it takes longer than the link alone explains, the device may hold the protocol, or the link is slower than stated: neither is ruled out.
+        explained =
+            explainedNs(*link, message.op, message.shape.ranks, message.bytes, message.present, message.presentNs);
+        // Where it takes longer than the link alone explains, the device may hold the protocol, or the link is slower
+        // than stated: neither is ruled out.
         const double boundNs = linkBoundNs(*link, message.op, message.shape.ranks, message.bytes, message.present);
         if (message.presentNs > boundNs * (1 + kFormulaError)) linkBound = boundNs;
-        // What others on the links take stays as well: where they were under way the present choice may be as good as the formulas allow.
+        // What others on the links take stays as well: where they were under way the present choice may be as good as
+        // the formulas allow.
         fastest = message.sharedPart > kAlone ? std::min(explained, now.low) : explained;
     }
     const double expected = explained * std::pow(fastest / explained, message.sharedPart);
     const ModelledTime then = modelledTime(*link, message, expected, choice);
     CostEstimate estimate{then.expectedNs / expected, then.lowNs / explained, then.highNs / fastest, Basis::model};
-    if (linkBound > 0) estimate.scaleHigh = std::max(estimate.scaleHigh, modelledTime(*link, message, linkBound, choice).highNs / linkBound);
+    if (linkBound > 0)
+        estimate.scaleHigh =
+            std::max(estimate.scaleHigh, modelledTime(*link, message, linkBound, choice).highNs / linkBound);
     return estimate;
 }
 
-std::optional<TransferCost::Chosen> TransferCost::cheapest(const Message& message, const std::vector<AlgorithmChoice>& allowed,
+std::optional<TransferCost::Chosen> TransferCost::cheapest(const Message& message,
+                                                           const std::vector<AlgorithmChoice>& allowed,
                                                            const std::vector<AlgorithmChoice>& mayHave) const {
     std::optional<Chosen> best;
     double low = 0, high = 0;
@@ -126,9 +146,11 @@ std::optional<TransferCost::Chosen> TransferCost::cheapest(const Message& messag
     return best;
 }
 
-std::optional<Range> TransferCost::nsOfSize(const Message& like, double bytes, const std::vector<AlgorithmChoice>& allowed) const {
+std::optional<Range> TransferCost::nsOfSize(const Message& like, double bytes,
+                                            const std::vector<AlgorithmChoice>& allowed) const {
     if (const CostCurve* curve = m_evidence.find({EvidenceFrom::trace, like.shape, like.op, like.present})) {
-        if (const auto measured = curve->at(bytes)) return Range{measured->ns / (1 + measured->error), measured->ns * (1 + measured->error)};
+        if (const auto measured = curve->at(bytes))
+            return Range{measured->ns / (1 + measured->error), measured->ns * (1 + measured->error)};
     }
     const std::optional<LinkModel> link = linkOf(like);
     if (!link || !isModelled(like.op, like.present)) return std::nullopt;

@@ -14,30 +14,41 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string signedDuration(double ns) { return (ns < 0 ? "-" : "") + durationText(std::abs(ns)); }
+std::string signedDuration(double ns) {
+    return (ns < 0 ? "-" : "") + durationText(std::abs(ns));
+}
 
 /// "3.1 ms (1.2 %), 2.9 ms to 3.3 ms"
 std::string gainText(const TuneGain& gain, double stepNs) {
-    return fmt::format("{} ({}{}), {} to {}", signedDuration(gain.gainNs), gain.gainNs < 0 ? "-" : "", percentText(std::abs(gain.gainNs) / stepNs), signedDuration(gain.lowNs), signedDuration(gain.highNs));
+    return fmt::format("{} ({}{}), {} to {}", signedDuration(gain.gainNs), gain.gainNs < 0 ? "-" : "",
+                       percentText(std::abs(gain.gainNs) / stepNs), signedDuration(gain.lowNs),
+                       signedDuration(gain.highNs));
 }
 
 std::string verdictText(const MeasuredCandidate& measured) {
     switch (measured.verdict) {
-        case TuneVerdict::helps: return "helps";
-        case TuneVerdict::slower: return "slower than the default";
-        case TuneVerdict::failed: return "failed and was dropped: " + measured.failure;
-        case TuneVerdict::tooFewRounds: return "too few rounds to tell";
-        default: break;
+        case TuneVerdict::helps:
+            return "helps";
+        case TuneVerdict::slower:
+            return "slower than the default";
+        case TuneVerdict::failed:
+            return "failed and was dropped: " + measured.failure;
+        case TuneVerdict::tooFewRounds:
+            return "too few rounds to tell";
+        default:
+            break;
     }
     if (measured.changedNothing) return "no difference: NCCL chose as by default";
-    return measured.gain && measured.gain->lowNs > 0 ? "too little to be worth a setting" : "no difference beyond noise";
+    return measured.gain && measured.gain->lowNs > 0 ? "too little to be worth a setting"
+                                                     : "no difference beyond noise";
 }
 
 std::string predictionText(const MeasuredCandidate& measured) {
     const auto& predicted = measured.candidate.predictedSavingNs;
     if (!predicted) return {};
     std::string text = "predicted " + signedDuration(*predicted);
-    if (const auto& interval = measured.candidate.predictedIntervalNs) text += fmt::format(" ({} to {})", signedDuration(interval->first), signedDuration(interval->second));
+    if (const auto& interval = measured.candidate.predictedIntervalNs)
+        text += fmt::format(" ({} to {})", signedDuration(interval->first), signedDuration(interval->second));
     if (!measured.gain) return text;
     const double error = measured.gain->gainNs - *predicted;
     return text + fmt::format(", measured {} {}", durationText(std::abs(error)), error < 0 ? "less" : "more");
@@ -53,13 +64,18 @@ std::string keepText(const TuneReport& report) {
     const TuneResult& result = report.result;
     if (result.winner) return fmt::format("Keep: {}\n", result.candidates[*result.winner].candidate.name);
     if (result.candidates.empty()) return "Keep the default.\n";
-    return fmt::format("Keep the default: nothing beats it by more than its noise and {} of the step.\n", percentText(result.rules.minGainShare));
+    return fmt::format("Keep the default: nothing beats it by more than its noise and {} of the step.\n",
+                       percentText(result.rules.minGainShare));
 }
 
 Json runsJson(const std::vector<TuneRun>& runs) {
     Json list = Json::array();
     for (const TuneRun& run : runs)
-        list.push_back({{"name", run.name}, {"round", run.round}, {"step_ns", std::llround(run.stepNs)}, {"steps", run.steps}, {"wall_s", std::round(run.wallS * 1000) / 1000}});
+        list.push_back({{"name", run.name},
+                        {"round", run.round},
+                        {"step_ns", std::llround(run.stepNs)},
+                        {"steps", run.steps},
+                        {"wall_s", std::round(run.wallS * 1000) / 1000}});
     return list;
 }
 
@@ -73,13 +89,17 @@ Json candidateJson(const MeasuredCandidate& measured, double stepNs) {
     json["nccl_chose_as_by_default"] = measured.changedNothing;
     json["rounds"] = measured.gain ? measured.gain->rounds : 0;
     json["gain_ns"] = measured.gain ? Json(std::llround(measured.gain->gainNs)) : Json(nullptr);
-    json["gain_interval_ns"] = measured.gain ? Json({std::llround(measured.gain->lowNs), std::llround(measured.gain->highNs)}) : Json(nullptr);
+    json["gain_interval_ns"] =
+        measured.gain ? Json({std::llround(measured.gain->lowNs), std::llround(measured.gain->highNs)}) : Json(nullptr);
     json["gain_share"] = measured.gain && stepNs > 0 ? Json(measured.gain->gainNs / stepNs) : Json(nullptr);
-    json["predicted_saving_ns"] = candidate.predictedSavingNs ? Json(std::llround(*candidate.predictedSavingNs)) : Json(nullptr);
+    json["predicted_saving_ns"] =
+        candidate.predictedSavingNs ? Json(std::llround(*candidate.predictedSavingNs)) : Json(nullptr);
     const auto& interval = candidate.predictedIntervalNs;
-    json["predicted_interval_ns"] = interval ? Json({std::llround(interval->first), std::llround(interval->second)}) : Json(nullptr);
+    json["predicted_interval_ns"] =
+        interval ? Json({std::llround(interval->first), std::llround(interval->second)}) : Json(nullptr);
     const bool comparable = candidate.predictedSavingNs && measured.gain && stepNs > 0;
-    json["prediction_error_share"] = comparable ? Json((measured.gain->gainNs - *candidate.predictedSavingNs) / stepNs) : Json(nullptr);  // of the default's step
+    json["prediction_error_share"] = comparable ? Json((measured.gain->gainNs - *candidate.predictedSavingNs) / stepNs)
+                                                : Json(nullptr);  // of the default's step
     json["runs"] = runsJson(measured.runs);
     return json;
 }
@@ -89,20 +109,27 @@ Json candidateJson(const MeasuredCandidate& measured, double stepNs) {
 std::string renderTuneText(const TuneReport& report) {
     const TuneResult& result = report.result;
     if (result.candidates.empty()) return joined(report.notes) + keepText(report);
-    if (result.standard.empty()) return fmt::format("{}: no round was run.\n", report.name) + joined(report.notes) + keepText(report);
-    std::string text = fmt::format("{}: step of {} by default, {} run{}", report.name, durationText(result.stepNs), result.standard.size(), result.standard.size() == 1 ? "" : "s");
-    if (result.standard.size() > 1) text += fmt::format(" that differ by {} (standard deviation)", durationText(result.noiseNs));
+    if (result.standard.empty())
+        return fmt::format("{}: no round was run.\n", report.name) + joined(report.notes) + keepText(report);
+    std::string text = fmt::format("{}: step of {} by default, {} run{}", report.name, durationText(result.stepNs),
+                                   result.standard.size(), result.standard.size() == 1 ? "" : "s");
+    if (result.standard.size() > 1)
+        text += fmt::format(" that differ by {} (standard deviation)", durationText(result.noiseNs));
     text += "\n\n";
     for (size_t i = 0; i < result.candidates.size(); ++i) {
         const MeasuredCandidate& measured = result.candidates[i];
         text += fmt::format("{} {}\n", result.winner && *result.winner == i ? "*" : " ", measured.candidate.name);
         if (measured.gain && measured.failure.empty())
-            text += fmt::format("    gain per step {}, {} rounds\n", gainText(*measured.gain, result.stepNs), measured.gain->rounds);
-        if (const std::string predicted = predictionText(measured); !predicted.empty()) text += fmt::format("    {}\n", predicted);
+            text += fmt::format("    gain per step {}, {} rounds\n", gainText(*measured.gain, result.stepNs),
+                                measured.gain->rounds);
+        if (const std::string predicted = predictionText(measured); !predicted.empty())
+            text += fmt::format("    {}\n", predicted);
         text += fmt::format("    {}\n", verdictText(measured));
     }
-    text += fmt::format("\nGains are means of run against run in the same round, with {} intervals for all of them together; a run counts as the median of its steps.\n",
-                        percentText(result.rules.confidence));
+    text += fmt::format(
+        "\nGains are means of run against run in the same round, with {} intervals for all of them together; a run "
+        "counts as the median of its steps.\n",
+        percentText(result.rules.confidence));
     return text + joined(report.notes) + keepText(report);
 }
 
@@ -119,9 +146,12 @@ std::string renderTuneJson(const TuneReport& report) {
                       {"interval", "Student's t of paired runs of a round, Bonferroni over the candidates"},
                       {"confidence", result.rules.confidence},
                       {"min_gain_share", result.rules.minGainShare}};
-    json["default"] = {{"step_ns", std::llround(result.stepNs)}, {"noise_ns", std::llround(result.noiseNs)}, {"runs", runsJson(result.standard)}};
+    json["default"] = {{"step_ns", std::llround(result.stepNs)},
+                       {"noise_ns", std::llround(result.noiseNs)},
+                       {"runs", runsJson(result.standard)}};
     json["candidates"] = Json::array();
-    for (const MeasuredCandidate& measured : result.candidates) json["candidates"].push_back(candidateJson(measured, result.stepNs));
+    for (const MeasuredCandidate& measured : result.candidates)
+        json["candidates"].push_back(candidateJson(measured, result.stepNs));
     json["winner"] = result.winner ? Json(result.candidates[*result.winner].candidate.name) : Json(nullptr);
     json["keep_default"] = !result.winner;
     json["files"] = {{"env", report.environmentFile.empty() ? Json(nullptr) : Json(report.environmentFile)},

@@ -13,8 +13,8 @@ struct TuneReport {
     std::string name;
     std::vector<std::string> command;
     bool virtualGpus = false;
-    int rounds = 0;                  ///< asked for
-    std::vector<std::string> notes;  ///< why there are fewer, what was left out
+    int rounds = 0;                          ///< asked for
+    std::vector<std::string> notes;          ///< why there are fewer, what was left out
     std::string environmentFile, tunerFile;  ///< where the winner is kept; empty: nothing to keep
     TuneResult result;
 };

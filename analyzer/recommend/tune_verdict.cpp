@@ -33,25 +33,33 @@ double medianOf(std::vector<double> values) {
 TuneVerdict verdictOf(const MeasuredCandidate& measured, double stepNs, const TuneRules& rules) {
     if (!measured.failure.empty()) return TuneVerdict::failed;
     if (!measured.gain) return TuneVerdict::tooFewRounds;
-    constexpr double kLeastLossShare = 0.0005;  // what is told as -0.0 % is no loss, however well runs repeat each other
+    constexpr double kLeastLossShare =
+        0.0005;  // what is told as -0.0 % is no loss, however well runs repeat each other
     if (measured.gain->highNs < 0 && measured.gain->gainNs <= -kLeastLossShare * stepNs) return TuneVerdict::slower;
     const bool beyondNoise = measured.gain->lowNs > 0;
-    return beyondNoise && measured.gain->gainNs >= rules.minGainShare * stepNs ? TuneVerdict::helps : TuneVerdict::noDifference;
+    return beyondNoise && measured.gain->gainNs >= rules.minGainShare * stepNs ? TuneVerdict::helps
+                                                                               : TuneVerdict::noDifference;
 }
 
 }  // namespace
 
 std::string_view toText(TuneVerdict verdict) {
     switch (verdict) {
-        case TuneVerdict::helps: return "helps";
-        case TuneVerdict::noDifference: return "no_difference";
-        case TuneVerdict::slower: return "slower";
-        case TuneVerdict::tooFewRounds: return "too_few_rounds";
-        default: return "failed";
+        case TuneVerdict::helps:
+            return "helps";
+        case TuneVerdict::noDifference:
+            return "no_difference";
+        case TuneVerdict::slower:
+            return "slower";
+        case TuneVerdict::tooFewRounds:
+            return "too_few_rounds";
+        default:
+            return "failed";
     }
 }
 
-std::optional<TuneGain> pairedGain(const std::vector<TuneRun>& standard, const std::vector<TuneRun>& candidate, double confidence) {
+std::optional<TuneGain> pairedGain(const std::vector<TuneRun>& standard, const std::vector<TuneRun>& candidate,
+                                   double confidence) {
     std::vector<double> gains;
     for (const TuneRun& with : candidate)
         for (const TuneRun& without : standard)
@@ -66,7 +74,9 @@ std::optional<TuneGain> pairedGain(const std::vector<TuneRun>& standard, const s
     return gain;
 }
 
-double intervalConfidence(const TuneRules& rules, size_t candidates) { return 1 - (1 - rules.confidence) / static_cast<double>(std::max<size_t>(1, candidates)); }
+double intervalConfidence(const TuneRules& rules, size_t candidates) {
+    return 1 - (1 - rules.confidence) / static_cast<double>(std::max<size_t>(1, candidates));
+}
 
 void judge(TuneResult& result) {
     std::vector<double> steps;

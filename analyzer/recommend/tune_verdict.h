@@ -12,8 +12,8 @@
 
 namespace rankscope::analyzer {
 
-/// One run of the job: the unit of the comparison. Steps inside a run share whatever made it fast or slow, and are no repetitions
-/// (Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013).
+/// One run of the job: the unit of the comparison. Steps inside a run share whatever made it fast or slow, and are no
+/// repetitions (Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013).
 struct TuneRun {
     std::string name;   ///< run directory, relative to the tuning's
     int round = 0;      ///< from 1
@@ -46,9 +46,11 @@ struct TuneRules {
     double minGainShare = 0.005;  ///< of the default's step: less is not worth a setting
 };
 
-/// Mean of the differences between the two runs of each round, with Student's interval for paired values. Pairing takes out what drifts from round to
-/// round. Nothing with fewer than two common rounds. `confidence` is of this interval alone.
-std::optional<TuneGain> pairedGain(const std::vector<TuneRun>& standard, const std::vector<TuneRun>& candidate, double confidence);
+/// Mean of the differences between the two runs of each round, with Student's interval for paired values. Pairing takes
+/// out what drifts from round to round. Nothing with fewer than two common rounds. `confidence` is of this interval
+/// alone.
+std::optional<TuneGain> pairedGain(const std::vector<TuneRun>& standard, const std::vector<TuneRun>& candidate,
+                                   double confidence);
 
 struct TuneResult {
     TuneRules rules;
@@ -56,14 +58,14 @@ struct TuneResult {
     double stepNs = 0;              ///< median over the runs
     double noiseNs = 0;             ///< standard deviation over the runs; 0 with fewer than two
     std::vector<MeasuredCandidate> candidates;
-    std::optional<size_t> winner;   ///< the candidate that helps most
+    std::optional<size_t> winner;  ///< the candidate that helps most
 };
 
 /// Confidence of each interval so that all of them hold together with `rules.confidence` (Bonferroni).
 double intervalConfidence(const TuneRules& rules, size_t candidates);
 
-/// Fills in gains, verdicts and the winner: a candidate helps when the whole interval of its gain is above 0 and the gain is at least
-/// `minGainShare` of the step.
+/// Fills in gains, verdicts and the winner: a candidate helps when the whole interval of its gain is above 0 and the
+/// gain is at least `minGainShare` of the step.
 void judge(TuneResult& result);
 
 }  // namespace rankscope::analyzer

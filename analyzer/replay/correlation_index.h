@@ -8,8 +8,8 @@
 
 namespace rankscope::analyzer {
 
-/// From CUPTI's correlation ids, which grow with the calls, to rows of a table. Several rows may share one (the nodes of a CUDA graph): they are found in
-/// the order in which they were added.
+/// From CUPTI's correlation ids, which grow with the calls, to rows of a table. Several rows may share one (the nodes
+/// of a CUDA graph): they are found in the order in which they were added.
 class CorrelationIndex {
   public:
     void add(int64_t correlation, uint32_t row) {
@@ -24,7 +24,8 @@ class CorrelationIndex {
         const auto less = [](const std::pair<int64_t, uint32_t>& row, int64_t wanted) { return row.first < wanted; };
         auto first = m_rows.begin() + static_cast<std::ptrdiff_t>(m_near);
         if (correlation < 0) return std::pair(m_rows.end(), m_rows.end());
-        if (first == m_rows.end() || first->first > correlation || (m_rows.end() - first > 4 && (first + 4)->first < correlation))
+        if (first == m_rows.end() || first->first > correlation ||
+            (m_rows.end() - first > 4 && (first + 4)->first < correlation))
             first = std::lower_bound(m_rows.begin(), m_rows.end(), correlation, less);
         while (first != m_rows.end() && first->first < correlation) ++first;
         auto last = first;

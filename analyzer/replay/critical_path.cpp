@@ -11,20 +11,24 @@ namespace {
 
 PathCategory categoryOf(TaskKind kind) {
     switch (kind) {
-        case TaskKind::kernel: return PathCategory::compute;
+        case TaskKind::kernel:
+            return PathCategory::compute;
         case TaskKind::arrival:
         case TaskKind::join:
-        case TaskKind::transfer: return PathCategory::transfer;
+        case TaskKind::transfer:
+            return PathCategory::transfer;
         case TaskKind::copy:
-        case TaskKind::set: return PathCategory::memory;
-        default: return PathCategory::host;
+        case TaskKind::set:
+            return PathCategory::memory;
+        default:
+            return PathCategory::host;
     }
 }
 
 /// What a task began after: the task, when that let go, and by what.
 struct Cause {
     TaskId task = kNoTask;
-    int64_t ns = INT64_MIN;       // of the cause's end, or start
+    int64_t ns = INT64_MIN;  // of the cause's end, or start
     int64_t allowedNs = INT64_MIN;
     bool afterStart = false;
     bool lane = false;
@@ -33,15 +37,19 @@ struct Cause {
 
 Cause causeOf(const TaskGraph& graph, const Schedule& schedule, TaskId task) {
     Cause cause;
-    if (const TaskId before = graph.before[task]; before != kNoTask) cause = {before, schedule.endNs[before], schedule.endNs[before] + graph.leadNs[task], false, true, WaitKind::event};
+    if (const TaskId before = graph.before[task]; before != kNoTask)
+        cause = {before, schedule.endNs[before], schedule.endNs[before] + graph.leadNs[task], false,
+                 true,   WaitKind::event};
     for (const Edge& edge : graph.edgesOf(task)) {
         const int64_t ns = edge.afterStart ? schedule.startNs[edge.from] : schedule.endNs[edge.from];
-        if (ns + edge.delayNs > cause.allowedNs) cause = {edge.from, ns, ns + edge.delayNs, edge.afterStart != 0, false, static_cast<WaitKind>(edge.kind)};
+        if (ns + edge.delayNs > cause.allowedNs)
+            cause = {edge.from, ns, ns + edge.delayNs, edge.afterStart != 0, false, static_cast<WaitKind>(edge.kind)};
     }
     return cause;
 }
 
-/// A piece of the critical path. `task`: what runs, or what is waited for by the gap, the launch or the host's work in front of it.
+/// A piece of the critical path. `task`: what runs, or what is waited for by the gap, the launch or the host's work in
+/// front of it.
 struct Piece {
     PathCategory category = PathCategory::compute;
     int rank = 0;
@@ -51,7 +59,8 @@ struct Piece {
 
 /// Walks back from a task that is known to have been reached at `untilNs`, until `fromNs`.
 template <typename Visit>
-void walkBack(const TaskGraph& graph, const Schedule& schedule, TaskId task, int64_t fromNs, int64_t untilNs, Visit&& visit) {
+void walkBack(const TaskGraph& graph, const Schedule& schedule, TaskId task, int64_t fromNs, int64_t untilNs,
+              Visit&& visit) {
     int lastRank = task == kNoTask ? -1 : graph.rankOf(task);
     const auto add = [&](PathCategory category, int rank, int64_t startNs, int64_t endNs) {
         startNs = std::clamp(startNs, fromNs, untilNs);
@@ -68,11 +77,12 @@ void walkBack(const TaskGraph& graph, const Schedule& schedule, TaskId task, int
         const Cause cause = causeOf(graph, schedule, task);
         const bool host = info.lane != kNoLane && graph.lanes[info.lane].host;
         if (cause.task == kNoTask || cause.allowedNs < schedule.startNs[task]) {
-            add(host ? PathCategory::host : PathCategory::gap, lastRank, fromNs, reachedNs);  // first of its lane: bound by its lead alone
+            add(host ? PathCategory::host : PathCategory::gap, lastRank, fromNs,
+                reachedNs);  // first of its lane: bound by its lead alone
             break;
         }
         // In front of a transfer it is what one of several messages takes longer.
-        const PathCategory between = info.kind == TaskKind::transfer                       ? PathCategory::transfer
+        const PathCategory between = info.kind == TaskKind::transfer                 ? PathCategory::transfer
                                      : !cause.lane && cause.kind == WaitKind::launch ? PathCategory::launch
                                      : host                                          ? PathCategory::host
                                                                                      : PathCategory::gap;
@@ -97,7 +107,9 @@ size_t walkPath(const TaskGraph& graph, const Schedule& schedule, const std::vec
     if (count == 0) return 0;
     TaskId task = kNoTask;
     for (const StepMark& mark : graph.marks)
-        if (schedule.startNs[mark.task] <= untilNs && (task == kNoTask || schedule.startNs[mark.task] > schedule.startNs[task])) task = mark.task;
+        if (schedule.startNs[mark.task] <= untilNs &&
+            (task == kNoTask || schedule.startNs[mark.task] > schedule.startNs[task]))
+            task = mark.task;
     walkBack(graph, schedule, task, fromNs, untilNs, visit);
     return count;
 }
@@ -111,20 +123,27 @@ std::string_view toText(PathCategory category) {
 
 std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps) {
     std::map<std::pair<PathCategory, int>, int64_t> sums;
-    const size_t count = walkPath(graph, schedule, steps, [&](const Piece& piece) { sums[{piece.category, piece.rank}] += piece.ns; });
+    const size_t count = walkPath(graph, schedule, steps, [&](const Piece& piece) {
+        sums[{piece.category, piece.rank}] += piece.ns;
+    });
     std::vector<PathShare> shares;
-    for (const auto& [key, ns] : sums) shares.push_back({key.first, key.second, static_cast<double>(ns) / static_cast<double>(count)});
-    std::stable_sort(shares.begin(), shares.end(), [](const PathShare& a, const PathShare& b) { return a.nsPerStep > b.nsPerStep; });
+    for (const auto& [key, ns] : sums)
+        shares.push_back({key.first, key.second, static_cast<double>(ns) / static_cast<double>(count)});
+    std::stable_sort(shares.begin(), shares.end(),
+                     [](const PathShare& a, const PathShare& b) { return a.nsPerStep > b.nsPerStep; });
     return shares;
 }
 
 std::vector<PathPiece> pathBefore(const TaskGraph& graph, const Schedule& schedule, TaskId task, int64_t fromNs) {
     std::vector<PathPiece> pieces;
-    walkBack(graph, schedule, task, fromNs, schedule.startNs[task], [&](const Piece& piece) { pieces.push_back({piece.category, piece.rank, piece.ns}); });
+    walkBack(graph, schedule, task, fromNs, schedule.startNs[task], [&](const Piece& piece) {
+        pieces.push_back({piece.category, piece.rank, piece.ns});
+    });
     return pieces;
 }
 
-std::vector<PathTransfer> criticalTransfers(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps) {
+std::vector<PathTransfer> criticalTransfers(const TaskGraph& graph, const Schedule& schedule,
+                                            const std::vector<int>& steps) {
     std::map<std::pair<uint32_t, store::Op>, int64_t> sums;
     const size_t count = walkPath(graph, schedule, steps, [&](const Piece& piece) {
         if (piece.category != PathCategory::transfer) return;
@@ -133,7 +152,8 @@ std::vector<PathTransfer> criticalTransfers(const TaskGraph& graph, const Schedu
         sums[{exchange.communicatorId, exchange.op}] += piece.ns;
     });
     std::vector<PathTransfer> transfers;
-    for (const auto& [key, ns] : sums) transfers.push_back({key.first, key.second, static_cast<double>(ns) / static_cast<double>(count)});
+    for (const auto& [key, ns] : sums)
+        transfers.push_back({key.first, key.second, static_cast<double>(ns) / static_cast<double>(count)});
     return transfers;
 }
 

@@ -25,14 +25,16 @@ struct PathPiece {
     int64_t ns = 0;
 };
 
-/// The chain of tasks in front of `task`, from its start back to `fromNs` (graph time): each began as soon as the one before it let it. Latest first.
+/// The chain of tasks in front of `task`, from its start back to `fromNs` (graph time): each began as soon as the one
+/// before it let it. Latest first.
 std::vector<PathPiece> pathBefore(const TaskGraph& graph, const Schedule& schedule, TaskId task, int64_t fromNs);
 
-/// Shares of the steps' time by what the critical path is in, and on which rank; longest first. They add up to the mean length of `steps`, which begins where the
-/// first rank begins the first of them and ends where the last one ends.
+/// Shares of the steps' time by what the critical path is in, and on which rank; longest first. They add up to the mean
+/// length of `steps`, which begins where the first rank begins the first of them and ends where the last one ends.
 ///
-/// `compute`, `transfer`, `memory`: kernels, what NCCL kernels take beyond waiting, copies and sets. `host`: calls and the work between them. `launch`: from a call to the
-/// device. `gap`: between dependent pieces of device work. Waiting is no category: the path is where the one is that is waited for.
+/// `compute`, `transfer`, `memory`: kernels, what NCCL kernels take beyond waiting, copies and sets. `host`: calls and
+/// the work between them. `launch`: from a call to the device. `gap`: between dependent pieces of device work. Waiting
+/// is no category: the path is where the one is that is waited for.
 std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps);
 
 }  // namespace rankscope::analyzer

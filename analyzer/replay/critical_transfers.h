@@ -15,6 +15,7 @@ struct PathTransfer {
 };
 
 /// They add up to the `transfer` shares of criticalPath() of the same arguments.
-std::vector<PathTransfer> criticalTransfers(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps);
+std::vector<PathTransfer> criticalTransfers(const TaskGraph& graph, const Schedule& schedule,
+                                            const std::vector<int>& steps);
 
 }  // namespace rankscope::analyzer

@@ -6,13 +6,17 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr int64_t kClockNs = 2'000;        // two stamps of one device that far apart may be of one moment: CUPTI rounds and converts them
-constexpr int64_t kRightAwayNs = 10'000;   // work that begins that soon behind other work may have waited for it: a launch or an event takes as long
+constexpr int64_t kClockNs =
+    2'000;  // two stamps of one device that far apart may be of one moment: CUPTI rounds and converts them
+constexpr int64_t kRightAwayNs =
+    10'000;  // work that begins that soon behind other work may have waited for it: a launch or an event takes as long
 constexpr int64_t kLongestLatencyNs = 100'000;  // of a launch, a gap or an event; beyond, something else was waited for
-constexpr std::ptrdiff_t kFullQueue = 256;     // pieces of work ahead of the device: CUDA's queues hold about a thousand entries, events included
+constexpr std::ptrdiff_t kFullQueue =
+    256;  // pieces of work ahead of the device: CUDA's queues hold about a thousand entries, events included
 constexpr int64_t kUsualLaunchNs = 6'000;  // of a launch when none of the trace shows it: then none mattered
 
-/// Mean of the samples that show nothing but the latency: those near the shortest tenth. The others waited for something that is not recorded.
+/// Mean of the samples that show nothing but the latency: those near the shortest tenth. The others waited for
+/// something that is not recorded.
 int64_t typicalNs(std::vector<int64_t>& samples) {
     if (samples.empty()) return 0;
     const auto low = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 10);
@@ -33,7 +37,9 @@ int64_t typicalNs(std::vector<int64_t>& samples) {
 DeviceLanes::DeviceLanes(const RankEvents& events, RankTasks& result) : m_events(events), m_result(result) {
     m_pieces.reserve(events.compute.size() + events.communication.size() + events.memory.size());
     const auto add = [&](const auto& rows, auto&& workOf) {
-        for (size_t i = 0; i < rows.size(); ++i) m_pieces.push_back({rows[i].startNs, rows[i].endNs, rows[i].streamId, workOf(rows[i]), static_cast<uint32_t>(i)});
+        for (size_t i = 0; i < rows.size(); ++i)
+            m_pieces.push_back(
+                {rows[i].startNs, rows[i].endNs, rows[i].streamId, workOf(rows[i]), static_cast<uint32_t>(i)});
     };
     add(events.compute, [](const ComputeTask&) { return Work::kernel; });
     add(events.communication, [](const CommTask&) { return Work::communication; });
@@ -61,7 +67,8 @@ DeviceLanes::DeviceLanes(const RankEvents& events, RankTasks& result) : m_events
     }
     m_index.finish();
     for (auto& [id, stream] : m_streams)
-        std::sort(stream.unlaunched.begin(), stream.unlaunched.end(), [&](uint32_t a, uint32_t b) { return m_pieces[a].startNs < m_pieces[b].startNs; });
+        std::sort(stream.unlaunched.begin(), stream.unlaunched.end(),
+                  [&](uint32_t a, uint32_t b) { return m_pieces[a].startNs < m_pieces[b].startNs; });
     m_placed.reserve(m_pieces.size());
 }
 
@@ -77,7 +84,8 @@ uint32_t DeviceLanes::kernelKey(const KernelKey& key) {
     return known->second;
 }
 
-void DeviceLanes::submit(int64_t correlation, TaskId launch, int64_t launchNs, store::ApiKind how, int step, const std::vector<TaskId>& awaited) {
+void DeviceLanes::submit(int64_t correlation, TaskId launch, int64_t launchNs, store::ApiKind how, int step,
+                         const std::vector<TaskId>& awaited) {
     const auto [first, last] = m_index.find(correlation);
     if (first == last) return;
     const bool graph = how == store::ApiKind::graphLaunch;
@@ -90,7 +98,8 @@ void DeviceLanes::submit(int64_t correlation, TaskId launch, int64_t launchNs, s
     }
     std::vector<uint32_t> pieces;
     for (auto at = first; at != last; ++at) pieces.push_back(at->second);
-    std::stable_sort(pieces.begin(), pieces.end(), [&](uint32_t a, uint32_t b) { return m_pieces[a].startNs < m_pieces[b].startNs; });
+    std::stable_sort(pieces.begin(), pieces.end(),
+                     [&](uint32_t a, uint32_t b) { return m_pieces[a].startNs < m_pieces[b].startNs; });
     for (uint32_t piece : pieces) place(piece, launch, launchNs, step, graph);
     orderGraph(firstPlaced);
 }
@@ -110,7 +119,8 @@ TaskId DeviceLanes::lastOf(int64_t correlation) {
 void DeviceLanes::place(uint32_t index, TaskId launch, int64_t launchNs, int step, bool graph) {
     const Piece& piece = m_pieces[index];
     Stream& stream = streamOf(piece.stream);
-    if (launch != kNoTask && stream.nextUnlaunched < stream.unlaunched.size()) placeUnlaunched(stream, piece.startNs, step);
+    if (launch != kNoTask && stream.nextUnlaunched < stream.unlaunched.size())
+        placeUnlaunched(stream, piece.startNs, step);
     Placed placed;
     placed.piece = index;
     placed.launch = launch;
@@ -132,7 +142,8 @@ void DeviceLanes::place(uint32_t index, TaskId launch, int64_t launchNs, int ste
     if (placed.before != kNothing) {
         // Dependent launches begin before what is in front of them ends: the part side by side counts once.
         const Placed& before = m_placed[placed.before];
-        if (const int64_t overlapNs = pieceOf(before).endNs - piece.startNs; overlapNs > 0 && before.last == before.task)
+        if (const int64_t overlapNs = pieceOf(before).endNs - piece.startNs;
+            overlapNs > 0 && before.last == before.task)
             draft.durationNs(before.task) = std::max<int64_t>(0, draft.durationNs(before.task) - overlapNs);
     }
     TaskInfo info;
@@ -145,9 +156,12 @@ void DeviceLanes::place(uint32_t index, TaskId launch, int64_t launchNs, int ste
         placed.task = draft.addTask(info, 0);
         info.kind = TaskKind::transfer;
         placed.last = draft.addTask(info, piece.endNs - piece.startNs);
-        m_result.comms.push_back({task.kernelId, task.communicatorId, task.startNs, task.endNs, placed.task, placed.last});
+        m_result.comms.push_back(
+            {task.kernelId, task.communicatorId, task.startNs, task.endNs, placed.task, placed.last});
     } else {
-        info.kind = piece.work == Work::kernel ? TaskKind::kernel : piece.work == Work::copy ? TaskKind::copy : TaskKind::set;
+        info.kind = piece.work == Work::kernel ? TaskKind::kernel
+                    : piece.work == Work::copy ? TaskKind::copy
+                                               : TaskKind::set;
         if (piece.work == Work::kernel) {
             info.row = static_cast<uint32_t>(m_events.firstKernelId + m_events.compute[piece.row].row);
             info.detail = kernelKey(m_events.compute[piece.row].key);
@@ -181,7 +195,9 @@ void DeviceLanes::begin() {
     for (auto& [id, stream] : m_streams) {
         if (stream.passed == kNothing) continue;
         const int64_t endNs = m_pieces[stream.passed].endNs;
-        while (stream.nextUnlaunched < stream.unlaunched.size() && m_pieces[stream.unlaunched[stream.nextUnlaunched]].startNs < endNs) ++stream.nextUnlaunched;
+        while (stream.nextUnlaunched < stream.unlaunched.size() &&
+               m_pieces[stream.unlaunched[stream.nextUnlaunched]].startNs < endNs)
+            ++stream.nextUnlaunched;
         TaskInfo info;
         info.lane = stream.lane & kNoLane;
         info.kind = TaskKind::boundary;
@@ -193,7 +209,8 @@ void DeviceLanes::begin() {
 }
 
 void DeviceLanes::placeUnlaunched(Stream& stream, int64_t beforeNs, int step) {
-    while (stream.nextUnlaunched < stream.unlaunched.size() && m_pieces[stream.unlaunched[stream.nextUnlaunched]].startNs < beforeNs)
+    while (stream.nextUnlaunched < stream.unlaunched.size() &&
+           m_pieces[stream.unlaunched[stream.nextUnlaunched]].startNs < beforeNs)
         place(stream.unlaunched[stream.nextUnlaunched++], kNoTask, INT64_MIN, step, false);
 }
 
@@ -208,7 +225,8 @@ void DeviceLanes::orderGraph(size_t firstPlaced) {
         for (const auto& [stream, others] : nodes) {
             if (stream == piece.stream) continue;
             const Placed* other = lastEndedBy(others, piece.startNs + kClockNs);
-            if (other != nullptr && (awaited == nullptr || pieceOf(*other).endNs > pieceOf(*awaited).endNs)) awaited = other;
+            if (other != nullptr && (awaited == nullptr || pieceOf(*other).endNs > pieceOf(*awaited).endNs))
+                awaited = other;
         }
         if (awaited != nullptr && pieceOf(*awaited).endNs > boundNs) m_inferred.emplace_back(i, awaited->last);
         nodes[piece.stream].push_back(i);
@@ -248,11 +266,17 @@ void DeviceLanes::wait(int32_t id, const std::vector<TaskId>& tasks) {
     for (TaskId task : tasks) addPending(stream, task);
 }
 
-int64_t DeviceLanes::endNs(TaskId task) const { return pieceOf(placedOf(task)).endNs; }
-int64_t DeviceLanes::startNs(TaskId task) const { return pieceOf(placedOf(task)).startNs; }
+int64_t DeviceLanes::endNs(TaskId task) const {
+    return pieceOf(placedOf(task)).endNs;
+}
+int64_t DeviceLanes::startNs(TaskId task) const {
+    return pieceOf(placedOf(task)).startNs;
+}
 
 const DeviceLanes::Placed* DeviceLanes::lastEndedBy(const std::vector<uint32_t>& placed, int64_t ns) const {
-    const auto after = std::upper_bound(placed.begin(), placed.end(), ns, [&](int64_t wanted, uint32_t at) { return wanted < pieceOf(m_placed[at]).endNs; });
+    const auto after = std::upper_bound(placed.begin(), placed.end(), ns, [&](int64_t wanted, uint32_t at) {
+        return wanted < pieceOf(m_placed[at]).endNs;
+    });
     return after == placed.begin() ? nullptr : &m_placed[*(after - 1)];
 }
 
@@ -260,7 +284,8 @@ TaskId DeviceLanes::lastEndedBy(int64_t ns) const {
     const Placed* last = nullptr;
     for (const auto& [id, stream] : m_streams) {
         const Placed* candidate = lastEndedBy(stream.placed, ns);
-        if (candidate != nullptr && (last == nullptr || pieceOf(*candidate).endNs > pieceOf(*last).endNs)) last = candidate;
+        if (candidate != nullptr && (last == nullptr || pieceOf(*candidate).endNs > pieceOf(*last).endNs))
+            last = candidate;
     }
     return last == nullptr ? kNoTask : last->last;
 }
@@ -269,7 +294,8 @@ TaskId DeviceLanes::roomMaker(int32_t id, int64_t startedNs, int64_t returnedNs)
     const auto found = m_streams.find(id);
     if (found == m_streams.end()) return kNoTask;
     const Stream& stream = found->second;
-    const auto after = std::upper_bound(stream.placed.begin(), stream.placed.end(), returnedNs, [&](int64_t ns, uint32_t at) { return ns < pieceOf(m_placed[at]).endNs; });
+    const auto after = std::upper_bound(stream.placed.begin(), stream.placed.end(), returnedNs,
+                                        [&](int64_t ns, uint32_t at) { return ns < pieceOf(m_placed[at]).endNs; });
     if (stream.placed.end() - after < kFullQueue) return kNoTask;
     const TaskId own = after == stream.placed.begin() ? kNoTask : m_placed[*(after - 1)].last;
     return own != kNoTask && endNs(own) > startedNs ? own : lastEndedBy(returnedNs);
@@ -286,12 +312,15 @@ void DeviceLanes::inferWaits() {
         const Placed& placed = m_placed[i];
         const Piece& piece = pieceOf(placed);
         const int64_t boundNs = std::max(beforeEndNs(placed), placed.launchNs + kUsualLaunchNs);
-        if (boundNs <= INT64_MIN + kUsualLaunchNs) continue;  // neither its launch nor anything before it is known: it may have begun whenever it did
+        if (boundNs <= INT64_MIN + kUsualLaunchNs)
+            continue;  // neither its launch nor anything before it is known: it may have begun whenever it did
         if (piece.startNs - boundNs < kRightAwayNs) continue;
         for (const auto& [id, stream] : m_streams) {
             if (id == piece.stream) continue;
             const Placed* other = lastEndedBy(stream.placed, piece.startNs + kClockNs);
-            if (other == nullptr || pieceOf(*other).endNs < std::max(boundNs, piece.startNs - kRightAwayNs) || other->launchNs > placed.launchNs) continue;
+            if (other == nullptr || pieceOf(*other).endNs < std::max(boundNs, piece.startNs - kRightAwayNs) ||
+                other->launchNs > placed.launchNs)
+                continue;
             m_inferred.emplace_back(i, other->last);
         }
     }
@@ -304,11 +333,14 @@ void DeviceLanes::setLatencies() {
     std::array<std::vector<int64_t>, 4> launches;
     for (const Placed& placed : m_placed) {
         const Piece& piece = pieceOf(placed);
-        if (placed.launch == kNoTask || placed.graph || std::max(beforeEndNs(placed), waitEndNs(placed)) > placed.launchNs) continue;
+        if (placed.launch == kNoTask || placed.graph ||
+            std::max(beforeEndNs(placed), waitEndNs(placed)) > placed.launchNs)
+            continue;
         add(launches[static_cast<size_t>(piece.work)], piece.startNs - placed.launchNs);
     }
     std::array<int64_t, 4> launchNs{};
-    for (size_t i = 0; i < launches.size(); ++i) launchNs[i] = !launches[i].empty() ? typicalNs(launches[i]) : i > 0 ? launchNs[0] : kUsualLaunchNs;
+    for (size_t i = 0; i < launches.size(); ++i)
+        launchNs[i] = !launches[i].empty() ? typicalNs(launches[i]) : i > 0 ? launchNs[0] : kUsualLaunchNs;
 
     std::map<int32_t, std::vector<int64_t>> gaps;
     std::vector<int64_t> waits;
@@ -316,7 +348,8 @@ void DeviceLanes::setLatencies() {
         const Piece& piece = pieceOf(placed);
         const int64_t beforeNs = beforeEndNs(placed);
         const int64_t waitNs = waitEndNs(placed);
-        const int64_t readyNs = placed.launch == kNoTask ? INT64_MIN : placed.launchNs + launchNs[static_cast<size_t>(piece.work)];
+        const int64_t readyNs =
+            placed.launch == kNoTask ? INT64_MIN : placed.launchNs + launchNs[static_cast<size_t>(piece.work)];
         if (beforeNs > readyNs && beforeNs >= waitNs) add(gaps[piece.stream], piece.startNs - beforeNs);
         if (waitNs > readyNs && waitNs > beforeNs) add(waits, piece.startNs - waitNs);
     }
@@ -327,8 +360,11 @@ void DeviceLanes::setLatencies() {
     for (const Placed& placed : m_placed) {
         const Piece& piece = pieceOf(placed);
         if (placed.before != kNothing) draft.leadNs(placed.task) = static_cast<uint32_t>(gapNs[piece.stream]);
-        if (placed.launch != kNoTask) draft.addEdge(placed.task, placed.launch, WaitKind::launch, launchNs[static_cast<size_t>(piece.work)], true);
-        for (uint32_t i = 0; i < placed.waits; ++i) draft.addEdge(placed.task, m_waits[placed.firstWait + i], WaitKind::event, waitNs);
+        if (placed.launch != kNoTask)
+            draft.addEdge(placed.task, placed.launch, WaitKind::launch, launchNs[static_cast<size_t>(piece.work)],
+                          true);
+        for (uint32_t i = 0; i < placed.waits; ++i)
+            draft.addEdge(placed.task, m_waits[placed.firstWait + i], WaitKind::event, waitNs);
     }
     for (const auto& [placed, task] : m_inferred) draft.addEdge(m_placed[placed].task, task, WaitKind::event, waitNs);
 }
@@ -339,7 +375,8 @@ void DeviceLanes::finish(bool eventsKnown) {
     if (!eventsKnown) inferWaits();
     m_result.counts.inferredWaits += static_cast<int64_t>(m_inferred.size());
     setLatencies();
-    std::sort(m_result.comms.begin(), m_result.comms.end(), [](const CommKernel& a, const CommKernel& b) { return a.kernelId < b.kernelId; });
+    std::sort(m_result.comms.begin(), m_result.comms.end(),
+              [](const CommKernel& a, const CommKernel& b) { return a.kernelId < b.kernelId; });
 }
 
 }  // namespace rankscope::analyzer

@@ -15,9 +15,10 @@ class DeviceLanes {
   public:
     DeviceLanes(const RankEvents& events, RankTasks& result);
 
-    /// Adds the work that the call with this correlation id has put on the device, behind what its stream has. `launch` is the call's task, which began at `launchNs`.
-    /// It waits for `awaited`, too, where that is on other streams.
-    void submit(int64_t correlation, TaskId launch, int64_t launchNs, store::ApiKind how, int step, const std::vector<TaskId>& awaited);
+    /// Adds the work that the call with this correlation id has put on the device, behind what its stream has. `launch`
+    /// is the call's task, which began at `launchNs`. It waits for `awaited`, too, where that is on other streams.
+    void submit(int64_t correlation, TaskId launch, int64_t launchNs, store::ApiKind how, int step,
+                const std::vector<TaskId>& awaited);
     /// Before the window that is replayed: what this call has put on the device only tells when its streams are free.
     void pass(int64_t correlation);
     /// The window begins.
@@ -34,12 +35,13 @@ class DeviceLanes {
     std::vector<TaskId> givenToAll() const;
     /// The stream's next work waits for these.
     void wait(int32_t stream, const std::vector<TaskId>& tasks);
-    int64_t endNs(TaskId task) const;   // recorded
+    int64_t endNs(TaskId task) const;  // recorded
     int64_t startNs(TaskId task) const;
     /// The task of the rank that ends last up to `ns`; kNoTask: none.
     TaskId lastEndedBy(int64_t ns) const;
-    /// The task whose end made room in the launch queue of `stream` for an entry of a call that lasted from `startedNs` to `returnedNs`: the last of the stream that had
-    /// ended by then, or, where none ended during the call, of another one: its stream waited for that. kNoTask when the queue cannot have been full.
+    /// The task whose end made room in the launch queue of `stream` for an entry of a call that lasted from `startedNs`
+    /// to `returnedNs`: the last of the stream that had ended by then, or, where none ended during the call, of another
+    /// one: its stream waited for that. kNoTask when the queue cannot have been full.
     TaskId roomMaker(int32_t stream, int64_t startedNs, int64_t returnedNs);
     /// When work put on the device so far ends, by the recording; INT64_MIN: nothing was.
     int64_t busyUntilNs() const { return m_busyUntilNs; }
@@ -66,27 +68,27 @@ class DeviceLanes {
         int64_t endNs = 0;
         int32_t stream = 0;
         Work work = Work::kernel;
-        uint32_t row = 0;      // in the vector of RankEvents that it comes from
+        uint32_t row = 0;  // in the vector of RankEvents that it comes from
     };
     /// A piece as a task, and what bound it.
     struct Placed {
-        TaskId task = kNoTask;      // an NCCL kernel's arrival
-        TaskId last = kNoTask;      // its transfer; else the task
+        TaskId task = kNoTask;  // an NCCL kernel's arrival
+        TaskId last = kNoTask;  // its transfer; else the task
         TaskId launch = kNoTask;
         uint32_t piece = 0;
         int64_t launchNs = INT64_MIN;
-        uint32_t firstWait = 0;     // into m_waits
+        uint32_t firstWait = 0;  // into m_waits
         uint32_t waits = 0;
-        uint32_t before = kNothing; // the one before it in its stream, into m_placed
-        bool graph = false;         // launched with a CUDA graph
+        uint32_t before = kNothing;  // the one before it in its stream, into m_placed
+        bool graph = false;          // launched with a CUDA graph
     };
     struct Stream {
         uint32_t lane = kNoLane;
-        std::vector<uint32_t> placed;              // into m_placed
-        std::vector<TaskId> pending;               // its next work waits for these
-        std::map<uint32_t, TaskId> waited;         // by lane: the last task of it that is waited for
-        uint32_t passed = kNothing;                // last piece before the window
-        std::vector<uint32_t> unlaunched;          // pieces without a call, by start
+        std::vector<uint32_t> placed;       // into m_placed
+        std::vector<TaskId> pending;        // its next work waits for these
+        std::map<uint32_t, TaskId> waited;  // by lane: the last task of it that is waited for
+        uint32_t passed = kNothing;         // last piece before the window
+        std::vector<uint32_t> unlaunched;   // pieces without a call, by start
         size_t nextUnlaunched = 0;
     };
 
@@ -101,7 +103,9 @@ class DeviceLanes {
     /// Last of these that ends up to `ns` by the recording; null: none.
     const Placed* lastEndedBy(const std::vector<uint32_t>& placed, int64_t ns) const;
     const Piece& pieceOf(const Placed& placed) const { return m_pieces[placed.piece]; }
-    int64_t beforeEndNs(const Placed& placed) const { return placed.before == kNothing ? INT64_MIN : m_pieces[m_placed[placed.before].piece].endNs; }
+    int64_t beforeEndNs(const Placed& placed) const {
+        return placed.before == kNothing ? INT64_MIN : m_pieces[m_placed[placed.before].piece].endNs;
+    }
     int64_t waitEndNs(const Placed& placed) const;
     void inferWaits();
     void setLatencies();
@@ -113,7 +117,7 @@ class DeviceLanes {
     std::map<int32_t, Stream> m_streams;
     std::set<int32_t> m_running;
     std::vector<Placed> m_placed;
-    std::vector<uint32_t> m_placedOf;      // by task
+    std::vector<uint32_t> m_placedOf;  // by task
     std::vector<TaskId> m_waits;
     std::vector<std::pair<uint32_t, TaskId>> m_inferred;  // piece of work in m_placed: waits for
     std::map<KernelKey, uint32_t> m_keys;

@@ -34,23 +34,45 @@ std::optional<double> number(const Finding& finding, std::string_view name) {
     return std::nullopt;
 }
 
-Changes balanced(const Analysis&, const Finding& f) { return {"balance:ranks=" + listText(f.ranks)}; }
-Changes evenWork(const Analysis&, const Finding&) { return {"balance:what=work"}; }
-Changes steady(const Analysis&, const Finding& f) { return {fmt::format("steady:steps={},ranks={}", listText(f.steps), listText(f.ranks))}; }
-Changes graphs(const Analysis&, const Finding&) { return {"graphs"}; }
-Changes noSynchronisation(const Analysis&, const Finding& f) { return {"no-stalls:cause=sync,ranks=" + listText(f.ranks)}; }
-Changes noInputStall(const Analysis&, const Finding& f) { return {"no-stalls:cause=input,ranks=" + listText(f.ranks)}; }
-Changes noAllocator(const Analysis&, const Finding& f) { return {"no-stalls:cause=allocator,ranks=" + listText(f.ranks)}; }
-Changes noPauses(const Analysis&, const Finding& f) { return {"no-stalls:cause=pauses,ranks=" + listText(f.ranks)}; }
-Changes noPageable(const Analysis&, const Finding& f) { return {"no-stalls:cause=pageable,ranks=" + listText(f.ranks)}; }
-Changes noContention(const Analysis&, const Finding&) { return {"no-contention"}; }
+Changes balanced(const Analysis&, const Finding& f) {
+    return {"balance:ranks=" + listText(f.ranks)};
+}
+Changes evenWork(const Analysis&, const Finding&) {
+    return {"balance:what=work"};
+}
+Changes steady(const Analysis&, const Finding& f) {
+    return {fmt::format("steady:steps={},ranks={}", listText(f.steps), listText(f.ranks))};
+}
+Changes graphs(const Analysis&, const Finding&) {
+    return {"graphs"};
+}
+Changes noSynchronisation(const Analysis&, const Finding& f) {
+    return {"no-stalls:cause=sync,ranks=" + listText(f.ranks)};
+}
+Changes noInputStall(const Analysis&, const Finding& f) {
+    return {"no-stalls:cause=input,ranks=" + listText(f.ranks)};
+}
+Changes noAllocator(const Analysis&, const Finding& f) {
+    return {"no-stalls:cause=allocator,ranks=" + listText(f.ranks)};
+}
+Changes noPauses(const Analysis&, const Finding& f) {
+    return {"no-stalls:cause=pauses,ranks=" + listText(f.ranks)};
+}
+Changes noPageable(const Analysis&, const Finding& f) {
+    return {"no-stalls:cause=pageable,ranks=" + listText(f.ranks)};
+}
+Changes noContention(const Analysis&, const Finding&) {
+    return {"no-contention"};
+}
 
 Changes reducedOnce(const Analysis&, const Finding& f) {
     const std::optional<double> microSteps = number(f, "micro_steps");
     return microSteps ? Changes{fmt::format("reduce-once:micro-steps={:.0f}", *microSteps)} : Changes();
 }
 
-Changes sixteenBit(const Analysis&, const Finding&) { return {"gradients:dtype=bf16"}; }
+Changes sixteenBit(const Analysis&, const Finding&) {
+    return {"gradients:dtype=bf16"};
+}
 
 Changes overlapped(const Analysis&, const Finding& f) {
     if (number(f, "lateness_ns")) return {"launch-early"};
@@ -68,7 +90,9 @@ Changes enoughMicroBatches(const Analysis&, const Finding& f) {
     return count ? Changes{fmt::format("micro-batches:count={:.0f}", *count)} : Changes();
 }
 
-Changes chosenAlgorithm(const Analysis&, const Finding&) { return {"algorithm:algo=auto"}; }
+Changes chosenAlgorithm(const Analysis&, const Finding&) {
+    return {"algorithm:algo=auto"};
+}
 
 /// The step after a change, ns; nothing where it cannot be made.
 std::optional<double> stepAfter(const Analysis& analysis, const char* change) {
@@ -82,7 +106,8 @@ std::optional<double> stepAfter(const Analysis& analysis, const char* change) {
     }
 }
 
-/// Where whole layers are too coarse, parts of them: an embedding or a head is moved, too, and of a few heavy layers more than a finding's worth would stay behind.
+/// Where whole layers are too coarse, parts of them: an embedding or a head is moved, too, and of a few heavy layers
+/// more than a finding's worth would stay behind.
 Changes movedLayers(const Analysis& analysis, const Finding&) {
     const std::optional<double> whole = stepAfter(analysis, "layers"), parts = stepAfter(analysis, "layers:parts=yes");
     const bool tooCoarse = !whole || (parts && *whole - *parts > CommonThresholds::kFloorShare * analysis.stepNs);
@@ -98,12 +123,16 @@ Changes instantMessages(const Analysis& analysis, const Finding&) {
 
 Changes healthyLinks(const Analysis&, const Finding& f) {
     const std::optional<double> slowness = number(f, "slowness");
-    return slowness && *slowness > 1 ? Changes{fmt::format("speed:factor={:.4g},links=rank,ranks={},limit=peak", *slowness, listText(f.ranks))} : Changes();
+    return slowness && *slowness > 1 ? Changes{fmt::format("speed:factor={:.4g},links=rank,ranks={},limit=peak",
+                                                           *slowness, listText(f.ranks))}
+                                     : Changes();
 }
 
-constexpr double kHalf = 0.5;  // 16 bit instead of 32, every second reduction: each fix for too many bytes leaves half of them or less
+constexpr double kHalf =
+    0.5;  // 16 bit instead of 32, every second reduction: each fix for too many bytes leaves half of them or less
 
-/// So many bytes less that the rest hides, and half of them at least: its transfers without the part that the finding says is too much.
+/// So many bytes less that the rest hides, and half of them at least: its transfers without the part that the finding
+/// says is too much.
 Changes fewerBytes(const Analysis& analysis, const Finding& f) {
     const TaskGraph& graph = analysis.replay.graph;
     if (!f.communicator || !f.savingNsPerStep || analysis.replay.steps.empty()) return {};
@@ -113,19 +142,28 @@ Changes fewerBytes(const Analysis& analysis, const Finding& f) {
     std::map<int64_t, double> transferNs;  // by communicator like it, of a member, all steps
     for (const Exchange& exchange : graph.exchanges) {
         const auto other = analysis.facts.communicators.find(exchange.communicatorId);
-        if (exchange.join == kNoTask || other == analysis.facts.communicators.end() || other->second.size != group->second.size || analysis.layout.role(exchange.communicatorId) != role) continue;
-        if (std::find(analysis.replay.steps.begin(), analysis.replay.steps.end(), exchange.step) == analysis.replay.steps.end()) continue;
-        transferNs[exchange.communicatorId] += static_cast<double>(graph.durationNs[graph.membersOf(exchange).front().transfer]);
+        if (exchange.join == kNoTask || other == analysis.facts.communicators.end() ||
+            other->second.size != group->second.size || analysis.layout.role(exchange.communicatorId) != role)
+            continue;
+        if (std::find(analysis.replay.steps.begin(), analysis.replay.steps.end(), exchange.step) ==
+            analysis.replay.steps.end())
+            continue;
+        transferNs[exchange.communicatorId] +=
+            static_cast<double>(graph.durationNs[graph.membersOf(exchange).front().transfer]);
     }
     Changes changes;
     for (const auto& [id, ns] : transferNs) {
         const double tooMuch = *f.savingNsPerStep * static_cast<double>(analysis.replay.steps.size());
-        if (ns > 0) changes.push_back(fmt::format("bytes:factor={:.3g},communicator={}", std::clamp(1 - tooMuch / ns, 0.01, kHalf), id));
+        if (ns > 0)
+            changes.push_back(
+                fmt::format("bytes:factor={:.3g},communicator={}", std::clamp(1 - tooMuch / ns, 0.01, kHalf), id));
     }
     return changes;
 }
 
-Changes placedInside(const Analysis&, const Finding& f) { return f.communicator ? Changes{fmt::format("place:communicator={}", *f.communicator)} : Changes(); }
+Changes placedInside(const Analysis&, const Finding& f) {
+    return f.communicator ? Changes{fmt::format("place:communicator={}", *f.communicator)} : Changes();
+}
 
 struct Repair {
     std::string_view id;
@@ -133,10 +171,29 @@ struct Repair {
 };
 
 constexpr std::array kRepairs{
-    Repair{"RS101", enoughMicroBatches}, Repair{"RS102", movedLayers}, Repair{"RS103", instantMessages}, Repair{"RS201", overlapped}, Repair{"RS202", merged}, Repair{"RS203", fewerBytes}, Repair{"RS204", healthyLinks}, Repair{"RS205", chosenAlgorithm}, Repair{"RS206", reducedOnce}, Repair{"RS207", placedInside},       Repair{"RS208", healthyLinks},
-    Repair{"RS209", noContention},    Repair{"RS210", sixteenBit},   Repair{"RS301", balanced},     Repair{"RS302", balanced},          Repair{"RS303", steady},
-    Repair{"RS304", evenWork},        Repair{"RS401", graphs},       Repair{"RS402", noSynchronisation}, Repair{"RS403", noInputStall}, Repair{"RS404", noAllocator},
-    Repair{"RS405", noPageable},  Repair{"RS406", noPauses},
+    Repair{"RS101", enoughMicroBatches},
+    Repair{"RS102", movedLayers},
+    Repair{"RS103", instantMessages},
+    Repair{"RS201", overlapped},
+    Repair{"RS202", merged},
+    Repair{"RS203", fewerBytes},
+    Repair{"RS204", healthyLinks},
+    Repair{"RS205", chosenAlgorithm},
+    Repair{"RS206", reducedOnce},
+    Repair{"RS207", placedInside},
+    Repair{"RS208", healthyLinks},
+    Repair{"RS209", noContention},
+    Repair{"RS210", sixteenBit},
+    Repair{"RS301", balanced},
+    Repair{"RS302", balanced},
+    Repair{"RS303", steady},
+    Repair{"RS304", evenWork},
+    Repair{"RS401", graphs},
+    Repair{"RS402", noSynchronisation},
+    Repair{"RS403", noInputStall},
+    Repair{"RS404", noAllocator},
+    Repair{"RS405", noPageable},
+    Repair{"RS406", noPauses},
 };
 
 }  // namespace

@@ -20,13 +20,23 @@ struct Successors {
 double TaskGraph::bytesPerTask() const {
     if (size() == 0) return 0;
     const size_t perTask = sizeof(int64_t) + sizeof(uint32_t) + sizeof(TaskId) + sizeof(uint32_t) + sizeof(TaskInfo);
-    return static_cast<double>(perTask) + static_cast<double>(edges.size() * sizeof(Edge) + members.size() * sizeof(ExchangeMember) + exchanges.size() * sizeof(Exchange)) /
-                                              static_cast<double>(size());
+    return static_cast<double>(perTask) +
+           static_cast<double>(edges.size() * sizeof(Edge) + members.size() * sizeof(ExchangeMember) +
+                               exchanges.size() * sizeof(Exchange)) /
+               static_cast<double>(size());
 }
 
 GraphDraft::GraphDraft(const TaskGraph& graph)
-    : m_durationNs(graph.durationNs), m_leadNs(graph.leadNs), m_before(graph.before), m_info(graph.info), m_lanes(graph.lanes), m_kernelKeys(graph.kernelKeys),
-      m_exchanges(graph.exchanges), m_members(graph.members), m_marks(graph.marks), m_originNs(graph.originNs) {
+    : m_durationNs(graph.durationNs),
+      m_leadNs(graph.leadNs),
+      m_before(graph.before),
+      m_info(graph.info),
+      m_lanes(graph.lanes),
+      m_kernelKeys(graph.kernelKeys),
+      m_exchanges(graph.exchanges),
+      m_members(graph.members),
+      m_marks(graph.marks),
+      m_originNs(graph.originNs) {
     m_edges.reserve(graph.edges.size());
     m_first.assign(m_lanes.size(), kNoTask);
     m_last.assign(m_lanes.size(), kNoTask);
@@ -111,7 +121,8 @@ TaskId GraphDraft::append(GraphDraft&& other) {
         if (info.lane != kNoLane) info.lane = (info.lane + lanes) & kNoLane;
         m_info.push_back(info);
     }
-    for (const auto& [to, from] : {std::pair(&m_before, &other.m_before), std::pair(&m_next, &other.m_next), std::pair(&m_first, &other.m_first), std::pair(&m_last, &other.m_last)})
+    for (const auto& [to, from] : {std::pair(&m_before, &other.m_before), std::pair(&m_next, &other.m_next),
+                                   std::pair(&m_first, &other.m_first), std::pair(&m_last, &other.m_last)})
         for (TaskId task : *from) to->push_back(moved(task));
     for (DraftEdge edge : other.m_edges) {
         edge.to += tasks;
@@ -129,7 +140,8 @@ TaskId GraphDraft::append(GraphDraft&& other) {
 void GraphDraft::addEdge(TaskId to, TaskId from, WaitKind kind, int64_t delayNs, bool afterStart) {
     Edge edge;
     edge.from = from;
-    edge.delayNs = static_cast<uint32_t>(std::clamp<int64_t>(delayNs, 0, Edge::kLongestDelayNs)) & static_cast<uint32_t>(Edge::kLongestDelayNs);
+    edge.delayNs = static_cast<uint32_t>(std::clamp<int64_t>(delayNs, 0, Edge::kLongestDelayNs)) &
+                   static_cast<uint32_t>(Edge::kLongestDelayNs);
     edge.afterStart = afterStart ? 1 : 0;
     edge.kind = static_cast<uint32_t>(kind) & 15u;
     m_edges.push_back({to, edge});

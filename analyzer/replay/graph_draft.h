@@ -8,8 +8,9 @@
 
 namespace rankscope::analyzer {
 
-/// A graph being made or changed: tasks and edges in any order. Draft ids are given in order of addition and never change; seal() turns them into the numbers of
-/// a TaskGraph. A structural edit starts from a graph (the ids are then its tasks'), removes and adds, and seals again.
+/// A graph being made or changed: tasks and edges in any order. Draft ids are given in order of addition and never
+/// change; seal() turns them into the numbers of a TaskGraph. A structural edit starts from a graph (the ids are then
+/// its tasks'), removes and adds, and seals again.
 ///
 /// To take a task out, keep it with duration and lead 0: what waited for it then waits for what it waited for.
 class GraphDraft {
@@ -23,16 +24,19 @@ class GraphDraft {
     TaskId addTask(const TaskInfo& info, int64_t durationNs, int64_t leadNs = 0);
     /// Into its lane, right behind `before` (kNoTask: first of the lane).
     TaskId insertTask(const TaskInfo& info, TaskId before, int64_t durationNs, int64_t leadNs = 0);
-    /// Takes a task out of its place in its lane and puts it behind `before` of the same lane (kNoTask: first). Its edges stay.
+    /// Takes a task out of its place in its lane and puts it behind `before` of the same lane (kNoTask: first). Its
+    /// edges stay.
     void move(TaskId task, TaskId before);
     /// Delays over Edge::kLongestDelayNs are cut to it.
     void addEdge(TaskId to, TaskId from, WaitKind kind, int64_t delayNs = 0, bool afterStart = false);
-    /// Takes away the edges for which `unwanted(to, edge)` is true. Linear in all edges: call it once for all of an edit.
+    /// Takes away the edges for which `unwanted(to, edge)` is true. Linear in all edges: call it once for all of an
+    /// edit.
     template <typename Function>
     void removeEdges(Function&& unwanted) {
         std::erase_if(m_edges, [&](const DraftEdge& e) { return unwanted(e.to, e.edge); });
     }
-    /// Takes over all of `other`; its draft ids grow by the number that is returned. Its kernel keys and exchanges must be empty.
+    /// Takes over all of `other`; its draft ids grow by the number that is returned. Its kernel keys and exchanges must
+    /// be empty.
     TaskId append(GraphDraft&& other);
 
     size_t size() const { return m_durationNs.size(); }
@@ -47,7 +51,8 @@ class GraphDraft {
     void setOrigin(int64_t originNs) { m_originNs = originNs; }
     void reserve(size_t tasks, size_t edges);
 
-    /// nullopt when tasks wait for each other in a circle. `numbers`, where given, becomes the task of each draft id. Linear. Takes the draft apart.
+    /// nullopt when tasks wait for each other in a circle. `numbers`, where given, becomes the task of each draft id.
+    /// Linear. Takes the draft apart.
     std::optional<TaskGraph> seal(std::vector<TaskId>* numbers = nullptr) &&;
 
   private:

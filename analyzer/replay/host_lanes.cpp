@@ -6,12 +6,14 @@
 namespace rankscope::analyzer {
 namespace {
 
-// Threads whose calls overlap for more than this share of their time work side by side; under it a call merely ends a little after control has gone over.
+// Threads whose calls overlap for more than this share of their time work side by side; under it a call merely ends a
+// little after control has gone over.
 constexpr double kSideBySide = 0.02;
 
 }  // namespace
 
-void HostLanes::assign(const std::vector<HostCall>& calls, const std::vector<bool>& active, int rank, GraphDraft& draft) {
+void HostLanes::assign(const std::vector<HostCall>& calls, const std::vector<bool>& active, int rank,
+                       GraphDraft& draft) {
     std::map<int32_t, bool> threads;
     for (size_t i = 0; i < calls.size(); ++i)
         if (active[i]) threads[calls[i].threadId] = true;
@@ -27,7 +29,8 @@ void HostLanes::assign(const std::vector<HostCall>& calls, const std::vector<boo
         last = call.threadId;
     }
     const bool turns = static_cast<double>(overlapNs) <= kSideBySide * static_cast<double>(busyNs);
-    for (const auto& [thread, unused] : threads) m_lanes[thread] = turns && !m_lanes.empty() ? m_lanes.begin()->second : draft.addLane({rank, true, thread});
+    for (const auto& [thread, unused] : threads)
+        m_lanes[thread] = turns && !m_lanes.empty() ? m_lanes.begin()->second : draft.addLane({rank, true, thread});
 }
 
 uint32_t HostLanes::laneOf(int32_t thread) const {
@@ -35,7 +38,8 @@ uint32_t HostLanes::laneOf(int32_t thread) const {
     return lane == m_lanes.end() ? kNoLane : lane->second;
 }
 
-TaskId HostLanes::add(GraphDraft& draft, TaskInfo info, uint32_t lane, int64_t startNs, int64_t endNs, int64_t durationNs) {
+TaskId HostLanes::add(GraphDraft& draft, TaskInfo info, uint32_t lane, int64_t startNs, int64_t endNs,
+                      int64_t durationNs) {
     const TaskId before = draft.last(lane);
     const auto [busy, isNew] = m_busyUntil.try_emplace(lane, 0);
     const int64_t freeNs = busy->second;

@@ -8,7 +8,8 @@
 
 namespace rankscope::analyzer {
 
-/// Threads that take turns (a program's own and autograd's) are one lane: while one works the other waits for it. Threads that work at the same time are a lane each.
+/// Threads that take turns (a program's own and autograd's) are one lane: while one works the other waits for it.
+/// Threads that work at the same time are a lane each.
 class HostLanes {
   public:
     /// `active`: by call, whether its thread shall be kept for it.
@@ -17,7 +18,8 @@ class HostLanes {
     /// kNoLane: the thread has nothing to do with the device.
     uint32_t laneOf(int32_t thread) const;
     uint32_t anyLane() const { return m_lanes.empty() ? kNoLane : m_lanes.begin()->second; }
-    /// Adds a task that begins at `startNs` and ends at `endNs` by the recording. One that begins inside the task before it cuts that off.
+    /// Adds a task that begins at `startNs` and ends at `endNs` by the recording. One that begins inside the task
+    /// before it cuts that off.
     TaskId add(GraphDraft& draft, TaskInfo info, uint32_t lane, int64_t startNs, int64_t endNs, int64_t durationNs);
 
   private:

@@ -14,7 +14,8 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr double kMostUnmatched = 0.02;  // of the time of NCCL kernels; a call or two at the ends of a recording have no partner
+constexpr double kMostUnmatched =
+    0.02;  // of the time of NCCL kernels; a call or two at the ends of a recording have no partner
 
 class Joiner {
   public:
@@ -33,20 +34,24 @@ class Joiner {
             for (const Kernel& kernel : comms) take(kernel);
         JoinedRanks result;
         if (m_unmatchedNs > kMostUnmatched * m_allNs) {
-            result.problem = fmt::format("{:.0f} % of the time of NCCL kernels is not matched with those of other ranks: how much of it was waiting is unknown",
-                                         100.0 * m_unmatchedNs / m_allNs);
+            result.problem = fmt::format(
+                "{:.0f} % of the time of NCCL kernels is not matched with those of other ranks: how much of it was "
+                "waiting is unknown",
+                100.0 * m_unmatchedNs / m_allNs);
             return result;
         }
         std::optional<TaskGraph> graph = std::move(m_draft).seal();
-        if (graph) result.graph = std::move(*graph);
-        else result.problem = "the recorded waits contradict each other: some work waits for itself";
+        if (graph)
+            result.graph = std::move(*graph);
+        else
+            result.problem = "the recorded waits contradict each other: some work waits for itself";
         return result;
     }
 
   private:
     struct Kernel : CommKernel {
-        int64_t waitsUntilNs = 0;  // latest recorded arrival among those it waits for, its own included
-        bool joined = false;       // with those of other ranks
+        int64_t waitsUntilNs = 0;        // latest recorded arrival among those it waits for, its own included
+        bool joined = false;             // with those of other ranks
         int64_t shortestNs = INT64_MAX;  // what its shortest message takes; kUnknownMessageNs: of one it is unknown
     };
     /// An order that does not depend on addresses.
@@ -63,7 +68,8 @@ class Joiner {
         }
         const TaskId offset = m_draft.append(std::move(rank.draft));
         for (auto task = offset; task < m_draft.size(); ++task)
-            if (m_draft.info(task).kind == TaskKind::kernel) m_draft.info(task).detail = keys[m_draft.info(task).detail];
+            if (m_draft.info(task).kind == TaskKind::kernel)
+                m_draft.info(task).detail = keys[m_draft.info(task).detail];
         std::vector<Kernel>& comms = m_comms[rank.rank];
         for (const CommKernel& comm : rank.comms) {
             Kernel kernel{comm, comm.startNs, false, INT64_MAX};
@@ -86,7 +92,8 @@ class Joiner {
     Kernel* find(int rank, int64_t kernelId) {
         const auto comms = m_comms.find(rank);
         if (comms == m_comms.end()) return nullptr;
-        const auto at = std::lower_bound(comms->second.begin(), comms->second.end(), kernelId, [](const Kernel& k, int64_t id) { return k.kernelId < id; });
+        const auto at = std::lower_bound(comms->second.begin(), comms->second.end(), kernelId,
+                                         [](const Kernel& k, int64_t id) { return k.kernelId < id; });
         return at != comms->second.end() && at->kernelId == kernelId ? &*at : nullptr;
     }
 
@@ -94,7 +101,8 @@ class Joiner {
     Kernel* findAt(int rank, int64_t communicator, int64_t startNs) {
         const auto comms = m_comms.find(rank);
         if (comms == m_comms.end()) return nullptr;
-        auto at = std::lower_bound(comms->second.begin(), comms->second.end(), startNs, [](const Kernel& k, int64_t ns) { return k.startNs < ns; });
+        auto at = std::lower_bound(comms->second.begin(), comms->second.end(), startNs,
+                                   [](const Kernel& k, int64_t ns) { return k.startNs < ns; });
         for (; at != comms->second.end() && at->startNs == startNs; ++at)
             if (at->communicatorId == communicator) return &*at;
         return nullptr;
@@ -103,7 +111,9 @@ class Joiner {
     void joinCollectives() {
         std::vector<uint32_t> byCollective(m_facts.members.size());
         for (uint32_t i = 0; i < byCollective.size(); ++i) byCollective[i] = i;
-        std::stable_sort(byCollective.begin(), byCollective.end(), [&](uint32_t a, uint32_t b) { return m_facts.members[a].collectiveId < m_facts.members[b].collectiveId; });
+        std::stable_sort(byCollective.begin(), byCollective.end(), [&](uint32_t a, uint32_t b) {
+            return m_facts.members[a].collectiveId < m_facts.members[b].collectiveId;
+        });
         std::vector<std::pair<int, Kernel*>> members;
         for (size_t i = 0; i < byCollective.size();) {
             const int64_t id = m_facts.members[byCollective[i]].collectiveId;
@@ -170,8 +180,11 @@ class Joiner {
         std::vector<Message> messages;
         for (const store::P2p& row : m_facts.pointToPoint) {
             if (!row.sendArrivalNs || !row.recvArrivalNs) continue;
-            const Message message{&row, findAt(row.srcRank, row.communicatorId, *row.sendArrivalNs), findAt(row.dstRank, row.communicatorId, *row.recvArrivalNs), false, kUnknownMessageNs};
-            if (message.send != nullptr && message.receive != nullptr && message.send != message.receive) messages.push_back(message);
+            const Message message{&row, findAt(row.srcRank, row.communicatorId, *row.sendArrivalNs),
+                                  findAt(row.dstRank, row.communicatorId, *row.recvArrivalNs), false,
+                                  kUnknownMessageNs};
+            if (message.send != nullptr && message.receive != nullptr && message.send != message.receive)
+                messages.push_back(message);
         }
         for (const std::vector<Message*>& group : allToAlls(messages)) joinAllToAll(group);
         std::erase_if(messages, [](const Message& message) { return message.joined; });
@@ -191,8 +204,10 @@ class Joiner {
             all.insert(kernel);
             const bool complete = std::all_of(peers.begin(), peers.end(), [&](const Kernel* peer) {
                 const auto theirs = receivers.find(peer);
-                if (theirs == receivers.end() || theirs->second.size() + 1 != all.size() || groupOf.count(peer) != 0) return false;
-                return std::all_of(theirs->second.begin(), theirs->second.end(), [&](const Kernel* other) { return all.count(other) != 0; });
+                if (theirs == receivers.end() || theirs->second.size() + 1 != all.size() || groupOf.count(peer) != 0)
+                    return false;
+                return std::all_of(theirs->second.begin(), theirs->second.end(),
+                                   [&](const Kernel* other) { return all.count(other) != 0; });
             });
             if (!complete) continue;
             for (const Kernel* member : all) groupOf[member] = groups;
@@ -241,10 +256,12 @@ class Joiner {
         exchange.bytes = row.bytes.value_or(-1);
         exchange.grouped = grouped;
         exchange.step = m_draft.info(message.receive->arrival).step;
-        const std::array<ExchangeMember, 2> members{ExchangeMember{row.srcRank, message.send->arrival, message.send->transfer},
-                                                    ExchangeMember{row.dstRank, message.receive->arrival, message.receive->transfer}};
+        const std::array<ExchangeMember, 2> members{
+            ExchangeMember{row.srcRank, message.send->arrival, message.send->transfer},
+            ExchangeMember{row.dstRank, message.receive->arrival, message.receive->transfer}};
         const uint32_t index = m_draft.addExchange(exchange, members);
-        for (Kernel* kernel : {message.send, message.receive}) m_draft.info(kernel->arrival).detail = m_draft.info(kernel->transfer).detail = index;
+        for (Kernel* kernel : {message.send, message.receive})
+            m_draft.info(kernel->arrival).detail = m_draft.info(kernel->transfer).detail = index;
         return index;
     }
 
@@ -252,12 +269,14 @@ class Joiner {
         std::vector<MessageEnds> ends;
         ends.reserve(messages.size());
         for (const Message& m : messages)
-            ends.push_back({m.send->arrival, m.receive->arrival, m.row->srcRank, m.row->dstRank, m.row->bytes.value_or(-1), std::max(m.send->startNs, m.receive->startNs), m.send->endNs,
+            ends.push_back({m.send->arrival, m.receive->arrival, m.row->srcRank, m.row->dstRank,
+                            m.row->bytes.value_or(-1), std::max(m.send->startNs, m.receive->startNs), m.send->endNs,
                             m.receive->endNs});
         const std::vector<int64_t> times = messageTimes(ends);
         for (size_t i = 0; i < messages.size(); ++i) {
             messages[i].takesNs = times[i];
-            for (Kernel* kernel : {messages[i].send, messages[i].receive}) kernel->shortestNs = std::min(kernel->shortestNs, times[i]);
+            for (Kernel* kernel : {messages[i].send, messages[i].receive})
+                kernel->shortestNs = std::min(kernel->shortestNs, times[i]);
         }
     }
 
@@ -268,11 +287,15 @@ class Joiner {
         if (message.send->endNs >= message.receive->startNs) awaits(*message.send, *message.receive, message.takesNs);
     }
 
-    /// A message that takes longer than the kernel's shortest keeps it so much longer, counted from the later of its two arrivals.
+    /// A message that takes longer than the kernel's shortest keeps it so much longer, counted from the later of its
+    /// two arrivals.
     void awaits(Kernel& kernel, const Kernel& peer, int64_t takesNs) {
         kernel.joined = true;
         const int64_t joinedNs = std::min(std::max(kernel.startNs, peer.startNs), kernel.endNs);
-        const int64_t longerNs = kernel.shortestNs == kUnknownMessageNs ? 0 : std::min({takesNs - kernel.shortestNs, kernel.endNs - joinedNs, Edge::kLongestDelayNs});
+        const int64_t longerNs =
+            kernel.shortestNs == kUnknownMessageNs
+                ? 0
+                : std::min({takesNs - kernel.shortestNs, kernel.endNs - joinedNs, Edge::kLongestDelayNs});
         m_draft.addEdge(kernel.transfer, peer.arrival, WaitKind::peer, longerNs);
         m_draft.leadNs(kernel.transfer) = std::max(m_draft.leadNs(kernel.transfer), static_cast<uint32_t>(longerNs));
         kernel.waitsUntilNs = std::max(kernel.waitsUntilNs, joinedNs + longerNs);
@@ -288,6 +311,8 @@ class Joiner {
 
 }  // namespace
 
-JoinedRanks joinRanks(std::vector<RankTasks> ranks, const TraceFacts& facts) { return Joiner(std::move(ranks), facts).run(); }
+JoinedRanks joinRanks(std::vector<RankTasks> ranks, const TraceFacts& facts) {
+    return Joiner(std::move(ranks), facts).run();
+}
 
 }  // namespace rankscope::analyzer

@@ -8,7 +8,8 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// The two sides of a message leave within a few microseconds: a peer that ended less than this before may have ended with the same one.
+/// The two sides of a message leave within a few microseconds: a peer that ended less than this before may have ended
+/// with the same one.
 constexpr int64_t kSameEndNs = 5'000;
 
 /// A message as one of its kernels sees it.
@@ -27,7 +28,9 @@ std::vector<Side> sidesByKernel(std::span<const MessageEnds> messages) {
         sides.push_back({m.sendKernel, m.receiveKernel, i, m.receiveEndNs >= m.sendEndNs - kSameEndNs});
         sides.push_back({m.receiveKernel, m.sendKernel, i, m.sendEndNs >= m.receiveEndNs - kSameEndNs});
     }
-    std::sort(sides.begin(), sides.end(), [](const Side& a, const Side& b) { return std::tie(a.kernel, a.peer, a.message) < std::tie(b.kernel, b.peer, b.message); });
+    std::sort(sides.begin(), sides.end(), [](const Side& a, const Side& b) {
+        return std::tie(a.kernel, a.peer, a.message) < std::tie(b.kernel, b.peer, b.message);
+    });
     return sides;
 }
 
@@ -48,7 +51,8 @@ std::vector<int64_t> shownTimes(std::span<const MessageEnds> messages) {
         for (size_t i = first; i < last; ++i) {
             const MessageEnds& m = messages[sides[i].message];
             const int64_t ns = std::min(m.sendEndNs, m.receiveEndNs) - m.joinedNs;
-            if (sides[i].peer == late->peer && ns >= 0) times[sides[i].message] = ns;  // else it had left before its peer came
+            if (sides[i].peer == late->peer && ns >= 0)
+                times[sides[i].message] = ns;  // else it had left before its peer came
         }
     }
     return times;

@@ -12,15 +12,17 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr int64_t kClockNs = 2'000;          // two stamps of one machine that far apart may be of one moment
-constexpr int64_t kLongNs = 20'000;          // a call that usually returns at once took long: over this ...
-constexpr double kLongFactor = 5;            // ... and this many times its usual duration
-constexpr double kMostUnlaunched = 0.02;     // share of the device time without launch rows, from which the host's part is unknown
+constexpr int64_t kClockNs = 2'000;  // two stamps of one machine that far apart may be of one moment
+constexpr int64_t kLongNs = 20'000;  // a call that usually returns at once took long: over this ...
+constexpr double kLongFactor = 5;    // ... and this many times its usual duration
+constexpr double kMostUnlaunched =
+    0.02;  // share of the device time without launch rows, from which the host's part is unknown
 
 /// Name of a range without its number, as steps are named in meta.step_source.
 std::string_view patternOf(std::string_view name) {
     while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.back()))) name.remove_suffix(1);
-    while (!name.empty() && std::string_view(" #:_-=/[(").find(name.back()) != std::string_view::npos) name.remove_suffix(1);
+    while (!name.empty() && std::string_view(" #:_-=/[(").find(name.back()) != std::string_view::npos)
+        name.remove_suffix(1);
     return name;
 }
 
@@ -47,10 +49,15 @@ std::vector<int64_t> stepBounds(const RankEvents& events, const TraceFacts& fact
 }  // namespace
 
 RankRecorder::RankRecorder(const RankEvents& events, const TraceFacts& facts, const ReplayWindow& window)
-    : m_events(events), m_facts(facts), m_rank(facts.findRank(events.rank)), m_device(events, m_result), m_windowed(!window.whole()) {
+    : m_events(events),
+      m_facts(facts),
+      m_rank(facts.findRank(events.rank)),
+      m_device(events, m_result),
+      m_windowed(!window.whole()) {
     m_result.rank = events.rank;
     for (uint32_t i = 0; i < events.eventRecords.size(); ++i) m_records.add(events.eventRecords[i].correlation, i);
-    for (uint32_t i = 0; i < events.synchronizations.size(); ++i) m_waits.add(events.synchronizations[i].correlation, i);
+    for (uint32_t i = 0; i < events.synchronizations.size(); ++i)
+        m_waits.add(events.synchronizations[i].correlation, i);
     m_records.finish();
     m_waits.finish();
     if (m_rank == nullptr) return;
@@ -63,11 +70,16 @@ RankRecorder::RankRecorder(const RankEvents& events, const TraceFacts& facts, co
 
 void RankRecorder::findProblem() {
     if (m_rank == nullptr || m_rank->steps.empty()) m_result.problem = "no steps are known";
-    if (m_events.hostCalls.empty()) m_result.problem = "calls of the host are not recorded: what launched the device's work is unknown";
+    if (m_events.hostCalls.empty())
+        m_result.problem = "calls of the host are not recorded: what launched the device's work is unknown";
     else if (static_cast<double>(m_device.unlaunchedNs()) > kMostUnlaunched * static_cast<double>(m_device.totalNs()))
-        m_result.problem = fmt::format("{:.0f} % of the device's work has no launch row", 100.0 * static_cast<double>(m_device.unlaunchedNs()) / static_cast<double>(m_device.totalNs()));
+        m_result.problem =
+            fmt::format("{:.0f} % of the device's work has no launch row",
+                        100.0 * static_cast<double>(m_device.unlaunchedNs()) / static_cast<double>(m_device.totalNs()));
     else if (m_windowed && (m_bounds.empty() || m_nextBound + 1 >= m_bounds.size()))
-        m_result.problem = "the trace is too long to be replayed as a whole, and its steps are no ranges of the host, from which a part could begin";
+        m_result.problem =
+            "the trace is too long to be replayed as a whole, and its steps are no ranges of the host, from which a "
+            "part could begin";
 }
 
 RankTasks RankRecorder::run() {
@@ -109,7 +121,8 @@ void RankRecorder::takeCall(const HostCall& call) {
     const auto [firstRecord, lastRecord] = m_records.find(call.correlation);
     if (firstRecord != lastRecord) return recordEvent(m_events.eventRecords[firstRecord->second], call);
     const auto [firstWait, lastWait] = m_waits.find(call.correlation);
-    if (firstWait != lastWait && m_events.synchronizations[firstWait->second].kind == SynchronizationRecord::Kind::streamWaitEvent)
+    if (firstWait != lastWait &&
+        m_events.synchronizations[firstWait->second].kind == SynchronizationRecord::Kind::streamWaitEvent)
         return streamWaits(m_events.synchronizations[firstWait->second], call);
     const uint32_t lane = m_host.laneOf(call.threadId);
     if (call.submits() && m_device.has(call.correlation)) return submit(call, lane);
@@ -123,7 +136,8 @@ bool RankRecorder::seemsToWait(const HostCall& call) const {
     if (call.allocates()) return true;
     const auto usual = m_usualNs.find(call.nameId);
     const int64_t durationNs = call.endNs - call.startNs;
-    return durationNs > kLongNs && usual != m_usualNs.end() && static_cast<double>(durationNs) > kLongFactor * static_cast<double>(usual->second);
+    return durationNs > kLongNs && usual != m_usualNs.end() &&
+           static_cast<double>(durationNs) > kLongFactor * static_cast<double>(usual->second);
 }
 
 // The launch queue was full: the call returned when work that had been put on it long before was done.
@@ -136,7 +150,8 @@ TaskId RankRecorder::roomMaker(const HostCall& call, int32_t stream) {
 
 // Records of events, and streams' waits for them, take places in the queue as kernels do.
 void RankRecorder::waitForRoom(const HostCall& call, int32_t stream) {
-    if (const TaskId room = roomMaker(call, stream); room != kNoTask) waitForDevice(call, m_host.laneOf(call.threadId), {room}, true);
+    if (const TaskId room = roomMaker(call, stream); room != kNoTask)
+        waitForDevice(call, m_host.laneOf(call.threadId), {room}, true);
 }
 
 void RankRecorder::submit(const HostCall& call, uint32_t lane) {
@@ -151,7 +166,8 @@ void RankRecorder::submit(const HostCall& call, uint32_t lane) {
         durationNs = call.endNs - m_device.endNs(room);
         ++m_result.counts.inferredBlocking;
     }
-    const TaskId launch = m_host.add(m_result.draft, info, lane, call.startNs, call.waits ? call.startNs : call.endNs, call.waits ? 0 : durationNs);
+    const TaskId launch = m_host.add(m_result.draft, info, lane, call.startNs, call.waits ? call.startNs : call.endNs,
+                                     call.waits ? 0 : durationNs);
     if (room != kNoTask) m_result.draft.addEdge(launch, room, WaitKind::blocking);
     std::vector<TaskId> awaited;
     if (const auto waits = m_streamlessWaits.find(call.threadId); waits != m_streamlessWaits.end()) {
@@ -181,7 +197,8 @@ void RankRecorder::waitForDevice(const HostCall& call, uint32_t lane, std::vecto
     info.row = static_cast<uint32_t>(call.id);
     info.detail = static_cast<uint32_t>(call.nameId);
     info.step = m_step;
-    const TaskId wait = m_host.add(m_result.draft, info, lane, call.startNs, call.endNs, std::max<int64_t>(0, call.endNs - doneNs));
+    const TaskId wait =
+        m_host.add(m_result.draft, info, lane, call.startNs, call.endNs, std::max<int64_t>(0, call.endNs - doneNs));
     for (TaskId task : tasks) m_result.draft.addEdge(wait, task, WaitKind::blocking);
     ++(inferred ? m_result.counts.inferredBlocking : m_result.counts.blockingCalls);
 }
@@ -197,8 +214,10 @@ std::vector<TaskId> RankRecorder::awaitedBy(const HostCall& call) {
         if (wait.kind == Kind::event && event != m_eventTasks.end()) return event->second;
     }
     const auto name = static_cast<size_t>(call.nameId);
-    const std::string_view text = name < m_facts.strings.size() ? std::string_view(m_facts.strings[name]) : std::string_view();
-    if (text.find("Device") != std::string_view::npos || text.find("Ctx") != std::string_view::npos) return m_device.givenToAll();
+    const std::string_view text =
+        name < m_facts.strings.size() ? std::string_view(m_facts.strings[name]) : std::string_view();
+    if (text.find("Device") != std::string_view::npos || text.find("Ctx") != std::string_view::npos)
+        return m_device.givenToAll();
     // Which stream or event is not recorded: it waited for what was done last when it returned.
     const TaskId done = m_device.lastEndedBy(call.endNs);
     if (done == kNoTask || m_device.endNs(done) <= call.startNs) return {};
@@ -209,7 +228,8 @@ std::vector<TaskId> RankRecorder::awaitedBy(const HostCall& call) {
 void RankRecorder::recordEvent(const EventRecord& record, const HostCall& call) {
     int32_t stream = record.streamId;
     if (!m_device.runs(stream)) {
-        // A stream that nothing had run on was not known to older recorders. Programs record an event right behind the work that it stands for.
+        // A stream that nothing had run on was not known to older recorders. Programs record an event right behind the
+        // work that it stands for.
         const auto last = m_lastStream.find(call.threadId);
         if (last == m_lastStream.end()) return;
         stream = last->second;
@@ -226,14 +246,16 @@ void RankRecorder::streamWaits(const SynchronizationRecord& wait, const HostCall
         m_device.wait(wait.streamId, event->second);
         return waitForRoom(call, wait.streamId);
     }
-    // A stream that nothing had run on was not known to older recorders. Programs order a stream right before they use it.
+    // A stream that nothing had run on was not known to older recorders. Programs order a stream right before they use
+    // it.
     std::vector<TaskId>& waits = m_streamlessWaits[call.threadId];
     waits.insert(waits.end(), event->second.begin(), event->second.end());
     ++m_result.counts.inferredWaits;
 }
 
 void RankRecorder::markStepsUntil(int64_t ns) {
-    for (; m_nextBound < m_bounds.size() && m_nextBound <= m_lastBound && m_bounds[m_nextBound] <= ns; ++m_nextBound) markStep(m_bounds[m_nextBound], m_nextBound);
+    for (; m_nextBound < m_bounds.size() && m_nextBound <= m_lastBound && m_bounds[m_nextBound] <= ns; ++m_nextBound)
+        markStep(m_bounds[m_nextBound], m_nextBound);
 }
 
 void RankRecorder::markStep(int64_t ns, size_t index) {
@@ -259,7 +281,8 @@ void RankRecorder::markStep(int64_t ns, size_t index) {
 void RankRecorder::markStepsByDevice() {
     const std::vector<StepWindow>& steps = m_rank->steps;
     const auto stepAt = [&](int64_t ns) {
-        const auto after = std::upper_bound(steps.begin(), steps.end(), ns, [](int64_t wanted, const StepWindow& s) { return wanted < s.startNs; });
+        const auto after = std::upper_bound(steps.begin(), steps.end(), ns,
+                                            [](int64_t wanted, const StepWindow& s) { return wanted < s.startNs; });
         return after == steps.begin() || ns >= (after - 1)->startNs + (after - 1)->durNs ? -1 : (after - 1)->step;
     };
     m_device.setSteps(stepAt);

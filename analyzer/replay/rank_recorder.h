@@ -11,7 +11,8 @@
 
 namespace rankscope::analyzer {
 
-/// Walks through a rank's host calls in order of time and plays what they do: put work on streams, record events, wait for them.
+/// Walks through a rank's host calls in order of time and plays what they do: put work on streams, record events, wait
+/// for them.
 class RankRecorder {
   public:
     RankRecorder(const RankEvents& events, const TraceFacts& facts, const ReplayWindow& window);
@@ -46,9 +47,10 @@ class RankRecorder {
     std::map<int32_t, std::vector<TaskId>> m_streamlessWaits;       // thread: its next work on another stream waits
     std::map<int32_t, int32_t> m_lastStream;                        // thread: where it put work last
     std::unordered_map<int32_t, int64_t> m_usualNs;                 // name of a call: its usual duration
-    std::vector<int64_t> m_bounds;   // host times of step ranges, then the end of the last; empty: steps are told by the device
+    std::vector<int64_t>
+        m_bounds;  // host times of step ranges, then the end of the last; empty: steps are told by the device
     size_t m_nextBound = 0;
-    size_t m_lastBound = SIZE_MAX;   // with a window: its end
+    size_t m_lastBound = SIZE_MAX;  // with a window: its end
     bool m_windowed = false;
     int m_step = -1;
 };

@@ -15,6 +15,8 @@ EdgeCounts& EdgeCounts::operator+=(const EdgeCounts& other) {
     return *this;
 }
 
-RankTasks rankTasks(const RankEvents& events, const TraceFacts& facts, const ReplayWindow& window) { return RankRecorder(events, facts, window).run(); }
+RankTasks rankTasks(const RankEvents& events, const TraceFacts& facts, const ReplayWindow& window) {
+    return RankRecorder(events, facts, window).run();
+}
 
 }  // namespace rankscope::analyzer

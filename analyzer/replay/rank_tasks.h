@@ -14,7 +14,7 @@ namespace rankscope::analyzer {
 struct CommKernel {
     int64_t kernelId = 0;
     int64_t communicatorId = 0;
-    int64_t startNs = 0;       // recorded: durations of transfers are told from them, nothing else
+    int64_t startNs = 0;  // recorded: durations of transfers are told from them, nothing else
     int64_t endNs = 0;
     TaskId arrival = kNoTask;
     TaskId transfer = kNoTask;
@@ -25,19 +25,19 @@ struct EdgeCounts {
     int64_t launches = 0;
     int64_t eventWaits = 0;
     int64_t blockingCalls = 0;
-    int64_t inferredWaits = 0;      // between streams, from who ended when who began: no event rows, or inside a CUDA graph
-    int64_t inferredBlocking = 0;   // a call that took long and returned when work of the device ended
-    int64_t contradicted = 0;       // the times say that it was not waited for: left out
+    int64_t inferredWaits = 0;  // between streams, from who ended when who began: no event rows, or inside a CUDA graph
+    int64_t inferredBlocking = 0;  // a call that took long and returned when work of the device ended
+    int64_t contradicted = 0;      // the times say that it was not waited for: left out
 
     EdgeCounts& operator+=(const EdgeCounts& other);
 };
 
 struct RankTasks {
     int rank = 0;
-    std::string problem;            // why there is no replay of this rank; empty: there is
+    std::string problem;  // why there is no replay of this rank; empty: there is
     GraphDraft draft;
-    std::vector<KernelKey> kernelKeys;   // TaskInfo::detail of its kernels; numbered anew over all ranks in phase 2
-    std::vector<CommKernel> comms;  // by kernelId
+    std::vector<KernelKey> kernelKeys;  // TaskInfo::detail of its kernels; numbered anew over all ranks in phase 2
+    std::vector<CommKernel> comms;      // by kernelId
     EdgeCounts counts;
 };
 

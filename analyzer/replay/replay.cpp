@@ -13,7 +13,8 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr double kMostError = 0.1;  // of the measured step: three times what is asked of a replay; beyond, the job waited for something that the trace does not show
+constexpr double kMostError = 0.1;  // of the measured step: three times what is asked of a replay; beyond, the job
+                                    // waited for something that the trace does not show
 
 /// The job's steps as recorded: by number, first start over ranks, then the last end.
 std::vector<StepTime> recordedSteps(const TraceFacts& facts) {
@@ -28,14 +29,16 @@ std::vector<StepTime> recordedSteps(const TraceFacts& facts) {
     }
     std::vector<StepTime> times;
     for (const auto& [step, startNs] : starts) times.push_back({step, startNs, 0});
-    for (size_t i = 0; i < times.size(); ++i) times[i].durNs = (i + 1 < times.size() ? times[i + 1].startNs : endNs) - times[i].startNs;
+    for (size_t i = 0; i < times.size(); ++i)
+        times[i].durNs = (i + 1 < times.size() ? times[i + 1].startNs : endNs) - times[i].startNs;
     return times;
 }
 
 std::vector<double> durationsOf(const std::vector<StepTime>& times, const std::vector<int>& steps) {
     std::vector<double> durations;
     for (const StepTime& time : times)
-        if (std::find(steps.begin(), steps.end(), time.step) != steps.end()) durations.push_back(static_cast<double>(time.durNs));
+        if (std::find(steps.begin(), steps.end(), time.step) != steps.end())
+            durations.push_back(static_cast<double>(time.durNs));
     return durations;
 }
 
@@ -50,12 +53,15 @@ std::string whyNot(const TraceFacts& facts, const std::vector<RankTasks>& ranks,
     if (facts.wholeRunIsOneStep) return "no steps were found";
     if (steps.size() < 2) return "one step alone: what belongs to it cannot be told from what it had been given before";
     for (const RankFacts& rank : facts.ranks)
-        if (!rank.recorded) return fmt::format("rank {} is not recorded: when the others waited for it is unknown", rank.rank);
+        if (!rank.recorded)
+            return fmt::format("rank {} is not recorded: when the others waited for it is unknown", rank.rank);
     for (const auto& [id, communicator] : facts.communicators)
         if (static_cast<int>(communicator.ranks.size()) < communicator.size)
-            return fmt::format("{} of the {} ranks that communicate with {} are not recorded: when the others waited for them is unknown",
-                               communicator.size - static_cast<int>(communicator.ranks.size()), communicator.size,
-                               communicator.ranks.empty() ? "those recorded" : ranksText(communicator.ranks));
+            return fmt::format(
+                "{} of the {} ranks that communicate with {} are not recorded: when the others waited for them is "
+                "unknown",
+                communicator.size - static_cast<int>(communicator.ranks.size()), communicator.size,
+                communicator.ranks.empty() ? "those recorded" : ranksText(communicator.ranks));
     for (const RankTasks& rank : ranks)
         if (!rank.problem.empty()) return fmt::format("rank {}: {}", rank.rank, rank.problem);
     return {};
@@ -63,30 +69,48 @@ std::string whyNot(const TraceFacts& facts, const std::vector<RankTasks>& ranks,
 
 std::vector<std::string> notesOf(const EdgeCounts& counts) {
     std::vector<std::string> notes;
-    if (counts.inferredWaits > 0) notes.push_back(fmt::format("{} waits between streams are not recorded and were inferred from what ended when work began", counts.inferredWaits));
-    if (counts.inferredBlocking > 0) notes.push_back(fmt::format("{} calls were taken to have waited for the device because they returned when its work ended", counts.inferredBlocking));
-    if (counts.contradicted > 0) notes.push_back(fmt::format("{} waits were left out because the times contradict them", counts.contradicted));
+    if (counts.inferredWaits > 0)
+        notes.push_back(
+            fmt::format("{} waits between streams are not recorded and were inferred from what ended when work began",
+                        counts.inferredWaits));
+    if (counts.inferredBlocking > 0)
+        notes.push_back(
+            fmt::format("{} calls were taken to have waited for the device because they returned when its work ended",
+                        counts.inferredBlocking));
+    if (counts.contradicted > 0)
+        notes.push_back(fmt::format("{} waits were left out because the times contradict them", counts.contradicted));
     return notes;
 }
 
 }  // namespace
 
-double ReplayModel::error() const { return measuredStepNs > 0 ? std::abs(predictedStepNs - measuredStepNs) / measuredStepNs : 0; }
+double ReplayModel::error() const {
+    return measuredStepNs > 0 ? std::abs(predictedStepNs - measuredStepNs) / measuredStepNs : 0;
+}
 
-std::vector<double> ReplayModel::stepsNs(const TaskGraph& of, const Schedule& schedule) const { return durationsOf(stepTimes(of, schedule), steps); }
+std::vector<double> ReplayModel::stepsNs(const TaskGraph& of, const Schedule& schedule) const {
+    return durationsOf(stepTimes(of, schedule), steps);
+}
 
-double ReplayModel::stepNs(const TaskGraph& of, const Schedule& schedule) const { return mean(stepsNs(of, schedule)); }
+double ReplayModel::stepNs(const TaskGraph& of, const Schedule& schedule) const {
+    return mean(stepsNs(of, schedule));
+}
 
-ReplayModel replay(const TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps, const ReplayWindow& window) {
+ReplayModel replay(const TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps,
+                   const ReplayWindow& window) {
     ReplayModel model;
-    // The last step of a part is cut off where its range ends on the host: how long it is until the next one is not replayed.
+    // The last step of a part is cut off where its range ends on the host: how long it is until the next one is not
+    // replayed.
     for (int step : steps)
         if (window.whole() || (step >= window.first && step < window.last)) model.steps.push_back(step);
     model.unavailable = whyNot(facts, ranks, steps);
     if (!model.available()) return model;
     for (const RankTasks& rank : ranks) model.edges += rank.counts;
     model.notes = notesOf(model.edges);
-    if (!window.whole()) model.notes.push_back(fmt::format("the trace is too long to be replayed as a whole: steps {} to {} stand for all", window.first, window.last - 1));
+    if (!window.whole())
+        model.notes.push_back(
+            fmt::format("the trace is too long to be replayed as a whole: steps {} to {} stand for all", window.first,
+                        window.last - 1));
     JoinedRanks joined = joinRanks(std::move(ranks), facts);
     model.unavailable = std::move(joined.problem);
     if (!model.available()) return model;
@@ -95,7 +119,10 @@ ReplayModel replay(const TraceFacts& facts, std::vector<RankTasks> ranks, const 
     model.measuredStepNs = mean(durationsOf(recordedSteps(facts), model.steps));
     model.predictedStepNs = model.stepNs(model.unchanged);
     if (model.error() > kMostError)
-        model.unavailable = fmt::format("played again, the steps are {:.0f} % off the measured ones: they waited for something that the trace does not show", 100 * model.error());
+        model.unavailable = fmt::format(
+            "played again, the steps are {:.0f} % off the measured ones: they waited for something that the trace does "
+            "not show",
+            100 * model.error());
     model.path = criticalPath(model.graph, model.unchanged, model.steps);
     return model;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job played again from its own task graph: recorded durations and host work, waits computed anew. What an edit saves is the difference of two replays.
+// The job played again from its own task graph: recorded durations and host work, waits computed anew. What an edit
+// saves is the difference of two replays.
 #pragma once
 
 #include <string>
@@ -12,14 +13,16 @@
 namespace rankscope::analyzer {
 
 struct ReplayModel {
-    std::string unavailable = "the trace was not replayed";  // why there is no replay; empty: there is. Nothing may be predicted without one.
-    std::vector<std::string> notes;  // what had to be inferred, and what was left out
+    std::string unavailable =
+        "the trace was not replayed";  // why there is no replay; empty: there is. Nothing may be predicted without one.
+    std::vector<std::string> notes;    // what had to be inferred, and what was left out
     TaskGraph graph;
-    Schedule unchanged;              // of `graph`
-    std::vector<int> steps;          // numbers of the analysed steps; of a trace too long to be held (window.h), those of its last ones that were replayed
-    double measuredStepNs = 0;       // mean over them, from start to start
-    double predictedStepNs = 0;      // the same of `unchanged`
-    std::vector<PathShare> path;     // critical path through these steps, of `unchanged`
+    Schedule unchanged;      // of `graph`
+    std::vector<int> steps;  // numbers of the analysed steps; of a trace too long to be held (window.h), those of its
+                             // last ones that were replayed
+    double measuredStepNs = 0;    // mean over them, from start to start
+    double predictedStepNs = 0;   // the same of `unchanged`
+    std::vector<PathShare> path;  // critical path through these steps, of `unchanged`
     EdgeCounts edges;
 
     bool available() const { return unavailable.empty(); }
@@ -32,7 +35,9 @@ struct ReplayModel {
     std::vector<double> stepsNs(const TaskGraph& of, const Schedule& schedule) const;
 };
 
-/// `ranks`: of every recorded rank. `steps`: the analysed ones. Says in `unavailable` what a trace lacks rather than to predict from it.
-ReplayModel replay(const TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps, const ReplayWindow& window = {});
+/// `ranks`: of every recorded rank. `steps`: the analysed ones. Says in `unavailable` what a trace lacks rather than to
+/// predict from it.
+ReplayModel replay(const TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps,
+                   const ReplayWindow& window = {});
 
 }  // namespace rankscope::analyzer

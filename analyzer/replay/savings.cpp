@@ -20,7 +20,8 @@ namespace {
 /// Its detector saw the cause, and nothing but its own estimate of the cost makes it a note.
 bool smallByEstimate(const Analysis& analysis, const Finding& finding) {
     if (finding.verdict != Verdict::note || finding.severity >= CommonThresholds::kFloorShare) return false;
-    if (static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps || !analysis.layout.pipelines.empty()) return false;
+    if (static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps || !analysis.layout.pipelines.empty())
+        return false;
     const CatalogueEntry* entry = findCatalogueEntry(finding.id);
     return entry != nullptr && entry->noteByCostOnly;
 }
@@ -35,7 +36,8 @@ std::vector<Finding*> byDepth(const Analysis& analysis, std::vector<Finding>& fi
     std::vector<Finding*> ordered;
     for (const Detector& detector : detectors())
         for (Finding& finding : findings)
-            if (finding.id == detector.id && (finding.verdict == Verdict::found || smallByEstimate(analysis, finding))) ordered.push_back(&finding);
+            if (finding.id == detector.id && (finding.verdict == Verdict::found || smallByEstimate(analysis, finding)))
+                ordered.push_back(&finding);
     return ordered;
 }
 
@@ -49,8 +51,8 @@ bool changeAll(ChangedJob& job, const std::vector<std::string>& changes, const A
     return true;
 }
 
-/// The host sets the pace of the replay although its device hardly idles: a wait of the host for the device is not to be seen in the trace and counts as its work, in front of
-/// which nothing gains.
+/// The host sets the pace of the replay although its device hardly idles: a wait of the host for the device is not to
+/// be seen in the trace and counts as its work, in front of which nothing gains.
 bool waitsAreHidden(const Analysis& analysis) {
     double hostNs = 0;
     std::map<int, double> pathNs;
@@ -80,17 +82,22 @@ void setSaving(Finding& finding, const ReplayedSaving& saving) {
 /// A repair that was made in the job, in the order of depth.
 struct Repair {
     Finding* finding = nullptr;
-    ReplayedSaving gained;   // beyond the repairs before it
-    bool small = false;      // less than a finding must cost
+    ReplayedSaving gained;  // beyond the repairs before it
+    bool small = false;     // less than a finding must cost
 };
 
-double meanOf(const std::vector<double>& values) { return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()); }
+double meanOf(const std::vector<double>& values) {
+    return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
 
 /// What shares are of: the step that the report gives, its typical one.
-double reportedStepNs(const Analysis& analysis, const std::vector<double>& unchanged) { return analysis.stepNs > 0 ? analysis.stepNs : median(unchanged); }
+double reportedStepNs(const Analysis& analysis, const std::vector<double>& unchanged) {
+    return analysis.stepNs > 0 ? analysis.stepNs : median(unchanged);
+}
 
 /// The interval, too: what the trace leaves open of the changes is played.
-StepSides sidesWith(const Analysis& analysis, const std::vector<std::string>& changes, const ChangedJob& job, const std::vector<double>& unchanged) {
+StepSides sidesWith(const Analysis& analysis, const std::vector<std::string>& changes, const ChangedJob& job,
+                    const std::vector<double>& unchanged) {
     StepSides sides = sidesOf(job.stepsNs);
     const auto stepsWith = [&](Outlook outlook) {
         ChangedJob other = unchangedJob(analysis);
@@ -110,16 +117,21 @@ std::vector<double> stepsWithout(const Analysis& analysis, const std::vector<Rep
     return job.stepsNs;
 }
 
-double estimateNs(const Finding& finding) { return std::max(1.0, finding.savingNsPerStep.value_or(1)); }
+double estimateNs(const Finding& finding) {
+    return std::max(1.0, finding.savingNsPerStep.value_or(1));
+}
 
-/// Two causes beside each other hide each other: the first one's repair gains nothing, the second one's all. They share that as their detectors priced them.
+/// Two causes beside each other hide each other: the first one's repair gains nothing, the second one's all. They share
+/// that as their detectors priced them.
 void shareWithPartner(Repair& hidden, std::vector<Repair>& repairs) {
     Repair* partner = nullptr;
     for (Repair& other : repairs) {
         if (&other <= &hidden || other.small) continue;
         const bool alike = other.finding->id == hidden.finding->id;
         const bool partnerAlike = partner != nullptr && partner->finding->id == hidden.finding->id;
-        if (partner == nullptr || (alike && !partnerAlike) || (alike == partnerAlike && other.gained.ns > partner->gained.ns)) partner = &other;
+        if (partner == nullptr || (alike && !partnerAlike) ||
+            (alike == partnerAlike && other.gained.ns > partner->gained.ns))
+            partner = &other;
     }
     if (partner == nullptr) return;
     const double share = estimateNs(*hidden.finding) / (estimateNs(*hidden.finding) + estimateNs(*partner->finding));
@@ -130,10 +142,14 @@ void shareWithPartner(Repair& hidden, std::vector<Repair>& repairs) {
     hidden.small = false;
 }
 
-/// What its detector says it costs is what it estimated the repair to save, and the replay agrees: one number, which is the replay's.
+/// What its detector says it costs is what it estimated the repair to save, and the replay agrees: one number, which is
+/// the replay's.
 bool sameQuantity(const Finding& finding, double stepNs, double replayedShare) {
-    const auto alike = [](double a, double b) { return std::abs(a - b) <= SavingThresholds::kSameCost * std::max(a, b); };
-    const double estimated = finding.savingNsPerStep.value_or(0) / (finding.meanStepNs > 0 ? finding.meanStepNs : stepNs);
+    const auto alike = [](double a, double b) {
+        return std::abs(a - b) <= SavingThresholds::kSameCost * std::max(a, b);
+    };
+    const double estimated =
+        finding.savingNsPerStep.value_or(0) / (finding.meanStepNs > 0 ? finding.meanStepNs : stepNs);
     return std::abs(estimated - finding.severity) <= 1e-9 && alike(finding.severity, replayedShare);
 }
 
@@ -144,27 +160,37 @@ void makeNote(Finding& finding, const ReplayedSaving& saving, double share) {
     setSaving(finding, saving);
 }
 
-/// Repairs beside each other hide each other, or take each other's gain: where one gains something else by itself, as its what-if tells, both are said.
+/// Repairs beside each other hide each other, or take each other's gain: where one gains something else by itself, as
+/// its what-if tells, both are said.
 void tellAlone(const Analysis& analysis, const std::vector<double>& unchanged, const std::vector<Repair>& repairs) {
     for (const Repair& repair : repairs) {
         ChangedJob job = unchangedJob(analysis);
         if (!changeAll(job, repair.finding->changes, analysis)) continue;
         const double alone = typicalSaving(unchanged, job.stepsNs).ns, together = repair.gained.ns;
         if (std::abs(alone - together) <= SavingThresholds::kSameCost * std::max(alone, together)) continue;
-        repair.finding->evidence.facts.push_back(fmt::format("by itself the repair gains {}, as the what-if tells: it and the other repairs hide each other's gain, and {} is its part of what all gain together",
-                                                             alone > 1'000 ? durationText(alone) : std::string("nothing"), durationText(together)));
+        repair.finding->evidence.facts.push_back(
+            fmt::format("by itself the repair gains {}, as the what-if tells: it and the other repairs hide each "
+                        "other's gain, and {} is its part of what all gain together",
+                        alone > 1'000 ? durationText(alone) : std::string("nothing"), durationText(together)));
     }
 }
 
-/// What costs too little, alone and in the job that is otherwise repaired, becomes a note. `all`: steps with every repair.
-std::optional<Ceiling> judge(const Analysis& analysis, const std::vector<double>& unchanged, const std::vector<double>& all, std::vector<Repair>& repairs) {
+/// What costs too little, alone and in the job that is otherwise repaired, becomes a note. `all`: steps with every
+/// repair.
+std::optional<Ceiling> judge(const Analysis& analysis, const std::vector<double>& unchanged,
+                             const std::vector<double>& all, std::vector<Repair>& repairs) {
     const double stepNs = reportedStepNs(analysis, unchanged);
-    const auto shareOf = [&](const Repair& repair) { return repair.gained.ns / (repair.finding->meanStepNs > 0 ? repair.finding->meanStepNs : stepNs); };
+    const auto shareOf = [&](const Repair& repair) {
+        return repair.gained.ns / (repair.finding->meanStepNs > 0 ? repair.finding->meanStepNs : stepNs);
+    };
     bool demoted = false;
     for (Repair& repair : repairs) {
         if (!repair.small) continue;
-        const bool others = std::any_of(repairs.begin(), repairs.end(), [](const Repair& other) { return !other.small; });
-        if (others && typicalSaving(stepsWithout(analysis, repairs, repair.finding), all).ns >= CommonThresholds::kFloorShare * stepNs) shareWithPartner(repair, repairs);
+        const bool others =
+            std::any_of(repairs.begin(), repairs.end(), [](const Repair& other) { return !other.small; });
+        if (others && typicalSaving(stepsWithout(analysis, repairs, repair.finding), all).ns >=
+                          CommonThresholds::kFloorShare * stepNs)
+            shareWithPartner(repair, repairs);
         demoted = demoted || repair.small;
     }
     Ceiling ceiling;
@@ -175,7 +201,8 @@ std::optional<Ceiling> judge(const Analysis& analysis, const std::vector<double>
         }
         repair.finding->verdict = Verdict::found;
         const double share = shareOf(repair);
-        repair.finding->severity = sameQuantity(*repair.finding, stepNs, share) ? share : std::max(repair.finding->severity, share);
+        repair.finding->severity =
+            sameQuantity(*repair.finding, stepNs, share) ? share : std::max(repair.finding->severity, share);
         setSaving(*repair.finding, repair.gained);
         ++ceiling.findings;
     }
@@ -228,13 +255,16 @@ std::optional<Ceiling> replaySavings(const Analysis& analysis, std::vector<Findi
     }
     job.reset();
     const std::optional<Ceiling> ceiling = judge(analysis, unchanged, before.expected, repairs);
-    std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.savingNsPerStep.value_or(a.severity) > b.savingNsPerStep.value_or(b.severity); });
+    std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+        return a.savingNsPerStep.value_or(a.severity) > b.savingNsPerStep.value_or(b.severity);
+    });
     return ceiling;
 }
 
 std::optional<double> transferEfficiency(const Analysis& analysis) {
     const ReplayModel& replay = analysis.replay;
-    if (!replay.available() || replay.predictedStepNs <= 0 || replay.error() > SavingThresholds::kLargestError) return std::nullopt;
+    if (!replay.available() || replay.predictedStepNs <= 0 || replay.error() > SavingThresholds::kLargestError)
+        return std::nullopt;
     TaskGraph instant = replay.graph;
     changeTransfers(instant, [](const TransferTask&, const Exchange&, int64_t) { return 0; });
     return std::min(1.0, replay.stepNs(instant, simulate(instant)) / replay.predictedStepNs);

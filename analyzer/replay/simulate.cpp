@@ -6,7 +6,9 @@
 
 namespace rankscope::analyzer {
 
-Schedule simulate(const TaskGraph& graph) { return simulate(graph, graph.durationNs, graph.leadNs); }
+Schedule simulate(const TaskGraph& graph) {
+    return simulate(graph, graph.durationNs, graph.leadNs);
+}
 
 Schedule simulate(const TaskGraph& graph, std::span<const int64_t> durationNs, std::span<const uint32_t> leadNs) {
     if (leadNs.empty()) leadNs = graph.leadNs;
@@ -19,7 +21,8 @@ Schedule simulate(const TaskGraph& graph, std::span<const int64_t> durationNs, s
         const TaskId before = graph.before[task];
         int64_t start = int64_t{leadNs[task]} + (before == kNoTask ? 0 : schedule.endNs[before]);
         for (const Edge* end = graph.edges.data() + graph.firstEdge[task + 1]; edge != end; ++edge)
-            start = std::max(start, (edge->afterStart ? schedule.startNs[edge->from] : schedule.endNs[edge->from]) + edge->delayNs);
+            start = std::max(
+                start, (edge->afterStart ? schedule.startNs[edge->from] : schedule.endNs[edge->from]) + edge->delayNs);
         schedule.startNs[task] = start;
         schedule.endNs[task] = start + durationNs[task];
     }
@@ -50,7 +53,9 @@ std::vector<StepTime> stepTimes(const TaskGraph& graph, const Schedule& schedule
     std::vector<StepTime> times;
     for (const auto& [step, extent] : starts)
         if (extent.ranks == ranks) times.push_back({step, extent.firstNs, 0});
-    for (size_t i = 0; i < times.size(); ++i) times[i].durNs = (i + 1 < times.size() ? times[i + 1].startNs : std::max(lastEndNs, times[i].startNs)) - times[i].startNs;
+    for (size_t i = 0; i < times.size(); ++i)
+        times[i].durNs =
+            (i + 1 < times.size() ? times[i + 1].startNs : std::max(lastEndNs, times[i].startNs)) - times[i].startNs;
     return times;
 }
 
@@ -62,14 +67,16 @@ std::vector<int64_t> slackNs(const TaskGraph& graph, std::span<const int64_t> du
     for (size_t task = tasks; task-- > 0;) {
         if (latest[task] == INT64_MAX) continue;
         const int64_t start = latest[task] - durationNs[task];
-        if (const TaskId before = graph.before[task]; before != kNoTask) latest[before] = std::min(latest[before], start - graph.leadNs[task]);
+        if (const TaskId before = graph.before[task]; before != kNoTask)
+            latest[before] = std::min(latest[before], start - graph.leadNs[task]);
         for (const Edge& edge : graph.edgesOf(static_cast<TaskId>(task))) {
             // After the start of `from`: its end may come its duration later.
             const int64_t allowed = start - int64_t{edge.delayNs} + (edge.afterStart ? durationNs[edge.from] : 0);
             latest[edge.from] = std::min(latest[edge.from], allowed);
         }
     }
-    for (size_t task = 0; task < tasks; ++task) latest[task] = latest[task] == INT64_MAX ? kUnlimitedSlackNs : latest[task] - schedule.endNs[task];
+    for (size_t task = 0; task < tasks; ++task)
+        latest[task] = latest[task] == INT64_MAX ? kUnlimitedSlackNs : latest[task] - schedule.endNs[task];
     return latest;
 }
 

@@ -23,10 +23,12 @@ struct StepTime {
     int64_t durNs = 0;    // until the first rank begins the next one; of the last step: until the last rank ends it
 };
 
-/// Steps of the job, measured as the score measures a report's steps: from start to start. By step; only steps that every rank of `graph` has.
+/// Steps of the job, measured as the score measures a report's steps: from start to start. By step; only steps that
+/// every rank of `graph` has.
 std::vector<StepTime> stepTimes(const TaskGraph& graph, const Schedule& schedule);
 
-/// By how much a task may start later, and end later by as much, without any step mark moving. ns, by task; tasks that no mark waits for have kUnlimitedSlackNs.
+/// By how much a task may start later, and end later by as much, without any step mark moving. ns, by task; tasks that
+/// no mark waits for have kUnlimitedSlackNs.
 std::vector<int64_t> slackNs(const TaskGraph& graph, std::span<const int64_t> durationNs, const Schedule& schedule);
 inline constexpr int64_t kUnlimitedSlackNs = INT64_MAX;
 

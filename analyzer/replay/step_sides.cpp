@@ -28,7 +28,8 @@ StepSides sidesOf(std::vector<double> stepsNs) {
     return sides;
 }
 
-void addOutlooks(const std::vector<double>& unchanged, const EditEffect& effect, const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides) {
+void addOutlooks(const std::vector<double>& unchanged, const EditEffect& effect,
+                 const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides) {
     for (Outlook outlook : {Outlook::dear, Outlook::cheap, Outlook::coarse, Outlook::fine}) {
         try {
             sides.outlooks[outlook] = stepsWith(outlook);
@@ -62,7 +63,8 @@ SideGain gainOf(const StepSides& before, const StepSides& after) {
         else
             widen(saving, from, steps);
     }
-    const double chance = std::sqrt(std::max(0.0, after.chanceNs * after.chanceNs - before.chanceNs * before.chanceNs));  // of what is new
+    const double chance = std::sqrt(
+        std::max(0.0, after.chanceNs * after.chanceNs - before.chanceNs * before.chanceNs));  // of what is new
     saving.lowNs -= chance;
     saving.highNs += chance;
     if (gain.mayDoNothing || after.unplayable) {

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job did, as tasks and what each had to wait for; times are left out. Simulating it (simulate.h) gives them back.
+// What a job did, as tasks and what each had to wait for; times are left out. Simulating it (simulate.h) gives them
+// back.
 //
 // A task belongs to a lane: a host thread of a rank, or a stream of a rank. It starts when
-//   - the task before it in its lane has ended, and `leadNs` after that (host: work between two calls; device: the gap between dependent kernels), and
+//   - the task before it in its lane has ended, and `leadNs` after that (host: work between two calls; device: the gap
+//     between dependent kernels), and
 //   - every edge says so: `delayNs` after the end, or after the start, of another task.
 // It ends `durationNs` later. That is all; a collective is made of it, too:
 //
-//   lane of rank 0   … ─ arrival ──────┐        ┌── transfer ─ …      arrival: duration 0, starts when the kernel starts
-//   lane of rank 1   … ──── arrival ───┴─ join ─┴── transfer ─ …      join: no lane, when the last one is there; transfer: the rest of the kernel
+//   lane of rank 0   … ─ arrival ──────┐        ┌── transfer ─ …
+//   lane of rank 1   … ──── arrival ───┴─ join ─┴── transfer ─ …
 //
-// Sends and receives have no join task: a kernel's transfer has an edge from the arrival of each peer's kernel. Of several messages each joins on its own two kernels: what one takes
-// longer than the kernel's shortest is the delay of its edge, and the longest of these the transfer's lead (its own arrival comes last).
+//   arrival    duration 0, starts when the kernel starts
+//   join       no lane, when the last one is there
+//   transfer   the rest of the kernel
+//
+// Sends and receives have no join task: a kernel's transfer has an edge from the arrival of each peer's kernel. Of
+// several messages each joins on its own two kernels: what one takes longer than the kernel's shortest is the delay of
+// its edge, and the longest of these the transfer's lead (its own arrival comes last).
 #pragma once
 
 #include <cstdint>
@@ -33,37 +40,39 @@ enum class TaskKind : uint8_t {
     kernel,        // computes
     copy,
     set,
-    arrival,       // a rank enters its NCCL kernel
-    join,          // all members of a collective have arrived
-    transfer,      // what is left of an NCCL kernel when the last one it waits for has arrived
-    stepMark,      // a step of a rank begins, or its last one ends: no lane
+    arrival,   // a rank enters its NCCL kernel
+    join,      // all members of a collective have arrived
+    transfer,  // what is left of an NCCL kernel when the last one it waits for has arrived
+    stepMark,  // a step of a rank begins, or its last one ends: no lane
 };
 
 enum class WaitKind : uint8_t {
-    launch,        // put on the device by a host call: after its start
-    event,         // cudaStreamWaitEvent, or the order inside a CUDA graph
-    blocking,      // a host call waits for device work
-    peer,          // arrivals of a collective, a send or a receive
-    mark,          // of a step
+    launch,    // put on the device by a host call: after its start
+    event,     // cudaStreamWaitEvent, or the order inside a CUDA graph
+    blocking,  // a host call waits for device work
+    peer,      // arrivals of a collective, a send or a receive
+    mark,      // of a step
 };
 
 /// `from` must be over (or have begun) for `delayNs`.
 struct Edge {
     TaskId from = kNoTask;
-    uint32_t delayNs : 27 = 0;   // up to 134 ms
-    uint32_t afterStart : 1 = 0; // of `from`, instead of its end
-    uint32_t kind : 4 = 0;       // WaitKind
+    uint32_t delayNs : 27 = 0;    // up to 134 ms
+    uint32_t afterStart : 1 = 0;  // of `from`, instead of its end
+    uint32_t kind : 4 = 0;        // WaitKind
 
     static constexpr int64_t kLongestDelayNs = (int64_t{1} << 27) - 1;
 };
 static_assert(sizeof(Edge) == 8);
 
 struct TaskInfo {
-    uint32_t lane : 24 = 0;    // index into lanes; kNoLane
+    uint32_t lane : 24 = 0;  // index into lanes; kNoLane
     TaskKind kind : 8 = TaskKind::host;
-    uint32_t row = 0;          // kernel, arrival, transfer: kernel.id; copy, set: id of memcpy, memset; host, blockingCall: api_call.id; join: collective.id
-    uint32_t detail = 0;       // kernel: index into kernelKeys; arrival, transfer, join: index into exchanges; host, blockingCall: name id of the call; else 0
-    int32_t step = -1;         // number of the step that its launch belongs to; -1 before the first
+    uint32_t row = 0;     // kernel, arrival, transfer: kernel.id; copy, set: id of memcpy, memset; host, blockingCall:
+                          // api_call.id; join: collective.id
+    uint32_t detail = 0;  // kernel: index into kernelKeys; arrival, transfer, join: index into exchanges; host,
+                          // blockingCall: name id of the call; else 0
+    int32_t step = -1;    // number of the step that its launch belongs to; -1 before the first
 };
 static_assert(sizeof(TaskInfo) == 16);
 inline constexpr uint32_t kNoLane = (uint32_t{1} << 24) - 1;  // also the mask of a lane
@@ -71,7 +80,7 @@ inline constexpr uint32_t kNoLane = (uint32_t{1} << 24) - 1;  // also the mask o
 struct Lane {
     int rank = 0;
     bool host = false;
-    int32_t id = 0;            // row of thread (the first of those that take turns) or stream
+    int32_t id = 0;  // row of thread (the first of those that take turns) or stream
 };
 
 /// One member's part of a collective, or one side of a message.
@@ -81,17 +90,19 @@ struct ExchangeMember {
     TaskId transfer = kNoTask;
 };
 
-/// A collective, or one message between two ranks. What an edit needs to price it otherwise. Packed: jobs with experts send a message for each third task.
+/// A collective, or one message between two ranks. What an edit needs to price it otherwise. Packed: jobs with experts
+/// send a message for each third task.
 struct Exchange {
-    int64_t bytes = -1;        // as collective.bytes, p2p.bytes; -1 unknown
-    uint32_t id = 0;           // row of collective or p2p
+    int64_t bytes = -1;  // as collective.bytes, p2p.bytes; -1 unknown
+    uint32_t id = 0;     // row of collective or p2p
     uint32_t communicatorId = 0;
-    store::Op op : 4 = store::Op::unknown;   // a message: send
+    store::Op op : 4 = store::Op::unknown;  // a message: send
     store::DataType dataType : 4 = store::DataType::unknown;
     store::Algorithm algorithm : 3 = store::Algorithm::unknown;
     store::Protocol protocol : 2 = store::Protocol::unknown;
-    bool grouped : 1 = false;  // a message that is part of an all-to-all of its kernels: they wait for each other by one join instead of an edge for each pair
-    uint32_t members : 18 = 0; // up to kMostMembers
+    bool grouped : 1 = false;   // a message that is part of an all-to-all of its kernels: they wait for each other by
+                                // one join instead of an edge for each pair
+    uint32_t members : 18 = 0;  // up to kMostMembers
     int step = -1;
     TaskId join = kNoTask;     // of a collective; messages have none
     uint32_t firstMember = 0;  // into members; of a message first the sender, then the receiver
@@ -109,25 +120,30 @@ struct StepMark {
     TaskId task = kNoTask;
 };
 
-/// Tasks are numbered so that everything a task waits for has a smaller number. About 50 bytes a task, edges included (bytesPerTask()).
+/// Tasks are numbered so that everything a task waits for has a smaller number. About 50 bytes a task, edges included
+/// (bytesPerTask()).
 struct TaskGraph {
-    std::vector<int64_t> durationNs;    // by task
-    std::vector<uint32_t> leadNs;       // by task; without a task before it in its lane: from the origin of time
-    std::vector<TaskId> before;         // by task: the one before it in its lane, kNoTask: none
-    std::vector<uint32_t> firstEdge;    // by task, and one more: its edges are [firstEdge[t], firstEdge[t + 1])
+    std::vector<int64_t> durationNs;  // by task
+    std::vector<uint32_t> leadNs;     // by task; without a task before it in its lane: from the origin of time
+    std::vector<TaskId> before;       // by task: the one before it in its lane, kNoTask: none
+    std::vector<uint32_t> firstEdge;  // by task, and one more: its edges are [firstEdge[t], firstEdge[t + 1])
     std::vector<Edge> edges;
-    std::vector<TaskInfo> info;         // by task
+    std::vector<TaskInfo> info;  // by task
 
     std::vector<Lane> lanes;
     std::vector<KernelKey> kernelKeys;
     std::vector<Exchange> exchanges;
     std::vector<ExchangeMember> members;
-    std::vector<StepMark> marks;        // by (rank, step, closes)
-    int64_t originNs = 0;               // job time of the graph's time 0
+    std::vector<StepMark> marks;  // by (rank, step, closes)
+    int64_t originNs = 0;         // job time of the graph's time 0
 
     size_t size() const { return durationNs.size(); }
-    std::span<const Edge> edgesOf(TaskId task) const { return {edges.data() + firstEdge[task], edges.data() + firstEdge[task + 1]}; }
-    std::span<const ExchangeMember> membersOf(const Exchange& exchange) const { return {members.data() + exchange.firstMember, exchange.members}; }
+    std::span<const Edge> edgesOf(TaskId task) const {
+        return {edges.data() + firstEdge[task], edges.data() + firstEdge[task + 1]};
+    }
+    std::span<const ExchangeMember> membersOf(const Exchange& exchange) const {
+        return {members.data() + exchange.firstMember, exchange.members};
+    }
     int rankOf(TaskId task) const { return info[task].lane == kNoLane ? -1 : lanes[info[task].lane].rank; }
     double bytesPerTask() const;
 };

@@ -14,7 +14,8 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr double kRunErrors = 2;  // standard errors of the mean step by which a run may differ from what is expected of it
+constexpr double kRunErrors =
+    2;  // standard errors of the mean step by which a run may differ from what is expected of it
 
 std::vector<double> stepsNs(const Analysis& analysis, const TaskGraph& graph, const EditEffect& effect) {
     std::vector<double> steps = analysis.replay.stepsNs(graph, simulate(graph));
@@ -37,21 +38,24 @@ double meanError(const std::vector<double>& values) {
     return std::sqrt(squares / (count - 1) / count);
 }
 
-std::vector<RankTimes> rankTimes(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps, double tokens) {
+std::vector<RankTimes> rankTimes(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps,
+                                 double tokens) {
     std::map<int, RankTimes> byRank;
     for (TaskId task = 0; task < graph.size(); ++task) {
         const TaskInfo& info = graph.info[task];
         const bool counts = info.kind == TaskKind::kernel || info.kind == TaskKind::transfer;
         if (!counts || std::find(steps.begin(), steps.end(), info.step) == steps.end()) continue;
         RankTimes& times = byRank[graph.rankOf(task)];
-        (info.kind == TaskKind::kernel ? times.computeNs : times.transferNs) += static_cast<double>(graph.durationNs[task]);
+        (info.kind == TaskKind::kernel ? times.computeNs : times.transferNs) +=
+            static_cast<double>(graph.durationNs[task]);
         const TaskId arrival = graph.before[task];
         if (info.kind == TaskKind::transfer && arrival != kNoTask)
             times.waitingNs += static_cast<double>(schedule.startNs[task] - schedule.endNs[arrival]);
     }
     std::vector<RankTimes> result;
     const double count = static_cast<double>(std::max<size_t>(1, steps.size())) * tokens;
-    for (auto& [rank, times] : byRank) result.push_back({rank, times.computeNs / count, times.waitingNs / count, times.transferNs / count});
+    for (auto& [rank, times] : byRank)
+        result.push_back({rank, times.computeNs / count, times.waitingNs / count, times.transferNs / count});
     return result;
 }
 
@@ -81,7 +85,8 @@ std::string refusal(const Analysis& analysis, const EditFamily& family) {
     std::string why;
     for (std::string trial; trials >> trial;) {
         constexpr std::string_view kStep = "{step}";
-        if (const size_t at = trial.find(kStep); at != std::string::npos) trial.replace(at, kStep.size(), std::to_string(analysis.steps.front()));
+        if (const size_t at = trial.find(kStep); at != std::string::npos)
+            trial.replace(at, kStep.size(), std::to_string(analysis.steps.front()));
         try {
             ChangedJob job = unchangedJob(analysis);
             change(job, *parseEdit(trial), analysis);
@@ -145,7 +150,8 @@ double chanceNs(const std::vector<double>& unchanged, const EditEffect& effect) 
     return kRunErrors * std::hypot(medianError(unchanged), own);
 }
 
-Predicted predict(const Analysis& analysis, const ChangedJob& unchanged, const std::vector<std::unique_ptr<Edit>>& edits) {
+Predicted predict(const Analysis& analysis, const ChangedJob& unchanged,
+                  const std::vector<std::unique_ptr<Edit>>& edits) {
     const auto changed = [&](Outlook outlook) {
         ChangedJob job = unchanged;
         job.effect.outlook = outlook;

@@ -8,7 +8,8 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr double kTasksPerPiece = 2.2;  // of device work: itself, its call, and now and then a wait or the second task of an NCCL kernel
+constexpr double kTasksPerPiece =
+    2.2;  // of device work: itself, its call, and now and then a wait or the second task of an NCCL kernel
 
 }  // namespace
 
@@ -16,7 +17,8 @@ ReplayWindow replayWindow(store::TraceReader& trace, const TraceFacts& facts, si
     int64_t pieces = 0;
     const RankFacts* most = nullptr;
     for (const RankFacts& rank : facts.ranks) {
-        pieces += trace.extent<store::Kernel>(rank.rank).count() + trace.extent<store::Memcpy>(rank.rank).count() + trace.extent<store::Memset>(rank.rank).count();
+        pieces += trace.extent<store::Kernel>(rank.rank).count() + trace.extent<store::Memcpy>(rank.rank).count() +
+                  trace.extent<store::Memset>(rank.rank).count();
         if (most == nullptr || rank.steps.size() > most->steps.size()) most = &rank;
     }
     const double tasks = kTasksPerPiece * static_cast<double>(pieces);

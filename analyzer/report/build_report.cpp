@@ -47,7 +47,8 @@ std::vector<StepRow> stepRows(const Analysis& analysis) {
     }
     std::vector<StepRow> rows;
     if (analysis.facts.wholeRunIsOneStep) return rows;
-    for (const auto& [step, extent] : extents) rows.push_back({step, extent.first, extent.second - extent.first, warmUp.count(step) != 0});
+    for (const auto& [step, extent] : extents)
+        rows.push_back({step, extent.first, extent.second - extent.first, warmUp.count(step) != 0});
     return rows;
 }
 
@@ -58,15 +59,17 @@ BreakdownRow breakdownRow(const Analysis& analysis, const RankSummary& rank) {
     row.host = facts->host;
     for (size_t i = 0; i < rank.steps.size(); ++i)
         if (!facts->steps[i].warmUp) row.total += rank.steps[i];
-    row.splitKnown = static_cast<double>(row.total.unsplitNs) < CommonThresholds::kNoteShare * static_cast<double>(row.total.stepNs);
+    row.splitKnown =
+        static_cast<double>(row.total.unsplitNs) < CommonThresholds::kNoteShare * static_cast<double>(row.total.stepNs);
     for (size_t cause = 0; cause < rank.idleByCauseNs.size(); ++cause)
         row.idleByCauseNs[std::string(toText(static_cast<IdleCause>(cause)))] = rank.idleByCauseNs[cause];
     return row;
 }
 
 LayoutSection layoutSection(const Layout& layout) {
-    LayoutSection section{layout.dp, layout.tp, layout.pp, layout.ep, layout.sp, layout.zero, layout.shard, layout.replicate, {}, {}, layout.schedule, layout.confidence,
-                          layout.confidences};
+    LayoutSection section{layout.dp,       layout.tp,         layout.pp,         layout.ep, layout.sp,
+                          layout.zero,     layout.shard,      layout.replicate,  {},        {},
+                          layout.schedule, layout.confidence, layout.confidences};
     if (!layout.pipelines.empty() && layout.pipelines.front().microBatches > 0) {
         section.microBatches = layout.pipelines.front().microBatches;
         section.virtualStages = layout.pipelines.front().virtualStages;
@@ -99,25 +102,31 @@ Report buildReport(const Analysis& analysis, const Claims& claims, std::vector<F
     report.clock = {analysis.facts.clock.method, analysis.facts.clock.maxOffsetNs, analysis.facts.clock.boundNs};
     report.linkPeaks = analysis.peaks;
     report.steps = stepRows(analysis);
-    report.run.warmUpSteps = static_cast<int>(std::count_if(report.steps.begin(), report.steps.end(), [](const StepRow& s) { return s.warmUp; }));
+    report.run.warmUpSteps = static_cast<int>(
+        std::count_if(report.steps.begin(), report.steps.end(), [](const StepRow& s) { return s.warmUp; }));
     for (const RankSummary& rank : analysis.ranks) report.breakdown.push_back(breakdownRow(analysis, rank));
     report.efficiency = efficiencySection(analysis, report.breakdown);
     report.collectives = collectiveTable(analysis);
     report.replay = replaySection(analysis.replay);
     report.accounting = accountFor(analysis, claims, findings);
     report.notJudged = notJudged(analysis);
-    std::erase_if(report.notJudged, [&](const NotJudged& entry) {  // found all the same: by what needs no more than was recorded
-        return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.id == entry.id && finding.verdict == Verdict::found; });
-    });
+    std::erase_if(report.notJudged,
+                  [&](const NotJudged& entry) {  // found all the same: by what needs no more than was recorded
+                      return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) {
+                          return finding.id == entry.id && finding.verdict == Verdict::found;
+                      });
+                  });
     report.delays = analysis.delays;
-    for (Finding& finding : findings) (finding.verdict == Verdict::note ? report.notes : report.findings).push_back(std::move(finding));
+    for (Finding& finding : findings)
+        (finding.verdict == Verdict::note ? report.notes : report.findings).push_back(std::move(finding));
     for (const store::Loss& loss : analysis.facts.losses) {
         std::optional<int> rank;
         if (loss.rank) rank = *loss.rank;
         report.losses.push_back({loss.kind, std::string(store::toText(loss.severity)), loss.count, loss.message, rank});
     }
     for (const auto& [rank, sources] : analysis.facts.sourcesNotLive)
-        for (const std::string& source : sources) report.losses.push_back({"source_not_live", "warning", 1, source, rank});
+        for (const std::string& source : sources)
+            report.losses.push_back({"source_not_live", "warning", 1, source, rank});
     orderLosses(report.losses);
     for (const RankFacts& rank : analysis.facts.ranks) report.hostOfRank[rank.rank] = rank.host;
     report.groups = communicatorNames(analysis.facts, analysis.layout);

@@ -15,7 +15,9 @@
 namespace rankscope::analyzer {
 namespace {
 
-int sizeClassOf(const store::Collective& c) { return c.bytes && *c.bytes > 0 ? static_cast<int>(std::floor(std::log2(static_cast<double>(*c.bytes)) / 2)) : -1; }
+int sizeClassOf(const store::Collective& c) {
+    return c.bytes && *c.bytes > 0 ? static_cast<int>(std::floor(std::log2(static_cast<double>(*c.bytes)) / 2)) : -1;
+}
 
 std::string sizeClassText(int sizeClass) {
     if (sizeClass < 0) return "unknown size";
@@ -24,14 +26,15 @@ std::string sizeClassText(int sizeClass) {
 
 struct Sums {
     int64_t count = 0, bytes = 0, transferNs = 0, timedBytes = 0, waitNs = 0;
-    int64_t timed = 0, waits = 0;   // instances whose transfer is known, members whose wait is
+    int64_t timed = 0, waits = 0;  // instances whose transfer is known, members whose wait is
     bool anyTransfer = false;
     std::map<int, int64_t> lastRanks;
     std::map<std::string, int64_t> algorithms, protocols;
 };
 
 std::string mostCommon(const std::map<std::string, int64_t>& counts) {
-    const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
     return most == counts.end() ? "" : most->first;
 }
 
@@ -52,7 +55,9 @@ std::vector<CollectiveRow> collectiveTable(const Analysis& analysis) {
     const double steps = facts.wholeRunIsOneStep ? 1 : static_cast<double>(std::max<size_t>(1, analysis.steps.size()));
     std::map<std::tuple<int64_t, store::Op, int>, Sums> sums;
     for (const store::Collective& c : facts.collectives) {
-        if (!facts.wholeRunIsOneStep && (!c.step || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), *c.step))) continue;
+        if (!facts.wholeRunIsOneStep &&
+            (!c.step || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), *c.step)))
+            continue;
         Sums& sum = sums[{c.communicatorId, c.op, sizeClassOf(c)}];
         ++sum.count;
         sum.bytes += c.bytes.value_or(0);
@@ -87,8 +92,11 @@ std::vector<CollectiveRow> collectiveTable(const Analysis& analysis) {
         if (sum.anyTransfer) row.transferNs = sum.transferNs;
         row.countPerStep = static_cast<double>(sum.count) / steps;
         if (row.bytes) row.bytesPerStep = static_cast<double>(sum.bytes) / steps;
-        if (sum.waits > 0) row.waitNsPerRankStep = static_cast<double>(sum.waitNs) / static_cast<double>(sum.waits) * row.countPerStep;
-        if (sum.timed > 0) row.transferNsPerRankStep = static_cast<double>(sum.transferNs) / static_cast<double>(sum.timed) * row.countPerStep;
+        if (sum.waits > 0)
+            row.waitNsPerRankStep = static_cast<double>(sum.waitNs) / static_cast<double>(sum.waits) * row.countPerStep;
+        if (sum.timed > 0)
+            row.transferNsPerRankStep =
+                static_cast<double>(sum.transferNs) / static_cast<double>(sum.timed) * row.countPerStep;
         if (sum.transferNs > 0 && sum.timedBytes > 0) {
             row.algbw = static_cast<double>(sum.timedBytes) / static_cast<double>(sum.transferNs) * 1e9;
             row.busbw = *row.algbw * busFactor(op, row.ranks);
@@ -101,11 +109,13 @@ std::vector<CollectiveRow> collectiveTable(const Analysis& analysis) {
             row.fitSource = fit->source;
         }
         row.lastRanks.assign(sum.lastRanks.begin(), sum.lastRanks.end());
-        std::stable_sort(row.lastRanks.begin(), row.lastRanks.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+        std::stable_sort(row.lastRanks.begin(), row.lastRanks.end(),
+                         [](const auto& a, const auto& b) { return a.second > b.second; });
         rows.push_back(std::move(row));
     }
     std::stable_sort(rows.begin(), rows.end(), [](const CollectiveRow& a, const CollectiveRow& b) {
-        return a.transferNsPerRankStep.value_or(0) + a.waitNsPerRankStep.value_or(0) > b.transferNsPerRankStep.value_or(0) + b.waitNsPerRankStep.value_or(0);
+        return a.transferNsPerRankStep.value_or(0) + a.waitNsPerRankStep.value_or(0) >
+               b.transferNsPerRankStep.value_or(0) + b.waitNsPerRankStep.value_or(0);
     });
     return rows;
 }
@@ -114,13 +124,18 @@ std::string lastText(const CollectiveRow& row, size_t most) {
     constexpr double kSeldom = 0.05;  // of the instances: chance
     std::string text;
     for (size_t i = 0; i < std::min(most, row.lastRanks.size()); ++i) {
-        const double share = static_cast<double>(row.lastRanks[i].second) / static_cast<double>(std::max<int64_t>(1, row.count));
-        if (share >= kSeldom) text += fmt::format("{}rank {} ({:.0f} %)", text.empty() ? "" : ", ", row.lastRanks[i].first, 100 * share);
+        const double share =
+            static_cast<double>(row.lastRanks[i].second) / static_cast<double>(std::max<int64_t>(1, row.count));
+        if (share >= kSeldom)
+            text += fmt::format("{}rank {} ({:.0f} %)", text.empty() ? "" : ", ", row.lastRanks[i].first, 100 * share);
     }
     if (!text.empty()) return text;
     return row.lastRanks.empty() ? "unknown" : "none mostly";
 }
 
-std::string countText(double perStep) { return perStep >= 9.95 || perStep == std::floor(perStep) ? fmt::format("{:.0f}", perStep) : fmt::format("{:.1f}", perStep); }
+std::string countText(double perStep) {
+    return perStep >= 9.95 || perStep == std::floor(perStep) ? fmt::format("{:.0f}", perStep)
+                                                             : fmt::format("{:.1f}", perStep);
+}
 
 }  // namespace rankscope::analyzer

@@ -12,7 +12,8 @@ namespace rankscope::analyzer {
 /// One row per (communicator, op, size class); a size class spans a factor of four.
 std::vector<CollectiveRow> collectiveTable(const Analysis& analysis);
 
-/// Who arrived last how often, most often first: "rank 3 (100 %)", at most so many, leaving out who seldom did; "none mostly", "unknown".
+/// Who arrived last how often, most often first: "rank 3 (100 %)", at most so many, leaving out who seldom did; "none
+/// mostly", "unknown".
 std::string lastText(const CollectiveRow& row, size_t most);
 
 /// Calls of a step: "12", "0.5".

@@ -6,10 +6,10 @@
 
 namespace rankscope::analyzer {
 
-/// The POP model (Performance Optimisation and Productivity centre): parallel efficiency = mean compute / step = load balance (mean / longest compute) x
-/// serialisation x transfer. Transfer comes from a replay on an ideal network; without one, and for
-/// groups, it is unknown and stays inside serialisation. The same for every
-/// communicator with a known role, over its recorded members: where inside the job the balance is lost.
+/// The POP model (Performance Optimisation and Productivity centre): parallel efficiency = mean compute / step = load
+/// balance (mean / longest compute) x serialisation x transfer. Transfer comes from a replay on an ideal network;
+/// without one, and for groups, it is unknown and stays inside serialisation. The same for every communicator with a
+/// known role, over its recorded members: where inside the job the balance is lost.
 EfficiencySection efficiencySection(const Analysis& analysis, const std::vector<BreakdownRow>& rows);
 
 }  // namespace rankscope::analyzer

@@ -8,8 +8,8 @@
 
 namespace rankscope::analyzer {
 
-/// "The job died: rank 3 (on node0) ...: look there for the cause." from what the collector told of the ranks' ends; empty for a job whose ranks all ended by
-/// themselves with status 0, as far as is known.
+/// "The job died: rank 3 (on node0) ...: look there for the cause." from what the collector told of the ranks' ends;
+/// empty for a job whose ranks all ended by themselves with status 0, as far as is known.
 std::string jobDeath(const std::vector<LossRow>& losses);
 
 }  // namespace rankscope::analyzer

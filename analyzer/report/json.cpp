@@ -14,16 +14,23 @@ Json orNull(const std::optional<T>& value) {
     return value ? Json(*value) : Json(nullptr);
 }
 
-Json orNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+Json orNull(const std::string& text) {
+    return text.empty() ? Json(nullptr) : Json(text);
+}
 
-int64_t whole(double value) { return static_cast<int64_t>(value < 0 ? value - 0.5 : value + 0.5); }
+int64_t whole(double value) {
+    return static_cast<int64_t>(value < 0 ? value - 0.5 : value + 0.5);
+}
 
 Json evidenceJson(const Evidence& evidence) {
     Json numbers = Json::object();
     for (const auto& [name, value] : evidence.numbers) numbers[name] = value;
     Json rows = Json::array();
     for (const EvidenceRow& row : evidence.rows) {
-        rows.push_back({{"table", row.table}, {"id", row.id}, {"rank", row.rank < 0 ? Json(nullptr) : Json(row.rank)}, {"note", row.note}});
+        rows.push_back({{"table", row.table},
+                        {"id", row.id},
+                        {"rank", row.rank < 0 ? Json(nullptr) : Json(row.rank)},
+                        {"note", row.note}});
     }
     return {{"facts", evidence.facts}, {"numbers", numbers}, {"rows", rows}};
 }
@@ -49,7 +56,8 @@ Json findingJson(const Report& report, const Finding& f) {
     json["evidence"] = evidenceJson(f.evidence);
     json["fix"] = f.fix;
     json["saving_ns_per_step"] = f.savingNsPerStep ? Json(whole(*f.savingNsPerStep)) : Json(nullptr);
-    json["saving_interval_ns"] = f.savingNsPerStep ? Json::array({whole(f.savingLowNs), whole(f.savingHighNs)}) : Json(nullptr);
+    json["saving_interval_ns"] =
+        f.savingNsPerStep ? Json::array({whole(f.savingLowNs), whole(f.savingHighNs)}) : Json(nullptr);
     json["saving_source"] = !f.savingNsPerStep ? Json(nullptr) : Json(f.savingReplayed ? "replay" : "estimate");
     json["changes"] = f.changes;
     json["confidence"] = f.confidence;
@@ -86,7 +94,8 @@ Json collectiveJson(const CollectiveRow& row) {
             {"wait_ns", orNull(row.waitNs)},
             {"transfer_ns", orNull(row.transferNs)},
             {"wait_ns_per_rank_and_step", row.waitNsPerRankStep ? Json(whole(*row.waitNsPerRankStep)) : Json(nullptr)},
-            {"transfer_ns_per_rank_and_step", row.transferNsPerRankStep ? Json(whole(*row.transferNsPerRankStep)) : Json(nullptr)},
+            {"transfer_ns_per_rank_and_step",
+             row.transferNsPerRankStep ? Json(whole(*row.transferNsPerRankStep)) : Json(nullptr)},
             {"algbw", orNull(row.algbw)},
             {"busbw", orNull(row.busbw)},
             {"algo", orNull(row.algorithm)},
@@ -112,7 +121,9 @@ Json replayJson(const ReplaySection& replay) {
     for (const auto& [rank, ns] : replay.criticalRanksNs) ranks.push_back({{"rank", rank}, {"ns", whole(ns)}});
     Json ceiling = nullptr;
     if (const std::optional<CeilingSection>& all = replay.ceiling)
-        ceiling = {{"saving_ns_per_step", whole(all->savingNs)}, {"saving_interval_ns", Json::array({whole(all->lowNs), whole(all->highNs)})}, {"share", all->share},
+        ceiling = {{"saving_ns_per_step", whole(all->savingNs)},
+                   {"saving_interval_ns", Json::array({whole(all->lowNs), whole(all->highNs)})},
+                   {"share", all->share},
                    {"findings", all->findings}};
     return {{"predicted_step_ns", nanoseconds(replay.predictedStepNs)},
             {"measured_step_ns", nanoseconds(replay.measuredStepNs)},
@@ -139,7 +150,9 @@ Json linkClassJson(const std::optional<LinkClass>& link) {
             {"source", link->source}};
 }
 
-Json linkPeaksJson(const LinkPeaks& peaks) { return {{"intra", linkClassJson(peaks.intra)}, {"inter", linkClassJson(peaks.inter)}}; }
+Json linkPeaksJson(const LinkPeaks& peaks) {
+    return {{"intra", linkClassJson(peaks.intra)}, {"inter", linkClassJson(peaks.inter)}};
+}
 
 Json unexplainedJson(const Unexplained& open) {
     Json waitedFor = Json::array(), shares = Json::array();
@@ -147,13 +160,24 @@ Json unexplainedJson(const Unexplained& open) {
         waitedFor.push_back(waited.rank);
         shares.push_back(waited.share);
     }
-    return {{"category", toText(open.category)}, {"share", open.share},     {"ns_per_step", whole(open.nsPerStep)}, {"ranks", open.ranks},
-            {"waited_for", waitedFor},           {"waited_for_shares", shares}, {"facts", open.facts},                  {"settle", open.settle}};
+    return {{"category", toText(open.category)},
+            {"share", open.share},
+            {"ns_per_step", whole(open.nsPerStep)},
+            {"ranks", open.ranks},
+            {"waited_for", waitedFor},
+            {"waited_for_shares", shares},
+            {"facts", open.facts},
+            {"settle", open.settle}};
 }
 
 Json accountJson(const Account& account) {
-    const auto part = [](const AccountPart& p) { return Json{{"by", p.by}, {"finding", p.finding}, {"share", p.share}}; };
-    return {{"category", toText(account.category)}, {"share", account.share}, {"parts", arrayOf(account.parts, part)}, {"unexplained", account.unexplained}};
+    const auto part = [](const AccountPart& p) {
+        return Json{{"by", p.by}, {"finding", p.finding}, {"share", p.share}};
+    };
+    return {{"category", toText(account.category)},
+            {"share", account.share},
+            {"parts", arrayOf(account.parts, part)},
+            {"unexplained", account.unexplained}};
 }
 
 }  // namespace
@@ -176,8 +200,12 @@ std::string renderJson(const Report& r) {
                    {"steps", r.run.steps},
                    {"step_source", r.run.stepSource},
                    {"overhead", orNull(r.run.overheadNs)}};
-    json["layout"] = {{"dp", orNull(r.layout.dp)},     {"tp", orNull(r.layout.tp)},     {"pp", orNull(r.layout.pp)},
-                      {"ep", orNull(r.layout.ep)},     {"zero", orNull(r.layout.zero)}, {"schedule", r.layout.schedule},
+    json["layout"] = {{"dp", orNull(r.layout.dp)},
+                      {"tp", orNull(r.layout.tp)},
+                      {"pp", orNull(r.layout.pp)},
+                      {"ep", orNull(r.layout.ep)},
+                      {"zero", orNull(r.layout.zero)},
+                      {"schedule", r.layout.schedule},
                       {"confidence", r.layout.confidence},
                       {"sp", orNull(r.layout.sp)},
                       {"shard", orNull(r.layout.shard)},
@@ -205,12 +233,22 @@ std::string renderJson(const Report& r) {
     json["unexplained"] = arrayOf(r.accounting.unexplained, unexplainedJson);
     json["accounts"] = arrayOf(r.accounting.accounts, accountJson);
     json["delays"] = arrayOf(r.delays.byRank, [](const Delay& delay) {
-        return Json{{"rank", delay.rank},           {"ns_per_step", whole(delay.nsPerStep())}, {"waiting_ns", whole(delay.waitingNs)}, {"transfer_ns", whole(delay.transferNs)},
-                    {"ranks", delay.victims},       {"share", delay.share}};
+        return Json{{"rank", delay.rank},
+                    {"ns_per_step", whole(delay.nsPerStep())},
+                    {"waiting_ns", whole(delay.waitingNs)},
+                    {"transfer_ns", whole(delay.transferNs)},
+                    {"ranks", delay.victims},
+                    {"share", delay.share}};
     });
-    json["not_judged"] = arrayOf(r.notJudged, [](const NotJudged& open) { return Json{{"id", open.id}, {"needs", open.needs}}; });
+    json["not_judged"] = arrayOf(r.notJudged, [](const NotJudged& open) {
+        return Json{{"id", open.id}, {"needs", open.needs}};
+    });
     json["loss"] = arrayOf(r.losses, [](const LossRow& l) {
-        return Json{{"kind", l.kind}, {"severity", l.severity}, {"count", l.count}, {"rank", orNull(l.rank)}, {"what_it_means", l.meaning}};
+        return Json{{"kind", l.kind},
+                    {"severity", l.severity},
+                    {"count", l.count},
+                    {"rank", orNull(l.rank)},
+                    {"what_it_means", l.meaning}};
     });
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -14,7 +14,8 @@ std::string degreesText(const LayoutSection& layout) {
     int split = 0, ranks = 1;
     const auto add = [&](const char* name, const char* letter, const std::optional<int>& degree) {
         if (!degree) return;
-        if (*degree > 1 || letters.empty()) letters += fmt::format("{}{}{}", letters.empty() ? "" : " ", letter, *degree);
+        if (*degree > 1 || letters.empty())
+            letters += fmt::format("{}{}{}", letters.empty() ? "" : " ", letter, *degree);
         if (*degree <= 1) return;
         words += fmt::format("{}{} {}", split++ == 0 ? "" : " x ", name, *degree);
         ranks = *degree;
@@ -36,9 +37,11 @@ std::string layoutText(const LayoutSection& layout) {
     if (text.empty()) return "unknown";
     if (layout.sp && *layout.sp > 1) text += ", sequence parallel";
     if (layout.zero && *layout.zero > 0) text += fmt::format(", ZeRO-{}", *layout.zero);
-    if (layout.replicate && *layout.replicate > 1) text += fmt::format(" in {} copies of {} shards (HSDP)", *layout.replicate, layout.shard.value_or(1));
+    if (layout.replicate && *layout.replicate > 1)
+        text += fmt::format(" in {} copies of {} shards (HSDP)", *layout.replicate, layout.shard.value_or(1));
     if (layout.pp && *layout.pp > 1) text += ", schedule " + layout.schedule;
-    if (layout.microBatches) text += fmt::format(", {} micro-batch{}", *layout.microBatches, *layout.microBatches == 1 ? "" : "es");
+    if (layout.microBatches)
+        text += fmt::format(", {} micro-batch{}", *layout.microBatches, *layout.microBatches == 1 ? "" : "es");
     if (layout.virtualStages.value_or(1) > 1) text += fmt::format(", {} virtual stages a rank", *layout.virtualStages);
     return text;
 }

@@ -33,8 +33,10 @@ std::string withoutRank(const LossRow& loss) {
 std::string withoutNumbers(const std::string& text) {
     std::string shape;
     for (const char c : text)
-        if (c < '0' || c > '9') shape += c;
-        else if (shape.empty() || shape.back() != '#') shape += '#';
+        if (c < '0' || c > '9')
+            shape += c;
+        else if (shape.empty() || shape.back() != '#')
+            shape += '#';
     return shape;
 }
 
@@ -53,7 +55,7 @@ std::string lossText(const LossRow& loss) {
 std::vector<LossLine> lossLines(const std::vector<LossRow>& losses) {
     struct Group {
         LossRow sum;
-        std::string text;   // of its first rank, without its name
+        std::string text;  // of its first rank, without its name
         std::vector<int> ranks;
         bool alike = true;  // all have that text
     };
@@ -62,7 +64,9 @@ std::vector<LossLine> lossLines(const std::vector<LossRow>& losses) {
     for (const LossRow& loss : losses) {
         const std::string text = withoutRank(loss);
         const bool groupable = loss.rank && loss.kind != "first_death";
-        const auto [at, isNew] = known.try_emplace({loss.kind, loss.severity, groupable ? withoutNumbers(text) : std::to_string(groups.size())}, groups.size());
+        const auto [at, isNew] = known.try_emplace(
+            {loss.kind, loss.severity, groupable ? withoutNumbers(text) : std::to_string(groups.size())},
+            groups.size());
         if (isNew) {
             groups.push_back({loss, text, {}, true});
         } else {
@@ -79,8 +83,11 @@ std::vector<LossLine> lossLines(const std::vector<LossRow>& losses) {
             continue;
         }
         const bool counts = group.sum.count > static_cast<int64_t>(group.ranks.size());
-        lines.push_back({group.sum.severity, fmt::format("{}: {}{}{}", ranksText({ranks.begin(), ranks.end()}), group.text, group.alike ? "" : fmt::format(" (so on rank {}, the others alike)", group.ranks.front()),
-                                                         counts ? fmt::format(" ({} x in all)", group.sum.count) : "")});
+        lines.push_back(
+            {group.sum.severity,
+             fmt::format("{}: {}{}{}", ranksText({ranks.begin(), ranks.end()}), group.text,
+                         group.alike ? "" : fmt::format(" (so on rank {}, the others alike)", group.ranks.front()),
+                         counts ? fmt::format(" ({} x in all)", group.sum.count) : "")});
     }
     return lines;
 }

@@ -8,7 +8,8 @@
 
 namespace rankscope::analyzer {
 
-/// Puts first what the reader should see first: the rank a death began with, then errors, warnings and the rest, each in its order.
+/// Puts first what the reader should see first: the rank a death began with, then errors, warnings and the rest, each
+/// in its order.
 void orderLosses(std::vector<LossRow>& losses);
 
 /// A loss in one line, its rank named once; without its severity.
@@ -20,7 +21,8 @@ struct LossLine {
     std::string text;
 };
 
-/// One line for what happened alike on several ranks, in the order of the rows. Where their texts differ by numbers alone, the first rank's stands for all and is said to.
+/// One line for what happened alike on several ranks, in the order of the rows. Where their texts differ by numbers
+/// alone, the first rank's stands for all and is said to.
 std::vector<LossLine> lossLines(const std::vector<LossRow>& losses);
 
 }  // namespace rankscope::analyzer

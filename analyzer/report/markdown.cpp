@@ -23,7 +23,8 @@ constexpr size_t kMostFindings = 100, kMostLosses = 50, kMostRanks = 512, kMostC
 constexpr size_t kMostBytes = 1'000'000;
 
 std::string restText(size_t all, size_t most, const char* what) {
-    return all > most ? fmt::format("\n{} of {} {} are left out: --format json has all.\n", all - most, all, what) : std::string();
+    return all > most ? fmt::format("\n{} of {} {} are left out: --format json has all.\n", all - most, all, what)
+                      : std::string();
 }
 
 template <typename Row>
@@ -32,10 +33,13 @@ std::span<const Row> first(const std::vector<Row>& rows, size_t most) {
 }
 
 /// Text of the job's: names may hold markup.
-std::string words(const std::string& text) { return markdownText(text); }
+std::string words(const std::string& text) {
+    return markdownText(text);
+}
 
 std::string findingBlock(const Report& r, const Finding& f) {
-    std::string out = fmt::format("\n### {} {}{}\n\n", f.id, words(f.title), f.verdict == Verdict::inconclusive ? " (inconclusive)" : "");
+    std::string out = fmt::format("\n### {} {}{}\n\n", f.id, words(f.title),
+                                  f.verdict == Verdict::inconclusive ? " (inconclusive)" : "");
     out += fmt::format("**{} of the step**, {}", percentText(f.severity), ranksText(f.ranks));
     if (!f.affectedRanks.empty() && f.affectedRanks != f.ranks) out += "; waiting: " + ranksText(f.affectedRanks);
     out += ".\n\n" + words(f.cause) + ".\n";
@@ -45,8 +49,9 @@ std::string findingBlock(const Report& r, const Finding& f) {
     out += "\nFix:\n\n";
     for (const std::string& fix : f.fix) out += "- " + words(fix) + "\n";
     if (f.savingNsPerStep) {
-        out += fmt::format("\nPredicted saving: {} per step ({}), {}, confidence {:.0f} %.\n", durationText(*f.savingNsPerStep),
-                           percentText(savingShare(f, r.run.stepNs)), f.savingReplayed ? "replayed" : "estimated", 100 * f.confidence);
+        out += fmt::format("\nPredicted saving: {} per step ({}), {}, confidence {:.0f} %.\n",
+                           durationText(*f.savingNsPerStep), percentText(savingShare(f, r.run.stepNs)),
+                           f.savingReplayed ? "replayed" : "estimated", 100 * f.confidence);
     }
     return out;
 }
@@ -55,48 +60,63 @@ std::string findingBlock(const Report& r, const Finding& f) {
 
 std::string renderMarkdown(const Report& r) {
     std::string out = fmt::format("# Rankscope: {}\n\n", r.run.name.empty() ? "run" : words(r.run.name));
-    out += fmt::format("{}, step {} (median of {}).\n", ranksOnHostsText(r.run), durationText(r.run.stepNs), r.run.steps);
+    out +=
+        fmt::format("{}, step {} (median of {}).\n", ranksOnHostsText(r.run), durationText(r.run.stepNs), r.run.steps);
     if (r.run.hosts.size() > 1) out += fmt::format("Arrival times are good to {}.\n", boundText(r.clock.boundNs));
-    if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1) out += "\nLink peaks: " + words(linkPeaksText(r.linkPeaks, r.run.hosts.size())) + ".\n";
+    if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1)
+        out += "\nLink peaks: " + words(linkPeaksText(r.linkPeaks, r.run.hosts.size())) + ".\n";
     if (r.run.stepNs > 0) out += "\n" + words(replayText(r.replay)) + ".\n";
     if (const std::string path = criticalPathText(r.replay); !path.empty()) out += "\n" + path + ".\n";
     const std::vector<LossLine> losses = lossLines(r.losses);
-    for (const LossLine& loss : first(losses, kMostLosses)) out += fmt::format("\n> {}: {}\n", loss.severity, words(loss.text));
+    for (const LossLine& loss : first(losses, kMostLosses))
+        out += fmt::format("\n> {}: {}\n", loss.severity, words(loss.text));
     out += restText(losses.size(), kMostLosses, "losses");
 
     out += fmt::format("\n## Findings\n\n{}\n", words(verdictText(r)));
     for (const std::string& fact : unexplainedFacts(r.accounting)) out += fmt::format("\n- {}", words(fact));
     if (!r.accounting.unexplained.empty()) out += "\n";
-    if (r.replay.ceiling && r.replay.ceiling->findings > 1) out += "\n" + ceilingText(*r.replay.ceiling, r.replay.ceiling->findings) + "\n";
+    if (r.replay.ceiling && r.replay.ceiling->findings > 1)
+        out += "\n" + ceilingText(*r.replay.ceiling, r.replay.ceiling->findings) + "\n";
     for (const Finding& finding : first(r.findings, kMostFindings)) out += findingBlock(r, finding);
     out += restText(r.findings.size(), kMostFindings, "findings");
     if (!r.notes.empty()) {
         out += "\n## Notes\n\n";
-        for (const Finding& note : first(r.notes, kMostFindings)) out += fmt::format("- {} {}: {} ({})\n", note.id, words(note.title), words(note.cause), percentText(note.severity));
+        for (const Finding& note : first(r.notes, kMostFindings))
+            out += fmt::format("- {} {}: {} ({})\n", note.id, words(note.title), words(note.cause),
+                               percentText(note.severity));
         out += restText(r.notes.size(), kMostFindings, "notes");
     }
     if (!r.notJudged.empty()) {
         out += "\n## Not judged\n\nFor what the recording lacks:\n\n";
         for (const std::string& line : notJudgedLines(r.notJudged)) out += fmt::format("- {}\n", words(line));
     }
-    out += "\n## Where the time goes (% of the step)\n\n| rank | compute | waiting | transfer | memory | idle | hidden communication |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+    out +=
+        "\n## Where the time goes (% of the step)\n\n| rank | compute | waiting | transfer | memory | idle | hidden "
+        "communication |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
     for (const BreakdownRow& row : first(r.breakdown, kMostRanks)) {
         const double step = row.total.stepNs > 0 ? static_cast<double>(row.total.stepNs) : 1;
         const auto share = [&](int64_t ns) { return 100 * static_cast<double>(ns) / step; };
         const std::string waiting = row.splitKnown ? fmt::format("{:.1f}", share(row.total.exposedWaitNs)) : "unknown";
-        const std::string transfer = row.splitKnown ? fmt::format("{:.1f}", share(row.total.exposedTransferNs)) : fmt::format("≤ {:.1f}", share(row.total.exposedCommNs()));
-        out += fmt::format("| {} | {:.1f} | {} | {} | {:.1f} | {:.1f} | {:.1f} |\n", row.rank, share(row.total.computeNs), waiting,
-                           transfer, share(row.total.memoryNs), share(row.total.idleNs), share(row.total.overlappedCommNs));
+        const std::string transfer = row.splitKnown ? fmt::format("{:.1f}", share(row.total.exposedTransferNs))
+                                                    : fmt::format("≤ {:.1f}", share(row.total.exposedCommNs()));
+        out += fmt::format("| {} | {:.1f} | {} | {} | {:.1f} | {:.1f} | {:.1f} |\n", row.rank,
+                           share(row.total.computeNs), waiting, transfer, share(row.total.memoryNs),
+                           share(row.total.idleNs), share(row.total.overlappedCommNs));
     }
     out += restText(r.breakdown.size(), kMostRanks, "ranks");
     if (const std::string idle = idleText(r); !idle.empty()) out += "\n" + words(idle) + ".\n";
     for (const std::string& line : delayLines(r)) out += "\n" + words(line) + ".\n";
     out += "\n## Collectives\n\nPer rank and step; waiting and transfer hold what is hidden behind compute, too.\n\n";
-    out += "| op | size | group | calls | waiting | transfer | busbw |\n| --- | --- | --- | ---: | ---: | ---: | ---: |\n";
-    const auto duration = [](const std::optional<double>& ns) { return ns ? durationText(*ns) : std::string("unknown"); };
+    out +=
+        "| op | size | group | calls | waiting | transfer | busbw |\n| --- | --- | --- | ---: | ---: | ---: | ---: |\n";
+    const auto duration = [](const std::optional<double>& ns) {
+        return ns ? durationText(*ns) : std::string("unknown");
+    };
     for (const CollectiveRow& row : first(r.collectives, kMostCollectives)) {
-        out += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", words(row.op), row.sizeClass, row.group.empty() ? "unknown" : words(row.group), countText(row.countPerStep),
-                           duration(row.waitNsPerRankStep), duration(row.transferNsPerRankStep), row.busbw ? bandwidthText(*row.busbw) : "unknown");
+        out += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", words(row.op), row.sizeClass,
+                           row.group.empty() ? "unknown" : words(row.group), countText(row.countPerStep),
+                           duration(row.waitNsPerRankStep), duration(row.transferNsPerRankStep),
+                           row.busbw ? bandwidthText(*row.busbw) : "unknown");
     }
     out += restText(r.collectives.size(), kMostCollectives, "kinds of collectives");
     if (out.size() <= kMostBytes) return out;

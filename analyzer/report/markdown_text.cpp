@@ -19,24 +19,51 @@ std::string markdownText(std::string_view bytes, size_t longest) {
     for (size_t i = 0; i < text.size(); ++i) {
         const char c = text[i];
         switch (c) {
-            case '<': out += "&lt;"; break;
-            case '>': out += "&gt;"; break;
-            case '&': out += "&amp;"; break;
-            case '@': out += "&#64;"; break;
-            case '\\': case '`': case '*': case '_': case '[': case ']': case '|': case '~': case '$': out.append("\\").push_back(c); break;
+            case '<':
+                out += "&lt;";
+                break;
+            case '>':
+                out += "&gt;";
+                break;
+            case '&':
+                out += "&amp;";
+                break;
+            case '@':
+                out += "&#64;";
+                break;
+            case '\\':
+            case '`':
+            case '*':
+            case '_':
+            case '[':
+            case ']':
+            case '|':
+            case '~':
+            case '$':
+                out.append("\\").push_back(c);
+                break;
             case ':':
-                if (text.compare(i, 3, "://") == 0) out += "&#58;";
-                else out += c;
+                if (text.compare(i, 3, "://") == 0)
+                    out += "&#58;";
+                else
+                    out += c;
                 break;
-            case 'w': case 'W':  // www.x.org is a link too
-                if (beginsWww(std::string_view(text).substr(i))) out.append(text, i, 3).append("&#46;"), i += 3;
-                else out += c;
+            case 'w':
+            case 'W':  // www.x.org is a link too
+                if (beginsWww(std::string_view(text).substr(i)))
+                    out.append(text, i, 3).append("&#46;"), i += 3;
+                else
+                    out += c;
                 break;
-            case '#': case '-': case '+': case '=':  // marks only at the start
+            case '#':
+            case '-':
+            case '+':
+            case '=':  // marks only at the start
                 if (i == 0) out += '\\';
                 out += c;
                 break;
-            default: out += c;
+            default:
+                out += c;
         }
     }
     return out;

@@ -7,7 +7,8 @@
 
 namespace rankscope::analyzer {
 
-/// A text inside Markdown, on one line: nothing in it is markup, ends a table's cell, calls a person (@name) or becomes a link. At most about `longest` bytes of it.
+/// A text inside Markdown, on one line: nothing in it is markup, ends a table's cell, calls a person (@name) or becomes
+/// a link. At most about `longest` bytes of it.
 std::string markdownText(std::string_view bytes, size_t longest = 2000);
 
 }  // namespace rankscope::analyzer

@@ -25,7 +25,8 @@ fs::path meant(fs::path file) {
     return file;
 }
 
-// Of this process alone: two that write the same file do not disturb each other, and no file of the user's is in the way.
+// Of this process alone: two that write the same file do not disturb each other, and no file of the user's is in the
+// way.
 fs::path writtenFirst(const fs::path& file) {
     std::error_code error;
     const bool inPlace = file == "/dev/stdout" || (fs::exists(file, error) && !fs::is_regular_file(file, error));
@@ -55,10 +56,14 @@ int OutputFile::Buffer::sync() {
     return done;
 }
 
-OutputFile::OutputFile(const fs::path& name) : m_name(name == "-" ? "stdout" : name), m_file(name == "-" ? "/dev/stdout" : meant(name)), m_beside(writtenFirst(m_file)) {
+OutputFile::OutputFile(const fs::path& name)
+    : m_name(name == "-" ? "stdout" : name),
+      m_file(name == "-" ? "/dev/stdout" : meant(name)),
+      m_beside(writtenFirst(m_file)) {
     errno = 0;
     // A stdout that is a file is gone on with, not begun anew: >> and what others wrote there.
-    const std::ios::openmode mode = std::ios::out | std::ios::binary | (m_file == "/dev/stdout" ? std::ios::app : std::ios::openmode{});
+    const std::ios::openmode mode =
+        std::ios::out | std::ios::binary | (m_file == "/dev/stdout" ? std::ios::app : std::ios::openmode{});
     if (m_buffer.open(m_beside, mode) == nullptr) fail();
 }
 

@@ -7,11 +7,12 @@
 
 namespace rankscope::analyzer {
 
-/// A file written beside its place and renamed by commit(), so that a reader never sees half of it; without commit() nothing is left. What
-/// is no regular file (a device, a pipe) is written to as it is: a rename would put a file in its place. A link keeps pointing to what it
-/// points to. "-" is stdout, as it is. Throws std::filesystem::filesystem_error with the name given and the reason.
+/// A file written beside its place and renamed by commit(), so that a reader never sees half of it; without commit()
+/// nothing is left. What is no regular file (a device, a pipe) is written to as it is: a rename would put a file in its
+/// place. A link keeps pointing to what it points to. "-" is stdout, as it is. Throws std::filesystem::filesystem_error
+/// with the name given and the reason.
 class OutputFile {
-public:
+  public:
     explicit OutputFile(const std::filesystem::path& name);
     ~OutputFile();
     OutputFile(const OutputFile&) = delete;
@@ -20,18 +21,18 @@ public:
     std::ostream& stream() { return m_stream; }
     void commit();
 
-private:
+  private:
     // Remembers why the first write failed: a stream alone does not.
     class Buffer : public std::filebuf {
-    public:
+      public:
         int failure() const { return m_failure; }
 
-    protected:
+      protected:
         int_type overflow(int_type c) override;
         std::streamsize xsputn(const char* text, std::streamsize size) override;
         int sync() override;
 
-    private:
+      private:
         int m_failure = 0;
     };
 

@@ -18,7 +18,10 @@ Character decode(std::string_view text) {
     const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned char lead = byte(0);
     if (lead < 0x80) return {lead, 1};
-    const size_t bytes = lead >= 0xC2 && lead <= 0xDF ? 2 : (lead & 0xF0) == 0xE0 ? 3 : lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
+    const size_t bytes = lead >= 0xC2 && lead <= 0xDF   ? 2
+                         : (lead & 0xF0) == 0xE0        ? 3
+                         : lead >= 0xF0 && lead <= 0xF4 ? 4
+                                                        : 0;
     if (bytes == 0 || text.size() < bytes) return {};
     uint32_t code = lead & (0xFFu >> (bytes + 1));
     for (size_t i = 1; i < bytes; ++i) {
@@ -62,7 +65,8 @@ std::string oneLine(std::string_view bytes) {
     std::string text;
     constexpr std::string_view kLineSeparator = "\xE2\x80\xA8", kParagraphSeparator = "\xE2\x80\xA9";
     forEachCharacter(bytes, [&](std::string_view character) {
-        const bool breaks = character == "\n" || character == "\t" || character == kLineSeparator || character == kParagraphSeparator;
+        const bool breaks =
+            character == "\n" || character == "\t" || character == kLineSeparator || character == kParagraphSeparator;
         text += breaks ? " " : character;
     });
     return text;
@@ -82,12 +86,23 @@ std::string markupText(std::string_view bytes) {
     text.reserve(bytes.size());
     forEachCharacter(bytes, [&](std::string_view character) {
         switch (character.front()) {
-            case '&': text += "&amp;"; break;
-            case '<': text += "&lt;"; break;
-            case '>': text += "&gt;"; break;
-            case '"': text += "&quot;"; break;
-            case '\'': text += "&#39;"; break;
-            default: text += character;
+            case '&':
+                text += "&amp;";
+                break;
+            case '<':
+                text += "&lt;";
+                break;
+            case '>':
+                text += "&gt;";
+                break;
+            case '"':
+                text += "&quot;";
+                break;
+            case '\'':
+                text += "&#39;";
+                break;
+            default:
+                text += character;
         }
     });
     return text;

@@ -8,8 +8,8 @@
 
 namespace rankscope::analyzer {
 
-/// Valid UTF-8 that XML 1.0, HTML and JSON can hold: invalid bytes, control characters other than tab and newline, controls of
-/// the writing direction, and noncharacters become U+FFFD.
+/// Valid UTF-8 that XML 1.0, HTML and JSON can hold: invalid bytes, control characters other than tab and newline,
+/// controls of the writing direction, and noncharacters become U+FFFD.
 std::string plainText(std::string_view bytes);
 
 /// As plainText(), on one line: what would break it becomes a space.

@@ -17,13 +17,15 @@ std::string renderText(const Report& report, const TextStyle& style = {});
 std::string renderJson(const Report& report);  // rankscope.report/1
 std::string renderMarkdown(const Report& report);
 
-/// A page of its own that needs nothing beside it: no network, no other file. Report::overview, where it is there, is drawn. Findings beyond 200 are left out, and it says so.
+/// A page of its own that needs nothing beside it: no network, no other file. Report::overview, where it is there, is
+/// drawn. Findings beyond 200 are left out, and it says so.
 std::string renderHtml(const Report& report);
 
 /// One finding as an object of rankscope.report/1.
 std::string renderFindingJson(const Report& report, const Finding& finding);
 
-/// What the analysis took for the links' peaks: link_peaks of rankscope.report/1, and `text` and `warnings` for people. Kept in meta `link_peaks`, for the window.
+/// What the analysis took for the links' peaks: link_peaks of rankscope.report/1, and `text` and `warnings` for people.
+/// Kept in meta `link_peaks`, for the window.
 std::string renderLinkPeaksJson(const Report& report);
 
 }  // namespace rankscope::analyzer

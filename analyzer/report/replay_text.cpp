@@ -18,8 +18,9 @@ constexpr double kWorthSaying = 0.005;  // of the path: less rounds to nothing
 
 std::string replayText(const ReplaySection& replay) {
     if (!replay.unavailable.empty()) return "no replay: " + replay.unavailable;
-    return fmt::format("replay of the unchanged step: {} against {} measured (start to start), {:.2f} % off", durationText(*replay.predictedStepNs),
-                       durationText(*replay.measuredStepNs), 100 * *replay.error);
+    return fmt::format("replay of the unchanged step: {} against {} measured (start to start), {:.2f} % off",
+                       durationText(*replay.predictedStepNs), durationText(*replay.measuredStepNs),
+                       100 * *replay.error);
 }
 
 std::string criticalPathText(const ReplaySection& replay) {
@@ -34,19 +35,25 @@ std::string criticalPathText(const ReplaySection& replay) {
     std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::string text = "critical path:";
     for (const auto& [ns, category] : parts)
-        if (ns >= kWorthSaying * lengthNs) text += fmt::format("{} {} {}", text.back() == ':' ? "" : ",", percentText(ns / lengthNs), category);
+        if (ns >= kWorthSaying * lengthNs)
+            text += fmt::format("{} {} {}", text.back() == ':' ? "" : ",", percentText(ns / lengthNs), category);
     std::pair<int, double> most{-1, 0};
     for (const auto& [rank, ns] : replay.criticalRanksNs)
         if (ns > most.second) most = {rank, ns};
-    if (most.second >= lengthNs) text += fmt::format("; all of it on rank {}", most.first);
-    else if (most.first >= 0) text += fmt::format("; {} of it on rank {}", percentText(most.second / lengthNs), most.first);
+    if (most.second >= lengthNs)
+        text += fmt::format("; all of it on rank {}", most.first);
+    else if (most.first >= 0)
+        text += fmt::format("; {} of it on rank {}", percentText(most.second / lengthNs), most.first);
     return text;
 }
 
 std::string ceilingText(const CeilingSection& ceiling, size_t found) {
-    const std::string which = ceiling.findings >= found ? "All of these together save" : fmt::format("{} of them, those that can be replayed, together save", ceiling.findings);
-    return fmt::format("{} {} of each step ({}; {} to {}), replayed at once.", which, durationText(ceiling.savingNs), percentText(ceiling.share), durationText(ceiling.lowNs),
-                       durationText(ceiling.highNs));
+    const std::string which =
+        ceiling.findings >= found
+            ? "All of these together save"
+            : fmt::format("{} of them, those that can be replayed, together save", ceiling.findings);
+    return fmt::format("{} {} of each step ({}; {} to {}), replayed at once.", which, durationText(ceiling.savingNs),
+                       percentText(ceiling.share), durationText(ceiling.lowNs), durationText(ceiling.highNs));
 }
 
 }  // namespace rankscope::analyzer

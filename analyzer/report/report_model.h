@@ -26,9 +26,9 @@ struct RunSection {
     std::string source;
     bool isVirtual = false;
     int64_t durationNs = 0;
-    int steps = 0;          // analysed
+    int steps = 0;  // analysed
     int warmUpSteps = 0;
-    std::string stepSource; // nvtx:NAME | period | none
+    std::string stepSource;  // nvtx:NAME | period | none
     double stepNs = 0;
     std::optional<int64_t> overheadNs;
 };
@@ -38,7 +38,7 @@ struct LayoutSection {
     std::optional<int> microBatches, virtualStages;
     std::string schedule;
     double confidence = 0;
-    std::map<std::string, double> confidences;   // by degree
+    std::map<std::string, double> confidences;  // by degree
 };
 
 struct ClockSection {
@@ -57,8 +57,9 @@ struct StepRow {
 struct BreakdownRow {
     int rank = 0;
     std::string host;
-    Attribution total;                           // sum over the analysed steps
-    bool splitKnown = true;                      // false: how much of its exposed communication is waiting is unknown; exposedCommNs() holds
+    Attribution total;  // sum over the analysed steps
+    bool splitKnown =
+        true;  // false: how much of its exposed communication is waiting is unknown; exposedCommNs() holds
     std::map<std::string, int64_t> idleByCauseNs;
 };
 
@@ -69,7 +70,7 @@ struct Efficiency {
 /// Of one communicator's members.
 struct GroupEfficiency : Efficiency {
     int64_t communicator = 0;
-    std::string role;                            // gradients | sharded_parameters | activations | experts | pipeline | replicas
+    std::string role;  // gradients | sharded_parameters | activations | experts | pipeline | replicas
     std::vector<int> ranks;
 };
 
@@ -79,21 +80,21 @@ struct EfficiencySection : Efficiency {
 
 struct CollectiveRow {
     std::optional<int64_t> communicator;
-    std::string communicatorName;                // NCCL's own; empty: none
-    std::string group;                           // what it is and whose: "tensor parallel 0-3" (timeline/communicator_name.h)
+    std::string communicatorName;  // NCCL's own; empty: none
+    std::string group;             // what it is and whose: "tensor parallel 0-3" (timeline/communicator_name.h)
     int ranks = 0;
     std::string op;
-    std::string sizeClass;                       // "16 MiB to 64 MiB" | "unknown size"
-    int64_t count = 0;                           // instances in analysed steps
-    std::optional<int64_t> bytes;                // sum
-    std::optional<int64_t> waitNs;               // sum over members
-    std::optional<int64_t> transferNs;           // sum over instances
+    std::string sizeClass;              // "16 MiB to 64 MiB" | "unknown size"
+    int64_t count = 0;                  // instances in analysed steps
+    std::optional<int64_t> bytes;       // sum
+    std::optional<int64_t> waitNs;      // sum over members
+    std::optional<int64_t> transferNs;  // sum over instances
     double countPerStep = 0;
     std::optional<double> bytesPerStep;
     // Of a member and an analysed step, so that the two have one unit.
     std::optional<double> waitNsPerRankStep, transferNsPerRankStep;
-    std::optional<double> algbw, busbw;          // bytes per second
-    std::string algorithm, protocol;             // empty: unknown
+    std::optional<double> algbw, busbw;  // bytes per second
+    std::string algorithm, protocol;     // empty: unknown
     std::optional<double> alphaNs, crossoverBytes;
     std::string fitSource;
     std::vector<std::pair<int, int64_t>> lastRanks;  // who arrived last how often, most often first
@@ -101,20 +102,20 @@ struct CollectiveRow {
 
 /// What all certain findings together save, replayed at once: less than their sum where they share time.
 struct CeilingSection {
-    double savingNs = 0;                         // per step
+    double savingNs = 0;  // per step
     double lowNs = 0;
     double highNs = 0;
-    double share = 0;                            // of the replayed step
-    size_t findings = 0;                         // that could be replayed
+    double share = 0;     // of the replayed step
+    size_t findings = 0;  // that could be replayed
 };
 
 struct ReplaySection {
     std::optional<double> predictedStepNs, measuredStepNs;  // mean over the analysed steps, from start to start
-    std::optional<double> error;                 // share of the measured step
-    std::map<std::string, double> criticalPathNs;// by category, per step
-    std::map<int, double> criticalRanksNs;       // the same by rank
-    std::string unavailable;                     // why there is none
-    std::vector<std::string> notes;              // what had to be inferred
+    std::optional<double> error;                            // share of the measured step
+    std::map<std::string, double> criticalPathNs;           // by category, per step
+    std::map<int, double> criticalRanksNs;                  // the same by rank
+    std::string unavailable;                                // why there is none
+    std::vector<std::string> notes;                         // what had to be inferred
     std::optional<CeilingSection> ceiling;
 };
 
@@ -136,15 +137,15 @@ struct Report {
     EfficiencySection efficiency;
     std::vector<CollectiveRow> collectives;
     ReplaySection replay;
-    std::vector<Finding> findings;               // found and inconclusive, by saving
+    std::vector<Finding> findings;  // found and inconclusive, by saving
     std::vector<Finding> notes;
-    Accounting accounting;                       // of the time that is not compute
-    std::vector<NotJudged> notJudged;            // by id
-    Delays delays;                               // what ranks lose to each other
+    Accounting accounting;             // of the time that is not compute
+    std::vector<NotJudged> notJudged;  // by id
+    Delays delays;                     // what ranks lose to each other
     std::vector<LossRow> losses;
     std::map<int, std::string> hostOfRank;
-    std::map<int64_t, std::string> groups;       // what each communicator is and whose, by id
-    std::optional<StepOverview> overview;        // where it was asked for; a picture, not part of the JSON
+    std::map<int64_t, std::string> groups;  // what each communicator is and whose, by id
+    std::optional<StepOverview> overview;   // where it was asked for; a picture, not part of the JSON
 };
 
 /// What a communicator is and whose: "tensor parallel 0-3".

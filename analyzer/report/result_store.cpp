@@ -17,8 +17,17 @@ void storeAttribution(store::Database& db, const Analysis& analysis) {
         const RankFacts* facts = analysis.facts.findRank(rank.rank);
         for (size_t i = 0; i < rank.steps.size(); ++i) {
             const Attribution& a = rank.steps[i];
-            insert.bind(1, int64_t{rank.rank}).bind(2, int64_t{facts->steps[i].step}).bind(3, a.stepNs).bind(4, a.computeNs).bind(5, a.exposedCommNs());
-            insert.bind(6, a.exposedWaitNs).bind(7, a.exposedTransferNs).bind(8, a.overlappedCommNs).bind(9, a.memoryNs).bind(10, a.idleNs).run();
+            insert.bind(1, int64_t{rank.rank})
+                .bind(2, int64_t{facts->steps[i].step})
+                .bind(3, a.stepNs)
+                .bind(4, a.computeNs)
+                .bind(5, a.exposedCommNs());
+            insert.bind(6, a.exposedWaitNs)
+                .bind(7, a.exposedTransferNs)
+                .bind(8, a.overlappedCommNs)
+                .bind(9, a.memoryNs)
+                .bind(10, a.idleNs)
+                .run();
         }
     }
 }
@@ -27,7 +36,13 @@ void storeGaps(store::Database& db, const Analysis& analysis) {
     Statement insert(db, "INSERT INTO idle_gap VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
     for (const RankSummary& rank : analysis.ranks)
         for (const IdleGap& gap : rank.idleGaps)
-            insert.bind(1, gap.id).bind(2, int64_t{rank.rank}).bind(3, int64_t{gap.step}).bind(4, gap.startNs).bind(5, gap.durNs).bind(6, toText(gap.cause)).run();
+            insert.bind(1, gap.id)
+                .bind(2, int64_t{rank.rank})
+                .bind(3, int64_t{gap.step})
+                .bind(4, gap.startNs)
+                .bind(5, gap.durNs)
+                .bind(6, toText(gap.cause))
+                .run();
 }
 
 /// A trace that is older than the table goes without.
@@ -37,7 +52,10 @@ void storeFits(store::Database& db, const Analysis& analysis, const Report& repo
     Statement insert(db, "INSERT INTO cost_fit VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
     for (const CostFit& fit : analysis.fits) {
         const std::string group = groupText(report, fit.communicatorId);
-        insert.bind(1, fit.communicatorId).bind(2, store::toText(fit.op)).bind(3, fit.alphaNs).bind(4, fit.betaNsPerByte);
+        insert.bind(1, fit.communicatorId)
+            .bind(2, store::toText(fit.op))
+            .bind(3, fit.alphaNs)
+            .bind(4, fit.betaNsPerByte);
         if (fit.ceiling) {
             insert.bind(5, *fit.ceiling);
         } else {
@@ -90,7 +108,8 @@ void storeVerdict(store::Database& db, const Report& report) {
 void storeResults(const std::filesystem::path& database, const Analysis& analysis, const Report& report) {
     store::Database db(database.string(), store::OpenMode::readWrite);
     store::Transaction transaction(db);
-    for (const char* table : {"finding_evidence", "finding", "idle_gap", "attribution"}) db.execute(std::string("DELETE FROM ") + table);
+    for (const char* table : {"finding_evidence", "finding", "idle_gap", "attribution"})
+        db.execute(std::string("DELETE FROM ") + table);
     const std::string peaks = renderLinkPeaksJson(report);
     Statement(db, "INSERT OR REPLACE INTO meta VALUES ('link_peaks', ?1)").bind(1, std::string_view(peaks)).run();
     storeAttribution(db, analysis);

@@ -9,9 +9,13 @@
 
 namespace rankscope::analyzer {
 
-std::string countedText(int64_t number, std::string_view noun) { return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s"); }
+std::string countedText(int64_t number, std::string_view noun) {
+    return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
 
-std::string boundText(int64_t ns) { return ns < 1'000 ? "under 1 us" : durationText(static_cast<double>(ns)); }
+std::string boundText(int64_t ns) {
+    return ns < 1'000 ? "under 1 us" : durationText(static_cast<double>(ns));
+}
 
 std::string stepSourceText(const std::string& source) {
     constexpr std::string_view kNvtx = "nvtx:";
@@ -25,16 +29,20 @@ std::string bestSeenText(const Report& report, const Finding& finding) {
     const StepRow* shown = nullptr;
     int64_t longest = 0;
     for (const StepRow& step : report.steps) {
-        const int64_t both = std::min(finding.windowEndNs, step.startNs + step.durNs) - std::max(finding.windowStartNs, step.startNs);
+        const int64_t both =
+            std::min(finding.windowEndNs, step.startNs + step.durNs) - std::max(finding.windowStartNs, step.startNs);
         if (both > longest) {
             longest = both;
             shown = &step;
         }
     }
     const auto count = static_cast<int64_t>(finding.steps.size());
-    return fmt::format("best seen {}{} to {} into the recording{}", shown != nullptr ? fmt::format("in step {}, ", shown->index) : "at ",
-                       durationText(static_cast<double>(finding.windowStartNs)), durationText(static_cast<double>(finding.windowEndNs)),
-                       count > 0 ? fmt::format("; {} show{} it", countedText(count, "analysed step"), count == 1 ? "s" : "") : "");
+    return fmt::format(
+        "best seen {}{} to {} into the recording{}",
+        shown != nullptr ? fmt::format("in step {}, ", shown->index) : "at ",
+        durationText(static_cast<double>(finding.windowStartNs)),
+        durationText(static_cast<double>(finding.windowEndNs)),
+        count > 0 ? fmt::format("; {} show{} it", countedText(count, "analysed step"), count == 1 ? "s" : "") : "");
 }
 
 }  // namespace rankscope::analyzer

@@ -15,10 +15,12 @@ std::string countedText(int64_t number, std::string_view noun);  // "1 step", "3
 /// An error bound: "12 us"; "under 1 us" for less, since clocks are not read more exactly than that.
 std::string boundText(int64_t ns);
 
-/// Where the steps' boundaries come from: "steps are the ranges ProfilerStep", "steps by the period of the collectives".
+/// Where the steps' boundaries come from: "steps are the ranges ProfilerStep", "steps by the period of the
+/// collectives".
 std::string stepSourceText(const std::string& source);
 
-/// The window that a finding names: "best seen in step 2, 62.2 ms to 90.4 ms into the recording; 12 analysed steps show it".
+/// The window that a finding names: "best seen in step 2, 62.2 ms to 90.4 ms into the recording; 12 analysed steps show
+/// it".
 std::string bestSeenText(const Report& report, const Finding& finding);
 
 }  // namespace rankscope::analyzer

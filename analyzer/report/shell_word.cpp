@@ -8,7 +8,8 @@ namespace {
 
 // Bytes above 127 are parts of letters, which no shell looks into.
 bool isPlain(char c) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || static_cast<unsigned char>(c) > 127;
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                        static_cast<unsigned char>(c) > 127;
     return letter || std::string_view("_-./,:+@%").find(c) != std::string_view::npos;
 }
 

@@ -6,7 +6,8 @@
 
 namespace rankscope::analyzer {
 
-/// A word as a POSIX shell reads it back unchanged: itself where nothing in it means anything to a shell, else in single quotes.
+/// A word as a POSIX shell reads it back unchanged: itself where nothing in it means anything to a shell, else in
+/// single quotes.
 std::string shellWord(std::string_view word);
 
 /// The same, in quotes whatever it holds: a value that is assigned.

@@ -11,13 +11,13 @@ namespace rankscope::analyzer {
 
 /// Letters of OverviewLane. Each column is one of them.
 namespace overview {
-inline constexpr char kOutside = ' ';        // not part of this rank's step
-inline constexpr char kNothing = '.';        // device lane: idle; communication lane: none
+inline constexpr char kOutside = ' ';  // not part of this rank's step
+inline constexpr char kNothing = '.';  // device lane: idle; communication lane: none
 inline constexpr char kCompute = 'c';
-inline constexpr char kMemory = 'm';         // copies and sets that nothing else hides
-inline constexpr char kOverlapped = 'o';     // communication under compute
-inline constexpr char kTransfer = 't';       // exposed communication: moving data
-inline constexpr char kWait = 'w';           // exposed communication: waiting for other ranks
+inline constexpr char kMemory = 'm';      // copies and sets that nothing else hides
+inline constexpr char kOverlapped = 'o';  // communication under compute
+inline constexpr char kTransfer = 't';    // exposed communication: moving data
+inline constexpr char kWait = 'w';        // exposed communication: waiting for other ranks
 }  // namespace overview
 
 /// One rank's step; a letter a column.

@@ -25,7 +25,8 @@ std::map<int, Extent> extents(const TraceFacts& facts) {
             if (window.warmUp) continue;
             const int64_t endNs = window.startNs + window.durNs;
             Extent& step = steps.try_emplace(window.step, Extent{window.startNs, endNs, 0}).first->second;
-            step = {std::min(step.startNs, window.startNs), std::max(step.endNs, endNs), std::max(step.longestNs, window.durNs)};
+            step = {std::min(step.startNs, window.startNs), std::max(step.endNs, endNs),
+                    std::max(step.longestNs, window.durNs)};
         }
     }
     return steps;
@@ -48,15 +49,18 @@ struct Layer {
 std::vector<float> coverage(const IntervalSet& set, int64_t startNs, double columnNs) {
     std::vector<float> share(StepOverview::kColumns, 0);
     for (const Interval& interval : set) {
-        const double from = static_cast<double>(interval.startNs - startNs) / columnNs, to = static_cast<double>(interval.endNs - startNs) / columnNs;
+        const double from = static_cast<double>(interval.startNs - startNs) / columnNs,
+                     to = static_cast<double>(interval.endNs - startNs) / columnNs;
         const auto last = std::min(StepOverview::kColumns - 1, static_cast<size_t>(std::max(0.0, to)));
         for (auto column = static_cast<size_t>(std::max(0.0, from)); column <= last; ++column)
-            share[column] += static_cast<float>(std::max(0.0, std::min(to, static_cast<double>(column + 1)) - std::max(from, static_cast<double>(column))));
+            share[column] += static_cast<float>(std::max(
+                0.0, std::min(to, static_cast<double>(column + 1)) - std::max(from, static_cast<double>(column))));
     }
     return share;
 }
 
-/// Each column goes to the layer that is owed most so far: what is narrower than a column still gets its share of the picture (error diffusion).
+/// Each column goes to the layer that is owed most so far: what is narrower than a column still gets its share of the
+/// picture (error diffusion).
 std::string paint(std::span<const Layer> layers, int64_t startNs, double columnNs) {
     std::vector<std::vector<float>> shares;
     for (const Layer& layer : layers) shares.push_back(coverage(layer.times, startNs, columnNs));
@@ -81,7 +85,8 @@ IntervalSet partsIn(const std::vector<Task>& tasks, const StepWindow& window, Pa
     std::vector<Interval> inside;
     for (const Task& task : tasks) {
         const Interval interval = part(task);
-        if (interval.endNs > window.startNs && interval.startNs < endNs) inside.push_back({std::max(interval.startNs, window.startNs), std::min(interval.endNs, endNs)});
+        if (interval.endNs > window.startNs && interval.startNs < endNs)
+            inside.push_back({std::max(interval.startNs, window.startNs), std::min(interval.endNs, endNs)});
     }
     return unite(std::move(inside));
 }
@@ -106,23 +111,36 @@ StepOverviewPainter::StepOverviewPainter(const TraceFacts& facts) : m_facts(fact
 }
 
 void StepOverviewPainter::take(const RankEvents& events) {
-    const StepWindow* window = m_overview.endNs > m_overview.startNs ? windowOf(m_facts, events.rank, m_overview.step) : nullptr;
+    const StepWindow* window =
+        m_overview.endNs > m_overview.startNs ? windowOf(m_facts, events.rank, m_overview.step) : nullptr;
     if (window == nullptr) return;
-    const IntervalSet compute = partsIn(events.compute, *window, [](const ComputeTask& task) { return Interval{task.startNs, task.endNs}; });
-    const IntervalSet transfer = partsIn(events.communication, *window, [](const CommTask& task) { return Interval{task.startNs + task.waitNs, task.endNs}; });
-    const IntervalSet all = partsIn(events.communication, *window, [](const CommTask& task) { return Interval{task.startNs, task.endNs}; });
-    const IntervalSet copies = partsIn(events.memory, *window, [](const MemoryTask& task) { return Interval{task.startNs, task.endNs}; });
+    const IntervalSet compute = partsIn(events.compute, *window, [](const ComputeTask& task) {
+        return Interval{task.startNs, task.endNs};
+    });
+    const IntervalSet transfer = partsIn(events.communication, *window, [](const CommTask& task) {
+        return Interval{task.startNs + task.waitNs, task.endNs};
+    });
+    const IntervalSet all = partsIn(events.communication, *window, [](const CommTask& task) {
+        return Interval{task.startNs, task.endNs};
+    });
+    const IntervalSet copies = partsIn(events.memory, *window, [](const MemoryTask& task) {
+        return Interval{task.startNs, task.endNs};
+    });
     const IntervalSet step{{window->startNs, window->startNs + window->durNs}};
     const IntervalSet memory = subtract(subtract(copies, compute), all);
     const IntervalSet exposed = subtract(all, compute);
 
-    const double columnNs = static_cast<double>(m_overview.endNs - m_overview.startNs) / static_cast<double>(StepOverview::kColumns);
-    const std::array<Layer, 3> device{{{overview::kCompute, compute}, {overview::kMemory, memory}, {overview::kNothing, subtract(step, join(compute, memory))}}};
+    const double columnNs =
+        static_cast<double>(m_overview.endNs - m_overview.startNs) / static_cast<double>(StepOverview::kColumns);
+    const std::array<Layer, 3> device{{{overview::kCompute, compute},
+                                       {overview::kMemory, memory},
+                                       {overview::kNothing, subtract(step, join(compute, memory))}}};
     const std::array<Layer, 4> communication{{{overview::kTransfer, subtract(transfer, compute)},
                                               {overview::kWait, subtract(exposed, transfer)},
                                               {overview::kOverlapped, intersect(all, compute)},
                                               {overview::kNothing, subtract(step, all)}}};
-    OverviewLane lane{events.rank, paint(device, m_overview.startNs, columnNs), paint(communication, m_overview.startNs, columnNs)};
+    OverviewLane lane{events.rank, paint(device, m_overview.startNs, columnNs),
+                      paint(communication, m_overview.startNs, columnNs)};
     const std::lock_guard lock(m_mutex);
     m_overview.lanes.push_back(std::move(lane));
 }

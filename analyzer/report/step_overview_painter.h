@@ -18,7 +18,7 @@ class StepOverviewPainter {
 
   private:
     const TraceFacts& m_facts;
-    std::mutex m_mutex;       // guards m_overview.lanes
+    std::mutex m_mutex;  // guards m_overview.lanes
     StepOverview m_overview;
 };
 

@@ -42,9 +42,11 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
     out += paint(Shade::bold, fmt::format("{}: {}", name, ranksOnHostsText(r.run))) + "\n";
     if (r.run.steps > 0) {
         out += fmt::format("step {} (median of {}{}; {})\n", durationText(r.run.stepNs), r.run.steps,
-                           r.run.warmUpSteps > 0 ? fmt::format(", {} of warm-up left out", r.run.warmUpSteps) : "", stepSourceText(r.run.stepSource));
+                           r.run.warmUpSteps > 0 ? fmt::format(", {} of warm-up left out", r.run.warmUpSteps) : "",
+                           stepSourceText(r.run.stepSource));
     } else if (r.run.stepNs > 0) {
-        out += fmt::format("no steps found: the {} of device activity are analysed as one\n", durationText(r.run.stepNs));
+        out +=
+            fmt::format("no steps found: the {} of device activity are analysed as one\n", durationText(r.run.stepNs));
     } else {
         out += "no device activity was recorded: there is nothing to analyse\n";
     }
@@ -52,17 +54,22 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
     if (const std::string path = criticalPathText(r.replay); !path.empty()) out += path + "\n";
     out += fmt::format("layout {}\n", layoutText(r.layout));
     if (r.run.hosts.size() > 1) {
-        out += fmt::format("clocks aligned by {}, arrival times good to {}\n", r.clock.method, boundText(r.clock.boundNs));
+        out +=
+            fmt::format("clocks aligned by {}, arrival times good to {}\n", r.clock.method, boundText(r.clock.boundNs));
     }
-    if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1) out += wrapped("link peaks: " + plainText(linkPeaksText(r.linkPeaks, r.run.hosts.size())));
+    if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1)
+        out += wrapped("link peaks: " + plainText(linkPeaksText(r.linkPeaks, r.run.hosts.size())));
     constexpr size_t kMost = 50;
     const std::vector<LossLine> lines = lossLines(r.losses);
     for (size_t i = 0; i < std::min(kMost, lines.size()); ++i) {
         const LossLine& loss = lines[i];
-        const Shade shade = loss.severity == "error" ? Shade::red : loss.severity == "warning" ? Shade::yellow : Shade::dim;
+        const Shade shade = loss.severity == "error"     ? Shade::red
+                            : loss.severity == "warning" ? Shade::yellow
+                                                         : Shade::dim;
         out += paint(shade, fmt::format("{}: {}", loss.severity, plainText(loss.text))) + "\n";
     }
-    if (lines.size() > kMost) out += fmt::format("and {} more losses: --format json lists them\n", lines.size() - kMost);
+    if (lines.size() > kMost)
+        out += fmt::format("and {} more losses: --format json lists them\n", lines.size() - kMost);
     out += "\n";
 }
 
@@ -79,23 +86,28 @@ void addHeadline(const Report& r, const Painter& paint, std::string& out) {
 
 void addFinding(const Report& r, const std::string& name, const Finding& f, const Painter& paint, std::string& out) {
     const bool open = f.verdict == Verdict::inconclusive;
-    out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint(Shade::bold, plainText(f.title)) + (open ? " (inconclusive)" : "") +
+    out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint(Shade::bold, plainText(f.title)) +
+           (open ? " (inconclusive)" : "") +
            fmt::format(", {} of the {}step\n", percentText(f.severity), f.meanStepNs > 0 ? "mean " : "");
     out += "  where   " + ranksText(f.ranks);
     for (const auto& [rank, host] : r.hostOfRank)
         if (f.ranks.size() == 1 && f.ranks.front() == rank && !host.empty()) out += " on " + oneLine(host);
     if (f.communicator) out += ", " + oneLine(groupText(r, *f.communicator));
-    if (!f.affectedRanks.empty() && f.affectedRanks != f.ranks) out += "; " + ranksText(f.affectedRanks) + (f.affectedRanks.size() == 1 ? " waits" : " wait");
+    if (!f.affectedRanks.empty() && f.affectedRanks != f.ranks)
+        out += "; " + ranksText(f.affectedRanks) + (f.affectedRanks.size() == 1 ? " waits" : " wait");
     out += "\n  why     " + plainText(f.cause) + "\n";
     if (open) out += "  but     " + plainText(f.whyInconclusive) + "\n";
-    for (size_t i = 0; i < f.evidence.facts.size(); ++i) out += (i == 0 ? "  shown   " : "          ") + plainText(f.evidence.facts[i]) + "\n";
+    for (size_t i = 0; i < f.evidence.facts.size(); ++i)
+        out += (i == 0 ? "  shown   " : "          ") + plainText(f.evidence.facts[i]) + "\n";
     if (f.windowEndNs > f.windowStartNs) {
         out += "          " + bestSeenText(r, f) + "\n";
     }
-    for (size_t i = 0; i < f.fix.size(); ++i) out += paint(Shade::green, i == 0 ? "  fix     " : "          ") + plainText(f.fix[i]) + "\n";
+    for (size_t i = 0; i < f.fix.size(); ++i)
+        out += paint(Shade::green, i == 0 ? "  fix     " : "          ") + plainText(f.fix[i]) + "\n";
     if (f.savingNsPerStep) {
-        out += fmt::format("  saves   {} per step ({}; {} to {}), {}, confidence {:.0f} %\n", durationText(*f.savingNsPerStep),
-                           percentText(savingShare(f, r.run.stepNs)), durationText(f.savingLowNs), durationText(f.savingHighNs),
+        out += fmt::format("  saves   {} per step ({}; {} to {}), {}, confidence {:.0f} %\n",
+                           durationText(*f.savingNsPerStep), percentText(savingShare(f, r.run.stepNs)),
+                           durationText(f.savingLowNs), durationText(f.savingHighNs),
                            f.savingReplayed ? "replayed" : "estimated", 100 * f.confidence);
     }
     if (f.savingReplayed) {
@@ -115,62 +127,89 @@ std::string shareRow(const std::string& who, const Attribution& a, bool splitKno
     const double step = std::max<double>(1, static_cast<double>(a.stepNs));
     const auto share = [&](int64_t ns) { return 100 * static_cast<double>(ns) / step; };
     const std::string waiting = splitKnown ? fmt::format("{:.1f}", share(a.exposedWaitNs)) : "?";
-    const std::string transfer = splitKnown ? fmt::format("{:.1f}", share(a.exposedTransferNs)) : fmt::format("<={:.1f}", share(a.exposedCommNs()));
-    return fmt::format("  {:<8}{:>9.1f}{:>9}{:>10}{:>9.1f}{:>8.1f}{:>12.1f}\n", who, share(a.computeNs), waiting, transfer, share(a.memoryNs), share(a.idleNs), share(a.overlappedCommNs));
+    const std::string transfer = splitKnown ? fmt::format("{:.1f}", share(a.exposedTransferNs))
+                                            : fmt::format("<={:.1f}", share(a.exposedCommNs()));
+    return fmt::format("  {:<8}{:>9.1f}{:>9}{:>10}{:>9.1f}{:>8.1f}{:>12.1f}\n", who, share(a.computeNs), waiting,
+                       transfer, share(a.memoryNs), share(a.idleNs), share(a.overlappedCommNs));
 }
 
 void addBreakdown(const Report& r, const TextStyle& style, const Painter& paint, std::string& out) {
     if (r.breakdown.empty() || r.run.stepNs <= 0) return;
-    out += "\n" + paint(Shade::bold, "Where the time goes") + ", in % of the step (compute + waiting + transfer + memory + idle = 100)\n";
-    out += paint(Shade::dim, fmt::format("  {:<8}{:>9}{:>9}{:>10}{:>9}{:>8}{:>12}", "rank", "compute", "waiting", "transfer", "memory", "idle", "hidden comm")) + "\n";
+    out += "\n" + paint(Shade::bold, "Where the time goes") +
+           ", in % of the step (compute + waiting + transfer + memory + idle = 100)\n";
+    out += paint(Shade::dim, fmt::format("  {:<8}{:>9}{:>9}{:>10}{:>9}{:>8}{:>12}", "rank", "compute", "waiting",
+                                         "transfer", "memory", "idle", "hidden comm")) +
+           "\n";
     if (r.breakdown.size() <= style.mostRankRows) {
-        for (const BreakdownRow& row : r.breakdown) out += shareRow(std::to_string(row.rank), row.total, row.splitKnown);
+        for (const BreakdownRow& row : r.breakdown)
+            out += shareRow(std::to_string(row.rank), row.total, row.splitKnown);
     } else {
         // Too many to read: the whole, and the ranks at both ends of the one column that tells them apart.
         Attribution all;
         for (const BreakdownRow& row : r.breakdown) all += row.total;
         std::vector<BreakdownRow> rows = r.breakdown;
-        std::stable_sort(rows.begin(), rows.end(), [](const BreakdownRow& a, const BreakdownRow& b) { return a.total.computeNs > b.total.computeNs; });
+        std::stable_sort(rows.begin(), rows.end(), [](const BreakdownRow& a, const BreakdownRow& b) {
+            return a.total.computeNs > b.total.computeNs;
+        });
         const bool allKnown = std::ranges::all_of(r.breakdown, &BreakdownRow::splitKnown);
         out += shareRow("all", all, allKnown);
         for (size_t i = 0; i < 4; ++i) out += shareRow(std::to_string(rows[i].rank), rows[i].total, rows[i].splitKnown);
         out += "  ...\n";
-        for (size_t i = rows.size() - 4; i < rows.size(); ++i) out += shareRow(std::to_string(rows[i].rank), rows[i].total, rows[i].splitKnown);
+        for (size_t i = rows.size() - 4; i < rows.size(); ++i)
+            out += shareRow(std::to_string(rows[i].rank), rows[i].total, rows[i].splitKnown);
         out += paint(Shade::dim, fmt::format("  the 4 ranks with most and least compute of {}", rows.size())) + "\n";
     }
     if (!std::ranges::all_of(r.breakdown, &BreakdownRow::splitKnown))
-        out += paint(Shade::dim, "  ?: some ranks it communicates with are not recorded; how much of the next column is waiting for them is unknown") + "\n";
+        out += paint(Shade::dim,
+                     "  ?: some ranks it communicates with are not recorded; how much of the next column is waiting "
+                     "for them is unknown") +
+               "\n";
     if (const std::string idle = idleText(r); !idle.empty()) out += wrapped(idle, "  ");
     for (const std::string& line : delayLines(r)) out += wrapped(line, "  ");
     if (r.efficiency.parallel && !r.efficiency.loadBalance) {
-        out += fmt::format("  parallel efficiency {}; load balance unknown: one rank is recorded\n", percentText(*r.efficiency.parallel));
+        out += fmt::format("  parallel efficiency {}; load balance unknown: one rank is recorded\n",
+                           percentText(*r.efficiency.parallel));
     } else if (r.efficiency.parallel && r.efficiency.transfer) {
-        out += fmt::format("  parallel efficiency {} = load balance {} x serialisation {} x transfer {}\n", percentText(*r.efficiency.parallel),
-                           percentText(*r.efficiency.loadBalance), percentText(*r.efficiency.serialisation), percentText(*r.efficiency.transfer));
+        out += fmt::format("  parallel efficiency {} = load balance {} x serialisation {} x transfer {}\n",
+                           percentText(*r.efficiency.parallel), percentText(*r.efficiency.loadBalance),
+                           percentText(*r.efficiency.serialisation), percentText(*r.efficiency.transfer));
     } else if (r.efficiency.parallel) {
-        out += fmt::format("  parallel efficiency {} = load balance {} x serialisation and transfer {}\n", percentText(*r.efficiency.parallel),
-                           percentText(*r.efficiency.loadBalance), percentText(*r.efficiency.serialisation));
+        out += fmt::format("  parallel efficiency {} = load balance {} x serialisation and transfer {}\n",
+                           percentText(*r.efficiency.parallel), percentText(*r.efficiency.loadBalance),
+                           percentText(*r.efficiency.serialisation));
     }
 }
 
 void addCollectives(const Report& r, const Painter& paint, std::string& out) {
     if (r.collectives.empty()) return;
     constexpr size_t kMost = 8;
-    out += "\n" + paint(Shade::bold, "Collectives") + ", per rank and step; waiting and transfer hold what is hidden behind compute, too\n";
+    out += "\n" + paint(Shade::bold, "Collectives") +
+           ", per rank and step; waiting and transfer hold what is hidden behind compute, too\n";
     size_t width = 5;
-    for (size_t i = 0; i < std::min(kMost, r.collectives.size()); ++i) width = std::max(width, oneLine(r.collectives[i].group).size());
-    const auto line = [&](const auto& op, const auto& size, const auto& group, const auto& calls, const auto& waiting, const auto& transfer, const auto& busbw, const auto& last) {
-        return fmt::format("  {:<15}{:<20}{:<{}}{:>7}{:>10}{:>10}{:>12}  {}", op, size, group, width, calls, waiting, transfer, busbw, last);
+    for (size_t i = 0; i < std::min(kMost, r.collectives.size()); ++i)
+        width = std::max(width, oneLine(r.collectives[i].group).size());
+    const auto line = [&](const auto& op, const auto& size, const auto& group, const auto& calls, const auto& waiting,
+                          const auto& transfer, const auto& busbw, const auto& last) {
+        return fmt::format("  {:<15}{:<20}{:<{}}{:>7}{:>10}{:>10}{:>12}  {}", op, size, group, width, calls, waiting,
+                           transfer, busbw, last);
     };
-    out += paint(Shade::dim, line("op", "size", "group", "calls", "waiting", "transfer", "busbw", "last of all")) + "\n";
-    const auto duration = [](const std::optional<double>& ns) { return ns ? durationText(*ns) : std::string("unknown"); };
+    out +=
+        paint(Shade::dim, line("op", "size", "group", "calls", "waiting", "transfer", "busbw", "last of all")) + "\n";
+    const auto duration = [](const std::optional<double>& ns) {
+        return ns ? durationText(*ns) : std::string("unknown");
+    };
     for (size_t i = 0; i < std::min(kMost, r.collectives.size()); ++i) {
         const CollectiveRow& row = r.collectives[i];
-        out += line(row.op, row.sizeClass, row.group.empty() ? "unknown" : oneLine(row.group), countText(row.countPerStep), duration(row.waitNsPerRankStep), duration(row.transferNsPerRankStep),
+        out += line(row.op, row.sizeClass, row.group.empty() ? "unknown" : oneLine(row.group),
+                    countText(row.countPerStep), duration(row.waitNsPerRankStep), duration(row.transferNsPerRankStep),
                     row.busbw ? bandwidthText(*row.busbw) : "unknown", lastText(row, 3)) +
                "\n";
     }
-    if (r.collectives.size() > kMost) out += paint(Shade::dim, fmt::format("  and {} more kind{}: --format json lists them", r.collectives.size() - kMost, r.collectives.size() == kMost + 1 ? "" : "s")) + "\n";
+    if (r.collectives.size() > kMost)
+        out +=
+            paint(Shade::dim, fmt::format("  and {} more kind{}: --format json lists them",
+                                          r.collectives.size() - kMost, r.collectives.size() == kMost + 1 ? "" : "s")) +
+            "\n";
 }
 
 }  // namespace
@@ -180,27 +219,34 @@ std::string renderText(const Report& r, const TextStyle& style) {
     std::string out;
     addHead(r, paint, out);
     addHeadline(r, paint, out);
-    const std::string name = shellWord(!style.runName.empty() ? style.runName : !r.run.name.empty() ? r.run.name : "NAME");
+    const std::string name = shellWord(!style.runName.empty() ? style.runName
+                                       : !r.run.name.empty()  ? r.run.name
+                                                              : "NAME");
     constexpr size_t kMost = 200;
     for (size_t i = 0; i < std::min(kMost, r.findings.size()); ++i) addFinding(r, name, r.findings[i], paint, out);
-    if (r.findings.size() > kMost) out += fmt::format("\n  and {} more findings: --format json lists them\n", r.findings.size() - kMost);
+    if (r.findings.size() > kMost)
+        out += fmt::format("\n  and {} more findings: --format json lists them\n", r.findings.size() - kMost);
     if (!r.notes.empty()) {
         out += "\n" + paint(Shade::bold, "Notes") + " (under 3 % of the step, or less than their diagnosis asks for)\n";
         for (size_t i = 0; i < std::min(kMost, r.notes.size()); ++i) {
             const Finding& note = r.notes[i];
-            out += fmt::format("  {} {}: {} ({})\n", note.id, plainText(note.title), plainText(note.cause), percentText(note.severity));
+            out += fmt::format("  {} {}: {} ({})\n", note.id, plainText(note.title), plainText(note.cause),
+                               percentText(note.severity));
         }
-        if (r.notes.size() > kMost) out += fmt::format("  and {} more: --format json lists them\n", r.notes.size() - kMost);
+        if (r.notes.size() > kMost)
+            out += fmt::format("  and {} more: --format json lists them\n", r.notes.size() - kMost);
     }
     addNotJudged(r, paint, out);
     addBreakdown(r, style, paint, out);
     addCollectives(r, paint, out);
     if (!r.findings.empty()) {
         out += fmt::format("\nNext: rankscope explain {}\n", r.findings.front().id);
-        const bool settings = std::any_of(r.findings.begin(), r.findings.end(), [](const Finding& finding) { return hasSettings(finding.id); });
+        const bool settings = std::any_of(r.findings.begin(), r.findings.end(),
+                                          [](const Finding& finding) { return hasSettings(finding.id); });
         if (settings) out += fmt::format("      rankscope recommend {}\n", name);
     } else {
-        out += fmt::format("\nNext: rankscope view {}\n      rankscope analyze {} --format html -o {}.html\n", name, name, name);
+        out += fmt::format("\nNext: rankscope view {}\n      rankscope analyze {} --format html -o {}.html\n", name,
+                           name, name);
     }
     return out;
 }

@@ -12,18 +12,24 @@ namespace {
 
 const char* words(Exposed category) {
     switch (category) {
-        case Exposed::waiting: return "waiting for other ranks";
-        case Exposed::transfer: return "transfer that nothing hides";
-        case Exposed::communication: return "communication that nothing hides, waiting or transfer";
-        case Exposed::memory: return "copies that nothing hides";
-        case Exposed::idle: break;
+        case Exposed::waiting:
+            return "waiting for other ranks";
+        case Exposed::transfer:
+            return "transfer that nothing hides";
+        case Exposed::communication:
+            return "communication that nothing hides, waiting or transfer";
+        case Exposed::memory:
+            return "copies that nothing hides";
+        case Exposed::idle:
+            break;
     }
     return "idle";
 }
 
 std::string waitedForText(const std::vector<WaitedFor>& waitedFor) {
     std::string text;
-    for (const WaitedFor& waited : waitedFor) text += fmt::format(", {:.0f} % of it for rank {}", 100 * waited.share, waited.rank);
+    for (const WaitedFor& waited : waitedFor)
+        text += fmt::format(", {:.0f} % of it for rank {}", 100 * waited.share, waited.rank);
     return text;
 }
 
@@ -32,22 +38,28 @@ std::string waitedForText(const std::vector<WaitedFor>& waitedFor) {
 std::vector<std::string> unexplainedSentences(const Accounting& accounting) {
     std::vector<std::string> sentences;
     for (const Unexplained& open : accounting.unexplained)
-        sentences.push_back(fmt::format("Unexplained: {} of the step is {} ({}){}, and no finding accounts for it. To settle it: {}.", percentText(open.share), words(open.category),
-                                        ranksText(open.ranks), waitedForText(open.waitedFor), open.settle));
+        sentences.push_back(
+            fmt::format("Unexplained: {} of the step is {} ({}){}, and no finding accounts for it. To settle it: {}.",
+                        percentText(open.share), words(open.category), ranksText(open.ranks),
+                        waitedForText(open.waitedFor), open.settle));
     return sentences;
 }
 
 std::vector<std::string> unexplainedFacts(const Accounting& accounting) {
     std::vector<std::string> facts;
-    for (const Unexplained& open : accounting.unexplained) facts.insert(facts.end(), open.facts.begin(), open.facts.end());
+    for (const Unexplained& open : accounting.unexplained)
+        facts.insert(facts.end(), open.facts.begin(), open.facts.end());
     return facts;
 }
 
 std::string saidText(const Accounting& accounting) {
     std::string text;
     for (const Account& account : accounting.said) {
-        text += fmt::format("{}{} of the step is {}", text.empty() ? "" : "; ", percentText(account.share), words(account.category));
-        for (size_t i = 0; i < account.parts.size(); ++i) text += fmt::format("{} {} {}", i == 0 ? ":" : ",", percentText(account.parts[i].share), account.parts[i].by);
+        text += fmt::format("{}{} of the step is {}", text.empty() ? "" : "; ", percentText(account.share),
+                            words(account.category));
+        for (size_t i = 0; i < account.parts.size(); ++i)
+            text +=
+                fmt::format("{} {} {}", i == 0 ? ":" : ",", percentText(account.parts[i].share), account.parts[i].by);
         if (account.unexplained >= 0.0005) text += fmt::format(", {} the rest", percentText(account.unexplained));
     }
     return text;
@@ -56,7 +68,8 @@ std::string saidText(const Accounting& accounting) {
 std::vector<std::string> notJudgedLines(const std::vector<NotJudged>& notJudged) {
     std::vector<std::pair<std::string, std::string>> byNeed;  // need, ids
     for (const NotJudged& open : notJudged) {
-        const auto known = std::find_if(byNeed.begin(), byNeed.end(), [&](const auto& entry) { return entry.first == open.needs; });
+        const auto known =
+            std::find_if(byNeed.begin(), byNeed.end(), [&](const auto& entry) { return entry.first == open.needs; });
         if (known == byNeed.end()) {
             byNeed.emplace_back(open.needs, open.id);
         } else {

@@ -42,7 +42,9 @@ std::string bandwidthText(double bytesPerSecond) {
     return size >= 0.9995e6 ? shortNumber(bytesPerSecond / 1e6) + " MB/s" : shortNumber(bytesPerSecond / 1e3) + " kB/s";
 }
 
-std::string percentText(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string percentText(double share) {
+    return fmt::format("{:.1f} %", 100 * share);
+}
 
 std::string ranksText(const std::vector<int>& ranks) {
     std::vector<int> sorted = ranks;

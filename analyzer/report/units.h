@@ -7,10 +7,10 @@
 
 namespace rankscope::analyzer {
 
-std::string bytesText(double bytes);             // 25 MiB
-std::string durationText(double ns);             // 12.3 ms
-std::string bandwidthText(double bytesPerSecond);  // 38.4 GB/s, 312 MB/s
-std::string percentText(double share);           // 12.3 %
+std::string bytesText(double bytes);                   // 25 MiB
+std::string durationText(double ns);                   // 12.3 ms
+std::string bandwidthText(double bytesPerSecond);      // 38.4 GB/s, 312 MB/s
+std::string percentText(double share);                 // 12.3 %
 std::string ranksText(const std::vector<int>& ranks);  // "rank 3", "ranks 0-2, 4-7"
 
 }  // namespace rankscope::analyzer

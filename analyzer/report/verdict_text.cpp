@@ -19,7 +19,8 @@ std::string verdictText(const Report& report) {
     const size_t found = certainFindings(report);
     if (found == 0 || report.run.stepNs <= 0) return nothingFoundText(report);
     const Finding& first = *std::ranges::find(report.findings, Verdict::found, &Finding::verdict);
-    std::string text = fmt::format("{} finding{}. The first costs {} of every step: {}.", found, found == 1 ? "" : "s", percentText(first.severity), first.cause);
+    std::string text = fmt::format("{} finding{}. The first costs {} of every step: {}.", found, found == 1 ? "" : "s",
+                                   percentText(first.severity), first.cause);
     for (const std::string& sentence : unexplainedSentences(report.accounting)) text += " " + sentence;
     return text;
 }

@@ -18,7 +18,9 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kMostRanks = 16;  // more are for --format json
 constexpr size_t kMostShares = 6;
 
-int64_t whole(double ns) { return std::llround(ns); }
+int64_t whole(double ns) {
+    return std::llround(ns);
+}
 
 std::string pathText(const std::vector<PathShare>& shares) {
     double total = 0;
@@ -27,18 +29,27 @@ std::string pathText(const std::vector<PathShare>& shares) {
     for (size_t i = 0; i < std::min(kMostShares, shares.size()); ++i) {
         const PathShare& share = shares[i];
         if (share.nsPerStep < 0.01 * total) break;
-        text += fmt::format("{}{} of rank {} {}", text.empty() ? "" : ", ", toText(share.category), share.rank, percentText(share.nsPerStep / total));
+        text += fmt::format("{}{} of rank {} {}", text.empty() ? "" : ", ", toText(share.category), share.rank,
+                            percentText(share.nsPerStep / total));
     }
     return text.empty() ? "unknown" : text;
 }
 
-std::string signedDuration(double ns) { return (ns < 0 ? "-" : "") + durationText(std::abs(ns)); }
+std::string signedDuration(double ns) {
+    return (ns < 0 ? "-" : "") + durationText(std::abs(ns));
+}
 
-Json timesJson(const RankTimes& times) { return {{"compute_ns", whole(times.computeNs)}, {"waiting_ns", whole(times.waitingNs)}, {"transfer_ns", whole(times.transferNs)}}; }
+Json timesJson(const RankTimes& times) {
+    return {{"compute_ns", whole(times.computeNs)},
+            {"waiting_ns", whole(times.waitingNs)},
+            {"transfer_ns", whole(times.transferNs)}};
+}
 
 Json pathJson(const std::vector<PathShare>& shares) {
     Json array = Json::array();
-    for (const PathShare& share : shares) array.push_back({{"category", toText(share.category)}, {"rank", share.rank}, {"ns_per_step", whole(share.nsPerStep)}});
+    for (const PathShare& share : shares)
+        array.push_back(
+            {{"category", toText(share.category)}, {"rank", share.rank}, {"ns_per_step", whole(share.nsPerStep)}});
     return array;
 }
 
@@ -46,16 +57,24 @@ Json pathJson(const std::vector<PathShare>& shares) {
 
 std::string renderWhatIfText(const WhatIf& r, const std::vector<std::string>& changes) {
     std::string out = fmt::format("what if {}\n\n", fmt::join(changes, ", then "));
-    out += fmt::format("step measured    {} (the replay is {:.2f} % off)\n", durationText(r.typicalStepNs), 100 * r.replayError);
-    out += fmt::format("step changed     {}{}\n", durationText(r.typicalStepNs - r.saving.ns), r.tokens == 1 ? "" : fmt::format(" for the tokens of a step as recorded ({:.3g} times as many in one)", r.tokens));
+    out += fmt::format("step measured    {} (the replay is {:.2f} % off)\n", durationText(r.typicalStepNs),
+                       100 * r.replayError);
+    out += fmt::format(
+        "step changed     {}{}\n", durationText(r.typicalStepNs - r.saving.ns),
+        r.tokens == 1 ? ""
+                      : fmt::format(" for the tokens of a step as recorded ({:.3g} times as many in one)", r.tokens));
     const double share = r.typicalStepNs > 0 ? r.saving.ns / r.typicalStepNs : 0;
     if (r.saving.ns >= 0)
-        out += fmt::format("saves            {} per step ({}; {} to {})\n", durationText(r.saving.ns), percentText(share), signedDuration(r.saving.lowNs), signedDuration(r.saving.highNs));
+        out += fmt::format("saves            {} per step ({}; {} to {})\n", durationText(r.saving.ns),
+                           percentText(share), signedDuration(r.saving.lowNs), signedDuration(r.saving.highNs));
     else
-        out += fmt::format("costs            {} more per step ({}; {} to {})\n", durationText(-r.saving.ns), percentText(-share), signedDuration(-r.saving.highNs), signedDuration(-r.saving.lowNs));
+        out += fmt::format("costs            {} more per step ({}; {} to {})\n", durationText(-r.saving.ns),
+                           percentText(-share), signedDuration(-r.saving.highNs), signedDuration(-r.saving.lowNs));
     if (r.replicas != 1)
-        out += fmt::format("throughput       {:.3g} times the tokens per second: {:.3g} times the ranks, and as many times the tokens in a step\n",
-                           r.changedStepNs > 0 ? r.replicas * r.replayedStepNs / r.changedStepNs : 0, r.replicas);
+        out += fmt::format(
+            "throughput       {:.3g} times the tokens per second: {:.3g} times the ranks, and as many times the tokens "
+            "in a step\n",
+            r.changedStepNs > 0 ? r.replicas * r.replayedStepNs / r.changedStepNs : 0, r.replicas);
     out += fmt::format("critical path    before: {}\n", pathText(r.pathBefore));
     out += fmt::format("                 after:  {}\n", pathText(r.pathAfter));
     out += "\nper rank and step    kernels             waiting, all        transfer, all\n";
@@ -64,13 +83,17 @@ std::string renderWhatIfText(const WhatIf& r, const std::vector<std::string>& ch
             out += fmt::format("  and {} more ranks: --format json lists them\n", r.before.size() - i);
             break;
         }
-        const auto pair = [](double before, double after) { return fmt::format("{} -> {}", durationText(before), durationText(after)); };
+        const auto pair = [](double before, double after) {
+            return fmt::format("{} -> {}", durationText(before), durationText(after));
+        };
         const RankTimes& before = r.before[i];
         const RankTimes& after = r.after[i];
-        out += fmt::format("  rank {:<14}{:<20}{:<20}{}\n", before.rank, pair(before.computeNs, after.computeNs), pair(before.waitingNs, after.waitingNs),
-                           pair(before.transferNs, after.transferNs));
+        out += fmt::format("  rank {:<14}{:<20}{:<20}{}\n", before.rank, pair(before.computeNs, after.computeNs),
+                           pair(before.waitingNs, after.waitingNs), pair(before.transferNs, after.transferNs));
     }
-    out += "  all: hidden behind compute, too, as in analyze's table of collectives; its 'Where the time goes' counts only what compute does not hide\n";
+    out +=
+        "  all: hidden behind compute, too, as in analyze's table of collectives; its 'Where the time goes' counts "
+        "only what compute does not hide\n";
     if (!r.assumed.empty()) out += "\nassumed\n";
     for (const std::string& sentence : r.assumed) out += "  " + sentence + "\n";
     return out;
@@ -81,7 +104,9 @@ std::string renderWhatIfJson(const WhatIf& r, const std::vector<std::string>& ch
     std::map<int, const RankTimes*> after;
     for (const RankTimes& times : r.after) after[times.rank] = &times;
     for (const RankTimes& times : r.before)
-        ranks.push_back({{"rank", times.rank}, {"before", timesJson(times)}, {"after", after.count(times.rank) != 0 ? timesJson(*after[times.rank]) : Json(nullptr)}});
+        ranks.push_back({{"rank", times.rank},
+                         {"before", timesJson(times)},
+                         {"after", after.count(times.rank) != 0 ? timesJson(*after[times.rank]) : Json(nullptr)}});
     const Json json = {{"schema", "rankscope.whatif/1"},
                        {"changes", changes},
                        {"measured_step_ns", whole(r.measuredStepNs)},

@@ -8,7 +8,8 @@ namespace {
 
 IntervalSet join(const IntervalSet& a, const IntervalSet& b) {
     std::vector<Interval> merged(a.size() + b.size());
-    std::merge(a.begin(), a.end(), b.begin(), b.end(), merged.begin(), [](const Interval& x, const Interval& y) { return x.startNs < y.startNs; });
+    std::merge(a.begin(), a.end(), b.begin(), b.end(), merged.begin(),
+               [](const Interval& x, const Interval& y) { return x.startNs < y.startNs; });
     return unite(std::move(merged));
 }
 
@@ -28,9 +29,11 @@ Attribution& Attribution::operator+=(const Attribution& other) {
 }
 
 IntervalSet clip(const IntervalSet& set, int64_t startNs, int64_t endNs) {
-    auto first = std::lower_bound(set.begin(), set.end(), startNs, [](const Interval& i, int64_t t) { return i.endNs <= t; });
+    auto first =
+        std::lower_bound(set.begin(), set.end(), startNs, [](const Interval& i, int64_t t) { return i.endNs <= t; });
     IntervalSet part;
-    for (; first != set.end() && first->startNs < endNs; ++first) part.push_back({std::max(first->startNs, startNs), std::min(first->endNs, endNs)});
+    for (; first != set.end() && first->startNs < endNs; ++first)
+        part.push_back({std::max(first->startNs, startNs), std::min(first->endNs, endNs)});
     return part;
 }
 

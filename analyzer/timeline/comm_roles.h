@@ -10,7 +10,7 @@ namespace rankscope::analyzer {
 /// What the collectives of a communicator say about the job.
 struct RoleEvidence {
     std::map<store::Op, CommUse> uses;
-    std::optional<int> zero;      // stage that these operations speak for
+    std::optional<int> zero;  // stage that these operations speak for
     double zeroConfidence = 0;
     bool sequenceParallel = false;
 };

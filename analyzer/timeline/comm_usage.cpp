@@ -7,23 +7,27 @@ namespace rankscope::analyzer {
 namespace {
 
 /// The communication a rank starts in a step of its analysed ones.
-std::pair<std::vector<CommTask>::const_iterator, std::vector<CommTask>::const_iterator> tasksOf(const RankSummary& rank, const StepWindow& window) {
+std::pair<std::vector<CommTask>::const_iterator, std::vector<CommTask>::const_iterator> tasksOf(
+    const RankSummary& rank, const StepWindow& window) {
     const auto starts = [](const CommTask& task, int64_t ns) { return task.startNs < ns; };
-    return {std::lower_bound(rank.communication.begin(), rank.communication.end(), window.startNs, starts),
-            std::lower_bound(rank.communication.begin(), rank.communication.end(), window.startNs + window.durNs, starts)};
+    return {
+        std::lower_bound(rank.communication.begin(), rank.communication.end(), window.startNs, starts),
+        std::lower_bound(rank.communication.begin(), rank.communication.end(), window.startNs + window.durNs, starts)};
 }
 
 void dropTiny(CommUsage& usage) {
     int64_t largest = 0;
     for (const CommUseEvent& event : usage.events) largest = std::max(largest, event.bytes);
     const int64_t limit = std::max(CommUsage::kTinyBytes, largest / CommUsage::kTinyShare);
-    usage.tiny += static_cast<int>(std::erase_if(usage.events, [limit](const CommUseEvent& e) { return e.bytes >= 0 && e.bytes <= limit; }));
+    usage.tiny += static_cast<int>(
+        std::erase_if(usage.events, [limit](const CommUseEvent& e) { return e.bytes >= 0 && e.bytes <= limit; }));
 }
 
 }  // namespace
 
 int CommUsage::count(store::Op op) const {
-    return static_cast<int>(std::count_if(events.begin(), events.end(), [op](const CommUseEvent& e) { return e.op == op; }));
+    return static_cast<int>(
+        std::count_if(events.begin(), events.end(), [op](const CommUseEvent& e) { return e.op == op; }));
 }
 
 int64_t CommUsage::bytes(store::Op op) const {
@@ -72,8 +76,8 @@ std::map<int64_t, CommUsage> commUsages(const TraceFacts& facts, const std::vect
             CommUsage& usage = usages[task->communicatorId];
             if (usage.rank < 0) usage.rank = rank.rank;
             if (usage.rank != rank.rank) continue;
-            usage.events.push_back({task->op, task->bytes, static_cast<double>(task->computeBeforeNs) / compute, task->endNs - task->startNs,
-                                    task->computeAtEndNs - task->computeBeforeNs});
+            usage.events.push_back({task->op, task->bytes, static_cast<double>(task->computeBeforeNs) / compute,
+                                    task->endNs - task->startNs, task->computeAtEndNs - task->computeBeforeNs});
         }
     }
     for (auto& [id, usage] : usages) dropTiny(usage);

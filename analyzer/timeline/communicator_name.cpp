@@ -12,14 +12,22 @@ constexpr size_t kMostParts = 4;  // of a list of ranks: more do not fit a colum
 
 std::string_view roleText(CommRole role) {
     switch (role) {
-        case CommRole::gradients: return "data parallel";
-        case CommRole::shardedParameters: return "sharded data parallel";
-        case CommRole::activations: return "tensor parallel";
-        case CommRole::experts: return "expert parallel";
-        case CommRole::pipeline: return "pipeline";
-        case CommRole::replicas: return "replicas";
-        case CommRole::control: return "control";
-        case CommRole::unknown: break;
+        case CommRole::gradients:
+            return "data parallel";
+        case CommRole::shardedParameters:
+            return "sharded data parallel";
+        case CommRole::activations:
+            return "tensor parallel";
+        case CommRole::experts:
+            return "expert parallel";
+        case CommRole::pipeline:
+            return "pipeline";
+        case CommRole::replicas:
+            return "replicas";
+        case CommRole::control:
+            return "control";
+        case CommRole::unknown:
+            break;
     }
     return {};
 }
@@ -45,7 +53,8 @@ std::string rankListText(std::vector<int> ranks) {
         parts.push_back(last == i ? std::to_string(ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[last]));
         i = last + 1;
     }
-    if (parts.size() > kMostParts) return fmt::format("{},{},...,{} ({} ranks)", parts[0], parts[1], parts.back(), ranks.size());
+    if (parts.size() > kMostParts)
+        return fmt::format("{},{},...,{} ({} ranks)", parts[0], parts[1], parts.back(), ranks.size());
     std::string text;
     for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
     return text;
@@ -54,7 +63,8 @@ std::string rankListText(std::vector<int> ranks) {
 std::map<int64_t, std::string> communicatorNames(const TraceFacts& facts, const Layout& layout) {
     std::map<int64_t, std::string> names;
     std::map<std::string, int> uses;
-    for (const auto& [id, communicator] : facts.communicators) ++uses[names[id] = nameOf(communicator, layout.role(id))];
+    for (const auto& [id, communicator] : facts.communicators)
+        ++uses[names[id] = nameOf(communicator, layout.role(id))];
     for (auto& [id, name] : names)
         if (uses[name] > 1) name += fmt::format(" (communicator {})", id);
     return names;

@@ -10,8 +10,9 @@
 
 namespace rankscope::analyzer {
 
-/// What a reader is told of each communicator, by id: its role and its ranks, "tensor parallel 0-3", "data parallel 0,4"; NCCL's own name instead of a role that is unknown. No two of a
-/// run have the same name: where role and ranks are the same, the id stands behind them.
+/// What a reader is told of each communicator, by id: its role and its ranks, "tensor parallel 0-3", "data parallel
+/// 0,4"; NCCL's own name instead of a role that is unknown. No two of a run have the same name: where role and ranks
+/// are the same, the id stands behind them.
 std::map<int64_t, std::string> communicatorNames(const TraceFacts& facts, const Layout& layout);
 
 /// Of one of them; "communicator 5" for an id that the run does not have.

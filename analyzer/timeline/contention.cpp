@@ -17,7 +17,8 @@ struct Sample {
     int step = 0;
 };
 
-std::map<KernelKey, std::vector<Sample>> samplesOf(const std::vector<ComputeTask>& compute, const CoveredLength& communication,
+std::map<KernelKey, std::vector<Sample>> samplesOf(const std::vector<ComputeTask>& compute,
+                                                   const CoveredLength& communication,
                                                    const std::vector<StepWindow>& steps) {
     std::map<KernelKey, std::vector<Sample>> samples;
     size_t at = 0;
@@ -25,23 +26,26 @@ std::map<KernelKey, std::vector<Sample>> samplesOf(const std::vector<ComputeTask
         while (at < steps.size() && steps[at].startNs + steps[at].durNs <= task.startNs) ++at;
         if (at == steps.size()) break;
         if (steps[at].warmUp || task.startNs < steps[at].startNs || task.endNs <= task.startNs) continue;
-        samples[task.key].push_back({static_cast<double>(task.endNs - task.startNs), static_cast<double>(communication.within(task.startNs, task.endNs)), steps[at].step});
+        samples[task.key].push_back({static_cast<double>(task.endNs - task.startNs),
+                                     static_cast<double>(communication.within(task.startNs, task.endNs)),
+                                     steps[at].step});
     }
     return samples;
 }
 
 /// What one kernel loses: its time over that alone, per time beside communication.
 struct KeyLoss {
-    double baseNs = 0;       // median alone
-    double besideNs = 0;     // median duration of those beside communication
-    double share = 0;        // of the time beside communication, lost
-    double error = 0;        // standard error of the share
+    double baseNs = 0;    // median alone
+    double besideNs = 0;  // median duration of those beside communication
+    double share = 0;     // of the time beside communication, lost
+    double error = 0;     // standard error of the share
     double totalBesideNs = 0;
     int samples = 0;
 };
 
 bool equalWork(const std::vector<double>& alone) {
-    return quartileHalfWidth(alone) <= Contention::kAloneSpread * median(alone) && quantile(alone, 0.9) <= Contention::kAloneRange * quantile(alone, 0.1);
+    return quartileHalfWidth(alone) <= Contention::kAloneSpread * median(alone) &&
+           quantile(alone, 0.9) <= Contention::kAloneRange * quantile(alone, 0.1);
 }
 
 /// Nothing where equals alone are too few, or so unlike each other that they cannot be the same work.
@@ -51,7 +55,9 @@ std::optional<KeyLoss> lossOf(const std::vector<Sample>& samples) {
         if (s.besideNs == 0) alone.push_back(s.durNs);
     KeyLoss loss;
     loss.baseNs = median(alone);
-    if (static_cast<int>(alone.size()) < Contention::kFewestAlone || loss.baseNs < Contention::kShortestNs || !equalWork(alone)) return std::nullopt;
+    if (static_cast<int>(alone.size()) < Contention::kFewestAlone || loss.baseNs < Contention::kShortestNs ||
+        !equalWork(alone))
+        return std::nullopt;
     std::vector<double> durations, covered, shares;
     for (const Sample& s : samples) {
         loss.totalBesideNs += s.besideNs;
@@ -71,7 +77,8 @@ std::optional<KeyLoss> lossOf(const std::vector<Sample>& samples) {
 
 }  // namespace
 
-Contention measureContention(const std::vector<ComputeTask>& compute, const CoveredLength& communication, const std::vector<StepWindow>& steps) {
+Contention measureContention(const std::vector<ComputeTask>& compute, const CoveredLength& communication,
+                             const std::vector<StepWindow>& steps) {
     Contention result;
     std::map<int, double> lost;
     std::map<int, double> unknown;  // time beside communication of kernels that have no equals alone, by step

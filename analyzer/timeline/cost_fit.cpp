@@ -17,13 +17,15 @@ struct Point {
 
 constexpr double kAlike = 1.1;  // sizes closer than this count as one: a slope between them is their noise
 
-/// Median time per size: transfers are disturbed upwards only (shared links), and a size seen often must not outweigh the others.
+/// Median time per size: transfers are disturbed upwards only (shared links), and a size seen often must not outweigh
+/// the others.
 std::vector<Point> medianPerSize(const std::map<int64_t, std::vector<double>>& timesBySize) {
     std::vector<Point> points;
     for (auto first = timesBySize.begin(); first != timesBySize.end();) {
         std::vector<double> sizes, times;
         auto at = first;
-        for (; at != timesBySize.end() && static_cast<double>(at->first) <= kAlike * static_cast<double>(first->first); ++at) {
+        for (; at != timesBySize.end() && static_cast<double>(at->first) <= kAlike * static_cast<double>(first->first);
+             ++at) {
             sizes.insert(sizes.end(), at->second.size(), static_cast<double>(at->first));
             times.insert(times.end(), at->second.begin(), at->second.end());
         }
@@ -50,7 +52,8 @@ void fitLine(std::vector<Point> points, CostFit& fit) {
     }
     std::vector<double> slopes;
     for (size_t i = 0; i < points.size(); ++i)
-        for (size_t j = i + 1; j < points.size(); ++j) slopes.push_back((points[j].timeNs - points[i].timeNs) / (points[j].bytes - points[i].bytes));
+        for (size_t j = i + 1; j < points.size(); ++j)
+            slopes.push_back((points[j].timeNs - points[i].timeNs) / (points[j].bytes - points[i].bytes));
     fit.betaNsPerByte = std::max(0.0, median(slopes));
     std::vector<double> intercepts;
     for (const Point& point : points) intercepts.push_back(point.timeNs - fit.betaNsPerByte * point.bytes);
@@ -63,7 +66,8 @@ void usePeakAsPrior(const std::vector<Point>& points, double ceiling, bool atLea
     std::vector<double> rest;
     for (const Point& point : points) rest.push_back(point.timeNs - fit.betaNsPerByte * point.bytes);
     fit.alphaNs = std::max(0.0, median(rest));
-    fit.source = atLeast ? "best bandwidth reached as prior (sizes differ by less than 4x)" : "link peak as prior (sizes differ by less than 4x)";
+    fit.source = atLeast ? "best bandwidth reached as prior (sizes differ by less than 4x)"
+                         : "link peak as prior (sizes differ by less than 4x)";
 }
 
 }  // namespace
@@ -73,13 +77,17 @@ std::vector<CostFit> fitCosts(const TraceFacts& facts, const LinkPeaks& peaks) {
     using Choice = std::pair<store::Algorithm, store::Protocol>;
     std::map<std::pair<int64_t, store::Op>, std::map<Choice, std::map<int64_t, std::vector<double>>>> samples;
     for (const store::Collective& collective : facts.collectives) {
-        if (!collective.transferNs || !collective.bytes || *collective.bytes <= 0 || *collective.transferNs <= 0) continue;
-        samples[{collective.communicatorId, collective.op}][{collective.algorithm, collective.protocol}][*collective.bytes].push_back(
-            static_cast<double>(*collective.transferNs));
+        if (!collective.transferNs || !collective.bytes || *collective.bytes <= 0 || *collective.transferNs <= 0)
+            continue;
+        samples[{collective.communicatorId, collective.op}][{collective.algorithm, collective.protocol}]
+               [*collective.bytes]
+                   .push_back(static_cast<double>(*collective.transferNs));
     }
     std::vector<CostFit> fits;
     for (const auto& [who, byChoice] : samples) {
-        const auto& timesBySize = std::max_element(byChoice.begin(), byChoice.end(), [](const auto& a, const auto& b) { return totalNs(a.second) < totalNs(b.second); })->second;
+        const auto& timesBySize = std::max_element(byChoice.begin(), byChoice.end(), [](const auto& a, const auto& b) {
+                                      return totalNs(a.second) < totalNs(b.second);
+                                  })->second;
         const auto communicator = facts.communicators.find(who.first);
         if (communicator == facts.communicators.end()) continue;
         CostFit fit;

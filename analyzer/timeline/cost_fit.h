@@ -16,11 +16,11 @@ struct CostFit {
     store::Op op = store::Op::unknown;
     double alphaNs = 0;
     double betaNsPerByte = 0;
-    std::string source;              // fit | link peak as prior | best bandwidth reached as prior
+    std::string source;  // fit | link peak as prior | best bandwidth reached as prior
     int samples = 0;
     int64_t smallestBytes = 0;
     int64_t largestBytes = 0;
-    std::optional<double> ceiling;   // highest possible bus bandwidth, bytes per ns
+    std::optional<double> ceiling;  // highest possible bus bandwidth, bytes per ns
 
     double timeNs(double bytes) const { return alphaNs + betaNsPerByte * bytes; }
     /// n* = alpha / beta: a message of this size spends half its time on start-up.
@@ -29,7 +29,8 @@ struct CostFit {
     static constexpr double kSmallestRange = 4;  // sizes must differ by this factor for a line to mean something
 };
 
-/// Fits for every (communicator, op) with sizes and transfer times. Without the range of sizes and without a link peak there is none.
+/// Fits for every (communicator, op) with sizes and transfer times. Without the range of sizes and without a link peak
+/// there is none.
 std::vector<CostFit> fitCosts(const TraceFacts& facts, const LinkPeaks& peaks);
 
 }  // namespace rankscope::analyzer

@@ -13,13 +13,15 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// One row: a name that holds `name` as a word and, where given, `also` anywhere. The first row that fits counts: what is special stands before what is common.
+/// One row: a name that holds `name` as a word and, where given, `also` anywhere. The first row that fits counts: what
+/// is special stands before what is common.
 struct Row {
     std::string_view name;
     std::string_view also;
-    double gbps;             // one direction, per rank; data sheets often give both directions together
-    std::string_view what;   // the links and the data sheet
-    int bridged = 0;         // most boards that NVLink bridges join; 0: every one of a host, by switches or boards that carry all of them, or no NVLink
+    double gbps;            // one direction, per rank; data sheets often give both directions together
+    std::string_view what;  // the links and the data sheet
+    int bridged = 0;  // most boards that NVLink bridges join; 0: every one of a host, by switches or boards that carry
+                      // all of them, or no NVLink
 };
 
 constexpr double kPcie3 = 12, kPcie4 = 24, kPcie5 = 48;  // 16 lanes, as NCCL counts them: kPcieShare
@@ -68,12 +70,16 @@ constexpr std::array kRows = {
     Row{"MI325X", "", 448, "7 links of Infinity Fabric, 128 GB/s both ways each (AMD Instinct MI325X data sheet)"},
     Row{"MI300X", "", 448, "7 links of Infinity Fabric, 128 GB/s both ways each (AMD Instinct MI300X data sheet)"},
     // A card is two devices, and a rank has one of them: half of the card's links of 50 GB/s a direction.
-    Row{"MI250X", "", 200, "half of 8 links of Infinity Fabric, 100 GB/s both ways each (AMD Instinct MI250X data sheet)"},
-    Row{"MI250", "", 150, "half of 6 links of Infinity Fabric, 100 GB/s both ways each (AMD Instinct MI250 data sheet)"},
+    Row{"MI250X", "", 200,
+        "half of 8 links of Infinity Fabric, 100 GB/s both ways each (AMD Instinct MI250X data sheet)"},
+    Row{"MI250", "", 150,
+        "half of 6 links of Infinity Fabric, 100 GB/s both ways each (AMD Instinct MI250 data sheet)"},
     Row{"MI210", "", kPcie4, "PCIe 4 x16 (AMD Instinct MI210 data sheet; bridges join some cards only)"},
 };
 
-bool isWordPart(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+bool isWordPart(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
 
 bool holdsWord(std::string_view text, std::string_view word) {
     for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
@@ -85,9 +91,12 @@ bool holdsWord(std::string_view text, std::string_view word) {
 
 const Row* rowOf(const std::string& name) {
     std::string upper = name;
-    std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    std::transform(upper.begin(), upper.end(), upper.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     if (holdsWord(upper, "MIG")) return nullptr;  // instances of a device have no links of their own
-    const auto row = std::find_if(kRows.begin(), kRows.end(), [&](const Row& one) { return holdsWord(upper, one.name) && (one.also.empty() || upper.find(one.also) != std::string::npos); });
+    const auto row = std::find_if(kRows.begin(), kRows.end(), [&](const Row& one) {
+        return holdsWord(upper, one.name) && (one.also.empty() || upper.find(one.also) != std::string::npos);
+    });
     return row == kRows.end() ? nullptr : &*row;
 }
 
@@ -120,7 +129,8 @@ DeviceLinks deviceLinks(const TraceFacts& facts) {
     }
     result.unknown.assign(unknown.begin(), unknown.end());
     if (!unknown.empty()) result.intra.reset();  // the slowest of them may be the unknown one
-    if (result.intra && fastest > result.intra->bytesPerNs) result.intra->source += fmt::format(", the slowest of {} kinds of devices", names.size());
+    if (result.intra && fastest > result.intra->bytesPerNs)
+        result.intra->source += fmt::format(", the slowest of {} kinds of devices", names.size());
     return result;
 }
 

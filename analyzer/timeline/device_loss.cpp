@@ -30,8 +30,9 @@ std::vector<int> stepsWithLostRecords(const RankEvents& events, const RankFacts&
         const bool lost = call.correlation < 0 || recorded.count(call.correlation) == 0;
         ++all.submitted;
         all.lost += lost;
-        const auto step = std::find_if(facts.steps.begin(), facts.steps.end(),
-                                       [&](const StepWindow& s) { return s.startNs <= call.startNs && call.startNs < s.startNs + s.durNs; });
+        const auto step = std::find_if(facts.steps.begin(), facts.steps.end(), [&](const StepWindow& s) {
+            return s.startNs <= call.startNs && call.startNs < s.startNs + s.durNs;
+        });
         if (step == facts.steps.end()) continue;
         Count& count = counts[static_cast<size_t>(step - facts.steps.begin())];
         ++count.submitted;

@@ -9,18 +9,23 @@ namespace rankscope::analyzer {
 
 HostActivity::HostActivity(const RankEvents& events) {
     for (const HostOperation& operation : events.operations)
-        m_threads[operation.threadId].push_back({operation.startNs, operation.endNs, 0, operation.usualNs, operation.id, operation.nameId, -1, Kind::operation});
-    for (const HostRange& range : events.ranges) m_threads[range.threadId].push_back({range.startNs, range.endNs, 0, -1, 0, range.nameId, -1, Kind::range});
+        m_threads[operation.threadId].push_back({operation.startNs, operation.endNs, 0, operation.usualNs, operation.id,
+                                                 operation.nameId, -1, Kind::operation});
+    for (const HostRange& range : events.ranges)
+        m_threads[range.threadId].push_back({range.startNs, range.endNs, 0, -1, 0, range.nameId, -1, Kind::range});
     for (const HostCall& call : events.hostCalls)
-        if (call.endNs - call.startNs >= kLongCallNs) m_threads[call.threadId].push_back({call.startNs, call.endNs, 0, -1, call.id, call.nameId, -1, Kind::call});
+        if (call.endNs - call.startNs >= kLongCallNs)
+            m_threads[call.threadId].push_back({call.startNs, call.endNs, 0, -1, call.id, call.nameId, -1, Kind::call});
     for (auto& [thread, entries] : m_threads) {
         std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-            return std::tuple(a.startNs, -a.endNs, a.kind == Kind::call, a.id) < std::tuple(b.startNs, -b.endNs, b.kind == Kind::call, b.id);
+            return std::tuple(a.startNs, -a.endNs, a.kind == Kind::call, a.id) <
+                   std::tuple(b.startNs, -b.endNs, b.kind == Kind::call, b.id);
         });
         int32_t open = -1;
         for (size_t i = 0; i < entries.size(); ++i) {
             Entry& entry = entries[i];
-            while (open >= 0 && entries[static_cast<size_t>(open)].endNs <= entry.startNs) open = entries[static_cast<size_t>(open)].around;
+            while (open >= 0 && entries[static_cast<size_t>(open)].endNs <= entry.startNs)
+                open = entries[static_cast<size_t>(open)].around;
             entry.around = open;
             entry.ownNs = entry.endNs - entry.startNs;
             if (open >= 0) {
@@ -34,7 +39,9 @@ HostActivity::HostActivity(const RankEvents& events) {
 
 HostDoing HostActivity::mostlyOf(const std::vector<Entry>& entries, int64_t fromNs, int64_t toNs) {
     std::unordered_map<int32_t, int64_t> byName;
-    const auto inside = [&](const Entry& entry) { return std::max<int64_t>(0, std::min(entry.endNs, toNs) - std::max(entry.startNs, fromNs)); };
+    const auto inside = [&](const Entry& entry) {
+        return std::max<int64_t>(0, std::min(entry.endNs, toNs) - std::max(entry.startNs, fromNs));
+    };
     const auto count = [&](const Entry& entry) {
         const int64_t ns = inside(entry);
         byName[entry.nameId] += ns;
@@ -43,9 +50,11 @@ HostDoing HostActivity::mostlyOf(const std::vector<Entry>& entries, int64_t from
             byName[outer.nameId] -= std::min(ns, inside(outer));
         }
     };
-    const auto first = std::upper_bound(entries.begin(), entries.end(), fromNs, [](int64_t t, const Entry& entry) { return t < entry.startNs; });
+    const auto first = std::upper_bound(entries.begin(), entries.end(), fromNs,
+                                        [](int64_t t, const Entry& entry) { return t < entry.startNs; });
     if (first != entries.begin())
-        for (auto at = static_cast<int32_t>(first - entries.begin()) - 1; at >= 0; at = entries[static_cast<size_t>(at)].around)
+        for (auto at = static_cast<int32_t>(first - entries.begin()) - 1; at >= 0;
+             at = entries[static_cast<size_t>(at)].around)
             if (entries[static_cast<size_t>(at)].endNs > fromNs) count(entries[static_cast<size_t>(at)]);
     for (auto entry = first; entry != entries.end() && entry->startNs < toNs; ++entry) count(*entry);
     HostDoing most;

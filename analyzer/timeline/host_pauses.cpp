@@ -29,7 +29,8 @@ std::unordered_map<int32_t, Usual> usualCalls(const std::vector<HostCall>& calls
         list.push_back(static_cast<double>(call.endNs - call.startNs));
     }
     for (auto& [name, list] : durations)
-        if (list.size() >= PauseThresholds::kFewestForMedian) usual[name].ns = static_cast<int64_t>(median(std::move(list)));
+        if (list.size() >= PauseThresholds::kFewestForMedian)
+            usual[name].ns = static_cast<int64_t>(median(std::move(list)));
     return usual;
 }
 
@@ -39,7 +40,10 @@ int stepAt(const RankFacts& facts, int64_t timeNs) {
     return -1;
 }
 
-bool mayWait(const HostCall& call) { return call.waits || call.allocates() || call.kind == store::ApiKind::synchronize || call.kind == store::ApiKind::copy; }
+bool mayWait(const HostCall& call) {
+    return call.waits || call.allocates() || call.kind == store::ApiKind::synchronize ||
+           call.kind == store::ApiKind::copy;
+}
 
 }  // namespace
 
@@ -48,7 +52,8 @@ std::vector<HostPause> hostPauses(const RankEvents& events, const DeviceActivity
     const std::unordered_map<int32_t, Usual> usual = usualCalls(events.hostCalls);
     if (usual.empty() && events.operations.empty()) return pauses;
     std::vector<Interval> all(activity.compute);
-    for (const IntervalSet* set : {&activity.memory, &activity.transfer, &activity.wait}) all.insert(all.end(), set->begin(), set->end());
+    for (const IntervalSet* set : {&activity.memory, &activity.transfer, &activity.wait})
+        all.insert(all.end(), set->begin(), set->end());
     const CoveredLength busy(unite(std::move(all)));
     const HostActivity host(events);
     std::unordered_map<int64_t, const HostCall*> callOf;
@@ -57,7 +62,8 @@ std::vector<HostPause> hostPauses(const RankEvents& events, const DeviceActivity
     const auto add = [&](const HostActivity::Entry& entry, int64_t usualNs, bool isCall) {
         if (usualNs < 0 || usualNs > PauseThresholds::kLongestUsualNs) return;
         if (static_cast<double>(entry.ownNs) < PauseThresholds::kFactor * static_cast<double>(usualNs)) return;
-        pauses.push_back({stepAt(facts, entry.startNs), entry.startNs, entry.endNs, entry.ownNs, usualNs, entry.nameId, isCall, entry.id});
+        pauses.push_back({stepAt(facts, entry.startNs), entry.startNs, entry.endNs, entry.ownNs, usualNs, entry.nameId,
+                          isCall, entry.id});
     };
     for (const auto& [thread, entries] : host.threads()) {
         for (const HostActivity::Entry& entry : entries) {
@@ -66,13 +72,16 @@ std::vector<HostPause> hostPauses(const RankEvents& events, const DeviceActivity
             if (entry.kind != HostActivity::Kind::call) continue;
             const HostCall& call = *callOf.at(entry.id);
             const Usual& of = usual.at(call.nameId);
-            // The driver's queue holds about a thousand launches: a submission behind them waits for a busy device, one in front of an idle device for nothing.
+            // The driver's queue holds about a thousand launches: a submission behind them waits for a busy device, one
+            // in front of an idle device for nothing.
             const bool queued = busy.within(call.startNs, call.endNs) * 2 > call.endNs - call.startNs;
             if (mayWait(call) || call.id == of.firstId || queued) continue;
             add(entry, of.ns, true);
         }
     }
-    std::sort(pauses.begin(), pauses.end(), [](const HostPause& a, const HostPause& b) { return a.startNs < b.startNs || (a.startNs == b.startNs && a.id < b.id); });
+    std::sort(pauses.begin(), pauses.end(), [](const HostPause& a, const HostPause& b) {
+        return a.startNs < b.startNs || (a.startNs == b.startNs && a.id < b.id);
+    });
     return pauses;
 }
 

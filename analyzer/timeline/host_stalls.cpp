@@ -12,7 +12,9 @@ IntervalSet both(const IntervalSet& a, const IntervalSet& b) {
     return unite(std::move(all));
 }
 
-bool isHosts(IdleCause cause) { return cause != IdleCause::other && cause != IdleCause::dependency; }
+bool isHosts(IdleCause cause) {
+    return cause != IdleCause::other && cause != IdleCause::dependency;
+}
 
 }  // namespace
 
@@ -27,15 +29,17 @@ std::vector<HostStall> hostStalls(const DeviceActivity& activity, const IdleCaus
         for (const Interval& gap : subtract({{step.startNs, stepEndNs}}, clip(working, step.startNs, stepEndNs))) {
             const IdleVerdict verdict = causes.of(gap, step.startNs);
             if (!isHosts(verdict.cause)) continue;
-            // A call that waits for communication has reason to: the host is late only from its return on. Not so an allocator call, which waits for every stream:
-            // without it compute would have gone on beside the communication.
+            // A call that waits for communication has reason to: the host is late only from its return on. Not so an
+            // allocator call, which waits for every stream: without it compute would have gone on beside the
+            // communication.
             const bool hadReason = verdict.cause != IdleCause::allocator;
             const int64_t freeNs = hadReason ? std::clamp(verdict.blockedUntilNs, gap.startNs, gap.endNs) : gap.startNs;
             const int64_t waitedNs = communicating.within(gap.startNs, freeNs) + waiting.within(freeNs, gap.endNs);
             const int64_t stallNs = gap.endNs - gap.startNs - waitedNs;
             if (stallNs <= 0) continue;
-            stalls.push_back({step.warmUp ? -1 : step.step, gap.startNs, gap.endNs, stallNs, verdict.cause, verdict.callId, verdict.callNameId, verdict.rangeNameId,
-                              verdict.pageableCopy, verdict.submissionId, verdict.doing.nameId, verdict.doing.ns, 0});
+            stalls.push_back({step.warmUp ? -1 : step.step, gap.startNs, gap.endNs, stallNs, verdict.cause,
+                              verdict.callId, verdict.callNameId, verdict.rangeNameId, verdict.pageableCopy,
+                              verdict.submissionId, verdict.doing.nameId, verdict.doing.ns, 0});
         }
     }
     return stalls;

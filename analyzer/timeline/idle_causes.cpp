@@ -6,10 +6,12 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr int64_t kShortestWaitNs = 20'000;  // a call that returned sooner found its work done: the time of the call itself
-constexpr int kMostRanges = 4096;            // looked back over: far back only long ranges are still open
-constexpr int64_t kShortestDoingNs = 1'000'000;  // an import keeps what the host did in longer standstills only; shorter ones are a launch's
-constexpr int64_t kLaunchSlackNs = 10'000;   // launches are no better timed than this on real machines
+constexpr int64_t kShortestWaitNs =
+    20'000;                        // a call that returned sooner found its work done: the time of the call itself
+constexpr int kMostRanges = 4096;  // looked back over: far back only long ranges are still open
+constexpr int64_t kShortestDoingNs =
+    1'000'000;  // an import keeps what the host did in longer standstills only; shorter ones are a launch's
+constexpr int64_t kLaunchSlackNs = 10'000;  // launches are no better timed than this on real machines
 
 template <typename Wanted>
 CoveredLength covered(const std::vector<HostCall>& calls, Wanted&& wanted) {
@@ -43,7 +45,8 @@ IdleCauses::IdleCauses(const RankEvents& events)
         m_submissions.push_back(&call);
         if (call.correlation >= 0) submissions.emplace(call.correlation, &call);
     }
-    std::stable_sort(m_waiting.begin(), m_waiting.end(), [](const HostCall* a, const HostCall* b) { return a->endNs < b->endNs; });
+    std::stable_sort(m_waiting.begin(), m_waiting.end(),
+                     [](const HostCall* a, const HostCall* b) { return a->endNs < b->endNs; });
     std::vector<int64_t> latencies;
     const auto add = [&](int64_t startNs, int64_t endNs, int64_t correlation) {
         const auto found = correlation >= 0 ? submissions.find(correlation) : submissions.end();
@@ -53,8 +56,10 @@ IdleCauses::IdleCauses(const RankEvents& events)
     for (const ComputeTask& task : events.compute) add(task.startNs, task.endNs, task.correlation);
     for (const CommTask& task : events.communication) add(task.startNs, task.endNs, task.correlation);
     for (const MemoryTask& task : events.memory) add(task.startNs, task.endNs, task.correlation);
-    std::stable_sort(m_starts.begin(), m_starts.end(), [](const Start& a, const Start& b) { return a.deviceStartNs < b.deviceStartNs; });
-    for (const Start& start : m_starts) m_busyUntilNs.push_back(std::max(m_busyUntilNs.empty() ? INT64_MIN : m_busyUntilNs.back(), start.deviceEndNs));
+    std::stable_sort(m_starts.begin(), m_starts.end(),
+                     [](const Start& a, const Start& b) { return a.deviceStartNs < b.deviceStartNs; });
+    for (const Start& start : m_starts)
+        m_busyUntilNs.push_back(std::max(m_busyUntilNs.empty() ? INT64_MIN : m_busyUntilNs.back(), start.deviceEndNs));
     if (latencies.empty()) return;
     // Most operations queue behind others; those that do not are the fast ones.
     const auto low = latencies.begin() + static_cast<std::ptrdiff_t>(latencies.size() / 20);
@@ -63,23 +68,29 @@ IdleCauses::IdleCauses(const RankEvents& events)
 }
 
 const IdleCauses::Start* IdleCauses::endOf(const Interval& gap) const {
-    const auto next = std::lower_bound(m_starts.begin(), m_starts.end(), gap.endNs, [](const Start& s, int64_t t) { return s.deviceStartNs < t; });
+    const auto next = std::lower_bound(m_starts.begin(), m_starts.end(), gap.endNs,
+                                       [](const Start& s, int64_t t) { return s.deviceStartNs < t; });
     if (next == m_starts.end()) return nullptr;
     // Of operations that begin together the last one submitted is the one that was waited for.
     const Start* last = &*next;
     for (auto at = next; at != m_starts.end() && at->deviceStartNs == next->deviceStartNs; ++at)
-        if (at->submission != nullptr && (last->submission == nullptr || at->submission->endNs > last->submission->endNs)) last = &*at;
+        if (at->submission != nullptr &&
+            (last->submission == nullptr || at->submission->endNs > last->submission->endNs))
+            last = &*at;
     return last;
 }
 
 bool IdleCauses::foundIdle(const HostCall& call) const {
-    const auto after = std::lower_bound(m_starts.begin(), m_starts.end(), call.startNs, [](const Start& s, int64_t t) { return s.deviceStartNs < t; });
+    const auto after = std::lower_bound(m_starts.begin(), m_starts.end(), call.startNs,
+                                        [](const Start& s, int64_t t) { return s.deviceStartNs < t; });
     return after == m_starts.begin() || m_busyUntilNs[static_cast<size_t>(after - m_starts.begin()) - 1] < call.startNs;
 }
 
 const HostCall* IdleCauses::drain(const HostCall& submission, int64_t idleFromNs) const {
-    auto call = std::upper_bound(m_waiting.begin(), m_waiting.end(), submission.startNs, [](int64_t t, const HostCall* c) { return t < c->endNs; });
-    // The latest that waited for work still running: calls behind it found an idle device and cost nothing but themselves.
+    auto call = std::upper_bound(m_waiting.begin(), m_waiting.end(), submission.startNs,
+                                 [](int64_t t, const HostCall* c) { return t < c->endNs; });
+    // The latest that waited for work still running: calls behind it found an idle device and cost nothing but
+    // themselves.
     for (int looked = 0; call != m_waiting.begin() && looked < 64; ++looked) {
         const HostCall* candidate = *--call;
         if (candidate->startNs >= idleFromNs) continue;
@@ -96,7 +107,8 @@ const HostCall* IdleCauses::drain(const HostCall& submission, int64_t idleFromNs
 }
 
 int32_t IdleCauses::rangeAt(int32_t thread, int64_t timeNs) const {
-    auto range = std::upper_bound(m_events.ranges.begin(), m_events.ranges.end(), timeNs, [](int64_t t, const HostRange& r) { return t < r.startNs; });
+    auto range = std::upper_bound(m_events.ranges.begin(), m_events.ranges.end(), timeNs,
+                                  [](int64_t t, const HostRange& r) { return t < r.startNs; });
     // Ranges nest: the last one to begin that still runs is the innermost.
     for (int looked = 0; range != m_events.ranges.begin() && looked < kMostRanges; ++looked) {
         --range;
@@ -106,25 +118,30 @@ int32_t IdleCauses::rangeAt(int32_t thread, int64_t timeNs) const {
 }
 
 int32_t IdleCauses::loadingBefore(int64_t timeNs) const {
-    auto range = std::upper_bound(m_events.ranges.begin(), m_events.ranges.end(), timeNs, [](int64_t t, const HostRange& r) { return t < r.startNs; });
+    auto range = std::upper_bound(m_events.ranges.begin(), m_events.ranges.end(), timeNs,
+                                  [](int64_t t, const HostRange& r) { return t < r.startNs; });
     const HostRange* marked = nullptr;
     for (int looked = 0; range != m_events.ranges.begin() && looked < kMostRanges && marked == nullptr; ++looked)
         if ((--range)->loadsData) marked = &*range;
     const auto& operations = m_events.operations;
-    auto operation = std::upper_bound(operations.begin(), operations.end(), timeNs, [](int64_t t, const HostOperation& o) { return t < o.startNs; });
+    auto operation = std::upper_bound(operations.begin(), operations.end(), timeNs,
+                                      [](int64_t t, const HostOperation& o) { return t < o.startNs; });
     for (int looked = 0; operation != operations.begin() && looked < kMostRanges; ++looked)
-        if ((--operation)->loadsData) return marked != nullptr && marked->endNs >= operation->endNs ? marked->nameId : operation->nameId;
+        if ((--operation)->loadsData)
+            return marked != nullptr && marked->endNs >= operation->endNs ? marked->nameId : operation->nameId;
     return marked != nullptr ? marked->nameId : 0;
 }
 
 bool IdleCauses::silentForInput(int64_t fromNs, const HostCall& submission) const {
-    // A trace that tells what its hosts did, tells of loaders, too. A mark of the program that begins in the silence names what it is.
-    if (m_events.operationsRecorded || m_inCuda.within(fromNs, submission.startNs) * 10 >= submission.startNs - fromNs) return false;
+    // A trace that tells what its hosts did, tells of loaders, too. A mark of the program that begins in the silence
+    // names what it is.
+    if (m_events.operationsRecorded || m_inCuda.within(fromNs, submission.startNs) * 10 >= submission.startNs - fromNs)
+        return false;
     for (const HostRange& range : m_events.ranges) {
         if (range.startNs >= submission.startNs) break;
         const int64_t inside = std::min(range.endNs, submission.startNs) - range.startNs;
-        if (range.startNs >= fromNs && inside * 2 > submission.startNs - fromNs && m_loading.within(range.startNs, range.startNs + inside) == 0 &&
-            range.endNs <= submission.startNs)
+        if (range.startNs >= fromNs && inside * 2 > submission.startNs - fromNs &&
+            m_loading.within(range.startNs, range.startNs + inside) == 0 && range.endNs <= submission.startNs)
             return false;
     }
     return true;
@@ -140,8 +157,11 @@ IdleVerdict IdleCauses::lateHost(const Interval& gap, const HostCall& submission
     const HostCall* drained = drain(submission, gap.startNs);
     if (drained != nullptr) verdict.blockedUntilNs = drained->endNs;
     if (lateNs <= 0) return verdict;  // submitted just before: the launch took its time
-    if (lateNs >= kShortestDoingNs) verdict.doing = m_activity.mostly(submission.threadId, gap.startNs, submission.startNs);
-    const auto mostOf = [&](const CoveredLength& covered) { return covered.within(gap.startNs, submission.startNs) * 2 > lateNs; };
+    if (lateNs >= kShortestDoingNs)
+        verdict.doing = m_activity.mostly(submission.threadId, gap.startNs, submission.startNs);
+    const auto mostOf = [&](const CoveredLength& covered) {
+        return covered.within(gap.startNs, submission.startNs) * 2 > lateNs;
+    };
     if (mostOf(m_loading)) {
         verdict.cause = IdleCause::input;
         verdict.rangeNameId = loadingBefore(submission.startNs);
@@ -159,7 +179,8 @@ IdleVerdict IdleCauses::lateHost(const Interval& gap, const HostCall& submission
     verdict.cause = allocates ? IdleCause::allocator : IdleCause::blockingCall;
     const HostCall* blamed = drained;
     if (allocates && (drained == nullptr || !drained->allocates())) {
-        const auto inside = std::upper_bound(m_waiting.begin(), m_waiting.end(), gap.startNs, [](int64_t t, const HostCall* c) { return t < c->endNs; });
+        const auto inside = std::upper_bound(m_waiting.begin(), m_waiting.end(), gap.startNs,
+                                             [](int64_t t, const HostCall* c) { return t < c->endNs; });
         for (auto call = inside; call != m_waiting.end() && (*call)->startNs < submission.startNs; ++call)
             if ((*call)->allocates()) blamed = *call;
     }
@@ -179,7 +200,8 @@ IdleVerdict IdleCauses::of(const Interval& gap, int64_t stepStartNs) const {
     // It could have begun here: from then on the device held it up, before that the host did.
     const int64_t readyNs = submission.endNs + m_latencyNs;
     const int64_t hostNs = std::min(readyNs, gap.endNs) - gap.startNs;
-    if (hostNs > 0 && (hostNs * 2 >= gap.endNs - gap.startNs || gap.endNs <= readyNs + kLaunchSlackNs)) return lateHost(gap, submission, stepStartNs);
+    if (hostNs > 0 && (hostNs * 2 >= gap.endNs - gap.startNs || gap.endNs <= readyNs + kLaunchSlackNs))
+        return lateHost(gap, submission, stepStartNs);
     IdleVerdict verdict;
     verdict.launchKnown = true;
     verdict.cause = gap.endNs - gap.startNs < RankSummary::kShortestGapNs ? IdleCause::other : IdleCause::dependency;

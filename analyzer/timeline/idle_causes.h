@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a device stood still, from what its host did meanwhile. A standstill ends when an operation begins. When that operation had been submitted long before,
-// something on the device held it up; when it was only just submitted, the host was late, and the question is what the host did instead.
+// Why a device stood still, from what its host did meanwhile. A standstill ends when an operation begins. When that
+// operation had been submitted long before, something on the device held it up; when it was only just submitted, the
+// host was late, and the question is what the host did instead.
 #pragma once
 
 #include <unordered_map>
@@ -13,14 +14,15 @@ namespace rankscope::analyzer {
 
 struct IdleVerdict {
     IdleCause cause = IdleCause::other;
-    int64_t blockedUntilNs = INT64_MIN;  // end of the call that had to wait for the device first; INT64_MIN when none did
-    int64_t callId = 0;                  // row of api_call that is to blame; 0: none
+    int64_t blockedUntilNs =
+        INT64_MIN;       // end of the call that had to wait for the device first; INT64_MIN when none did
+    int64_t callId = 0;  // row of api_call that is to blame; 0: none
     int32_t callNameId = 0;
-    int32_t rangeNameId = 0;             // innermost host range in which the blame lies; 0: none
-    bool pageableCopy = false;           // the call to blame copied from or to pageable memory
-    int64_t submissionId = 0;            // row of api_call of the operation behind the standstill; 0: unknown
-    HostDoing doing;                     // what the host did instead, where it was late for long
-    bool launchKnown = false;            // the submission of the operation behind the standstill is recorded
+    int32_t rangeNameId = 0;    // innermost host range in which the blame lies; 0: none
+    bool pageableCopy = false;  // the call to blame copied from or to pageable memory
+    int64_t submissionId = 0;   // row of api_call of the operation behind the standstill; 0: unknown
+    HostDoing doing;            // what the host did instead, where it was late for long
+    bool launchKnown = false;   // the submission of the operation behind the standstill is recorded
 };
 
 /// Built once per rank; the events must outlive it.
@@ -55,11 +57,12 @@ class IdleCauses {
 
     const RankEvents& m_events;
     HostActivity m_activity;
-    std::vector<Start> m_starts;             // of device operations, by device time
-    std::vector<int64_t> m_busyUntilNs;      // up to each of them, that one included
-    std::vector<const HostCall*> m_waiting;  // calls that wait for the device, by end
+    std::vector<Start> m_starts;                 // of device operations, by device time
+    std::vector<int64_t> m_busyUntilNs;          // up to each of them, that one included
+    std::vector<const HostCall*> m_waiting;      // calls that wait for the device, by end
     std::vector<const HostCall*> m_submissions;  // by start
-    CoveredLength m_allocating, m_loading, m_inCuda;  // host time in allocator calls, in data-loading ranges, in any call
+    CoveredLength m_allocating, m_loading,
+        m_inCuda;  // host time in allocator calls, in data-loading ranges, in any call
     int64_t m_latencyNs = 0;
 };
 

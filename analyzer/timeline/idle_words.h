@@ -5,7 +5,8 @@
 
 namespace rankscope::analyzer {
 
-/// Why a device idles, for a reader: of a cause as trace.db and the JSON name it ("late_launch": "the host launches late").
+/// Why a device idles, for a reader: of a cause as trace.db and the JSON name it ("late_launch": "the host launches
+/// late").
 std::string_view inWords(std::string_view idleCause);
 
 }  // namespace rankscope::analyzer

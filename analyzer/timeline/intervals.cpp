@@ -7,7 +7,8 @@ namespace rankscope::analyzer {
 
 IntervalSet unite(std::vector<Interval> intervals) {
     const auto byStart = [](const Interval& a, const Interval& b) { return a.startNs < b.startNs; };
-    if (!std::is_sorted(intervals.begin(), intervals.end(), byStart)) std::sort(intervals.begin(), intervals.end(), byStart);
+    if (!std::is_sorted(intervals.begin(), intervals.end(), byStart))
+        std::sort(intervals.begin(), intervals.end(), byStart);
     size_t used = 0;  // the result grows in place: it never overtakes the input
     for (const Interval& next : intervals) {
         if (next.endNs <= next.startNs) continue;
@@ -69,7 +70,8 @@ CoveredLength::CoveredLength(IntervalSet set) : m_set(std::move(set)) {
 }
 
 int64_t CoveredLength::before(int64_t timeNs) const {
-    const auto after = std::upper_bound(m_set.begin(), m_set.end(), timeNs, [](int64_t t, const Interval& i) { return t < i.startNs; });
+    const auto after = std::upper_bound(m_set.begin(), m_set.end(), timeNs,
+                                        [](int64_t t, const Interval& i) { return t < i.startNs; });
     if (after == m_set.begin()) return 0;
     const size_t last = static_cast<size_t>(after - m_set.begin()) - 1;
     return m_lengthBefore[last] + std::min(timeNs, m_set[last].endNs) - m_set[last].startNs;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Algebra of half-open time intervals [startNs, endNs). A set is sorted, disjoint, without empty or touching members; every operation is linear.
+// Algebra of half-open time intervals [startNs, endNs). A set is sorted, disjoint, without empty or touching members;
+// every operation is linear.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ struct Interval {
 
 using IntervalSet = std::vector<Interval>;
 
-/// Union of intervals in any order; empty and reversed ones are dropped. Linear when the input is sorted by start, else it is sorted first.
+/// Union of intervals in any order; empty and reversed ones are dropped. Linear when the input is sorted by start, else
+/// it is sorted first.
 IntervalSet unite(std::vector<Interval> intervals);
 
 IntervalSet intersect(const IntervalSet& a, const IntervalSet& b);
@@ -32,7 +34,9 @@ class CoveredLength {
     explicit CoveredLength(IntervalSet set);
     /// Covered time before `timeNs`.
     int64_t before(int64_t timeNs) const;
-    int64_t within(int64_t startNs, int64_t endNs) const { return endNs > startNs ? before(endNs) - before(startNs) : 0; }
+    int64_t within(int64_t startNs, int64_t endNs) const {
+        return endNs > startNs ? before(endNs) - before(startNs) : 0;
+    }
     const IntervalSet& set() const { return m_set; }
 
   private:

@@ -17,7 +17,9 @@ namespace {
 std::optional<int> mostCommon(const std::map<int, int>& byRank) {
     std::map<int, int> counts;
     for (const auto& [rank, value] : byRank) ++counts[value];
-    const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second || (a.second == b.second && a.first < b.first); });
+    const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+        return a.second < b.second || (a.second == b.second && a.first < b.first);
+    });
     if (most == counts.end()) return std::nullopt;
     return most->first;
 }
@@ -29,7 +31,8 @@ CommRole mainRole(const CommUsage& usage, const std::map<store::Op, CommUse>& us
         const auto use = uses.find(event.op);
         if (use != uses.end()) time[use->second.role] += event.durationNs;
     }
-    const auto most = std::max_element(time.begin(), time.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most =
+        std::max_element(time.begin(), time.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != time.end()) return most->first;
     return uses.empty() ? CommRole::unknown : uses.begin()->second.role;
 }
@@ -37,20 +40,26 @@ CommRole mainRole(const CommUsage& usage, const std::map<store::Op, CommUse>& us
 /// Sizes of a rank's groups, by role.
 using GroupSizes = std::map<CommRole, std::map<int, int>>;  // role, rank: ranks in the largest such group
 
-/// An all-reduce beside a sharded group that shares one rank with it sums shards between copies: HSDP, not data parallel on its own.
+/// An all-reduce beside a sharded group that shares one rank with it sums shards between copies: HSDP, not data
+/// parallel on its own.
 void findReplicas(const TraceFacts& facts, Layout& layout) {
     std::set<int> sharding;  // ranks in a sharded group
     for (const auto& [id, role] : layout.roles)
-        if (role == CommRole::shardedParameters) sharding.insert(facts.communicators.at(id).ranks.begin(), facts.communicators.at(id).ranks.end());
+        if (role == CommRole::shardedParameters)
+            sharding.insert(facts.communicators.at(id).ranks.begin(), facts.communicators.at(id).ranks.end());
     for (auto& [id, role] : layout.roles) {
         if (role != CommRole::gradients) continue;
         const std::vector<int>& ranks = facts.communicators.at(id).ranks;
         const auto use = layout.uses[id].find(store::Op::allReduce);
-        if (use == layout.uses[id].end() || !std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return sharding.count(rank) != 0; })) continue;
+        if (use == layout.uses[id].end() ||
+            !std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return sharding.count(rank) != 0; }))
+            continue;
         const bool crosses = std::all_of(layout.roles.begin(), layout.roles.end(), [&](const auto& other) {
             if (other.second != CommRole::shardedParameters) return true;
             const std::vector<int>& inner = facts.communicators.at(other.first).ranks;
-            return std::count_if(ranks.begin(), ranks.end(), [&](int rank) { return std::find(inner.begin(), inner.end(), rank) != inner.end(); }) <= 1;
+            return std::count_if(ranks.begin(), ranks.end(), [&](int rank) {
+                       return std::find(inner.begin(), inner.end(), rank) != inner.end();
+                   }) <= 1;
         });
         if (!crosses) continue;
         role = CommRole::replicas;
@@ -73,15 +82,19 @@ void sayZero(const std::map<int64_t, RoleEvidence>& evidence, Layout& layout) {
 }
 
 void sayDegrees(const TraceFacts& facts, const GroupSizes& groups, Layout& layout) {
-    const auto common = [&](CommRole role) { return groups.count(role) != 0 ? mostCommon(groups.at(role)) : std::nullopt; };
+    const auto common = [&](CommRole role) {
+        return groups.count(role) != 0 ? mostCommon(groups.at(role)) : std::nullopt;
+    };
     layout.tp = common(CommRole::activations);
     layout.shard = common(CommRole::shardedParameters);
     layout.replicate = common(CommRole::replicas);
     layout.dp = common(CommRole::gradients);
-    if (layout.shard) layout.dp = static_cast<int>(std::min<int64_t>(int64_t{*layout.shard} * layout.replicate.value_or(1), INT_MAX));
+    if (layout.shard)
+        layout.dp = static_cast<int>(std::min<int64_t>(int64_t{*layout.shard} * layout.replicate.value_or(1), INT_MAX));
     for (const auto& [id, ops] : layout.uses)
         for (const auto& [op, use] : ops)
-            if (use.role == CommRole::experts && use.confidence > 0.5) layout.ep = std::max(layout.ep.value_or(1), facts.communicators.at(id).size);
+            if (use.role == CommRole::experts && use.confidence > 0.5)
+                layout.ep = std::max(layout.ep.value_or(1), facts.communicators.at(id).size);
     if (!layout.pipelines.empty()) {
         layout.pp = static_cast<int>(layout.pipelines.front().stages.size());
         layout.schedule = layout.pipelines.front().schedule;
@@ -96,22 +109,26 @@ int worldSize(const TraceFacts& facts) {
     return world;
 }
 
-/// A degree nothing speaks for is 1 when the others explain every rank; data parallelism may also be the rest of the world.
+/// A degree nothing speaks for is 1 when the others explain every rank; data parallelism may also be the rest of the
+/// world.
 void completeDegrees(int world, Layout& layout) {
     const bool any = layout.dp || layout.tp || layout.pp || layout.ep;
     if (!any || world < 1) return;
-    const int64_t model = int64_t{layout.tp.value_or(1)} * layout.pp.value_or(1);   // a damaged trace may name any size
+    const int64_t model = int64_t{layout.tp.value_or(1)} * layout.pp.value_or(1);  // a damaged trace may name any size
     if (!layout.dp && (layout.tp || layout.pp) && model == world) layout.dp = 1;
-    if (!layout.dp && layout.ep && *layout.ep * model == world) layout.dp = layout.ep;  // experts are spread over data-parallel ranks
+    if (!layout.dp && layout.ep && *layout.ep * model == world)
+        layout.dp = layout.ep;  // experts are spread over data-parallel ranks
     const bool whole = layout.dp.value_or(1) * model == world;
     layout.confidence = whole ? 0.9 : 0.4;
-    for (const auto& [name, degree] : {std::pair{"dp", layout.dp}, {"tp", layout.tp}, {"pp", layout.pp}, {"ep", layout.ep}})
+    for (const auto& [name, degree] :
+         {std::pair{"dp", layout.dp}, {"tp", layout.tp}, {"pp", layout.pp}, {"ep", layout.ep}})
         if (degree) layout.confidences[name] = layout.confidence;
     if (!whole) return;
     for (std::optional<int>* degree : {&layout.dp, &layout.tp, &layout.pp}) *degree = degree->value_or(1);
     // All-to-alls that do not look like dispatch and combine leave it open.
     const bool exchanges = std::any_of(layout.uses.begin(), layout.uses.end(), [](const auto& entry) {
-        return std::any_of(entry.second.begin(), entry.second.end(), [](const auto& use) { return use.second.role == CommRole::experts; });
+        return std::any_of(entry.second.begin(), entry.second.end(),
+                           [](const auto& use) { return use.second.role == CommRole::experts; });
     });
     if (!exchanges) layout.ep = layout.ep.value_or(1);
 }
@@ -120,14 +137,22 @@ void completeDegrees(int world, Layout& layout) {
 
 std::string_view toText(CommRole role) {
     switch (role) {
-        case CommRole::gradients: return "gradients";
-        case CommRole::shardedParameters: return "sharded_parameters";
-        case CommRole::activations: return "activations";
-        case CommRole::experts: return "experts";
-        case CommRole::pipeline: return "pipeline";
-        case CommRole::replicas: return "replicas";
-        case CommRole::control: return "control";
-        case CommRole::unknown: break;
+        case CommRole::gradients:
+            return "gradients";
+        case CommRole::shardedParameters:
+            return "sharded_parameters";
+        case CommRole::activations:
+            return "activations";
+        case CommRole::experts:
+            return "experts";
+        case CommRole::pipeline:
+            return "pipeline";
+        case CommRole::replicas:
+            return "replicas";
+        case CommRole::control:
+            return "control";
+        case CommRole::unknown:
+            break;
     }
     return "unknown";
 }
@@ -145,7 +170,8 @@ int Layout::stageOf(int rank) const {
 std::vector<int> Layout::ranksOfStage(int stage) const {
     std::vector<int> ranks;
     for (const Pipeline& pipeline : pipelines)
-        if (stage >= 0 && static_cast<size_t>(stage) < pipeline.stages.size()) ranks.push_back(pipeline.stages[static_cast<size_t>(stage)]);
+        if (stage >= 0 && static_cast<size_t>(stage) < pipeline.stages.size())
+            ranks.push_back(pipeline.stages[static_cast<size_t>(stage)]);
     std::sort(ranks.begin(), ranks.end());
     return ranks;
 }
@@ -197,7 +223,8 @@ Layout inferLayout(const TraceFacts& facts, const std::vector<RankSummary>& rank
         const Communicator& communicator = facts.communicators.at(id);
         std::set<CommRole> roles;
         for (const auto& [op, use] : ops) roles.insert(use.role);
-        // Tensor-parallel groups also sum the gradients of what they all hold, such as norms: they are not data parallel for that.
+        // Tensor-parallel groups also sum the gradients of what they all hold, such as norms: they are not data
+        // parallel for that.
         if (roles.count(CommRole::activations) != 0) roles = {CommRole::activations};
         for (CommRole role : roles) {
             for (int rank : communicator.ranks) {

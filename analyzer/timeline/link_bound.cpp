@@ -14,14 +14,17 @@ double linkBoundNs(const LinkModel& link, store::Op op, int ranks, double bytes,
     return startNs + bytes * busFactor(op, ranks) / link.bytesPerNs / (ofFormat * ofAlgorithm);
 }
 
-LinkModel seenLink(const LinkModel& link, store::Op op, int ranks, double bytes, AlgorithmChoice choice, double measuredNs) {
-    const double startNs = linkBoundNs(link, op, ranks, 0, choice), boundNs = linkBoundNs(link, op, ranks, bytes, choice);
+LinkModel seenLink(const LinkModel& link, store::Op op, int ranks, double bytes, AlgorithmChoice choice,
+                   double measuredNs) {
+    const double startNs = linkBoundNs(link, op, ranks, 0, choice),
+                 boundNs = linkBoundNs(link, op, ranks, bytes, choice);
     const bool mostlyBytes = boundNs >= 2 * startNs;  // above n*: less says more about start-up than about the link
     if (!mostlyBytes || measuredNs < kSlowLink * collectiveNs(link, op, ranks, bytes, choice).high) return link;
     return {link.alphaNs, link.bytesPerNs * (boundNs - startNs) / (measuredNs - startNs)};
 }
 
-double explainedNs(const LinkModel& link, store::Op op, int ranks, double bytes, AlgorithmChoice choice, double measuredNs) {
+double explainedNs(const LinkModel& link, store::Op op, int ranks, double bytes, AlgorithmChoice choice,
+                   double measuredNs) {
     const Range allowed = collectiveNs(link, op, ranks, bytes, choice);
     if (measuredNs >= kSlowLink * allowed.high) return linkBoundNs(link, op, ranks, bytes, choice);
     return std::clamp(measuredNs, allowed.low, allowed.high);

@@ -26,7 +26,9 @@ void add(const std::optional<LinkClass>& link, Candidates& candidates) {
     if (link) candidates.push_back(*link);
 }
 
-std::string rateText(const LinkClass& link) { return fmt::format("{:.4g} GB/s", link.bytesPerNs); }
+std::string rateText(const LinkClass& link) {
+    return fmt::format("{:.4g} GB/s", link.bytesPerNs);
+}
 
 std::string saidBy(const LinkClass& link) {
     if (link.kind == PeakKind::atLeast) return link.source;  // "at least" stands before the rate
@@ -37,10 +39,14 @@ std::string saidBy(const LinkClass& link) {
 /// What else says otherwise, as the subject of a sentence.
 std::string otherSource(PeakKind kind) {
     switch (kind) {
-        case PeakKind::machine: return "the machine";
-        case PeakKind::deviceTable: return "the device table";
-        case PeakKind::measured: return "a measurement";
-        default: return "another source";
+        case PeakKind::machine:
+            return "the machine";
+        case PeakKind::deviceTable:
+            return "the device table";
+        case PeakKind::measured:
+            return "a measurement";
+        default:
+            return "another source";
     }
 }
 
@@ -48,10 +54,11 @@ std::optional<LinkClass> best(const Candidates& candidates, const char* place, s
     if (candidates.empty()) return std::nullopt;
     const LinkClass& chosen = candidates.front();
     for (const LinkClass& other : candidates) {
-        const double ratio = std::max(chosen.bytesPerNs, other.bytesPerNs) / std::min(chosen.bytesPerNs, other.bytesPerNs);
+        const double ratio =
+            std::max(chosen.bytesPerNs, other.bytesPerNs) / std::min(chosen.bytesPerNs, other.bytesPerNs);
         if (ratio <= LinkPeakThresholds::kContradiction) continue;
-        warnings.push_back(fmt::format("links {}: {} ({}) is used, but {} says {} ({})", place, rateText(chosen), saidBy(chosen),
-                                       otherSource(other.kind), rateText(other), saidBy(other)));
+        warnings.push_back(fmt::format("links {}: {} ({}) is used, but {} says {} ({})", place, rateText(chosen),
+                                       saidBy(chosen), otherSource(other.kind), rateText(other), saidBy(other)));
         break;  // one is enough to look into it
     }
     return chosen;
@@ -68,8 +75,10 @@ std::string joinSources(const LinkPeaks& peaks) {
 /// "inside a node 200 GB/s, start-up 6 us".
 std::string classText(const char* place, const std::optional<LinkClass>& link) {
     if (!link) return fmt::format("{} unknown", place);
-    const std::string startup = link->alphaNs > 0 ? fmt::format(", start-up {:.4g} us", link->alphaNs / 1000) : std::string();
-    return fmt::format("{} {}{}{}", place, link->kind == PeakKind::atLeast ? "at least " : "", rateText(*link), startup);
+    const std::string startup =
+        link->alphaNs > 0 ? fmt::format(", start-up {:.4g} us", link->alphaNs / 1000) : std::string();
+    return fmt::format("{} {}{}{}", place, link->kind == PeakKind::atLeast ? "at least " : "", rateText(*link),
+                       startup);
 }
 
 struct Ceiling {
@@ -77,7 +86,8 @@ struct Ceiling {
     PeakKind kind = PeakKind::told;
 };
 
-/// What limits a communicator's bus bandwidth: between nodes the cards of its smallest node, or the port that feeds them.
+/// What limits a communicator's bus bandwidth: between nodes the cards of its smallest node, or the port that feeds
+/// them.
 std::optional<Ceiling> ceilingOf(const LinkPeaks& peaks, const Communicator& communicator) {
     const auto &intra = peaks.intra, &inter = peaks.inter;
     if (communicator.nodes <= 1) return intra ? std::optional(Ceiling{intra->bytesPerNs, intra->kind}) : std::nullopt;
@@ -85,20 +95,28 @@ std::optional<Ceiling> ceilingOf(const LinkPeaks& peaks, const Communicator& com
     const double cards = communicator.smallestNode * inter->bytesPerNs;
     // What a port is known to carry at least is no limit to a card whose rate is known.
     const bool limitsToo = intra && (intra->kind != PeakKind::atLeast || inter->kind == PeakKind::atLeast);
-    return limitsToo && intra->bytesPerNs < cards ? Ceiling{intra->bytesPerNs, intra->kind} : Ceiling{cards, inter->kind};
+    return limitsToo && intra->bytesPerNs < cards ? Ceiling{intra->bytesPerNs, intra->kind}
+                                                  : Ceiling{cards, inter->kind};
 }
 
 }  // namespace
 
-bool isNominal(PeakKind kind) { return kind == PeakKind::machine || kind == PeakKind::deviceTable; }
+bool isNominal(PeakKind kind) {
+    return kind == PeakKind::machine || kind == PeakKind::deviceTable;
+}
 
 const char* toText(PeakKind kind) {
     switch (kind) {
-        case PeakKind::told: return "told";
-        case PeakKind::measured: return "measured";
-        case PeakKind::machine: return "machine";
-        case PeakKind::deviceTable: return "device_table";
-        case PeakKind::atLeast: return "at_least";
+        case PeakKind::told:
+            return "told";
+        case PeakKind::measured:
+            return "measured";
+        case PeakKind::machine:
+            return "machine";
+        case PeakKind::deviceTable:
+            return "device_table";
+        case PeakKind::atLeast:
+            return "at_least";
     }
     return "unknown";
 }
@@ -142,7 +160,8 @@ LinkPeaks resolveLinkPeaks(const TraceFacts& facts, const LinkSources& given) {
     if (!ofJob.empty() && ofJob != stored) told.push_back({ofJob, "RANKSCOPE_LINKS of the job"});
     for (const auto& [text, source] : told) {
         const store::LinkSpec spec = store::parseLinkSpec(text);
-        if (!spec.complaint.empty()) peaks.warnings.push_back(fmt::format("link peaks of {} are not used: {}", source, spec.complaint));
+        if (!spec.complaint.empty())
+            peaks.warnings.push_back(fmt::format("link peaks of {} are not used: {}", source, spec.complaint));
         add(classOf(spec.intra, source), intra);
         add(classOf(spec.inter, source), inter);
     }
@@ -159,15 +178,20 @@ LinkPeaks resolveLinkPeaks(const TraceFacts& facts, const LinkSources& given) {
     return peaks;
 }
 
-void nameSources(LinkPeaks& peaks) { peaks.source = joinSources(peaks); }
+void nameSources(LinkPeaks& peaks) {
+    peaks.source = joinSources(peaks);
+}
 
 std::string linkPeaksText(const LinkPeaks& peaks, size_t nodes) {
     const auto& [intra, inter] = std::tie(peaks.intra, peaks.inter);
     const bool alike = intra && inter && saidBy(*intra) == saidBy(*inter);
-    const auto said = [](const std::optional<LinkClass>& link) { return link ? fmt::format(" ({})", saidBy(*link)) : std::string(); };
+    const auto said = [](const std::optional<LinkClass>& link) {
+        return link ? fmt::format(" ({})", saidBy(*link)) : std::string();
+    };
     std::string text = intra || inter ? classText("inside a node", intra) + (alike ? "" : said(intra)) : "unknown";
     if (inter || (intra && nodes > 1)) text += "; " + classText("between nodes", inter) + said(inter);
-    if (!peaks.unknownDevices.empty()) text += fmt::format("; no data sheet is known for {}", fmt::join(peaks.unknownDevices, ", "));
+    if (!peaks.unknownDevices.empty())
+        text += fmt::format("; no data sheet is known for {}", fmt::join(peaks.unknownDevices, ", "));
     if (!intra || (nodes > 1 && !inter)) text += fmt::format("; to tell them: {}", kTellLinks);
     return text;
 }

@@ -22,7 +22,8 @@ enum class PeakKind : uint8_t {
 /// "told", "measured", "machine", "device_table", "at_least".
 const char* toText(PeakKind kind);
 
-/// True where the peak is a rate by its specification, of which NCCL reaches a part: 0.78 on eight A100 (235 of 300 GB/s, nccl-tests), 0.8 on NVLink 4, 0.7 on MI300X, 0.96 on InfiniBand.
+/// True where the peak is a rate by its specification, of which NCCL reaches a part: 0.78 on eight A100 (235 of 300
+/// GB/s, nccl-tests), 0.8 on NVLink 4, 0.7 on MI300X, 0.96 on InfiniBand.
 bool isNominal(PeakKind kind);
 
 struct LinkClass {
@@ -36,12 +37,12 @@ struct LinkClass {
 struct LinkPeaks {
     std::optional<LinkClass> intra;
     std::optional<LinkClass> inter;
-    std::string source;                  // both classes' sources in one line; empty: unknown
-    std::vector<std::string> warnings;   // sources that contradict each other or cannot be read
+    std::string source;                       // both classes' sources in one line; empty: unknown
+    std::vector<std::string> warnings;        // sources that contradict each other or cannot be read
     std::vector<std::string> unknownDevices;  // names that no row of the device table has, where that table was asked
 
-    /// Highest bus bandwidth a collective of this communicator can reach: inside a node intra; over nodes min(intra, k * inter), k = fewest members
-    /// on a node, since NCCL's rings use every NIC.
+    /// Highest bus bandwidth a collective of this communicator can reach: inside a node intra; over nodes min(intra, k
+    /// * inter), k = fewest members on a node, since NCCL's rings use every NIC.
     std::optional<double> busCeiling(const Communicator& communicator) const;
     /// True where that ceiling is a lower bound: the best that this job reached.
     bool atLeast(const Communicator& communicator) const;
@@ -53,7 +54,8 @@ struct LinkPeaks {
 
 /// What a user of an analysis says of the links, beside what the trace holds.
 struct LinkSources {
-    /// Link specifications (store::parseLinkSpec) and who gave them, the one that counts first. A class that one leaves out is looked for in the next.
+    /// Link specifications (store::parseLinkSpec) and who gave them, the one that counts first. A class that one leaves
+    /// out is looked for in the next.
     struct Told {
         std::string text;
         std::string source;  // "--links"
@@ -62,8 +64,8 @@ struct LinkSources {
     std::optional<LinkClass> measuredIntra, measuredInter;  // of nccl-tests tables: measuredLinks
 };
 
-/// Each class by the best source that has it: told by `given`, told when the run was made, measured, the machine's, the device table's. Sources further back that
-/// differ by more than kContradiction are a warning.
+/// Each class by the best source that has it: told by `given`, told when the run was made, measured, the machine's, the
+/// device table's. Sources further back that differ by more than kContradiction are a warning.
 LinkPeaks resolveLinkPeaks(const TraceFacts& facts, const LinkSources& given = {});
 
 /// Writes `source` anew from those of the classes.
@@ -72,14 +74,17 @@ void nameSources(LinkPeaks& peaks);
 /// Of one specification, without a trace. What cannot be read is unknown.
 LinkPeaks parseLinkPeaks(const std::string& text);
 
-/// One line for people: "inside a node 200 GB/s, start-up 6 us (told: --links); between nodes unknown". `nodes` is that of the job: one node needs nothing between.
+/// One line for people: "inside a node 200 GB/s, start-up 6 us (told: --links); between nodes unknown". `nodes` is that
+/// of the job: one node needs nothing between.
 std::string linkPeaksText(const LinkPeaks& peaks, size_t nodes);
 
 /// The command that helps where no peak is known.
-constexpr const char* kTellLinks = "rankscope analyze NAME --links \"intra:gbps=200;inter:gbps=40\", with your own links' 1e9 bytes/s per rank";
+constexpr const char* kTellLinks =
+    "rankscope analyze NAME --links \"intra:gbps=200;inter:gbps=40\", with your own links' 1e9 bytes/s per rank";
 
 struct LinkPeakThresholds {
-    // Nominal rates and what users tell differ by a fifth (NCCL reaches 80 to 95 % of a rate), NVLink SHARP by half; twice is another link or another unit.
+    // Nominal rates and what users tell differ by a fifth (NCCL reaches 80 to 95 % of a rate), NVLink SHARP by half;
+    // twice is another link or another unit.
     static constexpr double kContradiction = 2;
 };
 

@@ -26,7 +26,9 @@ struct Port {
     std::string source;
 };
 
-std::string sourceName(const std::string& source) { return source == "nvml" ? "NVML" : source; }
+std::string sourceName(const std::string& source) {
+    return source == "nvml" ? "NVML" : source;
+}
 
 std::string generationText(const char* kind, const std::optional<int64_t>& generation) {
     return generation ? fmt::format("{} {}", kind, *generation) : std::string(kind);
@@ -34,13 +36,15 @@ std::string generationText(const char* kind, const std::optional<int64_t>& gener
 
 /// The slowest of several ports; `what` names them where they differ.
 template <typename Key>
-std::optional<LinkClass> slowest(const std::map<Key, Port>& ports, const char* what, const std::map<Key, std::string>& names) {
+std::optional<LinkClass> slowest(const std::map<Key, Port>& ports, const char* what,
+                                 const std::map<Key, std::string>& names) {
     if (ports.empty()) return std::nullopt;
     const auto bySpeed = [](const auto& a, const auto& b) { return a.second.bytesPerNs < b.second.bytesPerNs; };
     const auto [low, high] = std::minmax_element(ports.begin(), ports.end(), bySpeed);
     LinkClass link{low->second.bytesPerNs, 0, PeakKind::machine, low->second.source};
     if (high->second.bytesPerNs > kAlike * low->second.bytesPerNs)
-        link.source += fmt::format(", the slowest: {} {}; {:.4g} GB/s elsewhere", what, names.at(low->first), high->second.bytesPerNs);
+        link.source += fmt::format(", the slowest: {} {}; {:.4g} GB/s elsewhere", what, names.at(low->first),
+                                   high->second.bytesPerNs);
     return link;
 }
 
@@ -52,13 +56,16 @@ Port portOf(const std::vector<const store::MachineLink*>& nvlinks, const std::ve
             port.bytesPerNs += rateOf(*link);
             count += link->count;
         }
-        port.source = fmt::format("{}: {} link{} of {}", sourceName(nvlinks.front()->source), count, count == 1 ? "" : "s", generationText("NVLink", nvlinks.front()->generation));
+        port.source = fmt::format("{}: {} link{} of {}", sourceName(nvlinks.front()->source), count,
+                                  count == 1 ? "" : "s", generationText("NVLink", nvlinks.front()->generation));
         return port;
     }
     for (const store::MachineLink* link : pcie)
         if (rateOf(*link) * kPcieShare > port.bytesPerNs)
-            port = {rateOf(*link) * kPcieShare, fmt::format("{}: {} x{}, {:.3g} of {:.3g} GB/s as NCCL counts them", sourceName(link->source),
-                                                                generationText("PCIe", link->generation), link->count, rateOf(*link) * kPcieShare, rateOf(*link))};
+            port = {rateOf(*link) * kPcieShare,
+                    fmt::format("{}: {} x{}, {:.3g} of {:.3g} GB/s as NCCL counts them", sourceName(link->source),
+                                generationText("PCIe", link->generation), link->count, rateOf(*link) * kPcieShare,
+                                rateOf(*link))};
     return port;
 }
 
@@ -111,8 +118,9 @@ std::optional<LinkClass> machineInter(const TraceFacts& facts) {
             // A rank with a port of its own sends through that one: ports beyond the ranks are storage's, or stand by.
             const double share = std::min(sum / ranks, largest);
             ports[host] = {share, fmt::format("{}: {} {} of {:.4g} GB/s for {} rank{}", source, count,
-                                              infiniband ? (count == 1 ? "InfiniBand port" : "InfiniBand ports") : (count == 1 ? "network interface" : "network interfaces"), largest,
-                                              ranks, ranks == 1 ? "" : "s")};
+                                              infiniband ? (count == 1 ? "InfiniBand port" : "InfiniBand ports")
+                                                         : (count == 1 ? "network interface" : "network interfaces"),
+                                              largest, ranks, ranks == 1 ? "" : "s")};
             const auto name = facts.hosts.find(host);
             names[host] = name != facts.hosts.end() && !name->second.empty() ? name->second : std::to_string(host);
             break;

@@ -6,11 +6,12 @@
 
 namespace rankscope::analyzer {
 
-/// A rank's port: the sum of its device's NVLinks, else its PCIe. Ranks that differ: the slowest, and the source says so. None where no rank's device has either.
+/// A rank's port: the sum of its device's NVLinks, else its PCIe. Ranks that differ: the slowest, and the source says
+/// so. None where no rank's device has either.
 std::optional<LinkClass> machineIntra(const TraceFacts& facts);
 
-/// A rank's share of its host's ports: the InfiniBand ports that are up, else the network interfaces, over the ranks there, and at most one port. Hosts that
-/// differ: the slowest, and the source says so.
+/// A rank's share of its host's ports: the InfiniBand ports that are up, else the network interfaces, over the ranks
+/// there, and at most one port. Hosts that differ: the slowest, and the source says so.
 std::optional<LinkClass> machineInter(const TraceFacts& facts);
 
 }  // namespace rankscope::analyzer

@@ -28,11 +28,13 @@ MessageCounts::MessageCounts(const TraceFacts& facts, const std::vector<RankSumm
         const auto window = windows.find(p2p.srcRank);
         if (window == windows.end() || *p2p.sendArrivalNs < window->second->startNs) continue;
         if (*p2p.sendArrivalNs >= window->second->startNs + window->second->durNs) continue;
-        m_pairs[{p2p.srcRank, p2p.dstRank}].push_back(
-            {p2p.communicatorId, *p2p.sendArrivalNs, p2p.recvEndNs.value_or(*p2p.sendArrivalNs), p2p.recvArrivalNs.value_or(-1), p2p.bytes.value_or(-1)});
+        m_pairs[{p2p.srcRank, p2p.dstRank}].push_back({p2p.communicatorId, *p2p.sendArrivalNs,
+                                                       p2p.recvEndNs.value_or(*p2p.sendArrivalNs),
+                                                       p2p.recvArrivalNs.value_or(-1), p2p.bytes.value_or(-1)});
     }
     for (auto& [pair, list] : m_pairs) {
-        std::sort(list.begin(), list.end(), [](const SentMessage& a, const SentMessage& b) { return a.sentNs < b.sentNs; });
+        std::sort(list.begin(), list.end(),
+                  [](const SentMessage& a, const SentMessage& b) { return a.sentNs < b.sentNs; });
         m_peers[pair.first].first.push_back(pair.second);
         m_peers[pair.second].second.push_back(pair.first);
     }
@@ -55,7 +57,8 @@ bool MessageCounts::atOnce(int a, int b) const {
 
 bool MessageCounts::ring(int rank) const {
     const auto at = m_peers.find(rank);
-    return at != m_peers.end() && at->second.first.size() == 1 && at->second.second.size() == 1 && at->second.first != at->second.second;
+    return at != m_peers.end() && at->second.first.size() == 1 && at->second.second.size() == 1 &&
+           at->second.first != at->second.second;
 }
 
 }  // namespace rankscope::analyzer

@@ -25,9 +25,12 @@ class MessageCounts {
     MessageCounts(const TraceFacts& facts, const std::vector<RankSummary>& ranks);
 
     int step() const { return m_step; }
-    const std::map<std::pair<int, int>, std::vector<SentMessage>>& pairs() const { return m_pairs; }  // (src, dst), by send
+    const std::map<std::pair<int, int>, std::vector<SentMessage>>& pairs() const {
+        return m_pairs;
+    }  // (src, dst), by send
     const std::vector<SentMessage>& between(int src, int dst) const;
-    /// Every message a sends to b leaves in the kernel that receives one from b: members exchange something, as in an all-to-all.
+    /// Every message a sends to b leaves in the kernel that receives one from b: members exchange something, as in an
+    /// all-to-all.
     bool atOnce(int a, int b) const;
     /// The rank sends to one and receives from another one only.
     bool ring(int rank) const;

@@ -12,7 +12,8 @@ using store::Algorithm;
 using store::Op;
 using store::Protocol;
 
-/// Share of the link's bandwidth. LL: at best half; NCCL's table goes down to a quarter where the SMs cannot poll the flags fast enough.
+/// Share of the link's bandwidth. LL: at best half; NCCL's table goes down to a quarter where the SMs cannot poll the
+/// flags fast enough.
 Range bandwidthShare(AlgorithmChoice choice) {
     if (choice.algorithm == Algorithm::pat) return {0.7, 0.8};  // tuning.cc: 0.75
     Range share{1, 1};
@@ -36,7 +37,8 @@ Range hopsOf(Op op, int ranks, Algorithm algorithm) {
     const double levels = std::ceil(std::log2(std::max(ranks, 2)));
     if (algorithm == Algorithm::tree) return {2 * levels, 2 * levels};
     if (algorithm == Algorithm::pat) {
-        // By its steps, and as tuning.cc has it: shorter ones, and a part that grows with the ranks (2.8 us against 14 us a hop of Simple over the network).
+        // By its steps, and as tuning.cc has it: shorter ones, and a part that grows with the ranks (2.8 us against 14
+        // us a hop of Simple over the network).
         const double tuned = levels / 3.5 + 0.2 * ranks;
         return {std::min(levels, tuned), std::max(levels, tuned)};
     }
@@ -51,15 +53,18 @@ std::optional<LinkModel> linkModel(const LinkPeaks& peaks, const Communicator& c
         const double leaving = std::max(1, communicator.size - communicator.smallestNode);
         ceiling = peaks.inter->bytesPerNs * (communicator.size - 1) / leaving;
         // What a port is known to carry at least is no limit to a card whose rate is known.
-        if (peaks.intra && (peaks.intra->kind != PeakKind::atLeast || peaks.inter->kind == PeakKind::atLeast)) ceiling = std::min(*ceiling, peaks.intra->bytesPerNs);
+        if (peaks.intra && (peaks.intra->kind != PeakKind::atLeast || peaks.inter->kind == PeakKind::atLeast))
+            ceiling = std::min(*ceiling, peaks.intra->bytesPerNs);
     }
     return LinkModel{peaks.alphaPerHop(communicator), *ceiling};
 }
 
 bool isModelled(Op op, AlgorithmChoice choice) {
     if (choice.protocol == Protocol::unknown) return false;
-    if (choice.algorithm == Algorithm::ring) return op == Op::allReduce || op == Op::allGather || op == Op::reduceScatter;
-    if (choice.algorithm == Algorithm::pat) return choice.protocol == Protocol::simple && (op == Op::allGather || op == Op::reduceScatter);
+    if (choice.algorithm == Algorithm::ring)
+        return op == Op::allReduce || op == Op::allGather || op == Op::reduceScatter;
+    if (choice.algorithm == Algorithm::pat)
+        return choice.protocol == Protocol::simple && (op == Op::allGather || op == Op::reduceScatter);
     return choice.algorithm == Algorithm::tree && op == Op::allReduce;
 }
 
@@ -68,7 +73,8 @@ Range collectiveNs(const LinkModel& link, Op op, int ranks, double bytes, Algori
     const Range startup = startupShare(choice.protocol);
     const Range hops = hopsOf(op, ranks, choice.algorithm);
     const double busNs = bytes * busFactor(op, ranks) / link.bytesPerNs;
-    return {hops.low * link.alphaNs * startup.low + busNs / bandwidth.high, hops.high * link.alphaNs * startup.high + busNs / bandwidth.low};
+    return {hops.low * link.alphaNs * startup.low + busNs / bandwidth.high,
+            hops.high * link.alphaNs * startup.high + busNs / bandwidth.low};
 }
 
 std::vector<AlgorithmChoice> algorithmChoices(Op op) {
@@ -79,18 +85,28 @@ std::vector<AlgorithmChoice> algorithmChoices(Op op) {
     return choices;
 }
 
-std::string toSetting(Algorithm algorithm) { return algorithm == Algorithm::tree ? "tree" : "ring"; }
+std::string toSetting(Algorithm algorithm) {
+    return algorithm == Algorithm::tree ? "tree" : "ring";
+}
 
-std::string toSetting(Protocol protocol) { return protocol == Protocol::ll ? "LL" : protocol == Protocol::ll128 ? "LL128" : "Simple"; }
+std::string toSetting(Protocol protocol) {
+    return protocol == Protocol::ll ? "LL" : protocol == Protocol::ll128 ? "LL128" : "Simple";
+}
 
 std::string toSetting(Op op) {
     switch (op) {
-        case Op::allReduce: return "allreduce";
-        case Op::allGather: return "allgather";
-        case Op::reduceScatter: return "reducescatter";
-        case Op::broadcast: return "broadcast";
-        case Op::reduce: return "reduce";
-        default: return "";
+        case Op::allReduce:
+            return "allreduce";
+        case Op::allGather:
+            return "allgather";
+        case Op::reduceScatter:
+            return "reducescatter";
+        case Op::broadcast:
+            return "broadcast";
+        case Op::reduce:
+            return "reduce";
+        default:
+            return "";
     }
 }
 

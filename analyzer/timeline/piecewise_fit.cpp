@@ -13,9 +13,10 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr size_t kMostSizes = 64;          // what the search over breaks looks at; more are thinned evenly
+constexpr size_t kMostSizes = 64;  // what the search over breaks looks at; more are thinned evenly
 constexpr size_t kFewestSizesPerPiece = 3;
-constexpr double kResolution = 0.03;       // measurements scatter by some per cent: deviations below are no reason for another piece
+constexpr double kResolution =
+    0.03;  // measurements scatter by some per cent: deviations below are no reason for another piece
 
 struct Line {
     double alphaNs = 0;
@@ -68,7 +69,8 @@ std::vector<FitPiece> bestPieces(const std::vector<SizedTime>& points) {
     const size_t most = std::min(FitThresholds::kMostPieces, std::max<size_t>(1, n / kFewestSizesPerPiece));
     std::vector<std::vector<Line>> lines(n, std::vector<Line>(n + 1));
     for (size_t begin = 0; begin < n; ++begin)
-        for (size_t end = begin + std::min(n, kFewestSizesPerPiece); end <= n; ++end) lines[begin][end] = lineThrough(points, begin, end);
+        for (size_t end = begin + std::min(n, kFewestSizesPerPiece); end <= n; ++end)
+            lines[begin][end] = lineThrough(points, begin, end);
     const double infinite = std::numeric_limits<double>::infinity();
     std::vector<std::vector<double>> cost(most + 1, std::vector<double>(n + 1, infinite));
     std::vector<std::vector<size_t>> from(most + 1, std::vector<size_t>(n + 1, 0));
@@ -86,7 +88,8 @@ std::vector<FitPiece> bestPieces(const std::vector<SizedTime>& points) {
     for (size_t k = 1; k <= most; ++k) {
         if (std::isinf(cost[k][n])) continue;
         const auto count = static_cast<double>(n);
-        const double criterion = count * std::log(cost[k][n] / count + kResolution * kResolution) + (3 * static_cast<double>(k) - 1) * std::log(count);
+        const double criterion = count * std::log(cost[k][n] / count + kResolution * kResolution) +
+                                 (3 * static_cast<double>(k) - 1) * std::log(count);
         if (criterion >= lowest) continue;
         lowest = criterion;
         best = k;
@@ -105,16 +108,19 @@ bool refuseThin(PiecewiseFit& fit) {
     if (fit.samples < FitThresholds::kFewestSamples)
         fit.refused = fmt::format("{} samples, a fit needs {}", fit.samples, FitThresholds::kFewestSamples);
     else if (fit.sizes < FitThresholds::kFewestSizes)
-        fit.refused = fmt::format("{} size{}, a fit needs {}", fit.sizes, fit.sizes == 1 ? "" : "s", FitThresholds::kFewestSizes);
+        fit.refused =
+            fmt::format("{} size{}, a fit needs {}", fit.sizes, fit.sizes == 1 ? "" : "s", FitThresholds::kFewestSizes);
     else if (fit.largestBytes < FitThresholds::kSmallestRange * fit.smallestBytes)
-        fit.refused = fmt::format("sizes differ by {:.1f}x, a fit needs {:.0f}x", fit.largestBytes / fit.smallestBytes, FitThresholds::kSmallestRange);
+        fit.refused = fmt::format("sizes differ by {:.1f}x, a fit needs {:.0f}x", fit.largestBytes / fit.smallestBytes,
+                                  FitThresholds::kSmallestRange);
     return !fit.holds();
 }
 
 }  // namespace
 
 bool PiecewiseFit::holdsAt(double bytes) const {
-    return holds() && bytes * FitThresholds::kExtrapolation >= smallestBytes && bytes <= largestBytes * FitThresholds::kExtrapolation;
+    return holds() && bytes * FitThresholds::kExtrapolation >= smallestBytes &&
+           bytes <= largestBytes * FitThresholds::kExtrapolation;
 }
 
 double PiecewiseFit::timeNs(double bytes) const {
@@ -144,9 +150,11 @@ PiecewiseFit fitPieces(const std::vector<SizedTime>& samples) {
     }
     if (refuseThin(fit)) return fit;
     fit.pieces = bestPieces(thinned(points));
-    for (const SizedTime& point : points) fit.residual += std::abs(fit.timeNs(point.bytes) / point.timeNs - 1) / static_cast<double>(points.size());
+    for (const SizedTime& point : points)
+        fit.residual += std::abs(fit.timeNs(point.bytes) / point.timeNs - 1) / static_cast<double>(points.size());
     if (fit.residual > FitThresholds::kLargestResidual)
-        fit.refused = fmt::format("times deviate from every line by {:.0f} %, a fit may by {:.0f} %", 100 * fit.residual, 100 * FitThresholds::kLargestResidual);
+        fit.refused = fmt::format("times deviate from every line by {:.0f} %, a fit may by {:.0f} %",
+                                  100 * fit.residual, 100 * FitThresholds::kLargestResidual);
     return fit;
 }
 

@@ -47,7 +47,8 @@ std::vector<Action> plain(int stages, int stage, int micros, bool gpipe) {
     return actions;
 }
 
-/// Plays the stages' lists; an action waits for the place in front of it (forward) or behind it (backward), places counted over all virtual stages.
+/// Plays the stages' lists; an action waits for the place in front of it (forward) or behind it (backward), places
+/// counted over all virtual stages.
 class Player {
   public:
     explicit Player(const PipelineModel& model)
@@ -59,7 +60,8 @@ class Player {
     double play() {
         std::vector<std::vector<Action>> lists;
         for (int s = 0; s < m_stages; ++s)
-            lists.push_back(m_chunks > 1 ? interleaved(m_stages, s, m_model.microBatches, m_chunks) : plain(m_stages, s, m_model.microBatches, m_model.schedule == "gpipe"));
+            lists.push_back(m_chunks > 1 ? interleaved(m_stages, s, m_model.microBatches, m_chunks)
+                                         : plain(m_stages, s, m_model.microBatches, m_model.schedule == "gpipe"));
         std::vector<size_t> next(lists.size(), 0);
         std::vector<double> now(lists.size(), 0);
         std::deque<int> awake(lists.size());
@@ -82,7 +84,8 @@ class Player {
 
   private:
     double& doneAt(bool forward, int place, int micro) {
-        return m_done[static_cast<size_t>(((forward ? 0 : 1) * m_stages * m_chunks + place) * m_model.microBatches + micro)];
+        return m_done[static_cast<size_t>(((forward ? 0 : 1) * m_stages * m_chunks + place) * m_model.microBatches +
+                                          micro)];
     }
 
     bool run(int stage, const Action& action, double& now) {
@@ -118,7 +121,8 @@ double PipelineModel::makespanNs() const {
 
 PipelineModel PipelineModel::balanced() const {
     PipelineModel model = *this;
-    const double mean = std::accumulate(stageNs.begin(), stageNs.end(), 0.0) / static_cast<double>(std::max<size_t>(1, stageNs.size()));
+    const double mean =
+        std::accumulate(stageNs.begin(), stageNs.end(), 0.0) / static_cast<double>(std::max<size_t>(1, stageNs.size()));
     std::fill(model.stageNs.begin(), model.stageNs.end(), mean);
     return model;
 }

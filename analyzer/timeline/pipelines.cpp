@@ -14,7 +14,8 @@ namespace {
 
 using Neighbours = std::map<int, std::set<int>>;  // undirected
 
-/// The ranks that hang together, in the order of a walk from `start` along unvisited neighbours. Meant for paths and rings.
+/// The ranks that hang together, in the order of a walk from `start` along unvisited neighbours. Meant for paths and
+/// rings.
 std::vector<int> walk(const Neighbours& neighbours, int start) {
     std::vector<int> path{start};
     std::set<int> seen{start};
@@ -34,7 +35,9 @@ std::vector<int> openChain(const MessageCounts& messages, const Neighbours& neig
     for (int rank : path) links += neighbours.at(rank).size();
     const bool whole = std::all_of(path.begin(), path.end(), [&](int rank) {
         const std::set<int>& around = neighbours.at(rank);
-        return around.size() <= 2 && std::all_of(around.begin(), around.end(), [&](int n) { return std::find(path.begin(), path.end(), n) != path.end(); });
+        return around.size() <= 2 && std::all_of(around.begin(), around.end(), [&](int n) {
+                   return std::find(path.begin(), path.end(), n) != path.end();
+               });
     });
     if (!whole || path.size() < 2) return {};
     if (links == 2 * (path.size() - 1)) return path;
@@ -58,7 +61,8 @@ bool isReversed(const MessageCounts& messages, const std::vector<int>& chain) {
     return firstAt(chain.back(), chain[chain.size() - 2]) < firstAt(chain[0], chain[1]);
 }
 
-/// How often kernels that fill most of a rank's compute run in a step: all of them run as often for each micro-batch and virtual stage.
+/// How often kernels that fill most of a rank's compute run in a step: all of them run as often for each micro-batch
+/// and virtual stage.
 std::vector<int> frequentCounts(const std::vector<RankSummary>& ranks, int rank, int step) {
     const auto at = std::find_if(ranks.begin(), ranks.end(), [rank](const RankSummary& r) { return r.rank == rank; });
     if (at == ranks.end()) return {};
@@ -80,8 +84,8 @@ std::vector<int> frequentCounts(const std::vector<RankSummary>& ranks, int rank,
     return counts;
 }
 
-/// Two stages send V M activations one way and (V-1) M the other, as many gradients back: M (2V-1) in both directions. The kernels tell M: what runs per
-/// layer and micro-batch runs a multiple of M times.
+/// Two stages send V M activations one way and (V-1) M the other, as many gradients back: M (2V-1) in both directions.
+/// The kernels tell M: what runs per layer and micro-batch runs a multiple of M times.
 void splitTwoStages(const std::vector<RankSummary>& ranks, int step, int messages, Pipeline& pipeline) {
     std::vector<int> counts = frequentCounts(ranks, pipeline.stages[0], step);
     const std::vector<int> last = frequentCounts(ranks, pipeline.stages[1], step);
@@ -102,8 +106,9 @@ std::string scheduleOf(const MessageCounts& messages, const Pipeline& pipeline) 
     const size_t stages = pipeline.stages.size();
     const int batches = pipeline.microBatches;
     if (batches < 2) return "unknown";
-    // With more micro-batches than stages the first stage tells: GPipe sends all activations before the first gradient returns, 1F1B one per stage.
-    // With fewer, the last stage: 1F1B returns the first gradient before it has received everything.
+    // With more micro-batches than stages the first stage tells: GPipe sends all activations before the first gradient
+    // returns, 1F1B one per stage. With fewer, the last stage: 1F1B returns the first gradient before it has received
+    // everything.
     const bool many = batches > static_cast<int>(stages);
     const int here = many ? pipeline.stages[0] : pipeline.stages[stages - 2];
     const int next = many ? pipeline.stages[1] : pipeline.stages[stages - 1];
@@ -111,7 +116,8 @@ std::string scheduleOf(const MessageCounts& messages, const Pipeline& pipeline) 
     const std::vector<SentMessage>& returned = messages.between(next, here);
     if (returned.empty() || sent.empty()) return "unknown";
     const int64_t firstBack = returned.front().receivedNs;
-    const auto before = std::count_if(sent.begin(), sent.end(), [firstBack](const SentMessage& m) { return m.receivedNs < firstBack; });
+    const auto before =
+        std::count_if(sent.begin(), sent.end(), [firstBack](const SentMessage& m) { return m.receivedNs < firstBack; });
     if (before < batches) return "1f1b";
     return "gpipe";
 }
@@ -126,11 +132,14 @@ Pipeline readChain(const MessageCounts& messages, const std::vector<RankSummary>
     const int back = static_cast<int>(messages.between(second, first).size());
     pipeline.confidence = back > 0 ? 0.9 : 0.5;
     if (pipeline.stages.size() == 2) {
-        if (back > 0) splitTwoStages(ranks, messages.step(), ahead, pipeline);
-        else pipeline.microBatches = ahead;
+        if (back > 0)
+            splitTwoStages(ranks, messages.step(), ahead, pipeline);
+        else
+            pipeline.microBatches = ahead;
         if (pipeline.virtualStages > 1) pipeline.confidence = 0.7;
     } else {
-        // Forward, V M activations go to the next stage; from the last stage (V-1) M go back to the first for their next virtual stage.
+        // Forward, V M activations go to the next stage; from the last stage (V-1) M go back to the first for their
+        // next virtual stage.
         const int around = static_cast<int>(messages.between(last, first).size());
         pipeline.microBatches = ahead - around;
         if (around > 0 && (pipeline.microBatches <= 0 || ahead % pipeline.microBatches != 0)) {
@@ -182,7 +191,8 @@ Exchanges findExchanges(const TraceFacts& facts, const std::vector<RankSummary>&
         used.insert(chain.begin(), chain.end());
         exchanges.pipelines.push_back(readChain(messages, ranks, chain));
     }
-    std::sort(exchanges.pipelines.begin(), exchanges.pipelines.end(), [](const Pipeline& a, const Pipeline& b) { return a.stages < b.stages; });
+    std::sort(exchanges.pipelines.begin(), exchanges.pipelines.end(),
+              [](const Pipeline& a, const Pipeline& b) { return a.stages < b.stages; });
     return exchanges;
 }
 

@@ -10,7 +10,8 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// Lower-case words: split at anything but letters, and where a capital follows a small letter (DataLoader: data, loader).
+/// Lower-case words: split at anything but letters, and where a capital follows a small letter (DataLoader: data,
+/// loader).
 std::vector<std::string> wordsOf(std::string_view name) {
     std::vector<std::string> words(1);
     bool afterSmall = false;
@@ -32,11 +33,16 @@ bool isOneOf(const std::string& word, const std::array<std::string_view, N>& wor
 }  // namespace
 
 bool namesDataLoading(std::string_view name) {
-    constexpr std::array<std::string_view, 7> kWhat = {"data", "batch", "input", "inputs", "batches", "sample", "samples"};
-    constexpr std::array<std::string_view, 14> kHow = {"load", "loader", "loading", "next", "get", "fetch", "prefetch", "read", "reading", "wait", "pipeline", "time", "iter", "host"};
-    constexpr std::array<std::string_view, 6> kWhole = {"dataloader", "dataloading", "dataload", "getbatch", "nextbatch", "loadbatch"};
+    constexpr std::array<std::string_view, 7> kWhat = {"data",    "batch",  "input",  "inputs",
+                                                       "batches", "sample", "samples"};
+    constexpr std::array<std::string_view, 14> kHow = {"load",     "loader",   "loading", "next",    "get",
+                                                       "fetch",    "prefetch", "read",    "reading", "wait",
+                                                       "pipeline", "time",     "iter",    "host"};
+    constexpr std::array<std::string_view, 6> kWhole = {"dataloader", "dataloading", "dataload",
+                                                        "getbatch",   "nextbatch",   "loadbatch"};
     const std::vector<std::string> words = wordsOf(name);
-    if (std::any_of(words.begin(), words.end(), [&](const std::string& word) { return isOneOf(word, kWhole); })) return true;
+    if (std::any_of(words.begin(), words.end(), [&](const std::string& word) { return isOneOf(word, kWhole); }))
+        return true;
     if (words.size() == 1) return isOneOf(words[0], kWhat);
     for (size_t i = 1; i < words.size(); ++i) {
         const bool forward = isOneOf(words[i - 1], kWhat) && isOneOf(words[i], kHow);

@@ -11,15 +11,20 @@
 namespace rankscope::analyzer {
 namespace {
 
-int64_t correlationOf(const store::Maybe<uint32_t>& id) { return id ? int64_t{*id} : -1; }
+int64_t correlationOf(const store::Maybe<uint32_t>& id) {
+    return id ? int64_t{*id} : -1;
+}
 
 void readKernels(store::TraceReader& trace, int rank, RankEvents& events) {
     events.firstKernelId = trace.extent<store::Kernel>(rank).first;
     trace.forEach<store::Kernel>(rank, [&](const store::Kernel& row) {
         const int64_t end = row.startNs + row.durNs;
         if (row.nccl == store::NcclKernel::no) {
-            const KernelKey key{row.nameId, row.gridBlocks ? int64_t{*row.gridBlocks} : -1, row.blockThreads ? int64_t{*row.blockThreads} : -1};
-            events.compute.push_back({row.startNs, end, key, row.streamId, static_cast<int32_t>(row.id - events.firstKernelId), correlationOf(row.correlationId)});
+            const KernelKey key{row.nameId, row.gridBlocks ? int64_t{*row.gridBlocks} : -1,
+                                row.blockThreads ? int64_t{*row.blockThreads} : -1};
+            events.compute.push_back({row.startNs, end, key, row.streamId,
+                                      static_cast<int32_t>(row.id - events.firstKernelId),
+                                      correlationOf(row.correlationId)});
         } else {
             CommTask task;
             task.kernelId = row.id;
@@ -61,7 +66,8 @@ void readMemoryTasks(store::TraceReader& trace, int rank, RankEvents& events) {
         task.correlation = correlationOf(row.correlationId);
         events.memory.push_back(task);
     });
-    std::sort(events.memory.begin(), events.memory.end(), [](const MemoryTask& a, const MemoryTask& b) { return a.startNs < b.startNs; });
+    std::sort(events.memory.begin(), events.memory.end(),
+              [](const MemoryTask& a, const MemoryTask& b) { return a.startNs < b.startNs; });
 }
 
 void addCall(CommTask& task, store::Op op, store::DataType type, int64_t communicator, int64_t bytes) {
@@ -99,10 +105,13 @@ void joinCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, Ran
         if (kernel == byKernel.end() || collective == nullptr) continue;
         CommTask& task = *kernel->second;
         // An imported trace may have instances without calls.
-        if (task.calls == 0) addCall(task, collective->op, collective->dataType, collective->communicatorId, collective->bytes.value_or(-1));
+        if (task.calls == 0)
+            addCall(task, collective->op, collective->dataType, collective->communicatorId,
+                    collective->bytes.value_or(-1));
         task.collectiveId = collective->id;
         if (!member->waitNs) task.waitKnown = false;
-        task.waitNs = std::max(task.waitNs, member->waitNs ? *member->waitNs : facts.likelyWaitNs(*collective, *member));
+        task.waitNs =
+            std::max(task.waitNs, member->waitNs ? *member->waitNs : facts.likelyWaitNs(*collective, *member));
         task.lastRank = collective->lastRank.value_or(-1);
         task.algorithm = collective->algorithm;
         task.protocol = collective->protocol;
@@ -117,7 +126,8 @@ void joinCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, Ran
         if (p2p.srcRank == rank) joinSide(p2p.sendCallId, p2p.sendWaitNs, p2p.dstRank);
         if (p2p.dstRank == rank) joinSide(p2p.recvCallId, p2p.recvWaitNs, p2p.srcRank);
     }
-    for (CommTask& task : events.communication) task.waitNs = std::clamp<int64_t>(task.waitNs, 0, task.endNs - task.startNs);
+    for (CommTask& task : events.communication)
+        task.waitNs = std::clamp<int64_t>(task.waitNs, 0, task.endNs - task.startNs);
 }
 
 void readHostCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, RankEvents& events) {
@@ -135,37 +145,46 @@ void readHostCalls(store::TraceReader& trace, const TraceFacts& facts, int rank,
         call.threadId = row.threadId;
         call.waits = row.kind == store::ApiKind::synchronize;
         if (row.kind == store::ApiKind::copy) {
-            // A copy blocks when it is seen to: cudaMemcpyAsync does so too with pageable memory. Without its record the name has to do.
+            // A copy blocks when it is seen to: cudaMemcpyAsync does so too with pageable memory. Without its record
+            // the name has to do.
             const auto copy = copies.find(call.correlation);
             const auto name = static_cast<size_t>(row.nameId);
-            const bool asynchronous = name < facts.strings.size() && facts.strings[name].find("Async") != std::string::npos;
+            const bool asynchronous =
+                name < facts.strings.size() && facts.strings[name].find("Async") != std::string::npos;
             call.waits = copy != copies.end() ? call.endNs >= copy->second->endNs : !asynchronous;
-            call.pageableCopy = copy != copies.end() && copy->second->pageable && copy->second->bytes > MemoryTask::kStagedBytes;
+            call.pageableCopy =
+                copy != copies.end() && copy->second->pageable && copy->second->bytes > MemoryTask::kStagedBytes;
         }
         events.hostCalls.push_back(call);
     });
 }
 
 void readWaits(store::TraceReader& trace, int rank, RankEvents& events) {
-    trace.forEach<store::CudaEvent>(rank, [&](const store::CudaEvent& row) { events.eventRecords.push_back({correlationOf(row.correlationId), row.eventId, row.streamId}); });
+    trace.forEach<store::CudaEvent>(rank, [&](const store::CudaEvent& row) {
+        events.eventRecords.push_back({correlationOf(row.correlationId), row.eventId, row.streamId});
+    });
     trace.forEach<store::Synchronization>(rank, [&](const store::Synchronization& row) {
         using Kind = SynchronizationRecord::Kind;
         const Kind kind = row.kind >= 1 && row.kind <= 4 ? static_cast<Kind>(row.kind) : Kind::unknown;
-        events.synchronizations.push_back({correlationOf(row.correlationId), row.eventId.value_or(-1), row.streamId.value_or(0), kind});
+        events.synchronizations.push_back(
+            {correlationOf(row.correlationId), row.eventId.value_or(-1), row.streamId.value_or(0), kind});
     });
 }
 
 void readRanges(store::TraceReader& trace, const TraceFacts& facts, int rank, RankEvents& events) {
     std::unordered_map<int32_t, bool> loadsData;
     trace.forEach<store::NvtxRange>(rank, [&](const store::NvtxRange& row) {
-        if (!row.threadId || row.durNs.value_or(0) <= 0) return;  // marks, and what a profiler shows on the device's side
+        if (!row.threadId || row.durNs.value_or(0) <= 0)
+            return;  // marks, and what a profiler shows on the device's side
         const auto [known, isNew] = loadsData.try_emplace(row.nameId, false);
         const auto name = static_cast<size_t>(row.nameId);
         if (isNew && name < facts.strings.size()) known->second = namesDataLoading(facts.strings[name]);
         const auto domain = static_cast<size_t>(row.domainId.value_or(0));
-        const std::string_view domainName = domain < facts.strings.size() ? std::string_view(facts.strings[domain]) : std::string_view();
+        const std::string_view domainName =
+            domain < facts.strings.size() ? std::string_view(facts.strings[domain]) : std::string_view();
         if (domainName == store::kOperatorDomain || domainName == store::kPythonDomain) {
-            events.operations.push_back({row.id, row.startNs, row.startNs + *row.durNs, row.payload.value_or(-1), row.nameId, *row.threadId, known->second});
+            events.operations.push_back({row.id, row.startNs, row.startNs + *row.durNs, row.payload.value_or(-1),
+                                         row.nameId, *row.threadId, known->second});
             return;
         }
         events.ranges.push_back({row.startNs, row.startNs + *row.durNs, row.nameId, *row.threadId, known->second});

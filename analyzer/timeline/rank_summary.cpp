@@ -16,7 +16,8 @@ namespace {
 
 /// Index of the step a time lies in, -1 outside.
 int indexAt(const std::vector<StepWindow>& steps, int64_t timeNs) {
-    const auto after = std::upper_bound(steps.begin(), steps.end(), timeNs, [](int64_t t, const StepWindow& s) { return t < s.startNs; });
+    const auto after = std::upper_bound(steps.begin(), steps.end(), timeNs,
+                                        [](int64_t t, const StepWindow& s) { return t < s.startNs; });
     if (after == steps.begin()) return -1;
     const auto& step = *(after - 1);
     return timeNs < step.startNs + step.durNs ? static_cast<int>(after - 1 - steps.begin()) : -1;
@@ -38,7 +39,8 @@ std::vector<KernelStatistics> kernelStatistics(const RankEvents& events, const s
     for (const ComputeTask& task : events.compute) {
         const int index = indexAt(steps, task.startNs);
         if (index < 0 || steps[static_cast<size_t>(index)].warmUp) continue;
-        durations[{task.key, steps[static_cast<size_t>(index)].step}].push_back(static_cast<double>(task.endNs - task.startNs));
+        durations[{task.key, steps[static_cast<size_t>(index)].step}].push_back(
+            static_cast<double>(task.endNs - task.startNs));
     }
     std::vector<KernelStatistics> result;
     for (auto& [where, values] : durations) {
@@ -50,30 +52,34 @@ std::vector<KernelStatistics> kernelStatistics(const RankEvents& events, const s
     return result;
 }
 
-/// What of a rank's transfers would be exposed had it waited for nobody. Compute stands still in the recording where it waited, so that no single moment is the right one to look for
-/// compute that hides a transfer: of two the kinder one counts. `inLine`: transfers of a stream follow each other from the first on, as early as their data and calls let them. `shifted`:
-/// each where it was, what stood in line behind a kernel that waited as much earlier.
+/// What of a rank's transfers would be exposed had it waited for nobody. Compute stands still in the recording where it
+/// waited, so that no single moment is the right one to look for compute that hides a transfer: of two the kinder one
+/// counts. `inLine`: transfers of a stream follow each other from the first on, as early as their data and calls let
+/// them. `shifted`: each where it was, what stood in line behind a kernel that waited as much earlier.
 class Punctual {
   public:
     /// Of this task, the next by start, ns.
     int64_t exposedNs(const CommTask& task, const CoveredLength& compute) {
-        constexpr int64_t kInLineNs = 10'000;  // from the end of one kernel to the start of the next that was queued behind it
+        constexpr int64_t kInLineNs =
+            10'000;  // from the end of one kernel to the start of the next that was queued behind it
         Stream& stream = m_streams[task.streamId];
         const bool queued = stream.endNs != INT64_MIN && task.startNs - stream.endNs <= kInLineNs;
         const bool waits = task.waitNs > kInLineNs;
-        const int64_t inLineNs = queued ? std::min(task.startNs, std::max({stream.inLineEndNs, task.readyNs, task.launchNs})) : task.startNs;
+        const int64_t inLineNs =
+            queued ? std::min(task.startNs, std::max({stream.inLineEndNs, task.readyNs, task.launchNs})) : task.startNs;
         const int64_t shiftedNs = queued && !waits ? task.startNs - stream.earlierNs : task.startNs;
         stream.endNs = task.endNs;
         stream.inLineEndNs = inLineNs + task.transferNs();
         if (waits || !queued) stream.earlierNs = task.waitNs;
-        return std::min(uncovered(inLineNs, task.transferNs(), compute, m_inLineUntilNs), uncovered(shiftedNs, task.transferNs(), compute, m_shiftedUntilNs));
+        return std::min(uncovered(inLineNs, task.transferNs(), compute, m_inLineUntilNs),
+                        uncovered(shiftedNs, task.transferNs(), compute, m_shiftedUntilNs));
     }
 
   private:
     struct Stream {
-        int64_t endNs = INT64_MIN;        // as recorded
+        int64_t endNs = INT64_MIN;  // as recorded
         int64_t inLineEndNs = INT64_MIN;
-        int64_t earlierNs = 0;            // by which the next in line would begin
+        int64_t earlierNs = 0;  // by which the next in line would begin
     };
     /// Exposed time is given to the first of several concurrent transfers.
     static int64_t uncovered(int64_t startNs, int64_t ns, const CoveredLength& compute, int64_t& untilNs) {
@@ -124,21 +130,25 @@ void measureExposure(std::vector<CommTask>& tasks, const CoveredLength& compute,
     }
 }
 
-/// What the attributions of the steps owe to other ranks' lateness, and what they cannot split. A kernel counts in the step it starts in.
+/// What the attributions of the steps owe to other ranks' lateness, and what they cannot split. A kernel counts in the
+/// step it starts in.
 void addLateness(RankSummary& summary, const std::vector<StepWindow>& steps) {
     for (const CommTask& task : summary.communication) {
         const int index = indexAt(steps, task.startNs);
         if (index < 0) continue;
         Attribution& step = summary.steps[static_cast<size_t>(index)];
         step.lateTransferNs = std::min(step.exposedTransferNs, step.lateTransferNs + task.lateTransferNs);
-        if (!task.splitKnown()) step.unsplitNs = std::min(step.exposedCommNs(), step.unsplitNs + task.exposedWaitNs + task.exposedTransferNs);
+        if (!task.splitKnown())
+            step.unsplitNs =
+                std::min(step.exposedCommNs(), step.unsplitNs + task.exposedWaitNs + task.exposedTransferNs);
     }
 }
 
 int32_t busiestStream(const std::vector<ComputeTask>& tasks) {
     std::map<int32_t, int64_t> time;
     for (const ComputeTask& task : tasks) time[task.streamId] += task.endNs - task.startNs;
-    const auto most = std::max_element(time.begin(), time.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most =
+        std::max_element(time.begin(), time.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     return most == time.end() ? 0 : most->first;
 }
 
@@ -146,12 +156,18 @@ int32_t busiestStream(const std::vector<ComputeTask>& tasks) {
 
 std::string_view toText(IdleCause cause) {
     switch (cause) {
-        case IdleCause::blockingCall: return "blocking_call";
-        case IdleCause::lateLaunch: return "late_launch";
-        case IdleCause::allocator: return "allocator";
-        case IdleCause::input: return "input";
-        case IdleCause::dependency: return "dependency";
-        case IdleCause::other: break;
+        case IdleCause::blockingCall:
+            return "blocking_call";
+        case IdleCause::lateLaunch:
+            return "late_launch";
+        case IdleCause::allocator:
+            return "allocator";
+        case IdleCause::input:
+            return "input";
+        case IdleCause::dependency:
+            return "dependency";
+        case IdleCause::other:
+            break;
     }
     return "other";
 }
@@ -172,7 +188,8 @@ RankSummary summarize(RankEvents events, const RankFacts& facts) {
             const int64_t duration = gap.endNs - gap.startNs;
             const IdleCause cause = causes.of(gap, step.startNs).cause;
             if (!step.warmUp) summary.idleByCauseNs[static_cast<size_t>(cause)] += duration;
-            if (duration >= RankSummary::kShortestGapNs) summary.idleGaps.push_back({0, step.step, gap.startNs, duration, cause});
+            if (duration >= RankSummary::kShortestGapNs)
+                summary.idleGaps.push_back({0, step.step, gap.startNs, duration, cause});
         }
     }
     summary.lostSteps = stepsWithLostRecords(events, facts);

@@ -24,8 +24,8 @@ enum class IdleCause : uint8_t { other, blockingCall, lateLaunch, allocator, inp
 std::string_view toText(IdleCause cause);
 
 struct IdleGap {
-    int64_t id = 0;    // row of idle_gap: numbered over all ranks by makeAnalysis()
-    int step = 0;  // its number
+    int64_t id = 0;  // row of idle_gap: numbered over all ranks by makeAnalysis()
+    int step = 0;    // its number
     int64_t startNs = 0;
     int64_t durNs = 0;
     IdleCause cause = IdleCause::other;
@@ -33,37 +33,38 @@ struct IdleGap {
 
 /// Time in which the host kept the device from computing: host_stalls.h.
 struct HostStall {
-    int step = -1;              // its number; -1 in warm-up
+    int step = -1;  // its number; -1 in warm-up
     int64_t startNs = 0;
     int64_t endNs = 0;
-    int64_t stallNs = 0;        // end - start without waiting for other ranks
+    int64_t stallNs = 0;  // end - start without waiting for other ranks
     IdleCause cause = IdleCause::other;
-    int64_t callId = 0;         // row of api_call that is to blame; 0: none
+    int64_t callId = 0;  // row of api_call that is to blame; 0: none
     int32_t callNameId = 0;
     int32_t rangeNameId = 0;    // host range around it; 0: none
     bool pageableCopy = false;  // that call copied from or to pageable memory
     int64_t submissionId = 0;   // row of api_call that put the work on the device which ended the stall; 0: unknown
-    int32_t doingNameId = 0;    // what the host was in longest meanwhile, innermost: an operation, a range or a call; 0: nothing that is recorded
-    int64_t doingNs = 0;        // how long
-    int64_t pausedNs = 0;       // of stallNs, in which the host stood still (HostPause)
+    int32_t doingNameId = 0;  // what the host was in longest meanwhile, innermost: an operation, a range or a call; 0:
+                              // nothing that is recorded
+    int64_t doingNs = 0;      // how long
+    int64_t pausedNs = 0;     // of stallNs, in which the host stood still (HostPause)
 };
 
 /// A copy over 64 KiB from or to pageable memory.
 struct PageableCopy {
-    int64_t id = 0;             // row of memcpy
+    int64_t id = 0;  // row of memcpy
     int64_t bytes = 0;
 };
 
 /// Copies over 64 KiB between host and device in one step; smaller ones are staged at once, from whatever memory.
 struct CopyUse {
     int32_t count = 0;
-    int32_t blocking = 0;       // of them: the call returned only when the copy was done
+    int32_t blocking = 0;  // of them: the call returned only when the copy was done
     int64_t bytes = 0;
     int64_t deviceNs = 0;
-    int64_t exposedNs = 0;      // no kernel ran meanwhile
-    int64_t uncoveredNs = 0;    // nothing was computed meanwhile: exposed, or beside communication
+    int64_t exposedNs = 0;    // no kernel ran meanwhile
+    int64_t uncoveredNs = 0;  // nothing was computed meanwhile: exposed, or beside communication
     int64_t longestNs = 0;
-    int64_t longestId = 0;      // row of memcpy
+    int64_t longestId = 0;  // row of memcpy
 };
 
 /// What the host asked of the allocator and the copy engine in one analysed step.
@@ -78,13 +79,13 @@ struct HostUse {
 
 /// The host stood still inside an operation or a call that usually takes microseconds: host_pauses.h.
 struct HostPause {
-    int step = -1;              // its number; -1 in warm-up and outside
+    int step = -1;  // its number; -1 in warm-up and outside
     int64_t startNs = 0;
     int64_t endNs = 0;
-    int64_t ownNs = 0;          // of it, in nothing else that is recorded
-    int64_t usualNs = 0;        // median duration of the operations or calls of that name
+    int64_t ownNs = 0;    // of it, in nothing else that is recorded
+    int64_t usualNs = 0;  // median duration of the operations or calls of that name
     int32_t nameId = 0;
-    bool call = false;          // id is a row of api_call; else of nvtx
+    bool call = false;  // id is a row of api_call; else of nvtx
     int64_t id = 0;
 };
 
@@ -104,7 +105,8 @@ struct RankSummary {
     Contention contention;                  // of compute with communication
     int32_t computeStreamId = 0;            // the stream with most compute time
 
-    static constexpr int64_t kShortestGapNs = 10'000;  // shorter gaps are launch gaps between dependent kernels; summed up, not stored
+    static constexpr int64_t kShortestGapNs =
+        10'000;  // shorter gaps are launch gaps between dependent kernels; summed up, not stored
 };
 
 /// Phase 1 for one rank. `events` is taken apart.

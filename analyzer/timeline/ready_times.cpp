@@ -23,7 +23,8 @@ std::map<int32_t, Launched> launchedByStream(const RankEvents& events) {
     }
     for (auto& [stream, kernels] : streams) {
         std::sort(kernels.begin(), kernels.end());
-        for (size_t i = 1; i < kernels.size(); ++i) kernels[i].second = std::max(kernels[i].second, kernels[i - 1].second);
+        for (size_t i = 1; i < kernels.size(); ++i)
+            kernels[i].second = std::max(kernels[i].second, kernels[i - 1].second);
     }
     return streams;
 }
@@ -53,14 +54,17 @@ std::vector<StreamWait> streamWaits(const RankEvents& events) {
     std::vector<StreamWait> waits;
     for (const SynchronizationRecord& row : events.synchronizations) {
         const int64_t ns = callNs(row.correlation);
-        if (row.kind != SynchronizationRecord::Kind::streamWaitEvent || row.streamId == 0 || row.eventId < 0 || ns < 0) continue;
+        if (row.kind != SynchronizationRecord::Kind::streamWaitEvent || row.streamId == 0 || row.eventId < 0 || ns < 0)
+            continue;
         const auto event = records.find(row.eventId);
         if (event == records.end()) continue;
         // It waits for the event's last record before this call.
         const auto after = std::upper_bound(event->second.begin(), event->second.end(), std::pair(ns, INT32_MAX));
-        if (after != event->second.begin()) waits.push_back({row.streamId, ns, (after - 1)->second, (after - 1)->first});
+        if (after != event->second.begin())
+            waits.push_back({row.streamId, ns, (after - 1)->second, (after - 1)->first});
     }
-    std::stable_sort(waits.begin(), waits.end(), [](const StreamWait& a, const StreamWait& b) { return a.waitedNs < b.waitedNs; });
+    std::stable_sort(waits.begin(), waits.end(),
+                     [](const StreamWait& a, const StreamWait& b) { return a.waitedNs < b.waitedNs; });
     return waits;
 }
 
@@ -82,7 +86,8 @@ void findReadyTimes(const std::vector<StreamWait>& waits, RankEvents& events) {
         const std::vector<const StreamWait*>& mine = found->second;
         int64_t readyNs = -1;
         for (; last.nextWait < mine.size() && mine[last.nextWait]->waitedNs <= task.launchNs; ++last.nextWait)
-            readyNs = std::max(readyNs, doneNs(streams, mine[last.nextWait]->recordedStreamId, mine[last.nextWait]->recordedNs));
+            readyNs = std::max(readyNs,
+                               doneNs(streams, mine[last.nextWait]->recordedStreamId, mine[last.nextWait]->recordedNs));
         if (readyNs < 0 && last.readyNs >= 0) readyNs = task.launchNs <= last.endNs ? last.readyNs : last.endNs;
         if (readyNs >= 0) task.readyNs = std::min(std::max(readyNs, last.readyNs), task.startNs);
         last.readyNs = task.readyNs;

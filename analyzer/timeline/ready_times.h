@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the data of a collective were there: a communication stream is told by events which work to wait for (cudaEventRecord on the stream that does it,
-// cudaStreamWaitEvent on its own). A kernel that starts well after that work has ended, and right after its own call, was held up by the host.
+// When the data of a collective were there: a communication stream is told by events which work to wait for
+// (cudaEventRecord on the stream that does it, cudaStreamWaitEvent on its own). A kernel that starts well after that
+// work has ended, and right after its own call, was held up by the host.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,9 @@ struct StreamWait {
 /// All stream waits of a rank whose event's record is known, by waitedNs.
 std::vector<StreamWait> streamWaits(const RankEvents& events);
 
-/// Fills CommTask::readyNs where the stream was told what to wait for before. A collective without a wait of its own is ready with the one before it when it was called
-/// while that one ran, else when that one had ended. `events` needs compute and hostCalls.
+/// Fills CommTask::readyNs where the stream was told what to wait for before. A collective without a wait of its own is
+/// ready with the one before it when it was called while that one ran, else when that one had ended. `events` needs
+/// compute and hostCalls.
 void findReadyTimes(const std::vector<StreamWait>& waits, RankEvents& events);
 
 }  // namespace rankscope::analyzer

@@ -8,7 +8,8 @@ namespace rankscope::analyzer {
 
 double median(std::vector<double> values);
 
-/// Standard error of the median, from the median absolute deviation (1.2533 x 1.4826 x MAD / sqrt(n), right for normal noise).
+/// Standard error of the median, from the median absolute deviation (1.2533 x 1.4826 x MAD / sqrt(n), right for normal
+/// noise).
 double medianError(const std::vector<double>& values);
 
 /// The value that the share `q` of the sample (0 to 1) is not above, interpolated.

@@ -9,7 +9,8 @@ namespace rankscope::analyzer {
 double modelStepNs(const std::vector<ModelTask>& tasks, double computeNs) {
     std::vector<size_t> byNeed(tasks.size());
     std::iota(byNeed.begin(), byNeed.end(), size_t{0});
-    std::stable_sort(byNeed.begin(), byNeed.end(), [&](size_t a, size_t b) { return tasks[a].neededAt < tasks[b].neededAt; });
+    std::stable_sort(byNeed.begin(), byNeed.end(),
+                     [&](size_t a, size_t b) { return tasks[a].neededAt < tasks[b].neededAt; });
 
     std::vector<double> ends(tasks.size(), 0);
     double progress = 0;
@@ -19,7 +20,8 @@ double modelStepNs(const std::vector<ModelTask>& tasks, double computeNs) {
     double networkFree = 0;
     // Compute runs on to the next point at which something becomes ready or is needed.
     while (issued < tasks.size() || need < byNeed.size()) {
-        const bool issueNext = issued < tasks.size() && (need == byNeed.size() || tasks[issued].readyAt <= tasks[byNeed[need]].neededAt);
+        const bool issueNext =
+            issued < tasks.size() && (need == byNeed.size() || tasks[issued].readyAt <= tasks[byNeed[need]].neededAt);
         const double point = std::min(issueNext ? tasks[issued].readyAt : tasks[byNeed[need]].neededAt, computeNs);
         if (point > progress) {
             now += point - progress;
@@ -49,9 +51,11 @@ std::vector<ModelTask> modelTasks(const std::vector<CommTask>& tasks) {
         const CommTask& task = tasks[i];
         double neededAt = lastEnd;
         if (task.op == store::Op::allGather) {
-            const auto next = std::find_if(tasks.begin() + static_cast<std::ptrdiff_t>(i) + 1, tasks.end(), [&](const CommTask& other) {
-                return other.op == task.op && other.communicatorId == task.communicatorId && other.computeBeforeNs > task.computeBeforeNs;
-            });
+            const auto next = std::find_if(
+                tasks.begin() + static_cast<std::ptrdiff_t>(i) + 1, tasks.end(), [&](const CommTask& other) {
+                    return other.op == task.op && other.communicatorId == task.communicatorId &&
+                           other.computeBeforeNs > task.computeBeforeNs;
+                });
             neededAt = static_cast<double>(next == tasks.end() ? task.computeAtEndNs : next->computeBeforeNs);
             if (task.exposedTransferNs > 0) neededAt = std::min(neededAt, static_cast<double>(task.computeAtEndNs));
         }

@@ -21,7 +21,8 @@ std::string shown(const std::string& name) {
 }
 
 void readRanks(store::TraceReader& trace, TraceFacts& facts) {
-    for (const store::Host& host : trace.all<store::Host>()) facts.hosts[host.id] = host.name == kUnnamedHost ? std::string() : shown(host.name);
+    for (const store::Host& host : trace.all<store::Host>())
+        facts.hosts[host.id] = host.name == kUnnamedHost ? std::string() : shown(host.name);
     std::map<int64_t, std::string> devices;
     for (const store::Device& device : trace.all<store::Device>()) devices[device.id] = shown(device.name.value_or(""));
     for (const store::Rank& row : trace.all<store::Rank>()) {
@@ -31,16 +32,20 @@ void readRanks(store::TraceReader& trace, TraceFacts& facts) {
         if (row.hostId) rank.host = facts.hosts[*row.hostId];
         if (row.deviceId) rank.device = devices[*row.deviceId];
         rank.state = row.state;
-        rank.recorded = !trace.extent<store::Kernel>(row.rank).empty() || !trace.extent<store::Memcpy>(row.rank).empty();
+        rank.recorded =
+            !trace.extent<store::Kernel>(row.rank).empty() || !trace.extent<store::Memcpy>(row.rank).empty();
         facts.ranks.push_back(rank);
     }
-    std::sort(facts.ranks.begin(), facts.ranks.end(), [](const RankFacts& a, const RankFacts& b) { return a.rank < b.rank; });
+    std::sort(facts.ranks.begin(), facts.ranks.end(),
+              [](const RankFacts& a, const RankFacts& b) { return a.rank < b.rank; });
 }
 
 void readClock(store::TraceReader& trace, TraceFacts& facts) {
     const std::vector<store::ClockModel> models = trace.all<store::ClockModel>();
-    const auto reference = std::find_if(models.begin(), models.end(), [](const store::ClockModel& model) { return model.method == "reference"; });
-    // Every model also moves the origin of its clock to the job's; hosts differ by what is left when that is taken away.
+    const auto reference = std::find_if(models.begin(), models.end(),
+                                        [](const store::ClockModel& model) { return model.method == "reference"; });
+    // Every model also moves the origin of its clock to the job's; hosts differ by what is left when that is taken
+    // away.
     const int64_t originNs = reference != models.end() ? reference->offsetNs : 0;
     for (const store::ClockModel& model : models) {
         // The reference host tells nothing about the method; with one host it is all there is.
@@ -61,38 +66,47 @@ void readCommunicators(store::TraceReader& trace, TraceFacts& facts) {
     }
     std::vector<store::CommunicatorMember> members = trace.all<store::CommunicatorMember>();
     std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.commRank < b.commRank; });
-    for (const store::CommunicatorMember& member : members) facts.communicators[member.communicatorId].ranks.push_back(member.rank);
+    for (const store::CommunicatorMember& member : members)
+        facts.communicators[member.communicatorId].ranks.push_back(member.rank);
     for (auto& [id, communicator] : facts.communicators) {
         std::map<int64_t, int> perHost;
         for (int rank : communicator.ranks)
             if (const RankFacts* known = facts.findRank(rank)) ++perHost[known->hostId];
         communicator.smallestNode = std::max<int>(1, static_cast<int>(communicator.ranks.size()));
-        for (const auto& [host, count] : perHost) communicator.smallestNode = std::min(communicator.smallestNode, count);
+        for (const auto& [host, count] : perHost)
+            communicator.smallestNode = std::min(communicator.smallestNode, count);
         communicator.nodes = std::max<int>(communicator.nodes, static_cast<int>(perHost.size()));
     }
 }
 
 void readInstances(store::TraceReader& trace, TraceFacts& facts) {
     facts.collectives = trace.all<store::Collective>();
-    std::sort(facts.collectives.begin(), facts.collectives.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+    std::sort(facts.collectives.begin(), facts.collectives.end(),
+              [](const auto& a, const auto& b) { return a.id < b.id; });
     facts.members = trace.all<store::CollectiveMember>();
-    std::sort(facts.members.begin(), facts.members.end(),
-              [](const auto& a, const auto& b) { return std::pair(a.rank, a.collectiveId) < std::pair(b.rank, b.collectiveId); });
+    std::sort(facts.members.begin(), facts.members.end(), [](const auto& a, const auto& b) {
+        return std::pair(a.rank, a.collectiveId) < std::pair(b.rank, b.collectiveId);
+    });
     facts.pointToPoint = trace.all<store::P2p>();
     std::map<std::tuple<int64_t, store::Op, int64_t>, std::vector<double>> transfers;
     for (const store::Collective& row : facts.collectives)
-        if (row.transferNs) transfers[{row.communicatorId, row.op, row.bytes.value_or(-1)}].push_back(static_cast<double>(*row.transferNs));
-    for (auto& [kind, times] : transfers) facts.typicalTransferNs[kind] = static_cast<int64_t>(median(std::move(times)));
+        if (row.transferNs)
+            transfers[{row.communicatorId, row.op, row.bytes.value_or(-1)}].push_back(
+                static_cast<double>(*row.transferNs));
+    for (auto& [kind, times] : transfers)
+        facts.typicalTransferNs[kind] = static_cast<int64_t>(median(std::move(times)));
 }
 
 void readSteps(store::TraceReader& trace, TraceFacts& facts) {
     facts.stepSource = shown(trace.meta("step_source", "none"));
     std::vector<store::Step> steps = trace.all<store::Step>();
-    std::sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return std::pair(a.rank, a.startNs) < std::pair(b.rank, b.startNs); });
+    std::sort(steps.begin(), steps.end(),
+              [](const auto& a, const auto& b) { return std::pair(a.rank, a.startNs) < std::pair(b.rank, b.startNs); });
     for (RankFacts& rank : facts.ranks) {
         const auto byRank = [](const store::Step& s, int wanted) { return s.rank < wanted; };
         auto row = std::lower_bound(steps.begin(), steps.end(), rank.rank, byRank);
-        for (; row != steps.end() && row->rank == rank.rank; ++row) rank.steps.push_back({row->step, row->startNs, row->durNs, row->warmUp});
+        for (; row != steps.end() && row->rank == rank.rank; ++row)
+            rank.steps.push_back({row->step, row->startNs, row->durNs, row->warmUp});
     }
     if (!steps.empty()) return;
     // Without steps the device activity of the whole run is one window, the same on every rank.
@@ -100,7 +114,8 @@ void readSteps(store::TraceReader& trace, TraceFacts& facts) {
     int64_t start = INT64_MAX;
     int64_t end = INT64_MIN;
     for (const char* table : {"kernel", "memcpy", "memset"}) {
-        store::Statement row(trace.database(), std::string("SELECT min(start_ns), max(start_ns + dur_ns) FROM ") + table);
+        store::Statement row(trace.database(),
+                             std::string("SELECT min(start_ns), max(start_ns + dur_ns) FROM ") + table);
         if (!row.step() || row.isNull(0)) continue;
         start = std::min(start, row.integer(0));
         end = std::max(end, row.integer(1));
@@ -116,7 +131,8 @@ void readSources(store::TraceReader& trace, TraceFacts& facts) {
     for (store::Loss& loss : facts.losses) loss.message = shown(loss.message);
     for (const store::SourceStatus& row : trace.all<store::SourceStatus>()) {
         if (row.state == "live" || row.state == "not_asked") continue;
-        facts.sourcesNotLive[row.rank].push_back(shown(row.source + " " + row.state + (row.message ? ": " + *row.message : "")));
+        facts.sourcesNotLive[row.rank].push_back(
+            shown(row.source + " " + row.state + (row.message ? ": " + *row.message : "")));
     }
 }
 
@@ -124,20 +140,24 @@ void readSources(store::TraceReader& trace, TraceFacts& facts) {
 
 int64_t TraceFacts::likelyWaitNs(const store::Collective& collective, const store::CollectiveMember& member) const {
     if (!member.arrivalNs || !member.endNs) return 0;
-    const int64_t atLeastNs = std::max<int64_t>(0, collective.lastArrivalNs.value_or(*member.arrivalNs) - *member.arrivalNs);
+    const int64_t atLeastNs =
+        std::max<int64_t>(0, collective.lastArrivalNs.value_or(*member.arrivalNs) - *member.arrivalNs);
     const int64_t durationNs = std::max<int64_t>(0, *member.endNs - *member.arrivalNs);
-    const auto typical = typicalTransferNs.find({collective.communicatorId, collective.op, collective.bytes.value_or(-1)});
+    const auto typical =
+        typicalTransferNs.find({collective.communicatorId, collective.op, collective.bytes.value_or(-1)});
     const int64_t likelyNs = typical == typicalTransferNs.end() ? 0 : durationNs - typical->second;
     return std::min(std::max(atLeastNs, likelyNs), durationNs);
 }
 
 const RankFacts* TraceFacts::findRank(int rank) const {
-    const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank, [](const RankFacts& r, int wanted) { return r.rank < wanted; });
+    const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank,
+                                     [](const RankFacts& r, int wanted) { return r.rank < wanted; });
     return at != ranks.end() && at->rank == rank ? &*at : nullptr;
 }
 
 const store::Collective* TraceFacts::findCollective(int64_t id) const {
-    const auto at = std::lower_bound(collectives.begin(), collectives.end(), id, [](const store::Collective& c, int64_t wanted) { return c.id < wanted; });
+    const auto at = std::lower_bound(collectives.begin(), collectives.end(), id,
+                                     [](const store::Collective& c, int64_t wanted) { return c.id < wanted; });
     return at != collectives.end() && at->id == id ? &*at : nullptr;
 }
 
@@ -166,7 +186,8 @@ std::optional<int> TraceFacts::worldSize() const {
 int TraceFacts::analysedSteps() const {
     int most = 0;
     for (const RankFacts& rank : ranks) {
-        most = std::max(most, static_cast<int>(std::count_if(rank.steps.begin(), rank.steps.end(), [](const StepWindow& s) { return !s.warmUp; })));
+        most = std::max(most, static_cast<int>(std::count_if(rank.steps.begin(), rank.steps.end(),
+                                                             [](const StepWindow& s) { return !s.warmUp; })));
     }
     return most;
 }

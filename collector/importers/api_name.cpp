@@ -15,12 +15,16 @@ ApiKind apiKindFromName(std::string_view name) {
     const auto starts = [name](std::string_view prefix) { return name.substr(0, prefix.size()) == prefix; };
     const auto contains = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
     if (starts("GraphLaunch")) return ApiKind::graphLaunch;
-    if (starts("Launch") || contains("ModuleLaunch") || contains("ExtLaunch") || contains("LaunchKernel")) return ApiKind::launch;
-    if (starts("EventSynchronize") || starts("StreamSynchronize") || starts("DeviceSynchronize") || starts("CtxSynchronize")) return ApiKind::synchronize;
+    if (starts("Launch") || contains("ModuleLaunch") || contains("ExtLaunch") || contains("LaunchKernel"))
+        return ApiKind::launch;
+    if (starts("EventSynchronize") || starts("StreamSynchronize") || starts("DeviceSynchronize") ||
+        starts("CtxSynchronize"))
+        return ApiKind::synchronize;
     if (starts("EventRecord") || starts("StreamWaitEvent")) return ApiKind::event;
     if (starts("Memcpy")) return ApiKind::copy;
     if (starts("Memset")) return ApiKind::set;
-    if (starts("Malloc") || starts("HostAlloc") || starts("MemAlloc") || starts("MemCreate") || starts("ExtMalloc")) return ApiKind::allocate;
+    if (starts("Malloc") || starts("HostAlloc") || starts("MemAlloc") || starts("MemCreate") || starts("ExtMalloc"))
+        return ApiKind::allocate;
     if (starts("Free") || starts("MemFree") || starts("MemRelease") || starts("HostFree")) return ApiKind::free;
     return ApiKind::other;
 }

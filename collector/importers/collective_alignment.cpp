@@ -12,7 +12,8 @@ namespace {
 constexpr size_t kMaxPairs = 512;
 // Recordings of one job start within a few collectives of each other, unless times say otherwise.
 constexpr int64_t kMaxShift = 64;
-// Members of a real 8-GPU job leave a collective within 7 us of each other; a slow copy engine or a rough clock costs more.
+// Members of a real 8-GPU job leave a collective within 7 us of each other; a slow copy engine or a rough clock costs
+// more.
 constexpr int64_t kEndToleranceNs = 200'000;
 // Some pairs may disagree: a kernel that was cut by the recording's edge.
 constexpr double kAgreeingShare = 0.8;
@@ -33,7 +34,8 @@ bool ranTogether(const SequencedCall& a, const SequencedCall& b) {
 Score score(const CallSequence& reference, const CallSequence& other, int64_t shift) {
     Score result;
     const auto first = static_cast<size_t>(std::max<int64_t>(0, -shift));
-    const int64_t behind = std::min<int64_t>(static_cast<int64_t>(other.size()), static_cast<int64_t>(reference.size()) - shift);
+    const int64_t behind =
+        std::min<int64_t>(static_cast<int64_t>(other.size()), static_cast<int64_t>(reference.size()) - shift);
     if (behind <= static_cast<int64_t>(first)) return result;
     const size_t count = static_cast<size_t>(behind) - first;
     const size_t stride = count / kMaxPairs + 1;
@@ -42,7 +44,8 @@ Score score(const CallSequence& reference, const CallSequence& other, int64_t sh
         const SequencedCall& b = other[j];
         ++result.pairs;
         if (a.op != b.op) ++result.opsDiffer;
-        // A call of unknown kind (a kernel named SendRecv) counts as synchronizing: an all-to-all is the usual case, and where it is not, times differ.
+        // A call of unknown kind (a kernel named SendRecv) counts as synchronizing: an all-to-all is the usual case,
+        // and where it is not, times differ.
         if (!store::isSynchronizing(a.op) && a.op != store::Op::unknown) continue;
         ++result.synchronizing;
         if (ranTogether(a, b)) ++result.together;
@@ -51,7 +54,8 @@ Score score(const CallSequence& reference, const CallSequence& other, int64_t sh
 }
 
 bool sameFrameworkNumbers(const CallSequence& sequence) {
-    return !sequence.empty() && std::all_of(sequence.begin(), sequence.end(), [](const SequencedCall& call) { return call.frameworkSeq.has_value(); });
+    return !sequence.empty() && std::all_of(sequence.begin(), sequence.end(),
+                                            [](const SequencedCall& call) { return call.frameworkSeq.has_value(); });
 }
 
 }  // namespace
@@ -70,7 +74,8 @@ std::optional<Alignment> alignSequences(const CallSequence& reference, const Cal
     }
     // Where the first and the last call of `other` fall by time.
     const auto atOrAfter = [&](const SequencedCall& call) {
-        return std::lower_bound(reference.begin(), reference.end(), call.endNs, [](const SequencedCall& a, int64_t endNs) { return a.endNs < endNs; }) -
+        return std::lower_bound(reference.begin(), reference.end(), call.endNs,
+                                [](const SequencedCall& a, int64_t endNs) { return a.endNs < endNs; }) -
                reference.begin();
     };
     for (const int64_t near : {-1, 0, 1}) {

@@ -20,14 +20,17 @@ struct SequencedCall {
 };
 using CallSequence = std::vector<SequencedCall>;
 
-/// How two ranks' sequences of collectives on one communicator lie against each other: call j of `other` is call j + shift of `reference`.
+/// How two ranks' sequences of collectives on one communicator lie against each other: call j of `other` is call j +
+/// shift of `reference`.
 struct Alignment {
     int64_t shift = 0;
-    bool timesAgree = false;  ///< the paired kernels ran at the same time and ended together, as members of one collective must
+    bool timesAgree =
+        false;  ///< the paired kernels ran at the same time and ended together, as members of one collective must
 };
 
-/// Finds it by operation and time; recordings of ranks need not begin with the same collective. Empty when the sequences cannot belong to one
-/// communicator. Sequences that agree in number and every operation are accepted without agreeing times (the clocks may differ).
+/// Finds it by operation and time; recordings of ranks need not begin with the same collective. Empty when the
+/// sequences cannot belong to one communicator. Sequences that agree in number and every operation are accepted without
+/// agreeing times (the clocks may differ).
 std::optional<Alignment> alignSequences(const CallSequence& reference, const CallSequence& other);
 
 }  // namespace rankscope::collector

@@ -96,9 +96,13 @@ std::optional<int32_t> integer(std::string_view text) {
 
 }  // namespace
 
-Op opFromTorchName(std::string_view name) { return lookUp(kOps, name, Op::unknown); }
+Op opFromTorchName(std::string_view name) {
+    return lookUp(kOps, name, Op::unknown);
+}
 
-DataType dataTypeFromTorchName(std::string_view name) { return lookUp(kTypes, name, DataType::unknown); }
+DataType dataTypeFromTorchName(std::string_view name) {
+    return lookUp(kTypes, name, DataType::unknown);
+}
 
 std::optional<CollectiveAnnotation> parseCollectiveAnnotation(std::string_view name) {
     if (name.substr(0, 5) != "nccl:" && name.substr(0, 5) != "rccl:") return std::nullopt;
@@ -112,14 +116,15 @@ std::optional<CollectiveAnnotation> parseCollectiveAnnotation(std::string_view n
     return annotation;
 }
 
-std::optional<int64_t> collectiveBytes(Op op, DataType type, std::optional<int64_t> inElements, std::optional<int64_t> outElements,
-                                       std::optional<int64_t> ranks) {
+std::optional<int64_t> collectiveBytes(Op op, DataType type, std::optional<int64_t> inElements,
+                                       std::optional<int64_t> outElements, std::optional<int64_t> ranks) {
     const int64_t size = store::elementBytes(type);
     if (size == 0) return std::nullopt;
     const auto bytes = [size](std::optional<int64_t> elements, std::optional<int64_t> times) -> std::optional<int64_t> {
         int64_t product = 0;
         if (!elements || !times || *elements < 0 || *times < 1) return std::nullopt;
-        if (__builtin_mul_overflow(*elements, *times, &product) || __builtin_mul_overflow(product, size, &product)) return std::nullopt;
+        if (__builtin_mul_overflow(*elements, *times, &product) || __builtin_mul_overflow(product, size, &product))
+            return std::nullopt;
         return product;
     };
     switch (op) {

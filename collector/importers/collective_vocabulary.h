@@ -10,7 +10,8 @@
 
 namespace rankscope::collector {
 
-/// torch.distributed's "Collective name" or the name behind "nccl:" in its annotations. unknown for what is no transfer ("wait") or not listed.
+/// torch.distributed's "Collective name" or the name behind "nccl:" in its annotations. unknown for what is no transfer
+/// ("wait") or not listed.
 store::Op opFromTorchName(std::string_view name);
 /// "Float", "BFloat16" (Collective's dtype) or "float", "c10::BFloat16" (Input type).
 store::DataType dataTypeFromTorchName(std::string_view name);
@@ -23,7 +24,7 @@ struct CollectiveAnnotation {
 std::optional<CollectiveAnnotation> parseCollectiveAnnotation(std::string_view name);
 
 /// Bytes as nccl-tests counts them, from the elements one rank hands in and gets back. Empty when that cannot be told.
-std::optional<int64_t> collectiveBytes(store::Op op, store::DataType type, std::optional<int64_t> inElements, std::optional<int64_t> outElements,
-                                       std::optional<int64_t> ranks);
+std::optional<int64_t> collectiveBytes(store::Op op, store::DataType type, std::optional<int64_t> inElements,
+                                       std::optional<int64_t> outElements, std::optional<int64_t> ranks);
 
 }  // namespace rankscope::collector

@@ -33,14 +33,19 @@ CallSequence sequenceOf(const RankCalls& rank, const std::vector<size_t>& calls)
     return sequence;
 }
 
-/// True when the recordings cannot have run at the same time: then their clocks are not comparable. Where they overlap, times must agree.
-bool apartInTime(const CallSequence& a, const CallSequence& b) { return a.back().endNs < b.front().startNs || b.back().endNs < a.front().startNs; }
+/// True when the recordings cannot have run at the same time: then their clocks are not comparable. Where they overlap,
+/// times must agree.
+bool apartInTime(const CallSequence& a, const CallSequence& b) {
+    return a.back().endNs < b.front().startNs || b.back().endNs < a.front().startNs;
+}
 
 enum class Membership { told, guessed };
 
-/// Puts each rank to the first cluster it agrees with. Longest sequences first, so that a reference covers what the others saw.
+/// Puts each rank to the first cluster it agrees with. Longest sequences first, so that a reference covers what the
+/// others saw.
 std::vector<Cluster> clusterMembers(std::vector<Member> members, Membership membership) {
-    std::stable_sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.sequence.size() > b.sequence.size(); });
+    std::stable_sort(members.begin(), members.end(),
+                     [](const Member& a, const Member& b) { return a.sequence.size() > b.sequence.size(); });
     std::vector<Cluster> clusters;
     for (Member& member : members) {
         Cluster* home = nullptr;
@@ -48,7 +53,9 @@ std::vector<Cluster> clusterMembers(std::vector<Member> members, Membership memb
             for (Cluster& cluster : clusters) {
                 const auto alignment = alignSequences(cluster.members.front().sequence, member.sequence);
                 if (!alignment || (needTimes && !alignment->timesAgree)) continue;
-                if (!alignment->timesAgree && membership == Membership::guessed && !apartInTime(cluster.members.front().sequence, member.sequence)) continue;
+                if (!alignment->timesAgree && membership == Membership::guessed &&
+                    !apartInTime(cluster.members.front().sequence, member.sequence))
+                    continue;
                 member.shift = alignment->shift;
                 cluster.timesAgree = cluster.timesAgree && alignment->timesAgree;
                 home = &cluster;
@@ -97,16 +104,20 @@ void numberGroups(const std::vector<RankCalls>& ranks, std::vector<CallPlan>& pl
     for (auto& [group, members] : groups) {
         std::vector<Cluster> clusters = clusterMembers(std::move(members), Membership::told);
         if (clusters.size() > 1) {
-            // They belong together, the trace says so; what disagrees is for the analysis to find. Count from the first recorded one.
+            // They belong together, the trace says so; what disagrees is for the analysis to find. Count from the first
+            // recorded one.
             int64_t apart = 0;
             for (size_t i = 1; i < clusters.size(); ++i) apart += static_cast<int64_t>(clusters[i].members.size());
             losses.add("unmatched_collective", "warning", std::nullopt,
-                       "ranks of one process group recorded collectives that do not line up; they are numbered from the first recorded one", apart);
+                       "ranks of one process group recorded collectives that do not line up; they are numbered from "
+                       "the first recorded one",
+                       apart);
         }
         for (const Cluster& cluster : clusters) {
             if (!cluster.timesAgree) {
                 losses.add("clock", "warning", std::nullopt,
-                           "collectives agree in order but not in time across ranks: the files' clocks or recording windows differ");
+                           "collectives agree in order but not in time across ranks: the files' clocks or recording "
+                           "windows differ");
             }
             number(cluster, plans, nullptr);
         }
@@ -118,7 +129,8 @@ struct Lane {
     std::vector<Member> members;
 };
 
-/// Calls without a told group, per stream (torch gives each process group its own) or, with `together`, all of a rank in one lane.
+/// Calls without a told group, per stream (torch gives each process group its own) or, with `together`, all of a rank
+/// in one lane.
 std::vector<Lane> makeLanes(const std::vector<RankCalls>& ranks, bool together) {
     std::vector<Lane> lanes;
     for (size_t r = 0; r < ranks.size(); ++r) {
@@ -136,7 +148,8 @@ std::vector<Lane> makeLanes(const std::vector<RankCalls>& ranks, bool together) 
 }
 
 size_t alone(const std::vector<Cluster>& clusters) {
-    return static_cast<size_t>(std::count_if(clusters.begin(), clusters.end(), [](const Cluster& cluster) { return cluster.members.size() < 2; }));
+    return static_cast<size_t>(std::count_if(clusters.begin(), clusters.end(),
+                                             [](const Cluster& cluster) { return cluster.members.size() < 2; }));
 }
 
 /// What one rank alone shows of its groups: PyTorch gives each process group a stream of its own.
@@ -152,7 +165,8 @@ void assumeGroups(const RankCalls& rank, CallPlan& plan, ImportLosses& losses) {
             ++unknown;
             continue;
         }
-        const auto [place, isNew] = communicatorOf.try_emplace({call.stream, size}, static_cast<int32_t>(plan.communicators.size()));
+        const auto [place, isNew] =
+            communicatorOf.try_emplace({call.stream, size}, static_cast<int32_t>(plan.communicators.size()));
         if (isNew) {
             LocalCommunicator communicator;
             communicator.hash = 0x617373756d6564u + static_cast<uint64_t>(place->second);  // "assumed"
@@ -172,10 +186,13 @@ void assumeGroups(const RankCalls& rank, CallPlan& plan, ImportLosses& losses) {
     }
     if (assumed > 0) {
         losses.add("unmatched_collective", "info", std::nullopt,
-                   "collectives do not tell their communicator; it is assumed that each stream serves one group, of all ranks of the job unless told otherwise", assumed);
+                   "collectives do not tell their communicator; it is assumed that each stream serves one group, of "
+                   "all ranks of the job unless told otherwise",
+                   assumed);
     }
     if (unknown > 0) {
-        losses.add("unmatched_collective", "info", std::nullopt, "collectives whose communicator is not told; with one rank it cannot be inferred", unknown);
+        losses.add("unmatched_collective", "info", std::nullopt,
+                   "collectives whose communicator is not told; with one rank it cannot be inferred", unknown);
     }
 }
 
@@ -208,9 +225,11 @@ void inferFromLanes(const std::vector<RankCalls>& ranks, std::vector<CallPlan>& 
             }
             if (!cluster.timesAgree) {
                 losses.add("clock", "warning", std::nullopt,
-                           "collectives agree in order but not in time across ranks: the files' clocks or recording windows differ");
+                           "collectives agree in order but not in time across ranks: the files' clocks or recording "
+                           "windows differ");
             }
-            std::sort(cluster.members.begin(), cluster.members.end(), [&](const Member& a, const Member& b) { return ranks[a.rank].rank < ranks[b.rank].rank; });
+            std::sort(cluster.members.begin(), cluster.members.end(),
+                      [&](const Member& a, const Member& b) { return ranks[a.rank].rank < ranks[b.rank].rank; });
             LocalCommunicator communicator;
             communicator.hash = nextHash++;
             communicator.identity = "inferred";
@@ -232,7 +251,8 @@ void inferFromLanes(const std::vector<RankCalls>& ranks, std::vector<CallPlan>& 
         }
     }
     if (unmatched > 0) {
-        losses.add("unmatched_collective", "warning", std::nullopt, "collectives whose communicator is not told and which no other rank's calls match", unmatched);
+        losses.add("unmatched_collective", "warning", std::nullopt,
+                   "collectives whose communicator is not told and which no other rank's calls match", unmatched);
     }
 }
 
@@ -262,7 +282,8 @@ RankCalls collectCalls(const RankRecording& recording) {
         fact.frameworkSeq = call.seq;
         result.calls.push_back(fact);
     }
-    std::stable_sort(result.calls.begin(), result.calls.end(), [](const RankCalls::Call& a, const RankCalls::Call& b) { return a.startNs < b.startNs; });
+    std::stable_sort(result.calls.begin(), result.calls.end(),
+                     [](const RankCalls::Call& a, const RankCalls::Call& b) { return a.startNs < b.startNs; });
     return result;
 }
 
@@ -284,7 +305,8 @@ void applyPlan(const CallPlan& plan, RankRecording& recording) {
         call.seq = entry.seq;
         if (entry.inferred) call.evidence |= store::evidence::kInferred;
         // The chunk of an all-gather is known without its communicator, the sum over all members only with it.
-        const int64_t members = entry.communicator >= 0 ? plan.communicators[static_cast<size_t>(entry.communicator)].nRanks : 0;
+        const int64_t members =
+            entry.communicator >= 0 ? plan.communicators[static_cast<size_t>(entry.communicator)].nRanks : 0;
         if (!call.bytes && call.op == store::Op::allGather && call.count && members > 0) {
             const int64_t size = store::elementBytes(call.dataType);
             int64_t bytes = 0;

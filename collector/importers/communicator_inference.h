@@ -9,12 +9,13 @@
 
 namespace rankscope::collector {
 
-/// The collectives of one rank that take part in the joins across ranks; small, kept for all ranks while their recordings come and go.
+/// The collectives of one rank that take part in the joins across ranks; small, kept for all ranks while their
+/// recordings come and go.
 struct RankCalls {
     struct Call {
-        size_t index = 0;       ///< into RankRecording::ncclCalls
+        size_t index = 0;  ///< into RankRecording::ncclCalls
         store::Op op = store::Op::unknown;
-        int64_t startNs = 0;    ///< of the kernel
+        int64_t startNs = 0;  ///< of the kernel
         int64_t endNs = 0;
         int32_t stream = 0;     ///< position among the rank's streams with collectives, by native id
         uint64_t group = 0;     ///< hash of the process group; 0: not told
@@ -24,7 +25,7 @@ struct RankCalls {
     int32_t rank = 0;
     std::optional<int32_t> worldSize;
     int32_t streamCount = 0;
-    std::vector<Call> calls;    ///< in the order of their kernels
+    std::vector<Call> calls;  ///< in the order of their kernels
 };
 
 RankCalls collectCalls(const RankRecording& recording);
@@ -41,9 +42,10 @@ struct CallPlan {
     std::vector<Entry> entries;
 };
 
-/// Numbers the collectives of told process groups alike on all members, and infers the communicators of collectives that tell none: ranks whose calls
-/// on a stream agree in operation and run at the same time share one. Without such agreement a call stays without communicator, but for one rank alone: there
-/// each stream is taken for one group, of as many ranks as the call or the job tells, and its communicator is marked as assumed. One plan per rank.
+/// Numbers the collectives of told process groups alike on all members, and infers the communicators of collectives
+/// that tell none: ranks whose calls on a stream agree in operation and run at the same time share one. Without such
+/// agreement a call stays without communicator, but for one rank alone: there each stream is taken for one group, of as
+/// many ranks as the call or the job tells, and its communicator is marked as assumed. One plan per rank.
 std::vector<CallPlan> inferCommunicators(const std::vector<RankCalls>& ranks, ImportLosses& losses);
 
 void applyPlan(const CallPlan& plan, RankRecording& recording);

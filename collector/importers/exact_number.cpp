@@ -7,9 +7,12 @@ namespace rankscope::collector {
 
 namespace {
 
-bool isDigit(char c) { return c >= '0' && c <= '9'; }
+bool isDigit(char c) {
+    return c >= '0' && c <= '9';
+}
 
-/// A decimal number taken apart: value = digits * 10^exponent, digits cut after kMaxDigits significant ones (no ns time needs more).
+/// A decimal number taken apart: value = digits * 10^exponent, digits cut after kMaxDigits significant ones (no ns time
+/// needs more).
 struct Decimal {
     static constexpr int kMaxDigits = 36;
     bool negative = false;

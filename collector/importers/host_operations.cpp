@@ -21,7 +21,8 @@ class Standstills {
         add(recording.memcpys);
         add(recording.memsets);
         std::sort(busy.begin(), busy.end());
-        // The host's time in front of the first operation of the device and behind the last counts, too: a step may begin or end there.
+        // The host's time in front of the first operation of the device and behind the last counts, too: a step may
+        // begin or end there.
         int64_t idleFromNs = hostFirstNs;
         const auto gapUntil = [&](int64_t untilNs) {
             if (untilNs - idleFromNs <= shortestNs) return;
@@ -70,13 +71,15 @@ struct Open {
 
 void HostOperations::add(std::string_view name, int64_t tid, int64_t startNs, int64_t durNs, bool python) {
     auto known = m_nameIds.find(name);
-    if (known == m_nameIds.end()) known = m_nameIds.emplace(m_names.emplace_back(name), static_cast<int32_t>(m_nameIds.size())).first;
+    if (known == m_nameIds.end())
+        known = m_nameIds.emplace(m_names.emplace_back(name), static_cast<int32_t>(m_nameIds.size())).first;
     m_operations.push_back({startNs, std::max<int64_t>(durNs, 0), tid, known->second, python});
 }
 
 std::vector<std::optional<int64_t>> HostOperations::mediansByName() const {
     std::vector<std::vector<int64_t>> durations(m_names.size());
-    for (const Operation& operation : m_operations) durations[static_cast<size_t>(operation.name)].push_back(operation.durNs);
+    for (const Operation& operation : m_operations)
+        durations[static_cast<size_t>(operation.name)].push_back(operation.durNs);
     std::vector<std::optional<int64_t>> medians(m_names.size());
     for (size_t name = 0; name < durations.size(); ++name) {
         std::vector<int64_t>& list = durations[name];
@@ -89,13 +92,15 @@ std::vector<std::optional<int64_t>> HostOperations::mediansByName() const {
 }
 
 std::vector<KeptOperation> HostOperations::worthKeeping(const RankRecording& recording) const {
-    if (m_operations.empty() || (recording.kernels.empty() && recording.memcpys.empty() && recording.memsets.empty())) return {};
+    if (m_operations.empty() || (recording.kernels.empty() && recording.memcpys.empty() && recording.memsets.empty()))
+        return {};
     std::vector<Entry> entries;
     entries.reserve(m_operations.size() + recording.apiCalls.size());
     int64_t firstNs = std::numeric_limits<int64_t>::max(), lastNs = std::numeric_limits<int64_t>::min();
     for (size_t i = 0; i < m_operations.size(); ++i) {
         const Operation& operation = m_operations[i];
-        entries.push_back({operation.tid, operation.startNs, operation.startNs + operation.durNs, static_cast<int64_t>(i)});
+        entries.push_back(
+            {operation.tid, operation.startNs, operation.startNs + operation.durNs, static_cast<int64_t>(i)});
     }
     for (const store::ApiCall& call : recording.apiCalls) {
         const std::optional<int64_t>& tid = recording.threads[static_cast<size_t>(call.threadId)].tid;
@@ -106,7 +111,8 @@ std::vector<KeptOperation> HostOperations::worthKeeping(const RankRecording& rec
         lastNs = std::max(lastNs, entry.endNs);
     }
     std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-        return std::tuple(a.tid, a.startNs, -a.endNs, a.operation < 0) < std::tuple(b.tid, b.startNs, -b.endNs, b.operation < 0);
+        return std::tuple(a.tid, a.startNs, -a.endNs, a.operation < 0) <
+               std::tuple(b.tid, b.startNs, -b.endNs, b.operation < 0);
     });
     const Standstills standstills(recording, kShortestGapNs, firstNs, lastNs);
     const std::vector<std::optional<int64_t>> medians = mediansByName();
@@ -119,7 +125,8 @@ std::vector<KeptOperation> HostOperations::worthKeeping(const RankRecording& rec
         const int64_t operation = entries[done.entry].operation;
         done.keep = done.keep || done.ownIdleNs >= kShortestOwnNs;
         if (operation >= 0) {
-            const std::optional<int64_t>& usual = medians[static_cast<size_t>(m_operations[static_cast<size_t>(operation)].name)];
+            const std::optional<int64_t>& usual =
+                medians[static_cast<size_t>(m_operations[static_cast<size_t>(operation)].name)];
             done.keep = done.keep || (usual && done.ownNs >= kShortestPauseNs && done.ownNs >= kPauseFactor * *usual);
             kept[static_cast<size_t>(operation)] = done.keep;
         }
@@ -127,7 +134,8 @@ std::vector<KeptOperation> HostOperations::worthKeeping(const RankRecording& rec
     };
     for (size_t i = 0; i < entries.size(); ++i) {
         const Entry& entry = entries[i];
-        while (!open.empty() && (entries[open.back().entry].tid != entry.tid || open.back().endNs <= entry.startNs)) close();
+        while (!open.empty() && (entries[open.back().entry].tid != entry.tid || open.back().endNs <= entry.startNs))
+            close();
         const int64_t endNs = open.empty() ? entry.endNs : std::min(entry.endNs, open.back().endNs);
         const int64_t idleNs = standstills.within(entry.startNs, endNs);
         if (!open.empty()) {
@@ -143,9 +151,11 @@ std::vector<KeptOperation> HostOperations::worthKeeping(const RankRecording& rec
     for (const Entry& entry : entries) {
         if (entry.operation < 0 || !kept[static_cast<size_t>(entry.operation)]) continue;
         const Operation& operation = m_operations[static_cast<size_t>(entry.operation)];
-        while (!around.empty() && (around.back().first != entry.tid || around.back().second <= entry.startNs)) around.pop_back();
+        while (!around.empty() && (around.back().first != entry.tid || around.back().second <= entry.startNs))
+            around.pop_back();
         const auto name = static_cast<size_t>(operation.name);
-        result.push_back({operation.startNs, operation.durNs, operation.tid, static_cast<int32_t>(around.size()), m_names[name], operation.python, medians[name]});
+        result.push_back({operation.startNs, operation.durNs, operation.tid, static_cast<int32_t>(around.size()),
+                          m_names[name], operation.python, medians[name]});
         around.emplace_back(entry.tid, entry.endNs);
     }
     return result;

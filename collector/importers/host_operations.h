@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU operators and Python functions of a trace. They are most of its events and tell one thing that nothing else does: what the host did while its device had
-// nothing to do. Only what tells that is kept.
+// CPU operators and Python functions of a trace. They are most of its events and tell one thing that nothing else does:
+// what the host did while its device had nothing to do. Only what tells that is kept.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,11 @@ struct KeptOperation {
     int64_t startNs = 0;
     int64_t durNs = 0;
     int64_t tid = 0;
-    int32_t depth = 0;        ///< of kept operations around it on its thread
-    std::string_view name;    ///< lives as long as the HostOperations
+    int32_t depth = 0;      ///< of kept operations around it on its thread
+    std::string_view name;  ///< lives as long as the HostOperations
     bool python = false;
-    std::optional<int64_t> medianNs;  ///< duration of the operations of that name; none where they are too few to have a usual one
+    std::optional<int64_t>
+        medianNs;  ///< duration of the operations of that name; none where they are too few to have a usual one
 };
 
 class HostOperations {
@@ -31,15 +32,17 @@ class HostOperations {
     void add(std::string_view name, int64_t tid, int64_t startNs, int64_t durNs, bool python);
     bool empty() const { return m_operations.empty(); }
 
-    /// The operations that the host was in, innermost, while the device of `recording` stood idle for long, those around them, and those that took far longer
-    /// than others of their name without a call of CUDA inside that did. At most twenty and their callers for every idle millisecond.
+    /// The operations that the host was in, innermost, while the device of `recording` stood idle for long, those
+    /// around them, and those that took far longer than others of their name without a call of CUDA inside that did. At
+    /// most twenty and their callers for every idle millisecond.
     std::vector<KeptOperation> worthKeeping(const RankRecording& recording) const;
 
     /// Device standstills shorter than this tell of launches, not of what the host does instead.
     static constexpr int64_t kShortestGapNs = 1'000'000;
     /// Time of its own in such standstills that makes an operation worth a row: a twentieth of the shortest.
     static constexpr int64_t kShortestOwnNs = 50'000;
-    /// An operation that takes this much longer than others of its name, and a millisecond, stands still: page faults, locks and first uses stay below on the whole.
+    /// An operation that takes this much longer than others of its name, and a millisecond, stands still: page faults,
+    /// locks and first uses stay below on the whole.
     static constexpr int64_t kPauseFactor = 20;
     static constexpr int64_t kShortestPauseNs = 1'000'000;
     /// Fewer of one name have no usual duration.

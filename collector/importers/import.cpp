@@ -38,20 +38,26 @@ struct Part {
 
 void refuseOtherFormats(const std::filesystem::path& file) {
     switch (detectFormat(file)) {
-        case TraceFormat::kineto: return;
+        case TraceFormat::kineto:
+            return;
         case TraceFormat::nsysSqlite:
-            throw ImportError(file, 0, "this is an SQLite database, as Nsight Systems exports them; importing it is not supported yet",
-                              "import the Kineto traces of the run, or wrap the job in `rankscope run`");
+            throw ImportError(
+                file, 0,
+                "this is an SQLite database, as Nsight Systems exports them; importing it is not supported yet",
+                "import the Kineto traces of the run, or wrap the job in `rankscope run`");
         case TraceFormat::nsysReport:
             throw ImportError(file, 0, "this is a report of Nsight Systems; importing it is not supported yet",
                               "import the Kineto traces of the run, or wrap the job in `rankscope run`");
         case TraceFormat::flightRecorder:
         case TraceFormat::flightRecorderPickle:
-            throw ImportError(file, 0, "this is a dump of PyTorch's flight recorder; importing it is not supported yet", "");
+            throw ImportError(file, 0, "this is a dump of PyTorch's flight recorder; importing it is not supported yet",
+                              "");
         case TraceFormat::captureFile:
-            throw ImportError(file, 0, "this is a capture file of Rankscope itself", "use `rankscope collect` on its run directory");
+            throw ImportError(file, 0, "this is a capture file of Rankscope itself",
+                              "use `rankscope collect` on its run directory");
         case TraceFormat::unknown:
-            throw ImportError(file, 0, "the format is not known", "a PyTorch (Kineto) or Chrome trace is expected, .json or .json.gz");
+            throw ImportError(file, 0, "the format is not known",
+                              "a PyTorch (Kineto) or Chrome trace is expected, .json or .json.gz");
     }
 }
 
@@ -73,13 +79,16 @@ void assignRanks(std::vector<Part>& parts) {
     const auto take = [&taken](Part& part, int32_t rank) {
         const auto [other, isNew] = taken.emplace(rank, &part);
         if (!isNew) {
-            throw ImportError(part.file, 0, "it is of rank " + std::to_string(rank) + ", and so is " + other->second->file.string(),
-                              "import one file per rank; recordings of several runs, or several steps of one rank, are runs of their own");
+            throw ImportError(part.file, 0,
+                              "it is of rank " + std::to_string(rank) + ", and so is " + other->second->file.string(),
+                              "import one file per rank; recordings of several runs, or several steps of one rank, are "
+                              "runs of their own");
         }
         part.rank = rank;
     };
     for (Part& part : parts) {
-        if (part.header.rank && *part.header.rank >= 0 && *part.header.rank <= INT32_MAX) take(part, static_cast<int32_t>(*part.header.rank));
+        if (part.header.rank && *part.header.rank >= 0 && *part.header.rank <= INT32_MAX)
+            take(part, static_cast<int32_t>(*part.header.rank));
     }
     for (Part& part : parts) {
         if (part.rank >= 0) continue;
@@ -91,7 +100,8 @@ void assignRanks(std::vector<Part>& parts) {
         if (part.rank >= 0) continue;
         while (taken.count(next) > 0) ++next;
         take(part, next);
-        part.losses.add("rank_unknown", "warning", std::nullopt, "neither the trace nor the file's name tells the rank; the next free number was given");
+        part.losses.add("rank_unknown", "warning", std::nullopt,
+                        "neither the trace nor the file's name tells the rank; the next free number was given");
     }
     std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.rank < b.rank; });
 }
@@ -108,7 +118,8 @@ void settleBases(std::vector<Part>& parts) {
             part.baseTold = true;
         } else if (part.firstNs && *part.firstNs < kPlausibleUnixNs && told.size() == 1) {
             part.baseNs = *told.begin();
-            part.losses.add("clock", "warning", std::nullopt, "baseTimeNanoseconds is missing; that of the other files was taken");
+            part.losses.add("clock", "warning", std::nullopt,
+                            "baseTimeNanoseconds is missing; that of the other files was taken");
         }
     }
 }
@@ -149,12 +160,14 @@ void complete(const Part& part, RankRecording& recording) {
 }
 
 int64_t countWarnings(const ImportLosses& losses) {
-    return std::count_if(losses.all().begin(), losses.all().end(), [](const ImportLoss& loss) { return loss.severity != "info"; });
+    return std::count_if(losses.all().begin(), losses.all().end(),
+                         [](const ImportLoss& loss) { return loss.severity != "info"; });
 }
 
 }  // namespace
 
-ImportResult importRun(const std::vector<std::filesystem::path>& files, const std::filesystem::path& outRunDir, const ImportOptions& options) {
+ImportResult importRun(const std::vector<std::filesystem::path>& files, const std::filesystem::path& outRunDir,
+                       const ImportOptions& options) {
     ImportResult result;
     result.source = "kineto";
     if (files.empty()) throw ImportError(outRunDir, 0, "no files to import were named", "");
@@ -164,7 +177,8 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
     uint64_t kept = 0;
     for (const std::filesystem::path& file : files) {
         Part part = readPart(file, result);
-        // Times on the shared base are needed before the base of every file is known: keep the calls relative and move them later.
+        // Times on the shared base are needed before the base of every file is known: keep the calls relative and move
+        // them later.
         part.calls = collectCalls(*part.recording);
         kept += sizeInMemory(*part.recording);
         if (kept > options.keepBytes) {
@@ -203,10 +217,13 @@ ImportResult importRun(const std::vector<std::filesystem::path>& files, const st
     if (!options.links.empty()) facts.meta["links"] = options.links;
     // Importing some ranks of a large job is a choice: it is told once, not as one missing rank after the other.
     const int64_t missing = worldSize.value_or(0) - static_cast<int64_t>(parts.size());
-    if (worldSize) facts.meta["job_world_size"] = std::to_string(std::max(*worldSize, static_cast<int32_t>(parts.size())));
+    if (worldSize)
+        facts.meta["job_world_size"] = std::to_string(std::max(*worldSize, static_cast<int32_t>(parts.size())));
     if (missing > 0) {
         runLosses.add("missing_rank", "warning", std::nullopt,
-                      "the job had " + std::to_string(*worldSize) + " ranks; the others were not imported, and collectives with them are incomplete", missing);
+                      "the job had " + std::to_string(*worldSize) +
+                          " ranks; the others were not imported, and collectives with them are incomplete",
+                      missing);
     }
     std::filesystem::create_directories(outRunDir);
     TraceBuilder builder(outRunDir / "trace.db", facts);

@@ -12,7 +12,8 @@ namespace rankscope::collector {
 class ImportError : public std::runtime_error {
   public:
     ImportError(const std::filesystem::path& file, uint64_t offset, const std::string& cause, const std::string& hint)
-        : std::runtime_error(file.string() + ", offset " + std::to_string(offset) + ": " + cause + (hint.empty() ? "" : "\nhint: " + hint)) {}
+        : std::runtime_error(file.string() + ", offset " + std::to_string(offset) + ": " + cause +
+                             (hint.empty() ? "" : "\nhint: " + hint)) {}
 };
 
 }  // namespace rankscope::collector

@@ -20,7 +20,8 @@ struct ImportLoss {
 /// Collects losses of one file; repeated ones of a kind are counted in one row, at the offset of the first.
 class ImportLosses {
   public:
-    void add(const std::string& kind, const std::string& severity, std::optional<uint64_t> offset, const std::string& message, int64_t count = 1) {
+    void add(const std::string& kind, const std::string& severity, std::optional<uint64_t> offset,
+             const std::string& message, int64_t count = 1) {
         for (ImportLoss& loss : m_losses) {
             if (loss.kind == kind && loss.message == message) {
                 loss.count += count;

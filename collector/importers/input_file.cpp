@@ -82,7 +82,8 @@ size_t InputFile::readInflated(char* to, size_t bytes) {
     while (done < bytes && !inflater.finished) {
         if (stream.avail_in == 0) {
             stream.next_in = inflater.input.data();
-            stream.avail_in = static_cast<uInt>(readDisk(reinterpret_cast<char*>(inflater.input.data()), inflater.input.size()));
+            stream.avail_in =
+                static_cast<uInt>(readDisk(reinterpret_cast<char*>(inflater.input.data()), inflater.input.size()));
             if (stream.avail_in == 0) {
                 if (!inflater.betweenMembers && m_damage.empty()) m_damage = "the gzip stream is cut off";
                 inflater.finished = true;

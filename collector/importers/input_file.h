@@ -9,8 +9,9 @@
 
 namespace rankscope::collector {
 
-/// A file read front to back as text; gzip is recognised by its first bytes and inflated on the way. Throws ImportError when it cannot be opened.
-/// Damage behind the first byte never throws: what could be read before it is handed out, then the file ends and damage() tells why.
+/// A file read front to back as text; gzip is recognised by its first bytes and inflated on the way. Throws ImportError
+/// when it cannot be opened. Damage behind the first byte never throws: what could be read before it is handed out,
+/// then the file ends and damage() tells why.
 class InputFile {
   public:
     explicit InputFile(std::filesystem::path path);

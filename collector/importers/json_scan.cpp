@@ -7,12 +7,15 @@ namespace rankscope::collector {
 
 namespace {
 
-// Keys at the top level of an event, in any writer's order. A nested object may start with one of them too; then parsing fails and finds back.
-constexpr std::string_view kEventKeys[] = {"ph\"", "cat\"", "name\"", "args\"", "pid\"", "tid\"", "ts\"", "dur\"", "id\"", "bp\"", "s\""};
+// Keys at the top level of an event, in any writer's order. A nested object may start with one of them too; then
+// parsing fails and finds back.
+constexpr std::string_view kEventKeys[] = {"ph\"", "cat\"", "name\"", "args\"", "pid\"", "tid\"",
+                                           "ts\"", "dur\"", "id\"",   "bp\"",   "s\""};
 
 // Members of the document that writers put behind the events.
-constexpr std::string_view kDocumentKeys[] = {"\"traceName\"", "\"displayTimeUnit\"", "\"baseTimeNanoseconds\"", "\"distributedInfo\"", "\"deviceProperties\"",
-                                              "\"schemaVersion\"", "\"otherData\""};
+constexpr std::string_view kDocumentKeys[] = {"\"traceName\"",       "\"displayTimeUnit\"",  "\"baseTimeNanoseconds\"",
+                                              "\"distributedInfo\"", "\"deviceProperties\"", "\"schemaVersion\"",
+                                              "\"otherData\""};
 
 // How far the white space between two events may reach.
 constexpr size_t kMaxGap = 256;

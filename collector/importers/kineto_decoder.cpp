@@ -25,9 +25,12 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-std::string_view token(value& from) { return trimmed(from.raw_json_token()); }
+std::string_view token(value& from) {
+    return trimmed(from.raw_json_token());
+}
 
-/// A text value unescaped; one with an escape that JSON does not know ("C:\x") is taken as it stands. Empty for anything but a text.
+/// A text value unescaped; one with an escape that JSON does not know ("C:\x") is taken as it stands. Empty for
+/// anything but a text.
 std::string_view textOf(value& from) {
     const std::string_view raw = token(from);
     if (raw.empty() || raw.front() != '"') return {};
@@ -43,9 +46,12 @@ std::string_view numberText(value& from) {
     return raw;
 }
 
-std::optional<int64_t> integerOf(value& from) { return integerFromText(numberText(from)); }
+std::optional<int64_t> integerOf(value& from) {
+    return integerFromText(numberText(from));
+}
 
-/// "grid": [x, y, z] as x * y * z, saturated; empty when it is no array of numbers. `ok` turns false when the JSON is damaged.
+/// "grid": [x, y, z] as x * y * z, saturated; empty when it is no array of numbers. `ok` turns false when the JSON is
+/// damaged.
 std::optional<int64_t> productOf(value& from, bool& ok) {
     if (token(from).substr(0, 1) != "[") return std::nullopt;
     simdjson::ondemand::array list;
@@ -95,7 +101,8 @@ KinetoCategory categoryOf(std::string_view text) {
     if (text == "Operator") return KinetoCategory::commParameters;
     if (text == "gpu_memcpy") return KinetoCategory::memcpy;
     if (text == "gpu_memset") return KinetoCategory::memset;
-    if (text == "cuda_runtime" || text == "hip_runtime" || text == "Runtime" || text == "runtime") return KinetoCategory::runtimeCall;
+    if (text == "cuda_runtime" || text == "hip_runtime" || text == "Runtime" || text == "runtime")
+        return KinetoCategory::runtimeCall;
     if (text == "cuda_driver" || text == "hip_driver" || text == "driver") return KinetoCategory::driverCall;
     if (text == "python_function") return KinetoCategory::pythonFunction;
     if (text == "cuda_sync" || text == "synchronization") return KinetoCategory::synchronization;
@@ -169,7 +176,8 @@ bool decodeArgs(object args, KinetoEvent& event) {
             case 'P':
                 if (isKey(key, "Process Group Name")) event.groupName = textOf(field);
                 if (isKey(key, "Process Group Description")) event.groupDescription = textOf(field);
-                if (isKey(key, "Process Group Ranks")) event.groupRanks = token(field).substr(0, 1) == "[" ? rawOf(field, ok) : textOf(field);
+                if (isKey(key, "Process Group Ranks"))
+                    event.groupRanks = token(field).substr(0, 1) == "[" ? rawOf(field, ok) : textOf(field);
                 break;
             case 'S':
                 if (isKey(key, "Src Rank")) event.sourceRank = integerOf(field);
@@ -189,7 +197,9 @@ KinetoCategory operatorCategory(std::string_view name) {
     return name.starts_with("ProfilerStep#") ? KinetoCategory::annotation : KinetoCategory::operation;
 }
 
-bool isPlain(KinetoCategory category) { return category == KinetoCategory::operation || category == KinetoCategory::pythonFunction; }
+bool isPlain(KinetoCategory category) {
+    return category == KinetoCategory::operation || category == KinetoCategory::pythonFunction;
+}
 
 }  // namespace
 
@@ -200,7 +210,8 @@ DecodeResult decodeKinetoEvent(object fields, KinetoEvent& event) {
     for (auto item : fields) {
         raw_json_string rawKey;
         value field;
-        if (item.key().get(rawKey) != simdjson::SUCCESS || item.value().get(field) != simdjson::SUCCESS) return DecodeResult::broken;
+        if (item.key().get(rawKey) != simdjson::SUCCESS || item.value().get(field) != simdjson::SUCCESS)
+            return DecodeResult::broken;
         const char* key = rawKey.raw();
         if (isKey(key, "ph")) {
             const std::string_view phase = token(field);
@@ -217,7 +228,8 @@ DecodeResult decodeKinetoEvent(object fields, KinetoEvent& event) {
                 event.category = categoryOf(raw.substr(1, raw.size() - 2));
                 categoryKnown = true;
                 if (event.category == KinetoCategory::other) return DecodeResult::skipped;
-                if (event.category == KinetoCategory::commParameters && nameKnown) event.category = operatorCategory(event.name);
+                if (event.category == KinetoCategory::commParameters && nameKnown)
+                    event.category = operatorCategory(event.name);
             }
         } else if (isKey(key, "name")) {
             event.name = textOf(field);
@@ -240,7 +252,8 @@ DecodeResult decodeKinetoEvent(object fields, KinetoEvent& event) {
             if (isPlain(event.category)) continue;  // most events of a trace: nothing in them is needed
             if (token(field).substr(0, 1) != "{") continue;
             object args;
-            if (field.get_object().get(args) != simdjson::SUCCESS || !decodeArgs(args, event)) return DecodeResult::broken;
+            if (field.get_object().get(args) != simdjson::SUCCESS || !decodeArgs(args, event))
+                return DecodeResult::broken;
         }
     }
     if (!categoryKnown || event.phase == 0) return DecodeResult::skipped;

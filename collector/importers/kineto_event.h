@@ -9,33 +9,34 @@ namespace rankscope::collector {
 
 /// What an event of a Kineto trace is, from its "cat" (and "ph"); names differ between PyTorch versions and vendors.
 enum class KinetoCategory : uint8_t {
-    other,           ///< flows, counters: not needed
+    other,  ///< flows, counters: not needed
     kernel,
     memcpy,
     memset,
-    runtimeCall,     ///< CUDA or HIP runtime
+    runtimeCall,  ///< CUDA or HIP runtime
     driverCall,
-    synchronization, ///< cuda_sync: a wait on the device's side
-    annotation,      ///< record_function, profiler steps, torch.distributed's "nccl:all_reduce"
-    gpuAnnotation,   ///< the same, projected on the device
-    commParameters,  ///< CPU operator record_param_comms: what a collective was called with
-    operation,       ///< any other CPU operator
+    synchronization,  ///< cuda_sync: a wait on the device's side
+    annotation,       ///< record_function, profiler steps, torch.distributed's "nccl:all_reduce"
+    gpuAnnotation,    ///< the same, projected on the device
+    commParameters,   ///< CPU operator record_param_comms: what a collective was called with
+    operation,        ///< any other CPU operator
     pythonFunction,
-    metadata,        ///< names of processes and threads
-    unknownGpu,      ///< a device event of a category this version does not know
+    metadata,    ///< names of processes and threads
+    unknownGpu,  ///< a device event of a category this version does not know
 };
 
-/// One event, decoded. Texts point into the parser's buffers and live until the next event. Times are relative to the file's baseTimeNanoseconds.
+/// One event, decoded. Texts point into the parser's buffers and live until the next event. Times are relative to the
+/// file's baseTimeNanoseconds.
 struct KinetoEvent {
     KinetoCategory category = KinetoCategory::other;
     char phase = 0;
     bool hasTime = false;
-    bool badNumber = false;         ///< a time or duration was no number, or does not fit: the event is unusable
+    bool badNumber = false;  ///< a time or duration was no number, or does not fit: the event is unusable
     std::string_view name;
     int64_t startNs = 0;
     int64_t durNs = 0;
-    std::optional<int64_t> pid;     ///< on device events: the device
-    std::optional<int64_t> tid;     ///< on device events: the stream
+    std::optional<int64_t> pid;  ///< on device events: the device
+    std::optional<int64_t> tid;  ///< on device events: the stream
 
     std::optional<int64_t> correlation;
     std::optional<int64_t> externalId;
@@ -47,18 +48,18 @@ struct KinetoEvent {
     std::optional<int64_t> blockThreads;
     std::optional<int64_t> graphNode;
     std::optional<int64_t> eventId;
-    std::string_view copyKind;      ///< "HtoD" (ROCm); CUDA tells it in the name
-    std::string_view syncKind;      ///< "Stream Sync"
-    std::string_view argsName;      ///< args.name of metadata
-    std::string_view inputDims;     ///< raw JSON of "Input Dims"
-    std::string_view inputType;     ///< raw JSON of "Input type"
+    std::string_view copyKind;   ///< "HtoD" (ROCm); CUDA tells it in the name
+    std::string_view syncKind;   ///< "Stream Sync"
+    std::string_view argsName;   ///< args.name of metadata
+    std::string_view inputDims;  ///< raw JSON of "Input Dims"
+    std::string_view inputType;  ///< raw JSON of "Input type"
 
     // What torch.distributed says about a collective; on the kernel, on record_param_comms, or on both.
-    std::string_view collective;    ///< "allreduce"; empty: not told
-    std::string_view dataType;      ///< "Float", "BFloat16"
+    std::string_view collective;  ///< "allreduce"; empty: not told
+    std::string_view dataType;    ///< "Float", "BFloat16"
     std::string_view groupName;
     std::string_view groupDescription;
-    std::string_view groupRanks;    ///< "[0, 1, 2]", may be abbreviated with "..."
+    std::string_view groupRanks;  ///< "[0, 1, 2]", may be abbreviated with "..."
     std::optional<int64_t> inElements;
     std::optional<int64_t> outElements;
     std::optional<int64_t> groupSize;
@@ -70,7 +71,8 @@ struct KinetoEvent {
 
     /// True on a device event that occupies a stream.
     bool onDevice() const {
-        return category == KinetoCategory::kernel || category == KinetoCategory::memcpy || category == KinetoCategory::memset;
+        return category == KinetoCategory::kernel || category == KinetoCategory::memcpy ||
+               category == KinetoCategory::memset;
     }
 };
 

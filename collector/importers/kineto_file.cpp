@@ -34,16 +34,20 @@ KinetoFile readKinetoFile(const std::filesystem::path& file, std::optional<int32
     KinetoRank rank;
     reader.read([&rank](const KinetoEvent& event) { rank.add(event); });
     if (!reader.sawEvents()) {
-        throw ImportError(file, 0, "this JSON document holds no \"traceEvents\"", "expected a PyTorch (Kineto) or Chrome trace");
+        throw ImportError(file, 0, "this JSON document holds no \"traceEvents\"",
+                          "expected a PyTorch (Kineto) or Chrome trace");
     }
     result.header = reader.header();
     result.events = reader.eventCount();
     result.recording = rank.finish(result.header, fallbackRank, result.losses);
     const RankRecording& recording = result.recording;
-    if (recording.kernels.empty() && recording.apiCalls.empty() && recording.nvtx.empty() && recording.memcpys.empty()) {
-        std::string cause = "none of its " + std::to_string(result.events) + " events is GPU work, a CUDA or HIP call or an annotation";
+    if (recording.kernels.empty() && recording.apiCalls.empty() && recording.nvtx.empty() &&
+        recording.memcpys.empty()) {
+        std::string cause =
+            "none of its " + std::to_string(result.events) + " events is GPU work, a CUDA or HIP call or an annotation";
         for (const ImportLoss& loss : result.losses.all()) {
-            if (loss.severity == "error") cause += "; at offset " + std::to_string(loss.offset.value_or(0)) + " " + loss.message;
+            if (loss.severity == "error")
+                cause += "; at offset " + std::to_string(loss.offset.value_or(0)) + " " + loss.message;
         }
         throw ImportError(file, 0, cause, "record with torch.profiler and ProfilerActivity.CUDA");
     }

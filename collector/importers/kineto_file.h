@@ -19,7 +19,8 @@ struct KinetoFile {
     uint64_t events = 0;
 };
 
-/// Throws ImportError when nothing in the file can be used. `fallbackRank`: the rank to assume where the trace tells none.
+/// Throws ImportError when nothing in the file can be used. `fallbackRank`: the rank to assume where the trace tells
+/// none.
 KinetoFile readKinetoFile(const std::filesystem::path& file, std::optional<int32_t> fallbackRank = std::nullopt);
 
 /// Moves all times of a recording.

@@ -71,7 +71,8 @@ void readDevices(element list, KinetoHeader& header) {
 }  // namespace
 
 bool isKinetoHeaderMember(std::string_view key) {
-    return key == "distributedInfo" || key == "deviceProperties" || key == "baseTimeNanoseconds" || key == "hostname" || key == "host_name";
+    return key == "distributedInfo" || key == "deviceProperties" || key == "baseTimeNanoseconds" || key == "hostname" ||
+           key == "host_name";
 }
 
 bool readKinetoHeaderMember(std::string_view key, std::string_view json, KinetoHeader& header) {

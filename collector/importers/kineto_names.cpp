@@ -9,8 +9,9 @@ namespace rankscope::collector {
 namespace {
 
 int32_t copyKind(std::string_view text) {
-    constexpr std::pair<std::string_view, int32_t> kKinds[] = {{"HtoD", 1}, {"DtoH", 2}, {"HtoA", 3}, {"AtoH", 4}, {"AtoA", 5},
-                                                               {"AtoD", 6}, {"DtoA", 7}, {"DtoD", 8}, {"HtoH", 9}, {"PtoP", 10}};
+    constexpr std::pair<std::string_view, int32_t> kKinds[] = {{"HtoD", 1}, {"DtoH", 2}, {"HtoA", 3}, {"AtoH", 4},
+                                                               {"AtoA", 5}, {"AtoD", 6}, {"DtoA", 7}, {"DtoD", 8},
+                                                               {"HtoH", 9}, {"PtoP", 10}};
     for (const auto& [name, kind] : kKinds) {
         if (text == name) return kind;
     }
@@ -18,7 +19,8 @@ int32_t copyKind(std::string_view text) {
 }
 
 std::optional<int32_t> memoryKind(std::string_view text) {
-    constexpr std::pair<std::string_view, int32_t> kKinds[] = {{"Pageable", 1}, {"Pinned", 2}, {"Device", 3}, {"Array", 4}, {"Managed", 5}};
+    constexpr std::pair<std::string_view, int32_t> kKinds[] = {
+        {"Pageable", 1}, {"Pinned", 2}, {"Device", 3}, {"Array", 4}, {"Managed", 5}};
     for (const auto& [name, kind] : kKinds) {
         if (text == name) return kind;
     }
@@ -46,7 +48,9 @@ CopyText parseCopy(std::string_view name, std::string_view kind) {
     const size_t open = name.find('(');
     const size_t arrow = name.find(" -> ");
     const size_t close = name.find(')');
-    if (open == std::string_view::npos || arrow == std::string_view::npos || close == std::string_view::npos || !(open < arrow && arrow < close)) return copy;
+    if (open == std::string_view::npos || arrow == std::string_view::npos || close == std::string_view::npos ||
+        !(open < arrow && arrow < close))
+        return copy;
     copy.srcMemory = memoryKind(name.substr(open + 1, arrow - open - 1));
     copy.dstMemory = memoryKind(name.substr(arrow + 4, close - arrow - 4));
     return copy;

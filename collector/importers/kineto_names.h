@@ -20,7 +20,8 @@ CopyText parseCopy(std::string_view name, std::string_view kind);
 /// CUpti_ActivitySynchronizationType of "Stream Sync", 0 unknown.
 int32_t parseSynchronizationKind(std::string_view text);
 
-/// Elements of the first tensor in "Input Dims": [[8, 1024], []] gives 8192. Empty when the first entry is no tensor, or a list of tensors.
+/// Elements of the first tensor in "Input Dims": [[8, 1024], []] gives 8192. Empty when the first entry is no tensor,
+/// or a list of tensors.
 std::optional<int64_t> firstTensorElements(std::string_view dims);
 /// The first entry of "Input type": ["float", ""] gives float.
 std::string_view firstInputType(std::string_view types);

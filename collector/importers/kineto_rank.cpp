@@ -42,20 +42,31 @@ void TorchCollective::completeWith(const TorchCollective& other) {
 void KinetoRank::add(const KinetoEvent& event) {
     if (event.category != KinetoCategory::metadata && !event.hasTime) return;
     switch (event.category) {
-        case KinetoCategory::kernel: return addKernel(event);
-        case KinetoCategory::memcpy: return addCopy(event);
-        case KinetoCategory::memset: return addSet(event);
+        case KinetoCategory::kernel:
+            return addKernel(event);
+        case KinetoCategory::memcpy:
+            return addCopy(event);
+        case KinetoCategory::memset:
+            return addSet(event);
         case KinetoCategory::runtimeCall:
-        case KinetoCategory::driverCall: return addCall(event);
-        case KinetoCategory::synchronization: return addSynchronization(event);
+        case KinetoCategory::driverCall:
+            return addCall(event);
+        case KinetoCategory::synchronization:
+            return addSynchronization(event);
         case KinetoCategory::annotation:
         case KinetoCategory::gpuAnnotation:
-        case KinetoCategory::commParameters: return addAnnotation(event);
-        case KinetoCategory::metadata: return addMetadata(event);
+        case KinetoCategory::commParameters:
+            return addAnnotation(event);
+        case KinetoCategory::metadata:
+            return addMetadata(event);
         case KinetoCategory::operation:
-        case KinetoCategory::pythonFunction: return addOperation(event);
-        case KinetoCategory::unknownGpu: ++m_unknownGpuEvents; return;
-        case KinetoCategory::other: return;
+        case KinetoCategory::pythonFunction:
+            return addOperation(event);
+        case KinetoCategory::unknownGpu:
+            ++m_unknownGpuEvents;
+            return;
+        case KinetoCategory::other:
+            return;
     }
 }
 
@@ -65,7 +76,8 @@ int32_t KinetoRank::streamOf(const KinetoEvent& event) {
     const int64_t device = event.device ? *event.device : event.pid.value_or(0);
     const int64_t context = event.context.value_or(0);
     const int64_t native = event.stream ? *event.stream : event.tid.value_or(0);
-    const uint64_t key = (static_cast<uint64_t>(device) * 0x9e3779b97f4a7c15u) ^ (static_cast<uint64_t>(context) << 40) ^ static_cast<uint64_t>(native);
+    const uint64_t key = (static_cast<uint64_t>(device) * 0x9e3779b97f4a7c15u) ^
+                         (static_cast<uint64_t>(context) << 40) ^ static_cast<uint64_t>(native);
     const auto known = m_streams.find(key);
     if (known != m_streams.end()) return known->second;
     const auto index = static_cast<int32_t>(m_recording.streams.size());
@@ -107,7 +119,8 @@ void KinetoRank::addKernel(const KinetoEvent& event) {
     }
     if (m_nameKinds[name] > 0 || !event.collective.empty()) {
         kernel.nccl = event.collective.empty() ? store::NcclKernel::byName : store::NcclKernel::byCall;
-        m_communication.push_back({m_recording.kernels.size(), event.externalId, toldBy(event), m_nameKinds[name] == 1 || !event.collective.empty()});
+        m_communication.push_back({m_recording.kernels.size(), event.externalId, toldBy(event),
+                                   m_nameKinds[name] == 1 || !event.collective.empty()});
     }
     m_recording.kernels.push_back(kernel);
 }
@@ -153,7 +166,8 @@ void KinetoRank::addSynchronization(const KinetoEvent& event) {
     store::Synchronization wait;
     wait.kind = parseSynchronizationKind(event.syncKind.empty() ? event.name : event.syncKind);
     // A wait for the whole context comes with stream -1, as unsigned or as signed number.
-    const bool noStream = wait.kind == 4 || event.stream.value_or(0) == -1 || event.stream.value_or(0) == std::numeric_limits<uint32_t>::max();
+    const bool noStream = wait.kind == 4 || event.stream.value_or(0) == -1 ||
+                          event.stream.value_or(0) == std::numeric_limits<uint32_t>::max();
     if (!noStream) wait.streamId = streamOf(event);
     wait.startNs = event.startNs;
     wait.durNs = event.durNs;
@@ -197,7 +211,8 @@ void KinetoRank::addAnnotation(const KinetoEvent& event) {
 }
 
 void KinetoRank::addOperation(const KinetoEvent& event) {
-    m_operations.add(event.name, event.tid.value_or(-1), event.startNs, event.durNs, event.category == KinetoCategory::pythonFunction);
+    m_operations.add(event.name, event.tid.value_or(-1), event.startNs, event.durNs,
+                     event.category == KinetoCategory::pythonFunction);
     if (!m_pid) m_pid = event.pid;
 }
 
@@ -224,7 +239,8 @@ void KinetoRank::addMetadata(const KinetoEvent& event) {
     if (event.name == "process_name" && event.pid) m_processNames[*event.pid] = std::string(event.argsName);
     if (event.name == "thread_name" && event.tid) {
         const auto thread = m_threads.find(*event.tid);
-        if (thread != m_threads.end()) m_recording.threads[static_cast<size_t>(thread->second)].name = std::string(event.argsName);
+        if (thread != m_threads.end())
+            m_recording.threads[static_cast<size_t>(thread->second)].name = std::string(event.argsName);
     }
 }
 
@@ -251,7 +267,8 @@ int32_t KinetoRank::groupOf(const KinetoEvent& event) {
     group.description = std::string(event.groupDescription);
     group.size = event.groupSize.value_or(0);
     group.ranks = parseRanks(event.groupRanks);
-    if (group.ranks.empty() && event.groupStart && event.groupStride.value_or(0) > 0 && group.size > 0 && group.size < (1 << 24)) {
+    if (group.ranks.empty() && event.groupStart && event.groupStride.value_or(0) > 0 && group.size > 0 &&
+        group.size < (1 << 24)) {
         for (int64_t i = 0; i < group.size; ++i) group.ranks.push_back(*event.groupStart + i * *event.groupStride);
     }
     for (size_t i = 0; i < m_groups.size(); ++i) {
@@ -262,9 +279,12 @@ int32_t KinetoRank::groupOf(const KinetoEvent& event) {
 }
 
 const KinetoRank::Span* KinetoRank::innermost(const std::vector<Span>& spans, int32_t place, int64_t timeNs) {
-    // Sorted by (place, start): the last one that starts at or before the time and still runs. Spans of a place nest, and hardly: a few steps back do.
+    // Sorted by (place, start): the last one that starts at or before the time and still runs. Spans of a place nest,
+    // and hardly: a few steps back do.
     auto at = std::upper_bound(spans.begin(), spans.end(), std::pair(place, timeNs),
-                               [](const std::pair<int32_t, int64_t>& key, const Span& span) { return key < std::pair(span.place, span.startNs); });
+                               [](const std::pair<int32_t, int64_t>& key, const Span& span) {
+                                   return key < std::pair(span.place, span.startNs);
+                               });
     for (int steps = 0; at != spans.begin() && steps < 8; ++steps) {
         --at;
         if (at->place != place) return nullptr;
@@ -276,8 +296,9 @@ const KinetoRank::Span* KinetoRank::innermost(const std::vector<Span>& spans, in
 void KinetoRank::makeCalls() {
     if (m_communication.empty()) return;
     for (auto* spans : {&m_operators, &m_annotations, &m_gpuAnnotations}) {
-        std::stable_sort(spans->begin(), spans->end(),
-                         [](const Span& a, const Span& b) { return std::pair(a.place, a.startNs) < std::pair(b.place, b.startNs); });
+        std::stable_sort(spans->begin(), spans->end(), [](const Span& a, const Span& b) {
+            return std::pair(a.place, a.startNs) < std::pair(b.place, b.startNs);
+        });
     }
     std::unordered_map<int64_t, const Span*> operatorById;
     for (const Span& span : m_operators) {
@@ -291,7 +312,8 @@ void KinetoRank::makeCalls() {
     for (const store::ApiCall& call : m_recording.apiCalls) {
         if (!call.correlationId) continue;
         const auto wanted = launchOf.find(*call.correlationId);
-        if (wanted != launchOf.end() && (wanted->second == nullptr || call.kind == store::ApiKind::launch)) wanted->second = &call;
+        if (wanted != launchOf.end() && (wanted->second == nullptr || call.kind == store::ApiKind::launch))
+            wanted->second = &call;
     }
 
     for (CommunicationKernel& communication : m_communication) {
@@ -310,7 +332,8 @@ void KinetoRank::makeCalls() {
             }
         }
         // Old versions repeat the correlation id as External id: then it names no operator.
-        if (host == nullptr && communication.externalId && (!kernel.correlationId || *communication.externalId != *kernel.correlationId)) {
+        if (host == nullptr && communication.externalId &&
+            (!kernel.correlationId || *communication.externalId != *kernel.correlationId)) {
             const auto byId = operatorById.find(*communication.externalId);
             if (byId != operatorById.end()) {
                 host = byId->second;
@@ -318,7 +341,8 @@ void KinetoRank::makeCalls() {
             }
         }
         if (told.op == store::Op::unknown) {
-            if (const Span* annotation = innermost(m_gpuAnnotations, kernel.streamId, kernel.startNs)) told.completeWith(annotation->told);
+            if (const Span* annotation = innermost(m_gpuAnnotations, kernel.streamId, kernel.startNs))
+                told.completeWith(annotation->told);
         }
 
         store::NcclCall call;
@@ -349,7 +373,8 @@ void KinetoRank::makeCalls() {
         if (told.group >= 0) {
             call.communicatorId = told.group;
             const auto& ranks = m_groups[static_cast<size_t>(told.group)].ranks;
-            const auto peer = told.peerGlobalRank ? std::find(ranks.begin(), ranks.end(), *told.peerGlobalRank) : ranks.end();
+            const auto peer =
+                told.peerGlobalRank ? std::find(ranks.begin(), ranks.end(), *told.peerGlobalRank) : ranks.end();
             if (peer != ranks.end()) call.peer = static_cast<int32_t>(peer - ranks.begin());
         }
         const int64_t size = told.group < 0 ? told.groupSize.value_or(0) : 0;
@@ -367,13 +392,15 @@ void KinetoRank::makeCommunicators(const KinetoHeader& header, std::optional<int
         int64_t& index = place[static_cast<size_t>(*call.communicatorId)];
         if (index < 0) {
             index = static_cast<int64_t>(m_recording.communicators.size());
-            m_recording.communicators.push_back(communicatorOf(m_groups[static_cast<size_t>(*call.communicatorId)], header, rank));
+            m_recording.communicators.push_back(
+                communicatorOf(m_groups[static_cast<size_t>(*call.communicatorId)], header, rank));
         }
         call.communicatorId = index;
     }
 }
 
-LocalCommunicator KinetoRank::communicatorOf(TorchGroup group, const KinetoHeader& header, std::optional<int64_t> rank) {
+LocalCommunicator KinetoRank::communicatorOf(TorchGroup group, const KinetoHeader& header,
+                                             std::optional<int64_t> rank) {
     if (group.ranks.empty()) {
         for (const KinetoProcessGroup& told : header.groups) {
             if (told.name == group.name) group.ranks = told.ranks;
@@ -384,7 +411,8 @@ LocalCommunicator KinetoRank::communicatorOf(TorchGroup group, const KinetoHeade
     communicator.identity = "process_group";
     communicator.name = group.description.empty() || group.description == "undefined" ? group.name : group.description;
     communicator.nRanks = static_cast<int32_t>(group.size);
-    // The name and the members are the same on every member. Groups without a list of members stay apart by name and size only.
+    // The name and the members are the same on every member. Groups without a list of members stay apart by name and
+    // size only.
     uint64_t hash = 0xcbf29ce484222325u;
     const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 0x100000001b3u; };
     for (const char c : group.name) mix(static_cast<unsigned char>(c));
@@ -421,7 +449,9 @@ void KinetoRank::completeCopies(ImportLosses& losses) {
     };
     complete(m_recording.memcpys);
     complete(m_recording.memsets);
-    if (missing > 0) losses.add("source_absent", "info", std::nullopt, "copies and sets without a size in the trace count as 0 bytes", missing);
+    if (missing > 0)
+        losses.add("source_absent", "info", std::nullopt,
+                   "copies and sets without a size in the trace count as 0 bytes", missing);
 }
 
 void KinetoRank::setDepths() {
@@ -446,7 +476,8 @@ void KinetoRank::setDepths() {
     }
 }
 
-RankRecording KinetoRank::finish(const KinetoHeader& header, std::optional<int32_t> fallbackRank, ImportLosses& losses) {
+RankRecording KinetoRank::finish(const KinetoHeader& header, std::optional<int32_t> fallbackRank,
+                                 ImportLosses& losses) {
     completeCopies(losses);
     setDepths();
     keepOperations();
@@ -455,20 +486,24 @@ RankRecording KinetoRank::finish(const KinetoHeader& header, std::optional<int32
     if (!rank && fallbackRank) rank = *fallbackRank;
     makeCommunicators(header, rank);
     if (m_unknownGpuEvents > 0) {
-        losses.add("source_absent", "info", std::nullopt, "device events of a kind this version does not know are left out", m_unknownGpuEvents);
+        losses.add("source_absent", "info", std::nullopt,
+                   "device events of a kind this version does not know are left out", m_unknownGpuEvents);
     }
     if (m_recording.kernels.empty()) {
-        losses.add("source_absent", "warning", std::nullopt, "the trace holds no GPU kernels; record with ProfilerActivity.CUDA");
+        losses.add("source_absent", "warning", std::nullopt,
+                   "the trace holds no GPU kernels; record with ProfilerActivity.CUDA");
     }
     for (const KinetoDevice& device : header.devices) {
         const bool used = std::any_of(m_recording.streams.begin(), m_recording.streams.end(),
                                       [&](const LocalStream& stream) { return stream.device == device.ordinal; });
         if (used) {
-            m_recording.devices.push_back({static_cast<int32_t>(device.ordinal), device.name, device.memoryBytes, device.multiprocessors, device.computeCapability});
+            m_recording.devices.push_back({static_cast<int32_t>(device.ordinal), device.name, device.memoryBytes,
+                                           device.multiprocessors, device.computeCapability});
         }
     }
     m_recording.worldSize = static_cast<int32_t>(header.worldSize.value_or(-1));
-    m_recording.hostName = header.hostName.empty() ? "unknown" : header.hostName;  // one host unless the traces tell names
+    m_recording.hostName =
+        header.hostName.empty() ? "unknown" : header.hostName;  // one host unless the traces tell names
     m_recording.process.pid = m_pid.value_or(0);
     const auto name = m_processNames.find(m_recording.process.pid);
     if (name != m_processNames.end() && !name->second.empty()) m_recording.process.executable = name->second;

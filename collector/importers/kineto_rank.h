@@ -35,14 +35,14 @@ struct TorchCollective {
     void completeWith(const TorchCollective& other);
 };
 
-/// Turns the events of one Kineto file into a RankRecording: rows of device and host events as they come; what joins them (collectives with their
-/// kernels, launches and operators) at the end.
+/// Turns the events of one Kineto file into a RankRecording: rows of device and host events as they come; what joins
+/// them (collectives with their kernels, launches and operators) at the end.
 class KinetoRank {
   public:
     void add(const KinetoEvent& event);
 
-    /// Joins and hands out the recording, with times still relative to the file's base. Call once, after the last event.
-    /// `fallbackRank`: the rank to assume where the header tells none.
+    /// Joins and hands out the recording, with times still relative to the file's base. Call once, after the last
+    /// event. `fallbackRank`: the rank to assume where the header tells none.
     RankRecording finish(const KinetoHeader& header, std::optional<int32_t> fallbackRank, ImportLosses& losses);
 
   private:
@@ -86,11 +86,11 @@ class KinetoRank {
     RankRecording m_recording;
     std::vector<TorchGroup> m_groups;
     std::vector<CommunicationKernel> m_communication;
-    std::vector<Span> m_operators;        // record_param_comms
-    std::vector<Span> m_annotations;      // "nccl:all_reduce" on the host
-    std::vector<Span> m_gpuAnnotations;   // the same on the device
-    std::vector<int8_t> m_nameKinds;      // by name id: -1 not looked at, 0 compute, 1 NCCL, 2 other communication
-    HostOperations m_operations;           // CPU operators and Python functions
+    std::vector<Span> m_operators;       // record_param_comms
+    std::vector<Span> m_annotations;     // "nccl:all_reduce" on the host
+    std::vector<Span> m_gpuAnnotations;  // the same on the device
+    std::vector<int8_t> m_nameKinds;     // by name id: -1 not looked at, 0 compute, 1 NCCL, 2 other communication
+    HostOperations m_operations;         // CPU operators and Python functions
     std::unordered_map<uint64_t, int32_t> m_streams;
     std::unordered_map<int64_t, int32_t> m_threads;
     std::unordered_map<int64_t, std::string> m_processNames;

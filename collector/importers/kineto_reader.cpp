@@ -14,7 +14,8 @@ namespace {
 // Header members are kilobytes; pg_config of a 16,384-rank job with hundreds of groups stays under this.
 constexpr size_t kMaxHeaderBytes = 64 << 20;
 constexpr size_t kMaxKeyBytes = 4096;
-// A damaged slice is parsed again in smaller ones, so that a file with damage everywhere costs little more than one without.
+// A damaged slice is parsed again in smaller ones, so that a file with damage everywhere costs little more than one
+// without.
 constexpr size_t kSmallSliceBytes = 16 << 10;
 // Objects inside an event that look like the start of another one; more than this is damage.
 constexpr int kMaxNestedStarts = 64;
@@ -34,10 +35,12 @@ void KinetoReader::read(const EventSink& sink) {
         m_window.advance(1);
         readDocument();
     } else {
-        throw ImportError(m_file.path(), m_window.offset(), "this is no JSON document", "expected a PyTorch (Kineto) or Chrome trace");
+        throw ImportError(m_file.path(), m_window.offset(), "this is no JSON document",
+                          "expected a PyTorch (Kineto) or Chrome trace");
     }
     if (!m_file.damage().empty()) {
-        m_losses.add("torn_tail", "error", m_window.offset(), m_file.damage() + "; the events in front of that are imported");
+        m_losses.add("torn_tail", "error", m_window.offset(),
+                     m_file.damage() + "; the events in front of that are imported");
     }
     m_sink = nullptr;
 }
@@ -73,7 +76,8 @@ void KinetoReader::readDocument() {
         }
         if (c == '"' && readMember()) continue;
         if (m_cutOff) return;
-        m_losses.add("bad_block", "warning", m_window.offset(), "the document around the events is damaged; what it tells there is unknown");
+        m_losses.add("bad_block", "warning", m_window.offset(),
+                     "the document around the events is damaged; what it tells there is unknown");
         if (m_sawEvents || !findEventsAfterDamage()) return;
         readEvents();
     }
@@ -122,7 +126,8 @@ bool KinetoReader::readKey(std::string& key) {
     return true;
 }
 
-/// Reads or skips the value at the front of the window, a member in front of or behind the events; false when it has no end.
+/// Reads or skips the value at the front of the window, a member in front of or behind the events; false when it has no
+/// end.
 bool KinetoReader::readHeaderMember(const std::string& key) {
     size_t bytes = kSmallSliceBytes;
     for (;;) {
@@ -133,14 +138,16 @@ bool KinetoReader::readHeaderMember(const std::string& key) {
         if (end == kNotFound && all) return false;
         if (end != kNotFound) {
             if (isKinetoHeaderMember(key) && !readKinetoHeaderMember(key, {m_window.data(), end}, m_header)) {
-                m_losses.add("bad_block", "warning", m_window.offset(), key + " cannot be read; what it tells is unknown");
+                m_losses.add("bad_block", "warning", m_window.offset(),
+                             key + " cannot be read; what it tells is unknown");
             }
             m_window.advance(end);
             return true;
         }
         if (bytes >= kMaxHeaderBytes) {
             if (isKinetoHeaderMember(key)) {
-                m_losses.add("bad_block", "warning", m_window.offset(), key + " is too large to be read; what it tells is unknown");
+                m_losses.add("bad_block", "warning", m_window.offset(),
+                             key + " is too large to be read; what it tells is unknown");
             }
             skipValue();
             return true;
@@ -192,7 +199,8 @@ void KinetoReader::readEvents() {
     while (skipSpace()) {
         const char c = m_window.data()[0];
         if (c == ']') {
-            if (afterComma) m_losses.add("bad_block", "info", commaOffset, "a comma stands behind the last event; nothing is lost");
+            if (afterComma)
+                m_losses.add("bad_block", "info", commaOffset, "a comma stands behind the last event; nothing is lost");
             m_window.advance(1);
             return;
         }
@@ -220,7 +228,8 @@ void KinetoReader::readEvents() {
             m_window.advance(consumed);
             continue;
         }
-        // The parser stopped in front of `consumed`: the end of the array, an unlucky cut, or damage. One event at a time tells which.
+        // The parser stopped in front of `consumed`: the end of the array, an unlucky cut, or damage. One event at a
+        // time tells which.
         m_window.advance(consumed);
         sliceBytes = kSmallSliceBytes;
         if (skipSpace() && m_window.data()[0] == '{') readOneEvent();
@@ -228,13 +237,14 @@ void KinetoReader::readEvents() {
     reportCutOff("the events");
 }
 
-/// Parses the events in the first `bytes` bytes, which end in front of an event's '{'. Returns how many bytes need no second look: all of them, or up
-/// to the first event that did not parse.
+/// Parses the events in the first `bytes` bytes, which end in front of an event's '{'. Returns how many bytes need no
+/// second look: all of them, or up to the first event that did not parse.
 size_t KinetoReader::readSlice(size_t bytes) {
     char* const text = m_window.data();
     size_t comma = bytes - 1;
     while (text[comma] != ',') --comma;
-    // The brackets that make a document of the slice go where they stand in the file: over the separator in front and the one behind.
+    // The brackets that make a document of the slice go where they stand in the file: over the separator in front and
+    // the one behind.
     char& open = text[-1];
     char& close = text[comma];
     const char savedOpen = open;
@@ -247,7 +257,8 @@ size_t KinetoReader::readSlice(size_t bytes) {
     simdjson::ondemand::document document;
     simdjson::ondemand::array events;
     const simdjson::padded_string_view slice(&open, length, length + TextWindow::kPadding);
-    if (m_parser.iterate(slice).get(document) == simdjson::SUCCESS && document.get_array().get(events) == simdjson::SUCCESS) {
+    if (m_parser.iterate(slice).get(document) == simdjson::SUCCESS &&
+        document.get_array().get(events) == simdjson::SUCCESS) {
         KinetoEvent event;
         bool failed = false;
         for (auto item : events) {
@@ -272,7 +283,8 @@ size_t KinetoReader::readSlice(size_t bytes) {
             if (result == DecodeResult::skipped) continue;
             deliver(event, m_window.offset() + start);
             const char* behind = nullptr;
-            if (document.current_location().get(behind) == simdjson::SUCCESS) consumed = static_cast<size_t>(behind - text);
+            if (document.current_location().get(behind) == simdjson::SUCCESS)
+                consumed = static_cast<size_t>(behind - text);
         }
         const char* behind = nullptr;
         whole = !failed && (document.current_location().get(behind) != simdjson::SUCCESS || behind > &close);
@@ -287,8 +299,8 @@ size_t KinetoReader::readSlice(size_t bytes) {
     return whole ? bytes : consumed;
 }
 
-/// Length of the event at the front of the window, kNotFound when it has no end. Looks no further than a few things that look like the start of
-/// another event, so that damage costs its surroundings only.
+/// Length of the event at the front of the window, kNotFound when it has no end. Looks no further than a few things
+/// that look like the start of another event, so that damage costs its surroundings only.
 size_t KinetoReader::findEventEnd() {
     ValueScanner scanner;
     size_t scanned = 0;
@@ -323,7 +335,8 @@ void KinetoReader::readOneEvent() {
     simdjson::ondemand::object object;
     KinetoEvent event;
     DecodeResult result = DecodeResult::broken;
-    if (m_parser.iterate(clean).get(document) == simdjson::SUCCESS && document.get_object().get(object) == simdjson::SUCCESS) {
+    if (m_parser.iterate(clean).get(document) == simdjson::SUCCESS &&
+        document.get_object().get(object) == simdjson::SUCCESS) {
         result = decodeKinetoEvent(object, event);
     }
     if (result == DecodeResult::broken) {
@@ -332,8 +345,8 @@ void KinetoReader::readOneEvent() {
     }
     ++m_eventCount;
     if (invalid > 0) {
-        m_losses.add("bad_text", "info", m_window.offset() + firstInvalid, "bytes that are no UTF-8 were replaced by U+FFFD",
-                     static_cast<int64_t>(invalid));
+        m_losses.add("bad_text", "info", m_window.offset() + firstInvalid,
+                     "bytes that are no UTF-8 were replaced by U+FFFD", static_cast<int64_t>(invalid));
     }
     if (result == DecodeResult::event) deliver(event, m_window.offset());
     m_window.advance(end);
@@ -347,7 +360,8 @@ void KinetoReader::deliver(const KinetoEvent& event, uint64_t offset) {
     m_sink(event);
 }
 
-/// Goes to the next position that looks like the start of an event or the end of them all, at least one byte on, or to the end of the text.
+/// Goes to the next position that looks like the start of an event or the end of them all, at least one byte on, or to
+/// the end of the text.
 void KinetoReader::skipDamage(const char* cause) {
     const uint64_t offset = m_window.offset();
     for (;;) {

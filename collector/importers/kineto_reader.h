@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <simdjson.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
-
-#include <simdjson.h>
 
 #include "collector/importers/import_loss.h"
 #include "collector/importers/input_file.h"
@@ -16,9 +16,10 @@
 
 namespace rankscope::collector {
 
-/// Reads one Kineto or Chrome trace front to back in bounded memory. The array of events is cut into slices of about kSliceBytes which are parsed in
-/// place; a slice that the parser refuses is gone through event by event, and what no parser accepts is skipped and counted as loss with its offset.
-/// Throws ImportError only when the text is no trace at all.
+/// Reads one Kineto or Chrome trace front to back in bounded memory. The array of events is cut into slices of about
+/// kSliceBytes which are parsed in place; a slice that the parser refuses is gone through event by event, and what no
+/// parser accepts is skipped and counted as loss with its offset. Throws ImportError only when the text is no trace at
+/// all.
 class KinetoReader {
   public:
     using EventSink = std::function<void(const KinetoEvent&)>;
@@ -29,7 +30,8 @@ class KinetoReader {
 
     KinetoReader(InputFile& file, ImportLosses& losses) : m_file(file), m_window(file), m_losses(losses) {}
 
-    /// `sink` is called for every decoded event, in file order. The header may still change until read() returns: some of its members follow the events.
+    /// `sink` is called for every decoded event, in file order. The header may still change until read() returns: some
+    /// of its members follow the events.
     void read(const EventSink& sink);
 
     const KinetoHeader& header() const { return m_header; }

@@ -15,7 +15,9 @@ std::optional<int32_t> rankFromFileName(std::string_view name) {
     for (const std::string_view word : {"rank", "worker"}) {
         for (size_t at = lower.find(word); at != std::string::npos; at = lower.find(word, at + 1)) {
             size_t digits = at + word.size();
-            if (digits < lower.size() && (lower[digits] == '-' || lower[digits] == '_' || lower[digits] == '.' || lower[digits] == '=')) ++digits;
+            if (digits < lower.size() &&
+                (lower[digits] == '-' || lower[digits] == '_' || lower[digits] == '.' || lower[digits] == '='))
+                ++digits;
             int32_t number = 0;
             const auto [end, error] = std::from_chars(lower.data() + digits, lower.data() + lower.size(), number);
             if (error != std::errc{} || number < 0 || (rank && at < lastAt)) continue;

@@ -7,7 +7,8 @@
 
 namespace rankscope::collector {
 
-/// The rank that a file's name tells: "rank-34.Jul.json", "rank0_iter16.json", "worker3_step_12.json". The last such word in the name counts.
+/// The rank that a file's name tells: "rank-34.Jul.json", "rank0_iter16.json", "worker3_step_12.json". The last such
+/// word in the name counts.
 std::optional<int32_t> rankFromFileName(std::string_view name);
 
 }  // namespace rankscope::collector

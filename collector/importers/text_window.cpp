@@ -18,7 +18,8 @@ bool TextWindow::require(size_t bytes) {
     const size_t readBytes = std::max(missing, kReadBytes);
     const size_t wanted = size() + readBytes;
     if (m_begin == 0 || m_begin + wanted + kPadding > m_capacity) {
-        // Slide what is left to the front, behind the one byte that belongs to the user; grow only for an event larger than the buffer.
+        // Slide what is left to the front, behind the one byte that belongs to the user; grow only for an event larger
+        // than the buffer.
         if (1 + wanted + kPadding > m_capacity) {
             const size_t capacity = std::max(1 + wanted + kPadding, m_capacity + m_capacity / 2);
             auto larger = std::make_unique_for_overwrite<char[]>(capacity);

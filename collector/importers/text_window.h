@@ -9,8 +9,9 @@
 
 namespace rankscope::collector {
 
-/// The part of a text that is in memory: a buffer that slides forward over an InputFile. One byte in front of data() and kPadding bytes behind
-/// data() + size() may be overwritten by the user (simdjson reads beyond the end; a slice gets its brackets in place).
+/// The part of a text that is in memory: a buffer that slides forward over an InputFile. One byte in front of data()
+/// and kPadding bytes behind data() + size() may be overwritten by the user (simdjson reads beyond the end; a slice
+/// gets its brackets in place).
 class TextWindow {
   public:
     static constexpr size_t kPadding = 64;

@@ -23,7 +23,8 @@ TraceFormat detectFormat(const std::filesystem::path& file) {
     const auto starts = [&text](std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; };
     if (starts(std::string_view("SQLite format 3\0", 16))) return TraceFormat::nsysSqlite;
     if (starts("RANKSCAP")) return TraceFormat::captureFile;
-    if (starts("NVTXT") || starts("QDSTREAM") || starts(std::string_view("\x1b\x01nsys", 6))) return TraceFormat::nsysReport;
+    if (starts("NVTXT") || starts("QDSTREAM") || starts(std::string_view("\x1b\x01nsys", 6)))
+        return TraceFormat::nsysReport;
     // A pickle of protocol 2 or later, which torch writes for the flight recorder.
     if (text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5) return TraceFormat::flightRecorderPickle;
     if (starts("\xef\xbb\xbf")) text.remove_prefix(3);
@@ -32,8 +33,10 @@ TraceFormat detectFormat(const std::filesystem::path& file) {
     if (text.front() == '[') return TraceFormat::kineto;
     if (text.front() != '{') return TraceFormat::unknown;
     // Flight-recorder dumps in JSON start with a version and the process groups, or with the entries.
-    const bool trace = text.find("\"traceEvents\"") != std::string_view::npos || text.find("\"schemaVersion\"") != std::string_view::npos;
-    const bool dump = text.find("\"pg_config\"") != std::string_view::npos && (starts("{\"version\"") || text.find("\"entries\"") != std::string_view::npos);
+    const bool trace = text.find("\"traceEvents\"") != std::string_view::npos ||
+                       text.find("\"schemaVersion\"") != std::string_view::npos;
+    const bool dump = text.find("\"pg_config\"") != std::string_view::npos &&
+                      (starts("{\"version\"") || text.find("\"entries\"") != std::string_view::npos);
     return dump && !trace ? TraceFormat::flightRecorder : TraceFormat::kineto;
 }
 

@@ -22,35 +22,64 @@ store::ApiKind apiKindOf(std::string_view name) noexcept {
 std::string_view hookedCallName(capture::CudaApi api) noexcept {
     using capture::CudaApi;
     switch (api) {
-        case CudaApi::unknown: break;
-        case CudaApi::launchKernel: return "cudaLaunchKernel";
-        case CudaApi::launchKernelExC: return "cudaLaunchKernelExC";
-        case CudaApi::launchCooperative: return "cudaLaunchCooperativeKernel";
-        case CudaApi::graphLaunch: return "cudaGraphLaunch";
-        case CudaApi::malloc: return "cudaMalloc";
-        case CudaApi::free: return "cudaFree";
-        case CudaApi::mallocAsync: return "cudaMallocAsync";
-        case CudaApi::freeAsync: return "cudaFreeAsync";
-        case CudaApi::mallocHost: return "cudaMallocHost";
-        case CudaApi::freeHost: return "cudaFreeHost";
-        case CudaApi::hostAlloc: return "cudaHostAlloc";
-        case CudaApi::mallocManaged: return "cudaMallocManaged";
-        case CudaApi::memcpy: return "cudaMemcpy";
-        case CudaApi::memcpyAsync: return "cudaMemcpyAsync";
-        case CudaApi::memset: return "cudaMemset";
-        case CudaApi::memsetAsync: return "cudaMemsetAsync";
-        case CudaApi::memcpyPeer: return "cudaMemcpyPeer";
-        case CudaApi::memcpyPeerAsync: return "cudaMemcpyPeerAsync";
-        case CudaApi::memcpy2D: return "cudaMemcpy2D";
-        case CudaApi::memcpy2DAsync: return "cudaMemcpy2DAsync";
-        case CudaApi::streamSynchronize: return "cudaStreamSynchronize";
-        case CudaApi::eventSynchronize: return "cudaEventSynchronize";
-        case CudaApi::deviceSynchronize: return "cudaDeviceSynchronize";
-        case CudaApi::streamWaitEvent: return "cudaStreamWaitEvent";
-        case CudaApi::eventRecord: return "cudaEventRecord";
-        case CudaApi::graphInstantiate: return "cudaGraphInstantiate";
-        case CudaApi::profilerStart: return "cudaProfilerStart";
-        case CudaApi::profilerStop: return "cudaProfilerStop";
+        case CudaApi::unknown:
+            break;
+        case CudaApi::launchKernel:
+            return "cudaLaunchKernel";
+        case CudaApi::launchKernelExC:
+            return "cudaLaunchKernelExC";
+        case CudaApi::launchCooperative:
+            return "cudaLaunchCooperativeKernel";
+        case CudaApi::graphLaunch:
+            return "cudaGraphLaunch";
+        case CudaApi::malloc:
+            return "cudaMalloc";
+        case CudaApi::free:
+            return "cudaFree";
+        case CudaApi::mallocAsync:
+            return "cudaMallocAsync";
+        case CudaApi::freeAsync:
+            return "cudaFreeAsync";
+        case CudaApi::mallocHost:
+            return "cudaMallocHost";
+        case CudaApi::freeHost:
+            return "cudaFreeHost";
+        case CudaApi::hostAlloc:
+            return "cudaHostAlloc";
+        case CudaApi::mallocManaged:
+            return "cudaMallocManaged";
+        case CudaApi::memcpy:
+            return "cudaMemcpy";
+        case CudaApi::memcpyAsync:
+            return "cudaMemcpyAsync";
+        case CudaApi::memset:
+            return "cudaMemset";
+        case CudaApi::memsetAsync:
+            return "cudaMemsetAsync";
+        case CudaApi::memcpyPeer:
+            return "cudaMemcpyPeer";
+        case CudaApi::memcpyPeerAsync:
+            return "cudaMemcpyPeerAsync";
+        case CudaApi::memcpy2D:
+            return "cudaMemcpy2D";
+        case CudaApi::memcpy2DAsync:
+            return "cudaMemcpy2DAsync";
+        case CudaApi::streamSynchronize:
+            return "cudaStreamSynchronize";
+        case CudaApi::eventSynchronize:
+            return "cudaEventSynchronize";
+        case CudaApi::deviceSynchronize:
+            return "cudaDeviceSynchronize";
+        case CudaApi::streamWaitEvent:
+            return "cudaStreamWaitEvent";
+        case CudaApi::eventRecord:
+            return "cudaEventRecord";
+        case CudaApi::graphInstantiate:
+            return "cudaGraphInstantiate";
+        case CudaApi::profilerStart:
+            return "cudaProfilerStart";
+        case CudaApi::profilerStop:
+            return "cudaProfilerStop";
     }
     return "CUDA call";
 }

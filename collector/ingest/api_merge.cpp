@@ -19,17 +19,18 @@ constexpr uint32_t kDriverDomain = 1;
 
 /// Names and kinds of calls by number, looked up once each.
 class CallNames {
-public:
+  public:
     explicit CallNames(LocalStrings& strings) : m_strings(strings) {}
 
     std::pair<int32_t, ApiKind> ofCupti(uint32_t domain, uint32_t id) {
-        return known({domain, id}, [&] { return domain == kDriverDomain ? cuptiDriverCallName(id) : cuptiRuntimeCallName(id); });
+        return known({domain, id},
+                     [&] { return domain == kDriverDomain ? cuptiDriverCallName(id) : cuptiRuntimeCallName(id); });
     }
     std::pair<int32_t, ApiKind> ofHook(uint16_t api) {
         return known({0, api}, [&] { return std::string(hookedCallName(static_cast<capture::CudaApi>(api))); });
     }
 
-private:
+  private:
     template <typename MakeName>
     std::pair<int32_t, ApiKind> known(std::pair<uint32_t, uint32_t> key, MakeName makeName) {
         const auto place = m_known.find(key);
@@ -42,7 +43,8 @@ private:
     std::map<std::pair<uint32_t, uint32_t>, std::pair<int32_t, ApiKind>> m_known;
 };
 
-std::vector<ApiCall> cuptiCalls(const RawCapture& raw, CallNames& names, std::unordered_map<int64_t, int32_t>& threadOfTid, RankRecording& recording) {
+std::vector<ApiCall> cuptiCalls(const RawCapture& raw, CallNames& names,
+                                std::unordered_map<int64_t, int32_t>& threadOfTid, RankRecording& recording) {
     std::vector<uint32_t> runtimeIds;
     for (const auto& record : raw.cuptiApis) {
         if (record.domain != kDriverDomain) runtimeIds.push_back(record.correlationId);
@@ -53,11 +55,20 @@ std::vector<ApiCall> cuptiCalls(const RawCapture& raw, CallNames& names, std::un
     for (const auto& record : raw.cuptiApis) {
         const bool driver = record.domain == kDriverDomain;
         if (driver && std::binary_search(runtimeIds.begin(), runtimeIds.end(), record.correlationId)) continue;
-        const auto [thread, isNew] = threadOfTid.try_emplace(record.tid, static_cast<int32_t>(recording.threads.size()));
+        const auto [thread, isNew] =
+            threadOfTid.try_emplace(record.tid, static_cast<int32_t>(recording.threads.size()));
         if (isNew) recording.threads.push_back({record.tid, {}});
         const auto [nameId, kind] = names.ofCupti(record.domain, record.head.aux);
-        calls.push_back({0, 0, thread->second, record.startNs, capture::durationNs(record), nameId, kind, driver ? store::ApiSource::cuptiDriver : store::ApiSource::cuptiRuntime,
-                         record.correlationId, {}});
+        calls.push_back({0,
+                         0,
+                         thread->second,
+                         record.startNs,
+                         capture::durationNs(record),
+                         nameId,
+                         kind,
+                         driver ? store::ApiSource::cuptiDriver : store::ApiSource::cuptiRuntime,
+                         record.correlationId,
+                         {}});
     }
     return calls;
 }
@@ -69,14 +80,24 @@ std::vector<ApiCall> hookedCalls(const RawCapture& raw, const ThreadOfRing& thre
         const auto thread = threads.find(ring);
         if (thread == threads.end()) continue;
         const auto [nameId, kind] = names.ofHook(record.head.aux);
-        calls.push_back({0, 0, thread->second, record.startNs, record.endNs - record.startNs, nameId, kind, store::ApiSource::hook, {},
+        calls.push_back({0,
+                         0,
+                         thread->second,
+                         record.startNs,
+                         record.endNs - record.startNs,
+                         nameId,
+                         kind,
+                         store::ApiSource::hook,
+                         {},
                          static_cast<int64_t>(record.argument)});
     }
     return calls;
 }
 
 void sortByThread(std::vector<ApiCall>& calls) {
-    const auto less = [](const ApiCall& a, const ApiCall& b) { return std::tie(a.threadId, a.startNs) < std::tie(b.threadId, b.startNs); };
+    const auto less = [](const ApiCall& a, const ApiCall& b) {
+        return std::tie(a.threadId, a.startNs) < std::tie(b.threadId, b.startNs);
+    };
     if (!std::is_sorted(calls.begin(), calls.end(), less)) std::stable_sort(calls.begin(), calls.end(), less);
 }
 
@@ -84,12 +105,17 @@ void sortByThread(std::vector<ApiCall>& calls) {
 void fold(std::vector<ApiCall>& seenByCupti, const std::vector<ApiCall>& hooked, std::vector<ApiCall>& unseen) {
     size_t next = 0;
     for (const ApiCall& hook : hooked) {
-        const auto before = [&hook](const ApiCall& call) { return std::tie(call.threadId, call.startNs) < std::tie(hook.threadId, hook.startNs); };
+        const auto before = [&hook](const ApiCall& call) {
+            return std::tie(call.threadId, call.startNs) < std::tie(hook.threadId, hook.startNs);
+        };
         while (next < seenByCupti.size() && before(seenByCupti[next])) ++next;
         const int64_t endNs = hook.startNs + hook.durNs;
         size_t found = next;
-        const auto inside = [&](const ApiCall& call) { return call.threadId == hook.threadId && call.startNs + call.durNs <= endNs; };
-        while (found < seenByCupti.size() && inside(seenByCupti[found]) && seenByCupti[found].kind != hook.kind) ++found;
+        const auto inside = [&](const ApiCall& call) {
+            return call.threadId == hook.threadId && call.startNs + call.durNs <= endNs;
+        };
+        while (found < seenByCupti.size() && inside(seenByCupti[found]) && seenByCupti[found].kind != hook.kind)
+            ++found;
         if (found < seenByCupti.size() && inside(seenByCupti[found])) {
             seenByCupti[found].argument = hook.argument;
             next = found + 1;
@@ -99,7 +125,8 @@ void fold(std::vector<ApiCall>& seenByCupti, const std::vector<ApiCall>& hooked,
     }
 }
 
-void addAllocations(const RawCapture& raw, const ThreadOfRing& threads, const std::vector<ApiCall>& hooked, RankRecording& recording) {
+void addAllocations(const RawCapture& raw, const ThreadOfRing& threads, const std::vector<ApiCall>& hooked,
+                    RankRecording& recording) {
     // What a call allocated or freed stands in its AllocationRecord: same thread, stamped inside the call.
     struct Detail {
         int32_t thread;
@@ -111,15 +138,20 @@ void addAllocations(const RawCapture& raw, const ThreadOfRing& threads, const st
         const auto thread = threads.find(ring);
         if (thread != threads.end()) details.push_back({thread->second, record.timeNs, record.bytes});
     }
-    std::stable_sort(details.begin(), details.end(), [](const Detail& a, const Detail& b) { return std::tie(a.thread, a.timeNs) < std::tie(b.thread, b.timeNs); });
+    std::stable_sort(details.begin(), details.end(), [](const Detail& a, const Detail& b) {
+        return std::tie(a.thread, a.timeNs) < std::tie(b.thread, b.timeNs);
+    });
     size_t next = 0;
     for (const ApiCall& call : hooked) {
         if (call.kind != ApiKind::allocate && call.kind != ApiKind::free) continue;
         const bool frees = call.kind == ApiKind::free;
         store::Allocation row{0, 0, call.threadId, call.startNs, call.durNs, frees, {}, call.nameId};
         if (!frees) row.bytes = call.argument;
-        while (next < details.size() && std::tie(details[next].thread, details[next].timeNs) < std::tie(call.threadId, call.startNs)) ++next;
-        const bool matches = next < details.size() && details[next].thread == call.threadId && details[next].timeNs <= call.startNs + call.durNs;
+        while (next < details.size() &&
+               std::tie(details[next].thread, details[next].timeNs) < std::tie(call.threadId, call.startNs))
+            ++next;
+        const bool matches = next < details.size() && details[next].thread == call.threadId &&
+                             details[next].timeNs <= call.startNs + call.durNs;
         if (matches && details[next].bytes != 0) row.bytes = static_cast<int64_t>(details[next].bytes);
         if (matches) ++next;
         recording.allocations.push_back(row);
@@ -128,7 +160,8 @@ void addAllocations(const RawCapture& raw, const ThreadOfRing& threads, const st
 
 }  // namespace
 
-void mergeApiCalls(const RawCapture& raw, const ThreadOfRing& threads, std::unordered_map<int64_t, int32_t>& threadOfTid, RankRecording& recording) {
+void mergeApiCalls(const RawCapture& raw, const ThreadOfRing& threads,
+                   std::unordered_map<int64_t, int32_t>& threadOfTid, RankRecording& recording) {
     CallNames names(recording.strings);
     std::vector<ApiCall> seenByCupti = cuptiCalls(raw, names, threadOfTid, recording);
     std::vector<ApiCall> hooked = hookedCalls(raw, threads, names);

@@ -37,7 +37,8 @@ size_t repeatingSuffix(const std::vector<int32_t>& tokens, size_t length, size_t
 
 }  // namespace
 
-std::optional<CallPeriod> findCallPeriod(const RankSummary& summary, int32_t summaryIndex, const CommunicatorSet& communicators) {
+std::optional<CallPeriod> findCallPeriod(const RankSummary& summary, int32_t summaryIndex,
+                                         const CommunicatorSet& communicators) {
     for (const CallFact& call : summary.calls) {
         if (call.kernelIndex < 0) return std::nullopt;
     }

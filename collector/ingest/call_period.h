@@ -14,8 +14,9 @@ struct CallPeriod {
     size_t repeats = 0;
 };
 
-/// The shortest period of a rank's NCCL calls by (communicator, op, bytes, peer). None when there are no three repetitions, or when a call has
-/// no kernel to take times from.
-std::optional<CallPeriod> findCallPeriod(const RankSummary& summary, int32_t summaryIndex, const CommunicatorSet& communicators);
+/// The shortest period of a rank's NCCL calls by (communicator, op, bytes, peer). None when there are no three
+/// repetitions, or when a call has no kernel to take times from.
+std::optional<CallPeriod> findCallPeriod(const RankSummary& summary, int32_t summaryIndex,
+                                         const CommunicatorSet& communicators);
 
 }  // namespace rankscope::collector

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/capture_decoder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "collector/ingest/api_merge.h"
 #include "collector/ingest/device_share.h"
@@ -17,9 +17,11 @@ namespace rankscope::collector {
 namespace {
 
 /// A thread per ring, in the order of the rings; rings whose ThreadRecord was lost are told by their records.
-ThreadOfRing makeThreads(const RawCapture& raw, std::unordered_map<int64_t, int32_t>& threadOfTid, RankRecording& recording) {
+ThreadOfRing makeThreads(const RawCapture& raw, std::unordered_map<int64_t, int32_t>& threadOfTid,
+                         RankRecording& recording) {
     std::map<uint32_t, LocalThread> byRing;
-    for (const auto& record : raw.threads) byRing[record.threadIndex] = {record.tid, recording.strings[raw.text(record.name)]};
+    for (const auto& record : raw.threads)
+        byRing[record.threadIndex] = {record.tid, recording.strings[raw.text(record.name)]};
     const auto seen = [&byRing](const auto& list) {
         for (const auto& entry : list) byRing.try_emplace(entry.thread);
     };
@@ -37,7 +39,8 @@ ThreadOfRing makeThreads(const RawCapture& raw, std::unordered_map<int64_t, int3
     return threads;
 }
 
-/// CUPTI stamps events on the device only when asked to; without a stamp, the time of the call that recorded the event stands for it.
+/// CUPTI stamps events on the device only when asked to; without a stamp, the time of the call that recorded the event
+/// stands for it.
 void timeCudaEvents(RankRecording& recording) {
     std::unordered_map<uint32_t, int64_t> unknown;
     for (const store::CudaEvent& event : recording.cudaEvents) {
@@ -53,30 +56,43 @@ void timeCudaEvents(RankRecording& recording) {
     for (store::CudaEvent& event : recording.cudaEvents) {
         if (event.timeNs == 0 && event.correlationId) event.timeNs = unknown[*event.correlationId];
     }
-    const size_t untimed = std::erase_if(recording.cudaEvents, [](const store::CudaEvent& event) { return event.timeNs == 0; });
+    const size_t untimed =
+        std::erase_if(recording.cudaEvents, [](const store::CudaEvent& event) { return event.timeNs == 0; });
     if (untimed > 0) {
-        recording.losses.push_back({0, "untimed_event", store::Severity::info, {}, "cupti", static_cast<int64_t>(untimed), {}, {},
+        recording.losses.push_back({0,
+                                    "untimed_event",
+                                    store::Severity::info,
+                                    {},
+                                    "cupti",
+                                    static_cast<int64_t>(untimed),
+                                    {},
+                                    {},
                                     "CUDA events without a time, whose call was not recorded, were left out"});
     }
 }
 
-/// Variables by which a launcher tells a process its place in the job, and paths of ours: the tables rank and process have the former, and
-/// neither is a setting of the job.
+/// Variables by which a launcher tells a process its place in the job, and paths of ours: the tables rank and process
+/// have the former, and neither is a setting of the job.
 bool isLauncherVariable(std::string_view key) {
     constexpr std::string_view kPrefix = "env.";
     if (!key.starts_with(kPrefix)) return false;
     key.remove_prefix(kPrefix.size());
-    constexpr std::string_view kPrefixes[] = {"OMPI_", "PMIX_", "PMI_", "SLURM_", "MASTER_", "TORCHELASTIC_", "GROUP_", "ROLE_", "LOCAL_", "RANKSCOPE_"};
-    constexpr std::string_view kNames[] = {"RANK", "WORLD_SIZE", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "NCCL_PROFILER_PLUGIN"};
+    constexpr std::string_view kPrefixes[] = {"OMPI_",         "PMIX_",  "PMI_",  "SLURM_", "MASTER_",
+                                              "TORCHELASTIC_", "GROUP_", "ROLE_", "LOCAL_", "RANKSCOPE_"};
+    constexpr std::string_view kNames[] = {"RANK", "WORLD_SIZE", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
+                                           "NCCL_PROFILER_PLUGIN"};
     return std::ranges::any_of(kPrefixes, [key](std::string_view prefix) { return key.starts_with(prefix); }) ||
            std::ranges::find(kNames, key) != std::end(kNames);
 }
 
 const char* silentEndKind(SilentEnd end) {
     switch (end) {
-        case SilentEnd::running: return "running";
-        case SilentEnd::killed: return "vanished";
-        case SilentEnd::unknown: break;
+        case SilentEnd::running:
+            return "running";
+        case SilentEnd::killed:
+            return "vanished";
+        case SilentEnd::unknown:
+            break;
     }
     return "unknown";
 }
@@ -84,11 +100,16 @@ const char* silentEndKind(SilentEnd end) {
 const char* endKindOf(const RawCapture& raw, const std::string& path) {
     if (!raw.processEnd) return silentEndKind(silentEndOf(path, raw.header));
     switch (raw.processEnd->head.aux) {
-        case 1: return "exit";
-        case 2: return "_exit";
-        case 3: return "signal";
-        case 4: return "exec";
-        default: return "exit";
+        case 1:
+            return "exit";
+        case 2:
+            return "_exit";
+        case 3:
+            return "signal";
+        case 4:
+            return "exec";
+        default:
+            return "exit";
     }
 }
 
@@ -99,7 +120,8 @@ void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecordi
     recording.worldSize = header.worldSize;
     for (const auto& identity : raw.identities) {
         if (identity.worldSize > 0) recording.worldSize = identity.worldSize;
-        if (identity.localRank >= 0 && (identity.device < 0 || identity.device == choice.device)) recording.localRank = identity.localRank;
+        if (identity.localRank >= 0 && (identity.device < 0 || identity.device == choice.device))
+            recording.localRank = identity.localRank;
     }
     recording.device = choice.device;
     recording.hostName = header.host;
@@ -122,35 +144,57 @@ void addIdentity(const RawCapture& raw, const CaptureChoice& choice, RankRecordi
     recording.meta["overhead_ns"] = std::to_string(raw.overheadNs);
     std::erase_if(recording.meta, [](const auto& entry) { return isLauncherVariable(entry.first); });
     // What recording cost in real time has no place in a trace of virtual time, which is the same on every machine.
-    if (header.virtualGpu) std::erase_if(recording.meta, [](const auto& entry) { return entry.first.starts_with("overhead."); });
+    if (header.virtualGpu)
+        std::erase_if(recording.meta, [](const auto& entry) { return entry.first.starts_with("overhead."); });
 }
 
 void addUndelivered(const RawCapture& raw, RankRecording& recording) {
     if (raw.processEnd || raw.cuptiHighWaterNs == 0 || raw.lastNs <= raw.cuptiHighWaterNs) return;
-    recording.losses.push_back({0, "cupti_undelivered", store::Severity::warning, recording.rank, "cupti", 1, recording.process.captureFile, {},
-                                fmt::format("device work of the last {:.3f} ms of rank {}'s recording was not delivered",
-                                            static_cast<double>(raw.lastNs - raw.cuptiHighWaterNs) / 1e6, recording.rank)});
+    recording.losses.push_back(
+        {0,
+         "cupti_undelivered",
+         store::Severity::warning,
+         recording.rank,
+         "cupti",
+         1,
+         recording.process.captureFile,
+         {},
+         fmt::format("device work of the last {:.3f} ms of rank {}'s recording was not delivered",
+                     static_cast<double>(raw.lastNs - raw.cuptiHighWaterNs) / 1e6, recording.rank)});
 }
 
 /// A process that left without a farewell or by a signal, or has not left: what it did last may be missing.
 void addEnd(const RawCapture& raw, RankRecording& recording) {
     const std::string& how = recording.process.endKind;
     const auto tell = [&recording](const char* kind, store::Severity severity, const std::string& what) {
-        recording.losses.push_back({0, kind, severity, recording.rank, "injector", 1, recording.process.captureFile, {},
-                                    fmt::format("rank {} (pid {} on {}) {}", recording.rank, recording.process.pid, recording.hostName, what)});
+        recording.losses.push_back({0,
+                                    kind,
+                                    severity,
+                                    recording.rank,
+                                    "injector",
+                                    1,
+                                    recording.process.captureFile,
+                                    {},
+                                    fmt::format("rank {} (pid {} on {}) {}", recording.rank, recording.process.pid,
+                                                recording.hostName, what)});
     };
     if (how == "running") {
         recording.state = store::RankState::running;
-        tell("running", store::Severity::warning, "was still running when this was collected: collect again when the job has ended");
+        tell("running", store::Severity::warning,
+             "was still running when this was collected: collect again when the job has ended");
     } else if (how == "unknown") {
         recording.state = store::RankState::unknown;
-        tell("unknown_end", store::Severity::warning, "has no end in its file, and nothing tells how it ended: the file was cut, or copied without its .ring file");
+        tell("unknown_end", store::Severity::warning,
+             "has no end in its file, and nothing tells how it ended: the file was cut, or copied without its .ring "
+             "file");
     } else if (how == "vanished") {
         recording.state = store::RankState::died;
-        tell("died", store::Severity::error, "ended without a farewell (killed, out of memory, a watchdog's SIGABRT, power): its recording ends there");
+        tell("died", store::Severity::error,
+             "ended without a farewell (killed, out of memory, a watchdog's SIGABRT, power): its recording ends there");
     } else if (how == "signal") {
         recording.state = store::RankState::died;
-        tell("died", store::Severity::error, fmt::format("died of signal {}: its recording ends there", recording.process.endCode.value_or(0)));
+        tell("died", store::Severity::error,
+             fmt::format("died of signal {}: its recording ends there", recording.process.endCode.value_or(0)));
     }
     addUndelivered(raw, recording);
 }
@@ -168,7 +212,15 @@ RankRecording decodeCapture(const CaptureChoice& choice) {
     int64_t unpaired = 0;
     recording.nvtx = pairNvtx(raw, threads, unpaired);
     if (unpaired > 0) {
-        recording.losses.push_back({0, "unpaired_range", store::Severity::info, {}, "nvtx", unpaired, {}, {}, "NVTX ranges ended whose start was not recorded"});
+        recording.losses.push_back({0,
+                                    "unpaired_range",
+                                    store::Severity::info,
+                                    {},
+                                    "nvtx",
+                                    unpaired,
+                                    {},
+                                    {},
+                                    "NVTX ranges ended whose start was not recorded"});
     }
     joinNcclCalls(raw, threads, recording);
     addEnd(raw, recording);

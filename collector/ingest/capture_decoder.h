@@ -10,9 +10,10 @@ namespace rankscope::collector {
 /// Which part of which file is a rank.
 struct CaptureChoice {
     std::string path;
-    std::string name;     ///< path below the run directory, for tables and messages
+    std::string name;  ///< path below the run directory, for tables and messages
     int32_t rank = 0;
-    int32_t device = -1;  ///< of a process that drives several ranks: the CUDA ordinal of this one; -1 the whole process
+    int32_t device =
+        -1;  ///< of a process that drives several ranks: the CUDA ordinal of this one; -1 the whole process
 };
 
 /// Reads one rank's capture. Throws capture::CaptureError when the file can no longer be read.

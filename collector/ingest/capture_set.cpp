@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/capture_set.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <map>
 #include <set>
 #include <thread>
 #include <tuple>
-
-#include <fmt/format.h>
 
 #include "injector/capture_format/reader.h"
 
@@ -55,8 +55,12 @@ Glance glanceAt(const std::string& path, const std::string& name) {
         switch (view->type()) {
             case capture::RecordType::kernel:
             case capture::RecordType::memcpy:
-            case capture::RecordType::memset: ++glance.gpuRecords; break;
-            case capture::RecordType::ncclCall: ++glance.ncclRecords; break;
+            case capture::RecordType::memset:
+                ++glance.gpuRecords;
+                break;
+            case capture::RecordType::ncclCall:
+                ++glance.ncclRecords;
+                break;
             case capture::RecordType::rankIdentity: {
                 const auto identity = view->as<capture::RankIdentityRecord>();
                 if (identity.worldSize > 0) glance.worldSize = identity.worldSize;
@@ -65,7 +69,8 @@ Glance glanceAt(const std::string& path, const std::string& name) {
                 if (identity.device < 0) glance.rank = identity.rank;
                 break;
             }
-            default: break;
+            default:
+                break;
         }
     }
     std::set<int32_t> ranks;
@@ -106,11 +111,13 @@ struct Offer {
     int32_t rank;
     int32_t device;
     /// More is better: later attempt, more GPU work, more of anything; the name decides what is left.
-    auto worth() const { return std::make_tuple(glance->header.attempt, glance->gpuRecords, glance->ncclRecords, glance->records); }
+    auto worth() const {
+        return std::make_tuple(glance->header.attempt, glance->gpuRecords, glance->ncclRecords, glance->records);
+    }
 };
 
 class Chooser {
-public:
+  public:
     explicit Chooser(CaptureSet& set) : m_set(set) {}
 
     void offer(const Glance& glance) {
@@ -123,13 +130,14 @@ public:
         std::map<int32_t, std::vector<Offer>> byRank;
         for (const Offer& offer : m_offers) byRank[offer.rank].push_back(offer);
         for (auto& [rank, offers] : byRank) {
-            std::stable_sort(offers.begin(), offers.end(), [](const Offer& a, const Offer& b) { return a.worth() > b.worth(); });
+            std::stable_sort(offers.begin(), offers.end(),
+                             [](const Offer& a, const Offer& b) { return a.worth() > b.worth(); });
             for (size_t i = 1; i < offers.size(); ++i) refuse(offers[i], offers[0]);
             m_set.ranks.push_back({offers[0].glance->path, offers[0].glance->name, rank, offers[0].device});
         }
     }
 
-private:
+  private:
     bool didAnything(const Offer& offer) const { return offer.glance->gpuRecords + offer.glance->ncclRecords > 0; }
 
     /// A process whose rank nobody told: alone it is rank 0; beside others it is a helper unless it used the GPU.
@@ -146,21 +154,45 @@ private:
             offer.rank = next;
             taken.insert(next);
             if (alone) continue;
-            m_set.losses.push_back({0, "unknown_rank", store::Severity::warning, next, "collector", 1, offer.glance->name, {},
-                                    fmt::format("{} does not tell its rank: it is shown as rank {}", offer.glance->name, next)});
+            m_set.losses.push_back(
+                {0,
+                 "unknown_rank",
+                 store::Severity::warning,
+                 next,
+                 "collector",
+                 1,
+                 offer.glance->name,
+                 {},
+                 fmt::format("{} does not tell its rank: it is shown as rank {}", offer.glance->name, next)});
         }
     }
 
     void refuse(const Offer& offer, const Offer& chosen) {
         const Glance& file = *offer.glance;
         if (file.header.attempt != chosen.glance->header.attempt) {
-            m_set.losses.push_back({0, "earlier_attempt", store::Severity::info, offer.rank, "collector", 1, file.name, {},
-                                    fmt::format("attempt {} of rank {} was restarted: attempt {} is shown", file.header.attempt, offer.rank, chosen.glance->header.attempt)});
+            m_set.losses.push_back({0,
+                                    "earlier_attempt",
+                                    store::Severity::info,
+                                    offer.rank,
+                                    "collector",
+                                    1,
+                                    file.name,
+                                    {},
+                                    fmt::format("attempt {} of rank {} was restarted: attempt {} is shown",
+                                                file.header.attempt, offer.rank, chosen.glance->header.attempt)});
             return;
         }
         if (!didAnything(offer)) return;  // a launcher or helper that inherited the rank's variables
-        m_set.losses.push_back({0, "duplicate_rank", store::Severity::warning, offer.rank, "collector", 1, file.name, {},
-                                fmt::format("two files claim rank {}: {} is used, {} ({} device records) is not", offer.rank, chosen.glance->name, file.name, file.gpuRecords)});
+        m_set.losses.push_back({0,
+                                "duplicate_rank",
+                                store::Severity::warning,
+                                offer.rank,
+                                "collector",
+                                1,
+                                file.name,
+                                {},
+                                fmt::format("two files claim rank {}: {} is used, {} ({} device records) is not",
+                                            offer.rank, chosen.glance->name, file.name, file.gpuRecords)});
     }
 
     CaptureSet& m_set;
@@ -172,7 +204,8 @@ private:
 CaptureSet findCaptures(const std::vector<fs::path>& directories, unsigned threads) {
     std::vector<Look> looks;
     for (const fs::path& directory : directories) {
-        for (const fs::path& file : captureFiles(directory)) looks.push_back({file.string(), file.lexically_relative(directory).string(), {}, {}});
+        for (const fs::path& file : captureFiles(directory))
+            looks.push_back({file.string(), file.lexically_relative(directory).string(), {}, {}});
     }
     glanceAtAll(looks, threads);
 
@@ -182,7 +215,15 @@ CaptureSet findCaptures(const std::vector<fs::path>& directories, unsigned threa
     for (const Look& look : looks) {
         if (!look.glance) {
             if (set.firstError.empty()) set.firstError = look.error;
-            set.losses.push_back({0, "unreadable_file", store::Severity::error, {}, "collector", 1, look.name, 0, look.error + ": nothing of it is used"});
+            set.losses.push_back({0,
+                                  "unreadable_file",
+                                  store::Severity::error,
+                                  {},
+                                  "collector",
+                                  1,
+                                  look.name,
+                                  0,
+                                  look.error + ": nothing of it is used"});
             continue;
         }
         set.worldSize = std::max(set.worldSize, look.glance->worldSize);

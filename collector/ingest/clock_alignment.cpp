@@ -12,7 +12,8 @@ namespace rankscope::collector {
 namespace {
 
 using HostPair = std::pair<int32_t, int32_t>;
-using SamplesByPair = std::map<HostPair, std::vector<ClockSample>>;  // first < second; hostNs is second's, referenceNs first's
+using SamplesByPair =
+    std::map<HostPair, std::vector<ClockSample>>;  // first < second; hostNs is second's, referenceNs first's
 
 /// All pairs of more points than this would take long and tell no more.
 constexpr size_t kMaxSlopePoints = 256;
@@ -47,7 +48,8 @@ double medianSlope(const std::vector<ClockSample>& samples) {
         for (size_t j = i + 1; j < samples.size(); ++j) {
             const double span = static_cast<double>(samples[j].hostNs - samples[i].hostNs);
             if (span == 0) continue;
-            const double change = static_cast<double>((samples[j].referenceNs - samples[j].hostNs) - (samples[i].referenceNs - samples[i].hostNs));
+            const double change = static_cast<double>((samples[j].referenceNs - samples[j].hostNs) -
+                                                      (samples[i].referenceNs - samples[i].hostNs));
             slopes.push_back(change / span);
         }
     }
@@ -63,7 +65,8 @@ void centre(ClockFit& fit, const std::vector<ClockSample>& samples) {
 
 int64_t scatterOf(const ClockFit& fit, const std::vector<ClockSample>& samples) {
     std::vector<int64_t> distances;
-    for (const ClockSample& sample : samples) distances.push_back(std::llabs(sample.referenceNs - fit.apply(sample.hostNs)));
+    for (const ClockSample& sample : samples)
+        distances.push_back(std::llabs(sample.referenceNs - fit.apply(sample.hostNs)));
     return percentile95(std::move(distances));
 }
 
@@ -76,7 +79,8 @@ ClockFit through(const ClockFit& toNeighbour, const ClockFit& neighbour) {
     return fit;
 }
 
-/// Earliest end per host of one instance; earliest, because a rank that was descheduled in its kernel's tail ends late but never early.
+/// Earliest end per host of one instance; earliest, because a rank that was descheduled in its kernel's tail ends late
+/// but never early.
 struct HostEnds {
     std::map<int32_t, std::pair<int64_t, int64_t>> firstAndLast;
     void add(int32_t host, int64_t endNs) {
@@ -98,22 +102,25 @@ void addSamples(const HostEnds& ends, SamplesByPair& samples) {
 void assignHosts(const std::vector<RankSummary>& summaries, HostClocks& clocks) {
     std::map<std::pair<std::string, std::string>, int32_t> known;
     for (const RankSummary& summary : summaries) {  // summaries come by rank
-        const auto [place, isNew] = known.try_emplace({summary.hostName, summary.bootId}, static_cast<int32_t>(known.size()));
+        const auto [place, isNew] =
+            known.try_emplace({summary.hostName, summary.bootId}, static_cast<int32_t>(known.size()));
         if (isNew) clocks.hosts.push_back({summary.hostName, summary.bootId, {}, "none"});
         clocks.hostOfSummary.push_back(place->second);
     }
 }
 
-/// Samples of collectives, and how far apart the ranks of one host leave an instance (their clocks are one: this is transfer skew and CUPTI's error).
-SamplesByPair collectiveSamples(const std::vector<RankSummary>& summaries, const InstanceGroups& collectives, const HostClocks& clocks,
-                                int64_t& sameHostSpreadNs) {
+/// Samples of collectives, and how far apart the ranks of one host leave an instance (their clocks are one: this is
+/// transfer skew and CUPTI's error).
+SamplesByPair collectiveSamples(const std::vector<RankSummary>& summaries, const InstanceGroups& collectives,
+                                const HostClocks& clocks, int64_t& sameHostSpreadNs) {
     SamplesByPair samples;
     std::vector<int64_t> spreads;
     for (const InstanceGroup& group : collectives.groups) {
         HostEnds ends;
         for (size_t i = group.first; i < group.last; ++i) {
             const MemberCall& member = collectives.calls[i];
-            const CallFact& call = summaries[static_cast<size_t>(member.summary)].calls[static_cast<size_t>(member.call)];
+            const CallFact& call =
+                summaries[static_cast<size_t>(member.summary)].calls[static_cast<size_t>(member.call)];
             if (call.kernelIndex < 0 || !store::isSynchronizing(call.op)) continue;
             ends.add(clocks.hostOfSummary[static_cast<size_t>(member.summary)], call.endNs);
         }
@@ -124,12 +131,15 @@ SamplesByPair collectiveSamples(const std::vector<RankSummary>& summaries, const
     return samples;
 }
 
-SamplesByPair endsOf(const std::vector<RankSummary>& summaries, const std::vector<MessagePair>& messages, const HostClocks& clocks) {
+SamplesByPair endsOf(const std::vector<RankSummary>& summaries, const std::vector<MessagePair>& messages,
+                     const HostClocks& clocks) {
     SamplesByPair samples;
     for (const MessagePair& message : messages) {
         if (message.sendCall < 0 || message.recvCall < 0) continue;
-        const CallFact& send = summaries[static_cast<size_t>(message.sendSummary)].calls[static_cast<size_t>(message.sendCall)];
-        const CallFact& recv = summaries[static_cast<size_t>(message.recvSummary)].calls[static_cast<size_t>(message.recvCall)];
+        const CallFact& send =
+            summaries[static_cast<size_t>(message.sendSummary)].calls[static_cast<size_t>(message.sendCall)];
+        const CallFact& recv =
+            summaries[static_cast<size_t>(message.recvSummary)].calls[static_cast<size_t>(message.recvCall)];
         if (send.kernelIndex < 0 || recv.kernelIndex < 0) continue;
         HostEnds ends;
         ends.add(clocks.hostOfSummary[static_cast<size_t>(message.sendSummary)], send.endNs);
@@ -139,11 +149,13 @@ SamplesByPair endsOf(const std::vector<RankSummary>& summaries, const std::vecto
     return samples;
 }
 
-/// Of a pair of hosts, the messages that both kernels end with, where they are enough to tell drift and scatter; else all: where groups hold their kernels, the bound
-/// says so.
-SamplesByPair messageSamples(const std::vector<RankSummary>& summaries, const std::vector<MessagePair>& messages, const HostClocks& clocks) {
+/// Of a pair of hosts, the messages that both kernels end with, where they are enough to tell drift and scatter; else
+/// all: where groups hold their kernels, the bound says so.
+SamplesByPair messageSamples(const std::vector<RankSummary>& summaries, const std::vector<MessagePair>& messages,
+                             const HostClocks& clocks) {
     SamplesByPair samples = endsOf(summaries, messages, clocks);
-    for (auto& [pair, together] : endsOf(summaries, messagesThatEndTogether(summaries, messages, clocks.hostOfSummary), clocks))
+    for (auto& [pair, together] :
+         endsOf(summaries, messagesThatEndTogether(summaries, messages, clocks.hostOfSummary), clocks))
         if (together.size() >= kMinSlopePoints) samples[pair] = std::move(together);
     return samples;
 }
@@ -188,7 +200,8 @@ int64_t ClockFit::apply(int64_t hostNs) const noexcept {
 ClockFit fitClock(std::vector<ClockSample> samples) {
     ClockFit fit;
     if (samples.empty()) return fit;
-    std::sort(samples.begin(), samples.end(), [](const ClockSample& a, const ClockSample& b) { return a.hostNs < b.hostNs; });
+    std::sort(samples.begin(), samples.end(),
+              [](const ClockSample& a, const ClockSample& b) { return a.hostNs < b.hostNs; });
     fit.samples = static_cast<int64_t>(samples.size());
     fit.anchorNs = samples.front().hostNs;
     centre(fit, samples);
@@ -202,7 +215,8 @@ ClockFit fitClock(std::vector<ClockSample> samples) {
     return sloped.boundNs < fit.boundNs ? sloped : fit;
 }
 
-HostClocks alignClocks(const std::vector<RankSummary>& summaries, const InstanceGroups& collectives, const std::vector<MessagePair>& messages) {
+HostClocks alignClocks(const std::vector<RankSummary>& summaries, const InstanceGroups& collectives,
+                       const std::vector<MessagePair>& messages) {
     HostClocks clocks;
     assignHosts(summaries, clocks);
     if (clocks.hosts.empty()) return clocks;
@@ -212,7 +226,8 @@ HostClocks alignClocks(const std::vector<RankSummary>& summaries, const Instance
     tied[0] = true;
     clocks.hosts[0].method = "reference";
     spreadFrom(samples, tied, clocks);
-    if (std::find(tied.begin(), tied.end(), false) != tied.end()) spreadFrom(messageSamples(summaries, messages, clocks), tied, clocks);
+    if (std::find(tied.begin(), tied.end(), false) != tied.end())
+        spreadFrom(messageSamples(summaries, messages, clocks), tied, clocks);
     for (size_t host = 0; host < clocks.hosts.size(); ++host) {
         // Without a tie the hosts' own setting of their clocks is all there is.
         clocks.hosts[host].fit.boundNs += tied[host] ? sameHostSpreadNs : kUntiedBoundNs;
@@ -221,7 +236,8 @@ HostClocks alignClocks(const std::vector<RankSummary>& summaries, const Instance
     std::optional<int64_t> origin;
     for (size_t s = 0; s < summaries.size(); ++s) {
         if (summaries[s].firstNs > summaries[s].lastNs) continue;
-        const int64_t firstNs = clocks.hosts[static_cast<size_t>(clocks.hostOfSummary[s])].fit.apply(summaries[s].firstNs);
+        const int64_t firstNs =
+            clocks.hosts[static_cast<size_t>(clocks.hostOfSummary[s])].fit.apply(summaries[s].firstNs);
         origin = origin ? std::min(*origin, firstNs) : firstNs;
     }
     clocks.originNs = origin.value_or(0);

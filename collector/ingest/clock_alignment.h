@@ -26,8 +26,8 @@ struct ClockFit {
     int64_t apply(int64_t hostNs) const noexcept;
 };
 
-/// Robust line through the samples: median of pairwise slopes, median offset. The slope is used only when it explains more than the scatter.
-/// The bound is the 95th percentile of what the line leaves unexplained.
+/// Robust line through the samples: median of pairwise slopes, median offset. The slope is used only when it explains
+/// more than the scatter. The bound is the 95th percentile of what the line leaves unexplained.
 ClockFit fitClock(std::vector<ClockSample> samples);
 
 /// Clocks of all hosts, fitted to that of host 0 (the host of the lowest rank).
@@ -38,9 +38,9 @@ struct HostClocks {
         ClockFit fit;
         std::string method;  ///< reference | collectives | none
     };
-    std::vector<Host> hosts;            ///< by lowest rank
+    std::vector<Host> hosts;  ///< by lowest rank
     std::vector<int32_t> hostOfSummary;
-    int64_t originNs = 0;               ///< reference time of the first event: 0 of the job clock
+    int64_t originNs = 0;  ///< reference time of the first event: 0 of the job clock
 
     /// A time of this rank on the job clock.
     int64_t jobNs(size_t summary, int64_t hostNs) const noexcept {
@@ -48,9 +48,11 @@ struct HostClocks {
     }
 };
 
-/// Ranks of one host (name and boot id) share a clock. A host is tied to the reference by the ends of all-reduce, all-gather, reduce-scatter and
-/// all-to-all instances that both took part in: nobody leaves those before the last has arrived, and all leave them together up to the skew of
-/// the transfer. Hosts that share no instance with the reference are tied through a third, or by the ends of sends and receives (message_ends.h).
-HostClocks alignClocks(const std::vector<RankSummary>& summaries, const InstanceGroups& collectives, const std::vector<MessagePair>& messages);
+/// Ranks of one host (name and boot id) share a clock. A host is tied to the reference by the ends of all-reduce,
+/// all-gather, reduce-scatter and all-to-all instances that both took part in: nobody leaves those before the last has
+/// arrived, and all leave them together up to the skew of the transfer. Hosts that share no instance with the reference
+/// are tied through a third, or by the ends of sends and receives (message_ends.h).
+HostClocks alignClocks(const std::vector<RankSummary>& summaries, const InstanceGroups& collectives,
+                       const std::vector<MessagePair>& messages);
 
 }  // namespace rankscope::collector

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/collective_matching.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <tuple>
-
-#include <fmt/format.h>
 
 namespace rankscope::collector {
 namespace {
@@ -21,11 +21,14 @@ struct Arrival {
 };
 
 /// Members may move different amounts in these.
-bool sizesMayDiffer(Op op) { return op == Op::allToAll || op == Op::gather || op == Op::scatter; }
+bool sizesMayDiffer(Op op) {
+    return op == Op::allToAll || op == Op::gather || op == Op::scatter;
+}
 
 bool agree(const CallFact& a, const CallFact& b) {
     if (a.op != b.op) return false;
-    if (a.dataType != b.dataType && a.dataType != store::DataType::unknown && b.dataType != store::DataType::unknown) return false;
+    if (a.dataType != b.dataType && a.dataType != store::DataType::unknown && b.dataType != store::DataType::unknown)
+        return false;
     return a.bytes == b.bytes || a.bytes < 0 || b.bytes < 0 || sizesMayDiffer(a.op);
 }
 
@@ -35,7 +38,8 @@ struct Disagreement {
     int64_t firstIncomplete = -1;
     int64_t contradicting = 0;
     int64_t firstContradicting = -1;
-    std::string whoDiffers;  ///< in that one: "rank 3 called all_reduce of 64 bytes bf16, the others ...", empty when no side is the larger one
+    std::string whoDiffers;  ///< in that one: "rank 3 called all_reduce of 64 bytes bf16, the others ...", empty when
+                             ///< no side is the larger one
 };
 
 std::string callText(const CallFact& call) {
@@ -46,17 +50,19 @@ std::string callText(const CallFact& call) {
 }
 
 class CollectiveMatcher {
-public:
+  public:
     explicit CollectiveMatcher(const JoinedRanks& ranks) : m_ranks(ranks) {}
 
     void add(const InstanceGroups& groups, const InstanceGroup& group);
     MatchedCollectives take() &&;
 
-private:
+  private:
     std::vector<Arrival> arrivalsOf(const InstanceGroups& groups, const InstanceGroup& group) const;
-    void measure(store::Collective& collective, const std::vector<Arrival>& arrivals, const JoinedCommunicator& communicator);
+    void measure(store::Collective& collective, const std::vector<Arrival>& arrivals,
+                 const JoinedCommunicator& communicator);
     std::optional<int32_t> lastRankOf(const std::vector<Arrival>& arrivals) const;
-    int64_t peerArrival(Op op, const Arrival& own, const std::vector<Arrival>& arrivals, const JoinedCommunicator& communicator) const;
+    int64_t peerArrival(Op op, const Arrival& own, const std::vector<Arrival>& arrivals,
+                        const JoinedCommunicator& communicator) const;
 
     const JoinedRanks& m_ranks;
     MatchedCollectives m_matched;
@@ -76,9 +82,12 @@ std::vector<Arrival> CollectiveMatcher::arrivalsOf(const InstanceGroups& groups,
         const MemberCall& member = groups.calls[i];
         const auto summary = static_cast<size_t>(member.summary);
         const CallFact& call = m_ranks.summaries[summary].calls[static_cast<size_t>(member.call)];
-        const bool again = !arrivals.empty() && arrivals.back().summary == member.summary;  // only a source that numbers calls wrongly does that
+        const bool again =
+            !arrivals.empty() &&
+            arrivals.back().summary == member.summary;  // only a source that numbers calls wrongly does that
         if (call.kernelIndex < 0 || again) continue;
-        arrivals.push_back({m_ranks.clocks.jobNs(summary, call.arrivalNs), m_ranks.clocks.jobNs(summary, call.endNs), member.summary, &call});
+        arrivals.push_back({m_ranks.clocks.jobNs(summary, call.arrivalNs), m_ranks.clocks.jobNs(summary, call.endNs),
+                            member.summary, &call});
     }
     return arrivals;
 }
@@ -90,19 +99,24 @@ std::optional<int32_t> CollectiveMatcher::lastRankOf(const std::vector<Arrival>&
     for (const Arrival& arrival : arrivals) {
         if (arrival.arrivalNs > last->arrivalNs) last = &arrival;
     }
-    const auto hostOf = [this](const Arrival& arrival) { return static_cast<size_t>(m_ranks.clocks.hostOfSummary[static_cast<size_t>(arrival.summary)]); };
+    const auto hostOf = [this](const Arrival& arrival) {
+        return static_cast<size_t>(m_ranks.clocks.hostOfSummary[static_cast<size_t>(arrival.summary)]);
+    };
     const size_t lastHost = hostOf(*last);
     for (const Arrival& arrival : arrivals) {
         if (&arrival == last) continue;
         const size_t host = hostOf(arrival);
-        const int64_t boundNs = host == lastHost ? 0 : m_ranks.clocks.hosts[host].fit.boundNs + m_ranks.clocks.hosts[lastHost].fit.boundNs;
+        const int64_t boundNs =
+            host == lastHost ? 0 : m_ranks.clocks.hosts[host].fit.boundNs + m_ranks.clocks.hosts[lastHost].fit.boundNs;
         if (last->arrivalNs - arrival.arrivalNs <= boundNs) return std::nullopt;
     }
     return m_ranks.summaries[static_cast<size_t>(last->summary)].rank;
 }
 
-/// Arrival of those a member of a rooted collective depends on: a broadcast's receiver on the root, a reduce's root on everybody.
-int64_t CollectiveMatcher::peerArrival(Op op, const Arrival& own, const std::vector<Arrival>& arrivals, const JoinedCommunicator& communicator) const {
+/// Arrival of those a member of a rooted collective depends on: a broadcast's receiver on the root, a reduce's root on
+/// everybody.
+int64_t CollectiveMatcher::peerArrival(Op op, const Arrival& own, const std::vector<Arrival>& arrivals,
+                                       const JoinedCommunicator& communicator) const {
     const int32_t root = communicator.summaryOf(own.call->peer);
     const bool collects = op == Op::reduce || op == Op::gather;
     int64_t peerNs = own.arrivalNs;
@@ -113,7 +127,8 @@ int64_t CollectiveMatcher::peerArrival(Op op, const Arrival& own, const std::vec
     return peerNs;
 }
 
-void CollectiveMatcher::measure(store::Collective& collective, const std::vector<Arrival>& arrivals, const JoinedCommunicator& communicator) {
+void CollectiveMatcher::measure(store::Collective& collective, const std::vector<Arrival>& arrivals,
+                                const JoinedCommunicator& communicator) {
     int64_t firstNs = std::numeric_limits<int64_t>::max();
     int64_t lastNs = std::numeric_limits<int64_t>::min();
     int64_t endNs = std::numeric_limits<int64_t>::min();
@@ -157,7 +172,8 @@ void CollectiveMatcher::countKernels(const InstanceGroups& groups, const Instanc
     for (size_t i = group.first; i < group.last; ++i) {
         const RankSummary& summary = m_ranks.summaries[static_cast<size_t>(groups.calls[i].summary)];
         Kernels& kernels = m_kernels[summary.rank];
-        ++(summary.calls[static_cast<size_t>(groups.calls[i].call)].kernelIndex < 0 ? kernels.missing : kernels.recorded);
+        ++(summary.calls[static_cast<size_t>(groups.calls[i].call)].kernelIndex < 0 ? kernels.missing
+                                                                                    : kernels.recorded);
     }
 }
 
@@ -173,7 +189,8 @@ std::string CollectiveMatcher::whoDiffers(const std::vector<std::pair<int32_t, c
             ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", other);
             m_matched.disagreeing.push_back(other);
         }
-        return fmt::format("{} {} called {}, the others {}", others.size() == 1 ? "rank" : "ranks", ranks, callText(*others.front().second), callText(*usual));
+        return fmt::format("{} {} called {}, the others {}", others.size() == 1 ? "rank" : "ranks", ranks,
+                           callText(*others.front().second), callText(*usual));
     }
     return {};
 }
@@ -183,7 +200,8 @@ void CollectiveMatcher::add(const InstanceGroups& groups, const InstanceGroup& g
     const MemberCall& front = groups.calls[group.first];
     const JoinedCommunicator& communicator = m_ranks.communicators.all()[static_cast<size_t>(front.communicator)];
     const auto callOf = [&](size_t i) -> const CallFact& {
-        return m_ranks.summaries[static_cast<size_t>(groups.calls[i].summary)].calls[static_cast<size_t>(groups.calls[i].call)];
+        return m_ranks.summaries[static_cast<size_t>(groups.calls[i].summary)]
+            .calls[static_cast<size_t>(groups.calls[i].call)];
     };
     const CallFact& first = callOf(group.first);
     bool consistent = true;
@@ -191,7 +209,8 @@ void CollectiveMatcher::add(const InstanceGroups& groups, const InstanceGroup& g
     store::Collective collective;
     for (size_t i = group.first; i < group.last; ++i) {
         const CallFact& call = callOf(i);
-        consistent = consistent && agree(first, call) && (i == group.first || groups.calls[i].summary != groups.calls[i - 1].summary);
+        consistent = consistent && agree(first, call) &&
+                     (i == group.first || groups.calls[i].summary != groups.calls[i - 1].summary);
         bytes = std::max(bytes, call.bytes);
         if (collective.dataType == store::DataType::unknown) collective.dataType = call.dataType;
         if (collective.algorithm == store::Algorithm::unknown) collective.algorithm = call.algorithm;
@@ -214,7 +233,8 @@ void CollectiveMatcher::add(const InstanceGroups& groups, const InstanceGroup& g
         if (disagreement.contradicting++ == 0) {
             disagreement.firstContradicting = front.seq;
             std::vector<std::pair<int32_t, const CallFact*>> calls;
-            for (size_t i = group.first; i < group.last; ++i) calls.emplace_back(m_ranks.summaries[static_cast<size_t>(groups.calls[i].summary)].rank, &callOf(i));
+            for (size_t i = group.first; i < group.last; ++i)
+                calls.emplace_back(m_ranks.summaries[static_cast<size_t>(groups.calls[i].summary)].rank, &callOf(i));
             disagreement.whoDiffers = whoDiffers(calls);
         }
     } else if (recorded != communicator.nRanks) {
@@ -225,22 +245,46 @@ void CollectiveMatcher::add(const InstanceGroups& groups, const InstanceGroup& g
 MatchedCollectives CollectiveMatcher::take() && {
     for (const auto& [id, found] : m_disagreements) {
         if (found.contradicting > 0) {
-            m_matched.losses.push_back({0, "unmatched_collective", store::Severity::error, {}, "collector", found.contradicting, {}, {},
-                                        fmt::format("members of communicator {} disagree on op, size or type of {} {}, first at number {}{}{}", id, found.contradicting,
-                                                    found.contradicting == 1 ? "collective" : "collectives", found.firstContradicting, found.whoDiffers.empty() ? "" : ": ",
-                                                    found.whoDiffers)});
+            m_matched.losses.push_back(
+                {0,
+                 "unmatched_collective",
+                 store::Severity::error,
+                 {},
+                 "collector",
+                 found.contradicting,
+                 {},
+                 {},
+                 fmt::format("members of communicator {} disagree on op, size or type of {} {}, first at number {}{}{}",
+                             id, found.contradicting, found.contradicting == 1 ? "collective" : "collectives",
+                             found.firstContradicting, found.whoDiffers.empty() ? "" : ": ", found.whoDiffers)});
         }
         if (found.incomplete > 0) {
-            m_matched.losses.push_back({0, "unmatched_collective", store::Severity::warning, {}, "collector", found.incomplete, {}, {},
-                                        fmt::format("{} collectives on communicator {} were not recorded by every member, first number {}: their waits are unknown",
+            m_matched.losses.push_back({0,
+                                        "unmatched_collective",
+                                        store::Severity::warning,
+                                        {},
+                                        "collector",
+                                        found.incomplete,
+                                        {},
+                                        {},
+                                        fmt::format("{} collectives on communicator {} were not recorded by every "
+                                                    "member, first number {}: their waits are unknown",
                                                     found.incomplete, id, found.firstIncomplete)});
         }
     }
     for (const auto& [rank, kernels] : m_kernels) {
         // A rank without any device record says so by its sources.
         if (kernels.missing == 0 || kernels.recorded == 0) continue;
-        m_matched.losses.push_back({0, "kernel_missing", store::Severity::warning, rank, "collector", kernels.missing, {}, {},
-                                    fmt::format("{} of {} collectives that rank {} called have no kernel in the recording: when it arrived is unknown, how long its peers waited "
+        m_matched.losses.push_back({0,
+                                    "kernel_missing",
+                                    store::Severity::warning,
+                                    rank,
+                                    "collector",
+                                    kernels.missing,
+                                    {},
+                                    {},
+                                    fmt::format("{} of {} collectives that rank {} called have no kernel in the "
+                                                "recording: when it arrived is unknown, how long its peers waited "
                                                 "is estimated",
                                                 kernels.missing, kernels.missing + kernels.recorded, rank)});
     }
@@ -249,11 +293,13 @@ MatchedCollectives CollectiveMatcher::take() && {
 
 }  // namespace
 
-std::vector<int64_t> orderCommunicators(const std::vector<RankSummary>& summaries, const CommunicatorSet& communicators, const HostClocks& clocks) {
+std::vector<int64_t> orderCommunicators(const std::vector<RankSummary>& summaries, const CommunicatorSet& communicators,
+                                        const HostClocks& clocks) {
     const auto& joined = communicators.all();
     constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
     std::vector<std::tuple<int64_t, int32_t, uint64_t, size_t>> order;  // first use, smallest member, hash, index
-    for (size_t i = 0; i < joined.size(); ++i) order.emplace_back(kNever, std::numeric_limits<int32_t>::max(), joined[i].hash, i);
+    for (size_t i = 0; i < joined.size(); ++i)
+        order.emplace_back(kNever, std::numeric_limits<int32_t>::max(), joined[i].hash, i);
     for (size_t s = 0; s < summaries.size(); ++s) {
         for (const CallFact& call : summaries[s].calls) {
             const int32_t index = communicators.joinedOf(static_cast<int32_t>(s), call.communicator);
@@ -336,8 +382,16 @@ MatchedMessages matchMessages(const JoinedRanks& ranks, const std::vector<Messag
     });
     for (size_t i = 0; i < matched.messages.size(); ++i) matched.messages[i].id = static_cast<int64_t>(i) + 1;
     if (incomplete > 0) {
-        matched.losses.push_back({0, "unmatched_p2p", store::Severity::warning, {}, "collector", incomplete, {}, {},
-                                  fmt::format("{} sends or receives have no partner in the recording, or one of another size", incomplete)});
+        matched.losses.push_back(
+            {0,
+             "unmatched_p2p",
+             store::Severity::warning,
+             {},
+             "collector",
+             incomplete,
+             {},
+             {},
+             fmt::format("{} sends or receives have no partner in the recording, or one of another size", incomplete)});
     }
     return matched;
 }

@@ -10,8 +10,8 @@
 namespace rankscope::collector {
 
 struct JoinedMember {
-    int32_t summary = 0;   ///< index of the rank's summary
-    int32_t local = 0;     ///< index of the communicator in it
+    int32_t summary = 0;  ///< index of the rank's summary
+    int32_t local = 0;    ///< index of the communicator in it
     int32_t commRank = 0;
 };
 
@@ -30,14 +30,14 @@ struct JoinedCommunicator {
 
 /// Joins the ranks' communicators by hash. Order: by hash; trace ids come later, when first uses can be compared.
 class CommunicatorSet {
-public:
+  public:
     explicit CommunicatorSet(const std::vector<RankSummary>& summaries);
 
     const std::vector<JoinedCommunicator>& all() const { return m_joined; }
     /// Index into all() of a rank's local communicator, -1 for -1.
     int32_t joinedOf(int32_t summary, int32_t local) const;
 
-private:
+  private:
     std::vector<JoinedCommunicator> m_joined;
     std::vector<std::vector<int32_t>> m_byLocal;
 };

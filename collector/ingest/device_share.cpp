@@ -4,7 +4,9 @@
 namespace rankscope::collector {
 
 void keepDevice(const RawCapture& raw, int32_t device, RankRecording& recording) {
-    const auto elsewhere = [&](int32_t stream) { return recording.streams[static_cast<size_t>(stream)].device != device; };
+    const auto elsewhere = [&](int32_t stream) {
+        return recording.streams[static_cast<size_t>(stream)].device != device;
+    };
     std::vector<int64_t> place(recording.kernels.size(), -1);
     std::vector<store::Kernel> kernels;
     for (size_t i = 0; i < recording.kernels.size(); ++i) {
@@ -16,7 +18,8 @@ void keepDevice(const RawCapture& raw, int32_t device, RankRecording& recording)
     std::erase_if(recording.memcpys, [&](const auto& row) { return elsewhere(row.streamId); });
     std::erase_if(recording.memsets, [&](const auto& row) { return elsewhere(row.streamId); });
     std::erase_if(recording.cudaEvents, [&](const auto& row) { return elsewhere(row.streamId); });
-    std::erase_if(recording.synchronizations, [&](const auto& row) { return row.streamId && elsewhere(*row.streamId); });
+    std::erase_if(recording.synchronizations,
+                  [&](const auto& row) { return row.streamId && elsewhere(*row.streamId); });
 
     // Communicator indices of the recording follow the order in which the file first names them.
     std::vector<int32_t> deviceOf;
@@ -36,7 +39,9 @@ void keepDevice(const RawCapture& raw, int32_t device, RankRecording& recording)
         if (communicator.parent >= 0) communicator.parent = newIndex[static_cast<size_t>(communicator.parent)];
     }
     recording.communicators = std::move(communicators);
-    const auto isElsewhere = [&](const auto& row) { return row.communicatorId && newIndex[static_cast<size_t>(*row.communicatorId)] < 0; };
+    const auto isElsewhere = [&](const auto& row) {
+        return row.communicatorId && newIndex[static_cast<size_t>(*row.communicatorId)] < 0;
+    };
     std::vector<int64_t> callPlace;
     int64_t kept = 0;
     for (const store::NcclCall& call : recording.ncclCalls) callPlace.push_back(isElsewhere(call) ? -1 : kept++);

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/first_death.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <map>
 #include <optional>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 namespace rankscope::collector {
 
 namespace {
 
 struct Failure {
-    size_t index = 0;      ///< of the summary
-    int64_t lastNs = 0;    ///< last sign of life on the job clock
-    int64_t boundNs = 0;   ///< how well its host's clock is known
-    bool byStatus = false; ///< it ended by itself, with a status other than 0
+    size_t index = 0;       ///< of the summary
+    int64_t lastNs = 0;     ///< last sign of life on the job clock
+    int64_t boundNs = 0;    ///< how well its host's clock is known
+    bool byStatus = false;  ///< it ended by itself, with a status other than 0
 };
 
 bool failedByStatus(const RankSummary& summary) {
@@ -33,7 +32,8 @@ std::vector<Failure> findFailures(const JoinedRanks& ranks) {
         const bool byStatus = failedByStatus(summary);
         if ((!byStatus && summary.state != store::RankState::died) || !summary.process.endNs) continue;
         const auto host = static_cast<size_t>(ranks.clocks.hostOfSummary[i]);
-        failures.push_back({i, ranks.clocks.jobNs(i, *summary.process.endNs), ranks.clocks.hosts[host].fit.boundNs, byStatus});
+        failures.push_back(
+            {i, ranks.clocks.jobNs(i, *summary.process.endNs), ranks.clocks.hosts[host].fit.boundNs, byStatus});
     }
     std::ranges::sort(failures, [&](const Failure& a, const Failure& b) {
         return std::pair(a.lastNs, ranks.summaries[a.index].rank) < std::pair(b.lastNs, ranks.summaries[b.index].rank);
@@ -47,12 +47,15 @@ std::vector<store::Loss> tellStatuses(const JoinedRanks& ranks) {
         if (failedByStatus(summary)) byStatus[*summary.process.endCode].push_back(&summary);
     std::vector<store::Loss> losses;
     for (const auto& [status, summaries] : byStatus) {
-        store::Loss loss{0, "failed_exit", store::Severity::error, {}, "injector", static_cast<int64_t>(summaries.size()), {}, {}, {}};
+        store::Loss loss{
+            0, "failed_exit", store::Severity::error, {}, "injector", static_cast<int64_t>(summaries.size()), {}, {},
+            {}};
         if (summaries.size() == 1) {
             const RankSummary& only = *summaries.front();
             loss.rank = only.rank;
             loss.file = only.process.captureFile;
-            loss.message = fmt::format("rank {} (pid {} on {}) ended with exit status {}", only.rank, only.process.pid, only.hostName, status);
+            loss.message = fmt::format("rank {} (pid {} on {}) ended with exit status {}", only.rank, only.process.pid,
+                                       only.hostName, status);
         } else {
             std::vector<int32_t> numbers;
             for (const RankSummary* summary : summaries) numbers.push_back(summary->rank);
@@ -60,7 +63,8 @@ std::vector<store::Loss> tellStatuses(const JoinedRanks& ranks) {
             constexpr size_t kMostNamed = 16;
             const bool all = numbers.size() <= kMostNamed;
             numbers.resize(std::min(numbers.size(), kMostNamed));
-            loss.message = fmt::format("{} ranks ended with exit status {}: {}{}", summaries.size(), status, fmt::join(numbers, ", "), all ? "" : " and more");
+            loss.message = fmt::format("{} ranks ended with exit status {}: {}{}", summaries.size(), status,
+                                       fmt::join(numbers, ", "), all ? "" : " and more");
         }
         losses.push_back(std::move(loss));
     }
@@ -80,7 +84,8 @@ std::optional<Absence> findAbsent(const JoinedRanks& ranks, const std::vector<Fa
     // By communicator: how far each member's calls got. Members that left no recording are not among them.
     std::vector<std::map<size_t, int64_t>> lastSeq(communicators.size());
     for (size_t c = 0; c < communicators.size(); ++c)
-        for (const JoinedMember& member : communicators[c].members) lastSeq[c][static_cast<size_t>(member.summary)] = -1;
+        for (const JoinedMember& member : communicators[c].members)
+            lastSeq[c][static_cast<size_t>(member.summary)] = -1;
     for (size_t s = 0; s < ranks.summaries.size(); ++s)
         for (const CallFact& call : ranks.summaries[s].calls) {
             const int32_t joined = ranks.communicators.joinedOf(static_cast<int32_t>(s), call.communicator);
@@ -97,7 +102,8 @@ std::optional<Absence> findAbsent(const JoinedRanks& ranks, const std::vector<Fa
             if (own == lastSeq[c].end()) continue;
             for (const auto& [other, last] : lastSeq[c]) {
                 waits = waits || last < own->second;
-                if (last > own->second && !missed) missed = Absence{failure.index, own->second + 1, ranks.communicatorIds[c]};
+                if (last > own->second && !missed)
+                    missed = Absence{failure.index, own->second + 1, ranks.communicatorIds[c]};
             }
         }
         if (!waits && missed) absent.push_back(*missed);
@@ -107,27 +113,34 @@ std::optional<Absence> findAbsent(const JoinedRanks& ranks, const std::vector<Fa
 
 std::string endText(const RankSummary& summary) {
     if (failedByStatus(summary)) return fmt::format("ended with exit status {}", *summary.process.endCode);
-    if (summary.process.endKind == "signal") return fmt::format("died of signal {}", summary.process.endCode.value_or(0));
+    if (summary.process.endKind == "signal")
+        return fmt::format("died of signal {}", summary.process.endCode.value_or(0));
     return "ended without a farewell";
 }
 
-/// The signal that all of them died of, when it is one that somebody sends: a fault of one rank does not end the others and the launcher by the same one. A rank killed by it
-/// leaves no farewell; then the launcher's own end tells.
+/// The signal that all of them died of, when it is one that somebody sends: a fault of one rank does not end the others
+/// and the launcher by the same one. A rank killed by it leaves no farewell; then the launcher's own end tells.
 std::optional<const char*> sentToAll(const JoinedRanks& ranks, const std::vector<Failure>& failures, int exitStatus) {
-    constexpr std::pair<int64_t, const char*> kSent[] = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}, {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}};
+    constexpr std::pair<int64_t, const char*> kSent[] = {
+        {SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}, {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}};
     for (const auto& [number, name] : kSent)
         if (std::ranges::all_of(failures, [&](const Failure& failure) {
                 const auto& process = ranks.summaries[failure.index].process;
-                return process.endKind == "signal" ? process.endCode == number : !failure.byStatus && exitStatus == 128 + number;
+                return process.endKind == "signal" ? process.endCode == number
+                                                   : !failure.byStatus && exitStatus == 128 + number;
             }))
             return name;
     return std::nullopt;
 }
 
-double inMs(int64_t ns) { return static_cast<double>(ns) / 1e6; }
+double inMs(int64_t ns) {
+    return static_cast<double>(ns) / 1e6;
+}
 
-store::Loss nameFirst(const JoinedRanks& ranks, const std::vector<Failure>& failures, std::span<const int32_t> disagreeing, int exitStatus) {
-    store::Loss loss{0, "first_death", store::Severity::error, {}, "collector", static_cast<int64_t>(failures.size()), {}, {}, {}};
+store::Loss nameFirst(const JoinedRanks& ranks, const std::vector<Failure>& failures,
+                      std::span<const int32_t> disagreeing, int exitStatus) {
+    store::Loss loss{
+        0, "first_death", store::Severity::error, {}, "collector", static_cast<int64_t>(failures.size()), {}, {}, {}};
     const auto name = [&](size_t index, const std::string& why) {
         const RankSummary& summary = ranks.summaries[index];
         loss.rank = summary.rank;
@@ -137,37 +150,48 @@ store::Loss nameFirst(const JoinedRanks& ranks, const std::vector<Failure>& fail
     if (disagreeing.size() == 1)
         for (const Failure& failure : failures)
             if (ranks.summaries[failure.index].rank == disagreeing.front())
-                return name(failure.index, fmt::format("called another collective than its peers, and {} ranks failed", failures.size()));
+                return name(failure.index, fmt::format("called another collective than its peers, and {} ranks failed",
+                                                       failures.size()));
     const std::optional<Absence> absence = findAbsent(ranks, failures);
     if (const std::optional<const char*> signal = sentToAll(ranks, failures, exitStatus)) {
-        loss.message = fmt::format("{} ranks were ended by {}: the job was ended from outside (a scheduler, its launcher, a user); no rank is to blame for that", failures.size(), *signal);
+        loss.message = fmt::format(
+            "{} ranks were ended by {}: the job was ended from outside (a scheduler, its launcher, a user); no rank is "
+            "to blame for that",
+            failures.size(), *signal);
         // Whoever ends a job may have seen it hang; a rank in the middle of a step looks the same.
         if (absence)
-            loss.message += fmt::format("; if the job stood still before, look at rank {}: it had not come to collective {} of communicator {}", ranks.summaries[absence->summary].rank,
-                                        absence->seq, absence->communicatorId);
+            loss.message += fmt::format(
+                "; if the job stood still before, look at rank {}: it had not come to collective {} of communicator {}",
+                ranks.summaries[absence->summary].rank, absence->seq, absence->communicatorId);
         return loss;
     }
     if (absence)
-        return name(absence->summary, fmt::format("failed first: it {} before collective {} of communicator {}, in which others of the {} ranks that failed waited for it",
-                                                  endText(ranks.summaries[absence->summary]), absence->seq, absence->communicatorId, failures.size()));
+        return name(absence->summary, fmt::format("failed first: it {} before collective {} of communicator {}, in "
+                                                  "which others of the {} ranks that failed waited for it",
+                                                  endText(ranks.summaries[absence->summary]), absence->seq,
+                                                  absence->communicatorId, failures.size()));
     const Failure& first = failures[0];
     const Failure& next = failures[1];
     const int64_t apartNs = next.lastNs - first.lastNs;
     const int32_t firstRank = ranks.summaries[first.index].rank, nextRank = ranks.summaries[next.index].rank;
     if (apartNs <= first.boundNs + next.boundNs) {
-        loss.message = fmt::format("{} ranks failed; which of ranks {} and {} stopped first cannot be told: their last signs of life are {:.3f} ms apart, the clocks good to {:.3f} ms",
-                                   failures.size(), firstRank, nextRank, inMs(apartNs), inMs(first.boundNs + next.boundNs));
+        loss.message = fmt::format(
+            "{} ranks failed; which of ranks {} and {} stopped first cannot be told: their last signs of life are "
+            "{:.3f} ms apart, the clocks good to {:.3f} ms",
+            failures.size(), firstRank, nextRank, inMs(apartNs), inMs(first.boundNs + next.boundNs));
         return loss;
     }
     // Silence is no death: it may have waited for a rank that ended by itself later.
     const auto exited = std::ranges::find_if(failures, &Failure::byStatus);
     if (!first.byStatus && exited != failures.end()) {
         const RankSummary& later = ranks.summaries[exited->index];
-        loss.message = fmt::format("{} ranks failed; which was first cannot be told: rank {} was silent from {:.3f} ms before rank {} {}", failures.size(), firstRank,
-                                   inMs(exited->lastNs - first.lastNs), later.rank, endText(later));
+        loss.message = fmt::format(
+            "{} ranks failed; which was first cannot be told: rank {} was silent from {:.3f} ms before rank {} {}",
+            failures.size(), firstRank, inMs(exited->lastNs - first.lastNs), later.rank, endText(later));
         return loss;
     }
-    return name(first.index, fmt::format("stopped first: it {}, {:.3f} ms before the next of the {} ranks that failed", endText(ranks.summaries[first.index]), inMs(apartNs), failures.size()));
+    return name(first.index, fmt::format("stopped first: it {}, {:.3f} ms before the next of the {} ranks that failed",
+                                         endText(ranks.summaries[first.index]), inMs(apartNs), failures.size()));
 }
 
 }  // namespace

@@ -16,7 +16,9 @@ int32_t commRankOf(const JoinedCommunicator& communicator, int32_t summary) {
 
 struct MessageSide {
     MessagePair pair;  ///< one side filled
-    auto key() const { return std::tie(pair.communicator, pair.srcCommRank, pair.dstCommRank, pair.seq, pair.sendSummary); }
+    auto key() const {
+        return std::tie(pair.communicator, pair.srcCommRank, pair.dstCommRank, pair.seq, pair.sendSummary);
+    }
     bool sameMessage(const MessageSide& other) const {
         return pair.communicator == other.pair.communicator && pair.srcCommRank == other.pair.srcCommRank &&
                pair.dstCommRank == other.pair.dstCommRank && pair.seq == other.pair.seq;
@@ -32,7 +34,8 @@ InstanceGroups groupCollectives(const std::vector<RankSummary>& summaries, const
         for (size_t c = 0; c < calls.size(); ++c) {
             if (store::isP2p(calls[c].op) || calls[c].seq < 0) continue;
             const int32_t joined = communicators.joinedOf(static_cast<int32_t>(s), calls[c].communicator);
-            if (joined >= 0) result.calls.push_back({joined, calls[c].seq, static_cast<int32_t>(s), static_cast<int32_t>(c)});
+            if (joined >= 0)
+                result.calls.push_back({joined, calls[c].seq, static_cast<int32_t>(s), static_cast<int32_t>(c)});
         }
     }
     std::sort(result.calls.begin(), result.calls.end(), [](const MemberCall& a, const MemberCall& b) {
@@ -40,7 +43,8 @@ InstanceGroups groupCollectives(const std::vector<RankSummary>& summaries, const
     });
     for (size_t i = 0; i < result.calls.size(); ++i) {
         const MemberCall& call = result.calls[i];
-        const bool same = i > 0 && result.calls[i - 1].communicator == call.communicator && result.calls[i - 1].seq == call.seq;
+        const bool same =
+            i > 0 && result.calls[i - 1].communicator == call.communicator && result.calls[i - 1].seq == call.seq;
         if (!same) result.groups.push_back({i, i});
         result.groups.back().last = i + 1;
     }
@@ -69,7 +73,8 @@ std::vector<MessagePair> pairMessages(const std::vector<RankSummary>& summaries,
     for (size_t i = 0; i < sides.size(); ++i) {
         MessagePair pair = sides[i].pair;
         // Receives come first: their sendSummary is -1.
-        if (pair.recvCall >= 0 && i + 1 < sides.size() && sides[i + 1].pair.sendCall >= 0 && sides[i].sameMessage(sides[i + 1])) {
+        if (pair.recvCall >= 0 && i + 1 < sides.size() && sides[i + 1].pair.sendCall >= 0 &&
+            sides[i].sameMessage(sides[i + 1])) {
             pair.sendSummary = sides[i + 1].pair.sendSummary;
             pair.sendCall = sides[i + 1].pair.sendCall;
             ++i;

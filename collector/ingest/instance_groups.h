@@ -13,7 +13,7 @@ struct MemberCall {
     int32_t communicator = 0;  ///< index in the CommunicatorSet
     int64_t seq = 0;
     int32_t summary = 0;
-    int32_t call = 0;          ///< index in that summary's calls
+    int32_t call = 0;  ///< index in that summary's calls
 };
 
 /// Calls of one instance: [first, last) of InstanceGroups::calls.

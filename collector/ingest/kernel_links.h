@@ -11,10 +11,11 @@ namespace rankscope::collector {
 
 /// Finds the kernels a call launched. Both arguments must outlive it; kernels and API calls must not change meanwhile.
 class KernelLinks {
-public:
+  public:
     KernelLinks(const RawCapture& raw, const RankRecording& recording);
 
-    /// Kernels launched while an external correlation id was pushed, by start. NCCL kernels only, when there are any among them.
+    /// Kernels launched while an external correlation id was pushed, by start. NCCL kernels only, when there are any
+    /// among them.
     std::vector<int64_t> kernelsOfExternal(uint64_t externalId) const;
     /// An NCCL kernel launched by a call of this thread inside [startNs, endNs]; -1 when there is none.
     int64_t kernelLaunchedWithin(int32_t thread, int64_t startNs, int64_t endNs) const;
@@ -22,7 +23,7 @@ public:
     /// Local stream of a cudaStream_t, where CUPTI told one; the default stream's handle 0 is none.
     std::optional<int32_t> streamOfHandle(uint64_t handle) const;
 
-private:
+  private:
     void addKernelsOf(uint32_t correlationId, std::vector<int64_t>& kernels) const;
     void preferNccl(std::vector<int64_t>& kernels) const;
 

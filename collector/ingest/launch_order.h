@@ -11,14 +11,15 @@ namespace rankscope::collector {
 
 /// When the device is done with what the host had launched by a given time.
 class LaunchOrder {
-public:
+  public:
     explicit LaunchOrder(const RankRecording& recording);
 
     /// The later of `hostNs` and the end of all device activity launched before it.
     int64_t drainedNs(int64_t hostNs) const;
 
-private:
-    std::vector<std::pair<int64_t, int64_t>> m_endByLaunch;  ///< launch time, latest end of everything launched up to it
+  private:
+    std::vector<std::pair<int64_t, int64_t>>
+        m_endByLaunch;  ///< launch time, latest end of everything launched up to it
 };
 
 }  // namespace rankscope::collector

@@ -24,15 +24,17 @@ struct OpenCall {
 
 /// Messages of which every member sends one to every member count n times, as nccl-tests does.
 int64_t bytesOf(Op op, int64_t chunkBytes, int32_t nRanks) {
-    const bool perRank = op == Op::allGather || op == Op::reduceScatter || op == Op::allToAll || op == Op::gather || op == Op::scatter;
+    const bool perRank =
+        op == Op::allGather || op == Op::reduceScatter || op == Op::allToAll || op == Op::gather || op == Op::scatter;
     return perRank ? chunkBytes * std::max(1, nRanks) : chunkBytes;
 }
 
 Op opOfName(const std::string& name) {
     static const std::map<std::string, Op> kOps = {
-        {"ncclAllReduce", Op::allReduce}, {"ncclAllGather", Op::allGather}, {"ncclReduceScatter", Op::reduceScatter}, {"ncclBroadcast", Op::broadcast},
-        {"ncclBcast", Op::broadcast}, {"ncclReduce", Op::reduce}, {"ncclAlltoAll", Op::allToAll}, {"ncclAllToAll", Op::allToAll},
-        {"ncclGather", Op::gather}, {"ncclScatter", Op::scatter}, {"ncclSend", Op::send}, {"ncclRecv", Op::recv}};
+        {"ncclAllReduce", Op::allReduce}, {"ncclAllGather", Op::allGather}, {"ncclReduceScatter", Op::reduceScatter},
+        {"ncclBroadcast", Op::broadcast}, {"ncclBcast", Op::broadcast},     {"ncclReduce", Op::reduce},
+        {"ncclAlltoAll", Op::allToAll},   {"ncclAllToAll", Op::allToAll},   {"ncclGather", Op::gather},
+        {"ncclScatter", Op::scatter},     {"ncclSend", Op::send},           {"ncclRecv", Op::recv}};
     const auto place = kOps.find(name);
     return place == kOps.end() ? Op::unknown : place->second;
 }
@@ -41,11 +43,12 @@ Op opOfName(const std::string& name) {
 using PluginKey = std::tuple<uint64_t, int64_t, uint32_t>;
 
 class NcclJoiner {
-public:
-    NcclJoiner(const RawCapture& raw, const ThreadOfRing& threads, RankRecording& recording) : m_raw(raw), m_threads(threads), m_recording(recording), m_links(raw, recording) {}
+  public:
+    NcclJoiner(const RawCapture& raw, const ThreadOfRing& threads, RankRecording& recording)
+        : m_raw(raw), m_threads(threads), m_recording(recording), m_links(raw, recording) {}
     void run();
 
-private:
+  private:
     void makeCommunicators();
     int32_t communicatorOfHash(uint64_t hash);
     void addHooked();
@@ -73,7 +76,8 @@ std::optional<int32_t> NcclJoiner::threadOf(uint32_t ring) const {
 
 void NcclJoiner::makeCommunicators() {
     for (const auto& record : m_raw.communicators) {
-        const auto [place, isNew] = m_communicatorOfIndex.try_emplace(record.index, static_cast<int32_t>(m_recording.communicators.size()));
+        const auto [place, isNew] =
+            m_communicatorOfIndex.try_emplace(record.index, static_cast<int32_t>(m_recording.communicators.size()));
         if (isNew) m_recording.communicators.emplace_back();
         LocalCommunicator& communicator = m_recording.communicators[static_cast<size_t>(place->second)];
         // A communicator told again is told better: its hash became known.
@@ -125,13 +129,18 @@ void NcclJoiner::addHooked() {
         row.durNs = record.endNs - record.startNs;
         row.op = record.head.aux <= static_cast<uint16_t>(Op::recv) ? static_cast<Op>(record.head.aux) : Op::unknown;
         row.count = static_cast<int64_t>(record.count);
-        row.dataType = record.dataType <= static_cast<uint8_t>(store::DataType::f8e5m2) ? static_cast<store::DataType>(record.dataType) : store::DataType::unknown;
+        row.dataType = record.dataType <= static_cast<uint8_t>(store::DataType::f8e5m2)
+                           ? static_cast<store::DataType>(record.dataType)
+                           : store::DataType::unknown;
         const int32_t element = store::elementBytes(row.dataType);
-        const int32_t nRanks = row.communicatorId ? m_recording.communicators[static_cast<size_t>(*row.communicatorId)].nRanks : 0;
+        const int32_t nRanks =
+            row.communicatorId ? m_recording.communicators[static_cast<size_t>(*row.communicatorId)].nRanks : 0;
         // A count that cannot be true must not overflow the product.
         if (element > 0 && record.count < (uint64_t{1} << 40) && (nRanks > 0 || bytesOf(row.op, 1, 2) == 1)) {
-            const auto bytes = static_cast<unsigned __int128>(record.count) * static_cast<unsigned>(element) * static_cast<unsigned>(std::max(1, nRanks));
-            if (bytes < (static_cast<unsigned __int128>(1) << 62)) row.bytes = bytesOf(row.op, static_cast<int64_t>(record.count) * element, nRanks);
+            const auto bytes = static_cast<unsigned __int128>(record.count) * static_cast<unsigned>(element) *
+                               static_cast<unsigned>(std::max(1, nRanks));
+            if (bytes < (static_cast<unsigned __int128>(1) << 62))
+                row.bytes = bytesOf(row.op, static_cast<int64_t>(record.count) * element, nRanks);
         }
         if (record.reduceOp != 255) row.reduceOp = record.reduceOp;
         if (record.peerOrRoot >= 0) row.peer = record.peerOrRoot;
@@ -154,7 +163,8 @@ void NcclJoiner::addPayloads() {
     }
     std::map<std::pair<int32_t, int64_t>, int64_t> durationByStart;  // of NCCL's ranges
     for (const store::NvtxRange& range : m_recording.nvtx) {
-        if (range.domainId && range.threadId && range.durNs) durationByStart[{*range.threadId, range.startNs}] = *range.durNs;
+        if (range.domainId && range.threadId && range.durNs)
+            durationByStart[{*range.threadId, range.startNs}] = *range.durNs;
     }
     std::map<std::pair<int32_t, int64_t>, size_t> hookedByStart;
     for (size_t i = 0; i < m_calls.size(); ++i) {
@@ -164,7 +174,8 @@ void NcclJoiner::addPayloads() {
         const std::optional<int32_t> thread = threadOf(ring);
         if (payload.head.aux != 1 || !thread) continue;
         const auto push = pushes.find({ring, payload.seq});
-        const Op op = push == pushes.end() ? Op::unknown : opOfName(m_recording.strings[m_raw.text(push->second->name)]);
+        const Op op =
+            push == pushes.end() ? Op::unknown : opOfName(m_recording.strings[m_raw.text(push->second->name)]);
         auto around = hookedByStart.upper_bound({*thread, payload.timeNs});
         if (around != hookedByStart.begin()) {
             OpenCall& call = m_calls[std::prev(around)->second];
@@ -182,7 +193,8 @@ void NcclJoiner::addPayloads() {
         if (range != durationByStart.end()) call.row.durNs = range->second;
         call.row.op = op;
         const int32_t nRanks = m_recording.communicators[static_cast<size_t>(*call.row.communicatorId)].nRanks;
-        if (payload.bytes < (uint64_t{1} << 38) && (nRanks > 0 || bytesOf(op, 1, 2) == 1)) call.row.bytes = bytesOf(op, static_cast<int64_t>(payload.bytes), nRanks);
+        if (payload.bytes < (uint64_t{1} << 38) && (nRanks > 0 || bytesOf(op, 1, 2) == 1))
+            call.row.bytes = bytesOf(op, static_cast<int64_t>(payload.bytes), nRanks);
         if (payload.peerOrRoot >= 0) call.row.peer = payload.peerOrRoot;
         call.row.evidence = evidence::kNvtxPayload;
         call.order = payload.seq;
@@ -192,7 +204,8 @@ void NcclJoiner::addPayloads() {
 }
 
 void NcclJoiner::linkByLaunch(OpenCall& call) {
-    const int64_t kernel = m_links.kernelLaunchedWithin(*call.row.threadId, call.row.startNs, call.row.startNs + call.row.durNs);
+    const int64_t kernel =
+        m_links.kernelLaunchedWithin(*call.row.threadId, call.row.startNs, call.row.startNs + call.row.durNs);
     if (kernel < 0) return;
     call.row.kernelId = kernel;
     call.row.streamId = m_recording.kernels[static_cast<size_t>(kernel)].streamId;
@@ -212,19 +225,24 @@ void NcclJoiner::linkGroups() {
     // Calls of a group, by thread (group ids count per thread), group and stream, in their order.
     std::map<std::tuple<int32_t, uint32_t>, std::vector<OpenCall*>> members;
     for (OpenCall& call : m_calls) {
-        if (call.row.groupId && call.row.threadId && !call.row.kernelId) members[{*call.row.threadId, static_cast<uint32_t>(*call.row.groupId)}].push_back(&call);
+        if (call.row.groupId && call.row.threadId && !call.row.kernelId)
+            members[{*call.row.threadId, static_cast<uint32_t>(*call.row.groupId)}].push_back(&call);
     }
     for (const auto& [ring, group] : m_raw.ncclGroups) {
         const std::optional<int32_t> thread = threadOf(ring);
         const auto place = thread ? members.find({*thread, group.groupId}) : members.end();
         if (place == members.end()) continue;
         std::map<int32_t, std::vector<int64_t>> kernelsOfStream;
-        for (const int64_t kernel : m_links.kernelsOfExternal(group.callId)) kernelsOfStream[m_recording.kernels[static_cast<size_t>(kernel)].streamId].push_back(kernel);
+        for (const int64_t kernel : m_links.kernelsOfExternal(group.callId))
+            kernelsOfStream[m_recording.kernels[static_cast<size_t>(kernel)].streamId].push_back(kernel);
         if (kernelsOfStream.empty()) continue;
         std::map<int32_t, std::vector<OpenCall*>> callsOfStream;
         for (OpenCall* call : place->second) {
-            // A stream whose handle CUPTI did not tell: all kernels of the group are on the one stream then, or nobody knows.
-            const int32_t stream = call->row.streamId && kernelsOfStream.count(*call->row.streamId) ? *call->row.streamId : kernelsOfStream.begin()->first;
+            // A stream whose handle CUPTI did not tell: all kernels of the group are on the one stream then, or nobody
+            // knows.
+            const int32_t stream = call->row.streamId && kernelsOfStream.count(*call->row.streamId)
+                                       ? *call->row.streamId
+                                       : kernelsOfStream.begin()->first;
             callsOfStream[stream].push_back(call);
         }
         for (auto& [stream, calls] : callsOfStream) {
@@ -242,11 +260,14 @@ void NcclJoiner::addPluginFacts() {
     using Key = std::pair<uint64_t, Op>;
     std::map<Key, std::vector<const capture::PluginCollRecord*>> events;
     for (const auto& record : m_raw.pluginCalls) {
-        if (record.head.aux <= static_cast<uint16_t>(Op::recv)) events[{record.commHash, static_cast<Op>(record.head.aux)}].push_back(&record);
+        if (record.head.aux <= static_cast<uint16_t>(Op::recv))
+            events[{record.commHash, static_cast<Op>(record.head.aux)}].push_back(&record);
     }
     std::map<Key, size_t> next;
     for (auto& [key, list] : events) {
-        std::stable_sort(list.begin(), list.end(), [](const auto* a, const auto* b) { return std::tie(a->startNs, a->seq) < std::tie(b->startNs, b->seq); });
+        std::stable_sort(list.begin(), list.end(), [](const auto* a, const auto* b) {
+            return std::tie(a->startNs, a->seq) < std::tie(b->startNs, b->seq);
+        });
     }
     for (OpenCall& call : m_calls) {
         if (!call.row.communicatorId) continue;
@@ -254,10 +275,13 @@ void NcclJoiner::addPluginFacts() {
         const auto place = events.find(key);
         if (place == events.end() || next[key] >= place->second.size()) continue;
         const capture::PluginCollRecord& record = *place->second[next[key]++];
-        call.row.algorithm = record.algorithm <= 7 ? static_cast<store::Algorithm>(record.algorithm) : store::Algorithm::unknown;
-        call.row.protocol = record.protocol <= 3 ? static_cast<store::Protocol>(record.protocol) : store::Protocol::unknown;
+        call.row.algorithm =
+            record.algorithm <= 7 ? static_cast<store::Algorithm>(record.algorithm) : store::Algorithm::unknown;
+        call.row.protocol =
+            record.protocol <= 3 ? static_cast<store::Protocol>(record.protocol) : store::Protocol::unknown;
         if (record.nChannels > 0) call.row.channels = record.nChannels;
-        m_callOfPlugin.emplace(PluginKey{record.commHash, record.startNs, record.seq}, static_cast<size_t>(&call - m_calls.data()));
+        m_callOfPlugin.emplace(PluginKey{record.commHash, record.startNs, record.seq},
+                               static_cast<size_t>(&call - m_calls.data()));
         call.row.evidence |= evidence::kPlugin;
     }
 }
@@ -272,7 +296,8 @@ void NcclJoiner::addProxyOps() {
         if (call != m_callOfPlugin.end()) row.callId = static_cast<int64_t>(call->second);
         for (size_t i = 0; i < communicators.size() && !isForeign && record.commHash != 0; ++i) {
             if (communicators[i].hash != record.commHash) continue;
-            if (!row.communicatorId || communicators[i].commRank == record.rank) row.communicatorId = static_cast<int64_t>(i);
+            if (!row.communicatorId || communicators[i].commRank == record.rank)
+                row.communicatorId = static_cast<int64_t>(i);
         }
         row.startNs = record.startNs;
         row.durNs = record.endNs - record.startNs;
@@ -301,7 +326,8 @@ void NcclJoiner::run() {
     });
     addPluginFacts();
     for (OpenCall& call : m_calls) {
-        if (call.row.kernelId && !call.row.streamId) call.row.streamId = m_recording.kernels[static_cast<size_t>(*call.row.kernelId)].streamId;
+        if (call.row.kernelId && !call.row.streamId)
+            call.row.streamId = m_recording.kernels[static_cast<size_t>(*call.row.kernelId)].streamId;
         m_recording.ncclCalls.push_back(call.row);
     }
     addProxyOps();
@@ -309,6 +335,8 @@ void NcclJoiner::run() {
 
 }  // namespace
 
-void joinNcclCalls(const RawCapture& raw, const ThreadOfRing& threads, RankRecording& recording) { NcclJoiner(raw, threads, recording).run(); }
+void joinNcclCalls(const RawCapture& raw, const ThreadOfRing& threads, RankRecording& recording) {
+    NcclJoiner(raw, threads, recording).run();
+}
 
 }  // namespace rankscope::collector

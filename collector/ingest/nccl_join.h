@@ -9,8 +9,9 @@ namespace rankscope::collector {
 /// Makes the communicators and NCCL calls of a recording from all that was seen of them:
 /// - a hooked call gives op, size, type, communicator, stream;
 /// - NCCL's own NVTX range confirms it, or stands in for it where the hook was bypassed;
-/// - external correlation (or, without a hook, the launch inside the range) names the kernel; the kernels of a group belong to its calls, stream by
-///   stream: one each and in order where there are as many kernels as calls, else shared;
+/// - external correlation (or, without a hook, the launch inside the range) names the kernel; the kernels of a group
+///   belong to its calls, stream by stream: one each and in order where there are as many kernels as calls, else
+///   shared;
 /// - the profiler plugin's k-th event of (communicator, op) gives algorithm, protocol and channels of the k-th call.
 /// recording.apiCalls and recording.nvtx must be filled before.
 void joinNcclCalls(const RawCapture& raw, const ThreadOfRing& threads, RankRecording& recording);

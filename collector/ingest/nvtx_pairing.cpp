@@ -9,9 +9,11 @@ std::vector<store::NvtxRange> pairNvtx(const RawCapture& raw, const ThreadOfRing
     using capture::RecordType;
     std::vector<store::NvtxRange> ranges;
     std::map<std::pair<uint32_t, capture::StringId>, std::vector<size_t>> stacks;  // by thread and domain
-    std::unordered_map<uint32_t, int32_t> depths;                                  // open ranges of a thread, all domains
+    std::unordered_map<uint32_t, int32_t> depths;  // open ranges of a thread, all domains
     std::unordered_map<uint64_t, size_t> started;
-    const auto close = [&](size_t index, int64_t endNs) { ranges[index].durNs = std::max<int64_t>(0, endNs - ranges[index].startNs); };
+    const auto close = [&](size_t index, int64_t endNs) {
+        ranges[index].durNs = std::max<int64_t>(0, endNs - ranges[index].startNs);
+    };
     for (const auto& [ring, record] : raw.nvtx) {
         store::NvtxRange range;
         const auto thread = threads.find(ring);

@@ -17,7 +17,8 @@ std::string firstLineOf(const fs::path& file) {
     return line;
 }
 
-/// When a living process began, in clock ticks since boot. See proc(5), /proc/pid/stat: the name in parentheses may hold anything.
+/// When a living process began, in clock ticks since boot. See proc(5), /proc/pid/stat: the name in parentheses may
+/// hold anything.
 std::optional<std::string> startTicksOf(int pid) {
     const std::string stat = firstLineOf("/proc/" + std::to_string(pid) + "/stat");
     const size_t name = stat.rfind(')');

@@ -14,25 +14,28 @@ using store::NcclKernel;
 
 void sortKernels(RankRecording& recording) {
     const auto& streams = recording.streams;
-    const std::vector<int64_t> place = sortRows(recording.kernels, [&streams](const store::Kernel& a, const store::Kernel& b) {
-        if (a.startNs != b.startNs) return a.startNs < b.startNs;
-        const LocalStream& s = streams[static_cast<size_t>(a.streamId)];
-        const LocalStream& t = streams[static_cast<size_t>(b.streamId)];
-        return std::tie(s.device, s.context, s.nativeId, a.correlationId, a.graphNode, a.durNs) <
-               std::tie(t.device, t.context, t.nativeId, b.correlationId, b.graphNode, b.durNs);
-    });
+    const std::vector<int64_t> place =
+        sortRows(recording.kernels, [&streams](const store::Kernel& a, const store::Kernel& b) {
+            if (a.startNs != b.startNs) return a.startNs < b.startNs;
+            const LocalStream& s = streams[static_cast<size_t>(a.streamId)];
+            const LocalStream& t = streams[static_cast<size_t>(b.streamId)];
+            return std::tie(s.device, s.context, s.nativeId, a.correlationId, a.graphNode, a.durNs) <
+                   std::tie(t.device, t.context, t.nativeId, b.correlationId, b.graphNode, b.durNs);
+        });
     if (place.empty()) return;
     for (store::NcclCall& call : recording.ncclCalls) {
         if (call.kernelId) call.kernelId = place[static_cast<size_t>(*call.kernelId)];
     }
 }
 
-/// Rows that name a kernel, thread, stream or communicator that does not exist would break the joins; a source's mistake costs the link only.
+/// Rows that name a kernel, thread, stream or communicator that does not exist would break the joins; a source's
+/// mistake costs the link only.
 void dropDanglingLinks(RankRecording& recording) {
     const auto valid = [](int64_t index, size_t size) { return index >= 0 && static_cast<size_t>(index) < size; };
     for (store::NcclCall& call : recording.ncclCalls) {
         if (call.kernelId && !valid(*call.kernelId, recording.kernels.size())) call.kernelId.reset();
-        if (call.communicatorId && !valid(*call.communicatorId, recording.communicators.size())) call.communicatorId.reset();
+        if (call.communicatorId && !valid(*call.communicatorId, recording.communicators.size()))
+            call.communicatorId.reset();
         if (call.streamId && !valid(*call.streamId, recording.streams.size())) call.streamId.reset();
         if (call.threadId && !valid(*call.threadId, recording.threads.size())) call.threadId.reset();
     }
@@ -49,19 +52,22 @@ void sortByStart(std::vector<Row>& rows) {
 
 void sortHostEvents(RankRecording& recording) {
     sortRows(recording.apiCalls, [](const store::ApiCall& a, const store::ApiCall& b) {
-        return std::tie(a.startNs, a.threadId, a.source, a.correlationId) < std::tie(b.startNs, b.threadId, b.source, b.correlationId);
+        return std::tie(a.startNs, a.threadId, a.source, a.correlationId) <
+               std::tie(b.startNs, b.threadId, b.source, b.correlationId);
     });
     sortRows(recording.nvtx, [](const store::NvtxRange& a, const store::NvtxRange& b) {
         return std::tie(a.startNs, a.threadId, a.depth) < std::tie(b.startNs, b.threadId, b.depth);
     });
-    const std::vector<int64_t> place = sortRows(recording.ncclCalls, [](const store::NcclCall& a, const store::NcclCall& b) {
-        return std::tie(a.startNs, a.threadId) < std::tie(b.startNs, b.threadId);
-    });
+    const std::vector<int64_t> place =
+        sortRows(recording.ncclCalls, [](const store::NcclCall& a, const store::NcclCall& b) {
+            return std::tie(a.startNs, a.threadId) < std::tie(b.startNs, b.threadId);
+        });
     for (store::ProxyOp& op : recording.proxyOps) {
         if (op.callId && !place.empty()) op.callId = place[static_cast<size_t>(*op.callId)];
     }
     sortRows(recording.proxyOps, [](const store::ProxyOp& a, const store::ProxyOp& b) {
-        return std::tie(a.startNs, a.durNs, a.callId, a.channel, a.isSend, a.peer) < std::tie(b.startNs, b.durNs, b.callId, b.channel, b.isSend, b.peer);
+        return std::tie(a.startNs, a.durNs, a.callId, a.channel, a.isSend, a.peer) <
+               std::tie(b.startNs, b.durNs, b.callId, b.channel, b.isSend, b.peer);
     });
 }
 
@@ -80,7 +86,8 @@ void markNcclKernels(RankRecording& recording) {
     }
 }
 
-/// Numbers collectives per communicator, and sends and receives per peer. Communicators are told apart by hash: the same one may be listed twice.
+/// Numbers collectives per communicator, and sends and receives per peer. Communicators are told apart by hash: the
+/// same one may be listed twice.
 void numberCalls(RankRecording& recording) {
     std::map<uint64_t, int64_t> collectives;
     std::map<std::tuple<uint64_t, store::Op, int32_t>, int64_t> messages;
@@ -102,7 +109,8 @@ void prepare(RankRecording& recording) {
     sortByStart(recording.memsets);
     sortByStart(recording.synchronizations);
     sortByStart(recording.allocations);
-    sortRows(recording.cudaEvents, [](const store::CudaEvent& a, const store::CudaEvent& b) { return a.timeNs < b.timeNs; });
+    sortRows(recording.cudaEvents,
+             [](const store::CudaEvent& a, const store::CudaEvent& b) { return a.timeNs < b.timeNs; });
     sortHostEvents(recording);
     markNcclKernels(recording);
     numberCalls(recording);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one rank recorded, before anything is joined across ranks. Captures and importers both fill this, and TraceBuilder does the rest.
+// What one rank recorded, before anything is joined across ranks. Captures and importers both fill this, and
+// TraceBuilder does the rest.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +17,12 @@ namespace rankscope::collector {
 
 /// Texts of one recording: ids 0, 1… in order of first use.
 class LocalStrings {
-public:
+  public:
     int32_t intern(std::string_view text);
     const std::string& operator[](int32_t id) const { return *m_texts[static_cast<size_t>(id)]; }
     size_t size() const noexcept { return m_texts.size(); }
 
-private:
+  private:
     std::unordered_map<std::string, int32_t> m_ids;
     std::vector<const std::string*> m_texts;  // keys of m_ids, which stay where they are
 };
@@ -47,36 +48,37 @@ struct LocalDevice {
 
 /// What joins a device of the process to others, or its host to other hosts.
 struct LocalMachineLink {
-    std::optional<int32_t> device;       ///< CUDA ordinal; none: the host's
-    std::string kind, name, source;      ///< as in the table machine_link
+    std::optional<int32_t> device;   ///< CUDA ordinal; none: the host's
+    std::string kind, name, source;  ///< as in the table machine_link
     int64_t count = 0;
     std::optional<int64_t> generation, bytesPerS;
 };
 
 struct LocalCommunicator {
-    uint64_t hash = 0;                   ///< the same on every member, different from every other communicator of the run
-    std::string identity = "inferred";   ///< comm_hash | unique_id | process_group | inferred | assumed
-    int32_t commRank = -1;               ///< rank in it, -1 unknown
-    int32_t nRanks = 0;                  ///< 0 unknown
-    int32_t parent = -1;                 ///< index of the parent, -1 none
+    uint64_t hash = 0;  ///< the same on every member, different from every other communicator of the run
+    std::string identity = "inferred";  ///< comm_hash | unique_id | process_group | inferred | assumed
+    int32_t commRank = -1;              ///< rank in it, -1 unknown
+    int32_t nRanks = 0;                 ///< 0 unknown
+    int32_t parent = -1;                ///< index of the parent, -1 none
     std::string name;
     std::optional<int64_t> createNs, destroyNs;
     std::optional<std::string> endKind;
 };
 
-/// One rank. Times are nanoseconds of the host's clock (any epoch, the same for all ranks of a host). Every list may be in any order; its
-/// rows' `id` and `rank` are ignored, and the other *Id fields are indices into this struct: nameId and domainId into strings, streamId into
-/// streams, threadId into threads, NcclCall::communicatorId into communicators, NcclCall::kernelId into kernels (as pushed; -1 or NULL none).
+/// One rank. Times are nanoseconds of the host's clock (any epoch, the same for all ranks of a host). Every list may be
+/// in any order; its rows' `id` and `rank` are ignored, and the other *Id fields are indices into this struct: nameId
+/// and domainId into strings, streamId into streams, threadId into threads, NcclCall::communicatorId into
+/// communicators, NcclCall::kernelId into kernels (as pushed; -1 or NULL none).
 struct RankRecording {
     int32_t rank = 0;
     std::optional<int64_t> localRank;
-    int32_t worldSize = -1;              ///< -1 unknown
-    int32_t device = -1;                 ///< CUDA ordinal it computes on; -1: that of its first kernel
+    int32_t worldSize = -1;  ///< -1 unknown
+    int32_t device = -1;     ///< CUDA ordinal it computes on; -1: that of its first kernel
     std::string hostName;
     std::string bootId;
-    store::Process process;              ///< id and hostId are ignored
+    store::Process process;  ///< id and hostId are ignored
     store::RankState state = store::RankState::complete;
-    int64_t startUnixNs = 0;             ///< wall-clock time at `startUnixAtNs` of the host's clock; 0 unknown
+    int64_t startUnixNs = 0;  ///< wall-clock time at `startUnixAtNs` of the host's clock; 0 unknown
     int64_t startUnixAtNs = 0;
     std::map<std::string, std::string> meta;  ///< copied into the trace from the lowest rank that has the key
 
@@ -84,10 +86,12 @@ struct RankRecording {
     std::vector<LocalStream> streams;
     std::vector<LocalThread> threads;
     std::vector<LocalDevice> devices;
-    std::vector<LocalMachineLink> machineLinks;  ///< of its devices and its host; each rank of a host may tell the host's, the same or fewer
+    std::vector<LocalMachineLink>
+        machineLinks;  ///< of its devices and its host; each rank of a host may tell the host's, the same or fewer
     std::vector<LocalCommunicator> communicators;
 
-    std::vector<store::Kernel> kernels;  ///< nccl: byCall where the source says so; TraceBuilder adds byName and what NcclCall::kernelId proves
+    std::vector<store::Kernel> kernels;  ///< nccl: byCall where the source says so; TraceBuilder adds byName and what
+                                         ///< NcclCall::kernelId proves
     std::vector<store::Memcpy> memcpys;
     std::vector<store::Memset> memsets;
     std::vector<store::ApiCall> apiCalls;
@@ -95,13 +99,16 @@ struct RankRecording {
     std::vector<store::CudaEvent> cudaEvents;
     std::vector<store::Allocation> allocations;
     std::vector<store::NvtxRange> nvtx;
-    /// seq may be left NULL: then the k-th call (by start) of a communicator is its k-th collective; p2p calls count per peer and direction.
+    /// seq may be left NULL: then the k-th call (by start) of a communicator is its k-th collective; p2p calls count
+    /// per peer and direction.
     std::vector<store::NcclCall> ncclCalls;
-    /// Ranks in the call's group where the source tells that without the group itself; empty, or one per call as pushed, 0 unknown. For importers only.
+    /// Ranks in the call's group where the source tells that without the group itself; empty, or one per call as
+    /// pushed, 0 unknown. For importers only.
     std::vector<int32_t> toldGroupSizes;
-    std::vector<store::ProxyOp> proxyOps;  ///< communicatorId and callId: indices into communicators and ncclCalls, as pushed
+    std::vector<store::ProxyOp>
+        proxyOps;  ///< communicatorId and callId: indices into communicators and ncclCalls, as pushed
     std::vector<store::SourceStatus> sources;
-    std::vector<store::Loss> losses;     ///< rank may be left NULL
+    std::vector<store::Loss> losses;  ///< rank may be left NULL
 };
 
 }  // namespace rankscope::collector

@@ -15,7 +15,8 @@ constexpr int64_t kMaxStepRanges = 100'000;
 /// "ProfilerStep#12" and "step 12" count as one range that repeats.
 std::string patternOf(std::string_view name) {
     while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.back()))) name.remove_suffix(1);
-    while (!name.empty() && std::string_view(" #:_-=/[(").find(name.back()) != std::string_view::npos) name.remove_suffix(1);
+    while (!name.empty() && std::string_view(" #:_-=/[(").find(name.back()) != std::string_view::npos)
+        name.remove_suffix(1);
     return std::string(name);
 }
 
@@ -79,13 +80,16 @@ void addRanges(const RankRecording& recording, RankSummary& summary) {
     const auto patternId = [&](int32_t nameId) {
         int32_t& id = patternOfName[static_cast<size_t>(nameId)];
         if (id < 0) {
-            id = patternIds.try_emplace(patternOf(recording.strings[nameId]), static_cast<int32_t>(patternIds.size())).first->second;
+            id = patternIds.try_emplace(patternOf(recording.strings[nameId]), static_cast<int32_t>(patternIds.size()))
+                     .first->second;
             if (static_cast<size_t>(id) == patterns.size()) patterns.push_back(patternOf(recording.strings[nameId]));
             counts.resize(patterns.size());
         }
         return id;
     };
-    const auto eligible = [](const store::NvtxRange& range) { return range.kind != store::NvtxKind::mark && range.durNs && !range.domainId; };
+    const auto eligible = [](const store::NvtxRange& range) {
+        return range.kind != store::NvtxKind::mark && range.durNs && !range.domainId;
+    };
     for (const store::NvtxRange& range : recording.nvtx) {
         if (eligible(range)) ++counts[static_cast<size_t>(patternId(range.nameId))];
     }
@@ -96,7 +100,8 @@ void addRanges(const RankRecording& recording, RankSummary& summary) {
         const auto id = static_cast<size_t>(patternId(range.nameId));
         if (counts[id] > kMaxStepRanges || patterns[id].empty()) continue;
         const int64_t endNs = range.startNs + *range.durNs;
-        summary.ranges.push_back({patterns[id], range.depth, range.startNs, endNs, launches.drainedNs(range.startNs), launches.drainedNs(endNs)});
+        summary.ranges.push_back({patterns[id], range.depth, range.startNs, endNs, launches.drainedNs(range.startNs),
+                                  launches.drainedNs(endNs)});
     }
 }
 
@@ -127,10 +132,11 @@ RankSummary summarize(const RankRecording& recording) {
     }
 
     const auto rows = [](const auto& list) { return static_cast<int64_t>(list.size()); };
-    summary.rowCounts = {rows(recording.kernels), rows(recording.memcpys), rows(recording.memsets),
-                         rows(recording.apiCalls), rows(recording.synchronizations), rows(recording.cudaEvents),
-                         rows(recording.allocations), rows(recording.nvtx), rows(recording.ncclCalls),
-                         rows(recording.proxyOps)};
+    summary.rowCounts = {rows(recording.kernels),          rows(recording.memcpys),
+                         rows(recording.memsets),          rows(recording.apiCalls),
+                         rows(recording.synchronizations), rows(recording.cudaEvents),
+                         rows(recording.allocations),      rows(recording.nvtx),
+                         rows(recording.ncclCalls),        rows(recording.proxyOps)};
     widen(recording.kernels, summary.deviceFirstNs, summary.deviceLastNs);
     widen(recording.memcpys, summary.deviceFirstNs, summary.deviceLastNs);
     widen(recording.memsets, summary.deviceFirstNs, summary.deviceLastNs);

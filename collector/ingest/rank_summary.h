@@ -17,7 +17,7 @@ struct CallFact {
     store::Protocol protocol = store::Protocol::unknown;
     int32_t peer = -1;
     int64_t seq = -1;
-    int64_t bytes = -1;        ///< -1 unknown
+    int64_t bytes = -1;  ///< -1 unknown
     int64_t hostStartNs = 0;
     int64_t callIndex = 0;     ///< position in the rank's nccl_call rows
     int64_t kernelIndex = -1;  ///< position in the rank's kernel rows, -1 unknown
@@ -25,8 +25,8 @@ struct CallFact {
     int64_t endNs = 0;
 };
 
-/// A host range that may mark a step. deviceStartNs and deviceEndNs are its ends on the device's time line: not before the work that was
-/// launched earlier is done, because the host runs ahead of the device.
+/// A host range that may mark a step. deviceStartNs and deviceEndNs are its ends on the device's time line: not before
+/// the work that was launched earlier is done, because the host runs ahead of the device.
 struct RangeFact {
     std::string pattern;  ///< its name without a trailing number
     int32_t depth = 0;
@@ -38,7 +38,8 @@ struct RangeFact {
 
 /// The small part of a prepared recording that stays in memory for all ranks.
 struct RankSummary {
-    static constexpr size_t kEventTables = 10;  ///< kernel, memcpy, memset, api_call, synchronization, cuda_event, allocation, nvtx, nccl_call, proxy_op
+    static constexpr size_t kEventTables =
+        10;  ///< kernel, memcpy, memset, api_call, synchronization, cuda_event, allocation, nvtx, nccl_call, proxy_op
     static constexpr size_t kKernelTable = 0;
     static constexpr size_t kNcclCallTable = 8;
 

@@ -25,48 +25,71 @@ bool plausible(std::initializer_list<int64_t> times) {
 }
 
 /// 0 is CUPTI's "unknown": an activity that was not finished when it was delivered.
-bool isDeviceTime(int64_t ns) { return ns != 0 && plausible({ns}); }
+bool isDeviceTime(int64_t ns) {
+    return ns != 0 && plausible({ns});
+}
 
 /// False when a record's times cannot be true: a damaged or hostile file.
 bool timesPlausible(const RecordView& view) {
-    const auto startAndEnd = [](const auto& record) { return plausible({record.startNs, record.endNs}) && record.startNs <= record.endNs; };
+    const auto startAndEnd = [](const auto& record) {
+        return plausible({record.startNs, record.endNs}) && record.startNs <= record.endNs;
+    };
     switch (view.type()) {
-        case RecordType::kernel: return isDeviceTime(view.as<KernelRecord>().startNs);
-        case RecordType::memcpy: return isDeviceTime(view.as<MemcpyRecord>().startNs);
-        case RecordType::memset: return isDeviceTime(view.as<MemsetRecord>().startNs);
-        case RecordType::cuptiApi: return plausible({view.as<CuptiApiRecord>().startNs});
-        case RecordType::synchronization: return plausible({view.as<SynchronizationRecord>().startNs});
-        case RecordType::cudaEvent: return plausible({view.as<CudaEventRecord>().timeNs});
-        case RecordType::apiCall: return startAndEnd(view.as<ApiCallRecord>());
-        case RecordType::ncclCall: return startAndEnd(view.as<NcclCallRecord>());
-        case RecordType::ncclGroup: return startAndEnd(view.as<NcclGroupRecord>());
-        case RecordType::ncclPayload: return plausible({view.as<NcclPayloadRecord>().timeNs});
-        case RecordType::allocation: return plausible({view.as<AllocationRecord>().timeNs});
+        case RecordType::kernel:
+            return isDeviceTime(view.as<KernelRecord>().startNs);
+        case RecordType::memcpy:
+            return isDeviceTime(view.as<MemcpyRecord>().startNs);
+        case RecordType::memset:
+            return isDeviceTime(view.as<MemsetRecord>().startNs);
+        case RecordType::cuptiApi:
+            return plausible({view.as<CuptiApiRecord>().startNs});
+        case RecordType::synchronization:
+            return plausible({view.as<SynchronizationRecord>().startNs});
+        case RecordType::cudaEvent:
+            return plausible({view.as<CudaEventRecord>().timeNs});
+        case RecordType::apiCall:
+            return startAndEnd(view.as<ApiCallRecord>());
+        case RecordType::ncclCall:
+            return startAndEnd(view.as<NcclCallRecord>());
+        case RecordType::ncclGroup:
+            return startAndEnd(view.as<NcclGroupRecord>());
+        case RecordType::ncclPayload:
+            return plausible({view.as<NcclPayloadRecord>().timeNs});
+        case RecordType::allocation:
+            return plausible({view.as<AllocationRecord>().timeNs});
         case RecordType::nvtxPush:
         case RecordType::nvtxPop:
         case RecordType::nvtxMark:
         case RecordType::nvtxStart:
-        case RecordType::nvtxEnd: return plausible({view.as<NvtxRecord>().timeNs});
-        case RecordType::communicator: return plausible({view.as<CommunicatorRecord>().timeNs});
-        case RecordType::communicatorEnd: return plausible({view.as<CommunicatorEndRecord>().timeNs});
+        case RecordType::nvtxEnd:
+            return plausible({view.as<NvtxRecord>().timeNs});
+        case RecordType::communicator:
+            return plausible({view.as<CommunicatorRecord>().timeNs});
+        case RecordType::communicatorEnd:
+            return plausible({view.as<CommunicatorEndRecord>().timeNs});
         case RecordType::pluginColl:
-        case RecordType::pluginP2p: return plausible({view.as<PluginCollRecord>().startNs, view.as<PluginCollRecord>().endNs});
+        case RecordType::pluginP2p:
+            return plausible({view.as<PluginCollRecord>().startNs, view.as<PluginCollRecord>().endNs});
         case RecordType::pluginProxyOp: {
             const auto record = view.as<PluginProxyOpRecord>();
-            return startAndEnd(record) && plausible({record.gpuWaitNs, record.peerWaitNs, record.networkWaitNs, static_cast<int64_t>(record.bytes)});
+            return startAndEnd(record) && plausible({record.gpuWaitNs, record.peerWaitNs, record.networkWaitNs,
+                                                     static_cast<int64_t>(record.bytes)});
         }
-        case RecordType::processEnd: return plausible({view.as<ProcessEndRecord>().timeNs});
-        case RecordType::overhead: return plausible({view.as<OverheadRecord>().startNs, view.as<OverheadRecord>().durNs});
-        default: return true;
+        case RecordType::processEnd:
+            return plausible({view.as<ProcessEndRecord>().timeNs});
+        case RecordType::overhead:
+            return plausible({view.as<OverheadRecord>().startNs, view.as<OverheadRecord>().durNs});
+        default:
+            return true;
     }
 }
 
 class RawReader {
-public:
+  public:
     explicit RawReader(const std::string& path) : m_reader(path) { m_raw.header = m_reader.header(); }
     RawCapture read() &&;
 
-private:
+  private:
     void take(const RecordView& view);
     void takeKernel(const KernelRecord& record);
     void takeGraph(const KernelGraphRecord& record);
@@ -141,44 +164,75 @@ void RawReader::take(const RecordView& view) {
         return;
     }
     RankRecording& recording = m_raw.recording;
-    if (view.type() != RecordType::loss && view.type() != RecordType::status) m_raw.lastNs = std::max(m_raw.lastNs, recordTimeNs(view.data));
+    if (view.type() != RecordType::loss && view.type() != RecordType::status)
+        m_raw.lastNs = std::max(m_raw.lastNs, recordTimeNs(view.data));
     const auto onThread = [&view](auto& list, auto record) { list.push_back({view.threadIndex, record}); };
     switch (view.type()) {
-        case RecordType::kernel: takeKernel(view.as<KernelRecord>()); break;
-        case RecordType::kernelGraph: takeGraph(view.as<KernelGraphRecord>()); break;
-        case RecordType::cuptiApi: m_raw.cuptiApis.push_back(view.as<CuptiApiRecord>()); break;
-        case RecordType::externalCorrelation: m_raw.externalCorrelations.push_back(view.as<ExternalCorrelationRecord>()); break;
-        case RecordType::apiCall: onThread(m_raw.apiCalls, view.as<ApiCallRecord>()); break;
-        case RecordType::ncclCall: onThread(m_raw.ncclCalls, view.as<NcclCallRecord>()); break;
-        case RecordType::ncclGroup: onThread(m_raw.ncclGroups, view.as<NcclGroupRecord>()); break;
-        case RecordType::ncclPayload: onThread(m_raw.ncclPayloads, view.as<NcclPayloadRecord>()); break;
-        case RecordType::allocation: onThread(m_raw.allocations, view.as<AllocationRecord>()); break;
+        case RecordType::kernel:
+            takeKernel(view.as<KernelRecord>());
+            break;
+        case RecordType::kernelGraph:
+            takeGraph(view.as<KernelGraphRecord>());
+            break;
+        case RecordType::cuptiApi:
+            m_raw.cuptiApis.push_back(view.as<CuptiApiRecord>());
+            break;
+        case RecordType::externalCorrelation:
+            m_raw.externalCorrelations.push_back(view.as<ExternalCorrelationRecord>());
+            break;
+        case RecordType::apiCall:
+            onThread(m_raw.apiCalls, view.as<ApiCallRecord>());
+            break;
+        case RecordType::ncclCall:
+            onThread(m_raw.ncclCalls, view.as<NcclCallRecord>());
+            break;
+        case RecordType::ncclGroup:
+            onThread(m_raw.ncclGroups, view.as<NcclGroupRecord>());
+            break;
+        case RecordType::ncclPayload:
+            onThread(m_raw.ncclPayloads, view.as<NcclPayloadRecord>());
+            break;
+        case RecordType::allocation:
+            onThread(m_raw.allocations, view.as<AllocationRecord>());
+            break;
         case RecordType::nvtxPush:
         case RecordType::nvtxPop:
         case RecordType::nvtxMark:
         case RecordType::nvtxStart:
-        case RecordType::nvtxEnd: onThread(m_raw.nvtx, view.as<NvtxRecord>()); break;
+        case RecordType::nvtxEnd:
+            onThread(m_raw.nvtx, view.as<NvtxRecord>());
+            break;
         case RecordType::memcpy: {
             const auto record = view.as<MemcpyRecord>();
-            recording.memcpys.push_back({0, 0, streamOf(record.head.aux), record.startNs, record.durNs, static_cast<int64_t>(record.bytes), record.copyKind,
-                                         record.srcKind, record.dstKind, record.correlationId});
+            recording.memcpys.push_back({0, 0, streamOf(record.head.aux), record.startNs, record.durNs,
+                                         static_cast<int64_t>(record.bytes), record.copyKind, record.srcKind,
+                                         record.dstKind, record.correlationId});
             break;
         }
         case RecordType::memset: {
             const auto record = view.as<MemsetRecord>();
-            recording.memsets.push_back({0, 0, streamOf(record.head.aux), record.startNs, record.durNs, static_cast<int64_t>(record.bytes), record.correlationId});
+            recording.memsets.push_back({0, 0, streamOf(record.head.aux), record.startNs, record.durNs,
+                                         static_cast<int64_t>(record.bytes), record.correlationId});
             break;
         }
         case RecordType::synchronization: {
             const auto record = view.as<SynchronizationRecord>();
-            store::Synchronization row{0, 0, {}, record.startNs, capture::durationNs(record), static_cast<int32_t>(record.kind), record.eventId, record.correlationId};
+            store::Synchronization row{0,
+                                       0,
+                                       {},
+                                       record.startNs,
+                                       capture::durationNs(record),
+                                       static_cast<int32_t>(record.kind),
+                                       record.eventId,
+                                       record.correlationId};
             if (record.head.aux != kWholeContext) row.streamId = streamOf(record.head.aux);
             recording.synchronizations.push_back(row);
             break;
         }
         case RecordType::cudaEvent: {
             const auto record = view.as<CudaEventRecord>();
-            recording.cudaEvents.push_back({0, 0, streamOf(record.head.aux), record.timeNs, record.eventId, record.correlationId});
+            recording.cudaEvents.push_back(
+                {0, 0, streamOf(record.head.aux), record.timeNs, record.eventId, record.correlationId});
             break;
         }
         case RecordType::string: {
@@ -188,25 +242,52 @@ void RawReader::take(const RecordView& view) {
             m_textByLow[static_cast<uint32_t>(record.id)] = id;
             break;
         }
-        case RecordType::metadata: recording.meta.emplace(view.key(), view.value()); break;
-        case RecordType::stream: takeStream(view.as<StreamRecord>()); break;
-        case RecordType::device: m_devices.push_back(view.as<DeviceRecord>()); break;
-        case RecordType::machineLink: m_links.push_back(view.as<MachineLinkRecord>()); break;
-        case RecordType::thread: m_raw.threads.push_back(view.as<ThreadRecord>()); break;
-        case RecordType::communicator: m_raw.communicators.push_back(view.as<CommunicatorRecord>()); break;
-        case RecordType::communicatorEnd: m_raw.communicatorEnds.push_back(view.as<CommunicatorEndRecord>()); break;
+        case RecordType::metadata:
+            recording.meta.emplace(view.key(), view.value());
+            break;
+        case RecordType::stream:
+            takeStream(view.as<StreamRecord>());
+            break;
+        case RecordType::device:
+            m_devices.push_back(view.as<DeviceRecord>());
+            break;
+        case RecordType::machineLink:
+            m_links.push_back(view.as<MachineLinkRecord>());
+            break;
+        case RecordType::thread:
+            m_raw.threads.push_back(view.as<ThreadRecord>());
+            break;
+        case RecordType::communicator:
+            m_raw.communicators.push_back(view.as<CommunicatorRecord>());
+            break;
+        case RecordType::communicatorEnd:
+            m_raw.communicatorEnds.push_back(view.as<CommunicatorEndRecord>());
+            break;
         case RecordType::pluginColl:
-        case RecordType::pluginP2p: m_raw.pluginCalls.push_back(view.as<PluginCollRecord>()); break;
-        case RecordType::pluginProxyOp: m_raw.proxyOps.push_back(view.as<PluginProxyOpRecord>()); break;
-        case RecordType::rankIdentity: m_raw.identities.push_back(view.as<RankIdentityRecord>()); break;
+        case RecordType::pluginP2p:
+            m_raw.pluginCalls.push_back(view.as<PluginCollRecord>());
+            break;
+        case RecordType::pluginProxyOp:
+            m_raw.proxyOps.push_back(view.as<PluginProxyOpRecord>());
+            break;
+        case RecordType::rankIdentity:
+            m_raw.identities.push_back(view.as<RankIdentityRecord>());
+            break;
         case RecordType::processEnd:
             m_raw.processEnd = view.as<ProcessEndRecord>();
             if (m_raw.processEnd->head.aux == kExecFailed) m_raw.processEnd.reset();
             break;
-        case RecordType::overhead: m_raw.overheadNs = std::min(kLatestNs, m_raw.overheadNs + view.as<OverheadRecord>().durNs); break;
-        case RecordType::loss: addLoss(lossOf(view.as<LossRecord>(), view.fileOffset)); break;
-        case RecordType::status: m_statuses.push_back(view.as<StatusRecord>()); break;
-        default: break;
+        case RecordType::overhead:
+            m_raw.overheadNs = std::min(kLatestNs, m_raw.overheadNs + view.as<OverheadRecord>().durNs);
+            break;
+        case RecordType::loss:
+            addLoss(lossOf(view.as<LossRecord>(), view.fileOffset));
+            break;
+        case RecordType::status:
+            m_statuses.push_back(view.as<StatusRecord>());
+            break;
+        default:
+            break;
     }
     if (view.type() != RecordType::kernel) m_graphFollows = false;
 }
@@ -220,13 +301,16 @@ void RawReader::resolveNames() {
         kernel.nameId = place == m_textByLow.end() ? unnamed : place->second;
     }
     for (const DeviceRecord& device : m_devices) {
-        recording.devices.push_back({device.ordinal, recording.strings[m_raw.text(device.name)], static_cast<int64_t>(device.memoryBytes), device.multiprocessors,
+        recording.devices.push_back({device.ordinal, recording.strings[m_raw.text(device.name)],
+                                     static_cast<int64_t>(device.memoryBytes), device.multiprocessors,
                                      device.computeCapability});
     }
     for (const MachineLinkRecord& link : m_links) {
-        if (auto local = machineLinkOf(link, recording.strings[m_raw.text(link.name)])) recording.machineLinks.push_back(std::move(*local));
+        if (auto local = machineLinkOf(link, recording.strings[m_raw.text(link.name)]))
+            recording.machineLinks.push_back(std::move(*local));
     }
-    for (const StatusRecord& status : m_statuses) recording.sources.push_back(sourceStatusOf(status, recording.strings[m_raw.text(status.message)]));
+    for (const StatusRecord& status : m_statuses)
+        recording.sources.push_back(sourceStatusOf(status, recording.strings[m_raw.text(status.message)]));
 }
 
 RawCapture RawReader::read() && {
@@ -235,8 +319,16 @@ RawCapture RawReader::read() && {
     resolveNames();
     for (const ReaderLoss& loss : m_reader.losses()) m_raw.recording.losses.push_back(lossOf(loss));
     if (m_impossible > 0) {
-        m_raw.recording.losses.push_back({0, "bad_record", store::Severity::warning, {}, "collector", m_impossible, {}, {},
-                                          "records with impossible times were left out: the file is damaged, or CUPTI delivered unfinished work"});
+        m_raw.recording.losses.push_back(
+            {0,
+             "bad_record",
+             store::Severity::warning,
+             {},
+             "collector",
+             m_impossible,
+             {},
+             {},
+             "records with impossible times were left out: the file is damaged, or CUPTI delivered unfinished work"});
     }
     m_raw.cuptiHighWaterNs = m_reader.highWaterNs(Source::cupti);
     return std::move(m_raw);
@@ -249,6 +341,8 @@ int32_t RawCapture::text(capture::StringId id) const {
     return place == textIds.end() ? 0 : place->second;
 }
 
-RawCapture readRawCapture(const std::string& path) { return RawReader(path).read(); }
+RawCapture readRawCapture(const std::string& path) {
+    return RawReader(path).read();
+}
 
 }  // namespace rankscope::collector

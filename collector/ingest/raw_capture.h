@@ -18,7 +18,8 @@ struct OnThread {
     Record record;
 };
 
-/// What a capture file says, sorted by kind, texts resolved, nothing joined. Kernels and copies carry local stream and name ids already.
+/// What a capture file says, sorted by kind, texts resolved, nothing joined. Kernels and copies carry local stream and
+/// name ids already.
 struct RawCapture {
     capture::FileHeader header{};
     RankRecording recording;  ///< identity, strings, streams, devices, device activity, losses, sources are filled in
@@ -28,10 +29,10 @@ struct RawCapture {
     std::vector<OnThread<capture::NcclCallRecord>> ncclCalls;
     std::vector<OnThread<capture::NcclGroupRecord>> ncclGroups;
     std::vector<OnThread<capture::NcclPayloadRecord>> ncclPayloads;
-    std::vector<OnThread<capture::NvtxRecord>> nvtx;      ///< of one thread in its order
+    std::vector<OnThread<capture::NvtxRecord>> nvtx;  ///< of one thread in its order
     std::vector<capture::CuptiApiRecord> cuptiApis;
     std::vector<capture::ExternalCorrelationRecord> externalCorrelations;
-    std::vector<capture::PluginCollRecord> pluginCalls;   ///< collectives and p2p
+    std::vector<capture::PluginCollRecord> pluginCalls;  ///< collectives and p2p
     std::vector<capture::PluginProxyOpRecord> proxyOps;
     std::vector<capture::CommunicatorRecord> communicators;
     std::vector<capture::CommunicatorEndRecord> communicatorEnds;
@@ -48,7 +49,8 @@ struct RawCapture {
     std::unordered_map<capture::StringId, int32_t> textIds;
 };
 
-/// Reads the file, and the .ring beside it when the process died. Throws capture::CaptureError when it is no capture file.
+/// Reads the file, and the .ring beside it when the process died. Throws capture::CaptureError when it is no capture
+/// file.
 RawCapture readRawCapture(const std::string& path);
 
 }  // namespace rankscope::collector

@@ -10,7 +10,7 @@ namespace rankscope::collector {
 
 /// Row ids of the event tables: 1, 2… over all ranks in their order, so that the rows of a rank are one range.
 class RowIds {
-public:
+  public:
     explicit RowIds(const std::vector<RankSummary>& summaries) {
         std::array<int64_t, RankSummary::kEventTables> next;
         next.fill(1);
@@ -23,9 +23,11 @@ public:
     /// Id of the rank's first row in a table.
     int64_t first(size_t summary, size_t table) const { return m_first[summary][table]; }
     int64_t kernel(size_t summary, int64_t index) const { return first(summary, RankSummary::kKernelTable) + index; }
-    int64_t ncclCall(size_t summary, int64_t index) const { return first(summary, RankSummary::kNcclCallTable) + index; }
+    int64_t ncclCall(size_t summary, int64_t index) const {
+        return first(summary, RankSummary::kNcclCallTable) + index;
+    }
 
-private:
+  private:
     std::vector<std::array<int64_t, RankSummary::kEventTables>> m_first;
 };
 

@@ -8,7 +8,8 @@
 
 namespace rankscope::collector {
 
-/// Sorts rows by `less`, ties in their old order. Returns new position by old position; empty when the rows were sorted already.
+/// Sorts rows by `less`, ties in their old order. Returns new position by old position; empty when the rows were sorted
+/// already.
 template <typename Row, typename Less>
 std::vector<int64_t> sortRows(std::vector<Row>& rows, Less less) {
     if (std::is_sorted(rows.begin(), rows.end(), less)) return {};

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <fstream>
-
 #include <nlohmann/json.hpp>
 
 namespace rankscope::collector {
 namespace {
 
-/// Variables as run.json lists them, {"NCCL_PROTO": "LL"}; their number is limited, as a run's meta rows are read whole.
+/// Variables as run.json lists them, {"NCCL_PROTO": "LL"}; their number is limited, as a run's meta rows are read
+/// whole.
 void addVariables(const nlohmann::json& variables, const std::string& prefix, RunFacts& facts) {
     constexpr size_t kMost = 64;
     size_t count = 0;
@@ -22,24 +22,37 @@ void addVariables(const nlohmann::json& variables, const std::string& prefix, Ru
 RunFacts describeRun(const std::filesystem::path& runDirectory, std::vector<store::Loss>& losses) {
     RunFacts facts;
     facts.runName = std::filesystem::absolute(runDirectory).lexically_normal().filename().string();
-    if (facts.runName.empty()) facts.runName = std::filesystem::absolute(runDirectory).lexically_normal().parent_path().filename().string();
+    if (facts.runName.empty())
+        facts.runName = std::filesystem::absolute(runDirectory).lexically_normal().parent_path().filename().string();
     std::ifstream file(runDirectory / "run.json");
     if (!file) return facts;
     const nlohmann::json run = nlohmann::json::parse(file, nullptr, false);
     if (!run.is_object()) {
-        losses.push_back({0, "bad_run_json", store::Severity::warning, {}, "collector", 1, "run.json", {}, "run.json is damaged: how the job was started is unknown"});
+        losses.push_back({0,
+                          "bad_run_json",
+                          store::Severity::warning,
+                          {},
+                          "collector",
+                          1,
+                          "run.json",
+                          {},
+                          "run.json is damaged: how the job was started is unknown"});
         return facts;
     }
     const auto virtualGpu = run.find("virtual");
     if (virtualGpu != run.end() && virtualGpu->is_boolean()) facts.virtualGpu = virtualGpu->get<bool>();
     const auto worldSize = run.find("world_size");
-    if (worldSize != run.end() && worldSize->is_number_integer() && worldSize->get<int64_t>() > 0 && worldSize->get<int64_t>() < (1 << 24)) {
+    if (worldSize != run.end() && worldSize->is_number_integer() && worldSize->get<int64_t>() > 0 &&
+        worldSize->get<int64_t>() < (1 << 24)) {
         facts.worldSize = worldSize->get<int32_t>();
     }
-    if (const auto status = run.find("exit_status"); status != run.end() && status->is_number_integer()) facts.exitStatus = static_cast<int>(std::clamp<int64_t>(status->get<int64_t>(), 0, 255));
+    if (const auto status = run.find("exit_status"); status != run.end() && status->is_number_integer())
+        facts.exitStatus = static_cast<int>(std::clamp<int64_t>(status->get<int64_t>(), 0, 255));
     const auto links = run.find("links");
-    if (links != run.end() && links->is_string() && !links->get<std::string>().empty()) facts.meta["links"] = links->get<std::string>();
-    if (const auto options = run.find("options"); options != run.end() && options->is_object() && options->contains("env") && (*options)["env"].is_object())
+    if (links != run.end() && links->is_string() && !links->get<std::string>().empty())
+        facts.meta["links"] = links->get<std::string>();
+    if (const auto options = run.find("options");
+        options != run.end() && options->is_object() && options->contains("env") && (*options)["env"].is_object())
         addVariables((*options)["env"], "run_env.", facts);
     if (const auto start = run.find("environment"); start != run.end() && start->is_object()) {
         facts.meta["start_env"] = "recorded";
@@ -48,7 +61,8 @@ RunFacts describeRun(const std::filesystem::path& runDirectory, std::vector<stor
     const auto command = run.find("command");
     const auto isWord = [](const nlohmann::json& word) { return word.is_string(); };
     // Nothing else is a command; dump() calls itself for what is nested.
-    if (command != run.end() && command->is_array() && std::all_of(command->begin(), command->end(), isWord)) facts.meta["command"] = command->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    if (command != run.end() && command->is_array() && std::all_of(command->begin(), command->end(), isWord))
+        facts.meta["command"] = command->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     return facts;
 }
 

@@ -8,7 +8,8 @@
 
 namespace rankscope::collector {
 
-/// What run.json (written by `rankscope run`) tells of the run. A missing file leaves the facts empty; an unreadable one is a loss.
+/// What run.json (written by `rankscope run`) tells of the run. A missing file leaves the facts empty; an unreadable
+/// one is a loss.
 RunFacts describeRun(const std::filesystem::path& runDirectory, std::vector<store::Loss>& losses);
 
 }  // namespace rankscope::collector

@@ -12,7 +12,9 @@
 namespace rankscope::collector {
 namespace {
 
-bool isComplete(const RankSummary& summary) { return summary.state == store::RankState::complete; }
+bool isComplete(const RankSummary& summary) {
+    return summary.state == store::RankState::complete;
+}
 
 /// A first step that takes this much longer than the others is warm-up.
 constexpr double kWarmUpFactor = 1.25;
@@ -51,7 +53,9 @@ std::vector<const RangeFact*> outermost(const RankSummary& summary, const std::s
     return chosen;
 }
 
-bool recordedAnything(const RankSummary& summary) { return summary.firstNs <= summary.lastNs; }
+bool recordedAnything(const RankSummary& summary) {
+    return summary.firstNs <= summary.lastNs;
+}
 
 std::optional<std::string> bestPattern(const std::vector<RankSummary>& summaries) {
     std::map<std::string, Candidate> candidates;
@@ -66,7 +70,8 @@ std::optional<std::string> bestPattern(const std::vector<RankSummary>& summaries
     }
     std::vector<Candidate> ordered;
     for (const auto& [pattern, candidate] : candidates) ordered.push_back(candidate);
-    std::sort(ordered.begin(), ordered.end(), [](const Candidate& a, const Candidate& b) { return a.order() < b.order(); });
+    std::sort(ordered.begin(), ordered.end(),
+              [](const Candidate& a, const Candidate& b) { return a.order() < b.order(); });
     for (const Candidate& candidate : ordered) {
         // A name that does not speak of steps must repeat often enough, and equally often everywhere, to be one.
         const size_t least = candidate.tier == 0 ? 1 : candidate.tier == 1 ? 2 : 3;
@@ -91,7 +96,8 @@ std::optional<std::string> bestPattern(const std::vector<RankSummary>& summaries
     return std::nullopt;
 }
 
-Boundaries boundariesOfPattern(const RankSummary& summary, size_t index, const std::string& pattern, const HostClocks& clocks) {
+Boundaries boundariesOfPattern(const RankSummary& summary, size_t index, const std::string& pattern,
+                               const HostClocks& clocks) {
     Boundaries boundaries;
     const auto push = [&](int64_t hostNs) {
         const int64_t ns = clocks.jobNs(index, hostNs);
@@ -103,7 +109,8 @@ Boundaries boundariesOfPattern(const RankSummary& summary, size_t index, const s
     return boundaries;
 }
 
-/// Boundaries for a rank that has none of its own: in the middle of those of its peers, up to `lastNs`, the end of its recording on the job clock.
+/// Boundaries for a rank that has none of its own: in the middle of those of its peers, up to `lastNs`, the end of its
+/// recording on the job clock.
 Boundaries boundariesOfPeers(const std::vector<Boundaries>& all, int64_t lastNs) {
     Boundaries boundaries;
     while (true) {
@@ -114,14 +121,17 @@ Boundaries boundariesOfPeers(const std::vector<Boundaries>& all, int64_t lastNs)
         const auto middle = peers.begin() + static_cast<std::ptrdiff_t>(peers.size() / 2);
         std::nth_element(peers.begin(), middle, peers.end());
         const double missingNs = static_cast<double>(*middle - lastNs);
-        if (missingNs > 0 && (boundaries.empty() || missingNs > kNearlyWhole * static_cast<double>(*middle - boundaries.back()))) break;
+        if (missingNs > 0 &&
+            (boundaries.empty() || missingNs > kNearlyWhole * static_cast<double>(*middle - boundaries.back())))
+            break;
         boundaries.push_back(*middle);
     }
     return boundaries;
 }
 
 /// Gives ranks without marks the steps of their peers, and says so.
-void lendBoundaries(const std::vector<RankSummary>& summaries, const HostClocks& clocks, std::vector<Boundaries>& all, std::vector<store::Loss>& losses) {
+void lendBoundaries(const std::vector<RankSummary>& summaries, const HostClocks& clocks, std::vector<Boundaries>& all,
+                    std::vector<store::Loss>& losses) {
     const std::vector<Boundaries> own = all;
     for (size_t s = 0; s < summaries.size(); ++s) {
         if (!own[s].empty() || !recordedAnything(summaries[s])) continue;
@@ -131,13 +141,15 @@ void lendBoundaries(const std::vector<RankSummary>& summaries, const HostClocks&
         loss.rank = summaries[s].rank;
         loss.source = "nvtx";
         loss.count = static_cast<int64_t>(all[s].empty() ? 0 : all[s].size() - 1);
-        loss.message = "the rank's own marks of steps are lost: it has those of its peers, as far as its recording goes";
+        loss.message =
+            "the rank's own marks of steps are lost: it has those of its peers, as far as its recording goes";
         losses.push_back(std::move(loss));
     }
 }
 
 /// Steps by the period of the calls; empty when some rank shows none.
-std::vector<Boundaries> boundariesByPeriod(const std::vector<RankSummary>& summaries, const CommunicatorSet& communicators, const HostClocks& clocks) {
+std::vector<Boundaries> boundariesByPeriod(const std::vector<RankSummary>& summaries,
+                                           const CommunicatorSet& communicators, const HostClocks& clocks) {
     std::vector<Boundaries> all(summaries.size());
     size_t fewest = SIZE_MAX;
     for (size_t s = 0; s < summaries.size(); ++s) {
@@ -150,14 +162,16 @@ std::vector<Boundaries> boundariesByPeriod(const std::vector<RankSummary>& summa
             latestNs = std::max(latestNs, hostNs);
             all[s].push_back(clocks.jobNs(s, latestNs));
         };
-        push(period->first == 0 ? std::min(summaries[s].deviceFirstNs, calls[0].arrivalNs) : calls[period->first - 1].endNs);
+        push(period->first == 0 ? std::min(summaries[s].deviceFirstNs, calls[0].arrivalNs)
+                                : calls[period->first - 1].endNs);
         for (size_t k = 1; k <= period->repeats; ++k) push(calls[period->first + k * period->length - 1].endNs);
         fewest = std::min(fewest, period->repeats);
     }
     if (fewest == SIZE_MAX) return {};
     for (Boundaries& boundaries : all) {
         // The same number of steps everywhere: a rank that began to repeat earlier has its surplus at the front.
-        if (boundaries.size() > fewest + 1) boundaries.erase(boundaries.begin(), boundaries.end() - static_cast<std::ptrdiff_t>(fewest + 1));
+        if (boundaries.size() > fewest + 1)
+            boundaries.erase(boundaries.begin(), boundaries.end() - static_cast<std::ptrdiff_t>(fewest + 1));
     }
     return all;
 }
@@ -166,7 +180,8 @@ std::vector<Boundaries> oneStep(const std::vector<RankSummary>& summaries, const
     std::vector<Boundaries> all(summaries.size());
     for (size_t s = 0; s < summaries.size(); ++s) {
         const RankSummary& summary = summaries[s];
-        if (summary.deviceFirstNs <= summary.deviceLastNs) all[s] = {clocks.jobNs(s, summary.deviceFirstNs), clocks.jobNs(s, summary.deviceLastNs)};
+        if (summary.deviceFirstNs <= summary.deviceLastNs)
+            all[s] = {clocks.jobNs(s, summary.deviceFirstNs), clocks.jobNs(s, summary.deviceLastNs)};
     }
     return all;
 }
@@ -187,7 +202,8 @@ size_t warmUpSteps(const std::vector<Boundaries>& all) {
     }
     if (sums.size() < 3) return 0;
     for (size_t k = 0; k < sums.size(); ++k) sums[k] /= static_cast<double>(counts[k]);
-    std::vector<double> later(sums.begin() + static_cast<std::ptrdiff_t>(std::min(kMostWarmUpSteps, sums.size() - 2)), sums.end());
+    std::vector<double> later(sums.begin() + static_cast<std::ptrdiff_t>(std::min(kMostWarmUpSteps, sums.size() - 2)),
+                              sums.end());
     const auto middle = later.begin() + static_cast<std::ptrdiff_t>(later.size() / 2);
     std::nth_element(later.begin(), middle, later.end());
     size_t count = 0;
@@ -197,12 +213,14 @@ size_t warmUpSteps(const std::vector<Boundaries>& all) {
 
 }  // namespace
 
-Segmentation findSteps(const std::vector<RankSummary>& summaries, const CommunicatorSet& communicators, const HostClocks& clocks) {
+Segmentation findSteps(const std::vector<RankSummary>& summaries, const CommunicatorSet& communicators,
+                       const HostClocks& clocks) {
     Segmentation result;
     std::vector<Boundaries> all;
     if (const std::optional<std::string> pattern = bestPattern(summaries)) {
         result.source = "nvtx:" + *pattern;
-        for (size_t s = 0; s < summaries.size(); ++s) all.push_back(boundariesOfPattern(summaries[s], s, *pattern, clocks));
+        for (size_t s = 0; s < summaries.size(); ++s)
+            all.push_back(boundariesOfPattern(summaries[s], s, *pattern, clocks));
         lendBoundaries(summaries, clocks, all, result.losses);
     } else if (all = boundariesByPeriod(summaries, communicators, clocks); !all.empty()) {
         result.source = "period";
@@ -213,7 +231,8 @@ Segmentation findSteps(const std::vector<RankSummary>& summaries, const Communic
     const size_t warmUp = warmUpSteps(all);
     for (size_t s = 0; s < summaries.size(); ++s) {
         for (size_t k = 0; k + 1 < all[s].size(); ++k) {
-            result.steps.push_back({summaries[s].rank, static_cast<int32_t>(k), all[s][k], all[s][k + 1] - all[s][k], k < warmUp});
+            result.steps.push_back(
+                {summaries[s].rank, static_cast<int32_t>(k), all[s][k], all[s][k + 1] - all[s][k], k < warmUp});
         }
     }
     return result;

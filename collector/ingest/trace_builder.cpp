@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/trace_builder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -8,8 +10,6 @@
 #include <mutex>
 #include <set>
 #include <thread>
-
-#include <fmt/format.h>
 
 #include "collector/ingest/collective_matching.h"
 #include "collector/ingest/first_death.h"
@@ -24,8 +24,9 @@ namespace {
 
 uint64_t bytesOf(const RankRecording& recording) {
     const auto bytes = [](const auto& rows) { return rows.capacity() * sizeof(rows[0]); };
-    return bytes(recording.kernels) + bytes(recording.memcpys) + bytes(recording.memsets) + bytes(recording.apiCalls) + bytes(recording.synchronizations) +
-           bytes(recording.cudaEvents) + bytes(recording.allocations) + bytes(recording.nvtx) + bytes(recording.ncclCalls) + bytes(recording.proxyOps);
+    return bytes(recording.kernels) + bytes(recording.memcpys) + bytes(recording.memsets) + bytes(recording.apiCalls) +
+           bytes(recording.synchronizations) + bytes(recording.cudaEvents) + bytes(recording.allocations) +
+           bytes(recording.nvtx) + bytes(recording.ncclCalls) + bytes(recording.proxyOps);
 }
 
 }  // namespace
@@ -36,7 +37,7 @@ struct TraceBuilder::State {
         Load load;
         std::unique_ptr<RankRecording> kept;  ///< prepared, or not yet prepared when `ready` is false
         bool ready = false;
-        bool mustKeep = false;                ///< there is nothing to load it from again
+        bool mustKeep = false;  ///< there is nothing to load it from again
     };
 
     void prepareAll();
@@ -56,7 +57,8 @@ struct TraceBuilder::State {
 };
 
 void TraceBuilder::State::prepareOne(Source& source, RankSummary& summary) {
-    std::unique_ptr<RankRecording> recording = source.kept ? std::move(source.kept) : std::make_unique<RankRecording>(source.load());
+    std::unique_ptr<RankRecording> recording =
+        source.kept ? std::move(source.kept) : std::make_unique<RankRecording>(source.load());
     recording->rank = source.rank;
     prepare(*recording);
     summary = summarize(*recording);
@@ -125,19 +127,32 @@ void TraceBuilder::State::writeEvents(store::TraceWriter& writer, const TraceTab
 
 /// Files of a user's choice may be of several runs. Two ranks that are never there at the same time tell it.
 void TraceBuilder::State::tellApart(const HostClocks& clocks) {
-    if (facts.source == "capture") return;  // one run's folder
+    if (facts.source == "capture") return;                          // one run's folder
     size_t earliest = summaries.size(), latest = summaries.size();  // who ends first, who begins last
     for (size_t i = 0; i < summaries.size(); ++i) {
         if (summaries[i].firstNs > summaries[i].lastNs) continue;
-        if (earliest == summaries.size() || clocks.jobNs(i, summaries[i].lastNs) < clocks.jobNs(earliest, summaries[earliest].lastNs)) earliest = i;
-        if (latest == summaries.size() || clocks.jobNs(i, summaries[i].firstNs) > clocks.jobNs(latest, summaries[latest].firstNs)) latest = i;
+        if (earliest == summaries.size() ||
+            clocks.jobNs(i, summaries[i].lastNs) < clocks.jobNs(earliest, summaries[earliest].lastNs))
+            earliest = i;
+        if (latest == summaries.size() ||
+            clocks.jobNs(i, summaries[i].firstNs) > clocks.jobNs(latest, summaries[latest].firstNs))
+            latest = i;
     }
     if (earliest == summaries.size()) return;
-    const int64_t apartNs = clocks.jobNs(latest, summaries[latest].firstNs) - clocks.jobNs(earliest, summaries[earliest].lastNs);
+    const int64_t apartNs =
+        clocks.jobNs(latest, summaries[latest].firstNs) - clocks.jobNs(earliest, summaries[earliest].lastNs);
     if (apartNs <= 0) return;
     const double seconds = static_cast<double>(apartNs) / 1e9;
-    losses.push_back({0, "recordings_apart", store::Severity::warning, {}, "collector", 1, {}, {},
-                      fmt::format("rank {} begins {:.{}f} s after rank {} has ended: recordings of different runs, or by clocks that far apart, are no one job; import each run by itself",
+    losses.push_back({0,
+                      "recordings_apart",
+                      store::Severity::warning,
+                      {},
+                      "collector",
+                      1,
+                      {},
+                      {},
+                      fmt::format("rank {} begins {:.{}f} s after rank {} has ended: recordings of different runs, or "
+                                  "by clocks that far apart, are no one job; import each run by itself",
                                   summaries[latest].rank, seconds, seconds < 10 ? 3 : 0, summaries[earliest].rank)});
 }
 
@@ -154,10 +169,21 @@ void TraceBuilder::State::addMissingRanks() {
         if (!present.count(rank)) missingRanks.push_back(rank);
     }
     // What no file tells stays unknown: the largest rank says only that there are as many.
-    if (worldSize > 0) facts.worldSize = std::max({worldSize, present.empty() ? 0 : *present.rbegin() + 1, static_cast<int32_t>(present.size())});
+    if (worldSize > 0)
+        facts.worldSize =
+            std::max({worldSize, present.empty() ? 0 : *present.rbegin() + 1, static_cast<int32_t>(present.size())});
     for (const int32_t rank : missingRanks) {
-        losses.push_back({0, "missing_rank", store::Severity::error, rank, "collector", 1, {}, {},
-                          fmt::format("rank {} of {} left no recording: nothing is known of it, and collectives it took part in are incomplete", rank, *facts.worldSize)});
+        losses.push_back({0,
+                          "missing_rank",
+                          store::Severity::error,
+                          rank,
+                          "collector",
+                          1,
+                          {},
+                          {},
+                          fmt::format("rank {} of {} left no recording: nothing is known of it, and collectives it "
+                                      "took part in are incomplete",
+                                      rank, *facts.worldSize)});
     }
 }
 
@@ -181,7 +207,9 @@ void TraceBuilder::add(RankRecording recording) {
     source.mustKeep = true;
 }
 
-void TraceBuilder::addLoss(store::Loss loss) { m_state->losses.push_back(std::move(loss)); }
+void TraceBuilder::addLoss(store::Loss loss) {
+    m_state->losses.push_back(std::move(loss));
+}
 
 void TraceBuilder::finish() {
     State& state = *m_state;
@@ -203,10 +231,12 @@ void TraceBuilder::finish() {
     state.writeEvents(writer, tables);
 
     MatchedCollectives matchedCollectives = matchCollectives(ranks, collectives);
-    for (store::Loss& loss : tellFailures(ranks, matchedCollectives.disagreeing, state.facts.exitStatus)) state.losses.push_back(std::move(loss));
+    for (store::Loss& loss : tellFailures(ranks, matchedCollectives.disagreeing, state.facts.exitStatus))
+        state.losses.push_back(std::move(loss));
     const MatchedMessages matchedMessages = matchMessages(ranks, messages);
     const Segmentation segmentation = findSteps(state.summaries, communicators, clocks);
-    matchedCollectives.losses.insert(matchedCollectives.losses.end(), segmentation.losses.begin(), segmentation.losses.end());
+    matchedCollectives.losses.insert(matchedCollectives.losses.end(), segmentation.losses.begin(),
+                                     segmentation.losses.end());
     placeInSteps(segmentation.steps, matchedCollectives);
     writeMatches(writer, matchedCollectives, matchedMessages, segmentation);
     tables.writeLosses(writer, state.losses, matchedCollectives.losses, matchedMessages.losses);

@@ -14,31 +14,31 @@ namespace rankscope::collector {
 
 /// What holds for the run as a whole.
 struct RunFacts {
-    std::string source = "capture";           ///< capture | kineto | nsys | flight_recorder
+    std::string source = "capture";  ///< capture | kineto | nsys | flight_recorder
     std::string runName;
     bool virtualGpu = false;
     std::optional<int32_t> worldSize;         ///< expected ranks; the ones without a recording become losses
     std::map<std::string, std::string> meta;  ///< further meta rows
-    int exitStatus = 0;                       ///< of the wrapped command as a shell tells it, 128 + signal; 0: it ended well, or nobody says
-    unsigned threads = 0;                     ///< ranks prepared at a time, 0: one per core
-    uint64_t keepBytes = 1ull << 30;          ///< prepared recordings kept in memory; ranks beyond it are loaded a second time
+    int exitStatus = 0;  ///< of the wrapped command as a shell tells it, 128 + signal; 0: it ended well, or nobody says
+    unsigned threads = 0;             ///< ranks prepared at a time, 0: one per core
+    uint64_t keepBytes = 1ull << 30;  ///< prepared recordings kept in memory; ranks beyond it are loaded a second time
 };
 
-/// Makes a trace.db from ranks' recordings: orders events, joins calls with kernels, aligns clocks, matches collectives and p2p, finds steps,
-/// writes. The same recordings give the same file whatever their order and the number of threads.
+/// Makes a trace.db from ranks' recordings: orders events, joins calls with kernels, aligns clocks, matches collectives
+/// and p2p, finds steps, writes. The same recordings give the same file whatever their order and the number of threads.
 ///
 ///     TraceBuilder builder("out/trace.db", facts);
 ///     builder.add(rank, [=] { return load(file); });   // or builder.add(std::move(recording))
 ///     builder.finish();
 class TraceBuilder {
-public:
+  public:
     using Load = std::function<RankRecording()>;
 
     TraceBuilder(std::filesystem::path target, RunFacts facts);
     ~TraceBuilder();
 
-    /// `load` is called once or twice, on any thread, and must return the same recording each time. A throwing load ends finish() with its
-    /// exception.
+    /// `load` is called once or twice, on any thread, and must return the same recording each time. A throwing load
+    /// ends finish() with its exception.
     void add(int32_t rank, Load load);
     void add(RankRecording recording);
     /// A loss that belongs to no recording.
@@ -47,7 +47,7 @@ public:
     /// Writes the file; throws store::Error (the target is then as it was before).
     void finish();
 
-private:
+  private:
     struct State;
     std::unique_ptr<State> m_state;
 };

@@ -17,7 +17,9 @@ void writeRows(store::TraceWriter& writer, const std::vector<Row>& rows) {
     writer.write(std::span<const Row>(rows));
 }
 
-std::optional<std::string> textOrNull(const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); }
+std::optional<std::string> textOrNull(const std::string& text) {
+    return text.empty() ? std::nullopt : std::optional(text);
+}
 
 std::optional<int64_t> deviceIdOf(const std::vector<store::Device>& devices, int32_t host, int32_t ordinal) {
     for (const store::Device& device : devices) {
@@ -39,7 +41,8 @@ void TraceTables::nameProcesses() {
     std::map<std::tuple<int32_t, int64_t, int64_t>, int64_t> known;
     for (size_t s = 0; s < m_ranks.summaries.size(); ++s) {
         store::Process process = m_ranks.summaries[s].process;
-        const auto [place, isNew] = known.try_emplace({hostOf(s), process.pid, process.attempt}, static_cast<int64_t>(m_processes.size()));
+        const auto [place, isNew] =
+            known.try_emplace({hostOf(s), process.pid, process.attempt}, static_cast<int64_t>(m_processes.size()));
         m_processOf.push_back(place->second);
         if (!isNew) continue;
         process.id = place->second;
@@ -95,7 +98,8 @@ void TraceTables::nameThreadsAndStreams() {
         for (const size_t i : order) {
             const LocalStream& local = summary.streams[i];
             streamIds[i] = static_cast<int32_t>(m_streams.size()) + 1;
-            m_streams.push_back({streamIds[i], summary.rank, deviceIdOf(m_devices, hostOf(s), local.device), local.context, local.nativeId, local.handle, local.priority});
+            m_streams.push_back({streamIds[i], summary.rank, deviceIdOf(m_devices, hostOf(s), local.device),
+                                 local.context, local.nativeId, local.handle, local.priority});
         }
     }
 }
@@ -106,16 +110,18 @@ void TraceTables::writeIdentities(store::TraceWriter& writer, const std::vector<
         const auto id = static_cast<int64_t>(h);
         writer.write(store::Host{id, host.name, textOrNull(host.bootId)});
         // The model maps host time to job time, whose 0 is the first event.
-        writer.write(store::ClockModel{id, host.method, host.fit.anchorNs, host.fit.offsetNs - m_ranks.clocks.originNs, host.fit.driftPpb, host.fit.boundNs, host.fit.samples});
+        writer.write(store::ClockModel{id, host.method, host.fit.anchorNs, host.fit.offsetNs - m_ranks.clocks.originNs,
+                                       host.fit.driftPpb, host.fit.boundNs, host.fit.samples});
     }
     writeRows(writer, m_processes);
     writeRows(writer, m_devices);
-    writeRows(writer, mergeMachineLinks(m_ranks.summaries, [this](size_t summary) { return int64_t{hostOf(summary)}; }));
+    writeRows(writer,
+              mergeMachineLinks(m_ranks.summaries, [this](size_t summary) { return int64_t{hostOf(summary)}; }));
     std::vector<store::Rank> ranks;
     for (size_t s = 0; s < m_ranks.summaries.size(); ++s) {
         const RankSummary& summary = m_ranks.summaries[s];
-        ranks.push_back({summary.rank, m_processOf[s], hostOf(s), summary.localRank, deviceIdOf(m_devices, hostOf(s), summary.device),
-                         summary.state});
+        ranks.push_back({summary.rank, m_processOf[s], hostOf(s), summary.localRank,
+                         deviceIdOf(m_devices, hostOf(s), summary.device), summary.state});
     }
     for (const int32_t rank : missingRanks) ranks.push_back({rank, {}, {}, {}, {}, store::RankState::missing});
     std::sort(ranks.begin(), ranks.end(), [](const store::Rank& a, const store::Rank& b) { return a.rank < b.rank; });
@@ -145,19 +151,23 @@ void TraceTables::writeCommunicators(store::TraceWriter& writer) const {
         for (const JoinedMember& member : from.members) {
             const auto summary = static_cast<size_t>(member.summary);
             hosts.insert(hostOf(summary));
-            const LocalCommunicator& local = m_ranks.summaries[summary].communicators[static_cast<size_t>(member.local)];
-            store::CommunicatorMember row{m_ranks.communicatorIds[i], member.commRank, m_ranks.summaries[summary].rank, {}, {}, local.endKind};
+            const LocalCommunicator& local =
+                m_ranks.summaries[summary].communicators[static_cast<size_t>(member.local)];
+            store::CommunicatorMember row{
+                m_ranks.communicatorIds[i], member.commRank, m_ranks.summaries[summary].rank, {}, {}, local.endKind};
             if (local.createNs) row.createNs = m_ranks.clocks.jobNs(summary, *local.createNs);
             if (local.destroyNs) row.destroyNs = m_ranks.clocks.jobNs(summary, *local.destroyNs);
             members.push_back(row);
         }
         const auto parent = idOfHash.find(from.parentHash);
         rows.push_back({m_ranks.communicatorIds[i], static_cast<int64_t>(from.hash), from.identity, from.nRanks,
-                        parent != idOfHash.end() && from.parentHash != 0 ? std::optional(parent->second) : std::nullopt, textOrNull(from.name),
-                        static_cast<int32_t>(hosts.size())});
+                        parent != idOfHash.end() && from.parentHash != 0 ? std::optional(parent->second) : std::nullopt,
+                        textOrNull(from.name), static_cast<int32_t>(hosts.size())});
     }
     std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
-    std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return std::tie(a.communicatorId, a.commRank) < std::tie(b.communicatorId, b.commRank); });
+    std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
+        return std::tie(a.communicatorId, a.commRank) < std::tie(b.communicatorId, b.commRank);
+    });
     writeRows(writer, rows);
     writeRows(writer, members);
 }
@@ -208,20 +218,23 @@ void TraceTables::translate(size_t summary, RankRecording& recording) const {
         if (row.streamId) streamId(*row.streamId);
         if (row.kernelId) row.kernelId = ids.kernel(summary, *row.kernelId);
         if (row.communicatorId) {
-            const int32_t joined = m_ranks.communicators.joinedOf(static_cast<int32_t>(summary), static_cast<int32_t>(*row.communicatorId));
+            const int32_t joined = m_ranks.communicators.joinedOf(static_cast<int32_t>(summary),
+                                                                  static_cast<int32_t>(*row.communicatorId));
             row.communicatorId = m_ranks.communicatorIds[static_cast<size_t>(joined)];
         }
     });
     each(recording.proxyOps, [&](store::ProxyOp& row) {
         if (row.callId) row.callId = ids.ncclCall(summary, *row.callId);
         if (row.communicatorId) {
-            const int32_t joined = m_ranks.communicators.joinedOf(static_cast<int32_t>(summary), static_cast<int32_t>(*row.communicatorId));
+            const int32_t joined = m_ranks.communicators.joinedOf(static_cast<int32_t>(summary),
+                                                                  static_cast<int32_t>(*row.communicatorId));
             row.communicatorId = m_ranks.communicatorIds[static_cast<size_t>(joined)];
         }
     });
 }
 
-void TraceTables::writeLosses(store::TraceWriter& writer, const std::vector<store::Loss>& ofRun, const std::vector<store::Loss>& ofCollectives,
+void TraceTables::writeLosses(store::TraceWriter& writer, const std::vector<store::Loss>& ofRun,
+                              const std::vector<store::Loss>& ofCollectives,
                               const std::vector<store::Loss>& ofMessages) const {
     std::vector<store::Loss> all = ofRun;
     for (const RankSummary& summary : m_ranks.summaries) {
@@ -234,11 +247,21 @@ void TraceTables::writeLosses(store::TraceWriter& writer, const std::vector<stor
     all.insert(all.end(), ofMessages.begin(), ofMessages.end());
     for (const HostClocks::Host& host : m_ranks.clocks.hosts) {
         if (host.method != "none") continue;
-        all.push_back({0, "clock", store::Severity::warning, {}, "collector", 1, {}, {},
-                       "nothing ties the clock of host " + host.name + " to the others: no collective with recorded kernels spans them; its times are as its own clock says"});
+        all.push_back({0,
+                       "clock",
+                       store::Severity::warning,
+                       {},
+                       "collector",
+                       1,
+                       {},
+                       {},
+                       "nothing ties the clock of host " + host.name +
+                           " to the others: no collective with recorded kernels spans them; its times are as its own "
+                           "clock says"});
     }
     std::stable_sort(all.begin(), all.end(), [](const store::Loss& a, const store::Loss& b) {
-        return std::make_tuple(-static_cast<int>(a.severity), a.rank.value_or(-1)) < std::make_tuple(-static_cast<int>(b.severity), b.rank.value_or(-1));
+        return std::make_tuple(-static_cast<int>(a.severity), a.rank.value_or(-1)) <
+               std::make_tuple(-static_cast<int>(b.severity), b.rank.value_or(-1));
     });
     writeRows(writer, all);
 }
@@ -262,7 +285,8 @@ void TraceTables::writeMeta(store::TraceWriter& writer, const RunFacts& facts, c
     writer.setMeta("duration_ns", std::to_string(lastNs));
     if (!m_ranks.summaries.empty() && m_ranks.summaries[0].startUnixNs != 0) {
         const RankSummary& first = m_ranks.summaries[0];  // on the reference host, whose clock the origin is in
-        writer.setMeta("start_unix_ns", std::to_string(first.startUnixNs + (m_ranks.clocks.originNs - first.startUnixAtNs)));
+        writer.setMeta("start_unix_ns",
+                       std::to_string(first.startUnixNs + (m_ranks.clocks.originNs - first.startUnixAtNs)));
     }
 }
 
@@ -298,15 +322,17 @@ void placeInSteps(const std::vector<store::Step>& steps, MatchedCollectives& mat
         while (member < matched.members.size() && matched.members[member].collectiveId < collective.id) ++member;
         if (member == matched.members.size() || matched.members[member].collectiveId != collective.id) continue;
         const store::CollectiveMember& lowest = matched.members[member];
-        const auto after = std::upper_bound(steps.begin(), steps.end(), std::make_pair(lowest.rank, *lowest.arrivalNs),
-                                            [](const auto& key, const store::Step& step) { return key < std::make_pair(step.rank, step.startNs); });
+        const auto after = std::upper_bound(
+            steps.begin(), steps.end(), std::make_pair(lowest.rank, *lowest.arrivalNs),
+            [](const auto& key, const store::Step& step) { return key < std::make_pair(step.rank, step.startNs); });
         if (after == steps.begin()) continue;
         const store::Step& step = *std::prev(after);
         if (step.rank == lowest.rank && *lowest.arrivalNs < step.startNs + step.durNs) collective.step = step.step;
     }
 }
 
-void writeMatches(store::TraceWriter& writer, const MatchedCollectives& collectives, const MatchedMessages& messages, const Segmentation& steps) {
+void writeMatches(store::TraceWriter& writer, const MatchedCollectives& collectives, const MatchedMessages& messages,
+                  const Segmentation& steps) {
     writeRows(writer, collectives.collectives);
     writeRows(writer, collectives.members);
     writeRows(writer, messages.messages);

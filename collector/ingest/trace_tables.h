@@ -11,20 +11,21 @@
 
 namespace rankscope::collector {
 
-/// Knows the trace id of everything that ranks name by a local index. Read-only once made: translate() may run beside the writing.
+/// Knows the trace id of everything that ranks name by a local index. Read-only once made: translate() may run beside
+/// the writing.
 class TraceTables {
-public:
+  public:
     explicit TraceTables(const JoinedRanks& ranks);
 
     /// Hosts, clocks, processes, devices, links, ranks, threads, streams, communicators, sources.
     void writeIdentities(store::TraceWriter& writer, const std::vector<int32_t>& missingRanks) const;
     /// Times to the job clock, local indices to trace ids; texts stay local until writeRecording().
     void translate(size_t summary, RankRecording& recording) const;
-    void writeLosses(store::TraceWriter& writer, const std::vector<store::Loss>& ofRun, const std::vector<store::Loss>& ofCollectives,
-                     const std::vector<store::Loss>& ofMessages) const;
+    void writeLosses(store::TraceWriter& writer, const std::vector<store::Loss>& ofRun,
+                     const std::vector<store::Loss>& ofCollectives, const std::vector<store::Loss>& ofMessages) const;
     void writeMeta(store::TraceWriter& writer, const RunFacts& facts, const std::string& stepSource) const;
 
-private:
+  private:
     void nameProcesses();
     void nameDevices();
     void nameThreadsAndStreams();
@@ -47,6 +48,7 @@ void writeRecording(store::TraceWriter& writer, RankRecording& recording);
 /// Tells each collective the step in which its lowest rank arrives.
 void placeInSteps(const std::vector<store::Step>& steps, MatchedCollectives& matched);
 
-void writeMatches(store::TraceWriter& writer, const MatchedCollectives& collectives, const MatchedMessages& messages, const Segmentation& steps);
+void writeMatches(store::TraceWriter& writer, const MatchedCollectives& collectives, const MatchedMessages& messages,
+                  const Segmentation& steps);
 
 }  // namespace rankscope::collector

@@ -16,8 +16,9 @@
 namespace rankscope::store {
 
 template <typename Value>
-inline constexpr bool kIsTextEnum = std::is_same_v<Value, Op> || std::is_same_v<Value, Algorithm> || std::is_same_v<Value, Protocol> ||
-                                    std::is_same_v<Value, DataType> || std::is_same_v<Value, RankState> || std::is_same_v<Value, Severity>;
+inline constexpr bool kIsTextEnum =
+    std::is_same_v<Value, Op> || std::is_same_v<Value, Algorithm> || std::is_same_v<Value, Protocol> ||
+    std::is_same_v<Value, DataType> || std::is_same_v<Value, RankState> || std::is_same_v<Value, Severity>;
 
 inline void putText(sqlite3_context* context, std::string_view text, void (*lifetime)(void*)) {
     sqlite3_result_text(context, text.data(), static_cast<int>(text.size()), lifetime);
@@ -44,7 +45,8 @@ void putValue(sqlite3_context* context, const std::optional<Value>& value) {
 
 inline std::string_view takeText(sqlite3_stmt* statement, int column) {
     const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
-    return bytes ? std::string_view(bytes, static_cast<size_t>(sqlite3_column_bytes(statement, column))) : std::string_view();
+    return bytes ? std::string_view(bytes, static_cast<size_t>(sqlite3_column_bytes(statement, column)))
+                 : std::string_view();
 }
 
 template <typename Value>
@@ -57,12 +59,14 @@ void takeValue(sqlite3_stmt* statement, int column, Value& value) {
         value = sqlite3_column_double(statement, column);
     } else {
         // What does not fit (a damaged file) is the nearest that does: cut off bits would make another id of it.
-        using Number = typename std::conditional_t<std::is_enum_v<Value>, std::underlying_type<Value>, std::type_identity<Value>>::type;
+        using Number = typename std::conditional_t<std::is_enum_v<Value>, std::underlying_type<Value>,
+                                                   std::type_identity<Value>>::type;
         const int64_t whole = sqlite3_column_int64(statement, column);
         if constexpr (std::is_same_v<Number, bool>)
             value = whole != 0;
         else if constexpr (sizeof(Number) < sizeof whole)
-            value = static_cast<Value>(std::clamp<int64_t>(whole, std::numeric_limits<Number>::min(), std::numeric_limits<Number>::max()));
+            value = static_cast<Value>(
+                std::clamp<int64_t>(whole, std::numeric_limits<Number>::min(), std::numeric_limits<Number>::max()));
         else
             value = static_cast<Value>(whole);
     }

@@ -8,16 +8,18 @@ namespace rankscope::store {
 
 /// Ends a verb: which file, what went wrong, what the user can do about it. what() holds the three in one line.
 class Error : public std::runtime_error {
-public:
+  public:
     Error(std::string file, std::string cause, std::string hint)
         : std::runtime_error(file + ": " + cause + (hint.empty() ? "" : " (" + hint + ")")),
-          m_file(std::move(file)), m_cause(std::move(cause)), m_hint(std::move(hint)) {}
+          m_file(std::move(file)),
+          m_cause(std::move(cause)),
+          m_hint(std::move(hint)) {}
 
     const std::string& file() const noexcept { return m_file; }
     const std::string& cause() const noexcept { return m_cause; }
     const std::string& hint() const noexcept { return m_hint; }
 
-private:
+  private:
     std::string m_file;
     std::string m_cause;
     std::string m_hint;
@@ -25,13 +27,13 @@ private:
 
 /// Another program holds the file.
 class LockedFile : public Error {
-public:
+  public:
     using Error::Error;
 };
 
 /// SQLite cannot make sense of the file.
 class DamagedFile : public Error {
-public:
+  public:
     using Error::Error;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of trace.db as plain structs, one per table, fields in column order. schema.sql says what each column means.
-// Ids are 64-bit row ids; std::optional is NULL. In a RankRecording (collector/ingest/rank_recording.h) the *Id fields are indices local to it.
+// Ids are 64-bit row ids; std::optional is NULL. In a RankRecording (collector/ingest/rank_recording.h) the *Id fields
+// are indices local to it.
 #pragma once
 
 #include <cstdint>
@@ -67,13 +68,13 @@ struct Device {
 struct MachineLink {
     int64_t id = 0;
     int64_t hostId = 0;
-    Maybe<int32_t> rank;          ///< whose device it belongs to; none: the host's
-    std::string kind;             ///< nvlink | pcie | infiniband | ethernet
+    Maybe<int32_t> rank;  ///< whose device it belongs to; none: the host's
+    std::string kind;     ///< nvlink | pcie | infiniband | ethernet
     std::string name;
-    int64_t count = 0;            ///< links that are up
+    int64_t count = 0;  ///< links that are up
     Maybe<int64_t> generation;
-    Maybe<int64_t> bytesPerS;     ///< one direction, all `count` together
-    std::string source;           ///< nvml | sysfs
+    Maybe<int64_t> bytesPerS;  ///< one direction, all `count` together
+    std::string source;        ///< nvml | sysfs
 };
 
 struct Thread {

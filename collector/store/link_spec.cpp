@@ -34,20 +34,25 @@ std::string readSetting(const std::string& setting, LinkSpecClass& link) {
     const std::string key = setting.substr(0, equals);
     if (equals == std::string::npos || (key != "gbps" && key != "alpha_us"))
         return fmt::format("'{}' is neither gbps=NUMBER nor alpha_us=NUMBER: {}", setting, kForm);
-    if (key == "gbps" ? link.gbps > 0 : link.alphaUs.has_value()) return fmt::format("{} is given twice for one class of links", key);
+    if (key == "gbps" ? link.gbps > 0 : link.alphaUs.has_value())
+        return fmt::format("{} is given twice for one class of links", key);
     const std::string number = setting.substr(equals + 1);
     char* end = nullptr;
     const double value = std::strtod(number.c_str(), &end);
-    if (number.empty() || *end != '\0' || !std::isfinite(value)) return fmt::format("'{}' is no number: {}", number, kForm);
+    if (number.empty() || *end != '\0' || !std::isfinite(value))
+        return fmt::format("'{}' is no number: {}", number, kForm);
     if (key == "gbps") {
         if (!(value > 0)) return fmt::format("gbps={} is no speed: it must be above 0", number);
         if (value > LinkSpec::kMostGbps)
-            return fmt::format("gbps={} is above 10 TB/s, which no link reaches: write 1e9 bytes per second and rank", number);
+            return fmt::format("gbps={} is above 10 TB/s, which no link reaches: write 1e9 bytes per second and rank",
+                               number);
         link.gbps = value;
         return {};
     }
     if (value < 0) return fmt::format("alpha_us={} is no time: it must not be below 0", number);
-    if (value > LinkSpec::kMostAlphaUs) return fmt::format("alpha_us={} is above a second, which no link takes to start: write microseconds per hop", number);
+    if (value > LinkSpec::kMostAlphaUs)
+        return fmt::format("alpha_us={} is above a second, which no link takes to start: write microseconds per hop",
+                           number);
     link.alphaUs = value;
     return {};
 }
@@ -55,7 +60,8 @@ std::string readSetting(const std::string& setting, LinkSpecClass& link) {
 std::string readClass(const std::string& part, LinkSpec& spec) {
     const size_t colon = part.find(':');
     const std::string name(trimmed(part.substr(0, colon)));
-    if (colon == std::string::npos || (name != "intra" && name != "inter")) return fmt::format("'{}' names no class of links: {}", part, kForm);
+    if (colon == std::string::npos || (name != "intra" && name != "inter"))
+        return fmt::format("'{}' names no class of links: {}", part, kForm);
     std::optional<LinkSpecClass>& wanted = name == "intra" ? spec.intra : spec.inter;
     if (wanted) return fmt::format("{} is given twice", name);
     LinkSpecClass link;
@@ -72,7 +78,8 @@ LinkSpec parseLinkSpec(std::string_view text) {
     LinkSpec spec;
     if (trimmed(text).empty()) return spec;
     for (const std::string& part : split(text, ';'))
-        if (std::string complaint = readClass(part, spec); !complaint.empty()) return {std::nullopt, std::nullopt, std::move(complaint)};
+        if (std::string complaint = readClass(part, spec); !complaint.empty())
+            return {std::nullopt, std::nullopt, std::move(complaint)};
     return spec;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peaks of links as a user writes them: "intra:gbps=200,alpha_us=6;inter:gbps=40,alpha_us=18". The one reader of `--links`, of RANKSCOPE_LINKS
-// and of meta 'links'.
+// The peaks of links as a user writes them: "intra:gbps=200,alpha_us=6;inter:gbps=40,alpha_us=18". The one reader of
+// `--links`, of RANKSCOPE_LINKS and of meta 'links'.
 #pragma once
 
 #include <optional>

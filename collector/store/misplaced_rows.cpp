@@ -11,11 +11,12 @@
 namespace rankscope::store {
 namespace {
 
-constexpr const char* kEventTables[] = {"kernel", "memcpy", "memset", "nvtx", "api_call", "nccl_call", "synchronization", "cuda_event", "allocation", "proxy_op"};
+constexpr const char* kEventTables[] = {"kernel",    "memcpy",          "memset",     "nvtx",       "api_call",
+                                        "nccl_call", "synchronization", "cuda_event", "allocation", "proxy_op"};
 
 struct Extents {
     bool lost = false, shared = false;
-    std::set<int64_t> strangers;   // ranks that table rank does not list
+    std::set<int64_t> strangers;  // ranks that table rank does not list
 };
 
 bool anyRow(Database& database, const std::string& table, int64_t first, int64_t last) {
@@ -27,10 +28,11 @@ bool anyRow(Database& database, const std::string& table, int64_t first, int64_t
 Extents checkExtents(Database& database, const std::string& table) {
     Extents check;
     Statement extents(database,
-                      "SELECT e.rank, e.first_id, e.last_id, r.rank IS NULL FROM extent e LEFT JOIN rank r ON r.rank = e.rank WHERE e.table_name = ?1 AND e.last_id >= e.first_id "
+                      "SELECT e.rank, e.first_id, e.last_id, r.rank IS NULL FROM extent e LEFT JOIN rank r ON r.rank = "
+                      "e.rank WHERE e.table_name = ?1 AND e.last_id >= e.first_id "
                       "ORDER BY e.first_id");
     extents.bind(1, std::string_view(table));
-    int64_t next = INT64_MIN;   // first id behind what was seen
+    int64_t next = INT64_MIN;  // first id behind what was seen
     while (extents.step()) {
         const int64_t first = extents.integer(1), last = std::min(extents.integer(2), INT64_MAX - 1);
         check.shared = check.shared || first < next;
@@ -45,15 +47,20 @@ Extents checkExtents(Database& database, const std::string& table) {
 bool endsAreThere(Database& database, const std::string& table) {
     Statement missing(database,
                       "SELECT EXISTS (SELECT 1 FROM extent e WHERE e.table_name = ?1 AND e.last_id >= e.first_id AND "
-                      "((SELECT rank FROM \"" + table + "\" WHERE id = e.first_id) IS NOT e.rank OR (SELECT rank FROM \"" + table + "\" WHERE id = e.last_id) IS NOT e.rank))");
+                      "((SELECT rank FROM \"" +
+                          table + "\" WHERE id = e.first_id) IS NOT e.rank OR (SELECT rank FROM \"" + table +
+                          "\" WHERE id = e.last_id) IS NOT e.rank))");
     missing.bind(1, std::string_view(table));
     return missing.step() && missing.integer(0) == 0;
 }
 
-// Pages that SQLite cannot make sense of are the business of whoever reads them. Some tables are younger than the first traces.
+// Pages that SQLite cannot make sense of are the business of whoever reads them. Some tables are younger than the first
+// traces.
 void forEachTable(Database& database, const std::function<void(const std::string&)>& check) {
     for (const char* table : kEventTables) {
-        if (database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = '" + std::string(table) + "'") == 0) continue;
+        if (database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = '" +
+                             std::string(table) + "'") == 0)
+            continue;
         try {
             check(table);
         } catch (const DamagedFile&) {
@@ -80,9 +87,12 @@ std::vector<std::string> findMisplacedRows(Database& database) {
         strangers.insert(check.strangers.begin(), check.strangers.end());
     });
     if (!losing.empty()) damage.push_back("table extent gives some events to no rank (" + joined(losing, ", ") + ")");
-    if (!sharing.empty()) damage.push_back("table extent gives some events to two ranks (" + joined(sharing, ", ") + ")");
+    if (!sharing.empty())
+        damage.push_back("table extent gives some events to two ranks (" + joined(sharing, ", ") + ")");
     if (!strange.empty())
-        damage.push_back("there are events of " + std::to_string(strangers.size()) + (strangers.size() == 1 ? " rank" : " ranks") + " that table rank does not list (" + joined(strange, ", ") + ")");
+        damage.push_back("there are events of " + std::to_string(strangers.size()) +
+                         (strangers.size() == 1 ? " rank" : " ranks") + " that table rank does not list (" +
+                         joined(strange, ", ") + ")");
     return damage;
 }
 
@@ -92,8 +102,12 @@ void refuseMisplacedRows(Database& database) {
         if (!endsAreThere(database, table)) wanting.push_back(table);
     });
     // Ends that overlap are another rank's, which is said already.
-    if (damage.empty() && !wanting.empty()) damage.push_back("events that table extent promises are missing, or are another rank's (" + joined(wanting, ", ") + ")");
-    if (!damage.empty()) throw Error(database.file(), "damaged: " + joined(damage, "; "), "make it again with `rankscope collect` or `rankscope import`");
+    if (damage.empty() && !wanting.empty())
+        damage.push_back("events that table extent promises are missing, or are another rank's (" +
+                         joined(wanting, ", ") + ")");
+    if (!damage.empty())
+        throw Error(database.file(), "damaged: " + joined(damage, "; "),
+                    "make it again with `rankscope collect` or `rankscope import`");
 }
 
 }  // namespace rankscope::store

@@ -21,7 +21,8 @@ constexpr size_t kBufferBytes = 1 << 20;
 constexpr uint64_t kLockByte = 1 << 30;
 
 [[noreturn]] void fail(const std::string& file, const char* call, int error) {
-    const char* hint = error == ENOSPC || error == EDQUOT ? "the disk is full: free some space or write elsewhere" : "the disk may be failing, or the folder is gone";
+    const char* hint = error == ENOSPC || error == EDQUOT ? "the disk is full: free some space or write elsewhere"
+                                                          : "the disk may be failing, or the folder is gone";
     throw Error(file, std::string(call) + ": " + std::strerror(error), hint);
 }
 
@@ -29,7 +30,8 @@ std::array<uint8_t, kHeaderBytes> readHeader(const std::string& file, int descri
     std::array<uint8_t, kHeaderBytes> header{};
     const ssize_t got = ::pread(descriptor, header.data(), header.size(), 0);
     if (got < 0) fail(file, "read", errno);
-    if (static_cast<size_t>(got) < header.size() || std::memcmp(header.data(), "SQLite format 3", 16) != 0) throw Error(file, "no SQLite database", "");
+    if (static_cast<size_t>(got) < header.size() || std::memcmp(header.data(), "SQLite format 3", 16) != 0)
+        throw Error(file, "no SQLite database", "");
     return header;
 }
 
@@ -60,7 +62,9 @@ uint32_t PageFile::append(std::span<const uint8_t> page) {
     return ++m_pages;
 }
 
-void PageFile::replace(uint32_t number, std::span<const uint8_t> page) { writeAt(page, (uint64_t{number} - 1) * m_pageBytes); }
+void PageFile::replace(uint32_t number, std::span<const uint8_t> page) {
+    writeAt(page, (uint64_t{number} - 1) * m_pageBytes);
+}
 
 void PageFile::close() {
     flush();

@@ -19,16 +19,21 @@ constexpr const char* kMakeItAgain = "make it again with `rankscope collect` or 
 template <typename Row>
 std::string selectSql(const std::string& tail) {
     std::string names;
-    std::apply([&names](const auto&... column) { ((names += (names.empty() ? "" : ",") + std::string(column.name)), ...); }, Table<Row>::kColumns);
+    std::apply(
+        [&names](const auto&... column) { ((names += (names.empty() ? "" : ",") + std::string(column.name)), ...); },
+        Table<Row>::kColumns);
     return "SELECT " + names + " FROM " + tableName<Row>() + " " + tail;
 }
 
 // What a damaged file holds beyond these is cut: a thousand of them still add up in an int64.
-constexpr int64_t kLargestNs = int64_t{1} << 53;      // 104 days before or after the job's first event: longer than any recording
+constexpr int64_t kLargestNs = int64_t{1}
+                               << 53;  // 104 days before or after the job's first event: longer than any recording
 constexpr int64_t kLargestBytes = int64_t{1} << 50;   // more than any machine holds
 constexpr int64_t kLargestHostNs = int64_t{1} << 61;  // of a host's clock, which may count from 1970
 
-void cut(int64_t& value, int64_t largest) { value = std::clamp(value, -largest, largest); }
+void cut(int64_t& value, int64_t largest) {
+    value = std::clamp(value, -largest, largest);
+}
 void cut(std::optional<int64_t>& value, int64_t largest) {
     if (value) cut(*value, largest);
 }
@@ -68,7 +73,8 @@ const char* timeColumn() {
 /// First id in `ids` whose time is not below `timeNs`; last + 1 when there is none.
 template <typename Row>
 int64_t firstNotBefore(Database& database, IdRange ids, int64_t timeNs) {
-    Statement lookUp(database, std::string("SELECT ") + timeColumn<Row>() + " FROM " + tableName<Row>() + " WHERE id = ?1");
+    Statement lookUp(database,
+                     std::string("SELECT ") + timeColumn<Row>() + " FROM " + tableName<Row>() + " WHERE id = ?1");
     int64_t low = ids.first;
     int64_t high = ids.last + 1;
     while (low < high) {
@@ -85,7 +91,9 @@ std::string existingFile(const std::filesystem::path& run) {
     const std::filesystem::path file = TraceReader::databasePath(run);
     std::error_code ignored;
     if (!std::filesystem::exists(file, ignored)) {
-        throw Error(file.string(), "no such file", "a run is named by its directory, its name or its .db file; `rankscope collect " + run.string() + "` makes trace.db");
+        throw Error(file.string(), "no such file",
+                    "a run is named by its directory, its name or its .db file; `rankscope collect " + run.string() +
+                        "` makes trace.db");
     }
     refuseOtherFiles(file.string());
     return file.string();
@@ -95,13 +103,18 @@ std::string existingFile(const std::filesystem::path& run) {
 
 template <typename Row>
 Cursor<Row>::Cursor(Database& database, const std::string& tail, int64_t lastString)
-    : m_database(&database), m_lastString(lastString), m_statement(database, selectSql<Row>(tail.empty() ? orderColumns<Row>() : tail)) {}
+    : m_database(&database),
+      m_lastString(lastString),
+      m_statement(database, selectSql<Row>(tail.empty() ? orderColumns<Row>() : tail)) {}
 
 template <typename Row>
 void Cursor<Row>::requireStringsOf(const Row& row) const {
     const auto require = [&](int64_t id) {
         if (id < 0 || id > m_lastString)
-            throw Error(m_database->file(), std::string("damaged: table ") + tableName<Row>() + " names strings that table string does not have", kMakeItAgain);
+            throw Error(
+                m_database->file(),
+                std::string("damaged: table ") + tableName<Row>() + " names strings that table string does not have",
+                kMakeItAgain);
     };
     if constexpr (requires { row.nameId; }) require(row.nameId);
     if constexpr (requires { row.domainId; }) require(row.domainId.value_or(0));
@@ -110,7 +123,8 @@ void Cursor<Row>::requireStringsOf(const Row& row) const {
 template <typename Row>
 bool Cursor<Row>::next(Row& row) {
     if (!m_statement.step()) return false;
-    takeRow(m_statement.handle(), row, std::make_index_sequence<std::tuple_size_v<std::decay_t<decltype(Table<Row>::kColumns)>>>());
+    takeRow(m_statement.handle(), row,
+            std::make_index_sequence<std::tuple_size_v<std::decay_t<decltype(Table<Row>::kColumns)>>>());
     if (m_lastString != INT64_MAX) requireStringsOf(row);
     return true;
 }
@@ -120,7 +134,7 @@ TraceReader::TraceReader(const std::filesystem::path& run, WhenLocked whenLocked
     if (whenLocked) m_database.whenLocked(std::move(whenLocked));
     refusePartsOfATrace(m_database);
     m_database.execute("PRAGMA cache_size = -32768; PRAGMA mmap_size = 1073741824; PRAGMA query_only = ON");
-    const Transaction oneState(m_database);   // a writer's new rows come together with their extent
+    const Transaction oneState(m_database);  // a writer's new rows come together with their extent
     readMeta();
     readExtents();
     if (misplaced == MisplacedRows::kept) return;
@@ -134,7 +148,9 @@ TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
 
 std::filesystem::path TraceReader::databasePath(const std::filesystem::path& run) {
     std::error_code ignored;
-    if (std::filesystem::is_directory(run, ignored) || (run.extension() != ".db" && !std::filesystem::is_regular_file(run, ignored))) return run / "trace.db";
+    if (std::filesystem::is_directory(run, ignored) ||
+        (run.extension() != ".db" && !std::filesystem::is_regular_file(run, ignored)))
+        return run / "trace.db";
     return run;
 }
 
@@ -174,14 +190,17 @@ void TraceReader::refuseStrangeStrings() {
     select.step();
     m_lastString = select.integer(2);
     if (select.integer(1) < 1 || m_lastString > select.integer(0))
-        throw Error(m_database.file(), "damaged: table string has " + std::to_string(select.integer(0)) + " rows with ids from " + std::to_string(select.integer(1)) + " to " +
-                    std::to_string(m_lastString), kMakeItAgain);
+        throw Error(m_database.file(),
+                    "damaged: table string has " + std::to_string(select.integer(0)) + " rows with ids from " +
+                        std::to_string(select.integer(1)) + " to " + std::to_string(m_lastString),
+                    kMakeItAgain);
 }
 
 void TraceReader::loadStrings() {
     if (m_stringsLoaded) return;
     m_stringsLoaded = true;
-    // Only a damaged file has ids above the number of its rows; of one that is kept, those are left out that would take room for many that are not there.
+    // Only a damaged file has ids above the number of its rows; of one that is kept, those are left out that would take
+    // room for many that are not there.
     constexpr int64_t kFreeIds = 4096;
     const int64_t lastKept = 2 * m_database.integer("SELECT count(*) FROM string") + kFreeIds;
     m_strings.resize(1);
@@ -232,7 +251,10 @@ IdRange TraceReader::extent(int32_t rank) const {
     return extentOf(tableName<Row>(), rank, nullptr);
 }
 
-bool TraceReader::hasTable(const char* name) { return m_database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = '" + std::string(name) + "'") == 1; }
+bool TraceReader::hasTable(const char* name) {
+    return m_database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = '" +
+                              std::string(name) + "'") == 1;
+}
 
 template <typename Row>
 Cursor<Row> TraceReader::cursor(int32_t rank) {
@@ -246,12 +268,17 @@ Cursor<Row> TraceReader::cursor(int32_t rank, int64_t fromNs, int64_t toNs) {
     if (ids.empty() || toNs <= fromNs) return Cursor<Row>(m_database, whereIds({}), m_lastString);
     int64_t earliestNs = 0;  // a damaged extent may hold anything
     if (__builtin_sub_overflow(fromNs, maxDurNs, &earliestNs)) earliestNs = INT64_MIN;
-    const IdRange window{firstNotBefore<Row>(m_database, ids, earliestNs), firstNotBefore<Row>(m_database, ids, toNs) - 1};
+    const IdRange window{firstNotBefore<Row>(m_database, ids, earliestNs),
+                         firstNotBefore<Row>(m_database, ids, toNs) - 1};
     std::string overlap;
     if constexpr (requires(Row row) { row.durNs; }) {
-        overlap = " AND (start_ns + ifnull(dur_ns, 0) > " + std::to_string(fromNs) + " OR start_ns = " + std::to_string(fromNs) + ")";
+        overlap = " AND (start_ns + ifnull(dur_ns, 0) > " + std::to_string(fromNs) +
+                  " OR start_ns = " + std::to_string(fromNs) + ")";
     }
-    return Cursor<Row>(m_database, "WHERE id BETWEEN " + std::to_string(window.first) + " AND " + std::to_string(window.last) + overlap + " ORDER BY id", m_lastString);
+    return Cursor<Row>(m_database,
+                       "WHERE id BETWEEN " + std::to_string(window.first) + " AND " + std::to_string(window.last) +
+                           overlap + " ORDER BY id",
+                       m_lastString);
 }
 
 template <typename Row>
@@ -262,8 +289,10 @@ bool TraceReader::find(int64_t id, Row& row) {
 // clang-format off
 #define RANKSCOPE_READS_WHOLE(Row) template class Cursor<Row>; template std::vector<Row> TraceReader::all();
 #define RANKSCOPE_READS_BY_ID(Row) RANKSCOPE_READS_WHOLE(Row) template bool TraceReader::find(int64_t, Row&);
-#define RANKSCOPE_READS_BY_RANK(Row) RANKSCOPE_READS_BY_ID(Row) template IdRange TraceReader::extent<Row>(int32_t) const; \
-    template Cursor<Row> TraceReader::cursor(int32_t); template Cursor<Row> TraceReader::cursor(int32_t, int64_t, int64_t);
+#define RANKSCOPE_READS_BY_RANK(Row) \
+    RANKSCOPE_READS_BY_ID(Row) template IdRange TraceReader::extent<Row>(int32_t) const; \
+    template Cursor<Row> TraceReader::cursor(int32_t); \
+    template Cursor<Row> TraceReader::cursor(int32_t, int64_t, int64_t);
 // clang-format on
 
 RANKSCOPE_READS_BY_ID(Host)

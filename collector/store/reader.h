@@ -24,13 +24,13 @@ struct IdRange {
 /// Rows one after the other, in id order. Must not outlive its reader.
 template <typename Row>
 class Cursor {
-public:
+  public:
     /// `lastString`: a row that names a later string ends the reading; INT64_MAX: that is not looked at.
     Cursor(Database& database, const std::string& tail, int64_t lastString = INT64_MAX);
     /// Fills `row`; false at the end. Throws Error for a row that names a string which is not there.
     bool next(Row& row);
 
-private:
+  private:
     void requireStringsOf(const Row& row) const;
 
     Database* m_database;
@@ -38,15 +38,18 @@ private:
     Statement m_statement;
 };
 
-/// What becomes of a file with events that belong to no rank or to two, or that are not there, or with names that are not there: a window may show the rest and say so.
+/// What becomes of a file with events that belong to no rank or to two, or that are not there, or with names that are
+/// not there: a window may show the rest and say so.
 enum class MisplacedRows : uint8_t { refused, kept };
 
-/// Reads a trace.db; never writes. One reader per thread. Throws Error when there is no file, when it is none of ours, not whole, damaged (DamagedFile; misplaced_rows.h),
-/// of another schema version, or held by another program (LockedFile).
+/// Reads a trace.db; never writes. One reader per thread. Throws Error when there is no file, when it is none of ours,
+/// not whole, damaged (DamagedFile; misplaced_rows.h), of another schema version, or held by another program
+/// (LockedFile).
 class TraceReader {
-public:
+  public:
     /// A run name, a run directory or a .db file.
-    explicit TraceReader(const std::filesystem::path& run, WhenLocked whenLocked = {}, MisplacedRows misplaced = MisplacedRows::refused);
+    explicit TraceReader(const std::filesystem::path& run, WhenLocked whenLocked = {},
+                         MisplacedRows misplaced = MisplacedRows::refused);
     ~TraceReader();
     TraceReader(TraceReader&&) noexcept;
     TraceReader& operator=(TraceReader&&) noexcept;
@@ -70,7 +73,8 @@ public:
     /// Id of a text, 0 when no row uses it.
     int64_t stringId(std::string_view text);
 
-    /// A whole table, for the small ones (hosts, machine links, ranks, communicators, collectives, steps, losses…). Empty when the trace is older than the table.
+    /// A whole table, for the small ones (hosts, machine links, ranks, communicators, collectives, steps, losses…).
+    /// Empty when the trace is older than the table.
     template <typename Row>
     std::vector<Row> all();
     /// A whole table in id order, streamed.
@@ -79,11 +83,12 @@ public:
         return Cursor<Row>(m_database, "", m_lastString);
     }
 
-    /// False for proxy_op, machine_link and symbol in a trace.db that was written before that table existed; all others are always there.
+    /// False for proxy_op, machine_link and symbol in a trace.db that was written before that table existed; all others
+    /// are always there.
     bool hasTable(const char* name);
 
-    /// One rank's rows of an event table (Kernel, Memcpy, Memset, ApiCall, Synchronization, CudaEvent, Allocation, NvtxRange, NcclCall, ProxyOp) in
-    /// order of start.
+    /// One rank's rows of an event table (Kernel, Memcpy, Memset, ApiCall, Synchronization, CudaEvent, Allocation,
+    /// NvtxRange, NcclCall, ProxyOp) in order of start.
     template <typename Row>
     Cursor<Row> cursor(int32_t rank);
     /// As above, only rows that overlap [fromNs, toNs).
@@ -102,7 +107,7 @@ public:
     template <typename Row>
     IdRange extent(int32_t rank) const;
 
-private:
+  private:
     void readMeta();
     void readExtents();
     void loadStrings();
@@ -115,7 +120,7 @@ private:
     std::vector<std::string> m_strings;
     std::map<std::string, int64_t, std::less<>> m_stringIds;
     bool m_stringsLoaded = false;
-    int64_t m_lastString = INT64_MAX;   // what cursors check names against
+    int64_t m_lastString = INT64_MAX;  // what cursors check names against
 };
 
 }  // namespace rankscope::store

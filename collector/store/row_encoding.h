@@ -15,7 +15,8 @@ namespace rankscope::store {
 /// Longest text a row of this encoding may hold: its serial type is then one byte.
 inline constexpr size_t kLongestWord = 57;
 
-/// Writes the serial type to `types` and the value to `body`; moves both on. `body` must have eight bytes more than the value needs.
+/// Writes the serial type to `types` and the value to `body`; moves both on. `body` must have eight bytes more than the
+/// value needs.
 inline void encodeInteger(int64_t value, uint8_t*& types, uint8_t*& body) noexcept {
     if (value == 0 || value == 1) {
         *types++ = static_cast<uint8_t>(8 + value);
@@ -40,15 +41,18 @@ void encodeValue(const Value& value, uint8_t*& types, uint8_t*& body) noexcept {
         std::memcpy(body, text.data(), text.size());
         body += text.size();
     } else {
-        static_assert(std::is_integral_v<Value> || std::is_enum_v<Value>, "only numbers and words have a known longest length");
+        static_assert(std::is_integral_v<Value> || std::is_enum_v<Value>,
+                      "only numbers and words have a known longest length");
         encodeInteger(static_cast<int64_t>(value), types, body);
     }
 }
 
 template <typename Value>
 void encodeValue(const std::optional<Value>& value, uint8_t*& types, uint8_t*& body) noexcept {
-    if (value) encodeValue(*value, types, body);
-    else *types++ = 0;
+    if (value)
+        encodeValue(*value, types, body);
+    else
+        *types++ = 0;
 }
 
 template <typename Row>
@@ -56,9 +60,10 @@ inline constexpr size_t kColumnCount = std::tuple_size_v<std::decay_t<decltype(T
 
 /// Room that every row of a type fits in.
 template <typename Row>
-inline constexpr size_t kRecordRoom = 1 + kColumnCount<Row> * (1 + kLongestWord) + 8;
+inline constexpr size_t kRecordRoom = 1 + kColumnCount<Row>*(1 + kLongestWord) + 8;
 
-/// The record of a row whose first column is its INTEGER PRIMARY KEY, which the record holds as NULL. Returns its bytes in `record`.
+/// The record of a row whose first column is its INTEGER PRIMARY KEY, which the record holds as NULL. Returns its bytes
+/// in `record`.
 template <typename Row>
 size_t encodeRow(const Row& row, uint8_t* record) noexcept {
     constexpr size_t kHeader = 1 + kColumnCount<Row>;
@@ -67,7 +72,8 @@ size_t encodeRow(const Row& row, uint8_t* record) noexcept {
     record[1] = 0;
     uint8_t* types = record + 2;
     uint8_t* body = record + kHeader;
-    std::apply([&](const auto&, const auto&... column) { (encodeValue(row.*column.field, types, body), ...); }, Table<Row>::kColumns);
+    std::apply([&](const auto&, const auto&... column) { (encodeValue(row.*column.field, types, body), ...); },
+               Table<Row>::kColumns);
     return static_cast<size_t>(body - record);
 }
 

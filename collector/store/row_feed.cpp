@@ -82,7 +82,8 @@ int rowId(sqlite3_vtab_cursor* cursor, sqlite3_int64* id) {
 
 sqlite3_module makeModule() {
     sqlite3_module module{};
-    module.xConnect = connect;  // no xCreate: the table exists without a CREATE VIRTUAL TABLE and leaves nothing in the file
+    module.xConnect =
+        connect;  // no xCreate: the table exists without a CREATE VIRTUAL TABLE and leaves nothing in the file
     module.xBestIndex = bestIndex;
     module.xDisconnect = disconnect;
     module.xOpen = openCursor;
@@ -99,7 +100,8 @@ sqlite3_module makeModule() {
 
 RowFeed::RowFeed(Database& database, const std::string& name, size_t columnCount) : m_columnCount(columnCount) {
     static const sqlite3_module kModule = makeModule();
-    checkSqlite(sqlite3_create_module_v2(database.handle(), name.c_str(), &kModule, this, nullptr), database, "create_module", name);
+    checkSqlite(sqlite3_create_module_v2(database.handle(), name.c_str(), &kModule, this, nullptr), database,
+                "create_module", name);
 }
 
 }  // namespace rankscope::store

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk insertion: rows in memory are shown to SQLite as a virtual table, so that one `INSERT … SELECT` moves a whole span without a bind
-// call per value.
+// Bulk insertion: rows in memory are shown to SQLite as a virtual table, so that one `INSERT … SELECT` moves a whole
+// span without a bind call per value.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,10 @@ struct FeedRows {
     const ColumnFunction* columns = nullptr;
 };
 
-/// Owns the virtual table `name` of a connection; its columns are c0, c1… `rows` is what a SELECT on it sees at that moment.
+/// Owns the virtual table `name` of a connection; its columns are c0, c1… `rows` is what a SELECT on it sees at that
+/// moment.
 class RowFeed {
-public:
+  public:
     RowFeed(Database& database, const std::string& name, size_t columnCount);
     RowFeed(const RowFeed&) = delete;
     RowFeed& operator=(const RowFeed&) = delete;
@@ -33,7 +34,7 @@ public:
     FeedRows rows;
     size_t columnCount() const noexcept { return m_columnCount; }
 
-private:
+  private:
     size_t m_columnCount;
 };
 

@@ -13,11 +13,16 @@ constexpr int kMsBetweenTries = 25;
 
 std::string hintFor(int code) {
     switch (code & 0xff) {
-        case SQLITE_FULL: return "the disk is full: free some space or write elsewhere";
-        case SQLITE_READONLY: return "the file or its folder is read-only: write elsewhere with -o";
-        case SQLITE_CANTOPEN: return "check that its folder exists, and your permissions there";
-        case SQLITE_IOERR: return "the disk may be full or failing";
-        default: return {};
+        case SQLITE_FULL:
+            return "the disk is full: free some space or write elsewhere";
+        case SQLITE_READONLY:
+            return "the file or its folder is read-only: write elsewhere with -o";
+        case SQLITE_CANTOPEN:
+            return "check that its folder exists, and your permissions there";
+        case SQLITE_IOERR:
+            return "the disk may be full or failing";
+        default:
+            return {};
     }
 }
 
@@ -28,14 +33,20 @@ void checkSqlite(int code, const Database& database, const char* call, std::stri
     if (kind == SQLITE_OK || kind == SQLITE_ROW || kind == SQLITE_DONE) return;
     const std::string message = database.handle() ? sqlite3_errmsg(database.handle()) : sqlite3_errstr(code);
     // What the file is like has nothing to do with what was asked of it.
-    if (kind == SQLITE_BUSY || kind == SQLITE_LOCKED) throw LockedFile(database.file(), "locked by another program", "it is writing to the file: try again when it has ended");
-    if (kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB) throw DamagedFile(database.file(), message, "the file is damaged: make it again with `rankscope collect` or `rankscope import`");
+    if (kind == SQLITE_BUSY || kind == SQLITE_LOCKED)
+        throw LockedFile(database.file(), "locked by another program",
+                         "it is writing to the file: try again when it has ended");
+    if (kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB)
+        throw DamagedFile(database.file(), message,
+                          "the file is damaged: make it again with `rankscope collect` or `rankscope import`");
     std::string cause = std::string(call) + ": " + message;
     if (!detail.empty()) cause.append(" in: ").append(detail.substr(0, 200));
     throw Error(database.file(), cause, hintFor(code));
 }
 
-void Database::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
+void Database::Close::operator()(sqlite3* handle) const noexcept {
+    sqlite3_close_v2(handle);
+}
 
 Database::Database(const std::string& file, OpenMode mode) : m_file(file) {
     int flags = SQLITE_OPEN_NOMUTEX;
@@ -57,12 +68,15 @@ Database::Database(const std::string& file, OpenMode mode) : m_file(file) {
 Database::~Database() = default;
 
 void Database::whenLocked(WhenLocked ask) {
-    m_whenLocked = std::make_unique<WhenLocked>(std::move(ask));   // its address stays when the Database is moved
-    sqlite3_busy_handler(handle(), [](void* asked, int tries) {
-        if (!(*static_cast<WhenLocked*>(asked))(std::chrono::milliseconds(tries * kMsBetweenTries))) return 0;
-        sqlite3_sleep(kMsBetweenTries);
-        return 1;
-    }, m_whenLocked.get());
+    m_whenLocked = std::make_unique<WhenLocked>(std::move(ask));  // its address stays when the Database is moved
+    sqlite3_busy_handler(
+        handle(),
+        [](void* asked, int tries) {
+            if (!(*static_cast<WhenLocked*>(asked))(std::chrono::milliseconds(tries * kMsBetweenTries))) return 0;
+            sqlite3_sleep(kMsBetweenTries);
+            return 1;
+        },
+        m_whenLocked.get());
 }
 
 void Database::execute(const std::string& sql) {
@@ -82,11 +96,14 @@ void Database::close() {
     checkSqlite(code, *this, "close");
 }
 
-void Statement::Finalize::operator()(sqlite3_stmt* handle) const noexcept { sqlite3_finalize(handle); }
+void Statement::Finalize::operator()(sqlite3_stmt* handle) const noexcept {
+    sqlite3_finalize(handle);
+}
 
 Statement::Statement(Database& database, const std::string& sql) : m_database(&database) {
     sqlite3_stmt* handle = nullptr;
-    const int code = sqlite3_prepare_v3(database.handle(), sql.c_str(), static_cast<int>(sql.size()) + 1, SQLITE_PREPARE_PERSISTENT, &handle, nullptr);
+    const int code = sqlite3_prepare_v3(database.handle(), sql.c_str(), static_cast<int>(sql.size()) + 1,
+                                        SQLITE_PREPARE_PERSISTENT, &handle, nullptr);
     m_handle.reset(handle);
     checkSqlite(code, database, "prepare", sql);
 }
@@ -102,7 +119,9 @@ Statement& Statement::bind(int index, double value) {
 }
 
 Statement& Statement::bind(int index, std::string_view text) {
-    checkSqlite(sqlite3_bind_text64(handle(), index, text.data() ? text.data() : "", text.size(), SQLITE_TRANSIENT, SQLITE_UTF8), *m_database, "bind");
+    checkSqlite(sqlite3_bind_text64(handle(), index, text.data() ? text.data() : "", text.size(), SQLITE_TRANSIENT,
+                                    SQLITE_UTF8),
+                *m_database, "bind");
     return *this;
 }
 
@@ -129,17 +148,28 @@ void Statement::run() {
     reset();
 }
 
-bool Statement::isInteger(int column) const { return sqlite3_column_type(handle(), column) == SQLITE_INTEGER; }
-bool Statement::isNull(int column) const { return sqlite3_column_type(handle(), column) == SQLITE_NULL; }
-int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle(), column); }
-double Statement::real(int column) const { return sqlite3_column_double(handle(), column); }
+bool Statement::isInteger(int column) const {
+    return sqlite3_column_type(handle(), column) == SQLITE_INTEGER;
+}
+bool Statement::isNull(int column) const {
+    return sqlite3_column_type(handle(), column) == SQLITE_NULL;
+}
+int64_t Statement::integer(int column) const {
+    return sqlite3_column_int64(handle(), column);
+}
+double Statement::real(int column) const {
+    return sqlite3_column_double(handle(), column);
+}
 
 std::string_view Statement::text(int column) const {
     const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(handle(), column));
-    return bytes ? std::string_view(bytes, static_cast<size_t>(sqlite3_column_bytes(handle(), column))) : std::string_view();
+    return bytes ? std::string_view(bytes, static_cast<size_t>(sqlite3_column_bytes(handle(), column)))
+                 : std::string_view();
 }
 
-Transaction::Transaction(Database& database) : m_database(&database) { database.execute("BEGIN"); }
+Transaction::Transaction(Database& database) : m_database(&database) {
+    database.execute("BEGIN");
+}
 
 Transaction::~Transaction() {
     if (m_open) sqlite3_exec(m_database->handle(), "ROLLBACK", nullptr, nullptr, nullptr);

@@ -16,18 +16,20 @@ namespace rankscope::store {
 
 enum class OpenMode { readOnly, readWrite, create };
 
-/// Asked again and again while another program holds the file, with the time waited so far; false gives up (LockedFile).
+/// Asked again and again while another program holds the file, with the time waited so far; false gives up
+/// (LockedFile).
 using WhenLocked = std::function<bool(std::chrono::milliseconds waited)>;
 
 /// Owns one connection. Used by one thread at a time. Every failure throws Error with call, file and SQLite's message.
 class Database {
-public:
+  public:
     Database(const std::string& file, OpenMode mode);
     ~Database();
     Database(Database&&) noexcept = default;
     Database& operator=(Database&&) noexcept = default;
 
-    /// Without it a locked file is waited for 5 s. `ask` may run in any function of this class and of Statement; it must not throw.
+    /// Without it a locked file is waited for 5 s. `ask` may run in any function of this class and of Statement; it
+    /// must not throw.
     void whenLocked(WhenLocked ask);
     void execute(const std::string& sql);
     /// First column of the first row as an integer; `fallback` when there is no row.
@@ -37,18 +39,18 @@ public:
     /// Closes now; what the destructor would swallow is thrown.
     void close();
 
-private:
+  private:
     struct Close {
         void operator()(sqlite3* handle) const noexcept;
     };
     std::string m_file;
     std::unique_ptr<WhenLocked> m_whenLocked;
-    std::unique_ptr<sqlite3, Close> m_handle;   // goes first: it calls m_whenLocked
+    std::unique_ptr<sqlite3, Close> m_handle;  // goes first: it calls m_whenLocked
 };
 
 /// A prepared statement. Parameters count from 1, columns from 0, as in SQLite. The Database must outlive it.
 class Statement {
-public:
+  public:
     Statement(Database& database, const std::string& sql);
 
     Statement& bind(int index, int64_t value);
@@ -70,7 +72,7 @@ public:
     std::string_view text(int column) const;
     sqlite3_stmt* handle() const noexcept { return m_handle.get(); }
 
-private:
+  private:
     struct Finalize {
         void operator()(sqlite3_stmt* handle) const noexcept;
     };
@@ -80,19 +82,20 @@ private:
 
 /// Rolls back unless committed.
 class Transaction {
-public:
+  public:
     explicit Transaction(Database& database);
     ~Transaction();
     Transaction(const Transaction&) = delete;
     Transaction& operator=(const Transaction&) = delete;
     void commit();
 
-private:
+  private:
     Database* m_database;
     bool m_open = true;
 };
 
-/// The one place that turns a SQLite result code into an Error: `call` names what was asked, `detail` the SQL or nothing.
+/// The one place that turns a SQLite result code into an Error: `call` names what was asked, `detail` the SQL or
+/// nothing.
 void checkSqlite(int code, const Database& database, const char* call, std::string_view detail = {});
 
 }  // namespace rankscope::store

@@ -16,7 +16,8 @@ constexpr size_t kLongestMangled = 8192;  // a hostile name must not cost more t
 std::optional<std::string> demangled(std::string_view name) {
     if (!name.starts_with("_Z") || name.size() > kLongestMangled) return std::nullopt;
     int status = 0;
-    const std::unique_ptr<char, decltype(&std::free)> plain(abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status), &std::free);
+    const std::unique_ptr<char, decltype(&std::free)> plain(
+        abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status), &std::free);
     return status == 0 && plain != nullptr ? std::optional<std::string>(plain.get()) : std::nullopt;
 }
 

@@ -10,7 +10,8 @@
 namespace rankscope::store {
 namespace {
 
-// Section 1.6 of https://www.sqlite.org/fileformat2.html: a header, an array of two-byte cell offsets growing up, cells growing down.
+// Section 1.6 of https://www.sqlite.org/fileformat2.html: a header, an array of two-byte cell offsets growing up, cells
+// growing down.
 constexpr uint8_t kLeafPage = 0x0d, kInteriorPage = 0x05;
 constexpr size_t kLeafHeader = 8, kInteriorHeader = 12;
 constexpr size_t kCellCountAt = 3, kContentStartAt = 5, kRightmostAt = 8;
@@ -32,10 +33,15 @@ void TablePages::startLeaf(const PageFile& file) {
     m_contentStart = file.usableBytes();
 }
 
-void TablePages::endLeaf() { endPage(m_leaf, kLeafPage, m_cells, m_contentStart); }
+void TablePages::endLeaf() {
+    endPage(m_leaf, kLeafPage, m_cells, m_contentStart);
+}
 
 void TablePages::add(PageFile& file, int64_t id, std::span<const uint8_t> record) {
-    if (id <= m_lastId) throw Error("trace.db", "row " + std::to_string(id) + " of table " + m_table + " follows row " + std::to_string(m_lastId), "ids must grow");
+    if (id <= m_lastId)
+        throw Error("trace.db",
+                    "row " + std::to_string(id) + " of table " + m_table + " follows row " + std::to_string(m_lastId),
+                    "ids must grow");
     uint8_t head[2 * kLongestVarint];
     size_t headBytes = storeVarint(head, record.size());
     headBytes += storeVarint(head + headBytes, static_cast<uint64_t>(id));

@@ -11,10 +11,11 @@
 
 namespace rankscope::store {
 
-/// Builds the B-tree of one rowid table from rows in order of id: full leaves as they come, the pages above them at the end. This is what SQLite
-/// would make of the same rows, without a cursor, a virtual machine and a page cache on the way. Memory: one page, and 12 bytes per leaf.
+/// Builds the B-tree of one rowid table from rows in order of id: full leaves as they come, the pages above them at the
+/// end. This is what SQLite would make of the same rows, without a cursor, a virtual machine and a page cache on the
+/// way. Memory: one page, and 12 bytes per leaf.
 class TablePages {
-public:
+  public:
     TablePages(std::string table, uint32_t rootPage) : m_table(std::move(table)), m_root(rootPage) {}
 
     /// Adds a row; `record` is small against a page. Throws Error when its id is not greater than the last one.
@@ -22,7 +23,7 @@ public:
     /// Writes what is left and the root, which is an empty table's until then. Call once.
     void finish(PageFile& file);
 
-private:
+  private:
     struct Child {
         uint32_t page = 0;
         int64_t lastId = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which struct of event_model.h is which table of schema.sql, column by column. A unit test compares this list with the schema.
+// Which struct of event_model.h is which table of schema.sql, column by column. A unit test compares this list with the
+// schema.
 #pragma once
 
 #include <tuple>
@@ -17,6 +18,8 @@ struct Column {
 template <typename Row>
 struct Table;
 
+// A column per line.
+// clang-format off
 template <>
 struct Table<Host> {
     static constexpr const char* kName = "host";
@@ -418,6 +421,8 @@ struct Table<Extent> {
         Column{"last_id", &Extent::lastId},
         Column{"max_dur_ns", &Extent::maxDurNs});
 };
+
+// clang-format on
 
 /// Name of a row type's table.
 template <typename Row>

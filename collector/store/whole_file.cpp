@@ -19,14 +19,17 @@ constexpr const char* kImport = "traces of other tools go through `rankscope imp
 
 struct ColumnSpec {
     std::string table, name, type;
-    bool required = false;   // NULL has no meaning there
+    bool required = false;  // NULL has no meaning there
 };
 
 std::vector<ColumnSpec> columnsOf(Database& database) {
     Statement query(database,
-                    "SELECT m.name, c.name, c.type, c.\"notnull\" OR c.pk FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.rowid, c.cid");
+                    "SELECT m.name, c.name, c.type, c.\"notnull\" OR c.pk FROM sqlite_master m JOIN "
+                    "pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.rowid, c.cid");
     std::vector<ColumnSpec> columns;
-    while (query.step()) columns.push_back({std::string(query.text(0)), std::string(query.text(1)), std::string(query.text(2)), query.integer(3) != 0});
+    while (query.step())
+        columns.push_back({std::string(query.text(0)), std::string(query.text(1)), std::string(query.text(2)),
+                           query.integer(3) != 0});
     return columns;
 }
 
@@ -48,9 +51,12 @@ void refuseMissingColumns(Database& database) {
     }
     for (const ColumnSpec& column : schemaColumns()) {
         if (!tables.contains(column.table) && mayBeMissing(column.table)) continue;
-        if (!tables.contains(column.table)) throw Error(database.file(), "not a whole trace.db: table " + column.table + " is missing", kMakeAgain);
+        if (!tables.contains(column.table))
+            throw Error(database.file(), "not a whole trace.db: table " + column.table + " is missing", kMakeAgain);
         if (!columns.contains({column.table, column.name}))
-            throw Error(database.file(), "not a whole trace.db: column " + column.name + " of table " + column.table + " is missing", kMakeAgain);
+            throw Error(database.file(),
+                        "not a whole trace.db: column " + column.name + " of table " + column.table + " is missing",
+                        kMakeAgain);
     }
 }
 
@@ -73,7 +79,9 @@ void refuseCutOff(Database& database) {
     const auto bytes = static_cast<int64_t>(std::filesystem::file_size(database.file(), ignored));
     const int64_t pages = database.integer("PRAGMA page_count"), pageBytes = database.integer("PRAGMA page_size");
     if (bytes < pages * pageBytes)
-        throw Error(database.file(), "not a whole trace.db: it is cut off, " + std::to_string(bytes) + " of " + std::to_string(pages * pageBytes) + " bytes are there",
+        throw Error(database.file(),
+                    "not a whole trace.db: it is cut off, " + std::to_string(bytes) + " of " +
+                        std::to_string(pages * pageBytes) + " bytes are there",
                     std::string("copy it again, or ") + kMakeAgain);
 }
 
@@ -81,7 +89,9 @@ void refuseCutOff(Database& database) {
 
 void refuseOtherFiles(const std::string& file) {
     std::error_code ignored;
-    if (!std::filesystem::is_regular_file(file, ignored)) throw Error(file, "not a file that can be read as a trace.db", "a run is named by its directory, its name or its .db file");
+    if (!std::filesystem::is_regular_file(file, ignored))
+        throw Error(file, "not a file that can be read as a trace.db",
+                    "a run is named by its directory, its name or its .db file");
     if (std::filesystem::file_size(file, ignored) == 0) throw Error(file, "the file is empty", kMakeAgain);
     constexpr std::string_view kFirstBytes("SQLite format 3\0", 16);
     std::array<char, kFirstBytes.size()> bytes{};
@@ -89,33 +99,42 @@ void refuseOtherFiles(const std::string& file) {
     if (!in) throw Error(file, "cannot be opened", "check that you may read it");
     in.read(bytes.data(), bytes.size());
     if (std::string_view(bytes.data(), static_cast<size_t>(in.gcount())) != kFirstBytes)
-        throw Error(file, "not a readable trace.db: it does not begin as one", std::string(kImport) + "; a damaged trace.db is made again with `rankscope collect`");
+        throw Error(file, "not a readable trace.db: it does not begin as one",
+                    std::string(kImport) + "; a damaged trace.db is made again with `rankscope collect`");
 }
 
 void refusePartsOfATrace(Database& database) {
     try {
-        database.execute("BEGIN");   // one state of the file, whoever writes to it
+        database.execute("BEGIN");  // one state of the file, whoever writes to it
         const int64_t version = database.integer("PRAGMA user_version");
         if (!isOurs(database)) throw Error(database.file(), "a SQLite file, but no trace.db of Rankscope's", kImport);
         if (version != kSchemaVersion)
-            throw Error(database.file(), "trace.db has schema version " + std::to_string(version) + ", this rankscope reads version " + std::to_string(kSchemaVersion),
+            throw Error(database.file(),
+                        "trace.db has schema version " + std::to_string(version) + ", this rankscope reads version " +
+                            std::to_string(kSchemaVersion),
                         version > kSchemaVersion ? "use the newer rankscope that wrote it" : kMakeAgain);
         refuseMissingColumns(database);
         refuseCutOff(database);
         database.execute("COMMIT");
     } catch (const DamagedFile& error) {
-        throw DamagedFile(database.file(), "not a readable trace.db: damaged or cut off (" + error.cause() + ")", std::string("copy it again, or ") + kMakeAgain);
+        throw DamagedFile(database.file(), "not a readable trace.db: damaged or cut off (" + error.cause() + ")",
+                          std::string("copy it again, or ") + kMakeAgain);
     }
 }
 
-bool mayBeMissing(const std::string& table) { return table == "proxy_op" || table == "machine_link" || table == "cost_fit" || table == "symbol"; }
+bool mayBeMissing(const std::string& table) {
+    return table == "proxy_op" || table == "machine_link" || table == "cost_fit" || table == "symbol";
+}
 
 int64_t rowsOfWrongType(Database& database, const std::string& table) {
     std::string wrong;
     for (const ColumnSpec& column : schemaColumns()) {
         if (column.table != table) continue;
-        const std::string quoted = '"' + column.name + '"', allowed = column.type == "REAL" ? "'real', 'integer'" : column.type == "TEXT" ? "'text'" : "'integer'";
-        wrong += (wrong.empty() ? "" : " OR ") + ("typeof(" + quoted + ") NOT IN (" + allowed + (column.required ? ")" : ", 'null')"));
+        const std::string quoted = '"' + column.name + '"', allowed = column.type == "REAL"   ? "'real', 'integer'"
+                                                                      : column.type == "TEXT" ? "'text'"
+                                                                                              : "'integer'";
+        wrong += (wrong.empty() ? "" : " OR ") +
+                 ("typeof(" + quoted + ") NOT IN (" + allowed + (column.required ? ")" : ", 'null')"));
     }
     return wrong.empty() ? 0 : database.integer("SELECT count(*) FROM \"" + table + "\" WHERE " + wrong);
 }

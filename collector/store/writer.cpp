@@ -58,7 +58,9 @@ template <typename Row>
 concept EventRow = requires(Row row) {
     row.id;
     row.rank;
-} && (requires(Row row) { row.startNs; } || requires(Row row) { row.timeNs; });
+}
+&&(
+    requires(Row row) { row.startNs; } || requires(Row row) { row.timeNs; });
 
 /// The tables that grow with the job's length. Their pages are built here; all others go through SQLite.
 template <typename Row>
@@ -99,7 +101,8 @@ template <>
 struct Table<SymbolRow> {
     static constexpr const char* kName = "symbol";
     static constexpr auto kColumns =
-        std::make_tuple(Column{"string_id", &SymbolRow::stringId}, Column{"demangled_id", &SymbolRow::demangledId}, Column{"short_id", &SymbolRow::shortId});
+        std::make_tuple(Column{"string_id", &SymbolRow::stringId}, Column{"demangled_id", &SymbolRow::demangledId},
+                        Column{"short_id", &SymbolRow::shortId});
 };
 
 template <>
@@ -145,8 +148,9 @@ struct TraceWriter::State {
     }
 
     void beginSql() {
-        database->execute("PRAGMA page_size = 16384; PRAGMA auto_vacuum = NONE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-                          "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;");
+        database->execute(
+            "PRAGMA page_size = 16384; PRAGMA auto_vacuum = NONE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+            "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;");
         database->execute("BEGIN");
     }
 
@@ -158,8 +162,10 @@ struct TraceWriter::State {
     template <typename Row>
     void write(std::span<const Row> rows) {
         if (rows.empty()) return;
-        if constexpr (BulkRow<Row>) writePages(rows);
-        else insert(rows);
+        if constexpr (BulkRow<Row>)
+            writePages(rows);
+        else
+            insert(rows);
         rowCount += static_cast<int64_t>(rows.size());
         if constexpr (EventRow<Row>) extend<Row>(rows);
     }
@@ -167,7 +173,8 @@ struct TraceWriter::State {
     template <typename Row>
     void writePages(std::span<const Row> rows) {
         PageFile& file = pageFile();
-        TablePages& table = bulkTables.try_emplace(tableName<Row>(), tableName<Row>(), roots.at(tableName<Row>())).first->second;
+        TablePages& table =
+            bulkTables.try_emplace(tableName<Row>(), tableName<Row>(), roots.at(tableName<Row>())).first->second;
         uint8_t record[kRecordRoom<Row>];
         for (const Row& row : rows) table.add(file, row.id, {record, encodeRow(row, record)});
     }
@@ -176,7 +183,8 @@ struct TraceWriter::State {
     void insert(std::span<const Row> rows) {
         static constexpr auto kFunctions = columnFunctions<Row>(std::make_index_sequence<kColumnCount<Row>>());
         Insert& insert = insertOf<Row>(sql());
-        insert.feed->rows = {reinterpret_cast<const std::byte*>(rows.data()), sizeof(Row), rows.size(), kFunctions.data()};
+        insert.feed->rows = {reinterpret_cast<const std::byte*>(rows.data()), sizeof(Row), rows.size(),
+                             kFunctions.data()};
         insert.statement->run();
         insert.feed->rows = {};
     }
@@ -187,9 +195,14 @@ struct TraceWriter::State {
         Insert& insert = inserts[table];
         if (insert.feed) return insert;
         std::string names;
-        std::apply([&names](const auto&... column) { ((names += (names.empty() ? "" : ",") + std::string(column.name)), ...); }, Table<Row>::kColumns);
+        std::apply(
+            [&names](const auto&... column) {
+                ((names += (names.empty() ? "" : ",") + std::string(column.name)), ...);
+            },
+            Table<Row>::kColumns);
         insert.feed = std::make_unique<RowFeed>(into, "feed_" + table, kColumnCount<Row>);
-        insert.statement = std::make_unique<Statement>(into, "INSERT INTO main." + table + "(" + names + ") SELECT * FROM feed_" + table);
+        insert.statement = std::make_unique<Statement>(
+            into, "INSERT INTO main." + table + "(" + names + ") SELECT * FROM feed_" + table);
         return insert;
     }
 
@@ -277,9 +290,13 @@ int32_t TraceWriter::intern(std::string_view text) {
     return place->second;
 }
 
-void TraceWriter::setMeta(const std::string& key, std::string value) { m_state->meta[key] = cleanUtf8(value); }
+void TraceWriter::setMeta(const std::string& key, std::string value) {
+    m_state->meta[key] = cleanUtf8(value);
+}
 
-int64_t TraceWriter::rowCount() const noexcept { return m_state->rowCount; }
+int64_t TraceWriter::rowCount() const noexcept {
+    return m_state->rowCount;
+}
 
 void TraceWriter::writeSymbols() {
     std::vector<SymbolRow> symbols;
@@ -287,7 +304,8 @@ void TraceWriter::writeSymbols() {
         const StringRow row = m_state->newStrings[i];
         const std::string plain = demangled(row.text).value_or(row.text);
         const size_t parameters = parametersOf(plain);
-        const bool isFunction = plain.ends_with(')') && parameters < plain.size() && parameters > 0 && plain[parameters - 1] != ' ';  // "step (warm)" is none
+        const bool isFunction = plain.ends_with(')') && parameters < plain.size() && parameters > 0 &&
+                                plain[parameters - 1] != ' ';  // "step (warm)" is none
         if (isFunction) symbols.push_back({static_cast<int32_t>(row.id), intern(plain), intern(functionOf(plain))});
     }
     m_state->write(std::span<const SymbolRow>(symbols));
@@ -300,8 +318,9 @@ void TraceWriter::finish() {
     state.write(std::span<const MetaRow>(metaRows));
     writeSymbols();
     state.write(std::span<const StringRow>(state.newStrings));
-    std::sort(state.extents.begin(), state.extents.end(),
-              [](const Extent& a, const Extent& b) { return std::tie(a.tableName, a.rank) < std::tie(b.tableName, b.rank); });
+    std::sort(state.extents.begin(), state.extents.end(), [](const Extent& a, const Extent& b) {
+        return std::tie(a.tableName, a.rank) < std::tie(b.tableName, b.rank);
+    });
     state.write(std::span<const Extent>(state.extents));
     for (auto& [name, table] : state.bulkTables) table.finish(state.pageFile());
     state.close();

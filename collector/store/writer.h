@@ -11,17 +11,19 @@
 
 namespace rankscope::store {
 
-/// Makes one trace.db. Everything goes to a file beside the target; finish() puts it in place in one rename, and without finish() (an
-/// exception, a full disk) the target stays as it was and the half-written file is removed. Used by one thread at a time.
+/// Makes one trace.db. Everything goes to a file beside the target; finish() puts it in place in one rename, and
+/// without finish() (an exception, a full disk) the target stays as it was and the half-written file is removed. Used
+/// by one thread at a time.
 class TraceWriter {
-public:
+  public:
     explicit TraceWriter(const std::filesystem::path& target);
     ~TraceWriter();
     TraceWriter(const TraceWriter&) = delete;
     TraceWriter& operator=(const TraceWriter&) = delete;
 
-    /// Appends rows of one table. Ids must grow from call to call (they are the clustered order); event rows of one rank must come together,
-    /// sorted by start, ranks ascending: the extent table is kept from that. Ids of Loss rows are given here.
+    /// Appends rows of one table. Ids must grow from call to call (they are the clustered order); event rows of one
+    /// rank must come together, sorted by start, ranks ascending: the extent table is kept from that. Ids of Loss rows
+    /// are given here.
     template <typename Row>
     void write(std::span<const Row> rows);
     template <typename Row>
@@ -40,7 +42,7 @@ public:
     /// Rows written so far, of all tables.
     int64_t rowCount() const noexcept;
 
-private:
+  private:
     void writeSymbols();
 
     struct State;

@@ -15,12 +15,17 @@
 namespace rankscope::gui {
 namespace {
 
-constexpr int kLowestDock = 300;   // pixels: eight ranks with their axis
+constexpr int kLowestDock = 300;  // pixels: eight ranks with their axis
 
 }  // namespace
 
 ChartDocks::ChartDocks(QMainWindow& window, QMenu& menu, RunSession& session, TimelineModel& model, QString letter)
-    : QObject(&window), m_window(window), m_menu(menu), m_session(session), m_model(model), m_letter(std::move(letter)) {
+    : QObject(&window),
+      m_window(window),
+      m_menu(menu),
+      m_session(session),
+      m_model(model),
+      m_letter(std::move(letter)) {
     m_menu.addSeparator();
     addStragglers();
     addHistogram();
@@ -41,7 +46,8 @@ void ChartDocks::setDark(bool dark) {
     for (const Chart& chart : m_charts) chart.view->setDark(dark);
 }
 
-void ChartDocks::add(const char* name, const char* title, QWidget* content, ChartView* view, std::function<void()> load) {
+void ChartDocks::add(const char* name, const char* title, QWidget* content, ChartView* view,
+                     std::function<void()> load) {
     auto* dock = new QDockWidget(titleFor(m_letter, title), &m_window);
     dock->setObjectName(objectNameFor(m_letter, name));
     dock->setWidget(content);
@@ -85,31 +91,39 @@ void ChartDocks::ask(ChartView* view, Ask question, Show show) {
         },
         [this, view, show = std::move(show)](std::pair<std::optional<Result>, std::string> answer) {
             --m_pending;
-            if (answer.first) show(std::move(*answer.first));
-            else view->showText("These numbers cannot be read from the recording: " + chartText(answer.second));
+            if (answer.first)
+                show(std::move(*answer.first));
+            else
+                view->showText("These numbers cannot be read from the recording: " + chartText(answer.second));
             emit chartReady();
         });
 }
 
 void ChartDocks::addMatrix() {
     auto* view = new GridView(&m_window);
-    add("matrix-dock", "Communication matrix", view, view, [this, view] { ask(view, communicationMatrix, [view](GridChart chart) { view->setChart(std::move(chart)); }); });
+    add("matrix-dock", "Communication matrix", view, view, [this, view] {
+        ask(view, communicationMatrix, [view](GridChart chart) { view->setChart(std::move(chart)); });
+    });
 }
 
 void ChartDocks::addBandwidth() {
     auto* view = new ScatterView(&m_window);
-    add("bandwidth-dock", "Bus bandwidth", view, view, [this, view] { ask(view, bandwidthChart, [view](ScatterChart chart) { view->setChart(std::move(chart)); }); });
+    add("bandwidth-dock", "Bus bandwidth", view, view,
+        [this, view] { ask(view, bandwidthChart, [view](ScatterChart chart) { view->setChart(std::move(chart)); }); });
 }
 
 void ChartDocks::addRoofline() {
     auto* view = new ScatterView(&m_window);
-    add("roofline-dock", "Communication roofline", view, view, [this, view] { ask(view, rooflineChart, [view](ScatterChart chart) { view->setChart(std::move(chart)); }); });
+    add("roofline-dock", "Communication roofline", view, view,
+        [this, view] { ask(view, rooflineChart, [view](ScatterChart chart) { view->setChart(std::move(chart)); }); });
 }
 
 void ChartDocks::addStragglers() {
     auto* panel = new StragglerPanel(&m_window);
     add("stragglers-dock", "Stragglers", panel, &panel->view(), [this, panel] {
-        ask(&panel->view(), [](store::TraceReader& reader) { return std::make_shared<const StepTable>(readStepTable(reader)); },
+        ask(
+            &panel->view(),
+            [](store::TraceReader& reader) { return std::make_shared<const StepTable>(readStepTable(reader)); },
             [panel](std::shared_ptr<const StepTable> steps) { panel->setSteps(std::move(steps)); });
     });
 }
@@ -117,7 +131,9 @@ void ChartDocks::addStragglers() {
 void ChartDocks::addHistogram() {
     auto* view = new GridView(&m_window);
     add("step-times-dock", "Step times", view, view, [this, view] {
-        ask(view, [](store::TraceReader& reader) { return stepHistogram(readStepTable(reader)); }, [view](GridChart chart) { view->setChart(std::move(chart)); });
+        ask(
+            view, [](store::TraceReader& reader) { return stepHistogram(readStepTable(reader)); },
+            [view](GridChart chart) { view->setChart(std::move(chart)); });
     });
 }
 
@@ -126,14 +142,17 @@ void ChartDocks::addPipeline() {
     // Made by the first question; later ones only read their step.
     auto charts = std::make_shared<std::shared_ptr<const PipelineCharts>>();
     const auto load = [this, panel, charts](size_t chain, int step) {
-        ask(&panel->view(), [known = *charts, chain, step](store::TraceReader& reader) {
-            auto source = known ? known : std::make_shared<const PipelineCharts>(reader);
-            PipelineChart chart = source->chart(reader, chain, step);
-            return std::pair(std::move(source), std::move(chart));
-        }, [panel, charts](std::pair<std::shared_ptr<const PipelineCharts>, PipelineChart> answer) {
-            *charts = std::move(answer.first);
-            panel->setChart(std::move(answer.second));
-        });
+        ask(
+            &panel->view(),
+            [known = *charts, chain, step](store::TraceReader& reader) {
+                auto source = known ? known : std::make_shared<const PipelineCharts>(reader);
+                PipelineChart chart = source->chart(reader, chain, step);
+                return std::pair(std::move(source), std::move(chart));
+            },
+            [panel, charts](std::pair<std::shared_ptr<const PipelineCharts>, PipelineChart> answer) {
+                *charts = std::move(answer.first);
+                panel->setChart(std::move(answer.second));
+            });
     };
     add("pipeline-dock", "Pipeline", panel, &panel->view(), [load] { load(0, -1); });
     connect(panel, &PipelinePanel::wanted, this, load);

@@ -14,14 +14,14 @@
 
 namespace rankscope::gui {
 
-
-/// The charts, as docks below the timeline that share one place as tabs. Hidden until asked for; a chart's numbers are computed on the query thread when it is
-/// first seen. GUI thread only.
+/// The charts, as docks below the timeline that share one place as tabs. Hidden until asked for; a chart's numbers are
+/// computed on the query thread when it is first seen. GUI thread only.
 class ChartDocks : public QObject {
     Q_OBJECT
 
-public:
-    /// Adds its docks to the window and their switches to the menu. `letter`: of the run, where the window shows two (run_letter.h).
+  public:
+    /// Adds its docks to the window and their switches to the menu. `letter`: of the run, where the window shows two
+    /// (run_letter.h).
     ChartDocks(QMainWindow& window, QMenu& menu, RunSession& session, TimelineModel& model, QString letter = {});
 
     void setDark(bool dark);
@@ -29,15 +29,15 @@ public:
     /// Charts that still wait for their numbers.
     int pending() const noexcept { return m_pending; }
 
-signals:
+  signals:
     /// The timeline has gone where a chart pointed.
     void jumped();
     void chartReady();
 
-private:
+  private:
     struct Chart {
         ChartView* view = nullptr;
-        std::function<void()> load;   // asks for the numbers
+        std::function<void()> load;  // asks for the numbers
         bool asked = false;
     };
 

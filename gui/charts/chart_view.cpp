@@ -17,7 +17,9 @@ constexpr size_t kLongText = 1000;
 
 }  // namespace
 
-QString chartText(const std::string& text) { return QString::fromStdString(displayText(text, kLongText)); }
+QString chartText(const std::string& text) {
+    return QString::fromStdString(displayText(text, kLongText));
+}
 
 ChartView::ChartView(QWidget* parent) : QWidget(parent) {
     setMouseTracking(true);
@@ -42,8 +44,10 @@ void ChartView::setTexts(const std::string& nothing, const std::string& note) {
 }
 
 QColor ChartView::seriesColour(int series) const {
-    constexpr std::array<Rgb, 7> kLight{0xff0072b2, 0xffd55e00, 0xff009e73, 0xffcc79a7, 0xffe69f00, 0xff56b4e9, 0xff666666};
-    constexpr std::array<Rgb, 7> kDark{0xff56b4e9, 0xffe69f00, 0xff009e73, 0xffcc79a7, 0xffd55e00, 0xfff0e442, 0xffaaaaaa};
+    constexpr std::array<Rgb, 7> kLight{0xff0072b2, 0xffd55e00, 0xff009e73, 0xffcc79a7,
+                                        0xffe69f00, 0xff56b4e9, 0xff666666};
+    constexpr std::array<Rgb, 7> kDark{0xff56b4e9, 0xffe69f00, 0xff009e73, 0xffcc79a7,
+                                       0xffd55e00, 0xfff0e442, 0xffaaaaaa};
     if (series < 0) return colour(m_palette->dimText);
     return colour((isDark() ? kDark : kLight)[static_cast<size_t>(series) % kLight.size()]);
 }
@@ -60,12 +64,14 @@ void ChartView::paintEvent(QPaintEvent*) {
         painter.drawText(inside, static_cast<int>(Qt::AlignCenter) | Qt::TextWordWrap, m_nothing);
         return;
     }
-    // The note takes two lines at most, so that a small dock still has room for the picture; the tool tip of the note has all of it.
+    // The note takes two lines at most, so that a small dock still has room for the picture; the tool tip of the note
+    // has all of it.
     font.setPixelSize(11);
     painter.setFont(font);
     const QFontMetricsF metrics(font);
     const double lines = height() > 220 ? 2 : 1;
-    const QRectF noteArea(inside.left(), inside.bottom() - lines * metrics.lineSpacing(), inside.width(), lines * metrics.lineSpacing());
+    const QRectF noteArea(inside.left(), inside.bottom() - lines * metrics.lineSpacing(), inside.width(),
+                          lines * metrics.lineSpacing());
     painter.setPen(colour(m_palette->dimText));
     const QString note = metrics.elidedText(m_note, Qt::ElideRight, noteArea.width() * lines * 0.97);
     painter.drawText(noteArea, static_cast<int>(Qt::AlignLeft | Qt::AlignTop) | Qt::TextWordWrap, note);

@@ -8,11 +8,12 @@
 
 namespace rankscope::gui {
 
-/// What all charts share: colours, the line that says how it was counted, the text when there is nothing to show, and a click that leads to the timeline.
+/// What all charts share: colours, the line that says how it was counted, the text when there is nothing to show, and a
+/// click that leads to the timeline.
 class ChartView : public QWidget {
     Q_OBJECT
 
-public:
+  public:
     explicit ChartView(QWidget* parent = nullptr);
 
     void setDark(bool dark);
@@ -23,10 +24,10 @@ public:
     QSize sizeHint() const override { return {640, 320}; }
     QSize minimumSizeHint() const override { return {200, 120}; }
 
-signals:
+  signals:
     void targetChosen(rankscope::gui::ChartTarget target);
 
-protected:
+  protected:
     void paintEvent(QPaintEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
@@ -45,7 +46,7 @@ protected:
     QPointF pointer() const noexcept { return m_pointer; }
     void setTexts(const std::string& nothing, const std::string& note);
 
-private:
+  private:
     const Palette* m_palette = &Palette::light();
     QString m_nothing, m_note;
     QPointF m_pointer{-1, -1};

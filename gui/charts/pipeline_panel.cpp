@@ -9,7 +9,7 @@
 namespace rankscope::gui {
 namespace {
 
-constexpr size_t kMostChoices = 5000;   // a list longer than this is not looked through
+constexpr size_t kMostChoices = 5000;  // a list longer than this is not looked through
 
 QString nameOf(const PipelineChain& chain) {
     constexpr size_t kShown = 8;
@@ -20,7 +20,12 @@ QString nameOf(const PipelineChain& chain) {
 
 }  // namespace
 
-PipelinePanel::PipelinePanel(QWidget* parent) : QWidget(parent), m_choices(new QWidget(this)), m_chains(new QComboBox(this)), m_steps(new QComboBox(this)), m_view(new PipelineView(this)) {
+PipelinePanel::PipelinePanel(QWidget* parent)
+    : QWidget(parent),
+      m_choices(new QWidget(this)),
+      m_chains(new QComboBox(this)),
+      m_steps(new QComboBox(this)),
+      m_view(new PipelineView(this)) {
     for (QComboBox* box : {m_chains, m_steps}) box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     auto* choices = new QHBoxLayout(m_choices);
     choices->setContentsMargins(6, 4, 6, 4);
@@ -37,7 +42,9 @@ PipelinePanel::PipelinePanel(QWidget* parent) : QWidget(parent), m_choices(new Q
     layout->addWidget(m_choices);
     layout->addWidget(m_view, 1);
     const auto ask = [this] {
-        if (m_chains->currentIndex() >= 0) emit wanted(static_cast<size_t>(m_chains->currentIndex()), m_steps->currentIndex() < 0 ? -1 : m_steps->currentData().toInt());
+        if (m_chains->currentIndex() >= 0)
+            emit wanted(static_cast<size_t>(m_chains->currentIndex()),
+                        m_steps->currentIndex() < 0 ? -1 : m_steps->currentData().toInt());
     };
     connect(m_chains, &QComboBox::currentIndexChanged, this, ask);
     connect(m_steps, &QComboBox::currentIndexChanged, this, ask);
@@ -49,7 +56,8 @@ void PipelinePanel::setChart(PipelineChart chart) {
     m_steps->clear();
     for (size_t i = 0; i < std::min(chart.chains.size(), kMostChoices); ++i) m_chains->addItem(nameOf(chart.chains[i]));
     m_chains->setCurrentIndex(chart.chains.empty() ? -1 : static_cast<int>(std::min(chart.chain, kMostChoices - 1)));
-    for (size_t i = 0; i < std::min(chart.steps.size(), kMostChoices); ++i) m_steps->addItem(QString::number(chart.steps[i]), chart.steps[i]);
+    for (size_t i = 0; i < std::min(chart.steps.size(), kMostChoices); ++i)
+        m_steps->addItem(QString::number(chart.steps[i]), chart.steps[i]);
     m_steps->setCurrentIndex(m_steps->findData(chart.step));
     m_choices->setVisible(m_chains->count() > 1 || m_steps->count() > 1);
     m_view->setChart(std::move(chart));

@@ -12,16 +12,16 @@ namespace rankscope::gui {
 class PipelinePanel : public QWidget {
     Q_OBJECT
 
-public:
+  public:
     explicit PipelinePanel(QWidget* parent = nullptr);
     void setChart(PipelineChart chart);
     PipelineView& view() { return *m_view; }
 
-signals:
+  signals:
     /// Another pipeline or step is to be shown.
     void wanted(size_t chain, int step);
 
-private:
+  private:
     QWidget* m_choices;
     QComboBox* m_chains;
     QComboBox* m_steps;

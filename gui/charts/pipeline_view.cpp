@@ -12,9 +12,12 @@ namespace {
 
 const char* nameOf(PassKind kind) {
     switch (kind) {
-        case PassKind::forward: return "forward";
-        case PassKind::backward: return "backward";
-        case PassKind::unknown: return "forward and backward";
+        case PassKind::forward:
+            return "forward";
+        case PassKind::backward:
+            return "backward";
+        case PassKind::unknown:
+            return "forward and backward";
     }
     return "";
 }
@@ -28,10 +31,13 @@ void PipelineView::setChart(PipelineChart chart) {
     setTexts(m_chart.nothing, m_chart.note);
 }
 
-QColor PipelineView::passColour(PassKind kind) const { return kind == PassKind::forward ? seriesColour(0) : kind == PassKind::backward ? seriesColour(2) : seriesColour(4); }
+QColor PipelineView::passColour(PassKind kind) const {
+    return kind == PassKind::forward ? seriesColour(0) : kind == PassKind::backward ? seriesColour(2) : seriesColour(4);
+}
 
 double PipelineView::xOf(int64_t ns) const {
-    return m_rows.left() + m_rows.width() * static_cast<double>(ns - m_chart.range.beginNs) / static_cast<double>(std::max<int64_t>(1, m_chart.range.span()));
+    return m_rows.left() + m_rows.width() * static_cast<double>(ns - m_chart.range.beginNs) /
+                               static_cast<double>(std::max<int64_t>(1, m_chart.range.span()));
 }
 
 QRectF PipelineView::stageArea(size_t stage) const {
@@ -42,7 +48,8 @@ QRectF PipelineView::stageArea(size_t stage) const {
 
 QRectF PipelineView::passArea(size_t stage, const PipelinePass& pass) const {
     const QRectF row = stageArea(stage);
-    return {QPointF(xOf(pass.range.beginNs), row.top()), QPointF(std::max(xOf(pass.range.endNs), xOf(pass.range.beginNs) + 1), row.bottom())};
+    return {QPointF(xOf(pass.range.beginNs), row.top()),
+            QPointF(std::max(xOf(pass.range.endNs), xOf(pass.range.beginNs) + 1), row.bottom())};
 }
 
 void PipelineView::paintChart(QPainter& painter, QRectF area) {
@@ -59,10 +66,13 @@ void PipelineView::paintChart(QPainter& painter, QRectF area) {
     for (size_t stage = 0; stage < m_chart.stages.size(); stage += every) {
         const QRectF row = stageArea(stage);
         painter.setPen(colour(colours().text));
-        painter.drawText(QRectF(area.left(), row.center().y() - metrics.lineSpacing(), labels - 8, 2 * metrics.lineSpacing()), Qt::AlignRight | Qt::AlignVCenter,
-                         QString("stage %1, rank %2").arg(stage).arg(m_chart.stages[stage].rank));
+        painter.drawText(
+            QRectF(area.left(), row.center().y() - metrics.lineSpacing(), labels - 8, 2 * metrics.lineSpacing()),
+            Qt::AlignRight | Qt::AlignVCenter, QString("stage %1, rank %2").arg(stage).arg(m_chart.stages[stage].rank));
         painter.setPen(colour(colours().dimText));
-        painter.drawText(QRectF(m_rows.right() + 8, row.center().y() - metrics.lineSpacing(), kPercentWidth, 2 * metrics.lineSpacing()), Qt::AlignLeft | Qt::AlignVCenter,
+        painter.drawText(QRectF(m_rows.right() + 8, row.center().y() - metrics.lineSpacing(), kPercentWidth,
+                                2 * metrics.lineSpacing()),
+                         Qt::AlignLeft | Qt::AlignVCenter,
                          QString("%1 %").arg(100 * m_chart.stages[stage].bubble, 0, 'f', 1));
     }
     paintRuler(painter);
@@ -81,7 +91,8 @@ void PipelineView::paintStage(QPainter& painter, size_t stage) {
         const QRectF box = passArea(stage, pass);
         const QColor fill = passColour(pass.kind);
         painter.fillRect(box, fill);
-        if (box.width() >= 5) painter.fillRect(QRectF(box.right() - 1, box.top(), 1, box.height()), colour(colours().background));
+        if (box.width() >= 5)
+            painter.fillRect(QRectF(box.right() - 1, box.top(), 1, box.height()), colour(colours().background));
         const QString text = QString::number(pass.number);
         if (box.height() >= metrics.ascent() && box.width() >= metrics.horizontalAdvance(text) + 4) {
             painter.setPen(Palette::ink(fill.rgb()));
@@ -102,11 +113,13 @@ void PipelineView::paintRuler(QPainter& painter) {
     for (const double tick : axisTicks(0, span, false, static_cast<size_t>(std::max(2.0, m_rows.width() / 100)))) {
         const double x = m_rows.left() + m_rows.width() * tick / span;
         painter.drawLine(QPointF(x, m_rows.bottom()), QPointF(x, m_rows.bottom() + 4));
-        painter.drawText(QRectF(x - 60, m_rows.bottom() + 4, 120, metrics.lineSpacing()), Qt::AlignHCenter, QString::fromStdString(quantityText(Quantity::nanoseconds, tick)));
+        painter.drawText(QRectF(x - 60, m_rows.bottom() + 4, 120, metrics.lineSpacing()), Qt::AlignHCenter,
+                         QString::fromStdString(quantityText(Quantity::nanoseconds, tick)));
     }
     painter.setPen(colour(colours().dimText));
-    painter.drawText(QRectF(m_rows.left(), m_rows.bottom() + 4 + metrics.lineSpacing(), m_rows.width(), metrics.lineSpacing()), Qt::AlignHCenter,
-                     QString("time from the first pass of step %1").arg(m_chart.step));
+    painter.drawText(
+        QRectF(m_rows.left(), m_rows.bottom() + 4 + metrics.lineSpacing(), m_rows.width(), metrics.lineSpacing()),
+        Qt::AlignHCenter, QString("time from the first pass of step %1").arg(m_chart.step));
 }
 
 void PipelineView::paintLegend(QPainter& painter, QRectF area) {
@@ -120,19 +133,23 @@ void PipelineView::paintLegend(QPainter& painter, QRectF area) {
     };
     for (const PassKind kind : {PassKind::forward, PassKind::backward, PassKind::unknown}) {
         const bool any = std::any_of(m_chart.stages.begin(), m_chart.stages.end(), [&](const PipelineStage& stage) {
-            return std::any_of(stage.passes.begin(), stage.passes.end(), [&](const PipelinePass& pass) { return pass.kind == kind; });
+            return std::any_of(stage.passes.begin(), stage.passes.end(),
+                               [&](const PipelinePass& pass) { return pass.kind == kind; });
         });
         if (any) entry(passColour(kind), nameOf(kind));
     }
-    entry(QBrush(isDark() ? QColor(0xff, 0xa9, 0x4d) : QColor(0xd5, 0x5e, 0x00), Qt::BDiagPattern), QString("bubble, %1 % of the step on average").arg(100 * m_chart.bubble, 0, 'f', 1));
+    entry(QBrush(isDark() ? QColor(0xff, 0xa9, 0x4d) : QColor(0xd5, 0x5e, 0x00), Qt::BDiagPattern),
+          QString("bubble, %1 % of the step on average").arg(100 * m_chart.bubble, 0, 'f', 1));
     if (x > m_rows.right()) return;
     painter.setPen(colour(colours().dimText));
-    painter.drawText(QRectF(m_rows.right() + 8, area.top(), kPercentWidth, area.height()), Qt::AlignLeft | Qt::AlignVCenter, "bubble");
+    painter.drawText(QRectF(m_rows.right() + 8, area.top(), kPercentWidth, area.height()),
+                     Qt::AlignLeft | Qt::AlignVCenter, "bubble");
 }
 
 const PipelinePass* PipelineView::passAt(QPointF position, size_t* stageFound) const {
     if (!m_rows.contains(position)) return nullptr;
-    const auto stage = static_cast<size_t>((position.y() - m_rows.top()) / m_rows.height() * static_cast<double>(m_chart.stages.size()));
+    const auto stage = static_cast<size_t>((position.y() - m_rows.top()) / m_rows.height() *
+                                           static_cast<double>(m_chart.stages.size()));
     if (stage >= m_chart.stages.size()) return nullptr;
     *stageFound = stage;
     for (const PipelinePass& pass : m_chart.stages[stage].passes)
@@ -144,7 +161,11 @@ QString PipelineView::tipAt(QPointF position) const {
     size_t stage = 0;
     const PipelinePass* pass = passAt(position, &stage);
     if (!pass) return {};
-    return QString("stage %1, rank %2\n%3 %4\n%5").arg(stage).arg(m_chart.stages[stage].rank).arg(nameOf(pass->kind)).arg(pass->number)
+    return QString("stage %1, rank %2\n%3 %4\n%5")
+        .arg(stage)
+        .arg(m_chart.stages[stage].rank)
+        .arg(nameOf(pass->kind))
+        .arg(pass->number)
         .arg(QString::fromStdString(quantityText(Quantity::nanoseconds, static_cast<double>(pass->range.span()))));
 }
 

@@ -10,19 +10,19 @@ namespace rankscope::gui {
 class PipelineView : public ChartView {
     Q_OBJECT
 
-public:
+  public:
     using ChartView::ChartView;
     void setChart(PipelineChart chart);
     const PipelineChart& chart() const noexcept { return m_chart; }
     /// Where a pass is drawn; for tests.
     QRectF passArea(size_t stage, const PipelinePass& pass) const;
 
-protected:
+  protected:
     void paintChart(QPainter& painter, QRectF area) override;
     QString tipAt(QPointF position) const override;
     ChartTarget targetAt(QPointF position) const override;
 
-private:
+  private:
     QColor passColour(PassKind kind) const;
     double xOf(int64_t ns) const;
     QRectF stageArea(size_t stage) const;

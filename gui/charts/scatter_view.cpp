@@ -9,7 +9,7 @@
 namespace rankscope::gui {
 namespace {
 
-constexpr double kNear = 8;   // pixels from a point that still mean it
+constexpr double kNear = 8;  // pixels from a point that still mean it
 
 // Series differ in shape as well as in colour.
 QPolygonF shapeOf(int series, QPointF at, double r) {
@@ -18,7 +18,8 @@ QPolygonF shapeOf(int series, QPointF at, double r) {
     const int kind = corners[static_cast<size_t>(series) % std::size(corners)];
     const int count = kind == 0 ? 16 : std::abs(kind);
     const double turn = kind == -4 ? 0 : kind == 4 ? M_PI / 4 : kind == -3 ? M_PI / 2 : -M_PI / 2;
-    for (int i = 0; i < count; ++i) shape << at + QPointF(std::cos(turn + 2 * M_PI * i / count), std::sin(turn + 2 * M_PI * i / count)) * r;
+    for (int i = 0; i < count; ++i)
+        shape << at + QPointF(std::cos(turn + 2 * M_PI * i / count), std::sin(turn + 2 * M_PI * i / count)) * r;
     return shape;
 }
 
@@ -68,10 +69,13 @@ QPointF ScatterView::placeOf(double x, double y) const {
 void ScatterView::paintChart(QPainter& painter, QRectF area) {
     const QFontMetricsF metrics(painter.font());
     double longest = 0;
-    for (const ScatterLine& line : m_chart.lines) longest = std::max(longest, metrics.horizontalAdvance(chartText(line.name)));
-    for (const std::string& name : m_chart.series) longest = std::max(longest, metrics.horizontalAdvance(chartText(name)));
+    for (const ScatterLine& line : m_chart.lines)
+        longest = std::max(longest, metrics.horizontalAdvance(chartText(line.name)));
+    for (const std::string& name : m_chart.series)
+        longest = std::max(longest, metrics.horizontalAdvance(chartText(name)));
     const double legend = std::min(longest + 40, area.width() * 0.4);
-    m_plot = area.adjusted(metrics.horizontalAdvance("000 GB/s") + metrics.lineSpacing() + 8, 4, -legend - 8, -2 * metrics.lineSpacing() - 8);
+    m_plot = area.adjusted(metrics.horizontalAdvance("000 GB/s") + metrics.lineSpacing() + 8, 4, -legend - 8,
+                           -2 * metrics.lineSpacing() - 8);
     if (m_plot.width() < 40 || m_plot.height() < 30) return;
     painter.setRenderHint(QPainter::Antialiasing);
     paintGrid(painter);
@@ -86,27 +90,35 @@ void ScatterView::paintChart(QPainter& painter, QRectF area) {
 void ScatterView::paintGrid(QPainter& painter) {
     const QFontMetricsF metrics(painter.font());
     const QColor lines = colour(colours().grid), text = colour(colours().text);
-    for (const double tick : axisTicks(m_xLow, m_xHigh, true, static_cast<size_t>(std::max(2.0, m_plot.width() / 85)))) {
+    for (const double tick :
+         axisTicks(m_xLow, m_xHigh, true, static_cast<size_t>(std::max(2.0, m_plot.width() / 85)))) {
         const double x = placeOf(tick, m_yLow).x();
         painter.setPen(lines);
         painter.drawLine(QPointF(x, m_plot.top()), QPointF(x, m_plot.bottom()));
         painter.setPen(text);
-        painter.drawText(QRectF(x - 60, m_plot.bottom() + 3, 120, metrics.lineSpacing()), Qt::AlignHCenter, QString::fromStdString(quantityText(m_chart.xQuantity, tick)));
+        painter.drawText(QRectF(x - 60, m_plot.bottom() + 3, 120, metrics.lineSpacing()), Qt::AlignHCenter,
+                         QString::fromStdString(quantityText(m_chart.xQuantity, tick)));
     }
-    for (const double tick : axisTicks(m_yLow, m_yHigh, true, static_cast<size_t>(std::max(2.0, m_plot.height() / 30)))) {
+    for (const double tick :
+         axisTicks(m_yLow, m_yHigh, true, static_cast<size_t>(std::max(2.0, m_plot.height() / 30)))) {
         const double y = placeOf(m_xLow, tick).y();
         painter.setPen(lines);
         painter.drawLine(QPointF(m_plot.left(), y), QPointF(m_plot.right(), y));
         painter.setPen(text);
-        painter.drawText(QRectF(m_plot.left() - 206, y - metrics.lineSpacing() / 2, 200, metrics.lineSpacing()), Qt::AlignRight | Qt::AlignVCenter,
+        painter.drawText(QRectF(m_plot.left() - 206, y - metrics.lineSpacing() / 2, 200, metrics.lineSpacing()),
+                         Qt::AlignRight | Qt::AlignVCenter,
                          QString::fromStdString(quantityText(m_chart.yQuantity, tick)));
     }
     painter.setPen(colour(colours().dimText));
-    painter.drawText(QRectF(m_plot.left(), m_plot.bottom() + 3 + metrics.lineSpacing(), m_plot.width(), metrics.lineSpacing() + 2), Qt::AlignHCenter, metrics.elidedText(chartText(m_chart.xTitle), Qt::ElideRight, m_plot.width()));
+    painter.drawText(
+        QRectF(m_plot.left(), m_plot.bottom() + 3 + metrics.lineSpacing(), m_plot.width(), metrics.lineSpacing() + 2),
+        Qt::AlignHCenter, metrics.elidedText(chartText(m_chart.xTitle), Qt::ElideRight, m_plot.width()));
     painter.save();
     painter.translate(8 + metrics.ascent() / 2, m_plot.center().y());
     painter.rotate(-90);
-    painter.drawText(QRectF(-200, -metrics.lineSpacing() / 2, 400, metrics.lineSpacing()), Qt::AlignCenter, metrics.elidedText(chartText(m_chart.yTitle), Qt::ElideRight, m_plot.height() + metrics.lineSpacing()));
+    painter.drawText(
+        QRectF(-200, -metrics.lineSpacing() / 2, 400, metrics.lineSpacing()), Qt::AlignCenter,
+        metrics.elidedText(chartText(m_chart.yTitle), Qt::ElideRight, m_plot.height() + metrics.lineSpacing()));
     painter.restore();
 }
 
@@ -120,7 +132,8 @@ void ScatterView::paintLines(QPainter& painter) {
             first ? path.moveTo(placeOf(x, y)) : path.lineTo(placeOf(x, y));
             first = false;
         }
-        painter.setPen(QPen(seriesColour(line.series), line.dashed ? 1.3 : 1.8, line.dashed ? Qt::DashLine : Qt::SolidLine));
+        painter.setPen(
+            QPen(seriesColour(line.series), line.dashed ? 1.3 : 1.8, line.dashed ? Qt::DashLine : Qt::SolidLine));
         painter.drawPath(path);
     }
 }
@@ -133,7 +146,8 @@ void ScatterView::paintPoints(QPainter& painter) {
         painter.setPen(Qt::NoPen);
         painter.setBrush(fill);
         // A point that stands for many is larger, by the logarithm.
-        painter.drawPolygon(shapeOf(point.series, placeOf(point.x, point.y), std::min(3.2 + 0.8 * std::log10(static_cast<double>(point.count)), 7.0)));
+        painter.drawPolygon(shapeOf(point.series, placeOf(point.x, point.y),
+                                    std::min(3.2 + 0.8 * std::log10(static_cast<double>(point.count)), 7.0)));
     }
     if (!under) return;
     painter.setBrush(Qt::NoBrush);
@@ -147,7 +161,8 @@ void ScatterView::paintLegend(QPainter& painter, QRectF area) {
     double y = area.top() + line / 2;
     const auto entry = [&](const QString& name) {
         painter.setPen(colour(colours().text));
-        painter.drawText(QRectF(area.left() + 26, y - line / 2, area.width() - 26, line), Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(name, Qt::ElideRight, area.width() - 26));
+        painter.drawText(QRectF(area.left() + 26, y - line / 2, area.width() - 26, line),
+                         Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(name, Qt::ElideRight, area.width() - 26));
         y += line;
     };
     for (int series = 0; series < static_cast<int>(m_chart.series.size()) && y < area.bottom(); ++series) {
@@ -182,8 +197,9 @@ QString ScatterView::tipAt(QPointF position) const {
     if (!point) return {};
     QString text = chartText(m_chart.series[static_cast<size_t>(point->series)]);
     if (point->target.valid()) text += QString(", rank %1").arg(point->target.rank);
-    text += QString("\n%1: %2\n%3: %4").arg(chartText(m_chart.xTitle), QString::fromStdString(quantityText(m_chart.xQuantity, point->x)), chartText(m_chart.yTitle),
-                                            QString::fromStdString(quantityText(m_chart.yQuantity, point->y)));
+    text += QString("\n%1: %2\n%3: %4")
+                .arg(chartText(m_chart.xTitle), QString::fromStdString(quantityText(m_chart.xQuantity, point->x)),
+                     chartText(m_chart.yTitle), QString::fromStdString(quantityText(m_chart.yQuantity, point->y)));
     return point->count > 1 ? text + QString("\n%1 measurements here").arg(point->count) : text;
 }
 

@@ -12,19 +12,19 @@ namespace rankscope::gui {
 class ScatterView : public ChartView {
     Q_OBJECT
 
-public:
+  public:
     using ChartView::ChartView;
     void setChart(ScatterChart chart);
     const ScatterChart& chart() const noexcept { return m_chart; }
     /// Where a point is drawn; for tests.
     QPointF placeOf(double x, double y) const;
 
-protected:
+  protected:
     void paintChart(QPainter& painter, QRectF area) override;
     QString tipAt(QPointF position) const override;
     ChartTarget targetAt(QPointF position) const override;
 
-private:
+  private:
     const ScatterPoint* pointAt(QPointF position) const;
     void measure();
     void paintGrid(QPainter& painter);

@@ -7,7 +7,8 @@
 
 namespace rankscope::gui {
 
-StragglerPanel::StragglerPanel(QWidget* parent) : QWidget(parent), m_measure(new QComboBox(this)), m_view(new GridView(this)) {
+StragglerPanel::StragglerPanel(QWidget* parent)
+    : QWidget(parent), m_measure(new QComboBox(this)), m_view(new GridView(this)) {
     m_measure->addItem("Own time against the median rank", static_cast<int>(StepMeasure::own));
     m_measure->addItem("Compute time against the median rank", static_cast<int>(StepMeasure::compute));
     m_measure->addItem("Waiting for other ranks", static_cast<int>(StepMeasure::waiting));

@@ -13,12 +13,12 @@ namespace rankscope::gui {
 class StragglerPanel : public QWidget {
     Q_OBJECT
 
-public:
+  public:
     explicit StragglerPanel(QWidget* parent = nullptr);
     void setSteps(std::shared_ptr<const StepTable> steps);
     GridView& view() { return *m_view; }
 
-private:
+  private:
     void fill();
 
     QComboBox* m_measure;

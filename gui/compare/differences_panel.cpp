@@ -19,10 +19,18 @@ constexpr int kKindRole = Qt::UserRole, kIndexRole = Qt::UserRole + 1;
 enum Kind : int { nothing, findingLine, kernelLine };
 enum ColumnOf : int { what, inA, inB, changeColumn };
 
-QString shown(const std::string& text) { return QString::fromStdString(text); }
-QString duration(int64_t ns) { return shown(durationText(ns)); }
-QString change(int64_t ns) { return ns == 0 ? QString("0") : (ns > 0 ? QString("+") : QString()) + duration(ns); }
-QString share(const std::optional<double>& value) { return value ? QString("%1 %").arg(100 * *value, 0, 'f', 1) : QString("\u2013"); }
+QString shown(const std::string& text) {
+    return QString::fromStdString(text);
+}
+QString duration(int64_t ns) {
+    return shown(durationText(ns));
+}
+QString change(int64_t ns) {
+    return ns == 0 ? QString("0") : (ns > 0 ? QString("+") : QString()) + duration(ns);
+}
+QString share(const std::optional<double>& value) {
+    return value ? QString("%1 %").arg(100 * *value, 0, 'f', 1) : QString("\u2013");
+}
 
 QString percent(int64_t ns, int64_t of) {
     if (of <= 0) return {};
@@ -33,7 +41,12 @@ QString percent(int64_t ns, int64_t of) {
 }  // namespace
 
 DifferencesPanel::DifferencesPanel(RunPane& a, RunPane& b, QWidget* parent)
-    : QWidget(parent), m_a(a), m_b(b), m_head(new QLabel("comparing \u2026", this)), m_tree(new QTreeWidget(this)), m_copy(new QPushButton("Copy", this)) {
+    : QWidget(parent),
+      m_a(a),
+      m_b(b),
+      m_head(new QLabel("comparing \u2026", this)),
+      m_tree(new QTreeWidget(this)),
+      m_copy(new QPushButton("Copy", this)) {
     setObjectName("differences");
     m_head->setWordWrap(true);
     m_head->setTextFormat(Qt::PlainText);
@@ -55,7 +68,8 @@ DifferencesPanel::DifferencesPanel(RunPane& a, RunPane& b, QWidget* parent)
     layout->addWidget(m_tree, 1);
     layout->addLayout(buttons);
     m_copy->setEnabled(false);
-    connect(m_copy, &QPushButton::clicked, this, [this] { QApplication::clipboard()->setText(shown(differenceText(m_difference))); });
+    connect(m_copy, &QPushButton::clicked, this,
+            [this] { QApplication::clipboard()->setText(shown(differenceText(m_difference))); });
     connect(m_tree, &QTreeWidget::itemClicked, this, [this](QTreeWidgetItem* item) { goTo(item); });
     connect(m_tree, &QTreeWidget::itemActivated, this, [this](QTreeWidgetItem* item) { goTo(item); });
 }
@@ -98,12 +112,12 @@ void DifferencesPanel::arrived() {
 
 void DifferencesPanel::fill() {
     const TimeChange& step = m_difference.step;
-    QString head = step.aNs > 0 && step.bNs > 0
-                       ? QString("Step %1 in A, %2 in B: %3%4, medians of %5 and %6 steps.")
-                             .arg(duration(step.aNs), duration(step.bNs), change(step.changeNs()), percent(step.changeNs(), step.aNs))
-                             .arg(m_difference.aSteps)
-                             .arg(m_difference.bSteps)
-                       : QString("The steps cannot be compared.");
+    QString head = step.aNs > 0 && step.bNs > 0 ? QString("Step %1 in A, %2 in B: %3%4, medians of %5 and %6 steps.")
+                                                      .arg(duration(step.aNs), duration(step.bNs),
+                                                           change(step.changeNs()), percent(step.changeNs(), step.aNs))
+                                                      .arg(m_difference.aSteps)
+                                                      .arg(m_difference.bSteps)
+                                                : QString("The steps cannot be compared.");
     for (const std::string& remark : m_difference.remarks) head += "\n" + shown(remark) + ".";
     m_head->setText(head);
     m_tree->clear();
@@ -114,19 +128,22 @@ void DifferencesPanel::fill() {
 
 void DifferencesPanel::addTimes(QTreeWidgetItem* parent, const TimeChange& time) {
     // A share of the row's own time in A, whatever the row is: as `rankscope compare` tells it.
-    auto* line = new QTreeWidgetItem(parent, {shown(time.what), duration(time.aNs), duration(time.bNs), change(time.changeNs()) + percent(time.changeNs(), time.aNs)});
+    auto* line = new QTreeWidgetItem(parent, {shown(time.what), duration(time.aNs), duration(time.bNs),
+                                              change(time.changeNs()) + percent(time.changeNs(), time.aNs)});
     for (const int column : {inA, inB, changeColumn}) line->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
 }
 
 void DifferencesPanel::addRoles() {
-    QTreeWidgetItem* each = nullptr;   // single ranks fold into one line
+    QTreeWidgetItem* each = nullptr;  // single ranks fold into one line
     for (const RoleChange& role : m_difference.roles) {
         const bool single = role.role.starts_with("rank ");
         if (single && !each) each = new QTreeWidgetItem(m_tree, {"Time of each rank"});
-        const QStringList texts{single ? shown(role.role) : "Time of " + shown(role.role), duration(role.step.aNs), duration(role.step.bNs),
+        const QStringList texts{single ? shown(role.role) : "Time of " + shown(role.role), duration(role.step.aNs),
+                                duration(role.step.bNs),
                                 change(role.step.changeNs()) + percent(role.step.changeNs(), role.step.aNs)};
         auto* head = single ? new QTreeWidgetItem(each, texts) : new QTreeWidgetItem(m_tree, texts);
-        for (const int column : {inA, inB, changeColumn}) head->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
+        for (const int column : {inA, inB, changeColumn})
+            head->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
         for (const TimeChange& part : role.parts) addTimes(head, part);
         for (const TimeChange& cause : role.idleCauses) addTimes(head, cause);
         head->setExpanded(&role == &m_difference.roles.front());
@@ -137,8 +154,10 @@ void DifferencesPanel::addFindings() {
     auto* head = new QTreeWidgetItem(m_tree, {m_difference.findings.empty() ? "Findings: none in either" : "Findings"});
     for (size_t i = 0; i < m_difference.findings.size(); ++i) {
         const FindingChange& finding = m_difference.findings[i];
-        auto* line = new QTreeWidgetItem(head, {shown(finding.diagnosis + " " + finding.title), share(finding.aShare), share(finding.bShare), nameOf(finding.state)});
-        for (const int column : {inA, inB, changeColumn}) line->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
+        auto* line = new QTreeWidgetItem(head, {shown(finding.diagnosis + " " + finding.title), share(finding.aShare),
+                                                share(finding.bShare), nameOf(finding.state)});
+        for (const int column : {inA, inB, changeColumn})
+            line->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
         line->setToolTip(what, "<p>" + shown(finding.diagnosis + " " + finding.title).toHtmlEscaped() + "</p>");
         line->setData(0, kKindRole, int{findingLine});
         line->setData(0, kIndexRole, static_cast<qulonglong>(i));
@@ -149,7 +168,9 @@ void DifferencesPanel::addFindings() {
 void DifferencesPanel::addKernels() {
     if (m_difference.kernels.empty()) return;
     auto* head = new QTreeWidgetItem(m_tree, {m_difference.kernelNames > m_difference.kernels.size()
-                                                  ? QString("Kernels, a rank's mean: the %1 of %2 that changed most").arg(m_difference.kernels.size()).arg(m_difference.kernelNames)
+                                                  ? QString("Kernels, a rank's mean: the %1 of %2 that changed most")
+                                                        .arg(m_difference.kernels.size())
+                                                        .arg(m_difference.kernelNames)
                                                   : QString("Kernels, a rank's mean")});
     std::vector<std::string> names;
     for (const KernelChange& kernel : m_difference.kernels) names.push_back(kernel.time.what);
@@ -161,8 +182,11 @@ void DifferencesPanel::addKernels() {
         line->setText(what, shown(names[i]));
         line->setData(0, kKindRole, int{kernelLine});
         line->setData(0, kIndexRole, static_cast<qulonglong>(i));
-        const QString times = QString("%1 times a step in A, %2 in B").arg(kernel.aCount, 0, 'g', 4).arg(kernel.bCount, 0, 'g', 4);
-        line->setToolTip(what, QString("<p>%1</p><p>%2%3</p>").arg(shown(kernel.time.what).toHtmlEscaped(), times, kernel.communication ? "; waiting for other ranks is in it" : ""));
+        const QString times =
+            QString("%1 times a step in A, %2 in B").arg(kernel.aCount, 0, 'g', 4).arg(kernel.bCount, 0, 'g', 4);
+        line->setToolTip(what, QString("<p>%1</p><p>%2%3</p>")
+                                   .arg(shown(kernel.time.what).toHtmlEscaped(), times,
+                                        kernel.communication ? "; waiting for other ranks is in it" : ""));
     }
     head->setExpanded(true);
 }
@@ -177,7 +201,8 @@ void DifferencesPanel::goTo(const QTreeWidgetItem* item) {
     } else if (item->data(0, kKindRole).toInt() == kernelLine && index < m_difference.kernels.size()) {
         const KernelChange& kernel = m_difference.kernels[index];
         const auto show = [](RunPane& pane, const EventLink& link) {
-            if (link.table != EventTable::none && pane.model().goToRow(link.table, link.rowId, link.rank)) pane.timeline().scrollToSelection();
+            if (link.table != EventTable::none && pane.model().goToRow(link.table, link.rowId, link.rank))
+                pane.timeline().scrollToSelection();
         };
         show(m_b, kernel.bLongest);
         show(m_a, kernel.aLongest);

@@ -11,18 +11,19 @@
 
 namespace rankscope::gui {
 
-/// What is different between two runs: step time and its parts, findings that came or went, kernels. A line leads to where it can be seen, in both.
+/// What is different between two runs: step time and its parts, findings that came or went, kernels. A line leads to
+/// where it can be seen, in both.
 class DifferencesPanel : public QWidget {
     Q_OBJECT
 
-public:
+  public:
     DifferencesPanel(RunPane& a, RunPane& b, QWidget* parent = nullptr);
 
     /// Reads both databases, off the GUI thread.
     void ask();
     bool isWaiting() const noexcept { return m_waiting; }
 
-private:
+  private:
     void arrived();
     void fill();
     void addTimes(QTreeWidgetItem* parent, const TimeChange& change);

@@ -38,7 +38,8 @@ void RunPairing::follow(Side leader) {
     const StepAlignment::Anchor& anchor = m_alignment->anchorFor(leader, visible);
     model(other(leader)).place(m_alignment->across(leader, visible));
     for (const Side side : {Side::a, Side::b}) {
-        const TimeAnchor shown{anchor.of(side), anchor.step < 0 ? QString("start") : QString("step %1").arg(anchor.step)};
+        const TimeAnchor shown{anchor.of(side),
+                               anchor.step < 0 ? QString("start") : QString("step %1").arg(anchor.step)};
         if (model(side).anchor() != shown) model(side).setAnchor(shown);
     }
     m_following = false;

@@ -9,18 +9,19 @@
 
 namespace rankscope::gui {
 
-/// Keeps the views of two runs at the same place of the same step: where one is moved or zoomed, or time is selected in it, the other follows.
+/// Keeps the views of two runs at the same place of the same step: where one is moved or zoomed, or time is selected in
+/// it, the other follows.
 class RunPairing : public QObject {
     Q_OBJECT
 
-public:
+  public:
     RunPairing(TimelineModel& a, TimelineModel& b, QObject* parent = nullptr);
 
-signals:
+  signals:
     /// Both runs are open.
     void paired();
 
-private:
+  private:
     void pair();
     void setRooms();
     void follow(Side leader);
@@ -30,7 +31,7 @@ private:
     TimelineModel& m_a;
     TimelineModel& m_b;
     std::optional<StepAlignment> m_alignment;
-    bool m_following = false;   // what the follower says is not passed back
+    bool m_following = false;  // what the follower says is not passed back
 };
 
 }  // namespace rankscope::gui

@@ -10,11 +10,14 @@
 namespace rankscope::gui {
 namespace {
 
-QString html(const std::string& text) { return QString::fromStdString(displayText(text, 400)).toHtmlEscaped(); }
+QString html(const std::string& text) {
+    return QString::fromStdString(displayText(text, 400)).toHtmlEscaped();
+}
 
 }  // namespace
 
-CaptionBar::CaptionBar(TimelineModel& model, FindingTour& tour, QWidget* parent) : QWidget(parent), m_model(model), m_tour(tour), m_text(new QLabel(this)) {
+CaptionBar::CaptionBar(TimelineModel& model, FindingTour& tour, QWidget* parent)
+    : QWidget(parent), m_model(model), m_tour(tour), m_text(new QLabel(this)) {
     setObjectName("caption");
     m_text->setTextFormat(Qt::RichText);
     m_text->setWordWrap(true);
@@ -39,11 +42,12 @@ void CaptionBar::fill() {
     setVisible(finding != nullptr);
     if (!finding) return;
     const std::string hint = readingHint(finding->diagnosis);
-    m_text->setText(QString("<b>%1 %2, %3 % of the step%4.</b> %5%6")
-                        .arg(html(finding->diagnosis), html(finding->title))
-                        .arg(100 * finding->severity, 0, 'f', 1)
-                        .arg(finding->verdict == "inconclusive" ? QString(" (inconclusive)") : QString())
-                        .arg(html(finding->cause), hint.empty() ? QString() : "<br><i>What to look at:</i> " + html(hint)));
+    m_text->setText(
+        QString("<b>%1 %2, %3 % of the step%4.</b> %5%6")
+            .arg(html(finding->diagnosis), html(finding->title))
+            .arg(100 * finding->severity, 0, 'f', 1)
+            .arg(finding->verdict == "inconclusive" ? QString(" (inconclusive)") : QString())
+            .arg(html(finding->cause), hint.empty() ? QString() : "<br><i>What to look at:</i> " + html(hint)));
 }
 
 }  // namespace rankscope::gui

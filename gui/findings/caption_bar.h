@@ -8,14 +8,15 @@
 
 namespace rankscope::gui {
 
-/// Above the timeline, while a finding is looked at: what it says, and what of the picture shows it. Makes a picture of the window readable on its own.
+/// Above the timeline, while a finding is looked at: what it says, and what of the picture shows it. Makes a picture of
+/// the window readable on its own.
 class CaptionBar : public QWidget {
     Q_OBJECT
 
-public:
+  public:
     CaptionBar(TimelineModel& model, FindingTour& tour, QWidget* parent = nullptr);
 
-private:
+  private:
     void fill();
 
     TimelineModel& m_model;

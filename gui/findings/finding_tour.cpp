@@ -8,7 +8,7 @@
 namespace rankscope::gui {
 namespace {
 
-constexpr size_t kNoteBytes = 80;   // a note stands beside its mark
+constexpr size_t kNoteBytes = 80;  // a note stands beside its mark
 
 constexpr int64_t kTooNarrow = 200;  // an event that is a smaller part of the picture runs into its neighbours
 
@@ -54,7 +54,9 @@ bool FindingTour::goTo(const FindingInfo& finding) {
 
 Evidence FindingTour::evidenceOnScreen(const FindingInfo& finding) const {
     Evidence evidence;
-    const auto note = [](const EvidenceLink& link) { return QString::fromStdString(displayText(link.note, kNoteBytes)); };
+    const auto note = [](const EvidenceLink& link) {
+        return QString::fromStdString(displayText(link.note, kNoteBytes));
+    };
     for (const EvidenceLink& link : finding.evidence) {
         const EventRef found = m_model.find(link.drawn.table, link.drawn.rowId, link.drawn.rank);
         if (!found.valid()) continue;
@@ -121,19 +123,21 @@ void FindingTour::show(const FindingInfo& finding) {
     m_model.setEvidence(std::move(evidence));
     if (!events.empty()) {
         const TrackEvent event = m_model.event(events.front());
-        m_model.show(closeEnough(stepsAround({event.startNs, event.startNs + event.durNs}, events.front().rank), event));
+        m_model.show(
+            closeEnough(stepsAround({event.startNs, event.startNs + event.durNs}, events.front().rank), event));
         m_model.select(events.front());
     } else {
         if (!gaps.empty())
             m_model.show(stepsAround(gaps.front().time, gaps.front().rank));
-        else if (finding.window) m_model.show(stepsAround(*finding.window, culprit));
+        else if (finding.window)
+            m_model.show(stepsAround(*finding.window, culprit));
         m_model.select({});
     }
     emit arrived();
 }
 
-// The steps of the rank that `range` touches, so that the picture begins and ends where the work does; the range itself where there are no steps, or where
-// it covers many.
+// The steps of the rank that `range` touches, so that the picture begins and ends where the work does; the range itself
+// where there are no steps, or where it covers many.
 TimeRange FindingTour::stepsAround(TimeRange range, int32_t rank) const {
     TimeRange around = range;
     size_t steps = 0;

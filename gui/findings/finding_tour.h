@@ -7,11 +7,12 @@
 
 namespace rankscope::gui {
 
-/// Brings a finding's evidence into view: its rank opened, its events marked, one of them selected, one step around them on the axis.
+/// Brings a finding's evidence into view: its rank opened, its events marked, one of them selected, one step around
+/// them on the axis.
 class FindingTour : public QObject {
     Q_OBJECT
 
-public:
+  public:
     explicit FindingTour(TimelineModel& model, QObject* parent = nullptr);
 
     /// False when the run has no such finding. What is not loaded yet is gone to as soon as it is.
@@ -24,11 +25,11 @@ public:
     /// The finding gone to last, or nullptr.
     const FindingInfo* current() const;
 
-signals:
+  signals:
     void arrived();
     void left();
 
-private:
+  private:
     bool isLoaded(const FindingInfo& finding) const;
     void arrive();
     void show(const FindingInfo& finding);
@@ -36,8 +37,8 @@ private:
     TimeRange stepsAround(TimeRange range, int32_t rank) const;
 
     TimelineModel& m_model;
-    int64_t m_current = -1;   // id of the finding
-    bool m_arrived = true;    // false while its rank is not loaded
+    int64_t m_current = -1;  // id of the finding
+    bool m_arrived = true;   // false while its rank is not loaded
 };
 
 }  // namespace rankscope::gui

@@ -16,10 +16,16 @@ namespace {
 
 constexpr size_t kLongText = 4000;
 
-QString shown(const std::string& text) { return QString::fromStdString(displayText(text, kLongText)); }
-QString html(const std::string& text) { return shown(text).toHtmlEscaped(); }
+QString shown(const std::string& text) {
+    return QString::fromStdString(displayText(text, kLongText));
+}
+QString html(const std::string& text) {
+    return shown(text).toHtmlEscaped();
+}
 
-QString percent(double share) { return QString("%1 %").arg(100 * share, 0, 'f', 1); }
+QString percent(double share) {
+    return QString("%1 %").arg(100 * share, 0, 'f', 1);
+}
 
 // "rank 3", "ranks 0-7, 12"
 QString ranksText(const std::vector<int32_t>& ranks) {
@@ -39,9 +45,10 @@ QString headText(const RunInfo& run, size_t certain) {
     if (!run.analyzed) return "This run is not analysed yet: rankscope analyze NAME";
     const bool open = std::ranges::count(run.findings, "inconclusive", &FindingInfo::verdict) > 0;
     QString text = !run.verdict.empty() ? shown(run.verdict)
-                   : certain > 0        ? QString("%1 finding%2, the costliest first.").arg(certain).arg(certain == 1 ? "" : "s")
-                   : open               ? QString("No certain finding: what follows is inconclusive, and says what would settle it.")
-                                        : QString("No finding was stored with this run.");
+                   : certain > 0
+                       ? QString("%1 finding%2, the costliest first.").arg(certain).arg(certain == 1 ? "" : "s")
+                   : open ? QString("No certain finding: what follows is inconclusive, and says what would settle it.")
+                          : QString("No finding was stored with this run.");
     if (certain > 0) text += " Click a finding to see its evidence.";
     for (const std::string& line : run.notJudged) text += "\nNot judged: " + shown(line);
     return text;
@@ -53,7 +60,8 @@ QString costText(const FindingInfo& finding) {
 }
 
 QString savingText(const FindingInfo& finding) {
-    return finding.savingNs ? "about " + QString::fromStdString(durationText(*finding.savingNs)) + " per step" : QString("unknown");
+    return finding.savingNs ? "about " + QString::fromStdString(durationText(*finding.savingNs)) + " per step"
+                            : QString("unknown");
 }
 
 QString listOf(const std::vector<std::string>& texts) {
@@ -74,7 +82,12 @@ QString findingText(const FindingInfo& finding) {
 }
 
 FindingsPanel::FindingsPanel(TimelineModel& model, FindingTour& tour, QWidget* parent)
-    : QWidget(parent), m_model(model), m_tour(tour), m_head(new QLabel(this)), m_list(new QTreeWidget(this)), m_text(new QTextBrowser(this)) {
+    : QWidget(parent),
+      m_model(model),
+      m_tour(tour),
+      m_head(new QLabel(this)),
+      m_list(new QTreeWidget(this)),
+      m_text(new QTextBrowser(this)) {
     m_head->setWordWrap(true);
     m_head->setTextFormat(Qt::PlainText);
     m_list->setObjectName("findings");
@@ -130,12 +143,15 @@ void FindingsPanel::fill() {
         const FindingInfo& finding = run.findings[i];
         certain += finding.verdict == "found";
         const QString title = shown(finding.diagnosis) + " " + shown(finding.title);
-        auto* item = new QTreeWidgetItem(m_list, {percent(finding.severity), finding.verdict == "found" ? title : title + " (" + shown(finding.verdict) + ")",
-                                                  finding.ranks.empty() ? QString() : ranksText(finding.ranks)});
+        auto* item = new QTreeWidgetItem(
+            m_list, {percent(finding.severity),
+                     finding.verdict == "found" ? title : title + " (" + shown(finding.verdict) + ")",
+                     finding.ranks.empty() ? QString() : ranksText(finding.ranks)});
         item->setData(0, Qt::UserRole, static_cast<qulonglong>(i));
         item->setTextAlignment(0, Qt::AlignRight | Qt::AlignVCenter);
         if (finding.verdict != "found")
-            for (int column = 0; column < 3; ++column) item->setForeground(column, palette().color(QPalette::PlaceholderText));
+            for (int column = 0; column < 3; ++column)
+                item->setForeground(column, palette().color(QPalette::PlaceholderText));
     }
     m_list->resizeColumnToContents(0);
     m_list->resizeColumnToContents(2);
@@ -152,7 +168,8 @@ void FindingsPanel::showFinding(const FindingInfo& finding) {
     if (!finding.evidence.empty()) {
         text += "<b>Marked in the timeline</b><ul>";
         for (const EvidenceLink& link : finding.evidence)
-            text += QString("<li>%1%2</li>").arg(link.rank >= 0 ? QString("rank %1: ").arg(link.rank) : QString(), html(link.note));
+            text += QString("<li>%1%2</li>")
+                        .arg(link.rank >= 0 ? QString("rank %1: ").arg(link.rank) : QString(), html(link.note));
         text += "</ul>";
     }
     if (!finding.fixes.empty()) text += "<b>Fix</b>" + listOf(finding.fixes);

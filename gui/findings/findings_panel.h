@@ -14,10 +14,10 @@ namespace rankscope::gui {
 class FindingsPanel : public QWidget {
     Q_OBJECT
 
-public:
+  public:
     FindingsPanel(TimelineModel& model, FindingTour& tour, QWidget* parent = nullptr);
 
-private:
+  private:
     void fill();
     void showFinding(const FindingInfo& finding);
     const FindingInfo* findingOf(const QTreeWidgetItem* item) const;

@@ -26,8 +26,9 @@ std::string word(const Word (&words)[N], int64_t value) {
 }
 
 std::string evidenceText(int64_t bits) {
-    constexpr Word kBits[] = {{1, "hook"},      {2, "NVTX payload"}, {4, "NCCL profiler plugin"}, {8, "external correlation"},
-                              {16, "imported"}, {32, "inferred"}};
+    constexpr Word kBits[] = {
+        {1, "hook"},      {2, "NVTX payload"}, {4, "NCCL profiler plugin"}, {8, "external correlation"},
+        {16, "imported"}, {32, "inferred"}};
     std::string text;
     for (const Word& bit : kBits)
         if (bits & bit.value) text += (text.empty() ? "" : ", ") + std::string(bit.text);
@@ -36,7 +37,8 @@ std::string evidenceText(int64_t bits) {
 
 std::string named(const std::map<int64_t, std::string>& names, int64_t id) {
     const auto found = names.find(id);
-    return found == names.end() ? fmt::format("#{}, which does not exist", id) : fmt::format("{} (#{})", displayText(found->second), id);
+    return found == names.end() ? fmt::format("#{}, which does not exist", id)
+                                : fmt::format("{} (#{})", displayText(found->second), id);
 }
 
 std::string nullText(std::string_view table, std::string_view column) {
@@ -50,7 +52,8 @@ std::string nullText(std::string_view table, std::string_view column) {
 // Codes of CUPTI and of the schema; empty for other columns.
 std::string codeText(std::string_view table, std::string_view column, int64_t value) {
     constexpr Word kNccl[] = {{0, "no"}, {1, "yes, known by its call"}, {2, "yes, by its name only"}};
-    constexpr Word kCopies[] = {{1, "host to device"}, {2, "device to host"}, {8, "device to device"}, {10, "peer to peer"}};
+    constexpr Word kCopies[] = {
+        {1, "host to device"}, {2, "device to host"}, {8, "device to device"}, {10, "peer to peer"}};
     constexpr Word kMemory[] = {{1, "pageable"}, {2, "pinned"}, {3, "device"}, {4, "array"}, {5, "managed"}};
     constexpr Word kCalls[] = {{0, "other"}, {1, "launch"},      {2, "copy"},  {3, "set"},         {4, "allocate"},
                                {5, "free"},  {6, "synchronise"}, {7, "event"}, {8, "graph launch"}};
@@ -72,7 +75,8 @@ std::string codeText(std::string_view table, std::string_view column, int64_t va
 
 std::string groupedNumber(int64_t number) {
     std::string digits = std::to_string(number);
-    for (auto i = static_cast<ptrdiff_t>(digits.size()) - 3, first = number < 0 ? ptrdiff_t{1} : ptrdiff_t{0}; i > first; i -= 3)
+    for (auto i = static_cast<ptrdiff_t>(digits.size()) - 3, first = number < 0 ? ptrdiff_t{1} : ptrdiff_t{0};
+         i > first; i -= 3)
         digits.insert(static_cast<size_t>(i), " ");
     return digits;
 }
@@ -87,7 +91,8 @@ std::string bytesText(int64_t bytes) {
 }
 
 std::string exactDuration(int64_t ns) {
-    return ns > -1000 && ns < 1000 ? fmt::format("{} ns", ns) : fmt::format("{} ({} ns)", durationText(ns), groupedNumber(ns));
+    return ns > -1000 && ns < 1000 ? fmt::format("{} ns", ns)
+                                   : fmt::format("{} ({} ns)", durationText(ns), groupedNumber(ns));
 }
 
 std::string timeText(int64_t ns) {
@@ -98,7 +103,9 @@ std::string ranksText(const std::vector<int32_t>& ranks) {
     std::string text;
     for (size_t i = 0; i < ranks.size();) {
         size_t last = i;
-        while (last + 1 < ranks.size() && static_cast<int64_t>(ranks[last + 1]) == static_cast<int64_t>(ranks[last]) + 1) ++last;
+        while (last + 1 < ranks.size() &&
+               static_cast<int64_t>(ranks[last + 1]) == static_cast<int64_t>(ranks[last]) + 1)
+            ++last;
         if (!text.empty()) text += ", ";
         text += last == i ? std::to_string(ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[last]);
         i = last + 1;
@@ -107,7 +114,8 @@ std::string ranksText(const std::vector<int32_t>& ranks) {
 }
 
 std::string stringText(const RunInfo& run, int64_t id) {
-    if (id <= 0 || id >= static_cast<int64_t>(run.strings.size())) return fmt::format("string #{}, which does not exist", id);
+    if (id <= 0 || id >= static_cast<int64_t>(run.strings.size()))
+        return fmt::format("string #{}, which does not exist", id);
     return displayText(run.strings[static_cast<size_t>(id)], kLongName);
 }
 

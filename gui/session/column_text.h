@@ -18,7 +18,8 @@ struct Column {
     std::string text;
 };
 
-/// What a value means, with its unit: ids by the names they stand for, codes by their words, NULL by what the schema says it means. Safe to show.
+/// What a value means, with its unit: ids by the names they stand for, codes by their words, NULL by what the schema
+/// says it means. Safe to show.
 std::string columnText(const RunInfo& run, std::string_view table, const Column& column);
 
 std::string bytesText(int64_t bytes);                      ///< "16.0 MiB (16 777 216 bytes)"

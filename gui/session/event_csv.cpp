@@ -29,9 +29,12 @@ bool isIn(const TrackEvent& event, TimeRange range) {
 std::vector<Line> linesOf(const Lane& lane, TimeRange range) {
     std::vector<Line> lines;
     for (const Lane::Part& part : lane.parts)
-        for (size_t i = part.track.firstEndingAfter(range.beginNs - 1); i < part.track.size() && part.track.startNs(i) <= range.endNs; ++i)
-            if (const TrackEvent event = part.track.event(i); isIn(event, range)) lines.push_back({part.table, event, part.track.rowId(i)});
-    std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.event.startNs < b.event.startNs; });
+        for (size_t i = part.track.firstEndingAfter(range.beginNs - 1);
+             i < part.track.size() && part.track.startNs(i) <= range.endNs; ++i)
+            if (const TrackEvent event = part.track.event(i); isIn(event, range))
+                lines.push_back({part.table, event, part.track.rowId(i)});
+    std::stable_sort(lines.begin(), lines.end(),
+                     [](const Line& a, const Line& b) { return a.event.startNs < b.event.startNs; });
     return lines;
 }
 
@@ -43,21 +46,24 @@ std::vector<Line> linesOf(const UndrawnEvents& undrawn, TimeRange range) {
 }
 
 class Writer {
-public:
-    Writer(std::ostream& out, const RunInfo& run, std::string first) : m_out(out), m_run(run), m_first(std::move(first)) {}
+  public:
+    Writer(std::ostream& out, const RunInfo& run, std::string first)
+        : m_out(out), m_run(run), m_first(std::move(first)) {}
 
     void write(const RankTracks& rank, const std::string& lane, const std::vector<Line>& lines) {
-        const std::string place = m_first + fmt::format("{},{}", rank.rank, csvField(displayText(lane, std::string::npos)));
+        const std::string place =
+            m_first + fmt::format("{},{}", rank.rank, csvField(displayText(lane, std::string::npos)));
         for (const auto& [table, event, row] : lines) {
             const std::string name = csvField(displayText(eventName(m_run, table, event), std::string::npos));
-            m_out << fmt::format("{},{},{},{},{},{}\r\n", place, tableName(table), row, name, event.startNs, rank.recordedDurNs(table, row, event.durNs));
+            m_out << fmt::format("{},{},{},{},{},{}\r\n", place, tableName(table), row, name, event.startNs,
+                                 rank.recordedDurNs(table, row, event.durNs));
             ++m_written;
         }
     }
 
     size_t written() const noexcept { return m_written; }
 
-private:
+  private:
     std::ostream& m_out;
     const RunInfo& m_run;
     std::string m_first;
@@ -73,16 +79,21 @@ std::string csvField(std::string_view text) {
     return field + "\"";
 }
 
-std::string csvHeader(bool withRun) { return std::string(withRun ? "run," : "") + "rank,lane,table,row,name,start_ns,duration_ns\r\n"; }
+std::string csvHeader(bool withRun) {
+    return std::string(withRun ? "run," : "") + "rank,lane,table,row,name,start_ns,duration_ns\r\n";
+}
 
-size_t writeEventsCsv(std::ostream& out, const RunInfo& run, std::span<const RankTracksPtr> tracks, const CsvScope& scope) {
+size_t writeEventsCsv(std::ostream& out, const RunInfo& run, std::span<const RankTracksPtr> tracks,
+                      const CsvScope& scope) {
     Writer writer(out, run, scope.run.empty() ? std::string() : csvField(displayText(scope.run)) + ",");
     for (const RankTracksPtr& rank : tracks) {
         if (!rank || !scope.ranks.contains(rank->rank)) continue;
         for (const Lane& lane : rank->lanes)
             if (!scope.hiddenLanes.contains(lane.label)) writer.write(*rank, lane.label, linesOf(lane, scope.range));
         for (const UndrawnEvents& undrawn : rank->undrawn)
-            if (!scope.hiddenLanes.contains(undrawn.lane)) writer.write(*rank, undrawn.lane.empty() ? "not drawn" : undrawn.lane + " (not drawn)", linesOf(undrawn, scope.range));
+            if (!scope.hiddenLanes.contains(undrawn.lane))
+                writer.write(*rank, undrawn.lane.empty() ? "not drawn" : undrawn.lane + " (not drawn)",
+                             linesOf(undrawn, scope.range));
     }
     return writer.written();
 }

@@ -38,7 +38,7 @@ int64_t integer(const std::vector<Column>& row, std::string_view name, int64_t f
 }
 
 class DetailReader {
-public:
+  public:
     DetailReader(TraceReader& reader, const RunInfo& run, const EventLink& event)
         : m_reader(reader), m_run(run), m_event(event), m_row(readRow(reader, event)) {}
 
@@ -61,18 +61,26 @@ public:
         return std::move(m_details);
     }
 
-private:
+  private:
     std::string title() const {
         switch (m_event.table) {
-            case EventTable::step: return fmt::format("step {}", m_event.rowId);
-            case EventTable::memset: return "memset";
-            case EventTable::memcpy: return find(m_row, "kind") ? "copy " + columnText(m_run, "memcpy", *find(m_row, "kind")) : std::string("copy");
-            case EventTable::ncclCall: return displayText(find(m_row, "op") ? find(m_row, "op")->text : std::string("NCCL call"));
-            default: return stringText(m_run, integer(m_row, "name_id", 0));
+            case EventTable::step:
+                return fmt::format("step {}", m_event.rowId);
+            case EventTable::memset:
+                return "memset";
+            case EventTable::memcpy:
+                return find(m_row, "kind") ? "copy " + columnText(m_run, "memcpy", *find(m_row, "kind"))
+                                           : std::string("copy");
+            case EventTable::ncclCall:
+                return displayText(find(m_row, "op") ? find(m_row, "op")->text : std::string("NCCL call"));
+            default:
+                return stringText(m_run, integer(m_row, "name_id", 0));
         }
     }
 
-    DetailSection& section(std::string title) { return m_details.sections.emplace_back(DetailSection{std::move(title), {}}); }
+    DetailSection& section(std::string title) {
+        return m_details.sections.emplace_back(DetailSection{std::move(title), {}});
+    }
 
     void addPlace() {
         DetailSection& event = section("Event");
@@ -83,18 +91,25 @@ private:
             if (const Column* column = find(m_row, place))
                 event.rows.push_back({std::string(place, 6), columnText(m_run, tableName(m_event.table), *column), {}});
         if (const Column* bytes = find(m_row, "bytes"); bytes && m_event.table != EventTable::ncclCall && m_durNs > 0)
-            event.rows.push_back({"rate", fmt::format("{:.4g} GB/s", static_cast<double>(bytes->integer) / static_cast<double>(m_durNs)), {}});
+            event.rows.push_back(
+                {"rate",
+                 fmt::format("{:.4g} GB/s", static_cast<double>(bytes->integer) / static_cast<double>(m_durNs)),
+                 {}});
         for (const StepInfo& step : m_run.steps) {
-            if (step.rank != m_event.rank || !step.range.contains(m_startNs) || m_event.table == EventTable::step) continue;
-            event.rows.push_back({"in step", fmt::format("{}, {} after its start", step.step, durationText(minus(m_startNs, step.range.beginNs))),
-                                  EventLink{EventTable::step, step.step, step.rank}});
+            if (step.rank != m_event.rank || !step.range.contains(m_startNs) || m_event.table == EventTable::step)
+                continue;
+            event.rows.push_back(
+                {"in step",
+                 fmt::format("{}, {} after its start", step.step, durationText(minus(m_startNs, step.range.beginNs))),
+                 EventLink{EventTable::step, step.step, step.rank}});
         }
     }
 
     void addFindings() {
-        Statement query(m_reader.database(),
-                        "SELECT f.diagnosis, f.title, e.note FROM finding_evidence e JOIN finding f ON f.id = e.finding_id "
-                        "WHERE e.table_name = ?1 AND e.row_id = ?2 AND (e.rank IS NULL OR e.rank = ?3) ORDER BY f.id LIMIT 8");
+        Statement query(
+            m_reader.database(),
+            "SELECT f.diagnosis, f.title, e.note FROM finding_evidence e JOIN finding f ON f.id = e.finding_id "
+            "WHERE e.table_name = ?1 AND e.row_id = ?2 AND (e.rank IS NULL OR e.rank = ?3) ORDER BY f.id LIMIT 8");
         query.bind(1, std::string_view(tableName(m_event.table))).bind(2, m_event.rowId).bind(3, int64_t{m_event.rank});
         std::vector<DetailRow> rows;
         while (query.step()) {
@@ -111,10 +126,13 @@ private:
         if (m_event.table == EventTable::ncclCall) calls.push_back(m_event.rowId);
         if (m_event.table == EventTable::kernel && integer(m_row, "nccl", 0) != 0) calls = callsOfKernel();
         for (size_t i = 0; i < calls.size() && i < kMaxCallsOfKernel; ++i)
-            for (DetailSection& part : readCommunication(m_reader, calls[i])) m_details.sections.push_back(std::move(part));
+            for (DetailSection& part : readCommunication(m_reader, calls[i]))
+                m_details.sections.push_back(std::move(part));
         if (calls.size() > kMaxCallsOfKernel)
             section("More NCCL calls")
-                .rows.push_back({"calls of the group", fmt::format("{}, of which the first {} are shown", calls.size(), kMaxCallsOfKernel), {}});
+                .rows.push_back({"calls of the group",
+                                 fmt::format("{}, of which the first {} are shown", calls.size(), kMaxCallsOfKernel),
+                                 {}});
         if (m_event.table == EventTable::kernel && integer(m_row, "nccl", 0) != 0 && calls.empty())
             section("NCCL call").rows.push_back({"call", "unknown: no recorded call names this kernel", {}});
     }
@@ -122,16 +140,19 @@ private:
     std::vector<int64_t> callsOfKernel() {
         const store::IdRange ids = m_reader.extent<store::NcclCall>(m_event.rank);
         std::vector<int64_t> calls;
-        Statement query(m_reader.database(), "SELECT id FROM nccl_call WHERE id BETWEEN ?1 AND ?2 AND kernel_id = ?3 ORDER BY id");
+        Statement query(m_reader.database(),
+                        "SELECT id FROM nccl_call WHERE id BETWEEN ?1 AND ?2 AND kernel_id = ?3 ORDER BY id");
         query.bind(1, ids.first).bind(2, ids.last).bind(3, m_event.rowId);
         while (query.step()) calls.push_back(query.integer(0));
         return calls;
     }
 
-    // The call that launched the kernel, copy or set: of those with its correlation id the last one that began before it.
+    // The call that launched the kernel, copy or set: of those with its correlation id the last one that began before
+    // it.
     void addLaunch() {
         const Column* correlation = find(m_row, "correlation_id");
-        const bool onDevice = m_event.table == EventTable::kernel || m_event.table == EventTable::memcpy || m_event.table == EventTable::memset;
+        const bool onDevice = m_event.table == EventTable::kernel || m_event.table == EventTable::memcpy ||
+                              m_event.table == EventTable::memset;
         if (!correlation || !onDevice) return;
         store::ApiCall launch;
         bool found = false;
@@ -148,7 +169,8 @@ private:
             section_.rows.push_back({"call", "not recorded in the " + durationText(kLongestQueueNs) + " before", {}});
             return;
         }
-        section_.rows.push_back({"call", stringText(m_run, launch.nameId), EventLink{EventTable::apiCall, launch.id, m_event.rank}});
+        section_.rows.push_back(
+            {"call", stringText(m_run, launch.nameId), EventLink{EventTable::apiCall, launch.id, m_event.rank}});
         section_.rows.push_back({"on", threadName(launch.threadId), {}});
         section_.rows.push_back({"took", exactDuration(launch.durNs), {}});
         section_.rows.push_back({"launch to start", exactDuration(minus(m_startNs, launch.startNs)), {}});
@@ -167,17 +189,21 @@ private:
             case store::ApiKind::launch:
             case store::ApiKind::graphLaunch:
                 collectLaunched<store::Kernel>(
-                    correlation->integer, EventTable::kernel, [&](const store::Kernel& kernel) { return stringText(m_run, kernel.nameId); }, rows);
+                    correlation->integer, EventTable::kernel,
+                    [&](const store::Kernel& kernel) { return stringText(m_run, kernel.nameId); }, rows);
                 break;
             case store::ApiKind::copy:
                 collectLaunched<store::Memcpy>(
-                    correlation->integer, EventTable::memcpy, [](const store::Memcpy& copy) { return "copy of " + bytesText(copy.bytes); }, rows);
+                    correlation->integer, EventTable::memcpy,
+                    [](const store::Memcpy& copy) { return "copy of " + bytesText(copy.bytes); }, rows);
                 break;
             case store::ApiKind::set:
                 collectLaunched<store::Memset>(
-                    correlation->integer, EventTable::memset, [](const store::Memset& set) { return "set of " + bytesText(set.bytes); }, rows);
+                    correlation->integer, EventTable::memset,
+                    [](const store::Memset& set) { return "set of " + bytesText(set.bytes); }, rows);
                 break;
-            default: return;
+            default:
+                return;
         }
         if (!rows.empty()) section("Launches").rows = std::move(rows);
     }
@@ -189,7 +215,8 @@ private:
             for (Row row; rows.size() < kMaxLaunched && events.next(row);) {
                 if (!row.correlationId || int64_t{*row.correlationId} != correlation) continue;
                 rows.push_back({fmt::format("{} later", durationText(minus(row.startNs, m_startNs))),
-                                fmt::format("{}, {}", name(row), durationText(row.durNs)), EventLink{table, row.id, m_event.rank}});
+                                fmt::format("{}, {}", name(row), durationText(row.durNs)),
+                                EventLink{table, row.id, m_event.rank}});
             }
         }
     }
@@ -206,16 +233,17 @@ private:
         auto ranges = m_reader.cursor<store::NvtxRange>(m_event.rank, m_hostNs, plus(m_hostNs, 1));
         for (store::NvtxRange range; ranges.next(range);) {
             const bool self = m_event.table == EventTable::nvtx && range.id == m_event.rowId;
-            if (!self && range.kind != store::NvtxKind::mark && range.threadId && *range.threadId == m_hostThread) around.push_back(range);
+            if (!self && range.kind != store::NvtxKind::mark && range.threadId && *range.threadId == m_hostThread)
+                around.push_back(range);
         }
         if (around.empty()) return;
         std::stable_sort(around.begin(), around.end(), [](const auto& a, const auto& b) { return a.depth < b.depth; });
         DetailSection& section_ = section("In NVTX ranges");
         for (const store::NvtxRange& range : around)
-            section_.rows.push_back(
-                {fmt::format("depth {}", range.depth),
-                 fmt::format("{}, {}", stringText(m_run, range.nameId), range.durNs ? durationText(*range.durNs) : "never closed"),
-                 EventLink{EventTable::nvtx, range.id, m_event.rank}});
+            section_.rows.push_back({fmt::format("depth {}", range.depth),
+                                     fmt::format("{}, {}", stringText(m_run, range.nameId),
+                                                 range.durNs ? durationText(*range.durNs) : "never closed"),
+                                     EventLink{EventTable::nvtx, range.id, m_event.rank}});
     }
 
     void addColumns() {
@@ -230,7 +258,8 @@ private:
     void addMangledName(int64_t id, DetailSection& columns) {
         Statement query(m_reader.database(), "SELECT text FROM string WHERE id = ?1");
         query.bind(1, id);
-        if (query.step() && query.text(0).starts_with("_Z")) columns.rows.push_back({"mangled name", displayText(query.text(0), 8192), {}});
+        if (query.step() && query.text(0).starts_with("_Z"))
+            columns.rows.push_back({"mangled name", displayText(query.text(0), 8192), {}});
     }
 
     TraceReader& m_reader;
@@ -247,13 +276,18 @@ private:
 std::string selectOf(const EventLink& event) {
     const char* table = tableName(event.table);
     switch (event.table) {
-        case EventTable::none: return {};
-        case EventTable::step: return fmt::format("SELECT * FROM step WHERE rank = {} AND step = {};", event.rank, event.rowId);
+        case EventTable::none:
+            return {};
+        case EventTable::step:
+            return fmt::format("SELECT * FROM step WHERE rank = {} AND step = {};", event.rank, event.rowId);
         case EventTable::kernel:
         case EventTable::nvtx:
         case EventTable::apiCall:
-            return fmt::format("SELECT e.*, s.text AS name FROM {} e LEFT JOIN string s ON s.id = e.name_id WHERE e.id = {};", table, event.rowId);
-        default: return fmt::format("SELECT * FROM {} WHERE id = {};", table, event.rowId);
+            return fmt::format(
+                "SELECT e.*, s.text AS name FROM {} e LEFT JOIN string s ON s.id = e.name_id WHERE e.id = {};", table,
+                event.rowId);
+        default:
+            return fmt::format("SELECT * FROM {} WHERE id = {};", table, event.rowId);
     }
 }
 
@@ -264,8 +298,8 @@ std::vector<Column> readRow(TraceReader& reader, const EventLink& event) {
     names.bind(1, std::string_view(tableName(event.table)));
     while (names.step()) row.push_back({std::string(names.text(0)), false, 0, {}});
     const bool step = event.table == EventTable::step;
-    Statement values(reader.database(),
-                     fmt::format("SELECT * FROM {} WHERE {}", tableName(event.table), step ? "rank = ?1 AND step = ?2" : "id = ?1"));
+    Statement values(reader.database(), fmt::format("SELECT * FROM {} WHERE {}", tableName(event.table),
+                                                    step ? "rank = ?1 AND step = ?2" : "id = ?1"));
     if (step)
         values.bind(1, int64_t{event.rank}).bind(2, event.rowId);
     else
@@ -280,7 +314,9 @@ std::vector<Column> readRow(TraceReader& reader, const EventLink& event) {
     return row;
 }
 
-EventDetails readEventDetails(TraceReader& reader, const RunInfo& run, const EventLink& event) { return DetailReader(reader, run, event).read(); }
+EventDetails readEventDetails(TraceReader& reader, const RunInfo& run, const EventLink& event) {
+    return DetailReader(reader, run, event).read();
+}
 
 std::string detailsText(const EventDetails& details) {
     std::string text = details.title + "\n";

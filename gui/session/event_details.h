@@ -43,7 +43,8 @@ std::string selectOf(const EventLink& event);
 /// All columns of the event's row, in the schema's order; empty when there is no such row.
 std::vector<Column> readRow(store::TraceReader& reader, const EventLink& event);
 
-/// What NCCL did in the call: its communicator, and what the members of the collective or message waited for. Nothing for a call that does not exist.
+/// What NCCL did in the call: its communicator, and what the members of the collective or message waited for. Nothing
+/// for a call that does not exist.
 std::vector<DetailSection> readCommunication(store::TraceReader& reader, int64_t callId);
 
 }  // namespace rankscope::gui

@@ -20,8 +20,8 @@ bool take(std::string_view& text, std::string_view word) {
 
 // Nanoseconds of a unit; 0 for none. Micro comes as u, as the Greek letter and as the sign.
 double takeUnit(std::string_view& text) {
-    constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1},   {"us", 1e3},   {"\u00b5s", 1e3}, {"\u03bcs", 1e3},
-                                                              {"ms", 1e6}, {"min", 6e10}, {"s", 1e9}};
+    constexpr std::pair<std::string_view, double> kUnits[] = {
+        {"ns", 1}, {"us", 1e3}, {"\u00b5s", 1e3}, {"\u03bcs", 1e3}, {"ms", 1e6}, {"min", 6e10}, {"s", 1e9}};
     for (const auto& [name, ns] : kUnits)
         if (take(text, name)) return ns;
     return 0;
@@ -47,7 +47,9 @@ bool takeDuration(std::string_view& text, double& ns, std::string& error, double
     return true;
 }
 
-int64_t whole(double ns) { return ns >= 9.2e18 ? INT64_MAX : static_cast<int64_t>(ns); }
+int64_t whole(double ns) {
+    return ns >= 9.2e18 ? INT64_MAX : static_cast<int64_t>(ns);
+}
 
 // "1 ms .. 2 ms" and "1 .. 2 ms", when `text` is that.
 bool parseBetween(std::string_view text, DurationBounds& bounds) {
@@ -74,14 +76,21 @@ bool parseBetween(std::string_view text, DurationBounds& bounds) {
 
 bool belongs(EventClass wanted, EventTable table) noexcept {
     switch (wanted) {
-        case EventClass::any: return table != EventTable::none;
+        case EventClass::any:
+            return table != EventTable::none;
         case EventClass::compute:
-        case EventClass::communication: return table == EventTable::kernel;
-        case EventClass::memory: return table == EventTable::memcpy || table == EventTable::memset;
-        case EventClass::ncclCalls: return table == EventTable::ncclCall;
-        case EventClass::cudaCalls: return table == EventTable::apiCall;
-        case EventClass::nvtx: return table == EventTable::nvtx;
-        case EventClass::steps: return table == EventTable::step;
+        case EventClass::communication:
+            return table == EventTable::kernel;
+        case EventClass::memory:
+            return table == EventTable::memcpy || table == EventTable::memset;
+        case EventClass::ncclCalls:
+            return table == EventTable::ncclCall;
+        case EventClass::cudaCalls:
+            return table == EventTable::apiCall;
+        case EventClass::nvtx:
+            return table == EventTable::nvtx;
+        case EventClass::steps:
+            return table == EventTable::step;
     }
     return false;
 }
@@ -113,10 +122,18 @@ Parsed<DurationBounds> parseDuration(std::string_view text) {
         return parsed;
     }
     switch (relation) {
-        case atLeast: parsed.value.atLeastNs = whole(std::ceil(ns)); break;
-        case above: parsed.value.atLeastNs = whole(std::floor(ns) + 1); break;
-        case atMost: parsed.value.atMostNs = whole(ns); break;
-        case below: parsed.value.atMostNs = whole(std::ceil(ns)) - 1; break;
+        case atLeast:
+            parsed.value.atLeastNs = whole(std::ceil(ns));
+            break;
+        case above:
+            parsed.value.atLeastNs = whole(std::floor(ns) + 1);
+            break;
+        case atMost:
+            parsed.value.atMostNs = whole(ns);
+            break;
+        case below:
+            parsed.value.atMostNs = whole(std::ceil(ns)) - 1;
+            break;
     }
     return parsed;
 }

@@ -34,7 +34,8 @@ struct Parsed {
     std::string error;  ///< for people; empty when the text was understood
 };
 
-/// "> 1 ms", ">= 10 us", "< 5 ms", "1 ms .. 2 ms", "1 ms" (at least); nothing bounds nothing. Units: ns, us, ms, s, min.
+/// "> 1 ms", ">= 10 us", "< 5 ms", "1 ms .. 2 ms", "1 ms" (at least); nothing bounds nothing. Units: ns, us, ms, s,
+/// min.
 Parsed<DurationBounds> parseDuration(std::string_view text);
 /// "3", "0-7, 12"; nothing means all ranks.
 Parsed<std::vector<RankInterval>> parseRanks(std::string_view text);

@@ -21,11 +21,13 @@ struct EventLink {
 
 /// What an event has to do with others.
 struct EventLinks {
-    std::vector<EventLink> causes;       ///< the call that launched it
-    std::vector<EventLink> effects;      ///< what it launched
-    std::vector<EventLink> members;      ///< kernels of the other ranks in its collective, or of the other end of its message
-    std::optional<EventLink> lastMember; ///< the one that arrived last: the others waited for it
-    std::string sentence;                ///< of the collective or message: what, how large, skew, who was last, wait, transfer; empty without one
+    std::vector<EventLink> causes;   ///< the call that launched it
+    std::vector<EventLink> effects;  ///< what it launched
+    std::vector<EventLink>
+        members;  ///< kernels of the other ranks in its collective, or of the other end of its message
+    std::optional<EventLink> lastMember;  ///< the one that arrived last: the others waited for it
+    std::string sentence;  ///< of the collective or message: what, how large, skew, who was last, wait, transfer; empty
+                           ///< without one
 };
 
 /// Follows correlation ids, NCCL calls, collectives and messages. A row that does not exist has no links.

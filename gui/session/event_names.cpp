@@ -10,15 +10,21 @@ namespace {
 
 constexpr uint32_t kCopyKinds = 11;  // CUpti_ActivityMemcpyKind: 0 unknown to 10 peer to peer
 constexpr uint32_t kOps = static_cast<uint32_t>(store::Op::recv) + 1;
-constexpr size_t kNothing = 0, kMemset = 1, kFirstCopy = 2, kFirstOp = kFirstCopy + kCopyKinds, kFirstStep = kFirstOp + kOps;
+constexpr size_t kNothing = 0, kMemset = 1, kFirstCopy = 2, kFirstOp = kFirstCopy + kCopyKinds,
+                 kFirstStep = kFirstOp + kOps;
 
 const char* copyName(uint32_t kind) {
     switch (kind) {
-        case 1: return "copy host to device";
-        case 2: return "copy device to host";
-        case 8: return "copy device to device";
-        case 10: return "copy peer to peer";
-        default: return "copy";
+        case 1:
+            return "copy host to device";
+        case 2:
+            return "copy device to host";
+        case 8:
+            return "copy device to device";
+        case 10:
+            return "copy peer to peer";
+        default:
+            return "copy";
     }
 }
 
@@ -31,11 +37,16 @@ store::Op opOf(uint32_t name) {
 
 std::string eventName(const RunInfo& run, EventTable table, const TrackEvent& event) {
     switch (table) {
-        case EventTable::step: return "step " + std::to_string(event.row);
-        case EventTable::memset: return "memset";
-        case EventTable::memcpy: return copyName(event.name);
-        case EventTable::ncclCall: return std::string(store::toText(opOf(event.name)));
-        default: return event.name < run.strings.size() ? run.strings[event.name] : std::string();
+        case EventTable::step:
+            return "step " + std::to_string(event.row);
+        case EventTable::memset:
+            return "memset";
+        case EventTable::memcpy:
+            return copyName(event.name);
+        case EventTable::ncclCall:
+            return std::string(store::toText(opOf(event.name)));
+        default:
+            return event.name < run.strings.size() ? run.strings[event.name] : std::string();
     }
 }
 
@@ -52,20 +63,26 @@ EventNames::EventNames(const RunInfo& run) : m_run(run) {
 size_t EventNames::index(EventTable table, uint32_t name, uint32_t row) const noexcept {
     const size_t fixed = m_run.strings.size();
     switch (table) {
-        case EventTable::memset: return fixed + kMemset;
-        case EventTable::memcpy: return fixed + kFirstCopy + (name < kCopyKinds ? name : 0);
-        case EventTable::ncclCall: return fixed + kFirstOp + static_cast<size_t>(opOf(name));
+        case EventTable::memset:
+            return fixed + kMemset;
+        case EventTable::memcpy:
+            return fixed + kFirstCopy + (name < kCopyKinds ? name : 0);
+        case EventTable::ncclCall:
+            return fixed + kFirstOp + static_cast<size_t>(opOf(name));
         case EventTable::step: {
             const auto found = std::lower_bound(m_steps.begin(), m_steps.end(), static_cast<int64_t>(row));
-            return found != m_steps.end() && *found == static_cast<int64_t>(row) ? fixed + kFirstStep + static_cast<size_t>(found - m_steps.begin())
-                                                                                 : fixed + kNothing;
+            return found != m_steps.end() && *found == static_cast<int64_t>(row)
+                       ? fixed + kFirstStep + static_cast<size_t>(found - m_steps.begin())
+                       : fixed + kNothing;
         }
-        default: return name < fixed ? name : fixed + kNothing;
+        default:
+            return name < fixed ? name : fixed + kNothing;
     }
 }
 
 std::string_view EventNames::text(size_t index) const noexcept {
-    return index < m_run.strings.size() ? std::string_view(m_run.strings[index]) : std::string_view(m_fixed[index - m_run.strings.size()]);
+    return index < m_run.strings.size() ? std::string_view(m_run.strings[index])
+                                        : std::string_view(m_fixed[index - m_run.strings.size()]);
 }
 
 }  // namespace rankscope::gui

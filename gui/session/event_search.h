@@ -41,8 +41,8 @@ struct SearchResult {
     bool cancelled = false;       ///< the rest means nothing
 };
 
-/// Looks at names first, once each, then at the events. Reads immutable data only, so it may run on any thread; `cancelled` ends it within
-/// milliseconds.
+/// Looks at names first, once each, then at the events. Reads immutable data only, so it may run on any thread;
+/// `cancelled` ends it within milliseconds.
 SearchResult searchEvents(const SearchRequest& request, const RunInfo& run, std::span<const RankTracksPtr> tracks,
                           const std::atomic<bool>& cancelled);
 

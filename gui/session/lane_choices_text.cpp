@@ -27,8 +27,13 @@ std::set<Value> numberSet(const nlohmann::json& json, const char* key) {
 }  // namespace
 
 std::string textOf(const LaneChoices& choices) {
-    const nlohmann::json json{{"collapsed_hosts", choices.collapsedHosts}, {"expanded_ranks", choices.expandedRanks}, {"hidden_ranks", choices.hiddenRanks}, {"hidden_lanes", choices.hiddenLanes},
-                              {"pinned_ranks", choices.pinnedRanks},       {"order", choices.order},                 {"filter", choices.filter}};
+    const nlohmann::json json{{"collapsed_hosts", choices.collapsedHosts},
+                              {"expanded_ranks", choices.expandedRanks},
+                              {"hidden_ranks", choices.hiddenRanks},
+                              {"hidden_lanes", choices.hiddenLanes},
+                              {"pinned_ranks", choices.pinnedRanks},
+                              {"order", choices.order},
+                              {"filter", choices.filter}};
     return json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
@@ -44,7 +49,8 @@ LaneChoices laneChoicesOf(std::string_view text) {
     if (const auto found = json.find("hidden_lanes"); found != json.end() && found->is_array())
         for (const auto& label : *found)
             if (label.is_string()) choices.hiddenLanes.insert(label.get<std::string>());
-    if (const auto found = json.find("filter"); found != json.end() && found->is_string()) choices.filter = found->get<std::string>();
+    if (const auto found = json.find("filter"); found != json.end() && found->is_string())
+        choices.filter = found->get<std::string>();
     return choices;
 }
 
@@ -65,7 +71,8 @@ LaneChoices onlyKnown(LaneChoices choices, const RunOutline& outline) {
 std::string runIdentity(std::string_view name, std::string_view startUnixNs, size_t ranks) {
     // FNV-1a: the same on every machine and in every version.
     uint64_t hash = 14695981039346656037ull;
-    for (const char c : fmt::format("{}\n{}\n{}", name, startUnixNs, ranks)) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+    for (const char c : fmt::format("{}\n{}\n{}", name, startUnixNs, ranks))
+        hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
     return fmt::format("{:016x}", hash);
 }
 

@@ -40,10 +40,14 @@ struct Translation {
 // The characters that a class such as \d stands for, inside brackets; empty for an escaped character.
 std::string_view classOf(char letter) {
     switch (letter) {
-        case 'd': return "0-9";
-        case 'w': return "[:alnum:]_";
-        case 's': return "[:space:]";
-        default: return {};
+        case 'd':
+            return "0-9";
+        case 'w':
+            return "[:alnum:]_";
+        case 's':
+            return "[:space:]";
+        default:
+            return {};
     }
 }
 
@@ -70,7 +74,8 @@ std::string bracket(std::string_view expression, size_t& at) {
     return posix;
 }
 
-// POSIX has no \d and takes a back-reference at exponential cost; of the groups that begin with (?, only (?: means nothing that it cannot do.
+// POSIX has no \d and takes a back-reference at exponential cost; of the groups that begin with (?, only (?: means
+// nothing that it cannot do.
 Translation toPosix(std::string_view expression) {
     Translation posix;
     for (size_t i = 0; i < expression.size();) {
@@ -119,7 +124,8 @@ NamePattern::NamePattern(const std::string& expression, bool caseSensitive) {
     m_error = posix.error;
     if (!m_error.empty()) return;
     auto compiled = std::make_unique<Compiled>();
-    const int code = regcomp(&compiled->regex, posix.expression.c_str(), REG_EXTENDED | REG_NOSUB | (caseSensitive ? 0 : REG_ICASE));
+    const int code =
+        regcomp(&compiled->regex, posix.expression.c_str(), REG_EXTENDED | REG_NOSUB | (caseSensitive ? 0 : REG_ICASE));
     if (code != 0) {
         char reason[200];
         regerror(code, &compiled->regex, reason, sizeof reason);

@@ -20,14 +20,16 @@ constexpr size_t kEventsBetweenChecks = 1 << 16;
 
 // Kernels by name and kind, over all ranks.
 class KernelTotals {
-public:
-    KernelTotals(const RunInfo& run, TimeRange range, const std::atomic<bool>& cancelled) : m_run(run), m_range(range), m_cancelled(cancelled) {}
+  public:
+    KernelTotals(const RunInfo& run, TimeRange range, const std::atomic<bool>& cancelled)
+        : m_run(run), m_range(range), m_cancelled(cancelled) {}
 
     bool add(const RankTracks& tracks) {
         for (uint32_t lane = 0; lane < tracks.lanes.size(); ++lane) {
             const auto& parts = tracks.lanes[lane].parts;
             for (uint32_t part = 0; part < parts.size(); ++part)
-                if (parts[part].table == EventTable::kernel && !add(parts[part].track, {tracks.rank, lane, part, 0})) return false;
+                if (parts[part].table == EventTable::kernel && !add(parts[part].track, {tracks.rank, lane, part, 0}))
+                    return false;
         }
         for (const UndrawnEvents& undrawn : tracks.undrawn)
             if (undrawn.table == EventTable::kernel) add(undrawn.events);
@@ -42,12 +44,13 @@ public:
             result.kernels.push_back(std::move(total));
             result.kernels.back().name = stringText(m_run, static_cast<int64_t>(key >> 1));
         }
-        std::sort(result.kernels.begin(), result.kernels.end(),
-                  [](const KernelTotal& a, const KernelTotal& b) { return a.totalNs != b.totalNs ? a.totalNs > b.totalNs : a.name < b.name; });
+        std::sort(result.kernels.begin(), result.kernels.end(), [](const KernelTotal& a, const KernelTotal& b) {
+            return a.totalNs != b.totalNs ? a.totalNs > b.totalNs : a.name < b.name;
+        });
         if (result.kernels.size() > kMaxRangeRows) result.kernels.resize(kMaxRangeRows);
     }
 
-private:
+  private:
     // Nothing leads to these: they cannot be the longest.
     void add(const std::vector<TrackEvent>& undrawn) {
         for (const TrackEvent& event : undrawn) {
@@ -106,7 +109,8 @@ void readIdleOfRanks(store::TraceReader& reader, TimeRange range, RangeTables& t
         const auto place = places.find(std::string(query.text(1)));
         if (place == places.end()) continue;
         const auto rank = static_cast<int32_t>(query.integer(0));
-        if (tables.idleOfRank.empty() || tables.idleOfRank.back().rank != rank) tables.idleOfRank.push_back({rank, std::vector<int64_t>(tables.idle.size())});
+        if (tables.idleOfRank.empty() || tables.idleOfRank.back().rank != rank)
+            tables.idleOfRank.push_back({rank, std::vector<int64_t>(tables.idle.size())});
         tables.idleOfRank.back().ns[place->second] = query.integer(2);
     }
 }
@@ -115,18 +119,22 @@ std::string communicatorName(store::TraceReader& reader, int64_t id) {
     Statement query(reader.database(), "SELECT name FROM communicator WHERE id = ?1");
     query.bind(1, id);
     const bool named = query.step() && !query.isNull(0) && !query.text(0).empty();
-    Statement members(reader.database(), "SELECT rank FROM communicator_member WHERE communicator_id = ?1 ORDER BY comm_rank LIMIT 100000");
+    Statement members(
+        reader.database(),
+        "SELECT rank FROM communicator_member WHERE communicator_id = ?1 ORDER BY comm_rank LIMIT 100000");
     members.bind(1, id);
     std::vector<int32_t> ranks;
     while (members.step()) ranks.push_back(static_cast<int32_t>(members.integer(0)));
-    return (named ? displayText(query.text(0), 60) : fmt::format("#{}", id)) + (ranks.empty() ? "" : ": ranks " + displayText(ranksText(ranks), 60));
+    return (named ? displayText(query.text(0), 60) : fmt::format("#{}", id)) +
+           (ranks.empty() ? "" : ": ranks " + displayText(ranksText(ranks), 60));
 }
 
 // The kernel that shows best why a collective took long: its last rank's, or any.
 std::optional<EventLink> kernelOf(store::TraceReader& reader, int64_t collective) {
-    Statement query(reader.database(),
-                    "SELECT m.kernel_id, m.rank FROM collective_member m JOIN collective c ON c.id = m.collective_id "
-                    "WHERE c.id = ?1 AND m.kernel_id IS NOT NULL ORDER BY m.rank IS NOT c.last_rank, m.arrival_ns DESC LIMIT 1");
+    Statement query(
+        reader.database(),
+        "SELECT m.kernel_id, m.rank FROM collective_member m JOIN collective c ON c.id = m.collective_id "
+        "WHERE c.id = ?1 AND m.kernel_id IS NOT NULL ORDER BY m.rank IS NOT c.last_rank, m.arrival_ns DESC LIMIT 1");
     query.bind(1, collective);
     if (!query.step()) return std::nullopt;
     return EventLink{EventTable::kernel, query.integer(0), static_cast<int32_t>(query.integer(1))};
@@ -134,12 +142,13 @@ std::optional<EventLink> kernelOf(store::TraceReader& reader, int64_t collective
 
 void readCollectives(store::TraceReader& reader, TimeRange range, RangeTables& tables) {
     // SQLite takes the other columns of a row with max() from the row that has it: id is that of the worst.
-    Statement query(
-        reader.database(),
-        "SELECT c.communicator_id, c.op, c.bytes, count(*), total(c.transfer_ns) AS transfer, "
-        "total((SELECT total(m.wait_ns) FROM collective_member m WHERE m.collective_id = c.id)) AS wait, max(ifnull(c.last_arrival_ns - "
-        "c.first_arrival_ns, 0)), c.id "
-        "FROM collective c WHERE c.first_arrival_ns < ?2 AND c.end_ns > ?1 GROUP BY c.communicator_id, c.op, c.bytes ORDER BY transfer + wait DESC");
+    Statement query(reader.database(),
+                    "SELECT c.communicator_id, c.op, c.bytes, count(*), total(c.transfer_ns) AS transfer, "
+                    "total((SELECT total(m.wait_ns) FROM collective_member m WHERE m.collective_id = c.id)) AS wait, "
+                    "max(ifnull(c.last_arrival_ns - "
+                    "c.first_arrival_ns, 0)), c.id "
+                    "FROM collective c WHERE c.first_arrival_ns < ?2 AND c.end_ns > ?1 GROUP BY c.communicator_id, "
+                    "c.op, c.bytes ORDER BY transfer + wait DESC");
     query.bind(1, range.beginNs).bind(2, range.endNs);
     for (; query.step(); ++tables.collectiveKinds) {
         if (tables.collectives.size() >= kMaxRangeRows) continue;
@@ -157,13 +166,15 @@ void readCollectives(store::TraceReader& reader, TimeRange range, RangeTables& t
 }
 
 std::string share(int64_t ns, int64_t whole) {
-    return fmt::format("{} ({:.1f} %)", durationText(ns), whole > 0 ? 100.0 * static_cast<double>(ns) / static_cast<double>(whole) : 0.0);
+    return fmt::format("{} ({:.1f} %)", durationText(ns),
+                       whole > 0 ? 100.0 * static_cast<double>(ns) / static_cast<double>(whole) : 0.0);
 }
 
 }  // namespace
 
 std::optional<double> RankActivity::overlap() const {
-    const auto hidden = static_cast<double>(times[static_cast<size_t>(Activity::overlapped)]), exposed = static_cast<double>(times[static_cast<size_t>(Activity::exposed)]);
+    const auto hidden = static_cast<double>(times[static_cast<size_t>(Activity::overlapped)]),
+               exposed = static_cast<double>(times[static_cast<size_t>(Activity::exposed)]);
     return hidden + exposed > 0 ? std::optional(hidden / (hidden + exposed)) : std::nullopt;
 }
 
@@ -176,7 +187,8 @@ RankActivity RangeActivity::sum() const {
     return sum;
 }
 
-RangeActivity rangeActivity(const RunInfo& run, std::span<const RankTracksPtr> tracks, TimeRange range, const std::atomic<bool>& cancelled) {
+RangeActivity rangeActivity(const RunInfo& run, std::span<const RankTracksPtr> tracks, TimeRange range,
+                            const std::atomic<bool>& cancelled) {
     RangeActivity result;
     result.range = range;
     KernelTotals totals(run, range, cancelled);
@@ -209,28 +221,34 @@ std::string causeText(const std::string& cause) {
 
 std::string rangeText(const RangeActivity& activity, const RangeTables& tables) {
     const int64_t whole = activity.range.span();
-    std::string text = fmt::format("{} from {} to {}\n\n", durationText(whole), timeText(activity.range.beginNs), timeText(activity.range.endNs));
+    std::string text = fmt::format("{} from {} to {}\n\n", durationText(whole), timeText(activity.range.beginNs),
+                                   timeText(activity.range.endNs));
     for (const RankActivity& rank : activity.ranks)
-        text += fmt::format("rank {}: compute {}, overlapped {}, exposed {}, memory {}, idle {}\n", rank.rank, share(rank.times[0], whole),
-                            share(rank.times[1], whole), share(rank.times[2], whole), share(rank.times[3], whole), share(rank.idleNs, whole));
+        text += fmt::format("rank {}: compute {}, overlapped {}, exposed {}, memory {}, idle {}\n", rank.rank,
+                            share(rank.times[0], whole), share(rank.times[1], whole), share(rank.times[2], whole),
+                            share(rank.times[3], whole), share(rank.idleNs, whole));
     if (!tables.idle.empty()) text += "\nidle by cause, all ranks\n";
-    for (const IdleCause& cause : tables.idle) text += fmt::format("{}: {} in {} gaps\n", causeText(cause.cause), durationText(cause.ns), cause.gaps);
+    for (const IdleCause& cause : tables.idle)
+        text += fmt::format("{}: {} in {} gaps\n", causeText(cause.cause), durationText(cause.ns), cause.gaps);
     for (const RankIdle& rank : tables.idleOfRank) {
         text += fmt::format("rank {}:", rank.rank);
         for (size_t i = 0; i < rank.ns.size(); ++i)
-            if (rank.ns[i] > 0) text += fmt::format(" {} {}", causeText(tables.idle[i].cause), durationText(rank.ns[i]));
+            if (rank.ns[i] > 0)
+                text += fmt::format(" {} {}", causeText(tables.idle[i].cause), durationText(rank.ns[i]));
         text += "\n";
     }
     text += "\nkernels\n";
     for (const KernelTotal& kernel : activity.kernels)
-        text +=
-            fmt::format("{} in {} times, longest {}: {}\n", durationText(kernel.totalNs), kernel.count, durationText(kernel.longestNs), kernel.name);
-    if (activity.kernelNames > activity.kernels.size()) text += fmt::format("and {} further names\n", activity.kernelNames - activity.kernels.size());
+        text += fmt::format("{} in {} times, longest {}: {}\n", durationText(kernel.totalNs), kernel.count,
+                            durationText(kernel.longestNs), kernel.name);
+    if (activity.kernelNames > activity.kernels.size())
+        text += fmt::format("and {} further names\n", activity.kernelNames - activity.kernels.size());
     text += "\ncollectives\n";
     for (const CollectiveTotal& total : tables.collectives)
-        text += fmt::format("{} {} on {}: {} times, transfer {}, waited {}, worst skew {}\n", total.operation,
-                            total.bytes ? bytesText(*total.bytes) : "of unknown size", total.communicator, total.count,
-                            durationText(total.transferNs), durationText(total.waitNs), durationText(total.worstSkewNs));
+        text +=
+            fmt::format("{} {} on {}: {} times, transfer {}, waited {}, worst skew {}\n", total.operation,
+                        total.bytes ? bytesText(*total.bytes) : "of unknown size", total.communicator, total.count,
+                        durationText(total.transferNs), durationText(total.waitNs), durationText(total.worstSkewNs));
     return text;
 }
 

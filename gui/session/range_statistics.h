@@ -30,9 +30,9 @@ struct KernelTotal {
     std::string name;  ///< safe to show
     bool communication = false;
     size_t count = 0;
-    int64_t totalNs = 0;  ///< of all ranks
+    int64_t totalNs = 0;    ///< of all ranks
     int64_t longestNs = 0;  ///< of `longest`
-    EventRef longest;  ///< its longest one that is drawn
+    EventRef longest;       ///< its longest one that is drawn
 };
 
 struct RangeActivity {
@@ -81,7 +81,8 @@ struct RangeTables {
 inline constexpr size_t kMaxRangeRows = 200;
 
 /// From the tracks; may run on any thread, and ends within one rank's time when `cancelled`.
-RangeActivity rangeActivity(const RunInfo& run, std::span<const RankTracksPtr> tracks, TimeRange range, const std::atomic<bool>& cancelled);
+RangeActivity rangeActivity(const RunInfo& run, std::span<const RankTracksPtr> tracks, TimeRange range,
+                            const std::atomic<bool>& cancelled);
 /// Throws store::Error where the file is damaged.
 RangeTables readRangeTables(store::TraceReader& reader, TimeRange range);
 

@@ -6,7 +6,8 @@
 
 namespace rankscope::gui {
 
-/// What of the timeline shows a diagnosis ("RS301"), for someone who sees it for the first time: colours, lanes, who is where. Empty for an unknown one.
+/// What of the timeline shows a diagnosis ("RS301"), for someone who sees it for the first time: colours, lanes, who is
+/// where. Empty for an unknown one.
 std::string readingHint(std::string_view diagnosis);
 
 }  // namespace rankscope::gui

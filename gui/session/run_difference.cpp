@@ -15,7 +15,8 @@ namespace {
 
 RoleChange roleChange(const std::string& role, const StepBreakdown& a, const StepBreakdown& b) {
     RoleChange change{role, {"step, mean", a.stepNs, b.stepNs}, {}, {}};
-    for (size_t part = 0; part < kStepParts; ++part) change.parts.push_back({nameOf(static_cast<StepPart>(part)), a.parts[part], b.parts[part]});
+    for (size_t part = 0; part < kStepParts; ++part)
+        change.parts.push_back({nameOf(static_cast<StepPart>(part)), a.parts[part], b.parts[part]});
     std::map<std::string, TimeChange> causes;
     const auto add = [&](const StepBreakdown& breakdown, int64_t TimeChange::*side) {
         for (const auto& [cause, ns] : breakdown.idleCauses) {
@@ -34,16 +35,25 @@ void compareRoles(const RunSummary& a, const RunSummary& b, RunDifference& diffe
     if (a.all.ranks.empty() || b.all.ranks.empty()) return;
     difference.roles.push_back(roleChange("all ranks", a.all, b.all));
     const bool sameRoles = a.roles.size() == b.roles.size() &&
-                           std::equal(a.roles.begin(), a.roles.end(), b.roles.begin(), [](const auto& one, const auto& two) { return one.first == two.first; });
+                           std::equal(a.roles.begin(), a.roles.end(), b.roles.begin(),
+                                      [](const auto& one, const auto& two) { return one.first == two.first; });
     if (sameRoles)
-        for (const auto& [role, breakdown] : a.roles) difference.roles.push_back(roleChange(role, breakdown, b.roles.at(role)));
+        for (const auto& [role, breakdown] : a.roles)
+            difference.roles.push_back(roleChange(role, breakdown, b.roles.at(role)));
     if (a.all.ranks != b.all.ranks) return;
-    for (const auto& [rank, breakdown] : a.ranks) difference.roles.push_back(roleChange(fmt::format("rank {}", rank), breakdown, b.ranks.at(rank)));
+    for (const auto& [rank, breakdown] : a.ranks)
+        difference.roles.push_back(roleChange(fmt::format("rank {}", rank), breakdown, b.ranks.at(rank)));
 }
 
 FindingChange inB(const RunInfo& run, size_t index) {
     const FindingInfo& finding = run.findings[index];
-    FindingChange change{FindingState::appeared, displayText(finding.diagnosis), displayText(finding.title), {}, finding.severity, {}, index};
+    FindingChange change{FindingState::appeared,
+                         displayText(finding.diagnosis),
+                         displayText(finding.title),
+                         {},
+                         finding.severity,
+                         {},
+                         index};
     return change;
 }
 
@@ -66,25 +76,40 @@ void pairUp(const RunInfo& a, const RunInfo& b, Match match, std::map<size_t, si
 
 void compareFindings(const RunInfo& a, const RunInfo& b, RunDifference& difference) {
     std::map<size_t, size_t> pairs;
-    pairUp(a, b, [](const FindingInfo& one, const FindingInfo& two) { return one.diagnosis == two.diagnosis && one.ranks == two.ranks; }, pairs);
-    pairUp(a, b, [](const FindingInfo& one, const FindingInfo& two) { return one.diagnosis == two.diagnosis; }, pairs);
+    pairUp(
+        a, b,
+        [](const FindingInfo& one, const FindingInfo& two) {
+            return one.diagnosis == two.diagnosis && one.ranks == two.ranks;
+        },
+        pairs);
+    pairUp(
+        a, b, [](const FindingInfo& one, const FindingInfo& two) { return one.diagnosis == two.diagnosis; }, pairs);
     std::set<size_t> known;
     for (size_t i = 0; i < a.findings.size(); ++i) {
         const FindingInfo& finding = a.findings[i];
         if (finding.verdict != "found") continue;
-        FindingChange change{FindingState::gone, displayText(finding.diagnosis), displayText(finding.title), finding.severity, {}, i, {}};
+        FindingChange change{FindingState::gone,
+                             displayText(finding.diagnosis),
+                             displayText(finding.title),
+                             finding.severity,
+                             {},
+                             i,
+                             {}};
         if (const auto found = pairs.find(i); found != pairs.end()) {
             known.insert(found->second);
             change.inB = found->second;
             change.bShare = b.findings[found->second].severity;
             const double moved = *change.bShare - *change.aShare;
-            change.state = std::abs(moved) < kSameShare ? FindingState::same : moved > 0 ? FindingState::worse : FindingState::better;
+            change.state = std::abs(moved) < kSameShare ? FindingState::same
+                           : moved > 0                  ? FindingState::worse
+                                                        : FindingState::better;
         }
         difference.findings.push_back(std::move(change));
     }
     for (size_t i = 0; i < b.findings.size(); ++i)
         if (b.findings[i].verdict == "found" && !known.contains(i)) difference.findings.push_back(inB(b, i));
-    std::stable_sort(difference.findings.begin(), difference.findings.end(), [](const FindingChange& one, const FindingChange& two) { return one.state < two.state; });
+    std::stable_sort(difference.findings.begin(), difference.findings.end(),
+                     [](const FindingChange& one, const FindingChange& two) { return one.state < two.state; });
 }
 
 void compareKernels(const RunSummary& a, const RunSummary& b, RunDifference& difference) {
@@ -108,35 +133,52 @@ void compareKernels(const RunSummary& a, const RunSummary& b, RunDifference& dif
         difference.kernels.push_back(std::move(change));
     }
     std::stable_sort(difference.kernels.begin(), difference.kernels.end(),
-                     [](const KernelChange& one, const KernelChange& two) { return std::abs(one.time.changeNs()) > std::abs(two.time.changeNs()); });
+                     [](const KernelChange& one, const KernelChange& two) {
+                         return std::abs(one.time.changeNs()) > std::abs(two.time.changeNs());
+                     });
     if (difference.kernels.size() > kMaxKernelChanges) difference.kernels.resize(kMaxKernelChanges);
 }
 
-void remark(const RunSummary& a, const RunInfo& aRun, const RunSummary& b, const RunInfo& bRun, RunDifference& difference) {
+void remark(const RunSummary& a, const RunInfo& aRun, const RunSummary& b, const RunInfo& bRun,
+            RunDifference& difference) {
     if (aRun.outline.ranks.size() != bRun.outline.ranks.size())
-        difference.remarks.push_back(fmt::format("A has {} ranks, B {}: they are compared by their means", aRun.outline.ranks.size(), bRun.outline.ranks.size()));
-    if (aRun.outline.hosts.size() != bRun.outline.hosts.size()) difference.remarks.push_back(fmt::format("A ran on {} hosts, B on {}", aRun.outline.hosts.size(), bRun.outline.hosts.size()));
+        difference.remarks.push_back(fmt::format("A has {} ranks, B {}: they are compared by their means",
+                                                 aRun.outline.ranks.size(), bRun.outline.ranks.size()));
+    if (aRun.outline.hosts.size() != bRun.outline.hosts.size())
+        difference.remarks.push_back(
+            fmt::format("A ran on {} hosts, B on {}", aRun.outline.hosts.size(), bRun.outline.hosts.size()));
     for (const auto& [letter, run, summary] : {std::tuple{"A", &aRun, &a}, std::tuple{"B", &bRun, &b}}) {
-        if (summary->steps == 0) difference.remarks.push_back(fmt::format("{} has no steps: only its whole length can be compared", letter));
-        if (!run->analyzed) difference.remarks.push_back(fmt::format("{} is not analysed: rankscope analyze {}", letter, displayText(run->name)));
+        if (summary->steps == 0)
+            difference.remarks.push_back(fmt::format("{} has no steps: only its whole length can be compared", letter));
+        if (!run->analyzed)
+            difference.remarks.push_back(
+                fmt::format("{} is not analysed: rankscope analyze {}", letter, displayText(run->name)));
     }
 }
 
-std::string signedDuration(int64_t ns) { return (ns > 0 ? "+" : "") + durationText(ns); }
+std::string signedDuration(int64_t ns) {
+    return (ns > 0 ? "+" : "") + durationText(ns);
+}
 
 std::string line(const TimeChange& change) {
-    return fmt::format("{}: {} -> {} ({})\n", change.what, durationText(change.aNs), durationText(change.bNs), signedDuration(change.changeNs()));
+    return fmt::format("{}: {} -> {} ({})\n", change.what, durationText(change.aNs), durationText(change.bNs),
+                       signedDuration(change.changeNs()));
 }
 
 }  // namespace
 
 const char* nameOf(FindingState state) noexcept {
     switch (state) {
-        case FindingState::appeared: return "new";
-        case FindingState::gone: return "gone";
-        case FindingState::worse: return "worse";
-        case FindingState::better: return "better";
-        case FindingState::same: return "same";
+        case FindingState::appeared:
+            return "new";
+        case FindingState::gone:
+            return "gone";
+        case FindingState::worse:
+            return "worse";
+        case FindingState::better:
+            return "better";
+        case FindingState::same:
+            return "same";
     }
     return "";
 }
@@ -156,7 +198,8 @@ RunDifference compareRuns(const RunSummary& a, const RunInfo& aRun, const RunSum
 }
 
 std::string differenceText(const RunDifference& difference) {
-    std::string text = fmt::format("A {} ({} steps), B {} ({} steps)\n", difference.aName, difference.aSteps, difference.bName, difference.bSteps);
+    std::string text = fmt::format("A {} ({} steps), B {} ({} steps)\n", difference.aName, difference.aSteps,
+                                   difference.bName, difference.bSteps);
     text += line(difference.step);
     for (const std::string& remark : difference.remarks) text += remark + "\n";
     for (const RoleChange& role : difference.roles) {
@@ -166,8 +209,11 @@ std::string differenceText(const RunDifference& difference) {
     }
     text += "\nfindings\n";
     for (const FindingChange& finding : difference.findings) {
-        const auto share = [](const std::optional<double>& value) { return value ? fmt::format("{:.1f} %", 100 * *value) : std::string("none"); };
-        text += fmt::format("{} {} {}: {} -> {}\n", nameOf(finding.state), finding.diagnosis, finding.title, share(finding.aShare), share(finding.bShare));
+        const auto share = [](const std::optional<double>& value) {
+            return value ? fmt::format("{:.1f} %", 100 * *value) : std::string("none");
+        };
+        text += fmt::format("{} {} {}: {} -> {}\n", nameOf(finding.state), finding.diagnosis, finding.title,
+                            share(finding.aShare), share(finding.bShare));
     }
     text += "\nkernels, of a rank's step\n";
     for (const KernelChange& kernel : difference.kernels) text += line(kernel.time);

@@ -20,8 +20,10 @@ using store::Statement;
 
 std::string rankLabel(const store::Rank& rank) {
     switch (rank.state) {
-        case store::RankState::complete: return fmt::format("rank {}", rank.rank);
-        default: return fmt::format("rank {} ({})", rank.rank, store::toText(rank.state));
+        case store::RankState::complete:
+            return fmt::format("rank {}", rank.rank);
+        default:
+            return fmt::format("rank {} ({})", rank.rank, store::toText(rank.state));
     }
 }
 
@@ -80,12 +82,14 @@ void readReport(std::string_view report, FindingInfo& finding) {
     for (const auto& row : *rows) {
         if (!row.is_object() || !row.contains("id") || !row["id"].is_number_integer()) continue;
         const bool ranked = row.contains("rank") && row["rank"].is_number_integer();
-        finding.evidence.push_back({text(row, "table"), row["id"].get<int64_t>(), ranked ? row["rank"].get<int32_t>() : -1, text(row, "note")});
+        finding.evidence.push_back({text(row, "table"), row["id"].get<int64_t>(),
+                                    ranked ? row["rank"].get<int32_t>() : -1, text(row, "note")});
     }
 }
 
 EventTable eventTable(const std::string& name) {
-    for (const EventTable table : {EventTable::kernel, EventTable::memcpy, EventTable::memset, EventTable::nvtx, EventTable::apiCall, EventTable::ncclCall, EventTable::step})
+    for (const EventTable table : {EventTable::kernel, EventTable::memcpy, EventTable::memset, EventTable::nvtx,
+                                   EventTable::apiCall, EventTable::ncclCall, EventTable::step})
         if (name == tableName(table)) return table;
     return EventTable::none;
 }
@@ -101,9 +105,15 @@ EventLink kernelBy(store::TraceReader& reader, const char* sql, const EvidenceLi
 // What the timeline draws of a row that proves a finding.
 void resolve(store::TraceReader& reader, EvidenceLink& link) {
     if (link.table == "collective") {
-        link.drawn = kernelBy(reader, "SELECT kernel_id, rank FROM collective_member WHERE collective_id = ?1 AND (rank = ?2 OR ?2 < 0) LIMIT 1", link);
+        link.drawn = kernelBy(
+            reader,
+            "SELECT kernel_id, rank FROM collective_member WHERE collective_id = ?1 AND (rank = ?2 OR ?2 < 0) LIMIT 1",
+            link);
     } else if (link.table == "proxy_op" && reader.hasTable("proxy_op")) {
-        link.drawn = kernelBy(reader, "SELECT c.kernel_id, c.rank FROM proxy_op p JOIN nccl_call c ON c.id = p.call_id WHERE p.id = ?1 AND ?2 IS NOT NULL", link);
+        link.drawn = kernelBy(reader,
+                              "SELECT c.kernel_id, c.rank FROM proxy_op p JOIN nccl_call c ON c.id = p.call_id WHERE "
+                              "p.id = ?1 AND ?2 IS NOT NULL",
+                              link);
     } else if (link.table == "idle_gap") {
         Statement query(reader.database(), "SELECT start_ns, dur_ns, rank FROM idle_gap WHERE id = ?1");
         query.bind(1, link.rowId);
@@ -118,7 +128,8 @@ void resolve(store::TraceReader& reader, EvidenceLink& link) {
 std::vector<FindingInfo> readFindings(store::TraceReader& reader) {
     std::vector<FindingInfo> findings;
     Statement query(reader.database(),
-                    "SELECT id, diagnosis, title, verdict, severity, saving_ns_per_step, start_ns, end_ns, report_json FROM finding ORDER BY id");
+                    "SELECT id, diagnosis, title, verdict, severity, saving_ns_per_step, start_ns, end_ns, report_json "
+                    "FROM finding ORDER BY id");
     while (query.step()) {
         FindingInfo finding;
         finding.id = query.integer(0);
@@ -127,7 +138,8 @@ std::vector<FindingInfo> readFindings(store::TraceReader& reader) {
         finding.verdict = query.text(3);
         finding.severity = query.real(4);
         if (!query.isNull(5)) finding.savingNs = query.integer(5);
-        if (!query.isNull(6) && !query.isNull(7) && query.integer(7) > query.integer(6)) finding.window = soundRange(query.integer(6), query.integer(7));
+        if (!query.isNull(6) && !query.isNull(7) && query.integer(7) > query.integer(6))
+            finding.window = soundRange(query.integer(6), query.integer(7));
         readReport(query.text(8), finding);
         for (EvidenceLink& link : finding.evidence) resolve(reader, link);
         findings.push_back(std::move(finding));
@@ -144,7 +156,8 @@ void readClock(store::TraceReader& reader, RunInfo& info) {
 }
 
 void readNames(store::TraceReader& reader, RunInfo& info) {
-    for (const store::Stream& stream : reader.all<store::Stream>()) info.streamNames[stream.id] = fmt::format("stream {}", stream.nativeId);
+    for (const store::Stream& stream : reader.all<store::Stream>())
+        info.streamNames[stream.id] = fmt::format("stream {}", stream.nativeId);
     for (const store::Thread& thread : reader.all<store::Thread>()) {
         std::string name = fmt::format("thread {}", thread.tid.value_or(thread.id));
         if (thread.name && !thread.name->empty()) name += " " + *thread.name;
@@ -152,29 +165,32 @@ void readNames(store::TraceReader& reader, RunInfo& info) {
     }
 }
 
-// Ids of a damaged file may be anything: what is far beyond the number of strings names nothing. Mangled names are turned into readable ones here, once
-// for labels, search and tables.
+// Ids of a damaged file may be anything: what is far beyond the number of strings names nothing. Mangled names are
+// turned into readable ones here, once for labels, search and tables.
 void readStrings(store::TraceReader& reader, RunInfo& info) {
     const int64_t count = reader.database().integer("SELECT count(*) FROM string");
     Statement query(reader.database(), "SELECT id, text FROM string");
     info.strings.resize(static_cast<size_t>(count) + 1);
     while (query.step())
-        if (const int64_t id = query.integer(0); id > 0 && id <= count) info.strings[static_cast<size_t>(id)] = analyzer::readableKernelName(query.text(1), std::string::npos);
+        if (const int64_t id = query.integer(0); id > 0 && id <= count)
+            info.strings[static_cast<size_t>(id)] = analyzer::readableKernelName(query.text(1), std::string::npos);
     info.shortNames = shortNames(info.strings);
 }
 
 void readLinkPeaks(store::TraceReader& reader, RunInfo& info) {
     const auto peaks = nlohmann::json::parse(reader.meta("link_peaks", ""), nullptr, false);
     if (!peaks.is_object()) return;
-    if (const auto text = peaks.find("text"); text != peaks.end() && text->is_string()) info.linkPeaks.push_back("link peaks: " + text->get<std::string>());
+    if (const auto text = peaks.find("text"); text != peaks.end() && text->is_string())
+        info.linkPeaks.push_back("link peaks: " + text->get<std::string>());
     for (std::string& warning : texts(peaks, "warnings")) info.linkPeaks.push_back("warning: " + std::move(warning));
 }
 
 void readExtents(store::TraceReader& reader, RunInfo& info) {
     Statement query(reader.database(),
-                    "SELECT rank, sum(last_id - first_id + 1) FROM extent WHERE table_name IN ('kernel', 'memcpy', 'memset', 'nvtx', 'api_call', 'nccl_call') "
+                    "SELECT rank, sum(last_id - first_id + 1) FROM extent WHERE table_name IN ('kernel', 'memcpy', "
+                    "'memset', 'nvtx', 'api_call', 'nccl_call') "
                     "AND last_id >= first_id GROUP BY rank");
-    constexpr int64_t kMostEvents = 1'000'000'000'000;   // of a rank; a damaged file may claim any number
+    constexpr int64_t kMostEvents = 1'000'000'000'000;  // of a rank; a damaged file may claim any number
     while (query.step()) {
         const int64_t events = std::clamp<int64_t>(query.integer(1), 0, kMostEvents);
         info.eventsOfRank[static_cast<int32_t>(query.integer(0))] = events;
@@ -202,9 +218,11 @@ RunInfo readRunInfo(store::TraceReader& reader) {
         std::string line;
         if (std::getline(lines, line) && !line.empty()) info.notJudged.push_back(std::move(line));
     }
-    info.analyzed = reader.database().integer("SELECT EXISTS (SELECT 1 FROM attribution)") != 0 || !info.findings.empty();
+    info.analyzed =
+        reader.database().integer("SELECT EXISTS (SELECT 1 FROM attribution)") != 0 || !info.findings.empty();
     for (const store::Loss& loss : reader.all<store::Loss>())
-        info.losses.push_back({loss.kind, std::string(store::toText(loss.severity)), loss.message, loss.rank, loss.count});
+        info.losses.push_back(
+            {loss.kind, std::string(store::toText(loss.severity)), loss.message, loss.rank, loss.count});
     readClock(reader, info);
     readLinkPeaks(reader, info);
     readNames(reader, info);

@@ -15,21 +15,22 @@
 namespace rankscope::gui {
 
 struct EvidenceLink {
-    std::string table;   ///< of trace.db
+    std::string table;  ///< of trace.db
     int64_t rowId = 0;
-    int32_t rank = -1;   ///< -1: unknown
+    int32_t rank = -1;  ///< -1: unknown
     std::string note;
-    EventLink drawn;                 ///< the event of the timeline that shows it: a collective's kernel on `rank`; table none where there is no such event
-    std::optional<TimeRange> gap;    ///< of an idle gap: nothing to draw but the time
+    EventLink drawn;  ///< the event of the timeline that shows it: a collective's kernel on `rank`; table none where
+                      ///< there is no such event
+    std::optional<TimeRange> gap;  ///< of an idle gap: nothing to draw but the time
 };
 
 /// A finding as `rankscope analyze` left it in trace.db.
 struct FindingInfo {
     int64_t id = 0;
-    std::string diagnosis;      ///< "RS301"
+    std::string diagnosis;  ///< "RS301"
     std::string title;
-    std::string verdict;        ///< found | inconclusive | note
-    double severity = 0;        ///< share of the step, 0..1
+    std::string verdict;              ///< found | inconclusive | note
+    double severity = 0;              ///< share of the step, 0..1
     std::optional<int64_t> savingNs;  ///< per step
     std::optional<TimeRange> window;
     std::vector<int32_t> ranks;
@@ -38,7 +39,7 @@ struct FindingInfo {
     std::string whyInconclusive;
     std::vector<std::string> facts;
     std::vector<std::string> fixes;
-    std::vector<EvidenceLink> evidence;   ///< the strongest first
+    std::vector<EvidenceLink> evidence;  ///< the strongest first
 };
 
 struct LossInfo {
@@ -60,21 +61,22 @@ struct RunInfo {
     std::string name;
     RunOutline outline;
     TimeRange whole;
-    bool analyzed = false;           ///< `rankscope analyze` has been here
+    bool analyzed = false;  ///< `rankscope analyze` has been here
     std::vector<FindingInfo> findings;
-    std::string verdict;             ///< the report in one sentence; empty where an older version analysed
+    std::string verdict;                 ///< the report in one sentence; empty where an older version analysed
     std::vector<std::string> notJudged;  ///< "RS203, RS204: no link peak"
     std::vector<LossInfo> losses;
-    std::vector<StepInfo> steps;     ///< by rank, then step
-    int64_t clockBoundNs = 0;        ///< largest error of an aligned time
+    std::vector<StepInfo> steps;  ///< by rank, then step
+    int64_t clockBoundNs = 0;     ///< largest error of an aligned time
     std::string clockMethod;
-    std::vector<std::string> linkPeaks;   ///< what the analysis took for them, a line, then what contradicts it; empty before one
+    std::vector<std::string>
+        linkPeaks;  ///< what the analysis took for them, a line, then what contradicts it; empty before one
     std::map<int64_t, std::string> streamNames, threadNames;
-    std::vector<std::string> strings;  ///< by string id
-    std::vector<std::string> shortNames;   ///< of `strings`, for kernels where there is little room (short_name.h)
-    int64_t events = 0;              ///< rows that the timeline will load
+    std::vector<std::string> strings;     ///< by string id
+    std::vector<std::string> shortNames;  ///< of `strings`, for kernels where there is little room (short_name.h)
+    int64_t events = 0;                   ///< rows that the timeline will load
     std::map<int32_t, int64_t> eventsOfRank;
-    std::vector<std::string> damage;   ///< findRunDamage
+    std::vector<std::string> damage;  ///< findRunDamage
 };
 
 /// Throws store::Error where the file cannot be used.

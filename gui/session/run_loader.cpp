@@ -14,7 +14,9 @@ namespace {
 // 37 bytes stay; while columns grow they are there twice for a moment.
 constexpr int64_t kBytesPerEvent = 56;
 
-size_t threadCount(size_t ranks) { return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, std::max<size_t>(1, std::min<size_t>(ranks, 8))); }
+size_t threadCount(size_t ranks) {
+    return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, std::max<size_t>(1, std::min<size_t>(ranks, 8)));
+}
 
 }  // namespace
 
@@ -33,11 +35,14 @@ RunLoader::~RunLoader() {
 
 void RunLoader::prefer(const std::vector<int32_t>& ranks) {
     const std::lock_guard lock(m_mutex);
-    std::stable_partition(m_queue.begin(), m_queue.end(), [&](int32_t rank) { return std::find(ranks.begin(), ranks.end(), rank) == ranks.end(); });
+    std::stable_partition(m_queue.begin(), m_queue.end(),
+                          [&](int32_t rank) { return std::find(ranks.begin(), ranks.end(), rank) == ranks.end(); });
 }
 
 double RunLoader::progress() const {
-    return m_run->events == 0 ? 1 : std::min(1.0, static_cast<double>(m_control.rowsRead.load()) / static_cast<double>(m_run->events));
+    return m_run->events == 0
+               ? 1
+               : std::min(1.0, static_cast<double>(m_control.rowsRead.load()) / static_cast<double>(m_run->events));
 }
 
 bool RunLoader::next(int32_t& rank) {
@@ -76,13 +81,18 @@ void RunLoader::report(int32_t rank, const std::string& reason, const std::strin
 
 void RunLoader::load(store::TraceReader& reader, int32_t rank) {
     if (!takeMemory(rank)) {
-        report(rank, fmt::format("not shown: its {} million events need {:.1f} GiB of memory, which are not free", m_run->eventsOfRank.at(rank) / 1'000'000,
-                                 static_cast<double>(bytesWanted(rank)) / (1 << 30)), "");
+        report(
+            rank,
+            fmt::format("not shown: its {} million events need {:.1f} GiB of memory, which are not free",
+                        m_run->eventsOfRank.at(rank) / 1'000'000, static_cast<double>(bytesWanted(rank)) / (1 << 30)),
+            "");
         return;
     }
     RankTracksPtr tracks = loadRankTracks(reader, *m_run, rank, m_control);
     if (!tracks) return;
-    if (!tracks->damage.empty()) report(rank, "not all of it can be read: " + tracks->damage, "the file is damaged: make it again with `rankscope collect` or `rankscope import`");
+    if (!tracks->damage.empty())
+        report(rank, "not all of it can be read: " + tracks->damage,
+               "the file is damaged: make it again with `rankscope collect` or `rankscope import`");
     const std::lock_guard lock(m_mutex);
     m_memoryLeft += bytesWanted(rank) - static_cast<int64_t>(tracks->bytes());
     if (m_callbacks.rankLoaded) m_callbacks.rankLoaded(std::move(tracks));

@@ -11,13 +11,14 @@
 
 namespace rankscope::gui {
 
-/// Loads the ranks of a run on threads of its own, in the order asked for. The callbacks come from those threads, one at a time. Ranks for which there
-/// is no memory left are not loaded, and said to be so.
+/// Loads the ranks of a run on threads of its own, in the order asked for. The callbacks come from those threads, one
+/// at a time. Ranks for which there is no memory left are not loaded, and said to be so.
 class RunLoader {
-public:
+  public:
     struct Callbacks {
         std::function<void(RankTracksPtr)> rankLoaded;
-        /// A rank is not shown, or not all of it; the others go on. `reason` fits behind "rank 3: ", `hint` may be empty.
+        /// A rank is not shown, or not all of it; the others go on. `reason` fits behind "rank 3: ", `hint` may be
+        /// empty.
         std::function<void(int32_t rank, std::string reason, std::string hint)> failed;
         std::function<void(bool cancelled)> finished;
     };
@@ -35,7 +36,7 @@ public:
     /// Most of what the machine has free now, in bytes.
     static int64_t memoryToSpare();
 
-private:
+  private:
     void work();
     bool next(int32_t& rank);
     int64_t bytesWanted(int32_t rank) const;
@@ -47,8 +48,8 @@ private:
     std::shared_ptr<const RunInfo> m_run;
     Callbacks m_callbacks;
     LoadControl m_control;
-    std::mutex m_mutex;                 // guards the queue and serialises the callbacks
-    std::vector<int32_t> m_queue;       // the next one last
+    std::mutex m_mutex;            // guards the queue and serialises the callbacks
+    std::vector<int32_t> m_queue;  // the next one last
     size_t m_running = 0;
     int64_t m_memoryLeft;
     std::vector<std::thread> m_threads;

@@ -18,7 +18,8 @@ using store::Statement;
 std::map<int32_t, std::string> stagesOf(store::TraceReader& reader) {
     std::map<int32_t, std::string> stages;
     for (const PipelineChain& chain : findPipelines(readMessagePairs(reader, readChartJob(reader))))
-        for (size_t stage = 0; stage < chain.size(); ++stage) stages.try_emplace(chain[stage], fmt::format("stage {} of {}", stage + 1, chain.size()));
+        for (size_t stage = 0; stage < chain.size(); ++stage)
+            stages.try_emplace(chain[stage], fmt::format("stage {} of {}", stage + 1, chain.size()));
     return stages;
 }
 
@@ -59,7 +60,8 @@ struct Places {
 
 void readAttribution(store::TraceReader& reader, Places& places) {
     Statement query(reader.database(),
-                    "SELECT a.rank, a.step_ns, a.compute_ns, a.exposed_wait_ns, a.exposed_transfer_ns, a.memory_ns, a.idle_ns, a.overlapped_comm_ns FROM attribution a "
+                    "SELECT a.rank, a.step_ns, a.compute_ns, a.exposed_wait_ns, a.exposed_transfer_ns, a.memory_ns, "
+                    "a.idle_ns, a.overlapped_comm_ns FROM attribution a "
                     "JOIN step s ON s.rank = a.rank AND s.step = a.step WHERE s.warm_up = 0 ORDER BY a.rank");
     while (query.step()) {
         const auto rank = static_cast<int32_t>(query.integer(0));
@@ -75,8 +77,11 @@ void readAttribution(store::TraceReader& reader, Places& places) {
 
 void readIdleCauses(store::TraceReader& reader, Places& places) {
     Statement query(reader.database(),
-                    "SELECT g.rank, g.cause, total(g.dur_ns) FROM idle_gap g JOIN step s ON s.rank = g.rank AND s.step = g.step WHERE s.warm_up = 0 GROUP BY g.rank, g.cause LIMIT 1000000");
-    while (query.step()) places.add(static_cast<int32_t>(query.integer(0)), [&](Sums& sums) { sums.causes[std::string(query.text(1))] += query.real(2); });
+                    "SELECT g.rank, g.cause, total(g.dur_ns) FROM idle_gap g JOIN step s ON s.rank = g.rank AND s.step "
+                    "= g.step WHERE s.warm_up = 0 GROUP BY g.rank, g.cause LIMIT 1000000");
+    while (query.step())
+        places.add(static_cast<int32_t>(query.integer(0)),
+                   [&](Sums& sums) { sums.causes[std::string(query.text(1))] += query.real(2); });
 }
 
 // The steps that are analysed: their number, what the slowest rank of each takes, and from where to where they are.
@@ -101,12 +106,17 @@ TimeRange readSteps(const RunInfo& run, RunSummary& summary) {
 void readKernels(store::TraceReader& reader, const RunInfo& run, TimeRange window, RunSummary& summary) {
     // SQLite takes the other columns of a row with max() from the row that has it.
     Statement query(reader.database(),
-                    "SELECT name_id, nccl != 0, count(*), total(dur_ns) AS ns, id, rank, max(dur_ns) FROM kernel WHERE start_ns >= ?1 AND start_ns < ?2 "
+                    "SELECT name_id, nccl != 0, count(*), total(dur_ns) AS ns, id, rank, max(dur_ns) FROM kernel WHERE "
+                    "start_ns >= ?1 AND start_ns < ?2 "
                     "GROUP BY name_id, nccl != 0 ORDER BY ns DESC LIMIT 20000");
     query.bind(1, window.beginNs).bind(2, window.endNs);
-    const double shares = std::max(1.0, static_cast<double>(summary.steps)) * std::max(1.0, static_cast<double>(run.outline.ranks.size()));
+    const double shares = std::max(1.0, static_cast<double>(summary.steps)) *
+                          std::max(1.0, static_cast<double>(run.outline.ranks.size()));
     while (query.step())
-        summary.kernels.push_back({stringText(run, query.integer(0)), query.integer(1) != 0, static_cast<int64_t>(std::min(4e18, query.real(3) / shares)), query.real(2) / shares,
+        summary.kernels.push_back({stringText(run, query.integer(0)),
+                                   query.integer(1) != 0,
+                                   static_cast<int64_t>(std::min(4e18, query.real(3) / shares)),
+                                   query.real(2) / shares,
                                    {EventTable::kernel, query.integer(4), static_cast<int32_t>(query.integer(5))}});
 }
 
@@ -114,11 +124,16 @@ void readKernels(store::TraceReader& reader, const RunInfo& run, TimeRange windo
 
 const char* nameOf(StepPart part) noexcept {
     switch (part) {
-        case StepPart::compute: return "compute";
-        case StepPart::waiting: return "waiting";
-        case StepPart::transfer: return "transfer";
-        case StepPart::memory: return "copies";
-        case StepPart::idle: return "idle";
+        case StepPart::compute:
+            return "compute";
+        case StepPart::waiting:
+            return "waiting";
+        case StepPart::transfer:
+            return "transfer";
+        case StepPart::memory:
+            return "copies";
+        case StepPart::idle:
+            return "idle";
     }
     return "";
 }

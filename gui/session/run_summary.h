@@ -29,7 +29,7 @@ struct StepBreakdown {
 
 /// Kernels of one name in the analysed steps.
 struct KernelSummary {
-    std::string name;         ///< safe to show
+    std::string name;  ///< safe to show
     bool communication = false;
     int64_t nsPerStep = 0;    ///< of one rank, on average
     double countPerStep = 0;  ///< likewise
@@ -38,13 +38,14 @@ struct KernelSummary {
 
 /// What two runs are compared by.
 struct RunSummary {
-    std::string name;              ///< safe to show
-    size_t steps = 0;              ///< analysed ones: warm-up left out
-    int64_t medianStepNs = 0;      ///< of the slowest rank of each step
+    std::string name;          ///< safe to show
+    size_t steps = 0;          ///< analysed ones: warm-up left out
+    int64_t medianStepNs = 0;  ///< of the slowest rank of each step
     StepBreakdown all;
-    std::map<std::string, StepBreakdown> roles;  ///< "stage 1 of 4"; empty where the ranks have no roles that trace.db shows
+    std::map<std::string, StepBreakdown>
+        roles;  ///< "stage 1 of 4"; empty where the ranks have no roles that trace.db shows
     std::map<int32_t, StepBreakdown> ranks;
-    std::vector<KernelSummary> kernels;          ///< by time, the most first
+    std::vector<KernelSummary> kernels;  ///< by time, the most first
 };
 
 /// Throws store::Error where the file is damaged.

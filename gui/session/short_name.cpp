@@ -11,10 +11,13 @@ namespace rankscope::gui {
 namespace {
 
 constexpr const char* kLeftOut = "\u2026";
-constexpr size_t kTellingBase = 14;      // shorter ones ("Kernel2", "elementwise") say little without their template arguments
-constexpr size_t kLongestParsed = 8192;   // a hostile name must not cost more than reading it
+constexpr size_t kTellingBase =
+    14;  // shorter ones ("Kernel2", "elementwise") say little without their template arguments
+constexpr size_t kLongestParsed = 8192;  // a hostile name must not cost more than reading it
 
-bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
+bool isWord(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$';
+}
 
 std::string_view trimmed(std::string_view text) {
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -22,10 +25,11 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-// "(anonymous namespace)::" and "name::" before a name; what is qualified by a template or a function keeps its qualifier.
+// "(anonymous namespace)::" and "name::" before a name; what is qualified by a template or a function keeps its
+// qualifier.
 std::string withoutNamespaces(std::string_view text) {
     std::string result;
-    size_t word = 0;   // where the identifier at the end of `result` begins
+    size_t word = 0;  // where the identifier at the end of `result` begins
     for (size_t i = 0; i < text.size();) {
         constexpr std::string_view kAnonymous = "(anonymous namespace)::";
         if (text.substr(i, kAnonymous.size()) == kAnonymous) {
@@ -46,8 +50,8 @@ std::string withoutNamespaces(std::string_view text) {
 
 // A name taken apart; texts point into it.
 struct Parts {
-    std::string_view scope, base;               // scope without the last "::"
-    std::vector<std::string_view> arguments;    // of its template
+    std::string_view scope, base;             // scope without the last "::"
+    std::vector<std::string_view> arguments;  // of its template
 };
 
 // Nothing where brackets do not match, so that "a > b" stays what it is.
@@ -60,8 +64,9 @@ std::optional<Parts> partsOf(std::string_view name) {
     std::vector<size_t> commas;
     for (size_t i = 0; i < name.size(); ++i) {
         const char c = name[i];
-        if (c == '(' && open.empty() && i > last && (isWord(name[i - 1]) || name[i - 1] == '>') && name.ends_with(')')) {
-            end = i;   // the parameters
+        if (c == '(' && open.empty() && i > last && (isWord(name[i - 1]) || name[i - 1] == '>') &&
+            name.ends_with(')')) {
+            end = i;  // the parameters
             break;
         }
         if (c == '<' && open.empty()) {
@@ -76,7 +81,7 @@ std::optional<Parts> partsOf(std::string_view name) {
             if (c == '>' && open.empty()) templateEnd = i;
         }
         if (c == ',' && open == "<") commas.push_back(i);
-        if (open.empty() && c == ' ') begin = last = i + 1;   // before it: the return type
+        if (open.empty() && c == ' ') begin = last = i + 1;  // before it: the return type
         if (open.empty() && name.substr(i, 2) == "::") last = ++i + 1;
     }
     if (!open.empty()) return {};
@@ -84,7 +89,7 @@ std::optional<Parts> partsOf(std::string_view name) {
     const bool isTemplate = templateAt != std::string_view::npos && templateAt >= last && templateEnd + 1 == end;
     parts.base = name.substr(last, (isTemplate ? templateAt : end) - last);
     if (parts.base.empty() || !std::all_of(parts.base.begin(), parts.base.end(), isWord)) return {};
-    if (begin > 0 && !isTemplate && last == begin && end == name.size()) return {};   // words, not a function
+    if (begin > 0 && !isTemplate && last == begin && end == name.size()) return {};  // words, not a function
     if (last > begin + 2) parts.scope = name.substr(begin, last - 2 - begin);
     if (isTemplate) {
         size_t from = templateAt + 1;
@@ -117,10 +122,12 @@ std::string shortOf(const Parts& parts) {
     return joined(parts.base, heads);
 }
 
-// Of names with the same base, what an argument is shown as: left out where all have the same, without its own arguments where that is enough.
+// Of names with the same base, what an argument is shown as: left out where all have the same, without its own
+// arguments where that is enough.
 std::vector<std::string> apart(const std::vector<const Parts*>& alike) {
     const size_t arguments = alike.front()->arguments.size();
-    const bool sameCount = std::all_of(alike.begin(), alike.end(), [&](const Parts* parts) { return parts->arguments.size() == arguments; });
+    const bool sameCount = std::all_of(alike.begin(), alike.end(),
+                                       [&](const Parts* parts) { return parts->arguments.size() == arguments; });
     std::vector<std::set<std::string_view>> values(arguments);
     std::vector<std::set<std::string>> heads(arguments);
     for (const Parts* parts : alike)
@@ -152,7 +159,8 @@ Groups lookingAlike(std::span<const std::string> names, const std::vector<std::s
     Groups groups;
     for (size_t i = 0; i < shown.size(); ++i) groups[shown[i]].push_back(i);
     std::erase_if(groups, [&](const auto& group) {
-        return std::all_of(group.second.begin(), group.second.end(), [&](size_t i) { return names[i] == names[group.second.front()]; });
+        return std::all_of(group.second.begin(), group.second.end(),
+                           [&](size_t i) { return names[i] == names[group.second.front()]; });
     });
     return groups;
 }

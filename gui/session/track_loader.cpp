@@ -15,10 +15,10 @@ namespace {
 using store::Statement;
 
 constexpr int64_t kRowsBetweenChecks = 4096;
-constexpr size_t kMaxStreamDepth = 4;    // kernels of a graph that run side by side on one stream
+constexpr size_t kMaxStreamDepth = 4;  // kernels of a graph that run side by side on one stream
 constexpr size_t kMaxHostDepth = 16;
 constexpr size_t kMaxNvtxDepth = 32;
-constexpr size_t kMaxOwners = 1024;      // streams or threads of a rank that are shown
+constexpr size_t kMaxOwners = 1024;  // streams or threads of a rank that are shown
 
 // What read() selects of every table; the table's own columns follow.
 enum SelectedColumn : int { kOwner, kStart, kDuration, kRank, kName };
@@ -34,13 +34,14 @@ struct StreamContent {
 
 // Rows of one table that are not as a writer leaves them.
 struct UnsoundRows {
-    int64_t impossible = 0;   // of another rank, with a time that is no number or centuries away, or with a name that is not there
-    int64_t negative = 0;     // durations
-    int64_t unordered = 0;    // begin before the row above
+    int64_t impossible =
+        0;  // of another rank, with a time that is no number or centuries away, or with a name that is not there
+    int64_t negative = 0;   // durations
+    int64_t unordered = 0;  // begin before the row above
 };
 
 class RankLoader {
-public:
+  public:
     RankLoader(store::TraceReader& reader, const RunInfo& run, int32_t rank, LoadControl& control)
         : m_reader(reader), m_run(run), m_rank(rank), m_control(control), m_result(std::make_shared<RankTracks>()) {
         m_result->rank = rank;
@@ -53,16 +54,18 @@ public:
         const auto device = m_result->deviceTracks();
         m_result->activity = ActivityBins(device, extentOf(device));
         const auto placeOf = [](const NegativeDuration& event) { return std::pair(event.table, event.row); };
-        std::sort(m_result->negative.begin(), m_result->negative.end(), [&](const NegativeDuration& a, const NegativeDuration& b) { return placeOf(a) < placeOf(b); });
+        std::sort(m_result->negative.begin(), m_result->negative.end(),
+                  [&](const NegativeDuration& a, const NegativeDuration& b) { return placeOf(a) < placeOf(b); });
         return std::move(m_result);
     }
 
-private:
+  private:
     void loadSteps() {
         Track track;
         for (const StepInfo& step : m_run.steps)
             if (step.rank == m_rank)
-                track.add({step.range.beginNs, step.range.span(), 0, static_cast<uint32_t>(std::max(0, step.step)), EventKind::step});
+                track.add({step.range.beginNs, step.range.span(), 0, static_cast<uint32_t>(std::max(0, step.step)),
+                           EventKind::step});
         track.finish();
         if (!track.empty()) addLane(LaneKind::steps, "steps", EventTable::step, std::move(track));
     }
@@ -70,16 +73,28 @@ private:
     bool loadHost() {
         Stacks nvtx, calls, nccl;
         const bool whole =
-            read("thread_id, start_ns, coalesce(dur_ns, max(0, ?3 - start_ns)), rank, name_id", EventTable::nvtx, nvtx, kMaxNvtxDepth,
-                 [](const Statement& row) { return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0, EventKind::nvtx}; }) &&
+            read("thread_id, start_ns, coalesce(dur_ns, max(0, ?3 - start_ns)), rank, name_id", EventTable::nvtx, nvtx,
+                 kMaxNvtxDepth,
+                 [](const Statement& row) {
+                     return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
+                                       EventKind::nvtx};
+                 }) &&
             read("thread_id, start_ns, dur_ns, rank, name_id, kind", EventTable::apiCall, calls, kMaxHostDepth,
-                 [](const Statement& row) { return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0, kindOfCall(row.integer(kName + 1))}; }) &&
-            read("thread_id, start_ns, dur_ns, rank, op", EventTable::ncclCall, nccl, kMaxHostDepth, [](const Statement& row) {
-                return TrackEvent{row.integer(kStart), row.integer(kDuration), ncclCallName(store::fromText<store::Op>(row.text(kName))), 0, EventKind::communication};
-            });
+                 [](const Statement& row) {
+                     return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
+                                       kindOfCall(row.integer(kName + 1))};
+                 }) &&
+            read("thread_id, start_ns, dur_ns, rank, op", EventTable::ncclCall, nccl, kMaxHostDepth,
+                 [](const Statement& row) {
+                     return TrackEvent{row.integer(kStart), row.integer(kDuration),
+                                       ncclCallName(store::fromText<store::Op>(row.text(kName))), 0,
+                                       EventKind::communication};
+                 });
         addStacks(nvtx, LaneKind::nvtx, EventTable::nvtx, [&](int64_t thread) { return "NVTX " + threadName(thread); });
-        addStacks(nccl, LaneKind::hostCalls, EventTable::ncclCall, [&](int64_t thread) { return "NCCL calls " + threadName(thread); });
-        addStacks(calls, LaneKind::hostCalls, EventTable::apiCall, [&](int64_t thread) { return "CUDA calls " + threadName(thread); });
+        addStacks(nccl, LaneKind::hostCalls, EventTable::ncclCall,
+                  [&](int64_t thread) { return "NCCL calls " + threadName(thread); });
+        addStacks(calls, LaneKind::hostCalls, EventTable::apiCall,
+                  [&](int64_t thread) { return "CUDA calls " + threadName(thread); });
         return whole;
     }
 
@@ -88,12 +103,18 @@ private:
         const bool whole =
             read("stream_id, start_ns, dur_ns, rank, name_id, nccl", EventTable::kernel, kernels, kMaxStreamDepth,
                  [](const Statement& row) {
-                     return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0, row.integer(kName + 1) != 0 ? EventKind::communication : EventKind::compute};
+                     return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
+                                       row.integer(kName + 1) != 0 ? EventKind::communication : EventKind::compute};
                  }) &&
             read("stream_id, start_ns, dur_ns, rank, kind", EventTable::memcpy, copies, kMaxStreamDepth,
-                 [](const Statement& row) { return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0, EventKind::copy}; }) &&
+                 [](const Statement& row) {
+                     return TrackEvent{row.integer(kStart), row.integer(kDuration), nameOf(row, kName), 0,
+                                       EventKind::copy};
+                 }) &&
             read("stream_id, start_ns, dur_ns, rank", EventTable::memset, sets, kMaxStreamDepth,
-                 [](const Statement& row) { return TrackEvent{row.integer(kStart), row.integer(kDuration), 0, 0, EventKind::set}; });
+                 [](const Statement& row) {
+                     return TrackEvent{row.integer(kStart), row.integer(kDuration), 0, 0, EventKind::set};
+                 });
         std::map<int64_t, StreamContent> streams;
         collectParts(kernels, EventTable::kernel, streams);
         collectParts(copies, EventTable::memcpy, streams);
@@ -106,13 +127,17 @@ private:
     void addStream(int64_t stream, StreamContent content) {
         std::vector<Lane::Part>& parts = content.parts;
         const auto found = m_run.streamNames.find(stream);
-        const std::string name = (found == m_run.streamNames.end() ? fmt::format("stream #{}", stream) : found->second) + " " + contentOf(parts);
+        const std::string name =
+            (found == m_run.streamNames.end() ? fmt::format("stream #{}", stream) : found->second) + " " +
+            contentOf(parts);
         std::vector<Lane> lanes;
         for (Lane::Part& part : parts) {
             auto free = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& lane) {
-                return std::none_of(lane.parts.begin(), lane.parts.end(), [&](const Lane::Part& other) { return other.table == part.table; });
+                return std::none_of(lane.parts.begin(), lane.parts.end(),
+                                    [&](const Lane::Part& other) { return other.table == part.table; });
             });
-            if (free == lanes.end()) free = lanes.insert(lanes.end(), {LaneKind::stream, numbered(name, lanes.size()), {}});
+            if (free == lanes.end())
+                free = lanes.insert(lanes.end(), {LaneKind::stream, numbered(name, lanes.size()), {}});
             free->parts.push_back(std::move(part));
         }
         for (Lane& lane : lanes) m_result->lanes.push_back(std::move(lane));
@@ -126,7 +151,8 @@ private:
         bool compute = false, communication = false, memory = false;
         for (const Lane::Part& part : parts) {
             memory = memory || part.table != EventTable::kernel;
-            for (size_t i = 0; part.table == EventTable::kernel && i < part.track.size() && !(compute && communication); ++i)
+            for (size_t i = 0; part.table == EventTable::kernel && i < part.track.size() && !(compute && communication);
+                 ++i)
                 (part.track.kind(i) == EventKind::communication ? communication : compute) = true;
         }
         if (compute && communication) return "compute and communication";
@@ -144,8 +170,10 @@ private:
         }
     }
 
-    static void keepUndrawn(std::vector<UndrawnEvents>& undrawn, std::string lane, EventTable table, TrackStack& stack) {
-        if (auto events = stack.takeLeftOut(); !events.empty()) undrawn.push_back({std::move(lane), table, stack.firstRow(), std::move(events)});
+    static void keepUndrawn(std::vector<UndrawnEvents>& undrawn, std::string lane, EventTable table,
+                            TrackStack& stack) {
+        if (auto events = stack.takeLeftOut(); !events.empty())
+            undrawn.push_back({std::move(lane), table, stack.firstRow(), std::move(events)});
     }
 
     static void collectParts(Stacks& stacks, EventTable table, std::map<int64_t, StreamContent>& streams) {
@@ -170,17 +198,20 @@ private:
         } catch (const store::LockedFile&) {
             throw;
         } catch (const store::Error& error) {
-            throw store::Error(error.file(), fmt::format("table {}: {}", tableName(table), error.cause()), error.hint());
+            throw store::Error(error.file(), fmt::format("table {}: {}", tableName(table), error.cause()),
+                               error.hint());
         }
     }
 
     template <typename Decode>
     bool readRows(const std::string& columns, EventTable table, Stacks& stacks, size_t maxDepth, Decode&& decode) {
-        Statement extent(m_reader.database(), "SELECT first_id, last_id FROM extent WHERE table_name = ?1 AND rank = ?2");
+        Statement extent(m_reader.database(),
+                         "SELECT first_id, last_id FROM extent WHERE table_name = ?1 AND rank = ?2");
         extent.bind(1, std::string_view(tableName(table))).bind(2, int64_t{m_rank});
         if (!extent.step() || extent.integer(1) < extent.integer(0)) return !m_control.cancelled;
         const int64_t first = extent.integer(0), last = extent.integer(1);
-        Statement rows(m_reader.database(), "SELECT " + columns + " FROM " + tableName(table) + " WHERE id BETWEEN ?1 AND ?2 ORDER BY id");
+        Statement rows(m_reader.database(),
+                       "SELECT " + columns + " FROM " + tableName(table) + " WHERE id BETWEEN ?1 AND ?2 ORDER BY id");
         rows.bind(1, first).bind(2, last);
         if (columns.find("?3") != std::string::npos) rows.bind(3, m_run.whole.endNs);
         const bool named = columns.find("name_id") != std::string::npos;
@@ -197,7 +228,8 @@ private:
             }
             TrackEvent event = decode(rows);
             event.row = row;
-            unsound.impossible += !isSound(rows) || isFar(event.startNs) || isFar(event.durNs) || (named && !isName(event.name));
+            unsound.impossible +=
+                !isSound(rows) || isFar(event.startNs) || isFar(event.durNs) || (named && !isName(event.name));
             unsound.unordered += event.startNs < lastStart;
             lastStart = event.startNs;
             if (event.durNs < 0) {
@@ -208,8 +240,10 @@ private:
             const int64_t owner = rows.integer(kOwner);
             if (owner != lastOwner || !stack) stack = stackOf(owner, stacks, first, maxDepth);
             lastOwner = owner;
-            if (stack) stack->add(event);
-            else ofOthers.events.push_back(event);
+            if (stack)
+                stack->add(event);
+            else
+                ofOthers.events.push_back(event);
         }
         m_control.rowsRead += seen % kRowsBetweenChecks;
         if (!ofOthers.events.empty()) m_result->undrawn.push_back(std::move(ofOthers));
@@ -221,7 +255,8 @@ private:
 
     // Of the rank that was asked for, with times that are numbers.
     bool isSound(const Statement& row) const {
-        return row.isInteger(kStart) && row.isInteger(kDuration) && row.integer(kRank) == m_rank && (row.isInteger(kOwner) || row.isNull(kOwner));
+        return row.isInteger(kStart) && row.isInteger(kDuration) && row.integer(kRank) == m_rank &&
+               (row.isInteger(kOwner) || row.isNull(kOwner));
     }
 
     bool isName(uint32_t id) const { return id > 0 && id < m_run.strings.size(); }
@@ -251,10 +286,13 @@ private:
 
     static EventKind kindOfCall(int64_t kind) {
         switch (static_cast<store::ApiKind>(kind)) {
-            case store::ApiKind::synchronize: return EventKind::blockingCall;
+            case store::ApiKind::synchronize:
+                return EventKind::blockingCall;
             case store::ApiKind::allocate:
-            case store::ApiKind::free: return EventKind::allocation;
-            default: return EventKind::api;
+            case store::ApiKind::free:
+                return EventKind::allocation;
+            default:
+                return EventKind::api;
         }
     }
 
@@ -268,7 +306,9 @@ private:
         return range.beginNs == INT64_MAX ? TimeRange{} : range;
     }
 
-    static std::string numbered(const std::string& name, size_t depth) { return depth == 0 ? name : fmt::format("{} ({})", name, depth + 1); }
+    static std::string numbered(const std::string& name, size_t depth) {
+        return depth == 0 ? name : fmt::format("{} ({})", name, depth + 1);
+    }
 
     std::string threadName(int64_t thread) const {
         const auto found = m_run.threadNames.find(thread);
@@ -284,7 +324,9 @@ private:
 
 }  // namespace
 
-uint32_t ncclCallName(store::Op op) noexcept { return Track::kMaxName - static_cast<uint32_t>(op); }
+uint32_t ncclCallName(store::Op op) noexcept {
+    return Track::kMaxName - static_cast<uint32_t>(op);
+}
 
 RankTracksPtr loadRankTracks(store::TraceReader& reader, const RunInfo& run, int32_t rank, LoadControl& control) {
     return RankLoader(reader, run, rank, control).load();

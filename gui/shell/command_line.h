@@ -26,7 +26,7 @@ struct ViewRequest {
 
 /// The options that fill a ViewRequest.
 class CommandLine {
-public:
+  public:
     CommandLine();
 
     /// What is wrong with `words` (the program's name first); empty when nothing is. Looks at no file.
@@ -35,7 +35,7 @@ public:
     bool wantsHelp() const { return m_parser.isSet("help"); }
     QString helpText() const { return m_parser.helpText(); }
 
-private:
+  private:
     QString wrongRuns() const;
     QString wrongFile(const QString& option, const QStringList& endings) const;
 

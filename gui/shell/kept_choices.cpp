@@ -8,13 +8,17 @@
 namespace rankscope::gui {
 namespace {
 
-constexpr int kMsBeforeKeeping = 400;   // a hand that reorders ranks is not finished after the first
+constexpr int kMsBeforeKeeping = 400;  // a hand that reorders ranks is not finished after the first
 constexpr qsizetype kMostRuns = 100;
-constexpr int kLayoutVersion = 2;       // raised when docks change so that old places make no sense
+constexpr int kLayoutVersion = 2;  // raised when docks change so that old places make no sense
 
-QSettings settings() { return QSettings(QSettings::IniFormat, QSettings::UserScope, "rankscope", "view"); }
+QSettings settings() {
+    return QSettings(QSettings::IniFormat, QSettings::UserScope, "rankscope", "view");
+}
 
-QString layoutKey(size_t panes) { return panes == 1 ? "layout/one-run" : "layout/two-runs"; }
+QString layoutKey(size_t panes) {
+    return panes == 1 ? "layout/one-run" : "layout/two-runs";
+}
 
 void writeChoices(const QString& run, const LaneChoices& choices) {
     QSettings file = settings();
@@ -50,7 +54,7 @@ void KeptChoices::restore(std::function<void()> then) {
             try {
                 return runIdentity(run->name, reader.meta("start_unix_ns", ""), run->outline.ranks.size());
             } catch (const std::exception&) {
-                return {};   // a damaged file is shown as it is
+                return {};  // a damaged file is shown as it is
             }
         },
         [this, then = std::move(then)](const std::string& identity) {
@@ -59,7 +63,7 @@ void KeptChoices::restore(std::function<void()> then) {
             const QString text = m_run.isEmpty() ? QString() : settings().value("runs/" + m_run).toString();
             if (!text.isEmpty()) {
                 m_known = onlyKnown(laneChoicesOf(text.toStdString()), m_pane.model().lanes().outline());
-                m_known.filter.clear();   // kept by earlier versions
+                m_known.filter.clear();  // kept by earlier versions
                 m_pane.model().changeLanes([this](LaneTree& lanes) { lanes.setChoices(m_known); });
             }
             then();
@@ -69,7 +73,8 @@ void KeptChoices::restore(std::function<void()> then) {
 void KeptChoices::keep() {
     m_known = m_pane.model().lanes().choices();
     LaneChoices kept = m_known;
-    kept.filter.clear();   // it is for a moment: a window that opens with most ranks hidden looks like a run that lost them
+    kept.filter
+        .clear();  // it is for a moment: a window that opens with most ranks hidden looks like a run that lost them
     writeChoices(m_run, kept);
 }
 
@@ -97,9 +102,13 @@ bool restoreLayout(QMainWindow& window, size_t panes, bool withSize) {
     return window.restoreState(file.value(layoutKey(panes) + "/docks").toByteArray(), kLayoutVersion);
 }
 
-void forgetLayout(size_t panes) { settings().remove(layoutKey(panes)); }
+void forgetLayout(size_t panes) {
+    settings().remove(layoutKey(panes));
+}
 
-void keepLabelWidth(int width) { settings().setValue("label-width", width); }
+void keepLabelWidth(int width) {
+    settings().setValue("label-width", width);
+}
 
 int keptLabelWidth(int otherwise) {
     bool isNumber = false;
@@ -107,10 +116,16 @@ int keptLabelWidth(int otherwise) {
     return isNumber ? width : otherwise;
 }
 
-void forgetLabelWidth() { settings().remove("label-width"); }
+void forgetLabelWidth() {
+    settings().remove("label-width");
+}
 
-void keepDark(bool dark) { settings().setValue("dark", dark); }
+void keepDark(bool dark) {
+    settings().setValue("dark", dark);
+}
 
-bool keptDark() { return settings().value("dark", false).toBool(); }
+bool keptDark() {
+    return settings().value("dark", false).toBool();
+}
 
 }  // namespace rankscope::gui

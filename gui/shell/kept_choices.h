@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the window remembers on this machine: rankscope/view.ini in the user's settings folder. Where that cannot be written nothing is remembered, and nothing fails.
+// What the window remembers on this machine: rankscope/view.ini in the user's settings folder. Where that cannot be
+// written nothing is remembered, and nothing fails.
 #pragma once
 
 #include <QMainWindow>
@@ -10,28 +11,30 @@
 
 namespace rankscope::gui {
 
-/// Lanes that are pinned, hidden, collapsed or reordered, run by run, but not the filter; the last 100 runs are remembered.
+/// Lanes that are pinned, hidden, collapsed or reordered, run by run, but not the filter; the last 100 runs are
+/// remembered.
 class KeptChoices : public QObject {
     Q_OBJECT
 
-public:
+  public:
     /// Nothing is kept before restore() has been answered.
     explicit KeptChoices(RunPane& pane);
     ~KeptChoices() override;
 
-    /// Brings back what was chosen for the pane's run, and calls `then`. Asks the database which run it is, off the GUI thread.
+    /// Brings back what was chosen for the pane's run, and calls `then`. Asks the database which run it is, off the GUI
+    /// thread.
     void restore(std::function<void()> then);
     /// Back to what a run never seen before looks like; also next time.
     void forget();
     /// Writes what was changed a moment ago: the window closes.
     void finish();
 
-private:
+  private:
     void keep();
 
     RunPane& m_pane;
-    QString m_run;          // its identity; empty while unknown
-    LaneChoices m_known;    // as kept
+    QString m_run;        // its identity; empty while unknown
+    LaneChoices m_known;  // as kept
     QTimer m_soon;
 };
 

@@ -3,14 +3,16 @@
 
 namespace rankscope::gui {
 
-LinkFollower::LinkFollower(TimelineModel& model, RunSession& session, QObject* parent) : QObject(parent), m_model(model), m_session(session) {
+LinkFollower::LinkFollower(TimelineModel& model, RunSession& session, QObject* parent)
+    : QObject(parent), m_model(model), m_session(session) {
     connect(&m_model, &TimelineModel::selectionChanged, this, &LinkFollower::ask);
 }
 
 void LinkFollower::ask() {
     const EventRef selected = m_model.selection();
     m_links = {};
-    m_asked = selected.valid() ? EventLink{m_model.table(selected), m_model.rowId(selected), selected.rank} : EventLink{};
+    m_asked =
+        selected.valid() ? EventLink{m_model.table(selected), m_model.rowId(selected), selected.rank} : EventLink{};
     if (!selected.valid()) return;
     m_session.queries().ask(
         this, [row = m_asked](store::TraceReader& reader) { return std::make_pair(row, findEventLinks(reader, row)); },

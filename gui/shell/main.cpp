@@ -25,14 +25,17 @@ int fail(int code, const QString& message) {
 
 // Qt's remarks on the platform it runs on are not the user's business; what ends the program is.
 void onlySerious(QtMsgType type, const QMessageLogContext&, const QString& message) {
-    if (type == QtCriticalMsg || type == QtFatalMsg) std::fprintf(stderr, "rankscope: %s\n", message.toUtf8().constData());
+    if (type == QtCriticalMsg || type == QtFatalMsg)
+        std::fprintf(stderr, "rankscope: %s\n", message.toUtf8().constData());
 }
 
 // The window as asked for. One that cannot be made so small is drawn as small as it can be, and scaled down.
 QString savePicture(MainWindow& window, const ViewRequest& request) {
     const QString file = QString::fromStdString(request.screenshot);
     if (window.size() == request.size() || file.endsWith(".svg", Qt::CaseInsensitive)) return saveWindow(window, file);
-    const QPixmap picture = window.grab().scaled(request.size(), Qt::KeepAspectRatioByExpanding, Qt::SmoothTransformation).copy(QRect(QPoint(), request.size()));
+    const QPixmap picture = window.grab()
+                                .scaled(request.size(), Qt::KeepAspectRatioByExpanding, Qt::SmoothTransformation)
+                                .copy(QRect(QPoint(), request.size()));
     return savePixels(picture, file);
 }
 
@@ -63,13 +66,17 @@ bool hasDisplay() {
 int main(int argc, char** argv) {
     bool headless = false;
     for (int i = 1; i < argc; ++i)
-        for (const char* option : {"--screenshot", "--export"}) headless = headless || QString::fromLocal8Bit(argv[i]).startsWith(option);
+        for (const char* option : {"--screenshot", "--export"})
+            headless = headless || QString::fromLocal8Bit(argv[i]).startsWith(option);
     if (headless) {
         qputenv("QT_QPA_PLATFORM", "offscreen");
     } else if (!hasDisplay()) {
-        return fail(kExitInput, "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set): `rankscope view NAME --screenshot FILE.png` draws a picture without "
-                                "one, `rankscope analyze NAME --format html -o FILE.html` writes a page for any browser, `rankscope export NAME --to perfetto -o FILE.json` "
-                                "a trace for ui.perfetto.dev");
+        return fail(kExitInput,
+                    "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set): `rankscope view NAME "
+                    "--screenshot FILE.png` draws a picture without "
+                    "one, `rankscope analyze NAME --format html -o FILE.html` writes a page for any browser, "
+                    "`rankscope export NAME --to perfetto -o FILE.json` "
+                    "a trace for ui.perfetto.dev");
     }
     qInstallMessageHandler(onlySerious);
     QApplication application(argc, argv);
@@ -78,8 +85,10 @@ int main(int argc, char** argv) {
     QApplication::setDesktopFileName("rankscope");
     QApplication::setWindowIcon(QIcon(":/rankscope.svg"));
     CommandLine commandLine;
-    if (const QString wrong = commandLine.read(QApplication::arguments()); !wrong.isEmpty()) return fail(kExitUsage, wrong);
-    if (commandLine.wantsHelp()) return std::fputs(commandLine.helpText().toUtf8().constData(), stdout) < 0 ? kExitInput : 0;
+    if (const QString wrong = commandLine.read(QApplication::arguments()); !wrong.isEmpty())
+        return fail(kExitUsage, wrong);
+    if (commandLine.wantsHelp())
+        return std::fputs(commandLine.helpText().toUtf8().constData(), stdout) < 0 ? kExitInput : 0;
     const ViewRequest& request = commandLine.request();
     if (request.runs.empty()) return chooseRun();
 
@@ -93,12 +102,14 @@ int main(int argc, char** argv) {
         window.show();
     } else {
         // Nobody looks at the window's status bar: a file that lacks something of the run is not written.
-        QObject::connect(&window, &MainWindow::damaged, &window, [&](const QString& message) { status = fail(kExitInput, message); });
-        QObject::connect(&window, &MainWindow::waiting, &window, [waited = QStringList()](const QString& message) mutable {
-            if (waited.contains(message)) return;   // once for each file
-            waited << message;
-            std::fprintf(stderr, "rankscope: %s\n", message.toUtf8().constData());
-        });
+        QObject::connect(&window, &MainWindow::damaged, &window,
+                         [&](const QString& message) { status = fail(kExitInput, message); });
+        QObject::connect(&window, &MainWindow::waiting, &window,
+                         [waited = QStringList()](const QString& message) mutable {
+                             if (waited.contains(message)) return;  // once for each file
+                             waited << message;
+                             std::fprintf(stderr, "rankscope: %s\n", message.toUtf8().constData());
+                         });
         QObject::connect(&window, &MainWindow::ready, &window, [&] {
             if (status != 0) {
                 fail(status, "nothing is written: not all of the run can be shown");

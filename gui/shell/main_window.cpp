@@ -22,7 +22,7 @@ namespace rankscope::gui {
 namespace {
 
 constexpr int kMsBetweenLooks = 20;
-constexpr std::chrono::seconds kLongestWait{10};   // for a locked file, where nobody can close the window
+constexpr std::chrono::seconds kLongestWait{10};  // for a locked file, where nobody can close the window
 
 }  // namespace
 
@@ -38,7 +38,8 @@ MainWindow::MainWindow(const ViewRequest& request, QWidget* parent) : QMainWindo
     m_firstLayout = saveState();
     if (!request.isHeadless()) {
         // A window that is larger than the screen would hide its docks.
-        if (const QSize free = screen()->availableGeometry().size(); !request.givenSize && size() != size().boundedTo(free)) {
+        if (const QSize free = screen()->availableGeometry().size();
+            !request.givenSize && size() != size().boundedTo(free)) {
             resize(size().boundedTo(free));
             setWindowState(Qt::WindowMaximized);
         }
@@ -62,7 +63,8 @@ void MainWindow::makePanes() {
     auto* middle = new QSplitter(Qt::Vertical, this);
     middle->setChildrenCollapsible(false);
     if (m_request.runs.size() == 1) m_panes.push_back(new RunPane({}, *this));
-    for (size_t i = 0; m_panes.size() < m_request.runs.size(); ++i) m_panes.push_back(new RunPane(i == 0 ? "A" : "B", *this));
+    for (size_t i = 0; m_panes.size() < m_request.runs.size(); ++i)
+        m_panes.push_back(new RunPane(i == 0 ? "A" : "B", *this));
     for (RunPane* pane : m_panes) middle->addWidget(pane);
     setCentralWidget(middle);
 }
@@ -97,7 +99,8 @@ void MainWindow::showProgress() {
     double sum = 0;
     for (const auto& [pane, share] : m_loaded) sum += share;
     m_progress->setValue(static_cast<int>(100 * sum / static_cast<double>(m_panes.size())));
-    const bool loading = std::any_of(m_panes.begin(), m_panes.end(), [](RunPane* pane) { return pane->session().isLoading(); });
+    const bool loading =
+        std::any_of(m_panes.begin(), m_panes.end(), [](RunPane* pane) { return pane->session().isLoading(); });
     m_progress->setVisible(loading);
     m_cancel->setVisible(loading);
 }
@@ -153,7 +156,9 @@ void MainWindow::makeDocks() {
     for (RunPane* pane : m_panes) pane->addDocks(*m_docksMenu);
     if (m_panes.size() == 2) compare();
     // All docks below the timeline share one place, but what B did in the selected time stands beside what A did.
-    auto* beside = m_panes.size() == 2 ? findChild<QDockWidget*>(objectNameFor(m_panes[1]->letter(), "range-dock"), Qt::FindDirectChildrenOnly) : nullptr;
+    auto* beside = m_panes.size() == 2 ? findChild<QDockWidget*>(objectNameFor(m_panes[1]->letter(), "range-dock"),
+                                                                 Qt::FindDirectChildrenOnly)
+                                       : nullptr;
     QDockWidget* below = nullptr;
     for (QDockWidget* dock : findChildren<QDockWidget*>(Qt::FindDirectChildrenOnly)) {
         if (dockWidgetArea(dock) != Qt::BottomDockWidgetArea || dock == beside) continue;
@@ -175,7 +180,9 @@ void MainWindow::setDark(bool dark) {
 }
 
 void MainWindow::lookIfSettled() {
-    if (std::any_of(m_panes.begin(), m_panes.end(), [](RunPane* pane) { return pane->isBusy(); }) || (m_differences && m_differences->isWaiting())) return;
+    if (std::any_of(m_panes.begin(), m_panes.end(), [](RunPane* pane) { return pane->isBusy(); }) ||
+        (m_differences && m_differences->isWaiting()))
+        return;
     m_settling.stop();
     emit ready();
 }
@@ -204,17 +211,25 @@ void MainWindow::compare() {
 
 void MainWindow::showRun(RunPane& pane) {
     const RunInfo& run = *pane.model().run();
-    const auto counted = [](size_t count, const char* what) { return QString("%1 %2%3").arg(count).arg(what).arg(count == 1 ? "" : "s"); };
+    const auto counted = [](size_t count, const char* what) {
+        return QString("%1 %2%3").arg(count).arg(what).arg(count == 1 ? "" : "s");
+    };
     m_message->setText(counted(run.outline.ranks.size(), "rank") + " on " + counted(run.outline.hosts.size(), "host"));
     if (run.outline.ranks.size() <= 2) pane.model().changeLanes([](LaneTree& lanes) { lanes.setAllExpanded(true); });
-    if (!m_request.panel.empty()) openPanel(QString::fromStdString(m_request.panel));   // once more: the layout that was kept may have another in front
+    if (!m_request.panel.empty())
+        openPanel(
+            QString::fromStdString(m_request.panel));  // once more: the layout that was kept may have another in front
     const size_t index = static_cast<size_t>(std::find(m_panes.begin(), m_panes.end(), &pane) - m_panes.begin());
     const auto opened = [this] {
         if (++m_opened == m_panes.size()) goToRequested();
     };
-    if (!m_kept.empty()) pane.timeline().setLabelWidth(keptLabelWidth(pane.timeline().labelWidth()));   // now that the window has its size
-    if (index < m_kept.size()) m_kept[index]->restore(opened);
-    else opened();
+    if (!m_kept.empty())
+        pane.timeline().setLabelWidth(
+            keptLabelWidth(pane.timeline().labelWidth()));  // now that the window has its size
+    if (index < m_kept.size())
+        m_kept[index]->restore(opened);
+    else
+        opened();
     QStringList names;
     for (RunPane* each : m_panes)
         if (each->model().run()) names << QString::fromStdString(displayText(each->model().run()->name));
@@ -228,11 +243,13 @@ void MainWindow::goToRequested() {
         if (pane->tour().goTo(m_request.goTo)) return;
         runs << QString::fromStdString(m_request.runs[static_cast<size_t>(runs.size())]);
     }
-    emit failed(QString("%1: no finding %2 in it (rankscope analyze lists them)").arg(runs.join(", "), QString::fromStdString(m_request.goTo)));
+    emit failed(QString("%1: no finding %2 in it (rankscope analyze lists them)")
+                    .arg(runs.join(", "), QString::fromStdString(m_request.goTo)));
 }
 
 QStringList MainWindow::panelNames() {
-    return {"findings", "details", "events", "range", "stragglers", "step-times", "matrix", "bandwidth", "roofline", "pipeline", "differences"};
+    return {"findings", "details",   "events",   "range",    "stragglers", "step-times",
+            "matrix",   "bandwidth", "roofline", "pipeline", "differences"};
 }
 
 void MainWindow::openPanel(const QString& name) {
@@ -243,14 +260,19 @@ void MainWindow::openPanel(const QString& name) {
         constexpr int kReadableHeight = 320;
         dock->show();
         dock->raise();
-        if (dockWidgetArea(dock) == Qt::BottomDockWidgetArea) resizeDocks({dock}, {std::max(kReadableHeight, height() / 3)}, Qt::Vertical);
+        if (dockWidgetArea(dock) == Qt::BottomDockWidgetArea)
+            resizeDocks({dock}, {std::max(kReadableHeight, height() / 3)}, Qt::Vertical);
         // Statistics need a time.
-        if (name == "range") connect(&m_panes.front()->session(), &RunSession::loaded, m_panes.front(), &RunPane::selectTimeInView, Qt::UniqueConnection);
+        if (name == "range")
+            connect(&m_panes.front()->session(), &RunSession::loaded, m_panes.front(), &RunPane::selectTimeInView,
+                    Qt::UniqueConnection);
     }
 }
 
 void MainWindow::exportView() {
-    const QString file = QFileDialog::getSaveFileName(this, "Export what the timeline shows", QString(), "Picture (*.png);;Picture that can be scaled (*.svg);;Table of the events in view (*.csv)");
+    const QString file = QFileDialog::getSaveFileName(
+        this, "Export what the timeline shows", QString(),
+        "Picture (*.png);;Picture that can be scaled (*.svg);;Table of the events in view (*.csv)");
     if (file.isEmpty()) return;
     const auto done = [this, file](const QString& wrong) {
         m_message->setText(wrong.isEmpty() ? file + " is written" : wrong);
@@ -258,7 +280,8 @@ void MainWindow::exportView() {
     };
     if (!file.endsWith(".csv", Qt::CaseInsensitive)) return done(saveTimelines(*this, file));
     m_message->setText("writing " + file + " \u2026");
-    m_exporting.start([parts = eventsInView(m_panes), file](const std::atomic<bool>&) { return saveEvents(parts, file); }, done);
+    m_exporting.start(
+        [parts = eventsInView(m_panes), file](const std::atomic<bool>&) { return saveEvents(parts, file); }, done);
 }
 
 void MainWindow::forgetChoices() {
@@ -274,17 +297,22 @@ void MainWindow::forgetPlaces() {
 
 void MainWindow::closeEvent(QCloseEvent* event) {
     if (!m_request.isHeadless()) keepLayout(*this, m_panes.size());
-    if (!m_request.isHeadless() && m_panes.front()->model().run()) keepLabelWidth(m_panes.front()->timeline().labelWidth());   // which showRun brought back
+    if (!m_request.isHeadless() && m_panes.front()->model().run())
+        keepLabelWidth(m_panes.front()->timeline().labelWidth());  // which showRun brought back
     for (KeptChoices* kept : m_kept) kept->finish();
     QMainWindow::closeEvent(event);
 }
 
 void MainWindow::showHelp() {
-    QMessageBox::information(this, "Keys and mouse",
-                             "W S  zoom in, out\nA D  move left, right\nCtrl + wheel  zoom at the pointer\nwheel  scroll the lanes; with Shift sideways\ndrag  select time\n"
-                             "Shift + drag  move\nclick  select an event; on a label: expand or collapse\ndouble click  zoom to the event\ndrag a rank's label  reorder\ndrag the labels' border  make the column wider\n\n"
-                             "F  fit the whole run\nZ  zoom to the selection\nBackspace  back to the view before\n/  search; F3, Shift + F3  next, previous\n[ ]  follow the flow back, forth\nP  pin the rank\nCtrl + E  export the view\n"
-                             "Esc  clear the selection and the marks\n?  this help");
+    QMessageBox::information(
+        this, "Keys and mouse",
+        "W S  zoom in, out\nA D  move left, right\nCtrl + wheel  zoom at the pointer\nwheel  scroll the lanes; with "
+        "Shift sideways\ndrag  select time\n"
+        "Shift + drag  move\nclick  select an event; on a label: expand or collapse\ndouble click  zoom to the "
+        "event\ndrag a rank's label  reorder\ndrag the labels' border  make the column wider\n\n"
+        "F  fit the whole run\nZ  zoom to the selection\nBackspace  back to the view before\n/  search; F3, Shift + F3 "
+        " next, previous\n[ ]  follow the flow back, forth\nP  pin the rank\nCtrl + E  export the view\n"
+        "Esc  clear the selection and the marks\n?  this help");
 }
 
 }  // namespace rankscope::gui

@@ -20,7 +20,7 @@ namespace rankscope::gui {
 class MainWindow : public QMainWindow {
     Q_OBJECT
 
-public:
+  public:
     explicit MainWindow(const ViewRequest& request, QWidget* parent = nullptr);
     ~MainWindow() override;
 
@@ -28,7 +28,7 @@ public:
     /// What --panel takes.
     static QStringList panelNames();
 
-signals:
+  signals:
     /// The runs are loaded, what was asked for on the command line is in view, and no panel waits for its numbers.
     void ready();
     void failed(QString message);
@@ -37,10 +37,10 @@ signals:
     /// Something of a run cannot be read or held; the window shows the rest.
     void damaged(QString message);
 
-protected:
+  protected:
     void closeEvent(QCloseEvent* event) override;
 
-private:
+  private:
     void makePanes();
     void makeStatusBar();
     void makeMenus();
@@ -65,12 +65,12 @@ private:
     QProgressBar* m_progress = nullptr;
     QToolButton* m_cancel = nullptr;
     DifferencesPanel* m_differences = nullptr;
-    std::vector<KeptChoices*> m_kept;   // of each pane; none where nothing is shown
+    std::vector<KeptChoices*> m_kept;  // of each pane; none where nothing is shown
     QByteArray m_firstLayout;
     LatestTask m_exporting;
     size_t m_opened = 0;
-    QTimer m_settling;   // until ready()
-    std::map<const RunPane*, double> m_loaded;   // share, 0..1
+    QTimer m_settling;                          // until ready()
+    std::map<const RunPane*, double> m_loaded;  // share, 0..1
 };
 
 }  // namespace rankscope::gui

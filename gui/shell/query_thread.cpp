@@ -3,7 +3,8 @@
 
 namespace rankscope::gui {
 
-QueryThread::QueryThread(std::string file, QObject* parent) : QObject(parent), m_file(std::move(file)), m_thread([this] { work(); }) {}
+QueryThread::QueryThread(std::string file, QObject* parent)
+    : QObject(parent), m_file(std::move(file)), m_thread([this] { work(); }) {}
 
 QueryThread::~QueryThread() {
     {
@@ -36,12 +37,16 @@ void QueryThread::work() {
             m_jobs.pop_front();
         }
         try {
-            if (!reader) reader = std::make_unique<store::TraceReader>(m_file, store::WhenLocked{}, store::MisplacedRows::kept);
+            if (!reader)
+                reader = std::make_unique<store::TraceReader>(m_file, store::WhenLocked{}, store::MisplacedRows::kept);
             job(*reader);
         } catch (const std::exception& error) {
-            QMetaObject::invokeMethod(this, [this, message = QString::fromUtf8(error.what())] { emit failed(message); }, Qt::QueuedConnection);
+            QMetaObject::invokeMethod(
+                this, [this, message = QString::fromUtf8(error.what())] { emit failed(message); },
+                Qt::QueuedConnection);
         }
-        QMetaObject::invokeMethod(this, [this] { --m_waiting; }, Qt::QueuedConnection);  // behind the answer
+        QMetaObject::invokeMethod(
+            this, [this] { --m_waiting; }, Qt::QueuedConnection);  // behind the answer
     }
 }
 

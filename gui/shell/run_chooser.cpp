@@ -15,7 +15,8 @@ int chooseRun() {
     const QString file = QFileDialog::getOpenFileName(nullptr, "Open a run", {}, "Runs (trace.db *.db)");
     if (file.isEmpty()) return 0;
     // The tool and not this program: it analyses a run whose findings are missing.
-    const QByteArray tool = (QCoreApplication::applicationDirPath() + "/../../bin/rankscope").toLocal8Bit(), run = file.toLocal8Bit();
+    const QByteArray tool = (QCoreApplication::applicationDirPath() + "/../../bin/rankscope").toLocal8Bit(),
+                     run = file.toLocal8Bit();
     ::execl(tool.constData(), "rankscope", "view", run.constData(), static_cast<char*>(nullptr));
     std::fprintf(stderr, "rankscope: error: %s could not be started: %s\n", tool.constData(), std::strerror(errno));
     return 4;

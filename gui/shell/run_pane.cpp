@@ -41,14 +41,17 @@ RunPane::RunPane(QString letter, QMainWindow& window)
         if (!selected.valid()) {
             if (m_message.isEmpty()) return;
             m_message.clear();
-            emit said({});   // what is no longer selected is not told of
+            emit said({});  // what is no longer selected is not told of
             return;
         }
         const TrackEvent event = m_model.event(selected);
-        m_message = QString("%1, %2, %3").arg(m_model.eventLabel(selected), QString::fromStdString(durationText(event.durNs)), m_model.place(selected));
+        m_message = QString("%1, %2, %3")
+                        .arg(m_model.eventLabel(selected), QString::fromStdString(durationText(event.durNs)),
+                             m_model.place(selected));
         emit said(m_message);
     });
-    connect(&m_links, &LinkFollower::described, this, [this](const QString& sentence) { emit said(m_message + "  \u00b7  " + sentence); });
+    connect(&m_links, &LinkFollower::described, this,
+            [this](const QString& sentence) { emit said(m_message + "  \u00b7  " + sentence); });
 }
 
 RunPane::~RunPane() = default;
@@ -71,7 +74,10 @@ void RunPane::setDark(bool dark) {
     if (m_charts) m_charts->setDark(dark);
 }
 
-bool RunPane::isBusy() const { return m_session.isLoading() || m_session.isAsking() || (m_charts && m_charts->pending() > 0) || !m_minimap->isUpToDate() || (m_tables.isBusy && m_tables.isBusy()); }
+bool RunPane::isBusy() const {
+    return m_session.isLoading() || m_session.isAsking() || (m_charts && m_charts->pending() > 0) ||
+           !m_minimap->isUpToDate() || (m_tables.isBusy && m_tables.isBusy());
+}
 
 void RunPane::selectTimeInView() {
     if (!m_model.timeSelection()) m_model.selectTime(m_model.axis().visible());

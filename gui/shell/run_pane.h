@@ -16,11 +16,12 @@
 
 namespace rankscope::gui {
 
-/// One run in the window: what is read of it, its timeline, and the docks that belong to it. A window has one, or two that are compared.
+/// One run in the window: what is read of it, its timeline, and the docks that belong to it. A window has one, or two
+/// that are compared.
 class RunPane : public QWidget {
     Q_OBJECT
 
-public:
+  public:
     /// `letter`: "A" or "B" where two runs are compared, else empty.
     RunPane(QString letter, QMainWindow& window);
     ~RunPane() override;
@@ -43,11 +44,11 @@ public:
     /// Questions to the database that are not answered yet.
     bool isBusy() const;
 
-signals:
+  signals:
     /// For the status bar.
     void said(QString message);
 
-private:
+  private:
     QString nameOf(const char* dock) const;
 
     QString m_letter;

@@ -20,11 +20,12 @@ namespace rankscope::gui {
 class RunSession : public QObject {
     Q_OBJECT
 
-public:
+  public:
     RunSession(TimelineModel& model, QObject* parent = nullptr);
     ~RunSession() override;
 
-    /// Returns at once; opened() or failed() follows. A file that another program holds is waited for, `patience` long where it is given.
+    /// Returns at once; opened() or failed() follows. A file that another program holds is waited for, `patience` long
+    /// where it is given.
     void open(const std::string& run, std::optional<std::chrono::seconds> patience);
     void cancel();
     bool isLoading() const noexcept { return m_loading; }
@@ -34,7 +35,7 @@ public:
     bool isAsking() const noexcept { return m_queries && m_queries->waiting() > 0; }
     void prefer(const std::vector<int32_t>& ranks);
 
-signals:
+  signals:
     void opened();
     /// Another program holds the file: said once a second.
     void waiting(QString message);
@@ -46,8 +47,9 @@ signals:
     void progressed(double share);
     void loaded(bool cancelled);
 
-private:
-    bool whenLocked(const std::string& file, std::optional<std::chrono::seconds> patience, std::chrono::milliseconds waited);
+  private:
+    bool whenLocked(const std::string& file, std::optional<std::chrono::seconds> patience,
+                    std::chrono::milliseconds waited);
     void start(std::shared_ptr<const RunInfo> run);
     void loadingEnded(bool cancelled);
     void reportDamage();
@@ -56,8 +58,8 @@ private:
     TimelineModel& m_model;
     std::thread m_opening;
     std::atomic<bool> m_leaving{false};
-    int64_t m_secondsWaited = -1;   // opening thread only
-    std::map<std::pair<std::string, std::string>, std::vector<int32_t>> m_troubles;   // ranks by reason and hint
+    int64_t m_secondsWaited = -1;                                                    // opening thread only
+    std::map<std::pair<std::string, std::string>, std::vector<int32_t>> m_troubles;  // ranks by reason and hint
     std::unique_ptr<RunLoader> m_loader;
     std::unique_ptr<QueryThread> m_queries;
     QTimer m_progress;

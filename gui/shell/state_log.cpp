@@ -15,7 +15,9 @@
 namespace rankscope::gui {
 namespace {
 
-QJsonArray range(TimeRange time) { return {static_cast<double>(time.beginNs), static_cast<double>(time.endNs)}; }
+QJsonArray range(TimeRange time) {
+    return {static_cast<double>(time.beginNs), static_cast<double>(time.endNs)};
+}
 
 QJsonArray area(const QWidget& widget, const QRectF& local, const QWidget& window) {
     const QPoint corner = widget.mapTo(&window, local.topLeft().toPoint());
@@ -42,26 +44,40 @@ void StateLog::attach(QWidget& window, RunPane& pane, RunPane* second) {
 }
 
 StateLog::StateLog(QWidget& window, RunPane& pane, RunPane* second, QString file)
-    : QObject(&window), m_window(window), m_pane(pane), m_second(second), m_timeline(pane.timeline()), m_model(pane.model()), m_file(std::move(file)) {
+    : QObject(&window),
+      m_window(window),
+      m_pane(pane),
+      m_second(second),
+      m_timeline(pane.timeline()),
+      m_model(pane.model()),
+      m_file(std::move(file)) {
     m_soon.setSingleShot(true);
-    for (const RangePanel* panel : window.findChildren<RangePanel*>()) connect(panel, &RangePanel::counted, &m_soon, qOverload<>(&QTimer::start));
+    for (const RangePanel* panel : window.findChildren<RangePanel*>())
+        connect(panel, &RangePanel::counted, &m_soon, qOverload<>(&QTimer::start));
     connect(&pane.charts(), &ChartDocks::chartReady, &m_soon, qOverload<>(&QTimer::start));
     m_soon.setInterval(30);
     connect(&m_soon, &QTimer::timeout, this, &StateLog::write);
     for (const auto changed : {&TimelineModel::viewChanged, &TimelineModel::timeSelectionChanged})
         if (m_second) connect(&m_second->model(), changed, &m_soon, qOverload<>(&QTimer::start));
-    for (const auto changed : {&TimelineModel::viewChanged, &TimelineModel::lanesChanged, &TimelineModel::selectionChanged, &TimelineModel::timeSelectionChanged,
-                               &TimelineModel::marksChanged})
+    for (const auto changed :
+         {&TimelineModel::viewChanged, &TimelineModel::lanesChanged, &TimelineModel::selectionChanged,
+          &TimelineModel::timeSelectionChanged, &TimelineModel::marksChanged})
         connect(&m_model, changed, &m_soon, qOverload<>(&QTimer::start));
 }
 
 QJsonObject StateLog::secondState() const {
     const TimelineModel& model = m_second->model();
-    QJsonObject state{{"loaded", !m_second->session().isLoading()}, {"visible", range(model.axis().visible())}, {"whole", range(model.axis().whole())},
-                      {"lanes", area(m_second->timeline(), QRectF(m_second->timeline().labelWidth(), 0, model.axis().width(), m_second->timeline().height()), m_window)}};
+    QJsonObject state{{"loaded", !m_second->session().isLoading()},
+                      {"visible", range(model.axis().visible())},
+                      {"whole", range(model.axis().whole())},
+                      {"lanes", area(m_second->timeline(),
+                                     QRectF(m_second->timeline().labelWidth(), 0, model.axis().width(),
+                                            m_second->timeline().height()),
+                                     m_window)}};
     if (const auto time = model.timeSelection()) state["time_selection"] = range(*time);
     if (model.anchor() && m_model.anchor())
-        state["anchor"] = QJsonArray{static_cast<double>(m_model.anchor()->ns), static_cast<double>(model.anchor()->ns), model.anchor()->label};
+        state["anchor"] = QJsonArray{static_cast<double>(m_model.anchor()->ns), static_cast<double>(model.anchor()->ns),
+                                     model.anchor()->label};
     QJsonArray lines;
     if (const auto* tree = m_window.findChild<QTreeWidget*>("differences-lines"))
         for (int i = 0; i < tree->topLevelItemCount(); ++i) {
@@ -69,7 +85,10 @@ QJsonObject StateLog::secondState() const {
             lines.append(head->text(0));
             for (int k = 0; head->isExpanded() && k < head->childCount(); ++k) {
                 const QTreeWidgetItem* line = head->child(k);
-                lines.append(QJsonObject{{"what", line->text(0)}, {"a", line->text(1)}, {"b", line->text(2)}, {"change", line->text(3)},
+                lines.append(QJsonObject{{"what", line->text(0)},
+                                         {"a", line->text(1)},
+                                         {"b", line->text(2)},
+                                         {"change", line->text(3)},
                                          {"area", area(*tree->viewport(), tree->visualItemRect(line), m_window)}});
             }
         }
@@ -78,7 +97,8 @@ QJsonObject StateLog::secondState() const {
 }
 
 void StateLog::write() const {
-    QJsonObject state{{"loaded", m_loaded}, {"visible", range(m_model.axis().visible())}, {"whole", range(m_model.axis().whole())}};
+    QJsonObject state{
+        {"loaded", m_loaded}, {"visible", range(m_model.axis().visible())}, {"whole", range(m_model.axis().whole())}};
     if (const EventRef selected = m_model.selection(); selected.valid()) {
         const TrackEvent event = m_model.event(selected);
         state["selected"] = QJsonObject{{"table", tableName(m_model.table(selected))},
@@ -89,7 +109,7 @@ void StateLog::write() const {
                                         {"area", area(m_timeline, m_timeline.areaOf(selected), m_window)}};
     }
     if (const auto time = m_model.timeSelection()) state["time_selection"] = range(*time);
-    QJsonObject statistics;   // those in sight
+    QJsonObject statistics;  // those in sight
     for (const QLabel* title : m_window.findChildren<QLabel*>("range-title"))
         if (title->isVisible() && !title->visibleRegion().isEmpty()) statistics[dockOf(*title)] = title->text();
     state["statistics"] = statistics;
@@ -101,11 +121,13 @@ void StateLog::write() const {
     state["flows"] = static_cast<int>(m_model.flows().size());
     state["hits"] = static_cast<int>(m_model.hits().size());
     const LaneChoices& choices = m_model.lanes().choices();
-    if (const auto* box = m_pane.findChild<QLineEdit*>("lane-filter")) state["filter_box"] = area(*box, box->rect(), m_window);
+    if (const auto* box = m_pane.findChild<QLineEdit*>("lane-filter"))
+        state["filter_box"] = area(*box, box->rect(), m_window);
     state["filter"] = QString::fromStdString(choices.filter);
     state["hidden"] = static_cast<int>(choices.hiddenRanks.size() + choices.hiddenLanes.size());
     state["expanded"] = static_cast<int>(choices.expandedRanks.size());
-    if (const auto* caption = m_window.findChild<QWidget*>("caption"); caption && caption->isVisible()) state["caption"] = caption->findChild<QLabel*>()->text();
+    if (const auto* caption = m_window.findChild<QWidget*>("caption"); caption && caption->isVisible())
+        state["caption"] = caption->findChild<QLabel*>()->text();
     QJsonObject charts;
     for (const ChartView* chart : m_window.findChildren<ChartView*>())
         if (const QPoint there = chart->isVisible() ? chart->somewhere() : QPoint(-1, -1); there.x() >= 0) {
@@ -122,16 +144,22 @@ void StateLog::write() const {
     for (const Row& row : m_model.lanes().rows()) {
         const int top = m_timeline.rowsTop() + row.top - m_timeline.scrollTop();
         if (top + row.height < 0 || top > m_timeline.height()) continue;
-        rows.append(QJsonObject{{"label", QString::fromStdString(row.label)}, {"rank", row.rank}, {"trouble", QString::fromStdString(m_model.lanes().trouble(row.rank))}, {"y", m_timeline.mapTo(&m_window, QPoint(0, top + row.height / 2)).y()}});
+        rows.append(QJsonObject{{"label", QString::fromStdString(row.label)},
+                                {"rank", row.rank},
+                                {"trouble", QString::fromStdString(m_model.lanes().trouble(row.rank))},
+                                {"y", m_timeline.mapTo(&m_window, QPoint(0, top + row.height / 2)).y()}});
     }
     state["rows"] = rows;
-    state["lanes"] = area(m_timeline, QRectF(m_timeline.labelWidth(), 0, m_model.axis().width(), m_timeline.height()), m_window);
+    state["lanes"] =
+        area(m_timeline, QRectF(m_timeline.labelWidth(), 0, m_model.axis().width(), m_timeline.height()), m_window);
     const Minimap& minimap = m_pane.minimap();
-    state["minimap"] = QJsonObject{{"picture", area(minimap, minimap.pictureArea(), m_window)}, {"frame", area(minimap, minimap.frameArea(), m_window)}};
+    state["minimap"] = QJsonObject{{"picture", area(minimap, minimap.pictureArea(), m_window)},
+                                   {"frame", area(minimap, minimap.frameArea(), m_window)}};
     QJsonObject findings;
     if (const auto* list = m_pane.findingsDock()->findChild<QTreeWidget*>("findings"))
         for (int i = 0; i < list->topLevelItemCount(); ++i)
-            findings[list->topLevelItem(i)->text(1)] = area(*list->viewport(), list->visualItemRect(list->topLevelItem(i)), m_window);
+            findings[list->topLevelItem(i)->text(1)] =
+                area(*list->viewport(), list->visualItemRect(list->topLevelItem(i)), m_window);
     state["findings"] = findings;
     if (m_second) state["second"] = secondState();
     QSaveFile out(m_file);

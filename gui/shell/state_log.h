@@ -10,16 +10,17 @@
 
 namespace rankscope::gui {
 
-/// Writes what the window shows to a JSON file whenever it changes: for tests that drive a real window, and for scripts. On only where
-/// RANKSCOPE_VIEW_STATE names a file.
+/// Writes what the window shows to a JSON file whenever it changes: for tests that drive a real window, and for
+/// scripts. On only where RANKSCOPE_VIEW_STATE names a file.
 class StateLog : public QObject {
     Q_OBJECT
 
-public:
-    /// `window` owns it. Positions in the file count from the window's upper left corner. Of a second run the file has the view only.
+  public:
+    /// `window` owns it. Positions in the file count from the window's upper left corner. Of a second run the file has
+    /// the view only.
     static void attach(QWidget& window, RunPane& pane, RunPane* second);
 
-private:
+  private:
     StateLog(QWidget& window, RunPane& pane, RunPane* second, QString file);
     void write() const;
     QJsonObject secondState() const;

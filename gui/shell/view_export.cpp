@@ -12,7 +12,9 @@
 namespace rankscope::gui {
 namespace {
 
-QString cannotWrite(const QString& file, const QString& why) { return QString("%1 cannot be written: %2").arg(file, why); }
+QString cannotWrite(const QString& file, const QString& why) {
+    return QString("%1 cannot be written: %2").arg(file, why);
+}
 
 // In one piece or not at all.
 QString saveFile(const QString& file, const std::function<void(std::ostream&)>& write) {
@@ -30,9 +32,12 @@ QString saveBytes(const QByteArray& bytes, const QString& file) {
     return saveFile(file, [&](std::ostream& out) { out.write(bytes.constData(), bytes.size()); });
 }
 
-bool isSvg(const QString& file) { return file.endsWith(".svg", Qt::CaseInsensitive); }
+bool isSvg(const QString& file) {
+    return file.endsWith(".svg", Qt::CaseInsensitive);
+}
 
-// Texts of panels would leave their frames: the format has no clipping that Qt writes. So panels are pixels; the timelines, which keep to their place, are shapes.
+// Texts of panels would leave their frames: the format has no clipping that Qt writes. So panels are pixels; the
+// timelines, which keep to their place, are shapes.
 QString saveShapes(QMainWindow& window, const QString& file, bool withPanels) {
     QWidget& timelines = *window.centralWidget();
     const QRect page = withPanels ? window.rect() : timelines.rect();
@@ -64,13 +69,18 @@ QString savePixels(const QPixmap& picture, const QString& file) {
     QBuffer buffer(&bytes);
     buffer.open(QIODevice::WriteOnly);
     const QByteArray format = file.section('.', -1).toLatin1();
-    if (!file.contains('.') || !picture.save(&buffer, format.constData())) return cannotWrite(file, "pictures are .png, .svg, .jpg or .bmp, tables .csv");
+    if (!file.contains('.') || !picture.save(&buffer, format.constData()))
+        return cannotWrite(file, "pictures are .png, .svg, .jpg or .bmp, tables .csv");
     return saveBytes(bytes, file);
 }
 
-QString saveWindow(QMainWindow& window, const QString& file) { return isSvg(file) ? saveShapes(window, file, true) : savePixels(window.grab(), file); }
+QString saveWindow(QMainWindow& window, const QString& file) {
+    return isSvg(file) ? saveShapes(window, file, true) : savePixels(window.grab(), file);
+}
 
-QString saveTimelines(QMainWindow& window, const QString& file) { return isSvg(file) ? saveShapes(window, file, false) : savePixels(window.centralWidget()->grab(), file); }
+QString saveTimelines(QMainWindow& window, const QString& file) {
+    return isSvg(file) ? saveShapes(window, file, false) : savePixels(window.centralWidget()->grab(), file);
+}
 
 std::vector<CsvPart> eventsInView(const std::vector<RunPane*>& panes) {
     std::vector<CsvPart> parts;

@@ -9,7 +9,8 @@
 
 namespace rankscope::gui {
 
-/// The whole window: .svg, or a picture of pixels in the format the file's ending names. Returns what went wrong; empty when nothing did.
+/// The whole window: .svg, or a picture of pixels in the format the file's ending names. Returns what went wrong; empty
+/// when nothing did.
 QString saveWindow(QMainWindow& window, const QString& file);
 QString savePixels(const QPixmap& picture, const QString& file);
 /// The timelines alone, as above.

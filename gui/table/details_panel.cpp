@@ -12,7 +12,9 @@ namespace {
 
 constexpr int kSectionRole = Qt::UserRole, kRowRole = Qt::UserRole + 1;
 
-QString shown(const std::string& text) { return QString::fromStdString(text); }
+QString shown(const std::string& text) {
+    return QString::fromStdString(text);
+}
 
 // A C++ name may break into lines where a person would break it.
 QString breakable(QString name) {
@@ -53,8 +55,10 @@ DetailsPanel::DetailsPanel(TimelineModel& model, RunSession& session, QWidget* p
     layout->addWidget(m_title);
     layout->addWidget(m_lines, 1);
     layout->addLayout(buttons);
-    connect(m_copy, &QPushButton::clicked, this, [this] { QApplication::clipboard()->setText(shown(detailsText(m_details))); });
-    connect(m_copySql, &QPushButton::clicked, this, [this] { QApplication::clipboard()->setText(shown(m_details.sql)); });
+    connect(m_copy, &QPushButton::clicked, this,
+            [this] { QApplication::clipboard()->setText(shown(detailsText(m_details))); });
+    connect(m_copySql, &QPushButton::clicked, this,
+            [this] { QApplication::clipboard()->setText(shown(m_details.sql)); });
     connect(m_lines, &QTreeWidget::itemDoubleClicked, this, [this](QTreeWidgetItem* item) { goTo(item); });
     connect(m_lines, &QTreeWidget::itemActivated, this, [this](QTreeWidgetItem* item) { goTo(item); });
     connect(&m_model, &TimelineModel::selectionChanged, this, &DetailsPanel::ask);
@@ -118,7 +122,8 @@ void DetailsPanel::goTo(const QTreeWidgetItem* item) {
     const auto section = static_cast<size_t>(item->data(0, kSectionRole).toULongLong()),
                row = static_cast<size_t>(item->data(0, kRowRole).toULongLong());
     if (section >= m_details.sections.size() || row >= m_details.sections[section].rows.size()) return;
-    const std::optional<EventLink> link = m_details.sections[section].rows[row].link;  // kept: going there makes new details
+    const std::optional<EventLink> link =
+        m_details.sections[section].rows[row].link;  // kept: going there makes new details
     if (link && m_model.goToRow(link->table, link->rowId, link->rank)) emit jumped();
 }
 

@@ -18,16 +18,16 @@ namespace rankscope::gui {
 class DetailsPanel : public QWidget {
     Q_OBJECT
 
-public:
+  public:
     DetailsPanel(TimelineModel& model, RunSession& session, QWidget* parent = nullptr);
 
     const EventDetails& details() const noexcept { return m_details; }
 
-signals:
+  signals:
     /// An event was gone to.
     void jumped();
 
-private:
+  private:
     void ask();
     void show(EventDetails details);
     void goTo(const QTreeWidgetItem* item);
@@ -35,7 +35,8 @@ private:
     TimelineModel& m_model;
     RunSession& m_session;
     EventDetails m_details;
-    std::shared_ptr<std::atomic<uint64_t>> m_newest;  // number of the question asked last; shared with the thread, which skips older ones
+    std::shared_ptr<std::atomic<uint64_t>>
+        m_newest;  // number of the question asked last; shared with the thread, which skips older ones
     QLabel* m_title;
     QTreeWidget* m_lines;
     QPushButton* m_copy;

@@ -12,7 +12,7 @@ namespace rankscope::gui {
 class EventTableModel : public QAbstractTableModel {
     Q_OBJECT
 
-public:
+  public:
     enum Column { startColumn, durationColumn, nameColumn, rankColumn, laneColumn, columns };
 
     explicit EventTableModel(TimelineModel& timeline, QObject* parent = nullptr);
@@ -29,10 +29,10 @@ public:
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
     void sort(int column, Qt::SortOrder order) override;
 
-signals:
+  signals:
     void sortWanted(rankscope::gui::SearchOrder order, bool descending);
 
-private:
+  private:
     QString text(const SearchHit& hit, int column) const;
 
     TimelineModel& m_timeline;

@@ -44,7 +44,8 @@ void LatestTask::work() {
             job();
         } catch (const std::exception& error) {
             QMetaObject::invokeMethod(
-                this, [this, message = QString::fromUtf8(error.what())] { emit failed(message); }, Qt::QueuedConnection);
+                this, [this, message = QString::fromUtf8(error.what())] { emit failed(message); },
+                Qt::QueuedConnection);
         }
     }
 }

@@ -12,22 +12,24 @@
 
 namespace rankscope::gui {
 
-/// A thread for work of which only the newest matters: a new task cancels the one that runs and takes the place of one that waits.
+/// A thread for work of which only the newest matters: a new task cancels the one that runs and takes the place of one
+/// that waits.
 class LatestTask : public QObject {
     Q_OBJECT
 
-public:
+  public:
     explicit LatestTask(QObject* parent = nullptr);
     /// Cancels and waits.
     ~LatestTask() override;
 
-    /// `work(cancelled)` runs on the thread and should end soon once `cancelled` is set; `done` gets its result on the GUI thread, unless a newer
-    /// task was started or cancel() called by then. An exception of `work` becomes failed().
+    /// `work(cancelled)` runs on the thread and should end soon once `cancelled` is set; `done` gets its result on the
+    /// GUI thread, unless a newer task was started or cancel() called by then. An exception of `work` becomes failed().
     template <typename Work, typename Done>
     void start(Work work, Done done) {
         auto cancelled = std::make_shared<std::atomic<bool>>(false);
         push(cancelled, [this, cancelled, work = std::move(work), done = std::move(done)]() mutable {
-            auto result = std::make_shared<decltype(work(*cancelled))>(work(*cancelled));  // shared: a queued call is copied
+            auto result =
+                std::make_shared<decltype(work(*cancelled))>(work(*cancelled));  // shared: a queued call is copied
             QMetaObject::invokeMethod(
                 this,
                 [cancelled, done, result] {
@@ -38,10 +40,10 @@ public:
     }
     void cancel();
 
-signals:
+  signals:
     void failed(QString message);
 
-private:
+  private:
     using Job = std::function<void()>;
     void push(std::shared_ptr<std::atomic<bool>> cancelled, Job job);
     void work();

@@ -27,11 +27,12 @@ constexpr int kFirstRole = Qt::UserRole + 2;  // the line stays above the others
 
 // A line that sorts numbers as numbers.
 class Line : public QTreeWidgetItem {
-public:
+  public:
     using QTreeWidgetItem::QTreeWidgetItem;
     bool operator<(const QTreeWidgetItem& other) const override {
         const bool ascending = !treeWidget() || treeWidget()->header()->sortIndicatorOrder() == Qt::AscendingOrder;
-        if (data(0, kFirstRole).toBool() || other.data(0, kFirstRole).toBool()) return data(0, kFirstRole).toBool() == ascending;
+        if (data(0, kFirstRole).toBool() || other.data(0, kFirstRole).toBool())
+            return data(0, kFirstRole).toBool() == ascending;
         const int column = treeWidget() ? std::max(0, treeWidget()->sortColumn()) : 0;
         const QVariant mine = data(column, kNumberRole), its = other.data(column, kNumberRole);
         return mine.isValid() && its.isValid() ? mine.toDouble() < its.toDouble() : QTreeWidgetItem::operator<(other);
@@ -44,9 +45,15 @@ struct Cell {
     QString tip = {};               // where the text is not all there is to say
 };
 
-QString shown(const std::string& text) { return QString::fromStdString(text); }
-QString duration(int64_t ns) { return shown(durationText(ns)); }
-QString percent(int64_t ns, double whole) { return whole > 0 ? QString("%1 %").arg(100 * static_cast<double>(ns) / whole, 0, 'f', 1) : QString(); }
+QString shown(const std::string& text) {
+    return QString::fromStdString(text);
+}
+QString duration(int64_t ns) {
+    return shown(durationText(ns));
+}
+QString percent(int64_t ns, double whole) {
+    return whole > 0 ? QString("%1 %").arg(100 * static_cast<double>(ns) / whole, 0, 'f', 1) : QString();
+}
 
 QTreeWidget* makeList(const QStringList& titles, int stretched, QWidget* parent) {
     auto* list = new QTreeWidget(parent);
@@ -80,9 +87,15 @@ QTreeWidgetItem* addLine(QTreeWidget* list, const std::vector<Cell>& cells, size
     return line;
 }
 
-Cell number(size_t value) { return {shown(groupedNumber(static_cast<int64_t>(value))), static_cast<int64_t>(value)}; }
-Cell time(int64_t ns) { return {duration(ns), ns}; }
-Cell part(int64_t ns, double whole) { return {percent(ns, whole), ns}; }
+Cell number(size_t value) {
+    return {shown(groupedNumber(static_cast<int64_t>(value))), static_cast<int64_t>(value)};
+}
+Cell time(int64_t ns) {
+    return {duration(ns), ns};
+}
+Cell part(int64_t ns, double whole) {
+    return {percent(ns, whole), ns};
+}
 
 }  // namespace
 
@@ -105,14 +118,18 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, Layout arrange
     m_ranks->setObjectName("range-ranks");
     m_collectives->setObjectName("range-collectives");
     m_gaps->setObjectName("range-idle");
-    m_gaps->setToolTip("Idle time of each rank by its cause, in the steps that are analysed. Percentages are of the selected time.");
+    m_gaps->setToolTip(
+        "Idle time of each rank by its cause, in the steps that are analysed. Percentages are of the selected time.");
     m_title->setTextFormat(Qt::PlainText);
     m_idle->setTextFormat(Qt::PlainText);
     m_idle->setWordWrap(true);
     m_collectives->setToolTip(
-        "Transfer: from the last arrival to the end. Waiting: of all members for the last one. A click goes to the worst skew.");
+        "Transfer: from the last arrival to the end. Waiting: of all members for the last one. A click goes to the "
+        "worst skew.");
     m_kernels->setToolTip("Time of all ranks. A click goes to the longest one.");
-    m_ranks->setToolTip("Overlapped: communication behind compute. Exposed: communication alone. Together with idle they are the whole range. Overlap: share of the communication behind compute.");
+    m_ranks->setToolTip(
+        "Overlapped: communication behind compute. Exposed: communication alone. Together with idle they are the whole "
+        "range. Overlap: share of the communication behind compute.");
     auto* head = new QHBoxLayout;
     head->addWidget(m_title, 1);
     head->addWidget(m_copy);
@@ -139,7 +156,8 @@ RangePanel::RangePanel(TimelineModel& model, RunSession& session, Layout arrange
     m_rest.setSingleShot(true);
     m_rest.setInterval(kRestMs);
     connect(&m_rest, &QTimer::timeout, this, &RangePanel::ask);
-    connect(m_copy, &QPushButton::clicked, this, [this] { QApplication::clipboard()->setText(shown(rangeText(m_activity, m_tables))); });
+    connect(m_copy, &QPushButton::clicked, this,
+            [this] { QApplication::clipboard()->setText(shown(rangeText(m_activity, m_tables))); });
     connect(&m_model, &TimelineModel::timeSelectionChanged, this, &RangePanel::selected);
     connect(&m_model, &TimelineModel::runChanged, this, &RangePanel::selected);
     connect(&m_model, &TimelineModel::lanesChanged, this, [this] {
@@ -184,8 +202,8 @@ void RangePanel::ask() {
     std::vector<RankTracksPtr> tracks;
     for (const auto& [rank, loaded] : m_model.lanes().loaded()) tracks.push_back(loaded);
     m_counting = 2;
-    m_task.start([range, run = m_model.sharedRun(),
-                  tracks = std::move(tracks)](const std::atomic<bool>& cancelled) { return rangeActivity(*run, tracks, range, cancelled); },
+    m_task.start([range, run = m_model.sharedRun(), tracks = std::move(tracks)](
+                     const std::atomic<bool>& cancelled) { return rangeActivity(*run, tracks, range, cancelled); },
                  [this](RangeActivity activity) {
                      showActivity(std::move(activity));
                      --m_counting;
@@ -193,7 +211,9 @@ void RangePanel::ask() {
                  });
     m_session.queries().ask(
         this,
-        [newest = m_newest, number, range](store::TraceReader& reader) { return *newest == number ? readRangeTables(reader, range) : RangeTables{}; },
+        [newest = m_newest, number, range](store::TraceReader& reader) {
+            return *newest == number ? readRangeTables(reader, range) : RangeTables{};
+        },
         [this, number](RangeTables tables) {
             if (*m_newest != number) return;
             showTables(std::move(tables));
@@ -207,22 +227,29 @@ void RangePanel::showActivity(RangeActivity activity) {
     const int64_t span = m_activity.range.span();
     const size_t all = m_model.run()->outline.ranks.size();
     QString title =
-        QString("%1 from %2 to %3").arg(duration(span), shown(timeText(m_activity.range.beginNs)), shown(timeText(m_activity.range.endNs)));
-    if (m_activity.ranks.size() < all) title += QString("; %1 of %2 ranks are loaded").arg(m_activity.ranks.size()).arg(all);
+        QString("%1 from %2 to %3")
+            .arg(duration(span), shown(timeText(m_activity.range.beginNs)), shown(timeText(m_activity.range.endNs)));
+    if (m_activity.ranks.size() < all)
+        title += QString("; %1 of %2 ranks are loaded").arg(m_activity.ranks.size()).arg(all);
     if (m_activity.kernelNames > m_activity.kernels.size())
-        title += QString("; listed are the %1 of %2 kernels that took longest").arg(m_activity.kernels.size()).arg(m_activity.kernelNames);
+        title += QString("; listed are the %1 of %2 kernels that took longest")
+                     .arg(m_activity.kernels.size())
+                     .arg(m_activity.kernelNames);
     m_title->setText(title);
     m_ranks->clear();
     const auto line = [&](Cell name, const RankActivity& rank, double whole) {
         std::vector<Cell> cells{std::move(name)};
         for (const int64_t ns : rank.times) cells.push_back(part(ns, whole));
         cells.push_back(part(rank.idleNs, whole));
-        if (const auto overlap = rank.overlap()) cells.push_back({QString("%1 %").arg(100 * *overlap, 0, 'f', 1), static_cast<int64_t>(1e6 * *overlap)});
+        if (const auto overlap = rank.overlap())
+            cells.push_back({QString("%1 %").arg(100 * *overlap, 0, 'f', 1), static_cast<int64_t>(1e6 * *overlap)});
         return addLine(m_ranks, cells, 0);
     };
     if (m_activity.ranks.size() > 1)
-        line({"all", 0}, m_activity.sum(), static_cast<double>(span) * static_cast<double>(m_activity.ranks.size()))->setData(0, kFirstRole, true);
-    for (const RankActivity& rank : m_activity.ranks) line({QString::number(rank.rank), rank.rank}, rank, static_cast<double>(span));
+        line({"all", 0}, m_activity.sum(), static_cast<double>(span) * static_cast<double>(m_activity.ranks.size()))
+            ->setData(0, kFirstRole, true);
+    for (const RankActivity& rank : m_activity.ranks)
+        line({QString::number(rank.rank), rank.rank}, rank, static_cast<double>(span));
     makeRoomForRanks();
     m_kernels->clear();
     std::vector<std::string> names;
@@ -251,7 +278,8 @@ void RangePanel::makeRoomForRanks() {
         wanted += m_ranks->columnWidth(column);
     }
     const int room = m_lists->width() - m_lists->handleWidth();
-    m_lists->setSizes({std::min(wanted, std::max(room / 2, room - kLeastForLists)), std::max(kLeastForLists, room - wanted)});
+    m_lists->setSizes(
+        {std::min(wanted, std::max(room / 2, room - kLeastForLists)), std::max(kLeastForLists, room - wanted)});
 }
 
 void RangePanel::showTables(RangeTables tables) {
@@ -282,7 +310,7 @@ void RangePanel::fillGaps() {
     const auto span = m_model.timeSelection() ? static_cast<double>(m_model.timeSelection()->span()) : 0.0;
     for (const RankIdle& rank : m_tables.idleOfRank) {
         std::vector<Cell> cells{{QString::number(rank.rank), rank.rank}};
-        double all = 0;   // of a damaged file the sum may be anything
+        double all = 0;  // of a damaged file the sum may be anything
         for (const int64_t ns : rank.ns) {
             cells.push_back({ns > 0 ? duration(ns) + " (" + percent(ns, span) + ")" : QString("0"), ns});
             all += static_cast<double>(ns);
@@ -296,15 +324,18 @@ void RangePanel::fillGaps() {
 void RangePanel::fillIdle() {
     QStringList causes;
     for (const IdleCause& cause : m_tables.idle)
-        causes
-            << QString("%1 %2 in %3 %4").arg(shown(causeText(cause.cause)), duration(cause.ns)).arg(cause.gaps).arg(cause.gaps == 1 ? "gap" : "gaps");
+        causes << QString("%1 %2 in %3 %4")
+                      .arg(shown(causeText(cause.cause)), duration(cause.ns))
+                      .arg(cause.gaps)
+                      .arg(cause.gaps == 1 ? "gap" : "gaps");
     const QString capped = m_tables.collectiveKinds > m_tables.collectives.size()
                                ? QString("\nListed are the %1 of %2 kinds of collectives that took longest.")
                                      .arg(m_tables.collectives.size())
                                      .arg(m_tables.collectiveKinds)
                                : QString();
-    m_idle->setText(causes.isEmpty() ? QString(m_model.run() && m_model.run()->analyzed ? "No idle gaps of analysed steps."
-                                                                                        : "Idle by cause: rankscope analyze finds it.") +
+    m_idle->setText(causes.isEmpty() ? QString(m_model.run() && m_model.run()->analyzed
+                                                   ? "No idle gaps of analysed steps."
+                                                   : "Idle by cause: rankscope analyze finds it.") +
                                            capped
                                      : "Idle by cause, all ranks: " + causes.join(", ") + capped);
 }

@@ -17,12 +17,12 @@
 
 namespace rankscope::gui {
 
-/// Statistics of the selected time: what each rank did, why it was idle, the kernels and collectives that took longest. A row goes to its worst
-/// event.
+/// Statistics of the selected time: what each rank did, why it was idle, the kernels and collectives that took longest.
+/// A row goes to its worst event.
 class RangePanel : public QWidget {
     Q_OBJECT
 
-public:
+  public:
     /// What the ranks did is beside the other lists, or one more of them where there is little room.
     enum class Layout { beside, oneList };
     RangePanel(TimelineModel& model, RunSession& session, Layout layout, QWidget* parent = nullptr);
@@ -30,13 +30,13 @@ public:
     /// Nothing is being counted.
     bool isSettled() const { return !m_rest.isActive() && m_counting == 0; }
 
-signals:
+  signals:
     /// An event was gone to.
     void jumped();
     /// Other numbers are shown.
     void counted();
 
-private:
+  private:
     void selected();
     void ask();
     void showActivity(RangeActivity activity);
@@ -52,9 +52,9 @@ private:
     RangeActivity m_activity;
     RangeTables m_tables;
     std::shared_ptr<std::atomic<uint64_t>> m_newest;  // number of the question asked last
-    int m_counting = 0;   // answers that are under way
+    int m_counting = 0;                               // answers that are under way
     QSplitter* m_lists;
-    bool m_divided = false;   // by the user
+    bool m_divided = false;  // by the user
     QLabel* m_title;
     QLabel* m_idle;
     QPushButton* m_copy;

@@ -14,15 +14,22 @@ namespace {
 
 constexpr int kMsBetweenSearches = 400;  // while ranks arrive
 
-QString number(size_t value) { return QString::fromStdString(groupedNumber(static_cast<int64_t>(value))); }
+QString number(size_t value) {
+    return QString::fromStdString(groupedNumber(static_cast<int64_t>(value)));
+}
 
 const char* nameOf(SearchOrder order) {
     switch (order) {
-        case SearchOrder::start: return "start";
-        case SearchOrder::duration: return "duration";
-        case SearchOrder::name: return "name";
-        case SearchOrder::rank: return "rank";
-        case SearchOrder::lane: return "lane";
+        case SearchOrder::start:
+            return "start";
+        case SearchOrder::duration:
+            return "duration";
+        case SearchOrder::name:
+            return "name";
+        case SearchOrder::rank:
+            return "rank";
+        case SearchOrder::lane:
+            return "lane";
     }
     return "";
 }
@@ -85,16 +92,17 @@ void SearchPanel::makeFilters(QHBoxLayout* row) {
         made->setToolTip(help);
         return made;
     };
-    m_box = edit(
-        "search-box", "Regular expression for event names",
-        "Part of a name, or a regular expression: nccl.*(Reduce|Gather), ^void, layer\\d+\nEnter: next, Shift+Enter: previous (F3, Shift+F3)", 0);
+    m_box = edit("search-box", "Regular expression for event names",
+                 "Part of a name, or a regular expression: nccl.*(Reduce|Gather), ^void, layer\\d+\nEnter: next, "
+                 "Shift+Enter: previous (F3, Shift+F3)",
+                 0);
     m_case = button("Aa", "Upper and lower case differ");
     m_case->setCheckable(true);
     connect(m_case, &QToolButton::toggled, this, &SearchPanel::changed);
     m_class = new QComboBox(this);
     m_class->setObjectName("search-class");
-    m_class->addItems({"All events", "Compute kernels", "Communication kernels", "Copies and sets", "NCCL calls", "CUDA calls", "NVTX ranges",
-                       "Steps"});  // in order of EventClass
+    m_class->addItems({"All events", "Compute kernels", "Communication kernels", "Copies and sets", "NCCL calls",
+                       "CUDA calls", "NVTX ranges", "Steps"});  // in order of EventClass
     connect(m_class, &QComboBox::currentIndexChanged, this, &SearchPanel::changed);
     m_duration = edit("search-duration", "any duration", "> 1 ms, < 20 us, 1 ms .. 2 ms", 130);
     m_ranks = edit("search-ranks", "all ranks", "3, or 0-7, 12", 110);
@@ -105,7 +113,9 @@ void SearchPanel::makeFilters(QHBoxLayout* row) {
     connect(previous, &QToolButton::clicked, this, [this] { step(-1); });
     connect(next, &QToolButton::clicked, this, [this] { step(1); });
     row->addWidget(m_box, 1);
-    for (QWidget* widget : std::initializer_list<QWidget*>{m_case, previous, next, m_class, m_duration, m_ranks, m_within}) row->addWidget(widget);
+    for (QWidget* widget :
+         std::initializer_list<QWidget*>{m_case, previous, next, m_class, m_duration, m_ranks, m_within})
+        row->addWidget(widget);
 }
 
 void SearchPanel::makeTable() {
@@ -149,10 +159,17 @@ bool SearchPanel::eventFilter(QObject* watched, QEvent* event) {
     const auto* key = static_cast<QKeyEvent*>(event);
     switch (key->key()) {
         case Qt::Key_Return:
-        case Qt::Key_Enter: step(key->modifiers() & Qt::ShiftModifier ? -1 : 1); return true;
-        case Qt::Key_Escape: emit left(); return true;
-        case Qt::Key_Down: m_table->setFocus(); return true;
-        default: return QWidget::eventFilter(watched, event);
+        case Qt::Key_Enter:
+            step(key->modifiers() & Qt::ShiftModifier ? -1 : 1);
+            return true;
+        case Qt::Key_Escape:
+            emit left();
+            return true;
+        case Qt::Key_Down:
+            m_table->setFocus();
+            return true;
+        default:
+            return QWidget::eventFilter(watched, event);
     }
 }
 
@@ -191,8 +208,8 @@ void SearchPanel::search() {
     std::vector<RankTracksPtr> tracks;
     for (const auto& [rank, loaded] : m_model.lanes().loaded()) tracks.push_back(loaded);
     m_ranksSearched = tracks.size();
-    m_task.start([request = m_request, run = m_model.sharedRun(),
-                  tracks = std::move(tracks)](const std::atomic<bool>& cancelled) { return searchEvents(request, *run, tracks, cancelled); },
+    m_task.start([request = m_request, run = m_model.sharedRun(), tracks = std::move(tracks)](
+                     const std::atomic<bool>& cancelled) { return searchEvents(request, *run, tracks, cancelled); },
                  [this](SearchResult result) { show(std::move(result)); });
 }
 
@@ -215,7 +232,8 @@ void SearchPanel::show(SearchResult result) {
 // What was asked for is marked in the timeline; all events are not.
 void SearchPanel::markHits(const SearchResult& result) {
     std::vector<EventRef> marked;
-    const bool asked = !m_request.pattern.empty() || m_request.events != EventClass::any || !(m_request.duration == DurationBounds{});
+    const bool asked =
+        !m_request.pattern.empty() || m_request.events != EventClass::any || !(m_request.duration == DurationBounds{});
     for (size_t i = 0; asked && i < result.hits.size(); ++i) marked.push_back(result.hits[i].ref);
     m_model.setHits(std::move(marked));
 }
@@ -225,19 +243,25 @@ QString SearchPanel::countText(const SearchResult& result) const {
     if (result.found > 0) text += ", " + QString::fromStdString(durationText(result.foundNs)) + " together";
     if (result.found > result.hits.size())
         text += QString("; listed are the first %1 by %2%3: narrow the search to see others")
-                    .arg(number(result.hits.size()), nameOf(m_request.order), m_request.descending ? ", the largest first" : "");
+                    .arg(number(result.hits.size()), nameOf(m_request.order),
+                         m_request.descending ? ", the largest first" : "");
     const size_t ranks = m_model.run()->outline.ranks.size();
     if (m_ranksSearched < ranks) text += QString("; %1 of %2 ranks are loaded").arg(m_ranksSearched).arg(ranks);
     size_t leftOut = 0;
     for (const auto& [rank, tracks] : m_model.lanes().loaded()) leftOut += tracks->leftOut();
-    if (leftOut > 0) text += QString("; %1 events are nested too deeply to be shown or found; a .csv has them").arg(number(leftOut));
-    if (m_within->isChecked() && !m_model.timeSelection()) text += "; no time is selected, so all of the run is searched";
+    if (leftOut > 0)
+        text += QString("; %1 events are nested too deeply to be shown or found; a .csv has them").arg(number(leftOut));
+    if (m_within->isChecked() && !m_model.timeSelection())
+        text += "; no time is selected, so all of the run is searched";
     return text;
 }
 
 void SearchPanel::tell(const QString& text, bool wrong) {
     QPalette colours;
-    if (wrong) colours.setColor(QPalette::WindowText, palette().color(QPalette::Window).lightness() < 128 ? QColor(0xff, 0x8a, 0x70) : QColor(0xc0, 0x30, 0x20));
+    if (wrong)
+        colours.setColor(QPalette::WindowText, palette().color(QPalette::Window).lightness() < 128
+                                                   ? QColor(0xff, 0x8a, 0x70)
+                                                   : QColor(0xc0, 0x30, 0x20));
     m_status->setPalette(colours);
     m_status->setText(text);
 }
@@ -254,8 +278,9 @@ void SearchPanel::step(int direction) {
     int row = m_table->currentIndex().isValid() ? m_table->currentIndex().row() + direction : -1;
     if (!m_table->currentIndex().isValid()) {
         const bool byTime = m_request.order == SearchOrder::start && !m_request.descending;
-        const auto inView =
-            std::find_if(hits.begin(), hits.end(), [&](const SearchHit& hit) { return hit.event.startNs >= m_model.axis().visible().beginNs; });
+        const auto inView = std::find_if(hits.begin(), hits.end(), [&](const SearchHit& hit) {
+            return hit.event.startNs >= m_model.axis().visible().beginNs;
+        });
         row = direction < 0 ? last : byTime && inView != hits.end() ? static_cast<int>(inView - hits.begin()) : 0;
     }
     goTo(row < 0 ? last : row > last ? 0 : row);

@@ -17,11 +17,12 @@
 
 namespace rankscope::gui {
 
-/// Search box with filters over the table of what they find. A row goes to its event; every keystroke starts the search anew, off the GUI thread.
+/// Search box with filters over the table of what they find. A row goes to its event; every keystroke starts the search
+/// anew, off the GUI thread.
 class SearchPanel : public QWidget {
     Q_OBJECT
 
-public:
+  public:
     explicit SearchPanel(TimelineModel& model, QWidget* parent = nullptr);
 
     /// Into the box, with its text selected.
@@ -31,17 +32,17 @@ public:
     /// No search is running or waiting to run.
     bool isSettled() const noexcept { return !m_searching && !m_stale; }
 
-signals:
+  signals:
     /// An event was gone to.
     void jumped();
     /// Escape in the box: the user wants the timeline back.
     void left();
 
-protected:
+  protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
     void showEvent(QShowEvent* event) override;
 
-private:
+  private:
     void makeFilters(QHBoxLayout* row);
     void makeTable();
     void changed();  ///< something was typed or chosen

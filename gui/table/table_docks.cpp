@@ -29,10 +29,12 @@ void bring(QDockWidget* dock) {
 
 }  // namespace
 
-TableDocks addTableDocks(const TableDockPlace& place, TimelineView& timeline, TimelineModel& model, RunSession& session) {
+TableDocks addTableDocks(const TableDockPlace& place, TimelineView& timeline, TimelineModel& model,
+                         RunSession& session) {
     auto* search = new SearchPanel(model);
     auto* event = new DetailsPanel(model, session);
-    auto* time = new RangePanel(model, session, place.letter.isEmpty() ? RangePanel::Layout::beside : RangePanel::Layout::oneList);
+    auto* time = new RangePanel(model, session,
+                                place.letter.isEmpty() ? RangePanel::Layout::beside : RangePanel::Layout::oneList);
     QDockWidget* details = makeDock(place, "Selected event", "details-dock", event);
     QDockWidget* events = makeDock(place, "Events", "events-dock", search);
     QDockWidget* range = makeDock(place, "Selected time", "range-dock", time);
@@ -56,16 +58,22 @@ TableDocks addTableDocks(const TableDockPlace& place, TimelineView& timeline, Ti
     QObject::connect(&model, &TimelineModel::timeSelectionChanged, range, [range, &model, was = false]() mutable {
         if (!std::exchange(was, model.timeSelection().has_value()) && was) bring(range);
     });
-    const auto shortcut = [](QWidget* where, const QKeySequence& keys) { return new QShortcut(keys, where, nullptr, nullptr, Qt::WidgetWithChildrenShortcut); };
-    // The search's own dock is no part of a pane; where the keys are the whole window's it is, and a second shortcut would make them ambiguous.
+    const auto shortcut = [](QWidget* where, const QKeySequence& keys) {
+        return new QShortcut(keys, where, nullptr, nullptr, Qt::WidgetWithChildrenShortcut);
+    };
+    // The search's own dock is no part of a pane; where the keys are the whole window's it is, and a second shortcut
+    // would make them ambiguous.
     QList<QWidget*> places{&place.keys};
     if (!place.keys.isAncestorOf(search)) places.append(search);
     for (QWidget* where : places) {
         QObject::connect(shortcut(where, QKeySequence::Find), &QShortcut::activated, search, find);
         QObject::connect(shortcut(where, Qt::Key_F3), &QShortcut::activated, search, [search] { search->step(1); });
-        QObject::connect(shortcut(where, Qt::SHIFT | Qt::Key_F3), &QShortcut::activated, search, [search] { search->step(-1); });
+        QObject::connect(shortcut(where, Qt::SHIFT | Qt::Key_F3), &QShortcut::activated, search,
+                         [search] { search->step(-1); });
     }
-    return {details, [search, time] { return (search->isVisible() && !search->isSettled()) || (time->isVisible() && !time->isSettled()); }};
+    return {details, [search, time] {
+                return (search->isVisible() && !search->isSettled()) || (time->isVisible() && !time->isSettled());
+            }};
 }
 
 }  // namespace rankscope::gui

@@ -16,16 +16,20 @@ enum class Union : uint8_t { compute, communication, memory, none };
 
 Union unionOf(EventKind kind) {
     switch (kind) {
-        case EventKind::compute: return Union::compute;
-        case EventKind::communication: return Union::communication;
+        case EventKind::compute:
+            return Union::compute;
+        case EventKind::communication:
+            return Union::communication;
         case EventKind::copy:
-        case EventKind::set: return Union::memory;
-        default: return Union::none;
+        case EventKind::set:
+            return Union::memory;
+        default:
+            return Union::none;
     }
 }
 
-// Runs through the events of all streams in time order and tells, stretch by stretch, what is active. Tracks hold their events side by side,
-// so that each is a cursor with one current event.
+// Runs through the events of all streams in time order and tells, stretch by stretch, what is active. Tracks hold their
+// events side by side, so that each is a cursor with one current event.
 template <typename Stretch>
 void sweep(std::span<const Track* const> streams, TimeRange range, Stretch&& stretch) {
     struct Cursor {
@@ -68,7 +72,8 @@ void sweep(std::span<const Track* const> streams, TimeRange range, Stretch&& str
 
 ActivityTimes activityIn(std::span<const Track* const> streams, TimeRange range) {
     ActivityTimes times{};
-    sweep(streams, range, [&](int64_t from, int64_t to, Activity activity) { times[static_cast<size_t>(activity)] += to - from; });
+    sweep(streams, range,
+          [&](int64_t from, int64_t to, Activity activity) { times[static_cast<size_t>(activity)] += to - from; });
     return times;
 }
 
@@ -84,7 +89,8 @@ ActivityBins::ActivityBins(std::span<const Track* const> streams, TimeRange whol
     size_t open = 0;
     const auto close = [&] {
         for (size_t a = 0; a < kActivities; ++a)
-            lowest[open][a] = static_cast<uint16_t>(std::llround(65535.0 * static_cast<double>(current[a]) / static_cast<double>(m_binNs)));
+            lowest[open][a] = static_cast<uint16_t>(
+                std::llround(65535.0 * static_cast<double>(current[a]) / static_cast<double>(m_binNs)));
         current = {};
     };
     sweep(streams, whole, [&](int64_t from, int64_t to, Activity activity) {
@@ -105,7 +111,8 @@ ActivityBins::ActivityBins(std::span<const Track* const> streams, TimeRange whol
         const std::vector<Bin>& below = m_levels.back();
         std::vector<Bin> bins(below.size() / 2);
         for (size_t i = 0; i < bins.size(); ++i)
-            for (size_t a = 0; a < kActivities; ++a) bins[i][a] = static_cast<uint16_t>((below[2 * i][a] + below[2 * i + 1][a] + 1) / 2);
+            for (size_t a = 0; a < kActivities; ++a)
+                bins[i][a] = static_cast<uint16_t>((below[2 * i][a] + below[2 * i + 1][a] + 1) / 2);
         m_levels.push_back(std::move(bins));
     }
 }
@@ -115,15 +122,20 @@ std::array<float, kActivities> ActivityBins::shares(TimeRange range) const noexc
     if (empty() || range.span() <= 0) return shares;
     // The coarsest level with at least two bins in the range.
     const double wanted = static_cast<double>(range.span()) / static_cast<double>(m_binNs) / 2;
-    const auto level = std::min<size_t>(m_levels.size() - 1, wanted < 1 ? 0 : std::bit_width(static_cast<uint64_t>(wanted)) - 1);
+    const auto level =
+        std::min<size_t>(m_levels.size() - 1, wanted < 1 ? 0 : std::bit_width(static_cast<uint64_t>(wanted)) - 1);
     const std::vector<Bin>& bins = m_levels[level];
     const double binNs = static_cast<double>(m_binNs) * static_cast<double>(size_t{1} << level);
-    const double from = static_cast<double>(range.beginNs - m_beginNs) / binNs, to = static_cast<double>(range.endNs - m_beginNs) / binNs;
+    const double from = static_cast<double>(range.beginNs - m_beginNs) / binNs,
+                 to = static_cast<double>(range.endNs - m_beginNs) / binNs;
     const auto last = std::min<int64_t>(static_cast<int64_t>(bins.size()), static_cast<int64_t>(std::ceil(to)));
     for (int64_t i = std::max<int64_t>(0, static_cast<int64_t>(std::floor(from))); i < last; ++i) {
-        const double weight = (std::min<double>(to, static_cast<double>(i + 1)) - std::max<double>(from, static_cast<double>(i))) / (to - from);
+        const double weight =
+            (std::min<double>(to, static_cast<double>(i + 1)) - std::max<double>(from, static_cast<double>(i))) /
+            (to - from);
         const auto scale = static_cast<float>(weight / 65535);
-        for (size_t a = 0; a < kActivities; ++a) shares[a] += scale * static_cast<float>(bins[static_cast<size_t>(i)][a]);
+        for (size_t a = 0; a < kActivities; ++a)
+            shares[a] += scale * static_cast<float>(bins[static_cast<size_t>(i)][a]);
     }
     return shares;
 }
@@ -134,7 +146,8 @@ size_t ActivityBins::bytes() const noexcept {
     return bytes;
 }
 
-void drawActivity(const ActivityBins& bins, std::span<const Track* const> streams, const TimeAxis& axis, std::vector<ActivityColumn>& columns) {
+void drawActivity(const ActivityBins& bins, std::span<const Track* const> streams, const TimeAxis& axis,
+                  std::vector<ActivityColumn>& columns) {
     columns.clear();
     if (bins.empty()) return;
     const TimeRange visible = axis.visible();

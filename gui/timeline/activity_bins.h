@@ -11,8 +11,9 @@
 
 namespace rankscope::gui {
 
-/// What a rank's GPU does at a time. With C the union of its compute kernels, N of its communication kernels and M of its copies and sets:
-/// overlapped = C and N, compute = C without N, exposed = N without C, memory = M without (C or N); the rest is idle. They never overlap.
+/// What a rank's GPU does at a time. With C the union of its compute kernels, N of its communication kernels and M of
+/// its copies and sets: overlapped = C and N, compute = C without N, exposed = N without C, memory = M without (C or
+/// N); the rest is idle. They never overlap.
 enum class Activity : uint8_t { compute, overlapped, exposed, memory };
 inline constexpr size_t kActivities = 4;
 
@@ -22,11 +23,13 @@ using ActivityTimes = std::array<int64_t, kActivities>;
 /// Exact times of each activity of a rank in `range`, from all its stream tracks.
 ActivityTimes activityIn(std::span<const Track* const> streams, TimeRange range);
 
-/// Shares of each activity in even bins of time, and of bins twice as long, and so on: what a summary lane shows however far one zooms out.
+/// Shares of each activity in even bins of time, and of bins twice as long, and so on: what a summary lane shows
+/// however far one zooms out.
 class ActivityBins {
-public:
+  public:
     ActivityBins() = default;
-    /// Bins over `whole`, about one for every four events, so that closer up the events themselves are few enough to be looked at.
+    /// Bins over `whole`, about one for every four events, so that closer up the events themselves are few enough to be
+    /// looked at.
     ActivityBins(std::span<const Track* const> streams, TimeRange whole);
 
     bool empty() const noexcept { return m_levels.empty(); }
@@ -35,7 +38,7 @@ public:
     std::array<float, kActivities> shares(TimeRange range) const noexcept;
     size_t bytes() const noexcept;
 
-private:
+  private:
     using Bin = std::array<uint16_t, kActivities>;  // 65535: the whole bin
 
     int64_t m_beginNs = 0;
@@ -50,6 +53,7 @@ struct ActivityColumn {
 };
 
 /// One entry per column with any activity.
-void drawActivity(const ActivityBins& bins, std::span<const Track* const> streams, const TimeAxis& axis, std::vector<ActivityColumn>& columns);
+void drawActivity(const ActivityBins& bins, std::span<const Track* const> streams, const TimeAxis& axis,
+                  std::vector<ActivityColumn>& columns);
 
 }  // namespace rankscope::gui

@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::string_view kDot = "\u00b7";
 
-bool isContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+bool isContinuation(char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
 
 // U+200E, U+200F, U+202A..U+202E and U+2066..U+2069: E2 80 8E.., E2 80 AA.., E2 81 A6..
 bool isDirectionMark(std::string_view character) {

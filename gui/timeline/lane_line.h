@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a lane shows to the colours of its pixels. All pixels of a column of a lane have one colour, so that one line stands for the lane.
+// From what a lane shows to the colours of its pixels. All pixels of a column of a lane have one colour, so that one
+// line stands for the lane.
 #pragma once
 
 #include <algorithm>
@@ -37,8 +38,8 @@ struct EventColours {
     Rgb of(uint32_t style) const noexcept { return of(Track::kindOf(style), Track::nameOf(style)); }
 };
 
-/// Paints a drawing onto `line`, one entry a pixel. Boxes get a darker left edge, so that neighbours are told apart; specks show their coverage,
-/// at least so much of it that a single short event can be seen.
+/// Paints a drawing onto `line`, one entry a pixel. Boxes get a darker left edge, so that neighbours are told apart;
+/// specks show their coverage, at least so much of it that a single short event can be seen.
 void paintLine(const TrackDrawing& drawing, const Track& track, const EventColours& colours, std::span<Rgb> line);
 
 }  // namespace rankscope::gui

@@ -130,20 +130,24 @@ const Row* LaneTree::summaryRow(int32_t rank) const {
 }
 
 const Row* LaneTree::rowAt(const std::vector<Row>& rows, int y) {
-    const auto after = std::upper_bound(rows.begin(), rows.end(), y, [](int wanted, const Row& row) { return wanted < row.top; });
+    const auto after =
+        std::upper_bound(rows.begin(), rows.end(), y, [](int wanted, const Row& row) { return wanted < row.top; });
     if (after == rows.begin()) return nullptr;
     const Row& row = *std::prev(after);
     return y < row.top + row.height ? &row : nullptr;
 }
 
-bool LaneTree::matches(const std::string& label) const { return m_choices.filter.empty() || containsIgnoringCase(label, m_choices.filter); }
+bool LaneTree::matches(const std::string& label) const {
+    return m_choices.filter.empty() || containsIgnoringCase(label, m_choices.filter);
+}
 
 bool LaneTree::matchesRank(const OutlineRank& rank) const {
     if (matches(rank.label)) return true;
     for (const OutlineHost& host : m_outline.hosts)
         if (host.host == rank.host && matches(host.label)) return true;
     if (const RankTracks* known = tracks(rank.rank))
-        return std::any_of(known->lanes.begin(), known->lanes.end(), [&](const Lane& lane) { return matches(lane.label); });
+        return std::any_of(known->lanes.begin(), known->lanes.end(),
+                           [&](const Lane& lane) { return matches(lane.label); });
     return false;
 }
 
@@ -157,7 +161,8 @@ std::vector<const OutlineRank*> LaneTree::orderedRanks() const {
         const auto found = places.find(rank->rank);
         return found == places.end() ? places.size() : found->second;
     };
-    std::stable_sort(ranks.begin(), ranks.end(), [&](const OutlineRank* a, const OutlineRank* b) { return place(a) < place(b); });
+    std::stable_sort(ranks.begin(), ranks.end(),
+                     [&](const OutlineRank* a, const OutlineRank* b) { return place(a) < place(b); });
     return ranks;
 }
 
@@ -167,7 +172,8 @@ void LaneTree::addRank(const OutlineRank& rank, std::vector<Row>& rows) const {
     const RankTracks* known = tracks(rank.rank);
     if (!expanded || !known) return;
     // A filter that names the rank shows all of it; one that names lanes shows those.
-    const bool byLane = !matches(rank.label) && std::any_of(known->lanes.begin(), known->lanes.end(), [&](const Lane& lane) { return matches(lane.label); });
+    const bool byLane = !matches(rank.label) && std::any_of(known->lanes.begin(), known->lanes.end(),
+                                                            [&](const Lane& lane) { return matches(lane.label); });
     for (uint32_t i = 0; i < known->lanes.size(); ++i) {
         const Lane& lane = known->lanes[i];
         if (m_choices.hiddenLanes.count(lane.label) > 0 || (byLane && !matches(lane.label))) continue;
@@ -185,7 +191,8 @@ void LaneTree::rebuild() {
     for (const OutlineHost& host : m_outline.hosts) {
         std::vector<const OutlineRank*> shown;
         for (const OutlineRank* rank : ranks)
-            if (rank->host == host.host && m_choices.hiddenRanks.count(rank->rank) == 0 && matchesRank(*rank)) shown.push_back(rank);
+            if (rank->host == host.host && m_choices.hiddenRanks.count(rank->rank) == 0 && matchesRank(*rank))
+                shown.push_back(rank);
         if (shown.empty()) continue;
         const bool expanded = m_choices.collapsedHosts.count(host.host) == 0;
         append(m_rows, {RowKind::host, host.host, -1, 0, 0, kHostHeight, expanded, host.label});

@@ -14,7 +14,7 @@ namespace rankscope::gui {
 struct OutlineRank {
     int32_t rank = 0;
     int64_t host = 0;
-    std::string label;   ///< "rank 3", with what is special about it: "rank 3 (died)"
+    std::string label;  ///< "rank 3", with what is special about it: "rank 3 (died)"
 };
 
 struct OutlineHost {
@@ -25,7 +25,7 @@ struct OutlineHost {
 /// What is known of a run before its events are loaded.
 struct RunOutline {
     std::vector<OutlineHost> hosts;
-    std::vector<OutlineRank> ranks;   ///< by rank
+    std::vector<OutlineRank> ranks;  ///< by rank
 };
 
 enum class RowKind : uint8_t { host, summary, lane };
@@ -34,9 +34,9 @@ enum class RowKind : uint8_t { host, summary, lane };
 struct Row {
     RowKind kind = RowKind::lane;
     int64_t host = 0;
-    int32_t rank = -1;      ///< -1: a host's line
-    uint32_t lane = 0;      ///< index in RankTracks::lanes, for kind lane
-    int top = 0;            ///< pixels from the first row of its area
+    int32_t rank = -1;  ///< -1: a host's line
+    uint32_t lane = 0;  ///< index in RankTracks::lanes, for kind lane
+    int top = 0;        ///< pixels from the first row of its area
     int height = 0;
     bool expanded = false;  ///< its children are shown
     std::string label;
@@ -47,17 +47,17 @@ struct LaneChoices {
     std::set<int64_t> collapsedHosts;
     std::set<int32_t> expandedRanks;
     std::set<int32_t> hiddenRanks;
-    std::set<std::string> hiddenLanes;   ///< by label, on all ranks
-    std::vector<int32_t> pinnedRanks;    ///< in the order pinned
-    std::vector<int32_t> order;          ///< ranks that were moved: shown in this order; the others follow
-    std::string filter;                  ///< part of a rank's, host's or lane's label; letters' case does not matter
+    std::set<std::string> hiddenLanes;  ///< by label, on all ranks
+    std::vector<int32_t> pinnedRanks;   ///< in the order pinned
+    std::vector<int32_t> order;         ///< ranks that were moved: shown in this order; the others follow
+    std::string filter;                 ///< part of a rank's, host's or lane's label; letters' case does not matter
 
     bool operator==(const LaneChoices&) const = default;
 };
 
 /// Lines up hosts, ranks and lanes by the user's choices. GUI thread only.
 class LaneTree {
-public:
+  public:
     void setOutline(RunOutline outline);
     void setTracks(RankTracksPtr tracks);
     const RankTracks* tracks(int32_t rank) const;
@@ -71,11 +71,11 @@ public:
     void setChoices(LaneChoices choices);
     void toggleHost(int64_t host);
     void toggleRank(int32_t rank);
-    void expandRank(int32_t rank);   ///< also its host, and out of hiding and filter
+    void expandRank(int32_t rank);  ///< also its host, and out of hiding and filter
     void setAllExpanded(bool expanded);
     void togglePin(int32_t rank);
     void hideRank(int32_t rank);
-    void showAll();                  ///< nothing hidden, no filter
+    void showAll();  ///< nothing hidden, no filter
     void setFilter(std::string filter);
     /// Moves a rank before another one; to the end when `before` is none of the run's.
     void moveRank(int32_t rank, int32_t before);
@@ -92,7 +92,7 @@ public:
     /// Row at `y` pixels, or nullptr.
     static const Row* rowAt(const std::vector<Row>& rows, int y);
 
-private:
+  private:
     void rebuild();
     void addRank(const OutlineRank& rank, std::vector<Row>& rows) const;
     bool matches(const std::string& label) const;

@@ -8,10 +8,10 @@
 
 namespace rankscope::gui {
 
-/// What all ranks together do over the whole run, column by column: the picture of the minimap. Ranks are added as they are loaded, each at the cost of
-/// the columns, however many events it has.
+/// What all ranks together do over the whole run, column by column: the picture of the minimap. Ranks are added as they
+/// are loaded, each at the cost of the columns, however many events it has.
 class Overview {
-public:
+  public:
     using Shares = std::array<float, kActivities>;
 
     Overview() = default;
@@ -24,7 +24,7 @@ public:
     /// Mean share of each activity over the ranks added, 0..1.
     Shares column(size_t index) const noexcept;
 
-private:
+  private:
     TimeRange m_whole;
     size_t m_ranks = 0;
     std::vector<Shares> m_sums;

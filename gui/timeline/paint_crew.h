@@ -10,9 +10,10 @@
 
 namespace rankscope::gui {
 
-/// Threads that help to paint a picture: the caller deals out rows and paints with them until none is left. Called from one thread at a time.
+/// Threads that help to paint a picture: the caller deals out rows and paints with them until none is left. Called from
+/// one thread at a time.
 class PaintCrew {
-public:
+  public:
     /// `workers` counts the caller.
     explicit PaintCrew(size_t workers);
     ~PaintCrew();
@@ -20,16 +21,17 @@ public:
     PaintCrew& operator=(const PaintCrew&) = delete;
 
     size_t workers() const noexcept { return m_threads.size() + 1; }
-    /// Calls paint(worker, item) once for each item below `items`, each worker one call at a time; returns when all have returned. `paint` must not throw.
+    /// Calls paint(worker, item) once for each item below `items`, each worker one call at a time; returns when all
+    /// have returned. `paint` must not throw.
     void paint(size_t items, const std::function<void(size_t worker, size_t item)>& paint);
 
-private:
+  private:
     void help(size_t worker);
     void work(size_t worker);
 
-    std::mutex m_mutex;                  // guards m_open, m_atWork and m_stop; what follows them changes only while nobody is at work
+    std::mutex m_mutex;  // guards m_open, m_atWork and m_stop; what follows them changes only while nobody is at work
     std::condition_variable m_begin, m_end;
-    bool m_open = false;                 // a thread that wakes too late leaves the picture to the others
+    bool m_open = false;  // a thread that wakes too late leaves the picture to the others
     bool m_stop = false;
     size_t m_atWork = 0;
     const std::function<void(size_t, size_t)>* m_paint = nullptr;

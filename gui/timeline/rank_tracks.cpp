@@ -8,14 +8,22 @@ namespace rankscope::gui {
 
 const char* tableName(EventTable table) {
     switch (table) {
-        case EventTable::kernel: return "kernel";
-        case EventTable::memcpy: return "memcpy";
-        case EventTable::memset: return "memset";
-        case EventTable::nvtx: return "nvtx";
-        case EventTable::apiCall: return "api_call";
-        case EventTable::ncclCall: return "nccl_call";
-        case EventTable::step: return "step";
-        case EventTable::none: return "";
+        case EventTable::kernel:
+            return "kernel";
+        case EventTable::memcpy:
+            return "memcpy";
+        case EventTable::memset:
+            return "memset";
+        case EventTable::nvtx:
+            return "nvtx";
+        case EventTable::apiCall:
+            return "api_call";
+        case EventTable::ncclCall:
+            return "nccl_call";
+        case EventTable::step:
+            return "step";
+        case EventTable::none:
+            return "";
     }
     return "";
 }
@@ -50,9 +58,10 @@ size_t RankTracks::leftOut() const noexcept {
 
 int64_t RankTracks::recordedDurNs(EventTable table, int64_t row, int64_t drawnNs) const noexcept {
     if (drawnNs != 0 || negative.empty()) return drawnNs;
-    const auto found = std::lower_bound(negative.begin(), negative.end(), std::pair(table, row), [](const NegativeDuration& a, const std::pair<EventTable, int64_t>& b) {
-        return std::pair(a.table, a.row) < b;
-    });
+    const auto found = std::lower_bound(negative.begin(), negative.end(), std::pair(table, row),
+                                        [](const NegativeDuration& a, const std::pair<EventTable, int64_t>& b) {
+                                            return std::pair(a.table, a.row) < b;
+                                        });
     return found != negative.end() && found->table == table && found->row == row ? found->durNs : drawnNs;
 }
 

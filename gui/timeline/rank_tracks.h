@@ -17,11 +17,11 @@ enum class EventTable : uint8_t { kernel, memcpy, memset, nvtx, apiCall, ncclCal
 /// Its name in trace.db; empty for none.
 const char* tableName(EventTable table);
 
-/// One line of the timeline: a track and what to call it. A stream's copies and kernels come from different tables, so that they are tracks of
-/// their own in one lane.
+/// One line of the timeline: a track and what to call it. A stream's copies and kernels come from different tables, so
+/// that they are tracks of their own in one lane.
 struct Lane {
     LaneKind kind = LaneKind::stream;
-    std::string label;   ///< "stream 7 compute"; unique in its rank
+    std::string label;  ///< "stream 7 compute"; unique in its rank
     struct Part {
         EventTable table = EventTable::none;
         Track track;
@@ -35,12 +35,13 @@ struct Lane {
     }
 };
 
-/// Events that no lane has room for: nested too deeply, or of a stream or thread too many. They are counted and exported, but not drawn.
+/// Events that no lane has room for: nested too deeply, or of a stream or thread too many. They are counted and
+/// exported, but not drawn.
 struct UndrawnEvents {
-    std::string lane;    ///< label of the lane above them; empty where there is none
+    std::string lane;  ///< label of the lane above them; empty where there is none
     EventTable table = EventTable::none;
     int64_t firstRow = 0;
-    std::vector<TrackEvent> events;   ///< in order of start; they may overlap
+    std::vector<TrackEvent> events;  ///< in order of start; they may overlap
 };
 
 /// An event that was recorded with a negative duration; it is drawn as 0 ns.
@@ -53,11 +54,11 @@ struct NegativeDuration {
 /// Everything the timeline shows of a rank. Immutable once loaded, shared by the threads that read it.
 struct RankTracks {
     int32_t rank = 0;
-    std::vector<Lane> lanes;      ///< in the order shown: steps, NVTX, host threads, streams
+    std::vector<Lane> lanes;  ///< in the order shown: steps, NVTX, host threads, streams
     ActivityBins activity;
     std::vector<UndrawnEvents> undrawn;
-    std::vector<NegativeDuration> negative;   ///< of a damaged file; table by table, by row
-    std::string damage;           ///< what of its events is missing or makes no sense; empty for sound ones
+    std::vector<NegativeDuration> negative;  ///< of a damaged file; table by table, by row
+    std::string damage;                      ///< what of its events is missing or makes no sense; empty for sound ones
 
     /// The tracks that say what the GPU does.
     std::vector<const Track*> deviceTracks() const;

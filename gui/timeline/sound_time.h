@@ -7,7 +7,8 @@
 
 namespace rankscope::gui {
 
-// Times of a damaged file may be anything. On their way in they are cut to where sums and differences of them do not overflow (292 years become 36).
+// Times of a damaged file may be anything. On their way in they are cut to where sums and differences of them do not
+// overflow (292 years become 36).
 inline constexpr int64_t kFarthestNs = INT64_MAX / 8;
 
 /// From `beginNs` to `endNs`, but not before.

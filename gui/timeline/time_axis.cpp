@@ -18,7 +18,8 @@ constexpr std::array<Unit, 4> kUnits{{{1'000'000'000, "s"}, {1'000'000, "ms"}, {
 // Labels longer than this many steps from their base are hard to read and to compare.
 constexpr int64_t kMaxStepsInLabel = 10'000;
 
-// The unit of the step, or a larger one where labels up to `largestNs` would have more than four digits before the point.
+// The unit of the step, or a larger one where labels up to `largestNs` would have more than four digits before the
+// point.
 const Unit& unitFor(int64_t stepNs, int64_t largestNs) {
     size_t unit = 0;
     while (unit + 1 < kUnits.size() && stepNs < kUnits[unit].ns && largestNs / kUnits[unit + 1].ns < 10'000) ++unit;
@@ -33,18 +34,25 @@ int64_t roundStep(double atLeastNs) {
     return static_cast<int64_t>(std::llround(decade * 10));
 }
 
-int64_t floorTo(int64_t value, int64_t step) { return value - ((value % step) + step) % step; }
+int64_t floorTo(int64_t value, int64_t step) {
+    return value - ((value % step) + step) % step;
+}
 
 // Whole multiples of a step print without a tail of zeros: 1500 us as 1.5 ms.
-std::string exact(int64_t ns, const Unit& unit) { return fmt::format("{:.10g} {}", static_cast<double>(ns) / static_cast<double>(unit.ns), unit.name); }
+std::string exact(int64_t ns, const Unit& unit) {
+    return fmt::format("{:.10g} {}", static_cast<double>(ns) / static_cast<double>(unit.ns), unit.name);
+}
 
-// Times of a damaged file may be anything: cut to where differences of them do not overflow, or a ruler would never end.
+// Times of a damaged file may be anything: cut to where differences of them do not overflow, or a ruler would never
+// end.
 TimeRange within(TimeRange range) {
     constexpr int64_t kFarthest = INT64_MAX / 4;
     return {std::clamp(range.beginNs, -kFarthest, kFarthest), std::clamp(range.endNs, -kFarthest, kFarthest)};
 }
 
-TimeRange hull(TimeRange a, TimeRange b) { return {std::min(a.beginNs, b.beginNs), std::max(a.endNs, b.endNs)}; }
+TimeRange hull(TimeRange a, TimeRange b) {
+    return {std::min(a.beginNs, b.beginNs), std::max(a.endNs, b.endNs)};
+}
 
 }  // namespace
 
@@ -64,7 +72,9 @@ void TimeAxis::setRoom(TimeRange room, TimeRange fitted) {
     show(showedAll ? m_fitted : m_visible);
 }
 
-void TimeAxis::setWidth(double pixels) { m_width = std::max(1.0, pixels); }
+void TimeAxis::setWidth(double pixels) {
+    m_width = std::max(1.0, pixels);
+}
 
 void TimeAxis::show(TimeRange visible) {
     const int64_t span = std::clamp(visible.span(), kMinSpanNs, m_room.span());
@@ -82,7 +92,8 @@ void TimeAxis::place(TimeRange visible) {
 void TimeAxis::zoomAt(double x, double factor) {
     const double share = std::clamp(x / m_width, 0.0, 1.0);
     const double span = static_cast<double>(m_visible.span());
-    const double wanted = std::clamp(span * factor, static_cast<double>(kMinSpanNs), static_cast<double>(m_room.span()));
+    const double wanted =
+        std::clamp(span * factor, static_cast<double>(kMinSpanNs), static_cast<double>(m_room.span()));
     const int64_t begin = m_visible.beginNs + static_cast<int64_t>(std::llround((span - wanted) * share));
     show({begin, begin + static_cast<int64_t>(std::llround(wanted))});
 }
@@ -102,7 +113,9 @@ void TimeAxis::reveal(TimeRange range) {
     show(wanted);
 }
 
-int64_t TimeAxis::timeAt(double x) const noexcept { return m_visible.beginNs + static_cast<int64_t>(std::llround(x / pixelsPerNs())); }
+int64_t TimeAxis::timeAt(double x) const noexcept {
+    return m_visible.beginNs + static_cast<int64_t>(std::llround(x / pixelsPerNs()));
+}
 
 Ruler TimeAxis::ruler(double minGapPixels) const {
     Ruler ruler;

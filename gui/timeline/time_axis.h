@@ -20,24 +20,26 @@ struct TimeRange {
 /// A line of the ruler.
 struct Tick {
     int64_t timeNs = 0;
-    double x = 0;         ///< pixels from the left edge
-    std::string label;    ///< "12 ms"; relative to Ruler::baseNs, with a plus, when that is not 0
+    double x = 0;       ///< pixels from the left edge
+    std::string label;  ///< "12 ms"; relative to Ruler::baseNs, with a plus, when that is not 0
 };
 
 struct Ruler {
-    int64_t baseNs = 0;      ///< what the labels count from: keeps them short where the view is deep inside a long run
-    std::string baseLabel;   ///< "at 3600.000 s"; empty when the labels count from the run's start
+    int64_t baseNs = 0;     ///< what the labels count from: keeps them short where the view is deep inside a long run
+    std::string baseLabel;  ///< "at 3600.000 s"; empty when the labels count from the run's start
     std::vector<Tick> ticks;
 };
 
-/// Maps time to horizontal pixels. Holds: kMinSpanNs <= visible().span(), and visible() lies in room(), which holds whole(), unless place() said otherwise.
+/// Maps time to horizontal pixels. Holds: kMinSpanNs <= visible().span(), and visible() lies in room(), which holds
+/// whole(), unless place() said otherwise.
 class TimeAxis {
-public:
+  public:
     static constexpr int64_t kMinSpanNs = 20;
 
     /// `whole` may be empty: it is widened to kMinSpanNs.
     void setWhole(TimeRange whole);
-    /// Where a run is looked at beside another one: how far the view may reach beyond the run, and what it shows to show both whole.
+    /// Where a run is looked at beside another one: how far the view may reach beyond the run, and what it shows to
+    /// show both whole.
     void setRoom(TimeRange room, TimeRange fitted);
     void setWidth(double pixels);
     void show(TimeRange visible);
@@ -62,7 +64,7 @@ public:
     /// Lines at 1, 2 or 5 times a power of ten, at least `minGapPixels` apart.
     Ruler ruler(double minGapPixels) const;
 
-private:
+  private:
     TimeRange m_whole{0, kMinSpanNs};
     TimeRange m_room{0, kMinSpanNs};
     TimeRange m_fitted{0, kMinSpanNs};

@@ -28,7 +28,8 @@ void Track::add(const TrackEvent& event) {
         }
     }
     if (duration >= kWide) m_wide.emplace_back(static_cast<uint32_t>(size()), duration);
-    m_events.push_back({start, duration >= kWide ? kWide : static_cast<uint32_t>(duration), std::min(event.name, kMaxName) | static_cast<uint32_t>(event.kind) << 28});
+    m_events.push_back({start, duration >= kWide ? kWide : static_cast<uint32_t>(duration),
+                        std::min(event.name, kMaxName) | static_cast<uint32_t>(event.kind) << 28});
     m_rows.push_back(event.row);
 }
 
@@ -74,10 +75,13 @@ void Track::finish() {
     }
 }
 
-TrackEvent Track::event(size_t index) const noexcept { return {startNs(index), durNs(index), name(index), m_rows[index], kind(index)}; }
+TrackEvent Track::event(size_t index) const noexcept {
+    return {startNs(index), durNs(index), name(index), m_rows[index], kind(index)};
+}
 
 int64_t Track::wideDurNs(size_t index) const noexcept {
-    const auto wide = std::lower_bound(m_wide.begin(), m_wide.end(), std::pair<uint32_t, int64_t>(static_cast<uint32_t>(index), 0));
+    const auto wide =
+        std::lower_bound(m_wide.begin(), m_wide.end(), std::pair<uint32_t, int64_t>(static_cast<uint32_t>(index), 0));
     return wide->second;
 }
 
@@ -90,7 +94,9 @@ size_t Track::findRow(int64_t rowId) const noexcept {
 }
 
 size_t Track::firstStartingAfter(int64_t ns) const noexcept {
-    return static_cast<size_t>(std::upper_bound(m_events.begin(), m_events.end(), ns, [](int64_t time, const Drawn& event) { return time < event.startNs; }) - m_events.begin());
+    return static_cast<size_t>(std::upper_bound(m_events.begin(), m_events.end(), ns,
+                                                [](int64_t time, const Drawn& event) { return time < event.startNs; }) -
+                               m_events.begin());
 }
 
 size_t Track::firstEndingAfter(int64_t ns) const noexcept {
@@ -104,7 +110,9 @@ size_t Track::at(int64_t ns) const noexcept {
     return index < size() && startNs(index) <= ns ? index : size();
 }
 
-TimeRange Track::extent() const noexcept { return empty() ? TimeRange{} : TimeRange{startNs(0), endNs(size() - 1)}; }
+TimeRange Track::extent() const noexcept {
+    return empty() ? TimeRange{} : TimeRange{startNs(0), endNs(size() - 1)};
+}
 
 size_t Track::bytes() const noexcept {
     size_t bytes = size() * (sizeof(Drawn) + sizeof(uint32_t)) + m_wide.size() * sizeof(m_wide[0]);

@@ -26,27 +26,30 @@ inline void prefetch(const void* memory, size_t bytes) noexcept {
     for (size_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(static_cast<const char*>(memory) + offset);
 }
 
-/// A stretch of consecutive events (or of nodes of the level below), for drawing what is too small to be drawn one by one.
+/// A stretch of consecutive events (or of nodes of the level below), for drawing what is too small to be drawn one by
+/// one.
 struct PyramidNode {
     int64_t startNs = 0;
     int64_t endNs = 0;
-    int64_t busyNs = 0;       ///< sum of the durations
-    uint32_t longestNs = 0;   ///< of its longest event, which gives the colour; at most 4.29 s
-    uint32_t style = 0;       ///< of that event: see Track::style(). Kept here, because a look into the columns would miss the cache
+    int64_t busyNs = 0;      ///< sum of the durations
+    uint32_t longestNs = 0;  ///< of its longest event, which gives the colour; at most 4.29 s
+    uint32_t style =
+        0;  ///< of that event: see Track::style(). Kept here, because a look into the columns would miss the cache
 };
 
-/// Events of one lane, side by side in time order, with a level-of-detail pyramid over them. Immutable once finished, so any thread may read it.
-/// 20 bytes an event; the pyramid adds 11.
+/// Events of one lane, side by side in time order, with a level-of-detail pyramid over them. Immutable once finished,
+/// so any thread may read it. 20 bytes an event; the pyramid adds 11.
 class Track {
-public:
-    static constexpr uint32_t kFan = 4;                      ///< events below a node of the lowest level, nodes below one of a higher level
+  public:
+    static constexpr uint32_t kFan = 4;  ///< events below a node of the lowest level, nodes below one of a higher level
     static constexpr uint32_t kMaxName = (1u << 28) - 1;
 
     Track() = default;
     explicit Track(int64_t firstRow) : m_firstRow(firstRow) {}
 
     void reserve(size_t events);
-    /// In order of start; an event that begins before the last one ends is cut where that ends, so that lanes stay searchable.
+    /// In order of start; an event that begins before the last one ends is cut where that ends, so that lanes stay
+    /// searchable.
     void add(const TrackEvent& event);
     /// Builds the pyramid; nothing may be added after.
     void finish();
@@ -55,7 +58,9 @@ public:
     bool empty() const noexcept { return m_events.empty(); }
     TrackEvent event(size_t index) const noexcept;
     int64_t startNs(size_t index) const noexcept { return m_events[index].startNs; }
-    int64_t durNs(size_t index) const noexcept { return m_events[index].durNs != kWide ? m_events[index].durNs : wideDurNs(index); }
+    int64_t durNs(size_t index) const noexcept {
+        return m_events[index].durNs != kWide ? m_events[index].durNs : wideDurNs(index);
+    }
     int64_t endNs(size_t index) const noexcept { return startNs(index) + durNs(index); }
     uint32_t name(size_t index) const noexcept { return nameOf(style(index)); }
     EventKind kind(size_t index) const noexcept { return kindOf(style(index)); }
@@ -82,13 +87,13 @@ public:
     /// Memory held, in bytes.
     size_t bytes() const noexcept;
 
-private:
+  private:
     static constexpr uint32_t kWide = UINT32_MAX;
     // What drawing looks at, side by side: a column for each would be as many cache misses.
     struct Drawn {
         int64_t startNs;
-        uint32_t durNs;   // kWide: in m_wide
-        uint32_t style;   // kind in the upper four bits
+        uint32_t durNs;  // kWide: in m_wide
+        uint32_t style;  // kind in the upper four bits
     };
     int64_t wideDurNs(size_t index) const noexcept;
     size_t firstStartingAfter(int64_t ns) const noexcept;
@@ -100,9 +105,10 @@ private:
     std::vector<std::vector<PyramidNode>> m_levels;
 };
 
-/// Deals events that may nest or overlap onto as few tracks as keep them apart: nested ranges land one track deeper than what holds them.
+/// Deals events that may nest or overlap onto as few tracks as keep them apart: nested ranges land one track deeper
+/// than what holds them.
 class TrackStack {
-public:
+  public:
     /// What does not fit in `maxDepth` tracks is left out and kept apart.
     TrackStack(int64_t firstRow, size_t maxDepth) : m_firstRow(firstRow), m_maxDepth(maxDepth) {}
 
@@ -113,7 +119,7 @@ public:
     /// In order of start; they may overlap.
     std::vector<TrackEvent> takeLeftOut() noexcept { return std::move(m_leftOut); }
 
-private:
+  private:
     int64_t m_firstRow;
     size_t m_maxDepth;
     std::vector<TrackEvent> m_leftOut;

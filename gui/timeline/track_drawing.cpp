@@ -6,19 +6,25 @@
 namespace rankscope::gui {
 namespace {
 
-// Walks the pyramid from its top. A node of two pixels or less is painted as specks without looking below it: with four events a node that bounds the
-// work at two events a pixel, and blurs what lies closer together than an eye sees.
+// Walks the pyramid from its top. A node of two pixels or less is painted as specks without looking below it: with four
+// events a node that bounds the work at two events a pixel, and blurs what lies closer together than an eye sees.
 constexpr double kSpeckPixels = 2;
 
-// A frame looks at some hundred thousand nodes and events, in lines of memory that were not looked at for long: waiting for them is most of its cost.
-// So the pyramid is walked level by level, which tells what will be needed well before it is.
+// A frame looks at some hundred thousand nodes and events, in lines of memory that were not looked at for long: waiting
+// for them is most of its cost. So the pyramid is walked level by level, which tells what will be needed well before it
+// is.
 constexpr size_t kAhead = 8;
 
 // The inner loops see events and nodes of lengths that no branch predictor knows: what can be said without an if is.
 class TrackPainter {
-public:
+  public:
     TrackPainter(const Track& track, const TimeAxis& axis, TrackDrawing& drawing)
-        : m_track(track), m_visible(axis.visible()), m_scale(axis.pixelsPerNs()), m_width(axis.width()), m_drawing(drawing), m_columns(drawing.columns.data()) {}
+        : m_track(track),
+          m_visible(axis.visible()),
+          m_scale(axis.pixelsPerNs()),
+          m_width(axis.width()),
+          m_drawing(drawing),
+          m_columns(drawing.columns.data()) {}
 
     void paint() {
         size_t level = m_track.levels();
@@ -28,12 +34,14 @@ public:
         }
         std::vector<uint32_t>&groups = m_drawing.groups, &below = m_drawing.groupsBelow;
         groups.clear();
-        for (uint32_t group = 0; group * Track::kFan < m_track.level(level - 1).size(); ++group) groups.push_back(group);
+        for (uint32_t group = 0; group * Track::kFan < m_track.level(level - 1).size(); ++group)
+            groups.push_back(group);
         while (level-- > 0) {
             const auto nodes = m_track.level(level);
             below.clear();
             for (size_t i = 0; i < groups.size(); ++i) {
-                if (i + kAhead < groups.size()) prefetch(&nodes[groups[i + kAhead] * Track::kFan], Track::kFan * sizeof(PyramidNode));
+                if (i + kAhead < groups.size())
+                    prefetch(&nodes[groups[i + kAhead] * Track::kFan], Track::kFan * sizeof(PyramidNode));
                 paintNodes(nodes, groups[i] * size_t{Track::kFan}, below);
             }
             std::swap(groups, below);
@@ -44,7 +52,7 @@ public:
         }
     }
 
-private:
+  private:
     // Paints a group of siblings, and notes which of them must be looked into.
     void paintNodes(std::span<const PyramidNode> nodes, size_t first, std::vector<uint32_t>& below) {
         const size_t last = std::min(nodes.size(), first + Track::kFan);
@@ -53,7 +61,8 @@ private:
             if (node.startNs >= m_visible.endNs || isBefore(node.startNs, node.endNs)) continue;
             const int64_t span = node.endNs - node.startNs;
             if (static_cast<double>(span) * m_scale <= kSpeckPixels)
-                speck(node.startNs, span, span > 0 ? static_cast<double>(node.busyNs) / static_cast<double>(span) : 0, node.longestNs, node.style);
+                speck(node.startNs, span, span > 0 ? static_cast<double>(node.busyNs) / static_cast<double>(span) : 0,
+                      node.longestNs, node.style);
             else
                 below.push_back(static_cast<uint32_t>(i));
         }
@@ -69,7 +78,8 @@ private:
             } else {
                 const double left = std::max(xOf(start), -1.0);  // far outside the picture floats lose pixels
                 const double right = std::min(xOf(start + duration), m_width + 1);
-                m_drawing.boxes.push_back({static_cast<float>(left), static_cast<float>(right - left), static_cast<uint32_t>(i)});
+                m_drawing.boxes.push_back(
+                    {static_cast<float>(left), static_cast<float>(right - left), static_cast<uint32_t>(i)});
             }
         }
     }
@@ -97,7 +107,9 @@ private:
     }
 
     // What ends where the picture begins is not in it, but for an event without length.
-    bool isBefore(int64_t startNs, int64_t endNs) const { return startNs < m_visible.beginNs && endNs <= m_visible.beginNs; }
+    bool isBefore(int64_t startNs, int64_t endNs) const {
+        return startNs < m_visible.beginNs && endNs <= m_visible.beginNs;
+    }
 
     double xOf(int64_t ns) const { return static_cast<double>(ns - m_visible.beginNs) * m_scale; }
 
@@ -122,7 +134,9 @@ void drawTrack(const Track& track, const TimeAxis& axis, TrackDrawing& drawing) 
         SpeckColumn& column = drawing.columns[x];
         if (column.longest == 0) continue;
         if (x < width)
-            drawing.specks.push_back({static_cast<int32_t>(x), std::min(1.0f, column.coverage), static_cast<uint32_t>(column.longest), static_cast<uint32_t>(column.longest >> 32) - 1});
+            drawing.specks.push_back({static_cast<int32_t>(x), std::min(1.0f, column.coverage),
+                                      static_cast<uint32_t>(column.longest),
+                                      static_cast<uint32_t>(column.longest >> 32) - 1});
         column = {};
     }
 }

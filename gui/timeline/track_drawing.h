@@ -26,22 +26,24 @@ struct Speck {
 
 /// A column while specks gather in it.
 struct SpeckColumn {
-    uint64_t longest = 0;   ///< of the longest event: its duration plus one in the upper half, its style in the lower. 0: nothing here
+    uint64_t longest =
+        0;  ///< of the longest event: its duration plus one in the upper half, its style in the lower. 0: nothing here
     float coverage = 0;
 };
 
 /// What one lane shows, left to right. Reused from frame to frame.
 struct TrackDrawing {
     std::vector<Box> boxes;
-    std::vector<Speck> specks;          ///< by x, one a column at most
-    std::vector<SpeckColumn> columns;   ///< where specks gather; empty columns between two drawings
-    std::vector<uint32_t> groups, groupsBelow;   ///< what is left to be looked into while drawing
+    std::vector<Speck> specks;                  ///< by x, one a column at most
+    std::vector<SpeckColumn> columns;           ///< where specks gather; empty columns between two drawings
+    std::vector<uint32_t> groups, groupsBelow;  ///< what is left to be looked into while drawing
 };
 
 /// Narrower events become specks.
 inline constexpr double kMinBoxPixels = 3;
 
-/// Draws what `track` has in the axis' visible range. Cost: in proportion to the axis' width, however many events there are.
+/// Draws what `track` has in the axis' visible range. Cost: in proportion to the axis' width, however many events there
+/// are.
 void drawTrack(const Track& track, const TimeAxis& axis, TrackDrawing& drawing);
 
 }  // namespace rankscope::gui

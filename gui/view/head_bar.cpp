@@ -10,18 +10,27 @@ namespace rankscope::gui {
 namespace {
 
 QString swatch(Rgb rgb, const char* text) {
-    return QString("<span style='color:%1'>\u25a0</span>&nbsp;%2&nbsp;&nbsp;").arg(colour(rgb).name(), QString(text).replace(' ', "&nbsp;"));
+    return QString("<span style='color:%1'>\u25a0</span>&nbsp;%2&nbsp;&nbsp;")
+        .arg(colour(rgb).name(), QString(text).replace(' ', "&nbsp;"));
 }
 
 }  // namespace
 
-HeadBar::HeadBar(TimelineModel& model, QString letter, QWidget* parent) : QWidget(parent), m_model(model), m_letter(std::move(letter)), m_facts(new QLabel(this)), m_filter(new QLineEdit(this)) {
+HeadBar::HeadBar(TimelineModel& model, QString letter, QWidget* parent)
+    : QWidget(parent),
+      m_model(model),
+      m_letter(std::move(letter)),
+      m_facts(new QLabel(this)),
+      m_filter(new QLineEdit(this)) {
     m_facts->setObjectName("facts");
     m_facts->setTextFormat(Qt::PlainText);
     m_facts->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     const Palette& palette = Palette::light();  // kinds have the same hues in both
-    auto* legend = new QLabel("A rank's line: " + swatch(palette.activities[0], "compute") + swatch(palette.activities[1], "compute and communication") +
-                              swatch(palette.activities[2], "communication alone") + swatch(palette.activities[3], "copies") + "blank: idle", this);
+    auto* legend = new QLabel("A rank's line: " + swatch(palette.activities[0], "compute") +
+                                  swatch(palette.activities[1], "compute and communication") +
+                                  swatch(palette.activities[2], "communication alone") +
+                                  swatch(palette.activities[3], "copies") + "blank: idle",
+                              this);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(6, 2, 6, 2);
     if (!m_letter.isEmpty()) {
@@ -29,7 +38,7 @@ HeadBar::HeadBar(TimelineModel& model, QString letter, QWidget* parent) : QWidge
         bold.setBold(true);
         m_facts->setFont(bold);
     }
-    legend->setVisible(m_letter != "B");   // once is enough
+    legend->setVisible(m_letter != "B");  // once is enough
     makeFilter();
     layout->addWidget(m_filter);
     layout->addWidget(m_facts, 1);
@@ -44,9 +53,12 @@ void HeadBar::makeFilter() {
     m_filter->setToolTip("Shows only ranks, hosts and lanes with this in their name: rank 3, node1, communication");
     m_filter->setClearButtonEnabled(true);
     m_filter->setFixedWidth(196);
-    connect(m_filter, &QLineEdit::textEdited, this, [this](const QString& text) { m_model.changeLanes([&](LaneTree& lanes) { lanes.setFilter(text.toStdString()); }); });
+    connect(m_filter, &QLineEdit::textEdited, this, [this](const QString& text) {
+        m_model.changeLanes([&](LaneTree& lanes) { lanes.setFilter(text.toStdString()); });
+    });
     connect(m_filter, &QLineEdit::textChanged, this, [this](const QString& text) {
-        if (text.isEmpty() && !m_model.lanes().choices().filter.empty()) m_model.changeLanes([](LaneTree& lanes) { lanes.setFilter({}); });
+        if (text.isEmpty() && !m_model.lanes().choices().filter.empty())
+            m_model.changeLanes([](LaneTree& lanes) { lanes.setFilter({}); });
     });
     connect(&m_model, &TimelineModel::lanesChanged, this, [this] {
         const QString filter = QString::fromStdString(m_model.lanes().choices().filter);
@@ -56,7 +68,8 @@ void HeadBar::makeFilter() {
 
 void HeadBar::fill() {
     const RunInfo& run = *m_model.run();
-    QString text = run.clockBoundNs > 0 ? QString("times of different hosts are good to %1").arg(QString::fromStdString(analyzer::boundText(run.clockBoundNs)))
+    QString text = run.clockBoundNs > 0 ? QString("times of different hosts are good to %1")
+                                              .arg(QString::fromStdString(analyzer::boundText(run.clockBoundNs)))
                                         : QString("one clock for all ranks");
     size_t bad = 0;
     QString details;
@@ -66,9 +79,15 @@ void HeadBar::fill() {
     }
     for (const std::string& line : run.linkPeaks) details += QString::fromStdString(displayText(line)) + "\n";
     for (const QString& problem : m_model.problems()) details += problem + "\n";
-    if (!m_model.problems().isEmpty()) text = QString("\u26a0 not all of the run is shown (point here)  \u00b7  ") + text;
-    if (bad > 0) text = QString("\u26a0 %1 %2 (point here for all)  \u00b7  ").arg(bad).arg(bad == 1 ? "gap in the recording" : "gaps in the recording") + text;
-    if (!m_letter.isEmpty()) text = QString("%1: %2  \u00b7  ").arg(m_letter, QString::fromStdString(displayText(run.name, 80))) + text;
+    if (!m_model.problems().isEmpty())
+        text = QString("\u26a0 not all of the run is shown (point here)  \u00b7  ") + text;
+    if (bad > 0)
+        text = QString("\u26a0 %1 %2 (point here for all)  \u00b7  ")
+                   .arg(bad)
+                   .arg(bad == 1 ? "gap in the recording" : "gaps in the recording") +
+               text;
+    if (!m_letter.isEmpty())
+        text = QString("%1: %2  \u00b7  ").arg(m_letter, QString::fromStdString(displayText(run.name, 80))) + text;
     m_facts->setText(text);
     m_facts->setToolTip(details);
 }

@@ -10,15 +10,16 @@
 
 namespace rankscope::gui {
 
-/// What must be known before the picture is believed: what was lost, how exact the clocks are; and what the colours mean.
+/// What must be known before the picture is believed: what was lost, how exact the clocks are; and what the colours
+/// mean.
 class HeadBar : public QWidget {
     Q_OBJECT
 
-public:
+  public:
     /// `letter`: of the run, where there are two; its name is shown then.
     HeadBar(TimelineModel& model, QString letter, QWidget* parent = nullptr);
 
-private:
+  private:
     void fill();
     void makeFilter();
 

@@ -8,8 +8,8 @@
 namespace rankscope::gui {
 namespace {
 
-constexpr double kMinNamePixels = 34;      // three letters and an ellipsis
-constexpr double kNameIndent = 4, kNameMargins = 6;   // logical pixels: left of a name, and on both sides of it together
+constexpr double kMinNamePixels = 34;                // three letters and an ellipsis
+constexpr double kNameIndent = 4, kNameMargins = 6;  // logical pixels: left of a name, and on both sides of it together
 constexpr size_t kRowsWorthACrew = 6;
 
 uint64_t stampKey(EventTable table, const TrackEvent& event) {
@@ -20,7 +20,8 @@ uint64_t stampKey(EventTable table, const TrackEvent& event) {
 
 LaneCanvas::LaneCanvas() : LaneCanvas(std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 8)) {}
 
-const QImage& LaneCanvas::paint(const TimelineModel& model, const std::vector<Row>& rows, int scrollTop, QSize size, double ratio, const Palette& palette) {
+const QImage& LaneCanvas::paint(const TimelineModel& model, const std::vector<Row>& rows, int scrollTop, QSize size,
+                                double ratio, const Palette& palette) {
     prepare(model, size, ratio, palette);
     placeRows(rows, scrollTop, size.height());
     for (Brush& brush : m_brushes) brush.names.clear();
@@ -32,7 +33,8 @@ const QImage& LaneCanvas::paint(const TimelineModel& model, const std::vector<Ro
 }
 
 void LaneCanvas::prepare(const TimelineModel& model, QSize size, double ratio, const Palette& palette) {
-    const QSize pixels(std::max(1, static_cast<int>(std::lround(size.width() * ratio))), std::max(1, static_cast<int>(std::lround(size.height() * ratio))));
+    const QSize pixels(std::max(1, static_cast<int>(std::lround(size.width() * ratio))),
+                       std::max(1, static_cast<int>(std::lround(size.height() * ratio))));
     if (m_image.size() != pixels) m_image = QImage(pixels, QImage::Format_RGB32);
     m_image.setDevicePixelRatio(ratio);
     m_pixels = reinterpret_cast<Rgb*>(m_image.bits());
@@ -53,8 +55,10 @@ void LaneCanvas::prepare(const TimelineModel& model, QSize size, double ratio, c
 void LaneCanvas::placeRows(const std::vector<Row>& rows, int scrollTop, int height) {
     m_rows.clear();
     const auto pixel = [&](int y) { return static_cast<int>(std::lround((y - scrollTop) * m_ratio)); };
-    auto row = std::partition_point(rows.begin(), rows.end(), [&](const Row& above) { return above.top + above.height <= scrollTop; });
-    for (; row != rows.end() && row->top < scrollTop + height; ++row) m_rows.push_back({&*row, pixel(row->top), pixel(row->top + row->height) - pixel(row->top)});
+    auto row = std::partition_point(rows.begin(), rows.end(),
+                                    [&](const Row& above) { return above.top + above.height <= scrollTop; });
+    for (; row != rows.end() && row->top < scrollTop + height; ++row)
+        m_rows.push_back({&*row, pixel(row->top), pixel(row->top + row->height) - pixel(row->top)});
 }
 
 void LaneCanvas::forEach(size_t items, const std::function<void(size_t, size_t)>& paint) {
@@ -90,18 +94,25 @@ void LaneCanvas::paintLane(const PlacedRow& placed, const Lane& lane, Brush& bru
         drawTrack(track, m_axis, brush.drawing);
         paintLine(brush.drawing, track, m_palette->events, brush.line);
         for (const Box& box : brush.drawing.boxes) {
-            const float left = std::max(0.0f, box.x), right = std::min(box.x + box.width, static_cast<float>(m_image.width()));
+            const float left = std::max(0.0f, box.x),
+                        right = std::min(box.x + box.width, static_cast<float>(m_image.width()));
             if (right - left < kMinNamePixels * m_ratio) continue;
             const TrackEvent event = track.event(box.event);
-            brush.names.push_back({stampKey(lane.parts[part].table, event), {row->rank, row->lane, part, box.event}, inkOn(m_palette->event(event.kind, event.name)),
-                                   static_cast<int>(left), static_cast<int>(right), top, height});
+            brush.names.push_back({stampKey(lane.parts[part].table, event),
+                                   {row->rank, row->lane, part, box.event},
+                                   inkOn(m_palette->event(event.kind, event.name)),
+                                   static_cast<int>(left),
+                                   static_cast<int>(right),
+                                   top,
+                                   height});
         }
     }
     const int gap = std::max(1, static_cast<int>(std::lround(m_ratio)));
     fillRows(top, gap, m_palette->background);
     fillRows(top + height - gap, gap, m_palette->background);
     const int last = std::min(top + height - gap, m_image.height());
-    for (int y = std::max(0, top + gap); y < last; ++y) std::memcpy(pixelLine(y), brush.line.data(), brush.line.size() * sizeof(Rgb));
+    for (int y = std::max(0, top + gap); y < last; ++y)
+        std::memcpy(pixelLine(y), brush.line.data(), brush.line.size() * sizeof(Rgb));
 }
 
 // A stack of compute, overlapped, exposed and memory from the bottom up; what is left above is idle.
@@ -154,11 +165,13 @@ void LaneCanvas::paintNames(const TimelineModel& model) {
 void LaneCanvas::pressName(const PlacedName& name) {
     const NameStamp& stamp = *m_stamps.find(name.key);
     const int left = name.left + static_cast<int>(kNameIndent * m_ratio);
-    const int shown = stamp.fitting(name.right - name.left - static_cast<int>(kNameMargins * m_ratio), m_stamps.ellipsis());
+    const int shown =
+        stamp.fitting(name.right - name.left - static_cast<int>(kNameMargins * m_ratio), m_stamps.ellipsis());
     if (shown == 0) return;
     const auto press = [&](const NameStamp& pressed, int x, int width) {
         const int top = name.top + (name.height - pressed.height()) / 2;
-        for (int y = std::max({0, name.top, top}); y < std::min({m_image.height(), name.top + name.height, top + pressed.height()}); ++y) {
+        for (int y = std::max({0, name.top, top});
+             y < std::min({m_image.height(), name.top + name.height, top + pressed.height()}); ++y) {
             Rgb* line = pixelLine(y) + x;
             for (const NameStamp::Dot& dot : pressed.row(y - top)) {
                 if (dot.x >= width) break;

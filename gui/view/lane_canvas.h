@@ -12,25 +12,26 @@
 
 namespace rankscope::gui {
 
-/// Paints rows of lanes into an image, pixel line by pixel line: a frame costs in proportion to the picture, not to the events. Rows are dealt out to
-/// several threads; the picture is the same with any number of them.
+/// Paints rows of lanes into an image, pixel line by pixel line: a frame costs in proportion to the picture, not to the
+/// events. Rows are dealt out to several threads; the picture is the same with any number of them.
 class LaneCanvas {
-public:
+  public:
     /// As many threads as the machine has, eight at most.
     LaneCanvas();
     explicit LaneCanvas(size_t threads) : m_threads(threads) {}
 
     /// Rows from `scrollTop` on (logical pixels) into an image of `size` logical pixels at `ratio` device pixels each.
-    const QImage& paint(const TimelineModel& model, const std::vector<Row>& rows, int scrollTop, QSize size, double ratio, const Palette& palette);
+    const QImage& paint(const TimelineModel& model, const std::vector<Row>& rows, int scrollTop, QSize size,
+                        double ratio, const Palette& palette);
 
-private:
+  private:
     // A row in the picture, and a box with room for its event's name; in device pixels.
     struct PlacedRow {
         const Row* row;
         int top, height;
     };
     struct PlacedName {
-        uint64_t key;   // of its stamp
+        uint64_t key;  // of its stamp
         EventRef event;
         Rgb ink;
         int left, right, top, height;
@@ -55,16 +56,16 @@ private:
     void fillRows(int top, int height, Rgb colour);
 
     size_t m_threads;
-    std::unique_ptr<PaintCrew> m_crew;   // from the first picture on that is worth it
+    std::unique_ptr<PaintCrew> m_crew;  // from the first picture on that is worth it
     QImage m_image;
-    Rgb* m_pixels = nullptr;             // of the image; asking it is not for several threads
-    ptrdiff_t m_stride = 0;              // pixels from a line to the next
-    TimeAxis m_axis;                     // of device pixels
+    Rgb* m_pixels = nullptr;  // of the image; asking it is not for several threads
+    ptrdiff_t m_stride = 0;   // pixels from a line to the next
+    TimeAxis m_axis;          // of device pixels
     double m_ratio = 1;
     const Palette* m_palette = nullptr;
     std::vector<PlacedRow> m_rows;
-    std::vector<Brush> m_brushes;        // one for each thread
-    std::shared_ptr<const RunInfo> m_run;   // whose names the stamps are
+    std::vector<Brush> m_brushes;          // one for each thread
+    std::shared_ptr<const RunInfo> m_run;  // whose names the stamps are
     NameStamps m_stamps;
 };
 

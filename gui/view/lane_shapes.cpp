@@ -9,11 +9,12 @@
 namespace rankscope::gui {
 namespace {
 
-constexpr double kMinNameWidth = 34;   // three letters and an ellipsis
+constexpr double kMinNameWidth = 34;  // three letters and an ellipsis
 
 class LaneShapes {
-public:
-    LaneShapes(QPainter& painter, const TimelineModel& model, QRect area, const Palette& palette) : m_painter(painter), m_model(model), m_area(area), m_palette(palette), m_axis(model.axis()) {
+  public:
+    LaneShapes(QPainter& painter, const TimelineModel& model, QRect area, const Palette& palette)
+        : m_painter(painter), m_model(model), m_area(area), m_palette(palette), m_axis(model.axis()) {
         m_axis.setWidth(area.width());
         QFont font = painter.font();
         font.setPixelSize(11);
@@ -22,12 +23,15 @@ public:
 
     void drawRow(const Row& row, int top) {
         const RankTracks* tracks = row.kind == RowKind::host ? nullptr : m_model.lanes().tracks(row.rank);
-        if (row.kind == RowKind::host) fill(m_area.left(), m_area.width(), top, row.height, m_palette.header);
-        else if (tracks && row.kind == RowKind::summary) drawSummary(*tracks, top, row.height);
-        else if (tracks && row.lane < tracks->lanes.size()) drawLane(row, tracks->lanes[row.lane], top);
+        if (row.kind == RowKind::host)
+            fill(m_area.left(), m_area.width(), top, row.height, m_palette.header);
+        else if (tracks && row.kind == RowKind::summary)
+            drawSummary(*tracks, top, row.height);
+        else if (tracks && row.lane < tracks->lanes.size())
+            drawLane(row, tracks->lanes[row.lane], top);
     }
 
-private:
+  private:
     void fill(double left, double width, double top, double height, Rgb rgb) {
         const QRectF shape = QRectF(left, top, width, height).intersected(QRectF(m_area));
         if (!shape.isEmpty()) m_painter.fillRect(shape, colour(rgb));
@@ -46,15 +50,20 @@ private:
             drawTrack(track, m_axis, drawing);
             paintLine(drawing, track, m_palette.events, line);
             for (const Box& box : drawing.boxes) {
-                const double left = std::max(0.0, static_cast<double>(box.x)), right = std::min<double>(box.x + box.width, m_area.width());
-                if (right - left >= kMinNameWidth) names.push_back({QRectF(m_area.left() + left, top, right - left, row.height), {row.rank, row.lane, part, box.event}});
+                const double left = std::max(0.0, static_cast<double>(box.x)),
+                             right = std::min<double>(box.x + box.width, m_area.width());
+                if (right - left >= kMinNameWidth)
+                    names.push_back({QRectF(m_area.left() + left, top, right - left, row.height),
+                                     {row.rank, row.lane, part, box.event}});
             }
         }
         // Pixels of one colour are one shape.
         for (size_t from = 0; from < line.size();) {
             size_t to = from + 1;
             while (to < line.size() && line[to] == line[from]) ++to;
-            if (line[from] != m_palette.background) fill(m_area.left() + static_cast<double>(from), static_cast<double>(to - from), top + 1, row.height - 2, line[from]);
+            if (line[from] != m_palette.background)
+                fill(m_area.left() + static_cast<double>(from), static_cast<double>(to - from), top + 1, row.height - 2,
+                     line[from]);
             from = to;
         }
         for (const Name& name : names) drawName(name.area, name.event);
@@ -65,7 +74,8 @@ private:
         const TrackEvent event = m_model.event(ref);
         const QFontMetricsF metrics(m_painter.font());
         m_painter.setPen(Palette::ink(m_palette.event(event.kind, event.name)));
-        m_painter.drawText(QPointF(area.left() + 4, area.center().y() + metrics.ascent() / 2 - 1), metrics.elidedText(m_model.eventLabel(ref), Qt::ElideRight, area.width() - 6));
+        m_painter.drawText(QPointF(area.left() + 4, area.center().y() + metrics.ascent() / 2 - 1),
+                           metrics.elidedText(m_model.eventLabel(ref), Qt::ElideRight, area.width() - 6));
     }
 
     void drawSummary(const RankTracks& tracks, int top, int height) {
@@ -75,11 +85,15 @@ private:
         const double inner = height - 4;
         for (size_t from = 0; from < columns.size();) {
             size_t to = from + 1;
-            while (to < columns.size() && columns[to].x == columns[to - 1].x + 1 && columns[to].shares == columns[from].shares) ++to;
+            while (to < columns.size() && columns[to].x == columns[to - 1].x + 1 &&
+                   columns[to].shares == columns[from].shares)
+                ++to;
             double bottom = top + height - 2;
             for (size_t a = 0; a < kActivities; ++a) {
                 const double tall = std::min(1.0, static_cast<double>(columns[from].shares[a])) * inner;
-                if (tall > 0) fill(m_area.left() + columns[from].x, static_cast<double>(to - from), bottom - tall, tall, m_palette.activities[a]);
+                if (tall > 0)
+                    fill(m_area.left() + columns[from].x, static_cast<double>(to - from), bottom - tall, tall,
+                         m_palette.activities[a]);
                 bottom -= tall;
             }
             from = to;
@@ -95,7 +109,8 @@ private:
 
 }  // namespace
 
-void drawLaneShapes(QPainter& painter, const TimelineModel& model, const std::vector<Row>& rows, QRect area, int scrollTop, const Palette& palette) {
+void drawLaneShapes(QPainter& painter, const TimelineModel& model, const std::vector<Row>& rows, QRect area,
+                    int scrollTop, const Palette& palette) {
     painter.save();
     painter.fillRect(area, colour(palette.background));
     LaneShapes shapes(painter, model, area, palette);

@@ -9,7 +9,9 @@
 
 namespace rankscope::gui {
 
-/// The rows of a LaneCanvas as rectangles and texts, for files that can be scaled. Nothing leaves `area`, whether or not the painter clips.
-void drawLaneShapes(QPainter& painter, const TimelineModel& model, const std::vector<Row>& rows, QRect area, int scrollTop, const Palette& palette);
+/// The rows of a LaneCanvas as rectangles and texts, for files that can be scaled. Nothing leaves `area`, whether or
+/// not the painter clips.
+void drawLaneShapes(QPainter& painter, const TimelineModel& model, const std::vector<Row>& rows, QRect area,
+                    int scrollTop, const Palette& palette);
 
 }  // namespace rankscope::gui

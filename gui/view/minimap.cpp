@@ -13,14 +13,15 @@ namespace rankscope::gui {
 namespace {
 
 constexpr int kMsBetweenCounts = 120;
-constexpr int kRestPerCount = 8;           // with a thousand ranks a count takes its time; this bounds its share of the thread
-constexpr double kLeastFrame = 7;          // pixels
-constexpr double kLeastStepGap = 4;        // steps nearer to each other are not drawn
+constexpr int kRestPerCount = 8;   // with a thousand ranks a count takes its time; this bounds its share of the thread
+constexpr double kLeastFrame = 7;  // pixels
+constexpr double kLeastStepGap = 4;  // steps nearer to each other are not drawn
 constexpr double kWheelZoom = 1.5;
 
 }  // namespace
 
-Minimap::Minimap(TimelineModel& model, int left, int right, QWidget* parent) : QWidget(parent), m_model(model), m_left(left), m_right(right) {
+Minimap::Minimap(TimelineModel& model, int left, int right, QWidget* parent)
+    : QWidget(parent), m_model(model), m_left(left), m_right(right) {
     setObjectName("minimap");
     setFixedHeight(kHeight);
     setToolTip("The whole run, all ranks together. Click or drag: go there. Wheel: zoom.");
@@ -34,7 +35,8 @@ Minimap::Minimap(TimelineModel& model, int left, int right, QWidget* parent) : Q
     connect(&m_model, &TimelineModel::lanesChanged, this, [this] {
         if (m_model.lanes().loaded().size() != m_overview.ranks() && !m_soon.isActive()) m_soon.start();
     });
-    for (const auto changed : {&TimelineModel::viewChanged, &TimelineModel::timeSelectionChanged, &TimelineModel::marksChanged})
+    for (const auto changed :
+         {&TimelineModel::viewChanged, &TimelineModel::timeSelectionChanged, &TimelineModel::marksChanged})
         connect(&m_model, changed, this, qOverload<>(&QWidget::update));
 }
 
@@ -49,7 +51,9 @@ void Minimap::setLeft(int left) {
     update();
 }
 
-QRectF Minimap::pictureArea() const { return QRectF(m_left, 3, std::max(1, width() - m_left - m_right), kHeight - 6); }
+QRectF Minimap::pictureArea() const {
+    return QRectF(m_left, 3, std::max(1, width() - m_left - m_right), kHeight - 6);
+}
 
 double Minimap::xOf(int64_t ns) const {
     const TimeRange whole = m_model.axis().whole();
@@ -60,20 +64,22 @@ double Minimap::xOf(int64_t ns) const {
 int64_t Minimap::timeAt(double x) const {
     const TimeRange whole = m_model.axis().whole();
     const QRectF area = pictureArea();
-    return whole.beginNs + static_cast<int64_t>(std::clamp((x - area.left()) / area.width(), 0.0, 1.0) * static_cast<double>(whole.span()));
+    return whole.beginNs + static_cast<int64_t>(std::clamp((x - area.left()) / area.width(), 0.0, 1.0) *
+                                                static_cast<double>(whole.span()));
 }
 
 QRectF Minimap::frameArea() const {
     const TimeRange visible = m_model.axis().visible();
     const QRectF area = pictureArea();
-    const double left = std::clamp(xOf(visible.beginNs), area.left(), area.right()), right = std::clamp(xOf(visible.endNs), area.left(), area.right());
+    const double left = std::clamp(xOf(visible.beginNs), area.left(), area.right()),
+                 right = std::clamp(xOf(visible.endNs), area.left(), area.right());
     const double missing = std::max(0.0, kLeastFrame - (right - left));
     return QRectF(left - missing / 2, area.top() - 1, right - left + missing, area.height() + 2);
 }
 
 bool Minimap::isUpToDate() const {
-    return m_overview.columns() == static_cast<size_t>(pictureArea().width()) && m_overview.whole() == m_model.axis().whole() &&
-           m_overview.ranks() == m_model.lanes().loaded().size();
+    return m_overview.columns() == static_cast<size_t>(pictureArea().width()) &&
+           m_overview.whole() == m_model.axis().whole() && m_overview.ranks() == m_model.lanes().loaded().size();
 }
 
 void Minimap::count() {
@@ -89,7 +95,9 @@ void Minimap::count() {
     update();
 }
 
-void Minimap::resizeEvent(QResizeEvent*) { m_soon.start(); }
+void Minimap::resizeEvent(QResizeEvent*) {
+    m_soon.start();
+}
 
 void Minimap::paintEvent(QPaintEvent*) {
     if (!m_model.run()) return;
@@ -111,7 +119,8 @@ void Minimap::paintEvent(QPaintEvent*) {
     QColor veil = colour(m_palette->background);
     veil.setAlpha(150);
     painter.fillRect(QRectF(area.left(), area.top(), std::max(0.0, frame.left() - area.left()), area.height()), veil);
-    painter.fillRect(QRectF(frame.right(), area.top(), std::max(0.0, area.right() - frame.right()), area.height()), veil);
+    painter.fillRect(QRectF(frame.right(), area.top(), std::max(0.0, area.right() - frame.right()), area.height()),
+                     veil);
     painter.setPen(QPen(colour(m_palette->text), 2));
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(frame);
@@ -124,7 +133,8 @@ void Minimap::paintActivity(QPainter& painter, QRectF area) const {
         for (size_t a = 0; a < kActivities; ++a) {
             if (shares[a] <= 0) continue;
             const double height = std::min(1.0, static_cast<double>(shares[a])) * area.height();
-            painter.fillRect(QRectF(area.left() + static_cast<double>(i), bottom - height, 1, height), colour(m_palette->activities[a]));
+            painter.fillRect(QRectF(area.left() + static_cast<double>(i), bottom - height, 1, height),
+                             colour(m_palette->activities[a]));
             bottom -= height;
         }
     }
@@ -144,13 +154,15 @@ void Minimap::paintMarks(QPainter& painter, QRectF area) const {
     if (const auto time = m_model.timeSelection()) {
         QColor shade = colour(m_palette->selection);
         shade.setAlpha(60);
-        painter.fillRect(QRectF(xOf(time->beginNs), area.top(), std::max(1.0, xOf(time->endNs) - xOf(time->beginNs)), area.height()), shade);
+        painter.fillRect(
+            QRectF(xOf(time->beginNs), area.top(), std::max(1.0, xOf(time->endNs) - xOf(time->beginNs)), area.height()),
+            shade);
     }
     std::set<int> found;
     for (const EventRef& hit : m_model.hits())
         if (m_model.isValid(hit)) found.insert(static_cast<int>(xOf(m_model.event(hit).startNs)));
     for (const int x : found) painter.fillRect(QRectF(x, area.top() - 1, 1, 7), colour(m_palette->selection));
-    std::set<int> places;   // evidence may be thousands of events; the picture has as many columns as it has
+    std::set<int> places;  // evidence may be thousands of events; the picture has as many columns as it has
     for (const EventRef& mark : m_model.marks())
         if (m_model.isValid(mark)) places.insert(static_cast<int>(xOf(m_model.event(mark).startNs)));
     for (const MarkedTime& marked : m_model.markedTimes()) places.insert(static_cast<int>(xOf(marked.time.beginNs)));
@@ -173,7 +185,9 @@ void Minimap::mouseMoveEvent(QMouseEvent* event) {
     m_model.move(centredAt(m_model.axis().visible(), timeAt(event->position().x()) - m_held, m_model.axis().room()));
 }
 
-void Minimap::mouseReleaseEvent(QMouseEvent*) { m_dragging = false; }
+void Minimap::mouseReleaseEvent(QMouseEvent*) {
+    m_dragging = false;
+}
 
 void Minimap::wheelEvent(QWheelEvent* event) {
     m_model.zoomAt(m_model.axis().width() / 2, std::pow(kWheelZoom, -event->angleDelta().y() / 120.0));

@@ -10,11 +10,12 @@
 
 namespace rankscope::gui {
 
-/// The whole run in one line, all ranks together, with a frame around what the timeline shows. A click or drag moves the frame, the wheel zooms it.
+/// The whole run in one line, all ranks together, with a frame around what the timeline shows. A click or drag moves
+/// the frame, the wheel zooms it.
 class Minimap : public QWidget {
     Q_OBJECT
 
-public:
+  public:
     /// `left` and `right`: pixels beside the picture, so that it lies over the lanes.
     Minimap(TimelineModel& model, int left, int right, QWidget* parent = nullptr);
 
@@ -29,7 +30,7 @@ public:
     /// The picture shows all that is loaded.
     bool isUpToDate() const;
 
-protected:
+  protected:
     void paintEvent(QPaintEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
@@ -37,10 +38,10 @@ protected:
     void mouseReleaseEvent(QMouseEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
 
-private:
+  private:
     static constexpr int kHeight = 40;
 
-    void count();   ///< what the picture shows, anew where it must
+    void count();  ///< what the picture shows, anew where it must
     int64_t timeAt(double x) const;
     double xOf(int64_t ns) const;
     void paintActivity(QPainter& painter, QRectF area) const;
@@ -50,8 +51,8 @@ private:
     int m_left, m_right;
     const Palette* m_palette = &Palette::light();
     Overview m_overview;
-    QTimer m_soon;                // ranks arrive one by one: the picture follows a few times a second
-    int64_t m_held = 0;           // time between the frame's middle and the hand
+    QTimer m_soon;       // ranks arrive one by one: the picture follows a few times a second
+    int64_t m_held = 0;  // time between the frame's middle and the hand
     bool m_dragging = false;
 };
 

@@ -13,7 +13,7 @@ namespace rankscope::gui {
 namespace {
 
 constexpr int kPixelSize = 11;
-constexpr int kMaxWidth = 4000;               // device pixels; no name is shown wider
+constexpr int kMaxWidth = 4000;  // device pixels; no name is shown wider
 constexpr size_t kMaxBytes = size_t{64} << 20;
 constexpr size_t kLeastCharacters = 3;
 
@@ -49,8 +49,10 @@ NameStamp::NameStamp(const QString& name, double ratio) {
     layout.endLayout();
     if (!line.isValid()) return;
 
-    const int width = std::min(kMaxWidth, static_cast<int>(std::ceil(line.naturalTextWidth() * ratio)) + 1), height = static_cast<int>(std::ceil(line.height() * ratio));
-    for (const double place : cursorPlaces(layout, line)) m_ends.push_back(static_cast<uint16_t>(std::clamp(static_cast<int>(std::ceil(place * ratio)), 0, width)));
+    const int width = std::min(kMaxWidth, static_cast<int>(std::ceil(line.naturalTextWidth() * ratio)) + 1),
+              height = static_cast<int>(std::ceil(line.height() * ratio));
+    for (const double place : cursorPlaces(layout, line))
+        m_ends.push_back(static_cast<uint16_t>(std::clamp(static_cast<int>(std::ceil(place * ratio)), 0, width)));
     QImage ink(std::max(1, width), std::max(1, height), QImage::Format_ARGB32_Premultiplied);
     ink.setDevicePixelRatio(ratio);
     ink.fill(Qt::transparent);
@@ -63,7 +65,8 @@ NameStamp::NameStamp(const QString& name, double ratio) {
         m_rows.push_back(static_cast<uint32_t>(m_dots.size()));
         const auto* pixels = reinterpret_cast<const QRgb*>(ink.constScanLine(y));
         for (int x = 0; x < ink.width(); ++x)
-            if (qAlpha(pixels[x]) > 0) m_dots.push_back({static_cast<uint16_t>(x), static_cast<uint8_t>(qAlpha(pixels[x]))});
+            if (qAlpha(pixels[x]) > 0)
+                m_dots.push_back({static_cast<uint16_t>(x), static_cast<uint8_t>(qAlpha(pixels[x]))});
     }
     m_rows.push_back(static_cast<uint32_t>(m_dots.size()));
     m_dots.shrink_to_fit();

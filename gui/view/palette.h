@@ -9,8 +9,8 @@
 
 namespace rankscope::gui {
 
-/// Colours of the timeline. Kinds differ in hue by Okabe and Ito's palette (jfly.uni-koeln.de/color), which people with any colour vision can tell
-/// apart; names of one kind differ in lightness.
+/// Colours of the timeline. Kinds differ in hue by Okabe and Ito's palette (jfly.uni-koeln.de/color), which people with
+/// any colour vision can tell apart; names of one kind differ in lightness.
 struct Palette {
     Rgb background, alternate, grid, text, dimText, header, selection, mark, window;
     EventColours events;
@@ -25,6 +25,8 @@ struct Palette {
     static QColor ink(Rgb back) noexcept;
 };
 
-inline QColor colour(Rgb rgb) { return QColor::fromRgb(rgb); }
+inline QColor colour(Rgb rgb) {
+    return QColor::fromRgb(rgb);
+}
 
 }  // namespace rankscope::gui

@@ -7,9 +7,13 @@
 namespace rankscope::gui {
 
 /// "Findings", or "Findings of B".
-inline QString titleFor(const QString& letter, const char* title) { return letter.isEmpty() ? QString(title) : QString("%1 of %2").arg(title, letter); }
+inline QString titleFor(const QString& letter, const char* title) {
+    return letter.isEmpty() ? QString(title) : QString("%1 of %2").arg(title, letter);
+}
 
 /// "findings-dock", or "findings-dock-b": unique in the window, so that its layout can be kept.
-inline QString objectNameFor(const QString& letter, const char* name) { return letter.isEmpty() ? QString(name) : QString("%1-%2").arg(name, letter.toLower()); }
+inline QString objectNameFor(const QString& letter, const char* name) {
+    return letter.isEmpty() ? QString(name) : QString("%1-%2").arg(name, letter.toLower());
+}
 
 }  // namespace rankscope::gui

@@ -100,7 +100,9 @@ void TimelineModel::move(TimeRange range) {
     emit viewChanged();
 }
 
-void TimelineModel::fit() { show(m_axis.fitted()); }
+void TimelineModel::fit() {
+    show(m_axis.fitted());
+}
 
 void TimelineModel::back() {
     if (m_history.empty()) return;
@@ -194,28 +196,40 @@ bool TimelineModel::isValid(EventRef event) const {
            event.index < tracks->lanes[event.lane].parts[event.part].track.size();
 }
 
-TrackEvent TimelineModel::event(EventRef event) const { return m_lanes.tracks(event.rank)->lanes[event.lane].parts[event.part].track.event(event.index); }
+TrackEvent TimelineModel::event(EventRef event) const {
+    return m_lanes.tracks(event.rank)->lanes[event.lane].parts[event.part].track.event(event.index);
+}
 
-int64_t TimelineModel::rowId(EventRef event) const { return m_lanes.tracks(event.rank)->lanes[event.lane].parts[event.part].track.rowId(event.index); }
+int64_t TimelineModel::rowId(EventRef event) const {
+    return m_lanes.tracks(event.rank)->lanes[event.lane].parts[event.part].track.rowId(event.index);
+}
 
-EventTable TimelineModel::table(EventRef event) const { return m_lanes.tracks(event.rank)->lanes[event.lane].parts[event.part].table; }
+EventTable TimelineModel::table(EventRef event) const {
+    return m_lanes.tracks(event.rank)->lanes[event.lane].parts[event.part].table;
+}
 
 QString TimelineModel::eventName(EventTable table, const TrackEvent& event) const {
     return m_run ? QString::fromStdString(displayText(gui::eventName(*m_run, table, event))) : QString();
 }
 
-QString TimelineModel::eventName(EventRef ref) const { return isValid(ref) ? eventName(table(ref), event(ref)) : QString(); }
+QString TimelineModel::eventName(EventRef ref) const {
+    return isValid(ref) ? eventName(table(ref), event(ref)) : QString();
+}
 
 QString TimelineModel::eventLabel(EventTable table, const TrackEvent& event) const {
     if (!m_run || table != EventTable::kernel || event.name >= m_run->shortNames.size()) return eventName(table, event);
     return QString::fromStdString(displayText(m_run->shortNames[event.name]));
 }
 
-QString TimelineModel::eventLabel(EventRef ref) const { return isValid(ref) ? eventLabel(table(ref), event(ref)) : QString(); }
+QString TimelineModel::eventLabel(EventRef ref) const {
+    return isValid(ref) ? eventLabel(table(ref), event(ref)) : QString();
+}
 
 QString TimelineModel::place(EventRef ref) const {
     if (!isValid(ref)) return {};
-    return QString("rank %1, %2").arg(ref.rank).arg(QString::fromStdString(displayText(m_lanes.tracks(ref.rank)->lanes[ref.lane].label)));
+    return QString("rank %1, %2")
+        .arg(ref.rank)
+        .arg(QString::fromStdString(displayText(m_lanes.tracks(ref.rank)->lanes[ref.lane].label)));
 }
 
 }  // namespace rankscope::gui

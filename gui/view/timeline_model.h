@@ -29,9 +29,9 @@ struct MarkedTime {
 /// What of the picture proves a finding.
 struct Evidence {
     std::vector<EventRef> events;
-    std::vector<MarkedTime> times;        ///< idle time
-    std::vector<QString> notes;           ///< what they show: of the events, then of the times; safe to show
-    std::set<int32_t> toFix, waiting;     ///< ranks where the fix goes, and those that wait for them
+    std::vector<MarkedTime> times;     ///< idle time
+    std::vector<QString> notes;        ///< what they show: of the events, then of the times; safe to show
+    std::set<int32_t> toFix, waiting;  ///< ranks where the fix goes, and those that wait for them
 };
 
 /// A time with a name: "step 5".
@@ -42,12 +42,12 @@ struct TimeAnchor {
     bool operator==(const TimeAnchor&) const = default;
 };
 
-/// What all widgets of a window share: the run, what of it is in view, and what is selected. GUI thread only. Widgets change it through its
-/// functions and redraw on its signals; none knows another.
+/// What all widgets of a window share: the run, what of it is in view, and what is selected. GUI thread only. Widgets
+/// change it through its functions and redraw on its signals; none knows another.
 class TimelineModel : public QObject {
     Q_OBJECT
 
-public:
+  public:
     explicit TimelineModel(QObject* parent = nullptr);
 
     void setRun(std::shared_ptr<const RunInfo> run);
@@ -72,17 +72,17 @@ public:
     void setWidth(double pixels);
     void zoomAt(double x, double factor);
     void panBy(double pixels);
-    void show(TimeRange range);      ///< remembered: back() undoes it
-    void move(TimeRange range);      ///< part of a gesture: not remembered
-    void place(TimeRange range);     ///< TimeAxis::place
-    void setRoom(TimeRange room, TimeRange fitted);   ///< TimeAxis::setRoom
+    void show(TimeRange range);                      ///< remembered: back() undoes it
+    void move(TimeRange range);                      ///< part of a gesture: not remembered
+    void place(TimeRange range);                     ///< TimeAxis::place
+    void setRoom(TimeRange room, TimeRange fitted);  ///< TimeAxis::setRoom
     /// Where this run and the one beside it are laid over each other.
     const std::optional<TimeAnchor>& anchor() const noexcept { return m_anchor; }
     void setAnchor(std::optional<TimeAnchor> anchor);
     void fit();
     void back();
-    void remember();                 ///< back() will return to what is visible now
-    void zoomToSelection();          ///< the time selection, else the selected event
+    void remember();         ///< back() will return to what is visible now
+    void zoomToSelection();  ///< the time selection, else the selected event
 
     EventRef selection() const noexcept { return m_selection; }
     void select(EventRef event);
@@ -98,8 +98,10 @@ public:
     const Evidence& evidence() const noexcept { return m_evidence; }
     const std::vector<EventRef>& marks() const noexcept { return m_evidence.events; }
     const std::vector<MarkedTime>& markedTimes() const noexcept { return m_evidence.times; }
-    const std::vector<EventRef>& hits() const noexcept { return m_hits; }        ///< what the search has found
-    const std::vector<EventRef>& related() const noexcept { return m_related; }  ///< the other members of a selected collective
+    const std::vector<EventRef>& hits() const noexcept { return m_hits; }  ///< what the search has found
+    const std::vector<EventRef>& related() const noexcept {
+        return m_related;
+    }  ///< the other members of a selected collective
     const std::vector<FlowLine>& flows() const noexcept { return m_flows; }
     void setEvidence(Evidence evidence);
     void setHits(std::vector<EventRef> hits);
@@ -118,7 +120,7 @@ public:
     /// "rank 3, stream 7 compute".
     QString place(EventRef event) const;
 
-signals:
+  signals:
     void runChanged();
     void lanesChanged();
     void viewChanged();
@@ -131,7 +133,7 @@ signals:
     /// A rank that is not loaded yet is to be looked at.
     void rankWanted(int rank);
 
-private:
+  private:
     std::shared_ptr<const RunInfo> m_run;
     LaneTree m_lanes;
     QStringList m_problems;

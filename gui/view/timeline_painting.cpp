@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the timeline looks: TimelineView's painting, apart from its hands.
-#include <QPainter>
 #include <QPaintEngine>
+#include <QPainter>
 #include <QPainterPath>
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,9 @@
 namespace rankscope::gui {
 namespace {
 
-QString shown(const std::string& text) { return QString::fromStdString(displayText(text)); }
+QString shown(const std::string& text) {
+    return QString::fromStdString(displayText(text));
+}
 
 QString stateText(const LaneTree& lanes, int32_t rank) {
     const std::string& trouble = lanes.trouble(rank);
@@ -37,7 +39,9 @@ void TimelineView::paintEvent(QPaintEvent*) {
     paintRowLabels(painter, lanes.rows(), top, height(), m_scroll->value());
     if (lanes.rows().empty() && lanes.pinnedRows().empty() && !lanes.choices().filter.empty()) {
         painter.setPen(colour(m_palette->text));
-        painter.drawText(QRect(0, top, width(), height() - top), Qt::AlignCenter, QString("No lane matches '%1': empty the filter to see all ranks.").arg(shown(lanes.choices().filter)));
+        painter.drawText(
+            QRect(0, top, width(), height() - top), Qt::AlignCenter,
+            QString("No lane matches '%1': empty the filter to see all ranks.").arg(shown(lanes.choices().filter)));
     }
     if (!lanes.pinnedRows().empty()) {
         const int pinned = top - kRulerHeight - 3;
@@ -51,18 +55,21 @@ void TimelineView::paintEvent(QPaintEvent*) {
 }
 
 // Pixels on a screen, shapes in a file of shapes.
-void TimelineView::paintLanes(QPainter& painter, LaneCanvas& canvas, const std::vector<Row>& rows, int top, int scrollTop, int height) {
+void TimelineView::paintLanes(QPainter& painter, LaneCanvas& canvas, const std::vector<Row>& rows, int top,
+                              int scrollTop, int height) {
     if (painter.paintEngine()->type() == QPaintEngine::SVG)
         drawLaneShapes(painter, m_model, rows, QRect(m_labelWidth, top, lanesWidth(), height), scrollTop, *m_palette);
     else
-        painter.drawImage(QPointF(m_labelWidth, top), canvas.paint(m_model, rows, scrollTop, {lanesWidth(), height}, devicePixelRatioF(), *m_palette));
+        painter.drawImage(QPointF(m_labelWidth, top), canvas.paint(m_model, rows, scrollTop, {lanesWidth(), height},
+                                                                   devicePixelRatioF(), *m_palette));
 }
 
 void TimelineView::paintRuler(QPainter& painter) {
     painter.fillRect(0, 0, width(), kRulerHeight, colour(m_palette->header));
     const Ruler ruler = m_model.axis().ruler(90);
     painter.setPen(colour(m_palette->dimText));
-    painter.drawText(QRectF(6, 0, m_labelWidth - 12, kRulerHeight), Qt::AlignVCenter | Qt::AlignRight, QString::fromStdString(ruler.baseLabel));
+    painter.drawText(QRectF(6, 0, m_labelWidth - 12, kRulerHeight), Qt::AlignVCenter | Qt::AlignRight,
+                     QString::fromStdString(ruler.baseLabel));
     painter.setClipRect(m_labelWidth, 0, lanesWidth(), height());
     for (const Tick& tick : ruler.ticks) {
         const double x = m_labelWidth + tick.x;
@@ -100,8 +107,10 @@ void TimelineView::paintRowLabels(QPainter& painter, const std::vector<Row>& row
         if (host || summary) text = (row.expanded ? QStringLiteral("\u25be ") : QStringLiteral("\u25b8 ")) + text;
         if (summary) text += stateText(m_model.lanes(), row.rank);
         painter.setPen(colour(host || summary ? m_palette->text : m_palette->dimText));
-        painter.drawText(QRectF(indent, y, m_labelWidth - indent - 4, row.height), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine,
-                         painter.fontMetrics().elidedText(text, host || summary ? Qt::ElideRight : Qt::ElideMiddle, m_labelWidth - indent - 6));
+        painter.drawText(QRectF(indent, y, m_labelWidth - indent - 4, row.height),
+                         Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine,
+                         painter.fontMetrics().elidedText(text, host || summary ? Qt::ElideRight : Qt::ElideMiddle,
+                                                          m_labelWidth - indent - 6));
         painter.fillRect(0, y + row.height - 1, width() - m_scroll->width(), 1, colour(m_palette->grid));
         if (!summary) continue;
         const Evidence& evidence = m_model.evidence();
@@ -109,7 +118,8 @@ void TimelineView::paintRowLabels(QPainter& painter, const std::vector<Row>& row
         if (!toFix && !evidence.waiting.contains(row.rank)) continue;
         if (toFix) painter.fillRect(0, y + 1, 5, row.height - 2, colour(m_palette->mark));
         painter.setPen(colour(toFix ? m_palette->mark : m_palette->dimText));
-        painter.drawText(QRectF(indent, y, m_labelWidth - indent - 8, row.height), Qt::AlignVCenter | Qt::AlignRight, toFix ? "the rank to fix \u25b8" : "waits");
+        painter.drawText(QRectF(indent, y, m_labelWidth - indent - 8, row.height), Qt::AlignVCenter | Qt::AlignRight,
+                         toFix ? "the rank to fix \u25b8" : "waits");
     }
     painter.fillRect(m_labelWidth - 1, top, 1, bottom - top, colour(m_palette->grid));
     painter.setClipping(false);
@@ -118,7 +128,8 @@ void TimelineView::paintRowLabels(QPainter& painter, const std::vector<Row>& row
 void TimelineView::paintOverlay(QPainter& painter) {
     painter.setClipRect(m_labelWidth, 0, lanesWidth(), height());
     if (const auto range = m_model.timeSelection()) {
-        const double left = m_labelWidth + m_model.axis().xOf(range->beginNs), right = m_labelWidth + m_model.axis().xOf(range->endNs);
+        const double left = m_labelWidth + m_model.axis().xOf(range->beginNs),
+                     right = m_labelWidth + m_model.axis().xOf(range->endNs);
         QColor shade = colour(m_palette->selection);
         shade.setAlpha(28);
         painter.fillRect(QRectF(left, 0, right - left, height()), shade);
@@ -126,9 +137,13 @@ void TimelineView::paintOverlay(QPainter& painter) {
         painter.drawLine(QPointF(left, 0), QPointF(left, height()));
         painter.drawLine(QPointF(right, 0), QPointF(right, height()));
         const QString length = QString::fromStdString(durationText(range->span()));
-        const double wide = painter.fontMetrics().horizontalAdvance(length) + 10.0, from = std::max<double>(left, m_labelWidth), to = std::min<double>(right, m_labelWidth + lanesWidth());
-        const QRectF tag(std::clamp((from + to - wide) / 2, m_labelWidth + 1.0, std::max(m_labelWidth + 1.0, m_labelWidth + lanesWidth() - wide)), 0, wide, kRulerHeight - 9);
-        painter.fillRect(tag, colour(m_palette->header));   // over the ruler's own labels
+        const double wide = painter.fontMetrics().horizontalAdvance(length) + 10.0,
+                     from = std::max<double>(left, m_labelWidth),
+                     to = std::min<double>(right, m_labelWidth + lanesWidth());
+        const QRectF tag(std::clamp((from + to - wide) / 2, m_labelWidth + 1.0,
+                                    std::max(m_labelWidth + 1.0, m_labelWidth + lanesWidth() - wide)),
+                         0, wide, kRulerHeight - 9);
+        painter.fillRect(tag, colour(m_palette->header));  // over the ruler's own labels
         painter.drawText(tag, Qt::AlignCenter, length);
     }
     painter.setClipRect(m_labelWidth, lanesTop(), lanesWidth(), height());
@@ -139,7 +154,8 @@ void TimelineView::paintOverlay(QPainter& painter) {
         painter.drawRect(areaOf(marked));
     }
     paintHits(painter);
-    for (const EventRef& related : m_model.related()) paintOutline(painter, related, QPen(colour(m_palette->selection), 1, Qt::DashLine));
+    for (const EventRef& related : m_model.related())
+        paintOutline(painter, related, QPen(colour(m_palette->selection), 1, Qt::DashLine));
     paintFlows(painter);
     paintSelection(painter);
     paintNotes(painter);
@@ -152,7 +168,9 @@ void TimelineView::paintOverlay(QPainter& painter) {
     painter.setClipping(false);
 }
 
-void TimelineView::paintSelection(QPainter& painter) { paintOutline(painter, m_model.selection(), QPen(colour(m_palette->selection), 2)); }
+void TimelineView::paintSelection(QPainter& painter) {
+    paintOutline(painter, m_model.selection(), QPen(colour(m_palette->selection), 2));
+}
 
 void TimelineView::paintOutline(QPainter& painter, EventRef event, const QPen& pen) {
     const QRectF area = areaOf(event);
@@ -165,7 +183,8 @@ void TimelineView::paintOutline(QPainter& painter, EventRef event, const QPen& p
 QRectF TimelineView::areaOf(const MarkedTime& marked) const {
     const Row* row = m_model.lanes().summaryRow(marked.rank);
     if (!row) return {};
-    const double left = m_labelWidth + m_model.axis().xOf(marked.time.beginNs), right = m_labelWidth + m_model.axis().xOf(marked.time.endNs);
+    const double left = m_labelWidth + m_model.axis().xOf(marked.time.beginNs),
+                 right = m_labelWidth + m_model.axis().xOf(marked.time.endNs);
     return QRectF(left, lanesTop() - m_scroll->value() + row->top + 1, std::max(2.0, right - left), row->height - 2);
 }
 
@@ -173,13 +192,15 @@ QRectF TimelineView::areaOf(const MarkedTime& marked) const {
 void TimelineView::paintHits(QPainter& painter) {
     if (m_model.hits().empty()) return;
     constexpr uint64_t kSummary = UINT32_MAX;
-    const auto key = [](int32_t rank, uint64_t lane) { return static_cast<uint64_t>(static_cast<uint32_t>(rank)) << 32 | lane; };
+    const auto key = [](int32_t rank, uint64_t lane) {
+        return static_cast<uint64_t>(static_cast<uint32_t>(rank)) << 32 | lane;
+    };
     std::unordered_map<uint64_t, const Row*> rows;
     for (const Row& row : m_model.lanes().rows())
         if (row.kind != RowKind::host) rows[key(row.rank, row.kind == RowKind::summary ? kSummary : row.lane)] = &row;
     const TimeAxis& axis = m_model.axis();
     const TimeRange visible = axis.visible();
-    std::unordered_map<const Row*, double> drawnTo;   // many hits share a pixel
+    std::unordered_map<const Row*, double> drawnTo;  // many hits share a pixel
     for (const EventRef& hit : m_model.hits()) {
         if (!m_model.isValid(hit)) continue;
         const TrackEvent event = m_model.event(hit);
@@ -188,11 +209,14 @@ void TimelineView::paintHits(QPainter& painter) {
         if (found == rows.end()) found = rows.find(key(hit.rank, kSummary));
         if (found == rows.end()) continue;
         const Row& row = *found->second;
-        const double left = std::max(0.0, axis.xOf(event.startNs)), right = std::max(left + 2, std::min(axis.width(), axis.xOf(event.startNs + event.durNs)));
+        const double left = std::max(0.0, axis.xOf(event.startNs)),
+                     right = std::max(left + 2, std::min(axis.width(), axis.xOf(event.startNs + event.durNs)));
         const auto [place, isFirst] = drawnTo.try_emplace(&row, -1.0);
         if (!isFirst && right <= place->second) continue;
         place->second = std::max(place->second, right);
-        painter.fillRect(QRectF(m_labelWidth + left, lanesTop() - m_scroll->value() + row.top + row.height - 4, right - left, 3), colour(m_palette->selection));
+        painter.fillRect(
+            QRectF(m_labelWidth + left, lanesTop() - m_scroll->value() + row.top + row.height - 4, right - left, 3),
+            colour(m_palette->selection));
     }
 }
 
@@ -205,14 +229,20 @@ void TimelineView::paintNotes(QPainter& painter) {
     painter.setFont(font);
     const QFontMetricsF metrics(font);
     for (size_t i = 0; i < evidence.notes.size() && i < evidence.events.size() + evidence.times.size(); ++i) {
-        const QRectF mark = i < evidence.events.size() ? areaOf(evidence.events[i]) : areaOf(evidence.times[i - evidence.events.size()]);
-        const bool inView = !mark.isNull() && mark.right() > m_labelWidth && mark.left() < m_labelWidth + lanesWidth() && mark.top() >= lanesTop() && mark.bottom() <= height();
+        const QRectF mark = i < evidence.events.size() ? areaOf(evidence.events[i])
+                                                       : areaOf(evidence.times[i - evidence.events.size()]);
+        const bool inView = !mark.isNull() && mark.right() > m_labelWidth &&
+                            mark.left() < m_labelWidth + lanesWidth() && mark.top() >= lanesTop() &&
+                            mark.bottom() <= height();
         if (!inView || evidence.notes[i].isEmpty()) continue;
         const double width = metrics.horizontalAdvance(evidence.notes[i]) + 10, tall = metrics.height() + 2;
-        const double x = std::clamp(mark.left(), m_labelWidth + 2.0, std::max(m_labelWidth + 2.0, m_labelWidth + lanesWidth() - width - 2));
+        const double x = std::clamp(mark.left(), m_labelWidth + 2.0,
+                                    std::max(m_labelWidth + 2.0, m_labelWidth + lanesWidth() - width - 2));
         const double y = mark.bottom() + 2 + tall <= height() ? mark.bottom() + 2 : mark.top() - tall - 2;
         const QRectF tag(x, y, width, tall);
-        if (std::any_of(placed.begin(), placed.end(), [&](const QRectF& other) { return other.adjusted(-6, -1, 6, 1).intersects(tag); })) continue;
+        if (std::any_of(placed.begin(), placed.end(),
+                        [&](const QRectF& other) { return other.adjusted(-6, -1, 6, 1).intersects(tag); }))
+            continue;
         placed.push_back(tag);
         painter.fillRect(tag, colour(m_palette->mark));
         painter.setPen(Palette::ink(m_palette->mark));

@@ -19,13 +19,15 @@
 namespace rankscope::gui {
 namespace {
 
-QString text(const std::string& name) { return QString::fromStdString(displayText(name)).toHtmlEscaped(); }
+QString text(const std::string& name) {
+    return QString::fromStdString(displayText(name)).toHtmlEscaped();
+}
 
 constexpr int kNarrowestLabels = 80;
 constexpr double kKeyZoom = 1.5;
-constexpr double kKeyPan = 0.15;          // of the picture's width
-constexpr double kClickSlop = 4;          // pixels a hand may shake
-constexpr qint64 kGestureMs = 700;        // zooming again within it belongs to the same gesture, one step of `back`
+constexpr double kKeyPan = 0.15;    // of the picture's width
+constexpr double kClickSlop = 4;    // pixels a hand may shake
+constexpr qint64 kGestureMs = 700;  // zooming again within it belongs to the same gesture, one step of `back`
 
 }  // namespace
 
@@ -41,7 +43,8 @@ TimelineView::TimelineView(TimelineModel& model, QWidget* parent)
         updateScroll();
         update();
     });
-    for (const auto changed : {&TimelineModel::viewChanged, &TimelineModel::selectionChanged, &TimelineModel::timeSelectionChanged, &TimelineModel::marksChanged})
+    for (const auto changed : {&TimelineModel::viewChanged, &TimelineModel::selectionChanged,
+                               &TimelineModel::timeSelectionChanged, &TimelineModel::marksChanged})
         connect(&m_model, changed, this, qOverload<>(&QWidget::update));
 }
 
@@ -65,7 +68,9 @@ int TimelineView::lanesTop() const {
     return kRulerHeight + (pinned > 0 ? std::min(pinned, height() / 2) + 3 : 0);
 }
 
-int TimelineView::lanesWidth() const { return std::max(1, width() - m_labelWidth - m_scroll->sizeHint().width()); }
+int TimelineView::lanesWidth() const {
+    return std::max(1, width() - m_labelWidth - m_scroll->sizeHint().width());
+}
 
 void TimelineView::updateScroll() {
     const int page = std::max(1, height() - lanesTop());
@@ -82,7 +87,9 @@ void TimelineView::resizeEvent(QResizeEvent*) {
 std::vector<int32_t> TimelineView::ranksInSight() const {
     std::vector<int32_t> ranks;
     for (const Row& row : m_model.lanes().rows())
-        if (row.kind == RowKind::summary && row.top + row.height > m_scroll->value() && row.top < m_scroll->value() + height()) ranks.push_back(row.rank);
+        if (row.kind == RowKind::summary && row.top + row.height > m_scroll->value() &&
+            row.top < m_scroll->value() + height())
+            ranks.push_back(row.rank);
     return ranks;
 }
 
@@ -103,13 +110,15 @@ EventRef TimelineView::eventAt(QPointF position) const {
     if (!tracks || row->kind != RowKind::lane || laneX(position) < 0 || row->lane >= tracks->lanes.size()) return {};
     // What is narrower than the hand is precise may be hit beside it.
     const TimeAxis& axis = m_model.axis();
-    const int64_t time = axis.timeAt(laneX(position)), from = axis.timeAt(laneX(position) - 2), to = axis.timeAt(laneX(position) + 2);
+    const int64_t time = axis.timeAt(laneX(position)), from = axis.timeAt(laneX(position) - 2),
+                  to = axis.timeAt(laneX(position) + 2);
     const Lane& lane = tracks->lanes[row->lane];
     EventRef best;
     int64_t bestDistance = INT64_MAX, bestDuration = -1;
     for (uint32_t part = 0; part < lane.parts.size(); ++part) {
         const Track& track = lane.parts[part].track;
-        for (size_t i = track.firstEndingAfter(from), seen = 0; i < track.size() && track.startNs(i) <= to && seen < 64; ++i, ++seen) {
+        for (size_t i = track.firstEndingAfter(from), seen = 0; i < track.size() && track.startNs(i) <= to && seen < 64;
+             ++i, ++seen) {
             const int64_t distance = std::max<int64_t>({0, track.startNs(i) - time, time - track.endNs(i)});
             if (distance > bestDistance || (distance == bestDistance && track.durNs(i) <= bestDuration)) continue;
             best = {row->rank, row->lane, part, static_cast<uint32_t>(i)};
@@ -132,8 +141,10 @@ QRectF TimelineView::areaOf(EventRef event) const {
     }
     const TrackEvent shown = m_model.event(event);
     const TimeAxis& axis = m_model.axis();
-    const double left = std::clamp(axis.xOf(shown.startNs), -2.0, axis.width() + 2), right = std::clamp(axis.xOf(shown.startNs + shown.durNs), -2.0, axis.width() + 2);
-    return {m_labelWidth + left, static_cast<double>(top), std::max(2.0, right - left), static_cast<double>(row->height)};
+    const double left = std::clamp(axis.xOf(shown.startNs), -2.0, axis.width() + 2),
+                 right = std::clamp(axis.xOf(shown.startNs + shown.durNs), -2.0, axis.width() + 2);
+    return {m_labelWidth + left, static_cast<double>(top), std::max(2.0, right - left),
+            static_cast<double>(row->height)};
 }
 
 void TimelineView::scrollToSelection() {
@@ -142,7 +153,8 @@ void TimelineView::scrollToSelection() {
     const Row* row = m_model.lanes().rowOf(selected.rank, selected.lane);
     if (!row) return;
     const int page = m_scroll->pageStep();
-    if (row->top < m_scroll->value() || row->top + row->height > m_scroll->value() + page) m_scroll->setValue(row->top - page / 2);
+    if (row->top < m_scroll->value() || row->top + row->height > m_scroll->value() + page)
+        m_scroll->setValue(row->top - page / 2);
 }
 
 void TimelineView::zoom(double x, double factor) {
@@ -154,23 +166,62 @@ void TimelineView::zoom(double x, double factor) {
 void TimelineView::keyPressEvent(QKeyEvent* event) {
     const double x = m_pointer.x() >= m_labelWidth ? laneX(m_pointer) : lanesWidth() / 2.0;
     switch (event->key()) {
-        case Qt::Key_W: case Qt::Key_Plus: case Qt::Key_Equal: zoom(x, 1 / kKeyZoom); return;
-        case Qt::Key_S: case Qt::Key_Minus: zoom(x, kKeyZoom); return;
-        case Qt::Key_A: case Qt::Key_Left: m_model.panBy(-kKeyPan * lanesWidth()); return;
-        case Qt::Key_D: case Qt::Key_Right: m_model.panBy(kKeyPan * lanesWidth()); return;
-        case Qt::Key_F: m_model.fit(); return;
-        case Qt::Key_Z: m_model.zoomToSelection(); return;
-        case Qt::Key_Backspace: m_model.back(); return;
-        case Qt::Key_Slash: emit searchWanted(); return;
-        case Qt::Key_BracketLeft: emit flowWanted(-1); return;
-        case Qt::Key_BracketRight: emit flowWanted(1); return;
-        case Qt::Key_Question: emit helpWanted(); return;
-        case Qt::Key_Up: m_scroll->setValue(m_scroll->value() - m_scroll->singleStep()); return;
-        case Qt::Key_Down: m_scroll->setValue(m_scroll->value() + m_scroll->singleStep()); return;
-        case Qt::Key_PageUp: m_scroll->setValue(m_scroll->value() - m_scroll->pageStep()); return;
-        case Qt::Key_PageDown: m_scroll->setValue(m_scroll->value() + m_scroll->pageStep()); return;
-        case Qt::Key_Home: m_scroll->setValue(0); return;
-        case Qt::Key_End: m_scroll->setValue(m_scroll->maximum()); return;
+        case Qt::Key_W:
+        case Qt::Key_Plus:
+        case Qt::Key_Equal:
+            zoom(x, 1 / kKeyZoom);
+            return;
+        case Qt::Key_S:
+        case Qt::Key_Minus:
+            zoom(x, kKeyZoom);
+            return;
+        case Qt::Key_A:
+        case Qt::Key_Left:
+            m_model.panBy(-kKeyPan * lanesWidth());
+            return;
+        case Qt::Key_D:
+        case Qt::Key_Right:
+            m_model.panBy(kKeyPan * lanesWidth());
+            return;
+        case Qt::Key_F:
+            m_model.fit();
+            return;
+        case Qt::Key_Z:
+            m_model.zoomToSelection();
+            return;
+        case Qt::Key_Backspace:
+            m_model.back();
+            return;
+        case Qt::Key_Slash:
+            emit searchWanted();
+            return;
+        case Qt::Key_BracketLeft:
+            emit flowWanted(-1);
+            return;
+        case Qt::Key_BracketRight:
+            emit flowWanted(1);
+            return;
+        case Qt::Key_Question:
+            emit helpWanted();
+            return;
+        case Qt::Key_Up:
+            m_scroll->setValue(m_scroll->value() - m_scroll->singleStep());
+            return;
+        case Qt::Key_Down:
+            m_scroll->setValue(m_scroll->value() + m_scroll->singleStep());
+            return;
+        case Qt::Key_PageUp:
+            m_scroll->setValue(m_scroll->value() - m_scroll->pageStep());
+            return;
+        case Qt::Key_PageDown:
+            m_scroll->setValue(m_scroll->value() + m_scroll->pageStep());
+            return;
+        case Qt::Key_Home:
+            m_scroll->setValue(0);
+            return;
+        case Qt::Key_End:
+            m_scroll->setValue(m_scroll->maximum());
+            return;
         case Qt::Key_P: {
             const Row* row = rowAt(m_pointer);
             const int32_t rank = m_model.selection().valid() ? m_model.selection().rank : row ? row->rank : -1;
@@ -182,7 +233,8 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
             m_model.select({});
             emit leaveWanted();
             return;
-        default: QWidget::keyPressEvent(event);
+        default:
+            QWidget::keyPressEvent(event);
     }
 }
 
@@ -202,7 +254,8 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
 
 void TimelineView::mousePressEvent(QMouseEvent* event) {
     m_pressed = event->position();
-    if (event->button() == Qt::MiddleButton || (event->button() == Qt::LeftButton && event->modifiers() & Qt::ShiftModifier)) {
+    if (event->button() == Qt::MiddleButton ||
+        (event->button() == Qt::LeftButton && event->modifiers() & Qt::ShiftModifier)) {
         m_drag = Drag::pan;
         m_model.remember();
         setCursor(Qt::ClosedHandCursor);
@@ -236,7 +289,8 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
 
 void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
     const QPointF position = event->position();
-    const bool click = std::abs(position.x() - m_pressed.x()) <= kClickSlop && std::abs(position.y() - m_pressed.y()) <= kClickSlop;
+    const bool click =
+        std::abs(position.x() - m_pressed.x()) <= kClickSlop && std::abs(position.y() - m_pressed.y()) <= kClickSlop;
     const Drag drag = std::exchange(m_drag, Drag::none);
     unsetCursor();
     if (drag == Drag::select && click) {
@@ -244,8 +298,10 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
         m_model.select(eventAt(position));
     } else if (drag == Drag::row && click) {
         const Row* row = rowAt(position);
-        if (row && row->kind == RowKind::host) m_model.changeLanes([host = row->host](LaneTree& lanes) { lanes.toggleHost(host); });
-        if (row && row->kind == RowKind::summary) m_model.changeLanes([rank = row->rank](LaneTree& lanes) { lanes.toggleRank(rank); });
+        if (row && row->kind == RowKind::host)
+            m_model.changeLanes([host = row->host](LaneTree& lanes) { lanes.toggleHost(host); });
+        if (row && row->kind == RowKind::summary)
+            m_model.changeLanes([rank = row->rank](LaneTree& lanes) { lanes.toggleRank(rank); });
     } else if (drag == Drag::row && m_draggedRank >= 0) {
         const Row* row = rowAt(position);
         m_model.changeLanes([&](LaneTree& lanes) { lanes.moveRank(m_draggedRank, row ? row->rank : -1); });
@@ -271,7 +327,9 @@ void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
     if (!found) return;
     const Row row = *found;  // a change of lanes makes new rows
     QMenu menu(this);
-    const auto add = [&](const QString& text, auto change) { menu.addAction(text, this, [this, change] { m_model.changeLanes(change); }); };
+    const auto add = [&](const QString& text, auto change) {
+        menu.addAction(text, this, [this, change] { m_model.changeLanes(change); });
+    };
     if (row.rank >= 0) {
         add("Pin or unpin rank", [rank = row.rank](LaneTree& lanes) { lanes.togglePin(rank); });
         add("Hide rank", [rank = row.rank](LaneTree& lanes) { lanes.hideRank(rank); });
@@ -294,10 +352,16 @@ bool TimelineView::event(QEvent* event) {
     const EventRef hovered = eventAt(help->pos());
     const Row* row = rowAt(help->pos());
     if (row && row->kind == RowKind::summary && !m_model.lanes().trouble(row->rank).empty()) {
-        QToolTip::showText(help->globalPos(), QString("<p>%1: %2</p>").arg(text(row->label), text(m_model.lanes().trouble(row->rank))), this);
+        QToolTip::showText(help->globalPos(),
+                           QString("<p>%1: %2</p>").arg(text(row->label), text(m_model.lanes().trouble(row->rank))),
+                           this);
     } else if (hovered.valid()) {
         const TrackEvent shown = m_model.event(hovered);
-        QToolTip::showText(help->globalPos(), QString("%1\n%2\n%3").arg(m_model.eventName(hovered), QString::fromStdString(durationText(shown.durNs)), m_model.place(hovered)), this);
+        QToolTip::showText(help->globalPos(),
+                           QString("%1\n%2\n%3")
+                               .arg(m_model.eventName(hovered), QString::fromStdString(durationText(shown.durNs)),
+                                    m_model.place(hovered)),
+                           this);
     } else {
         QToolTip::hideText();
     }

@@ -11,14 +11,15 @@
 
 namespace rankscope::gui {
 
-/// The timeline: ruler, lane labels, lanes, and the hands that move them. Draws what the model holds; holds no state of the run itself.
+/// The timeline: ruler, lane labels, lanes, and the hands that move them. Draws what the model holds; holds no state of
+/// the run itself.
 class TimelineView : public QWidget {
     Q_OBJECT
 
-public:
+  public:
     explicit TimelineView(TimelineModel& model, QWidget* parent = nullptr);
 
-    static constexpr int kLabelWidth = 210;   ///< until it is dragged
+    static constexpr int kLabelWidth = 210;  ///< until it is dragged
     static constexpr int kRulerHeight = 28;
 
     /// Scrolls until the row of the selected event is in sight.
@@ -32,21 +33,21 @@ public:
     void setLabelWidth(int width);
     int labelWidth() const noexcept { return m_labelWidth; }
     int scrollBarWidth() const { return m_scroll->sizeHint().width(); }
-    int rowsTop() const { return lanesTop(); }   ///< first pixel of the rows that scroll
+    int rowsTop() const { return lanesTop(); }  ///< first pixel of the rows that scroll
     int scrollTop() const { return m_scroll->value(); }
     void setScrollTop(int top) { m_scroll->setValue(top); }
     /// Ranks whose rows are in sight.
     std::vector<int32_t> ranksInSight() const;
 
-signals:
+  signals:
     void searchWanted();
-    void flowWanted(int direction);   ///< -1 to what caused the selected event, 1 to what it causes
+    void flowWanted(int direction);  ///< -1 to what caused the selected event, 1 to what it causes
     void helpWanted();
-    void leaveWanted();   ///< Escape: also what is marked is to go
+    void leaveWanted();  ///< Escape: also what is marked is to go
     void paletteChanged();
     void labelWidthChanged(int width);
 
-protected:
+  protected:
     void paintEvent(QPaintEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
@@ -60,10 +61,10 @@ protected:
     void leaveEvent(QEvent* event) override;
     bool event(QEvent* event) override;
 
-private:
+  private:
     enum class Drag { none, select, pan, row, border };
 
-    int lanesTop() const;             ///< first pixel of the rows that scroll
+    int lanesTop() const;  ///< first pixel of the rows that scroll
     int lanesWidth() const;
     const Row* rowAt(QPointF position, int* top = nullptr) const;
     double laneX(QPointF position) const { return position.x() - m_labelWidth; }
@@ -76,7 +77,8 @@ private:
     void paintSelection(QPainter& painter);
     void paintFlows(QPainter& painter);
     void paintOutline(QPainter& painter, EventRef event, const QPen& pen);
-    void paintLanes(QPainter& painter, LaneCanvas& canvas, const std::vector<Row>& rows, int top, int scrollTop, int height);
+    void paintLanes(QPainter& painter, LaneCanvas& canvas, const std::vector<Row>& rows, int top, int scrollTop,
+                    int height);
     void paintHits(QPainter& painter);
     void paintNotes(QPainter& painter);
     QRectF areaOf(const MarkedTime& marked) const;

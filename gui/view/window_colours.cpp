@@ -14,13 +14,16 @@ namespace {
 QPalette darkPalette() {
     const Palette& ours = Palette::dark();
     QPalette palette;
-    const QColor text = colour(ours.text), dim = colour(ours.dimText), window = colour(ours.header), base = colour(ours.background);
+    const QColor text = colour(ours.text), dim = colour(ours.dimText), window = colour(ours.header),
+                 base = colour(ours.background);
     palette.setColor(QPalette::Window, window);
     palette.setColor(QPalette::Base, base);
     palette.setColor(QPalette::AlternateBase, colour(ours.alternate).lighter(115));
     palette.setColor(QPalette::Button, window.lighter(115));
     palette.setColor(QPalette::ToolTipBase, window.lighter(125));
-    for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText, QPalette::ToolTipText, QPalette::BrightText}) palette.setColor(role, text);
+    for (const auto role :
+         {QPalette::WindowText, QPalette::Text, QPalette::ButtonText, QPalette::ToolTipText, QPalette::BrightText})
+        palette.setColor(role, text);
     palette.setColor(QPalette::PlaceholderText, dim);
     palette.setColor(QPalette::Link, QColor(0x56, 0xb4, 0xe9));
     palette.setColor(QPalette::LinkVisited, QColor(0xcc, 0x79, 0xa7));
@@ -31,7 +34,8 @@ QPalette darkPalette() {
     palette.setColor(QPalette::Mid, window.darker(120));
     palette.setColor(QPalette::Dark, window.darker(150));
     palette.setColor(QPalette::Shadow, Qt::black);
-    for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText}) palette.setColor(QPalette::Disabled, role, dim.darker(115));
+    for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
+        palette.setColor(QPalette::Disabled, role, dim.darker(115));
     return palette;
 }
 

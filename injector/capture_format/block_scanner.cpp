@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/capture_format/block_scanner.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 
 #include "injector/capture_format/crc32c.h"
@@ -16,7 +17,8 @@ namespace {
 constexpr size_t kSearchWindow = 256u << 10;
 
 bool isHeader(const BlockHeader& header) {
-    return header.magic == kBlockMagic && header.payloadBytes <= kMaxBlockPayloadBytes && header.payloadBytes % kCellBytes == 0 &&
+    return header.magic == kBlockMagic && header.payloadBytes <= kMaxBlockPayloadBytes &&
+           header.payloadBytes % kCellBytes == 0 &&
            header.headerCrc == crc32c(&header, offsetof(BlockHeader, headerCrc));
 }
 
@@ -28,14 +30,19 @@ BlockScanner::BlockScanner(int fd, std::string path, uint64_t firstBlockOffset, 
     if (::fstat(fd, &info) == 0 && info.st_size > 0) m_size = static_cast<uint64_t>(info.st_size);
 }
 
-BlockScanner::~BlockScanner() { ::close(m_fd); }
+BlockScanner::~BlockScanner() {
+    ::close(m_fd);
+}
 
-std::string BlockScanner::at(uint64_t offset) const { return m_path + ": byte " + std::to_string(offset) + ": "; }
+std::string BlockScanner::at(uint64_t offset) const {
+    return m_path + ": byte " + std::to_string(offset) + ": ";
+}
 
 size_t BlockScanner::readAt(uint64_t offset, void* into, size_t bytes) const {
     size_t done = 0;
     while (done < bytes) {
-        const ssize_t got = ::pread(m_fd, static_cast<char*>(into) + done, bytes - done, static_cast<off_t>(offset + done));
+        const ssize_t got =
+            ::pread(m_fd, static_cast<char*>(into) + done, bytes - done, static_cast<off_t>(offset + done));
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) break;
         done += static_cast<size_t>(got);
@@ -73,8 +80,8 @@ bool BlockScanner::resync(bool told) {
     }
     m_offset = m_size;
     if (told) return false;
-    m_losses.add(m_size - from < sizeof(BlockHeader) ? ReaderLossKind::tornTail : ReaderLossKind::corruptHeader, from, 1,
-                 at(from) + "the last " + std::to_string(m_size - from) + " bytes are no whole block");
+    m_losses.add(m_size - from < sizeof(BlockHeader) ? ReaderLossKind::tornTail : ReaderLossKind::corruptHeader, from,
+                 1, at(from) + "the last " + std::to_string(m_size - from) + " bytes are no whole block");
     return false;
 }
 
@@ -89,16 +96,20 @@ bool BlockScanner::next() {
         m_payload.resize(header.payloadBytes);
         const size_t got = readAt(begin + sizeof header, m_payload.data(), m_payload.size());
         if (got < m_payload.size()) {
-            m_losses.add(ReaderLossKind::tornTail, begin, 1, at(begin) + "the file ends inside a block of " + std::to_string(header.recordCount) + " records");
+            m_losses.add(
+                ReaderLossKind::tornTail, begin, 1,
+                at(begin) + "the file ends inside a block of " + std::to_string(header.recordCount) + " records");
             m_sequenceEnd = std::max<uint64_t>(m_sequenceEnd, header.sequence);  // this one was not finished
             m_offset = begin + 1;  // a header of an older, longer write may lie behind
             if (!resync(true)) return false;
             continue;
         }
         if (crc32c(m_payload.data(), m_payload.size()) != header.payloadCrc) {
-            m_losses.add(ReaderLossKind::corruptPayload, begin, 1,
-                         at(begin) + "the checksum of a block with " + std::to_string(header.recordCount) + " records is wrong");
-            // The length may be the lie, so go on right behind the header instead of behind the payload, unless a block starts there.
+            m_losses.add(
+                ReaderLossKind::corruptPayload, begin, 1,
+                at(begin) + "the checksum of a block with " + std::to_string(header.recordCount) + " records is wrong");
+            // The length may be the lie, so go on right behind the header instead of behind the payload, unless a block
+            // starts there.
             BlockHeader following;
             const uint64_t behind = begin + sizeof header + header.payloadBytes;
             if (behind == m_size || readHeader(behind, following)) {
@@ -112,12 +123,14 @@ bool BlockScanner::next() {
         }
         m_offset = begin + sizeof header + header.payloadBytes;
         if (header.sequence < m_sequenceEnd) {
-            m_losses.add(ReaderLossKind::repeatedBlock, begin, 1, at(begin) + "block " + std::to_string(header.sequence) + " comes again");
+            m_losses.add(ReaderLossKind::repeatedBlock, begin, 1,
+                         at(begin) + "block " + std::to_string(header.sequence) + " comes again");
             continue;
         }
         if (header.sequence > m_sequenceEnd) {
             const uint64_t missing = header.sequence - m_sequenceEnd;
-            m_losses.add(ReaderLossKind::sequenceGap, begin, missing, at(begin) + std::to_string(missing) + " blocks are missing before this one");
+            m_losses.add(ReaderLossKind::sequenceGap, begin, missing,
+                         at(begin) + std::to_string(missing) + " blocks are missing before this one");
         }
         m_sequenceEnd = uint64_t{header.sequence} + 1;
         m_header = header;

@@ -10,10 +10,10 @@
 
 namespace rankscope::capture {
 
-/// Steps over the blocks of an open capture file. Only blocks whose checksums hold come out; everything else becomes a loss.
-/// Memory: one block (1 MiB) and one search window.
+/// Steps over the blocks of an open capture file. Only blocks whose checksums hold come out; everything else becomes a
+/// loss. Memory: one block (1 MiB) and one search window.
 class BlockScanner {
-public:
+  public:
     /// Takes the descriptor; `path` is for messages.
     BlockScanner(int fd, std::string path, uint64_t firstBlockOffset, LossList& losses);
     ~BlockScanner();
@@ -29,10 +29,11 @@ public:
     /// One more than the highest sequence number seen: blocks below it were written.
     uint64_t sequenceEnd() const { return m_sequenceEnd; }
 
-private:
+  private:
     size_t readAt(uint64_t offset, void* into, size_t bytes) const;
     bool readHeader(uint64_t offset, BlockHeader& header) const;
-    /// Goes to the next header behind m_offset; false when there is none. `told`: the bytes up to the file's end are a loss already.
+    /// Goes to the next header behind m_offset; false when there is none. `told`: the bytes up to the file's end are a
+    /// loss already.
     bool resync(bool told = false);
     std::string at(uint64_t offset) const;
 

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/capture_format/block_writer.h"
 
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "injector/capture_format/crc32c.h"
 
 namespace rankscope::capture {
 namespace {
 
-// Space is reserved ahead, so that a full disk is met here, where it is a counter, and the words about the loss still fit.
+// Space is reserved ahead, so that a full disk is met here, where it is a counter, and the words about the loss still
+// fit.
 constexpr uint64_t kReserveAhead = 1u << 20;
 constexpr uint64_t kUrgentReserve = 64u << 10;
 
@@ -73,13 +75,15 @@ bool BlockWriter::reserve(int fd, uint64_t end, bool urgent) noexcept {
     if (wanted <= m_reservedEnd) return true;
     const uint64_t target = end + kReserveAhead;
     // KEEP_SIZE: a reader sees only what was written.
-    if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(m_offset), static_cast<off_t>(target - m_offset)) == 0) {
+    if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(m_offset), static_cast<off_t>(target - m_offset)) ==
+        0) {
         m_reservedEnd = target;
         return true;
     }
     if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) {
         // Perhaps just this block still fits together with its reserve.
-        if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(m_offset), static_cast<off_t>(wanted - m_offset)) == 0) {
+        if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(m_offset), static_cast<off_t>(wanted - m_offset)) ==
+            0) {
             m_reservedEnd = wanted;
             return true;
         }
@@ -110,9 +114,11 @@ AppendResult BlockWriter::append(const BlockInfo& info, const void* first, size_
     header.payloadCrc = crc32c(second, secondBytes, crc32c(first, firstBytes));
     header.headerCrc = crc32c(&header, offsetof(BlockHeader, headerCrc));
 
-    iovec parts[3] = {{&header, sizeof header}, {const_cast<void*>(first), firstBytes}, {const_cast<void*>(second), secondBytes}};
+    iovec parts[3] = {
+        {&header, sizeof header}, {const_cast<void*>(first), firstBytes}, {const_cast<void*>(second), secondBytes}};
     if (!writeAll(fd, parts, 3, m_offset)) {
-        // Take the torn piece back, so that a reader does not stumble over it; the next block overwrites it in any case.
+        // Take the torn piece back, so that a reader does not stumble over it; the next block overwrites it in any
+        // case.
         [[maybe_unused]] const int ignored = ::ftruncate(fd, static_cast<off_t>(m_offset));
         m_reservedEnd = m_offset;
         return AppendResult::ioError;
@@ -124,10 +130,13 @@ AppendResult BlockWriter::append(const BlockInfo& info, const void* first, size_
 
 void BlockWriter::close() noexcept {
     const int fd = m_file.descriptor();
-    if (fd >= 0) [[maybe_unused]] const int ignored = ::ftruncate(fd, static_cast<off_t>(m_offset));
+    if (fd >= 0) [[maybe_unused]]
+        const int ignored = ::ftruncate(fd, static_cast<off_t>(m_offset));
     m_file.close();
 }
 
-void BlockWriter::abandon() noexcept { m_file.close(); }
+void BlockWriter::abandon() noexcept {
+    m_file.close();
+}
 
 }  // namespace rankscope::capture

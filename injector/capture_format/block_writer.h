@@ -19,14 +19,16 @@ struct BlockInfo {
 enum class AppendResult : uint8_t { ok, sizeCap, ioError };
 
 /// Appends blocks to one capture file. Owns the file descriptor. Not thread-safe: the owner holds a lock around it.
-/// Never throws, never allocates. A block that cannot be written leaves the file as it was, and the next one is tried again.
+/// Never throws, never allocates. A block that cannot be written leaves the file as it was, and the next one is tried
+/// again.
 class BlockWriter {
-public:
+  public:
     constexpr BlockWriter() = default;
     BlockWriter(const BlockWriter&) = delete;
     BlockWriter& operator=(const BlockWriter&) = delete;
 
-    /// Creates the file (O_EXCL), fills in magic, version and checksum of `header` and writes it. False with errno set when refused.
+    /// Creates the file (O_EXCL), fills in magic, version and checksum of `header` and writes it. False with errno set
+    /// when refused.
     bool open(const char* path, FileHeader& header, uint64_t maxBytes) noexcept;
 
     /// The payload comes in two parts, because a ring may wrap around. Both must be multiples of kCellBytes.
@@ -43,7 +45,7 @@ public:
     uint32_t nextSequence() const noexcept { return m_sequence; }
     uint64_t bytesWritten() const noexcept { return m_offset; }
 
-private:
+  private:
     bool reserve(int fd, uint64_t end, bool urgent) noexcept;
 
     OwnFile m_file;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/capture_format/own_file.h"
 
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 namespace rankscope::capture {
 namespace {

@@ -5,10 +5,11 @@
 
 namespace rankscope::capture {
 
-/// A file of ours in a process that is not ours: the job may close every descriptor or put a file of its own in our descriptor's place.
-/// So each use first makes sure that the number still means our file, and opens it again by name when it does not. Not thread-safe.
+/// A file of ours in a process that is not ours: the job may close every descriptor or put a file of its own in our
+/// descriptor's place. So each use first makes sure that the number still means our file, and opens it again by name
+/// when it does not. Not thread-safe.
 class OwnFile {
-public:
+  public:
     constexpr OwnFile() = default;
     OwnFile(const OwnFile&) = delete;
     OwnFile& operator=(const OwnFile&) = delete;
@@ -21,7 +22,7 @@ public:
     void closeAndUnlink() noexcept;
     bool isOpen() const noexcept { return m_fd >= 0; }
 
-private:
+  private:
     bool isOurs(int fd) const noexcept;
 
     int m_fd = -1;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/capture_format/reader.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "injector/capture_format/crc32c.h"
 
@@ -17,7 +18,8 @@ constexpr size_t kMaxThreads = 65536;
 
 std::string ringPathOf(const std::string& path) {
     const std::string suffix = ".cap";
-    if (path.size() <= suffix.size() || path.compare(path.size() - suffix.size(), suffix.size(), suffix) != 0) return path + ".ring";
+    if (path.size() <= suffix.size() || path.compare(path.size() - suffix.size(), suffix.size(), suffix) != 0)
+        return path + ".ring";
     return path.substr(0, path.size() - suffix.size()) + ".ring";
 }
 
@@ -41,10 +43,11 @@ CaptureReader::CaptureReader(std::string path) : m_path(std::move(path)) {
         throw CaptureError(m_path + ": byte 0: not a rankscope capture file");
     if (got < static_cast<ssize_t>(sizeof m_header))
         throw CaptureError(m_path + ": byte " + std::to_string(got) + ": the file ends inside its header");
-    if (m_header.endianMark != 0x01020304) throw CaptureError(m_path + ": byte 16: written on a machine of other byte order, or damaged");
+    if (m_header.endianMark != 0x01020304)
+        throw CaptureError(m_path + ": byte 16: written on a machine of other byte order, or damaged");
     if (m_header.formatVersion != kFormatVersion)
-        throw CaptureError(m_path + ": byte 8: format version " + std::to_string(m_header.formatVersion) + ", this program reads " +
-                           std::to_string(kFormatVersion));
+        throw CaptureError(m_path + ": byte 8: format version " + std::to_string(m_header.formatVersion) +
+                           ", this program reads " + std::to_string(kFormatVersion));
     if (m_header.headerBytes != kFileHeaderBytes ||
         m_header.headerChecksum != crc32c(&m_header, offsetof(FileHeader, headerChecksum)))
         throw CaptureError(m_path + ": byte 0: the checksum of the file header is wrong");
@@ -79,10 +82,12 @@ bool CaptureReader::nextRun() {
             m_view.blockSequence = block.sequence;
             noteLost(block.threadIndex, block.lostRecords);
             const auto source = static_cast<size_t>(block.source);
-            if (source < std::size(m_highWaterNs)) m_highWaterNs[source] = std::max(m_highWaterNs[source], block.highWaterNs);
+            if (source < std::size(m_highWaterNs))
+                m_highWaterNs[source] = std::max(m_highWaterNs[source], block.highWaterNs);
             return true;
         }
-        m_rings = std::make_unique<RingReader>(ringPathOf(m_path), m_header.processStartNs, m_blocks->sequenceEnd(), m_losses);
+        m_rings = std::make_unique<RingReader>(ringPathOf(m_path), m_header.processStartNs, m_blocks->sequenceEnd(),
+                                               m_losses);
     }
     if (!m_rings->next()) return false;
     m_runData = m_rings->cells().data();
@@ -106,10 +111,13 @@ const RecordView* CaptureReader::next() {
                 if (m_view.type() == RecordType::loss && m_view.head().aux == static_cast<uint16_t>(LossKind::ringFull))
                     m_toldLost += m_view.as<LossRecord>().count;
                 return &m_view;
-            case RecordCursor::Step::unknown: ++m_unknownRecords; break;
+            case RecordCursor::Step::unknown:
+                ++m_unknownRecords;
+                break;
             case RecordCursor::Step::malformed:
-                m_losses.add(ReaderLossKind::malformedRecord, m_runOffset, 1,
-                             m_path + ": byte " + std::to_string(m_runOffset) + ": a record of this block contradicts itself");
+                m_losses.add(
+                    ReaderLossKind::malformedRecord, m_runOffset, 1,
+                    m_path + ": byte " + std::to_string(m_runOffset) + ": a record of this block contradicts itself");
                 break;
             case RecordCursor::Step::end:
                 if (!nextRun()) finish();
@@ -128,7 +136,8 @@ void CaptureReader::finish() {
     for (const auto& [thread, count] : m_lostByThread) lost = lost + count < lost ? UINT64_MAX : lost + count;
     if (lost > m_toldLost)
         m_losses.add(ReaderLossKind::ringFull, 0, lost - m_toldLost,
-                     m_path + ": " + std::to_string(lost - m_toldLost) + " records did not fit into the rings of the job's threads");
+                     m_path + ": " + std::to_string(lost - m_toldLost) +
+                         " records did not fit into the rings of the job's threads");
 }
 
 }  // namespace rankscope::capture

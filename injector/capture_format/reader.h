@@ -17,7 +17,7 @@ namespace rankscope::capture {
 
 /// The file is no capture file at all, or cannot be opened. Says file, offset and cause.
 class CaptureError : public std::runtime_error {
-public:
+  public:
     using std::runtime_error::runtime_error;
 };
 
@@ -29,10 +29,10 @@ public:
 ///     }
 ///     for (const ReaderLoss& loss : reader.losses()) …
 ///
-/// Whatever the bytes are, next() ends, memory stays below a few MiB, and what could not be read is in losses(), complete once
-/// next() has returned null. Not thread-safe; one reader per file.
+/// Whatever the bytes are, next() ends, memory stays below a few MiB, and what could not be read is in losses(),
+/// complete once next() has returned null. Not thread-safe; one reader per file.
 class CaptureReader {
-public:
+  public:
     /// Throws CaptureError.
     explicit CaptureReader(std::string path);
 
@@ -50,7 +50,7 @@ public:
     /// Newest timestamp a source is known to have delivered, by Source; 0 none. Complete at the end.
     int64_t highWaterNs(Source source) const;
 
-private:
+  private:
     bool nextRun();
     void noteLost(uint32_t threadIndex, uint64_t lostRecords);
     void finish();
@@ -67,8 +67,8 @@ private:
     bool m_finished = false;
     uint64_t m_recordCount = 0;
     uint64_t m_unknownRecords = 0;
-    uint64_t m_toldLost = 0;                       ///< by LossRecords of kind ringFull
-    std::map<uint32_t, uint64_t> m_lostByThread;   ///< by block headers and rings
+    uint64_t m_toldLost = 0;                      ///< by LossRecords of kind ringFull
+    std::map<uint32_t, uint64_t> m_lostByThread;  ///< by block headers and rings
     int64_t m_highWaterNs[8] = {};
 };
 

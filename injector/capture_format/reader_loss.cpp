@@ -7,15 +7,24 @@ namespace rankscope::capture {
 
 const char* readerLossName(ReaderLossKind kind) {
     switch (kind) {
-        case ReaderLossKind::tornTail: return "torn tail";
-        case ReaderLossKind::corruptHeader: return "corrupt bytes";
-        case ReaderLossKind::corruptPayload: return "corrupt block";
-        case ReaderLossKind::malformedRecord: return "malformed record";
-        case ReaderLossKind::sequenceGap: return "missing blocks";
-        case ReaderLossKind::repeatedBlock: return "repeated block";
-        case ReaderLossKind::unknownRecord: return "unknown record";
-        case ReaderLossKind::ringFull: return "ring full";
-        case ReaderLossKind::ring: return "damaged ring";
+        case ReaderLossKind::tornTail:
+            return "torn tail";
+        case ReaderLossKind::corruptHeader:
+            return "corrupt bytes";
+        case ReaderLossKind::corruptPayload:
+            return "corrupt block";
+        case ReaderLossKind::malformedRecord:
+            return "malformed record";
+        case ReaderLossKind::sequenceGap:
+            return "missing blocks";
+        case ReaderLossKind::repeatedBlock:
+            return "repeated block";
+        case ReaderLossKind::unknownRecord:
+            return "unknown record";
+        case ReaderLossKind::ringFull:
+            return "ring full";
+        case ReaderLossKind::ring:
+            return "damaged ring";
     }
     return "unknown";
 }
@@ -24,7 +33,9 @@ void LossList::add(ReaderLossKind kind, uint64_t offset, uint64_t count, const s
     if (m_rows.size() >= kMaxRows) {
         for (auto row = m_rows.rbegin(); row != m_rows.rend(); ++row) {
             if (row->kind != kind) continue;
-            row->count = row->count > std::numeric_limits<uint64_t>::max() - count ? std::numeric_limits<uint64_t>::max() : row->count + count;
+            row->count = row->count > std::numeric_limits<uint64_t>::max() - count
+                             ? std::numeric_limits<uint64_t>::max()
+                             : row->count + count;
             return;
         }
         if (m_rows.size() >= kMaxRows + 16) return;  // one row of each kind still fits

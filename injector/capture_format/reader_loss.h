@@ -11,7 +11,8 @@ namespace rankscope::capture {
 enum class ReaderLossKind : uint8_t {
     tornTail,         ///< the file ends inside a block; count: blocks
     corruptHeader,    ///< bytes that are no block; count: such places, however long (the message tells the bytes)
-    corruptPayload,   ///< the checksum of a block's payload is wrong; count: blocks (the message tells the records they claimed)
+    corruptPayload,   ///< the checksum of a block's payload is wrong; count: blocks (the message tells the records they
+                      ///< claimed)
     malformedRecord,  ///< a record that contradicts itself inside an intact block; count: records
     sequenceGap,      ///< blocks are missing; count: blocks
     repeatedBlock,    ///< a block came again or out of order; count: blocks, which were skipped
@@ -22,22 +23,22 @@ enum class ReaderLossKind : uint8_t {
 
 struct ReaderLoss {
     ReaderLossKind kind;
-    uint64_t offset;      ///< in the file named by the message, of the first case
+    uint64_t offset;  ///< in the file named by the message, of the first case
     uint64_t count;
     std::string message;  ///< names the file, the offset and the cause
 };
 
 const char* readerLossName(ReaderLossKind kind);
 
-/// Collects losses. After kMaxRows rows further ones of a kind are added to the last of that kind, so that a hostile file
-/// cannot make it grow.
+/// Collects losses. After kMaxRows rows further ones of a kind are added to the last of that kind, so that a hostile
+/// file cannot make it grow.
 class LossList {
-public:
+  public:
     static constexpr size_t kMaxRows = 256;
     void add(ReaderLossKind kind, uint64_t offset, uint64_t count, const std::string& message);
     const std::vector<ReaderLoss>& rows() const { return m_rows; }
 
-private:
+  private:
     std::vector<ReaderLoss> m_rows;
 };
 

@@ -8,7 +8,7 @@ namespace rankscope::capture {
 
 /// Walks the records of one run of cells, whatever is in them.
 class RecordCursor {
-public:
+  public:
     enum class Step : uint8_t { record, unknown, malformed, end };
 
     RecordCursor() = default;
@@ -41,7 +41,7 @@ public:
     const uint8_t* record() const { return m_record; }
     size_t recordBytes() const { return m_recordBytes; }
 
-private:
+  private:
     const uint8_t* m_data = nullptr;
     size_t m_bytes = 0;
     size_t m_offset = 0;

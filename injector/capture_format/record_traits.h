@@ -15,7 +15,9 @@ int64_t recordTimeNs(const void* record) noexcept;
 size_t recordTextBytes(const void* record) noexcept;
 
 /// Cells a record with `bytes` bytes occupies.
-constexpr size_t cellsFor(size_t bytes) noexcept { return (bytes + kCellBytes - 1) / kCellBytes; }
+constexpr size_t cellsFor(size_t bytes) noexcept {
+    return (bytes + kCellBytes - 1) / kCellBytes;
+}
 
 inline constexpr size_t kMaxRecordCells = 255;
 /// What recordTimeNs() reads of a record at most.

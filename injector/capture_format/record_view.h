@@ -12,11 +12,11 @@ namespace rankscope::capture {
 /// One record of a capture file. Valid until the reader's next step.
 struct RecordView {
     const uint8_t* data = nullptr;
-    size_t bytes = 0;                   ///< whole cells; at least what the struct of its type needs
-    uint32_t threadIndex = kNoThread;   ///< of the block
-    Source source = Source::none;       ///< of the block
+    size_t bytes = 0;                  ///< whole cells; at least what the struct of its type needs
+    uint32_t threadIndex = kNoThread;  ///< of the block
+    Source source = Source::none;      ///< of the block
     uint32_t blockSequence = 0;
-    uint64_t fileOffset = 0;            ///< for messages
+    uint64_t fileOffset = 0;  ///< for messages
 
     RecordHead head() const { return as<RecordHead>(); }
     RecordType type() const { return head().type; }
@@ -35,9 +35,11 @@ struct RecordView {
     /// Key of a MetadataRecord.
     std::string_view key() const { return tail(sizeof(MetadataRecord), head().aux); }
     /// Value of a MetadataRecord.
-    std::string_view value() const { return tail(sizeof(MetadataRecord) + head().aux, as<MetadataRecord>().valueBytes); }
+    std::string_view value() const {
+        return tail(sizeof(MetadataRecord) + head().aux, as<MetadataRecord>().valueBytes);
+    }
 
-private:
+  private:
     std::string_view tail(size_t offset, size_t length) const {
         if (offset > bytes || length > bytes - offset) return {};
         return {reinterpret_cast<const char*>(data) + offset, length};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/capture_format/ring_reader.h"
 
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "injector/capture_format/ring_layout.h"
@@ -16,7 +17,8 @@ namespace {
 bool readExactly(int fd, uint64_t offset, void* into, size_t bytes) {
     size_t done = 0;
     while (done < bytes) {
-        const ssize_t got = ::pread(fd, static_cast<char*>(into) + done, bytes - done, static_cast<off_t>(offset + done));
+        const ssize_t got =
+            ::pread(fd, static_cast<char*>(into) + done, bytes - done, static_cast<off_t>(offset + done));
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return false;
         done += static_cast<size_t>(got);
@@ -27,8 +29,8 @@ bool readExactly(int fd, uint64_t offset, void* into, size_t bytes) {
 bool isPlausible(const RingFileHeader& header) {
     const uint32_t cells = header.cellsPerRing;
     return std::memcmp(header.magic, kRingMagic, sizeof header.magic) == 0 && header.formatVersion == kFormatVersion &&
-           header.endianMark == 0x01020304 && cells >= kRingMinCells && cells <= kRingMaxCells && (cells & (cells - 1)) == 0 &&
-           header.ringCount <= kRingMaxCount;
+           header.endianMark == 0x01020304 && cells >= kRingMinCells && cells <= kRingMaxCells &&
+           (cells & (cells - 1)) == 0 && header.ringCount <= kRingMaxCount;
 }
 
 }  // namespace
@@ -37,7 +39,8 @@ RingReader::RingReader(std::string path, int64_t processStartNs, uint64_t sequen
     : m_path(std::move(path)), m_losses(losses), m_sequenceEnd(sequenceEnd) {
     m_fd = ::open(m_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (m_fd < 0) {
-        if (errno != ENOENT) m_losses.add(ReaderLossKind::ring, 0, 1, m_path + ": cannot be opened: " + std::strerror(errno));
+        if (errno != ENOENT)
+            m_losses.add(ReaderLossKind::ring, 0, 1, m_path + ": cannot be opened: " + std::strerror(errno));
         return;
     }
     RingFileHeader header;
@@ -63,7 +66,8 @@ bool RingReader::next() {
         m_ringOffset = kRingFileHeaderBytes + m_index++ * ringBytes;
         RingHeader ring;
         if (!readExactly(m_fd, m_ringOffset, &ring, sizeof ring)) {
-            m_losses.add(ReaderLossKind::ring, m_ringOffset, m_ringCount - m_index + 1, m_path + ": the file ends before its rings do");
+            m_losses.add(ReaderLossKind::ring, m_ringOffset, m_ringCount - m_index + 1,
+                         m_path + ": the file ends before its rings do");
             m_index = m_ringCount;
             return false;
         }
@@ -72,7 +76,8 @@ bool RingReader::next() {
         const uint64_t tail = written ? ring.pendingTail : ring.tail;
         if (ring.head == tail && ring.lostRecords == 0) continue;
         if (ring.head < tail || ring.head - tail > m_cellsPerRing) {
-            m_losses.add(ReaderLossKind::ring, m_ringOffset, 1, m_path + ": byte " + std::to_string(m_ringOffset) + ": a ring contradicts itself");
+            m_losses.add(ReaderLossKind::ring, m_ringOffset, 1,
+                         m_path + ": byte " + std::to_string(m_ringOffset) + ": a ring contradicts itself");
             continue;
         }
         m_threadIndex = ring.threadIndex;
@@ -84,7 +89,8 @@ bool RingReader::next() {
         const uint64_t first = untilEnd < m_cells.size() ? untilEnd : m_cells.size();
         if (!readExactly(m_fd, cellsOffset + begin * kCellBytes, m_cells.data(), first) ||
             !readExactly(m_fd, cellsOffset, m_cells.data() + first, m_cells.size() - first)) {
-            m_losses.add(ReaderLossKind::ring, m_ringOffset, 1, m_path + ": byte " + std::to_string(m_ringOffset) + ": a ring cannot be read");
+            m_losses.add(ReaderLossKind::ring, m_ringOffset, 1,
+                         m_path + ": byte " + std::to_string(m_ringOffset) + ": a ring cannot be read");
             continue;
         }
         return true;

@@ -10,12 +10,12 @@
 
 namespace rankscope::capture {
 
-/// Reads what the rings of a dead process still hold, one ring at a time. Made for the .ring file beside a capture file; a missing
-/// file is an empty one. Memory: one ring.
+/// Reads what the rings of a dead process still hold, one ring at a time. Made for the .ring file beside a capture
+/// file; a missing file is an empty one. Memory: one ring.
 class RingReader {
-public:
-    /// `sequenceEnd`: blocks of the capture file with a lower sequence number exist, so what they hold is not read again.
-    /// `processStartNs` of the capture file's header: a ring of another process is refused.
+  public:
+    /// `sequenceEnd`: blocks of the capture file with a lower sequence number exist, so what they hold is not read
+    /// again. `processStartNs` of the capture file's header: a ring of another process is refused.
     RingReader(std::string path, int64_t processStartNs, uint64_t sequenceEnd, LossList& losses);
     ~RingReader();
     RingReader(const RingReader&) = delete;
@@ -30,7 +30,7 @@ public:
     uint64_t ringOffset() const { return m_ringOffset; }
     const std::string& path() const { return m_path; }
 
-private:
+  private:
     std::string m_path;
     LossList& m_losses;
     int m_fd = -1;

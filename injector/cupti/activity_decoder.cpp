@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/cupti/activity_decoder.h"
 
-#include <cstring>
 #include <cupti.h>
+
+#include <cstring>
 
 namespace rankscope::injector::cupti {
 namespace {
@@ -30,11 +31,17 @@ uint32_t duration(uint64_t start, uint64_t end) noexcept {
     return passed > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(passed);
 }
 
-uint32_t saturated(uint64_t value) noexcept { return value > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(value); }
+uint32_t saturated(uint64_t value) noexcept {
+    return value > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(value);
+}
 
-uint32_t positive(int32_t value) noexcept { return value < 1 ? 1 : static_cast<uint32_t>(value); }
+uint32_t positive(int32_t value) noexcept {
+    return value < 1 ? 1 : static_cast<uint32_t>(value);
+}
 
-capture::RecordHead headOf(capture::RecordType type, uint16_t aux) noexcept { return {type, 1, aux}; }
+capture::RecordHead headOf(capture::RecordType type, uint16_t aux) noexcept {
+    return {type, 1, aux};
+}
 
 }  // namespace
 
@@ -53,7 +60,8 @@ uint16_t ActivityDecoder::stream(ActivityBlock& block, uint32_t context, uint32_
     return index;
 }
 
-void ActivityDecoder::addStream(ActivityBlock& block, uint16_t index, uint32_t device, uint32_t context, uint32_t stream) noexcept {
+void ActivityDecoder::addStream(ActivityBlock& block, uint16_t index, uint32_t device, uint32_t context,
+                                uint32_t stream) noexcept {
     capture::StreamRecord record{};
     record.head = headOf(capture::RecordType::stream, index);
     record.device = static_cast<int32_t>(device);
@@ -67,13 +75,15 @@ void ActivityDecoder::decodeKernel(const void* activity, ActivityBlock& block, S
     capture::KernelRecord record{};
     const char* name = kernel.name == nullptr ? "" : kernel.name;
     record.nameIdLow = static_cast<uint32_t>(block.addString(strings, name, std::strlen(name)));
-    record.head = headOf(capture::RecordType::kernel, stream(block, kernel.deviceId, kernel.contextId, kernel.streamId));
+    record.head =
+        headOf(capture::RecordType::kernel, stream(block, kernel.deviceId, kernel.contextId, kernel.streamId));
     record.correlationId = kernel.correlationId;
     record.startNs = static_cast<int64_t>(kernel.start);
     const uint64_t passed = kernel.end > kernel.start ? kernel.end - kernel.start : 0;
     record.durNs = static_cast<uint32_t>(passed);
     record.gridBlocks = saturated(uint64_t{positive(kernel.gridX)} * positive(kernel.gridY) * positive(kernel.gridZ));
-    record.blockThreads = static_cast<uint16_t>(saturated(uint64_t{positive(kernel.blockX)} * positive(kernel.blockY) * positive(kernel.blockZ)));
+    record.blockThreads = static_cast<uint16_t>(
+        saturated(uint64_t{positive(kernel.blockX)} * positive(kernel.blockY) * positive(kernel.blockZ)));
     const bool needsMore = kernel.graphNodeId != 0 || kernel.graphId != 0 || passed > UINT32_MAX;
     record.flags = static_cast<uint16_t>((kernel.end == 0 ? 1 : 0) | (needsMore ? 2 : 0));
     block.add(record);
@@ -103,9 +113,15 @@ void ActivityDecoder::decode(const void* activity, ActivityBlock& block, StringT
     };
     switch (view<CUpti_Activity>(activity).kind) {
         case CUPTI_ACTIVITY_KIND_KERNEL:
-        case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: decodeKernel(activity, block, strings); break;
-        case CUPTI_ACTIVITY_KIND_MEMCPY: decodeCopy(view<CUpti_ActivityMemcpy6>(activity)); break;
-        case CUPTI_ACTIVITY_KIND_MEMCPY2: decodeCopy(view<CUpti_ActivityMemcpyPtoP4>(activity)); break;
+        case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+            decodeKernel(activity, block, strings);
+            break;
+        case CUPTI_ACTIVITY_KIND_MEMCPY:
+            decodeCopy(view<CUpti_ActivityMemcpy6>(activity));
+            break;
+        case CUPTI_ACTIVITY_KIND_MEMCPY2:
+            decodeCopy(view<CUpti_ActivityMemcpyPtoP4>(activity));
+            break;
         case CUPTI_ACTIVITY_KIND_MEMSET: {
             const auto& set = view<CUpti_ActivityMemset4>(activity);
             capture::MemsetRecord record{};
@@ -136,7 +152,8 @@ void ActivityDecoder::decode(const void* activity, ActivityBlock& block, StringT
             const auto& wait = view<CUpti_ActivitySynchronization2>(activity);
             capture::SynchronizationRecord record{};
             const bool hasStream = wait.streamId != static_cast<uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE);
-            record.head = headOf(capture::RecordType::synchronization, hasStream ? stream(block, wait.contextId, wait.streamId) : StreamTable::kNone);
+            record.head = headOf(capture::RecordType::synchronization,
+                                 hasStream ? stream(block, wait.contextId, wait.streamId) : StreamTable::kNone);
             record.correlationId = wait.correlationId;
             record.startNs = static_cast<int64_t>(wait.start);
             capture::setDurationNs(record, wait.end > wait.start ? wait.end - wait.start : 0);
@@ -168,7 +185,8 @@ void ActivityDecoder::decode(const void* activity, ActivityBlock& block, StringT
         case CUPTI_ACTIVITY_KIND_OVERHEAD: {
             const auto& overhead = view<CUpti_ActivityOverhead3>(activity);
             capture::OverheadRecord record{};
-            record.head = headOf(capture::RecordType::overhead, static_cast<uint16_t>(static_cast<uint32_t>(overhead.overheadKind) & 0xffff));
+            record.head = headOf(capture::RecordType::overhead,
+                                 static_cast<uint16_t>(static_cast<uint32_t>(overhead.overheadKind) & 0xffff));
             record.startNs = static_cast<int64_t>(overhead.start);
             record.durNs = overhead.end > overhead.start ? static_cast<int64_t>(overhead.end - overhead.start) : 0;
             block.add(record);
@@ -187,7 +205,8 @@ void ActivityDecoder::decode(const void* activity, ActivityBlock& block, StringT
             block.add(record);
             break;
         }
-        default: break;
+        default:
+            break;
     }
 }
 

@@ -8,17 +8,17 @@ namespace rankscope::injector::cupti {
 
 using ActivityBlock = BlockBuilder<65536>;
 
-/// Turns one CUPTI activity record into ours. Reads only fields that every layout from 11.8 to 13.x has at the same place; `version`
-/// is cuptiGetVersion's and opens the few newer ones. Thread-safe.
+/// Turns one CUPTI activity record into ours. Reads only fields that every layout from 11.8 to 13.x has at the same
+/// place; `version` is cuptiGetVersion's and opens the few newer ones. Thread-safe.
 class ActivityDecoder {
-public:
+  public:
     constexpr ActivityDecoder() = default;
 
     void setVersion(uint32_t version) noexcept { m_version = version; }
     void decode(const void* activity, ActivityBlock& block, StringTable& strings) noexcept;
     void clear() noexcept { m_streams.clear(); }
 
-private:
+  private:
     uint16_t stream(ActivityBlock& block, uint32_t device, uint32_t context, uint32_t stream) noexcept;
     /// For records without a device.
     uint16_t stream(ActivityBlock& block, uint32_t context, uint32_t stream) noexcept;

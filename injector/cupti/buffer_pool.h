@@ -10,7 +10,7 @@ namespace rankscope::injector::cupti {
 
 /// Buffers for CUPTI to fill, straight from the kernel and kept for reuse. Thread-safe.
 class BufferPool {
-public:
+  public:
     static constexpr size_t kBufferBytes = 4u << 20;  ///< Kineto's choice: big enough that handing over is rare
 
     constexpr BufferPool() = default;
@@ -18,7 +18,7 @@ public:
     void giveBack(uint8_t* buffer) noexcept;
     void renewLock() noexcept { m_mutex.renew(); }
 
-private:
+  private:
     static constexpr size_t kKept = 16;
     Mutex m_mutex;
     uint8_t* m_free[kKept] = {};

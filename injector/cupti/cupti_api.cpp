@@ -18,7 +18,8 @@ constexpr Library kLibraries[] = {
     {"libcudart.so.12", "libcupti.so.12"},
     {"libcudart.so.11", "libcupti.so.11.8"},
 };
-constexpr const char* kFallbacks[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "/usr/local/cuda/lib64/libcupti.so",
+constexpr const char* kFallbacks[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
+                                      "/usr/local/cuda/lib64/libcupti.so",
                                       "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"};
 
 void* g_opened = nullptr;
@@ -26,7 +27,8 @@ void* g_opened = nullptr;
 void open() noexcept {
     if (g_opened != nullptr) return;
     // Without a driver CUPTI can do nothing, and loading it would bring its own exit handlers into the job.
-    if (findInLoaded("libcuda.so", "cuInit") == nullptr && dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) == nullptr) return;
+    if (findInLoaded("libcuda.so", "cuInit") == nullptr && dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) == nullptr)
+        return;
     for (const Library& library : kLibraries)
         if (g_opened == nullptr && findInLoaded(library.runtime, "cudaRuntimeGetVersion") != nullptr)
             g_opened = dlopen(library.cupti, RTLD_LAZY | RTLD_LOCAL);

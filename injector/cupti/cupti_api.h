@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam to CUPTI: its functions as pointers, filled at run time, so that the library needs no CUPTI to load and tests can bring
-// their own. Types are our own words for what has been stable from CUPTI 11.8 (version 17) to 13.x.
+// The seam to CUPTI: its functions as pointers, filled at run time, so that the library needs no CUPTI to load and
+// tests can bring their own. Types are our own words for what has been stable from CUPTI 11.8 (version 17) to 13.x.
 #pragma once
 
 #include <cstddef>
@@ -33,16 +33,17 @@ struct Api {
     int (*activityGetNumDroppedRecords)(void* context, uint32_t stream, size_t* dropped) = nullptr;
     int (*activityPushExternalCorrelationId)(int kind, uint64_t id) = nullptr;
     int (*activityPopExternalCorrelationId)(int kind, uint64_t* id) = nullptr;
-    int (*activityEnableRuntimeApi)(uint32_t callbackId, uint8_t enable) = nullptr;  ///< optional
-    int (*activityEnableDriverApi)(uint32_t callbackId, uint8_t enable) = nullptr;   ///< optional
-    int (*setThreadIdType)(int type) = nullptr;                                      ///< optional
-    int (*subscribe)(void** subscriber, Callback, void* userData) = nullptr;         ///< optional
+    int (*activityEnableRuntimeApi)(uint32_t callbackId, uint8_t enable) = nullptr;                ///< optional
+    int (*activityEnableDriverApi)(uint32_t callbackId, uint8_t enable) = nullptr;                 ///< optional
+    int (*setThreadIdType)(int type) = nullptr;                                                    ///< optional
+    int (*subscribe)(void** subscriber, Callback, void* userData) = nullptr;                       ///< optional
     int (*subscribeV2)(void** subscriber, Callback, void* userData, SubscriberParams*) = nullptr;  ///< optional, 13.0
-    int (*unsubscribe)(void* subscriber) = nullptr;                                  ///< optional
+    int (*unsubscribe)(void* subscriber) = nullptr;                                                ///< optional
 
     bool isComplete() const noexcept {
-        return getVersion != nullptr && activityEnable != nullptr && activityDisable != nullptr && activityRegisterCallbacks != nullptr &&
-               activityGetNextRecord != nullptr && activityFlushAll != nullptr && activityGetNumDroppedRecords != nullptr &&
+        return getVersion != nullptr && activityEnable != nullptr && activityDisable != nullptr &&
+               activityRegisterCallbacks != nullptr && activityGetNextRecord != nullptr &&
+               activityFlushAll != nullptr && activityGetNumDroppedRecords != nullptr &&
                activityPushExternalCorrelationId != nullptr && activityPopExternalCorrelationId != nullptr;
     }
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notices when another CUPTI client of the job (torch.profiler, say) takes over the activity buffers, and gets out of its way.
+// Notices when another CUPTI client of the job (torch.profiler, say) takes over the activity buffers, and gets out of
+// its way.
 #include <dlfcn.h>
 
 #include "injector/cupti/cupti_session.h"
@@ -10,8 +11,10 @@
 using namespace rankscope::injector;
 
 RANKSCOPE_EXPORT int cuptiActivityRegisterCallbacks(cupti::RequestBuffer request, cupti::CompleteBuffer complete) {
-    static constinit RealSymbol<decltype(&cuptiActivityRegisterCallbacks)> realSymbol("cuptiActivityRegisterCallbacks", "libcupti.so");
-    const auto real = realSymbol.get(reinterpret_cast<void*>(&cuptiActivityRegisterCallbacks), __builtin_return_address(0));
+    static constinit RealSymbol<decltype(&cuptiActivityRegisterCallbacks)> realSymbol("cuptiActivityRegisterCallbacks",
+                                                                                      "libcupti.so");
+    const auto real =
+        realSymbol.get(reinterpret_cast<void*>(&cuptiActivityRegisterCallbacks), __builtin_return_address(0));
     if (real == nullptr) return 999;  // CUPTI_ERROR_UNKNOWN
     // Our own registration does not come this way: it uses the function of libcupti itself.
     ErrnoKeeper errnoKeeper;

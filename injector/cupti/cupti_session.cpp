@@ -26,29 +26,37 @@ constinit ActivityDecoder g_decoder;
 constinit BufferPool g_buffers;
 std::atomic<bool> g_registered{false};
 std::atomic<bool> g_yielded{false};
-constinit FixedText<300> g_holder;    ///< the client we yielded to
-std::atomic<bool> g_dead{false};  ///< forked from a process that used CUPTI
+constinit FixedText<300> g_holder;  ///< the client we yielded to
+std::atomic<bool> g_dead{false};    ///< forked from a process that used CUPTI
 std::atomic<bool> g_flushing{false};
 
 constexpr int kKinds[] = {
-    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,   CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
-    CUPTI_ACTIVITY_KIND_RUNTIME,           CUPTI_ACTIVITY_KIND_DRIVER,   CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
-    CUPTI_ACTIVITY_KIND_OVERHEAD,          CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT,
+    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+    CUPTI_ACTIVITY_KIND_MEMCPY,
+    CUPTI_ACTIVITY_KIND_MEMCPY2,
+    CUPTI_ACTIVITY_KIND_MEMSET,
+    CUPTI_ACTIVITY_KIND_RUNTIME,
+    CUPTI_ACTIVITY_KIND_DRIVER,
+    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+    CUPTI_ACTIVITY_KIND_OVERHEAD,
+    CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+    CUPTI_ACTIVITY_KIND_CUDA_EVENT,
     CUPTI_ACTIVITY_KIND_DEVICE,
 };
 
 // Called thousands of times a second by frameworks, worth nothing in a diagnosis.
 constexpr uint32_t kNoisyRuntime[] = {
-    CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020,       CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020,
     CUPTI_RUNTIME_TRACE_CBID_cudaPeekAtLastError_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaGetDeviceCount_v3020,
-    CUPTI_RUNTIME_TRACE_CBID_cudaEventQuery_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceGetAttribute_v5000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaEventQuery_v3020,      CUPTI_RUNTIME_TRACE_CBID_cudaDeviceGetAttribute_v5000,
     CUPTI_RUNTIME_TRACE_CBID___cudaGetKernel_v13000,
 };
 constexpr uint32_t kNoisyDriver[] = {
-    CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent, CUPTI_DRIVER_TRACE_CBID_cuCtxSetCurrent, CUPTI_DRIVER_TRACE_CBID_cuCtxGetDevice,
-    CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxGetState, CUPTI_DRIVER_TRACE_CBID_cuKernelGetAttribute,
-    CUPTI_DRIVER_TRACE_CBID_cuDeviceGetAttribute, CUPTI_DRIVER_TRACE_CBID_cuGetProcAddress_v2,
-    CUPTI_DRIVER_TRACE_CBID_cuDeviceGetCount, CUPTI_DRIVER_TRACE_CBID_cuDeviceGetPCIBusId,   // our own, of machine_reading.cpp
+    CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent,      CUPTI_DRIVER_TRACE_CBID_cuCtxSetCurrent,
+    CUPTI_DRIVER_TRACE_CBID_cuCtxGetDevice,       CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxGetState,
+    CUPTI_DRIVER_TRACE_CBID_cuKernelGetAttribute, CUPTI_DRIVER_TRACE_CBID_cuDeviceGetAttribute,
+    CUPTI_DRIVER_TRACE_CBID_cuGetProcAddress_v2,  CUPTI_DRIVER_TRACE_CBID_cuDeviceGetCount,
+    CUPTI_DRIVER_TRACE_CBID_cuDeviceGetPCIBusId,  // our own, of machine_reading.cpp
 };
 
 void onBufferRequested(uint8_t** buffer, size_t* size, size_t* maxRecords) noexcept {
@@ -76,7 +84,9 @@ void refuse(uint16_t status, int code, const char* message) noexcept {
     const char* text = nullptr;
     FixedText<512> all;
     all.append(message);
-    if (code != 0 && g_api.getResultString != nullptr && g_api.getResultString(code, &text) == kSuccess && text != nullptr) all.append(": ").append(text);
+    if (code != 0 && g_api.getResultString != nullptr && g_api.getResultString(code, &text) == kSuccess &&
+        text != nullptr)
+        all.append(": ").append(text);
     g_session.tellStatus(Source::cupti, status, code, all.c_str());
     g_session.sink().countLoss(Source::cupti, capture::LossKind::sourceRefused, 1, 0);
 }
@@ -87,8 +97,8 @@ void tellHolder(const char* words) noexcept {
     refuse(3, 0, message.c_str());
 }
 
-/// CUPTI serves one client. Asking for the place and giving it back shows whether another has it, and leaves it free for a profiler
-/// the job itself may start later.
+/// CUPTI serves one client. Asking for the place and giving it back shows whether another has it, and leaves it free
+/// for a profiler the job itself may start later.
 bool isFree() noexcept {
     if (g_api.unsubscribe == nullptr || (g_api.subscribe == nullptr && g_api.subscribeV2 == nullptr)) return true;
     void* subscriber = nullptr;
@@ -134,7 +144,8 @@ void start(bool enableNow, bool (*load)(Api&) noexcept) noexcept {
     if (g_yielded.load()) return tellHolder("CUPTI is in use by ");
     if (!load(g_api)) return refuse(2, 0, "no usable libcupti found");
     uint32_t version = 0;
-    if (g_api.getVersion(&version) != kSuccess || version < kOldestVersion) return refuse(2, static_cast<int>(version), "CUPTI is older than 11.8");
+    if (g_api.getVersion(&version) != kSuccess || version < kOldestVersion)
+        return refuse(2, static_cast<int>(version), "CUPTI is older than 11.8");
     g_decoder.setVersion(version);
     if (!isFree()) return;
     if (g_api.setThreadIdType != nullptr) g_api.setThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
@@ -150,10 +161,13 @@ void enable() noexcept {
     int firstError = kSuccess;
     for (const int kind : kKinds) {
         const int result = g_api.activityEnable(kind);
-        if (result == kSuccess) ++enabled;
-        else if (firstError == kSuccess) firstError = result;
+        if (result == kSuccess)
+            ++enabled;
+        else if (firstError == kSuccess)
+            firstError = result;
         // The kernels are what it is about: without them, or without any device, we do not go on.
-        if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && result != kSuccess) return refuse(2, result, "cuptiActivityEnable");
+        if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && result != kSuccess)
+            return refuse(2, result, "cuptiActivityEnable");
     }
     silenceNoise();
     g_live.store(true, std::memory_order_release);

@@ -14,7 +14,8 @@ extern Api g_api;
 /// cuptiGetTimestamp of the library in reach, or null.
 int (*timestampFunction() noexcept)(uint64_t*);
 
-/// Finds CUPTI, registers our buffers and, with `enableNow`, begins. What fails is told in a status record. `load` fills the seam.
+/// Finds CUPTI, registers our buffers and, with `enableNow`, begins. What fails is told in a status record. `load`
+/// fills the seam.
 void start(bool enableNow, bool (*load)(Api&) noexcept = loadApi) noexcept;
 /// The capture range begins or ends.
 void enable() noexcept;
@@ -30,7 +31,8 @@ void yieldTo(const char* client) noexcept;
 
 /// Ties the GPU work that this thread's next call causes to an id of ours.
 inline void pushCallId(uint64_t id) noexcept {
-    if (g_live.load(std::memory_order_relaxed)) g_api.activityPushExternalCorrelationId(kExternalCorrelationCustom0, id);
+    if (g_live.load(std::memory_order_relaxed))
+        g_api.activityPushExternalCorrelationId(kExternalCorrelationCustom0, id);
 }
 inline void popCallId() noexcept {
     if (!g_live.load(std::memory_order_relaxed)) return;

@@ -8,7 +8,8 @@ uint16_t StreamTable::indexOf(uint32_t device, uint32_t context, uint32_t stream
     Lock lock(m_mutex);
     // Newest first: a job makes a few streams and goes on with the last.
     for (uint32_t i = m_count; i-- > 0;)
-        if (m_streams[i].stream == stream && m_streams[i].context == context && m_streams[i].device == device) return static_cast<uint16_t>(i);
+        if (m_streams[i].stream == stream && m_streams[i].context == context && m_streams[i].device == device)
+            return static_cast<uint16_t>(i);
     if (m_count == kMaxStreams) return kNone;
     m_streams[m_count] = {device, context, stream};
     isNew = true;

@@ -9,7 +9,7 @@ namespace rankscope::injector::cupti {
 
 /// Numbers the (device, context, stream) triples of this file 0, 1…
 class StreamTable {
-public:
+  public:
     static constexpr uint32_t kMaxStreams = 4096;
     static constexpr uint16_t kNone = 0xffff;
 
@@ -17,11 +17,12 @@ public:
 
     /// `isNew` is set when the caller has to write the StreamRecord. kNone when the table is full.
     uint16_t indexOf(uint32_t device, uint32_t context, uint32_t stream, bool& isNew) noexcept;
-    /// For records that do not tell the device: it is that of another stream of the context. kNone when there is none yet.
+    /// For records that do not tell the device: it is that of another stream of the context. kNone when there is none
+    /// yet.
     uint16_t indexInContext(uint32_t context, uint32_t stream, uint32_t& device, bool& isNew) noexcept;
     void clear() noexcept;
 
-private:
+  private:
     struct Stream {
         uint32_t device;
         uint32_t context;

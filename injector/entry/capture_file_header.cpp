@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/entry/capture_file_header.h"
 
-#include <cstdlib>
-#include <ctime>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
 
 #include "injector/text.h"
 
@@ -39,7 +40,8 @@ int64_t clockNs(clockid_t clock) noexcept {
 void fillFileHeader(capture::FileHeader& header, const Config& config, const ProcessIdentity& identity) noexcept {
     header.clockKind = config.cuptiClock ? capture::ClockKind::cupti : capture::ClockKind::realtime;
     // The virtual device library says so itself; a real one has no such symbol.
-    header.virtualGpu = dlsym(RTLD_DEFAULT, "rankscopeVgpuHostWork") != nullptr || std::getenv("RANKSCOPE_VGPU_JOB") != nullptr ? 1 : 0;
+    header.virtualGpu =
+        dlsym(RTLD_DEFAULT, "rankscopeVgpuHostWork") != nullptr || std::getenv("RANKSCOPE_VGPU_JOB") != nullptr ? 1 : 0;
     header.pid = static_cast<int32_t>(getpid());
     header.parentPid = static_cast<int32_t>(getppid());
     header.realtimeNs = clockNs(CLOCK_REALTIME);
@@ -52,8 +54,10 @@ void fillFileHeader(capture::FileHeader& header, const Config& config, const Pro
     copyText(header.jobId, identity.jobId);
     copyText(header.injectorVersion, RANKSCOPE_VERSION);
     const char* host = std::getenv("RANKSCOPE_HOST");
-    if (host != nullptr && host[0] != '\0') copyText(header.host, host);
-    else if (gethostname(header.host, sizeof header.host - 1) != 0) copyText(header.host, "unknown");
+    if (host != nullptr && host[0] != '\0')
+        copyText(header.host, host);
+    else if (gethostname(header.host, sizeof header.host - 1) != 0)
+        copyText(header.host, "unknown");
     for (char& c : header.host)
         if (c == '/') c = '_';
     char text[4096];
@@ -87,6 +91,8 @@ int64_t processStartTicks() noexcept {
     return ticks;
 }
 
-bool readThreadName(char (&name)[17]) noexcept { return prctl(PR_GET_NAME, name, 0, 0, 0) == 0; }
+bool readThreadName(char (&name)[17]) noexcept {
+    return prctl(PR_GET_NAME, name, 0, 0, 0) == 0;
+}
 
 }  // namespace rankscope::injector

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs in every process that inherits LD_PRELOAD, shells and launchers included: it arms the library and nothing else.
-#include <cerrno>
-#include <cstring>
+// What runs in every process that inherits LD_PRELOAD, shells and launchers included: it arms the library and nothing
+// else.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "injector/entry/environment.h"
 #include "injector/entry/exec_hooks.h"
@@ -27,10 +29,12 @@ namespace {
 
 constinit const char kInsideThisCopy = 0;
 
-bool isOurs(const char* value, const char* self) noexcept { return value != nullptr && std::strcmp(value, self) == 0; }
+bool isOurs(const char* value, const char* self) noexcept {
+    return value != nullptr && std::strcmp(value, self) == 0;
+}
 
-/// NVTX, the CUDA driver and NCCL each load one library named by a variable. Ours goes in when the user named none; what the user
-/// named is kept in a variable of our own, to be chained.
+/// NVTX, the CUDA driver and NCCL each load one library named by a variable. Ours goes in when the user named none;
+/// what the user named is kept in a variable of our own, to be chained.
 void nameOurselves(const char* variable, const char* chained, const char* self) noexcept {
     const char* users = readVariable(variable);
     if (isOurs(users, self)) return;  // inherited from our parent
@@ -41,19 +45,21 @@ void nameOurselves(const char* variable, const char* chained, const char* self) 
     writeVariable(variable, self);
 }
 
-/// With rows for it in the environment, our tuner plugin, which lies beside this library, takes the place of the user's, which it asks in turn.
+/// With rows for it in the environment, our tuner plugin, which lies beside this library, takes the place of the
+/// user's, which it asks in turn.
 void nameTuner(const char* self) noexcept {
     const char* rows = readVariable("RANKSCOPE_TUNER_ROWS");
     if (rows == nullptr || rows[0] == '\0') return;
     FixedText<4096> path;
     path.append(self, static_cast<size_t>(std::strrchr(self, '/') + 1 - self)).append("librankscope_tuner.so");
     const int before = errno;
-    if (!path.wasCut() && access(path.c_str(), R_OK) == 0) nameOurselves("NCCL_TUNER_PLUGIN", "RANKSCOPE_CHAIN_NCCL_TUNER", path.c_str());
+    if (!path.wasCut() && access(path.c_str(), R_OK) == 0)
+        nameOurselves("NCCL_TUNER_PLUGIN", "RANKSCOPE_CHAIN_NCCL_TUNER", path.c_str());
     errno = before;
 }
 
 void beforeFork() {
-    g_session.beforeFork();   // waits for a thread that may look for a loaded library
+    g_session.beforeFork();  // waits for a thread that may look for a loaded library
     lockLoadedLibraries();
 }
 void afterForkInParent() {
@@ -88,14 +94,17 @@ __attribute__((constructor)) void arm() {
     }
     pthread_atfork(beforeFork, afterForkInParent, afterForkInChild);
     if (info.dli_fname[0] != '/') return;
-    // The user's NVTX tool stays alone: NVTX hands its functions to one tool, and calling a second one's behind its back is not safe.
+    // The user's NVTX tool stays alone: NVTX hands its functions to one tool, and calling a second one's behind its
+    // back is not safe.
     nameOurselves("NVTX_INJECTION64_PATH", nullptr, info.dli_fname);
     nameOurselves("CUDA_INJECTION64_PATH", "RANKSCOPE_CHAIN_CUDA_INJECTION", info.dli_fname);
     nameOurselves("NCCL_PROFILER_PLUGIN", "RANKSCOPE_CHAIN_NCCL_PROFILER", info.dli_fname);
     nameTuner(info.dli_fname);
 }
 
-__attribute__((destructor)) void disarm() { g_session.finish(EndCause::exit, -1); }
+__attribute__((destructor)) void disarm() {
+    g_session.finish(EndCause::exit, -1);
+}
 
 }  // namespace
 }  // namespace rankscope::injector

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver calls InitializeInjection of the library named by CUDA_INJECTION64_PATH while it initialises itself. It also comes
-// in processes whose CUDA runtime is linked statically and whose calls therefore pass no hook.
+// The CUDA driver calls InitializeInjection of the library named by CUDA_INJECTION64_PATH while it initialises itself.
+// It also comes in processes whose CUDA runtime is linked statically and whose calls therefore pass no hook.
 #include <dlfcn.h>
 
 #include "injector/entry/environment.h"
@@ -22,7 +22,8 @@ RANKSCOPE_EXPORT int InitializeInjection() {
         if (const auto initialize = reinterpret_cast<Initialize>(dlsym(library, "InitializeInjection"))) initialize();
     } else {
         dlerror();
-        g_session.tellStatus(rankscope::capture::Source::cupti, 2, 0, "the CUDA injection library of the user cannot be opened");
+        g_session.tellStatus(rankscope::capture::Source::cupti, 2, 0,
+                             "the CUDA injection library of the user cannot be opened");
     }
     return 1;
 }

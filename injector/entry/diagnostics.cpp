@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/entry/diagnostics.h"
 
-#include <atomic>
 #include <unistd.h>
+
+#include <atomic>
 
 #include "injector/text.h"
 
@@ -11,7 +12,9 @@ namespace {
 std::atomic<bool> g_verbose{false};
 }
 
-void setVerbose(bool verbose) noexcept { g_verbose.store(verbose, std::memory_order_relaxed); }
+void setVerbose(bool verbose) noexcept {
+    g_verbose.store(verbose, std::memory_order_relaxed);
+}
 
 void say(const char* message) noexcept {
     if (!g_verbose.load(std::memory_order_relaxed)) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that the job unloads may come back at another address, so what we know of it is forgotten. Addresses found in the global
-// scope, which nobody can unload, are not concerned.
+// A library that the job unloads may come back at another address, so what we know of it is forgotten. Addresses found
+// in the global scope, which nobody can unload, are not concerned.
 #include <dlfcn.h>
 
 #include "injector/export.h"

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// exec replaces the process without a destructor. The file gets its last word before, and takes it back when exec fails.
+// exec replaces the process without a destructor. The file gets its last word before, and takes it back when exec
+// fails.
 #include "injector/entry/exec_hooks.h"
 
 #include <alloca.h>
-#include <cerrno>
-#include <cstdarg>
-#include <cstddef>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstddef>
 
 #include "injector/entry/session.h"
 #include "injector/export.h"
@@ -33,7 +35,8 @@ void find(Function& function, const char* name) noexcept {
     function = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
-/// Says that the process becomes another one. `likely` is false when that is known to fail: programs try one folder of PATH after the other.
+/// Says that the process becomes another one. `likely` is false when that is known to fail: programs try one folder of
+/// PATH after the other.
 template <typename Exec>
 int becoming(bool likely, Exec exec) noexcept {
     // Says no in a vfork child, too: its process id is not the session's. It writes nothing of ours.
@@ -73,12 +76,12 @@ void findRealExec() noexcept {
 using namespace rankscope::injector;
 
 /// Before our constructor ran, from another library's.
-#define RANKSCOPE_REAL_EXEC(function)                              \
-    if (g_real.function == nullptr) findRealExec();                \
-    const auto real = g_real.function;                             \
-    if (real == nullptr) {                                         \
-        errno = ENOSYS;                                            \
-        return -1;                                                 \
+#define RANKSCOPE_REAL_EXEC(function)               \
+    if (g_real.function == nullptr) findRealExec(); \
+    const auto real = g_real.function;              \
+    if (real == nullptr) {                          \
+        errno = ENOSYS;                             \
+        return -1;                                  \
     }
 
 RANKSCOPE_EXPORT int execve(const char* path, char* const argv[], char* const envp[]) noexcept {
@@ -106,15 +109,16 @@ RANKSCOPE_EXPORT int fexecve(int descriptor, char* const argv[], char* const env
     return becoming(true, [&] { return real(descriptor, argv, envp); });
 }
 
-// Puts the arguments from `first` on into the array argv, which lives as long as the calling function; `list` stands behind the closing null.
-#define RANKSCOPE_GATHER(first)                                                             \
-    va_list list;                                                                           \
-    va_start(list, first);                                                                  \
-    const size_t count = countArguments(list);                                              \
-    va_end(list);                                                                           \
-    auto** argv = static_cast<char**>(alloca((count + 1) * sizeof(char*)));                 \
-    argv[0] = const_cast<char*>(first);                                                     \
-    va_start(list, first);                                                                  \
+// Puts the arguments from `first` on into the array argv, which lives as long as the calling function; `list` stands
+// behind the closing null.
+#define RANKSCOPE_GATHER(first)                                             \
+    va_list list;                                                           \
+    va_start(list, first);                                                  \
+    const size_t count = countArguments(list);                              \
+    va_end(list);                                                           \
+    auto** argv = static_cast<char**>(alloca((count + 1) * sizeof(char*))); \
+    argv[0] = const_cast<char*>(first);                                     \
+    va_start(list, first);                                                  \
     for (size_t i = 1; i <= count; ++i) argv[i] = va_arg(list, char*)
 
 RANKSCOPE_EXPORT int execl(const char* path, const char* first, ...) noexcept {

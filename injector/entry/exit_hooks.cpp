@@ -17,12 +17,17 @@ namespace {
 
 }  // namespace
 
-// Remembers the status; the handler that session.cpp registers with at_quick_exit does the rest, after the job's own handlers began.
+// Remembers the status; the handler that session.cpp registers with at_quick_exit does the rest, after the job's own
+// handlers began.
 RANKSCOPE_EXPORT [[noreturn]] void quick_exit(int status) {
     rankscope::injector::g_session.noteExitStatus(status);
     using QuickExit = void (*)(int);
     if (const auto real = reinterpret_cast<QuickExit>(dlsym(RTLD_NEXT, "quick_exit"))) real(status);
     leave(status);
 }
-RANKSCOPE_EXPORT [[noreturn]] void _exit(int status) { leave(status); }
-RANKSCOPE_EXPORT [[noreturn]] void _Exit(int status) { leave(status); }
+RANKSCOPE_EXPORT [[noreturn]] void _exit(int status) {
+    leave(status);
+}
+RANKSCOPE_EXPORT [[noreturn]] void _Exit(int status) {
+    leave(status);
+}

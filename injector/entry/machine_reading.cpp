@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/entry/machine_reading.h"
 
-#include <csignal>
-#include <ctime>
 #include <pthread.h>
 #include <sys/prctl.h>
+
+#include <csignal>
+#include <ctime>
 
 #include "injector/entry/session.h"
 #include "injector/machine/device_links.h"
@@ -25,12 +26,13 @@ constinit thread_local bool t_isReading __attribute__((tls_model("initial-exec")
 /// The CUDA driver that the process has loaded, asked only for what begins nothing.
 struct Driver {
     int (*deviceCount)(int*) = nullptr;
-    int (*contextState)(int, unsigned*, int*) = nullptr;   // cuDevicePrimaryCtxGetState
+    int (*contextState)(int, unsigned*, int*) = nullptr;  // cuDevicePrimaryCtxGetState
     int (*busId)(char*, int, int) = nullptr;
 
     Driver() noexcept {
         deviceCount = reinterpret_cast<decltype(deviceCount)>(findInLoaded("libcuda.so", "cuDeviceGetCount"));
-        contextState = reinterpret_cast<decltype(contextState)>(findInLoaded("libcuda.so", "cuDevicePrimaryCtxGetState"));
+        contextState =
+            reinterpret_cast<decltype(contextState)>(findInLoaded("libcuda.so", "cuDevicePrimaryCtxGetState"));
         busId = reinterpret_cast<decltype(busId)>(findInLoaded("libcuda.so", "cuDeviceGetPCIBusId"));
     }
 
@@ -55,7 +57,8 @@ void addDevices(uint64_t devices, const Driver& driver, machine::LinkList& links
         if ((devices >> device & 1) == 0) continue;
         char busId[32] = {};
         machine::NvmlDevice handle = nullptr;
-        if (driver.busId(busId, sizeof busId - 1, device) == 0 && nvml.deviceByBusId(busId, &handle) == machine::kNvmlSuccess)
+        if (driver.busId(busId, sizeof busId - 1, device) == 0 &&
+            nvml.deviceByBusId(busId, &handle) == machine::kNvmlSuccess)
             machine::addDeviceLinks(nvml, handle, device, links);
     }
     nvml.shutdown();
@@ -76,7 +79,8 @@ int64_t monotonicNs() noexcept {
 
 void MachineReading::begin(Tell tell, bool isVirtual) noexcept {
     if (m_isClosed.load(std::memory_order_acquire) || m_isRunning.load(std::memory_order_acquire) != 0) return;
-    // The new thread inherits that all signals are blocked: the job's signals reach the job's threads. Nor may a handler run that forks.
+    // The new thread inherits that all signals are blocked: the job's signals reach the job's threads. Nor may a
+    // handler run that forks.
     sigset_t all;
     sigset_t old;
     sigfillset(&all);
@@ -98,7 +102,9 @@ void MachineReading::startThread(Tell tell, bool isVirtual) noexcept {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, kStackBytes);
     pthread_t thread;
-    if (pthread_create(&thread, &attributes, [](void* self) { return entry(self); }, this) != 0) m_isRunning.store(0);
+    if (pthread_create(
+            &thread, &attributes, [](void* self) { return entry(self); }, this) != 0)
+        m_isRunning.store(0);
     pthread_attr_destroy(&attributes);
 }
 
@@ -116,7 +122,7 @@ void* MachineReading::entry(void* self) noexcept {
 }
 
 void MachineReading::read() noexcept {
-    static constinit machine::LinkList links;   // one reading at a time
+    static constinit machine::LinkList links;  // one reading at a time
     links = {};
     if (m_isVirtual) {
         if (m_isHostRead) return;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/entry/session.h"
 
-#include <cstdlib>
-#include <utility>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <cstdlib>
+#include <utility>
 
 #include "injector/cupti/cupti_session.h"
 #include "injector/entry/capture_file_header.h"
@@ -28,21 +29,30 @@ namespace {
 constexpr uint32_t kCellsPerRing = 16384;
 constexpr int64_t kRingWaitNs = 5'000'000'000;
 constexpr int64_t kVirtualMachineWaitNs = 5'000'000'000;
-constexpr int64_t kLastMachineWaitNs = 200'000'000;   // what a process that ends waits for a reading that runs
+constexpr int64_t kLastMachineWaitNs = 200'000'000;  // what a process that ends waits for a reading that runs
 
-/// Around our registrations for the exit: libc guards its list by a lock that it does not renew in a forked child, so no fork may happen meanwhile.
+/// Around our registrations for the exit: libc guards its list by a lock that it does not renew in a forked child, so
+/// no fork may happen meanwhile.
 constinit Mutex g_exitListMutex;
 
 pthread_key_t g_threadKey;
 bool g_threadKeyMade = false;
 
-const char* environmentValue(const char* name) { return std::getenv(name); }
+const char* environmentValue(const char* name) {
+    return std::getenv(name);
+}
 
-void onThreadEnd(void*) { g_session.threadEnds(); }
+void onThreadEnd(void*) {
+    g_session.threadEnds();
+}
 
-void onExit(int status, void*) { g_session.atExit(status); }
+void onExit(int status, void*) {
+    g_session.atExit(status);
+}
 
-void onQuickExit() { g_session.finish(EndCause::quickExit, g_session.exitStatus()); }
+void onQuickExit() {
+    g_session.finish(EndCause::quickExit, g_session.exitStatus());
+}
 
 bool contains(const char* text, size_t bytes, const char* word) noexcept {
     const size_t length = std::strlen(word);
@@ -55,11 +65,15 @@ bool contains(const char* text, size_t bytes, const char* word) noexcept {
 }
 
 /// What training loops call a step in their NVTX ranges.
-bool isStepName(const char* name, size_t bytes) noexcept { return contains(name, bytes, "step") || contains(name, bytes, "iteration"); }
+bool isStepName(const char* name, size_t bytes) noexcept {
+    return contains(name, bytes, "step") || contains(name, bytes, "iteration");
+}
 
 }  // namespace
 
-void Session::setMode(Mode mode) noexcept { m_mode.store(mode, std::memory_order_release); }
+void Session::setMode(Mode mode) noexcept {
+    m_mode.store(mode, std::memory_order_release);
+}
 
 bool Session::enterSlow(Cause cause) noexcept {
     ErrnoKeeper errnoKeeper;
@@ -111,7 +125,8 @@ bool Session::start() noexcept {
         at_quick_exit(onQuickExit);
     }
     writeEnvironment();
-    for (const auto& [source, trace] : {std::pair{Source::hooks, static_cast<Trace>(traceNccl | traceApi)}, std::pair{Source::nvtx, traceNvtx}})
+    for (const auto& [source, trace] :
+         {std::pair{Source::hooks, static_cast<Trace>(traceNccl | traceApi)}, std::pair{Source::nvtx, traceNvtx}})
         tellStatus(source, m_config.traces(trace) ? 1 : 5, 0, "");
     if (m_config.problem[0] != '\0') tellMetadata("config.ignored", m_config.problem);
     if (m_config.delayNs > 0) {
@@ -132,7 +147,13 @@ bool Session::openFiles() noexcept {
     // A process that calls exec keeps its pid and start time: its second image gets a file of its own.
     for (int attempt = 0; attempt < 100; ++attempt) {
         FixedText<4096> path;
-        path.append(m_config.directory).append("/").append(header.host).append(".").append(int64_t{m_pid}).append(".").append(processStartTicks());
+        path.append(m_config.directory)
+            .append("/")
+            .append(header.host)
+            .append(".")
+            .append(int64_t{m_pid})
+            .append(".")
+            .append(processStartTicks());
         if (attempt > 0) path.append("-").append(int64_t{attempt});
         FixedText<4096> ringPath = path;
         path.append(".cap");
@@ -154,7 +175,8 @@ bool Session::openFiles() noexcept {
 }
 
 void Session::startGpu() noexcept {
-    // In a virtual run real time has no meaning, and a process that ends, or is killed, at once shall leave the same rows each time.
+    // In a virtual run real time has no meaning, and a process that ends, or is killed, at once shall leave the same
+    // rows each time.
     if (isVirtual()) {
         m_machine.begin(&Session::tellLinks, true);
         m_machine.wait(kVirtualMachineWaitNs);
@@ -166,7 +188,8 @@ void Session::startGpu() noexcept {
     cupti::start(mode() == Mode::recording);
 }
 
-/// When the process comes to have a context is not told to us, so we look after 1, 2, 4… 512 periods of 200 ms, which costs next to nothing.
+/// When the process comes to have a context is not told to us, so we look after 1, 2, 4… 512 periods of 200 ms, which
+/// costs next to nothing.
 void Session::readMachine() noexcept {
     constexpr uint32_t kLastPeriod = 512;
     const uint32_t period = m_gpuPeriods < kLastPeriod ? ++m_gpuPeriods : 0;
@@ -343,17 +366,21 @@ void Session::rangeEnds(const char* name, size_t bytes) noexcept {
     if (m_config.range == CaptureRange::nvtxRange) {
         if (bytes != std::strlen(m_config.rangeName) || std::memcmp(name, m_config.rangeName, bytes) != 0) return;
         if (m_rangeDepth.load() > 0 && m_rangeDepth.fetch_sub(1) == 1) closeRange();
-    } else if (m_config.range == CaptureRange::steps && isStepName(name, bytes) && m_step.load() == m_config.lastStep + 1) {
+    } else if (m_config.range == CaptureRange::steps && isStepName(name, bytes) &&
+               m_step.load() == m_config.lastStep + 1) {
         closeRange();
     }
 }
 
-void Session::periodic() noexcept { g_session.everyPeriod(); }
+void Session::periodic() noexcept {
+    g_session.everyPeriod();
+}
 
 void Session::everyPeriod() noexcept {
     cupti::flush(false);
     if (m_periods == 0 && !isVirtual()) m_writer.measureRecordCost(m_clock);
-    if (m_periods++ % 5 == 0 && m_clock.recalibrate()) tellStatus(Source::injector, 1, 0, "the system clock was set while recording");
+    if (m_periods++ % 5 == 0 && m_clock.recalibrate())
+        tellStatus(Source::injector, 1, 0, "the system clock was set while recording");
     const bool usesGpu = m_gpuStarted.load(std::memory_order_relaxed);
     if (usesGpu && !isVirtual()) readMachine();
     if (!m_lateExitRegistered && usesGpu) {
@@ -402,7 +429,8 @@ void Session::writeEnd(EndCause cause, int32_t code) noexcept {
     capture::ProcessEndRecord end{};
     end.head = {capture::RecordType::processEnd, 1, static_cast<uint16_t>(cause)};
     end.code = code;
-    // In a virtual run the newest record's time: the clock is a library call, and this may be a handler that interrupted one.
+    // In a virtual run the newest record's time: the clock is a library call, and this may be a handler that
+    // interrupted one.
     end.timeNs = isVirtual() ? m_sink.highWaterNs() : now();
     BlockBuilder<8192> block(m_sink, Source::injector);
     block.add(end);
@@ -461,7 +489,8 @@ void Session::afterForkInChild() noexcept {
     m_rangeMutex.renew();
     m_generation.fetch_add(1, std::memory_order_relaxed);
     cupti::afterForkInChild();
-    // Still armed does not mean untouched: a thread may have been in the middle of start(), which begins by setting the process id.
+    // Still armed does not mean untouched: a thread may have been in the middle of start(), which begins by setting the
+    // process id.
     if (m_pid == 0) return;
     m_sink.abandon();
     m_rings.abandon();

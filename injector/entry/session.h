@@ -16,11 +16,11 @@ namespace rankscope::injector {
 
 /// What the process does about its calls right now.
 enum class Mode : uint8_t {
-    armed = 0,      ///< nothing happened yet; the first GPU call starts recording
+    armed = 0,  ///< nothing happened yet; the first GPU call starts recording
     recording = 1,
-    delayed = 2,    ///< --delay has not passed
-    waiting = 3,    ///< outside the capture range
-    off = 4,        ///< not asked for, refused, or over
+    delayed = 2,  ///< --delay has not passed
+    waiting = 3,  ///< outside the capture range
+    off = 4,      ///< not asked for, refused, or over
 };
 
 /// What the first call of this process that concerned us was.
@@ -29,10 +29,10 @@ enum class Cause : uint8_t { gpu, nvtx };
 /// How the process ends; the numbers are ProcessEndRecord's.
 enum class EndCause : uint16_t { exit = 1, quickExit = 2, exec = 4, execFailed = 5 };
 
-/// The recording of this process. One per process, in static memory, never destroyed: hooks may run before and after everything else.
-/// Hot path: mode(), now(), push(). The rest locks and is rare.
+/// The recording of this process. One per process, in static memory, never destroyed: hooks may run before and after
+/// everything else. Hot path: mode(), now(), push(). The rest locks and is rare.
 class Session {
-public:
+  public:
     constexpr Session() = default;
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -101,11 +101,13 @@ public:
     uint32_t generation() const noexcept { return m_generation.load(std::memory_order_relaxed); }
     bool isVirtual() const noexcept { return m_config.cuptiClock; }
 
-    /// The job calls exit: everything so far goes into the file; recording goes on, because destructors may still use the GPU.
+    /// The job calls exit: everything so far goes into the file; recording goes on, because destructors may still use
+    /// the GPU.
     void atExit(int32_t status) noexcept;
     /// Nothing of the job runs after this.
     void finish(EndCause cause, int32_t code) noexcept;
-    /// The process is about to become another one: everything so far and a last word go into the file. False: there is nothing to tell, and nothing was touched.
+    /// The process is about to become another one: everything so far and a last word go into the file. False: there is
+    /// nothing to tell, and nothing was touched.
     bool beforeExec() noexcept;
     /// It did not: the last word is taken back, and recording goes on.
     void afterFailedExec() noexcept;
@@ -120,7 +122,7 @@ public:
     /// The calling thread ends.
     void threadEnds() noexcept;
 
-private:
+  private:
     Ring* threadRing() noexcept {
         ThreadState& thread = t_thread;
         if (__builtin_expect(thread.ring != nullptr && thread.generation == generation(), 1)) return thread.ring;
@@ -176,7 +178,7 @@ extern constinit Session g_session;
 
 /// Puts errno back at the end of its scope and lets no cancellation in: around everything of ours that calls into libc.
 class ErrnoKeeper {
-public:
+  public:
     ErrnoKeeper() noexcept : m_errno(errno) { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &m_cancelState); }
     ~ErrnoKeeper() {
         pthread_setcancelstate(m_cancelState, nullptr);
@@ -185,7 +187,7 @@ public:
     ErrnoKeeper(const ErrnoKeeper&) = delete;
     ErrnoKeeper& operator=(const ErrnoKeeper&) = delete;
 
-private:
+  private:
     int m_errno;
     int m_cancelState = 0;
 };

@@ -20,7 +20,8 @@ void ask(const char* question, uint64_t handle, void* caller, int32_t& answer) n
     using Question = int (*)(void* comm, int* answer);
     const auto function = reinterpret_cast<Question>(findRealSymbol(question, "libnccl.so", nullptr, caller));
     int value = -1;
-    if (function != nullptr && function(reinterpret_cast<void*>(handle), &value) == kNcclSuccess && value >= 0) answer = value;
+    if (function != nullptr && function(reinterpret_cast<void*>(handle), &value) == kNcclSuccess && value >= 0)
+        answer = value;
 }
 
 /// Once, when the first communicator is there: NCCL is loaded and initialised then.
@@ -63,7 +64,8 @@ void correctIdentity(const Communicator& communicator) noexcept {
     if (communicator.nRanks < g_session.identity().worldSize) return;
     const int32_t largest = g_largest.load(std::memory_order_relaxed);
     if (communicator.nRanks < largest) return;
-    const bool drivesSeveral = communicator.nRanks == largest && g_rankOfLargest.load(std::memory_order_relaxed) != communicator.rank;
+    const bool drivesSeveral =
+        communicator.nRanks == largest && g_rankOfLargest.load(std::memory_order_relaxed) != communicator.rank;
     g_largest.store(communicator.nRanks, std::memory_order_relaxed);
     if (!drivesSeveral) g_rankOfLargest.store(communicator.rank, std::memory_order_relaxed);
     capture::RankIdentityRecord record{};
@@ -84,8 +86,10 @@ void recordCommunicator(Communicator communicator, void* caller) noexcept {
     if (communicator.handle == 0) return;
     tellVersion(caller);
     communicator.thread = t_thread.threadIndex;
-    if (t_thread.groupDepth == 0) complete(communicator, caller);
-    else ++t_thread.newComms;
+    if (t_thread.groupDepth == 0)
+        complete(communicator, caller);
+    else
+        ++t_thread.newComms;
     if (t_thread.toldCommHash != 0) {
         communicator.hash = t_thread.toldCommHash;
         communicator.hashSource = HashSource::nccl;

@@ -3,7 +3,8 @@
 
 namespace rankscope::injector {
 
-// Jobs have a handful of communicators, so a scan over the used slots is short; threads remember their last one besides.
+// Jobs have a handful of communicators, so a scan over the used slots is short; threads remember their last one
+// besides.
 int32_t Communicators::slotOf(uint64_t handle) const noexcept {
     const uint32_t used = m_used.load(std::memory_order_acquire);
     for (uint32_t i = 0; i < used; ++i)

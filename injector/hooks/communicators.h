@@ -23,14 +23,14 @@ struct Communicator {
     uint32_t parent = 0;
     int32_t splitColor = -1;
     int32_t splitKey = -1;
-    uint32_t splits = 0;   ///< splits made of it so far
-    uint32_t thread = 0;   ///< threadIndex of the thread that made it
+    uint32_t splits = 0;  ///< splits made of it so far
+    uint32_t thread = 0;  ///< threadIndex of the thread that made it
     bool isComplete() const noexcept { return rank >= 0 && nRanks >= 0 && device >= 0; }
 };
 
 /// The living communicators of this process by handle. Looking up takes no lock; adding and removing do.
 class Communicators {
-public:
+  public:
     constexpr Communicators() = default;
 
     /// Index of a handle, 0 when it is not known.
@@ -50,7 +50,7 @@ public:
     /// In a forked child.
     void clear() noexcept;
 
-private:
+  private:
     static constexpr uint32_t kSlots = 4096;
     struct Slot {
         std::atomic<uint64_t> handle{0};

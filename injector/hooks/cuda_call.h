@@ -20,10 +20,15 @@ struct CudaLaunchConfig {
     CudaStream stream;
 };
 
-constexpr int kCudaSymbolNotFound = 302;  ///< cudaErrorSharedObjectSymbolNotFound: what we return when the real function cannot be found
+constexpr int kCudaSymbolNotFound =
+    302;  ///< cudaErrorSharedObjectSymbolNotFound: what we return when the real function cannot be found
 
-inline uint64_t toArgument(const void* handle) noexcept { return reinterpret_cast<uint64_t>(handle); }
-inline uint64_t toArgument(size_t bytes) noexcept { return bytes; }
+inline uint64_t toArgument(const void* handle) noexcept {
+    return reinterpret_cast<uint64_t>(handle);
+}
+inline uint64_t toArgument(size_t bytes) noexcept {
+    return bytes;
+}
 
 /// Whether a hook that runs now is the job's own call and is to be recorded.
 inline bool isRecordedCudaCall() noexcept {
@@ -60,9 +65,9 @@ inline void recordAllocation(capture::CudaApi api, uint64_t bytes, const void* a
 }  // namespace rankscope::injector
 
 /// Looks the real function up, or returns the runtime's own kind of error when there is none.
-#define RANKSCOPE_REAL_CUDA(function)                                                                             \
-    static constinit RealSymbol<decltype(&function)> realSymbol(#function, "libcudart.so");                       \
-    const auto real = realSymbol.get(reinterpret_cast<void*>(&function), __builtin_return_address(0));            \
+#define RANKSCOPE_REAL_CUDA(function)                                                                  \
+    static constinit RealSymbol<decltype(&function)> realSymbol(#function, "libcudart.so");            \
+    const auto real = realSymbol.get(reinterpret_cast<void*>(&function), __builtin_return_address(0)); \
     if (__builtin_expect(real == nullptr, 0)) return kCudaSymbolNotFound
 
 /// As RANKSCOPE_HOOK, for a function of the CUDA runtime.
@@ -70,7 +75,7 @@ inline void recordAllocation(capture::CudaApi api, uint64_t bytes, const void* a
     RANKSCOPE_HOOK(function, "libcudart.so", kCudaSymbolNotFound, parameters, arguments, __VA_ARGS__)
 
 /// A hook: function, what it is, its argument of interest, (parameters), arguments.
-#define RANKSCOPE_CUDA_HOOK(function, api, argument, parameters, ...)                                             \
-    RANKSCOPE_CUDA_FUNCTION(                                                                                      \
-        function, parameters, (__VA_ARGS__), if (!isRecordedCudaCall()) return real(__VA_ARGS__);                 \
+#define RANKSCOPE_CUDA_HOOK(function, api, argument, parameters, ...)                             \
+    RANKSCOPE_CUDA_FUNCTION(                                                                      \
+        function, parameters, (__VA_ARGS__), if (!isRecordedCudaCall()) return real(__VA_ARGS__); \
         return recordCudaCall(CudaApi::api, toArgument(argument), [&] { return real(__VA_ARGS__); });)

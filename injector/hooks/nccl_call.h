@@ -7,9 +7,11 @@
 
 namespace rankscope::injector {
 
-/// Whether a hook that runs now is the job's own call (and not one NCCL or CUDA makes inside another) in a process we record.
+/// Whether a hook that runs now is the job's own call (and not one NCCL or CUDA makes inside another) in a process we
+/// record.
 inline bool isOuterNcclCall() noexcept {
-    return t_thread.depth == 0 && g_session.mode() != Mode::off && g_session.isAlive(Cause::gpu) && g_session.config().traces(traceNccl);
+    return t_thread.depth == 0 && g_session.mode() != Mode::off && g_session.isAlive(Cause::gpu) &&
+           g_session.config().traces(traceNccl);
 }
 
 /// What a collective, send or receive was called with.
@@ -17,13 +19,15 @@ struct NcclArguments {
     capture::NcclOp op;
     uint64_t count;
     int dataType;
-    int reduceOp;     ///< -1 none
-    int peerOrRoot;   ///< -1 none
+    int reduceOp;    ///< -1 none
+    int peerOrRoot;  ///< -1 none
     NcclComm comm;
     NcclStream stream;
 };
 
-inline uint8_t toByte(int value) noexcept { return value < 0 || value > 254 ? 255 : static_cast<uint8_t>(value); }
+inline uint8_t toByte(int value) noexcept {
+    return value < 0 || value > 254 ? 255 : static_cast<uint8_t>(value);
+}
 
 inline uint32_t communicatorIndex(uint64_t handle) noexcept {
     ThreadState& thread = t_thread;
@@ -46,8 +50,10 @@ int recordNcclCall(const NcclArguments& arguments, Call call) noexcept {
     capture::NcclCallRecord record{};
     record.callId = g_session.nextCallId();
     const bool grouped = thread.groupDepth > 0;
-    if (grouped) ++thread.groupCalls;
-    else cupti::pushCallId(record.callId);
+    if (grouped)
+        ++thread.groupCalls;
+    else
+        cupti::pushCallId(record.callId);
     thread.toldCommHash = 0;
     record.startNs = g_session.now();
     const int result = call();

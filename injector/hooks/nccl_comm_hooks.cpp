@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's calls that make and end communicators. They are recorded outside the capture range too: later calls refer to them.
+// NCCL's calls that make and end communicators. They are recorded outside the capture range too: later calls refer to
+// them.
 #include <unistd.h>
 
 #include "injector/export.h"
@@ -9,10 +10,10 @@
 
 using namespace rankscope::injector;
 
-#define RANKSCOPE_REAL(function)                                                                                  \
-    static constinit RealSymbol<decltype(&function)> realSymbol(#function, "libnccl.so");                         \
-    void* const caller = __builtin_return_address(0);                                                             \
-    const auto real = realSymbol.get(reinterpret_cast<void*>(&function), caller);                                 \
+#define RANKSCOPE_REAL(function)                                                          \
+    static constinit RealSymbol<decltype(&function)> realSymbol(#function, "libnccl.so"); \
+    void* const caller = __builtin_return_address(0);                                     \
+    const auto real = realSymbol.get(reinterpret_cast<void*>(&function), caller);         \
     if (__builtin_expect(real == nullptr, 0)) return kNcclSystemError
 
 namespace {
@@ -26,7 +27,9 @@ int callThrough(Call call) noexcept {
 }
 
 /// Blocking communicators return success, non-blocking ones "in progress" (7); both have a handle by then.
-bool isMade(int result, const NcclComm* comm) noexcept { return (result == kNcclSuccess || result == 7) && comm != nullptr && *comm != nullptr; }
+bool isMade(int result, const NcclComm* comm) noexcept {
+    return (result == kNcclSuccess || result == 7) && comm != nullptr && *comm != nullptr;
+}
 
 void made(NcclComm comm, uint64_t hash, int rank, int nRanks, void* caller, int device = -1) noexcept {
     Communicator communicator;
@@ -39,7 +42,9 @@ void made(NcclComm comm, uint64_t hash, int rank, int nRanks, void* caller, int 
     recordCommunicator(communicator, caller);
 }
 
-uint32_t nextSplit(NcclComm parent) noexcept { return g_communicators.nextSplit(reinterpret_cast<uint64_t>(parent)); }
+uint32_t nextSplit(NcclComm parent) noexcept {
+    return g_communicators.nextSplit(reinterpret_cast<uint64_t>(parent));
+}
 
 void madeFrom(NcclComm parent, NcclComm child, int color, int key, uint64_t salt, void* caller) noexcept {
     Communicator communicator;
@@ -75,11 +80,13 @@ RANKSCOPE_EXPORT int ncclCommInitRankConfig(NcclComm* comm, int nRanks, NcclUniq
     return result;
 }
 
-RANKSCOPE_EXPORT int ncclCommInitRankScalable(NcclComm* comm, int nRanks, int rank, int nIds, NcclUniqueId* ids, NcclConfig* config) {
+RANKSCOPE_EXPORT int ncclCommInitRankScalable(NcclComm* comm, int nRanks, int rank, int nIds, NcclUniqueId* ids,
+                                              NcclConfig* config) {
     RANKSCOPE_REAL(ncclCommInitRankScalable);
     if (!isOuterNcclCall()) return real(comm, nRanks, rank, nIds, ids, config);
     const int result = callThrough([&] { return real(comm, nRanks, rank, nIds, ids, config); });
-    if (isMade(result, comm) && ids != nullptr && nIds > 0) made(*comm, stringId(ids[0].internal, sizeof ids[0].internal), rank, nRanks, caller);
+    if (isMade(result, comm) && ids != nullptr && nIds > 0)
+        made(*comm, stringId(ids[0].internal, sizeof ids[0].internal), rank, nRanks, caller);
     return result;
 }
 
@@ -89,7 +96,8 @@ RANKSCOPE_EXPORT int ncclCommInitAll(NcclComm* comms, int nDevices, const int* d
     const int result = callThrough([&] { return real(comms, nDevices, devices); });
     if (!isMade(result, comms)) return result;
     // All members are in this process, so an identity that only this process can make is enough.
-    const uint64_t parts[3] = {static_cast<uint64_t>(getpid()), static_cast<uint64_t>(g_session.now()), reinterpret_cast<uint64_t>(comms[0])};
+    const uint64_t parts[3] = {static_cast<uint64_t>(getpid()), static_cast<uint64_t>(g_session.now()),
+                               reinterpret_cast<uint64_t>(comms[0])};
     const uint64_t hash = stringId(reinterpret_cast<const char*>(parts), sizeof parts);
     t_thread.toldCommHash = 0;  // of one member of many
     for (int i = 0; i < nDevices; ++i) made(comms[i], hash, i, nDevices, caller, devices == nullptr ? i : devices[i]);
@@ -100,12 +108,15 @@ RANKSCOPE_EXPORT int ncclCommSplit(NcclComm comm, int color, int key, NcclComm* 
     RANKSCOPE_REAL(ncclCommSplit);
     if (!isOuterNcclCall()) return real(comm, color, key, child, config);
     const int result = callThrough([&] { return real(comm, color, key, child, config); });
-    if (color != kNcclSplitNoColor && isMade(result, child)) madeFrom(comm, *child, color, key, nextSplit(comm), caller);
-    else if (result == kNcclSuccess) nextSplit(comm);
+    if (color != kNcclSplitNoColor && isMade(result, child))
+        madeFrom(comm, *child, color, key, nextSplit(comm), caller);
+    else if (result == kNcclSuccess)
+        nextSplit(comm);
     return result;
 }
 
-RANKSCOPE_EXPORT int ncclCommShrink(NcclComm comm, int* excluded, int nExcluded, NcclComm* child, NcclConfig* config, int flags) {
+RANKSCOPE_EXPORT int ncclCommShrink(NcclComm comm, int* excluded, int nExcluded, NcclComm* child, NcclConfig* config,
+                                    int flags) {
     RANKSCOPE_REAL(ncclCommShrink);
     if (!isOuterNcclCall()) return real(comm, excluded, nExcluded, child, config, flags);
     const int result = callThrough([&] { return real(comm, excluded, nExcluded, child, config, flags); });
@@ -113,9 +124,10 @@ RANKSCOPE_EXPORT int ncclCommShrink(NcclComm comm, int* excluded, int nExcluded,
     return result;
 }
 
-// NCCL 2.29. Old ranks pass the communicator and rank -1, new ones no communicator and their rank; only some know the unique id, so that the identity is
-// what NCCL tells itself.
-RANKSCOPE_EXPORT int ncclCommGrow(NcclComm comm, int nRanks, const NcclUniqueId* id, int rank, NcclComm* grown, NcclConfig* config) {
+// NCCL 2.29. Old ranks pass the communicator and rank -1, new ones no communicator and their rank; only some know the
+// unique id, so that the identity is what NCCL tells itself.
+RANKSCOPE_EXPORT int ncclCommGrow(NcclComm comm, int nRanks, const NcclUniqueId* id, int rank, NcclComm* grown,
+                                  NcclConfig* config) {
     RANKSCOPE_REAL(ncclCommGrow);
     if (!isOuterNcclCall()) return real(comm, nRanks, id, rank, grown, config);
     const int result = callThrough([&] { return real(comm, nRanks, id, rank, grown, config); });

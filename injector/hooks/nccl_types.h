@@ -11,7 +11,7 @@ using NcclStream = void*;
 struct NcclUniqueId {
     char internal[128];
 };
-using NcclConfig = void;  ///< only passed on
+using NcclConfig = void;      ///< only passed on
 using NcclCollConfig = void;  ///< the same
 
 constexpr int kNcclSuccess = 0;

@@ -27,7 +27,8 @@ uint32_t speedOf(const Nvml& nvml, NvmlDevice device, uint32_t fieldId, uint32_t
     return field.status == kNvmlSuccess && field.valueType == kNvmlUnsignedInt ? field.value.unsignedInt : 0;
 }
 
-/// nvmlNvlinkVersion_t counts 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0 from 1. Drivers have told 7 for the links of Hopper, which are of version 4 and half as fast.
+/// nvmlNvlinkVersion_t counts 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0 from 1. Drivers have told 7 for the links of Hopper,
+/// which are of version 4 and half as fast.
 uint32_t generationOf(uint32_t version, int64_t bytesPerS) noexcept {
     constexpr uint32_t kMajor[] = {0, 1, 2, 2, 3, 3, 4, 5};
     constexpr int64_t kSlowestOfVersion5 = 40'000'000'000;
@@ -54,16 +55,19 @@ void addNvlinks(const Nvml& nvml, NvmlDevice device, int32_t number, LinkList& l
     const int64_t each = nvlinkBytesPerS(speed);
     link.bytesPerS = each * link.count;
     uint32_t version = 0;
-    if (nvml.linkVersion != nullptr && nvml.linkVersion(device, firstActive, &version) == kNvmlSuccess) link.generation = generationOf(version, each);
+    if (nvml.linkVersion != nullptr && nvml.linkVersion(device, firstActive, &version) == kNvmlSuccess)
+        link.generation = generationOf(version, each);
     links.add(link);
 }
 
 void addPcie(const Nvml& nvml, NvmlDevice device, int32_t number, LinkList& links) noexcept {
     Link link = deviceLink(capture::LinkKind::pcie, number, "PCIe");
     if (nvml.pcieWidth == nullptr || nvml.pcieWidth(device, &link.count) != kNvmlSuccess || link.count == 0) return;
-    // An idle link runs at a lower generation than it will under load; the highest is what device and slot agree on. The width stays.
+    // An idle link runs at a lower generation than it will under load; the highest is what device and slot agree on.
+    // The width stays.
     if (nvml.pcieMaxGeneration == nullptr || nvml.pcieMaxGeneration(device, &link.generation) != kNvmlSuccess)
-        if (nvml.pcieGeneration == nullptr || nvml.pcieGeneration(device, &link.generation) != kNvmlSuccess) link.generation = 0;
+        if (nvml.pcieGeneration == nullptr || nvml.pcieGeneration(device, &link.generation) != kNvmlSuccess)
+            link.generation = 0;
     link.bytesPerS = pcieBytesPerS(link.generation, link.count);
     links.add(link);
 }
@@ -81,7 +85,8 @@ void addLinksOfAllDevices(const Nvml& nvml, LinkList& links) noexcept {
     if (nvml.deviceCount != nullptr && nvml.deviceByIndex != nullptr && nvml.deviceCount(&count) == kNvmlSuccess) {
         for (uint32_t i = 0; i < count && i < kMostDevices; ++i) {
             NvmlDevice device = nullptr;
-            if (nvml.deviceByIndex(i, &device) == kNvmlSuccess) addDeviceLinks(nvml, device, static_cast<int32_t>(i), links);
+            if (nvml.deviceByIndex(i, &device) == kNvmlSuccess)
+                addDeviceLinks(nvml, device, static_cast<int32_t>(i), links);
         }
     }
     nvml.shutdown();

@@ -6,7 +6,8 @@
 
 namespace rankscope::machine {
 
-/// Adds the NVLinks of a device that are up, in one row, and its PCIe link, numbered `number`. NVML has been begun. What it does not tell is left out.
+/// Adds the NVLinks of a device that are up, in one row, and its PCIe link, numbered `number`. NVML has been begun.
+/// What it does not tell is left out.
 void addDeviceLinks(const Nvml& nvml, NvmlDevice device, int32_t number, LinkList& links) noexcept;
 
 /// The same of all devices, in NVML's order, which is that of the bus. Begins and ends NVML.

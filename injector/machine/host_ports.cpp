@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/machine/host_ports.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
 
 #include "injector/machine/link_rates.h"
 #include "injector/text.h"
@@ -23,7 +24,7 @@ Path below(const Path& folder, const char* name) noexcept {
 
 /// A folder's entries, one after the other; none when it cannot be read.
 class Folder {
-public:
+  public:
     explicit Folder(const Path& path) noexcept : m_folder(path.wasCut() ? nullptr : opendir(path.c_str())) {}
     ~Folder() {
         if (m_folder != nullptr) closedir(m_folder);
@@ -42,12 +43,14 @@ public:
         return nullptr;
     }
 
-private:
+  private:
     DIR* m_folder;
     int m_entries = 0;
 };
 
-bool exists(const Path& path) noexcept { return !path.wasCut() && access(path.c_str(), F_OK) == 0; }
+bool exists(const Path& path) noexcept {
+    return !path.wasCut() && access(path.c_str(), F_OK) == 0;
+}
 
 /// The first line of a small file, at most N - 1 bytes.
 template <size_t N>
@@ -86,7 +89,8 @@ void addInfinibandPort(const Path& port, const char* device, const char* number,
 }
 
 void addInterface(const Path& interface, const char* name, LinkList& links) noexcept {
-    constexpr const char* kEthernet = "1";   // ARPHRD_ETHER; ARPHRD_INFINIBAND, 32, is IP over a port that is listed as one
+    constexpr const char* kEthernet =
+        "1";  // ARPHRD_ETHER; ARPHRD_INFINIBAND, 32, is IP over a port that is listed as one
     const Path device = below(interface, "device");
     char text[64];
     if (!exists(device) || exists(below(device, "infiniband")) || isSecondView(device, "net")) return;
@@ -123,7 +127,7 @@ void addHostPorts(const char* sysfs, LinkList& links) noexcept {
 const char* sysfsRoot(bool isVirtual) noexcept {
     if (!isVirtual) return "/sys";
     const char* root = std::getenv("RANKSCOPE_SYSFS_ROOT");
-    return root != nullptr && root[0] != '\0' ? root : nullptr;   // this machine's ports are none of a virtual host's
+    return root != nullptr && root[0] != '\0' ? root : nullptr;  // this machine's ports are none of a virtual host's
 }
 
 }  // namespace rankscope::machine

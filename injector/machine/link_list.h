@@ -19,9 +19,10 @@ struct Link {
     char name[64] = {};
 };
 
-/// What was found, without the heap. A machine with more has the rest left out: 16 devices with two kinds each and 224 ports are more than any has.
+/// What was found, without the heap. A machine with more has the rest left out: 16 devices with two kinds each and 224
+/// ports are more than any has.
 class LinkList {
-public:
+  public:
     static constexpr size_t kMost = 256;
 
     void add(const Link& link) noexcept {
@@ -31,7 +32,7 @@ public:
     const Link* end() const noexcept { return m_links + m_count; }
     size_t size() const noexcept { return m_count; }
 
-private:
+  private:
     size_t m_count = 0;
     Link m_links[kMost];
 };

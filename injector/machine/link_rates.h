@@ -5,10 +5,12 @@
 
 namespace rankscope::machine {
 
-// Bytes per second and direction that a link carries, the line's own encoding taken off; 0: the text or number tells none. No link is faster than 10 Tbit/s.
+// Bytes per second and direction that a link carries, the line's own encoding taken off; 0: the text or number tells
+// none. No link is faster than 10 Tbit/s.
 
-/// `rate` of an adapter's port in sysfs, "400 Gb/sec (4X NDR)" (drivers/infiniband/core/sysfs.c). On InfiniBand SDR, DDR, QDR and FDR tell the line's rate, all others
-/// what is left of it after encoding; over Ethernet (RoCE) all do, in the same words.
+/// `rate` of an adapter's port in sysfs, "400 Gb/sec (4X NDR)" (drivers/infiniband/core/sysfs.c). On InfiniBand SDR,
+/// DDR, QDR and FDR tell the line's rate, all others what is left of it after encoding; over Ethernet (RoCE) all do, in
+/// the same words.
 int64_t portBytesPerS(const char* rate, bool isInfiniband) noexcept;
 
 /// `speed` of a network interface in sysfs: Mbit/s, -1 unknown.

@@ -8,7 +8,9 @@ namespace rankscope::machine {
 bool loadNvml(Nvml& nvml) noexcept {
     void* library = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (library == nullptr) return dlerror(), false;
-    const auto find = [library]<typename Function>(Function& function, const char* name) { function = reinterpret_cast<Function>(dlsym(library, name)); };
+    const auto find = [library]<typename Function>(Function& function, const char* name) {
+        function = reinterpret_cast<Function>(dlsym(library, name));
+    };
     find(nvml.init, "nvmlInit_v2");
     find(nvml.shutdown, "nvmlShutdown");
     find(nvml.deviceCount, "nvmlDeviceGetCount_v2");

@@ -2,9 +2,10 @@
 // What the adapters of all plugin versions share: the calls of NCCL's table, in terms of one version's own types.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstring>
-#include <unistd.h>
 
 #include "injector/entry/session.h"
 #include "injector/nccl_plugin/chained_plugin.h"
@@ -20,9 +21,11 @@ struct ProfilerAdapter {
     using Descriptor = typename Version::Descriptor;
     static constexpr int kSuccess = 0;
 
-    /// Opens our context and folds the wishes of the user's plugin, which `initChained(void** context, int* mask)` asks, into the mask.
+    /// Opens our context and folds the wishes of the user's plugin, which `initChained(void** context, int* mask)`
+    /// asks, into the mask.
     template <typename InitChained>
-    static int open(void** context, int* activationMask, uint64_t commHash, int rank, InitChained initChained) noexcept {
+    static int open(void** context, int* activationMask, uint64_t commHash, int rank,
+                    InitChained initChained) noexcept {
         PluginContext* ours = openContext(commHash, rank, Version::kVersion);
         *context = ours;
         if (ours == nullptr) return kSuccess;
@@ -56,7 +59,8 @@ struct ProfilerAdapter {
         if (type & (profiler_abi::coll | profiler_abi::p2p)) {
             beginOperation(*event, Version::operation(*descriptor, *ours), Version::kVersion);
         } else if (type & profiler_abi::kernelChannel) {
-            beginChannel(*event, *ours, asEvent(descriptor->parent), descriptor->kernelChannel.channelId, descriptor->kernelChannel.startTimer);
+            beginChannel(*event, *ours, asEvent(descriptor->parent), descriptor->kernelChannel.channelId,
+                         descriptor->kernelChannel.startTimer);
         }
         if (forChain) startChained(*ours, event->chained, descriptor);
         return kSuccess;
@@ -103,12 +107,14 @@ struct ProfilerAdapter {
         return kSuccess;
     }
 
-private:
+  private:
     static bool isForChain(uint64_t type) noexcept {
-        return s_chainLive.load(std::memory_order_acquire) && (type & static_cast<uint64_t>(s_chainedMask.load(std::memory_order_relaxed))) != 0;
+        return s_chainLive.load(std::memory_order_acquire) &&
+               (type & static_cast<uint64_t>(s_chainedMask.load(std::memory_order_relaxed))) != 0;
     }
 
-    /// With PXN the proxy works for another process: then context and parent are that process's, and a chained plugin could do nothing with them either.
+    /// With PXN the proxy works for another process: then context and parent are that process's, and a chained plugin
+    /// could do nothing with them either.
     static int startProxyOp(void* context, void** handle, Descriptor* descriptor) noexcept {
         const auto& told = descriptor->proxyOp;
         const bool isForeign = told.pid != getpid();
@@ -117,7 +123,8 @@ private:
         const bool forChain = !isForeign && isForChain(descriptor->type);
         ProxyOp* op = nullptr;
         if (forChain || g_session.config().ncclProxy)
-            op = beginProxyOp({told.pid, told.channelId, told.peer, told.isSend, descriptor->rank}, ours, isForeign ? nullptr : asEvent(descriptor->parent), Version::kVersion);
+            op = beginProxyOp({told.pid, told.channelId, told.peer, told.isSend, descriptor->rank}, ours,
+                              isForeign ? nullptr : asEvent(descriptor->parent), Version::kVersion);
         *handle = op;
         if (op != nullptr && forChain) startChained(*ours, op->chained, descriptor);
         return kSuccess;
@@ -127,7 +134,8 @@ private:
         ProxyOp* op = asProxyOp(descriptor->parent);
         ProxyStep* step = op == nullptr ? nullptr : beginProxyStep(*op, descriptor->proxyStep.step);
         *handle = step;
-        if (step != nullptr && op->chained != nullptr && isForChain(descriptor->type)) startChained(*op->context, step->chained, descriptor);
+        if (step != nullptr && op->chained != nullptr && isForChain(descriptor->type))
+            startChained(*op->context, step->chained, descriptor);
         return kSuccess;
     }
 
@@ -142,7 +150,8 @@ private:
     /// The user's plugin knows its own handles, not ours: parents are translated for the call and put back.
     static void startChained(PluginContext& context, void*& chained, Descriptor* descriptor) noexcept {
         void* const parent = descriptor->parent;
-        if (asEvent(parent) != nullptr || asProxyStep(parent) != nullptr || asProxyOp(parent) != nullptr) descriptor->parent = chainedHandleOf(parent);
+        if (asEvent(parent) != nullptr || asProxyStep(parent) != nullptr || asProxyOp(parent) != nullptr)
+            descriptor->parent = chainedHandleOf(parent);
         const auto restoreGroup = Version::translateGroup(*descriptor);
         Version::chained()->startEvent(context.chained, &chained, descriptor);
         restoreGroup();
@@ -158,11 +167,12 @@ template <typename Descriptor>
 PluginOperation operationOf(const Descriptor& descriptor, const PluginContext& context) noexcept {
     if (descriptor.type & profiler_abi::coll) {
         const auto& coll = descriptor.coll;
-        return {coll.func, coll.dataType, coll.algorithm, coll.protocol, coll.seqNumber, coll.count, context.commHash, coll.root,
-                descriptor.rank, coll.nChannels, coll.nWarps, false};
+        return {coll.func,        coll.dataType, coll.algorithm,  coll.protocol,  coll.seqNumber, coll.count,
+                context.commHash, coll.root,     descriptor.rank, coll.nChannels, coll.nWarps,    false};
     }
     const auto& p2p = descriptor.p2p;
-    return {p2p.func, p2p.dataType, nullptr, nullptr, 0, p2p.count, context.commHash, p2p.peer, descriptor.rank, p2p.nChannels, 0, true};
+    return {p2p.func,         p2p.dataType, nullptr,         nullptr,       0, p2p.count,
+            context.commHash, p2p.peer,     descriptor.rank, p2p.nChannels, 0, true};
 }
 
 /// v5 to v7 name the group of an operation beside its parent.

@@ -13,13 +13,16 @@ struct Version3 {
     static PluginOperation operation(const Descriptor& descriptor, const PluginContext&) noexcept {
         if (descriptor.type & profiler_abi::coll) {
             const auto& coll = descriptor.coll;
-            return {coll.func, coll.dataType, coll.algorithm, coll.protocol, coll.seqNumber, coll.count, coll.commHash, coll.root,
-                    descriptor.rank, coll.nMaxChannels, coll.nWarps, false};
+            return {coll.func,     coll.dataType, coll.algorithm,  coll.protocol,     coll.seqNumber, coll.count,
+                    coll.commHash, coll.root,     descriptor.rank, coll.nMaxChannels, coll.nWarps,    false};
         }
         const auto& p2p = descriptor.p2p;
-        return {p2p.func, p2p.dataType, nullptr, nullptr, 0, p2p.count, p2p.commHash, p2p.peer, descriptor.rank, 0, 0, true};
+        return {p2p.func,     p2p.dataType, nullptr,         nullptr, 0, p2p.count,
+                p2p.commHash, p2p.peer,     descriptor.rank, 0,       0, true};
     }
-    static auto translateGroup(Descriptor&) noexcept { return [] {}; }
+    static auto translateGroup(Descriptor&) noexcept {
+        return [] {};
+    }
 };
 
 using Adapter = ProfilerAdapter<Version3>;
@@ -35,6 +38,7 @@ int init(void** context, int* activationMask) noexcept {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const profiler_abi::ProfilerV3 ncclProfiler_v3;
-const profiler_abi::ProfilerV3 ncclProfiler_v3 = {"Rankscope", init, Adapter::startEvent, Adapter::stopEvent, Adapter::recordEventState, Adapter::finalize};
+const profiler_abi::ProfilerV3 ncclProfiler_v3 = {
+    "Rankscope", init, Adapter::startEvent, Adapter::stopEvent, Adapter::recordEventState, Adapter::finalize};
 
 }  // namespace rankscope::injector

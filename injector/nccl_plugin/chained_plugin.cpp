@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/nccl_plugin/chained_plugin.h"
 
-#include <cstdlib>
 #include <dlfcn.h>
+
+#include <cstdlib>
 
 #include "injector/entry/session.h"
 #include "injector/text.h"
@@ -20,7 +21,8 @@ struct Chain {
 
 constinit Chain g_chain;
 
-/// NCCL's own rule: a value with a slash, or a file that dlopen finds, is a library; else it names libnccl-profiler-NAME.so.
+/// NCCL's own rule: a value with a slash, or a file that dlopen finds, is a library; else it names
+/// libnccl-profiler-NAME.so.
 void* openByNcclRule(const char* value) noexcept {
     if (void* library = dlopen(value, RTLD_NOW | RTLD_LOCAL)) return library;
     if (std::strchr(value, '/') != nullptr) return nullptr;
@@ -31,7 +33,9 @@ void* openByNcclRule(const char* value) noexcept {
 
 }  // namespace
 
-void renewChainLock() noexcept { g_chain.mutex.renew(); }
+void renewChainLock() noexcept {
+    g_chain.mutex.renew();
+}
 
 const ChainedPlugin& chainedPlugin() noexcept {
     const ErrnoKeeper keep;
@@ -64,7 +68,9 @@ void tellNotChained(int version) noexcept {
         g_chain.told = true;
     }
     FixedText<160> message;
-    message.append("the job's own NCCL profiler plugin does not speak v").append(static_cast<int64_t>(version)).append(" and was left out");
+    message.append("the job's own NCCL profiler plugin does not speak v")
+        .append(static_cast<int64_t>(version))
+        .append(" and was left out");
     g_session.tellStatus(capture::Source::ncclPlugin, 1, 0, message.c_str());
 }
 

@@ -5,8 +5,9 @@
 
 namespace rankscope::injector {
 
-/// The profiler plugin the user had asked NCCL for before we took its place: it is loaded once, and every call goes to it as well.
-/// It must speak the version NCCL speaks with us, or an older one of v5 to v7; otherwise it is left out and a status record says so.
+/// The profiler plugin the user had asked NCCL for before we took its place: it is loaded once, and every call goes to
+/// it as well. It must speak the version NCCL speaks with us, or an older one of v5 to v7; otherwise it is left out and
+/// a status record says so.
 struct ChainedPlugin {
     const profiler_abi::ProfilerV3* v3 = nullptr;
     const profiler_abi::ProfilerV4* v4 = nullptr;

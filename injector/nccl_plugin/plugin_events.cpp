@@ -47,7 +47,8 @@ PluginContext* openContext(uint64_t commHash, int32_t rank, uint8_t version) noe
 PluginContext* asContext(void* context) noexcept {
     const auto at = reinterpret_cast<uintptr_t>(context);
     const auto first = reinterpret_cast<uintptr_t>(g_tables.contexts);
-    if (at < first || at >= first + sizeof g_tables.contexts || (at - first) % sizeof(PluginContext) != 0) return nullptr;
+    if (at < first || at >= first + sizeof g_tables.contexts || (at - first) % sizeof(PluginContext) != 0)
+        return nullptr;
     return static_cast<PluginContext*>(context);
 }
 
@@ -57,7 +58,9 @@ void closeContext(PluginContext* context) noexcept {
     context->used = false;
 }
 
-void renewPluginLock() noexcept { g_tables.mutex.renew(); }
+void renewPluginLock() noexcept {
+    g_tables.mutex.renew();
+}
 
 int wantedEvents() noexcept {
     int events = profiler_abi::coll | profiler_abi::p2p;
@@ -101,7 +104,8 @@ void beginOperation(PluginEvent& event, const PluginOperation& operation, uint8_
     record.rank = operation.rank;
 }
 
-void beginChannel(PluginEvent& event, const PluginContext& context, const PluginEvent* parent, uint16_t channel, uint64_t gpuTimer) noexcept {
+void beginChannel(PluginEvent& event, const PluginContext& context, const PluginEvent* parent, uint16_t channel,
+                  uint64_t gpuTimer) noexcept {
     event.isChannel = true;
     event.channel = channel;
     event.channelStart = gpuTimer;

@@ -15,8 +15,9 @@ struct PluginContext {
     bool used = false;
 };
 
-/// One event between its start and its stop. NCCL holds a pointer to it and may name it as a parent after its stop, so handles come from
-/// a rotating table and are never freed; after kPluginEvents further events a handle is reused, which at worst loses an event.
+/// One event between its start and its stop. NCCL holds a pointer to it and may name it as a parent after its stop, so
+/// handles come from a rotating table and are never freed; after kPluginEvents further events a handle is reused, which
+/// at worst loses an event.
 struct PluginEvent {
     capture::PluginCollRecord record{};  ///< type padding: nothing of ours to write at the stop
     void* chained = nullptr;             ///< handle of the user's plugin for the same event
@@ -43,15 +44,15 @@ struct PluginOperation {
     bool p2p;
 };
 
-/// A context for a new communicator; null when the table is full (then the plugin stays out of it). Remembers the hash for the
-/// ncclCommInit… call in progress on this thread.
+/// A context for a new communicator; null when the table is full (then the plugin stays out of it). Remembers the hash
+/// for the ncclCommInit… call in progress on this thread.
 PluginContext* openContext(uint64_t commHash, int32_t rank, uint8_t version) noexcept;
 /// The context behind a pointer NCCL gave back, or null when it is none of ours.
 PluginContext* asContext(void* context) noexcept;
 void closeContext(PluginContext* context) noexcept;
 
-/// The events we want of NCCL: Coll and P2p, ProxyOp and ProxyStep unless RANKSCOPE_NCCL_PROXY=0; kernel channels only when asked for, because they cost
-/// the job time.
+/// The events we want of NCCL: Coll and P2p, ProxyOp and ProxyStep unless RANKSCOPE_NCCL_PROXY=0; kernel channels only
+/// when asked for, because they cost the job time.
 int wantedEvents() noexcept;
 
 PluginEvent* newEvent() noexcept;
@@ -59,7 +60,8 @@ PluginEvent* newEvent() noexcept;
 PluginEvent* asEvent(void* handle) noexcept;
 
 void beginOperation(PluginEvent& event, const PluginOperation& operation, uint8_t version) noexcept;
-void beginChannel(PluginEvent& event, const PluginContext& context, const PluginEvent* parent, uint16_t channel, uint64_t gpuTimer) noexcept;
+void beginChannel(PluginEvent& event, const PluginContext& context, const PluginEvent* parent, uint16_t channel,
+                  uint64_t gpuTimer) noexcept;
 void endChannel(PluginEvent& event, uint64_t gpuTimer) noexcept;
 /// Writes what the event holds. Once per event.
 void endEvent(PluginEvent& event) noexcept;

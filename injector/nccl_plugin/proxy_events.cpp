@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/nccl_plugin/proxy_events.h"
 
-#include <cstring>
 #include <unistd.h>
+
+#include <cstring>
 
 #include "injector/entry/session.h"
 #include "injector/nccl_plugin/profiler_abi.h"
@@ -26,7 +27,8 @@ ProxyOp* takeOp() noexcept {
     for (uint32_t i = 0; i < kTries; ++i) {
         ProxyOp& op = g_pool.ops[g_pool.next.fetch_add(1, std::memory_order_relaxed) % kProxyOps];
         bool isFree = false;
-        if (op.used.compare_exchange_strong(isFree, true, std::memory_order_acquire, std::memory_order_relaxed)) return &op;
+        if (op.used.compare_exchange_strong(isFree, true, std::memory_order_acquire, std::memory_order_relaxed))
+            return &op;
     }
     g_pool.lost.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
@@ -48,12 +50,16 @@ ProxyWait waitOfState(int state) noexcept {
     using namespace profiler_abi;
     switch (state) {
         case kSendGpuWait:
-        case kRecvGpuWait: return ProxyWait::gpu;
+        case kRecvGpuWait:
+            return ProxyWait::gpu;
         case kSendPeerWait:
-        case kRecvFlushWait: return ProxyWait::peer;
+        case kRecvFlushWait:
+            return ProxyWait::peer;
         case kSendWait:
-        case kRecvWait: return ProxyWait::network;
-        default: return ProxyWait::none;
+        case kRecvWait:
+            return ProxyWait::network;
+        default:
+            return ProxyWait::none;
     }
 }
 
@@ -81,14 +87,17 @@ ProxyOp* opAround(void* handle, size_t& offset) noexcept {
 
 }  // namespace
 
-ProxyOp* beginProxyOp(const ProxyOperation& operation, PluginContext* context, const PluginEvent* parent, uint8_t version) noexcept {
+ProxyOp* beginProxyOp(const ProxyOperation& operation, PluginContext* context, const PluginEvent* parent,
+                      uint8_t version) noexcept {
     ProxyOp* op = takeOp();
     if (op == nullptr) return nullptr;
     clear(*op);
     op->context = context;
     const bool isForeign = operation.pid != getpid();
     // What belongs to a collective is recorded if the collective was, however late it happens.
-    const bool isInRange = isForeign ? g_session.mode() == Mode::recording : parent != nullptr && parent->record.startNs != 0 && g_session.mode() != Mode::off;
+    const bool isInRange = isForeign
+                               ? g_session.mode() == Mode::recording
+                               : parent != nullptr && parent->record.startNs != 0 && g_session.mode() != Mode::off;
     op->isRecorded = isInRange && g_session.config().ncclProxy;
     if (!op->isRecorded) return op;
     capture::PluginProxyOpRecord& record = op->record;
@@ -128,7 +137,9 @@ ProxyOp* asProxyOp(void* handle) noexcept {
 
 ProxyStep* asProxyStep(void* handle) noexcept {
     size_t offset = 0;
-    if (opAround(handle, offset) == nullptr || offset < offsetof(ProxyOp, steps) || (offset - offsetof(ProxyOp, steps)) % sizeof(ProxyStep) != 0) return nullptr;
+    if (opAround(handle, offset) == nullptr || offset < offsetof(ProxyOp, steps) ||
+        (offset - offsetof(ProxyOp, steps)) % sizeof(ProxyStep) != 0)
+        return nullptr;
     auto* step = static_cast<ProxyStep*>(handle);
     return step->used ? step : nullptr;
 }
@@ -184,7 +195,9 @@ void endProxyStep(ProxyStep& step) noexcept {
 void tellLostProxyOps() noexcept {
     const ErrnoKeeper keep;
     const uint64_t lost = g_pool.lost.exchange(0, std::memory_order_relaxed);
-    if (lost != 0) g_session.sink().countLoss(capture::Source::ncclPlugin, capture::LossKind::poolExhausted, lost, g_session.now());
+    if (lost != 0)
+        g_session.sink().countLoss(capture::Source::ncclPlugin, capture::LossKind::poolExhausted, lost,
+                                   g_session.now());
 }
 
 }  // namespace rankscope::injector

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL's proxy thread does on the network: one ProxyOp per collective or message, channel, peer and direction, and in it a ProxyStep per buffer. The
-// steps are summed up in their op; nothing is written before its stop. All calls for one op come from one proxy thread.
+// What NCCL's proxy thread does on the network: one ProxyOp per collective or message, channel, peer and direction, and
+// in it a ProxyStep per buffer. The steps are summed up in their op; nothing is written before its stop. All calls for
+// one op come from one proxy thread.
 //
-// Source: NCCL 2.28.9, src/transport/net.cc (sendProxyProgress, recvProxyProgress) and src/plugin/profiler.cc. A send step goes from waiting for the GPU to
-// waiting until the network takes the buffer (it has no credit of the receiver's) to waiting until it is sent; a receive step from waiting for data to
-// flushing to waiting for the GPU. A proxy may work for a rank of another process (PXN): then parent and context are that process's pointers.
+// Source: NCCL 2.28.9, src/transport/net.cc (sendProxyProgress, recvProxyProgress) and src/plugin/profiler.cc. A send
+// step goes from waiting for the GPU to waiting until the network takes the buffer (it has no credit of the receiver's)
+// to waiting until it is sent; a receive step from waiting for data to flushing to waiting for the GPU. A proxy may
+// work for a rank of another process (PXN): then parent and context are that process's pointers.
 #pragma once
 
 #include <atomic>
@@ -20,7 +22,7 @@ enum class ProxyWait : uint8_t { gpu = 0, peer = 1, network = 2, none = 3 };
 inline constexpr size_t kProxyWaits = 3;
 
 struct ProxyStep {
-    void* chained = nullptr;    ///< handle of the user's plugin
+    void* chained = nullptr;  ///< handle of the user's plugin
     ProxyWait wait = ProxyWait::none;
     bool used = false;
 };
@@ -32,10 +34,10 @@ struct ProxyOp {
     std::atomic<bool> used{false};
     bool isRecorded = false;
     capture::PluginProxyOpRecord record{};
-    PluginContext* context = nullptr;    ///< null for another process's
+    PluginContext* context = nullptr;  ///< null for another process's
     void* chained = nullptr;
-    uint32_t inWait[kProxyWaits] = {};   ///< steps in that state
-    int64_t sinceNs[kProxyWaits] = {};   ///< since when there are any
+    uint32_t inWait[kProxyWaits] = {};  ///< steps in that state
+    int64_t sinceNs[kProxyWaits] = {};  ///< since when there are any
     int64_t waitNs[kProxyWaits] = {};
     ProxyStep steps[kProxySteps];
 };
@@ -52,7 +54,8 @@ struct ProxyOperation {
 };
 
 /// Null when there is no room, which is counted. `context` and `parent` are null when they are another process's.
-ProxyOp* beginProxyOp(const ProxyOperation& operation, PluginContext* context, const PluginEvent* parent, uint8_t version) noexcept;
+ProxyOp* beginProxyOp(const ProxyOperation& operation, PluginContext* context, const PluginEvent* parent,
+                      uint8_t version) noexcept;
 /// Null when the op has no room for it.
 ProxyStep* beginProxyStep(ProxyOp& op, int32_t step) noexcept;
 

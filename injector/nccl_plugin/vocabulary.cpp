@@ -37,24 +37,33 @@ capture::NcclOp opFromWord(const char* word) noexcept {
 capture::Algorithm algorithmFromWord(const char* word) noexcept {
     using capture::Algorithm;
     static constexpr Word<Algorithm> kWords[] = {
-        {"TREE", Algorithm::tree}, {"RING", Algorithm::ring},          {"COLLNET_DIRECT", Algorithm::collnetDirect}, {"COLLNET_CHAIN", Algorithm::collnetChain},
-        {"NVLS", Algorithm::nvls}, {"NVLS_TREE", Algorithm::nvlsTree}, {"NVLSTREE", Algorithm::nvlsTree},            {"COLLNETDIRECT", Algorithm::collnetDirect},
-        {"PAT", Algorithm::pat},   {"COLLNETCHAIN", Algorithm::collnetChain},
+        {"TREE", Algorithm::tree},
+        {"RING", Algorithm::ring},
+        {"COLLNET_DIRECT", Algorithm::collnetDirect},
+        {"COLLNET_CHAIN", Algorithm::collnetChain},
+        {"NVLS", Algorithm::nvls},
+        {"NVLS_TREE", Algorithm::nvlsTree},
+        {"NVLSTREE", Algorithm::nvlsTree},
+        {"COLLNETDIRECT", Algorithm::collnetDirect},
+        {"PAT", Algorithm::pat},
+        {"COLLNETCHAIN", Algorithm::collnetChain},
     };
     return lookUp(kWords, word, Algorithm::unknown);
 }
 
 capture::Protocol protocolFromWord(const char* word) noexcept {
     using capture::Protocol;
-    static constexpr Word<Protocol> kWords[] = {{"LL", Protocol::ll}, {"LL128", Protocol::ll128}, {"SIMPLE", Protocol::simple}};
+    static constexpr Word<Protocol> kWords[] = {
+        {"LL", Protocol::ll}, {"LL128", Protocol::ll128}, {"SIMPLE", Protocol::simple}};
     return lookUp(kWords, word, Protocol::unknown);
 }
 
 capture::DataType dataTypeFromWord(const char* word) noexcept {
     static constexpr Word<capture::DataType> kWords[] = {
-        {"ncclInt8", 0},    {"ncclChar", 0},    {"ncclUint8", 1},   {"ncclInt32", 2},    {"ncclInt", 2},         {"ncclUint32", 3},      {"ncclInt64", 4},
-        {"ncclUint64", 5},  {"ncclFloat16", 6}, {"ncclHalf", 6},    {"ncclFloat32", 7},  {"ncclFloat", 7},       {"ncclFloat64", 8},     {"ncclDouble", 8},
-        {"ncclBfloat16", 9}, {"ncclFloat8e4m3", 10}, {"ncclFloat8e5m2", 11},
+        {"ncclInt8", 0},        {"ncclChar", 0},        {"ncclUint8", 1},   {"ncclInt32", 2},   {"ncclInt", 2},
+        {"ncclUint32", 3},      {"ncclInt64", 4},       {"ncclUint64", 5},  {"ncclFloat16", 6}, {"ncclHalf", 6},
+        {"ncclFloat32", 7},     {"ncclFloat", 7},       {"ncclFloat64", 8}, {"ncclDouble", 8},  {"ncclBfloat16", 9},
+        {"ncclFloat8e4m3", 10}, {"ncclFloat8e5m2", 11},
     };
     return lookUp(kWords, word, capture::DataType{255});
 }

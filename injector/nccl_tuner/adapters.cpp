@@ -20,7 +20,8 @@ Tuner* newTuner() noexcept {
     return memory == nullptr ? nullptr : new (memory) Tuner;
 }
 
-int open(int version, void** context, uint64_t commId, size_t ranks, size_t nodes, Logger logger, void* nvlDomains, void* constants) noexcept {
+int open(int version, void** context, uint64_t commId, size_t ranks, size_t nodes, Logger logger, void* nvlDomains,
+         void* constants) noexcept {
     Tuner* tuner = newTuner();
     if (tuner != nullptr) tuner->open(version, commId, ranks, nodes, logger, nvlDomains, constants);
     *context = tuner;
@@ -33,7 +34,8 @@ int initOld(size_t ranks, size_t nodes, Logger logger, void** context) noexcept 
 }
 
 template <int Version>
-int init(void** context, uint64_t commId, size_t ranks, size_t nodes, Logger logger, void* nvlDomains, void* constants) noexcept {
+int init(void** context, uint64_t commId, size_t ranks, size_t nodes, Logger logger, void* nvlDomains,
+         void* constants) noexcept {
     return open(Version, context, commId, ranks, nodes, logger, nvlDomains, constants);
 }
 
@@ -42,7 +44,8 @@ int choose(void* context, const TunerQuestion& question) noexcept {
     return kSuccess;
 }
 
-TunerQuestion question(int function, size_t bytes, int pipeOps, float** table, int algorithms, int protocols, int registered, int* channels) noexcept {
+TunerQuestion question(int function, size_t bytes, int pipeOps, float** table, int algorithms, int protocols,
+                       int registered, int* channels) noexcept {
     TunerQuestion q;
     q.function = function;
     q.bytes = bytes;
@@ -55,16 +58,19 @@ TunerQuestion question(int function, size_t bytes, int pipeOps, float** table, i
     return q;
 }
 
-int getCollInfo(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms, int protocols, int registered, int* channels) noexcept {
+int getCollInfo(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms, int protocols,
+                int registered, int* channels) noexcept {
     if (table == nullptr) return kSuccess;
     return choose(context, question(function, bytes, pipeOps, table, algorithms, protocols, registered, channels));
 }
 
-int getCollInfoV3(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms, int protocols, int* channels) noexcept {
+int getCollInfoV3(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms, int protocols,
+                  int* channels) noexcept {
     return getCollInfo(context, function, bytes, pipeOps, table, algorithms, protocols, 0, channels);
 }
 
-int getCollInfoV2(void* context, int function, size_t bytes, int collNet, int nvls, int pipeOps, int* algorithm, int* protocol, int* channels) noexcept {
+int getCollInfoV2(void* context, int function, size_t bytes, int collNet, int nvls, int pipeOps, int* algorithm,
+                  int* protocol, int* channels) noexcept {
     TunerQuestion q = question(function, bytes, pipeOps, nullptr, 0, 0, 0, channels);
     q.collNet = collNet;
     q.nvls = nvls;
@@ -73,8 +79,10 @@ int getCollInfoV2(void* context, int function, size_t bytes, int collNet, int nv
     return choose(context, q);
 }
 
-int getChunkSize(void* context, int function, size_t bytes, int algorithm, int protocol, int channels, size_t* chunkBytes) noexcept {
-    if (context != nullptr) static_cast<const Tuner*>(context)->changeChunk(function, bytes, algorithm, protocol, channels, chunkBytes);
+int getChunkSize(void* context, int function, size_t bytes, int algorithm, int protocol, int channels,
+                 size_t* chunkBytes) noexcept {
+    if (context != nullptr)
+        static_cast<const Tuner*>(context)->changeChunk(function, bytes, algorithm, protocol, channels, chunkBytes);
     return kSuccess;
 }
 

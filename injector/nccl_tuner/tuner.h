@@ -8,18 +8,20 @@
 
 namespace rankscope::injector {
 
-/// What the plugin knows of one communicator. NCCL creates it, asks it from the thread that enqueues, and destroys it. What it answers depends
-/// on the rows and the question alone, so that all ranks of the communicator choose alike.
+/// What the plugin knows of one communicator. NCCL creates it, asks it from the thread that enqueues, and destroys it.
+/// What it answers depends on the rows and the question alone, so that all ranks of the communicator choose alike.
 class Tuner {
-public:
-    void open(int version, uint64_t commId, size_t ranks, size_t nodes, tuner_abi::Logger logger, void* nvlDomains, void* constants) noexcept;
+  public:
+    void open(int version, uint64_t commId, size_t ranks, size_t nodes, tuner_abi::Logger logger, void* nvlDomains,
+              void* constants) noexcept;
     void choose(const TunerQuestion& question) noexcept;
-    void changeChunk(int function, size_t bytes, int algorithm, int protocol, int channels, size_t* chunkBytes) const noexcept {
+    void changeChunk(int function, size_t bytes, int algorithm, int protocol, int channels,
+                     size_t* chunkBytes) const noexcept {
         m_chained.changeChunk(function, bytes, algorithm, protocol, channels, chunkBytes);
     }
     void close() noexcept { m_chained.close(); }
 
-private:
+  private:
     const TunerRow* match(const TunerQuestion& question) const noexcept;
     bool force(const TunerRow& row, const TunerQuestion& question) const noexcept;
     bool nameChoice(const TunerRow& row, const TunerQuestion& question) const noexcept;

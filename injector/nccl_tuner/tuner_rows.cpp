@@ -10,7 +10,8 @@ namespace {
 using namespace tuner_abi;
 
 constexpr const char* kFunctionNames[kFunctions] = {"broadcast", "reduce", "allgather", "reducescatter", "allreduce"};
-constexpr const char* kAlgorithmNames[kAlgorithms] = {"tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};
+constexpr const char* kAlgorithmNames[kAlgorithms] = {"tree",      "ring", "collnet_direct", "collnet_chain", "nvls",
+                                                      "nvls_tree", "pat"};
 constexpr const char* kProtocolNames[kProtocols] = {"ll", "ll128", "simple"};
 
 struct Field {
@@ -20,7 +21,9 @@ struct Field {
 
 constexpr size_t kMinFields = 8, kMaxFields = 10;
 
-bool isBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+bool isBlank(char c) {
+    return c == ' ' || c == '\t' || c == '\r';
+}
 
 Field trimmed(const char* text, size_t length) noexcept {
     while (length > 0 && isBlank(*text)) ++text, --length;
@@ -69,21 +72,27 @@ bool readNumber(const Field& field, int64_t& value) noexcept {
 
 /// What NCCL never offers, whatever the machine (generate.py and tuning.cc of NCCL 2.28).
 const char* impossible(const TunerRow& row) noexcept {
-    if (row.protocol != simple && row.algorithm != ring && row.algorithm != tree) return "ll and ll128 exist for ring and tree only";
+    if (row.protocol != simple && row.algorithm != ring && row.algorithm != tree)
+        return "ll and ll128 exist for ring and tree only";
     if (row.algorithm == pat) {
-        if (row.function != allGather && row.function != reduceScatter) return "pat exists for allgather and reducescatter only";
+        if (row.function != allGather && row.function != reduceScatter)
+            return "pat exists for allgather and reducescatter only";
     } else if (row.algorithm == tree || row.algorithm == collnetChain || row.algorithm == nvlsTree) {
         if (row.function != allReduce) return "tree, collnet_chain and nvls_tree exist for allreduce only";
     } else if (row.algorithm != ring && (row.function == broadcast || row.function == reduce)) {
         return "broadcast and reduce have ring only";
     }
     if (row.algorithm == nvlsTree && row.nodes == 1) return "nvls_tree needs more than one node";
-    // Across nodes these run in all the channels they are told, without a look at how many the communicator has (scheduleCollTasksToPlan).
-    if (row.channels != -1 && row.algorithm != ring && row.algorithm != tree && row.algorithm != pat) return "channels can be set for ring, tree and pat only";
+    // Across nodes these run in all the channels they are told, without a look at how many the communicator has
+    // (scheduleCollTasksToPlan).
+    if (row.channels != -1 && row.algorithm != ring && row.algorithm != tree && row.algorithm != pat)
+        return "channels can be set for ring, tree and pat only";
     return nullptr;
 }
 
-bool meet(int64_t a, int64_t b) noexcept { return a == -1 || b == -1 || a == b; }
+bool meet(int64_t a, int64_t b) noexcept {
+    return a == -1 || b == -1 || a == b;
+}
 
 }  // namespace
 
@@ -101,22 +110,27 @@ const char* parseTunerRow(const char* line, size_t length, TunerRow& row) noexce
     if (!readName(fields[3], kAlgorithmNames, read.algorithm)) return "unknown algorithm";
     if (!readName(fields[4], kProtocolNames, read.protocol)) return "unknown protocol";
     int64_t channels = -1;
-    if (!readNumber(fields[5], channels) || channels == 0 || channels > kMaxTunerChannels) return "channels must be 1 to 64, or -1";
+    if (!readNumber(fields[5], channels) || channels == 0 || channels > kMaxTunerChannels)
+        return "channels must be 1 to 64, or -1";
     read.channels = static_cast<int>(channels);
     if (!readNumber(fields[6], read.nodes) || read.nodes == 0) return "nNodes must be 1 or more, or -1";
-    if (!readNumber(fields[7], read.ranks) || read.ranks == 0 || read.ranks == 1) return "nRanks must be 2 or more, or -1";
+    if (!readNumber(fields[7], read.ranks) || read.ranks == 0 || read.ranks == 1)
+        return "nRanks must be 2 or more, or -1";
     if (read.nodes != -1 && read.ranks != -1 && read.nodes > read.ranks) return "nNodes is above nRanks";
-    if (count > 8 && (!readNumber(fields[8], read.pipeOps) || read.pipeOps == 0)) return "numPipeOps must be 1 or more, or -1";
-    if (count > 9 && (!readNumber(fields[9], read.registered) || read.registered > 1)) return "regBuff must be 0, 1 or -1";
+    if (count > 8 && (!readNumber(fields[8], read.pipeOps) || read.pipeOps == 0))
+        return "numPipeOps must be 1 or more, or -1";
+    if (count > 9 && (!readNumber(fields[9], read.registered) || read.registered > 1))
+        return "regBuff must be 0, 1 or -1";
     if (const char* problem = impossible(read)) return problem;
     row = read;
     return nullptr;
 }
 
 bool overlap(const TunerRow& a, const TunerRow& b) noexcept {
-    const bool sizesMeet = (b.maxBytes == -1 || a.minBytes <= b.maxBytes) && (a.maxBytes == -1 || b.minBytes <= a.maxBytes);
-    return a.function == b.function && sizesMeet && meet(a.nodes, b.nodes) && meet(a.ranks, b.ranks) && meet(a.pipeOps, b.pipeOps) &&
-           meet(a.registered, b.registered);
+    const bool sizesMeet =
+        (b.maxBytes == -1 || a.minBytes <= b.maxBytes) && (a.maxBytes == -1 || b.minBytes <= a.maxBytes);
+    return a.function == b.function && sizesMeet && meet(a.nodes, b.nodes) && meet(a.ranks, b.ranks) &&
+           meet(a.pipeOps, b.pipeOps) && meet(a.registered, b.registered);
 }
 
 bool isSilentLine(const char* line, size_t length) noexcept {
@@ -129,8 +143,14 @@ bool isSilentLine(const char* line, size_t length) noexcept {
     return first < length && readName(trimmed(line, first), kHeadings, ignored);
 }
 
-const char* functionName(int function) noexcept { return function >= 0 && function < kFunctions ? kFunctionNames[function] : "?"; }
-const char* algorithmName(int algorithm) noexcept { return algorithm >= 0 && algorithm < kAlgorithms ? kAlgorithmNames[algorithm] : "?"; }
-const char* protocolName(int protocol) noexcept { return protocol >= 0 && protocol < kProtocols ? kProtocolNames[protocol] : "?"; }
+const char* functionName(int function) noexcept {
+    return function >= 0 && function < kFunctions ? kFunctionNames[function] : "?";
+}
+const char* algorithmName(int algorithm) noexcept {
+    return algorithm >= 0 && algorithm < kAlgorithms ? kAlgorithmNames[algorithm] : "?";
+}
+const char* protocolName(int protocol) noexcept {
+    return protocol >= 0 && protocol < kProtocols ? kProtocolNames[protocol] : "?";
+}
 
 }  // namespace rankscope::injector

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a tuner file: what to use for which collective, size and communicator. docs/tuner-csv.md defines them; the command line refuses
-// a file with a wrong line (analyzer/recommend/tuner_csv.h), here, inside the job, the line is skipped. One table of lines tests both.
+// The rows of a tuner file: what to use for which collective, size and communicator. docs/tuner-csv.md defines them;
+// the command line refuses a file with a wrong line (analyzer/recommend/tuner_csv.h), here, inside the job, the line is
+// skipped. One table of lines tests both.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/nccl_tuner/tuner_table.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
 
 #include "injector/record/mutex.h"
 
@@ -25,7 +26,8 @@ constinit JobsTable g_jobs;
 
 void complainTo(void* logger, int line, const char* problem) {
     auto* log = *static_cast<Logger*>(logger);
-    if (log != nullptr) log(kLogWarning, kLogTuning, "rankscope", line, "rankscope tuner: line %d skipped: %s", line, problem);
+    if (log != nullptr)
+        log(kLogWarning, kLogTuning, "rankscope", line, "rankscope tuner: line %d skipped: %s", line, problem);
 }
 
 void readFile(TunerTable& table, const char* name, Logger logger) noexcept {
@@ -33,16 +35,20 @@ void readFile(TunerTable& table, const char* name, Logger logger) noexcept {
     const int fd = open(name, O_RDONLY | O_CLOEXEC);
     size_t length = 0;
     ssize_t got = -1;
-    while (fd >= 0 && length < sizeof text && (got = ::read(fd, text + length, sizeof text - length)) > 0) length += static_cast<size_t>(got);
+    while (fd >= 0 && length < sizeof text && (got = ::read(fd, text + length, sizeof text - length)) > 0)
+        length += static_cast<size_t>(got);
     if (fd >= 0) close(fd);
     // Half a file would be other advice than the file's.
-    if (got == 0) table.read(text, length, '\n', complainTo, &logger);
-    else if (logger != nullptr) logger(kLogWarning, kLogTuning, "rankscope", 0, "rankscope tuner: %s cannot be read: NCCL decides", name);
+    if (got == 0)
+        table.read(text, length, '\n', complainTo, &logger);
+    else if (logger != nullptr)
+        logger(kLogWarning, kLogTuning, "rankscope", 0, "rankscope tuner: %s cannot be read: NCCL decides", name);
 }
 
 }  // namespace
 
-void TunerTable::read(const char* text, size_t length, char separator, void (*complain)(void* whom, int line, const char* problem), void* whom) noexcept {
+void TunerTable::read(const char* text, size_t length, char separator,
+                      void (*complain)(void* whom, int line, const char* problem), void* whom) noexcept {
     int number = 0;
     for (size_t begin = 0; begin < length;) {
         size_t end = begin;

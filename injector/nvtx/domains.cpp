@@ -30,14 +30,17 @@ const char* copyOf(const char* text, size_t bytes) noexcept {
 
 }  // namespace
 
-void renewDomainLock() noexcept { g_table.mutex.renew(); }
+void renewDomainLock() noexcept {
+    g_table.mutex.renew();
+}
 
 const Domain* makeDomain(const char* name) noexcept {
     if (name == nullptr) return nullptr;
     const size_t bytes = std::strlen(name);
     const Lock lock(g_table.mutex);
     for (size_t i = 0; i < g_table.count; ++i)
-        if (g_table.domains[i].nameBytes == bytes && std::memcmp(g_table.domains[i].name, name, bytes) == 0) return &g_table.domains[i];
+        if (g_table.domains[i].nameBytes == bytes && std::memcmp(g_table.domains[i].name, name, bytes) == 0)
+            return &g_table.domains[i];
     if (g_table.count == kDomains) return nullptr;
     const char* copy = copyOf(name, bytes);
     if (copy == nullptr) return nullptr;

@@ -6,7 +6,8 @@
 
 namespace rankscope::injector::nvtx {
 
-/// What an nvtxDomainHandle_t of ours points to. Made once per name, never freed: libraries destroy domains late, if at all.
+/// What an nvtxDomainHandle_t of ours points to. Made once per name, never freed: libraries destroy domains late, if at
+/// all.
 struct Domain {
     const char* name;
     size_t nameBytes;
@@ -19,7 +20,8 @@ struct RegisteredText {
     size_t bytes;
 };
 
-/// Both copy the text; the same name gives the same domain, whichever module asks. Null when there is no memory or no room. Lock.
+/// Both copy the text; the same name gives the same domain, whichever module asks. Null when there is no memory or no
+/// room. Lock.
 const Domain* makeDomain(const char* name) noexcept;
 const RegisteredText* registerText(const char* text) noexcept;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two entry points by which NVTX finds us (NVTX_INJECTION64_PATH). They are called once for every module that carries its own copy of
-// NVTX, so everything behind them is shared by the process. Mechanism: nvtx3/nvtxDetail/nvtxInit.h and nvtxExtInit.h.
+// The two entry points by which NVTX finds us (NVTX_INJECTION64_PATH). They are called once for every module that
+// carries its own copy of NVTX, so everything behind them is shared by the process. Mechanism:
+// nvtx3/nvtxDetail/nvtxInit.h and nvtxExtInit.h.
 #include <cstring>
 
 #include "injector/export.h"
@@ -16,7 +17,9 @@ constexpr size_t kWideBytes = 1024;
 // What NVTX returns with no tool attached; we keep to it, so that a job cannot tell the difference.
 constexpr int kNoTracking = NVTX_NO_PUSH_POP_TRACKING;
 
-const Domain* domainOf(nvtxDomainHandle_t handle) noexcept { return reinterpret_cast<const Domain*>(handle); }
+const Domain* domainOf(nvtxDomainHandle_t handle) noexcept {
+    return reinterpret_cast<const Domain*>(handle);
+}
 
 Event textEvent(const char* text) noexcept {
     Event event;
@@ -37,20 +40,35 @@ struct WideEvent {
 
 /// The event of NVTX's attributes, with room for a wide message.
 struct AttributesEvent {
-    explicit AttributesEvent(const nvtxEventAttributes_t* attributes) noexcept : event(eventOf(attributes, room, sizeof room)) {}
+    explicit AttributesEvent(const nvtxEventAttributes_t* attributes) noexcept
+        : event(eventOf(attributes, room, sizeof room)) {}
     char room[kWideBytes];
     Event event;
 };
 
 // --- the default domain ---
 
-void NVTX_API onMarkEx(const nvtxEventAttributes_t* attributes) { mark(nullptr, AttributesEvent(attributes).event); }
-void NVTX_API onMarkA(const char* text) { mark(nullptr, textEvent(text)); }
-void NVTX_API onMarkW(const wchar_t* text) { mark(nullptr, WideEvent(text).event); }
-nvtxRangeId_t NVTX_API onRangeStartEx(const nvtxEventAttributes_t* attributes) { return start(nullptr, AttributesEvent(attributes).event); }
-nvtxRangeId_t NVTX_API onRangeStartA(const char* text) { return start(nullptr, textEvent(text)); }
-nvtxRangeId_t NVTX_API onRangeStartW(const wchar_t* text) { return start(nullptr, WideEvent(text).event); }
-void NVTX_API onRangeEnd(nvtxRangeId_t id) { end(nullptr, id); }
+void NVTX_API onMarkEx(const nvtxEventAttributes_t* attributes) {
+    mark(nullptr, AttributesEvent(attributes).event);
+}
+void NVTX_API onMarkA(const char* text) {
+    mark(nullptr, textEvent(text));
+}
+void NVTX_API onMarkW(const wchar_t* text) {
+    mark(nullptr, WideEvent(text).event);
+}
+nvtxRangeId_t NVTX_API onRangeStartEx(const nvtxEventAttributes_t* attributes) {
+    return start(nullptr, AttributesEvent(attributes).event);
+}
+nvtxRangeId_t NVTX_API onRangeStartA(const char* text) {
+    return start(nullptr, textEvent(text));
+}
+nvtxRangeId_t NVTX_API onRangeStartW(const wchar_t* text) {
+    return start(nullptr, WideEvent(text).event);
+}
+void NVTX_API onRangeEnd(nvtxRangeId_t id) {
+    end(nullptr, id);
+}
 int NVTX_API onRangePushEx(const nvtxEventAttributes_t* attributes) {
     push(nullptr, AttributesEvent(attributes).event);
     return kNoTracking;
@@ -67,7 +85,9 @@ int NVTX_API onRangePop() {
     pop(nullptr, nullptr, 0);
     return kNoTracking;
 }
-void NVTX_API onNameOsThreadA(uint32_t tid, const char* name) { nameThread(tid, name); }
+void NVTX_API onNameOsThreadA(uint32_t tid, const char* name) {
+    nameThread(tid, name);
+}
 void NVTX_API onNameOsThreadW(uint32_t tid, const wchar_t* name) {
     char text[kWideBytes];
     text[fromWide(name, text, sizeof text - 1)] = '\0';
@@ -82,7 +102,9 @@ void NVTX_API onDomainMarkEx(nvtxDomainHandle_t domain, const nvtxEventAttribute
 nvtxRangeId_t NVTX_API onDomainRangeStartEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes) {
     return start(domainOf(domain), AttributesEvent(attributes).event);
 }
-void NVTX_API onDomainRangeEnd(nvtxDomainHandle_t domain, nvtxRangeId_t id) { end(domainOf(domain), id); }
+void NVTX_API onDomainRangeEnd(nvtxDomainHandle_t domain, nvtxRangeId_t id) {
+    end(domainOf(domain), id);
+}
 int NVTX_API onDomainRangePushEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes) {
     push(domainOf(domain), AttributesEvent(attributes).event);
     return kNoTracking;
@@ -136,8 +158,12 @@ int NVTX_API onRangePopPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_
 nvtxRangeId_t NVTX_API onRangeStartPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads, size_t count) {
     return start(domainOf(domain), payloadEvent(payloads, count));
 }
-void NVTX_API onRangeEndPayload(nvtxDomainHandle_t domain, nvtxRangeId_t id, const nvtxPayloadData_t*, size_t) { end(domainOf(domain), id); }
-uint8_t NVTX_API onDomainIsEnabled(nvtxDomainHandle_t) { return 1; }
+void NVTX_API onRangeEndPayload(nvtxDomainHandle_t domain, nvtxRangeId_t id, const nvtxPayloadData_t*, size_t) {
+    end(domainOf(domain), id);
+}
+uint8_t NVTX_API onDomainIsEnabled(nvtxDomainHandle_t) {
+    return 1;
+}
 
 template <typename Function>
 NvtxFunctionPointer asSlot(Function function) noexcept {
@@ -196,8 +222,11 @@ RANKSCOPE_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t getExport
 
 RANKSCOPE_EXPORT int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
     using namespace rankscope::injector::nvtx;
-    // Versions of the extension differ in compatId (259 in NCCL 2.28's copy, 260 in CUDA 13.0's); the slots we fill mean the same in both.
-    if (module == nullptr || module->moduleId != NVTX_EXT_PAYLOAD_MODULEID || module->segmentsCount == 0 || module->segments == nullptr) return 0;
+    // Versions of the extension differ in compatId (259 in NCCL 2.28's copy, 260 in CUDA 13.0's); the slots we fill
+    // mean the same in both.
+    if (module == nullptr || module->moduleId != NVTX_EXT_PAYLOAD_MODULEID || module->segmentsCount == 0 ||
+        module->segments == nullptr)
+        return 0;
     nvtxExtModuleSegment_t& segment = module->segments[0];
     const auto set = [&segment](size_t index, intptr_t function) {
         if (index < segment.slotCount) segment.functionSlots[index] = function;

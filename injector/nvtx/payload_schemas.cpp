@@ -44,9 +44,15 @@ bool meaningOf(const char* name, Meaning& meaning) noexcept {
         const char* name;
         Meaning meaning;
     } kNames[] = {
-        {"NCCL communicator ID", Meaning::commHash}, {"Parent NCCL communicator ID", Meaning::parentHash}, {"Message size [bytes]", Meaning::bytes},
-        {"Reduction operation", Meaning::redop},     {"Peer rank", Meaning::peerOrRoot},                   {"Root", Meaning::peerOrRoot},
-        {"Rank", Meaning::rank},                     {"No. of ranks", Meaning::nRanks},                    {"CUDA device", Meaning::device},
+        {"NCCL communicator ID", Meaning::commHash},
+        {"Parent NCCL communicator ID", Meaning::parentHash},
+        {"Message size [bytes]", Meaning::bytes},
+        {"Reduction operation", Meaning::redop},
+        {"Peer rank", Meaning::peerOrRoot},
+        {"Root", Meaning::peerOrRoot},
+        {"Rank", Meaning::rank},
+        {"No. of ranks", Meaning::nRanks},
+        {"CUDA device", Meaning::device},
     };
     if (name == nullptr) return false;
     for (const auto& known : kNames)
@@ -57,21 +63,25 @@ bool meaningOf(const char* name, Meaning& meaning) noexcept {
     return false;
 }
 
-/// Bytes of an integer type; 0 for anything else. An enum is registered as a schema of its own and is as wide as an int.
+/// Bytes of an integer type; 0 for anything else. An enum is registered as a schema of its own and is as wide as an
+/// int.
 uint8_t widthOf(uint64_t type) noexcept {
     switch (type) {
         case NVTX_PAYLOAD_ENTRY_TYPE_INT:
         case NVTX_PAYLOAD_ENTRY_TYPE_UINT:
         case NVTX_PAYLOAD_ENTRY_TYPE_INT32:
-        case NVTX_PAYLOAD_ENTRY_TYPE_UINT32: return 4;
+        case NVTX_PAYLOAD_ENTRY_TYPE_UINT32:
+            return 4;
         case NVTX_PAYLOAD_ENTRY_TYPE_LONG:
         case NVTX_PAYLOAD_ENTRY_TYPE_ULONG:
         case NVTX_PAYLOAD_ENTRY_TYPE_LONGLONG:
         case NVTX_PAYLOAD_ENTRY_TYPE_ULONGLONG:
         case NVTX_PAYLOAD_ENTRY_TYPE_INT64:
         case NVTX_PAYLOAD_ENTRY_TYPE_UINT64:
-        case NVTX_PAYLOAD_ENTRY_TYPE_SIZE: return 8;
-        default: return type >= NVTX_PAYLOAD_SCHEMA_ID_STATIC_START ? 4 : 0;
+        case NVTX_PAYLOAD_ENTRY_TYPE_SIZE:
+            return 8;
+        default:
+            return type >= NVTX_PAYLOAD_SCHEMA_ID_STATIC_START ? 4 : 0;
     }
 }
 
@@ -84,23 +94,40 @@ const Schema* find(uint64_t id) noexcept {
 
 void readField(const Field& field, uint64_t value, NcclPayload& into) noexcept {
     switch (field.meaning) {
-        case Meaning::commHash: into.commHash = value; break;
-        case Meaning::bytes: into.bytes = value; break;
-        case Meaning::redop: into.redop = static_cast<uint32_t>(value); break;
-        case Meaning::peerOrRoot: into.peerOrRoot = static_cast<int32_t>(value); break;
-        case Meaning::rank: into.rank = static_cast<int32_t>(value); break;
-        case Meaning::nRanks: into.nRanks = static_cast<int32_t>(value); break;
-        case Meaning::device: into.device = static_cast<int32_t>(value); break;
-        case Meaning::parentHash: break;
+        case Meaning::commHash:
+            into.commHash = value;
+            break;
+        case Meaning::bytes:
+            into.bytes = value;
+            break;
+        case Meaning::redop:
+            into.redop = static_cast<uint32_t>(value);
+            break;
+        case Meaning::peerOrRoot:
+            into.peerOrRoot = static_cast<int32_t>(value);
+            break;
+        case Meaning::rank:
+            into.rank = static_cast<int32_t>(value);
+            break;
+        case Meaning::nRanks:
+            into.nRanks = static_cast<int32_t>(value);
+            break;
+        case Meaning::device:
+            into.device = static_cast<int32_t>(value);
+            break;
+        case Meaning::parentHash:
+            break;
     }
 }
 
 }  // namespace
 
 uint64_t registerSchema(const nvtxPayloadSchemaAttr_t& attributes) noexcept {
-    const bool ownId = (attributes.fieldMask & NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID) != 0 && attributes.schemaId != 0;
+    const bool ownId =
+        (attributes.fieldMask & NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID) != 0 && attributes.schemaId != 0;
     const uint64_t id = ownId ? attributes.schemaId : g_registry.nextId.fetch_add(1);
-    if (attributes.type != NVTX_PAYLOAD_SCHEMA_TYPE_STATIC || attributes.entries == nullptr || find(id) != nullptr) return id;
+    if (attributes.type != NVTX_PAYLOAD_SCHEMA_TYPE_STATIC || attributes.entries == nullptr || find(id) != nullptr)
+        return id;
     Schema schema;
     schema.id = id;
     uint64_t natural = 0;
@@ -124,9 +151,13 @@ uint64_t registerSchema(const nvtxPayloadSchemaAttr_t& attributes) noexcept {
     return id;
 }
 
-void renewSchemaLock() noexcept { g_registry.mutex.renew(); }
+void renewSchemaLock() noexcept {
+    g_registry.mutex.renew();
+}
 
-uint64_t registerEnum(uint64_t wantedId) noexcept { return wantedId != 0 ? wantedId : g_registry.nextId.fetch_add(1); }
+uint64_t registerEnum(uint64_t wantedId) noexcept {
+    return wantedId != 0 ? wantedId : g_registry.nextId.fetch_add(1);
+}
 
 bool decode(const nvtxPayloadData_t* payloads, size_t count, NcclPayload& into) noexcept {
     if (payloads == nullptr) return false;

@@ -11,7 +11,7 @@ namespace rankscope::injector::nvtx {
 /// What NCCL tells of one of its calls through NVTX. Fields it did not tell keep these values.
 struct NcclPayload {
     uint64_t commHash = 0;
-    uint64_t bytes = 0;      ///< of one message
+    uint64_t bytes = 0;  ///< of one message
     uint64_t schemaId = 0;
     int32_t peerOrRoot = -1;
     int32_t rank = -1;
@@ -21,8 +21,8 @@ struct NcclPayload {
     bool isInit() const noexcept { return nRanks > 0; }
 };
 
-/// Keeps the layout of a schema. NCCL's fields are known by the names its schemas give them, so that another version's layout or numbers do
-/// no harm. Returns the schema's id: the caller's own, or a new one.
+/// Keeps the layout of a schema. NCCL's fields are known by the names its schemas give them, so that another version's
+/// layout or numbers do no harm. Returns the schema's id: the caller's own, or a new one.
 uint64_t registerSchema(const nvtxPayloadSchemaAttr_t& attributes) noexcept;
 uint64_t registerEnum(uint64_t wantedId) noexcept;
 

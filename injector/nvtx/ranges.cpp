@@ -13,8 +13,8 @@ using capture::RecordType;
 
 std::atomic<uint64_t> g_nextRange{1};
 
-/// Which of this thread's open push/pop ranges the capture range waits for, innermost in bit 0. Domains share it: only a job that closes
-/// ranges of two domains crosswise is misread, and only when it asked for a capture range.
+/// Which of this thread's open push/pop ranges the capture range waits for, innermost in bit 0. Domains share it: only
+/// a job that closes ranges of two domains crosswise is misread, and only when it asked for a capture range.
 constinit thread_local uint64_t t_watched __attribute__((tls_model("initial-exec"))) = 0;
 
 bool wanted(const Domain* domain) noexcept {
@@ -25,7 +25,8 @@ bool wanted(const Domain* domain) noexcept {
 bool isWatched(const Event& event) noexcept {
     const Config& config = g_session.config();
     if (config.range == CaptureRange::nvtxRange)
-        return event.bytes == std::strlen(config.rangeName) && std::memcmp(event.text, config.rangeName, event.bytes) == 0;
+        return event.bytes == std::strlen(config.rangeName) &&
+               std::memcmp(event.text, config.rangeName, event.bytes) == 0;
     return config.range == CaptureRange::steps;
 }
 
@@ -42,7 +43,9 @@ void watchEnd() noexcept {
 }
 
 /// Text ids are kept by the file, so each is offered again whenever the file may not have it.
-uint64_t idOf(const char* text, size_t bytes) noexcept { return text == nullptr || bytes == 0 ? 0 : g_session.intern(text, bytes); }
+uint64_t idOf(const char* text, size_t bytes) noexcept {
+    return text == nullptr || bytes == 0 ? 0 : g_session.intern(text, bytes);
+}
 
 void recordEvent(RecordType type, const Domain* domain, const Event& event, uint64_t rangeId) noexcept {
     capture::NvtxRecord record{};
@@ -61,7 +64,8 @@ void recordEvent(RecordType type, const Domain* domain, const Event& event, uint
     NcclPayload told;
     if (!decode(event.payloads, event.payloadCount, told)) return;
     capture::NcclPayloadRecord payload{};
-    payload.head = {RecordType::ncclPayload, sizeof payload / capture::kCellBytes, static_cast<uint16_t>(type == RecordType::nvtxPop ? 2 : 1)};
+    payload.head = {RecordType::ncclPayload, sizeof payload / capture::kCellBytes,
+                    static_cast<uint16_t>(type == RecordType::nvtxPop ? 2 : 1)};
     payload.seq = record.seq;
     payload.timeNs = record.timeNs;
     payload.commHash = told.commHash;
@@ -102,7 +106,8 @@ Event eventOf(const nvtxEventAttributes_t* attributes, char* wideRoom, size_t wi
                 event.bytes = text->bytes;
             }
             break;
-        default: break;
+        default:
+            break;
     }
     if (attributes->colorType == NVTX_COLOR_ARGB) event.color = attributes->color;
     event.category = attributes->category;

@@ -20,7 +20,8 @@ struct Event {
 
 Event eventOf(const nvtxEventAttributes_t* attributes, char* wideRoom, size_t wideRoomBytes) noexcept;
 
-// All may be called by any thread at any time; they start the session when it is not running, keep errno and never fail.
+// All may be called by any thread at any time; they start the session when it is not running, keep errno and never
+// fail.
 void push(const Domain* domain, const Event& event) noexcept;
 void pop(const Domain* domain, const nvtxPayloadData_t* payloads, size_t count) noexcept;
 void mark(const Domain* domain, const Event& event) noexcept;

@@ -7,12 +7,13 @@
 
 namespace rankscope::injector {
 
-/// Gathers records of no thread and hands them to the sink as blocks. Lives on a stack or in static memory; one thread at a time.
+/// Gathers records of no thread and hands them to the sink as blocks. Lives on a stack or in static memory; one thread
+/// at a time.
 template <size_t Bytes>
 class BlockBuilder {
     static_assert(Bytes % capture::kCellBytes == 0 && Bytes <= capture::kMaxBlockPayloadBytes && Bytes >= 8192);
 
-public:
+  public:
     BlockBuilder(CaptureSink& sink, capture::Source source) noexcept : m_sink(sink), m_source(source) {}
     ~BlockBuilder() { flush(); }
     BlockBuilder(const BlockBuilder&) = delete;
@@ -68,7 +69,7 @@ public:
         m_highWaterNs = 0;
     }
 
-private:
+  private:
     uint8_t* room(size_t bytes) noexcept {
         if (m_used + bytes > Bytes) flush();
         uint8_t* into = m_bytes + m_used;

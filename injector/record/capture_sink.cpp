@@ -25,7 +25,8 @@ void CaptureSink::noteResult(AppendResult result, Source source, uint32_t record
     if (result == AppendResult::ioError) countLossLocked(source, LossKind::ioError, records, timeNs);
 }
 
-bool CaptureSink::append(Source source, const void* records, size_t bytes, uint32_t recordCount, int64_t highWaterNs) noexcept {
+bool CaptureSink::append(Source source, const void* records, size_t bytes, uint32_t recordCount,
+                         int64_t highWaterNs) noexcept {
     Lock lock(m_mutex);
     capture::BlockInfo info;
     info.source = source;
@@ -45,7 +46,8 @@ void CaptureSink::drain(Ring& ring, uint64_t& toldLost) noexcept {
     const uint64_t tail = ring.tail();
     Lock lock(m_mutex);
     if (lost > toldLost) {
-        countLossLocked(Source::hooks, LossKind::ringFull, lost - toldLost, std::atomic_ref(ring.header()->lostLastNs).load(std::memory_order_relaxed));
+        countLossLocked(Source::hooks, LossKind::ringFull, lost - toldLost,
+                        std::atomic_ref(ring.header()->lostLastNs).load(std::memory_order_relaxed));
         toldLost = lost;
     }
     if (head == tail) return;
@@ -56,7 +58,8 @@ void CaptureSink::drain(Ring& ring, uint64_t& toldLost) noexcept {
         alignas(8) uint8_t record[capture::kMaxTimedCells * kCellBytes] = {};
         std::memcpy(record, ring.cellAt(position), kCellBytes);
         const uint8_t cells = record[1] == 0 ? 1 : record[1];
-        for (size_t i = 1; i < std::min<size_t>(cells, capture::kMaxTimedCells); ++i) std::memcpy(record + i * kCellBytes, ring.cellAt(position + i), kCellBytes);
+        for (size_t i = 1; i < std::min<size_t>(cells, capture::kMaxTimedCells); ++i)
+            std::memcpy(record + i * kCellBytes, ring.cellAt(position + i), kCellBytes);
         const int64_t time = capture::recordTimeNs(record);
         if (time > info.highWaterNs) info.highWaterNs = time;
         ++info.recordCount;
@@ -67,8 +70,8 @@ void CaptureSink::drain(Ring& ring, uint64_t& toldLost) noexcept {
     const uint64_t cells = head - tail;
     const uint64_t first = cells < ring.untilWrap(tail) ? cells : ring.untilWrap(tail);
     ring.announce(head, m_writer.nextSequence());
-    const AppendResult result =
-        m_writer.append(info, ring.cellAt(tail), first * kCellBytes, ring.cellAt(tail + first), (cells - first) * kCellBytes);
+    const AppendResult result = m_writer.append(info, ring.cellAt(tail), first * kCellBytes, ring.cellAt(tail + first),
+                                                (cells - first) * kCellBytes);
     noteResult(result, Source::hooks, info.recordCount, info.highWaterNs);
     ring.release(head);
 }

@@ -9,16 +9,17 @@
 
 namespace rankscope::injector {
 
-/// The capture file as the injector sees it: blocks go in from the writer thread and from CUPTI's threads, and what cannot go in is
-/// counted by source and kind and told as soon as there is room. Locks; not for the hot path.
+/// The capture file as the injector sees it: blocks go in from the writer thread and from CUPTI's threads, and what
+/// cannot go in is counted by source and kind and told as soon as there is room. Locks; not for the hot path.
 class CaptureSink {
-public:
+  public:
     constexpr CaptureSink() = default;
 
     bool open(const char* path, capture::FileHeader& header, uint64_t maxBytes) noexcept;
 
     /// Records of no thread (CUPTI, metadata), whole cells, at most kMaxBlockPayloadBytes.
-    bool append(capture::Source source, const void* records, size_t bytes, uint32_t recordCount, int64_t highWaterNs) noexcept;
+    bool append(capture::Source source, const void* records, size_t bytes, uint32_t recordCount,
+                int64_t highWaterNs) noexcept;
 
     /// Moves what a ring holds into the file. Consumer only.
     void drain(Ring& ring, uint64_t& toldLost) noexcept;
@@ -38,7 +39,7 @@ public:
     uint64_t ringRecords() const noexcept { return m_ringRecords; }
     uint64_t bytesWritten() const noexcept { return m_writer.bytesWritten(); }
 
-private:
+  private:
     struct Loss {
         uint64_t count = 0;
         int64_t firstNs = 0;

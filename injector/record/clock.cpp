@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/record/clock.h"
 
-#include <cstring>
-#include <ctime>
 #include <fcntl.h>
 #include <unistd.h>
+
+#include <cstring>
+#include <ctime>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -21,7 +22,8 @@ int64_t systemNow() noexcept {
     return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-/// The counter must run at one rate on all cores and through sleep; the kernel's own choice of clock source says whether it trusts it.
+/// The counter must run at one rate on all cores and through sleep; the kernel's own choice of clock source says
+/// whether it trusts it.
 bool counterIsTrusted() noexcept {
 #if defined(__x86_64__)
     unsigned a = 0, b = 0, c = 0, d = 0;
@@ -72,7 +74,8 @@ void Clock::startRealtime() noexcept {
     }
     const uint64_t passed = lastTicks - firstTicks;
     if (passed == 0) return;
-    publish(lastTicks, lastNs, static_cast<uint64_t>((static_cast<unsigned __int128>(lastNs - firstNs) << 32) / passed));
+    publish(lastTicks, lastNs,
+            static_cast<uint64_t>((static_cast<unsigned __int128>(lastNs - firstNs) << 32) / passed));
     m_pairTicks = lastTicks;
     m_pairNs = lastNs;
     m_mode = Mode::counter;
@@ -118,9 +121,11 @@ bool Clock::recalibrate() noexcept {
         return true;
     }
     const auto rate = static_cast<uint64_t>((static_cast<unsigned __int128>(passedNs) << 32) / passedTicks);
-    // Run a little faster or slower, so that the error is gone after about another second; at most by one part in a thousand.
+    // Run a little faster or slower, so that the error is gone after about another second; at most by one part in a
+    // thousand.
     const int64_t limit = static_cast<int64_t>(rate / 1000);
-    int64_t correction = static_cast<int64_t>(static_cast<__int128>(error) * static_cast<int64_t>(rate) / 1'000'000'000);
+    int64_t correction =
+        static_cast<int64_t>(static_cast<__int128>(error) * static_cast<int64_t>(rate) / 1'000'000'000);
     correction = correction > limit ? limit : correction < -limit ? -limit : correction;
     publish(best.ticks, shown, rate + static_cast<uint64_t>(correction));
     return false;

@@ -6,11 +6,11 @@
 
 namespace rankscope::injector {
 
-/// Stamps in nanoseconds. On a real machine: CLOCK_REALTIME (the time base of CUPTI) by way of the processor's time stamp counter,
-/// which costs half of what clock_gettime does. In virtual runs: whatever the given function says.
-/// now() is called by any thread; start… and recalibrate() by one thread at a time.
+/// Stamps in nanoseconds. On a real machine: CLOCK_REALTIME (the time base of CUPTI) by way of the processor's time
+/// stamp counter, which costs half of what clock_gettime does. In virtual runs: whatever the given function says. now()
+/// is called by any thread; start… and recalibrate() by one thread at a time.
 class Clock {
-public:
+  public:
     /// cuptiGetTimestamp: returns 0 and the time.
     using Function = int (*)(uint64_t* ns);
 
@@ -30,7 +30,7 @@ public:
 
     bool usesCounter() const noexcept { return m_mode == Mode::counter; }
 
-private:
+  private:
     enum class Mode : uint8_t { system, counter, function };
 
     /// ns = ns0 + (ticks - ticks0) * scale / 2^32
@@ -39,7 +39,8 @@ private:
         std::atomic<int64_t> ns0;
         std::atomic<uint64_t> scale;
     };
-    // Lines are published by index and reused only after kLines seconds, so a reader never waits and never sees one half written.
+    // Lines are published by index and reused only after kLines seconds, so a reader never waits and never sees one
+    // half written.
     static constexpr uint32_t kLines = 64;
 
     static uint64_t ticks() noexcept;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <pthread.h>
+
 #include <cerrno>
 #include <csignal>
 #include <ctime>
-#include <pthread.h>
 
 namespace rankscope::injector {
 
 /// A mutex that a forked child can make new. Not for the hot path.
 class Mutex {
-public:
+  public:
     constexpr Mutex() = default;
     void lock() noexcept { pthread_mutex_lock(&m_mutex); }
     bool tryLock() noexcept { return pthread_mutex_trylock(&m_mutex) == 0; }
@@ -18,14 +19,14 @@ public:
     /// In a forked child, where the owner may be a thread that no longer exists.
     void renew() noexcept { m_mutex = PTHREAD_MUTEX_INITIALIZER; }
 
-private:
+  private:
     pthread_mutex_t m_mutex = PTHREAD_MUTEX_INITIALIZER;
 };
 
-/// Holds a mutex. The thread takes no signal and no cancellation meanwhile: a handler of the job may leave by exit or by longjmp, and would
-/// leave the mutex locked behind it.
+/// Holds a mutex. The thread takes no signal and no cancellation meanwhile: a handler of the job may leave by exit or
+/// by longjmp, and would leave the mutex locked behind it.
 class Lock {
-public:
+  public:
     explicit Lock(Mutex& mutex) noexcept : m_mutex(mutex) {
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &m_cancelState);
         sigset_t all;
@@ -41,13 +42,14 @@ public:
     Lock(const Lock&) = delete;
     Lock& operator=(const Lock&) = delete;
 
-private:
+  private:
     Mutex& m_mutex;
     sigset_t m_signals;
     int m_cancelState = 0;
 };
 
-/// Takes back the SIGXFSZ that a write of ours over the job's file size limit has raised. Inside a Lock, where it is blocked.
+/// Takes back the SIGXFSZ that a write of ours over the job's file size limit has raised. Inside a Lock, where it is
+/// blocked.
 inline void discardFileSizeSignal() noexcept {
     sigset_t signal;
     sigemptyset(&signal);

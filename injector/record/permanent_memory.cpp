@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/record/permanent_memory.h"
 
-#include <cstdint>
 #include <sys/mman.h>
+
+#include <cstdint>
 
 #include "injector/record/mutex.h"
 
@@ -36,6 +37,8 @@ void* takePermanent(size_t bytes) noexcept {
     return memory;
 }
 
-void renewPermanentMemoryLock() noexcept { g_mutex.renew(); }
+void renewPermanentMemoryLock() noexcept {
+    g_mutex.renew();
+}
 
 }  // namespace rankscope::injector

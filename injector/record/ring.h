@@ -13,7 +13,7 @@ namespace rankscope::injector {
 /// The producer's and the consumer's view of one ring in the file mapping: one thread pushes, one drains, nobody waits.
 /// When it is full the record is dropped and counted in the mapping.
 class Ring {
-public:
+  public:
     /// Binds to memory laid out as ring_layout.h says. `cells` is a power of two.
     void bind(capture::RingHeader* header, uint8_t* cells, uint32_t cellCount) noexcept {
         m_header = header;
@@ -45,14 +45,16 @@ public:
     void push(const void* record, uint32_t cells) noexcept {
         const auto* from = static_cast<const uint8_t*>(record);
         for (uint32_t i = 0; i < cells; ++i)
-            std::memcpy(m_cells + ((m_head + i) & m_mask) * capture::kCellBytes, from + i * capture::kCellBytes, capture::kCellBytes);
+            std::memcpy(m_cells + ((m_head + i) & m_mask) * capture::kCellBytes, from + i * capture::kCellBytes,
+                        capture::kCellBytes);
         m_head += cells;
         std::atomic_ref(m_header->head).store(m_head, std::memory_order_release);
     }
 
     void countLost(int64_t timeNs) noexcept {
         std::atomic_ref lost(m_header->lostRecords);
-        if (lost.load(std::memory_order_relaxed) == 0) std::atomic_ref(m_header->lostFirstNs).store(timeNs, std::memory_order_relaxed);
+        if (lost.load(std::memory_order_relaxed) == 0)
+            std::atomic_ref(m_header->lostFirstNs).store(timeNs, std::memory_order_relaxed);
         std::atomic_ref(m_header->lostLastNs).store(timeNs, std::memory_order_relaxed);
         lost.store(lost.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
@@ -70,17 +72,23 @@ public:
 
     uint64_t committedHead() const noexcept { return std::atomic_ref(m_header->head).load(std::memory_order_acquire); }
     uint64_t tail() const noexcept { return m_header->tail; }
-    const uint8_t* cellAt(uint64_t position) const noexcept { return m_cells + (position & m_mask) * capture::kCellBytes; }
+    const uint8_t* cellAt(uint64_t position) const noexcept {
+        return m_cells + (position & m_mask) * capture::kCellBytes;
+    }
     /// Cells from `position` to the end of the ring's memory.
     uint64_t untilWrap(uint64_t position) const noexcept { return uint64_t{m_mask} + 1 - (position & m_mask); }
     void announce(uint64_t newTail, uint32_t sequence) noexcept {
         m_header->pendingSequence = sequence;
         std::atomic_ref(m_header->pendingTail).store(newTail, std::memory_order_release);
     }
-    void release(uint64_t newTail) noexcept { std::atomic_ref(m_header->tail).store(newTail, std::memory_order_release); }
-    uint64_t lostRecords() const noexcept { return std::atomic_ref(m_header->lostRecords).load(std::memory_order_acquire); }
+    void release(uint64_t newTail) noexcept {
+        std::atomic_ref(m_header->tail).store(newTail, std::memory_order_release);
+    }
+    uint64_t lostRecords() const noexcept {
+        return std::atomic_ref(m_header->lostRecords).load(std::memory_order_acquire);
+    }
 
-private:
+  private:
     capture::RingHeader* m_header = nullptr;
     uint8_t* m_cells = nullptr;
     uint64_t m_mask = 0;

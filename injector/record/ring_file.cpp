@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/record/ring_file.h"
 
-#include "injector/capture_format/own_file.h"
-
-#include <cstdlib>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <cstdlib>
+
+#include "injector/capture_format/own_file.h"
 
 namespace rankscope::injector {
 namespace {
@@ -51,7 +52,8 @@ bool RingFile::addRing() noexcept {
         return false;
     }
     m_rings[index] = Ring{};
-    m_rings[index].bind(static_cast<capture::RingHeader*>(memory), static_cast<uint8_t*>(memory) + capture::kRingHeaderBytes, m_cellsPerRing);
+    m_rings[index].bind(static_cast<capture::RingHeader*>(memory),
+                        static_cast<uint8_t*>(memory) + capture::kRingHeaderBytes, m_cellsPerRing);
     std::atomic_ref(m_header->ringCount).store(index + 1, std::memory_order_release);
     m_count.store(index + 1, std::memory_order_release);
     return true;

@@ -11,10 +11,10 @@ namespace rankscope::injector {
 
 enum class RingState : uint32_t { free = 0, owned = 1, ended = 2 };
 
-/// The .ring file and its rings. Space is reserved before it is mapped, so that a full disk means "no ring" and never SIGBUS.
-/// A forked child does not inherit the mapping.
+/// The .ring file and its rings. Space is reserved before it is mapped, so that a full disk means "no ring" and never
+/// SIGBUS. A forked child does not inherit the mapping.
 class RingFile {
-public:
+  public:
     static constexpr uint32_t kMaxRings = 512;
 
     constexpr RingFile() = default;
@@ -42,7 +42,7 @@ public:
 
     bool isOpen() const noexcept { return m_file.isOpen(); }
 
-private:
+  private:
     bool addRing() noexcept;
 
     capture::OwnFile m_file;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/record/writer_thread.h"
 
-#include <csignal>
-#include <cstring>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+#include <csignal>
+#include <cstring>
 
 #include "injector/record/futex.h"
 
@@ -37,7 +38,8 @@ bool isLastThread() noexcept {
         }
     };
     Stat process;
-    return process.read("/proc/self/stat") && process.field(1)[0] == 'Z' && std::strncmp(process.field(18), "2 ", 2) == 0;
+    return process.read("/proc/self/stat") && process.field(1)[0] == 'Z' &&
+           std::strncmp(process.field(18), "2 ", 2) == 0;
 }
 
 }  // namespace
@@ -58,7 +60,8 @@ bool WriterThread::start(RingFile& rings, CaptureSink& sink, Periodic periodic) 
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, kStackBytes);
     pthread_t thread;
-    const int error = pthread_create(&thread, &attributes, [](void* self) { return entry(self); }, this);
+    const int error = pthread_create(
+        &thread, &attributes, [](void* self) { return entry(self); }, this);
     pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
     if (error != 0) m_alive.store(0, std::memory_order_relaxed);
@@ -83,7 +86,8 @@ void WriterThread::run() noexcept {
         if (++round % kRoundsPerPeriod != 0) continue;
         m_sink->tellLosses();
         if (m_periodic != nullptr) m_periodic();
-        // When the job's last thread leaves by pthread_exit, the process ends with that thread. It must not wait for ours.
+        // When the job's last thread leaves by pthread_exit, the process ends with that thread. It must not wait for
+        // ours.
         if (isLastThread()) break;
         timespec used{};
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);

@@ -10,10 +10,10 @@
 
 namespace rankscope::injector {
 
-/// Moves records from the rings into the capture file. Sleeps between its rounds and never spins; a thread whose ring is half full
-/// wakes it early. `periodic` runs about every 200 ms on the same thread (CUPTI's flush, the clock).
+/// Moves records from the rings into the capture file. Sleeps between its rounds and never spins; a thread whose ring
+/// is half full wakes it early. `periodic` runs about every 200 ms on the same thread (CUPTI's flush, the clock).
 class WriterThread {
-public:
+  public:
     using Periodic = void (*)();
 
     constexpr WriterThread() = default;
@@ -38,7 +38,7 @@ public:
     /// In a forked child, where the thread does not exist.
     void abandon() noexcept;
 
-private:
+  private:
     static void* entry(void* self) noexcept;
     void run() noexcept;
 

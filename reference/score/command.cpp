@@ -50,7 +50,8 @@ std::string tailOf(const std::filesystem::path& file) {
 
 }  // namespace
 
-CommandEnd runCommand(const std::vector<std::string>& words, const std::filesystem::path& log, int timeoutS, const std::atomic<bool>& stop) {
+CommandEnd runCommand(const std::vector<std::string>& words, const std::filesystem::path& log, int timeoutS,
+                      const std::atomic<bool>& stop) {
     const pid_t child = start(words, log);
     CommandEnd end;
     auto deadline = Clock::now() + std::chrono::seconds(timeoutS);

@@ -29,7 +29,8 @@ uint64_t mixed(uint64_t z) {
 PairResult readComparison(const fs::path& file) {
     std::ifstream stream(file);
     const Json json = Json::parse(stream, nullptr, false);
-    if (!json.is_object() || json.value("schema", "") != "rankscope.compare/1") throw ScoreError(fmt::format("{}: no rankscope.compare/1", file.string()));
+    if (!json.is_object() || json.value("schema", "") != "rankscope.compare/1")
+        throw ScoreError(fmt::format("{}: no rankscope.compare/1", file.string()));
     const Json& step = json.at("step_time");
     PairResult result;
     result.verdict = step.at("verdict");
@@ -51,7 +52,8 @@ std::vector<int> drawMembers(uint64_t seed, int pair, int of, int count) {
     uint64_t state = mixed(seed ^ mixed(static_cast<uint64_t>(pair)));
     for (int i = 0; i < count; ++i) {
         state = mixed(state);
-        std::swap(members[static_cast<size_t>(i)], members[static_cast<size_t>(i) + state % static_cast<uint64_t>(of - i)]);
+        std::swap(members[static_cast<size_t>(i)],
+                  members[static_cast<size_t>(i) + state % static_cast<uint64_t>(of - i)]);
     }
     members.resize(static_cast<size_t>(count));
     return members;
@@ -87,7 +89,9 @@ fs::path CompareBench::runOnce(const fs::path& folder, const Json& scenario, int
     std::ofstream(file) << scenario;
     const auto must = [&](const std::vector<std::string>& words, const char* what) {
         const CommandEnd end = runCommand(words, folder / (name + ".log"), m_options.timeoutS, stopRequested);
-        if (end.status != 0 && !stopRequested) throw ScoreError(fmt::format("{}, seed {}: {} failed with status {}: {}", folder.filename().string(), seed, what, end.status, end.messages));
+        if (end.status != 0 && !stopRequested)
+            throw ScoreError(fmt::format("{}, seed {}: {} failed with status {}: {}", folder.filename().string(), seed,
+                                         what, end.status, end.messages));
     };
     std::vector<std::string> words = {m_options.tool, "-q", "reference", "run", file, "--force", "-o", run};
     if (fixed) words.push_back("--fixed");
@@ -99,7 +103,8 @@ fs::path CompareBench::runOnce(const fs::path& folder, const Json& scenario, int
     throw ScoreError(fmt::format("{}, seed {}: no summary was saved", folder.filename().string(), seed));
 }
 
-Pool CompareBench::makePool(const std::string& name, const Json& scenario, int runs, int firstSeed, bool fixed, const std::function<void(Json&, int)>& vary) const {
+Pool CompareBench::makePool(const std::string& name, const Json& scenario, int runs, int firstSeed, bool fixed,
+                            const std::function<void(Json&, int)>& vary) const {
     Pool pool{name, std::vector<fs::path>(static_cast<size_t>(runs))};
     const fs::path folder = m_folder / name;
     fs::create_directories(folder);
@@ -114,23 +119,29 @@ Pool CompareBench::makePool(const std::string& name, const Json& scenario, int r
 }
 
 PairResult CompareBench::compareOnce(const fs::path& file, const Sides& sides) const {
-    std::vector<std::string> words = {m_options.tool, "-q", "compare", "--fail-on", "never", "--format", "json", "-o", file, "--base"};
+    std::vector<std::string> words = {m_options.tool, "-q",   "compare", "--fail-on", "never",
+                                      "--format",     "json", "-o",      file,        "--base"};
     words.insert(words.end(), sides.first.begin(), sides.first.end());
     words.push_back("--new");
     words.insert(words.end(), sides.second.begin(), sides.second.end());
     const CommandEnd end = runCommand(words, file.string() + ".log", m_options.timeoutS, stopRequested);
-    if (end.status != 0 && !stopRequested) throw ScoreError(fmt::format("{}: comparing failed with status {}: {}", file.string(), end.status, end.messages));
+    if (end.status != 0 && !stopRequested)
+        throw ScoreError(
+            fmt::format("{}: comparing failed with status {}: {}", file.string(), end.status, end.messages));
     PairResult result = readComparison(file);
     std::error_code ignored;
     if (m_options.keep.empty()) fs::remove(file, ignored);
     return result;
 }
 
-std::vector<PairResult> CompareBench::compareAll(const std::string& name, int pairs, const std::function<Sides(int)>& sidesOf) const {
+std::vector<PairResult> CompareBench::compareAll(const std::string& name, int pairs,
+                                                 const std::function<Sides(int)>& sidesOf) const {
     const fs::path folder = m_folder / ("pairs-" + name);
     fs::create_directories(folder);
     std::vector<PairResult> results(static_cast<size_t>(pairs));
-    forEach(pairs, [&](int pair) { results[static_cast<size_t>(pair)] = compareOnce(folder / fmt::format("{}.json", pair), sidesOf(pair)); });
+    forEach(pairs, [&](int pair) {
+        results[static_cast<size_t>(pair)] = compareOnce(folder / fmt::format("{}.json", pair), sidesOf(pair));
+    });
     return results;
 }
 

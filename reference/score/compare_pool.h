@@ -24,24 +24,28 @@ struct PairResult {
     double ratio = 0;
     std::optional<std::pair<double, double>> interval;
     std::optional<double> visible;
-    std::string cause;                 ///< kind of the first one; empty: none
+    std::string cause;  ///< kind of the first one; empty: none
     std::vector<int> causeRanks;
 };
 
 class CompareBench {
   public:
-    CompareBench(const CompareScoreOptions& options, std::filesystem::path folder) : m_options(options), m_folder(std::move(folder)) {}
+    CompareBench(const CompareScoreOptions& options, std::filesystem::path folder)
+        : m_options(options), m_folder(std::move(folder)) {}
 
-    /// Runs the scenario with seeds firstSeed, firstSeed + 1, ...; `vary` may change more of it for each run. Throws ScoreError when one fails.
+    /// Runs the scenario with seeds firstSeed, firstSeed + 1, ...; `vary` may change more of it for each run. Throws
+    /// ScoreError when one fails.
     Pool makePool(const std::string& name, const nlohmann::json& scenario, int runs, int firstSeed, bool fixed = false,
                   const std::function<void(nlohmann::json&, int seed)>& vary = {}) const;
 
     /// Compares pair after pair, in parallel; `sidesOf` says which files stand on each side of pair i.
     using Sides = std::pair<std::vector<std::filesystem::path>, std::vector<std::filesystem::path>>;
-    std::vector<PairResult> compareAll(const std::string& name, int pairs, const std::function<Sides(int pair)>& sidesOf) const;
+    std::vector<PairResult> compareAll(const std::string& name, int pairs,
+                                       const std::function<Sides(int pair)>& sidesOf) const;
 
   private:
-    std::filesystem::path runOnce(const std::filesystem::path& folder, const nlohmann::json& scenario, int seed, bool fixed) const;
+    std::filesystem::path runOnce(const std::filesystem::path& folder, const nlohmann::json& scenario, int seed,
+                                  bool fixed) const;
     PairResult compareOnce(const std::filesystem::path& file, const Sides& sides) const;
     void forEach(int count, const std::function<void(int)>& work) const;
 

@@ -15,7 +15,8 @@ using nlohmann::json;
 /// Numbers that depend on what is chosen and for whom, on nothing else.
 class Dice {
   public:
-    Dice(std::string_view what, int seed) : m_state(mixed(hashOf(what) + static_cast<uint64_t>(seed) * 0x9e3779b97f4a7c15u)) {}
+    Dice(std::string_view what, int seed)
+        : m_state(mixed(hashOf(what) + static_cast<uint64_t>(seed) * 0x9e3779b97f4a7c15u)) {}
 
     size_t below(size_t count, std::string_view purpose) const { return mixed(m_state ^ hashOf(purpose)) % count; }
     const json& of(const json& list, std::string_view purpose) const { return list.at(below(list.size(), purpose)); }
@@ -39,8 +40,9 @@ int numberOf(const json& document, const char* group, const char* key, int fallb
     return document.contains(group) ? document[group].value(key, fallback) : fallback;
 }
 
-/// What "$rank" and the like stand for in one job. Ranks are ordered as Megatron does: tp innermost, pp outermost. "$rail_ends": who can be named behind a slow
-/// network link of "$rank": of two nodes the rank and its counterpart, which share all its traffic, of more the rank.
+/// What "$rank" and the like stand for in one job. Ranks are ordered as Megatron does: tp innermost, pp outermost.
+/// "$rail_ends": who can be named behind a slow network link of "$rank": of two nodes the rank and its counterpart,
+/// which share all its traffic, of more the rank.
 std::map<std::string, json> placesIn(const json& job, const Dice& dice) {
     const int pp = numberOf(job, "parallel", "pp", 1);
     const int perStage = numberOf(job, "parallel", "dp", 8) * numberOf(job, "parallel", "tp", 1);
@@ -55,7 +57,12 @@ std::map<std::string, json> placesIn(const json& job, const Dice& dice) {
     };
     json railEnds = json::array({rank});
     if (nodes == 2) railEnds = json::array({rank % perNode, rank % perNode + perNode});
-    return {{"$rank", rank}, {"$rail_ends", railEnds}, {"$node", node}, {"$stage", stage}, {"$node_ranks", range(node * perNode, perNode)}, {"$stage_ranks", range(stage * perStage, perStage)}};
+    return {{"$rank", rank},
+            {"$rail_ends", railEnds},
+            {"$node", node},
+            {"$stage", stage},
+            {"$node_ranks", range(node * perNode, perNode)},
+            {"$stage_ranks", range(stage * perStage, perStage)}};
 }
 
 void fillPlaces(json& value, const std::map<std::string, json>& places) {
@@ -71,7 +78,8 @@ json sizedJob(const json& table, const std::string& name, const Dice& dice) {
     const json& entry = table.at("jobs").at(name);
     json job = entry.at("job");
     if (const auto sizes = entry.find("sizes"); sizes != entry.end())
-        for (const auto& [pointer, values] : sizes->items()) job[json::json_pointer(pointer)] = dice.of(values, pointer);
+        for (const auto& [pointer, values] : sizes->items())
+            job[json::json_pointer(pointer)] = dice.of(values, pointer);
     job["noise"] = dice.of(table.at("noise"), "noise");
     if (!job.contains("steps")) job["steps"] = dice.of(table.at("steps"), "steps");
     job["seed"] = 1 + dice.below(1000000, "seed");
@@ -89,7 +97,9 @@ std::string strengthText(const json& strength) {
     if (strength.contains("text")) return strength["text"];
     std::string text;
     for (const auto& [key, value] : strength.items())
-        if (!value.is_structured() && key != "demand") text += (text.empty() ? "" : " ") + key + " " + (value.is_string() ? value.get<std::string>() : value.dump());
+        if (!value.is_structured() && key != "demand")
+            text +=
+                (text.empty() ? "" : " ") + key + " " + (value.is_string() ? value.get<std::string>() : value.dump());
     return text;
 }
 
@@ -111,7 +121,8 @@ Scenario planted(const json& table, const json& fault, int level, int seed) {
     if (!document["fixed"].contains("faults")) document["fixed"]["faults"] = json::array();
     fillPlaces(document, placesIn(document, dice));
 
-    Scenario scenario = finished(document, fmt::format("full-{}-{}-{}{}", name, jobName, static_cast<char>('a' + level), seed));
+    Scenario scenario =
+        finished(document, fmt::format("full-{}-{}-{}{}", name, jobName, static_cast<char>('a' + level), seed));
     scenario.strength = PlantedStrength{name, scenario.expect.front().id, level, strengthText(strength)};
     const std::string demand = strength.value("demand", "cost");
     scenario.decidedByCost = demand == "cost";
@@ -128,10 +139,12 @@ std::vector<Scenario> generate(const std::string& text, const std::string& origi
         std::vector<Scenario> scenarios;
         for (const auto& [name, entry] : table.at("jobs").items())
             for (int seed = 0; seed < table.at("healthy_seeds").get<int>(); ++seed)
-                scenarios.push_back(finished(sizedJob(table, name, Dice(name, seed)), fmt::format("full-none-{}-{}", name, seed)));
+                scenarios.push_back(
+                    finished(sizedJob(table, name, Dice(name, seed)), fmt::format("full-none-{}-{}", name, seed)));
         for (const json& fault : table.at("faults"))
             for (int level = 0; level < static_cast<int>(fault.at("strengths").size()); ++level)
-                for (int seed = 0; seed < fault.value("seeds", table.at("fault_seeds").get<int>()); ++seed) scenarios.push_back(planted(table, fault, level, seed));
+                for (int seed = 0; seed < fault.value("seeds", table.at("fault_seeds").get<int>()); ++seed)
+                    scenarios.push_back(planted(table, fault, level, seed));
         return scenarios;
     } catch (const json::exception& error) {
         throw ScenarioFileError(fmt::format("{}: {}", origin, error.what()));

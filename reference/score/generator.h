@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenarios made from a table of jobs and faults (full_suite.json): the same table gives the same scenarios on every machine.
+// Scenarios made from a table of jobs and faults (full_suite.json): the same table gives the same scenarios on every
+// machine.
 #pragma once
 
 #include <string>
@@ -9,8 +10,9 @@
 
 namespace rankscope::score {
 
-/// `table` is the text of full_suite.json; README.md describes it. First the healthy controls, then every fault at every strength and seed. A seed
-/// chooses job, place, size and noise alike for all strengths of a fault, so that strengths can be compared. Throws ScenarioFileError.
+/// `table` is the text of full_suite.json; README.md describes it. First the healthy controls, then every fault at
+/// every strength and seed. A seed chooses job, place, size and noise alike for all strengths of a fault, so that
+/// strengths can be compared. Throws ScenarioFileError.
 std::vector<Scenario> generate(const std::string& table, const std::string& origin);
 
 }  // namespace rankscope::score

@@ -18,13 +18,14 @@ struct Finding {
 };
 
 struct RunReport {
-    std::vector<Finding> findings;        ///< verdict "found" only: what is inconclusive claims nothing
-    double medianStepNs = 0;              ///< steps after warm-up
+    std::vector<Finding> findings;  ///< verdict "found" only: what is inconclusive claims nothing
+    double medianStepNs = 0;        ///< steps after warm-up
     double meanStepNs = 0;
-    std::optional<double> replayError;    ///< share of the measured step
+    std::optional<double> replayError;  ///< share of the measured step
 };
 
-/// Throws ScenarioFileError when the file is no such report, or when a row of its breakdown does not add up to the step.
+/// Throws ScenarioFileError when the file is no such report, or when a row of its breakdown does not add up to the
+/// step.
 RunReport readReport(const std::filesystem::path& file);
 
 }  // namespace rankscope::score

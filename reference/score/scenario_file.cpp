@@ -17,12 +17,16 @@ using nlohmann::json;
 constexpr std::array kFailures = {"kill", "oom", "missing_rank", "mismatch"};
 
 Claim readClaim(const json& entry, const std::string& origin, const char* list) {
-    const auto fail = [&](const std::string& what) { throw ScenarioFileError(fmt::format("{}: '{}' {}", origin, list, what)); };
+    const auto fail = [&](const std::string& what) {
+        throw ScenarioFileError(fmt::format("{}: '{}' {}", origin, list, what));
+    };
     if (entry.is_string()) return {entry.get<std::string>(), {}};
-    if (!entry.is_object() || !entry.contains("id") || !entry["id"].is_string()) fail("holds an entry without an id, such as {\"id\": \"RS301\", \"ranks\": [3]}");
+    if (!entry.is_object() || !entry.contains("id") || !entry["id"].is_string())
+        fail("holds an entry without an id, such as {\"id\": \"RS301\", \"ranks\": [3]}");
     Claim claim{entry["id"].get<std::string>(), {}};
     if (const auto ranks = entry.find("ranks"); ranks != entry.end()) {
-        if (!ranks->is_array() || !std::all_of(ranks->begin(), ranks->end(), [](const json& rank) { return rank.is_number_integer(); }))
+        if (!ranks->is_array() ||
+            !std::all_of(ranks->begin(), ranks->end(), [](const json& rank) { return rank.is_number_integer(); }))
             fail("has 'ranks' that are no list of integers");
         claim.ranks = ranks->get<std::vector<int>>();
         std::sort(claim.ranks.begin(), claim.ranks.end());
@@ -50,7 +54,8 @@ double numberIn(const json& document, const char* group, const char* key, double
 double tokensPerStep(const json& document) {
     const double sequences = numberIn(document, "parallel", "dp", 8) * numberIn(document, "model", "micro_batch", 2);
     const bool pipelined = numberIn(document, "parallel", "pp", 1) > 1;
-    const double rounds = pipelined ? numberIn(document, "parallel", "micro_batches", 8) : numberIn(document, "parallel", "accumulate", 1);
+    const double rounds = pipelined ? numberIn(document, "parallel", "micro_batches", 8)
+                                    : numberIn(document, "parallel", "accumulate", 1);
     return sequences * numberIn(document, "model", "seq", 2048) * rounds;
 }
 
@@ -93,7 +98,8 @@ Scenario parseScenario(const std::string& text, const std::string& origin) {
     scenario.origin = origin;
     scenario.expect = readClaims(document, "expect", origin);
     scenario.allow = readClaims(document, "allow", origin);
-    scenario.plantsFailure = std::any_of(kFailures.begin(), kFailures.end(), [&](const char* kind) { return plants(document, kind); });
+    scenario.plantsFailure =
+        std::any_of(kFailures.begin(), kFailures.end(), [&](const char* kind) { return plants(document, kind); });
     scenario.rareSteps = plants(document, "jitter");
     scenario.tokens = scenario.fixedTokens = tokensPerStep(document);
     if (const auto fixed = document.find("fixed"); fixed != document.end()) {

@@ -21,7 +21,8 @@ struct Claim {
 std::string toText(const Claim& claim);
 std::string toText(const std::vector<Claim>& claims);
 
-/// The fault of a generated scenario: levels of one fault are compared over seeds to find the weakest that is still detected.
+/// The fault of a generated scenario: levels of one fault are compared over seeds to find the weakest that is still
+/// detected.
 struct PlantedStrength {
     std::string fault;      ///< small_buckets
     std::string diagnosis;  ///< RS202
@@ -31,25 +32,27 @@ struct PlantedStrength {
 
 struct Scenario {
     std::string name;
-    std::string json;                 ///< the whole file
-    std::string origin;               ///< the user's file, or the generated scenario's name
+    std::string json;    ///< the whole file
+    std::string origin;  ///< the user's file, or the generated scenario's name
     std::vector<Claim> expect;
     std::vector<Claim> allow;
     bool hasFixed = false;
-    bool plantsFailure = false;       ///< the job is meant to die
-    bool rareSteps = false;           ///< the cost sits in few steps: the mean step shows it, the median does not
-    double tokens = 0;                ///< per step, as given and with the repair; their ratio makes savings comparable
+    bool plantsFailure = false;  ///< the job is meant to die
+    bool rareSteps = false;      ///< the cost sits in few steps: the mean step shows it, the median does not
+    double tokens = 0;           ///< per step, as given and with the repair; their ratio makes savings comparable
     double fixedTokens = 0;
-    bool decidedByCost = false;       ///< generated: whether the fault must be found is decided by what it is measured to cost
+    bool decidedByCost =
+        false;  ///< generated: whether the fault must be found is decided by what it is measured to cost
     std::optional<PlantedStrength> strength;
-    std::string error;                ///< the file is no scenario
+    std::string error;  ///< the file is no scenario
 };
 
 struct ScenarioFileError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Throws ScenarioFileError, which names `origin` and the key. Only what the score needs is checked here; the workload checks the rest.
+/// Throws ScenarioFileError, which names `origin` and the key. Only what the score needs is checked here; the workload
+/// checks the rest.
 Scenario parseScenario(const std::string& text, const std::string& origin);
 
 }  // namespace rankscope::score

@@ -16,27 +16,32 @@ namespace fs = std::filesystem;
 
 /// The runs read a copy of the scenario: what they say of it is meant for the user's file.
 std::string aboutOriginal(std::string text, const std::string& copy, const std::string& origin) {
-    for (size_t at = text.find(copy); at != std::string::npos; at = text.find(copy, at + origin.size())) text.replace(at, copy.size(), origin);
+    for (size_t at = text.find(copy); at != std::string::npos; at = text.find(copy, at + origin.size()))
+        text.replace(at, copy.size(), origin);
     return text;
 }
 
 std::string failureOf(const CommandEnd& end, const char* what, int timeoutS) {
     if (end.timedOut) return fmt::format("{} was ended after {} s", what, timeoutS);
-    return end.messages.empty() ? fmt::format("{} failed with status {}", what, end.status) : fmt::format("{} failed: {}", what, end.messages);
+    return end.messages.empty() ? fmt::format("{} failed with status {}", what, end.status)
+                                : fmt::format("{} failed: {}", what, end.messages);
 }
 
 /// Runs and analyzes one twin. Throws ScenarioFileError.
-RunReport runTwin(const Scenario& scenario, const fs::path& folder, bool fixed, const RunSettings& settings, const std::atomic<bool>& stop) {
+RunReport runTwin(const Scenario& scenario, const fs::path& folder, bool fixed, const RunSettings& settings,
+                  const std::atomic<bool>& stop) {
     const fs::path run = folder / (fixed ? "fixed" : "faulty");
     const fs::path report = folder / (fixed ? "fixed.json" : "faulty.json");
-    std::vector<std::string> words = {settings.tool, "-q", "reference", "run", folder / "scenario.json", "--force", "--links", settings.links, "-o", run};
+    std::vector<std::string> words = {settings.tool, "-q",      "reference",    "run", folder / "scenario.json",
+                                      "--force",     "--links", settings.links, "-o",  run};
     if (fixed) words.push_back("--fixed");
     const CommandEnd ran = runCommand(words, folder / "run.log", settings.timeoutS, stop);
     const bool mayFail = scenario.plantsFailure && !fixed && fs::exists(run / "trace.db");
     if (ran.status != 0 && (ran.timedOut || !mayFail))
-        throw ScenarioFileError(aboutOriginal(failureOf(ran, fixed ? "the repaired run" : "the run", settings.timeoutS), folder / "scenario.json", scenario.origin));
-    const CommandEnd analyzed =
-        runCommand({settings.tool, "-q", "analyze", run, "--format", "json", "-o", report}, folder / "analyze.log", settings.timeoutS, stop);
+        throw ScenarioFileError(aboutOriginal(failureOf(ran, fixed ? "the repaired run" : "the run", settings.timeoutS),
+                                              folder / "scenario.json", scenario.origin));
+    const CommandEnd analyzed = runCommand({settings.tool, "-q", "analyze", run, "--format", "json", "-o", report},
+                                           folder / "analyze.log", settings.timeoutS, stop);
     if (analyzed.status != 0) throw ScenarioFileError(failureOf(analyzed, "the analysis", settings.timeoutS));
     if (!settings.keep) {
         std::error_code ignored;
@@ -45,7 +50,8 @@ RunReport runTwin(const Scenario& scenario, const fs::path& folder, bool fixed, 
     return readReport(report);
 }
 
-ScenarioScore judgeIn(const fs::path& folder, const Scenario& scenario, const RunSettings& settings, const std::atomic<bool>& stop) {
+ScenarioScore judgeIn(const fs::path& folder, const Scenario& scenario, const RunSettings& settings,
+                      const std::atomic<bool>& stop) {
     fs::create_directories(folder);
     std::ofstream(folder / "scenario.json") << scenario.json;
     const RunReport faulty = runTwin(scenario, folder, false, settings, stop);

@@ -12,15 +12,15 @@ namespace rankscope::score {
 /// Where and how scenarios are run.
 struct RunSettings {
     std::filesystem::path tool;
-    std::filesystem::path folder;     ///< each scenario gets a folder of its own in it
+    std::filesystem::path folder;  ///< each scenario gets a folder of its own in it
     int timeoutS = 300;
     bool runFixed = true;
-    bool keep = false;                ///< leave the runs and reports in `folder`
-    std::string links = "told";       ///< for `rankscope reference run --links`
+    bool keep = false;           ///< leave the runs and reports in `folder`
+    std::string links = "told";  ///< for `rankscope reference run --links`
 };
 
-/// `rankscope reference run` and `rankscope analyze --format json`, for the scenario and for its repaired twin, then the verdict. Does not throw for
-/// what is wrong with the scenario: that is the verdict's `error`.
+/// `rankscope reference run` and `rankscope analyze --format json`, for the scenario and for its repaired twin, then
+/// the verdict. Does not throw for what is wrong with the scenario: that is the verdict's `error`.
 ScenarioScore runAndJudge(const Scenario& scenario, const RunSettings& settings, const std::atomic<bool>& stop);
 
 }  // namespace rankscope::score

@@ -17,8 +17,8 @@
 namespace rankscope::score {
 namespace {
 
-void runAll(const std::vector<Scenario>& scenarios, const RunSettings& settings, unsigned jobs, std::vector<ScenarioScore>& scores,
-            const std::function<void(const ScenarioScore&, size_t, size_t)>& done) {
+void runAll(const std::vector<Scenario>& scenarios, const RunSettings& settings, unsigned jobs,
+            std::vector<ScenarioScore>& scores, const std::function<void(const ScenarioScore&, size_t, size_t)>& done) {
     std::atomic<size_t> next{0};
     std::mutex mutex;  // guards `finished` and `done`
     size_t finished = 0;
@@ -36,14 +36,17 @@ void runAll(const std::vector<Scenario>& scenarios, const RunSettings& settings,
 double readShare(const std::string& text, const std::string& value) {
     char* end = nullptr;
     const double share = std::strtod(value.c_str(), &end);
-    if (value.empty() || *end != '\0' || !(share >= 0 && share <= 1)) throw ScoreError(fmt::format("'{}': write precision=0.98,recall=0.95", text));
+    if (value.empty() || *end != '\0' || !(share >= 0 && share <= 1))
+        throw ScoreError(fmt::format("'{}': write precision=0.98,recall=0.95", text));
     return share;
 }
 
 }  // namespace
 
 bool isWanted(const std::string& name, const std::vector<std::string>& only) {
-    const auto fits = [&](const std::string& pattern) { return name.find(pattern) != std::string::npos || fnmatch(pattern.c_str(), name.c_str(), 0) == 0; };
+    const auto fits = [&](const std::string& pattern) {
+        return name.find(pattern) != std::string::npos || fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+    };
     return only.empty() || std::any_of(only.begin(), only.end(), fits);
 }
 
@@ -56,7 +59,8 @@ std::vector<Scenario> scenariosOf(const ScoreOptions& options) {
     return scenarios;
 }
 
-Scoreboard runScore(const ScoreOptions& options, const std::function<void(const ScenarioScore&, size_t, size_t)>& done) {
+Scoreboard runScore(const ScoreOptions& options,
+                    const std::function<void(const ScenarioScore&, size_t, size_t)>& done) {
     const auto begin = std::chrono::steady_clock::now();
     const std::vector<Scenario> scenarios = scenariosOf(options);
     const StopOnSignals signals;
@@ -66,7 +70,9 @@ Scoreboard runScore(const ScoreOptions& options, const std::function<void(const 
     board.suite = options.scenarios.empty() ? options.suite : options.scenarios.string();
     board.links = options.links;
     board.scenarios.resize(scenarios.size());
-    runAll(scenarios, {options.tool, workplace.folder(), options.timeoutS, options.runFixed, !options.keep.empty(), options.links}, jobs, board.scenarios, done);
+    runAll(scenarios,
+           {options.tool, workplace.folder(), options.timeoutS, options.runFixed, !options.keep.empty(), options.links},
+           jobs, board.scenarios, done);
     if (stopRequested) throw ScoreError("interrupted");
     board.tally = addUp(board.scenarios);
     board.wallS = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -80,7 +86,8 @@ Requirement parseRequirement(const std::string& text) {
         const std::string part = text.substr(begin, end - begin);
         const size_t sign = part.find('=');
         const std::string name = part.substr(0, sign);
-        if (sign == std::string::npos || (name != "precision" && name != "recall")) throw ScoreError(fmt::format("'{}': write precision=0.98,recall=0.95", text));
+        if (sign == std::string::npos || (name != "precision" && name != "recall"))
+            throw ScoreError(fmt::format("'{}': write precision=0.98,recall=0.95", text));
         (name == "precision" ? requirement.precision : requirement.recall) = readShare(text, part.substr(sign + 1));
         begin = end + 1;
     }
@@ -89,7 +96,8 @@ Requirement parseRequirement(const std::string& text) {
 
 bool meets(const Scoreboard& board, const Requirement& requirement) {
     const Counts& total = board.tally.total;
-    return (!requirement.precision || total.precision() >= *requirement.precision) && (!requirement.recall || total.recall() >= *requirement.recall);
+    return (!requirement.precision || total.precision() >= *requirement.precision) &&
+           (!requirement.recall || total.recall() >= *requirement.recall);
 }
 
 }  // namespace rankscope::score

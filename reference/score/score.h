@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entry of the score: runs scenarios with known faults through `rankscope reference run` and `rankscope analyze`, and compares the findings with
-// what was planted. It knows scenario files and JSON reports (rankscope.report/1), nothing else of the profiler.
+// Entry of the score: runs scenarios with known faults through `rankscope reference run` and `rankscope analyze`, and
+// compares the findings with what was planted. It knows scenario files and JSON reports (rankscope.report/1), nothing
+// else of the profiler.
 #pragma once
 
 #include <filesystem>
@@ -16,23 +17,25 @@
 namespace rankscope::score {
 
 struct ScoreOptions {
-    std::filesystem::path tool;             ///< the `rankscope` binary
-    std::filesystem::path builtIns;         ///< folder of the built-in scenarios
-    std::filesystem::path fullSuite;        ///< full_suite.json
-    std::string suite = "core";             ///< core or full
-    std::filesystem::path scenarios;        ///< run every *.json of this folder instead of a suite
-    std::vector<std::string> only;          ///< names that are or contain one of these, or match one as a shell pattern; empty: all
-    std::filesystem::path keep;             ///< keep runs and reports here; empty: in a temporary folder, removed at the end
-    unsigned jobs = 0;                      ///< scenarios at a time; 0: one per core
-    int timeoutS = 300;                     ///< for each run and each analysis; what takes longer is ended and counts as failed
-    bool runFixed = true;                   ///< run the repaired twins too
-    std::string links = "machine";          ///< told, machine or unknown: what the runs know of their links, as `rankscope reference run --links` takes it
+    std::filesystem::path tool;       ///< the `rankscope` binary
+    std::filesystem::path builtIns;   ///< folder of the built-in scenarios
+    std::filesystem::path fullSuite;  ///< full_suite.json
+    std::string suite = "core";       ///< core or full
+    std::filesystem::path scenarios;  ///< run every *.json of this folder instead of a suite
+    std::vector<std::string>
+        only;  ///< names that are or contain one of these, or match one as a shell pattern; empty: all
+    std::filesystem::path keep;     ///< keep runs and reports here; empty: in a temporary folder, removed at the end
+    unsigned jobs = 0;              ///< scenarios at a time; 0: one per core
+    int timeoutS = 300;             ///< for each run and each analysis; what takes longer is ended and counts as failed
+    bool runFixed = true;           ///< run the repaired twins too
+    std::string links = "machine";  ///< told, machine or unknown: what the runs know of their links, as `rankscope
+                                    ///< reference run --links` takes it
 };
 
 struct Scoreboard {
-    std::string suite;                      ///< its name, or the folder
+    std::string suite;  ///< its name, or the folder
     std::string links = "told";
-    std::vector<ScenarioScore> scenarios;   ///< in the order of the suite
+    std::vector<ScenarioScore> scenarios;  ///< in the order of the suite
     Tally tally;
     double wallS = 0;
 };
@@ -43,7 +46,8 @@ struct Requirement {
     std::optional<double> recall;
 };
 
-/// Says what is wrong with the input as a whole (no such folder, nothing to run). One bad scenario is a row of the result instead.
+/// Says what is wrong with the input as a whole (no such folder, nothing to run). One bad scenario is a row of the
+/// result instead.
 struct ScoreError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -54,9 +58,10 @@ std::vector<Scenario> scenariosOf(const ScoreOptions& options);
 /// Whether `only` has a part of the name, or a shell pattern that it matches; empty: every name is wanted.
 bool isWanted(const std::string& name, const std::vector<std::string>& only);
 
-/// Runs them. `done` is called after each scenario, from one thread at a time. Throws ScoreError. SIGINT and SIGTERM end the running jobs, remove
-/// the temporary folder and throw ScoreError.
-Scoreboard runScore(const ScoreOptions& options, const std::function<void(const ScenarioScore&, size_t done, size_t all)>& done);
+/// Runs them. `done` is called after each scenario, from one thread at a time. Throws ScoreError. SIGINT and SIGTERM
+/// end the running jobs, remove the temporary folder and throw ScoreError.
+Scoreboard runScore(const ScoreOptions& options,
+                    const std::function<void(const ScenarioScore&, size_t done, size_t all)>& done);
 
 /// "precision=0.98,recall=0.95". Throws ScoreError.
 Requirement parseRequirement(const std::string& text);

@@ -14,7 +14,9 @@ Json orNull(const std::optional<T>& value) {
     return value ? Json(*value) : Json(nullptr);
 }
 
-Json nanoseconds(const std::optional<double>& value) { return value ? Json(std::llround(*value)) : Json(nullptr); }
+Json nanoseconds(const std::optional<double>& value) {
+    return value ? Json(std::llround(*value)) : Json(nullptr);
+}
 
 Json claimsJson(const std::vector<Claim>& claims) {
     Json list = Json::array();
@@ -55,7 +57,11 @@ void addCounts(Json& json, const Counts& counts) {
 }
 
 Json levelJson(const StrengthLevel& level) {
-    return {{"fault", level.strength.fault}, {"strength", level.strength.text}, {"seeds", level.seeds}, {"found", level.found}, {"median_cost", level.medianCost}};
+    return {{"fault", level.strength.fault},
+            {"strength", level.strength.text},
+            {"seeds", level.seeds},
+            {"found", level.found},
+            {"median_cost", level.medianCost}};
 }
 
 Json levelsJson(const std::vector<StrengthLevel>& levels) {

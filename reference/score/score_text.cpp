@@ -10,12 +10,17 @@
 namespace rankscope::score {
 namespace {
 
-std::string percent(const std::optional<double>& share, int digits = 1) { return share ? fmt::format("{:.{}f} %", 100 * *share, digits) : "-"; }
-std::string milliseconds(const std::optional<double>& ns) { return ns ? fmt::format("{:.2f}", *ns / 1e6) : "-"; }
+std::string percent(const std::optional<double>& share, int digits = 1) {
+    return share ? fmt::format("{:.{}f} %", 100 * *share, digits) : "-";
+}
+std::string milliseconds(const std::optional<double>& ns) {
+    return ns ? fmt::format("{:.2f}", *ns / 1e6) : "-";
+}
 
 using Row = std::vector<std::string>;
 
-/// A table as text (columns padded) or as Markdown. The first column is left-aligned, the others right-aligned but for `leftLast`.
+/// A table as text (columns padded) or as Markdown. The first column is left-aligned, the others right-aligned but for
+/// `leftLast`.
 std::string table(const std::vector<Row>& rows, bool markdown, bool leftLast) {
     std::vector<size_t> widths(rows.front().size(), 0);
     for (const Row& row : rows)
@@ -25,7 +30,8 @@ std::string table(const std::vector<Row>& rows, bool markdown, bool leftLast) {
     for (size_t r = 0; r < rows.size(); ++r) {
         std::string line = markdown ? "|" : " ";
         for (size_t i = 0; i < rows[r].size(); ++i) {
-            const std::string cell = isLeft(i) ? fmt::format("{:<{}}", rows[r][i], widths[i]) : fmt::format("{:>{}}", rows[r][i], widths[i]);
+            const std::string cell =
+                isLeft(i) ? fmt::format("{:<{}}", rows[r][i], widths[i]) : fmt::format("{:>{}}", rows[r][i], widths[i]);
             line += " " + cell + (markdown ? " |" : " ");
         }
         while (!line.empty() && line.back() == ' ') line.pop_back();
@@ -41,18 +47,28 @@ std::string table(const std::vector<Row>& rows, bool markdown, bool leftLast) {
 std::string limitsText(const DiagnosisTally& diagnosis) {
     std::string text;
     for (const StrengthLevel& level : diagnosis.detectionLimits)
-        text += fmt::format("{}{} {} ({} of the step)", text.empty() ? "" : "; ", level.strength.fault, level.strength.text, percent(level.medianCost));
+        text += fmt::format("{}{} {} ({} of the step)", text.empty() ? "" : "; ", level.strength.fault,
+                            level.strength.text, percent(level.medianCost));
     return text.empty() ? "-" : text;
 }
 
 Row countsRow(const std::string& name, const Counts& counts, const std::string& limits) {
-    return {name, std::to_string(counts.truePositives), std::to_string(counts.falseAlarms), std::to_string(counts.missed), std::to_string(counts.wrongRank),
-            fmt::format("{:.3f}", counts.precision()), fmt::format("{:.3f}", counts.recall()), fmt::format("{:.3f}", counts.f1()), limits};
+    return {name,
+            std::to_string(counts.truePositives),
+            std::to_string(counts.falseAlarms),
+            std::to_string(counts.missed),
+            std::to_string(counts.wrongRank),
+            fmt::format("{:.3f}", counts.precision()),
+            fmt::format("{:.3f}", counts.recall()),
+            fmt::format("{:.3f}", counts.f1()),
+            limits};
 }
 
 std::string confusionTable(const Tally& tally, bool markdown) {
-    std::vector<Row> rows = {{"diagnosis", "true", "false", "missed", "wrong rank", "precision", "recall", "F1", "found in 95 % of seeds from"}};
-    for (const auto& [id, diagnosis] : tally.byDiagnosis) rows.push_back(countsRow(id, diagnosis.counts, limitsText(diagnosis)));
+    std::vector<Row> rows = {{"diagnosis", "true", "false", "missed", "wrong rank", "precision", "recall", "F1",
+                              "found in 95 % of seeds from"}};
+    for (const auto& [id, diagnosis] : tally.byDiagnosis)
+        rows.push_back(countsRow(id, diagnosis.counts, limitsText(diagnosis)));
     rows.push_back(countsRow("all", tally.total, ""));
     return table(rows, markdown, true);
 }
@@ -61,8 +77,9 @@ std::string savingTable(const std::vector<ScenarioScore>& scenarios, bool markdo
     std::vector<Row> rows = {{"scenario", "step ms", "predicted ms", "measured ms", "error", "replay error", "wall s"}};
     for (const ScenarioScore& score : scenarios) {
         if (!score.savingError() && !score.replayError) continue;
-        rows.push_back({score.name, milliseconds(score.faultyStepNs), milliseconds(score.predictedSavingNs), milliseconds(score.measuredSavingNs),
-                        percent(score.savingError()), percent(score.replayError, 2), fmt::format("{:.1f}", score.wallS)});
+        rows.push_back({score.name, milliseconds(score.faultyStepNs), milliseconds(score.predictedSavingNs),
+                        milliseconds(score.measuredSavingNs), percent(score.savingError()),
+                        percent(score.replayError, 2), fmt::format("{:.1f}", score.wallS)});
     }
     return rows.size() > 1 ? table(rows, markdown, false) : std::string();
 }
@@ -79,7 +96,8 @@ std::vector<std::string> complaints(const std::vector<ScenarioScore>& scenarios)
         if (!score.error.empty()) {
             lines.push_back(fmt::format("{}: error: {}", score.name, oneLine(score.error)));
         } else if (!score.missed.empty() || !score.falseAlarms.empty()) {
-            lines.push_back(fmt::format("{}: expected {}, found {}{}", score.name, toText(score.expected), toText(score.found), score.wrongRank.empty() ? "" : " (wrong rank)"));
+            lines.push_back(fmt::format("{}: expected {}, found {}{}", score.name, toText(score.expected),
+                                        toText(score.found), score.wrongRank.empty() ? "" : " (wrong rank)"));
         }
     }
     return lines;
@@ -87,19 +105,25 @@ std::vector<std::string> complaints(const std::vector<ScenarioScore>& scenarios)
 
 std::string render(const Scoreboard& board, bool markdown) {
     const Tally& tally = board.tally;
-    const auto heading = [&](const char* text) { return markdown ? fmt::format("\n## {}\n\n", text) : fmt::format("\n{}\n", text); };
-    std::string text = fmt::format("{}{}, links {}: {} scenarios, {} of them healthy, {} failed, {:.0f} s\n", markdown ? "# Score of " : "", board.suite, board.links,
-                                   board.scenarios.size(), tally.healthy, tally.errors, board.wallS);
+    const auto heading = [&](const char* text) {
+        return markdown ? fmt::format("\n## {}\n\n", text) : fmt::format("\n{}\n", text);
+    };
+    std::string text = fmt::format("{}{}, links {}: {} scenarios, {} of them healthy, {} failed, {:.0f} s\n",
+                                   markdown ? "# Score of " : "", board.suite, board.links, board.scenarios.size(),
+                                   tally.healthy, tally.errors, board.wallS);
     text += heading("Diagnoses") + confusionTable(tally, markdown);
     if (const auto lines = complaints(board.scenarios); !lines.empty()) {
         text += heading("Not as expected");
         for (const std::string& line : lines) text += (markdown ? "- " : "  ") + line + "\n";
     }
-    if (const std::string savings = savingTable(board.scenarios, markdown); !savings.empty()) text += heading("Savings per step at equal tokens: predicted and measured") + savings;
+    if (const std::string savings = savingTable(board.scenarios, markdown); !savings.empty())
+        text += heading("Savings per step at equal tokens: predicted and measured") + savings;
     const char* indent = markdown ? "" : "  ";
-    text += fmt::format("\n{}saving error: median {}, worst {} of the faulty step\n", indent, percent(tally.savingErrorMedian), percent(tally.savingErrorWorst));
+    text += fmt::format("\n{}saving error: median {}, worst {} of the faulty step\n", indent,
+                        percent(tally.savingErrorMedian), percent(tally.savingErrorWorst));
     if (tally.replayErrorMedian)
-        text += fmt::format("{}replay error: median {}, worst {} of the measured step\n", indent, percent(tally.replayErrorMedian, 2), percent(tally.replayErrorWorst, 2));
+        text += fmt::format("{}replay error: median {}, worst {} of the measured step\n", indent,
+                            percent(tally.replayErrorMedian, 2), percent(tally.replayErrorWorst, 2));
     return text;
 }
 
@@ -111,8 +135,8 @@ std::string modesTable(const std::vector<Scoreboard>& boards, bool markdown) {
         for (const auto& [id, diagnosis] : board.tally.byDiagnosis) ids.insert(id);
     }
     const auto add = [](const Counts& counts, Row& row) {
-        row.insert(row.end(), {fmt::format("{} / {} / {}", counts.truePositives, counts.falseAlarms, counts.missed), fmt::format("{:.3f}", counts.precision()),
-                               fmt::format("{:.3f}", counts.recall())});
+        row.insert(row.end(), {fmt::format("{} / {} / {}", counts.truePositives, counts.falseAlarms, counts.missed),
+                               fmt::format("{:.3f}", counts.precision()), fmt::format("{:.3f}", counts.recall())});
     };
     std::vector<Row> rows = {head};
     for (const std::string& id : ids) {
@@ -139,11 +163,16 @@ std::string renderModes(const std::vector<Scoreboard>& boards, const std::string
     const bool markdown = format == "md";
     std::string text = modesTable(boards, markdown);
     for (const Scoreboard& board : boards)
-        for (const std::string& line : complaints(board.scenarios)) text += fmt::format("{}links {}: {}\n", markdown ? "\n- " : "  ", board.links, line);
+        for (const std::string& line : complaints(board.scenarios))
+            text += fmt::format("{}links {}: {}\n", markdown ? "\n- " : "  ", board.links, line);
     return text;
 }
 
-std::string renderText(const Scoreboard& board) { return render(board, false); }
-std::string renderMarkdown(const Scoreboard& board) { return render(board, true); }
+std::string renderText(const Scoreboard& board) {
+    return render(board, false);
+}
+std::string renderMarkdown(const Scoreboard& board) {
+    return render(board, true);
+}
 
 }  // namespace rankscope::score

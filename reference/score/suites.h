@@ -8,7 +8,8 @@
 
 namespace rankscope::score {
 
-/// Every *.json of a folder, in the order of their names. A file that is no scenario has `error` set. Throws ScoreError when there is no such folder.
+/// Every *.json of a folder, in the order of their names. A file that is no scenario has `error` set. Throws ScoreError
+/// when there is no such folder.
 std::vector<Scenario> readFolder(const std::filesystem::path& folder);
 
 /// The scenarios that full_suite.json describes (generator.h). Throws ScoreError.

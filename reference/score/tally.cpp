@@ -6,7 +6,9 @@
 namespace rankscope::score {
 namespace {
 
-double share(int part, int whole) { return whole > 0 ? static_cast<double>(part) / whole : 1.0; }
+double share(int part, int whole) {
+    return whole > 0 ? static_cast<double>(part) / whole : 1.0;
+}
 
 double medianOf(std::vector<double> values) {
     if (values.empty()) return 0;
@@ -31,7 +33,8 @@ void summarise(std::vector<double> values, std::optional<double>& median, std::o
 bool wasFound(const ScenarioScore& score, const std::string& id) {
     // A fault too cheap to be demanded is not in `expected`, but may have been found all the same.
     const auto is = [&](const Claim& claim) { return claim.id == id; };
-    if (std::any_of(score.expected.begin(), score.expected.end(), is)) return std::any_of(score.hits.begin(), score.hits.end(), is);
+    if (std::any_of(score.expected.begin(), score.expected.end(), is))
+        return std::any_of(score.hits.begin(), score.hits.end(), is);
     return std::any_of(score.found.begin(), score.found.end(), is);
 }
 
@@ -41,7 +44,8 @@ void findLimits(DiagnosisTally& tally) {
         size_t begin = end;
         while (begin > 0 && tally.levels[begin - 1].strength.fault == tally.levels[end - 1].strength.fault) --begin;
         size_t limit = end;
-        while (limit > begin && share(tally.levels[limit - 1].found, tally.levels[limit - 1].seeds) >= kDetectedShare) --limit;
+        while (limit > begin && share(tally.levels[limit - 1].found, tally.levels[limit - 1].seeds) >= kDetectedShare)
+            --limit;
         if (limit < end) tally.detectionLimits.insert(tally.detectionLimits.begin(), tally.levels[limit]);
         end = begin;
     }
@@ -50,7 +54,8 @@ void findLimits(DiagnosisTally& tally) {
 void addLevels(std::span<const ScenarioScore> scores, Tally& tally) {
     std::map<std::string, std::map<std::pair<std::string, int>, std::vector<const ScenarioScore*>>> groups;
     for (const ScenarioScore& score : scores)
-        if (score.strength) groups[score.strength->diagnosis][{score.strength->fault, score.strength->level}].push_back(&score);
+        if (score.strength)
+            groups[score.strength->diagnosis][{score.strength->fault, score.strength->level}].push_back(&score);
     for (const auto& [id, levels] : groups) {
         DiagnosisTally& diagnosis = tally.byDiagnosis[id];
         for (const auto& [key, members] : levels) {
@@ -70,8 +75,12 @@ void addLevels(std::span<const ScenarioScore> scores, Tally& tally) {
 
 }  // namespace
 
-double Counts::precision() const { return share(truePositives, truePositives + falseAlarms); }
-double Counts::recall() const { return share(truePositives, truePositives + missed); }
+double Counts::precision() const {
+    return share(truePositives, truePositives + falseAlarms);
+}
+double Counts::recall() const {
+    return share(truePositives, truePositives + missed);
+}
 double Counts::f1() const {
     const double sum = precision() + recall();
     return sum > 0 ? 2 * precision() * recall() / sum : 0;

@@ -33,9 +33,9 @@ struct StrengthLevel {
 
 struct DiagnosisTally {
     Counts counts;
-    std::vector<StrengthLevel> levels;          ///< by fault, then from weak to strong
-    /// Per fault the weakest level that is found in at least kDetectedShare of the seeds, as are all stronger ones. Levels whose cost lies under
-    /// kMustBeFoundCost are not asked to be found, but count when they are.
+    std::vector<StrengthLevel> levels;  ///< by fault, then from weak to strong
+    /// Per fault the weakest level that is found in at least kDetectedShare of the seeds, as are all stronger ones.
+    /// Levels whose cost lies under kMustBeFoundCost are not asked to be found, but count when they are.
     std::vector<StrengthLevel> detectionLimits;
 };
 
@@ -44,7 +44,7 @@ inline constexpr double kDetectedShare = 0.95;
 struct Tally {
     Counts total;
     std::map<std::string, DiagnosisTally> byDiagnosis;
-    int healthy = 0;   ///< scenarios that expect nothing
+    int healthy = 0;  ///< scenarios that expect nothing
     int errors = 0;
     std::optional<double> savingErrorMedian, savingErrorWorst;  ///< shares of the faulty step
     std::optional<double> replayErrorMedian, replayErrorWorst;

@@ -7,13 +7,16 @@
 namespace rankscope::score {
 namespace {
 
-bool fits(const Claim& truth, const Claim& finding) { return truth.id == finding.id && (truth.ranks.empty() || truth.ranks == finding.ranks); }
+bool fits(const Claim& truth, const Claim& finding) {
+    return truth.id == finding.id && (truth.ranks.empty() || truth.ranks == finding.ranks);
+}
 
 // Faults whose cost decides: see kMustBeFoundCost.
 void decideByCost(ScenarioScore& score, std::vector<Claim>& allowed) {
     const std::optional<double> cost = score.measuredCost();
     if (cost && *cost >= kMustBeFoundCost) return;
-    if (!cost || *cost >= kMustNotBeFoundCost) allowed.insert(allowed.end(), score.expected.begin(), score.expected.end());
+    if (!cost || *cost >= kMustNotBeFoundCost)
+        allowed.insert(allowed.end(), score.expected.begin(), score.expected.end());
     score.expected.clear();
 }
 
@@ -32,7 +35,9 @@ void findHits(const std::vector<Finding>& findings, ScenarioScore& score, std::v
             if (!truth.ranks.empty()) break;
         }
         // Two expectations of one id without ranks are met by the same findings.
-        const bool shared = truth.ranks.empty() && std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.claim.id == truth.id; });
+        const bool shared = truth.ranks.empty() && std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
+                                return f.claim.id == truth.id;
+                            });
         (hit || shared ? score.hits : score.missed).push_back(truth);
     }
 }
@@ -48,12 +53,17 @@ void predictSaving(const std::vector<Finding>& findings, const std::vector<bool>
     score.predictedSavingNs = sum;
 }
 
-void findFalseAlarms(const std::vector<Finding>& findings, const std::vector<bool>& used, const std::vector<Claim>& allowed, ScenarioScore& score) {
+void findFalseAlarms(const std::vector<Finding>& findings, const std::vector<bool>& used,
+                     const std::vector<Claim>& allowed, ScenarioScore& score) {
     for (size_t i = 0; i < findings.size(); ++i) {
         const Claim& claim = findings[i].claim;
-        if (used[i] || std::any_of(allowed.begin(), allowed.end(), [&](const Claim& truth) { return fits(truth, claim); })) continue;
+        if (used[i] ||
+            std::any_of(allowed.begin(), allowed.end(), [&](const Claim& truth) { return fits(truth, claim); }))
+            continue;
         score.falseAlarms.push_back(claim);
-        if (std::any_of(score.missed.begin(), score.missed.end(), [&](const Claim& truth) { return truth.id == claim.id; })) score.wrongRank.push_back(claim);
+        if (std::any_of(score.missed.begin(), score.missed.end(),
+                        [&](const Claim& truth) { return truth.id == claim.id; }))
+            score.wrongRank.push_back(claim);
     }
 }
 

@@ -14,18 +14,21 @@ namespace rankscope::score {
 struct ScenarioScore {
     std::string name;
     std::vector<Claim> expected;
-    std::vector<Claim> found;          ///< everything the analyzer claims
-    std::vector<Claim> hits;           ///< entries of `expected` that were found where they were expected
+    std::vector<Claim> found;  ///< everything the analyzer claims
+    std::vector<Claim> hits;   ///< entries of `expected` that were found where they were expected
     std::vector<Claim> missed;
     std::vector<Claim> falseAlarms;
-    std::vector<Claim> wrongRank;      ///< the right diagnosis in the wrong place: each is in `missed` and in `falseAlarms` too
-    std::optional<double> predictedSavingNs;  ///< sum over the findings that are right; empty unless all that was expected was found
-    std::optional<double> measuredSavingNs;   ///< per step of the faulty run, at equal tokens; empty without a repaired twin
+    std::vector<Claim>
+        wrongRank;  ///< the right diagnosis in the wrong place: each is in `missed` and in `falseAlarms` too
+    std::optional<double>
+        predictedSavingNs;  ///< sum over the findings that are right; empty unless all that was expected was found
+    std::optional<double>
+        measuredSavingNs;  ///< per step of the faulty run, at equal tokens; empty without a repaired twin
     double faultyStepNs = 0;
     std::optional<double> replayError;
     std::optional<PlantedStrength> strength;
     double wallS = 0;
-    std::string error;                 ///< the scenario could not be run or analyzed
+    std::string error;  ///< the scenario could not be run or analyzed
 
     /// |predicted - measured| / faulty step
     std::optional<double> savingError() const;
@@ -33,14 +36,15 @@ struct ScenarioScore {
     std::optional<double> measuredCost() const;
 };
 
-/// A fault that is measured to cost this share of the step or more must be found, one below the other must not: the floor for a finding is 3 %, and
-/// a good engineer may say either in between.
+/// A fault that is measured to cost this share of the step or more must be found, one below the other must not: the
+/// floor for a finding is 3 %, and a good engineer may say either in between.
 inline constexpr double kMustBeFoundCost = 0.04;
 inline constexpr double kMustNotBeFoundCost = 0.02;
 
 /// `fixed`: the repaired twin's report, or null.
-/// A finding fits an expectation when the ids are equal and, where the expectation names ranks, the sets of ranks are equal. An expectation without
-/// ranks takes every finding of its id. What `allow` covers by the same rule counts neither way; any other finding is a false alarm.
+/// A finding fits an expectation when the ids are equal and, where the expectation names ranks, the sets of ranks are
+/// equal. An expectation without ranks takes every finding of its id. What `allow` covers by the same rule counts
+/// neither way; any other finding is a false alarm.
 ScenarioScore judge(const Scenario& scenario, const RunReport& faulty, const RunReport* fixed);
 
 /// A scenario that failed: everything it expects is missed.

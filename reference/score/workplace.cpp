@@ -36,7 +36,8 @@ Workplace::Workplace(const fs::path& keep) : m_temporary(keep.empty()) {
         return;
     }
     std::string pattern = (fs::temp_directory_path() / "rankscope-score-XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw ScoreError(fmt::format("cannot create a folder like {}: {}", pattern, std::strerror(errno)));
+    if (!mkdtemp(pattern.data()))
+        throw ScoreError(fmt::format("cannot create a folder like {}: {}", pattern, std::strerror(errno)));
     m_folder = pattern;
 }
 

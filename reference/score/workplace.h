@@ -21,7 +21,8 @@ class StopOnSignals {
     StopOnSignals& operator=(const StopOnSignals&) = delete;
 
   private:
-    struct sigaction m_interrupt {}, m_terminate {};
+    struct sigaction m_interrupt {
+    }, m_terminate{};
 };
 
 /// A folder for the runs: the user's, or a temporary one that goes with this object. Throws ScoreError.

@@ -30,11 +30,13 @@ struct ActivityState {
     size_t dropped = 0;
 };
 
-ActivityState* g_state = new ActivityState;    // never destroyed: exit handlers of profilers still flush
+ActivityState* g_state = new ActivityState;  // never destroyed: exit handlers of profilers still flush
 
 thread_local std::vector<uint64_t> t_external[CUPTI_EXTERNAL_CORRELATION_KIND_SIZE];
 
-bool knownKind(CUpti_ActivityKind kind) { return kind > CUPTI_ACTIVITY_KIND_INVALID && kind < CUPTI_ACTIVITY_KIND_COUNT; }
+bool knownKind(CUpti_ActivityKind kind) {
+    return kind > CUPTI_ACTIVITY_KIND_INVALID && kind < CUPTI_ACTIVITY_KIND_COUNT;
+}
 
 CUpti_ActivityKind asStored(CUpti_ActivityKind kind) {
     return kind == CUPTI_ACTIVITY_KIND_KERNEL ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL : kind;
@@ -47,7 +49,8 @@ bool activityWanted(CUpti_ActivityKind kind) {
 }
 
 bool apiWanted(CUpti_CallbackDomain domain, CUpti_CallbackId id) {
-    bool wanted = activityWanted(domain == CUPTI_CB_DOMAIN_RUNTIME_API ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER);
+    bool wanted = activityWanted(domain == CUPTI_CB_DOMAIN_RUNTIME_API ? CUPTI_ACTIVITY_KIND_RUNTIME
+                                                                       : CUPTI_ACTIVITY_KIND_DRIVER);
     if (!g_state->anyApiRule.load(std::memory_order_relaxed)) return wanted;
     std::lock_guard guard(g_state->mutex);
     if (g_state->apiOff.contains({domain, id})) return false;
@@ -57,7 +60,8 @@ bool apiWanted(CUpti_CallbackDomain domain, CUpti_CallbackId id) {
 void appendRecord(const void* record, size_t bytes) {
     std::lock_guard guard(g_state->mutex);
     Buffer& buffer = g_state->current;
-    bool fits = buffer.memory && buffer.used + bytes <= buffer.capacity && (!buffer.maxRecords || buffer.records < buffer.maxRecords);
+    bool fits = buffer.memory && buffer.used + bytes <= buffer.capacity &&
+                (!buffer.maxRecords || buffer.records < buffer.maxRecords);
     if (!fits) {
         if (buffer.memory) {
             g_state->full.push_back(buffer);
@@ -106,9 +110,13 @@ void deliverBuffers(bool partial) {
     for (const Buffer& buffer : ready) complete(nullptr, 0, buffer.memory, buffer.capacity, buffer.used);
 }
 
-uint32_t nextCorrelation() { return ++g_state->correlation; }
+uint32_t nextCorrelation() {
+    return ++g_state->correlation;
+}
 
-void resetActivityAfterFork() { g_state = new ActivityState; }
+void resetActivityAfterFork() {
+    g_state = new ActivityState;
+}
 
 }  // namespace rankscope::vgpu
 
@@ -128,11 +136,18 @@ CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
     return CUPTI_SUCCESS;
 }
 
-CUptiResult CUPTIAPI cuptiActivityEnableContext(CUcontext, CUpti_ActivityKind kind) { return cuptiActivityEnable(kind); }
-CUptiResult CUPTIAPI cuptiActivityDisableContext(CUcontext, CUpti_ActivityKind kind) { return cuptiActivityDisable(kind); }
-CUptiResult CUPTIAPI cuptiActivityEnableAndDump(CUpti_ActivityKind kind) { return cuptiActivityEnable(kind); }
+CUptiResult CUPTIAPI cuptiActivityEnableContext(CUcontext, CUpti_ActivityKind kind) {
+    return cuptiActivityEnable(kind);
+}
+CUptiResult CUPTIAPI cuptiActivityDisableContext(CUcontext, CUpti_ActivityKind kind) {
+    return cuptiActivityDisable(kind);
+}
+CUptiResult CUPTIAPI cuptiActivityEnableAndDump(CUpti_ActivityKind kind) {
+    return cuptiActivityEnable(kind);
+}
 
-CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallbackCompleteFunc complete) {
+CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
+                                                    CUpti_BuffersCallbackCompleteFunc complete) {
     if (!request || !complete) return CUPTI_ERROR_INVALID_PARAMETER;
     std::lock_guard guard(g_state->mutex);
     g_state->request = request;
@@ -150,9 +165,13 @@ CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t) {
     return CUPTI_SUCCESS;
 }
 
-CUptiResult CUPTIAPI cuptiActivityFlush(CUcontext, uint32_t, uint32_t flag) { return cuptiActivityFlushAll(flag); }
+CUptiResult CUPTIAPI cuptiActivityFlush(CUcontext, uint32_t, uint32_t flag) {
+    return cuptiActivityFlushAll(flag);
+}
 // Buffers are handed over as soon as they are full, so a period changes nothing.
-CUptiResult CUPTIAPI cuptiActivityFlushPeriod(uint32_t) { return CUPTI_SUCCESS; }
+CUptiResult CUPTIAPI cuptiActivityFlushPeriod(uint32_t) {
+    return CUPTI_SUCCESS;
+}
 
 CUptiResult CUPTIAPI cuptiActivityGetNextRecord(uint8_t* buffer, size_t validBytes, CUpti_Activity** record) {
     if (!buffer || !record) return CUPTI_ERROR_INVALID_PARAMETER;
@@ -175,13 +194,15 @@ CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size
 }
 
 CUptiResult CUPTIAPI cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t id) {
-    if (kind <= CUPTI_EXTERNAL_CORRELATION_KIND_INVALID || kind >= CUPTI_EXTERNAL_CORRELATION_KIND_SIZE) return CUPTI_ERROR_INVALID_PARAMETER;
+    if (kind <= CUPTI_EXTERNAL_CORRELATION_KIND_INVALID || kind >= CUPTI_EXTERNAL_CORRELATION_KIND_SIZE)
+        return CUPTI_ERROR_INVALID_PARAMETER;
     t_external[kind].push_back(id);
     return CUPTI_SUCCESS;
 }
 
 CUptiResult CUPTIAPI cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t* lastId) {
-    if (kind <= CUPTI_EXTERNAL_CORRELATION_KIND_INVALID || kind >= CUPTI_EXTERNAL_CORRELATION_KIND_SIZE) return CUPTI_ERROR_INVALID_PARAMETER;
+    if (kind <= CUPTI_EXTERNAL_CORRELATION_KIND_INVALID || kind >= CUPTI_EXTERNAL_CORRELATION_KIND_SIZE)
+        return CUPTI_ERROR_INVALID_PARAMETER;
     if (t_external[kind].empty()) return CUPTI_ERROR_QUEUE_EMPTY;
     if (lastId) *lastId = t_external[kind].back();
     t_external[kind].pop_back();
@@ -196,7 +217,11 @@ static CUptiResult ruleFor(CUpti_CallbackDomain domain, CUpti_CallbackId id, uin
     return CUPTI_SUCCESS;
 }
 
-CUptiResult CUPTIAPI cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t enable) { return ruleFor(CUPTI_CB_DOMAIN_RUNTIME_API, id, enable); }
-CUptiResult CUPTIAPI cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t enable) { return ruleFor(CUPTI_CB_DOMAIN_DRIVER_API, id, enable); }
+CUptiResult CUPTIAPI cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t enable) {
+    return ruleFor(CUPTI_CB_DOMAIN_RUNTIME_API, id, enable);
+}
+CUptiResult CUPTIAPI cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t enable) {
+    return ruleFor(CUPTI_CB_DOMAIN_DRIVER_API, id, enable);
+}
 
 }  // extern "C"

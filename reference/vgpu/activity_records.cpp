@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finished operations as CUPTI's records.
-#include "reference/vgpu/activity.h"
-
 #include <unistd.h>
+
+#include "reference/vgpu/activity.h"
 
 namespace rankscope::vgpu {
 namespace {
@@ -72,19 +72,27 @@ void append(const Record& record) {
 
 void recordOperation(const OpReport& report, int64_t startNs, int64_t endNs) {
     switch (report.kind) {
-        case OpReport::Kind::kernel: return append(kernelRecord(report, startNs, endNs));
-        case OpReport::Kind::copy: return append(copyRecord(report, startNs, endNs));
-        case OpReport::Kind::memset: return append(setRecord(report, startNs, endNs));
-        case OpReport::Kind::none: return;
+        case OpReport::Kind::kernel:
+            return append(kernelRecord(report, startNs, endNs));
+        case OpReport::Kind::copy:
+            return append(copyRecord(report, startNs, endNs));
+        case OpReport::Kind::memset:
+            return append(setRecord(report, startNs, endNs));
+        case OpReport::Kind::none:
+            return;
     }
 }
 
 uint8_t activityMemoryKind(MemoryKind kind) {
     switch (kind) {
-        case MemoryKind::device: return CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
-        case MemoryKind::pinned: return CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
-        case MemoryKind::managed: return CUPTI_ACTIVITY_MEMORY_KIND_MANAGED;
-        case MemoryKind::pageable: break;
+        case MemoryKind::device:
+            return CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+        case MemoryKind::pinned:
+            return CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
+        case MemoryKind::managed:
+            return CUPTI_ACTIVITY_MEMORY_KIND_MANAGED;
+        case MemoryKind::pageable:
+            break;
     }
     return CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
 }
@@ -93,7 +101,8 @@ void recordMemory(const MemoryEvent& event, int64_t stampNs) {
     if (!activityWanted(CUPTI_ACTIVITY_KIND_MEMORY2)) return;
     CUpti_ActivityMemory4 record{};
     record.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
-    record.memoryOperationType = event.isRelease ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
+    record.memoryOperationType = event.isRelease ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE
+                                                 : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
     record.memoryKind = static_cast<CUpti_ActivityMemoryKind>(activityMemoryKind(event.kind));
     record.correlationId = event.correlation;
     record.address = reinterpret_cast<uint64_t>(event.address);
@@ -117,17 +126,27 @@ void recordGraph(const OpReport& report, int64_t startNs, int64_t endNs) {
 size_t recordBytes(CUpti_ActivityKind kind) {
     switch (kind) {
         case CUPTI_ACTIVITY_KIND_KERNEL:
-        case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: return sizeof(CUpti_ActivityKernel10);
-        case CUPTI_ACTIVITY_KIND_MEMCPY: return sizeof(CUpti_ActivityMemcpy6);
-        case CUPTI_ACTIVITY_KIND_MEMSET: return sizeof(CUpti_ActivityMemset4);
+        case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+            return sizeof(CUpti_ActivityKernel10);
+        case CUPTI_ACTIVITY_KIND_MEMCPY:
+            return sizeof(CUpti_ActivityMemcpy6);
+        case CUPTI_ACTIVITY_KIND_MEMSET:
+            return sizeof(CUpti_ActivityMemset4);
         case CUPTI_ACTIVITY_KIND_RUNTIME:
-        case CUPTI_ACTIVITY_KIND_DRIVER: return sizeof(CUpti_ActivityAPI);
-        case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: return sizeof(CUpti_ActivitySynchronization2);
-        case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: return sizeof(CUpti_ActivityExternalCorrelation);
-        case CUPTI_ACTIVITY_KIND_CUDA_EVENT: return sizeof(CUpti_ActivityCudaEvent2);
-        case CUPTI_ACTIVITY_KIND_MEMORY2: return sizeof(CUpti_ActivityMemory4);
-        case CUPTI_ACTIVITY_KIND_GRAPH_TRACE: return sizeof(CUpti_ActivityGraphTrace2);
-        default: return 0;
+        case CUPTI_ACTIVITY_KIND_DRIVER:
+            return sizeof(CUpti_ActivityAPI);
+        case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+            return sizeof(CUpti_ActivitySynchronization2);
+        case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+            return sizeof(CUpti_ActivityExternalCorrelation);
+        case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
+            return sizeof(CUpti_ActivityCudaEvent2);
+        case CUPTI_ACTIVITY_KIND_MEMORY2:
+            return sizeof(CUpti_ActivityMemory4);
+        case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+            return sizeof(CUpti_ActivityGraphTrace2);
+        default:
+            return 0;
     }
 }
 

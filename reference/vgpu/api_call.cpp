@@ -3,8 +3,8 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <cstdio>
+#include <cstdlib>
 
 #include "reference/vgpu/activity.h"
 #include "reference/vgpu/subscriber.h"
@@ -21,7 +21,7 @@ LocalProcess& enter() {
 
 void injectOnce() {
     static std::once_flag once;
-    static thread_local bool inside = false;    // the injected library may itself call the runtime
+    static thread_local bool inside = false;  // the injected library may itself call the runtime
     if (inside) return;
     inside = true;
     std::call_once(once, [] {
@@ -42,7 +42,8 @@ cudaError_t& lastError() {
     return error;
 }
 
-ApiCall::ApiCall(CUpti_CallbackDomain domain, CUpti_CallbackId id, const char* name, int64_t costNs, const void* params, const char* symbol)
+ApiCall::ApiCall(CUpti_CallbackDomain domain, CUpti_CallbackId id, const char* name, int64_t costNs, const void* params,
+                 const char* symbol)
     : m_process(enter()),
       m_thread(m_process.clock()),
       m_domain(domain),
@@ -63,7 +64,8 @@ ApiCall::~ApiCall() {
     if (m_callback) notify(CUPTI_API_EXIT);
     if (apiWanted(m_domain, m_id)) {
         CUpti_ActivityAPI record{};
-        record.kind = m_domain == CUPTI_CB_DOMAIN_RUNTIME_API ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;
+        record.kind =
+            m_domain == CUPTI_CB_DOMAIN_RUNTIME_API ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;
         record.cbid = m_id;
         record.start = static_cast<uint64_t>(m_process.stamp(m_startNs));
         record.end = static_cast<uint64_t>(m_process.stamp(m_thread.ns));
@@ -96,7 +98,8 @@ void ApiCall::notify(CUpti_ApiCallbackSite site) {
     notifySubscriber(m_domain, m_id, &data);
 }
 
-void ApiCall::recordSynchronization(CUpti_ActivitySynchronizationType type, uint32_t streamId, uint32_t eventId, int64_t startNs) {
+void ApiCall::recordSynchronization(CUpti_ActivitySynchronizationType type, uint32_t streamId, uint32_t eventId,
+                                    int64_t startNs) {
     if (!activityWanted(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION)) return;
     CUpti_ActivitySynchronization2 record{};
     record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;

@@ -9,9 +9,10 @@ namespace rankscope::vgpu {
 
 class ApiCall {
   public:
-    /// `costNs`: host time the call itself takes; waiting comes on top. `params` and `symbol` are shown to the subscriber.
-    ApiCall(CUpti_CallbackDomain domain, CUpti_CallbackId id, const char* name, int64_t costNs, const void* params = nullptr,
-            const char* symbol = nullptr);
+    /// `costNs`: host time the call itself takes; waiting comes on top. `params` and `symbol` are shown to the
+    /// subscriber.
+    ApiCall(CUpti_CallbackDomain domain, CUpti_CallbackId id, const char* name, int64_t costNs,
+            const void* params = nullptr, const char* symbol = nullptr);
     ~ApiCall();
     ApiCall(const ApiCall&) = delete;
     ApiCall& operator=(const ApiCall&) = delete;
@@ -22,7 +23,8 @@ class ApiCall {
     LocalProcess& process() { return m_process; }
     cudaError_t end(cudaError_t result);
     /// A record of what the call waited for.
-    void recordSynchronization(CUpti_ActivitySynchronizationType type, uint32_t streamId, uint32_t eventId, int64_t startNs);
+    void recordSynchronization(CUpti_ActivitySynchronizationType type, uint32_t streamId, uint32_t eventId,
+                               int64_t startNs);
 
   private:
     void notify(CUpti_ApiCallbackSite site);
@@ -49,5 +51,6 @@ cudaError_t& lastError();
 
 }  // namespace rankscope::vgpu
 
-#define RANKSCOPE_RUNTIME_CALL(function, cbid, costNs, ...) \
-    ApiCall call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_##cbid, function, costNs __VA_OPT__(, ) __VA_ARGS__)
+#define RANKSCOPE_RUNTIME_CALL(function, cbid, costNs, ...)                              \
+    ApiCall call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_##cbid, function, \
+                 costNs __VA_OPT__(, ) __VA_ARGS__)

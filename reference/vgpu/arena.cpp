@@ -24,11 +24,13 @@ namespace {
 constexpr uint64_t kMagic = 0x56475055'00000001;
 constexpr const char* kFolder = "/dev/shm";
 
-// Two builds whose arenas look different never share one, nor judge each other's: the name of the file tells them apart.
+// Two builds whose arenas look different never share one, nor judge each other's: the name of the file tells them
+// apart.
 constexpr uint64_t layoutTag() {
     uint64_t tag = kMagic;
-    for (uint64_t size : {sizeof(Arena), sizeof(Process), sizeof(Comm), sizeof(Transfer), sizeof(Part), sizeof(Op), sizeof(Device), sizeof(HostThread),
-                          sizeof(Stream), offsetof(Arena, progress), offsetof(Arena, pairLinks), offsetof(Process, submitted)})
+    for (uint64_t size : {sizeof(Arena), sizeof(Process), sizeof(Comm), sizeof(Transfer), sizeof(Part), sizeof(Op),
+                          sizeof(Device), sizeof(HostThread), sizeof(Stream), offsetof(Arena, progress),
+                          offsetof(Arena, pairLinks), offsetof(Process, submitted)})
         tag = (tag ^ size) * 1099511628211ull;
     return tag >> 32;
 }
@@ -122,7 +124,9 @@ void initializeArena(Arena& arena, int64_t launchNs) {
     arena.magic = kMagic;
 }
 
-SharedLock::SharedLock(pthread_mutex_t& mutex) : m_mutex(mutex) { lock(); }
+SharedLock::SharedLock(pthread_mutex_t& mutex) : m_mutex(mutex) {
+    lock();
+}
 
 void SharedLock::lock() {
     if (pthread_mutex_lock(&m_mutex) == EOWNERDEAD) {
@@ -147,7 +151,8 @@ bool SharedLock::takeOwnerDied() {
 
 Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex) {
     char name[48];
-    std::snprintf(name, sizeof name, "%u.%016llx", static_cast<unsigned>(getuid()), static_cast<unsigned long long>(hashText(key)));
+    std::snprintf(name, sizeof name, "%u.%016llx", static_cast<unsigned>(getuid()),
+                  static_cast<unsigned long long>(hashText(key)));
     g_arenaPath = std::string(kFolder) + "/" + filePrefix() + name;
     for (;;) {
         int fd = open(g_arenaPath.c_str(), O_RDWR | O_CLOEXEC);
@@ -160,7 +165,7 @@ Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex) {
         }
         struct stat status;
         if (fstat(fd, &status) != 0) fail("cannot stat shared memory");
-        if (status.st_nlink == 0) {    // the last process of an earlier job was just removing it
+        if (status.st_nlink == 0) {  // the last process of an earlier job was just removing it
             close(fd);
             continue;
         }
@@ -178,7 +183,9 @@ Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex) {
             continue;
         }
         if (arena->processCount >= kMaxProcesses) {
-            std::fprintf(stderr, "rankscope virtual GPUs: a virtual job holds at most %u processes, and this is one more\n", kMaxProcesses);
+            std::fprintf(stderr,
+                         "rankscope virtual GPUs: a virtual job holds at most %u processes, and this is one more\n",
+                         kMaxProcesses);
             std::abort();
         }
         SharedLock lock(arena->lock);
@@ -217,7 +224,7 @@ uint64_t processStartTime(int32_t pid) {
     close(fd);
     if (length <= 0) return 0;
     text[length] = 0;
-    const char* field = std::strrchr(text, ')');    // the command may contain blanks and brackets
+    const char* field = std::strrchr(text, ')');  // the command may contain blanks and brackets
     if (!field) return 0;
     if (field[1] == ' ' && (field[2] == 'Z' || field[2] == 'X')) return 0;
     field++;

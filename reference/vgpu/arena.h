@@ -25,15 +25,15 @@ inline constexpr uint32_t kMaxComms = 4096;
 inline constexpr uint32_t kMaxMembers = 1u << 18;
 inline constexpr uint32_t kMaxTransfers = 1u << 16;
 inline constexpr uint32_t kMaxExchanges = 1u << 16;
-inline constexpr uint32_t kOpsPerProcess = 1u << 14;    // power of two: rings are masked
+inline constexpr uint32_t kOpsPerProcess = 1u << 14;  // power of two: rings are masked
 inline constexpr uint32_t kPartsPerProcess = 1u << 18;
 inline constexpr uint32_t kHeapEntries = 1u << 18;
-inline constexpr uint32_t kStreamHistory = 2048;        // power of two
-inline constexpr uint32_t kStreamDepth = 1024;          ///< a stream takes this many unfinished operations, then the host waits
-inline constexpr uint32_t kProcessDepth = 12000;        ///< and so many all streams of a process together
+inline constexpr uint32_t kStreamHistory = 2048;  // power of two
+inline constexpr uint32_t kStreamDepth = 1024;  ///< a stream takes this many unfinished operations, then the host waits
+inline constexpr uint32_t kProcessDepth = 12000;  ///< and so many all streams of a process together
 inline constexpr uint32_t kMaxWaits = 32;
 inline constexpr uint32_t kTransferBuckets = 64;
-inline constexpr uint32_t kMaxPairLinks = 32;    // one bit each in Comm::ringPairs
+inline constexpr uint32_t kMaxPairLinks = 32;  // one bit each in Comm::ringPairs
 
 enum class OpKind : uint8_t { none, kernel, copy, memset, record, wait, transfer, host };
 enum class OpState : uint8_t { queued, running, done };
@@ -42,13 +42,13 @@ enum class OpState : uint8_t { queued, running, done };
 struct Op {
     OpKind kind;
     OpState state;
-    uint8_t contended;    ///< a compute kernel: slowed while a transfer is resident on its device
+    uint8_t contended;  ///< a compute kernel: slowed while a transfer is resident on its device
     uint32_t stream;
-    uint32_t next;        ///< next op of the stream, index into the process's ops
-    uint64_t seq;         ///< position in its stream, from 1
-    int64_t readyNs;      ///< host time of the call + launch latency
-    int64_t workNs;       ///< duration at full rate
-    uint32_t depStream;   ///< wait: goes on once that stream has finished depSeq
+    uint32_t next;       ///< next op of the stream, index into the process's ops
+    uint64_t seq;        ///< position in its stream, from 1
+    int64_t readyNs;     ///< host time of the call + launch latency
+    int64_t workNs;      ///< duration at full rate
+    uint32_t depStream;  ///< wait: goes on once that stream has finished depSeq
     uint64_t depSeq;
     uint32_t firstPart, pendingParts;
     double remainingNs, rate;
@@ -56,42 +56,52 @@ struct Op {
     int64_t startNs, endNs;
 };
 
-enum class TransferKind : uint8_t { allReduce, allGather, reduceScatter, broadcast, reduce, allToAll, gather, scatter, p2p };
+enum class TransferKind : uint8_t {
+    allReduce,
+    allGather,
+    reduceScatter,
+    broadcast,
+    reduce,
+    allToAll,
+    gather,
+    scatter,
+    p2p
+};
 
 /// An operation's share in a transfer: its membership in a collective, or one send or receive.
 struct Part {
-    uint32_t process, op, next;    ///< next part of the op
+    uint32_t process, op, next;  ///< next part of the op
     uint32_t nextOfTransfer;
     uint32_t comm;
-    uint32_t member;               ///< my rank in the communicator
+    uint32_t member;  ///< my rank in the communicator
     TransferKind kind;
     uint8_t isSend;
-    uint32_t peer;                 ///< p2p
-    uint64_t key;                  ///< collective: its number in the communicator; p2p: number of this pair
-    uint64_t fingerprint;          ///< must agree between the members, else the transfer never starts
-    int64_t latencyNs;             ///< alpha part
-    double busBytes;               ///< bytes at the rate of the bus bandwidth
-    double efficiency;             ///< share of the link rate the protocol and algorithm reach
-    double chunkBytes;             ///< what a ring passes on per hop, in all channels together; 0: no ring
-    int64_t flowBeginNs, flowEndNs;    ///< the bytes flow; 0: there were none
-    double leadBytes;              ///< the member leaves when the flow has this much left (a ring with a slow edge)
+    uint32_t peer;                   ///< p2p
+    uint64_t key;                    ///< collective: its number in the communicator; p2p: number of this pair
+    uint64_t fingerprint;            ///< must agree between the members, else the transfer never starts
+    int64_t latencyNs;               ///< alpha part
+    double busBytes;                 ///< bytes at the rate of the bus bandwidth
+    double efficiency;               ///< share of the link rate the protocol and algorithm reach
+    double chunkBytes;               ///< what a ring passes on per hop, in all channels together; 0: no ring
+    int64_t flowBeginNs, flowEndNs;  ///< the bytes flow; 0: there were none
+    double leadBytes;                ///< the member leaves when the flow has this much left (a ring with a slow edge)
 };
 
 struct Transfer {
-    uint32_t inUse, comm, next;    ///< next open transfer of the communicator, in its bucket
+    uint32_t inUse, comm, next;  ///< next open transfer of the communicator, in its bucket
     uint64_t key;
-    uint32_t src, dst;             ///< p2p
+    uint32_t src, dst;  ///< p2p
     TransferKind kind;
     uint8_t flowing, mismatched;
     uint32_t expected, arrived, firstPart, lowestMember;
     uint64_t fingerprint;
     int64_t latencyNs;
     double busBytes, efficiency, chunkBytes;
-    double nextLeadBytes;          ///< with this much left the next members leave; 0: all the others, at the end
+    double nextLeadBytes;  ///< with this much left the next members leave; 0: all the others, at the end
     double remaining, rate;
     int64_t updatedNs;
-    int64_t dueNs, scheduledNs;    ///< end at the present rate; time of its event, which may be earlier
-    uint32_t portChanges;          ///< p2p: of both its ports when the rate was set
+    int64_t dueNs, scheduledNs;  ///< end at the present rate; time of its event, which may be earlier
+    uint32_t portChanges;        ///< p2p: of both its ports when the rate was set
     uint32_t version, island;
     uint64_t orderKey;
     uint32_t nextActive, prevActive;
@@ -105,31 +115,31 @@ struct Stream {
     StreamState state;
     uint32_t version;
     int64_t lastEndNs;
-    uint32_t firstWaiter, nextWaiter;    ///< streams whose head waits for this one
-    std::atomic<uint64_t> finishedSeq;   ///< read without the lock
+    uint32_t firstWaiter, nextWaiter;   ///< streams whose head waits for this one
+    std::atomic<uint64_t> finishedSeq;  ///< read without the lock
     std::atomic<int64_t> endNs[kStreamHistory];
 };
 
 /// A link end: how many flows use it now, and what it carries in bytes per ns (= GB/s).
 struct Port {
     uint32_t flows;
-    uint32_t changes;    ///< counts the changes of `flows`
+    uint32_t changes;  ///< counts the changes of `flows`
     double rate;
 };
 
 /// The link between two ranks when it is slower than its class (a planted fault).
 struct PairLink {
     int32_t rankA, rankB;
-    double gbps, factor;          ///< its rate, or 0: that share of what the two ends allow
-    uint32_t forward, backward;   ///< flows from A to B, from B to A
+    double gbps, factor;         ///< its rate, or 0: that share of what the two ends allow
+    uint32_t forward, backward;  ///< flows from A to B, from B to A
 };
 
 struct Device {
     uint32_t process, ordinal;
     int32_t rank;
-    uint64_t hostKey;             ///< equal keys = one virtual node
+    uint64_t hostKey;  ///< equal keys = one virtual node
     uint32_t residentTransfers;
-    double slowedRate;            ///< rate of compute beside a transfer
+    double slowedRate;  ///< rate of compute beside a transfer
     Port out, in, nicOut, nicIn;
 };
 
@@ -138,7 +148,7 @@ enum class WaitKind : uint32_t { ops, until, comm };
 
 struct HostThread {
     std::atomic<ThreadState> state;
-    std::atomic<int64_t> boundNs;    ///< nothing this thread issues from now on carries an earlier host time
+    std::atomic<int64_t> boundNs;  ///< nothing this thread issues from now on carries an earlier host time
     std::atomic<uint32_t> futex;
     uint32_t process, nextOfProcess;
     int32_t tid;
@@ -153,7 +163,7 @@ struct HostThread {
 
 struct HeapEntry {
     int64_t timeNs;
-    uint64_t order;       ///< breaks ties the same way on every machine
+    uint64_t order;  ///< breaks ties the same way on every machine
     uint32_t kind, index, version, unused;
 };
 
@@ -165,21 +175,22 @@ struct Process {
     uint32_t island, nextOfIsland;
     uint32_t firstThread, firstStream;
     int64_t lastClockNs;
-    std::atomic<uint32_t> dataBell;        ///< rung when data this process waits for has come; a futex
-    std::atomic<uint32_t> dataSleepers;    ///< threads that sleep on it
-    std::atomic<uint32_t> hostSleepers;    ///< threads that wait for virtual time or data: they cannot look for data themselves
-    std::atomic<uint64_t> submitted, drained;    ///< ring of op indices, process → engine
-    std::atomic<uint64_t> finished, harvested;   ///< ring of op indices, engine → process
+    std::atomic<uint32_t> dataBell;      ///< rung when data this process waits for has come; a futex
+    std::atomic<uint32_t> dataSleepers;  ///< threads that sleep on it
+    std::atomic<uint32_t>
+        hostSleepers;  ///< threads that wait for virtual time or data: they cannot look for data themselves
+    std::atomic<uint64_t> submitted, drained;   ///< ring of op indices, process → engine
+    std::atomic<uint64_t> finished, harvested;  ///< ring of op indices, engine → process
     uint32_t submission[kOpsPerProcess];
     uint32_t completion[kOpsPerProcess];
     Op ops[kOpsPerProcess];
     Part parts[kPartsPerProcess];
-    HeapEntry heap[kHeapEntries];                ///< used while this process is the root of its island
+    HeapEntry heap[kHeapEntries];  ///< used while this process is the root of its island
     uint32_t heapSize;
-    uint32_t firstFlow;                          ///< active flows of the island rooted here
+    uint32_t firstFlow;  ///< active flows of the island rooted here
     uint32_t flowsDirty;
-    uint32_t blocker;                            ///< the thread whose bound ended the island's last advance, or kNone
-    int64_t blockerNs;                           ///< that bound
+    uint32_t blocker;   ///< the thread whose bound ended the island's last advance, or kNone
+    int64_t blockerNs;  ///< that bound
     int64_t nowNs;
 };
 
@@ -194,7 +205,7 @@ struct Comm {
     uint32_t inUse;
     unsigned char id[128];
     uint64_t hash;
-    uint32_t size, joined, firstMember;    ///< index into Arena::members
+    uint32_t size, joined, firstMember;  ///< index into Arena::members
     uint32_t complete, aborted;
     int64_t readyNs;
     uint32_t nodes, smallestNode;          ///< smallestNode: fewest members on one node
@@ -207,22 +218,23 @@ struct Comm {
 struct Exchange {
     uint32_t inUse, comm, next;
     uint64_t key;
-    uint64_t fingerprint;    ///< members that disagree meet in different exchanges, which stay incomplete
+    uint64_t fingerprint;  ///< members that disagree meet in different exchanges, which stay incomplete
     uint32_t src, dst;
     uint32_t p2p, expectedPosts;
-    std::atomic<uint32_t> posts, readersLeft;    ///< these three without the lock
-    std::atomic<uint32_t> ready;                 ///< all contributions are there; they stay until the last reader has left
-    uint64_t slots;      ///< offset of uint64_t[members], contribution offsets, and behind it uint32_t[members]: who is to be told when it is ready
-    uint64_t result;     ///< offset of the reduced windows, or 0
+    std::atomic<uint32_t> posts, readersLeft;  ///< these three without the lock
+    std::atomic<uint32_t> ready;  ///< all contributions are there; they stay until the last reader has left
+    uint64_t slots;   ///< offset of uint64_t[members], contribution offsets, and behind it uint32_t[members]: who is to
+                      ///< be told when it is ready
+    uint64_t result;  ///< offset of the reduced windows, or 0
 };
 
 struct Arena {
     std::atomic<uint64_t> magic;
-    pthread_mutex_t lock;        ///< robust
-    pthread_mutex_t dataLock;    ///< robust; taken after lock, never before
-    int64_t launchNs;            ///< the lookahead: an op starts no earlier than its host time + this
+    pthread_mutex_t lock;      ///< robust
+    pthread_mutex_t dataLock;  ///< robust; taken after lock, never before
+    int64_t launchNs;          ///< the lookahead: an op starts no earlier than its host time + this
     std::atomic<uint64_t> progress;
-    int64_t inspectedMs;         ///< when somebody last looked for dead and sleeping processes, on the monotonic clock
+    int64_t inspectedMs;  ///< when somebody last looked for dead and sleeping processes, on the monotonic clock
     uint32_t processCount;
     uint32_t threadCount, deviceCount, streamCount, commCount, memberCount;
     uint32_t freeTransfer, transferCount, freeExchange, exchangeCount;
@@ -238,7 +250,7 @@ struct Arena {
     Exchange exchanges[kMaxExchanges];
     Stream streams[kMaxStreams];
     uint64_t dataUsed;
-    uint64_t dataFree[48];       ///< free lists by power of two
+    uint64_t dataFree[48];  ///< free lists by power of two
     alignas(4096) Process processes[kMaxProcesses];
     // followed by the data heap
 };
@@ -248,11 +260,14 @@ inline constexpr uint64_t kArenaBytes = sizeof(Arena) + kDataBytes;
 
 /// Prepares zeroed memory as an empty arena.
 /// Bucket of a transfer or exchange within its communicator.
-inline uint32_t bucketOf(uint64_t key, uint32_t src, uint32_t dst) { return static_cast<uint32_t>((key * 31 + src * 7 + dst * 13) % kTransferBuckets); }
+inline uint32_t bucketOf(uint64_t key, uint32_t src, uint32_t dst) {
+    return static_cast<uint32_t>((key * 31 + src * 7 + dst * 13) % kTransferBuckets);
+}
 
 void initializeArena(Arena& arena, int64_t launchNs);
 
-/// Wakes who sleeps on `word` when the calling thread has let go of its SharedLock: woken inside, it would run into that lock at once.
+/// Wakes who sleeps on `word` when the calling thread has let go of its SharedLock: woken inside, it would run into
+/// that lock at once.
 void wakeBehindLock(std::atomic<uint32_t>& word);
 
 /// Scoped hold of a robust process-shared mutex. A previous holder's death does not make it unusable.
@@ -273,8 +288,8 @@ class SharedLock {
     bool m_ownerDied = false;
 };
 
-/// Maps the arena of the job named `key`, creating it if this is the first process. Never returns null: aborts with a message when
-/// shared memory is unusable, since no virtual GPU can exist then.
+/// Maps the arena of the job named `key`, creating it if this is the first process. Never returns null: aborts with a
+/// message when shared memory is unusable, since no virtual GPU can exist then.
 Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex);
 
 /// Removes the arena's name if no live process is left.

@@ -21,7 +21,9 @@ double number(const Json& object, const char* key, double fallback) {
     return it != object.end() && it->is_number() ? it->get<double>() : fallback;
 }
 
-int integer(const Json& object, const char* key, int fallback) { return static_cast<int>(number(object, key, fallback)); }
+int integer(const Json& object, const char* key, int fallback) {
+    return static_cast<int>(number(object, key, fallback));
+}
 
 Json child(const Json& object, const char* key) {
     auto it = object.find(key);
@@ -33,7 +35,8 @@ LinkClass linkClass(const Json& cluster, const char* key, LinkClass fallback) {
     return {number(link, "alpha_us", fallback.alphaUs), number(link, "gbps", fallback.gbps)};
 }
 
-/// The job's environment keeps NCCL on the fast way: what the fault's own variable (see rankscope-workload) does is undone.
+/// The job's environment keeps NCCL on the fast way: what the fault's own variable (see rankscope-workload) does is
+/// undone.
 bool usesFastWay(bool overNodes) {
     const char* value = std::getenv(overNodes ? "NCCL_NET" : "NCCL_P2P_DISABLE");
     return value != nullptr && strcasecmp(value, overNodes ? "Socket" : "1") != 0;
@@ -46,7 +49,8 @@ void readFault(Cluster& cluster, const Json& fault) {
     } else if (kind == "slow_node") {
         cluster.slowCompute.push_back({-1, integer(fault, "node", 0), number(fault, "factor", 1.5)});
     } else if (kind == "slow_link") {
-        PlantedRate link{integer(fault, "rank", -1), integer(fault, "peer", -1), -1, number(fault, "gbps", 0), number(fault, "factor", 0.25)};
+        PlantedRate link{integer(fault, "rank", -1), integer(fault, "peer", -1), -1, number(fault, "gbps", 0),
+                         number(fault, "factor", 0.25)};
         for (const char* key : {"pair", "ranks"}) {
             auto pair = fault.find(key);
             if (pair == fault.end() || !pair->is_array() || pair->size() != 2) continue;
@@ -55,7 +59,8 @@ void readFault(Cluster& cluster, const Json& fault) {
         }
         cluster.slowLinks.push_back(link);
     } else if (kind == "slow_nic") {
-        cluster.slowNics.push_back({-1, -1, integer(fault, "node", 0), number(fault, "gbps", 0), number(fault, "factor", 0.25)});
+        cluster.slowNics.push_back(
+            {-1, -1, integer(fault, "node", 0), number(fault, "gbps", 0), number(fault, "factor", 0.25)});
     } else if (kind == "under_used_link") {
         if (usesFastWay(cluster.nodes > 1)) return;
         PlantedRate link{-1, -1, -1, number(fault, "gbps", 0), number(fault, "factor", 0.25)};
@@ -115,9 +120,13 @@ Cluster readCluster(const std::string& path) {
     }
 }
 
-double Cluster::channelBandwidthShare() const { return std::min(1.0, static_cast<double>(maxChannels) / kChannelsToFillALink); }
+double Cluster::channelBandwidthShare() const {
+    return std::min(1.0, static_cast<double>(maxChannels) / kChannelsToFillALink);
+}
 
-double Cluster::rateBesideTransfers() const { return 1 / (1 + (smContention - 1) * std::min(1.0, static_cast<double>(maxChannels) / kMaxChannels)); }
+double Cluster::rateBesideTransfers() const {
+    return 1 / (1 + (smContention - 1) * std::min(1.0, static_cast<double>(maxChannels) / kMaxChannels));
+}
 
 double Cluster::computeFactor(int rank, int node) const {
     double factor = 1;
@@ -159,11 +168,12 @@ int64_t Cluster::stamp(int node, int64_t ns, int64_t epochNs) const {
     int64_t result = ns;
     for (const ClockOffset& offset : clockOffsets)
         if (offset.host == node)
-            result += static_cast<int64_t>(offset.us * 1000) + static_cast<int64_t>(static_cast<double>(ns - epochNs) * offset.ppm / 1e6);
+            result += static_cast<int64_t>(offset.us * 1000) +
+                      static_cast<int64_t>(static_cast<double>(ns - epochNs) * offset.ppm / 1e6);
     return result;
 }
 
-uint64_t mixHash(uint64_t value) {    // splitmix64
+uint64_t mixHash(uint64_t value) {  // splitmix64
     value += 0x9e3779b97f4a7c15ull;
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
     value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
@@ -172,7 +182,7 @@ uint64_t mixHash(uint64_t value) {    // splitmix64
 
 double normalNoise(uint64_t seed, uint64_t a, uint64_t b, uint64_t c) {
     uint64_t state = mixHash(mixHash(mixHash(mixHash(seed) ^ a) ^ b) ^ c);
-    double sum = 0;    // Irwin-Hall: twelve uniforms have variance 1
+    double sum = 0;  // Irwin-Hall: twelve uniforms have variance 1
     for (int i = 0; i < 12; i++) {
         state = mixHash(state);
         sum += static_cast<double>(state >> 11) * (1.0 / 9007199254740992.0);

@@ -13,7 +13,7 @@ inline constexpr int kMaxChannels = 16, kChannelsToFillALink = 8;
 
 struct LinkClass {
     double alphaUs;
-    double gbps;    ///< 1e9 bytes/s, one direction, per rank
+    double gbps;  ///< 1e9 bytes/s, one direction, per rank
 };
 
 /// A factor that applies to one rank or one node; -1 = not limited to one.
@@ -24,8 +24,8 @@ struct PlantedFactor {
 
 struct PlantedRate {
     int rank, peer, node;
-    double gbps;      ///< absolute rate, or 0
-    double factor;    ///< else: share of the healthy rate
+    double gbps;    ///< absolute rate, or 0
+    double factor;  ///< else: share of the healthy rate
 };
 
 struct ClockOffset {
@@ -38,10 +38,10 @@ struct Cluster {
     int nodes = 1;
     int ranksPerNode = 8;
     double tflops = 300, hbmGbps = 2000, launchUs = 6, memoryGb = 80, pcieGbps = 50, pageableGbps = 12;
-    double mallocUs = 60, freeUs = 30;    ///< host time of cudaMalloc and cudaFree, on top of their wait for the device
+    double mallocUs = 60, freeUs = 30;  ///< host time of cudaMalloc and cudaFree, on top of their wait for the device
     LinkClass intra{6, 200}, inter{18, 40};
     bool nvls = false;
-    int maxChannels = kMaxChannels;    ///< NCCL_MAX_CTAS or NCCL_MAX_NCHANNELS
+    int maxChannels = kMaxChannels;  ///< NCCL_MAX_CTAS or NCCL_MAX_NCHANNELS
     uint64_t seed = 7;
     double noise = 0, noiseRun = 0;
     double smContention = 1;
@@ -49,15 +49,16 @@ struct Cluster {
     std::vector<PlantedRate> slowLinks, slowNics;
     std::vector<ClockOffset> clockOffsets;
 
-    /// Share of the link that many channels can fill; and the rate of compute beside a collective, which takes that many multiprocessors.
+    /// Share of the link that many channels can fill; and the rate of compute beside a collective, which takes that
+    /// many multiprocessors.
     double channelBandwidthShare() const;
     double rateBesideTransfers() const;
     int64_t launchNs() const { return static_cast<int64_t>(launchUs * 1000); }
     double computeFactor(int rank, int node) const;
     double portGbps(int rank) const;
     double nicGbps(int rank, int node) const;
-    /// The node a rank runs on: the number its virtual host's name ends with ("node1"), else what the launcher says (`launcherNode`,
-    /// negative: nothing), else as if ranks were dealt out in blocks.
+    /// The node a rank runs on: the number its virtual host's name ends with ("node1"), else what the launcher says
+    /// (`launcherNode`, negative: nothing), else as if ranks were dealt out in blocks.
     int placement(int rank, const char* hostName, int launcherNode) const;
     int64_t stamp(int node, int64_t ns, int64_t epochNs) const;
 };

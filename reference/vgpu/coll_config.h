@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of one collective call, as NCCL 2.31 takes them behind its nccl*Config() functions; laid out after nccl.h (ncclCollConfig_v23100).
+// Settings of one collective call, as NCCL 2.31 takes them behind its nccl*Config() functions; laid out after nccl.h
+// (ncclCollConfig_v23100).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ struct CollConfig {
     int minCtas, maxCtas, nvlsCtas, clusterSize;
     const char* algorithms;
     int mustUseAlgorithms, ctaPolicy;
-    uint64_t userTag;    ///< handed to profiler plugins
+    uint64_t userTag;  ///< handed to profiler plugins
 
     static constexpr unsigned int kMagic = 0xcafebeef;
 };
@@ -24,7 +25,7 @@ static_assert(offsetof(CollConfig, userTag) == 56);
 
 /// The settings of the call in progress on this thread. Only the tag has an effect here.
 class CallSettings {
-public:
+  public:
     explicit CallSettings(const CollConfig* config) : m_valid(!config || config->magic == CollConfig::kMagic) {
         if (m_valid && config) s_userTag = config->userTag;
     }
@@ -36,7 +37,7 @@ public:
     bool valid() const { return m_valid; }
     static uint64_t userTag() { return s_userTag; }
 
-private:
+  private:
     bool m_valid;
     static inline thread_local uint64_t s_userTag = 0;
 };

@@ -26,7 +26,9 @@ struct CopyShape {
     size_t bytes() const { return rowBytes * rows; }
 };
 
-bool onDevice(MemoryKind kind) { return kind == MemoryKind::device || kind == MemoryKind::managed; }
+bool onDevice(MemoryKind kind) {
+    return kind == MemoryKind::device || kind == MemoryKind::managed;
+}
 
 uint8_t directionOf(const Allocation& from, const Allocation& to) {
     if (onDevice(from.kind) && onDevice(to.kind))
@@ -37,7 +39,8 @@ uint8_t directionOf(const Allocation& from, const Allocation& to) {
 }
 
 double copyNs(const Cluster& cluster, uint8_t direction, bool pageable, double bytes) {
-    if (direction == CUPTI_ACTIVITY_MEMCPY_KIND_DTOD) return kCopyLatencyNs + 2 * bytes / cluster.hbmGbps;    // read and write
+    if (direction == CUPTI_ACTIVITY_MEMCPY_KIND_DTOD)
+        return kCopyLatencyNs + 2 * bytes / cluster.hbmGbps;  // read and write
     if (direction == CUPTI_ACTIVITY_MEMCPY_KIND_PTOP) return kCopyLatencyNs + bytes / cluster.intra.gbps;
     return kCopyLatencyNs + bytes / (pageable ? cluster.pageableGbps : cluster.pcieGbps);
 }
@@ -45,8 +48,8 @@ double copyNs(const Cluster& cluster, uint8_t direction, bool pageable, double b
 void moveRows(const CopyShape& shape) {
     if (shape.rows == 1) return moveBytes(shape.to, shape.from, shape.rowBytes);
     for (size_t row = 0; row < shape.rows; row++)
-        std::memmove(static_cast<char*>(shape.to) + row * shape.toPitch, static_cast<const char*>(shape.from) + row * shape.fromPitch,
-                     shape.rowBytes);
+        std::memmove(static_cast<char*>(shape.to) + row * shape.toPitch,
+                     static_cast<const char*>(shape.from) + row * shape.fromPitch, shape.rowBytes);
 }
 
 LocalStream* prepare(ApiCall& call, cudaStream_t handle, bool perThread) {
@@ -89,7 +92,8 @@ cudaError_t copy(ApiCall& call, const CopyShape& shape, cudaStream_t handle, boo
     work.report.isAsync = async;
     OpSpec spec;
     spec.kind = OpKind::copy;
-    spec.workNs = static_cast<int64_t>(copyNs(process.cluster(), direction, pageable, static_cast<double>(shape.bytes())));
+    spec.workNs =
+        static_cast<int64_t>(copyNs(process.cluster(), direction, pageable, static_cast<double>(shape.bytes())));
     work.issue = submitting(process, std::move(spec), [shape] { moveRows(shape); });
     StreamPoint point;
     {
@@ -105,7 +109,8 @@ cudaError_t copy(ApiCall& call, const CopyShape& shape, cudaStream_t handle, boo
     return call.end(cudaSuccess);
 }
 
-cudaError_t set(ApiCall& call, void* to, size_t pitch, int value, size_t rowBytes, size_t rows, cudaStream_t handle, bool perThread, bool async) {
+cudaError_t set(ApiCall& call, void* to, size_t pitch, int value, size_t rowBytes, size_t rows, cudaStream_t handle,
+                bool perThread, bool async) {
     if (rowBytes * rows == 0) return call.end(cudaSuccess);
     if (!to) return call.end(cudaErrorInvalidValue);
     LocalProcess& process = call.process();
@@ -120,7 +125,8 @@ cudaError_t set(ApiCall& call, void* to, size_t pitch, int value, size_t rowByte
     work.report.dstKind = activityMemoryKind(findAllocation(to).kind);
     OpSpec spec;
     spec.kind = OpKind::memset;
-    spec.workNs = static_cast<int64_t>(kCopyLatencyNs + static_cast<double>(rowBytes * rows) / process.cluster().hbmGbps);
+    spec.workNs =
+        static_cast<int64_t>(kCopyLatencyNs + static_cast<double>(rowBytes * rows) / process.cluster().hbmGbps);
     work.issue = submitting(process, std::move(spec), [=] {
         if (rows == 1) return setBytes(to, value, rowBytes);
         for (size_t row = 0; row < rows; row++) std::memset(static_cast<char*>(to) + row * pitch, value, rowBytes);
@@ -130,7 +136,9 @@ cudaError_t set(ApiCall& call, void* to, size_t pitch, int value, size_t rowByte
     return call.end(cudaSuccess);
 }
 
-CopyShape line(void* to, const void* from, size_t bytes) { return {to, bytes, from, bytes, bytes, 1}; }
+CopyShape line(void* to, const void* from, size_t bytes) {
+    return {to, bytes, from, bytes, bytes, 1};
+}
 
 }  // namespace
 
@@ -148,7 +156,8 @@ cudaError_t CUDARTAPI cudaMemcpyAsync(void* to, const void* from, size_t bytes, 
     RANKSCOPE_RUNTIME_CALL("cudaMemcpyAsync", cudaMemcpyAsync_v3020, kIssueNs);
     return copy(call, line(to, from, bytes), stream, false, true);
 }
-cudaError_t CUDARTAPI cudaMemcpyAsync_ptsz(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+cudaError_t CUDARTAPI cudaMemcpyAsync_ptsz(void* to, const void* from, size_t bytes, cudaMemcpyKind,
+                                           cudaStream_t stream) {
     RANKSCOPE_RUNTIME_CALL("cudaMemcpyAsync_ptsz", cudaMemcpyAsync_ptsz_v7000, kIssueNs);
     return copy(call, line(to, from, bytes), stream, true, true);
 }
@@ -160,26 +169,28 @@ cudaError_t CUDARTAPI cudaMemcpyPeerAsync(void* to, int, const void* from, int, 
     RANKSCOPE_RUNTIME_CALL("cudaMemcpyPeerAsync", cudaMemcpyPeerAsync_v4000, kIssueNs);
     return copy(call, line(to, from, bytes), stream, false, true);
 }
-cudaError_t CUDARTAPI cudaMemcpy2D(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width, size_t height, cudaMemcpyKind) {
+cudaError_t CUDARTAPI cudaMemcpy2D(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width,
+                                   size_t height, cudaMemcpyKind) {
     RANKSCOPE_RUNTIME_CALL("cudaMemcpy2D", cudaMemcpy2D_v3020, kIssueNs);
     return copy(call, {to, toPitch, from, fromPitch, width, height}, nullptr, false, false);
 }
-cudaError_t CUDARTAPI cudaMemcpy2D_ptds(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width, size_t height,
-                                        cudaMemcpyKind) {
+cudaError_t CUDARTAPI cudaMemcpy2D_ptds(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width,
+                                        size_t height, cudaMemcpyKind) {
     RANKSCOPE_RUNTIME_CALL("cudaMemcpy2D_ptds", cudaMemcpy2D_ptds_v7000, kIssueNs);
     return copy(call, {to, toPitch, from, fromPitch, width, height}, nullptr, true, false);
 }
-cudaError_t CUDARTAPI cudaMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width, size_t height,
-                                        cudaMemcpyKind, cudaStream_t stream) {
+cudaError_t CUDARTAPI cudaMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width,
+                                        size_t height, cudaMemcpyKind, cudaStream_t stream) {
     RANKSCOPE_RUNTIME_CALL("cudaMemcpy2DAsync", cudaMemcpy2DAsync_v3020, kIssueNs);
     return copy(call, {to, toPitch, from, fromPitch, width, height}, stream, false, true);
 }
-cudaError_t CUDARTAPI cudaMemcpy2DAsync_ptsz(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width, size_t height,
-                                             cudaMemcpyKind, cudaStream_t stream) {
+cudaError_t CUDARTAPI cudaMemcpy2DAsync_ptsz(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width,
+                                             size_t height, cudaMemcpyKind, cudaStream_t stream) {
     RANKSCOPE_RUNTIME_CALL("cudaMemcpy2DAsync_ptsz", cudaMemcpy2DAsync_ptsz_v7000, kIssueNs);
     return copy(call, {to, toPitch, from, fromPitch, width, height}, stream, true, true);
 }
-cudaError_t CUDARTAPI cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind) {
+cudaError_t CUDARTAPI cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset,
+                                         cudaMemcpyKind) {
     RANKSCOPE_RUNTIME_CALL("cudaMemcpyToSymbol", cudaMemcpyToSymbol_v3020, kIssueNs);
     if (!symbolBytes(symbol)) return call.end(cudaErrorInvalidSymbol);
     return copy(call, line(static_cast<char*>(const_cast<void*>(symbol)) + offset, from, bytes), nullptr, false, false);
@@ -210,18 +221,20 @@ cudaError_t CUDARTAPI cudaMemset2D(void* to, size_t pitch, int value, size_t wid
     RANKSCOPE_RUNTIME_CALL("cudaMemset2D", cudaMemset2D_v3020, kSetNs);
     return set(call, to, pitch, value, width, height, nullptr, false, false);
 }
-cudaError_t CUDARTAPI cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
+cudaError_t CUDARTAPI cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
+                                        cudaStream_t stream) {
     RANKSCOPE_RUNTIME_CALL("cudaMemset2DAsync", cudaMemset2DAsync_v3020, kSetNs);
     return set(call, to, pitch, value, width, height, stream, false, true);
 }
 
-static cudaError_t hostFunction(ApiCall& call, cudaStream_t handle, cudaHostFn_t function, void* userData, bool perThread) {
+static cudaError_t hostFunction(ApiCall& call, cudaStream_t handle, cudaHostFn_t function, void* userData,
+                                bool perThread) {
     LocalStream* stream = prepare(call, handle, perThread);
     if (!stream) return call.end(cudaErrorInvalidResourceHandle);
     if (!function) return call.end(cudaErrorInvalidValue);
     OpSpec spec;
     spec.kind = OpKind::host;
-    spec.workNs = 5000;    // waking the driver's thread
+    spec.workNs = 5000;  // waking the driver's thread
     DeviceWork work;
     work.issue = submitting(call.process(), std::move(spec), [function, userData] { function(userData); });
     std::lock_guard guard(call.process().mutex());

@@ -12,37 +12,57 @@ namespace {
 constexpr int64_t kQuickNs = 100, kPropertiesNs = 2000;
 constexpr int kMultiprocessors = 132;
 
-bool known(ApiCall& call, int device) { return device >= 0 && device < call.process().deviceCount(); }
+bool known(ApiCall& call, int device) {
+    return device >= 0 && device < call.process().deviceCount();
+}
 
 int attribute(cudaDeviceAttr which) {
     switch (which) {
-        case cudaDevAttrMaxThreadsPerBlock: return 1024;
+        case cudaDevAttrMaxThreadsPerBlock:
+            return 1024;
         case cudaDevAttrMaxBlockDimX:
-        case cudaDevAttrMaxBlockDimY: return 1024;
-        case cudaDevAttrMaxBlockDimZ: return 64;
-        case cudaDevAttrMaxGridDimX: return 2147483647;
+        case cudaDevAttrMaxBlockDimY:
+            return 1024;
+        case cudaDevAttrMaxBlockDimZ:
+            return 64;
+        case cudaDevAttrMaxGridDimX:
+            return 2147483647;
         case cudaDevAttrMaxGridDimY:
-        case cudaDevAttrMaxGridDimZ: return 65535;
-        case cudaDevAttrMaxSharedMemoryPerBlock: return 49152;
-        case cudaDevAttrMaxSharedMemoryPerBlockOptin: return 232448;
-        case cudaDevAttrMaxSharedMemoryPerMultiprocessor: return 233472;
-        case cudaDevAttrWarpSize: return 32;
-        case cudaDevAttrMultiProcessorCount: return kMultiprocessors;
-        case cudaDevAttrMaxThreadsPerMultiProcessor: return 2048;
+        case cudaDevAttrMaxGridDimZ:
+            return 65535;
+        case cudaDevAttrMaxSharedMemoryPerBlock:
+            return 49152;
+        case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+            return 232448;
+        case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+            return 233472;
+        case cudaDevAttrWarpSize:
+            return 32;
+        case cudaDevAttrMultiProcessorCount:
+            return kMultiprocessors;
+        case cudaDevAttrMaxThreadsPerMultiProcessor:
+            return 2048;
         case cudaDevAttrMaxRegistersPerBlock:
-        case cudaDevAttrMaxRegistersPerMultiprocessor: return 65536;
-        case cudaDevAttrClockRate: return 1980000;
-        case cudaDevAttrComputeCapabilityMajor: return 9;
-        case cudaDevAttrComputeCapabilityMinor: return 0;
+        case cudaDevAttrMaxRegistersPerMultiprocessor:
+            return 65536;
+        case cudaDevAttrClockRate:
+            return 1980000;
+        case cudaDevAttrComputeCapabilityMajor:
+            return 9;
+        case cudaDevAttrComputeCapabilityMinor:
+            return 0;
         case cudaDevAttrConcurrentKernels:
         case cudaDevAttrUnifiedAddressing:
         case cudaDevAttrCanMapHostMemory:
         case cudaDevAttrStreamPrioritiesSupported:
         case cudaDevAttrManagedMemory:
         case cudaDevAttrCooperativeLaunch:
-        case cudaDevAttrMemoryPoolsSupported: return 1;
-        case cudaDevAttrAsyncEngineCount: return 3;
-        default: return 0;
+        case cudaDevAttrMemoryPoolsSupported:
+            return 1;
+        case cudaDevAttrAsyncEngineCount:
+            return 3;
+        default:
+            return 0;
     }
 }
 
@@ -72,12 +92,16 @@ cudaError_t CUDARTAPI cudaGetDevice(int* device) {
     *device = call.clock().device;
     return call.end(cudaSuccess);
 }
-cudaError_t CUDARTAPI cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+cudaError_t CUDARTAPI cudaSetDeviceFlags(unsigned) {
+    return cudaSuccess;
+}
 cudaError_t CUDARTAPI cudaGetDeviceFlags(unsigned* flags) {
     *flags = 0;
     return cudaSuccess;
 }
-cudaError_t CUDARTAPI cudaDeviceReset(void) { return cudaDeviceSynchronize(); }
+cudaError_t CUDARTAPI cudaDeviceReset(void) {
+    return cudaDeviceSynchronize();
+}
 
 cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     RANKSCOPE_RUNTIME_CALL("cudaGetDeviceProperties", cudaGetDeviceProperties_v12000, kPropertiesNs);
@@ -99,13 +123,14 @@ cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp* properties, int de
     properties->maxGridSize[1] = properties->maxGridSize[2] = 65535;
     properties->major = 9;
     properties->multiProcessorCount = kMultiprocessors;
-    properties->concurrentKernels = properties->unifiedAddressing = properties->managedMemory = properties->canMapHostMemory = 1;
+    properties->concurrentKernels = properties->unifiedAddressing = properties->managedMemory =
+        properties->canMapHostMemory = 1;
     properties->streamPrioritiesSupported = properties->cooperativeLaunch = 1;
     properties->asyncEngineCount = 3;
     properties->pciBusID = device + 1;
     properties->memoryBusWidth = 5120;
     properties->l2CacheSize = 50 << 20;
-    const int identity[4] = {0x75706776, call.process().rank(), device, 0};    // "vgpu"
+    const int identity[4] = {0x75706776, call.process().rank(), device, 0};  // "vgpu"
     std::memcpy(properties->uuid.bytes, identity, sizeof properties->uuid.bytes);
     return call.end(cudaSuccess);
 }
@@ -133,14 +158,22 @@ cudaError_t CUDARTAPI cudaDeviceCanAccessPeer(int* can, int, int) {
     *can = 1;
     return cudaSuccess;
 }
-cudaError_t CUDARTAPI cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
-cudaError_t CUDARTAPI cudaDeviceDisablePeerAccess(int) { return cudaSuccess; }
-cudaError_t CUDARTAPI cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+cudaError_t CUDARTAPI cudaDeviceEnablePeerAccess(int, unsigned) {
+    return cudaSuccess;
+}
+cudaError_t CUDARTAPI cudaDeviceDisablePeerAccess(int) {
+    return cudaSuccess;
+}
+cudaError_t CUDARTAPI cudaDeviceSetLimit(cudaLimit, size_t) {
+    return cudaSuccess;
+}
 cudaError_t CUDARTAPI cudaDeviceGetLimit(size_t* value, cudaLimit) {
     *value = 0;
     return cudaSuccess;
 }
-cudaError_t CUDARTAPI cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
+cudaError_t CUDARTAPI cudaDeviceSetCacheConfig(cudaFuncCache) {
+    return cudaSuccess;
+}
 
 cudaError_t CUDARTAPI cudaRuntimeGetVersion(int* version) {
     if (!version) return lastError() = cudaErrorInvalidValue;
@@ -179,7 +212,8 @@ cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
     *blocks = blockSize > 0 ? 2048 / blockSize : 0;
     return cudaSuccess;
 }
-cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int blockSize, size_t, unsigned) {
+cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int blockSize,
+                                                                             size_t, unsigned) {
     *blocks = blockSize > 0 ? 2048 / blockSize : 0;
     return cudaSuccess;
 }
@@ -193,13 +227,18 @@ cudaError_t CUDARTAPI cudaProfilerStop(void) {
     return call.end(cudaSuccess);
 }
 
-cudaError_t CUDARTAPI cudaGetLastError(void) { return std::exchange(lastError(), cudaSuccess); }
-cudaError_t CUDARTAPI cudaPeekAtLastError(void) { return lastError(); }
+cudaError_t CUDARTAPI cudaGetLastError(void) {
+    return std::exchange(lastError(), cudaSuccess);
+}
+cudaError_t CUDARTAPI cudaPeekAtLastError(void) {
+    return lastError();
+}
 
 const char* CUDARTAPI cudaGetErrorName(cudaError_t error) {
     switch (error) {
 #define RANKSCOPE_NAME(code) \
-    case code: return #code;
+    case code:               \
+        return #code;
         RANKSCOPE_NAME(cudaSuccess)
         RANKSCOPE_NAME(cudaErrorInvalidValue)
         RANKSCOPE_NAME(cudaErrorMemoryAllocation)
@@ -219,22 +258,33 @@ const char* CUDARTAPI cudaGetErrorName(cudaError_t error) {
         RANKSCOPE_NAME(cudaErrorIllegalState)
         RANKSCOPE_NAME(cudaErrorUnknown)
 #undef RANKSCOPE_NAME
-        default: return "unrecognized error code";
+        default:
+            return "unrecognized error code";
     }
 }
 
 const char* CUDARTAPI cudaGetErrorString(cudaError_t error) {
     switch (error) {
-        case cudaSuccess: return "no error";
-        case cudaErrorInvalidValue: return "invalid argument";
-        case cudaErrorMemoryAllocation: return "out of memory";
-        case cudaErrorInvalidConfiguration: return "invalid configuration argument";
-        case cudaErrorInvalidDeviceFunction: return "invalid device function";
-        case cudaErrorInvalidDevice: return "invalid device ordinal";
-        case cudaErrorInvalidResourceHandle: return "invalid resource handle";
-        case cudaErrorNotReady: return "device not ready";
-        case cudaErrorNotSupported: return "operation not supported";
-        default: return cudaGetErrorName(error);
+        case cudaSuccess:
+            return "no error";
+        case cudaErrorInvalidValue:
+            return "invalid argument";
+        case cudaErrorMemoryAllocation:
+            return "out of memory";
+        case cudaErrorInvalidConfiguration:
+            return "invalid configuration argument";
+        case cudaErrorInvalidDeviceFunction:
+            return "invalid device function";
+        case cudaErrorInvalidDevice:
+            return "invalid device ordinal";
+        case cudaErrorInvalidResourceHandle:
+            return "invalid resource handle";
+        case cudaErrorNotReady:
+            return "device not ready";
+        case cudaErrorNotSupported:
+            return "operation not supported";
+        default:
+            return cudaGetErrorName(error);
     }
 }
 

@@ -10,7 +10,9 @@ namespace {
 
 constexpr int64_t kCreateNs = 1200, kRecordNs = 900, kQueryNs = 600, kSyncNs = 900;
 
-LocalEvent* eventOf(cudaEvent_t handle) { return reinterpret_cast<LocalEvent*>(handle); }
+LocalEvent* eventOf(cudaEvent_t handle) {
+    return reinterpret_cast<LocalEvent*>(handle);
+}
 
 bool isCaptured(ApiCall& call, const LocalEvent& event) {
     std::lock_guard guard(call.process().mutex());
@@ -107,7 +109,8 @@ cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t handle) {
     if (isCaptured(call, *event)) return call.end(cudaErrorCapturedEvent);
     int64_t startNs = call.clock().ns;
     if (event->point.stream != kNone) waitForCompletion(call.process(), {event->point});
-    call.recordSynchronization(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE, event->recordStreamId, event->id, startNs);
+    call.recordSynchronization(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE, event->recordStreamId, event->id,
+                               startNs);
     return call.end(cudaSuccess);
 }
 
@@ -128,8 +131,10 @@ cudaError_t CUDARTAPI cudaEventElapsedTime(float* milliseconds, cudaEvent_t star
     if (!milliseconds || !start || !end) return call.end(cudaErrorInvalidResourceHandle);
     if (start->point.stream == kNone || end->point.stream == kNone) return call.end(cudaErrorInvalidResourceHandle);
     if ((start->flags | end->flags) & cudaEventDisableTiming) return call.end(cudaErrorInvalidResourceHandle);
-    if (!call.process().doneNow(start->point) || !call.process().doneNow(end->point)) return call.end(cudaErrorNotReady);
-    *milliseconds = static_cast<float>(static_cast<double>(call.process().endOf(end->point) - call.process().endOf(start->point)) / 1e6);
+    if (!call.process().doneNow(start->point) || !call.process().doneNow(end->point))
+        return call.end(cudaErrorNotReady);
+    *milliseconds = static_cast<float>(
+        static_cast<double>(call.process().endOf(end->point) - call.process().endOf(start->point)) / 1e6);
     return call.end(cudaSuccess);
 }
 

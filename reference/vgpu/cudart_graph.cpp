@@ -10,7 +10,8 @@ using namespace rankscope::vgpu;
 
 namespace {
 
-constexpr int64_t kQuickNs = 400, kCaptureNs = 4000, kLaunchCostNs = 5000, kLaunchPerNodeNs = 10, kInstantiatePerNodeNs = 2000;
+constexpr int64_t kQuickNs = 400, kCaptureNs = 4000, kLaunchCostNs = 5000, kLaunchPerNodeNs = 10,
+                  kInstantiatePerNodeNs = 2000;
 
 /// A graph ready to run: a hidden stream for each lane but the first.
 struct GraphExec {
@@ -38,7 +39,9 @@ Handle newHandle() {
     return reinterpret_cast<Handle>(known().nextHandle += 0x100);
 }
 
-LocalStream* resolve(ApiCall& call, cudaStream_t handle, bool perThread) { return resolveStream(call.process(), call.clock(), handle, perThread); }
+LocalStream* resolve(ApiCall& call, cudaStream_t handle, bool perThread) {
+    return resolveStream(call.process(), call.clock(), handle, perThread);
+}
 
 cudaError_t beginCapture(ApiCall& call, cudaStream_t handle, bool perThread) {
     std::lock_guard guard(call.process().mutex());
@@ -72,7 +75,8 @@ cudaStreamCaptureStatus statusOf(const LocalStream& stream) {
     return stream.capture->valid() ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusInvalidated;
 }
 
-cudaError_t captureInfo(ApiCall& call, cudaStream_t handle, bool perThread, cudaStreamCaptureStatus* status, unsigned long long* id) {
+cudaError_t captureInfo(ApiCall& call, cudaStream_t handle, bool perThread, cudaStreamCaptureStatus* status,
+                        unsigned long long* id) {
     std::lock_guard guard(call.process().mutex());
     LocalStream* stream = resolve(call, handle, perThread);
     if (!stream) return call.end(cudaErrorInvalidResourceHandle);
@@ -96,7 +100,8 @@ cudaError_t instantiate(ApiCall& call, cudaGraphExec_t* exec, cudaGraph_t handle
     auto it = known().graphs.find(reinterpret_cast<uintptr_t>(handle));
     if (!exec || it == known().graphs.end()) return call.end(cudaErrorInvalidValue);
     GraphExec ready{it->second, known().nextId++, {nullptr}};
-    for (size_t lane = 1; lane < ready.graph->laneDevices.size(); lane++) ready.lanes.push_back(takeLane(call.process(), ready.graph->laneDevices[lane]));
+    for (size_t lane = 1; lane < ready.graph->laneDevices.size(); lane++)
+        ready.lanes.push_back(takeLane(call.process(), ready.graph->laneDevices[lane]));
     call.clock().ns += kInstantiatePerNodeNs * static_cast<int64_t>(ready.graph->nodes.size());
     *exec = newHandle<cudaGraphExec_t>();
     known().execs[reinterpret_cast<uintptr_t>(*exec)] = std::move(ready);
@@ -109,7 +114,8 @@ struct Launch {
     std::vector<StreamPoint> points;
 };
 
-void issueNode(ApiCall& call, const GraphExec& exec, size_t index, Launch& launch, const std::shared_ptr<GraphSpan>& span) {
+void issueNode(ApiCall& call, const GraphExec& exec, size_t index, Launch& launch,
+               const std::shared_ptr<GraphSpan>& span) {
     LocalProcess& process = call.process();
     const GraphNode& node = exec.graph->nodes[index];
     LocalStream& lane = *launch.lanes[node.lane];
@@ -120,7 +126,7 @@ void issueNode(ApiCall& call, const GraphExec& exec, size_t index, Launch& launc
     OpReport report = reportOf(node.work, lane, call.correlation());
     report.graphId = exec.id;
     report.graphNode = static_cast<uint64_t>(exec.id) << 32 | (index + 1);
-    if (span) {    // one record for the whole graph takes the place of those of its nodes
+    if (span) {  // one record for the whole graph takes the place of those of its nodes
         report.wanted = false;
         report.span = span;
     }
@@ -147,7 +153,8 @@ cudaError_t launch(ApiCall& call, cudaGraphExec_t handle, cudaStream_t streamHan
     {
         std::lock_guard guard(process.mutex());
         orderBehindDefaults(process, origin);
-        for (size_t lane = 1; lane < launch.lanes.size(); lane++) orderBehind(process, *launch.lanes[lane], {origin.shared, origin.submitted});
+        for (size_t lane = 1; lane < launch.lanes.size(); lane++)
+            orderBehind(process, *launch.lanes[lane], {origin.shared, origin.submitted});
         if (activityWanted(CUPTI_ACTIVITY_KIND_GRAPH_TRACE) && !exec.graph->nodes.empty()) {
             span = std::make_shared<GraphSpan>();
             span->nodesLeft = exec.graph->nodes.size();
@@ -161,7 +168,9 @@ cudaError_t launch(ApiCall& call, cudaGraphExec_t handle, cudaStream_t streamHan
     return call.end(cudaSuccess);
 }
 
-cudaError_t refuse() { return lastError() = cudaErrorNotSupported; }
+cudaError_t refuse() {
+    return lastError() = cudaErrorNotSupported;
+}
 
 }  // namespace
 
@@ -192,14 +201,18 @@ cudaError_t CUDARTAPI cudaStreamIsCapturing_ptsz(cudaStream_t stream, cudaStream
     return captureInfo(call, stream, true, status, nullptr);
 }
 // The graph under construction and its nodes stay unknown to the caller.
-cudaError_t CUDARTAPI cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id, cudaGraph_t* graph,
-                                               const cudaGraphNode_t** dependencies, const cudaGraphEdgeData**, size_t* count) {
+cudaError_t CUDARTAPI cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                               unsigned long long* id, cudaGraph_t* graph,
+                                               const cudaGraphNode_t** dependencies, const cudaGraphEdgeData**,
+                                               size_t* count) {
     RANKSCOPE_RUNTIME_CALL("cudaStreamGetCaptureInfo", cudaStreamGetCaptureInfo_v12030, kQuickNs);
     if (graph || dependencies || count) return call.end(cudaErrorNotSupported);
     return captureInfo(call, stream, false, status, id);
 }
-cudaError_t CUDARTAPI cudaStreamGetCaptureInfo_ptsz(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id, cudaGraph_t* graph,
-                                                    const cudaGraphNode_t** dependencies, const cudaGraphEdgeData**, size_t* count) {
+cudaError_t CUDARTAPI cudaStreamGetCaptureInfo_ptsz(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                                    unsigned long long* id, cudaGraph_t* graph,
+                                                    const cudaGraphNode_t** dependencies, const cudaGraphEdgeData**,
+                                                    size_t* count) {
     RANKSCOPE_RUNTIME_CALL("cudaStreamGetCaptureInfo_ptsz", cudaStreamGetCaptureInfo_ptsz_v12030, kQuickNs);
     if (graph || dependencies || count) return call.end(cudaErrorNotSupported);
     return captureInfo(call, stream, true, status, id);
@@ -212,7 +225,9 @@ cudaError_t CUDARTAPI cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*
     return call.end(cudaSuccess);
 }
 
-cudaError_t CUDARTAPI cudaGraphCreate(cudaGraph_t*, unsigned) { return refuse(); }
+cudaError_t CUDARTAPI cudaGraphCreate(cudaGraph_t*, unsigned) {
+    return refuse();
+}
 cudaError_t CUDARTAPI cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
     RANKSCOPE_RUNTIME_CALL("cudaGraphInstantiate", cudaGraphInstantiate_v12000, kCaptureNs);
     return instantiate(call, exec, graph);
@@ -247,7 +262,8 @@ cudaError_t CUDARTAPI cudaGraphExecDestroy(cudaGraphExec_t exec) {
     std::lock_guard guard(call.process().mutex());
     auto it = known().execs.find(reinterpret_cast<uintptr_t>(exec));
     if (it == known().execs.end()) return call.end(cudaErrorInvalidValue);
-    for (size_t lane = 1; lane < it->second.lanes.size(); lane++) known().idleLanes.emplace(it->second.lanes[lane]->device, it->second.lanes[lane]);
+    for (size_t lane = 1; lane < it->second.lanes.size(); lane++)
+        known().idleLanes.emplace(it->second.lanes[lane]->device, it->second.lanes[lane]);
     known().execs.erase(it);
     return call.end(cudaSuccess);
 }
@@ -261,7 +277,7 @@ cudaError_t CUDARTAPI cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* node
     std::lock_guard guard(call.process().mutex());
     auto it = known().graphs.find(reinterpret_cast<uintptr_t>(graph));
     if (!count || it == known().graphs.end()) return call.end(cudaErrorInvalidValue);
-    if (nodes) return call.end(cudaErrorNotSupported);    // how many there are is all that is told
+    if (nodes) return call.end(cudaErrorNotSupported);  // how many there are is all that is told
     *count = it->second->nodes.size();
     return call.end(cudaSuccess);
 }

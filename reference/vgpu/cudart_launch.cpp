@@ -29,13 +29,15 @@ struct LaunchParameters {
     cudaStream_t stream;
 };
 
-cudaError_t launch(CUpti_CallbackId id, const char* apiName, const void* function, dim3 grid, dim3 block, void** args, size_t sharedBytes,
-                   cudaStream_t handle, bool perThread) {
+cudaError_t launch(CUpti_CallbackId id, const char* apiName, const void* function, dim3 grid, dim3 block, void** args,
+                   size_t sharedBytes, cudaStream_t handle, bool perThread) {
     const Kernel* kernel = findKernel(function);
     LaunchParameters parameters{function, grid, block, args, sharedBytes, handle};
-    ApiCall call(CUPTI_CB_DOMAIN_RUNTIME_API, id, apiName, kLaunchCostNs, &parameters, kernel ? kernel->name.c_str() : nullptr);
+    ApiCall call(CUPTI_CB_DOMAIN_RUNTIME_API, id, apiName, kLaunchCostNs, &parameters,
+                 kernel ? kernel->name.c_str() : nullptr);
     if (!kernel) return call.end(cudaErrorInvalidDeviceFunction);
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x * block.y * block.z == 0 || block.x * block.y * block.z > 1024)
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x * block.y * block.z == 0 ||
+        block.x * block.y * block.z > 1024)
         return call.end(cudaErrorInvalidConfiguration);
     LocalProcess& process = call.process();
     LocalStream* stream;
@@ -60,12 +62,19 @@ void** __cudaRegisterFatBinary(void* fatCubin) {
     return handle;
 }
 void __cudaRegisterFatBinaryEnd(void**) {}
-void __cudaUnregisterFatBinary(void** handle) { std::free(handle); }
-char __cudaInitModule(void**) { return 1; }
-void __cudaRegisterFunction(void**, const char* hostFunction, char*, const char* deviceName, int, uint3*, uint3*, dim3*, dim3*, int*) {
+void __cudaUnregisterFatBinary(void** handle) {
+    std::free(handle);
+}
+char __cudaInitModule(void**) {
+    return 1;
+}
+void __cudaRegisterFunction(void**, const char* hostFunction, char*, const char* deviceName, int, uint3*, uint3*, dim3*,
+                            dim3*, int*) {
     registerKernel(hostFunction, deviceName);
 }
-void __cudaRegisterVar(void**, char* hostVariable, char*, const char*, int, size_t bytes, int, int) { registerSymbol(hostVariable, bytes); }
+void __cudaRegisterVar(void**, char* hostVariable, char*, const char*, int, size_t bytes, int, int) {
+    registerSymbol(hostVariable, bytes);
+}
 void __cudaRegisterHostVar(void**, const char*, char*, size_t) {}
 void __cudaRegisterManagedVar(void**, void** hostPointer, char*, const char*, int, size_t bytes, int, int) {
     *hostPointer = std::calloc(1, bytes);
@@ -95,32 +104,38 @@ cudaError_t __cudaGetKernel(cudaKernel_t* handle, const void* hostFunction) {
     return cudaSuccess;
 }
 
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** args, size_t sharedBytes, cudaStream_t stream) {
-    return launch(CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_v13000, "__cudaLaunchKernel", kernel, grid, block, args, sharedBytes, stream, false);
-}
-cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** args, size_t sharedBytes, cudaStream_t stream) {
-    return launch(CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_ptsz_v13000, "__cudaLaunchKernel_ptsz", kernel, grid, block, args, sharedBytes,
-                  stream, true);
-}
-cudaError_t CUDARTAPI cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** args, size_t sharedBytes, cudaStream_t stream) {
-    return launch(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, "cudaLaunchKernel", function, grid, block, args, sharedBytes, stream, false);
-}
-cudaError_t CUDARTAPI cudaLaunchKernel_ptsz(const void* function, dim3 grid, dim3 block, void** args, size_t sharedBytes, cudaStream_t stream) {
-    return launch(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_ptsz_v7000, "cudaLaunchKernel_ptsz", function, grid, block, args, sharedBytes, stream,
-                  true);
-}
-cudaError_t CUDARTAPI cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** args, size_t sharedBytes,
-                                                  cudaStream_t stream) {
-    return launch(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchCooperativeKernel_v9000, "cudaLaunchCooperativeKernel", function, grid, block, args,
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** args, size_t sharedBytes,
+                               cudaStream_t stream) {
+    return launch(CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_v13000, "__cudaLaunchKernel", kernel, grid, block, args,
                   sharedBytes, stream, false);
 }
+cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** args, size_t sharedBytes,
+                                    cudaStream_t stream) {
+    return launch(CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_ptsz_v13000, "__cudaLaunchKernel_ptsz", kernel, grid,
+                  block, args, sharedBytes, stream, true);
+}
+cudaError_t CUDARTAPI cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** args, size_t sharedBytes,
+                                       cudaStream_t stream) {
+    return launch(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, "cudaLaunchKernel", function, grid, block, args,
+                  sharedBytes, stream, false);
+}
+cudaError_t CUDARTAPI cudaLaunchKernel_ptsz(const void* function, dim3 grid, dim3 block, void** args,
+                                            size_t sharedBytes, cudaStream_t stream) {
+    return launch(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_ptsz_v7000, "cudaLaunchKernel_ptsz", function, grid, block,
+                  args, sharedBytes, stream, true);
+}
+cudaError_t CUDARTAPI cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** args,
+                                                  size_t sharedBytes, cudaStream_t stream) {
+    return launch(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchCooperativeKernel_v9000, "cudaLaunchCooperativeKernel", function,
+                  grid, block, args, sharedBytes, stream, false);
+}
 cudaError_t CUDARTAPI cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** args) {
-    return launch(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060, "cudaLaunchKernelExC", function, config->gridDim, config->blockDim, args,
-                  config->dynamicSmemBytes, config->stream, false);
+    return launch(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060, "cudaLaunchKernelExC", function, config->gridDim,
+                  config->blockDim, args, config->dynamicSmemBytes, config->stream, false);
 }
 cudaError_t CUDARTAPI cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config, const void* function, void** args) {
-    return launch(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_ptsz_v11060, "cudaLaunchKernelExC_ptsz", function, config->gridDim,
-                  config->blockDim, args, config->dynamicSmemBytes, config->stream, true);
+    return launch(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_ptsz_v11060, "cudaLaunchKernelExC_ptsz", function,
+                  config->gridDim, config->blockDim, args, config->dynamicSmemBytes, config->stream, true);
 }
 
 // For workloads: see the README.

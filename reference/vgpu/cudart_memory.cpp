@@ -13,10 +13,16 @@ namespace {
 constexpr int64_t kUnpinNs = 30000, kHostAllocNs = 100000, kAsyncNs = 1500, kQuickNs = 300;
 
 // What cudaMalloc and cudaFree cost the host beside their wait for the device; a scenario may say so.
-int64_t mallocNs() { return static_cast<int64_t>(LocalProcess::instance().cluster().mallocUs * 1000); }
-int64_t freeNs() { return static_cast<int64_t>(LocalProcess::instance().cluster().freeUs * 1000); }
+int64_t mallocNs() {
+    return static_cast<int64_t>(LocalProcess::instance().cluster().mallocUs * 1000);
+}
+int64_t freeNs() {
+    return static_cast<int64_t>(LocalProcess::instance().cluster().freeUs * 1000);
+}
 
-uint64_t capacity(LocalProcess& process) { return static_cast<uint64_t>(process.cluster().memoryGb * 1e9); }
+uint64_t capacity(LocalProcess& process) {
+    return static_cast<uint64_t>(process.cluster().memoryGb * 1e9);
+}
 
 void synchronizeDevice(ApiCall& call) {
     std::vector<StreamPoint> points;
@@ -28,7 +34,8 @@ void synchronizeDevice(ApiCall& call) {
 }
 
 /// `asyncStream`: the stream's number, if the memory comes in its order.
-cudaError_t allocate(ApiCall& call, void** pointer, size_t bytes, MemoryKind kind, std::optional<uint32_t> asyncStream = {}) {
+cudaError_t allocate(ApiCall& call, void** pointer, size_t bytes, MemoryKind kind,
+                     std::optional<uint32_t> asyncStream = {}) {
     if (!pointer) return call.end(cudaErrorInvalidValue);
     if (bytes == 0) {
         *pointer = nullptr;
@@ -37,7 +44,8 @@ cudaError_t allocate(ApiCall& call, void** pointer, size_t bytes, MemoryKind kin
     void* memory = allocateMemory(kind, call.clock().device, bytes, capacity(call.process()));
     if (!memory) return call.end(cudaErrorMemoryAllocation);
     *pointer = memory;
-    recordMemory({false, kind, memory, bytes, call.correlation(), static_cast<uint32_t>(call.clock().device), asyncStream.value_or(CUPTI_SYNCHRONIZATION_INVALID_VALUE), asyncStream.has_value()},
+    recordMemory({false, kind, memory, bytes, call.correlation(), static_cast<uint32_t>(call.clock().device),
+                  asyncStream.value_or(CUPTI_SYNCHRONIZATION_INVALID_VALUE), asyncStream.has_value()},
                  call.process().stamp(call.clock().ns));
     return call.end(cudaSuccess);
 }

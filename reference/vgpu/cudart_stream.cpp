@@ -77,7 +77,8 @@ cudaError_t waitEvent(ApiCall& call, cudaStream_t handle, cudaEvent_t eventHandl
     std::lock_guard guard(call.process().mutex());
     if (event->capture || stream->capture) return call.end(waitCaptured(*stream, *event));
     orderBehind(call.process(), *stream, event->point);
-    call.recordSynchronization(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT, stream->id, event->id, call.clock().ns);
+    call.recordSynchronization(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT, stream->id, event->id,
+                               call.clock().ns);
     return call.end(cudaSuccess);
 }
 
@@ -153,7 +154,8 @@ cudaError_t CUDARTAPI cudaDeviceSynchronize(void) {
     }
     int64_t startNs = call.clock().ns;
     waitForCompletion(process, points);
-    call.recordSynchronization(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE, CUPTI_SYNCHRONIZATION_INVALID_VALUE, 0, startNs);
+    call.recordSynchronization(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE,
+                               CUPTI_SYNCHRONIZATION_INVALID_VALUE, 0, startNs);
     return call.end(cudaSuccess);
 }
 

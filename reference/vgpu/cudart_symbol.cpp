@@ -9,7 +9,7 @@ extern "C" {
 
 cudaError_t CUDARTAPI cudaGetSymbolAddress(void** address, const void* symbol) {
     if (!symbolBytes(symbol)) return lastError() = cudaErrorInvalidSymbol;
-    *address = const_cast<void*>(symbol);    // the host's shadow of the variable is the variable
+    *address = const_cast<void*>(symbol);  // the host's shadow of the variable is the variable
     return cudaSuccess;
 }
 cudaError_t CUDARTAPI cudaGetSymbolSize(size_t* bytes, const void* symbol) {

@@ -26,7 +26,9 @@ CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char** text)
     if (!text) return CUPTI_ERROR_INVALID_PARAMETER;
     switch (result) {
 #define RANKSCOPE_NAME(code) \
-    case code: *text = #code; return CUPTI_SUCCESS;
+    case code:               \
+        *text = #code;       \
+        return CUPTI_SUCCESS;
         RANKSCOPE_NAME(CUPTI_SUCCESS)
         RANKSCOPE_NAME(CUPTI_ERROR_INVALID_PARAMETER)
         RANKSCOPE_NAME(CUPTI_ERROR_INVALID_KIND)
@@ -37,13 +39,20 @@ CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char** text)
         RANKSCOPE_NAME(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
         RANKSCOPE_NAME(CUPTI_ERROR_UNKNOWN)
 #undef RANKSCOPE_NAME
-        default: return CUPTI_ERROR_INVALID_PARAMETER;
+        default:
+            return CUPTI_ERROR_INVALID_PARAMETER;
     }
 }
 
-CUptiResult CUPTIAPI cuptiGetErrorMessage(CUptiResult result, const char** text) { return cuptiGetResultString(result, text); }
-CUptiResult CUPTIAPI cuptiGetLastError(void) { return CUPTI_SUCCESS; }
-CUptiResult CUPTIAPI cuptiFinalize(void) { return CUPTI_SUCCESS; }
+CUptiResult CUPTIAPI cuptiGetErrorMessage(CUptiResult result, const char** text) {
+    return cuptiGetResultString(result, text);
+}
+CUptiResult CUPTIAPI cuptiGetLastError(void) {
+    return CUPTI_SUCCESS;
+}
+CUptiResult CUPTIAPI cuptiFinalize(void) {
+    return CUPTI_SUCCESS;
+}
 CUptiResult CUPTIAPI cuptiGetContextId(CUcontext, uint32_t* contextId) {
     const ThreadClock* thread = LocalProcess::clockIfAny();
     *contextId = thread ? static_cast<uint32_t>(thread->device) + 1 : 1;
@@ -70,10 +79,12 @@ CUptiResult CUPTIAPI cuptiGetStreamId(CUcontext context, CUstream stream, uint32
 }
 
 static std::map<CUpti_ActivityAttribute, size_t>& attributes() {
-    static auto* values = new std::map<CUpti_ActivityAttribute, size_t>{
-        {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, 3u << 20},        {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT, 250},
-        {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE, 3}, {CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, 1},
-        {CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, 0}};
+    static auto* values =
+        new std::map<CUpti_ActivityAttribute, size_t>{{CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, 3u << 20},
+                                                      {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT, 250},
+                                                      {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE, 3},
+                                                      {CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, 1},
+                                                      {CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, 0}};
     return *values;
 }
 CUptiResult CUPTIAPI cuptiActivityGetAttribute(CUpti_ActivityAttribute which, size_t* bytes, void* value) {
@@ -91,17 +102,33 @@ CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute which, si
     return CUPTI_SUCCESS;
 }
 
-CUptiResult CUPTIAPI cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc) { return CUPTI_ERROR_NOT_SUPPORTED; }
-CUptiResult CUPTIAPI cuptiActivityEnableLatencyTimestamps(uint8_t) { return CUPTI_SUCCESS; }
-CUptiResult CUPTIAPI cuptiActivityEnableLaunchAttributes(uint8_t) { return CUPTI_SUCCESS; }
-CUptiResult CUPTIAPI cuptiActivityEnableAllSyncRecords(uint8_t) { return CUPTI_SUCCESS; }
-CUptiResult CUPTIAPI cuptiActivityEnableHWTrace(uint8_t) { return CUPTI_ERROR_NOT_SUPPORTED; }
-CUptiResult CUPTIAPI cuptiActivityEnableAllocationSource(uint8_t) { return CUPTI_ERROR_NOT_SUPPORTED; }
-CUptiResult CUPTIAPI cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t) { return CUPTI_ERROR_NOT_SUPPORTED; }
+CUptiResult CUPTIAPI cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc) {
+    return CUPTI_ERROR_NOT_SUPPORTED;
+}
+CUptiResult CUPTIAPI cuptiActivityEnableLatencyTimestamps(uint8_t) {
+    return CUPTI_SUCCESS;
+}
+CUptiResult CUPTIAPI cuptiActivityEnableLaunchAttributes(uint8_t) {
+    return CUPTI_SUCCESS;
+}
+CUptiResult CUPTIAPI cuptiActivityEnableAllSyncRecords(uint8_t) {
+    return CUPTI_SUCCESS;
+}
+CUptiResult CUPTIAPI cuptiActivityEnableHWTrace(uint8_t) {
+    return CUPTI_ERROR_NOT_SUPPORTED;
+}
+CUptiResult CUPTIAPI cuptiActivityEnableAllocationSource(uint8_t) {
+    return CUPTI_ERROR_NOT_SUPPORTED;
+}
+CUptiResult CUPTIAPI cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t) {
+    return CUPTI_ERROR_NOT_SUPPORTED;
+}
 CUptiResult CUPTIAPI cuptiGetThreadIdType(CUpti_ActivityThreadIdType* type) {
     *type = CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM;
     return CUPTI_SUCCESS;
 }
-CUptiResult CUPTIAPI cuptiSetThreadIdType(CUpti_ActivityThreadIdType) { return CUPTI_SUCCESS; }
+CUptiResult CUPTIAPI cuptiSetThreadIdType(CUpti_ActivityThreadIdType) {
+    return CUPTI_SUCCESS;
+}
 
 }  // extern "C"

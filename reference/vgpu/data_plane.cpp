@@ -34,11 +34,13 @@ Process& sharedProcess() {
 DataPlane& DataPlane::instance() {
     static std::mutex mutex;
     std::lock_guard guard(mutex);
-    if (!g_plane) g_plane = new DataPlane;    // lives until the process ends
+    if (!g_plane) g_plane = new DataPlane;  // lives until the process ends
     return *g_plane;
 }
 
-void DataPlane::forgetAfterFork() { g_plane = nullptr; }
+void DataPlane::forgetAfterFork() {
+    g_plane = nullptr;
+}
 
 bool DataPlane::done(StreamPoint point) const {
     auto it = m_blocked.find(point.stream);
@@ -107,7 +109,7 @@ void DataPlane::startHelper() {
     m_helperRuns = true;
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);    // signals belong to the job's own threads
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // signals belong to the job's own threads
     std::thread([this] { help(); }).detach();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -118,7 +120,8 @@ void DataPlane::help() {
     std::unique_lock lock(LocalProcess::instance().mutex());
     int pauseMs = kHelperFirstPollMs;
     for (bool rung = true;;) {
-        if (m_waiters) m_noWaiters.wait_for(lock, std::chrono::milliseconds(kHelperLastPollMs), [this] { return m_waiters == 0; });
+        if (m_waiters)
+            m_noWaiters.wait_for(lock, std::chrono::milliseconds(kHelperLastPollMs), [this] { return m_waiters == 0; });
         const bool idle = m_waiters == 0 && pump();
         if (idle && !rung) break;
         const uint32_t bell = m_pumpedBell;

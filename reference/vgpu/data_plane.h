@@ -38,10 +38,10 @@ class DataPlane {
     void startHelper();
     void help();
 
-    std::map<uint32_t, std::deque<Pending>> m_blocked;    ///< by stream; what ran at once never gets here
+    std::map<uint32_t, std::deque<Pending>> m_blocked;  ///< by stream; what ran at once never gets here
     bool m_helperRuns = false;
-    uint32_t m_pumpedBell = 0;    ///< the bell at the last look at everything
-    uint32_t m_waiters = 0;       ///< threads in waitFor: they do the helper's work
+    uint32_t m_pumpedBell = 0;  ///< the bell at the last look at everything
+    uint32_t m_waiters = 0;     ///< threads in waitFor: they do the helper's work
     std::condition_variable m_noWaiters;
 };
 

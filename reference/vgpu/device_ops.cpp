@@ -16,9 +16,10 @@
 namespace rankscope::vgpu {
 namespace {
 
-/// The streams that live, by handle. Handles are small numbers and not addresses, so that two runs of a job record the same ones.
+/// The streams that live, by handle. Handles are small numbers and not addresses, so that two runs of a job record the
+/// same ones.
 std::map<uintptr_t, LocalStream*>& knownStreams() {
-    static auto* streams = new std::map<uintptr_t, LocalStream*>;    // guarded by LocalProcess::mutex()
+    static auto* streams = new std::map<uintptr_t, LocalStream*>;  // guarded by LocalProcess::mutex()
     return *streams;
 }
 
@@ -39,12 +40,15 @@ LocalStream* perThreadStream(LocalProcess& process, int device) {
     return stream;
 }
 
-bool isNonBlocking(const LocalStream& stream) { return stream.flags & cudaStreamNonBlocking; }
+bool isNonBlocking(const LocalStream& stream) {
+    return stream.flags & cudaStreamNonBlocking;
+}
 
 }  // namespace
 
 LocalStream* resolveStream(LocalProcess& process, ThreadClock& thread, cudaStream_t handle, bool perThreadDefault) {
-    if (handle == cudaStreamPerThread || (handle == nullptr && perThreadDefault)) return perThreadStream(process, thread.device);
+    if (handle == cudaStreamPerThread || (handle == nullptr && perThreadDefault))
+        return perThreadStream(process, thread.device);
     if (handle == nullptr || handle == cudaStreamLegacy) return process.device(thread.device).legacy;
     const auto found = knownStreams().find(reinterpret_cast<uintptr_t>(handle));
     return found == knownStreams().end() ? nullptr : found->second;
@@ -55,7 +59,9 @@ cudaStream_t rememberStream(LocalStream* stream) {
     knownStreams()[handle] = stream;
     return reinterpret_cast<cudaStream_t>(handle);
 }
-bool forgetStream(cudaStream_t handle) { return knownStreams().erase(reinterpret_cast<uintptr_t>(handle)) != 0; }
+bool forgetStream(cudaStream_t handle) {
+    return knownStreams().erase(reinterpret_cast<uintptr_t>(handle)) != 0;
+}
 
 void orderBehind(LocalProcess& process, LocalStream& stream, StreamPoint point) {
     if (point.stream == kNone || point.seq == 0 || point.stream == stream.shared) return;
@@ -68,7 +74,8 @@ void orderBehindDefaults(LocalProcess& process, LocalStream& stream) {
     LocalDevice& device = process.device(stream.device);
     if (&stream == device.legacy) {
         for (LocalStream* other : device.streams)
-            if (other != &stream && !isNonBlocking(*other)) orderBehind(process, stream, {other->shared, other->submitted});
+            if (other != &stream && !isNonBlocking(*other))
+                orderBehind(process, stream, {other->shared, other->submitted});
     } else if (!isNonBlocking(stream) && device.legacy->submitted) {
         orderBehind(process, stream, {device.legacy->shared, device.legacy->submitted});
     }
@@ -120,11 +127,13 @@ void enqueueEffect(StreamPoint at, std::function<void()> effect) {
 
 void moveBytes(void* to, const void* from, size_t bytes) {
     for (const ByteRange& window : movedWindows(bytes))
-        std::memmove(static_cast<char*>(to) + window.offset, static_cast<const char*>(from) + window.offset, window.bytes);
+        std::memmove(static_cast<char*>(to) + window.offset, static_cast<const char*>(from) + window.offset,
+                     window.bytes);
 }
 
 void setBytes(void* to, int value, size_t bytes) {
-    for (const ByteRange& window : movedWindows(bytes)) std::memset(static_cast<char*>(to) + window.offset, value, window.bytes);
+    for (const ByteRange& window : movedWindows(bytes))
+        std::memset(static_cast<char*>(to) + window.offset, value, window.bytes);
 }
 
 void submitKernel(ApiCall& call, LocalStream& stream, const KernelLaunch& launch) {
@@ -142,7 +151,8 @@ void submitKernel(ApiCall& call, LocalStream& stream, const KernelLaunch& launch
     report.dynamicShared = static_cast<uint32_t>(launch.sharedBytes);
     report.registers = 32;
     const double healthyNs = kernelWorkNs(call.process().cluster(), launch);
-    work.issue = [healthyNs, body = kernelBody(launch), &process = call.process()](LocalStream& on, const OpReport& as) {
+    work.issue = [healthyNs, body = kernelBody(launch), &process = call.process()](LocalStream& on,
+                                                                                   const OpReport& as) {
         OpSpec spec;
         spec.kind = OpKind::kernel;
         spec.contended = true;

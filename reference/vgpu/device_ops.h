@@ -11,32 +11,33 @@
 namespace rankscope::vgpu {
 
 struct LocalEvent {
-    StreamPoint point{kNone, 0};    ///< the record operation, stream kNone: never recorded
+    StreamPoint point{kNone, 0};  ///< the record operation, stream kNone: never recorded
     unsigned flags = 0;
     uint32_t id = 0;
     int device = 0;
     uint32_t recordStreamId = 0;
-    std::shared_ptr<Capture> capture;       ///< recorded while capturing: it stands for these nodes of the graph
+    std::shared_ptr<Capture> capture;  ///< recorded while capturing: it stands for these nodes of the graph
     std::vector<uint32_t> capturedNodes;
 };
 
 /// Something a stream is given to do: at once, or at every launch of the graph it was captured into.
 struct DeviceWork {
-    CUpti_ActivityKind recordKind = CUPTI_ACTIVITY_KIND_INVALID;    ///< what it is reported as, if anything
-    OpReport report;                                                ///< without stream, correlation and graph
+    CUpti_ActivityKind recordKind = CUPTI_ACTIVITY_KIND_INVALID;  ///< what it is reported as, if anything
+    OpReport report;                                              ///< without stream, correlation and graph
     /// Submits the operation and enqueues its effects. Mutex held.
     std::function<StreamPoint(LocalStream& stream, const OpReport& report)> issue;
     /// What happens on the host before a graph issues it. Mutex not held.
     std::function<void()> announce;
 };
 
-/// Issues the work, behind what CUDA says the stream waits for; or keeps it, if the stream captures: then stream kNone. Mutex held.
+/// Issues the work, behind what CUDA says the stream waits for; or keeps it, if the stream captures: then stream kNone.
+/// Mutex held.
 StreamPoint perform(ApiCall& call, LocalStream& stream, DeviceWork work);
 /// The report of work issued now on a stream.
 OpReport reportOf(const DeviceWork& work, const LocalStream& stream, uint32_t correlation);
 
-/// The stream behind a handle: null and the two special handles name the default streams. Null if the handle is unknown.
-/// LocalProcess::mutex() is held.
+/// The stream behind a handle: null and the two special handles name the default streams. Null if the handle is
+/// unknown. LocalProcess::mutex() is held.
 LocalStream* resolveStream(LocalProcess& process, ThreadClock& thread, cudaStream_t handle, bool perThreadDefault);
 bool forgetStream(cudaStream_t handle);
 /// Gives a new stream the handle the program sees.

@@ -37,23 +37,26 @@ int64_t Engine::boundOf(uint32_t root) {
                 }
                 case ThreadState::waiting:
                     // A thread in a rendezvous goes on when members come whose clocks this island does not know.
-                    if (thread.waitKind == WaitKind::comm) bound = std::min(bound, thread.boundNs.load(std::memory_order_acquire));
+                    if (thread.waitKind == WaitKind::comm)
+                        bound = std::min(bound, thread.boundNs.load(std::memory_order_acquire));
                     if (thread.waitKind == WaitKind::until) bound = std::min(bound, thread.waitUntilNs);
                     break;
                 case ThreadState::free:
-                case ThreadState::excluded: break;
+                case ThreadState::excluded:
+                    break;
             }
         }
     }
     Process& island = m_arena.processes[root];
-    const bool isBlocker = blocker != kNone && m_arena.threads[blocker].boundNs.load(std::memory_order_relaxed) == bound;
+    const bool isBlocker =
+        blocker != kNone && m_arena.threads[blocker].boundNs.load(std::memory_order_relaxed) == bound;
     island.blocker = isBlocker ? blocker : kNone;
     island.blockerNs = bound;
     return bound;
 }
 
-/// True while the thread that ended the last advance has not moved: whatever was submitted since then is later than what it allows, and all else
-/// has been processed.
+/// True while the thread that ended the last advance has not moved: whatever was submitted since then is later than
+/// what it allows, and all else has been processed.
 bool Engine::blockedAsBefore(uint32_t root) const {
     const Process& island = m_arena.processes[root];
     if (island.blocker == kNone) return false;
@@ -92,7 +95,7 @@ bool Engine::advance(uint32_t process) {
 }
 
 bool Engine::advanceQuiescent(uint32_t process) {
-    if (blockedAsBefore(rootOf(process))) return false;    // one thread that runs is enough
+    if (blockedAsBefore(rootOf(process))) return false;  // one thread that runs is enough
     uint32_t live = 0;
     for (uint32_t p = 0; p < m_arena.processCount; p++) {
         const Process& member = m_arena.processes[p];
@@ -169,7 +172,8 @@ void Engine::resume(HostThread& thread, int64_t ns) {
     thread.resumeNs = ns;
     thread.boundNs.store(ns, std::memory_order_release);
     thread.state.store(ThreadState::running, std::memory_order_release);
-    if (m_limitNs != kForever || ns < kForever - m_arena.launchNs) m_limitNs = std::min(m_limitNs, ns + m_arena.launchNs);
+    if (m_limitNs != kForever || ns < kForever - m_arena.launchNs)
+        m_limitNs = std::min(m_limitNs, ns + m_arena.launchNs);
     thread.futex.fetch_add(1, std::memory_order_release);
     wakeBehindLock(thread.futex);
 }
@@ -189,7 +193,8 @@ void Engine::wakeThreads(uint32_t process) {
     for (uint32_t t = m_arena.processes[process].firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
         HostThread& thread = m_arena.threads[t];
         int64_t resumeNs = 0;
-        if (thread.state == ThreadState::waiting && thread.waitKind == WaitKind::ops && waitSatisfied(thread, resumeNs)) resume(thread, resumeNs);
+        if (thread.state == ThreadState::waiting && thread.waitKind == WaitKind::ops && waitSatisfied(thread, resumeNs))
+            resume(thread, resumeNs);
     }
 }
 
@@ -198,7 +203,8 @@ bool Engine::settleQueries(uint32_t root) {
     for (uint32_t p = root; p != kNone; p = m_arena.processes[p].nextOfIsland) {
         for (uint32_t t = m_arena.processes[p].firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
             HostThread& thread = m_arena.threads[t];
-            if (thread.state == ThreadState::waiting && thread.waitKind == WaitKind::until && thread.waitUntilNs < m_limitNs) {
+            if (thread.state == ThreadState::waiting && thread.waitKind == WaitKind::until &&
+                thread.waitUntilNs < m_limitNs) {
                 resume(thread, thread.waitUntilNs);
                 settled = true;
             }
@@ -209,7 +215,7 @@ bool Engine::settleQueries(uint32_t root) {
 
 void Engine::push(uint32_t root, HeapEntry entry) {
     Process& island = m_arena.processes[root];
-    if (island.heapSize == kHeapEntries) return;    // 16 pending events per stream of a full arena: cannot happen
+    if (island.heapSize == kHeapEntries) return;  // 16 pending events per stream of a full arena: cannot happen
     uint32_t at = island.heapSize++;
     island.heap[at] = entry;
     std::push_heap(island.heap, island.heap + island.heapSize, later);
@@ -230,12 +236,15 @@ void Engine::handle(const HeapEntry& entry) {
             finish(entry.index, entry.timeNs);
             continueStream(entry.index, entry.timeNs);
             break;
-        case kFlowBegins: beginFlow(m_arena.transfers[entry.index], entry.timeNs); break;
+        case kFlowBegins:
+            beginFlow(m_arena.transfers[entry.index], entry.timeNs);
+            break;
         case kFlowEnds:
             if (m_arena.transfers[entry.index].inUse && m_arena.transfers[entry.index].version == entry.version)
                 endFlow(m_arena.transfers[entry.index], entry.timeNs);
             break;
-        default: break;
+        default:
+            break;
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The event loop: a conservative discrete-event simulation of every stream and link of an island of ranks.
-// Called by whoever waits, with Arena::lock held. Events are final once no live host thread can still issue work before them.
+// Called by whoever waits, with Arena::lock held. Events are final once no live host thread can still issue work before
+// them.
 #pragma once
 
 #include <vector>
@@ -16,8 +17,8 @@ class Engine {
     /// Processes every event that is final now in the island of `process`. True if anything happened.
     bool advance(uint32_t process);
 
-    /// When every thread of the job waits, the earliest event of all is final too, whatever the bounds say: processes that one.
-    /// `process`: any one of them.
+    /// When every thread of the job waits, the earliest event of all is final too, whatever the bounds say: processes
+    /// that one. `process`: any one of them.
     bool advanceQuiescent(uint32_t process);
 
     /// A thread of the island now waits for something else than operations: its next advance looks at everything.
@@ -35,7 +36,8 @@ class Engine {
     /// Lets a waiting thread go on at host time `ns`.
     void resume(HostThread& thread, int64_t ns);
 
-    /// True when the operations `thread` waits for are done; `resumeNs`: when the last of them ended, no earlier than the wait began.
+    /// True when the operations `thread` waits for are done; `resumeNs`: when the last of them ended, no earlier than
+    /// the wait began.
     bool waitSatisfied(const HostThread& thread, int64_t& resumeNs) const;
 
   private:
@@ -68,7 +70,7 @@ class Engine {
     uint64_t orderOf(const Stream& stream) const;
 
     Arena& m_arena;
-    int64_t m_limitNs = 0;    ///< events before this are final
+    int64_t m_limitNs = 0;  ///< events before this are final
 };
 
 }  // namespace rankscope::vgpu

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What streams do: their operations begin, run at the rate the device allows, end, and release those that wait for them.
+// What streams do: their operations begin, run at the rate the device allows, end, and release those that wait for
+// them.
 #include <vector>
 
 #include "reference/vgpu/engine.h"
@@ -65,7 +66,8 @@ void Engine::continueStream(uint32_t streamIndex, int64_t nowNs) {
                     return;
                 }
                 break;
-            case OpKind::transfer: return arrive(stream, op, nowNs);
+            case OpKind::transfer:
+                return arrive(stream, op, nowNs);
             default:
                 if (op.workNs > 0) return startWork(stream, streamIndex, op, nowNs);
                 break;
@@ -86,7 +88,8 @@ void Engine::startWork(Stream& stream, uint32_t streamIndex, Op& op, int64_t now
 }
 
 void Engine::scheduleEnd(Stream& stream, uint32_t streamIndex, Op& op, int64_t nowNs) {
-    push(rootOf(stream.process), {endOfWork(nowNs, op.remainingNs, op.rate), orderOf(stream), kWorkEnds, streamIndex, ++stream.version, 0});
+    push(rootOf(stream.process),
+         {endOfWork(nowNs, op.remainingNs, op.rate), orderOf(stream), kWorkEnds, streamIndex, ++stream.version, 0});
 }
 
 void Engine::finish(uint32_t streamIndex, int64_t nowNs) {
@@ -103,7 +106,7 @@ void Engine::finish(uint32_t streamIndex, int64_t nowNs) {
     stream.finishedSeq.store(op.seq, std::memory_order_release);
     uint64_t slot = process.finished.load(std::memory_order_relaxed);
     process.completion[slot % kOpsPerProcess] = opIndex;
-    process.finished.store(slot + 1, std::memory_order_release);    // from here on the op belongs to its process again
+    process.finished.store(slot + 1, std::memory_order_release);  // from here on the op belongs to its process again
     wakeThreads(stream.process);
 
     std::vector<uint32_t> released;

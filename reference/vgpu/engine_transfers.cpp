@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives and messages do: members arrive, alpha passes, bytes flow at the rate their links allow; all end together,
-// but for rings with a slow edge, whose members end as the last chunks pass them.
+// What collectives and messages do: members arrive, alpha passes, bytes flow at the rate their links allow; all end
+// together, but for rings with a slow edge, whose members end as the last chunks pass them.
 #include <vector>
 
 #include "reference/vgpu/engine.h"
@@ -18,7 +18,7 @@ void Engine::abortTransfers(uint32_t streamIndex, uint32_t comm, int64_t nowNs) 
         Op& op = process.ops[o];
         if (op.kind != OpKind::transfer || process.parts[op.firstPart].comm != comm) continue;
         runs |= op.state == OpState::running;
-        op.kind = OpKind::host;    // what is left of it takes no time
+        op.kind = OpKind::host;  // what is left of it takes no time
         op.workNs = 0;
     }
     if (!runs) return;
@@ -26,7 +26,8 @@ void Engine::abortTransfers(uint32_t streamIndex, uint32_t comm, int64_t nowNs) 
     Process& island = m_arena.processes[rootOf(stream.process)];
     int64_t atNs = std::max(nowNs, island.nowNs);
     // The transfers it takes part in never end for the others: they lose this part.
-    for (uint32_t p = process.ops[stream.head].firstPart; p != kNone; p = process.parts[p].next) forgetPart(stream.process, p);
+    for (uint32_t p = process.ops[stream.head].firstPart; p != kNone; p = process.parts[p].next)
+        forgetPart(stream.process, p);
     finish(streamIndex, atNs);
     continueStream(streamIndex, atNs);
 }
@@ -38,8 +39,10 @@ void Engine::forgetPart(uint32_t processIndex, uint32_t partIndex) {
         for (uint32_t t = head; t != kNone; t = m_arena.transfers[t].next) {
             for (uint32_t* link = &m_arena.transfers[t].firstPart; *link != kNone;) {
                 Part& other = m_arena.processes[*link / kPartsPerProcess].parts[*link % kPartsPerProcess];
-                if (*link == packed) *link = other.nextOfTransfer;
-                else link = &other.nextOfTransfer;
+                if (*link == packed)
+                    *link = other.nextOfTransfer;
+                else
+                    link = &other.nextOfTransfer;
             }
         }
     }
@@ -53,14 +56,17 @@ Transfer& Engine::transferOf(const Part& part, const Op& op) {
     uint32_t& head = comm.openTransfers[bucketOf(part.key, src, dst)];
     for (uint32_t t = head; t != kNone; t = m_arena.transfers[t].next) {
         Transfer& transfer = m_arena.transfers[t];
-        if (transfer.key == part.key && (transfer.kind == TransferKind::p2p) == p2p && transfer.src == src && transfer.dst == dst)
+        if (transfer.key == part.key && (transfer.kind == TransferKind::p2p) == p2p && transfer.src == src &&
+            transfer.dst == dst)
             return transfer;
     }
     uint32_t index = m_arena.freeTransfer;
-    if (index != kNone) m_arena.freeTransfer = m_arena.transfers[index].next;
-    else index = m_arena.transferCount++ % kMaxTransfers;
+    if (index != kNone)
+        m_arena.freeTransfer = m_arena.transfers[index].next;
+    else
+        index = m_arena.transferCount++ % kMaxTransfers;
     Transfer& transfer = m_arena.transfers[index];
-    uint32_t version = transfer.version + 1;    // events of the slot's former user are stale
+    uint32_t version = transfer.version + 1;  // events of the slot's former user are stale
     transfer = Transfer{};
     transfer.version = version;
     transfer.inUse = 1;
@@ -94,7 +100,7 @@ void Engine::arrive(Stream& stream, Op& op, int64_t nowNs) {
         if (transfer.arrived++ == 0) {
             transfer.fingerprint = part.fingerprint;
         } else if (transfer.fingerprint != part.fingerprint) {
-            transfer.mismatched = 1;    // as with NCCL, nobody gets out of it
+            transfer.mismatched = 1;  // as with NCCL, nobody gets out of it
         }
         if (part.member < transfer.lowestMember) {
             transfer.lowestMember = part.member;
@@ -134,20 +140,25 @@ void Engine::beginFlow(Transfer& transfer, int64_t nowNs) {
 void Engine::endFlow(Transfer& transfer, int64_t nowNs) {
     if (transfer.dueNs > nowNs) {
         transfer.scheduledNs = transfer.dueNs;
-        push(rootOf(transfer.island), {transfer.dueNs, transfer.orderKey, kFlowEnds, static_cast<uint32_t>(&transfer - m_arena.transfers), transfer.version, 0});
+        push(rootOf(transfer.island), {transfer.dueNs, transfer.orderKey, kFlowEnds,
+                                       static_cast<uint32_t>(&transfer - m_arena.transfers), transfer.version, 0});
         return;
     }
     if (transfer.nextLeadBytes > 0) {
         const std::vector<uint32_t> streams = takeLeaving(transfer);
-        transfer.dueNs = transfer.scheduledNs = endOfWork(transfer.updatedNs, transfer.remaining - transfer.nextLeadBytes, transfer.rate);
-        push(rootOf(transfer.island), {transfer.dueNs, transfer.orderKey, kFlowEnds, static_cast<uint32_t>(&transfer - m_arena.transfers), transfer.version, 0});
+        transfer.dueNs = transfer.scheduledNs =
+            endOfWork(transfer.updatedNs, transfer.remaining - transfer.nextLeadBytes, transfer.rate);
+        push(rootOf(transfer.island), {transfer.dueNs, transfer.orderKey, kFlowEnds,
+                                       static_cast<uint32_t>(&transfer - m_arena.transfers), transfer.version, 0});
         return leave(streams, nowNs);
     }
     countFlow(m_arena, transfer, -1);
     Process& island = m_arena.processes[rootOf(transfer.island)];
     island.flowsDirty = 1;
-    if (transfer.prevActive == kNone) island.firstFlow = transfer.nextActive;
-    else m_arena.transfers[transfer.prevActive].nextActive = transfer.nextActive;
+    if (transfer.prevActive == kNone)
+        island.firstFlow = transfer.nextActive;
+    else
+        m_arena.transfers[transfer.prevActive].nextActive = transfer.nextActive;
     if (transfer.nextActive != kNone) m_arena.transfers[transfer.nextActive].prevActive = transfer.prevActive;
     endTransfer(transfer, nowNs);
 }
@@ -157,7 +168,7 @@ void Engine::updateFlows(uint32_t root, int64_t nowNs) {
     island.flowsDirty = 0;
     for (uint32_t index = island.firstFlow; index != kNone; index = m_arena.transfers[index].nextActive) {
         Transfer& transfer = m_arena.transfers[index];
-        if (transfer.kind == TransferKind::p2p) {    // an all-to-all has one for each pair: most are not concerned
+        if (transfer.kind == TransferKind::p2p) {  // an all-to-all has one for each pair: most are not concerned
             const uint32_t changes = portChanges(m_arena, transfer);
             if (transfer.rate != 0 && changes == transfer.portChanges) continue;
             transfer.portChanges = changes;
@@ -169,14 +180,16 @@ void Engine::updateFlows(uint32_t root, int64_t nowNs) {
         transfer.updatedNs = nowNs;
         transfer.rate = rate;
         transfer.dueNs = endOfWork(nowNs, transfer.remaining - transfer.nextLeadBytes, rate);
-        if (isNew || transfer.dueNs < transfer.scheduledNs) {    // one that has become slower looks again when its event comes
+        if (isNew ||
+            transfer.dueNs < transfer.scheduledNs) {  // one that has become slower looks again when its event comes
             transfer.scheduledNs = transfer.dueNs;
             push(root, {transfer.dueNs, transfer.orderKey, kFlowEnds, index, ++transfer.version, 0});
         }
     }
 }
 
-/// Sets what the flow has left when each member leaves. Nobody leaves before the flow begins, which is after the last arrival.
+/// Sets what the flow has left when each member leaves. Nobody leaves before the flow begins, which is after the last
+/// arrival.
 void Engine::planLeaving(Transfer& transfer) {
     transfer.nextLeadBytes = 0;
     if (transfer.chunkBytes <= 0) return;
@@ -189,8 +202,8 @@ void Engine::planLeaving(Transfer& transfer) {
     }
 }
 
-/// Takes out the members that leave now, and looks up when the next ones do. Returns the streams that go on. A part that has left belongs to its process
-/// again, so it must not stay in the list.
+/// Takes out the members that leave now, and looks up when the next ones do. Returns the streams that go on. A part
+/// that has left belongs to its process again, so it must not stay in the list.
 std::vector<uint32_t> Engine::takeLeaving(Transfer& transfer) {
     std::vector<uint32_t> streams;
     double next = 0;

@@ -12,7 +12,8 @@ namespace rankscope::vgpu {
 namespace {
 
 constexpr size_t kWindowBytes = 4096;
-constexpr size_t kSlotBytes = sizeof(uint64_t) + sizeof(uint32_t);    // of a member: where its contribution is, and whether it waits
+constexpr size_t kSlotBytes =
+    sizeof(uint64_t) + sizeof(uint32_t);  // of a member: where its contribution is, and whether it waits
 
 bool movesEverything() {
     static const bool full = [] {
@@ -43,7 +44,9 @@ void scatterWindows(std::byte* to, const std::byte* from, const std::vector<Byte
 }
 
 // Slots are powers of two with a free list each; freed ones carry the next of their list in their first bytes.
-int sizeClass(size_t bytes) { return std::max(6, static_cast<int>(std::bit_width(std::max<size_t>(bytes, 1) - 1))); }
+int sizeClass(size_t bytes) {
+    return std::max(6, static_cast<int>(std::bit_width(std::max<size_t>(bytes, 1) - 1)));
+}
 
 uint64_t allocate(Arena& arena, size_t bytes) {
     int order = sizeClass(bytes);
@@ -74,35 +77,43 @@ void release(Arena& arena, uint64_t offset, size_t bytes) {
 std::vector<ByteRange> movedWindows(size_t bytes, size_t members) {
     size_t window = members <= 8 ? kWindowBytes : std::max<size_t>(256, kWindowBytes * 8 / members / 64 * 64);
     if (movesEverything() || bytes <= 2 * window) return {{0, bytes}};
-    size_t tail = (bytes - window) / 64 * 64;    // keeps elements whole
+    size_t tail = (bytes - window) / 64 * 64;  // keeps elements whole
     return {{0, window}, {tail, bytes - tail}};
 }
 
 bool ExchangeTask::posts() const {
     switch (m_spec.kind) {
         case TransferKind::broadcast:
-        case TransferKind::scatter: return m_spec.rank == m_spec.root;
-        case TransferKind::p2p: return m_spec.isSend;
-        default: return true;
+        case TransferKind::scatter:
+            return m_spec.rank == m_spec.root;
+        case TransferKind::p2p:
+            return m_spec.isSend;
+        default:
+            return true;
     }
 }
 
 bool ExchangeTask::reads() const {
     switch (m_spec.kind) {
         case TransferKind::reduce:
-        case TransferKind::gather: return m_spec.rank == m_spec.root;
-        case TransferKind::p2p: return !m_spec.isSend;
-        default: return true;
+        case TransferKind::gather:
+            return m_spec.rank == m_spec.root;
+        case TransferKind::p2p:
+            return !m_spec.isSend;
+        default:
+            return true;
     }
 }
 
 uint32_t ExchangeTask::posters() const {
-    bool one = m_spec.kind == TransferKind::broadcast || m_spec.kind == TransferKind::scatter || m_spec.kind == TransferKind::p2p;
+    bool one = m_spec.kind == TransferKind::broadcast || m_spec.kind == TransferKind::scatter ||
+               m_spec.kind == TransferKind::p2p;
     return one ? 1 : m_spec.size;
 }
 
 uint32_t ExchangeTask::readers() const {
-    bool one = m_spec.kind == TransferKind::reduce || m_spec.kind == TransferKind::gather || m_spec.kind == TransferKind::p2p;
+    bool one =
+        m_spec.kind == TransferKind::reduce || m_spec.kind == TransferKind::gather || m_spec.kind == TransferKind::p2p;
     return one ? 1 : m_spec.size;
 }
 
@@ -112,7 +123,8 @@ std::vector<ByteRange> ExchangeTask::windowsOf() const {
 }
 
 bool ExchangeTask::chunkedSend() const {
-    return m_spec.kind == TransferKind::reduceScatter || m_spec.kind == TransferKind::allToAll || m_spec.kind == TransferKind::scatter;
+    return m_spec.kind == TransferKind::reduceScatter || m_spec.kind == TransferKind::allToAll ||
+           m_spec.kind == TransferKind::scatter;
 }
 
 Exchange& ExchangeTask::find() {
@@ -126,8 +138,10 @@ Exchange& ExchangeTask::find() {
         if (exchange.key == m_spec.key && agrees && exchange.src == src && exchange.dst == dst) return exchange;
     }
     uint32_t index = m_arena.freeExchange;
-    if (index != kNone) m_arena.freeExchange = m_arena.exchanges[index].next;
-    else if (m_arena.exchangeCount < kMaxExchanges) index = m_arena.exchangeCount++;
+    if (index != kNone)
+        m_arena.freeExchange = m_arena.exchanges[index].next;
+    else if (m_arena.exchangeCount < kMaxExchanges)
+        index = m_arena.exchangeCount++;
     else {
         std::fprintf(stderr, "rankscope virtual GPUs: too many collectives wait for their members\n");
         std::abort();
@@ -177,13 +191,15 @@ std::atomic_ref<uint32_t> ExchangeTask::bellFlag(uint64_t* slots, uint32_t rank)
     return std::atomic_ref<uint32_t>(reinterpret_cast<uint32_t*>(slots + m_spec.size)[rank]);
 }
 
-/// True if the exchange has become ready meanwhile. Flag and state are written and read in opposite orders here and by who makes it ready.
+/// True if the exchange has become ready meanwhile. Flag and state are written and read in opposite orders here and by
+/// who makes it ready.
 bool ExchangeTask::askForBell(Exchange& exchange) {
     if (bellFlag(slotsOf(exchange), m_spec.rank).exchange(1)) return false;
     return exchange.ready.load() != 0;
 }
 
-/// The slots may become another exchange's meanwhile: then all readers have been here, and a bell that rings in vain does no harm.
+/// The slots may become another exchange's meanwhile: then all readers have been here, and a bell that rings in vain
+/// does no harm.
 void ExchangeTask::ringReaders(uint64_t* slots) {
     const Member* members = m_arena.members + m_arena.comms[m_spec.comm].firstMember;
     auto ring = [&](uint32_t rank) {
@@ -209,7 +225,8 @@ void ExchangeTask::post(Exchange& exchange) {
     size_t chunks = chunkedSend() ? m_spec.size : 1;
     uint64_t slot = allocateSlot(each * chunks);
     for (size_t chunk = 0; chunk < chunks; chunk++)
-        gatherWindows(at(slot) + chunk * each, static_cast<const std::byte*>(m_spec.send) + chunk * m_spec.chunkBytes, windows);
+        gatherWindows(at(slot) + chunk * each, static_cast<const std::byte*>(m_spec.send) + chunk * m_spec.chunkBytes,
+                      windows);
     uint32_t member = m_spec.kind == TransferKind::p2p ? 0 : m_spec.rank;
     slotsOf(exchange)[member] = slot;
 }
@@ -230,13 +247,18 @@ void ExchangeTask::read(Exchange& exchange) {
     auto* out = static_cast<std::byte*>(m_spec.recv);
     switch (m_spec.kind) {
         case TransferKind::allReduce:
-        case TransferKind::reduce: return scatterWindows(out, at(exchange.result), windows);
-        case TransferKind::broadcast: return scatterWindows(out, at(slots[m_spec.root]), windows);
-        case TransferKind::p2p: return scatterWindows(out, at(slots[0]), windows);
-        case TransferKind::scatter: return scatterWindows(out, at(slots[m_spec.root]) + m_spec.rank * each, windows);
+        case TransferKind::reduce:
+            return scatterWindows(out, at(exchange.result), windows);
+        case TransferKind::broadcast:
+            return scatterWindows(out, at(slots[m_spec.root]), windows);
+        case TransferKind::p2p:
+            return scatterWindows(out, at(slots[0]), windows);
+        case TransferKind::scatter:
+            return scatterWindows(out, at(slots[m_spec.root]) + m_spec.rank * each, windows);
         case TransferKind::allGather:
         case TransferKind::gather:
-            for (uint32_t member = 0; member < m_spec.size; member++) scatterWindows(out + member * m_spec.chunkBytes, at(slots[member]), windows);
+            for (uint32_t member = 0; member < m_spec.size; member++)
+                scatterWindows(out + member * m_spec.chunkBytes, at(slots[member]), windows);
             return;
         case TransferKind::allToAll:
             for (uint32_t member = 0; member < m_spec.size; member++)
@@ -244,7 +266,8 @@ void ExchangeTask::read(Exchange& exchange) {
             return;
         case TransferKind::reduceScatter: {
             std::vector<const std::byte*> inputs;
-            for (uint32_t member = 0; member < m_spec.size; member++) inputs.push_back(at(slots[member]) + m_spec.rank * each);
+            for (uint32_t member = 0; member < m_spec.size; member++)
+                inputs.push_back(at(slots[member]) + m_spec.rank * each);
             std::vector<std::byte> result(each);
             reduceElements(m_spec.reduction, inputs.data(), inputs.size(), result.data(), each);
             return scatterWindows(out, result.data(), windows);
@@ -261,7 +284,8 @@ void ExchangeTask::release(Exchange& exchange) {
         if (slots[member]) vgpu::release(m_arena, slots[member], each * (chunkedSend() ? m_spec.size : 1));
     if (exchange.result) vgpu::release(m_arena, exchange.result, each);
     vgpu::release(m_arena, exchange.slots, m_spec.size * kSlotBytes);
-    for (uint32_t* link = &m_arena.openExchanges[m_spec.comm][bucketOf(exchange.key, exchange.src, exchange.dst)]; *link != kNone; link = &m_arena.exchanges[*link].next) {
+    for (uint32_t* link = &m_arena.openExchanges[m_spec.comm][bucketOf(exchange.key, exchange.src, exchange.dst)];
+         *link != kNone; link = &m_arena.exchanges[*link].next) {
         if (*link != index) continue;
         *link = exchange.next;
         break;

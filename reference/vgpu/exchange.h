@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the bytes of collectives and messages travel between processes: through slots in the arena, apart from virtual time.
+// How the bytes of collectives and messages travel between processes: through slots in the arena, apart from virtual
+// time.
 #pragma once
 
 #include <atomic>
@@ -16,8 +17,9 @@ struct ByteRange {
     size_t offset, bytes;
 };
 
-/// The parts of a buffer of `bytes` that move: all of it with RANKSCOPE_VGPU_DATA=full, else the first and the last few KiB.
-/// `members`: with many ranks the windows of per-rank chunks shrink, so that a collective of P ranks does not cost P² KiB.
+/// The parts of a buffer of `bytes` that move: all of it with RANKSCOPE_VGPU_DATA=full, else the first and the last few
+/// KiB. `members`: with many ranks the windows of per-rank chunks shrink, so that a collective of P ranks does not cost
+/// P² KiB.
 std::vector<ByteRange> movedWindows(size_t bytes, size_t members = 1);
 
 /// A data movement between ranks as one rank sees it.
@@ -25,19 +27,20 @@ struct ExchangeSpec {
     TransferKind kind = TransferKind::allReduce;
     uint32_t comm = 0, rank = 0, size = 1;
     uint64_t key = 0;
-    uint64_t fingerprint = 0;    ///< what the members must agree on, else they never meet
+    uint64_t fingerprint = 0;  ///< what the members must agree on, else they never meet
     const void* send = nullptr;
     void* recv = nullptr;
-    size_t chunkBytes = 0;       ///< per-rank chunk; the whole buffer where there are no chunks
+    size_t chunkBytes = 0;  ///< per-rank chunk; the whole buffer where there are no chunks
     uint32_t root = 0, peer = 0;
-    bool isSend = false;         ///< p2p
+    bool isSend = false;  ///< p2p
     Reduction reduction;
 };
 
 class ExchangeTask {
   public:
     ExchangeTask(Arena& arena, const ExchangeSpec& spec) : m_arena(arena), m_spec(spec) {}
-    /// Posts what this rank gives, takes what it gets. False while others have not posted yet: then the process's dataBell rings once they have.
+    /// Posts what this rank gives, takes what it gets. False while others have not posted yet: then the process's
+    /// dataBell rings once they have.
     bool attempt();
 
   private:
@@ -61,7 +64,7 @@ class ExchangeTask {
 
     Arena& m_arena;
     ExchangeSpec m_spec;
-    Exchange* m_exchange = nullptr;    ///< from the first attempt on, while this task still has something to do with it
+    Exchange* m_exchange = nullptr;  ///< from the first attempt on, while this task still has something to do with it
     bool m_posted = false;
 };
 

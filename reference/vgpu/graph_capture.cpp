@@ -35,7 +35,8 @@ bool Capture::allJoined() const {
     std::vector<bool> reached(m_graph->nodes.size());
     std::vector<uint32_t> open = frontier(*m_lanes.front().stream);
     std::vector<int64_t> previous(m_graph->nodes.size(), -1), newest(m_lanes.size(), -1);
-    for (size_t i = 0; i < m_graph->nodes.size(); i++) previous[i] = std::exchange(newest[m_graph->nodes[i].lane], static_cast<int64_t>(i));
+    for (size_t i = 0; i < m_graph->nodes.size(); i++)
+        previous[i] = std::exchange(newest[m_graph->nodes[i].lane], static_cast<int64_t>(i));
     while (!open.empty()) {
         uint32_t node = open.back();
         open.pop_back();

@@ -17,7 +17,8 @@ struct GraphNode {
     DeviceWork work;
 };
 
-/// A lane is what one stream was given; lane 0 belongs to the stream whose capture was begun, and to the one the graph is launched into.
+/// A lane is what one stream was given; lane 0 belongs to the stream whose capture was begun, and to the one the graph
+/// is launched into.
 struct Graph {
     uint32_t id = 0;
     std::vector<int> laneDevices;
@@ -46,8 +47,8 @@ class Capture : public std::enable_shared_from_this<Capture> {
   private:
     struct Lane {
         LocalStream* stream;
-        int64_t last = -1;                 ///< its newest node, -1: none yet
-        std::vector<uint32_t> waitsFor;    ///< of the node that comes next
+        int64_t last = -1;               ///< its newest node, -1: none yet
+        std::vector<uint32_t> waitsFor;  ///< of the node that comes next
     };
 
     uint32_t m_id;

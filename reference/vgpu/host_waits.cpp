@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host threads and virtual time: how far they may run ahead, and how their clocks meet those of the streams they wait for.
+// Host threads and virtual time: how far they may run ahead, and how their clocks meet those of the streams they wait
+// for.
 #include <algorithm>
 
 #include "reference/vgpu/data_plane.h"
@@ -9,9 +10,11 @@
 namespace rankscope::vgpu {
 namespace {
 
-// A full queue is waited for until so many operations have ended: at each single one every rank would take turns with every other.
+// A full queue is waited for until so many operations have ended: at each single one every rank would take turns with
+// every other.
 constexpr uint64_t kFreedTogether = 64;
-// Whoever comes to wait moves the simulation and wakes the others; they look by themselves only in case nobody comes any more.
+// Whoever comes to wait moves the simulation and wakes the others; they look by themselves only in case nobody comes
+// any more.
 constexpr int kFirstPollMs = 25, kLastPollMs = 200;
 
 constexpr int64_t kOwnClock = -1;
@@ -19,17 +22,25 @@ thread_local int64_t t_borrowedNs = kOwnClock;
 
 }  // namespace
 
-BorrowedClock::BorrowedClock(int64_t ns) { t_borrowedNs = ns; }
-BorrowedClock::~BorrowedClock() { t_borrowedNs = kOwnClock; }
-void BorrowedClock::set(int64_t ns) { t_borrowedNs = ns; }
+BorrowedClock::BorrowedClock(int64_t ns) {
+    t_borrowedNs = ns;
+}
+BorrowedClock::~BorrowedClock() {
+    t_borrowedNs = kOwnClock;
+}
+void BorrowedClock::set(int64_t ns) {
+    t_borrowedNs = ns;
+}
 
-void LocalProcess::publish(ThreadClock& thread) { thread.shared->boundNs.store(thread.ns, std::memory_order_release); }
+void LocalProcess::publish(ThreadClock& thread) {
+    thread.shared->boundNs.store(thread.ns, std::memory_order_release);
+}
 
 int64_t LocalProcess::nowStamp() {
     if (t_borrowedNs != kOwnClock) return stamp(t_borrowedNs);
     if (const ThreadClock* thread = clockIfAny()) return stamp(thread->ns);
     int64_t now = kEpochNs;
-    if (m_arena) {    // a thread that never used CUDA sees the time of the one that is furthest
+    if (m_arena) {  // a thread that never used CUDA sees the time of the one that is furthest
         now = m_arena->processes[m_index].lastClockNs;
         for (uint32_t t = m_arena->processes[m_index].firstThread; t != kNone; t = m_arena->threads[t].nextOfProcess)
             now = std::max(now, m_arena->threads[t].boundNs.load());
@@ -50,26 +61,31 @@ void LocalProcess::throttle(LocalStream& stream) {
             m_roomUntil = m_submitted + kFreedTogether;
             StreamPoint old = m_order[(m_submitted - kProcessDepth + kFreedTogether - 1) % kOpsPerProcess];
             for (const auto& other : m_streams)
-                if (other->shared == old.stream && other->submitted - old.seq < kStreamHistory / 2) points[count++] = old;
+                if (other->shared == old.stream && other->submitted - old.seq < kStreamHistory / 2)
+                    points[count++] = old;
         }
     }
     if (count) waitFor({points, count});
 }
 
-int64_t LocalProcess::endOf(StreamPoint point) const { return m_arena->streams[point.stream].endNs[point.seq % kStreamHistory].load(); }
+int64_t LocalProcess::endOf(StreamPoint point) const {
+    return m_arena->streams[point.stream].endNs[point.seq % kStreamHistory].load();
+}
 
 void LocalProcess::sleepUntilResumed(ThreadClock& thread, SharedLock& lock) {
     StallWatch watch(*m_arena, m_index);
     HostThread& shared = *thread.shared;
     int pauseMs = kFirstPollMs;
     for (;;) {
-        while (shared.state == ThreadState::waiting && (engine().advance(m_index) || engine().advanceQuiescent(m_index))) {
+        while (shared.state == ThreadState::waiting &&
+               (engine().advance(m_index) || engine().advanceQuiescent(m_index))) {
         }
         if (shared.state != ThreadState::waiting) break;
         uint32_t word = shared.futex.load();
         lock.unlock();
         futexWait(shared.futex, word, pauseMs);
-        if (shared.state.load(std::memory_order_acquire) != ThreadState::waiting) break;    // who resumed it, moved the simulation: the lock is not needed
+        if (shared.state.load(std::memory_order_acquire) != ThreadState::waiting)
+            break;  // who resumed it, moved the simulation: the lock is not needed
         lock.lock();
         if (shared.state == ThreadState::waiting) watch.inspect(pauseMs);
         pauseMs = std::min(2 * pauseMs, kLastPollMs);

@@ -63,7 +63,8 @@ void copyStruct(char* to, const char* from, size_t bytes) {
     iovec local{to, bytes};
     iovec remote[2] = {{const_cast<char*>(from), toPageEnd}, {const_cast<char*>(from) + toPageEnd, bytes - toPageEnd}};
     // The kernel stops where a plain copy would fault.
-    if (process_vm_readv(getpid(), &local, 1, remote, 2, 0) <= 0) std::memcpy(to, from, std::min<size_t>(toPageEnd, 64));
+    if (process_vm_readv(getpid(), &local, 1, remote, 2, 0) <= 0)
+        std::memcpy(to, from, std::min<size_t>(toPageEnd, 64));
 }
 
 /// A kernel's arguments, kept until its stream reaches it.
@@ -79,15 +80,18 @@ struct KeptArguments {
         for (size_t i = 0; i < pointers.size(); i++) {
             const size_t bytesOfOne = kernel.parameterBytes[i];
             const auto* from = static_cast<const char*>(args[i]);
-            if (bytesOfOne == kUnknownBytes) copyStruct(to, from, kernel.largestStruct);
-            else std::memcpy(to, from, bytesOfOne);
+            if (bytesOfOne == kUnknownBytes)
+                copyStruct(to, from, kernel.largestStruct);
+            else
+                std::memcpy(to, from, bytesOfOne);
             pointers[i] = to;
             to += room(kernel, bytesOfOne);
         }
     }
     static size_t room(const Kernel& kernel, size_t bytesOfOne) {
         constexpr size_t kAlignment = alignof(std::max_align_t);
-        return ((bytesOfOne == kUnknownBytes ? kernel.largestStruct : bytesOfOne) + kAlignment - 1) / kAlignment * kAlignment;
+        return ((bytesOfOne == kUnknownBytes ? kernel.largestStruct : bytesOfOne) + kAlignment - 1) / kAlignment *
+               kAlignment;
     }
 };
 
@@ -99,8 +103,10 @@ size_t typeBytes(std::string type) {
     if (type == "char" || type == "signed char" || type == "unsigned char" || type == "bool") return 1;
     if (type == "short" || type == "unsigned short") return 2;
     if (type == "int" || type == "unsigned int" || type == "float") return 4;
-    if (type == "double" || type == "long" || type == "unsigned long" || type == "long long" || type == "unsigned long long") return 8;
-    return kUnknownBytes;    // a struct: its size is not in the name
+    if (type == "double" || type == "long" || type == "unsigned long" || type == "long long" ||
+        type == "unsigned long long")
+        return 8;
+    return kUnknownBytes;  // a struct: its size is not in the name
 }
 
 std::vector<size_t> parameterBytes(const char* mangledName) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the program: names as nvcc registered them, what they cost, and the host twins of those whose data matters.
+// The kernels of the program: names as nvcc registered them, what they cost, and the host twins of those whose data
+// matters.
 #pragma once
 
 #include <functional>
@@ -10,10 +11,11 @@ namespace rankscope::vgpu {
 
 struct Kernel {
     const void* hostFunction;
-    std::string name;           ///< mangled
-    bool declaresCost;          ///< its first parameter is a KernelCost
-    std::vector<size_t> parameterBytes;    ///< as far as the mangled name tells; 0: a struct
-    size_t largestStruct = 4096;           ///< no struct parameter takes more bytes; by default what all parameters of a kernel may take together
+    std::string name;                    ///< mangled
+    bool declaresCost;                   ///< its first parameter is a KernelCost
+    std::vector<size_t> parameterBytes;  ///< as far as the mangled name tells; 0: a struct
+    size_t largestStruct =
+        4096;  ///< no struct parameter takes more bytes; by default what all parameters of a kernel may take together
     void (*body)(void** args) = nullptr;
 };
 

@@ -12,7 +12,9 @@ namespace {
 // NCCL cuts a connection's buffer into 8 steps, of which a ring's chunk takes 4 (NCCL_STEPS, ALLREDUCE_CHUNKSTEPS).
 constexpr uint32_t kBufferedChunks = 2;
 
-Device& deviceOf(Arena& arena, const Comm& comm, uint32_t rank) { return arena.devices[arena.members[comm.firstMember + rank].device]; }
+Device& deviceOf(Arena& arena, const Comm& comm, uint32_t rank) {
+    return arena.devices[arena.members[comm.firstMember + rank].device];
+}
 const Device& deviceOf(const Arena& arena, const Comm& comm, uint32_t rank) {
     return arena.devices[arena.members[comm.firstMember + rank].device];
 }
@@ -22,7 +24,9 @@ void change(Port& port, uint32_t delta) {
     port.changes++;
 }
 
-double share(const Port& port) { return port.rate / std::max(1u, port.flows); }
+double share(const Port& port) {
+    return port.rate / std::max(1u, port.flows);
+}
 
 /// What a slow pair link of ends that allow `endsRate` gives each of its flows in one direction.
 double share(const PairLink& link, double endsRate, uint32_t flows) {
@@ -50,7 +54,7 @@ double ringPairLimit(const Arena& arena, const Comm& comm, bool alone) {
     const Device& any = deviceOf(arena, comm, 0);
     auto consider = [&](uint32_t i, uint32_t flows) {
         const PairLink& link = arena.pairLinks[i];
-        bool rail = comm.railPairs >> i & 1;    // each rail carries its part of what goes from node to node
+        bool rail = comm.railPairs >> i & 1;  // each rail carries its part of what goes from node to node
         double ends = rail ? any.nicOut.rate : any.out.rate;
         limit = std::min(limit, share(link, ends, alone ? 1 : flows) * (rail ? comm.smallestNode : 1));
     };
@@ -61,7 +65,7 @@ double ringPairLimit(const Arena& arena, const Comm& comm, bool alone) {
 
 /// Members by node, nodes in order of their first member.
 std::vector<std::vector<uint32_t>> membersOfNodes(const Arena& arena, const Comm& comm) {
-    std::unordered_map<uint64_t, size_t> nodeOfHost;    // looked up only, never iterated
+    std::unordered_map<uint64_t, size_t> nodeOfHost;  // looked up only, never iterated
     std::vector<std::vector<uint32_t>> nodes;
     for (uint32_t rank = 0; rank < comm.size; rank++) {
         auto [it, fresh] = nodeOfHost.try_emplace(deviceOf(arena, comm, rank).hostKey, nodes.size());
@@ -77,7 +81,8 @@ double networkRate(const Arena& arena, const Comm& comm, uint32_t from, uint32_t
     const Device& receiver = deviceOf(arena, comm, to);
     const double ends = std::min(sender.nicOut.rate, receiver.nicIn.rate);
     double rate = ends;
-    forEachPair(arena, sender, receiver, [&](uint32_t i, bool) { rate = std::min(rate, share(arena.pairLinks[i], ends, 1)); });
+    forEachPair(arena, sender, receiver,
+                [&](uint32_t i, bool) { rate = std::min(rate, share(arena.pairLinks[i], ends, 1)); });
     return rate;
 }
 
@@ -93,15 +98,16 @@ void addRingEdge(const Arena& arena, Comm& comm, uint32_t from, uint32_t to, boo
 
 void countFlow(Arena& arena, const Transfer& transfer, int direction) {
     const Comm& comm = arena.comms[transfer.comm];
-    auto delta = static_cast<uint32_t>(direction);    // wraps to -1
+    auto delta = static_cast<uint32_t>(direction);  // wraps to -1
     if (transfer.kind == TransferKind::p2p) {
         Device& from = deviceOf(arena, comm, transfer.src);
         Device& to = deviceOf(arena, comm, transfer.dst);
         bool sameNode = from.hostKey == to.hostKey;
         change(sameNode ? from.out : from.nicOut, delta);
         change(sameNode ? to.in : to.nicIn, delta);
-        forEachPair(arena, from, to,
-                    [&](uint32_t i, bool forward) { (forward ? arena.pairLinks[i].forward : arena.pairLinks[i].backward) += delta; });
+        forEachPair(arena, from, to, [&](uint32_t i, bool forward) {
+            (forward ? arena.pairLinks[i].forward : arena.pairLinks[i].backward) += delta;
+        });
         return;
     }
     for (uint32_t rank = 0; rank < comm.size; rank++) {
@@ -136,7 +142,8 @@ double flowRate(const Arena& arena, const Transfer& transfer) {
     for (uint32_t rank = 0; rank < comm.size; rank++) {
         const Device& device = deviceOf(arena, comm, rank);
         rate = std::min({rate, share(device.out), share(device.in)});
-        if (comm.nodes > 1) rate = std::min(rate, comm.smallestNode * std::min(share(device.nicOut), share(device.nicIn)));
+        if (comm.nodes > 1)
+            rate = std::min(rate, comm.smallestNode * std::min(share(device.nicOut), share(device.nicIn)));
     }
     return rate * transfer.efficiency;
 }
@@ -161,7 +168,8 @@ std::optional<NetworkEdges> networkEdges(const Arena& arena, const Comm& comm, u
         if (rail >= comm.smallestNode) return {};
         const uint32_t next = nodes[(node + 1) % nodes.size()][rail];
         const uint32_t previous = nodes[(node + nodes.size() - 1) % nodes.size()][rail];
-        return NetworkEdges{next, previous, networkRate(arena, comm, member, next), networkRate(arena, comm, previous, member)};
+        return NetworkEdges{next, previous, networkRate(arena, comm, member, next),
+                            networkRate(arena, comm, previous, member)};
     }
     return {};
 }
@@ -169,26 +177,28 @@ std::optional<NetworkEdges> networkEdges(const Arena& arena, const Comm& comm, u
 std::vector<double> ringLeads(const Arena& arena, const Comm& comm) {
     if (comm.nodes != 1 || comm.size < 3) return {};
     const uint32_t size = comm.size;
-    std::vector<double> edges;    // from each member to the next
+    std::vector<double> edges;  // from each member to the next
     for (uint32_t m = 0; m < size; m++) {
         const Device& from = deviceOf(arena, comm, m);
         const Device& to = deviceOf(arena, comm, (m + 1) % size);
         double rate = std::min(from.out.rate, to.in.rate);
-        forEachPair(arena, from, to, [&](uint32_t i, bool) { rate = std::min(rate, share(arena.pairLinks[i], rate, 1)); });
+        forEachPair(arena, from, to,
+                    [&](uint32_t i, bool) { rate = std::min(rate, share(arena.pairLinks[i], rate, 1)); });
         edges.push_back(rate);
     }
     const auto [slowest, fastest] = std::minmax_element(edges.begin(), edges.end());
     const double difference = 1 - *slowest / *fastest;
     if (difference < 1e-6) return {};
-    const auto hops = [&](uint32_t first, uint32_t step) {    // until a slowest edge
+    const auto hops = [&](uint32_t first, uint32_t step) {  // until a slowest edge
         uint32_t count = 0;
         for (uint32_t e = first; edges[e] > *slowest; e = (e + step) % size) count++;
         return count;
     };
     std::vector<double> leads;
     for (uint32_t m = 0; m < size; m++) {
-        const uint32_t behind = hops((m + size - 1) % size, size - 1);    // each hop behind the slow edge lacks one chunk more of the last ones
-        const uint32_t before = hops(m, 1);                               // buffers let a sender be this far ahead
+        const uint32_t behind = hops((m + size - 1) % size,
+                                     size - 1);  // each hop behind the slow edge lacks one chunk more of the last ones
+        const uint32_t before = hops(m, 1);      // buffers let a sender be this far ahead
         leads.push_back(std::min(behind, kBufferedChunks * before) * difference);
     }
     return leads;
@@ -206,14 +216,17 @@ void classifyNodes(Arena& arena, Comm& comm) {
     const std::vector<std::vector<uint32_t>> nodes = membersOfNodes(arena, comm);
     comm.nodes = static_cast<uint32_t>(nodes.size());
     comm.smallestNode = comm.size;
-    for (const auto& members : nodes) comm.smallestNode = std::min(comm.smallestNode, static_cast<uint32_t>(members.size()));
+    for (const auto& members : nodes)
+        comm.smallestNode = std::min(comm.smallestNode, static_cast<uint32_t>(members.size()));
     comm.pairsForward = comm.pairsBackward = comm.railPairs = 0;
     if (arena.pairLinkCount == 0) return;
     for (size_t node = 0; node < nodes.size(); node++) {
         const std::vector<uint32_t>& members = nodes[node];
         const std::vector<uint32_t>& next = nodes[(node + 1) % nodes.size()];
-        for (size_t i = 0; i < members.size(); i++) addRingEdge(arena, comm, members[i], members[(i + 1) % members.size()], false);
-        for (size_t i = 0; i < comm.smallestNode && nodes.size() > 1; i++) addRingEdge(arena, comm, members[i], next[i], true);
+        for (size_t i = 0; i < members.size(); i++)
+            addRingEdge(arena, comm, members[i], members[(i + 1) % members.size()], false);
+        for (size_t i = 0; i < comm.smallestNode && nodes.size() > 1; i++)
+            addRingEdge(arena, comm, members[i], next[i], true);
     }
 }
 

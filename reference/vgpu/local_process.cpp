@@ -27,7 +27,8 @@ struct ThreadSlot {
     ThreadClock clock;
     ~ThreadSlot() {
         // The main thread's slot lives as long as the process: profilers still ask for the time in exit handlers.
-        if (clock.shared && clock.generation == g_generation && clock.tid != getpid()) LocalProcess::instance().releaseThread(clock);
+        if (clock.shared && clock.generation == g_generation && clock.tid != getpid())
+            LocalProcess::instance().releaseThread(clock);
     }
 };
 thread_local ThreadSlot t_slot;
@@ -42,8 +43,12 @@ int numberOf(std::initializer_list<const char*> names) {
     const char* text = firstOf(names);
     return text ? std::atoi(text) : -1;
 }
-int rankFromEnvironment() { return numberOf({"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}); }
-int nodeFromEnvironment() { return numberOf({"GROUP_RANK", "SLURM_NODEID"}); }
+int rankFromEnvironment() {
+    return numberOf({"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"});
+}
+int nodeFromEnvironment() {
+    return numberOf({"GROUP_RANK", "SLURM_NODEID"});
+}
 
 uint64_t textKey(const char* text) {
     uint64_t hash = 1469598103934665603ull;
@@ -52,7 +57,9 @@ uint64_t textKey(const char* text) {
 }
 
 std::string jobKey() {
-    if (const char* key = firstOf({"RANKSCOPE_VGPU_JOB", "PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri", "OMPI_MCA_ess_base_jobid"})) return key;
+    if (const char* key =
+            firstOf({"RANKSCOPE_VGPU_JOB", "PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri", "OMPI_MCA_ess_base_jobid"}))
+        return key;
     const char* address = std::getenv("MASTER_ADDR");
     const char* port = std::getenv("MASTER_PORT");
     if (address && port) return std::string(address) + ":" + port;
@@ -70,8 +77,12 @@ LocalProcess& LocalProcess::instance() {
     if (LocalProcess* process = g_process.load(std::memory_order_acquire)) return *process;
     std::lock_guard guard(g_processMutex);
     if (!g_process) {
-        g_process = new LocalProcess;    // lives until the process ends: exit handlers of the job still call in
-        static bool once = (pthread_atfork(nullptr, nullptr, [] { if (LocalProcess* process = g_process) process->forgetAfterFork(); }), true);
+        g_process = new LocalProcess;  // lives until the process ends: exit handlers of the job still call in
+        static bool once = (pthread_atfork(nullptr, nullptr,
+                                           [] {
+                                               if (LocalProcess* process = g_process) process->forgetAfterFork();
+                                           }),
+                            true);
         (void)once;
     }
     return *g_process;
@@ -86,7 +97,8 @@ LocalProcess::LocalProcess() : m_pid(getpid()) {
             std::exit(78);
         }
     }
-    if (int limit = numberOf({"NCCL_MAX_CTAS", "NCCL_MAX_NCHANNELS"}); limit > 0) m_cluster.maxChannels = std::min(limit, kMaxChannels);
+    if (int limit = numberOf({"NCCL_MAX_CTAS", "NCCL_MAX_NCHANNELS"}); limit > 0)
+        m_cluster.maxChannels = std::min(limit, kMaxChannels);
     m_rank = rankFromEnvironment();
     placeOnNode();
 }
@@ -112,7 +124,7 @@ void LocalProcess::attach() {
     SharedLock lock(arena->lock);
     arena->processes[m_index].rank = m_rank;
     int64_t start = kEpochNs;
-    for (uint32_t p = 0; p < m_index; p++)    // a restarted rank goes on where its predecessor ended
+    for (uint32_t p = 0; p < m_index; p++)  // a restarted rank goes on where its predecessor ended
         if (m_rank >= 0 && arena->processes[p].rank == m_rank && !arena->processes[p].alive)
             start = std::max(start, arena->processes[p].lastClockNs);
     arena->processes[m_index].lastClockNs = start;
@@ -121,13 +133,15 @@ void LocalProcess::attach() {
 }
 
 void LocalProcess::plantPairLinks() {
-    if (m_arena->pairLinkCount) return;    // an earlier process read the same scenario
+    if (m_arena->pairLinkCount) return;  // an earlier process read the same scenario
     for (const PlantedRate& slow : m_cluster.slowLinks)
         if (slow.peer >= 0 && m_arena->pairLinkCount < kMaxPairLinks)
             m_arena->pairLinks[m_arena->pairLinkCount++] = {slow.rank, slow.peer, slow.gbps, slow.factor, 0, 0};
 }
 
-ThreadClock* LocalProcess::clockIfAny() { return t_slot.clock.shared && t_slot.clock.generation == g_generation ? &t_slot.clock : nullptr; }
+ThreadClock* LocalProcess::clockIfAny() {
+    return t_slot.clock.shared && t_slot.clock.generation == g_generation ? &t_slot.clock : nullptr;
+}
 
 ThreadClock& LocalProcess::clock() {
     ThreadClock& thread = t_slot.clock;
@@ -137,7 +151,8 @@ ThreadClock& LocalProcess::clock() {
         // While it slept the job went on without it: it cannot act before what its process has already seen.
         SharedLock lock(m_arena->lock);
         for (uint32_t t = m_arena->processes[m_index].firstThread; t != kNone; t = m_arena->threads[t].nextOfProcess)
-            if (m_arena->threads[t].state != ThreadState::excluded) thread.ns = std::max(thread.ns, m_arena->threads[t].boundNs.load());
+            if (m_arena->threads[t].state != ThreadState::excluded)
+                thread.ns = std::max(thread.ns, m_arena->threads[t].boundNs.load());
         thread.shared->boundNs = thread.ns;
         thread.shared->state = ThreadState::running;
     }
@@ -151,8 +166,10 @@ void LocalProcess::registerThread(ThreadClock& thread) {
     }
     SharedLock lock(m_arena->lock);
     uint32_t index = m_arena->freeThread;
-    if (index != kNone) m_arena->freeThread = m_arena->threads[index].nextOfProcess;
-    else if (m_arena->threadCount < kMaxThreads) index = m_arena->threadCount++;
+    if (index != kNone)
+        m_arena->freeThread = m_arena->threads[index].nextOfProcess;
+    else if (m_arena->threadCount < kMaxThreads)
+        index = m_arena->threadCount++;
     else {
         std::fprintf(stderr, "rankscope virtual GPUs: more than %u threads in one job\n", kMaxThreads);
         std::abort();
@@ -266,7 +283,8 @@ LocalStream* LocalProcess::createStream(int deviceOrdinal, unsigned flags, int p
 }
 
 uint32_t LocalProcess::takeOp() {
-    if (m_freeOps.empty() && m_nextOp < kOpsPerProcess) {    // used ones first: every rank that moves the simulation maps their pages
+    if (m_freeOps.empty() &&
+        m_nextOp < kOpsPerProcess) {  // used ones first: every rank that moves the simulation maps their pages
         m_reports.resize(m_nextOp + 1);
         return m_nextOp++;
     }
@@ -366,7 +384,8 @@ void LocalProcess::harvest(int64_t upToNs) {
 double LocalProcess::noiseFactor(LocalStream& stream) {
     uint64_t k = stream.kernels++;
     if (m_cluster.noise == 0 && m_cluster.noiseRun == 0) return 1;
-    double factor = 1 + m_cluster.noise * normalNoise(m_cluster.seed, static_cast<uint64_t>(m_rank + 1), stream.ordinal, k);
+    double factor =
+        1 + m_cluster.noise * normalNoise(m_cluster.seed, static_cast<uint64_t>(m_rank + 1), stream.ordinal, k);
     if (m_cluster.noiseRun != 0) factor *= 1 + m_cluster.noiseRun * normalNoise(m_cluster.seed, 0x52554e, 0, 0);
     return std::max(0.05, factor);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This process as a member of the virtual job: its identity, host clocks, streams, and the hand-over of operations to the engine.
+// This process as a member of the virtual job: its identity, host clocks, streams, and the hand-over of operations to
+// the engine.
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,7 @@ struct GraphSpan {
 /// What a finished operation is reported as; kept beside the shared Op because nobody else needs it.
 struct OpReport {
     enum class Kind : uint8_t { none, kernel, copy, memset } kind = Kind::none;
-    bool wanted = false;    ///< its activity kind was enabled when it was issued
+    bool wanted = false;  ///< its activity kind was enabled when it was issued
     uint32_t correlation = 0, streamId = 0, deviceId = 0, contextId = 0;
     const char* name = nullptr;
     int grid[3]{}, block[3]{};
@@ -39,29 +40,29 @@ struct OpReport {
     uint32_t graphId = 0;
     uint64_t graphNode = 0;
     std::shared_ptr<struct ChannelEvents> channels;    ///< a profiler plugin wants to know when this kernel ran
-    std::shared_ptr<struct ProxyTransfers> transfers;    ///< and what its proxy did on the network
-    std::shared_ptr<GraphSpan> span;    ///< set: this operation has no record of its own
+    std::shared_ptr<struct ProxyTransfers> transfers;  ///< and what its proxy did on the network
+    std::shared_ptr<GraphSpan> span;                   ///< set: this operation has no record of its own
 };
 
 struct StreamPoint {
-    uint32_t stream;    ///< index in the arena
+    uint32_t stream;  ///< index in the arena
     uint64_t seq;
 };
 
 struct LocalStream {
     uint32_t shared = kNone;
-    uint32_t id = 0;          ///< as CUPTI shows it
-    uint32_t ordinal = 0;     ///< in order of creation, within the process
+    uint32_t id = 0;       ///< as CUPTI shows it
+    uint32_t ordinal = 0;  ///< in order of creation, within the process
     int device = 0;
     unsigned flags = 0;
     int priority = 0;
-    uint64_t submitted = 0;   ///< number of the newest operation
-    uint64_t roomUntil = kStreamDepth;    ///< the queue is not full before that many
-    uint64_t legacySeen = 0;  ///< newest operation of the legacy stream this stream already waits for
-    uint64_t kernels = 0;     ///< counts for the noise
-    std::map<uint32_t, uint64_t> waitedFor;    ///< newest operation of other streams this one already waits for
+    uint64_t submitted = 0;                  ///< number of the newest operation
+    uint64_t roomUntil = kStreamDepth;       ///< the queue is not full before that many
+    uint64_t legacySeen = 0;                 ///< newest operation of the legacy stream this stream already waits for
+    uint64_t kernels = 0;                    ///< counts for the noise
+    std::map<uint32_t, uint64_t> waitedFor;  ///< newest operation of other streams this one already waits for
     bool perThread = false;
-    std::shared_ptr<class Capture> capture;    ///< set: operations become nodes of its graph
+    std::shared_ptr<class Capture> capture;  ///< set: operations become nodes of its graph
     uint32_t captureLane = 0;
 };
 
@@ -70,9 +71,9 @@ struct LocalDevice {
     int rank = -1;
     double computeFactor = 1;
     LocalStream* legacy = nullptr;
-    std::vector<LocalStream*> streams;    ///< in order of creation
+    std::vector<LocalStream*> streams;  ///< in order of creation
     uint64_t memoryUsed = 0;
-    uint32_t nextStreamId = 13;    // what a fresh context of the real library counts from
+    uint32_t nextStreamId = 13;  // what a fresh context of the real library counts from
 };
 
 /// The virtual clock of one application thread.
@@ -148,7 +149,9 @@ class LocalProcess {
     int64_t endOf(StreamPoint point) const;
 
     /// Virtual time as this process's host shows it.
-    int64_t stamp(int64_t ns) const { return m_cluster.clockOffsets.empty() ? ns : m_cluster.stamp(m_node, ns, kEpochNs); }
+    int64_t stamp(int64_t ns) const {
+        return m_cluster.clockOffsets.empty() ? ns : m_cluster.stamp(m_node, ns, kEpochNs);
+    }
     int64_t nowStamp();
 
     Engine engine() { return Engine(*m_arena); }
@@ -183,7 +186,7 @@ class LocalProcess {
     std::vector<uint32_t> m_freeOps, m_freeParts;
     uint32_t m_nextOp = 0, m_nextPart = 0;
     std::deque<OpReport> m_reports;    ///< by op; grows with the ops that were ever in use
-    std::vector<StreamPoint> m_order;    ///< the newest submissions, a ring
+    std::vector<StreamPoint> m_order;  ///< the newest submissions, a ring
     uint64_t m_submitted = 0, m_roomUntil = kProcessDepth;
 };
 

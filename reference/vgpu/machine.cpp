@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Between PCIe 4.0, which reaches 31.5 GB/s, and the NVLinks of GeForce boards, 50 GB/s and more: what a scenario calls slower is PCIe.
+/// Between PCIe 4.0, which reaches 31.5 GB/s, and the NVLinks of GeForce boards, 50 GB/s and more: what a scenario
+/// calls slower is PCIe.
 constexpr double kSlowestNvlinkGbps = 40;
 constexpr uint32_t kMostNvlinks = 18;
 constexpr double kSlowestSingleLinkGbps = 20;

@@ -13,13 +13,14 @@ namespace {
 // Every process gets the same addresses: pointers show up in traces.
 constexpr uintptr_t kFirstAddress = 0x200000000000;
 constexpr size_t kReservedBytes = size_t{2} << 40;
-constexpr size_t kGranule = 512;         // what cudaMalloc aligns to
+constexpr size_t kGranule = 512;  // what cudaMalloc aligns to
 constexpr size_t kPage = 4096;
 
 struct Space {
     std::mutex mutex;
     std::map<uintptr_t, Allocation> live;
-    std::multimap<size_t, uintptr_t> freeBlocks;    // by size; sizes are rounded, so that equal requests reuse equal blocks
+    std::multimap<size_t, uintptr_t>
+        freeBlocks;  // by size; sizes are rounded, so that equal requests reuse equal blocks
     std::map<uintptr_t, size_t> blockBytes;
     std::map<int, uint64_t> used;
     std::map<uintptr_t, size_t> symbols;
@@ -36,7 +37,7 @@ uintptr_t takeBlock(Space& memory, size_t bytes) {
         void* base = mmap(reinterpret_cast<void*>(kFirstAddress), kReservedBytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (base == MAP_FAILED) return 0;
-        madvise(base, kReservedBytes, MADV_NOHUGEPAGE);    // a touched window must not cost 2 MiB
+        madvise(base, kReservedBytes, MADV_NOHUGEPAGE);  // a touched window must not cost 2 MiB
         madvise(base, kReservedBytes, MADV_DONTDUMP);
         memory.next = reinterpret_cast<uintptr_t>(base);
         memory.end = memory.next + kReservedBytes;
@@ -78,7 +79,7 @@ bool freeMemory(void* pointer, Allocation* freed) {
     if (it->second.kind != MemoryKind::pinned) memory.used[it->second.device] -= it->second.bytes;
     memory.live.erase(it);
     auto block = memory.blockBytes.find(reinterpret_cast<uintptr_t>(pointer));
-    if (block == memory.blockBytes.end()) return true;    // registered by the program, not ours
+    if (block == memory.blockBytes.end()) return true;  // registered by the program, not ours
     uintptr_t first = (block->first + kPage - 1) / kPage * kPage, last = (block->first + block->second) / kPage * kPage;
     if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
     memory.freeBlocks.emplace(block->second, block->first);
@@ -88,10 +89,14 @@ bool freeMemory(void* pointer, Allocation* freed) {
 bool registerHostMemory(void* pointer, size_t bytes) {
     Space& memory = space();
     std::lock_guard guard(memory.mutex);
-    return memory.live.try_emplace(reinterpret_cast<uintptr_t>(pointer), Allocation{pointer, bytes, MemoryKind::pinned, 0}).second;
+    return memory.live
+        .try_emplace(reinterpret_cast<uintptr_t>(pointer), Allocation{pointer, bytes, MemoryKind::pinned, 0})
+        .second;
 }
 
-bool unregisterHostMemory(void* pointer) { return freeMemory(pointer); }
+bool unregisterHostMemory(void* pointer) {
+    return freeMemory(pointer);
+}
 
 void registerSymbol(const void* hostVariable, size_t bytes) {
     Space& memory = space();

@@ -21,8 +21,9 @@ constexpr int64_t kDestroyNs = 200'000;
 /// Ids are names, not numbers drawn at random: the same job gets the same communicator hashes every time.
 void makeId(unsigned char (&id)[128], const char* purpose, uint64_t a, uint64_t b, uint64_t c) {
     std::memset(id, 0, sizeof id);
-    std::snprintf(reinterpret_cast<char*>(id), sizeof id, "rankscope-vgpu/%s/%llx/%llx/%llx", purpose, static_cast<unsigned long long>(a),
-                  static_cast<unsigned long long>(b), static_cast<unsigned long long>(c));
+    std::snprintf(reinterpret_cast<char*>(id), sizeof id, "rankscope-vgpu/%s/%llx/%llx/%llx", purpose,
+                  static_cast<unsigned long long>(a), static_cast<unsigned long long>(b),
+                  static_cast<unsigned long long>(c));
 }
 
 ncclResult_t initRank(ncclComm_t* comm, int size, const ncclUniqueId& id, int rank, int device, const char* name) {
@@ -38,7 +39,9 @@ ncclResult_t initRank(ncclComm_t* comm, int size, const ncclUniqueId& id, int ra
     return requestComm(std::move(request));
 }
 
-const char* nameIn(const ncclConfig_t* config) { return config && config->commName != NCCL_CONFIG_UNDEF_PTR ? config->commName : nullptr; }
+const char* nameIn(const ncclConfig_t* config) {
+    return config && config->commName != NCCL_CONFIG_UNDEF_PTR ? config->commName : nullptr;
+}
 
 /// Splits after everybody has said which colour it wants: a rendezvous of the parent, then one per colour.
 ncclResult_t split(ncclComm_t parent, int color, int key, ncclComm_t* result, const char* name) {
@@ -95,8 +98,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
     return ncclSuccess;
 }
 
-static ncclResult_t initInRange(NcclSchema schema, const char* function, ncclComm_t* comm, int size, const ncclUniqueId& id, int rank,
-                                const ncclConfig_t* config) {
+static ncclResult_t initInRange(NcclSchema schema, const char* function, ncclComm_t* comm, int size,
+                                const ncclUniqueId& id, int rank, const ncclConfig_t* config) {
     injectOnce();
     NcclRange range(function, schema);
     int device = LocalProcess::instance().clock().device;
@@ -111,7 +114,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id,
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int rank) {
     return initInRange(NcclSchema::commInitRank, "ncclCommInitRank", comm, size, id, rank, nullptr);
 }
-ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int size, int rank, int idCount, ncclUniqueId* ids, ncclConfig_t* config) {
+ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int size, int rank, int idCount, ncclUniqueId* ids,
+                                      ncclConfig_t* config) {
     if (!ids || idCount < 1) return ncclInvalidArgument;
     return initInRange(NcclSchema::commInitRankScalable, "ncclCommInitRankScalable", comm, size, ids[0], rank, config);
 }
@@ -120,7 +124,8 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
     ncclUniqueId id;
     ncclGetUniqueId(&id);
     startGroup();
-    for (int rank = 0; rank < count; rank++) initRank(&comms[rank], count, id, rank, devices ? devices[rank] : rank, nullptr);
+    for (int rank = 0; rank < count; rank++)
+        initRank(&comms[rank], count, id, rank, devices ? devices[rank] : rank, nullptr);
     return endGroup();
 }
 
@@ -129,11 +134,13 @@ ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t* re
     if (groupDepth() > 0) return ncclInvalidUsage;
     NcclRange range("ncclCommSplit", NcclSchema::commSplit);
     ncclResult_t status = split(parent, color, key, result, nameIn(config));
-    if (const ncclComm* made = *result) range.setSplit(made->hash, parent->hash, made->size, made->rank, made->device, color, key);
+    if (const ncclComm* made = *result)
+        range.setSplit(made->hash, parent->hash, made->size, made->rank, made->device, color, key);
     return status;
 }
 
-ncclResult_t ncclCommShrink(ncclComm_t parent, int* excluded, int excludedCount, ncclComm_t* result, ncclConfig_t* config, int) {
+ncclResult_t ncclCommShrink(ncclComm_t parent, int* excluded, int excludedCount, ncclComm_t* result,
+                            ncclConfig_t* config, int) {
     if (!parent || !result || (excludedCount > 0 && !excluded)) return ncclInvalidArgument;
     // Only the survivors call; they form a group that all of them can name.
     std::vector<int> group;
@@ -153,7 +160,9 @@ ncclResult_t ncclCommShrink(ncclComm_t parent, int* excluded, int excludedCount,
     return shared == kNone ? ncclInvalidUsage : completeComm(process, request, shared);
 }
 
-ncclResult_t ncclCommFinalize(ncclComm_t comm) { return comm ? ncclSuccess : ncclInvalidArgument; }
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+    return comm ? ncclSuccess : ncclInvalidArgument;
+}
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     if (!comm) return ncclSuccess;
@@ -210,10 +219,13 @@ ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
 ncclResult_t ncclMemAlloc(void** pointer, size_t bytes) {
     LocalProcess& process = LocalProcess::instance();
     if (!pointer) return ncclInvalidArgument;
-    *pointer = allocateMemory(MemoryKind::device, process.clock().device, bytes, static_cast<uint64_t>(process.cluster().memoryGb * 1e9));
+    *pointer = allocateMemory(MemoryKind::device, process.clock().device, bytes,
+                              static_cast<uint64_t>(process.cluster().memoryGb * 1e9));
     return *pointer ? ncclSuccess : ncclUnhandledCudaError;
 }
-ncclResult_t ncclMemFree(void* pointer) { return !pointer || freeMemory(pointer) ? ncclSuccess : ncclInvalidArgument; }
+ncclResult_t ncclMemFree(void* pointer) {
+    return !pointer || freeMemory(pointer) ? ncclSuccess : ncclInvalidArgument;
+}
 
 // Registration only matters to real transports.
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buffer, size_t, void** handle) {
@@ -221,28 +233,43 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buffer, size_t, void*
     *handle = buffer;
     return ncclSuccess;
 }
-ncclResult_t ncclCommDeregister(const ncclComm_t comm, void*) { return comm ? ncclSuccess : ncclInvalidArgument; }
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void*) {
+    return comm ? ncclSuccess : ncclInvalidArgument;
+}
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buffer, size_t, ncclWindow_t* window, int) {
     if (!comm || !window) return ncclInvalidArgument;
     *window = reinterpret_cast<ncclWindow_t>(buffer);
     return ncclSuccess;
 }
-ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t) { return comm ? ncclSuccess : ncclInvalidArgument; }
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t) {
+    return comm ? ncclSuccess : ncclInvalidArgument;
+}
 
 const char* ncclGetErrorString(ncclResult_t result) {
     switch (result) {
-        case ncclSuccess: return "no error";
-        case ncclUnhandledCudaError: return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
-        case ncclSystemError: return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
-        case ncclInternalError: return "internal error - please report this issue to the NCCL developers";
-        case ncclInvalidArgument: return "invalid argument (run with NCCL_DEBUG=WARN for details)";
-        case ncclInvalidUsage: return "invalid usage (run with NCCL_DEBUG=WARN for details)";
-        case ncclRemoteError: return "remote process exited or there was a network error";
-        case ncclInProgress: return "NCCL operation in progress";
-        default: return "unknown result code";
+        case ncclSuccess:
+            return "no error";
+        case ncclUnhandledCudaError:
+            return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
+        case ncclSystemError:
+            return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
+        case ncclInternalError:
+            return "internal error - please report this issue to the NCCL developers";
+        case ncclInvalidArgument:
+            return "invalid argument (run with NCCL_DEBUG=WARN for details)";
+        case ncclInvalidUsage:
+            return "invalid usage (run with NCCL_DEBUG=WARN for details)";
+        case ncclRemoteError:
+            return "remote process exited or there was a network error";
+        case ncclInProgress:
+            return "NCCL operation in progress";
+        default:
+            return "unknown result code";
     }
 }
-const char* ncclGetLastError(ncclComm_t) { return ""; }
+const char* ncclGetLastError(ncclComm_t) {
+    return "";
+}
 void ncclResetDebugInit() {}
 
 }  // extern "C"

@@ -16,10 +16,12 @@ struct Buffers {
     void* recv;
 };
 
-uint64_t hashOf(ncclComm_t comm) { return comm ? comm->hash : 0; }
+uint64_t hashOf(ncclComm_t comm) {
+    return comm ? comm->hash : 0;
+}
 
-ncclResult_t collective(const char* function, TransferKind kind, Buffers buffers, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
-                        ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t collective(const char* function, TransferKind kind, Buffers buffers, size_t count, ncclDataType_t type,
+                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
     injectOnce();
     size_t element = elementBytes(type);
     if (!comm || element == 0 || root < 0 || root >= comm->size) return ncclInvalidArgument;
@@ -47,7 +49,8 @@ ncclResult_t collective(const char* function, TransferKind kind, Buffers buffers
     return issue(std::move(call));
 }
 
-ncclResult_t message(bool isSend, const void* send, void* recv, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t message(bool isSend, const void* send, void* recv, size_t count, ncclDataType_t type, int peer,
+                     ncclComm_t comm, cudaStream_t stream) {
     injectOnce();
     size_t element = elementBytes(type);
     if (!comm || element == 0 || peer < 0 || peer >= comm->size) return ncclInvalidArgument;
@@ -68,8 +71,8 @@ ncclResult_t message(bool isSend, const void* send, void* recv, size_t count, nc
     return issue(std::move(call));
 }
 
-ncclResult_t allReduce(const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
-                       ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t allReduce(const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                       cudaStream_t stream) {
     NcclRange range("ncclAllReduce", NcclSchema::allReduce, hashOf(comm), count * elementBytes(type), op);
     return collective("AllReduce", TransferKind::allReduce, {send, recv}, count, type, op, 0, comm, stream);
 }
@@ -121,7 +124,8 @@ ncclResult_t gather(const void* send, void* recv, size_t count, ncclDataType_t t
     startGroup();
     message(true, send, nullptr, count, type, root, comm, stream);
     for (int peer = 0; comm->rank == root && peer < comm->size; peer++)
-        message(false, nullptr, static_cast<char*>(recv) + static_cast<size_t>(peer) * bytes, count, type, peer, comm, stream);
+        message(false, nullptr, static_cast<char*>(recv) + static_cast<size_t>(peer) * bytes, count, type, peer, comm,
+                stream);
     return endGroup();
 }
 
@@ -132,7 +136,8 @@ ncclResult_t scatter(const void* send, void* recv, size_t count, ncclDataType_t 
     if (!comm || root < 0 || root >= comm->size || elementBytes(type) == 0) return ncclInvalidArgument;
     startGroup();
     for (int peer = 0; comm->rank == root && peer < comm->size; peer++)
-        message(true, static_cast<const char*>(send) + static_cast<size_t>(peer) * bytes, nullptr, count, type, peer, comm, stream);
+        message(true, static_cast<const char*>(send) + static_cast<size_t>(peer) * bytes, nullptr, count, type, peer,
+                comm, stream);
     message(false, nullptr, recv, count, type, root, comm, stream);
     return endGroup();
 }
@@ -149,8 +154,8 @@ ncclResult_t ncclReduce(const void* send, void* recv, size_t count, ncclDataType
                         ncclComm_t comm, cudaStream_t stream) {
     return reduce(send, recv, count, type, op, root, comm, stream);
 }
-ncclResult_t ncclBroadcast(const void* send, void* recv, size_t count, ncclDataType_t type, int root,
-                           ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclBroadcast(const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+                           cudaStream_t stream) {
     return broadcast(send, recv, count, type, root, comm, stream);
 }
 ncclResult_t ncclAllGather(const void* send, void* recv, size_t count, ncclDataType_t type, ncclComm_t comm,
@@ -173,12 +178,14 @@ ncclResult_t ncclScatter(const void* send, void* recv, size_t count, ncclDataTyp
                          cudaStream_t stream) {
     return scatter(send, recv, count, type, root, comm, stream);
 }
-ncclResult_t ncclBcast(void* buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclBcast(void* buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+                       cudaStream_t stream) {
     NcclRange range("ncclBroadcast", NcclSchema::broadcast, hashOf(comm), count * elementBytes(type), root);
     return collective("Broadcast", TransferKind::broadcast, {buffer, buffer}, count, type, ncclSum, root, comm, stream);
 }
 
-ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
     NcclRange range("ncclSend", NcclSchema::send, hashOf(comm), count * elementBytes(type), peer);
     return message(true, send, nullptr, count, type, peer, comm, stream);
 }
@@ -193,8 +200,8 @@ ncclResult_t ncclAllReduceConfig(const void* send, void* recv, size_t count, ncc
     const CallSettings settings(config);
     return settings.valid() ? allReduce(send, recv, count, type, op, comm, stream) : ncclInvalidArgument;
 }
-ncclResult_t ncclReduceConfig(const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
-                              int root, ncclComm_t comm, cudaStream_t stream, const CollConfig* config) {
+ncclResult_t ncclReduceConfig(const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
+                              ncclComm_t comm, cudaStream_t stream, const CollConfig* config) {
     const CallSettings settings(config);
     return settings.valid() ? reduce(send, recv, count, type, op, root, comm, stream) : ncclInvalidArgument;
 }
@@ -238,16 +245,26 @@ ncclResult_t ncclGroupEnd() {
     NcclRange range("ncclGroupEnd", NcclSchema::commFinalize);
     return endGroup();
 }
-ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t*) { return ncclInvalidUsage; }
+ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t*) {
+    return ncclInvalidUsage;
+}
 
-ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t type, ncclScalarResidence_t, ncclComm_t comm) {
+ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t type, ncclScalarResidence_t,
+                                      ncclComm_t comm) {
     if (!op || !scalar || !comm || elementBytes(type) == 0) return ncclInvalidArgument;
     double factor = 1;
-    switch (type) {    // device memory is host memory here, so the residence makes no difference
-        case ncclFloat64: factor = *static_cast<const double*>(scalar); break;
-        case ncclFloat32: factor = *static_cast<const float*>(scalar); break;
-        case ncclInt32: factor = *static_cast<const int32_t*>(scalar); break;
-        default: return ncclInvalidArgument;
+    switch (type) {  // device memory is host memory here, so the residence makes no difference
+        case ncclFloat64:
+            factor = *static_cast<const double*>(scalar);
+            break;
+        case ncclFloat32:
+            factor = *static_cast<const float*>(scalar);
+            break;
+        case ncclInt32:
+            factor = *static_cast<const int32_t*>(scalar);
+            break;
+        default:
+            return ncclInvalidArgument;
     }
     int id = kCustomOps + comm->nextCustomOp++;
     comm->customOps[id] = {type, ncclSum, factor};

@@ -11,7 +11,8 @@
 namespace rankscope::vgpu {
 namespace {
 
-// Bootstrap, topology search and channel set-up; also keeps a new communicator clear of what its members' islands have simulated.
+// Bootstrap, topology search and channel set-up; also keeps a new communicator clear of what its members' islands have
+// simulated.
 constexpr int64_t kInitNs = 5'000'000, kInitPerRankNs = 20'000;
 
 uint64_t hashOf(const unsigned char (&id)[128]) {
@@ -34,7 +35,8 @@ void complete(LocalProcess& process, Comm& comm, uint32_t index) {
     comm.complete = 1;
     for (uint32_t t = 0; t < arena.threadCount; t++) {
         HostThread& thread = arena.threads[t];
-        if (thread.state == ThreadState::waiting && thread.waitKind == WaitKind::comm && thread.waitComm == index) engine.resume(thread, std::max(comm.readyNs, thread.boundNs.load()));
+        if (thread.state == ThreadState::waiting && thread.waitKind == WaitKind::comm && thread.waitComm == index)
+            engine.resume(thread, std::max(comm.readyNs, thread.boundNs.load()));
     }
     arena.progress.fetch_add(1);
 }
@@ -52,9 +54,12 @@ uint32_t joinComm(LocalProcess& process, const CommRequest& request, int64_t arr
     SharedLock lock(arena.lock);
     uint32_t index = kNone;
     for (uint32_t c = arena.commCount; c-- > 0;)
-        if (arena.comms[c].inUse && !arena.comms[c].complete && std::memcmp(arena.comms[c].id, request.id, sizeof request.id) == 0) index = c;
+        if (arena.comms[c].inUse && !arena.comms[c].complete &&
+            std::memcmp(arena.comms[c].id, request.id, sizeof request.id) == 0)
+            index = c;
     if (index == kNone) {
-        if (arena.commCount == kMaxComms || arena.memberCount + static_cast<uint32_t>(request.size) > kMaxMembers) return kNone;
+        if (arena.commCount == kMaxComms || arena.memberCount + static_cast<uint32_t>(request.size) > kMaxMembers)
+            return kNone;
         index = arena.commCount++;
         Comm& fresh = arena.comms[index];
         fresh.inUse = 1;
@@ -81,7 +86,8 @@ ncclResult_t completeComm(LocalProcess& process, const CommRequest& request, uin
     // One GPU must not appear twice, as NCCL insists.
     for (uint32_t rank = 0; rank < comm.size; rank++)
         for (uint32_t other = 0; other < rank; other++)
-            if (arena.members[comm.firstMember + rank].device == arena.members[comm.firstMember + other].device) return ncclInvalidUsage;
+            if (arena.members[comm.firstMember + rank].device == arena.members[comm.firstMember + other].device)
+                return ncclInvalidUsage;
     auto* handle = new ncclComm;
     handle->shared = shared;
     handle->rank = request.rank;
@@ -96,7 +102,8 @@ ncclResult_t completeComm(LocalProcess& process, const CommRequest& request, uin
         delete handle;
         return ncclInvalidUsage;
     }
-    if (ncclResult_t result = handle->tuner.open(process.cluster(), handle->shape, handle->hash); result != ncclSuccess) {
+    if (ncclResult_t result = handle->tuner.open(process.cluster(), handle->shape, handle->hash);
+        result != ncclSuccess) {
         delete handle;
         return result;
     }
@@ -108,7 +115,8 @@ ncclResult_t completeComm(LocalProcess& process, const CommRequest& request, uin
 void abortPending(LocalProcess& process, ncclComm& comm) {
     *comm.aborted = true;
     SharedLock lock(process.arena().lock);
-    for (StreamPoint point : comm.pending) process.engine().abortTransfers(point.stream, comm.shared, process.clock().ns);
+    for (StreamPoint point : comm.pending)
+        process.engine().abortTransfers(point.stream, comm.shared, process.clock().ns);
     process.engine().advance(process.index());
 }
 

@@ -24,16 +24,17 @@ struct ncclComm {
     rankscope::vgpu::CommShape shape;
     rankscope::vgpu::AlgorithmRules rules;
     rankscope::vgpu::Tuner tuner;
-    uint64_t collectives = 0;                  ///< issued so far: names the next one for all members
-    std::vector<uint64_t> sends, receives;     ///< per peer
+    uint64_t collectives = 0;               ///< issued so far: names the next one for all members
+    std::vector<uint64_t> sends, receives;  ///< per peer
     uint32_t splits = 0;
     std::map<int, rankscope::vgpu::Reduction> customOps;
     int nextCustomOp = 0;
-    std::vector<rankscope::vgpu::StreamPoint> pending;    ///< newest operation per stream, for destroy
-    std::shared_ptr<std::atomic<bool>> aborted = std::make_shared<std::atomic<bool>>(false);    ///< also held by pending effects
+    std::vector<rankscope::vgpu::StreamPoint> pending;  ///< newest operation per stream, for destroy
+    std::shared_ptr<std::atomic<bool>> aborted =
+        std::make_shared<std::atomic<bool>>(false);  ///< also held by pending effects
     void* profilerContext = nullptr;
     bool profiled = false;
-    std::map<std::string, uint64_t> functionCounts;    ///< numbers the calls of each function for the plugin
+    std::map<std::string, uint64_t> functionCounts;  ///< numbers the calls of each function for the plugin
 };
 
 namespace rankscope::vgpu {

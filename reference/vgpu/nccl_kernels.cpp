@@ -10,18 +10,28 @@ namespace {
 const char* typeName(ncclDataType_t type) {
     switch (type) {
         case ncclInt8:
-        case ncclUint8: return "u8";
+        case ncclUint8:
+            return "u8";
         case ncclInt32:
-        case ncclUint32: return "u32";
+        case ncclUint32:
+            return "u32";
         case ncclInt64:
-        case ncclUint64: return "u64";
-        case ncclFloat16: return "f16";
-        case ncclFloat32: return "f32";
-        case ncclFloat64: return "f64";
-        case ncclBfloat16: return "bf16";
-        case ncclFloat8e4m3: return "f8e4m3";
-        case ncclFloat8e5m2: return "f8e5m2";
-        default: return "u8";
+        case ncclUint64:
+            return "u64";
+        case ncclFloat16:
+            return "f16";
+        case ncclFloat32:
+            return "f32";
+        case ncclFloat64:
+            return "f64";
+        case ncclBfloat16:
+            return "bf16";
+        case ncclFloat8e4m3:
+            return "f8e4m3";
+        case ncclFloat8e5m2:
+            return "f8e5m2";
+        default:
+            return "u8";
     }
 }
 
@@ -33,8 +43,11 @@ const char* kernelName(LocalProcess& process, const NcclCall& call, const Collec
     switch (call.data.kind) {
         case TransferKind::allReduce:
         case TransferKind::reduce:
-        case TransferKind::reduceScatter: name += std::string("_Sum_") + typeName(call.type); break;
-        default: break;
+        case TransferKind::reduceScatter:
+            name += std::string("_Sum_") + typeName(call.type);
+            break;
+        default:
+            break;
     }
     name += cost.algorithm == Algorithm::tree ? "_TREE_LL" : "_RING_LL";
     name += "(ncclDevKernelArgsStorage<4096ul>)";
@@ -65,7 +78,8 @@ PluginEvent pluginEvent(const NcclCall& call, const CollectiveCost& cost, bool c
     event.recv = call.data.recv;
     event.count = call.count;
     event.datatype = datatypeText(call.type);
-    if (call.data.kind == TransferKind::allGather || call.data.kind == TransferKind::broadcast) {    // NCCL counts these in bytes
+    if (call.data.kind == TransferKind::allGather ||
+        call.data.kind == TransferKind::broadcast) {  // NCCL counts these in bytes
         event.count = call.data.chunkBytes;
         event.datatype = "ncclInt8";
     }

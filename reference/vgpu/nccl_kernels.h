@@ -10,9 +10,9 @@ namespace rankscope::vgpu {
 
 inline constexpr const char* kSendRecvKernel = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)";
 
-/// Kernel names live as long as the process: activity records point at them. Like NCCL's they do not tell what ran: one kernel per function
-/// and type carries all operators, algorithms and protocols, and is called after the sum, the ring (or tree) and LL (src/device/generate.py).
-/// Takes LocalProcess::mutex().
+/// Kernel names live as long as the process: activity records point at them. Like NCCL's they do not tell what ran: one
+/// kernel per function and type carries all operators, algorithms and protocols, and is called after the sum, the ring
+/// (or tree) and LL (src/device/generate.py). Takes LocalProcess::mutex().
 const char* kernelName(LocalProcess& process, const NcclCall& call, const CollectiveCost& cost);
 
 /// The launch of a kernel of that name, one block per channel; what it does is still to be said.

@@ -17,7 +17,9 @@ namespace {
 constexpr uint64_t kFirstSchema = 0x1000000;
 constexpr uint64_t kReductionEnum = 0x1000014;
 
-uint64_t wireId(NcclSchema schema) { return kFirstSchema + static_cast<uint32_t>(schema); }
+uint64_t wireId(NcclSchema schema) {
+    return kFirstSchema + static_cast<uint32_t>(schema);
+}
 
 // Payload layouts as a C compiler lays out NCCL's structs.
 struct Entry {
@@ -73,10 +75,11 @@ std::vector<Layout> layouts() {
 }
 
 void registerReductions(nvtxDomainHandle_t domain) {
-    static const nvtxPayloadEnum_t entries[] = {{"Sum", 0, 0}, {"Product", 1, 0}, {"Max", 2, 0}, {"Min", 3, 0}, {"Avg", 4, 0}};
+    static const nvtxPayloadEnum_t entries[] = {
+        {"Sum", 0, 0}, {"Product", 1, 0}, {"Max", 2, 0}, {"Min", 3, 0}, {"Avg", 4, 0}};
     nvtxPayloadEnumAttr_t attributes{};
-    attributes.fieldMask = NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE |
-                           NVTX_PAYLOAD_ENUM_ATTR_FIELD_SCHEMA_ID;
+    attributes.fieldMask = NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES |
+                           NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE | NVTX_PAYLOAD_ENUM_ATTR_FIELD_SCHEMA_ID;
     attributes.entries = entries;
     attributes.numEntries = std::size(entries);
     attributes.sizeOfEnum = sizeof(int);
@@ -140,7 +143,7 @@ void push(const char* name, const nvtxPayloadData_t* payload) {
     event.message.registered = registeredName(name);
     if (payload) {
         event.payloadType = NVTX_PAYLOAD_TYPE_EXT;
-        event.reserved0 = 1;    // number of payloads
+        event.reserved0 = 1;  // number of payloads
         event.payload.ullValue = NVTX_POINTER_AS_PAYLOAD_ULLVALUE(payload);
     }
     nvtxDomainRangePushEx(domain(), &event);

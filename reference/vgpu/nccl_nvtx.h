@@ -30,7 +30,8 @@ enum class NcclSchema : uint32_t {
     scatter = 18,
 };
 
-/// The range of one NCCL call. Calls with a payload known at entry push it; those that make a communicator hand it over at the end.
+/// The range of one NCCL call. Calls with a payload known at entry push it; those that make a communicator hand it over
+/// at the end.
 class NcclRange {
   public:
     /// A collective or message: `detail` is the root, the peer or the reduction, whichever the schema has.

@@ -26,7 +26,8 @@ thread_local std::vector<CommRequest> t_requests;
 /// Everything all members must agree on, or NCCL would hang.
 uint64_t fingerprint(const NcclCall& call) {
     if (call.data.kind == TransferKind::p2p) return mixHash(static_cast<uint64_t>(call.bytes));
-    return mixHash(mixHash(static_cast<uint64_t>(call.data.kind) << 32 | static_cast<uint64_t>(call.type) << 16 | call.data.root) ^
+    return mixHash(mixHash(static_cast<uint64_t>(call.data.kind) << 32 | static_cast<uint64_t>(call.type) << 16 |
+                           call.data.root) ^
                    static_cast<uint64_t>(call.bytes)) ^
            static_cast<uint64_t>(call.op);
 }
@@ -73,7 +74,7 @@ PluginEvent callEvent(const NcclCall& call) {
 /// What the collective, as the members number it, asks of this rank's stream.
 OpSpec specOf(const LocalProcess& process, const NcclCall& call, const CollectiveCost& cost) {
     OpSpec spec;
-    if (call.comm->size == 1) {    // NCCL copies, if anything
+    if (call.comm->size == 1) {  // NCCL copies, if anything
         spec.kind = OpKind::kernel;
         spec.workNs = 2000 + static_cast<int64_t>(2 * call.bytes / process.cluster().hbmGbps);
         return spec;
@@ -104,8 +105,8 @@ void addressData(NcclCall& call) {
 /// The profiler plugin's events of a kernel's calls, in their order; of a graph's kernel those of its newest launch.
 using Reported = std::shared_ptr<std::vector<void*>>;
 
-/// Reports a kernel's calls now; when they are captured, at each launch of the graph instead, by the callback that feeds NCCL's network
-/// proxies: inside one node there is none.
+/// Reports a kernel's calls now; when they are captured, at each launch of the graph instead, by the callback that
+/// feeds NCCL's network proxies: inside one node there is none.
 Reported announce(ncclComm& comm, const LocalStream& stream, std::vector<PluginEvent> events, DeviceWork& work) {
     auto reported = std::make_shared<std::vector<void*>>();
     if (!stream.capture) {
@@ -114,8 +115,9 @@ Reported announce(ncclComm& comm, const LocalStream& stream, std::vector<PluginE
         work.report.channels = channelEvents(comm, *reported, channels);
         return reported;
     }
-    for (PluginEvent& event : events) event.apiCall = nullptr;    // long gone when the graph is launched
-    if (comm.shape.nodes > 1) work.announce = [&comm, reported, events = std::move(events)] { *reported = reportGroup(comm, events); };
+    for (PluginEvent& event : events) event.apiCall = nullptr;  // long gone when the graph is launched
+    if (comm.shape.nodes > 1)
+        work.announce = [&comm, reported, events = std::move(events)] { *reported = reportGroup(comm, events); };
     return reported;
 }
 
@@ -123,7 +125,8 @@ Reported announce(ncclComm& comm, const LocalStream& stream, std::vector<PluginE
 void launchKernel(LocalProcess& process, ncclComm& comm, LocalStream& stream, cudaStream_t handle, DeviceWork work) {
     void* launch = ProfilerCalls::ofThread().beginKernelLaunch(comm, handle);
     {
-        ApiCall driverCall(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, "cuLaunchKernelEx", kLaunchNs);
+        ApiCall driverCall(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, "cuLaunchKernelEx",
+                           kLaunchNs);
         process.throttle(stream);
         std::lock_guard guard(process.mutex());
         perform(driverCall, stream, std::move(work));
@@ -138,7 +141,9 @@ ncclResult_t launchCollective(LocalProcess& process, NcclCall& call) {
     LocalStream* stream = streamOf(process, thread, call);
     if (!stream) return ncclInvalidArgument;
     std::optional<CollectiveCost> cost;
-    if (ncclResult_t result = comm.tuner.choose(process.cluster(), comm.shape, comm.rules, call.data.kind, call.bytes, cost); result != ncclSuccess)
+    if (ncclResult_t result =
+            comm.tuner.choose(process.cluster(), comm.shape, comm.rules, call.data.kind, call.bytes, cost);
+        result != ncclSuccess)
         return result;
     if (!cost) return ncclInvalidUsage;
     addressData(call);
@@ -146,7 +151,9 @@ ncclResult_t launchCollective(LocalProcess& process, NcclCall& call) {
     const Reported reported = announce(comm, *stream, {pluginEvent(call, *cost, stream->capture != nullptr)}, work);
     work.issue = [&process, call, cost = *cost, reported](LocalStream& on, OpReport report) mutable {
         call.data.key = call.comm->collectives++;
-        if (!reported->empty()) report.transfers = transfersOf(process.arena(), *call.comm, reported->front(), cost.busBytes, cost.channels);
+        if (!reported->empty())
+            report.transfers =
+                transfersOf(process.arena(), *call.comm, reported->front(), cost.busBytes, cost.channels);
         StreamPoint point = process.submit(on, specOf(process, call, cost), report);
         rememberPending(*call.comm, point);
         enqueueExchange(process.arena(), point, *call.comm, call.data);
@@ -165,14 +172,16 @@ PartSpec partOf(const LocalProcess& process, const NcclCall& call, bool sameNode
     part.peer = call.data.peer;
     part.key = call.data.key;
     part.fingerprint = call.data.fingerprint;
-    part.latencyNs = static_cast<int64_t>(1000 * (sameNode ? process.cluster().intra : process.cluster().inter).alphaUs);
+    part.latencyNs =
+        static_cast<int64_t>(1000 * (sameNode ? process.cluster().intra : process.cluster().inter).alphaUs);
     part.busBytes = call.bytes;
     part.efficiency = 1;
     if (part.peer == part.member) part.latencyNs = 1000;
     return part;
 }
 
-StreamPoint issueMessages(LocalProcess& process, std::vector<NcclCall>& calls, const std::vector<void*>& events, LocalStream& stream, OpReport report) {
+StreamPoint issueMessages(LocalProcess& process, std::vector<NcclCall>& calls, const std::vector<void*>& events,
+                          LocalStream& stream, OpReport report) {
     ncclComm& comm = *calls.front().comm;
     const Arena& arena = process.arena();
     const Comm& shared = arena.comms[comm.shared];
@@ -204,7 +213,9 @@ ncclResult_t launchMessages(LocalProcess& process, std::vector<NcclCall>& calls)
     for (NcclCall& call : calls) addressData(call);
     DeviceWork work = kernelWork(kSendRecvKernel, std::min<int>(16, static_cast<int>(calls.size()) * 2));
     const Reported reported = announce(comm, *stream, pluginEvents(calls), work);
-    work.issue = [&process, calls, reported](LocalStream& on, const OpReport& report) mutable { return issueMessages(process, calls, *reported, on, report); };
+    work.issue = [&process, calls, reported](LocalStream& on, const OpReport& report) mutable {
+        return issueMessages(process, calls, *reported, on, report);
+    };
     launchKernel(process, comm, *stream, calls.front().stream, std::move(work));
     return ncclSuccess;
 }
@@ -222,7 +233,8 @@ ncclResult_t launchAll(std::vector<NcclCall> calls) {
         }
         std::vector<NcclCall> together;
         for (size_t k = i; k < calls.size(); k++) {
-            bool same = calls[k].data.kind == TransferKind::p2p && calls[k].comm == calls[i].comm && calls[k].stream == calls[i].stream;
+            bool same = calls[k].data.kind == TransferKind::p2p && calls[k].comm == calls[i].comm &&
+                        calls[k].stream == calls[i].stream;
             if (!same || taken[k]) continue;
             taken[k] = true;
             together.push_back(calls[k]);
@@ -236,7 +248,9 @@ ncclResult_t launchAll(std::vector<NcclCall> calls) {
 
 }  // namespace
 
-int groupDepth() { return t_depth; }
+int groupDepth() {
+    return t_depth;
+}
 
 ncclResult_t startGroup() {
     t_depth++;
@@ -274,7 +288,8 @@ ncclResult_t issue(NcclCall call) {
     if (*call.comm->aborted) return ncclInvalidUsage;
     LocalProcess& process = LocalProcess::instance();
     const LocalStream* stream = streamOf(process, process.clock(), call);
-    call.apiEvent = ProfilerCalls::ofThread().call(*call.comm, callEvent(call), call.stream, stream && stream->capture, t_depth + 1);
+    call.apiEvent = ProfilerCalls::ofThread().call(*call.comm, callEvent(call), call.stream, stream && stream->capture,
+                                                   t_depth + 1);
     if (t_depth > 0) {
         t_calls.push_back(std::move(call));
         return ncclSuccess;

@@ -8,16 +8,16 @@
 namespace rankscope::vgpu {
 
 struct NcclCall {
-    const char* function;          ///< "AllReduce", as in kernel names
+    const char* function;  ///< "AllReduce", as in kernel names
     ncclComm_t comm;
     cudaStream_t stream;
-    ExchangeSpec data;             ///< comm, rank, size, key are filled in at launch
-    double bytes = 0;              ///< whole buffer in the cost model's sense
+    ExchangeSpec data;  ///< comm, rank, size, key are filled in at launch
+    double bytes = 0;   ///< whole buffer in the cost model's sense
     size_t count = 0;
     ncclDataType_t type = ncclFloat32;
     ncclRedOp_t op = ncclSum;
-    uint64_t userTag = 0;          ///< of its settings, for profiler plugins
-    void* apiEvent = nullptr;      ///< the profiler plugin's, of the call itself
+    uint64_t userTag = 0;      ///< of its settings, for profiler plugins
+    void* apiEvent = nullptr;  ///< the profiler plugin's, of the call itself
 };
 
 /// Takes a call: launches it, or keeps it until the thread's group ends.

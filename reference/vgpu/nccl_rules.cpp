@@ -10,14 +10,16 @@ namespace rankscope::vgpu {
 namespace {
 
 // Names NCCL knows; CollNet has no model here: it is understood and never chosen.
-const std::vector<std::string> kAlgorithmNames = {"tree", "ring", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"};
+const std::vector<std::string> kAlgorithmNames = {"tree",     "ring", "collnetdirect", "collnetchain", "nvls",
+                                                  "nvlstree", "pat"};
 const std::vector<std::string> kProtocolNames = {"ll", "ll128", "simple"};
 const std::vector<std::string> kFunctionNames = {"broadcast", "reduce", "allgather", "reducescatter", "allreduce"};
 
 std::vector<std::string> split(const std::string& text, char separator) {
     std::vector<std::string> parts;
     size_t begin = 0;
-    for (size_t end; (end = text.find(separator, begin)) != std::string::npos; begin = end + 1) parts.push_back(text.substr(begin, end - begin));
+    for (size_t end; (end = text.find(separator, begin)) != std::string::npos; begin = end + 1)
+        parts.push_back(text.substr(begin, end - begin));
     parts.push_back(text.substr(begin));
     return parts;
 }
@@ -38,7 +40,8 @@ bool parseMask(std::string list, const std::vector<std::string>& names, uint32_t
 bool parseList(const char* text, const std::vector<std::string>& names, uint32_t (&masks)[5]) {
     if (!text || !*text) return true;
     std::string lower = text;
-    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     bool first = true;
     for (const std::string& section : split(lower, ';')) {
         if (section.empty()) continue;
@@ -46,7 +49,7 @@ bool parseList(const char* text, const std::vector<std::string>& names, uint32_t
         uint32_t mask;
         if (!parseMask(colon == std::string::npos ? section : section.substr(colon + 1), names, mask)) return false;
         if (colon == std::string::npos) {
-            if (!first) return false;    // only the first item may leave the function out
+            if (!first) return false;  // only the first item may leave the function out
             for (uint32_t& each : masks) each = mask;
         } else {
             if (first)
@@ -63,7 +66,8 @@ bool parseList(const char* text, const std::vector<std::string>& names, uint32_t
 }  // namespace
 
 const char* nameOf(Algorithm algorithm) {
-    static const char* const names[kAlgorithms] = {"TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
+    static const char* const names[kAlgorithms] = {"TREE",      "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
+                                                   "NVLS_TREE", "PAT"};
     return names[static_cast<int>(algorithm)];
 }
 
@@ -74,11 +78,16 @@ const char* nameOf(Protocol protocol) {
 
 int functionIndex(TransferKind function) {
     switch (function) {
-        case TransferKind::broadcast: return 0;
-        case TransferKind::reduce: return 1;
-        case TransferKind::allGather: return 2;
-        case TransferKind::reduceScatter: return 3;
-        default: return 4;
+        case TransferKind::broadcast:
+            return 0;
+        case TransferKind::reduce:
+            return 1;
+        case TransferKind::allGather:
+            return 2;
+        case TransferKind::reduceScatter:
+            return 3;
+        default:
+            return 4;
     }
 }
 
@@ -88,7 +97,8 @@ bool AlgorithmRules::parse(const char* algorithms, const char* protocols) {
 
 bool AlgorithmRules::allows(TransferKind function, Algorithm algorithm, Protocol protocol) const {
     int index = functionIndex(function);
-    return (m_algorithms[index] >> static_cast<int>(algorithm) & 1) && (m_protocols[index] >> static_cast<int>(protocol) & 1);
+    return (m_algorithms[index] >> static_cast<int>(algorithm) & 1) &&
+           (m_protocols[index] >> static_cast<int>(protocol) & 1);
 }
 
 }  // namespace rankscope::vgpu

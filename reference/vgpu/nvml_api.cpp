@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of NVML that tells of links, for the devices of a virtual node. It asks the scenario alone and joins no job. Declared here by NVIDIA's NVML API
-// Reference Guide (R470 to R580); its header is not needed to build.
+// The part of NVML that tells of links, for the devices of a virtual node. It asks the scenario alone and joins no job.
+// Declared here by NVIDIA's NVML API Reference Guide (R470 to R580); its header is not needed to build.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -11,11 +11,19 @@ using namespace rankscope::vgpu;
 
 namespace {
 
-enum Result : int { kSuccess = 0, kUninitialized = 1, kInvalidArgument = 2, kNotSupported = 3, kNotFound = 6, kDriverNotLoaded = 9 };
+enum Result : int {
+    kSuccess = 0,
+    kUninitialized = 1,
+    kInvalidArgument = 2,
+    kNotSupported = 3,
+    kNotFound = 6,
+    kDriverNotLoaded = 9
+};
 
-constexpr uint32_t kFieldCommonSpeed = 90, kFieldLinkCount = 91;    // NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, NVML_FI_DEV_NVLINK_LINK_COUNT
-constexpr uint32_t kUnsignedInt = 1;                                // NVML_VALUE_TYPE_UNSIGNED_INT
-constexpr uint32_t kVersion4 = 6;                                   // NVML_NVLINK_VERSION_4_0
+constexpr uint32_t kFieldCommonSpeed = 90,
+                   kFieldLinkCount = 91;  // NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, NVML_FI_DEV_NVLINK_LINK_COUNT
+constexpr uint32_t kUnsignedInt = 1;      // NVML_VALUE_TYPE_UNSIGNED_INT
+constexpr uint32_t kVersion4 = 6;         // NVML_NVLINK_VERSION_4_0
 
 struct FieldValue {
     uint32_t fieldId, scopeId;
@@ -31,9 +39,13 @@ struct FieldValue {
 int g_begun = 0;
 
 /// Handles are numbers from 1.
-void* handleOf(uint32_t index) { return reinterpret_cast<void*>(static_cast<uintptr_t>(index) + 1); }
+void* handleOf(uint32_t index) {
+    return reinterpret_cast<void*>(static_cast<uintptr_t>(index) + 1);
+}
 
-uint32_t deviceCount() { return static_cast<uint32_t>(std::max(0, describedCluster().ranksPerNode)); }
+uint32_t deviceCount() {
+    return static_cast<uint32_t>(std::max(0, describedCluster().ranksPerNode));
+}
 
 int check(void* device) {
     if (g_begun == 0) return kUninitialized;
@@ -52,8 +64,12 @@ int answer(void* device, uint32_t* into, uint32_t value) {
 
 extern "C" {
 
-int nvmlInit_v2(void) { return linksAreHidden() ? int{kDriverNotLoaded} : (g_begun++, int{kSuccess}); }
-int nvmlShutdown(void) { return g_begun == 0 ? kUninitialized : (g_begun--, kSuccess); }
+int nvmlInit_v2(void) {
+    return linksAreHidden() ? int{kDriverNotLoaded} : (g_begun++, int{kSuccess});
+}
+int nvmlShutdown(void) {
+    return g_begun == 0 ? kUninitialized : (g_begun--, kSuccess);
+}
 
 int nvmlDeviceGetCount_v2(uint32_t* count) {
     if (g_begun == 0) return kUninitialized;
@@ -98,8 +114,14 @@ int nvmlDeviceGetFieldValues(void* device, int count, FieldValue* values) {
     return kSuccess;
 }
 
-int nvmlDeviceGetCurrPcieLinkGeneration(void* device, uint32_t* generation) { return answer(device, generation, pcieLinkOf(describedCluster()).generation); }
-int nvmlDeviceGetMaxPcieLinkGeneration(void* device, uint32_t* generation) { return answer(device, generation, pcieLinkOf(describedCluster()).generation); }
-int nvmlDeviceGetCurrPcieLinkWidth(void* device, uint32_t* lanes) { return answer(device, lanes, pcieLinkOf(describedCluster()).lanes); }
+int nvmlDeviceGetCurrPcieLinkGeneration(void* device, uint32_t* generation) {
+    return answer(device, generation, pcieLinkOf(describedCluster()).generation);
+}
+int nvmlDeviceGetMaxPcieLinkGeneration(void* device, uint32_t* generation) {
+    return answer(device, generation, pcieLinkOf(describedCluster()).generation);
+}
+int nvmlDeviceGetCurrPcieLinkWidth(void* device, uint32_t* lanes) {
+    return answer(device, lanes, pcieLinkOf(describedCluster()).lanes);
+}
 
 }  // extern "C"

@@ -10,7 +10,7 @@ using namespace rankscope::vgpu;
 extern "C" void rankscopeVgpuKill(int signal) {
     LocalProcess& process = LocalProcess::instance();
     ThreadClock& thread = process.clock();
-    process.settle();    // what ended up to now is known, whatever the others are doing
+    process.settle();  // what ended up to now is known, whatever the others are doing
     {
         std::lock_guard guard(process.mutex());
         process.harvest(thread.ns);

@@ -4,8 +4,8 @@
 
 namespace rankscope::vgpu {
 
-/// The library `variable` names: a path, or NAME for lib<prefix>-NAME.so; STATIC_PLUGIN is the program itself. Null if the variable is
-/// unset or "none", or nothing can be opened: NCCL goes on without, too.
+/// The library `variable` names: a path, or NAME for lib<prefix>-NAME.so; STATIC_PLUGIN is the program itself. Null if
+/// the variable is unset or "none", or nothing can be opened: NCCL goes on without, too.
 void* openPlugin(const char* variable, const char* prefix);
 
 /// What plugins are given to log with.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's profiler plugin interface as a host sees it, versions 3 to 7; laid out after NCCL 2.28.9 and, version 7, 2.32 (src/include/plugin/profiler).
-// Only the events this library sends are spelled out; the unions are padded to their real size.
+// NCCL's profiler plugin interface as a host sees it, versions 3 to 7; laid out after NCCL 2.28.9 and, version 7, 2.32
+// (src/include/plugin/profiler). Only the events this library sends are spelled out; the unions are padded to their
+// real size.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +11,10 @@
 
 namespace rankscope::vgpu::profiler_abi {
 
-inline constexpr int kGroup = 1, kColl = 2, kP2p = 4, kProxyOp = 8, kProxyStep = 16, kKernelCh = 64, kNetPlugin = 128, kGroupApi = 256, kCollApi = 512,
-                     kP2pApi = 1024, kKernelLaunch = 2048;
-inline constexpr int kSendGpuWait = 8, kSendWait = 9, kRecvWait = 10, kRecvFlushWait = 11, kRecvGpuWait = 12, kProxyOpInProgress = 19, kSendPeerWait = 20;
+inline constexpr int kGroup = 1, kColl = 2, kP2p = 4, kProxyOp = 8, kProxyStep = 16, kKernelCh = 64, kNetPlugin = 128,
+                     kGroupApi = 256, kCollApi = 512, kP2pApi = 1024, kKernelLaunch = 2048;
+inline constexpr int kSendGpuWait = 8, kSendWait = 9, kRecvWait = 10, kRecvFlushWait = 11, kRecvGpuWait = 12,
+                     kProxyOpInProgress = 19, kSendPeerWait = 20;
 inline constexpr int kKernelChStop = 22, kGroupStartApiStop = 23, kGroupEndApiStart = 24;
 
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line, const char* format, ...);
@@ -28,10 +30,10 @@ struct CollV5 {
     uint8_t channels, warps;
     const char* algorithm;
     const char* protocol;
-    void* parentGroup;    ///< from version 5 on
-    const char* kernelVariant;    ///< version 7 only, as all that follows
+    void* parentGroup;          ///< from version 5 on
+    const char* kernelVariant;  ///< version 7 only, as all that follows
     bool symmetric;
-    uint64_t userTag;    ///< of the program's call, 0: none
+    uint64_t userTag;  ///< of the program's call, 0: none
 };
 
 struct P2pV5 {
@@ -40,9 +42,9 @@ struct P2pV5 {
     const char* datatype;
     size_t count;
     int peer;
-    uint8_t channels;    ///< from version 4 on
+    uint8_t channels;  ///< from version 4 on
     void* parentGroup;
-    uint64_t userTag;    ///< version 7 only
+    uint64_t userTag;  ///< version 7 only
 };
 
 struct GroupApiV5 {
@@ -57,7 +59,7 @@ struct CollApiV5 {
     int root;
     void* stream;
     bool graphCaptured;
-    uint64_t userTag;    ///< version 7 only
+    uint64_t userTag;  ///< version 7 only
 };
 
 struct P2pApiV5 {
@@ -66,7 +68,7 @@ struct P2pApiV5 {
     const char* datatype;
     void* stream;
     bool graphCaptured;
-    uint64_t userTag;    ///< version 7 only
+    uint64_t userTag;  ///< version 7 only
 };
 
 struct KernelLaunchV5 {
@@ -75,11 +77,11 @@ struct KernelLaunchV5 {
 
 struct KernelChannel {
     uint8_t channelId;
-    uint64_t pTimer;    ///< start, by the device's clock
+    uint64_t pTimer;  ///< start, by the device's clock
 };
 
 struct ProxyOp {
-    int pid;    ///< of the process whose collective it serves
+    int pid;  ///< of the process whose collective it serves
     uint8_t channelId;
     int peer, steps, chunkSize, isSend;
 };
@@ -90,8 +92,8 @@ struct ProxyStep {
 
 /// Of recordEventState; as large as the real union.
 union StateArguments {
-    uint64_t pTimer;    ///< kKernelChStop: end, by the device's clock
-    size_t transferred; ///< kSendWait and kRecvFlushWait: bytes of the step
+    uint64_t pTimer;     ///< kKernelChStop: end, by the device's clock
+    size_t transferred;  ///< kSendWait and kRecvFlushWait: bytes of the step
     struct {
         size_t first;
         void* second;
@@ -101,7 +103,7 @@ union StateArguments {
 struct CollV3 {
     const char* name;
     uint64_t commHash;
-    CollV5 rest;    ///< same fields in the same order
+    CollV5 rest;  ///< same fields in the same order
 };
 
 struct P2pV3 {
@@ -114,7 +116,8 @@ struct P2pV3 {
     int peer;
 };
 
-static_assert(offsetof(CollV5, kernelVariant) == 88 && offsetof(CollV5, userTag) == 104 && offsetof(P2pV5, userTag) == 48 && offsetof(CollApiV5, userTag) == 48);
+static_assert(offsetof(CollV5, kernelVariant) == 88 && offsetof(CollV5, userTag) == 104 &&
+              offsetof(P2pV5, userTag) == 48 && offsetof(CollApiV5, userTag) == 48);
 
 /// Versions 5 to 7: newer ones append to the events, and add some that this library does not send.
 struct DescriptorV5 {
@@ -161,7 +164,8 @@ struct DescriptorV3 {
 
 struct PluginV5 {
     const char* name;
-    ncclResult_t (*init)(void** context, uint64_t commId, int* mask, const char* commName, int nodes, int ranks, int rank, Logger logger);
+    ncclResult_t (*init)(void** context, uint64_t commId, int* mask, const char* commName, int nodes, int ranks,
+                         int rank, Logger logger);
     ncclResult_t (*startEvent)(void* context, void** handle, DescriptorV5* descriptor);
     ncclResult_t (*stopEvent)(void* handle);
     ncclResult_t (*recordEventState)(void* handle, int state, void* args);
@@ -170,7 +174,8 @@ struct PluginV5 {
 
 struct PluginV4 {
     const char* name;
-    ncclResult_t (*init)(void** context, int* mask, const char* commName, uint64_t commHash, int nodes, int ranks, int rank, Logger logger);
+    ncclResult_t (*init)(void** context, int* mask, const char* commName, uint64_t commHash, int nodes, int ranks,
+                         int rank, Logger logger);
     ncclResult_t (*startEvent)(void* context, void** handle, DescriptorV4* descriptor);
     ncclResult_t (*stopEvent)(void* handle);
     ncclResult_t (*recordEventState)(void* handle, int state, void* args);

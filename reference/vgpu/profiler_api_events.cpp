@@ -57,8 +57,10 @@ void* ProfilerCalls::call(ncclComm& comm, const PluginEvent& event, void* stream
     }
     if (!(mask & (event.isMessage ? kP2pApi | kBelowP2p : kCollApi | kBelowColl))) return nullptr;
     auto descriptor = describe<DescriptorV5>(event.isMessage ? kP2pApi : kCollApi, m_group, comm.rank);
-    if (event.isMessage) descriptor.p2pApi = {event.function, event.count, event.datatype, stream, captured, 0};
-    else descriptor.collApi = {event.function, event.count, event.datatype, event.root, stream, captured, event.userTag};
+    if (event.isMessage)
+        descriptor.p2pApi = {event.function, event.count, event.datatype, stream, captured, 0};
+    else
+        descriptor.collApi = {event.function, event.count, event.datatype, event.root, stream, captured, event.userTag};
     void* handle = start(*plugin, comm.profilerContext, descriptor);
     if (handle) plugin->stopEvent(handle);
     return handle;
@@ -87,7 +89,8 @@ void ProfilerCalls::done() {
 std::shared_ptr<ChannelEvents> channelEvents(const ncclComm& comm, std::vector<void*> parents, int channels) {
     const bool capable = profilerPlugin().v5 || profilerPlugin().v4;
     std::erase(parents, nullptr);
-    if (!capable || !comm.profiled || comm.size == 1 || parents.empty() || !(profilerMask() & kKernelCh)) return nullptr;
+    if (!capable || !comm.profiled || comm.size == 1 || parents.empty() || !(profilerMask() & kKernelCh))
+        return nullptr;
     auto events = std::make_shared<ChannelEvents>();
     events->context = comm.profilerContext;
     events->rank = comm.rank;
@@ -96,7 +99,9 @@ std::shared_ptr<ChannelEvents> channelEvents(const ncclComm& comm, std::vector<v
     return events;
 }
 
-void keepChannelEvents(std::shared_ptr<ChannelEvents> events) { kept().push_back(std::move(events)); }
+void keepChannelEvents(std::shared_ptr<ChannelEvents> events) {
+    kept().push_back(std::move(events));
+}
 
 void sendChannelEvents(LocalProcess& process) {
     std::vector<std::shared_ptr<ChannelEvents>> ready;
@@ -105,8 +110,10 @@ void sendChannelEvents(LocalProcess& process) {
         ready.swap(kept());
     }
     for (const auto& events : ready) {
-        if (profilerPlugin().v5) sendChannels<PluginV5, DescriptorV5>(*profilerPlugin().v5, *events);
-        else sendChannels<PluginV4, DescriptorV4>(*profilerPlugin().v4, *events);
+        if (profilerPlugin().v5)
+            sendChannels<PluginV5, DescriptorV5>(*profilerPlugin().v5, *events);
+        else
+            sendChannels<PluginV4, DescriptorV4>(*profilerPlugin().v4, *events);
     }
 }
 

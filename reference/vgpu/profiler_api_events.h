@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL 2.28 tells a profiler plugin of version 5 beside groups and collectives: the program's calls, kernel launches, and when the
-// kernel of each channel ran.
+// What NCCL 2.28 tells a profiler plugin of version 5 beside groups and collectives: the program's calls, kernel
+// launches, and when the kernel of each channel ran.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ class ProfilerCalls {
   public:
     static ProfilerCalls& ofThread();
 
-    /// A call is made. Returns its event, which what is enqueued for it names as its parent; null without a plugin that asks for it.
+    /// A call is made. Returns its event, which what is enqueued for it names as its parent; null without a plugin that
+    /// asks for it.
     void* call(ncclComm& comm, const PluginEvent& event, void* stream, bool captured, int depth);
     /// The group ends: its calls are launched from here on.
     void launching();
@@ -32,16 +33,17 @@ class ProfilerCalls {
 struct ChannelEvents {
     void* context = nullptr;
     int rank = 0;
-    std::vector<void*> parents;    ///< the collectives or messages it carries
+    std::vector<void*> parents;  ///< the collectives or messages it carries
     int channels = 1;
-    int64_t startNs = 0, endNs = 0;    ///< as the device's clock shows them
+    int64_t startNs = 0, endNs = 0;  ///< as the device's clock shows them
 };
 
 /// The channel events of a kernel that carries the given events; null if nobody wants them.
 std::shared_ptr<ChannelEvents> channelEvents(const ncclComm& comm, std::vector<void*> parents, int channels);
 /// Keeps the events of a kernel that has run. LocalProcess::mutex() is held.
 void keepChannelEvents(std::shared_ptr<ChannelEvents> events);
-/// Sends what was kept, as NCCL's proxy thread does when it finds that a kernel has ended. LocalProcess::mutex() is not held.
+/// Sends what was kept, as NCCL's proxy thread does when it finds that a kernel has ended. LocalProcess::mutex() is not
+/// held.
 void sendChannelEvents(LocalProcess& process);
 
 }  // namespace rankscope::vgpu

@@ -9,7 +9,7 @@
 namespace rankscope::vgpu {
 
 struct ProfilerPlugin {
-    const profiler_abi::PluginV5* v5 = nullptr;    ///< versions 5 to 7
+    const profiler_abi::PluginV5* v5 = nullptr;  ///< versions 5 to 7
     const profiler_abi::PluginV4* v4 = nullptr;
     const profiler_abi::PluginV3* v3 = nullptr;
     bool present() const { return v5 || v4 || v3; }

@@ -20,13 +20,14 @@ struct PluginEvent {
     const char* algorithm = "";
     const char* protocol = "";
     uint64_t userTag = 0;
-    void* apiCall = nullptr;    ///< the event of the program's call
+    void* apiCall = nullptr;  ///< the event of the program's call
 };
 
 void openProfiler(ncclComm& comm);
 void closeProfiler(ncclComm& comm);
-/// One group of calls on a communicator, as NCCL reports it: group, its calls, end. Returns the event of each call, null where nobody wants it, by which
-/// those of their channels and of their network transfers are tied to them. Called without LocalProcess::mutex().
+/// One group of calls on a communicator, as NCCL reports it: group, its calls, end. Returns the event of each call,
+/// null where nobody wants it, by which those of their channels and of their network transfers are tied to them. Called
+/// without LocalProcess::mutex().
 std::vector<void*> reportGroup(ncclComm& comm, const std::vector<PluginEvent>& events);
 
 /// "ncclFloat32" and so on.

@@ -16,7 +16,8 @@ struct SmallFloat {
     using Storage = std::conditional_t<(ExponentBits + MantissaBits > 7), uint16_t, uint8_t>;
     static constexpr int kBias = (1 << (ExponentBits - 1)) - 1;
 
-    static constexpr bool kIsUpperHalf = ExponentBits == 8 && MantissaBits == 7;    // bfloat16 is the upper half of a float
+    static constexpr bool kIsUpperHalf =
+        ExponentBits == 8 && MantissaBits == 7;  // bfloat16 is the upper half of a float
 
     static float widen(Storage bits) {
         if constexpr (kIsUpperHalf) return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
@@ -27,7 +28,8 @@ struct SmallFloat {
         if (exponent == 0 && ExponentBits == 8) {
             value = std::bit_cast<float>(mantissa << (23 - MantissaBits));  // float's own subnormals, zero among them
         } else if (exponent == 0) {
-            value = static_cast<float>(mantissa) * std::bit_cast<float>(static_cast<uint32_t>(127 + 1 - kBias - MantissaBits) << 23);
+            value = static_cast<float>(mantissa) *
+                    std::bit_cast<float>(static_cast<uint32_t>(127 + 1 - kBias - MantissaBits) << 23);
         } else if (exponent == (1u << ExponentBits) - 1 && ExponentBits != 4) {
             value = std::bit_cast<float>(0x7f800000u | (mantissa << (23 - MantissaBits)));
         } else {
@@ -60,7 +62,7 @@ struct SmallFloat {
         uint64_t rounded = (static_cast<uint64_t>(exponent) << MantissaBits << shift) + mantissa;
         uint64_t half = (uint64_t{1} << shift) >> 1;
         uint64_t result = (rounded + half - 1 + ((rounded >> shift) & 1)) >> shift;
-        uint64_t limit = ExponentBits == 4 ? kTop | ((1u << MantissaBits) - 2) : kTop;    // e4m3 has no infinity
+        uint64_t limit = ExponentBits == 4 ? kTop | ((1u << MantissaBits) - 2) : kTop;  // e4m3 has no infinity
         return static_cast<Storage>(sign | static_cast<Storage>(std::min(result, limit)));
     }
 };
@@ -91,8 +93,8 @@ void combine(ncclRedOp_t op, T* values, const T* more, size_t count) {
 constexpr size_t kBlockElements = 256;
 
 template <typename T, typename Load, typename Store>
-void reduceAs(const Reduction& reduction, const std::byte* const* inputs, size_t inputCount, std::byte* out, size_t count, size_t width,
-              Load load, Store store) {
+void reduceAs(const Reduction& reduction, const std::byte* const* inputs, size_t inputCount, std::byte* out,
+              size_t count, size_t width, Load load, Store store) {
     T values[kBlockElements]{}, next[kBlockElements];
     for (size_t first = 0; first < count; first += kBlockElements) {
         const size_t block = std::min(kBlockElements, count - first);
@@ -101,7 +103,8 @@ void reduceAs(const Reduction& reduction, const std::byte* const* inputs, size_t
             const std::byte* from = inputs[k] + first * width;
             for (size_t i = 0; i < block; i++) into[i] = load(from + i * width);
             if (reduction.preScale != 1)
-                for (size_t i = 0; i < block; i++) into[i] = static_cast<T>(static_cast<double>(into[i]) * reduction.preScale);
+                for (size_t i = 0; i < block; i++)
+                    into[i] = static_cast<T>(static_cast<double>(into[i]) * reduction.preScale);
             if (k > 0) combine(reduction.op, values, next, block);
         }
         if (reduction.op == ncclAvg)
@@ -145,34 +148,53 @@ size_t elementBytes(ncclDataType_t type) {
         case ncclInt8:
         case ncclUint8:
         case ncclFloat8e4m3:
-        case ncclFloat8e5m2: return 1;
+        case ncclFloat8e5m2:
+            return 1;
         case ncclFloat16:
-        case ncclBfloat16: return 2;
+        case ncclBfloat16:
+            return 2;
         case ncclInt32:
         case ncclUint32:
-        case ncclFloat32: return 4;
+        case ncclFloat32:
+            return 4;
         case ncclInt64:
         case ncclUint64:
-        case ncclFloat64: return 8;
-        default: return 0;
+        case ncclFloat64:
+            return 8;
+        default:
+            return 0;
     }
 }
 
-void reduceElements(const Reduction& reduction, const std::byte* const* inputs, size_t inputCount, std::byte* out, size_t bytes) {
+void reduceElements(const Reduction& reduction, const std::byte* const* inputs, size_t inputCount, std::byte* out,
+                    size_t bytes) {
     switch (reduction.type) {
-        case ncclInt8: return reducePlain<int8_t>(reduction, inputs, inputCount, out, bytes);
-        case ncclUint8: return reducePlain<uint8_t>(reduction, inputs, inputCount, out, bytes);
-        case ncclInt32: return reducePlain<int32_t>(reduction, inputs, inputCount, out, bytes);
-        case ncclUint32: return reducePlain<uint32_t>(reduction, inputs, inputCount, out, bytes);
-        case ncclInt64: return reducePlain<int64_t>(reduction, inputs, inputCount, out, bytes);
-        case ncclUint64: return reducePlain<uint64_t>(reduction, inputs, inputCount, out, bytes);
-        case ncclFloat32: return reducePlain<float>(reduction, inputs, inputCount, out, bytes);
-        case ncclFloat64: return reducePlain<double>(reduction, inputs, inputCount, out, bytes);
-        case ncclFloat16: return reduceSmall<Half>(reduction, inputs, inputCount, out, bytes);
-        case ncclBfloat16: return reduceSmall<Bfloat>(reduction, inputs, inputCount, out, bytes);
-        case ncclFloat8e4m3: return reduceSmall<Fp8E4M3>(reduction, inputs, inputCount, out, bytes);
-        case ncclFloat8e5m2: return reduceSmall<Fp8E5M2>(reduction, inputs, inputCount, out, bytes);
-        default: return;
+        case ncclInt8:
+            return reducePlain<int8_t>(reduction, inputs, inputCount, out, bytes);
+        case ncclUint8:
+            return reducePlain<uint8_t>(reduction, inputs, inputCount, out, bytes);
+        case ncclInt32:
+            return reducePlain<int32_t>(reduction, inputs, inputCount, out, bytes);
+        case ncclUint32:
+            return reducePlain<uint32_t>(reduction, inputs, inputCount, out, bytes);
+        case ncclInt64:
+            return reducePlain<int64_t>(reduction, inputs, inputCount, out, bytes);
+        case ncclUint64:
+            return reducePlain<uint64_t>(reduction, inputs, inputCount, out, bytes);
+        case ncclFloat32:
+            return reducePlain<float>(reduction, inputs, inputCount, out, bytes);
+        case ncclFloat64:
+            return reducePlain<double>(reduction, inputs, inputCount, out, bytes);
+        case ncclFloat16:
+            return reduceSmall<Half>(reduction, inputs, inputCount, out, bytes);
+        case ncclBfloat16:
+            return reduceSmall<Bfloat>(reduction, inputs, inputCount, out, bytes);
+        case ncclFloat8e4m3:
+            return reduceSmall<Fp8E4M3>(reduction, inputs, inputCount, out, bytes);
+        case ncclFloat8e5m2:
+            return reduceSmall<Fp8E5M2>(reduction, inputs, inputCount, out, bytes);
+        default:
+            return;
     }
 }
 

@@ -11,7 +11,8 @@
 namespace rankscope::vgpu {
 namespace {
 
-// A thread beside one that waits for the device: it may be in pthread_join or a condition variable for that very thread.
+// A thread beside one that waits for the device: it may be in pthread_join or a condition variable for that very
+// thread.
 constexpr int kSiblingSleepsMs = 60;
 // Any other sleeping thread may merely be slow; only a job that would else hang for ever goes on without it.
 constexpr int kSleepsMs = 3000;

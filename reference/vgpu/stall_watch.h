@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out why a job does not move: a process that died, or a thread that sleeps outside CUDA and so cannot issue anything.
+// Finds out why a job does not move: a process that died, or a thread that sleeps outside CUDA and so cannot issue
+// anything.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@ namespace rankscope::vgpu {
 
 class StallWatch {
   public:
-    StallWatch(Arena& arena, uint32_t process) : m_arena(arena), m_process(process), m_progress(arena.progress.load()) {}
+    StallWatch(Arena& arena, uint32_t process)
+        : m_arena(arena), m_process(process), m_progress(arena.progress.load()) {}
 
     /// Called with Arena::lock held after a wait of `sleptMs` brought nothing. True if somebody left the bounds.
     bool inspect(int sleptMs);

@@ -35,7 +35,9 @@ CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callbac
     return CUPTI_SUCCESS;
 }
 
-bool validDomain(CUpti_CallbackDomain domain) { return domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE; }
+bool validDomain(CUpti_CallbackDomain domain) {
+    return domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE;
+}
 
 }  // namespace
 
@@ -96,11 +98,13 @@ CUptiResult CUPTIAPI cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle h
 
 CUptiResult CUPTIAPI cuptiEnableAllDomains(uint32_t enable, CUpti_SubscriberHandle handle) {
     if (handle != kHandle) return CUPTI_ERROR_INVALID_PARAMETER;
-    for (int domain = 1; domain < CUPTI_CB_DOMAIN_SIZE; domain++) cuptiEnableDomain(enable, handle, static_cast<CUpti_CallbackDomain>(domain));
+    for (int domain = 1; domain < CUPTI_CB_DOMAIN_SIZE; domain++)
+        cuptiEnableDomain(enable, handle, static_cast<CUpti_CallbackDomain>(domain));
     return CUPTI_SUCCESS;
 }
 
-CUptiResult CUPTIAPI cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+CUptiResult CUPTIAPI cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
+                                         CUpti_CallbackId id) {
     if (handle != kHandle || !validDomain(domain)) return CUPTI_ERROR_INVALID_PARAMETER;
     std::lock_guard guard(g_subscriber->mutex);
     (enable ? g_subscriber->on : g_subscriber->off)[domain].insert(id);
@@ -109,7 +113,8 @@ CUptiResult CUPTIAPI cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle
     return CUPTI_SUCCESS;
 }
 
-CUptiResult CUPTIAPI cuptiGetCallbackState(uint32_t* enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+CUptiResult CUPTIAPI cuptiGetCallbackState(uint32_t* enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
+                                           CUpti_CallbackId id) {
     if (handle != kHandle || !enable || !validDomain(domain)) return CUPTI_ERROR_INVALID_PARAMETER;
     *enable = callbackWanted(domain, id);
     return CUPTI_SUCCESS;

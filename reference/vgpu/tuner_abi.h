@@ -35,47 +35,52 @@ using ConstantsV7 = ConstantsFor<5>;
 /// `table` is float[algorithms][protocols], though it is declared as a pointer to pointers.
 struct TunerV5 {
     const char* name;
-    ncclResult_t (*init)(void** context, uint64_t commId, size_t ranks, size_t nodes, Logger logger, NvlDomains* domains, Constants* constants);
-    ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms, int protocols, int registered,
-                                int* channels);
+    ncclResult_t (*init)(void** context, uint64_t commId, size_t ranks, size_t nodes, Logger logger,
+                         NvlDomains* domains, Constants* constants);
+    ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms,
+                                int protocols, int registered, int* channels);
     ncclResult_t (*finalize)(void* context);
 };
 
 /// getChunkSize may be null.
 struct TunerV6 : TunerV5 {
-    ncclResult_t (*getChunkSize)(void* context, int function, size_t bytes, int algorithm, int protocol, int channels, size_t* chunkBytes);
+    ncclResult_t (*getChunkSize)(void* context, int function, size_t bytes, int algorithm, int protocol, int channels,
+                                 size_t* chunkBytes);
 };
 
 /// As version 6, but for what init is handed.
 struct TunerV7 {
     const char* name;
-    ncclResult_t (*init)(void** context, uint64_t commId, size_t ranks, size_t nodes, Logger logger, NvlDomains* domains, ConstantsV7* constants);
-    ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms, int protocols, int registered,
-                                int* channels);
+    ncclResult_t (*init)(void** context, uint64_t commId, size_t ranks, size_t nodes, Logger logger,
+                         NvlDomains* domains, ConstantsV7* constants);
+    ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms,
+                                int protocols, int registered, int* channels);
     ncclResult_t (*finalize)(void* context);
-    ncclResult_t (*getChunkSize)(void* context, int function, size_t bytes, int algorithm, int protocol, int channels, size_t* chunkBytes);
+    ncclResult_t (*getChunkSize)(void* context, int function, size_t bytes, int algorithm, int protocol, int channels,
+                                 size_t* chunkBytes);
 };
 
 struct TunerV4 {
     const char* name;
     ncclResult_t (*init)(size_t ranks, size_t nodes, Logger logger, void** context);
-    ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms, int protocols, int registered,
-                                int* channels);
+    ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms,
+                                int protocols, int registered, int* channels);
     ncclResult_t (*destroy)(void* context);
 };
 
 struct TunerV3 {
     const char* name;
     ncclResult_t (*init)(size_t ranks, size_t nodes, Logger logger, void** context);
-    ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms, int protocols, int* channels);
+    ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int pipeOps, float** table, int algorithms,
+                                int protocols, int* channels);
     ncclResult_t (*destroy)(void* context);
 };
 
 struct TunerV2 {
     const char* name;
     ncclResult_t (*init)(size_t ranks, size_t nodes, Logger logger, void** context);
-    ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int collNet, int nvls, int pipeOps, int* algorithm, int* protocol,
-                                int* channels);
+    ncclResult_t (*getCollInfo)(void* context, int function, size_t bytes, int collNet, int nvls, int pipeOps,
+                                int* algorithm, int* protocol, int* channels);
     ncclResult_t (*destroy)(void* context);
 };
 

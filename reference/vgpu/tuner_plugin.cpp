@@ -15,7 +15,7 @@ using namespace tuner_abi;
 
 struct Plugin {
     const TunerV7* v7 = nullptr;
-    const TunerV6* v6 = nullptr;    ///< the same as v5 then
+    const TunerV6* v6 = nullptr;  ///< the same as v5 then
     const TunerV5* v5 = nullptr;
     const TunerV4* v4 = nullptr;
     const TunerV3* v3 = nullptr;
@@ -28,12 +28,18 @@ const Plugin& plugin() {
         Plugin found;
         void* library = openPlugin("NCCL_TUNER_PLUGIN", "nccl-tuner");
         if (!library) return found;
-        if (void* newest = dlsym(library, "ncclTunerPlugin_v7")) found.v7 = static_cast<const TunerV7*>(newest);
-        else if (void* sixth = dlsym(library, "ncclTunerPlugin_v6")) found.v5 = found.v6 = static_cast<const TunerV6*>(sixth);
-        else if (void* fifth = dlsym(library, "ncclTunerPlugin_v5")) found.v5 = static_cast<const TunerV5*>(fifth);
-        else if (void* fourth = dlsym(library, "ncclTunerPlugin_v4")) found.v4 = static_cast<const TunerV4*>(fourth);
-        else if (void* third = dlsym(library, "ncclTunerPlugin_v3")) found.v3 = static_cast<const TunerV3*>(third);
-        else if (void* second = dlsym(library, "ncclTunerPlugin_v2")) found.v2 = static_cast<const TunerV2*>(second);
+        if (void* newest = dlsym(library, "ncclTunerPlugin_v7"))
+            found.v7 = static_cast<const TunerV7*>(newest);
+        else if (void* sixth = dlsym(library, "ncclTunerPlugin_v6"))
+            found.v5 = found.v6 = static_cast<const TunerV6*>(sixth);
+        else if (void* fifth = dlsym(library, "ncclTunerPlugin_v5"))
+            found.v5 = static_cast<const TunerV5*>(fifth);
+        else if (void* fourth = dlsym(library, "ncclTunerPlugin_v4"))
+            found.v4 = static_cast<const TunerV4*>(fourth);
+        else if (void* third = dlsym(library, "ncclTunerPlugin_v3"))
+            found.v3 = static_cast<const TunerV3*>(third);
+        else if (void* second = dlsym(library, "ncclTunerPlugin_v2"))
+            found.v2 = static_cast<const TunerV2*>(second);
         return found;
     }();
     return loaded;
@@ -47,7 +53,10 @@ Constants constantsOf(const Cluster& cluster) {
     for (int a = 0; a < kAlgorithms; a++) {
         for (int p = 0; p < kProtocols; p++) {
             CommShape pair{2, 1, 2};
-            double hops = static_cast<double>(costOf(cluster, pair, TransferKind::broadcast, 0, Algorithm::ring, static_cast<Protocol>(p)).latencyNs) / 1000;
+            double hops = static_cast<double>(costOf(cluster, pair, TransferKind::broadcast, 0, Algorithm::ring,
+                                                     static_cast<Protocol>(p))
+                                                  .latencyNs) /
+                          1000;
             constants.hwLatencies[kNvlink][a][p] = constants.hwLatencies[kPci][a][p] = hops;
             constants.hwLatencies[kNet][a][p] = hops * cluster.inter.alphaUs / cluster.intra.alphaUs;
         }
@@ -62,7 +71,8 @@ void forceChoice(CostTable& table, int algorithm, int protocol) {
         table[static_cast<size_t>(algorithm)][static_cast<size_t>(protocol)] = 0;
 }
 
-ncclResult_t askVersion2(const TunerV2& tuner, void* context, int function, size_t bytes, bool nvls, CostTable& table, int* channels) {
+ncclResult_t askVersion2(const TunerV2& tuner, void* context, int function, size_t bytes, bool nvls, CostTable& table,
+                         int* channels) {
     int algorithm = -1, protocol = -1;
     ncclResult_t result = tuner.getCollInfo(context, function, bytes, 0, nvls, 1, &algorithm, &protocol, channels);
     if (result == ncclSuccess) forceChoice(table, algorithm, protocol);
@@ -73,7 +83,8 @@ ncclResult_t askVersion2(const TunerV2& tuner, void* context, int function, size
 template <typename Interface>
 ncclResult_t askChunkSize(const Interface& tuner, void* context, int function, size_t bytes, CollectiveCost& cost) {
     auto chunk = static_cast<size_t>(cost.chunkBytes);
-    ncclResult_t result = tuner.getChunkSize(context, function, bytes, static_cast<int>(cost.algorithm), static_cast<int>(cost.protocol), cost.channels, &chunk);
+    ncclResult_t result = tuner.getChunkSize(context, function, bytes, static_cast<int>(cost.algorithm),
+                                             static_cast<int>(cost.protocol), cost.channels, &chunk);
     if (result == ncclSuccess && chunk > 0) cost.chunkBytes = std::min(cost.chunkBytes, static_cast<double>(chunk));
     return result;
 }
@@ -85,7 +96,8 @@ ncclResult_t Tuner::open(const Cluster& cluster, const CommShape& shape, uint64_
     if (!loaded.present()) return ncclSuccess;
     ncclResult_t result;
     const int perNode = static_cast<int>(shape.smallestNode);
-    NvlDomains domains{static_cast<int>(shape.nodes), perNode, static_cast<int>(shape.size - (shape.nodes - 1) * shape.smallestNode)};
+    NvlDomains domains{static_cast<int>(shape.nodes), perNode,
+                       static_cast<int>(shape.size - (shape.nodes - 1) * shape.smallestNode)};
     if (loaded.v7) {
         auto constants = constantsOf<ConstantsV7>(cluster);
         result = loaded.v7->init(&m_context, commId, shape.size, shape.nodes, ignoreLog, &domains, &constants);
@@ -107,28 +119,38 @@ void Tuner::close() {
     if (!m_open) return;
     m_open = false;
     const Plugin& loaded = plugin();
-    if (loaded.v7) loaded.v7->finalize(m_context);
-    else if (loaded.v5) loaded.v5->finalize(m_context);
-    else if (loaded.v4) loaded.v4->destroy(m_context);
-    else if (loaded.v3) loaded.v3->destroy(m_context);
-    else loaded.v2->destroy(m_context);
+    if (loaded.v7)
+        loaded.v7->finalize(m_context);
+    else if (loaded.v5)
+        loaded.v5->finalize(m_context);
+    else if (loaded.v4)
+        loaded.v4->destroy(m_context);
+    else if (loaded.v3)
+        loaded.v3->destroy(m_context);
+    else
+        loaded.v2->destroy(m_context);
 }
 
-ncclResult_t Tuner::choose(const Cluster& cluster, const CommShape& shape, const AlgorithmRules& rules, TransferKind function, double bytes,
-                           std::optional<CollectiveCost>& best) const {
+ncclResult_t Tuner::choose(const Cluster& cluster, const CommShape& shape, const AlgorithmRules& rules,
+                           TransferKind function, double bytes, std::optional<CollectiveCost>& best) const {
     CostTable table = costTable(cluster, shape, rules, function, bytes);
     int channels = 0;
-    if (m_open && shape.size > 1) {    // NCCL asks nobody about a lone rank
+    if (m_open && shape.size > 1) {  // NCCL asks nobody about a lone rank
         const Plugin& loaded = plugin();
         auto** rows = reinterpret_cast<float**>(table.data());
         const int index = functionIndex(function);
         const auto size = static_cast<size_t>(bytes);
         ncclResult_t result;
-        if (loaded.v7) result = loaded.v7->getCollInfo(m_context, index, size, 1, rows, kAlgorithms, kProtocols, 0, &channels);
-        else if (loaded.v5) result = loaded.v5->getCollInfo(m_context, index, size, 1, rows, kAlgorithms, kProtocols, 0, &channels);
-        else if (loaded.v4) result = loaded.v4->getCollInfo(m_context, index, size, 1, rows, kAlgorithms, kProtocols, 0, &channels);
-        else if (loaded.v3) result = loaded.v3->getCollInfo(m_context, index, size, 1, rows, kAlgorithms, kProtocols, &channels);
-        else result = askVersion2(*loaded.v2, m_context, index, size, cluster.nvls, table, &channels);
+        if (loaded.v7)
+            result = loaded.v7->getCollInfo(m_context, index, size, 1, rows, kAlgorithms, kProtocols, 0, &channels);
+        else if (loaded.v5)
+            result = loaded.v5->getCollInfo(m_context, index, size, 1, rows, kAlgorithms, kProtocols, 0, &channels);
+        else if (loaded.v4)
+            result = loaded.v4->getCollInfo(m_context, index, size, 1, rows, kAlgorithms, kProtocols, 0, &channels);
+        else if (loaded.v3)
+            result = loaded.v3->getCollInfo(m_context, index, size, 1, rows, kAlgorithms, kProtocols, &channels);
+        else
+            result = askVersion2(*loaded.v2, m_context, index, size, cluster.nvls, table, &channels);
         if (result != ncclSuccess) return result;
     }
     best = cheapest(table, cluster, shape, function, bytes);
@@ -136,8 +158,10 @@ ncclResult_t Tuner::choose(const Cluster& cluster, const CommShape& shape, const
     if (!m_open || !best || shape.size == 1 || best->chunkBytes < 1) return ncclSuccess;
     const Plugin& loaded = plugin();
     const auto size = static_cast<size_t>(bytes);
-    if (loaded.v7 && loaded.v7->getChunkSize) return askChunkSize(*loaded.v7, m_context, functionIndex(function), size, *best);
-    if (loaded.v6 && loaded.v6->getChunkSize) return askChunkSize(*loaded.v6, m_context, functionIndex(function), size, *best);
+    if (loaded.v7 && loaded.v7->getChunkSize)
+        return askChunkSize(*loaded.v7, m_context, functionIndex(function), size, *best);
+    if (loaded.v6 && loaded.v6->getChunkSize)
+        return askChunkSize(*loaded.v6, m_context, functionIndex(function), size, *best);
     return ncclSuccess;
 }
 

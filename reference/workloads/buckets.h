@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How DistributedDataParallel cuts gradients into buckets: whole tensors, in the order in which backward finishes them, a bucket closing once
-// it reaches its limit; the first limit is small so that communication starts early (torch/csrc/distributed/c10d/reducer.cpp).
+// How DistributedDataParallel cuts gradients into buckets: whole tensors, in the order in which backward finishes them,
+// a bucket closing once it reaches its limit; the first limit is small so that communication starts early
+// (torch/csrc/distributed/c10d/reducer.cpp).
 #pragma once
 
 #include <cstdint>

@@ -15,11 +15,13 @@ struct DeviceError : std::runtime_error {
 };
 
 inline void require(cudaError_t status, const char* call) {
-    if (status != cudaSuccess) throw DeviceError(std::string(call) + ": " + cudaGetErrorString(status) + " (" + std::to_string(status) + ")");
+    if (status != cudaSuccess)
+        throw DeviceError(std::string(call) + ": " + cudaGetErrorString(status) + " (" + std::to_string(status) + ")");
 }
 
 inline void require(ncclResult_t status, const char* call) {
-    if (status != ncclSuccess) throw DeviceError(std::string(call) + ": " + ncclGetErrorString(status) + " (" + std::to_string(status) + ")");
+    if (status != ncclSuccess)
+        throw DeviceError(std::string(call) + ": " + ncclGetErrorString(status) + " (" + std::to_string(status) + ")");
 }
 
 }  // namespace rankscope::reference

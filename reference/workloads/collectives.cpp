@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// rankscope-collectives PLAN: one rank of a job that does nothing but the collectives of a plan, for `rankscope tune --sweep`. Start one per rank by any
-// launcher. The plan is a text file: "groups" with each rank's group (-1: takes no part) opens new communicators, and a line like "allreduce 1048576 20"
-// has them all run that collective at once, so many bytes (the whole buffer) so many times.
-// Exit status: 0 ok, 2 usage or plan, 3 device or job.
+// rankscope-collectives PLAN: one rank of a job that does nothing but the collectives of a plan, for `rankscope tune
+// --sweep`. Start one per rank by any launcher. The plan is a text file: "groups" with each rank's group (-1: takes no
+// part) opens new communicators, and a line like "allreduce 1048576 20" has them all run that collective at once, so
+// many bytes (the whole buffer) so many times. Exit status: 0 ok, 2 usage or plan, 3 device or job.
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
@@ -50,12 +50,15 @@ std::vector<Line> readPlan(const std::string& path, int worldSize) {
         if (line.op == "groups") {
             for (int group; words >> group;) line.groups.push_back(group);
             if (static_cast<int>(line.groups.size()) != worldSize)
-                throw PlanError(where + "groups of " + std::to_string(line.groups.size()) + " ranks, but " + std::to_string(worldSize) + " were started");
+                throw PlanError(where + "groups of " + std::to_string(line.groups.size()) + " ranks, but " +
+                                std::to_string(worldSize) + " were started");
         } else {
-            if (line.op != "allreduce" && line.op != "allgather" && line.op != "reducescatter" && line.op != "broadcast" && line.op != "reduce")
+            if (line.op != "allreduce" && line.op != "allgather" && line.op != "reducescatter" &&
+                line.op != "broadcast" && line.op != "reduce")
                 throw PlanError(where + "unknown collective " + line.op);
             if (plan.empty()) throw PlanError(where + "no groups before it");
-            if (!(words >> line.bytes >> line.times) || line.bytes == 0 || line.times < 1) throw PlanError(where + "write COLLECTIVE BYTES TIMES");
+            if (!(words >> line.bytes >> line.times) || line.bytes == 0 || line.times < 1)
+                throw PlanError(where + "write COLLECTIVE BYTES TIMES");
         }
         plan.push_back(line);
     }
@@ -80,8 +83,10 @@ class Rank {
     void run(const std::vector<Line>& plan) {
         allocate(plan);
         for (const Line& line : plan) {
-            if (line.op == "groups") openGroups(line.groups);
-            else if (m_group) runCollective(line);
+            if (line.op == "groups")
+                openGroups(line.groups);
+            else if (m_group)
+                runCollective(line);
         }
         closeGroup();
         require(ncclCommDestroy(m_world), "ncclCommDestroy");
@@ -102,7 +107,8 @@ class Rank {
     void openGroups(const std::vector<int>& groups) {
         closeGroup();
         const int own = groups[static_cast<size_t>(m_identity.rank)];
-        require(ncclCommSplit(m_world, own < 0 ? NCCL_SPLIT_NOCOLOR : own, m_identity.rank, &m_group, nullptr), "ncclCommSplit");
+        require(ncclCommSplit(m_world, own < 0 ? NCCL_SPLIT_NOCOLOR : own, m_identity.rank, &m_group, nullptr),
+                "ncclCommSplit");
         m_groupSize = static_cast<size_t>(std::count(groups.begin(), groups.end(), own));
     }
 
@@ -112,13 +118,21 @@ class Rank {
     }
 
     void runCollective(const Line& line) {
-        const size_t whole = std::max<size_t>(1, line.bytes / kElementBytes), share = std::max<size_t>(1, whole / m_groupSize);
+        const size_t whole = std::max<size_t>(1, line.bytes / kElementBytes),
+                     share = std::max<size_t>(1, whole / m_groupSize);
         for (int i = 0; i < line.times; ++i) {
-            if (line.op == "allreduce") require(ncclAllReduce(m_send, m_receive, whole, ncclFloat, ncclSum, m_group, m_stream), "ncclAllReduce");
-            else if (line.op == "allgather") require(ncclAllGather(m_send, m_receive, share, ncclFloat, m_group, m_stream), "ncclAllGather");
-            else if (line.op == "reducescatter") require(ncclReduceScatter(m_send, m_receive, share, ncclFloat, ncclSum, m_group, m_stream), "ncclReduceScatter");
-            else if (line.op == "broadcast") require(ncclBroadcast(m_send, m_receive, whole, ncclFloat, 0, m_group, m_stream), "ncclBroadcast");
-            else require(ncclReduce(m_send, m_receive, whole, ncclFloat, ncclSum, 0, m_group, m_stream), "ncclReduce");
+            if (line.op == "allreduce")
+                require(ncclAllReduce(m_send, m_receive, whole, ncclFloat, ncclSum, m_group, m_stream),
+                        "ncclAllReduce");
+            else if (line.op == "allgather")
+                require(ncclAllGather(m_send, m_receive, share, ncclFloat, m_group, m_stream), "ncclAllGather");
+            else if (line.op == "reducescatter")
+                require(ncclReduceScatter(m_send, m_receive, share, ncclFloat, ncclSum, m_group, m_stream),
+                        "ncclReduceScatter");
+            else if (line.op == "broadcast")
+                require(ncclBroadcast(m_send, m_receive, whole, ncclFloat, 0, m_group, m_stream), "ncclBroadcast");
+            else
+                require(ncclReduce(m_send, m_receive, whole, ncclFloat, ncclSum, 0, m_group, m_stream), "ncclReduce");
         }
         require(cudaStreamSynchronize(m_stream), "cudaStreamSynchronize");
     }
@@ -134,7 +148,10 @@ class Rank {
 
 int main(int argc, char** argv) {
     if (argc != 2) {
-        fputs("Usage: rankscope-collectives PLAN\nOne rank of `rankscope tune --sweep`; start one per rank by torchrun, mpirun or srun.\n", stderr);
+        fputs(
+            "Usage: rankscope-collectives PLAN\nOne rank of `rankscope tune --sweep`; start one per rank by torchrun, "
+            "mpirun or srun.\n",
+            stderr);
         return 2;
     }
     Identity identity;

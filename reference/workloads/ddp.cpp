@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data parallelism: every rank holds the whole model; gradients are summed in buckets while backward still runs. With ZeRO-1 and ZeRO-2 every rank
-// updates a part of the parameters and gathers the rest.
+// Data parallelism: every rank holds the whole model; gradients are summed in buckets while backward still runs. With
+// ZeRO-1 and ZeRO-2 every rank updates a part of the parameters and gathers the rest.
 #include <optional>
 #include <string>
 
@@ -20,7 +20,9 @@ GradientTensors gradientTensors(const Model& model) {
 }
 
 GradientSharding shardingOf(Kind kind) {
-    return kind == Kind::zero1 ? GradientSharding::optimizer : kind == Kind::zero2 ? GradientSharding::gradients : GradientSharding::none;
+    return kind == Kind::zero1   ? GradientSharding::optimizer
+           : kind == Kind::zero2 ? GradientSharding::gradients
+                                 : GradientSharding::none;
 }
 
 class DdpTraining {
@@ -33,7 +35,8 @@ class DdpTraining {
           m_sharding(shardingOf(m_scenario.kind)),
           m_gradients(makeGradients()) {
         if (m_sharding == GradientSharding::none) return;
-        m_parameters.emplace(worker, worker.world(), m_gradients, m_transformer.parametersPerLayer(), m_scenario.model.layers);
+        m_parameters.emplace(worker, worker.world(), m_gradients, m_transformer.parametersPerLayer(),
+                             m_scenario.model.layers);
         m_parameters->initialise();
     }
 
@@ -51,8 +54,10 @@ class DdpTraining {
   private:
     Gradients makeGradients() {
         const GradientTensors tensors = gradientTensors(m_scenario.model);
-        const int64_t parameterBytes = m_sharding == GradientSharding::none ? 0 : tensors.elements() * dtypeBytes(m_scenario.model.dtype);
-        m_worker.planMemory(Gradients::bytes(m_scenario, tensors) + parameterBytes, Gradients::largestBucketBytes(m_scenario, tensors));
+        const int64_t parameterBytes =
+            m_sharding == GradientSharding::none ? 0 : tensors.elements() * dtypeBytes(m_scenario.model.dtype);
+        m_worker.planMemory(Gradients::bytes(m_scenario, tensors) + parameterBytes,
+                            Gradients::largestBucketBytes(m_scenario, tensors));
         return Gradients(m_worker, m_worker.world(), tensors, m_sharding);
     }
 
@@ -63,7 +68,8 @@ class DdpTraining {
             const NvtxRange layerRange("layer " + std::to_string(layer));
             const std::vector<LayerKernel> kernels = m_transformer.forward();
             for (const LayerKernel& kernel : kernels)
-                m_parameters && &kernel == &kernels.front() ? m_worker.launch(kernel, m_parameters->use(layer)) : m_worker.launch(kernel);
+                m_parameters&&& kernel == &kernels.front() ? m_worker.launch(kernel, m_parameters->use(layer))
+                                                           : m_worker.launch(kernel);
         }
         m_worker.launchLoss(m_transformer.loss());
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a router spreads tokens over experts. Every token goes to one expert (Fedus et al., "Switch Transformers", 2021), none is dropped, and
-// every rank's tokens are spread alike.
+// How a router spreads tokens over experts. Every token goes to one expert (Fedus et al., "Switch Transformers", 2021),
+// none is dropped, and every rank's tokens are spread alike.
 #pragma once
 
 #include <cstdint>

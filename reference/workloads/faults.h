@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a scenario may plant. Strengths left out in the file have the defaults written here; those of hosts (jitter to pageable_copies) are for one
-// micro-step, a step of M micro-steps has M times as much.
+// What a scenario may plant. Strengths left out in the file have the defaults written here; those of hosts (jitter to
+// pageable_copies) are for one micro-step, a step of M micro-steps has M times as much.
 #pragma once
 
 #include <optional>
@@ -32,7 +32,8 @@ struct MissingRank {
     int step = 0;
 };
 
-/// Asks for another collective than the others: half the size, another type, another operation, or two in exchanged order.
+/// Asks for another collective than the others: half the size, another type, another operation, or two in exchanged
+/// order.
 struct Mismatch {
     enum class What { size, dtype, op, order } what = What::size;
     int rank = 0;
@@ -45,8 +46,9 @@ struct Jitter {
     double ms = 100;
 };
 
-/// Replicas have unequal amounts of work, by other sequence lengths: the heaviest `factor` times the mean, the others spread evenly below it.
-/// With `ranks` given, the replicas of those have `factor` times the mean, and the others share the rest.
+/// Replicas have unequal amounts of work, by other sequence lengths: the heaviest `factor` times the mean, the others
+/// spread evenly below it. With `ranks` given, the replicas of those have `factor` times the mean, and the others share
+/// the rest.
 struct UnevenWork {
     double factor = 1.5;
     std::vector<int> ranks;
@@ -64,12 +66,14 @@ struct WrongAlgo {
     std::string proto;
 };
 
-/// Communication is issued this much later than compute has come to where it was due; without `ms` by a share of what it should hide under.
+/// Communication is issued this much later than compute has come to where it was due; without `ms` by a share of what
+/// it should hide under.
 struct LateLaunch {
     std::optional<double> ms;
 };
 
-/// From the start of each step kernels are cut into tiny pieces until `kernels` were launched; each piece costs the host `hostUs` more.
+/// From the start of each step kernels are cut into tiny pieces until `kernels` were launched; each piece costs the
+/// host `hostUs` more.
 struct LaunchBound {
     int kernels = 2048;
     double hostUs = 8;
@@ -86,8 +90,8 @@ struct SlowInput {
     double ms = 30;
 };
 
-/// A block is given back to the driver and taken again `perStep` times a step. Each of the two calls takes `us` on virtual GPUs; real drivers take
-/// their own time.
+/// A block is given back to the driver and taken again `perStep` times a step. Each of the two calls takes `us` on
+/// virtual GPUs; real drivers take their own time.
 struct AllocChurn {
     int perStep = 16;
     double us = 500;
@@ -100,7 +104,7 @@ struct PageableCopies {
 };
 
 struct Faults {
-    std::vector<std::string> kinds;  ///< in file order, as written
+    std::vector<std::string> kinds;        ///< in file order, as written
     std::vector<std::string> virtualOnly;  ///< those that only virtual GPUs can plant
     std::vector<Straggler> stragglers;
     std::optional<double> smallBucketsKb;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fully sharded data parallelism (ZeRO-3): every rank holds a part of each layer; a layer is gathered before it is used, in forward and
-// again in backward, and its gradients are summed into the parts. Hybrid (hsdp): the ranks of a node hold one copy among them, and the sums of
-// each part are summed again over the nodes.
+// Fully sharded data parallelism (ZeRO-3): every rank holds a part of each layer; a layer is gathered before it is
+// used, in forward and again in backward, and its gradients are summed into the parts. Hybrid (hsdp): the ranks of a
+// node hold one copy among them, and the sums of each part are summed again over the nodes.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -13,8 +13,8 @@ namespace rankscope::reference {
 
 namespace {
 
-constexpr int kGatheredLayers = 3;   // in use, being released, being gathered
-constexpr int kGradientLayers = 2;   // being computed, being reduced
+constexpr int kGatheredLayers = 3;  // in use, being released, being gathered
+constexpr int kGradientLayers = 2;  // being computed, being reduced
 
 /// One use of a layer: in the forward or the backward pass of a micro-step.
 struct Use {
@@ -58,7 +58,8 @@ class FsdpTraining {
     }
 
     void initialise() {
-        for (int layer = 0; layer < m_layers; ++layer) m_worker.launch(castKernel(), parameterTask(TaskOp::setParameter, layer, 0));
+        for (int layer = 0; layer < m_layers; ++layer)
+            m_worker.launch(castKernel(), parameterTask(TaskOp::setParameter, layer, 0));
     }
 
   private:
@@ -82,8 +83,8 @@ class FsdpTraining {
         const int64_t parameterBytes = dtypeBytes(m_scenario.model.dtype);
         const int64_t gradientBytes = dtypeBytes(gradientType());
         const int gradientLayers = keepsGradients() ? m_layers : kGradientLayers;
-        m_worker.planMemory(m_layers * m_shard * (parameterBytes + gradientBytes) + kGatheredLayers * whole() * parameterBytes +
-                                gradientLayers * whole() * gradientBytes,
+        m_worker.planMemory(m_layers * m_shard * (parameterBytes + gradientBytes) +
+                                kGatheredLayers * whole() * parameterBytes + gradientLayers * whole() * gradientBytes,
                             whole() * std::max(parameterBytes, gradientBytes));
         for (int layer = 0; layer < m_layers; ++layer) {
             m_parameterShards.push_back(m_worker.allocate(m_shard * parameterBytes));
@@ -130,16 +131,19 @@ class FsdpTraining {
     size_t gradientSlot(int layer) const { return static_cast<size_t>(layer) % m_gradientBuffers.size(); }
     void* gradientBuffer(int layer) const { return m_gradientBuffers[gradientSlot(layer)]; }
 
-    /// Issues the all-gathers of the uses before `end`. A gather starts once its buffer's last user is done; without prefetch only once
-    /// everything issued so far is.
+    /// Issues the all-gathers of the uses before `end`. A gather starts once its buffer's last user is done; without
+    /// prefetch only once everything issued so far is.
     void gatherUntil(size_t end) {
         for (; m_gathered < std::min(end, m_uses.size()); ++m_gathered) {
             const size_t slot = m_gathered % kGatheredLayers;
             const int layer = m_uses[m_gathered].layer;
             const bool mustFollow = !m_prefetch || m_gathered == 0;  // the first one reads what the optimizer wrote
-            if (mustFollow) m_worker.startAfterCompute(m_shards);
-            else if (m_gathered >= kGatheredLayers) m_worker.startAfter(m_shards, m_released[slot]);
-            m_worker.allGather(m_shards, m_parameterShards[layer], m_gatheredBuffers[slot], m_shard, m_scenario.model.dtype);
+            if (mustFollow)
+                m_worker.startAfterCompute(m_shards);
+            else if (m_gathered >= kGatheredLayers)
+                m_worker.startAfter(m_shards, m_released[slot]);
+            m_worker.allGather(m_shards, m_parameterShards[layer], m_gatheredBuffers[slot], m_shard,
+                               m_scenario.model.dtype);
             m_worker.record(m_shards, m_gatherDone[slot]);
         }
     }
@@ -150,8 +154,10 @@ class FsdpTraining {
         m_worker.computeAfter(m_gatherDone[slot]);
         KernelTask check = parameterTask(TaskOp::checkParameter, use.layer, m_worker.step());
         check.data = m_gatheredBuffers[slot];
-        if (use.forward) forward(use, check);
-        else backward(use, check);
+        if (use.forward)
+            forward(use, check);
+        else
+            backward(use, check);
         require(cudaEventRecord(m_released[slot], m_worker.compute()), "cudaEventRecord");
         if (!use.forward && reduces(use.micro)) reduce(use);
     }
@@ -160,7 +166,8 @@ class FsdpTraining {
         const NvtxRange range("layer " + std::to_string(use.layer));
         if (use.layer == 0) m_worker.launch(m_transformer.embedding());
         const std::vector<LayerKernel> kernels = m_transformer.forward();
-        for (size_t i = 0; i < kernels.size(); ++i) i == 0 ? m_worker.launch(kernels[i], check) : m_worker.launch(kernels[i]);
+        for (size_t i = 0; i < kernels.size(); ++i)
+            i == 0 ? m_worker.launch(kernels[i], check) : m_worker.launch(kernels[i]);
         if (use.layer + 1 < m_layers) return;
         m_worker.launchLoss(m_transformer.loss());
         if (use.micro == 0) m_worker.failIfPlanned();
@@ -173,9 +180,12 @@ class FsdpTraining {
         const bool adds = keepsGradients() && use.micro > 0;
         const std::vector<LayerKernel> kernels = m_transformer.backward();
         for (size_t i = 0; i < kernels.size(); ++i) {
-            if (i == 0) m_worker.launch(kernels[i], check);
-            else if (i + 1 == kernels.size()) m_worker.launch(kernels[i], gradientTask(adds ? TaskOp::addGradient : TaskOp::setGradient, use));
-            else m_worker.launch(kernels[i]);
+            if (i == 0)
+                m_worker.launch(kernels[i], check);
+            else if (i + 1 == kernels.size())
+                m_worker.launch(kernels[i], gradientTask(adds ? TaskOp::addGradient : TaskOp::setGradient, use));
+            else
+                m_worker.launch(kernels[i]);
         }
     }
 
@@ -183,7 +193,8 @@ class FsdpTraining {
         m_worker.startAfterCompute(m_shards);
         // The part is free once the sum of an earlier micro-step over the nodes is done.
         if (hybrid() && use.micro > 0 && !keepsGradients()) m_worker.startAfter(m_shards, m_replicas);
-        m_worker.reduceScatter(m_shards, gradientBuffer(use.layer), m_gradientShards[use.layer], m_shard, gradientType());
+        m_worker.reduceScatter(m_shards, gradientBuffer(use.layer), m_gradientShards[use.layer], m_shard,
+                               gradientType());
         m_worker.record(m_shards, m_reduceDone[gradientSlot(use.layer)]);
         if (hybrid()) {
             m_worker.startAfter(m_replicas, m_shards);
@@ -198,7 +209,8 @@ class FsdpTraining {
         const NvtxRange range("optimizer");
         for (int layer = 0; layer < m_layers; ++layer) {
             const Use last{layer, false, accumulate() - 1};
-            m_worker.launch(Transformer::adam(m_shard, dtypeBytes(gradientType())), gradientTask(TaskOp::checkGradient, last));
+            m_worker.launch(Transformer::adam(m_shard, dtypeBytes(gradientType())),
+                            gradientTask(TaskOp::checkGradient, last));
             m_worker.launch(castKernel(), parameterTask(TaskOp::setParameter, layer, m_worker.step() + 1));
         }
     }

@@ -12,7 +12,9 @@ std::vector<int64_t> GradientTensors::all() const {
     return tensors;
 }
 
-int64_t GradientTensors::elements() const { return layers * std::accumulate(ofLayer.begin(), ofLayer.end(), int64_t{0}); }
+int64_t GradientTensors::elements() const {
+    return layers * std::accumulate(ofLayer.begin(), ofLayer.end(), int64_t{0});
+}
 
 std::vector<Bucket> planGradientBuckets(const Scenario& scenario, const GradientTensors& tensors, int shards) {
     const int64_t elementBytes = dtypeBytes(scenario.parallel.gradDtype);
@@ -29,7 +31,8 @@ Gradients::Gradients(Worker& worker, const Group& replicas, const GradientTensor
       m_replicas(replicas),
       m_tensors(tensors),
       m_sharding(sharding),
-      m_buckets(planGradientBuckets(worker.scenario(), tensors, sharding == GradientSharding::none ? 1 : replicas.size)) {
+      m_buckets(
+          planGradientBuckets(worker.scenario(), tensors, sharding == GradientSharding::none ? 1 : replicas.size)) {
     store();
     m_data = m_worker.allocate(storedElements() * dtypeBytes(dtype()));
 }
@@ -40,7 +43,8 @@ int64_t Gradients::bytes(const Scenario& scenario, const GradientTensors& tensor
 
 int64_t Gradients::largestBucketBytes(const Scenario& scenario, const GradientTensors& tensors) {
     int64_t largest = 0;
-    for (const Bucket& bucket : planGradientBuckets(scenario, tensors)) largest = std::max(largest, bucket.end - bucket.begin);
+    for (const Bucket& bucket : planGradientBuckets(scenario, tensors))
+        largest = std::max(largest, bucket.end - bucket.begin);
     return largest * dtypeBytes(scenario.parallel.gradDtype);
 }
 
@@ -62,7 +66,8 @@ void Gradients::store() {
 }
 
 size_t Gradients::bucketOf(int64_t element) const {
-    const auto bucket = std::find_if(m_buckets.begin(), m_buckets.end(), [&](const Bucket& b) { return element < b.end; });
+    const auto bucket =
+        std::find_if(m_buckets.begin(), m_buckets.end(), [&](const Bucket& b) { return element < b.end; });
     return static_cast<size_t>(bucket - m_buckets.begin());
 }
 
@@ -120,7 +125,9 @@ void Gradients::reduceNext() {
     m_worker.startAfterCompute(m_replicas);
     if (m_sharding == GradientSharding::gradients) {
         const int64_t part = partLength(bucket);
-        m_worker.reduceScatter(m_replicas, data, m_worker.at(m_data, (begin + part * m_replicas.rank) * dtypeBytes(dtype())), part, dtype());
+        m_worker.reduceScatter(m_replicas, data,
+                               m_worker.at(m_data, (begin + part * m_replicas.rank) * dtypeBytes(dtype())), part,
+                               dtype());
     } else {
         m_worker.allReduce(m_replicas, data, m_stored[bucket].end - begin, dtype());
     }
@@ -141,7 +148,8 @@ void Gradients::optimize() {
 void Gradients::optimizePart(size_t bucket) {
     const int64_t part = partLength(bucket);
     const int64_t begin = m_stored[bucket].begin + part * m_replicas.rank;
-    const int64_t end = m_stored[bucket].begin + m_buckets[bucket].end - m_buckets[bucket].begin;  // padding has no sums
+    const int64_t end =
+        m_stored[bucket].begin + m_buckets[bucket].end - m_buckets[bucket].begin;  // padding has no sums
     m_worker.launch(Transformer::adam(part, dtypeBytes(dtype())), checkTask(begin, std::min(part, end - begin)));
 }
 

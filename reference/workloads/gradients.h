@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replica's gradients and their reduction in buckets, as DistributedDataParallel does it; the optimizer works on all of them, or as in ZeRO
-// (Rajbhandari et al., 2020) on this rank's part of each bucket.
+// A replica's gradients and their reduction in buckets, as DistributedDataParallel does it; the optimizer works on all
+// of them, or as in ZeRO (Rajbhandari et al., 2020) on this rank's part of each bucket.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace rankscope::reference {
 
-/// What is reduced together: the gradients of `layers` layers, each of the given tensors (numbers of elements), in the order in which backward
-/// finishes them.
+/// What is reduced together: the gradients of `layers` layers, each of the given tensors (numbers of elements), in the
+/// order in which backward finishes them.
 struct GradientTensors {
     std::vector<int64_t> ofLayer;
     int layers = 0;
@@ -33,21 +33,25 @@ std::vector<Bucket> planGradientBuckets(const Scenario& scenario, const Gradient
 class Gradients {
   public:
     /// The ranks of `replicas` sum their gradients.
-    Gradients(Worker& worker, const Group& replicas, const GradientTensors& tensors, GradientSharding sharding = GradientSharding::none);
+    Gradients(Worker& worker, const Group& replicas, const GradientTensors& tensors,
+              GradientSharding sharding = GradientSharding::none);
 
     /// Device memory: all of it, and the largest bucket.
     static int64_t bytes(const Scenario& scenario, const GradientTensors& tensors);
     static int64_t largestBucketBytes(const Scenario& scenario, const GradientTensors& tensors);
 
-    /// Call before backward of micro-step `micro` of `microSteps`; `synchronise`: this one is reduced; `keep`: adds to the earlier ones.
+    /// Call before backward of micro-step `micro` of `microSteps`; `synchronise`: this one is reduced; `keep`: adds to
+    /// the earlier ones.
     void beginBackward(int micro, int microSteps, bool synchronise, bool keep);
     /// The task of the kernel that finishes the next `elements` elements.
     KernelTask nextTask(int64_t elements) const;
-    /// Those elements are done on the compute stream: reduces the buckets that became complete, unless `overlap` is off.
+    /// Those elements are done on the compute stream: reduces the buckets that became complete, unless `overlap` is
+    /// off.
     void ready(int64_t elements, bool overlap);
     /// Reduces what is left, and makes the compute stream wait for all of it.
     void endBackward();
-    /// Launches the optimizer: a kernel per tensor, which checks the sums at the ends of its bucket, and one cast per layer.
+    /// Launches the optimizer: a kernel per tensor, which checks the sums at the ends of its bucket, and one cast per
+    /// layer.
     void optimize();
     /// Launches the optimizer for this rank's part of a bucket; checks the sums there.
     void optimizePart(size_t bucket);
@@ -66,7 +70,9 @@ class Gradients {
   private:
     void store();
     void reduceNext();
-    int64_t partLength(size_t bucket) const { return (m_stored[bucket].end - m_stored[bucket].begin) / m_replicas.size; }
+    int64_t partLength(size_t bucket) const {
+        return (m_stored[bucket].end - m_stored[bucket].begin) / m_replicas.size;
+    }
     KernelTask checkTask(int64_t storedBegin, int64_t elements) const;
     void describe(KernelTask& task, int64_t storedBegin, int64_t elements) const;
 

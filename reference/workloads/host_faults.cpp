@@ -14,7 +14,9 @@ namespace {
 
 constexpr double kPieceNs = 2000;  // about the shortest that a kernel lasts on current devices
 
-int64_t nanoseconds(double milliseconds) { return std::llround(milliseconds * 1e6); }
+int64_t nanoseconds(double milliseconds) {
+    return std::llround(milliseconds * 1e6);
+}
 
 }  // namespace
 
@@ -33,7 +35,8 @@ HostFaults::HostFaults(const Scenario& scenario, int rank, const VirtualGpu& vir
     }
     if (m_faults.allocChurn) require(cudaMalloc(&m_block, static_cast<size_t>(m_blockBytes)), "cudaMalloc");
     if (m_faults.pageableCopies) {
-        m_copyBytes = std::max<int64_t>(1, std::llround(m_faults.pageableCopies->mb * 1024 * 1024 / m_faults.pageableCopies->perStep));
+        m_copyBytes = std::max<int64_t>(
+            1, std::llround(m_faults.pageableCopies->mb * 1024 * 1024 / m_faults.pageableCopies->perStep));
         m_offloaded = calloc(1, static_cast<size_t>(m_copyBytes));
         if (!m_offloaded) throw std::bad_alloc();
         require(cudaMalloc(&m_onDevice, static_cast<size_t>(m_copyBytes)), "cudaMalloc");
@@ -53,10 +56,13 @@ void HostFaults::beginStep(int step) {
     for (LaunchSpread* spread : {&m_synchronisations, &m_allocations, &m_copies}) spread->beginStep();
 }
 
-int64_t HostFaults::inputDelayNs() const { return m_faults.slowInput ? nanoseconds(m_faults.slowInput->ms) : 0; }
+int64_t HostFaults::inputDelayNs() const {
+    return m_faults.slowInput ? nanoseconds(m_faults.slowInput->ms) : 0;
+}
 
 void HostFaults::beforeLaunch(cudaStream_t compute) {
-    if (m_jitter.rankIn(m_step) == m_rank && m_jitter.launchIn(m_step) == m_launch) m_virtualGpu.hostWork(nanoseconds(m_faults.jitter->ms));
+    if (m_jitter.rankIn(m_step) == m_rank && m_jitter.launchIn(m_step) == m_launch)
+        m_virtualGpu.hostWork(nanoseconds(m_faults.jitter->ms));
     ++m_launch;
     for (int i = m_synchronisations.beforeLaunch(); i > 0; --i) readValueBack(compute);
     for (int i = m_allocations.beforeLaunch(); i > 0; --i) churn();
@@ -72,7 +78,8 @@ void HostFaults::readValueBack(cudaStream_t compute) {
 }
 
 void HostFaults::churn() {
-    // As a caching allocator does it that runs out of memory: blocks go back to the driver, which waits for the device, then one is asked for.
+    // As a caching allocator does it that runs out of memory: blocks go back to the driver, which waits for the device,
+    // then one is asked for.
     require(cudaFree(m_block), "cudaFree");
     m_block = nullptr;
     require(cudaMalloc(&m_block, static_cast<size_t>(m_blockBytes)), "cudaMalloc");
@@ -80,7 +87,8 @@ void HostFaults::churn() {
 
 void HostFaults::copyFromPageable(cudaStream_t compute) {
     // As torch's to(device) does it without non_blocking (ATen/native/cuda/Copy.cu).
-    require(cudaMemcpyAsync(m_onDevice, m_offloaded, static_cast<size_t>(m_copyBytes), cudaMemcpyHostToDevice, compute), "cudaMemcpyAsync");
+    require(cudaMemcpyAsync(m_onDevice, m_offloaded, static_cast<size_t>(m_copyBytes), cudaMemcpyHostToDevice, compute),
+            "cudaMemcpyAsync");
     require(cudaStreamSynchronize(compute), "cudaStreamSynchronize");
 }
 
@@ -91,6 +99,8 @@ int HostFaults::pieces(double ns) {
     return pieces;
 }
 
-int64_t HostFaults::pieceDelayNs() const { return m_faults.launchBound ? std::llround(m_faults.launchBound->hostUs * 1e3) : 0; }
+int64_t HostFaults::pieceDelayNs() const {
+    return m_faults.launchBound ? std::llround(m_faults.launchBound->hostUs * 1e3) : 0;
+}
 
 }  // namespace rankscope::reference

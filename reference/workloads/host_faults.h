@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of a rank's host, planted where every kind of job passes: at the start of a step, before a batch is copied, before a launch.
+// Faults of a rank's host, planted where every kind of job passes: at the start of a step, before a batch is copied,
+// before a launch.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -48,7 +49,7 @@ class HostFaults {
     int64_t m_blockBytes;
     int64_t m_copyBytes = 0;
     void* m_block = nullptr;
-    float* m_value = nullptr;  ///< on the device
+    float* m_value = nullptr;     ///< on the device
     void* m_offloaded = nullptr;  ///< pageable
     void* m_onDevice = nullptr;
 };

@@ -39,12 +39,14 @@ std::optional<int> number(const char* name) {
     if (!text) return std::nullopt;
     char* end = nullptr;
     const long value = strtol(text, &end, 10);
-    if (*end || value < 0 || value > 10000000) throw IdentityError(std::string(name) + "=" + text + " is not a rank or a number of ranks");
+    if (*end || value < 0 || value > 10000000)
+        throw IdentityError(std::string(name) + "=" + text + " is not a rank or a number of ranks");
     return static_cast<int>(value);
 }
 
 std::string parentKey() {
-    // A launcher that names no job: its process, told apart from an earlier one of the same number by its start time (field 22 of stat).
+    // A launcher that names no job: its process, told apart from an earlier one of the same number by its start time
+    // (field 22 of stat).
     std::ifstream file("/proc/" + std::to_string(getppid()) + "/stat");
     std::string line;
     std::getline(file, line);
@@ -60,11 +62,16 @@ std::string readJobKey() {
         return std::string(variable(first)) + ":" + (variable(second) ? variable(second) : "");
     };
     std::string key = parentKey();
-    if (variable("RANKSCOPE_VGPU_JOB")) key = joined("RANKSCOPE_VGPU_JOB", nullptr);
-    else if (variable("PMIX_NAMESPACE")) key = joined("PMIX_NAMESPACE", "PMIX_SERVER_URI2");
-    else if (variable("OMPI_MCA_orte_hnp_uri")) key = joined("OMPI_MCA_orte_hnp_uri", "OMPI_MCA_ess_base_jobid");
-    else if (variable("MASTER_ADDR") && variable("MASTER_PORT")) key = joined("MASTER_ADDR", "MASTER_PORT");
-    else if (variable("SLURM_JOB_ID")) key = joined("SLURM_JOB_ID", "SLURM_STEP_ID");
+    if (variable("RANKSCOPE_VGPU_JOB"))
+        key = joined("RANKSCOPE_VGPU_JOB", nullptr);
+    else if (variable("PMIX_NAMESPACE"))
+        key = joined("PMIX_NAMESPACE", "PMIX_SERVER_URI2");
+    else if (variable("OMPI_MCA_orte_hnp_uri"))
+        key = joined("OMPI_MCA_orte_hnp_uri", "OMPI_MCA_ess_base_jobid");
+    else if (variable("MASTER_ADDR") && variable("MASTER_PORT"))
+        key = joined("MASTER_ADDR", "MASTER_PORT");
+    else if (variable("SLURM_JOB_ID"))
+        key = joined("SLURM_JOB_ID", "SLURM_STEP_ID");
     if (variable("TORCHELASTIC_RESTART_COUNT")) key += "#" + joined("TORCHELASTIC_RESTART_COUNT", nullptr);
     return key;
 }
@@ -92,7 +99,8 @@ Identity readIdentity(const IdentityOptions& options) {
         identity.source = "options";
     }
     if (identity.worldSize < 1 || identity.rank >= identity.worldSize)
-        throw IdentityError("rank " + std::to_string(identity.rank) + " of " + std::to_string(identity.worldSize) + " ranks makes no sense");
+        throw IdentityError("rank " + std::to_string(identity.rank) + " of " + std::to_string(identity.worldSize) +
+                            " ranks makes no sense");
     return identity;
 }
 

@@ -25,7 +25,8 @@ struct IdentityOptions {
     int worldSize = -1;
 };
 
-/// Options win over the environment. Without any launcher this is rank 0 of 1. Throws IdentityError for half an identity.
+/// Options win over the environment. Without any launcher this is rank 0 of 1. Throws IdentityError for half an
+/// identity.
 Identity readIdentity(const IdentityOptions& options);
 
 }  // namespace rankscope::reference

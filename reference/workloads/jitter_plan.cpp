@@ -25,8 +25,9 @@ JitterPlan::JitterPlan(const Scenario& scenario) {
     std::vector<int> steps(static_cast<size_t>(scenario.steps));
     std::iota(steps.begin(), steps.end(), 0);
     if (scenario.steps > kWarmUpSteps) steps.erase(steps.begin(), steps.begin() + kWarmUpSteps);
-    std::stable_sort(steps.begin(), steps.end(),
-                     [&](int a, int b) { return seededHash(seed, static_cast<uint64_t>(a)) < seededHash(seed, static_cast<uint64_t>(b)); });
+    std::stable_sort(steps.begin(), steps.end(), [&](int a, int b) {
+        return seededHash(seed, static_cast<uint64_t>(a)) < seededHash(seed, static_cast<uint64_t>(b));
+    });
     const auto hit = static_cast<size_t>(std::max(1.0, std::round(jitter->share * scenario.steps)));
     steps.resize(std::min(hit, steps.size()));
     std::sort(steps.begin(), steps.end());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small exact arithmetic that a reference kernel does beside costing time. It touches only the ends ("probes") of its buffer, because
-// virtual GPUs move only the ends of large buffers, and it uses integers small enough to be exact in bf16, so that sums can be compared
-// bit by bit. The same functions run on a real GPU and as the host twin of a kernel on a virtual one.
+// The small exact arithmetic that a reference kernel does beside costing time. It touches only the ends ("probes") of
+// its buffer, because virtual GPUs move only the ends of large buffers, and it uses integers small enough to be exact
+// in bf16, so that sums can be compared bit by bit. The same functions run on a real GPU and as the host twin of a
+// kernel on a virtual one.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +19,18 @@ enum class Element : uint32_t { bf16 = 0, fp16 = 1, fp32 = 2 };
 
 enum class TaskOp : uint32_t {
     none = 0,
-    setGradient,      ///< writes this rank's contribution of one micro-step
-    addGradient,      ///< adds it to what is there
-    checkGradient,    ///< compares with the sum over all ranks and the micro-steps [microFirst, microLast)
-    setParameter,     ///< writes the parameters of `step`
+    setGradient,    ///< writes this rank's contribution of one micro-step
+    addGradient,    ///< adds it to what is there
+    checkGradient,  ///< compares with the sum over all ranks and the micro-steps [microFirst, microLast)
+    setParameter,   ///< writes the parameters of `step`
     checkParameter,
     startActivation,  ///< the input of the first layer
-    forwardLayer,     ///< one (part of a) layer's map, in place; of several `ranks`, each stores a share, and the shares add up to the value
+    forwardLayer,  ///< one (part of a) layer's map, in place; of several `ranks`, each stores a share, and the shares
+                   ///< add up to the value
     checkActivation,  ///< compares with the map of the layers [0, layer) applied by this one rank
     startBackward,    ///< the gradient of the loss, from the last activation
     backwardLayer,
-    checkBackward,    ///< compares with one rank's backward pass down to layer 0
+    checkBackward,  ///< compares with one rank's backward pass down to layer 0
     writeLoss,
 };
 
@@ -39,13 +41,13 @@ struct TaskResult {
     unsigned long long checksum;  ///< order-independent, over all values compared
 };
 
-// A kernel's task comes in three parameters of at most 64 bytes each: a virtual GPU keeps a copy of the arguments until the stream reaches
-// the kernel. Indices count elements of the whole (unsharded) tensor.
+// A kernel's task comes in three parameters of at most 64 bytes each: a virtual GPU keeps a copy of the arguments until
+// the stream reaches the kernel. Indices count elements of the whole (unsharded) tensor.
 
 struct TaskTarget {
     TaskOp op;
     Element element;
-    void* data;           ///< element `dataOrigin` of the tensor
+    void* data;  ///< element `dataOrigin` of the tensor
     TaskResult* result;
     uint64_t dataOrigin;
 };
@@ -54,8 +56,9 @@ struct TaskRange {
     uint64_t first, count;                   ///< what this kernel works on
     uint64_t chunkOrigin, chunkLength, end;  ///< probes are the ends of each chunk; the last one stops at `end`
     uint64_t probe;                          ///< elements at either end of a chunk
-    const uint64_t* chunkEnds;               ///< where chunks differ in length: the end of each, ascending; readable by host and device
-    uint64_t chunks;                         ///< length of that list; 0: chunks of chunkLength
+    const uint64_t*
+        chunkEnds;    ///< where chunks differ in length: the end of each, ascending; readable by host and device
+    uint64_t chunks;  ///< length of that list; 0: chunks of chunkLength
 };
 
 struct TaskMoment {
@@ -64,17 +67,24 @@ struct TaskMoment {
 };
 
 inline constexpr unsigned long kTaskParameterBytes = 64;
-static_assert(sizeof(TaskTarget) <= kTaskParameterBytes && sizeof(TaskRange) <= kTaskParameterBytes && sizeof(TaskMoment) <= kTaskParameterBytes);
+static_assert(sizeof(TaskTarget) <= kTaskParameterBytes && sizeof(TaskRange) <= kTaskParameterBytes &&
+              sizeof(TaskMoment) <= kTaskParameterBytes);
 
 struct KernelTask : TaskTarget, TaskRange, TaskMoment {};
 
 RANKSCOPE_HOST_DEVICE inline float asFloat(uint32_t bits) {
-    union { uint32_t bits; float value; } both;
+    union {
+        uint32_t bits;
+        float value;
+    } both;
     both.bits = bits;
     return both.value;
 }
 RANKSCOPE_HOST_DEVICE inline uint32_t asBits(float value) {
-    union { float value; uint32_t bits; } both;
+    union {
+        float value;
+        uint32_t bits;
+    } both;
     both.value = value;
     return both.bits;
 }
@@ -88,7 +98,8 @@ RANKSCOPE_HOST_DEVICE inline void storeElement(void* data, uint64_t index, Eleme
         static_cast<uint16_t*>(data)[index] = static_cast<uint16_t>(bits >> 16);
     } else {
         // 8 exponent bits biased by 127 become 5 biased by 15; the integers in use need no rounding.
-        static_cast<uint16_t*>(data)[index] = value == 0 ? uint16_t(0) : static_cast<uint16_t>((bits >> 13) - ((127u - 15u) << 10));
+        static_cast<uint16_t*>(data)[index] =
+            value == 0 ? uint16_t(0) : static_cast<uint16_t>((bits >> 13) - ((127u - 15u) << 10));
     }
 }
 
@@ -106,7 +117,8 @@ RANKSCOPE_HOST_DEVICE inline uint32_t gradientCap(uint32_t ranks, uint32_t micro
     return cap < 1 ? 1 : cap > 7 ? 7 : cap;
 }
 
-RANKSCOPE_HOST_DEVICE inline uint32_t gradientValue(uint64_t index, uint32_t rank, const TaskMoment& at, uint32_t micro) {
+RANKSCOPE_HOST_DEVICE inline uint32_t gradientValue(uint64_t index, uint32_t rank, const TaskMoment& at,
+                                                    uint32_t micro) {
     const uint32_t cap = gradientCap(at.ranks, at.microSteps);
     if (rank * at.microSteps * cap >= 256u) return 0;  // in very large jobs only the first ranks contribute
     return static_cast<uint32_t>((index * 7 + rank * 3u + at.step * 5u + micro * 11u + at.layer * 13u) % (cap + 1));
@@ -119,9 +131,15 @@ RANKSCOPE_HOST_DEVICE inline uint32_t parameterValue(uint64_t index, uint32_t la
 RANKSCOPE_HOST_DEVICE inline uint32_t inputValue(uint64_t index, uint32_t step, uint32_t micro) {
     return static_cast<uint32_t>((index * 3 + step * 5u + micro * 17u) % 251);
 }
-RANKSCOPE_HOST_DEVICE inline uint32_t forwardValue(uint32_t value, uint32_t layer) { return (value * 3 + layer + 1) % 251; }
-RANKSCOPE_HOST_DEVICE inline uint32_t lossGradientValue(uint32_t activation, uint32_t micro) { return (activation * 2 + micro) % 251; }
-RANKSCOPE_HOST_DEVICE inline uint32_t backwardValue(uint32_t value, uint32_t layer) { return (value * 5 + layer + 2) % 251; }
+RANKSCOPE_HOST_DEVICE inline uint32_t forwardValue(uint32_t value, uint32_t layer) {
+    return (value * 3 + layer + 1) % 251;
+}
+RANKSCOPE_HOST_DEVICE inline uint32_t lossGradientValue(uint32_t activation, uint32_t micro) {
+    return (activation * 2 + micro) % 251;
+}
+RANKSCOPE_HOST_DEVICE inline uint32_t backwardValue(uint32_t value, uint32_t layer) {
+    return (value * 5 + layer + 2) % 251;
+}
 
 /// What rank `rank` of `ranks` contributes to a sum that is `value`.
 RANKSCOPE_HOST_DEVICE inline uint32_t shareOf(uint32_t value, uint32_t rank, uint32_t ranks) {
@@ -142,8 +160,10 @@ RANKSCOPE_HOST_DEVICE inline uint64_t firstChunkOf(const KernelTask& task) {
     uint64_t low = 0;
     for (uint64_t high = task.chunks; low < high;) {
         const uint64_t middle = (low + high) / 2;
-        if (task.chunkEnds[middle] > task.first) high = middle;
-        else low = middle + 1;
+        if (task.chunkEnds[middle] > task.first)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return low;
 }
@@ -180,13 +200,16 @@ RANKSCOPE_HOST_DEVICE inline uint32_t expectedValue(uint64_t index, const Kernel
                 for (uint32_t micro = task.microFirst; micro < task.microLast; ++micro)
                     value += gradientValue(index, rank, task, micro);
             return value;
-        case TaskOp::checkParameter: return parameterValue(index, task.layer, task.step);
-        case TaskOp::checkActivation: return expectedActivation(index, task);
+        case TaskOp::checkParameter:
+            return parameterValue(index, task.layer, task.step);
+        case TaskOp::checkActivation:
+            return expectedActivation(index, task);
         case TaskOp::checkBackward:
             value = lossGradientValue(expectedActivation(index, task), task.micro);
             for (uint32_t layer = task.layers; layer-- > 0;) value = backwardValue(value, layer);
             return value;
-        default: return 0;
+        default:
+            return 0;
     }
 }
 
@@ -216,11 +239,21 @@ RANKSCOPE_HOST_DEVICE inline void runTask(const KernelTask& task, uint32_t threa
             case TaskOp::addGradient:
                 store(static_cast<uint32_t>(current()) + gradientValue(index, task.rank, task, task.micro));
                 break;
-            case TaskOp::setParameter: store(parameterValue(index, task.layer, task.step)); break;
-            case TaskOp::startActivation: store(inputValue(index, task.step, task.micro)); break;
-            case TaskOp::forwardLayer: store(shareOf(forwardValue(static_cast<uint32_t>(current()), task.layer), task.rank, task.ranks)); break;
-            case TaskOp::startBackward: store(lossGradientValue(expectedActivation(index, task), task.micro)); break;
-            case TaskOp::backwardLayer: store(shareOf(backwardValue(static_cast<uint32_t>(current()), task.layer), task.rank, task.ranks)); break;
+            case TaskOp::setParameter:
+                store(parameterValue(index, task.layer, task.step));
+                break;
+            case TaskOp::startActivation:
+                store(inputValue(index, task.step, task.micro));
+                break;
+            case TaskOp::forwardLayer:
+                store(shareOf(forwardValue(static_cast<uint32_t>(current()), task.layer), task.rank, task.ranks));
+                break;
+            case TaskOp::startBackward:
+                store(lossGradientValue(expectedActivation(index, task), task.micro));
+                break;
+            case TaskOp::backwardLayer:
+                store(shareOf(backwardValue(static_cast<uint32_t>(current()), task.layer), task.rank, task.ranks));
+                break;
             default: {
                 const float found = current();
                 const uint32_t expected = expectedValue(index, task);

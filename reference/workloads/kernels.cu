@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/workloads/kernels.h"
-
 #include "reference/workloads/scenario.h"
 
 // Names only: the element type stands in the kernel's name, as it does in real ones.
@@ -41,29 +40,40 @@ void runHostTwin(void** arguments) {
 
 }  // namespace
 
-#define RANKSCOPE_DEFINE_KERNEL(name) \
-    template <typename Element>                                                                                                  \
-    __global__ void __launch_bounds__(kThreadsPerBlock) name(KernelCost, TaskTarget target, TaskRange range, TaskMoment moment) { \
-        runKernel(join(target, range, moment));                                                                                  \
+#define RANKSCOPE_DEFINE_KERNEL(name)                                             \
+    template <typename Element>                                                   \
+    __global__ void __launch_bounds__(kThreadsPerBlock)                           \
+        name(KernelCost, TaskTarget target, TaskRange range, TaskMoment moment) { \
+        runKernel(join(target, range, moment));                                   \
     }
 RANKSCOPE_REFERENCE_KERNELS(RANKSCOPE_DEFINE_KERNEL)
 #undef RANKSCOPE_DEFINE_KERNEL
 
 template <typename Element>
-static void launchTyped(Kernel kernel, unsigned blocks, cudaStream_t stream, const KernelCost& cost, const KernelTask& task) {
+static void launchTyped(Kernel kernel, unsigned blocks, cudaStream_t stream, const KernelCost& cost,
+                        const KernelTask& task) {
     switch (kernel) {
-#define RANKSCOPE_LAUNCH_KERNEL(name) \
-    case Kernel::name: name<Element><<<blocks, kThreadsPerBlock, 0, stream>>>(cost, task, task, task); break;
+#define RANKSCOPE_LAUNCH_KERNEL(name)                                                   \
+    case Kernel::name:                                                                  \
+        name<Element><<<blocks, kThreadsPerBlock, 0, stream>>>(cost, task, task, task); \
+        break;
         RANKSCOPE_REFERENCE_KERNELS(RANKSCOPE_LAUNCH_KERNEL)
 #undef RANKSCOPE_LAUNCH_KERNEL
     }
 }
 
-cudaError_t launchKernel(Kernel kernel, Dtype dtype, unsigned blocks, cudaStream_t stream, const KernelCost& cost, const KernelTask& task) {
+cudaError_t launchKernel(Kernel kernel, Dtype dtype, unsigned blocks, cudaStream_t stream, const KernelCost& cost,
+                         const KernelTask& task) {
     switch (dtype) {
-        case Dtype::bf16: launchTyped<__nv_bfloat16>(kernel, blocks, stream, cost, task); break;
-        case Dtype::fp16: launchTyped<__half>(kernel, blocks, stream, cost, task); break;
-        case Dtype::fp32: launchTyped<float>(kernel, blocks, stream, cost, task); break;
+        case Dtype::bf16:
+            launchTyped<__nv_bfloat16>(kernel, blocks, stream, cost, task);
+            break;
+        case Dtype::fp16:
+            launchTyped<__half>(kernel, blocks, stream, cost, task);
+            break;
+        case Dtype::fp32:
+            launchTyped<float>(kernel, blocks, stream, cost, task);
+            break;
     }
     return cudaGetLastError();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the reference workloads. Each costs what its KernelCost says: on a virtual GPU by its model, on a real one by spinning for
-// about that long.
+// The kernels of the reference workloads. Each costs what its KernelCost says: on a virtual GPU by its model, on a real
+// one by spinning for about that long.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -47,10 +47,11 @@ enum class Kernel {
 inline constexpr unsigned kThreadsPerBlock = 256;
 
 /// `dtype` is what the model computes in: a part of the kernel's name.
-cudaError_t launchKernel(Kernel kernel, Dtype dtype, unsigned blocks, cudaStream_t stream, const KernelCost& cost, const KernelTask& task);
+cudaError_t launchKernel(Kernel kernel, Dtype dtype, unsigned blocks, cudaStream_t stream, const KernelCost& cost,
+                         const KernelTask& task);
 
-/// Tells a virtual GPU what the kernels do to their buffers. `registerBody` is its rankscopeVgpuKernelBody, `limitStructs` its
-/// rankscopeVgpuKernelStructs.
+/// Tells a virtual GPU what the kernels do to their buffers. `registerBody` is its rankscopeVgpuKernelBody,
+/// `limitStructs` its rankscopeVgpuKernelStructs.
 void registerHostTwins(void (*registerBody)(const void* hostFunction, void (*body)(void** arguments)),
                        void (*limitStructs)(const void* hostFunction, size_t largestBytes));
 

@@ -43,7 +43,9 @@ void LateCalls::communicate(cudaStream_t compute, std::function<void()> call) {
     m_calls.push_back({std::move(call), mark(compute), nullptr, nullptr, -1});
 }
 
-void LateCalls::order(cudaStream_t compute, cudaStream_t stream) { m_calls.push_back({[] {}, mark(compute), nullptr, stream, -1}); }
+void LateCalls::order(cudaStream_t compute, cudaStream_t stream) {
+    m_calls.push_back({[] {}, mark(compute), nullptr, stream, -1});
+}
 
 void LateCalls::prepare(std::function<void()> call, cudaEvent_t records) {
     if (!enabled()) return call();
@@ -51,7 +53,8 @@ void LateCalls::prepare(std::function<void()> call, cudaEvent_t records) {
 }
 
 void LateCalls::issueUntil(cudaEvent_t recorded) {
-    const auto last = std::find_if(m_calls.rbegin(), m_calls.rend(), [&](const Call& call) { return call.records == recorded; });
+    const auto last =
+        std::find_if(m_calls.rbegin(), m_calls.rend(), [&](const Call& call) { return call.records == recorded; });
     for (auto left = m_calls.rend() - last; left > 0; --left) issueFront();
 }
 
@@ -69,9 +72,12 @@ void LateCalls::issueFront() {
                 if (!happened(call.due)) break;
                 call.dueNs = m_clockNs;
             }
-            if (front.dueNs < 0) passTime(look);
-            else if (m_clockNs < front.dueNs + m_lagNs) passTime(std::min(look, front.dueNs + m_lagNs - m_clockNs));
-            else break;
+            if (front.dueNs < 0)
+                passTime(look);
+            else if (m_clockNs < front.dueNs + m_lagNs)
+                passTime(std::min(look, front.dueNs + m_lagNs - m_clockNs));
+            else
+                break;
         }
         if (front.follows) require(cudaStreamWaitEvent(front.follows, front.due, 0), "cudaStreamWaitEvent");
         m_freeEvents.push_back(front.due);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fault late_launch: the host issues what belongs to communication `lag` later than the compute stream has come to where it was due. What
-// the host has to launch meanwhile it launches first, so that compute goes on. One thread plays both: calls wait in a queue until someone needs
-// their result.
+// The fault late_launch: the host issues what belongs to communication `lag` later than the compute stream has come to
+// where it was due. What the host has to launch meanwhile it launches first, so that compute goes on. One thread plays
+// both: calls wait in a queue until someone needs their result.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -28,7 +28,8 @@ class LateCalls {
     void communicate(cudaStream_t compute, std::function<void()> call);
     /// `stream` waits for what `compute` was given until now.
     void order(cudaStream_t compute, cudaStream_t stream);
-    /// A call that goes with the next one of communicate(), in the order of the calls. `records`: the event it records, if any.
+    /// A call that goes with the next one of communicate(), in the order of the calls. `records`: the event it records,
+    /// if any.
     void prepare(std::function<void()> call, cudaEvent_t records = nullptr);
     /// Makes all calls up to the one that records the event; all, if there is none.
     void issueUntil(cudaEvent_t recorded);
@@ -37,10 +38,10 @@ class LateCalls {
   private:
     struct Call {
         std::function<void()> make;
-        cudaEvent_t due;      ///< null: with the call before it
+        cudaEvent_t due;  ///< null: with the call before it
         cudaEvent_t records;
         cudaStream_t follows;  ///< a stream that has to wait for `due`
-        int64_t dueNs;        ///< on m_clockNs; -1: not seen yet
+        int64_t dueNs;         ///< on m_clockNs; -1: not seen yet
     };
     cudaEvent_t mark(cudaStream_t compute);
     void issueFront();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spreads a number of occasions evenly over the launches of a step. How many launches a step has is seen in the first one, which gets none.
+// Spreads a number of occasions evenly over the launches of a step. How many launches a step has is seen in the first
+// one, which gets none.
 #pragma once
 
 #include <cstdint>

@@ -11,20 +11,27 @@ Layout::Layout(const Parallel& parallel, int rank) : m_parallel(parallel) {
     m_stage = place / parallel.dp;
 }
 
-RankSet Layout::tensor() const { return {m_stage * m_parallel.dp + m_dataRank, m_parallel.tp, m_tensorRank}; }
+RankSet Layout::tensor() const {
+    return {m_stage * m_parallel.dp + m_dataRank, m_parallel.tp, m_tensorRank};
+}
 
-RankSet Layout::data() const { return {m_stage * m_parallel.tp + m_tensorRank, m_parallel.dp, m_dataRank}; }
+RankSet Layout::data() const {
+    return {m_stage * m_parallel.tp + m_tensorRank, m_parallel.dp, m_dataRank};
+}
 
-RankSet Layout::pipeline() const { return {m_dataRank * m_parallel.tp + m_tensorRank, m_parallel.pp, m_stage}; }
+RankSet Layout::pipeline() const {
+    return {m_dataRank * m_parallel.tp + m_tensorRank, m_parallel.pp, m_stage};
+}
 
 RankSet Layout::expert() const {
     const int sets = m_parallel.dp / m_parallel.ep;
-    return {(m_stage * sets + m_dataRank / m_parallel.ep) * m_parallel.tp + m_tensorRank, m_parallel.ep, m_dataRank % m_parallel.ep};
+    return {(m_stage * sets + m_dataRank / m_parallel.ep) * m_parallel.tp + m_tensorRank, m_parallel.ep,
+            m_dataRank % m_parallel.ep};
 }
 
 RankSet Layout::expertData() const {
-    return {(m_stage * m_parallel.ep + m_dataRank % m_parallel.ep) * m_parallel.tp + m_tensorRank, m_parallel.dp / m_parallel.ep,
-            m_dataRank / m_parallel.ep};
+    return {(m_stage * m_parallel.ep + m_dataRank % m_parallel.ep) * m_parallel.tp + m_tensorRank,
+            m_parallel.dp / m_parallel.ep, m_dataRank / m_parallel.ep};
 }
 
 RankSet nodeRanks(const Cluster& cluster, int rank) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks of a job communicate with each other. Ranks are ordered as in Megatron-LM (megatron/core/parallel_state.py): tensor-parallel
-// neighbours first, then expert- and data-parallel ones, then pipeline stages.
+// Which ranks of a job communicate with each other. Ranks are ordered as in Megatron-LM
+// (megatron/core/parallel_state.py): tensor-parallel neighbours first, then expert- and data-parallel ones, then
+// pipeline stages.
 #pragma once
 
 #include "reference/workloads/scenario.h"
@@ -11,7 +12,7 @@ namespace rankscope::reference {
 struct RankSet {
     int colour = 0;  ///< which set
     int size = 1;
-    int rank = 0;    ///< this rank's place in it
+    int rank = 0;  ///< this rank's place in it
 };
 
 class Layout {

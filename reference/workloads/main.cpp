@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rankscope-workload SCENARIO.json: one rank of a reference job. Exit status: 0 ok, 1 wrong results, 2 usage or scenario, 3 device or job.
+// rankscope-workload SCENARIO.json: one rank of a reference job. Exit status: 0 ok, 1 wrong results, 2 usage or
+// scenario, 3 device or job.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -45,7 +46,8 @@ struct UsageError : std::runtime_error {
 int readNumber(const char* option, const char* text) {
     char* end = nullptr;
     const long value = text ? strtol(text, &end, 10) : -1;
-    if (!text || *end || end == text || value < 0 || value > 10000000) throw UsageError(std::string(option) + " needs a number");
+    if (!text || *end || end == text || value < 0 || value > 10000000)
+        throw UsageError(std::string(option) + " needs a number");
     return static_cast<int>(value);
 }
 
@@ -54,13 +56,20 @@ Arguments readArguments(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         const std::string argument = argv[i];
         const char* next = i + 1 < argc ? argv[i + 1] : nullptr;
-        if (argument == "--check") arguments.mode = Mode::check;
-        else if (argument == "--fixed") arguments.mode = Mode::fixed;
-        else if (argument == "--rank") arguments.identity.rank = readNumber("--rank", next), ++i;
-        else if (argument == "--world-size") arguments.identity.worldSize = readNumber("--world-size", next), ++i;
-        else if (argument.rfind("-", 0) == 0) throw UsageError("unknown option " + argument);
-        else if (!arguments.scenario.empty()) throw UsageError("more than one scenario");
-        else arguments.scenario = argument;
+        if (argument == "--check")
+            arguments.mode = Mode::check;
+        else if (argument == "--fixed")
+            arguments.mode = Mode::fixed;
+        else if (argument == "--rank")
+            arguments.identity.rank = readNumber("--rank", next), ++i;
+        else if (argument == "--world-size")
+            arguments.identity.worldSize = readNumber("--world-size", next), ++i;
+        else if (argument.rfind("-", 0) == 0)
+            throw UsageError("unknown option " + argument);
+        else if (!arguments.scenario.empty())
+            throw UsageError("more than one scenario");
+        else
+            arguments.scenario = argument;
     }
     if (arguments.scenario.empty()) throw UsageError("no scenario given");
     return arguments;
@@ -74,18 +83,23 @@ std::string readText(const std::string& path) {
     return text.str();
 }
 
-/// A virtual GPU reads its cluster and the faults of its devices, and whoever records the host of a rank, from the environment at the first
-/// CUDA call. What the launcher did not set is said here, so that any launcher runs the job that the scenario describes.
+/// A virtual GPU reads its cluster and the faults of its devices, and whoever records the host of a rank, from the
+/// environment at the first CUDA call. What the launcher did not set is said here, so that any launcher runs the job
+/// that the scenario describes.
 void describeVirtualCluster(const Scenario& scenario, const std::string& path, int rank) {
     if (!VirtualGpu().present()) return;
     setenv("RANKSCOPE_SCENARIO", std::filesystem::absolute(path).c_str(), 0);
-    if (scenario.cluster.nodes > 1) setenv("RANKSCOPE_HOST", ("node" + std::to_string(rank / scenario.cluster.ranksPerNode)).c_str(), 0);
+    if (scenario.cluster.nodes > 1)
+        setenv("RANKSCOPE_HOST", ("node" + std::to_string(rank / scenario.cluster.ranksPerNode)).c_str(), 0);
 }
 
-/// As if they had been in the job's environment from the start; what a user sets wins, so that a recommendation can be tried.
+/// As if they had been in the job's environment from the start; what a user sets wins, so that a recommendation can be
+/// tried.
 void setNcclVariables(const Faults& faults, bool overNodes) {
-    // How a job comes to use sockets beside InfiniBand, or the host's memory beside NVLink: the virtual GPUs ask the same variables (reference/vgpu/cluster.cpp).
-    const bool slowWay = std::find(faults.virtualOnly.begin(), faults.virtualOnly.end(), "under_used_link") != faults.virtualOnly.end();
+    // How a job comes to use sockets beside InfiniBand, or the host's memory beside NVLink: the virtual GPUs ask the
+    // same variables (reference/vgpu/cluster.cpp).
+    const bool slowWay =
+        std::find(faults.virtualOnly.begin(), faults.virtualOnly.end(), "under_used_link") != faults.virtualOnly.end();
     if (slowWay) setenv(overNodes ? "NCCL_NET" : "NCCL_P2P_DISABLE", overNodes ? "Socket" : "1", 0);
     if (!faults.wrongAlgo) return;
     if (!faults.wrongAlgo->algo.empty()) setenv("NCCL_ALGO", faults.wrongAlgo->algo.c_str(), 0);
@@ -97,14 +111,17 @@ int runRank(const Scenario& scenario, const Identity& identity) {
     switch (scenario.kind) {
         case Kind::ddp:
         case Kind::zero1:
-        case Kind::zero2: return runDdp(worker);
+        case Kind::zero2:
+            return runDdp(worker);
         case Kind::fsdp:
-        case Kind::hsdp: return runFsdp(worker);
+        case Kind::hsdp:
+            return runFsdp(worker);
         case Kind::tp:
         case Kind::tpSp:
         case Kind::pp:
         case Kind::ep:
-        case Kind::threeD: return runModelParallel(worker);
+        case Kind::threeD:
+            return runModelParallel(worker);
     }
     return kUsage;
 }
@@ -131,8 +148,9 @@ int main(int argc, char** argv) {
             return kOk;
         }
         if (identity.worldSize != scenario.worldSize())
-            throw ScenarioError(arguments.scenario + ": is for " + std::to_string(scenario.worldSize()) + " ranks, but " +
-                                std::to_string(identity.worldSize) + (identity.worldSize == 1 ? " was" : " were") + " started");
+            throw ScenarioError(arguments.scenario + ": is for " + std::to_string(scenario.worldSize()) +
+                                " ranks, but " + std::to_string(identity.worldSize) +
+                                (identity.worldSize == 1 ? " was" : " were") + " started");
         describeVirtualCluster(scenario, arguments.scenario, identity.rank);
         setNcclVariables(scenario.faults, scenario.cluster.nodes > 1);
         return runRank(scenario, identity);

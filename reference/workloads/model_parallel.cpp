@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that cut the model, as Megatron-LM does: layers over tensor-parallel ranks, blocks of layers over pipeline stages, experts over replicas.
-// Activations and their gradients travel between stages by send and receive; replicas sum their gradients behind the last backward pass of
-// a step, or behind each without no_sync.
+// Jobs that cut the model, as Megatron-LM does: layers over tensor-parallel ranks, blocks of layers over pipeline
+// stages, experts over replicas. Activations and their gradients travel between stages by send and receive; replicas
+// sum their gradients behind the last backward pass of a step, or behind each without no_sync.
 #include <algorithm>
 #include <deque>
 #include <string>
@@ -27,7 +27,8 @@ class ModelParallelTraining {
           m_chunks(m_scenario.parallel.virtualStages),
           m_layersPerChunk(m_scenario.model.layers / (m_pipeline.size * m_chunks)),
           m_microBatches(m_pipeline.size > 1 ? m_scenario.parallel.microBatches : m_scenario.parallel.accumulate),
-          m_actions(planPipeline(m_scenario.parallel.schedule, m_pipeline.size, m_pipeline.rank, m_microBatches, m_chunks)) {
+          m_actions(
+              planPipeline(m_scenario.parallel.schedule, m_pipeline.size, m_pipeline.rank, m_microBatches, m_chunks)) {
         if (m_scenario.model.experts) m_expertReplicas = worker.join(m_layout.expertData());
         allocateAll();
     }
@@ -35,9 +36,15 @@ class ModelParallelTraining {
     void runStep() {
         for (const PipelineAction& action : m_actions) {
             switch (action.type) {
-                case PipelineAction::Type::forward: forward(action.chunk, action.micro); break;
-                case PipelineAction::Type::backward: backward(action.chunk, action.micro); break;
-                case PipelineAction::Type::transfer: transfer(action); break;
+                case PipelineAction::Type::forward:
+                    forward(action.chunk, action.micro);
+                    break;
+                case PipelineAction::Type::backward:
+                    backward(action.chunk, action.micro);
+                    break;
+                case PipelineAction::Type::transfer:
+                    transfer(action);
+                    break;
             }
         }
         optimize();
@@ -50,15 +57,25 @@ class ModelParallelTraining {
     Dtype dtype() const { return m_scenario.model.dtype; }
     /// Replicas work on different data.
     uint32_t dataOf(int micro) const { return static_cast<uint32_t>(micro * m_replicas.size + m_replicas.rank); }
-    void* activation(int chunk, int micro) const { return m_activations[static_cast<size_t>(chunk * m_microBatches + micro)]; }
-    void* gradient(int chunk, int micro) const { return m_activationGradients[static_cast<size_t>(chunk * m_microBatches + micro)]; }
+    void* activation(int chunk, int micro) const {
+        return m_activations[static_cast<size_t>(chunk * m_microBatches + micro)];
+    }
+    void* gradient(int chunk, int micro) const {
+        return m_activationGradients[static_cast<size_t>(chunk * m_microBatches + micro)];
+    }
 
     /// What different ranks hold differs; what the ranks of a data-parallel group hold does not.
     uint32_t saltOf(int chunk, int expertRank) const {
-        return static_cast<uint32_t>((part(chunk) * m_scenario.parallel.tp + m_layout.tensorRank()) * (m_scenario.parallel.ep + 1) + expertRank + 1);
+        return static_cast<uint32_t>((part(chunk) * m_scenario.parallel.tp + m_layout.tensorRank()) *
+                                         (m_scenario.parallel.ep + 1) +
+                                     expertRank + 1);
     }
-    GradientTensors denseTensors(int chunk) const { return {m_part.denseTensors(), m_layersPerChunk, saltOf(chunk, -1)}; }
-    GradientTensors expertTensors(int chunk) const { return {m_part.expertTensors(), m_layersPerChunk, saltOf(chunk, m_layout.expert().rank)}; }
+    GradientTensors denseTensors(int chunk) const {
+        return {m_part.denseTensors(), m_layersPerChunk, saltOf(chunk, -1)};
+    }
+    GradientTensors expertTensors(int chunk) const {
+        return {m_part.expertTensors(), m_layersPerChunk, saltOf(chunk, m_layout.expert().rank)};
+    }
 
     void allocateAll() {
         const int64_t activationBytes = m_part.activationElements() * dtypeBytes(dtype());
@@ -84,7 +101,8 @@ class ModelParallelTraining {
         const NvtxRange range("forward");
         const uint32_t data = dataOf(micro);
         if (beginsModel(chunk))
-            m_worker.launch(m_part.transformer().embedding(), m_part.task(TaskOp::startActivation, activation(chunk, micro), data));
+            m_worker.launch(m_part.transformer().embedding(),
+                            m_part.task(TaskOp::startActivation, activation(chunk, micro), data));
         for (int i = 0; i < m_layersPerChunk; ++i) {
             const int layer = part(chunk) * m_layersPerChunk + i;
             const NvtxRange layerRange("layer " + std::to_string(layer));
@@ -93,7 +111,8 @@ class ModelParallelTraining {
         if (endsModel(chunk)) {
             m_worker.launchLoss(m_part.transformer().loss());
             // The gradient of the loss; its kernel compares the output of the model with that of one rank.
-            m_worker.launch(m_part.transformer().loss(), m_part.task(TaskOp::checkActivation, activation(chunk, micro), data));
+            m_worker.launch(m_part.transformer().loss(),
+                            m_part.task(TaskOp::checkActivation, activation(chunk, micro), data));
         }
         if (chunk == 0 && micro == 0) m_worker.failIfPlanned();
     }
@@ -101,7 +120,9 @@ class ModelParallelTraining {
     void backward(int chunk, int micro) {
         const NvtxRange range("backward");
         const uint32_t data = dataOf(micro);
-        if (endsModel(chunk)) m_worker.launch(m_part.transformer().loss(), m_part.task(TaskOp::startBackward, gradient(chunk, micro), data));
+        if (endsModel(chunk))
+            m_worker.launch(m_part.transformer().loss(),
+                            m_part.task(TaskOp::startBackward, gradient(chunk, micro), data));
         const bool finishes = beginGradients(chunk, micro);
         Gradients* dense = finishes ? &m_dense[static_cast<size_t>(chunk)] : nullptr;
         Gradients* experts = finishes && !m_experts.empty() ? &m_experts[static_cast<size_t>(chunk)] : nullptr;
@@ -110,7 +131,9 @@ class ModelParallelTraining {
             const NvtxRange layerRange("layer " + std::to_string(layer));
             m_part.backward(layer, gradient(chunk, micro), data, dense, experts);
         }
-        if (beginsModel(chunk)) m_worker.launch(m_part.transformer().embedding(), m_part.task(TaskOp::checkBackward, gradient(chunk, micro), data));
+        if (beginsModel(chunk))
+            m_worker.launch(m_part.transformer().embedding(),
+                            m_part.task(TaskOp::checkBackward, gradient(chunk, micro), data));
         if (finishes && reduces(micro) && micro + 1 < m_microBatches) endGradients(chunk);
     }
 
@@ -123,7 +146,8 @@ class ModelParallelTraining {
         const bool keeps = m_scenario.parallel.noSync && !pipelined;
         for (auto* gradients : {&m_dense, &m_experts})
             if (!gradients->empty())
-                (*gradients)[static_cast<size_t>(chunk)].beginBackward(pipelined ? 0 : micro, pipelined ? 1 : m_microBatches, reduces(micro), keeps);
+                (*gradients)[static_cast<size_t>(chunk)].beginBackward(
+                    pipelined ? 0 : micro, pipelined ? 1 : m_microBatches, reduces(micro), keeps);
         return true;
     }
 
@@ -136,9 +160,10 @@ class ModelParallelTraining {
         std::vector<Message> messages;
         for (const PipelineMessage& message : action.messages) {
             const bool forward = message.what == PipelineMessage::What::activation;
-            messages.push_back({message.send ? Message::Type::send : Message::Type::receive,
-                                forward ? activation(message.chunk, message.micro) : gradient(message.chunk, message.micro), m_part.activationElements(),
-                                message.peer});
+            messages.push_back(
+                {message.send ? Message::Type::send : Message::Type::receive,
+                 forward ? activation(message.chunk, message.micro) : gradient(message.chunk, message.micro),
+                 m_part.activationElements(), message.peer});
         }
         m_worker.startAfterCompute(m_pipeline);
         m_worker.exchange(m_pipeline, messages, dtype());

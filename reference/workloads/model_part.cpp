@@ -14,7 +14,9 @@ ModelPart::ModelPart(Worker& worker, const Layout& layout)
       m_sequence(worker.scenario().kind == Kind::tpSp),
       m_overlap(worker.scenario().parallel.overlap && !worker.scenario().faults.noOverlap),
       m_experts(worker.scenario().model.experts),
-      m_tokensPerRank(m_experts ? tokensPerRank(routeTokens(Transformer(worker.scenario().model).tokens(), m_experts, expertSkew(worker.scenario())), m_expert.size)
+      m_tokensPerRank(m_experts ? tokensPerRank(routeTokens(Transformer(worker.scenario().model).tokens(), m_experts,
+                                                            expertSkew(worker.scenario())),
+                                                m_expert.size)
                                 : std::vector<int64_t>{}),
       m_transformer(worker.scenario().model, share()) {}
 
@@ -32,13 +34,18 @@ std::vector<int64_t> ModelPart::denseTensors() const {
     const int64_t projection = m_transformer.projection(Kernel::projectionGemmBackward, 1).parameters;
     const int64_t qkv = m_transformer.qkv(Kernel::qkvGemmBackward, 1).parameters;
     if (moe()) return {m_transformer.router(Kernel::routerGemmBackward, 1).parameters, norm, projection, qkv, norm};
-    return {m_transformer.mlpDown(Kernel::mlpDownGemmBackward, 1).parameters, m_transformer.mlpUp(Kernel::mlpUpGemmBackward, 1).parameters, norm,
-            projection, qkv, norm};
+    return {m_transformer.mlpDown(Kernel::mlpDownGemmBackward, 1).parameters,
+            m_transformer.mlpUp(Kernel::mlpUpGemmBackward, 1).parameters,
+            norm,
+            projection,
+            qkv,
+            norm};
 }
 
 std::vector<int64_t> ModelPart::expertTensors() const {
     if (!moe()) return {};
-    return {m_transformer.mlpDown(Kernel::mlpDownGemmBackward, 1).parameters, m_transformer.mlpUp(Kernel::mlpUpGemmBackward, 1).parameters};
+    return {m_transformer.mlpDown(Kernel::mlpDownGemmBackward, 1).parameters,
+            m_transformer.mlpUp(Kernel::mlpUpGemmBackward, 1).parameters};
 }
 
 int64_t ModelPart::workBytes() const {
@@ -64,8 +71,9 @@ KernelTask ModelPart::task(TaskOp op, void* data, uint32_t micro) const {
     task.first = task.dataOrigin = task.chunkOrigin = m_sequence ? elements * static_cast<uint64_t>(m_tensor.rank) : 0;
     task.count = task.chunkLength = elements;
     task.end = task.first + elements;
-    // Sums over the tensor group and sends between stages move the ends of an activation or of the group's parts, tokens on their way to experts
-    // the ends of theirs: values that go through both are known at the ends of the whole only.
+    // Sums over the tensor group and sends between stages move the ends of an activation or of the group's parts,
+    // tokens on their way to experts the ends of theirs: values that go through both are known at the ends of the whole
+    // only.
     if (m_sequence && tokensTravel()) {
         task.chunkOrigin = 0;
         task.chunkLength = task.end = static_cast<uint64_t>(m_transformer.activationElements());
@@ -81,13 +89,16 @@ KernelTask ModelPart::task(TaskOp op, void* data, uint32_t micro) const {
     return task;
 }
 
-/// A map on all tokens, or on those of this rank's experts; what it stores is this rank's share of the tensor group's sum.
+/// A map on all tokens, or on those of this rank's experts; what it stores is this rank's share of the tensor group's
+/// sum.
 KernelTask ModelPart::mapTask(TaskOp op, void* data, int64_t elements, int map, uint32_t micro) const {
     const bool onExperts = tokensTravel() && data == m_expertTokens;
     KernelTask task = this->task(op, data, micro);
     task.first = task.dataOrigin = task.chunkOrigin = 0;
     task.count = task.end = static_cast<uint64_t>(elements);
-    task.chunkLength = static_cast<uint64_t>(onExperts ? elements / m_expert.size : m_sequence && !tokensTravel() ? elements / m_tensor.size : elements);
+    task.chunkLength = static_cast<uint64_t>(onExperts                       ? elements / m_expert.size
+                                             : m_sequence && !tokensTravel() ? elements / m_tensor.size
+                                                                             : elements);
     if (onExperts) task.chunks = 0;
     task.layer = static_cast<uint32_t>(map);
     task.rank = static_cast<uint32_t>(m_tensor.rank);
@@ -105,18 +116,27 @@ void* ModelPart::enter(void* activation) {
 
 void ModelPart::startLeave(void* activation, void* whole) {
     m_worker.startAfterCompute(m_tensor);
-    if (m_sequence) m_worker.reduceScatter(m_tensor, whole, activation, activationElements(), dtype());
-    else m_worker.allReduce(m_tensor, activation, activationElements(), dtype());
+    if (m_sequence)
+        m_worker.reduceScatter(m_tensor, whole, activation, activationElements(), dtype());
+    else
+        m_worker.allReduce(m_tensor, activation, activationElements(), dtype());
 }
 
-void ModelPart::finishLeave() { m_worker.computeAfter(m_tensor); }
+void ModelPart::finishLeave() {
+    m_worker.computeAfter(m_tensor);
+}
 
-void ModelPart::dispatch(void* whole) { exchangeTokens(whole, true); }
-void ModelPart::combine(void* whole) { exchangeTokens(whole, false); }
+void ModelPart::dispatch(void* whole) {
+    exchangeTokens(whole, true);
+}
+void ModelPart::combine(void* whole) {
+    exchangeTokens(whole, false);
+}
 
 void ModelPart::exchangeTokens(void* whole, bool toExperts) {
     if (!tokensTravel()) return;
-    // As torch.distributed.all_to_all_single does it with sizes of its own: one group of sends and receives (c10d/NCCLUtils, all2all_single_unequal_split).
+    // As torch.distributed.all_to_all_single does it with sizes of its own: one group of sends and receives
+    // (c10d/NCCLUtils, all2all_single_unequal_split).
     const int64_t hidden = m_worker.scenario().model.hidden;
     const int64_t elementBytes = dtypeBytes(dtype());
     const int64_t mine = m_tokensPerRank[static_cast<size_t>(m_expert.rank)] * hidden;
@@ -127,7 +147,8 @@ void ModelPart::exchangeTokens(void* whole, bool toExperts) {
         void* const tokens = m_worker.at(whole, offset * elementBytes);
         void* const atExperts = m_worker.at(m_expertTokens, peer * mine * elementBytes);
         offset += theirs;
-        if (theirs) messages.push_back({toExperts ? Message::Type::send : Message::Type::receive, tokens, theirs, peer});
+        if (theirs)
+            messages.push_back({toExperts ? Message::Type::send : Message::Type::receive, tokens, theirs, peer});
         if (mine) messages.push_back({toExperts ? Message::Type::receive : Message::Type::send, atExperts, mine, peer});
     }
     m_worker.startAfterCompute(m_expert);
@@ -170,7 +191,8 @@ void ModelPart::mlpForward(int layer, void* activation, uint32_t micro) {
         elements = share().expertTokens * m_worker.scenario().model.hidden;
     }
     m_worker.launch(m_transformer.mlpUp(Kernel::mlpUpGemmForward, 1));
-    m_worker.launch(m_transformer.mlpDown(Kernel::mlpDownGemmForward, 1), mapTask(TaskOp::forwardLayer, work, elements, 2 * layer + 1, micro));
+    m_worker.launch(m_transformer.mlpDown(Kernel::mlpDownGemmForward, 1),
+                    mapTask(TaskOp::forwardLayer, work, elements, 2 * layer + 1, micro));
     if (moe()) {
         combine(whole);
         m_worker.launch(m_transformer.permute(Kernel::unpermuteTokens));
@@ -184,8 +206,9 @@ void ModelPart::backward(int layer, void* gradient, uint32_t micro, Gradients* d
     attentionBackward(layer, gradient, micro, dense);
 }
 
-// Frameworks compute the gradient of a linear layer's input before that of its weights; Megatron-LM sums the former over the tensor group behind
-// the latter (megatron/core/tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication).
+// Frameworks compute the gradient of a linear layer's input before that of its weights; Megatron-LM sums the former
+// over the tensor group behind the latter (megatron/core/tensor_parallel/layers.py,
+// LinearWithGradAccumulationAndAsyncCommunication).
 
 void ModelPart::mlpBackward(int layer, void* gradient, uint32_t micro, Gradients* dense, Gradients* experts) {
     void* whole = enter(gradient);
@@ -194,7 +217,8 @@ void ModelPart::mlpBackward(int layer, void* gradient, uint32_t micro, Gradients
         dispatch(whole);
         launchFinishing(m_transformer.mlpDown(Kernel::mlpDownGemmBackward, 2), experts);
         m_worker.launch(m_transformer.mlpUp(Kernel::mlpUpGemmBackward, 1),
-                        mapTask(TaskOp::backwardLayer, expertTokens(whole), share().expertTokens * m_worker.scenario().model.hidden, 2 * layer + 1, micro));
+                        mapTask(TaskOp::backwardLayer, expertTokens(whole),
+                                share().expertTokens * m_worker.scenario().model.hidden, 2 * layer + 1, micro));
         launchFinishing(m_transformer.mlpUp(Kernel::mlpUpGemmBackward, 1), experts);
         combine(whole);
         m_worker.launch(m_transformer.permute(Kernel::permuteTokens));
@@ -203,8 +227,9 @@ void ModelPart::mlpBackward(int layer, void* gradient, uint32_t micro, Gradients
         launchFinishing(m_transformer.router(Kernel::routerGemmBackward, 2), dense);
     } else {
         launchFinishing(m_transformer.mlpDown(Kernel::mlpDownGemmBackward, 2), dense);
-        m_worker.launch(m_transformer.mlpUp(Kernel::mlpUpGemmBackward, 1),
-                        mapTask(TaskOp::backwardLayer, whole, m_transformer.activationElements(), 2 * layer + 1, micro));
+        m_worker.launch(
+            m_transformer.mlpUp(Kernel::mlpUpGemmBackward, 1),
+            mapTask(TaskOp::backwardLayer, whole, m_transformer.activationElements(), 2 * layer + 1, micro));
         startLeave(gradient, whole);
         if (!m_overlap) finishLeave();
         launchFinishing(m_transformer.mlpUp(Kernel::mlpUpGemmBackward, 1), dense);

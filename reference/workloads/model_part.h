@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers that one rank of a Megatron-LM job holds a part of: their kernels, and the communication inside a layer. Attention heads and the
-// inner dimension of the MLP are cut over the tensor group, which sums what its ranks computed (Shoeybi et al., "Megatron-LM", 2019), or with
-// sequence parallelism gathers its parts and scatters the sums (Korthikanti et al., "Reducing Activation Recomputation", 2022). Experts
-// are spread over the expert group: tokens travel to them and back.
+// The layers that one rank of a Megatron-LM job holds a part of: their kernels, and the communication inside a layer.
+// Attention heads and the inner dimension of the MLP are cut over the tensor group, which sums what its ranks computed
+// (Shoeybi et al., "Megatron-LM", 2019), or with sequence parallelism gathers its parts and scatters the sums
+// (Korthikanti et al., "Reducing Activation Recomputation", 2022). Experts are spread over the expert group: tokens
+// travel to them and back.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,9 @@ class ModelPart {
 
     const Transformer& transformer() const { return m_transformer; }
     /// Elements of an activation that this rank keeps between layers, and sends to the next stage.
-    int64_t activationElements() const { return m_sequence ? m_transformer.activationElements() / m_tensor.size : m_transformer.activationElements(); }
+    int64_t activationElements() const {
+        return m_sequence ? m_transformer.activationElements() / m_tensor.size : m_transformer.activationElements();
+    }
     /// Gradients of a layer, in the order in which backward finishes them.
     std::vector<int64_t> denseTensors() const;
     std::vector<int64_t> expertTensors() const;
@@ -66,7 +69,8 @@ class ModelPart {
     Transformer m_transformer;
     void* m_whole = nullptr;         ///< with sequence parallelism: an activation of all tokens
     void* m_expertTokens = nullptr;  ///< what this rank's experts got, one rank's after the other's
-    uint64_t* m_tokenEnds = nullptr;  ///< in elements of an activation: where its probes are if tokens travel and nothing else does
+    uint64_t* m_tokenEnds =
+        nullptr;  ///< in elements of an activation: where its probes are if tokens travel and nothing else does
 };
 
 }  // namespace rankscope::reference

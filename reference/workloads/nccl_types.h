@@ -10,9 +10,12 @@ namespace rankscope::reference {
 
 inline ncclDataType_t ncclType(Dtype dtype) {
     switch (dtype) {
-        case Dtype::bf16: return ncclBfloat16;
-        case Dtype::fp16: return ncclFloat16;
-        case Dtype::fp32: return ncclFloat32;
+        case Dtype::bf16:
+            return ncclBfloat16;
+        case Dtype::fp16:
+            return ncclFloat16;
+        case Dtype::fp32:
+            return ncclFloat32;
     }
     return ncclFloat32;
 }

@@ -17,11 +17,13 @@ namespace rankscope::reference {
 
 namespace {
 
-constexpr int64_t kLookNs = 100000000;          // how often a watchdog looks
+constexpr int64_t kLookNs = 100000000;  // how often a watchdog looks
 constexpr size_t kBeyondMemory = size_t{1} << 30;
-constexpr unsigned kLauncherSeconds = 1;        // what a launcher needs to notice that the others ended
+constexpr unsigned kLauncherSeconds = 1;  // what a launcher needs to notice that the others ended
 
-int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
+int64_t nanoseconds(double seconds) {
+    return std::llround(seconds * 1e9);
+}
 
 void runOutOfMemory() {
     size_t freeBytes = 0;
@@ -30,7 +32,9 @@ void runOutOfMemory() {
     void* memory = nullptr;
     const size_t bytes = freeBytes + kBeyondMemory;
     const cudaError_t status = cudaMalloc(&memory, bytes);
-    require(status, ("out of memory: tried to allocate " + std::to_string(bytes) + " bytes, " + std::to_string(freeBytes) + " are free: cudaMalloc").c_str());
+    require(status, ("out of memory: tried to allocate " + std::to_string(bytes) + " bytes, " +
+                     std::to_string(freeBytes) + " are free: cudaMalloc")
+                        .c_str());
 }
 
 }  // namespace
@@ -56,7 +60,9 @@ bool PlantedFailures::disagrees(int step) const {
 
 Collective PlantedFailures::disagreeing(Collective collective, int groupSize) const {
     switch (m_faults.mismatch->what) {
-        case Mismatch::What::size: collective.elements = std::max<int64_t>(1, collective.elements / 2); break;
+        case Mismatch::What::size:
+            collective.elements = std::max<int64_t>(1, collective.elements / 2);
+            break;
         case Mismatch::What::dtype:
             if (collective.dtype == Dtype::fp32) {
                 collective.dtype = Dtype::bf16;
@@ -73,18 +79,21 @@ Collective PlantedFailures::disagreeing(Collective collective, int groupSize) co
                 collective.op = Collective::Op::allReduce;
             }
             break;
-        case Mismatch::What::order: break;
+        case Mismatch::What::order:
+            break;
     }
     return collective;
 }
 
-void PlantedFailures::issue(int step, int groupSize, const Collective& collective, const std::function<void(const Collective&)>& issue) {
+void PlantedFailures::issue(int step, int groupSize, const Collective& collective,
+                            const std::function<void(const Collective&)>& issue) {
     if (!disagrees(step)) return issue(collective);
     if (m_faults.mismatch->what != Mismatch::What::order) {
         m_disagreed = true;
         return issue(disagreeing(collective, groupSize));
     }
-    // Two that follow each other on a communicator and are not the same change places; across communicators NCCL would not notice.
+    // Two that follow each other on a communicator and are not the same change places; across communicators NCCL would
+    // not notice.
     if (m_held && collective.communicator == m_heldCollective.communicator && !(collective == m_heldCollective)) {
         m_disagreed = true;
         issue(collective);
@@ -99,7 +108,8 @@ void PlantedFailures::waitFor(cudaStream_t stream, int step) {
     if (m_held) {
         std::exchange(m_held, nullptr)();
         throw std::runtime_error("'mismatch' of 'order' changes nothing in step " + std::to_string(step) +
-                                 ": no two collectives that differ follow each other on a communicator; smaller buckets (parallel.bucket_mb) or more layers make some");
+                                 ": no two collectives that differ follow each other on a communicator; smaller "
+                                 "buckets (parallel.bucket_mb) or more layers make some");
     }
     if (step < m_faults.watchedFromStep) return require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     for (int64_t waitedNs = 0; waitedNs < nanoseconds(m_faults.watchdogSeconds); waitedNs += kLookNs) {
@@ -108,8 +118,9 @@ void PlantedFailures::waitFor(cudaStream_t stream, int step) {
         if (status != cudaErrorNotReady) require(status, "cudaStreamQuery");
         m_virtualGpu.hostWork(kLookNs);
     }
-    fprintf(stderr, "[rank%d]: Watchdog caught collective operation timeout: step %d ran for %.0f seconds before timing out.\n", m_rank, step,
-            m_faults.watchdogSeconds);
+    fprintf(stderr,
+            "[rank%d]: Watchdog caught collective operation timeout: step %d ran for %.0f seconds before timing out.\n",
+            m_rank, step, m_faults.watchdogSeconds);
     m_virtualGpu.die(SIGABRT);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults that end a job: a rank that dies, runs out of memory, hangs or disagrees about a collective; and the watchdog by which the others end.
+// Faults that end a job: a rank that dies, runs out of memory, hangs or disagrees about a collective; and the watchdog
+// by which the others end.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -22,19 +23,25 @@ struct Collective {
     const void* communicator = nullptr;
 
     /// NCCL takes one for the other.
-    bool operator==(const Collective& other) const { return op == other.op && elements == other.elements && dtype == other.dtype; }
+    bool operator==(const Collective& other) const {
+        return op == other.op && elements == other.elements && dtype == other.dtype;
+    }
 };
 
 class PlantedFailures {
   public:
-    PlantedFailures(const Faults& faults, int rank, const VirtualGpu& virtualGpu) : m_faults(faults), m_virtualGpu(virtualGpu), m_rank(rank) {}
+    PlantedFailures(const Faults& faults, int rank, const VirtualGpu& virtualGpu)
+        : m_faults(faults), m_virtualGpu(virtualGpu), m_rank(rank) {}
 
-    /// Inside a step, after its first forward pass: dies, runs out of memory (throws DeviceError), or hangs and is ended, where that is planted.
+    /// Inside a step, after its first forward pass: dies, runs out of memory (throws DeviceError), or hangs and is
+    /// ended, where that is planted.
     void strike(int step) const;
     /// Issues a collective of `groupSize` ranks by `issue`, or something else where disagreement is planted.
-    void issue(int step, int groupSize, const Collective& collective, const std::function<void(const Collective&)>& issue);
-    /// At the end of a step: waits for the stream. Throws where two collectives should have changed places and none could. In and after the step of a failure the wait ends like torch's with a collective that times
-    /// out (ProcessGroupNCCL's watchdog): a message and SIGABRT.
+    void issue(int step, int groupSize, const Collective& collective,
+               const std::function<void(const Collective&)>& issue);
+    /// At the end of a step: waits for the stream. Throws where two collectives should have changed places and none
+    /// could. In and after the step of a failure the wait ends like torch's with a collective that times out
+    /// (ProcessGroupNCCL's watchdog): a message and SIGABRT.
     void waitFor(cudaStream_t stream, int step);
 
   private:

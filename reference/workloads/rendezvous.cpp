@@ -19,7 +19,8 @@ namespace {
 
 constexpr char kMagic[8] = {'R', 'S', 'N', 'C', 'C', 'L', 'I', 'D'};
 
-/// What the file holds. The writer is named so that a file left over from a dead job of the same key is not taken for ours.
+/// What the file holds. The writer is named so that a file left over from a dead job of the same key is not taken for
+/// ours.
 struct Message {
     char magic[8];
     char bootId[40];
@@ -70,9 +71,11 @@ ncclUniqueId Rendezvous::exchange(const ncclUniqueId* own, std::chrono::seconds 
     const auto deadline = std::chrono::steady_clock::now() + timeout;
     while (!tryRead(id)) {
         if (std::chrono::steady_clock::now() > deadline)
-            throw RendezvousError("rank " + std::to_string(m_identity.rank) + " waited " + std::to_string(timeout.count()) + " s for rank 0's file " +
-                                  m_path + " (job " + m_identity.jobKey +
-                                  "); rank 0 did not start, or the ranks share no folder: set RANKSCOPE_WORKLOAD_STORE to one they share");
+            throw RendezvousError("rank " + std::to_string(m_identity.rank) + " waited " +
+                                  std::to_string(timeout.count()) + " s for rank 0's file " + m_path + " (job " +
+                                  m_identity.jobKey +
+                                  "); rank 0 did not start, or the ranks share no folder: set RANKSCOPE_WORKLOAD_STORE "
+                                  "to one they share");
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     return id;
@@ -92,7 +95,8 @@ void Rendezvous::publish(const ncclUniqueId& id) const {
     const int writeError = errno;
     if (file >= 0) close(file);
     if (!written) throw RendezvousError(beside + ": cannot be written: " + strerror(writeError));
-    if (rename(beside.c_str(), m_path.c_str()) != 0) throw RendezvousError(m_path + ": cannot be renamed to: " + strerror(errno));
+    if (rename(beside.c_str(), m_path.c_str()) != 0)
+        throw RendezvousError(m_path + ": cannot be renamed to: " + strerror(errno));
 }
 
 bool Rendezvous::tryRead(ncclUniqueId& id) const {
@@ -100,7 +104,7 @@ bool Rendezvous::tryRead(ncclUniqueId& id) const {
     if (file < 0) return false;
     Message message{};
     const bool complete = read(file, &message, sizeof message) == static_cast<ssize_t>(sizeof message);
-    struct stat status{};
+    struct stat status {};
     const bool ours = fstat(file, &status) == 0 && status.st_uid == getuid();
     close(file);
     message.jobKey[sizeof message.jobKey - 1] = 0;

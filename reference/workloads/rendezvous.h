@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands rank 0's NCCL id to the other ranks by a file, so that a workload needs neither MPI nor a store server. All ranks must see one
-// folder: RANKSCOPE_WORKLOAD_STORE, else TMPDIR, else /tmp.
+// Hands rank 0's NCCL id to the other ranks by a file, so that a workload needs neither MPI nor a store server. All
+// ranks must see one folder: RANKSCOPE_WORKLOAD_STORE, else TMPDIR, else /tmp.
 #pragma once
 
 #include <nccl.h>

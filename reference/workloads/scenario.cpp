@@ -17,32 +17,49 @@ using nlohmann::json;
 
 const char* kindName(Kind kind) {
     switch (kind) {
-        case Kind::ddp: return "ddp";
-        case Kind::zero1: return "zero1";
-        case Kind::zero2: return "zero2";
-        case Kind::fsdp: return "fsdp";
-        case Kind::hsdp: return "hsdp";
-        case Kind::tp: return "tp";
-        case Kind::tpSp: return "tp+sp";
-        case Kind::pp: return "pp";
-        case Kind::ep: return "ep";
-        case Kind::threeD: return "3d";
+        case Kind::ddp:
+            return "ddp";
+        case Kind::zero1:
+            return "zero1";
+        case Kind::zero2:
+            return "zero2";
+        case Kind::fsdp:
+            return "fsdp";
+        case Kind::hsdp:
+            return "hsdp";
+        case Kind::tp:
+            return "tp";
+        case Kind::tpSp:
+            return "tp+sp";
+        case Kind::pp:
+            return "pp";
+        case Kind::ep:
+            return "ep";
+        case Kind::threeD:
+            return "3d";
     }
     return "unknown";
 }
 
-bool cutsModel(Kind kind) { return kind >= Kind::tp; }
+bool cutsModel(Kind kind) {
+    return kind >= Kind::tp;
+}
 
 const char* dtypeName(Dtype dtype) {
     switch (dtype) {
-        case Dtype::bf16: return "bf16";
-        case Dtype::fp16: return "fp16";
-        case Dtype::fp32: return "fp32";
+        case Dtype::bf16:
+            return "bf16";
+        case Dtype::fp16:
+            return "fp16";
+        case Dtype::fp32:
+            return "fp32";
     }
     return "unknown";
 }
 
-int64_t dtypeBytes(Dtype dtype) { return dtype == Dtype::fp32 ? 4 : 2; }
+int64_t dtypeBytes(Dtype dtype) {
+    return dtype == Dtype::fp32 ? 4 : 2;
+}
 
 namespace {
 
@@ -57,7 +74,8 @@ json parseJson(const std::string& text, const std::string& origin) {
 Kind readKind(ObjectReader& reader) {
     const std::string name = reader.text("kind", "fsdp");
     if (name == "tp_sp" || name == "sp") return Kind::tpSp;
-    for (const Kind kind : {Kind::ddp, Kind::zero1, Kind::zero2, Kind::fsdp, Kind::hsdp, Kind::tp, Kind::tpSp, Kind::pp, Kind::ep, Kind::threeD})
+    for (const Kind kind : {Kind::ddp, Kind::zero1, Kind::zero2, Kind::fsdp, Kind::hsdp, Kind::tp, Kind::tpSp, Kind::pp,
+                            Kind::ep, Kind::threeD})
         if (name == kindName(kind)) return kind;
     reader.fail("kind", "is '" + name + "': use ddp, zero1, zero2, fsdp, hsdp, tp, tp+sp, pp, ep or 3d");
 }
@@ -94,7 +112,8 @@ Model readModel(ObjectReader reader) {
     model.seq = reader.longInteger("seq", model.seq, 1);
     model.microBatch = reader.longInteger("micro_batch", model.microBatch, 1);
     if (model.hidden > 1 << 20) reader.fail("hidden", "must be at most 1048576");
-    if (model.seq > 1 << 24 || model.microBatch > 1 << 16) reader.fail("seq", "and 'micro_batch' must be at most 16777216 and 65536");
+    if (model.seq > 1 << 24 || model.microBatch > 1 << 16)
+        reader.fail("seq", "and 'micro_batch' must be at most 16777216 and 65536");
     model.dtype = reader.dtype("dtype", model.dtype);
     model.experts = reader.integer("experts", model.experts, 0);
     reader.rejectUnknownKeys();
@@ -108,9 +127,12 @@ Parallel readParallel(ObjectReader reader) {
     parallel.pp = reader.integer("pp", parallel.pp, 1);
     parallel.ep = reader.integer("ep", parallel.ep, 1);
     const std::string schedule = reader.text("schedule", "1f1b");
-    if (schedule == "gpipe") parallel.schedule = Schedule::gpipe;
-    else if (schedule == "interleaved") parallel.schedule = Schedule::interleaved;
-    else if (schedule != "1f1b") reader.fail("schedule", "is '" + schedule + "': use gpipe, 1f1b or interleaved");
+    if (schedule == "gpipe")
+        parallel.schedule = Schedule::gpipe;
+    else if (schedule == "interleaved")
+        parallel.schedule = Schedule::interleaved;
+    else if (schedule != "1f1b")
+        reader.fail("schedule", "is '" + schedule + "': use gpipe, 1f1b or interleaved");
     parallel.virtualStages = reader.integer("virtual_stages", parallel.virtualStages, 1);
     parallel.microBatches = reader.integer("micro_batches", parallel.microBatches, 1);
     parallel.bucketMb = reader.positive("bucket_mb", parallel.bucketMb);
@@ -160,7 +182,8 @@ Scenario parseScenario(const std::string& text, const std::string& origin) {
     applySettings(scenario.faults, scenario.parallel);
     for (const char* key : {"expect", "allow"})
         if (const json* list = reader.find(key))
-            for (Claim& claim : readClaims(*list, key, scenario.worldSize(), origin)) scenario.claims.push_back(std::move(claim));
+            for (Claim& claim : readClaims(*list, key, scenario.worldSize(), origin))
+                scenario.claims.push_back(std::move(claim));
     if (const json* fixed = reader.find("fixed")) checkRepair(document, *fixed, reader, origin);
     reader.rejectUnknownKeys();
     return scenario;

@@ -17,7 +17,8 @@ enum class Dtype : uint8_t { bf16, fp16, fp32 };
 enum class Schedule : uint8_t { gpipe, oneForwardOneBackward, interleaved };
 
 const char* kindName(Kind kind);
-/// Layers are cut into parts, stages or experts: the kinds tp, tp+sp, pp, ep and 3d, in which every degree may be combined.
+/// Layers are cut into parts, stages or experts: the kinds tp, tp+sp, pp, ep and 3d, in which every degree may be
+/// combined.
 bool cutsModel(Kind kind);
 const char* dtypeName(Dtype dtype);
 int64_t dtypeBytes(Dtype dtype);
@@ -52,7 +53,8 @@ struct Parallel {
     int tp = 1;
     int pp = 1;
     int ep = 1;
-    bool tensorOutermost = false;  ///< tensor-parallel ranks lie farthest from each other instead of side by side; planted by tp_across_nodes
+    bool tensorOutermost = false;  ///< tensor-parallel ranks lie farthest from each other instead of side by side;
+                                   ///< planted by tp_across_nodes
     Schedule schedule = Schedule::oneForwardOneBackward;
     int virtualStages = 1;
     int microBatches = 8;
@@ -90,13 +92,15 @@ struct ScenarioError : std::runtime_error {
 Scenario parseScenario(const std::string& text, const std::string& origin);
 Scenario loadScenario(const std::string& path);
 
-/// The scenario with its `fixed` overrides merged into it (RFC 7386) and nothing left to expect, as JSON text. Throws ScenarioError.
+/// The scenario with its `fixed` overrides merged into it (RFC 7386) and nothing left to expect, as JSON text. Throws
+/// ScenarioError.
 std::string fixedScenarioText(const std::string& text, const std::string& origin);
 
 /// The link peaks in the form of RANKSCOPE_LINKS.
 std::string linksText(const Cluster& cluster);
 
-/// One JSON object for tools that start workloads: name, kind, world_size, nodes, ranks_per_node, links, steps, faults, claims [{key, id}].
+/// One JSON object for tools that start workloads: name, kind, world_size, nodes, ranks_per_node, links, steps, faults,
+/// claims [{key, id}].
 std::string summaryText(const Scenario& scenario);
 
 }  // namespace rankscope::reference

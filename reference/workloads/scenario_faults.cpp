@@ -20,34 +20,41 @@ constexpr int kMostLaunchBoundMicroSteps = 4;  // more would only make the trace
 
 int readRank(ObjectReader& reader, const Scenario& scenario, int fallback) {
     const int rank = reader.integer("rank", fallback, 0);
-    if (rank >= scenario.worldSize()) reader.fail("rank", "is " + std::to_string(rank) + " of " + std::to_string(scenario.worldSize()) + " ranks");
+    if (rank >= scenario.worldSize())
+        reader.fail("rank", "is " + std::to_string(rank) + " of " + std::to_string(scenario.worldSize()) + " ranks");
     return rank;
 }
 
 int readNode(ObjectReader& reader, const Scenario& scenario, const char* key, int fallback) {
     const int node = reader.integer(key, fallback, 0);
-    if (node >= scenario.cluster.nodes) reader.fail(key, "is " + std::to_string(node) + " of " + std::to_string(scenario.cluster.nodes) + " nodes");
+    if (node >= scenario.cluster.nodes)
+        reader.fail(key, "is " + std::to_string(node) + " of " + std::to_string(scenario.cluster.nodes) + " nodes");
     return node;
 }
 
-void needKind(const ObjectReader& reader, const Scenario& scenario, const std::string& fault, std::initializer_list<Kind> kinds) {
+void needKind(const ObjectReader& reader, const Scenario& scenario, const std::string& fault,
+              std::initializer_list<Kind> kinds) {
     if (std::find(kinds.begin(), kinds.end(), scenario.kind) == kinds.end())
-        reader.fail("kind", "is '" + fault + "', which makes no sense for a job of the kind '" + kindName(scenario.kind) + "'");
+        reader.fail("kind",
+                    "is '" + fault + "', which makes no sense for a job of the kind '" + kindName(scenario.kind) + "'");
 }
 
 void needReplicas(const ObjectReader& reader, const Scenario& scenario, const std::string& fault) {
-    if (scenario.parallel.dp < 2) reader.fail("kind", "is '" + fault + "', which needs replicas (parallel.dp of at least 2)");
+    if (scenario.parallel.dp < 2)
+        reader.fail("kind", "is '" + fault + "', which needs replicas (parallel.dp of at least 2)");
 }
 
 void needPipeline(const ObjectReader& reader, const Scenario& scenario, const std::string& fault) {
-    if (scenario.parallel.pp < 2) reader.fail("kind", "is '" + fault + "', which needs a pipeline (parallel.pp of at least 2)");
+    if (scenario.parallel.pp < 2)
+        reader.fail("kind", "is '" + fault + "', which needs a pipeline (parallel.pp of at least 2)");
 }
 
 /// Sharded parameters have no buckets: each layer's gradients are one message.
 void needBuckets(const ObjectReader& reader, const Scenario& scenario, const std::string& fault) {
     needReplicas(reader, scenario, fault);
     if (scenario.kind == Kind::fsdp || scenario.kind == Kind::hsdp)
-        reader.fail("kind", "is '" + fault + "', which makes no sense for a job of the kind '" + kindName(scenario.kind) + "'");
+        reader.fail("kind",
+                    "is '" + fault + "', which makes no sense for a job of the kind '" + kindName(scenario.kind) + "'");
 }
 
 void needNodes(const ObjectReader& reader, const Scenario& scenario, const std::string& fault) {
@@ -66,7 +73,8 @@ bool readVirtualFault(const std::string& kind, ObjectReader& reader, const Scena
         reader.positive("factor", 1.5);
     } else if (kind == "slow_link") {
         if (const json* pair = reader.find("pair")) {
-            const bool valid = pair->is_array() && pair->size() == 2 && (*pair)[0].is_number_unsigned() && (*pair)[1].is_number_unsigned() &&
+            const bool valid = pair->is_array() && pair->size() == 2 && (*pair)[0].is_number_unsigned() &&
+                               (*pair)[1].is_number_unsigned() &&
                                (*pair)[0].get<uint64_t>() < static_cast<uint64_t>(scenario.worldSize()) &&
                                (*pair)[1].get<uint64_t>() < static_cast<uint64_t>(scenario.worldSize());
             if (!valid) reader.fail("pair", "must be two ranks");
@@ -87,7 +95,8 @@ bool readVirtualFault(const std::string& kind, ObjectReader& reader, const Scena
         needNodes(reader, scenario, kind);
         readNode(reader, scenario, "host", 1);
         for (const char* key : {"us", "ppm"})
-            if (const json* value = reader.find(key); value && !value->is_number()) reader.fail(key, "must be a number");
+            if (const json* value = reader.find(key); value && !value->is_number())
+                reader.fail(key, "must be a number");
     } else {
         return false;
     }
@@ -95,7 +104,9 @@ bool readVirtualFault(const std::string& kind, ObjectReader& reader, const Scena
 }
 
 /// Forward and backward passes in a step: host faults that a training loop repeats come in each of them.
-int microSteps(const Scenario& scenario) { return scenario.parallel.pp > 1 ? scenario.parallel.microBatches : scenario.parallel.accumulate; }
+int microSteps(const Scenario& scenario) {
+    return scenario.parallel.pp > 1 ? scenario.parallel.microBatches : scenario.parallel.accumulate;
+}
 
 /// Faults of the hosts of all ranks. False: not one of them.
 bool readHostFault(const std::string& kind, ObjectReader& reader, const Scenario& scenario, Faults& faults) {
@@ -105,7 +116,8 @@ bool readHostFault(const std::string& kind, ObjectReader& reader, const Scenario
         jitter.share = reader.positive("share", jitter.share);
         if (jitter.share > 1) reader.fail("share", "is a share of the steps: at most 1");
         jitter.ms = reader.positive("ms", jitter.ms * micro);
-        if (scenario.worldSize() < 2) reader.fail("kind", "is 'jitter', which changes between ranks: it needs at least two");
+        if (scenario.worldSize() < 2)
+            reader.fail("kind", "is 'jitter', which changes between ranks: it needs at least two");
         faults.jitter = jitter;
     } else if (kind == "late_launch") {
         needKind(reader, scenario, kind, {Kind::ddp, Kind::zero1, Kind::zero2, Kind::fsdp, Kind::hsdp});
@@ -147,18 +159,22 @@ UnevenWork readUnevenWork(ObjectReader& reader, const Scenario& scenario) {
     uneven.ranks = reader.ranks("ranks", scenario.worldSize());
     std::set<int> heavy;
     for (const int rank : uneven.ranks) heavy.insert(Layout(scenario.parallel, rank).dataRank());
-    if (static_cast<int>(heavy.size()) == scenario.parallel.dp) reader.fail("ranks", "names every replica: none is left to have less");
+    if (static_cast<int>(heavy.size()) == scenario.parallel.dp)
+        reader.fail("ranks", "names every replica: none is left to have less");
     return uneven;
 }
 
 /// Names that NCCL knows, in its own syntax: "tree", "allreduce:tree;allgather:ring", "^LL".
-void checkNcclNames(const ObjectReader& reader, const char* key, std::string value, const std::set<std::string>& known) {
-    std::transform(value.begin(), value.end(), value.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+void checkNcclNames(const ObjectReader& reader, const char* key, std::string value,
+                    const std::set<std::string>& known) {
+    std::transform(value.begin(), value.end(), value.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     static const std::set<std::string> functions = {"broadcast", "reduce", "allgather", "reducescatter", "allreduce"};
     std::istringstream sections(value);
     for (std::string section; std::getline(sections, section, ';');) {
         if (const size_t colon = section.find(':'); colon != std::string::npos) {
-            if (!functions.count(section.substr(0, colon))) reader.fail(key, "names the function '" + section.substr(0, colon) + "', which NCCL has not");
+            if (!functions.count(section.substr(0, colon)))
+                reader.fail(key, "names the function '" + section.substr(0, colon) + "', which NCCL has not");
             section.erase(0, colon + 1);
         }
         if (!section.empty() && section[0] == '^') section.erase(0, 1);
@@ -172,7 +188,8 @@ WrongAlgo readWrongAlgo(ObjectReader& reader) {
     WrongAlgo wrong;
     wrong.algo = reader.text("algo", "");
     wrong.proto = reader.text("proto", wrong.algo.empty() ? "LL" : "");
-    checkNcclNames(reader, "algo", wrong.algo, {"tree", "ring", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"});
+    checkNcclNames(reader, "algo", wrong.algo,
+                   {"tree", "ring", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"});
     checkNcclNames(reader, "proto", wrong.proto, {"ll", "ll128", "simple"});
     return wrong;
 }
@@ -187,21 +204,25 @@ bool readJobFault(const std::string& kind, ObjectReader& reader, const Scenario&
         StageImbalance imbalance;
         imbalance.stage = reader.integer("stage", imbalance.stage, 0);
         if (imbalance.stage >= scenario.parallel.pp)
-            reader.fail("stage", "is " + std::to_string(imbalance.stage) + " of " + std::to_string(scenario.parallel.pp) + " stages");
+            reader.fail("stage", "is " + std::to_string(imbalance.stage) + " of " +
+                                     std::to_string(scenario.parallel.pp) + " stages");
         imbalance.factor = reader.positive("factor", imbalance.factor);
         faults.stageImbalances.push_back(imbalance);
     } else if (kind == "fp32_grads") {
         needReplicas(reader, scenario, kind);
-        if (scenario.model.dtype == Dtype::fp32) reader.fail("kind", "is 'fp32_grads', but model.dtype is fp32: nothing computes in 16 bit");
+        if (scenario.model.dtype == Dtype::fp32)
+            reader.fail("kind", "is 'fp32_grads', but model.dtype is fp32: nothing computes in 16 bit");
         faults.fp32Grads = true;
     } else if (kind == "no_no_sync") {
         needReplicas(reader, scenario, kind);
         if (microSteps(scenario) < 2)
-            reader.fail("kind", std::string("is 'no_no_sync', which needs parallel.") + (scenario.parallel.pp > 1 ? "micro_batches" : "accumulate") + " of at least 2");
+            reader.fail("kind", std::string("is 'no_no_sync', which needs parallel.") +
+                                    (scenario.parallel.pp > 1 ? "micro_batches" : "accumulate") + " of at least 2");
         faults.noNoSync = true;
     } else if (kind == "tp_across_nodes") {
         needNodes(reader, scenario, kind);
-        if (scenario.parallel.tp < 2) reader.fail("kind", "is 'tp_across_nodes', which needs parallel.tp of at least 2");
+        if (scenario.parallel.tp < 2)
+            reader.fail("kind", "is 'tp_across_nodes', which needs parallel.tp of at least 2");
         faults.tpAcrossNodes = true;
     } else if (kind == "wrong_algo") {
         faults.wrongAlgo = readWrongAlgo(reader);
@@ -213,7 +234,8 @@ bool readJobFault(const std::string& kind, ObjectReader& reader, const Scenario&
 
 int readStep(ObjectReader& reader, const Scenario& scenario) {
     const int step = reader.integer("step", scenario.steps / 2, 0);
-    if (step >= scenario.steps) reader.fail("step", "is " + std::to_string(step) + " of " + std::to_string(scenario.steps) + " steps");
+    if (step >= scenario.steps)
+        reader.fail("step", "is " + std::to_string(step) + " of " + std::to_string(scenario.steps) + " steps");
     return step;
 }
 
@@ -235,27 +257,34 @@ bool readFailure(const std::string& kind, ObjectReader& reader, const Scenario& 
         faults.kill = Kill{rank, step};
         return true;
     }
-    if (scenario.worldSize() < 2) reader.fail("kind", "is '" + kind + "', which needs others that wait: at least two ranks");
+    if (scenario.worldSize() < 2)
+        reader.fail("kind", "is '" + kind + "', which needs others that wait: at least two ranks");
     if (kind == "oom") faults.oom = OutOfMemory{rank, step};
     if (kind == "missing_rank") faults.missingRank = MissingRank{rank, step};
     if (kind == "mismatch") {
-        if (scenario.parallel.dp * scenario.parallel.tp < 2) reader.fail("kind", "is 'mismatch', but the job has no collectives (only sends between stages)");
+        if (scenario.parallel.dp * scenario.parallel.tp < 2)
+            reader.fail("kind", "is 'mismatch', but the job has no collectives (only sends between stages)");
         faults.mismatch = Mismatch{readWhat(reader), rank, step};
         // In the others all collectives of a communicator are alike.
         if (faults.mismatch->what == Mismatch::What::order)
-            needKind(reader, scenario, "mismatch' of 'order", {Kind::ddp, Kind::zero1, Kind::zero2, Kind::fsdp, Kind::hsdp, Kind::tpSp});
+            needKind(reader, scenario, "mismatch' of 'order",
+                     {Kind::ddp, Kind::zero1, Kind::zero2, Kind::fsdp, Kind::hsdp, Kind::tpSp});
     }
     faults.watchdogSeconds = reader.positive("timeout_s", faults.watchdogSeconds);
     faults.watchedFromStep = std::min(faults.watchedFromStep, step);
     return true;
 }
 
-bool mayRepeat(const std::string& kind) { return kind == "straggler" || kind == "stage_imbalance" || kind == "slow_link" || kind == "slow_nic" || kind == "clock_offset"; }
+bool mayRepeat(const std::string& kind) {
+    return kind == "straggler" || kind == "stage_imbalance" || kind == "slow_link" || kind == "slow_nic" ||
+           kind == "clock_offset";
+}
 
 void readFault(ObjectReader& reader, const Scenario& scenario, Faults& faults) {
     const std::string kind = reader.text("kind", "");
     if (kind.empty()) reader.fail("kind", "is missing");
-    if (std::count(faults.kinds.begin(), faults.kinds.end(), kind) && !mayRepeat(kind)) reader.fail("kind", "is '" + kind + "' a second time");
+    if (std::count(faults.kinds.begin(), faults.kinds.end(), kind) && !mayRepeat(kind))
+        reader.fail("kind", "is '" + kind + "' a second time");
     faults.kinds.push_back(kind);
     if (kind == "none") return;
     if (readVirtualFault(kind, reader, scenario)) {
@@ -271,7 +300,8 @@ void readFault(ObjectReader& reader, const Scenario& scenario, Faults& faults) {
     } else if (kind == "small_buckets") {
         needBuckets(reader, scenario, kind);
         const double kb = reader.positive("kb", kDefaultSmallBucketsKb);
-        if (kb * 1024 < static_cast<double>(dtypeBytes(scenario.parallel.gradDtype))) reader.fail("kb", "is less than one gradient");
+        if (kb * 1024 < static_cast<double>(dtypeBytes(scenario.parallel.gradDtype)))
+            reader.fail("kb", "is less than one gradient");
         faults.smallBucketsKb = kb;
     } else if (kind == "single_bucket") {
         needBuckets(reader, scenario, kind);
@@ -301,7 +331,8 @@ Faults readFaults(const json& list, const Scenario& scenario, const std::string&
         readFault(reader, scenario, faults);
         reader.rejectUnknownKeys();
     }
-    if (faults.smallBucketsKb && faults.singleBucket) throw ScenarioError(origin + ": 'small_buckets' and 'single_bucket' exclude each other");
+    if (faults.smallBucketsKb && faults.singleBucket)
+        throw ScenarioError(origin + ": 'small_buckets' and 'single_bucket' exclude each other");
     return faults;
 }
 

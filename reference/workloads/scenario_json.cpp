@@ -12,7 +12,8 @@ using nlohmann::json;
 ObjectReader::ObjectReader(const json& object, std::string origin, std::string path)
     : m_object(object), m_origin(std::move(origin)), m_path(std::move(path)) {
     if (!m_object.is_object())
-        throw ScenarioError(m_origin + ": " + (m_path.empty() ? "the scenario" : "'" + m_path + "'") + " must be a JSON object");
+        throw ScenarioError(m_origin + ": " + (m_path.empty() ? "the scenario" : "'" + m_path + "'") +
+                            " must be a JSON object");
 }
 
 void ObjectReader::fail(const std::string& key, const std::string& what) const {
@@ -28,9 +29,11 @@ const json* ObjectReader::find(const char* key) {
 int64_t ObjectReader::longInteger(const char* key, int64_t fallback, int64_t atLeast) {
     const json* value = find(key);
     if (!value) return fallback;
-    const bool fits = value->is_number_integer() && !(value->is_number_unsigned() && value->get<uint64_t>() > INT64_MAX);
+    const bool fits =
+        value->is_number_integer() && !(value->is_number_unsigned() && value->get<uint64_t>() > INT64_MAX);
     if (!fits) fail(key, "must be an integer");
-    if (value->get<int64_t>() < atLeast) fail(key, "must be at least " + std::to_string(atLeast) + ", it is " + value->dump());
+    if (value->get<int64_t>() < atLeast)
+        fail(key, "must be at least " + std::to_string(atLeast) + ", it is " + value->dump());
     return value->get<int64_t>();
 }
 
@@ -46,15 +49,20 @@ double ObjectReader::number(const char* key, double fallback, bool zeroAllowed) 
     if (!value->is_number()) fail(key, "must be a number");
     const double result = value->get<double>();
     if (!std::isfinite(result) || result < 0 || (result == 0 && !zeroAllowed))
-        fail(key, std::string("must be ") + (zeroAllowed ? "zero or more" : "more than zero") + ", it is " + value->dump());
+        fail(key,
+             std::string("must be ") + (zeroAllowed ? "zero or more" : "more than zero") + ", it is " + value->dump());
     // Milliseconds, KiB or Gbit/s beyond it would leave 64 bits once they are nanoseconds or bytes.
     constexpr double kMost = 1e9;
     if (result > kMost) fail(key, "must be at most 1e9, it is " + value->dump());
     return result;
 }
 
-double ObjectReader::positive(const char* key, double fallback) { return number(key, fallback, false); }
-double ObjectReader::notNegative(const char* key, double fallback) { return number(key, fallback, true); }
+double ObjectReader::positive(const char* key, double fallback) {
+    return number(key, fallback, false);
+}
+double ObjectReader::notNegative(const char* key, double fallback) {
+    return number(key, fallback, true);
+}
 
 bool ObjectReader::boolean(const char* key, bool fallback) {
     const json* value = find(key);
@@ -79,7 +87,8 @@ std::vector<int> ObjectReader::ranks(const char* key, int worldSize) {
         if (!entry.is_number_unsigned() || entry.get<uint64_t>() >= static_cast<uint64_t>(worldSize))
             fail(key, "names " + entry.dump() + " of " + std::to_string(worldSize) + " ranks");
         result.push_back(entry.get<int>());
-        if (std::count(result.begin(), result.end(), result.back()) > 1) fail(key, "names rank " + entry.dump() + " twice");
+        if (std::count(result.begin(), result.end(), result.back()) > 1)
+            fail(key, "names rank " + entry.dump() + " twice");
     }
     return result;
 }

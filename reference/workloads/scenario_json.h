@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads typed values out of one JSON object and remembers which keys were asked for, so that a misspelt key is an error and not a default.
+// Reads typed values out of one JSON object and remembers which keys were asked for, so that a misspelt key is an error
+// and not a default.
 #pragma once
 
 #include <nlohmann/json.hpp>

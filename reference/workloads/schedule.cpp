@@ -20,12 +20,20 @@ class Planner {
     void forward(Unit unit) { m_actions.push_back({PipelineAction::Type::forward, unit.chunk, unit.micro, {}}); }
     void backward(Unit unit) { m_actions.push_back({PipelineAction::Type::backward, unit.chunk, unit.micro, {}}); }
 
-    // Parts of the next transfer; nothing where the model begins or ends. Activations come first on both sides, so that two stages that are
-    // each other's neighbours in both directions pair the right messages.
-    Planner& receiveActivation(Unit unit) { return add(!modelBegins(unit), {PipelineMessage::What::activation, false, unit.chunk, unit.micro, previous()}); }
-    Planner& sendActivation(Unit unit) { return add(!modelEnds(unit), {PipelineMessage::What::activation, true, unit.chunk, unit.micro, next()}); }
-    Planner& sendGradient(Unit unit) { return add(!modelBegins(unit), {PipelineMessage::What::gradient, true, unit.chunk, unit.micro, previous()}); }
-    Planner& receiveGradient(Unit unit) { return add(!modelEnds(unit), {PipelineMessage::What::gradient, false, unit.chunk, unit.micro, next()}); }
+    // Parts of the next transfer; nothing where the model begins or ends. Activations come first on both sides, so that
+    // two stages that are each other's neighbours in both directions pair the right messages.
+    Planner& receiveActivation(Unit unit) {
+        return add(!modelBegins(unit), {PipelineMessage::What::activation, false, unit.chunk, unit.micro, previous()});
+    }
+    Planner& sendActivation(Unit unit) {
+        return add(!modelEnds(unit), {PipelineMessage::What::activation, true, unit.chunk, unit.micro, next()});
+    }
+    Planner& sendGradient(Unit unit) {
+        return add(!modelBegins(unit), {PipelineMessage::What::gradient, true, unit.chunk, unit.micro, previous()});
+    }
+    Planner& receiveGradient(Unit unit) {
+        return add(!modelEnds(unit), {PipelineMessage::What::gradient, false, unit.chunk, unit.micro, next()});
+    }
 
     void transfer() {
         if (!m_messages.empty()) m_actions.push_back({PipelineAction::Type::transfer, 0, 0, std::move(m_messages)});
@@ -92,8 +100,8 @@ std::vector<PipelineAction> planOneForwardOneBackward(int stages, int stage, int
     return plan.take();
 }
 
-/// Narayanan et al. 2021, section 2.2: micro-batches go through each chunk in groups of `stages`; every stage walks the same list of units, each
-/// a beat after the stage before it.
+/// Narayanan et al. 2021, section 2.2: micro-batches go through each chunk in groups of `stages`; every stage walks the
+/// same list of units, each a beat after the stage before it.
 class InterleavedPlan {
   public:
     InterleavedPlan(int stages, int stage, int microBatches, int chunks)
@@ -109,7 +117,10 @@ class InterleavedPlan {
             m_plan.forward(forwardUnit(forward));
             m_plan.backward(backwardUnit(i));
             if (forward + 1 < m_units) m_plan.receiveActivation(forwardUnit(forward + 1));
-            m_plan.sendActivation(forwardUnit(forward)).sendGradient(backwardUnit(i)).receiveGradient(backwardUnit(i + 1)).transfer();
+            m_plan.sendActivation(forwardUnit(forward))
+                .sendGradient(backwardUnit(i))
+                .receiveGradient(backwardUnit(i + 1))
+                .transfer();
         }
         coolDown();
         return m_plan.take();
@@ -155,11 +166,15 @@ class InterleavedPlan {
 
 }  // namespace
 
-std::vector<PipelineAction> planPipeline(Schedule schedule, int stages, int stage, int microBatches, int virtualStages) {
+std::vector<PipelineAction> planPipeline(Schedule schedule, int stages, int stage, int microBatches,
+                                         int virtualStages) {
     switch (schedule) {
-        case Schedule::gpipe: return planGpipe(stages, stage, microBatches);
-        case Schedule::oneForwardOneBackward: return planOneForwardOneBackward(stages, stage, microBatches);
-        case Schedule::interleaved: return InterleavedPlan(stages, stage, microBatches, virtualStages).make();
+        case Schedule::gpipe:
+            return planGpipe(stages, stage, microBatches);
+        case Schedule::oneForwardOneBackward:
+            return planOneForwardOneBackward(stages, stage, microBatches);
+        case Schedule::interleaved:
+            return InterleavedPlan(stages, stage, microBatches, virtualStages).make();
     }
     return {};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one stage of a pipeline does in a step, in order: computations of micro-batches and the transfers between them, the transfers of one
-// entry grouped into one call. The order is Megatron-LM's (megatron/core/pipeline_parallel/schedules.py).
+// What one stage of a pipeline does in a step, in order: computations of micro-batches and the transfers between them,
+// the transfers of one entry grouped into one call. The order is Megatron-LM's
+// (megatron/core/pipeline_parallel/schedules.py).
 #pragma once
 
 #include <vector>
@@ -31,8 +32,9 @@ struct PipelineAction {
     }
 };
 
-/// `virtualStages`: chunks of layers per stage; chunk c of stage s is part c x stages + s of the model. More than one needs the interleaved
-/// schedule, and that needs a number of micro-batches that `stages` divides.
-std::vector<PipelineAction> planPipeline(Schedule schedule, int stages, int stage, int microBatches, int virtualStages = 1);
+/// `virtualStages`: chunks of layers per stage; chunk c of stage s is part c x stages + s of the model. More than one
+/// needs the interleaved schedule, and that needs a number of micro-batches that `stages` divides.
+std::vector<PipelineAction> planPipeline(Schedule schedule, int stages, int stage, int microBatches,
+                                         int virtualStages = 1);
 
 }  // namespace rankscope::reference

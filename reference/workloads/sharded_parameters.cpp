@@ -7,14 +7,15 @@
 
 namespace rankscope::reference {
 
-ShardedParameters::ShardedParameters(Worker& worker, const Group& replicas, Gradients& gradients, int64_t elementsPerLayer, int layers)
+ShardedParameters::ShardedParameters(Worker& worker, const Group& replicas, Gradients& gradients,
+                                     int64_t elementsPerLayer, int layers)
     : m_worker(worker),
       m_replicas(replicas),
       m_gradients(gradients),
       m_elementsPerLayer(elementsPerLayer),
       m_layers(layers),
-      m_overlap(worker.scenario().parallel.overlap && worker.scenario().parallel.prefetch && !worker.scenario().faults.noOverlap &&
-                !worker.scenario().faults.noPrefetch) {
+      m_overlap(worker.scenario().parallel.overlap && worker.scenario().parallel.prefetch &&
+                !worker.scenario().faults.noOverlap && !worker.scenario().faults.noPrefetch) {
     m_data = worker.allocate(gradients.storedElements() * dtypeBytes(worker.scenario().model.dtype));
     m_partEnds = worker.allocateTable(gradients.partEnds().size());
     std::copy(gradients.partEnds().begin(), gradients.partEnds().end(), m_partEnds);

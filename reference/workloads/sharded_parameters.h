@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of which every rank updates its part of each bucket and gathers the rest, as ZeRO-1 and ZeRO-2 do it. A bucket leaves as soon as the
-// optimizer is done with it; the next forward pass waits for a layer's buckets when it comes to the layer (Megatron-LM's
-// overlap_param_gather), or the step waits for all of them without parallel.overlap or parallel.prefetch.
+// Parameters of which every rank updates its part of each bucket and gathers the rest, as ZeRO-1 and ZeRO-2 do it. A
+// bucket leaves as soon as the optimizer is done with it; the next forward pass waits for a layer's buckets when it
+// comes to the layer (Megatron-LM's overlap_param_gather), or the step waits for all of them without parallel.overlap
+// or parallel.prefetch.
 #pragma once
 
 #include <vector>
@@ -13,11 +14,13 @@ namespace rankscope::reference {
 class ShardedParameters {
   public:
     /// Lies as `gradients` does, whose life must be longer.
-    ShardedParameters(Worker& worker, const Group& replicas, Gradients& gradients, int64_t elementsPerLayer, int layers);
+    ShardedParameters(Worker& worker, const Group& replicas, Gradients& gradients, int64_t elementsPerLayer,
+                      int layers);
 
     /// Every rank sets all parameters.
     void initialise();
-    /// Before the first kernel of a layer in forward: waits for its parameters. Returns that kernel's task, which checks them.
+    /// Before the first kernel of a layer in forward: waits for its parameters. Returns that kernel's task, which
+    /// checks them.
     KernelTask use(int layer);
     /// The optimizer on this rank's parts, and the all-gathers.
     void update();

@@ -7,11 +7,13 @@ namespace rankscope::reference {
 
 namespace {
 
-constexpr int64_t kTile = 128;                  // edge of the tile that one block of a matrix product computes
-constexpr int64_t kElementsPerBlock = 4096;     // of a kernel that only streams memory
+constexpr int64_t kTile = 128;               // edge of the tile that one block of a matrix product computes
+constexpr int64_t kElementsPerBlock = 4096;  // of a kernel that only streams memory
 constexpr double kBackwardTimes = 2;
 
-int64_t divideUp(int64_t value, int64_t by) { return std::max<int64_t>(1, (value + by - 1) / by); }
+int64_t divideUp(int64_t value, int64_t by) {
+    return std::max<int64_t>(1, (value + by - 1) / by);
+}
 
 LayerKernel streaming(Kernel kernel, int64_t elements, double flopEach, double bytesEach) {
     const double count = static_cast<double>(elements);
@@ -21,12 +23,17 @@ LayerKernel streaming(Kernel kernel, int64_t elements, double flopEach, double b
 }  // namespace
 
 /// `weights`: matrices of inputs x outputs that the rows are spread over.
-LayerKernel Transformer::gemm(Kernel kernel, int64_t rowCount, int64_t inputs, int64_t outputs, double times, int64_t weights) const {
+LayerKernel Transformer::gemm(Kernel kernel, int64_t rowCount, int64_t inputs, int64_t outputs, double times,
+                              int64_t weights) const {
     const double rows = static_cast<double>(rowCount);
     const double in = static_cast<double>(inputs);
     const double out = static_cast<double>(outputs);
-    const double bytes = static_cast<double>(dtypeBytes(m_model.dtype)) * (rows * in + static_cast<double>(weights) * in * out + rows * out);
-    return {kernel, {times * 2 * rows * in * out, times * bytes}, divideUp(rowCount, kTile) * divideUp(outputs, kTile), weights * inputs * outputs};
+    const double bytes = static_cast<double>(dtypeBytes(m_model.dtype)) *
+                         (rows * in + static_cast<double>(weights) * in * out + rows * out);
+    return {kernel,
+            {times * 2 * rows * in * out, times * bytes},
+            divideUp(rowCount, kTile) * divideUp(outputs, kTile),
+            weights * inputs * outputs};
 }
 
 LayerKernel Transformer::attention(Kernel kernel, double times) const {
@@ -61,7 +68,8 @@ LayerKernel Transformer::projection(Kernel kernel, double times) const {
 
 LayerKernel Transformer::mlp(Kernel kernel, int64_t inputs, int64_t outputs, double times, int64_t biases) const {
     const int64_t weights = std::max(1, m_share.localExperts);
-    LayerKernel result = gemm(kernel, m_share.experts ? m_share.expertTokens : tokens(), inputs, outputs, times, weights);
+    LayerKernel result =
+        gemm(kernel, m_share.experts ? m_share.expertTokens : tokens(), inputs, outputs, times, weights);
     result.parameters += weights * biases;
     return result;
 }
@@ -75,15 +83,19 @@ LayerKernel Transformer::mlpDown(Kernel kernel, double times) const {
     return mlp(kernel, 4 * m_model.hidden / m_share.tensor, m_model.hidden, times, m_model.hidden);
 }
 
-LayerKernel Transformer::router(Kernel kernel, double times) const { return gemm(kernel, tokens(), m_model.hidden, m_share.experts, times, 1); }
+LayerKernel Transformer::router(Kernel kernel, double times) const {
+    return gemm(kernel, tokens(), m_model.hidden, m_share.experts, times, 1);
+}
 
 LayerKernel Transformer::permute(Kernel kernel) const {
     return streaming(kernel, activationElements(), 0, 2 * static_cast<double>(dtypeBytes(m_model.dtype)));
 }
 
 std::vector<LayerKernel> Transformer::forward() const {
-    return {norm(Kernel::layerNormForward, 1), qkv(Kernel::qkvGemmForward, 1),   attention(Kernel::attentionForward, 1), projection(Kernel::projectionGemmForward, 1),
-            norm(Kernel::layerNormForward, 1), mlpUp(Kernel::mlpUpGemmForward, 1), mlpDown(Kernel::mlpDownGemmForward, 1)};
+    return {norm(Kernel::layerNormForward, 1),      qkv(Kernel::qkvGemmForward, 1),
+            attention(Kernel::attentionForward, 1), projection(Kernel::projectionGemmForward, 1),
+            norm(Kernel::layerNormForward, 1),      mlpUp(Kernel::mlpUpGemmForward, 1),
+            mlpDown(Kernel::mlpDownGemmForward, 1)};
 }
 
 std::vector<LayerKernel> Transformer::backward() const {
@@ -97,11 +109,13 @@ std::vector<LayerKernel> Transformer::backward() const {
 }
 
 LayerKernel Transformer::embedding() const {
-    return streaming(Kernel::embeddingForward, activationElements(), 0, 2 * static_cast<double>(dtypeBytes(m_model.dtype)));
+    return streaming(Kernel::embeddingForward, activationElements(), 0,
+                     2 * static_cast<double>(dtypeBytes(m_model.dtype)));
 }
 
 LayerKernel Transformer::loss() const {
-    return streaming(Kernel::crossEntropyLoss, activationElements(), 4, 2 * static_cast<double>(dtypeBytes(m_model.dtype)));
+    return streaming(Kernel::crossEntropyLoss, activationElements(), 4,
+                     2 * static_cast<double>(dtypeBytes(m_model.dtype)));
 }
 
 LayerKernel Transformer::adam(int64_t elements, int64_t gradientBytes) {

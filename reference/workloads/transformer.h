@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work and parameters of one transformer layer: the kernels it launches with their floating-point operations and bytes.
-// Counts follow Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM" (2021), section 5.1:
-// a matrix product of m x k by k x n costs 2mkn, attention 4 b s^2 h forward; backward costs twice the forward.
+// Counts follow Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM"
+// (2021), section 5.1: a matrix product of m x k by k x n costs 2mkn, attention 4 b s^2 h forward; backward costs twice
+// the forward.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,9 @@ struct LayerKernel {
     int64_t parameters;  ///< elements of the kernel's weights, whose gradient it finishes in a backward pass
 };
 
-/// What one rank holds of each layer, as Megatron-LM cuts it: attention heads and the inner dimension of the MLP over `tensor` ranks; with
-/// `sequence` norms work on their part of the sequence. With experts the MLP is that of `localExperts` of them, for the tokens they get.
+/// What one rank holds of each layer, as Megatron-LM cuts it: attention heads and the inner dimension of the MLP over
+/// `tensor` ranks; with `sequence` norms work on their part of the sequence. With experts the MLP is that of
+/// `localExperts` of them, for the tokens they get.
 struct LayerShare {
     int tensor = 1;
     bool sequence = false;

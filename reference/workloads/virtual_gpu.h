@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a virtual GPU offers beyond CUDA, found by name at run time; on a real GPU each call does the nearest real thing.
+// What a virtual GPU offers beyond CUDA, found by name at run time; on a real GPU each call does the nearest real
+// thing.
 #pragma once
 
 #include <cstdint>

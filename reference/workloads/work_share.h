@@ -7,11 +7,12 @@
 
 namespace rankscope::reference {
 
-/// 1 without such a fault. With uneven_work the mean over the replicas is 1; all ranks of a replica have the same data. A model with experts
-/// has unequal numbers of tokens for them instead.
+/// 1 without such a fault. With uneven_work the mean over the replicas is 1; all ranks of a replica have the same data.
+/// A model with experts has unequal numbers of tokens for them instead.
 double workShare(const Scenario& scenario, int rank);
 
-/// One expert is wanted so much that the experts of its rank together have uneven_work's factor times the mean. Balanced without the fault.
+/// One expert is wanted so much that the experts of its rank together have uneven_work's factor times the mean.
+/// Balanced without the fault.
 ExpertSkew expertSkew(const Scenario& scenario);
 
 }  // namespace rankscope::reference

@@ -34,14 +34,20 @@ constexpr double kDeviceShare = 0.85;    // of the free memory; the rest is NCCL
 
 }  // namespace
 
-NvtxRange::NvtxRange(const std::string& name) { nvtxRangePushA(name.c_str()); }
-NvtxRange::~NvtxRange() { nvtxRangePop(); }
+NvtxRange::NvtxRange(const std::string& name) {
+    nvtxRangePushA(name.c_str());
+}
+NvtxRange::~NvtxRange() {
+    nvtxRangePop();
+}
 
-Worker::Worker(const Scenario& scenario, const Identity& identity) : m_scenario(scenario), m_identity(identity), m_failures(scenario.faults, identity.rank, m_virtualGpu) {
+Worker::Worker(const Scenario& scenario, const Identity& identity)
+    : m_scenario(scenario), m_identity(identity), m_failures(scenario.faults, identity.rank, m_virtualGpu) {
     const char* data = getenv("RANKSCOPE_VGPU_DATA");
     m_probe = m_virtualGpu.present() && data && strcmp(data, "full") == 0 ? UINT64_MAX : kProbeElements;
     if (!m_virtualGpu.present() && !scenario.faults.virtualOnly.empty())
-        throw DeviceError("the fault '" + scenario.faults.virtualOnly.front() + "' can only be planted in virtual GPUs: use rankscope run --virtual");
+        throw DeviceError("the fault '" + scenario.faults.virtualOnly.front() +
+                          "' can only be planted in virtual GPUs: use rankscope run --virtual");
     for (const Straggler& straggler : scenario.faults.stragglers)
         if (straggler.rank == identity.rank) m_slowdown *= straggler.factor;
     m_workShare = workShare(scenario, identity.rank);
@@ -89,8 +95,10 @@ void Worker::chooseDevice() {
     if (m_virtualGpu.present()) return;
     int processors = 0;
     int threads = 0;
-    require(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, m_identity.localRank % devices), "cudaDeviceGetAttribute");
-    require(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, m_identity.localRank % devices), "cudaDeviceGetAttribute");
+    require(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, m_identity.localRank % devices),
+            "cudaDeviceGetAttribute");
+    require(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, m_identity.localRank % devices),
+            "cudaDeviceGetAttribute");
     m_residentBlocks = std::max(1, processors * (threads / static_cast<int>(kThreadsPerBlock)));
 }
 
@@ -112,10 +120,14 @@ void Worker::planMemory(int64_t totalBytes, int64_t largestBytes) {
     const double budget = static_cast<double>(freeBytes) * kDeviceShare / m_ranksPerDevice;
     if (static_cast<double>(totalBytes) <= budget) return;
     if (static_cast<double>(largestBytes) > budget)
-        throw DeviceError("one buffer of " + std::to_string(largestBytes) + " bytes does not fit into this rank's share of the device, " +
+        throw DeviceError("one buffer of " + std::to_string(largestBytes) +
+                          " bytes does not fit into this rank's share of the device, " +
                           std::to_string(static_cast<int64_t>(budget)) + " bytes: use a smaller model");
     m_shared = allocate(largestBytes);
-    fprintf(stderr, "rank %d: the device is too small for separate buffers; they share one, and the arithmetic is not checked\n", rank());
+    fprintf(
+        stderr,
+        "rank %d: the device is too small for separate buffers; they share one, and the arithmetic is not checked\n",
+        rank());
 }
 
 void* Worker::allocate(int64_t bytes) {
@@ -128,7 +140,8 @@ void* Worker::allocate(int64_t bytes) {
 
 uint64_t* Worker::allocateTable(size_t length) {
     uint64_t* table = nullptr;
-    require(cudaMallocHost(reinterpret_cast<void**>(&table), std::max<size_t>(1, length) * sizeof *table), "cudaMallocHost");
+    require(cudaMallocHost(reinterpret_cast<void**>(&table), std::max<size_t>(1, length) * sizeof *table),
+            "cudaMallocHost");
     m_tables.push_back(table);
     return table;
 }
@@ -159,9 +172,11 @@ int64_t Worker::communicationLagNs() const {
     if (late->ms) return std::llround(*late->ms * 1e6);
     double layerNs = 0;
     for (const LayerKernel& kernel : Transformer(m_scenario.model).forward()) layerNs += healthyNs(kernel.cost);
-    // Sharded layers are gathered under the layer before them; gradients, which only the end of backward waits for, under much more.
+    // Sharded layers are gathered under the layer before them; gradients, which only the end of backward waits for,
+    // under much more.
     const bool sharded = m_scenario.kind == Kind::fsdp || m_scenario.kind == Kind::hsdp;
-    const double layers = sharded ? kLateLayers : kLateShareOfStep * 3 * m_scenario.model.layers * m_scenario.parallel.accumulate;
+    const double layers =
+        sharded ? kLateLayers : kLateShareOfStep * 3 * m_scenario.model.layers * m_scenario.parallel.accumulate;
     return std::llround(layers * layerNs);
 }
 
@@ -173,7 +188,9 @@ double Worker::spinNsPerBlock(const LayerKernel& kernel) const {
 
 LayerKernel Worker::withShareOfWork(const LayerKernel& kernel) const {
     // Parameters, and what is done with them, are as many as ever: only the data differ.
-    if (kernel.kernel == Kernel::adamStep || kernel.kernel == Kernel::castParameters || kernel.kernel == Kernel::accumulateGradient) return kernel;
+    if (kernel.kernel == Kernel::adamStep || kernel.kernel == Kernel::castParameters ||
+        kernel.kernel == Kernel::accumulateGradient)
+        return kernel;
     LayerKernel shared = kernel;
     shared.cost.flop *= m_workShare;
     shared.cost.bytes *= m_workShare;
@@ -189,7 +206,10 @@ void Worker::launch(const LayerKernel& planned, const KernelTask& task) {
 }
 
 void Worker::launchPieces(const LayerKernel& kernel, const KernelTask& planned, int pieces) {
-    const LayerKernel piece{kernel.kernel, {kernel.cost.flop / pieces, kernel.cost.bytes / pieces}, std::max<int64_t>(1, kernel.blocks / pieces), 0};
+    const LayerKernel piece{kernel.kernel,
+                            {kernel.cost.flop / pieces, kernel.cost.bytes / pieces},
+                            std::max<int64_t>(1, kernel.blocks / pieces),
+                            0};
     const KernelTask nothing = task(TaskOp::none, Dtype::bf16, nullptr);
     for (int i = 1; i <= pieces; ++i) {
         m_virtualGpu.hostWork(m_hostFaults->pieceDelayNs());
@@ -200,15 +220,17 @@ void Worker::launchPieces(const LayerKernel& kernel, const KernelTask& planned, 
 void Worker::launchOne(const LayerKernel& kernel, const KernelTask& planned) {
     KernelTask task = planned;
     task.spinNsPerBlock = spinNsPerBlock(kernel);
-    const bool checks = task.op == TaskOp::checkGradient || task.op == TaskOp::checkParameter || task.op == TaskOp::checkActivation ||
-                        task.op == TaskOp::checkBackward;
+    const bool checks = task.op == TaskOp::checkGradient || task.op == TaskOp::checkParameter ||
+                        task.op == TaskOp::checkActivation || task.op == TaskOp::checkBackward;
     if (checks) visitProbes(task, 0, 1, [this](uint64_t) { ++m_expectedChecks; });
     m_virtualGpu.hostWork(kHostPerKernelNs);
     const auto blocks = static_cast<unsigned>(std::min<int64_t>(kernel.blocks, INT32_MAX));
     require(launchKernel(kernel.kernel, m_scenario.model.dtype, blocks, m_compute, kernel.cost, task), "kernel launch");
 }
 
-void Worker::launch(const LayerKernel& kernel) { launch(kernel, task(TaskOp::none, Dtype::bf16, nullptr)); }
+void Worker::launch(const LayerKernel& kernel) {
+    launch(kernel, task(TaskOp::none, Dtype::bf16, nullptr));
+}
 
 void Worker::order(cudaStream_t earlier, cudaStream_t later) {
     // A wait refers to the record that came before it, so one event serves every pair.
@@ -229,11 +251,13 @@ void Worker::beginStep(int step) {
     m_hostFaults->beginStep(step);
     m_virtualGpu.hostWork(kHostPerStepNs);
     fetchBatch();
-    require(cudaMemcpyAsync(m_batch, m_hostBatch, static_cast<size_t>(m_batchBytes), cudaMemcpyHostToDevice, m_compute), "cudaMemcpyAsync");
+    require(cudaMemcpyAsync(m_batch, m_hostBatch, static_cast<size_t>(m_batchBytes), cudaMemcpyHostToDevice, m_compute),
+            "cudaMemcpyAsync");
 }
 
 void Worker::fetchBatch() const {
-    // The range that torch's profiler puts around a data loader without worker processes (torch/utils/data/dataloader.py).
+    // The range that torch's profiler puts around a data loader without worker processes
+    // (torch/utils/data/dataloader.py).
     const NvtxRange range("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
     m_virtualGpu.hostWork(kHostPerBatchNs + m_hostFaults->inputDelayNs());
 }
@@ -246,7 +270,8 @@ void Worker::launchLoss(const LayerKernel& kernel) {
 void Worker::endStep() {
     m_calls->issueAll();
     if (m_lossLaunched)
-        require(cudaMemcpyAsync(m_hostLoss, m_loss, sizeof *m_hostLoss, cudaMemcpyDeviceToHost, m_compute), "cudaMemcpyAsync");
+        require(cudaMemcpyAsync(m_hostLoss, m_loss, sizeof *m_hostLoss, cudaMemcpyDeviceToHost, m_compute),
+                "cudaMemcpyAsync");
     m_failures.waitFor(m_compute, m_step);
     if (m_lossLaunched && !m_shared && *m_hostLoss != static_cast<float>(m_step + 1)) m_lossWrong = true;
 }
@@ -266,10 +291,12 @@ int Worker::finish() {
     require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     require(cudaMemcpy(&result, m_result, sizeof result, cudaMemcpyDeviceToHost), "cudaMemcpy");
     if (rank() == 0)
-        printf("%s: %d ranks, %d steps, checksum %016llx\n", kindName(m_scenario.kind), m_identity.worldSize, m_scenario.steps, result.checksum);
+        printf("%s: %d ranks, %d steps, checksum %016llx\n", kindName(m_scenario.kind), m_identity.worldSize,
+               m_scenario.steps, result.checksum);
     if (result.mismatches || m_lossWrong || result.checks != m_expectedChecks) {
-        fprintf(stderr, "rank %d: wrong results: %llu of %" PRIu64 " values compared, %llu differ%s\n", rank(), result.checks, m_expectedChecks,
-                result.mismatches, m_lossWrong ? ", and a loss read back is not the one written" : "");
+        fprintf(stderr, "rank %d: wrong results: %llu of %" PRIu64 " values compared, %llu differ%s\n", rank(),
+                result.checks, m_expectedChecks, result.mismatches,
+                m_lossWrong ? ", and a loss read back is not the one written" : "");
         return 1;
     }
     return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a running workload: its device, streams, communicator and memory, and what every training step has in common.
+// One rank of a running workload: its device, streams, communicator and memory, and what every training step has in
+// common.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -32,8 +33,8 @@ class NvtxRange {
     NvtxRange& operator=(const NvtxRange&) = delete;
 };
 
-/// Ranks that communicate with each other, on a stream of their own, as a torch process group does. A rank that is alone in a group
-/// other than the world has neither communicator nor stream.
+/// Ranks that communicate with each other, on a stream of their own, as a torch process group does. A rank that is
+/// alone in a group other than the world has neither communicator nor stream.
 struct Group {
     ncclComm_t comm = nullptr;
     cudaStream_t stream = nullptr;
@@ -63,11 +64,12 @@ class Worker {
     int rank() const { return m_identity.rank; }
     cudaStream_t compute() const { return m_compute; }
     const Group& world() const { return m_world; }
-    /// The group of the ranks with the same colour. Every rank of the job must call it, in the same order of calls. Lives as long as the worker.
+    /// The group of the ranks with the same colour. Every rank of the job must call it, in the same order of calls.
+    /// Lives as long as the worker.
     Group join(const RankSet& ranks);
 
-    /// Called once before allocate(). Where a real device is smaller than `totalBytes`, all buffers share one of `largestBytes`, and the
-    /// arithmetic is not checked: the timing is that of the declared sizes all the same.
+    /// Called once before allocate(). Where a real device is smaller than `totalBytes`, all buffers share one of
+    /// `largestBytes`, and the arithmetic is not checked: the timing is that of the declared sizes all the same.
     void planMemory(int64_t totalBytes, int64_t largestBytes);
     void* allocate(int64_t bytes);
     /// A list that host and device read.
@@ -81,7 +83,8 @@ class Worker {
     void launch(const LayerKernel& kernel, const KernelTask& task);
     void launch(const LayerKernel& kernel);
 
-    // Collectives go to the group's stream; sizes are in elements. A group of one sends nothing: at most it copies from one buffer to the other.
+    // Collectives go to the group's stream; sizes are in elements. A group of one sends nothing: at most it copies from
+    // one buffer to the other.
     void allReduce(const Group& group, void* data, int64_t elements, Dtype dtype);
     void allGather(const Group& group, const void* part, void* whole, int64_t elementsPerRank, Dtype dtype);
     void reduceScatter(const Group& group, const void* whole, void* part, int64_t elementsPerRank, Dtype dtype);
@@ -90,7 +93,8 @@ class Worker {
     /// What the group does from now on starts after the compute stream's work until now, and the other way round.
     void startAfterCompute(const Group& group);
     void computeAfter(const Group& group);
-    /// The group's stream waits for an event, or for the stream of another group; `event` marks where the group's stream is now.
+    /// The group's stream waits for an event, or for the stream of another group; `event` marks where the group's
+    /// stream is now.
     void startAfter(const Group& group, cudaEvent_t event);
     void startAfter(const Group& group, const Group& earlier);
     void record(const Group& group, cudaEvent_t event);
@@ -100,8 +104,8 @@ class Worker {
 
     /// Launches the loss kernel; its result is read back at the end of the step.
     void launchLoss(const LayerKernel& kernel);
-    /// All steps, each with its batch before and its loss after what `step` does; then waits for the device and compares the checks. Returns the exit status; rank 0
-    /// prints the result on stdout.
+    /// All steps, each with its batch before and its loss after what `step` does; then waits for the device and
+    /// compares the checks. Returns the exit status; rank 0 prints the result on stdout.
     int train(const std::function<void()>& step);
     /// Fails here when the scenario says that this rank fails in this step.
     void failIfPlanned() const { m_failures.strike(m_step); }

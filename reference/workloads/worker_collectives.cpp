@@ -23,7 +23,9 @@ Group Worker::join(const RankSet& ranks) {
     return group;
 }
 
-void Worker::beforeCollective() const { m_virtualGpu.hostWork(kHostPerCollectiveNs); }
+void Worker::beforeCollective() const {
+    m_virtualGpu.hostWork(kHostPerCollectiveNs);
+}
 
 void Worker::copy(const Group& group, const void* from, void* to, int64_t bytes) {
     if (from == to) return;
@@ -38,11 +40,16 @@ void Worker::issue(const Group& group, const Collective& planned) {
         const ncclDataType_t type = ncclType(collective.dtype);
         switch (collective.op) {
             case Collective::Op::allReduce:
-                return require(ncclAllReduce(collective.from, collective.to, count, type, ncclSum, group.comm, group.stream), "ncclAllReduce");
+                return require(
+                    ncclAllReduce(collective.from, collective.to, count, type, ncclSum, group.comm, group.stream),
+                    "ncclAllReduce");
             case Collective::Op::allGather:
-                return require(ncclAllGather(collective.from, collective.to, count, type, group.comm, group.stream), "ncclAllGather");
+                return require(ncclAllGather(collective.from, collective.to, count, type, group.comm, group.stream),
+                               "ncclAllGather");
             case Collective::Op::reduceScatter:
-                return require(ncclReduceScatter(collective.from, collective.to, count, type, ncclSum, group.comm, group.stream), "ncclReduceScatter");
+                return require(
+                    ncclReduceScatter(collective.from, collective.to, count, type, ncclSum, group.comm, group.stream),
+                    "ncclReduceScatter");
         }
     };
     Collective ofGroup = planned;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an answer costs once a run is collected, beside stepping every column of every event out of SQLite on the same machine in the same minute.
-// Usage: rankscope_bench_analysing RUN. A run of a few hundred thousand events tells most: `rankscope reference run 3d-none-sixteen -o RUN`.
+// What an answer costs once a run is collected, beside stepping every column of every event out of SQLite on the same
+// machine in the same minute. Usage: rankscope_bench_analysing RUN. A run of a few hundred thousand events tells most:
+// `rankscope reference run 3d-none-sixteen -o RUN`.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -20,7 +21,8 @@ namespace {
 
 std::filesystem::path g_run;
 
-constexpr const char* kEventTables[] = {"kernel", "memcpy", "memset", "api_call", "synchronization", "cuda_event", "allocation", "nvtx", "nccl_call", "proxy_op"};
+constexpr const char* kEventTables[] = {"kernel",     "memcpy",     "memset", "api_call",  "synchronization",
+                                        "cuda_event", "allocation", "nvtx",   "nccl_call", "proxy_op"};
 
 /// Steps every column of every event. Returns the number of events.
 int64_t stepAll(store::TraceReader& trace) {
@@ -47,7 +49,9 @@ int64_t eventCount() {
     return count;
 }
 
-void count(benchmark::State& state) { state.SetItemsProcessed(static_cast<int64_t>(state.iterations()) * eventCount()); }
+void count(benchmark::State& state) {
+    state.SetItemsProcessed(static_cast<int64_t>(state.iterations()) * eventCount());
+}
 
 void yardstick(benchmark::State& state) {
     for (auto _ : state) {
@@ -76,18 +80,28 @@ BENCHMARK(recommending)->UseRealTime()->MeasureProcessCPUTime()->Unit(benchmark:
 
 void printTable(const bench::MedianReporter& reporter) {
     const auto rate = [&](const std::string& name) { return reporter.median(name, "items_per_second") / 1e6; };
-    const auto rateOfWork = [&](const std::string& name) { return rate(name) * reporter.median(name, "seconds") / reporter.median(name, "cpu_seconds"); };
-    const double steps = rate("yardstick"), one = rate("analysing/1"), two = rate("analysing/2"), advice = rate("recommending");
+    const auto rateOfWork = [&](const std::string& name) {
+        return rate(name) * reporter.median(name, "seconds") / reporter.median(name, "cpu_seconds");
+    };
+    const double steps = rate("yardstick"), one = rate("analysing/1"), two = rate("analysing/2"),
+                 advice = rate("recommending");
     if (steps <= 0 || one <= 0 || two <= 0) return;
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    fmt::print("\n{} events\n\n| what | ours | yardstick | ratio | goal |\n| --- | --- | --- | --- | --- |\n", eventCount());
-    fmt::print("| trace.db to report, M events/s (two workers), against stepping every column out of SQLite | {:.2f} | {:.2f} | {:.2f} | >= 0.3 |\n", two, steps, two / steps);
-    fmt::print("| the same by processor time of all threads | {:.2f} | {:.2f} | {:.2f} | |\n", rateOfWork("analysing/2"), rateOfWork("yardstick"),
-               rateOfWork("analysing/2") / rateOfWork("yardstick"));
+    fmt::print("\n{} events\n\n| what | ours | yardstick | ratio | goal |\n| --- | --- | --- | --- | --- |\n",
+               eventCount());
+    fmt::print(
+        "| trace.db to report, M events/s (two workers), against stepping every column out of SQLite | {:.2f} | {:.2f} "
+        "| {:.2f} | >= 0.3 |\n",
+        two, steps, two / steps);
+    fmt::print("| the same by processor time of all threads | {:.2f} | {:.2f} | {:.2f} | |\n",
+               rateOfWork("analysing/2"), rateOfWork("yardstick"), rateOfWork("analysing/2") / rateOfWork("yardstick"));
     fmt::print("| two workers against one | {:.2f} | {:.2f} | {:.2f} | |\n", two, one, two / one);
-    if (advice > 0) fmt::print("| trace.db to advice, against trace.db to report | {:.2f} | {:.2f} | {:.2f} | |\n", advice, two, advice / two);
-    fmt::print("| resident at most, bytes an event of all ranks | {:.1f} | | | |\n", static_cast<double>(usage.ru_maxrss) * 1024 / static_cast<double>(eventCount()));
+    if (advice > 0)
+        fmt::print("| trace.db to advice, against trace.db to report | {:.2f} | {:.2f} | {:.2f} | |\n", advice, two,
+                   advice / two);
+    fmt::print("| resident at most, bytes an event of all ranks | {:.1f} | | | |\n",
+               static_cast<double>(usage.ru_maxrss) * 1024 / static_cast<double>(eventCount()));
 }
 
 }  // namespace

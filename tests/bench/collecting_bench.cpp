@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast captures become trace.db, beside what SQLite alone does with rows of eight integers on the same machine in the same minute.
+// How fast captures become trace.db, beside what SQLite alone does with rows of eight integers on the same machine in
+// the same minute.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -19,9 +20,11 @@ constexpr int kSteps = 1'000;
 constexpr int kKernelsPerStep = 30;
 constexpr int64_t kYardstickRows = 500'000;
 
-/// A rank of a data-parallel job: kernels with their launches, reductions with calls and correlation, copies, waits, ranges.
+/// A rank of a data-parallel job: kernels with their launches, reductions with calls and correlation, copies, waits,
+/// ranges.
 void writeRank(const fs::path& run, int rank) {
-    test::CaptureFile file(run / "capture" / ("node0." + std::to_string(rank) + ".1.cap"), {rank, kRanks, "node0", 1000 + rank, 0});
+    test::CaptureFile file(run / "capture" / ("node0." + std::to_string(rank) + ".1.cap"),
+                           {rank, kRanks, "node0", 1000 + rank, 0});
     file.stream(0, 7, 0);
     file.stream(1, 20, 0xabc);
     file.communicator(1, 0x1234, rank, kRanks);
@@ -44,7 +47,8 @@ void writeRank(const fs::path& run, int rank) {
             file.kernel("ncclDevKernel_AllReduce", 1, ns + 500 + 10 * rank, 90'000, correlation, ns - 5'000);
             file.external(correlation++, callId++);
         }
-        file.add(capture::MemcpyRecord{{capture::RecordType::memcpy, 1, 0}, correlation++, ns, 5'000, 1, 1, 3, 1, 1 << 20});
+        file.add(
+            capture::MemcpyRecord{{capture::RecordType::memcpy, 1, 0}, correlation++, ns, 5'000, 1, 1, 3, 1, 1 << 20});
         file.api(165, ns, 100'000, correlation++);
         ns += 110'000;
         file.pop(ns - 20);
@@ -55,7 +59,7 @@ void writeRank(const fs::path& run, int rank) {
 
 /// The captures of 1 and of 8 ranks, written once.
 class Captures {
-public:
+  public:
     fs::path run(int ranks) {
         const fs::path run = m_folder.path() / std::to_string(ranks);
         if (!fs::exists(run)) {
@@ -64,7 +68,7 @@ public:
         return run;
     }
 
-private:
+  private:
     test::TemporaryFolder m_folder;
 };
 
@@ -92,12 +96,15 @@ void collecting(benchmark::State& state) {
 store::Database freshDatabase(const fs::path& file) {
     fs::remove(file);
     store::Database database(file.string(), store::OpenMode::create);
-    database.execute("PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536");
+    database.execute(
+        "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536");
     return database;
 }
 
 void insertRows(store::Database& database, int64_t rows) {
-    database.execute("CREATE TABLE event(a INTEGER, b INTEGER, c INTEGER, d INTEGER, e INTEGER, f INTEGER, g INTEGER, h INTEGER); BEGIN");
+    database.execute(
+        "CREATE TABLE event(a INTEGER, b INTEGER, c INTEGER, d INTEGER, e INTEGER, f INTEGER, g INTEGER, h INTEGER); "
+        "BEGIN");
     store::Statement insert(database, "INSERT INTO event VALUES(?,?,?,?,?,?,?,?)");
     sqlite3_stmt* statement = insert.handle();
     for (int64_t row = 0; row < rows; ++row) {
@@ -126,11 +133,13 @@ void attachInsertIndex(benchmark::State& state) {
     }
     for (auto _ : state) {
         store::Database database = freshDatabase(folder.path() / "merged.db");
-        database.execute("CREATE TABLE event(rank INTEGER, a INTEGER, b INTEGER, c INTEGER, d INTEGER, e INTEGER, f INTEGER, g INTEGER, h INTEGER)");
+        database.execute(
+            "CREATE TABLE event(rank INTEGER, a INTEGER, b INTEGER, c INTEGER, d INTEGER, e INTEGER, f INTEGER, g "
+            "INTEGER, h INTEGER)");
         for (int rank = 0; rank < kRanks; ++rank) {
             const std::string name = std::to_string(rank);
-            database.execute("ATTACH '" + (folder.path() / ("rank" + name + ".db")).string() + "' AS r; BEGIN; INSERT INTO event SELECT " + name +
-                             ", * FROM r.event; COMMIT; DETACH r");
+            database.execute("ATTACH '" + (folder.path() / ("rank" + name + ".db")).string() +
+                             "' AS r; BEGIN; INSERT INTO event SELECT " + name + ", * FROM r.event; COMMIT; DETACH r");
         }
         database.execute("CREATE INDEX event_by_time ON event(rank, c)");
     }
@@ -145,18 +154,29 @@ void printTable(const bench::MedianReporter& reporter) {
     const double alone = rate("collecting/1");
     if (one <= 0 || merge <= 0 || ours <= 0) return;
     // Beside other work the wall clock favours whoever has more threads; processor time does not.
-    const auto rateOfWork = [&](const std::string& name) { return rate(name) * reporter.median(name, "seconds") / reporter.median(name, "cpu_seconds"); };
+    const auto rateOfWork = [&](const std::string& name) {
+        return rate(name) * reporter.median(name, "seconds") / reporter.median(name, "cpu_seconds");
+    };
     const double size = reporter.median("collecting/8", "bytes_per_event");
     fmt::print("\n| what | ours | yardstick | ratio | goal |\n| --- | --- | --- | --- | --- |\n");
-    fmt::print("| capture to trace.db, M events/s (8 ranks), against one-row inserts; the file has no indexes | {:.2f} | {:.2f} | {:.2f} | >= 1.2 |\n", ours, one, ours / one);
-    fmt::print("| the same file holds all that analyzer and GUI need | {:.2f} | {:.2f} | {:.2f} | >= 0.7 |\n", ours, one, ours / one);
-    fmt::print("| the same by processor time of all threads | {:.2f} | {:.2f} | {:.2f} | |\n", rateOfWork("collecting/8"), rateOfWork("oneRowInserts"),
+    fmt::print(
+        "| capture to trace.db, M events/s (8 ranks), against one-row inserts; the file has no indexes | {:.2f} | "
+        "{:.2f} | {:.2f} | >= 1.2 |\n",
+        ours, one, ours / one);
+    fmt::print("| the same file holds all that analyzer and GUI need | {:.2f} | {:.2f} | {:.2f} | >= 0.7 |\n", ours,
+               one, ours / one);
+    fmt::print("| the same by processor time of all threads | {:.2f} | {:.2f} | {:.2f} | |\n",
+               rateOfWork("collecting/8"), rateOfWork("oneRowInserts"),
                rateOfWork("collecting/8") / rateOfWork("oneRowInserts"));
-    fmt::print("| merge of 8 ranks, sorted and findable by time, M rows/s, against ATTACH, INSERT SELECT, CREATE INDEX | {:.2f} | {:.2f} | {:.2f} | >= 1.0 |\n", ours, merge,
-               ours / merge);
-    fmt::print("| the same by processor time of all threads | {:.2f} | {:.2f} | {:.2f} | |\n", rateOfWork("collecting/8"), rateOfWork("attachInsertIndex"),
+    fmt::print(
+        "| merge of 8 ranks, sorted and findable by time, M rows/s, against ATTACH, INSERT SELECT, CREATE INDEX | "
+        "{:.2f} | {:.2f} | {:.2f} | >= 1.0 |\n",
+        ours, merge, ours / merge);
+    fmt::print("| the same by processor time of all threads | {:.2f} | {:.2f} | {:.2f} | |\n",
+               rateOfWork("collecting/8"), rateOfWork("attachInsertIndex"),
                rateOfWork("collecting/8") / rateOfWork("attachInsertIndex"));
-    fmt::print("| 8 ranks against 1 rank, M events/s | {:.2f} | {:.2f} | {:.2f} | about 1: linear in ranks |\n", ours, alone, ours / alone);
+    fmt::print("| 8 ranks against 1 rank, M events/s | {:.2f} | {:.2f} | {:.2f} | about 1: linear in ranks |\n", ours,
+               alone, ours / alone);
     fmt::print("| size, bytes an event | {:.1f} | | | <= 40 |\n", size);
 }
 

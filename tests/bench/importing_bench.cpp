@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kineto JSON to trace.db against simdjson that takes eight fields out of the same file, in one process. Usage: rankscope_bench_importing [FILE.json]
-// Without a file it makes one of 250,000 events; of files, a plain one of some 10 MB or more tells most.
+// Kineto JSON to trace.db against simdjson that takes eight fields out of the same file, in one process. Usage:
+// rankscope_bench_importing [FILE.json] Without a file it makes one of 250,000 events; of files, a plain one of some 10
+// MB or more tells most.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <simdjson.h>
@@ -46,11 +47,12 @@ void writeTrace(const fs::path& file) {
 )";
     double ts = 5'000'000'000.0;
     for (int i = 0; i < kEvents / 3; ++i, ts += 21.125) {
-        out << fmt::format(R"({{"ph": "X", "cat": "cpu_op", "name": "aten::addmm_{}", "pid": 4711, "tid": 4711, "ts": {:.3f}, "dur": 18.250, "args": {{"External id": {}, "Record function id": 0, "Concrete Inputs": ["", ""], "Input type": ["float", "float"], "Input Dims": [[4096, 1024], [1024, 1024]]}}}},
+        out << fmt::format(
+            R"({{"ph": "X", "cat": "cpu_op", "name": "aten::addmm_{}", "pid": 4711, "tid": 4711, "ts": {:.3f}, "dur": 18.250, "args": {{"External id": {}, "Record function id": 0, "Concrete Inputs": ["", ""], "Input type": ["float", "float"], "Input Dims": [[4096, 1024], [1024, 1024]]}}}},
 {{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 4711, "tid": 4711, "ts": {:.3f}, "dur": 4.125, "args": {{"External id": {}, "cbid": 211, "correlation": {}}}}},
 {{"ph": "X", "cat": "kernel", "name": "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_{}x128_32x5_nn_align8>", "pid": 0, "tid": 7, "ts": {:.3f}, "dur": 15.500, "args": {{"External id": {}, "queued": 0, "device": 0, "context": 1, "stream": 7, "correlation": {}, "registers per thread": 230, "shared memory": 81920, "blocks per SM": 0.969697, "grid": [32, 4, 1], "block": [128, 1, 1], "est. achieved occupancy %": 6}}}},
 )",
-                           i % 60, ts, i, ts + 6, i, i, i % 8 * 32, ts + 12, i, i);
+            i % 60, ts, i, ts + 6, i, i, i % 8 * 32, ts + 12, i, i);
     }
     out << R"({"ph": "M", "name": "process_name", "pid": 4711, "tid": 0, "ts": 5000000000.000, "args": {"name": "python"}}
 ]}
@@ -71,7 +73,8 @@ void prepareInput(const char* given) {
     const std::string text = textOf(in.plain);
     gzFile file = gzopen(in.compressed.c_str(), "wb6");
     for (size_t at = 0; at < text.size();) {
-        const int wrote = gzwrite(file, text.data() + at, static_cast<unsigned>(std::min<size_t>(text.size() - at, 1 << 20)));
+        const int wrote =
+            gzwrite(file, text.data() + at, static_cast<unsigned>(std::min<size_t>(text.size() - at, 1 << 20)));
         if (wrote <= 0) break;
         at += static_cast<size_t>(wrote);
     }
@@ -89,7 +92,8 @@ void importing(benchmark::State& state) {
     state.SetBytesProcessed(static_cast<int64_t>(input().bytes) * state.iterations());
 }
 
-/// The yardstick: ph, cat, name, pid, tid, ts, dur and args.correlation of every event; returns something that depends on all of them.
+/// The yardstick: ph, cat, name, pid, tid, ts, dur and args.correlation of every event; returns something that depends
+/// on all of them.
 double extractEightFields(const simdjson::padded_string& text) {
     simdjson::ondemand::parser parser;
     simdjson::ondemand::document document = parser.iterate(text);
@@ -108,13 +112,13 @@ double extractEightFields(const simdjson::padded_string& text) {
                 if (value.get_int64().get(number) == simdjson::SUCCESS) sum += static_cast<double>(number);
             } else if (key == "args") {
                 int64_t number = 0;
-                if (value["correlation"].get_int64().get(number) == simdjson::SUCCESS) sum += static_cast<double>(number);
+                if (value["correlation"].get_int64().get(number) == simdjson::SUCCESS)
+                    sum += static_cast<double>(number);
             }
         }
     }
     return sum;
 }
-
 
 void extracting(benchmark::State& state) {
     const simdjson::padded_string text = simdjson::padded_string::load(input().plain.string());
@@ -156,9 +160,12 @@ void printTable(const bench::MedianReporter& reporter, double memory) {
     const double yardstick = rate("extracting");
     if (yardstick <= 0) return;
     fmt::print("\n| what | ours | yardstick | ratio | goal |\n| --- | --- | --- | --- | --- |\n");
-    fmt::print("| Kineto JSON to trace.db, MB/s, against simdjson that takes 8 fields out | {:.0f} | {:.0f} | {:.2f} | >= 0.25 |\n", rate("importing/0"), yardstick,
-               rate("importing/0") / yardstick);
-    fmt::print("| the same from .json.gz, MB/s of text | {:.0f} | {:.0f} | {:.2f} | >= 0.20 |\n", rate("importing/1"), yardstick, rate("importing/1") / yardstick);
+    fmt::print(
+        "| Kineto JSON to trace.db, MB/s, against simdjson that takes 8 fields out | {:.0f} | {:.0f} | {:.2f} | >= "
+        "0.25 |\n",
+        rate("importing/0"), yardstick, rate("importing/0") / yardstick);
+    fmt::print("| the same from .json.gz, MB/s of text | {:.0f} | {:.0f} | {:.2f} | >= 0.20 |\n", rate("importing/1"),
+               yardstick, rate("importing/1") / yardstick);
     fmt::print("| peak memory of an import, bytes an event | {:.0f} | | | <= 150 |\n", memory);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What looking at a run costs: frames of the timeline over 1, 10 and 100 million events beside two yardsticks of the same session (every event
-// looked at; the pyramid walked without painting), memory an event, and opening a run of 10 million events. Prints one table.
-// Usage: rankscope_bench_looking [MILLIONS...]; 1 10 100 when left out.
+// What looking at a run costs: frames of the timeline over 1, 10 and 100 million events beside two yardsticks of the
+// same session (every event looked at; the pyramid walked without painting), memory an event, and opening a run of 10
+// million events. Prints one table. Usage: rankscope_bench_looking [MILLIONS...]; 1 10 100 when left out.
 //        rankscope_bench_looking --write FILE MILLIONS: a trace.db of that size, to be looked at.
 #include <fmt/format.h>
 
@@ -25,10 +25,12 @@ using namespace rankscope;
 using namespace rankscope::gui;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRanks = 8, kLanes = 8;   // 64 tracks
+constexpr int kRanks = 8, kLanes = 8;  // 64 tracks
 constexpr int kFrames = 300, kRounds = 3;
 
-double msSince(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double msSince(Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 // Kernels of 2 to 40 us with short gaps, a long one now and then: what a training step looks like to a stream.
 struct EventStream {
@@ -89,7 +91,8 @@ std::vector<TimeRange> journey(TimeRange whole) {
 void benchFrames(size_t millions) {
     auto run = std::make_shared<RunInfo>();
     run->strings.resize(256);
-    for (size_t i = 0; i < run->strings.size(); ++i) run->strings[i] = fmt::format("void kernel_{}<float, {}>(float*, int)", i, i * 7);
+    for (size_t i = 0; i < run->strings.size(); ++i)
+        run->strings[i] = fmt::format("void kernel_{}<float, {}>(float*, int)", i, i * 7);
     run->outline.hosts = {{0, "host"}};
     for (int32_t rank = 0; rank < kRanks; ++rank) run->outline.ranks.push_back({rank, 0, fmt::format("rank {}", rank)});
     TimelineModel model;
@@ -105,14 +108,15 @@ void benchFrames(size_t millions) {
     }
     const double buildMs = msSince(building);
     model.changeLanes([](LaneTree& lanes) { lanes.setAllExpanded(true); });
-    const QSize size(1920, model.lanes().height());   // all 64 tracks in the picture
+    const QSize size(1920, model.lanes().height());  // all 64 tracks in the picture
 
     LaneCanvas canvas, canvasAlone(1);
     TrackDrawing drawing;
     int64_t busy = 0;
     model.setWidth(size.width());
     const std::vector<TimeRange> views = journey(model.axis().whole());
-    // The whole way is gone three times, so that no frame finds in the cache what it painted before; of each frame the fastest counts: machines are shared.
+    // The whole way is gone three times, so that no frame finds in the cache what it painted before; of each frame the
+    // fastest counts: machines are shared.
     const auto fastest = [&](size_t each, auto&& frame) {
         std::vector<double> best(views.size() / each, std::numeric_limits<double>::max());
         for (int round = 0; round < kRounds; ++round) {
@@ -132,17 +136,19 @@ void benchFrames(size_t millions) {
         for (const auto& [rank, tracks] : model.lanes().loaded())
             for (const Track* track : tracks->deviceTracks()) drawTrack(*track, model.axis(), drawing);
     });
-    const Quantiles scan = fastest(60, [&] {   // slow: a few say enough
+    const Quantiles scan = fastest(60, [&] {  // slow: a few say enough
         const TimeRange view = model.axis().visible();
         for (const auto& [rank, tracks] : model.lanes().loaded())
             for (const Track* track : tracks->deviceTracks())
                 for (size_t i = 0; i < track->size(); ++i)
                     if (track->startNs(i) < view.endNs && track->endNs(i) > view.beginNs) busy += track->durNs(i);
     });
-    fmt::print("{:>5} M events, 64 tracks, {}x{}: frame median {:5.2f} ms, p95 {:5.2f} ms (one thread {:5.2f}, {:5.2f}) | pyramid alone {:5.2f} / {:5.2f} ms | scan of all {:7.1f} ms | {:.1f} bytes an event, "
-               "built in {:.0f} ms{}\n",
-               millions, size.width(), size.height(), frame.median, frame.p95, one.median, one.p95, walk.median, walk.p95, scan.median, static_cast<double>(bytes) / static_cast<double>(events), buildMs,
-               busy == 0 ? " " : "");
+    fmt::print(
+        "{:>5} M events, 64 tracks, {}x{}: frame median {:5.2f} ms, p95 {:5.2f} ms (one thread {:5.2f}, {:5.2f}) | "
+        "pyramid alone {:5.2f} / {:5.2f} ms | scan of all {:7.1f} ms | {:.1f} bytes an event, "
+        "built in {:.0f} ms{}\n",
+        millions, size.width(), size.height(), frame.median, frame.p95, one.median, one.p95, walk.median, walk.p95,
+        scan.median, static_cast<double>(bytes) / static_cast<double>(events), buildMs, busy == 0 ? " " : "");
 }
 
 void writeRun(const std::string& file, size_t events) {
@@ -208,7 +214,9 @@ void benchOpen(size_t millions) {
                                    arrived.push_back(std::move(tracks));
                                    woken.notify_one();
                                },
-                               [](int32_t rank, const std::string& reason, const std::string&) { fmt::print("failed: rank {}: {}\n", rank, reason); },
+                               [](int32_t rank, const std::string& reason, const std::string&) {
+                                   fmt::print("failed: rank {}: {}\n", rank, reason);
+                               },
                                [&](bool) {
                                    const std::lock_guard lock(mutex);
                                    done = true;
@@ -227,7 +235,8 @@ void benchOpen(size_t millions) {
             }
         }
         canvas.paint(model, model.lanes().rows(), 0, {1920, 1080}, 1, Palette::light());
-        fmt::print("{:>5} M events, {}: first picture with events {:.0f} ms, all of it {:.0f} ms\n", millions, which, firstMs, msSince(start));
+        fmt::print("{:>5} M events, {}: first picture with events {:.0f} ms, all of it {:.0f} ms\n", millions, which,
+                   firstMs, msSince(start));
     }
 }
 

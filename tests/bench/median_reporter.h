@@ -11,12 +11,13 @@ namespace rankscope::bench {
 
 /// Shows everything on the console and remembers the medians for the table at the end.
 class MedianReporter : public benchmark::ConsoleReporter {
-public:
+  public:
     void ReportRuns(const std::vector<Run>& runs) override {
         ConsoleReporter::ReportRuns(runs);
         for (const Run& run : runs) {
             if (run.aggregate_name != "median") continue;
-            auto& counters = m_medians[run.run_name.function_name + (run.run_name.args.empty() ? "" : "/" + run.run_name.args)];
+            auto& counters =
+                m_medians[run.run_name.function_name + (run.run_name.args.empty() ? "" : "/" + run.run_name.args)];
             for (const auto& [name, counter] : run.counters) counters[name] = counter.value;
             const double unit = benchmark::GetTimeUnitMultiplier(run.time_unit);
             counters["seconds"] = run.GetAdjustedRealTime() / unit;
@@ -33,7 +34,7 @@ public:
         return value == found->second.end() ? 0 : value->second;
     }
 
-private:
+  private:
     std::map<std::string, std::map<std::string, double>> m_medians;
 };
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recording costs the job: our figure beside its yardstick, measured in random turns, medians. The program runs itself as children,
-// with and without the injector preloaded; a child measures one thing and prints one number, which is the time Google Benchmark is told.
+// What recording costs the job: our figure beside its yardstick, measured in random turns, medians. The program runs
+// itself as children, with and without the injector preloaded; a child measures one thing and prints one number, which
+// is the time Google Benchmark is told.
 #include <benchmark/benchmark.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,8 +14,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <vector>
 
 #include "tests/bench/median_reporter.h"
@@ -150,7 +151,8 @@ void inChild(benchmark::State& state, const char* what, Setting setting) {
 }
 
 constexpr Setting kAlone{false, false}, kWaiting{true, false}, kRecording{true, true};
-#define RANKSCOPE_IN_CHILD(name, what, setting) BENCHMARK_CAPTURE(inChild, name, what, setting)->UseManualTime()->Iterations(1)->Unit(benchmark::kNanosecond)
+#define RANKSCOPE_IN_CHILD(name, what, setting) \
+    BENCHMARK_CAPTURE(inChild, name, what, setting)->UseManualTime()->Iterations(1)->Unit(benchmark::kNanosecond)
 RANKSCOPE_IN_CHILD(call, "cuda", kAlone);
 RANKSCOPE_IN_CHILD(call_while_not_recording, "cuda", kWaiting);
 RANKSCOPE_IN_CHILD(call_recorded, "cuda", kRecording);
@@ -160,8 +162,12 @@ RANKSCOPE_IN_CHILD(nccl_call_recorded, "nccl", kRecording);
 RANKSCOPE_IN_CHILD(helper_thread, "helper", kRecording);
 
 void print(const char* what, const char* unit, double ours, double yardstick, const char* goal, bool holds) {
-    if (yardstick > 0) std::printf("| %-52s | %8.2f %-7s | %8.2f | %6.2f | %-34s | %s |\n", what, ours, unit, yardstick, ours / yardstick, goal, holds ? "holds" : "misses");
-    else std::printf("| %-52s | %8.2f %-7s | %8s | %6s | %-34s | %s |\n", what, ours, unit, "", "", goal, holds ? "holds" : "misses");
+    if (yardstick > 0)
+        std::printf("| %-52s | %8.2f %-7s | %8.2f | %6.2f | %-34s | %s |\n", what, ours, unit, yardstick,
+                    ours / yardstick, goal, holds ? "holds" : "misses");
+    else
+        std::printf("| %-52s | %8.2f %-7s | %8s | %6s | %-34s | %s |\n", what, ours, unit, "", "", goal,
+                    holds ? "holds" : "misses");
 }
 
 void printTable(const rankscope::bench::MedianReporter& reporter) {
@@ -175,7 +181,8 @@ void printTable(const rankscope::bench::MedianReporter& reporter) {
     const double bytes = reporter.median("inChild/call_recorded", "bytes_per_event");
     if (direct <= 0 || timer <= 0) return;
     std::printf("\n| what | ours | yardstick | ratio | goal | |\n| --- | --- | --- | --- | --- | --- |\n");
-    print("hooked call while not recording / direct PLT call", "ns", waiting, direct, "<= 1.6x", waiting <= 1.6 * direct);
+    print("hooked call while not recording / direct PLT call", "ns", waiting, direct, "<= 1.6x",
+          waiting <= 1.6 * direct);
     print("recording a call / two timer reads", "ns", call, timer, "<= 1.5x + 5 ns", call <= 1.5 * timer + 5);
     print("recording an NCCL call, arguments decoded", "ns", ncclCall, timer, "<= 60 ns", ncclCall <= 60);
     print("our share of a launch of 5 us", "%", call / 5000 * 100, 0, "<= 1 %", call <= 50);

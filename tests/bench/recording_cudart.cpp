@@ -1,3 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CUDA runtime that does nothing.
-extern "C" int cudaStreamSynchronize(void* stream) { return stream == nullptr ? 0 : 1; }
+extern "C" int cudaStreamSynchronize(void* stream) {
+    return stream == nullptr ? 0 : 1;
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The replay of a run: making the graph against reading the run's events out of SQLite, and tasks played per second. Usage: rankscope_bench_replay RUN
-// A run of a few hundred thousand events tells most: `rankscope reference run 3d-none-sixteen -o RUN`.
+// The replay of a run: making the graph against reading the run's events out of SQLite, and tasks played per second.
+// Usage: rankscope_bench_replay RUN A run of a few hundred thousand events tells most: `rankscope reference run
+// 3d-none-sixteen -o RUN`.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -26,7 +27,8 @@ const Recorded& recorded() {
         Recorded read;
         store::TraceReader trace(g_run);
         read.facts = readTraceFacts(trace);
-        for (const RankFacts& rank : read.facts.ranks) read.ranks.push_back(readRankEvents(trace, read.facts, rank.rank));
+        for (const RankFacts& rank : read.facts.ranks)
+            read.ranks.push_back(readRankEvents(trace, read.facts, rank.rank));
         return read;
     }();
     return instance;
@@ -40,14 +42,16 @@ JoinedRanks build(const Recorded& from) {
 
 void setRates(benchmark::State& state, size_t tasks) {
     state.counters["tasks"] = static_cast<double>(tasks);
-    state.counters["tasks/s"] = benchmark::Counter(static_cast<double>(tasks), benchmark::Counter::kIsIterationInvariantRate);
+    state.counters["tasks/s"] =
+        benchmark::Counter(static_cast<double>(tasks), benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void readEvents(benchmark::State& state) {
     const Recorded& from = recorded();
     for (auto _ : state) {
         store::TraceReader trace(g_run);
-        for (const RankFacts& rank : from.facts.ranks) benchmark::DoNotOptimize(readRankEvents(trace, from.facts, rank.rank));
+        for (const RankFacts& rank : from.facts.ranks)
+            benchmark::DoNotOptimize(readRankEvents(trace, from.facts, rank.rank));
     }
 }
 

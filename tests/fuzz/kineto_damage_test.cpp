@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small trace with every byte damaged, one way after the other: the importer never crashes, hangs or invents, and what it could not read is told.
+// A small trace with every byte damaged, one way after the other: the importer never crashes, hangs or invents, and
+// what it could not read is told.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -18,11 +19,16 @@ constexpr size_t kKernels = 4;
 std::string smallTrace() {
     std::string events;
     for (size_t i = 0; i < kKernels; ++i) {
-        events += kernelEvent("ncclKernel_AllReduce_RING_LL_Sum_float(x)", std::to_string(100 + i * 50) + ".125", "20", static_cast<int>(i), R"(, "grid": [8, 1, 1])") + ",\n";
+        events += kernelEvent("ncclKernel_AllReduce_RING_LL_Sum_float(x)", std::to_string(100 + i * 50) + ".125", "20",
+                              static_cast<int>(i), R"(, "grid": [8, 1, 1])") +
+                  ",\n";
     }
     return R"({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 2, "pg_config": [{"pg_name": "0", "ranks": [0, 1]}]},
-  "traceEvents": [)" + events + tests::annotationEvent("nccl:all_reduce \\u00fc", "90", "20", R"("Input Dims": [[2, 3]], "Input type": ["float"])") + ",\n" +
-           tests::launchEvent("95", 0) + "],\n  \"baseTimeNanoseconds\": 1700000000000000000}\n";
+  "traceEvents": [)" +
+           events +
+           tests::annotationEvent("nccl:all_reduce \\u00fc", "90", "20",
+                                  R"("Input Dims": [[2, 3]], "Input type": ["float"])") +
+           ",\n" + tests::launchEvent("95", 0) + "],\n  \"baseTimeNanoseconds\": 1700000000000000000}\n";
 }
 
 /// Kernels read; 0 when the file was refused. Each kernel that was read is one that was written.

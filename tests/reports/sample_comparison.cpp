@@ -15,7 +15,8 @@ using namespace rankscope::analyzer;
 
 // Everything that is markup, an end of something, or no text at all in some format.
 constexpr const char* kHostile =
-    "</script><script>pwned=1</script><img src=x onerror=pwned=2> ]]> -->\"'&amp;`|*_[a](http://b)\\ @all %0A::error::x ${{x}} $(x) \n# EOF\n::error::y\r\n\t\x01\x1b[31m\x7f \xff\xc0\xaf \xed\xa0\x80"
+    "</script><script>pwned=1</script><img src=x onerror=pwned=2> ]]> -->\"'&amp;`|*_[a](http://b)\\ @all "
+    "%0A::error::x ${{x}} $(x) \n# EOF\n::error::y\r\n\t\x01\x1b[31m\x7f \xff\xc0\xaf \xed\xa0\x80"
     "\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xae\xef\xbf\xbf end";
 
 ComparedRun run(const std::string& name, double stepNs) {
@@ -46,7 +47,8 @@ FindingChange finding(FindingStatus status, const std::string& id, const std::st
 
 /// Compute, then communication, on two ranks.
 StepOverview picture(int64_t lengthNs) {
-    const std::string half(StepOverview::kColumns / 2, overview::kCompute), nothing(StepOverview::kColumns / 2, overview::kNothing),
+    const std::string half(StepOverview::kColumns / 2, overview::kCompute),
+        nothing(StepOverview::kColumns / 2, overview::kNothing),
         transfer(StepOverview::kColumns / 2, overview::kTransfer);
     return {4, 0, lengthNs, {{0, half + nothing, nothing + transfer}, {3, half + nothing, nothing + transfer}}};
 }
@@ -54,7 +56,8 @@ StepOverview picture(int64_t lengthNs) {
 Comparison sample(const std::string& words) {
     Comparison c;
     c.base.runs = {run("base-1" + words, 300.5e6), run("base-2" + words, 301e6), run("base-3" + words, 299e6)};
-    c.now.runs = {run("new-1" + words, 451e6), run("new-2" + words, 449e6), run("new-2" + words, 450e6)};  // a name given twice
+    c.now.runs = {run("new-1" + words, 451e6), run("new-2" + words, 449e6),
+                  run("new-2" + words, 450e6)};  // a name given twice
     c.base.environment = c.now.environment = {{"world_size", "8"}, {"gpu", "H200" + words}, {"nccl", "2.28.9"}};
     c.base.layout = c.now.layout = "dp 8" + words;
     c.base.hosts = c.now.hosts = {"node0" + words};
@@ -67,32 +70,51 @@ Comparison sample(const std::string& words) {
     step.estimator = "trimmed mean";
     step.betweenRuns = 0.003;
     step.noiseSource = "runs of both sides";
-    c.causes = {{"straggler", "rank 3 computes longer" + words, "RS301", "rank 3" + words, {3}, 147e6, {"the same kernels take 1.5x" + words}}};
-    c.attribution = {{"compute", "compute of rank 3" + words, "rank 3", {3}, 147e6, {"gemm" + words}}, {"rest", "what nothing explains", "", {}, 3e6, {}}};
+    c.causes = {{"straggler",
+                 "rank 3 computes longer" + words,
+                 "RS301",
+                 "rank 3" + words,
+                 {3},
+                 147e6,
+                 {"the same kernels take 1.5x" + words}}};
+    c.attribution = {{"compute", "compute of rank 3" + words, "rank 3", {3}, 147e6, {"gemm" + words}},
+                     {"rest", "what nothing explains", "", {}, 3e6, {}}};
     for (int rank = 0; rank < 8; ++rank) {
         const double slowNs = rank == 3 ? 147e6 : 0;
-        c.breakdown.push_back({fmt::format("dp {}{}", rank, words), rank, BreakdownSide{300e6, 250e6, 20e6, 20e6, 10e6, 5e6, 15e6}, BreakdownSide{450e6, 250e6 + slowNs, 20e6, 20e6, 160e6 - slowNs, 5e6, 15e6}});
+        c.breakdown.push_back({fmt::format("dp {}{}", rank, words), rank,
+                               BreakdownSide{300e6, 250e6, 20e6, 20e6, 10e6, 5e6, 15e6},
+                               BreakdownSide{450e6, 250e6 + slowNs, 20e6, 20e6, 160e6 - slowNs, 5e6, 15e6}});
     }
     c.base.overview = picture(300'000'000);
     c.now.overview = picture(450'000'000);
     c.base.overviewRun = "base-1" + words;
     c.now.overviewRun = "new-1" + words;
-    c.metrics = {{"mean step", "ns", false, 300e6, 450e6, 150e6, {}, 0.001, "t", true, ""},
-                 {"exposed communication" + words, "ns", false, 30e6, 150e6, 120e6, {}, 0.001, "t", true, ""},
-                 {"overlap" + words, "share", true, 0.8, 0.4, -0.4, {}, 0.2, "t", false, ""},
-                 {"busbw of all_reduce", "bytes/s", true, 100e9, 90e9, -10e9, {}, {}, "", false, "other algorithm" + words},
-                 {"messages", "count", false, 40, 40, 0, {}, {}, "", false, ""},
-                 {"throughput", "steps/s", true, 3.3, 2.2, -1.1, {}, 0.001, "t", true, ""},
-                 {"unknown", "ns", false, {}, {}, {}, {}, {}, "", false, ""}};
-    c.collectives = {{"gradients" + words, "all_reduce", 8, "16 MiB to 64 MiB", CollectiveSide{12, 3e8, 9e6, 1e6, 1e11, "ring", "simple"}, CollectiveSide{12, 3e8, 9e6, 9e7, 1e11, "tree", "ll128"}},
+    c.metrics = {
+        {"mean step", "ns", false, 300e6, 450e6, 150e6, {}, 0.001, "t", true, ""},
+        {"exposed communication" + words, "ns", false, 30e6, 150e6, 120e6, {}, 0.001, "t", true, ""},
+        {"overlap" + words, "share", true, 0.8, 0.4, -0.4, {}, 0.2, "t", false, ""},
+        {"busbw of all_reduce", "bytes/s", true, 100e9, 90e9, -10e9, {}, {}, "", false, "other algorithm" + words},
+        {"messages", "count", false, 40, 40, 0, {}, {}, "", false, ""},
+        {"throughput", "steps/s", true, 3.3, 2.2, -1.1, {}, 0.001, "t", true, ""},
+        {"unknown", "ns", false, {}, {}, {}, {}, {}, "", false, ""}};
+    c.collectives = {{"gradients" + words, "all_reduce", 8, "16 MiB to 64 MiB",
+                      CollectiveSide{12, 3e8, 9e6, 1e6, 1e11, "ring", "simple"},
+                      CollectiveSide{12, 3e8, 9e6, 9e7, 1e11, "tree", "ll128"}},
                      {"control", "broadcast", 8, "unknown size", {}, CollectiveSide{1, {}, {}, 0, {}, "", ""}}};
-    c.kernels = {{"gemm" + words, KernelSide{100, 2e8}, KernelSide{100, 3e8}, 1e8}, {"new kernel", {}, KernelSide{1, 1e6}, 1e6}};
-    c.findings = {finding(FindingStatus::isNew, "RS301", words), finding(FindingStatus::worse, "RS203", words), finding(FindingStatus::better, "RS202", words),
-                  finding(FindingStatus::gone, "RS401", words), finding(FindingStatus::same, "RS101", words)};
+    c.kernels = {{"gemm" + words, KernelSide{100, 2e8}, KernelSide{100, 3e8}, 1e8},
+                 {"new kernel", {}, KernelSide{1, 1e6}, 1e6}};
+    c.findings = {finding(FindingStatus::isNew, "RS301", words), finding(FindingStatus::worse, "RS203", words),
+                  finding(FindingStatus::better, "RS202", words), finding(FindingStatus::gone, "RS401", words),
+                  finding(FindingStatus::same, "RS101", words)};
     c.findings[0].failed = true;
     c.findings[1].allowed = true;
     c.incomparable = {{"driver" + words, "550.1", "", false, "noted only"}};
-    c.gate = {true, true, {"regression", "new-finding"}, {"the step is slower" + words, "new finding: RS301" + words}, {"RS203" + words}, {"a notice" + words}};
+    c.gate = {true,
+              true,
+              {"regression", "new-finding"},
+              {"the step is slower" + words, "new finding: RS301" + words},
+              {"RS203" + words},
+              {"a notice" + words}};
     c.losses = {{"new", "new-1" + words, "torn_tail", "warning", 2, "records are missing" + words}};
     c.notes = {"a run is given twice" + words};
     return c;
@@ -103,7 +125,8 @@ Comparison many() {
     const std::string longName(2000, 'x');
     c.base.environment["gpu"] = c.now.environment["gpu"] = longName;
     while (c.findings.size() < 10'000) {
-        c.findings.push_back(finding(c.findings.size() % 2 == 0 ? FindingStatus::isNew : FindingStatus::same, "RS301", fmt::format(" {}", c.findings.size())));
+        c.findings.push_back(finding(c.findings.size() % 2 == 0 ? FindingStatus::isNew : FindingStatus::same, "RS301",
+                                     fmt::format(" {}", c.findings.size())));
         c.findings.back().failed = c.findings.back().status == FindingStatus::isNew;
     }
     for (int i = 0; i < 3000; ++i) {
@@ -125,17 +148,20 @@ Comparison empty() {
 
 int main(int argc, char** argv) {
     using Render = std::function<std::string(const Comparison&)>;
-    const std::map<std::string, Render> formats = {{"text", [](const Comparison& c) { return renderComparisonText(c); }},
-                                                   {"json", renderComparisonJson},
-                                                   {"md", renderComparisonMarkdown},
-                                                   {"junit", renderComparisonJunit},
-                                                   {"sarif", renderComparisonSarif},
-                                                   {"github", renderComparisonAnnotations},
-                                                   {"benchmark", renderComparisonBenchmark},
-                                                   {"openmetrics", renderComparisonOpenMetrics},
-                                                   {"html", renderComparisonHtml}};
-    const std::map<std::string, std::function<Comparison()>> samples = {
-        {"plain", [] { return sample(""); }}, {"hostile", [] { return sample(kHostile); }}, {"many", many}, {"empty", empty}};
+    const std::map<std::string, Render> formats = {
+        {"text", [](const Comparison& c) { return renderComparisonText(c); }},
+        {"json", renderComparisonJson},
+        {"md", renderComparisonMarkdown},
+        {"junit", renderComparisonJunit},
+        {"sarif", renderComparisonSarif},
+        {"github", renderComparisonAnnotations},
+        {"benchmark", renderComparisonBenchmark},
+        {"openmetrics", renderComparisonOpenMetrics},
+        {"html", renderComparisonHtml}};
+    const std::map<std::string, std::function<Comparison()>> samples = {{"plain", [] { return sample(""); }},
+                                                                        {"hostile", [] { return sample(kHostile); }},
+                                                                        {"many", many},
+                                                                        {"empty", empty}};
     if (argc != 3 || formats.count(argv[2]) == 0 || samples.count(argv[1]) == 0) return 2;
     const std::string text = formats.at(argv[2])(samples.at(argv[1])());
     return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? 0 : 1;

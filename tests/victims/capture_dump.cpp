@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints a capture file as JSON lines, one per record, so that a test can look at it: header first, then the records, then what was lost.
+// Prints a capture file as JSON lines, one per record, so that a test can look at it: header first, then the records,
+// then what was lost.
 #include <cinttypes>
 #include <cstdio>
 #include <string>
@@ -32,7 +33,7 @@ std::string quoted(std::string_view text) {
 
 /// One line of output under construction.
 class Line {
-public:
+  public:
     explicit Line(const char* type) { std::printf("{\"type\":\"%s\"", type); }
     ~Line() { std::printf("}\n"); }
     Line(const Line&) = delete;
@@ -53,16 +54,29 @@ public:
 };
 
 void printHeader(const FileHeader& header) {
-    Line("header").number("pid", header.pid).number("parentPid", header.parentPid).number("rank", header.rank)
-        .number("localRank", header.localRank).number("worldSize", header.worldSize).number("attempt", header.attempt)
-        .number("clockKind", static_cast<int>(header.clockKind)).number("virtualGpu", header.virtualGpu)
-        .text("identitySource", header.identitySource).text("host", header.host).text("executable", header.executable);
+    Line("header")
+        .number("pid", header.pid)
+        .number("parentPid", header.parentPid)
+        .number("rank", header.rank)
+        .number("localRank", header.localRank)
+        .number("worldSize", header.worldSize)
+        .number("attempt", header.attempt)
+        .number("clockKind", static_cast<int>(header.clockKind))
+        .number("virtualGpu", header.virtualGpu)
+        .text("identitySource", header.identitySource)
+        .text("host", header.host)
+        .text("executable", header.executable);
 }
 
 void printNvtx(const char* type, const RecordView& view) {
     const auto record = view.as<NvtxRecord>();
-    Line(type).number("thread", view.threadIndex).id("name", record.name).id("domain", record.domain).id("rangeId", record.rangeId)
-        .number("seq", record.seq).number("timeNs", record.timeNs);
+    Line(type)
+        .number("thread", view.threadIndex)
+        .id("name", record.name)
+        .id("domain", record.domain)
+        .id("rangeId", record.rangeId)
+        .number("seq", record.seq)
+        .number("timeNs", record.timeNs);
 }
 
 void printRecord(const RecordView& view) {
@@ -83,8 +97,13 @@ void printRecord(const RecordView& view) {
         }
         case RecordType::apiCall: {
             const auto record = view.as<ApiCallRecord>();
-            Line("apiCall").number("thread", view.threadIndex).number("api", aux).number("seq", record.seq)
-                .number("startNs", record.startNs).number("endNs", record.endNs).id("argument", record.argument);
+            Line("apiCall")
+                .number("thread", view.threadIndex)
+                .number("api", aux)
+                .number("seq", record.seq)
+                .number("startNs", record.startNs)
+                .number("endNs", record.endNs)
+                .id("argument", record.argument);
             break;
         }
         case RecordType::allocation: {
@@ -94,58 +113,107 @@ void printRecord(const RecordView& view) {
         }
         case RecordType::ncclCall: {
             const auto record = view.as<NcclCallRecord>();
-            Line("ncclCall").number("thread", view.threadIndex).number("op", aux).id("count", record.count)
-                .number("dataType", record.dataType).number("result", record.result).number("communicator", record.communicator)
-                .number("startNs", record.startNs).number("endNs", record.endNs);
+            Line("ncclCall")
+                .number("thread", view.threadIndex)
+                .number("op", aux)
+                .id("count", record.count)
+                .number("dataType", record.dataType)
+                .number("result", record.result)
+                .number("communicator", record.communicator)
+                .number("startNs", record.startNs)
+                .number("endNs", record.endNs);
             break;
         }
         case RecordType::communicator: {
             const auto record = view.as<CommunicatorRecord>();
-            Line("communicator").number("index", record.index).id("hash", record.hash).number("rank", record.rank).number("nRanks", record.nRanks);
+            Line("communicator")
+                .number("index", record.index)
+                .id("hash", record.hash)
+                .number("rank", record.rank)
+                .number("nRanks", record.nRanks);
             break;
         }
         case RecordType::rankIdentity: {
             const auto record = view.as<RankIdentityRecord>();
-            Line("rankIdentity").number("rank", record.rank).number("worldSize", record.worldSize).number("device", record.device);
+            Line("rankIdentity")
+                .number("rank", record.rank)
+                .number("worldSize", record.worldSize)
+                .number("device", record.device);
             break;
         }
-        case RecordType::nvtxPush: printNvtx("nvtxPush", view); break;
-        case RecordType::nvtxPop: printNvtx("nvtxPop", view); break;
-        case RecordType::nvtxMark: printNvtx("nvtxMark", view); break;
-        case RecordType::nvtxStart: printNvtx("nvtxStart", view); break;
-        case RecordType::nvtxEnd: printNvtx("nvtxEnd", view); break;
+        case RecordType::nvtxPush:
+            printNvtx("nvtxPush", view);
+            break;
+        case RecordType::nvtxPop:
+            printNvtx("nvtxPop", view);
+            break;
+        case RecordType::nvtxMark:
+            printNvtx("nvtxMark", view);
+            break;
+        case RecordType::nvtxStart:
+            printNvtx("nvtxStart", view);
+            break;
+        case RecordType::nvtxEnd:
+            printNvtx("nvtxEnd", view);
+            break;
         case RecordType::ncclPayload: {
             const auto record = view.as<NcclPayloadRecord>();
-            Line("ncclPayload").id("bytes", record.bytes).id("schemaId", record.schemaId).id("commHash", record.commHash)
-                .number("redop", record.redop).number("seq", record.seq);
+            Line("ncclPayload")
+                .id("bytes", record.bytes)
+                .id("schemaId", record.schemaId)
+                .id("commHash", record.commHash)
+                .number("redop", record.redop)
+                .number("seq", record.seq);
             break;
         }
         case RecordType::machineLink: {
             const auto record = view.as<MachineLinkRecord>();
-            Line("machineLink").id("name", record.name).number("kind", static_cast<int>(record.kind)).number("source", static_cast<int>(record.source))
-                .number("device", record.device).number("count", record.count).number("generation", record.generation).number("bytesPerS", record.bytesPerS);
+            Line("machineLink")
+                .id("name", record.name)
+                .number("kind", static_cast<int>(record.kind))
+                .number("source", static_cast<int>(record.source))
+                .number("device", record.device)
+                .number("count", record.count)
+                .number("generation", record.generation)
+                .number("bytesPerS", record.bytesPerS);
             break;
         }
         case RecordType::kernel: {
             const auto record = view.as<KernelRecord>();
-            Line("kernel").number("stream", aux).number("correlationId", record.correlationId).number("startNs", record.startNs)
-                .number("durNs", record.durNs).id("nameIdLow", record.nameIdLow);
+            Line("kernel")
+                .number("stream", aux)
+                .number("correlationId", record.correlationId)
+                .number("startNs", record.startNs)
+                .number("durNs", record.durNs)
+                .id("nameIdLow", record.nameIdLow);
             break;
         }
         case RecordType::status: {
             const auto record = view.as<StatusRecord>();
-            Line("status").number("status", aux).number("source", static_cast<int>(record.source)).number("code", record.code).id("message", record.message);
+            Line("status")
+                .number("status", aux)
+                .number("source", static_cast<int>(record.source))
+                .number("code", record.code)
+                .id("message", record.message);
             break;
         }
         case RecordType::pluginColl: {
             const auto record = view.as<PluginCollRecord>();
-            Line("pluginColl").number("op", aux).id("commHash", record.commHash).id("count", record.count).number("algorithm", record.algorithm)
-                .number("protocol", record.protocol).number("pluginVersion", record.pluginVersion);
+            Line("pluginColl")
+                .number("op", aux)
+                .id("commHash", record.commHash)
+                .id("count", record.count)
+                .number("algorithm", record.algorithm)
+                .number("protocol", record.protocol)
+                .number("pluginVersion", record.pluginVersion);
             break;
         }
         case RecordType::loss: {
             const auto record = view.as<LossRecord>();
-            Line("loss").number("kind", aux).number("source", static_cast<int>(record.source)).id("count", record.count);
+            Line("loss")
+                .number("kind", aux)
+                .number("source", static_cast<int>(record.source))
+                .id("count", record.count);
             break;
         }
         case RecordType::processEnd: {
@@ -170,7 +238,10 @@ int main(int argc, char** argv) {
         printHeader(reader.header());
         while (const RecordView* view = reader.next()) printRecord(*view);
         for (const ReaderLoss& loss : reader.losses())
-            Line("readerLoss").text("kind", readerLossName(loss.kind)).id("count", loss.count).text("message", loss.message);
+            Line("readerLoss")
+                .text("kind", readerLossName(loss.kind))
+                .id("count", loss.count)
+                .text("message", loss.message);
     } catch (const CaptureError& error) {
         std::fprintf(stderr, "%s\n", error.what());
         return 3;

@@ -7,15 +7,15 @@
 
 namespace rankscope::analyzer {
 
-/// Collectives run with another algorithm or protocol of NCCL. Times are the recorded ones x what measurements, else NCCL's cost model, say of the two choices
-/// (recommend/transfer_cost.h).
+/// Collectives run with another algorithm or protocol of NCCL. Times are the recorded ones x what measurements, else
+/// NCCL's cost model, say of the two choices (recommend/transfer_cost.h).
 class Algorithm : public Edit {
   public:
     struct To {
         store::Algorithm algorithm = store::Algorithm::unknown;  // unknown: the present one stays
         store::Protocol protocol = store::Protocol::unknown;
-        bool automatic = false;                                  // what NCCL takes where no variable tells it: the cheapest that it has
-        store::Op op = store::Op::unknown;                       // unknown: every one
+        bool automatic = false;             // what NCCL takes where no variable tells it: the cheapest that it has
+        store::Op op = store::Op::unknown;  // unknown: every one
         std::optional<int64_t> communicator;
     };
     explicit Algorithm(To to) : m_to(to) {}

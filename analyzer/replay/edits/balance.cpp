@@ -37,8 +37,10 @@ std::vector<std::map<int, Pace>> paces(const TaskGraph& graph) {
     return result;
 }
 
-/// By kernel key: what a rank's kernels are to be multiplied by. Kernels that no peer runs follow the others of their rank.
-std::vector<double> factorsOf(int rank, const std::vector<int>& changed, const std::vector<std::map<int, Pace>>& paces) {
+/// By kernel key: what a rank's kernels are to be multiplied by. Kernels that no peer runs follow the others of their
+/// rank.
+std::vector<double> factorsOf(int rank, const std::vector<int>& changed,
+                              const std::vector<std::map<int, Pace>>& paces) {
     std::vector<double> factors(paces.size(), 0);
     double before = 0, after = 0;
     for (size_t key = 0; key < paces.size(); ++key) {
@@ -46,7 +48,8 @@ std::vector<double> factorsOf(int rank, const std::vector<int>& changed, const s
         if (own == paces[key].end() || own->second.medianNs <= 0) continue;
         std::vector<double> peers;
         for (const auto& [peer, pace] : paces[key])
-            if (peer != rank && !std::binary_search(changed.begin(), changed.end(), peer)) peers.push_back(pace.medianNs);
+            if (peer != rank && !std::binary_search(changed.begin(), changed.end(), peer))
+                peers.push_back(pace.medianNs);
         if (peers.empty()) continue;
         factors[key] = median(std::move(peers)) / own->second.medianNs;
         before += own->second.totalNs;
@@ -74,9 +77,12 @@ void shareKernels(TaskGraph& graph, const Analysis& analysis) {
     };
     std::map<std::tuple<int, int, int32_t>, Share> shares;  // by stage, step and kernel name
     const auto shareOf = [&](TaskId task) -> Share& {
-        return shares[{stageOf[graph.rankOf(task)], graph.info[task].step, graph.kernelKeys[graph.info[task].detail].nameId}];
+        return shares[{stageOf[graph.rankOf(task)], graph.info[task].step,
+                       graph.kernelKeys[graph.info[task].detail].nameId}];
     };
-    const auto isKernel = [&](TaskId task) { return graph.info[task].kind == TaskKind::kernel && graph.info[task].detail < graph.kernelKeys.size(); };
+    const auto isKernel = [&](TaskId task) {
+        return graph.info[task].kind == TaskKind::kernel && graph.info[task].detail < graph.kernelKeys.size();
+    };
     for (TaskId task = 0; task < graph.size(); ++task)
         if (isKernel(task)) shareOf(task).byRank[graph.rankOf(task)] += static_cast<double>(graph.durationNs[task]);
     for (TaskId task = 0; task < graph.size(); ++task) {
@@ -92,7 +98,8 @@ void shareKernels(TaskGraph& graph, const Analysis& analysis) {
     }
 }
 
-/// Grouped messages, the k-th kernel of each member of a communicator: all ranks leave when the busiest port is done, which carries the mean of the bytes then.
+/// Grouped messages, the k-th kernel of each member of a communicator: all ranks leave when the busiest port is done,
+/// which carries the mean of the bytes then.
 void shareMessages(TaskGraph& graph, const Analysis& analysis) {
     struct Group {
         std::vector<TaskId> tasks;
@@ -103,7 +110,8 @@ void shareMessages(TaskGraph& graph, const Analysis& analysis) {
     std::map<std::pair<int64_t, int>, int> ordinals;  // by communicator and rank
     for (const TransferTask& transfer : transferTasks(graph)) {
         const Exchange& exchange = graph.exchanges[transfer.exchange];
-        if (!exchange.message() || analysis.layout.role(exchange.communicatorId, store::Op::send) != CommRole::experts) continue;
+        if (!exchange.message() || analysis.layout.role(exchange.communicatorId, store::Op::send) != CommRole::experts)
+            continue;
         Group& group = groups[{exchange.communicatorId, ordinals[{exchange.communicatorId, transfer.rank}]++}];
         group.tasks.push_back(transfer.task);
         group.busiest = std::max({group.busiest, transfer.bytesIn, transfer.bytesOut});
@@ -111,7 +119,8 @@ void shareMessages(TaskGraph& graph, const Analysis& analysis) {
     }
     for (const auto& [key, group] : groups) {
         if (group.busiest <= 0 || group.tasks.size() < 2) continue;
-        const double factor = static_cast<double>(group.total) / static_cast<double>(group.tasks.size()) / static_cast<double>(group.busiest);
+        const double factor = static_cast<double>(group.total) / static_cast<double>(group.tasks.size()) /
+                              static_cast<double>(group.busiest);
         for (TaskId task : group.tasks) scaleTransfer(graph, task, std::min(1.0, factor));
     }
 }
@@ -120,7 +129,8 @@ void shareMessages(TaskGraph& graph, const Analysis& analysis) {
 
 void BalanceSpeed::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
     const std::vector<int> ranks = recordedRanks(analysis, m_ranks);
-    if (ranks.size() == analysis.ranks.size() && !m_ranks.empty()) throw EditError("all ranks are to be balanced, and none is left to compare with", "name the slow ones only");
+    if (ranks.size() == analysis.ranks.size() && !m_ranks.empty())
+        throw EditError("all ranks are to be balanced, and none is left to compare with", "name the slow ones only");
     if (analysis.ranks.size() < 2) throw EditError("the run has one rank: there is none to compare with");
     const std::vector<std::map<int, Pace>> all = paces(graph);
     std::map<int, std::vector<double>> factors;

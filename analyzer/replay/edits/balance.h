@@ -5,8 +5,8 @@
 
 namespace rankscope::analyzer {
 
-/// The same kernels (name and launch shape) take as long on a rank as on its peers, by medians. With `ranks` these change, and the others are the peers; without,
-/// every rank that is slower than its peers.
+/// The same kernels (name and launch shape) take as long on a rank as on its peers, by medians. With `ranks` these
+/// change, and the others are the peers; without, every rank that is slower than its peers.
 class BalanceSpeed : public Edit {
   public:
     explicit BalanceSpeed(std::vector<int> ranks) : m_ranks(std::move(ranks)) {}
@@ -16,8 +16,8 @@ class BalanceSpeed : public Edit {
     std::vector<int> m_ranks;
 };
 
-/// Work is shared evenly among ranks of one role (a pipeline stage, or all): each kernel name takes the mean over them in every step. Grouped messages (tokens to
-/// experts) are shared evenly as well.
+/// Work is shared evenly among ranks of one role (a pipeline stage, or all): each kernel name takes the mean over them
+/// in every step. Grouped messages (tokens to experts) are shared evenly as well.
 class BalanceWork : public Edit {
   public:
     void apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const override;

@@ -19,8 +19,8 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// Measured over priced transfer times of a round: its noise, and what else was on the network; by the member that takes longest, and each
-/// member's share of that: with a slow edge the others may leave a ring earlier.
+/// Measured over priced transfer times of a round: its noise, and what else was on the network; by the member that
+/// takes longest, and each member's share of that: with a slow edge the others may leave a ring earlier.
 struct Strain {
     double factor = 1;
     std::vector<double> shares;  // by member
@@ -32,7 +32,8 @@ Strain strainOf(const GradientRound& round, const TaskGraph& graph, const Transf
     for (size_t b = 0; b < round.bytes.size(); ++b) {
         longest += TransferPrices::longestNs(graph, graph.exchanges[round.exchanges[b]]);
         if (const auto price = prices.ns(round.communicator, round.op, round.bytes[b])) priced += price->expected;
-        for (size_t m = 0; m < sums.size(); ++m) sums[m] += static_cast<double>(graph.durationNs[round.members[m].transfers[b]]);
+        for (size_t m = 0; m < sums.size(); ++m)
+            sums[m] += static_cast<double>(graph.durationNs[round.members[m].transfers[b]]);
     }
     Strain strain;
     if (priced > 0 && longest > 0) strain.factor = longest / priced;
@@ -40,7 +41,8 @@ Strain strainOf(const GradientRound& round, const TaskGraph& graph, const Transf
     return strain;
 }
 
-constexpr double kMostBuckets = 1e4;  // of a round: smaller ones than any framework makes, and a graph that no memory holds
+constexpr double kMostBuckets =
+    1e4;  // of a round: smaller ones than any framework makes, and a graph that no memory holds
 
 /// Cumulative sizes of a round's present buckets.
 std::vector<double> presentEnds(const GradientRound& round) {
@@ -50,12 +52,14 @@ std::vector<double> presentEnds(const GradientRound& round) {
 }
 
 bool sameEnds(const std::vector<double>& a, const std::vector<double>& b) {
-    return a.size() == b.size() &&
-           std::equal(a.begin(), a.end(), b.begin(), [](double one, double other) { return std::abs(one - other) <= 1e-6 * other; });
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](double one, double other) {
+               return std::abs(one - other) <= 1e-6 * other;
+           });
 }
 
-/// A bucket is full with the first tensor that reaches the cap. So the cap lies below the smallest of the full ones by less than a tensor,
-/// and a tensor is at least as large as what they differ by. The first bucket has a cap of its own, the last one is what was left.
+/// A bucket is full with the first tensor that reaches the cap. So the cap lies below the smallest of the full ones by
+/// less than a tensor, and a tensor is at least as large as what they differ by. The first bucket has a cap of its own,
+/// the last one is what was left.
 bool isPresentCap(const GradientRound& round, double cap) {
     if (round.bytes.size() < 4) return false;
     const auto [smallest, largest] = std::minmax_element(round.bytes.begin() + 1, round.bytes.end() - 1);
@@ -64,7 +68,8 @@ bool isPresentCap(const GradientRound& round, double cap) {
 
 class Rebucket {
   public:
-    Rebucket(const TaskGraph& graph, const Analysis& analysis, std::optional<double> mebibytes, bool overlap, Outlook outlook)
+    Rebucket(const TaskGraph& graph, const Analysis& analysis, std::optional<double> mebibytes, bool overlap,
+             Outlook outlook)
         : m_graph(graph),
           m_analysis(analysis),
           m_index(graph),
@@ -76,20 +81,23 @@ class Rebucket {
           m_rounds(gradientRounds(graph, analysis, m_index)) {}
 
     TaskGraph run() {
-        // Parameters of ZeRO are gathered bucket by bucket in the order in which they are updated: the plan of the gradients comes first.
+        // Parameters of ZeRO are gathered bucket by bucket in the order in which they are updated: the plan of the
+        // gradients comes first.
         std::stable_partition(m_rounds.begin(), m_rounds.end(),
                               [](const GradientRound& round) { return round.op != store::Op::allGather; });
         for (const GradientRound& round : m_rounds) resend(round);
         if (m_sent + m_kept == 0)
-            throw EditError(m_mebibytes ? "no gradients are sent in buckets" : "no buckets wait for the end of the backward pass",
-                            "ddp, ZeRO-1 and ZeRO-2 have buckets");
+            throw EditError(
+                m_mebibytes ? "no gradients are sent in buckets" : "no buckets wait for the end of the backward pass",
+                "ddp, ZeRO-1 and ZeRO-2 have buckets");
         return m_sent > 0 ? std::move(m_resend).finish() : m_graph;
     }
 
     /// Buckets of other sizes are sent: what they take and where tensors end inside the present ones is an estimate.
     bool open() const { return m_open; }
 
-    /// Standard deviation of a step by the chances of its transfers, where they have any: fewer and larger ones even out less. ns.
+    /// Standard deviation of a step by the chances of its transfers, where they have any: fewer and larger ones even
+    /// out less. ns.
     double chanceNs() const {
         std::map<int64_t, std::pair<double, std::set<int>>> byCommunicator;
         for (const auto& [who, variance] : m_variance) {
@@ -111,14 +119,18 @@ class Rebucket {
         for (const RoundMember& member : round.members) {
             curves.push_back(GradientCurve::of(m_graph, m_index.compute(member.rank), round, member));
             if (moves && !curves.back() && (!gathers || member.ready.back() < 0))
-                throw EditError(fmt::format("rank {}: where the backward pass begins cannot be told from its kernels", member.rank),
-                                "when gradients are ready is unknown");
-            if (!gathers && curves.back()) m_curves[{round.communicator, member.rank}].emplace(round.step, *curves.back());
+                throw EditError(
+                    fmt::format("rank {}: where the backward pass begins cannot be told from its kernels", member.rank),
+                    "when gradients are ready is unknown");
+            if (!gathers && curves.back())
+                m_curves[{round.communicator, member.rank}].emplace(round.step, *curves.back());
         }
         if (!moves) return;
         const double sentBytes = std::accumulate(round.bytes.begin(), round.bytes.end(), 0.0);
         if (m_mebibytes && sentBytes > kMostBuckets * *m_mebibytes * BucketCaps::kMebi)
-            throw EditError(fmt::format("buckets of {:g} MiB would be more than {:g} a step", *m_mebibytes, kMostBuckets), "larger buckets can be judged");
+            throw EditError(
+                fmt::format("buckets of {:g} MiB would be more than {:g} a step", *m_mebibytes, kMostBuckets),
+                "larger buckets can be judged");
         NewBuckets buckets;
         buckets.ends = !m_mebibytes ? presentEnds(round)
                        : gathers    ? mirrored(round)
@@ -145,14 +157,16 @@ class Rebucket {
             std::vector<int64_t> ready;
             const std::vector<int64_t>& present = round.members[m].ready;
             for (double end : buckets.ends)
-                ready.push_back(!curves[m] || together || (round.late() && !m_overlap) ? present.back() : curves[m]->readyAt(end));
+                ready.push_back(!curves[m] || together || (round.late() && !m_overlap) ? present.back()
+                                                                                       : curves[m]->readyAt(end));
             buckets.ready.push_back(std::move(ready));
         }
         for (const RoundMember& member : round.members)
             if (gathers) buckets.uses.push_back(usesOf(round, member, buckets.ends));
         priceBuckets(round, buckets);
         m_resend.add(round, buckets);
-        for (size_t m = 0; gathers && m < round.members.size(); ++m) m_resend.mergeUpdates(round.members[m], buckets.ready[m]);
+        for (size_t m = 0; gathers && m < round.members.size(); ++m)
+            m_resend.mergeUpdates(round.members[m], buckets.ready[m]);
         ++m_sent;
     }
 
@@ -163,11 +177,16 @@ class Rebucket {
             const double bytes = std::round(buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]));
             const std::optional<Estimate> price = m_prices.ns(round.communicator, round.op, bytes);
             if (!price)
-                throw EditError(fmt::format("what {:.1f} MiB take on {} is unknown: its messages differ too little in size",
-                                            bytes / BucketCaps::kMebi, communicatorName(m_analysis.facts, m_analysis.layout, round.communicator)),
-                                "tell them: --links \"intra:gbps=…,alpha_us=…;inter:gbps=…,alpha_us=…\"");
-            const double ns = m_outlook == Outlook::dear ? price->high : m_outlook == Outlook::cheap ? price->low : price->expected;
-            for (size_t m = 0; m < round.members.size(); ++m) buckets.transferNs[m].push_back(ns * strain.factor * strain.shares[m]);
+                throw EditError(
+                    fmt::format("what {:.1f} MiB take on {} is unknown: its messages differ too little in size",
+                                bytes / BucketCaps::kMebi,
+                                communicatorName(m_analysis.facts, m_analysis.layout, round.communicator)),
+                    "tell them: --links \"intra:gbps=…,alpha_us=…;inter:gbps=…,alpha_us=…\"");
+            const double ns = m_outlook == Outlook::dear    ? price->high
+                              : m_outlook == Outlook::cheap ? price->low
+                                                            : price->expected;
+            for (size_t m = 0; m < round.members.size(); ++m)
+                buckets.transferNs[m].push_back(ns * strain.factor * strain.shares[m]);
             const double deviation = ns * m_prices.scatter(round.communicator, round.op);
             m_variance[{round.communicator, round.step}] += deviation * deviation;
         }
@@ -200,9 +219,11 @@ class Rebucket {
         return ends;
     }
 
-    /// Empty: nothing shows which kernels need the gathered parameters; or what waits for them now goes on: all of forward where no overlap
-    /// is asked for, and where each of them is awaited where it is used, the same kernels, unless smaller pieces can be awaited later.
-    std::vector<int64_t> usesOf(const GradientRound& round, const RoundMember& member, const std::vector<double>& ends) const {
+    /// Empty: nothing shows which kernels need the gathered parameters; or what waits for them now goes on: all of
+    /// forward where no overlap is asked for, and where each of them is awaited where it is used, the same kernels,
+    /// unless smaller pieces can be awaited later.
+    std::vector<int64_t> usesOf(const GradientRound& round, const RoundMember& member,
+                                const std::vector<double>& ends) const {
         const ComputeLane& compute = m_index.compute(member.rank);
         const FirstUse use = firstUse(m_graph, compute, member.transfers);
         if (use.ofAll ? !m_overlap : ends.size() <= member.transfers.size()) return {};
@@ -225,7 +246,7 @@ class Rebucket {
     std::vector<GradientRound> m_rounds;
     std::map<std::pair<int64_t, int>, std::vector<double>> m_plans;  // by communicator and step
     std::map<std::pair<int64_t, int>, std::map<int, GradientCurve>>
-        m_curves;                                          // by communicator and rank, by step: of the first backward pass
+        m_curves;  // by communicator and rank, by step: of the first backward pass
     std::map<std::pair<int64_t, int>, double> m_variance;  // of the new transfers, by communicator and step, ns^2
     int m_sent = 0, m_kept = 0;                            // rounds
     bool m_open = false;

@@ -7,12 +7,12 @@
 
 namespace rankscope::analyzer {
 
-/// Gradients travel in other buckets, or the same ones earlier. For ddp, ZeRO-1 and ZeRO-2 (whose all-gathers of updated parameters follow the same buckets) and the
-/// replicas of larger layouts; sharded parameters have no buckets.
+/// Gradients travel in other buckets, or the same ones earlier. For ddp, ZeRO-1 and ZeRO-2 (whose all-gathers of
+/// updated parameters follow the same buckets) and the replicas of larger layouts; sharded parameters have no buckets.
 class Buckets : public Edit {
   public:
-    /// `mebibytes`: cap of a bucket, as DDP's bucket_cap_mb; without it the present buckets stay. `overlap`: buckets that are sent when backward is over leave as soon as
-    /// their gradients are there.
+    /// `mebibytes`: cap of a bucket, as DDP's bucket_cap_mb; without it the present buckets stay. `overlap`: buckets
+    /// that are sent when backward is over leave as soon as their gradients are there.
     Buckets(std::optional<double> mebibytes, bool overlap) : m_mebibytes(mebibytes), m_overlap(overlap) {}
     void apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const override;
 

@@ -23,15 +23,22 @@ std::vector<Side> sidesOf(const TaskGraph& graph) {
         if (!exchange.message() || exchange.grouped || exchange.members != 2) continue;
         const auto members = graph.membersOf(exchange);
         for (size_t m = 0; m < 2; ++m)
-            if (members[m].transfer != kNoTask) sides.push_back({members[m].transfer, members[1 - m].arrival, i, m == 0});
+            if (members[m].transfer != kNoTask)
+                sides.push_back({members[m].transfer, members[1 - m].arrival, i, m == 0});
     }
-    std::sort(sides.begin(), sides.end(), [](const Side& a, const Side& b) { return std::tie(a.transfer, a.peerArrival, a.exchange) < std::tie(b.transfer, b.peerArrival, b.exchange); });
+    std::sort(sides.begin(), sides.end(), [](const Side& a, const Side& b) {
+        return std::tie(a.transfer, a.peerArrival, a.exchange) < std::tie(b.transfer, b.peerArrival, b.exchange);
+    });
     return sides;
 }
 
-std::span<Edge> edgesOf(TaskGraph& graph, TaskId task) { return {graph.edges.data() + graph.firstEdge[task], graph.edges.data() + graph.firstEdge[task + 1]}; }
+std::span<Edge> edgesOf(TaskGraph& graph, TaskId task) {
+    return {graph.edges.data() + graph.firstEdge[task], graph.edges.data() + graph.firstEdge[task + 1]};
+}
 
-bool waitsForPeer(const Edge& edge) { return edge.kind == static_cast<uint32_t>(WaitKind::peer); }
+bool waitsForPeer(const Edge& edge) {
+    return edge.kind == static_cast<uint32_t>(WaitKind::peer);
+}
 
 /// The messages with one peer, and what they take.
 struct Part {
@@ -45,7 +52,8 @@ void change(TaskGraph& graph, std::span<const Side> sides, int rank, const Trans
     std::vector<Part> parts;
     for (const Side& side : sides) {
         const Exchange& exchange = graph.exchanges[side.exchange];
-        if (parts.empty() || parts.back().peerArrival != side.peerArrival) parts.push_back({{task, side.exchange, 0, 0, rank}, side.peerArrival, 0});
+        if (parts.empty() || parts.back().peerArrival != side.peerArrival)
+            parts.push_back({{task, side.exchange, 0, 0, rank}, side.peerArrival, 0});
         TransferTask& part = parts.back().transfer;
         (side.sends ? part.bytesOut : part.bytesIn) += std::max<int64_t>(0, exchange.bytes);
         if (exchange.bytes > graph.exchanges[part.exchange].bytes) part.exchange = side.exchange;
@@ -63,7 +71,9 @@ void change(TaskGraph& graph, std::span<const Side> sides, int rank, const Trans
     graph.leadNs[task] = static_cast<uint32_t>(std::min(longest - shortest, Edge::kLongestDelayNs));
     for (const Part& part : parts)
         for (Edge& edge : edgesOf(graph, task))
-            if (waitsForPeer(edge) && edge.from == part.peerArrival) edge.delayNs = static_cast<uint32_t>(std::min(part.ns - shortest, Edge::kLongestDelayNs)) & ((1U << 27) - 1);
+            if (waitsForPeer(edge) && edge.from == part.peerArrival)
+                edge.delayNs =
+                    static_cast<uint32_t>(std::min(part.ns - shortest, Edge::kLongestDelayNs)) & ((1U << 27) - 1);
 }
 
 }  // namespace
@@ -75,8 +85,11 @@ void changeTransfers(TaskGraph& graph, const TransferTime& newNs) {
         while (first != sides.end() && first->transfer < transfer.task) ++first;
         auto last = first;
         while (last != sides.end() && last->transfer == transfer.task) ++last;
-        if (first != last) change(graph, {first, last}, transfer.rank, newNs);
-        else graph.durationNs[transfer.task] = newNs(transfer, graph.exchanges[transfer.exchange], graph.durationNs[transfer.task]);
+        if (first != last)
+            change(graph, {first, last}, transfer.rank, newNs);
+        else
+            graph.durationNs[transfer.task] =
+                newNs(transfer, graph.exchanges[transfer.exchange], graph.durationNs[transfer.task]);
         first = last;
     }
 }

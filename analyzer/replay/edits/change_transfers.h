@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers that take another time. A kernel that carries messages to several peers is taken apart into what those with each peer take, and put together again: the shortest is the
-// transfer's duration, what the others take longer stands in its lead and in the delays of its edges (task_graph.h).
+// Transfers that take another time. A kernel that carries messages to several peers is taken apart into what those with
+// each peer take, and put together again: the shortest is the transfer's duration, what the others take longer stands
+// in its lead and in the delays of its edges (task_graph.h).
 #pragma once
 
 #include <functional>

@@ -10,8 +10,9 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// A line alpha + beta x bytes is off by this share of a time a range of sizes away from where it was measured: of the 154 sizes of five
-/// operations that SuperBench's nccl-tests tables of eight A100 hold, 95 % lie within 5.7 % of such lines.
+/// A line alpha + beta x bytes is off by this share of a time a range of sizes away from where it was measured: of the
+/// 154 sizes of five operations that SuperBench's nccl-tests tables of eight A100 hold, 95 % lie within 5.7 % of such
+/// lines.
 constexpr double kLineError = 0.05;
 
 Estimate hull(const Estimate& a, const Estimate& b) {
@@ -35,10 +36,12 @@ const std::pair<const double, SizedPrice>& nearestOf(const CollectivePrice::Size
 
 }  // namespace
 
-CollectivePrice::CollectivePrice(store::Op op, int ranks, Sizes sizes, const std::optional<LinkModel>& link, ChoiceRules rules)
+CollectivePrice::CollectivePrice(store::Op op, int ranks, Sizes sizes, const std::optional<LinkModel>& link,
+                                 ChoiceRules rules)
     : m_op(op), m_ranks(ranks), m_sizes(std::move(sizes)), m_rules(std::move(rules)) {
     if (!link || link->alphaNs <= 0 || link->bytesPerNs <= 0) return;
-    m_state = LinkState{*link, {link->alphaNs, link->alphaNs, link->alphaNs}, {link->bytesPerNs, link->bytesPerNs, link->bytesPerNs}};
+    m_state = LinkState{
+        *link, {link->alphaNs, link->alphaNs, link->alphaNs}, {link->bytesPerNs, link->bytesPerNs, link->bytesPerNs}};
     readChoices();
     readState();
     readShares();
@@ -48,19 +51,22 @@ CollectivePrice::CollectivePrice(store::Op op, int ranks, Sizes sizes, const std
 void CollectivePrice::readChoices() {
     bool forced = false;
     for (auto& [bytes, sample] : m_sizes) {
-        const auto timeNs = [&, size = bytes](AlgorithmChoice choice) { return collectiveNs(m_state->link, m_op, m_ranks, size, choice); };
-        if (sample.choice.algorithm == store::Algorithm::unknown || sample.choice.protocol == store::Protocol::unknown) {
-            const auto cheapest =
-                std::min_element(m_rules.allowed.begin(), m_rules.allowed.end(),
-                                 [&](AlgorithmChoice a, AlgorithmChoice b) { return middleOf(timeNs(a)) < middleOf(timeNs(b)); });
+        const auto timeNs = [&, size = bytes](AlgorithmChoice choice) {
+            return collectiveNs(m_state->link, m_op, m_ranks, size, choice);
+        };
+        if (sample.choice.algorithm == store::Algorithm::unknown ||
+            sample.choice.protocol == store::Protocol::unknown) {
+            const auto cheapest = std::min_element(
+                m_rules.allowed.begin(), m_rules.allowed.end(),
+                [&](AlgorithmChoice a, AlgorithmChoice b) { return middleOf(timeNs(a)) < middleOf(timeNs(b)); });
             if (cheapest != m_rules.allowed.end()) sample.choice = *cheapest;
         } else if (isModelled(m_op, sample.choice)) {
             const double low = timeNs(sample.choice).low;
             forced = forced || std::any_of(m_rules.allowed.begin(), m_rules.allowed.end(),
                                            [&](AlgorithmChoice choice) { return timeNs(choice).high < low; });
         }
-        const auto line =
-            std::find_if(m_lines.begin(), m_lines.end(), [choice = sample.choice](const auto& one) { return one.first == choice; });
+        const auto line = std::find_if(m_lines.begin(), m_lines.end(),
+                                       [choice = sample.choice](const auto& one) { return one.first == choice; });
         if (line != m_lines.end())
             line->second[bytes] = sample;
         else
@@ -73,12 +79,13 @@ void CollectivePrice::readChoices() {
 }
 
 const CollectivePrice::Sizes* CollectivePrice::sizesOf(AlgorithmChoice choice) const {
-    const auto line = std::find_if(m_lines.begin(), m_lines.end(), [&](const auto& one) { return one.first == choice; });
+    const auto line =
+        std::find_if(m_lines.begin(), m_lines.end(), [&](const auto& one) { return one.first == choice; });
     return line == m_lines.end() ? nullptr : &line->second;
 }
 
-/// By the formulas, and by the intercept of the line through the ends of what was seen: the value where the sizes differ enough, and no
-/// more than it where they do not.
+/// By the formulas, and by the intercept of the line through the ends of what was seen: the value where the sizes
+/// differ enough, and no more than it where they do not.
 Estimate CollectivePrice::startup(AlgorithmChoice choice, bool any) const {
     const Range hops = hopsOfStartup(choice);
     const Estimate& alpha = m_state->alphaNs;
@@ -90,7 +97,8 @@ Estimate CollectivePrice::startup(AlgorithmChoice choice, bool any) const {
     const auto& [largeBytes, large] = *sizes->rbegin();
     const double away = std::log(largeBytes / smallBytes) / std::log(CostFit::kSmallestRange);
     const double lineError = kLineError * std::min(1.0, away);
-    const double intercept = std::clamp((small.ns * largeBytes - large.ns * smallBytes) / (largeBytes - smallBytes), 0.0, small.ns);
+    const double intercept =
+        std::clamp((small.ns * largeBytes - large.ns * smallBytes) / (largeBytes - smallBytes), 0.0, small.ns);
     const double error = std::hypot(std::hypot(kErrors * small.errorNs, lineError * small.ns) * largeBytes,
                                     std::hypot(kErrors * large.errorNs, lineError * large.ns) * smallBytes) /
                          (largeBytes - smallBytes);
@@ -122,7 +130,8 @@ Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes, doubl
         return concave(widened({between(-kErrors), between(0), between(kErrors)}, bytes, measuredBytes), sizes, bytes);
     }
     // In proportion to the nearest size beyond its start-up, which leaves the stated link the time for its bytes.
-    const double busNs = measuredBytes * busFactor(m_op, m_ranks) / (bandwidthShare(choice).high * m_state->link.bytesPerNs);
+    const double busNs =
+        measuredBytes * busFactor(m_op, m_ranks) / (bandwidthShare(choice).high * m_state->link.bytesPerNs);
     const auto timeNs = [&, size = measuredBytes, &price = sample](double startNs, double errors) {
         const double ns = price.ns + errors * price.errorNs;
         const double start = std::clamp(startNs, 0.0, std::max(0.0, isModelled(m_op, choice) ? ns - busNs : ns));
@@ -141,7 +150,8 @@ Estimate CollectivePrice::unseen(AlgorithmChoice choice, double bytes) const {
     const double busBytes = bytes * busFactor(m_op, m_ranks);
     const Estimate &alpha = m_state->alphaNs, &rate = m_state->bytesPerNs;
     const auto time = [&](double alphaNs, double bytesPerNs) {
-        return Range{hops.low * alphaNs + busBytes / (share.high * bytesPerNs), hops.high * alphaNs + busBytes / (share.low * bytesPerNs)};
+        return Range{hops.low * alphaNs + busBytes / (share.high * bytesPerNs),
+                     hops.high * alphaNs + busBytes / (share.low * bytesPerNs)};
     };
     // What is unexplained slows the one or the other, not both.
     const Range slowLink = time(alpha.low, rate.low), slowStart = time(alpha.high, m_state->link.bytesPerNs);
@@ -154,8 +164,8 @@ Estimate CollectivePrice::with(AlgorithmChoice choice, double bytes) const {
     return sizes != nullptr ? seen(choice, *sizes, bytes) : unseen(choice, bytes);
 }
 
-/// NCCL's choices go from short start-up to high bandwidth as messages grow: larger messages than a seen one get no choice of less
-/// bandwidth than its.
+/// NCCL's choices go from short start-up to high bandwidth as messages grow: larger messages than a seen one get no
+/// choice of less bandwidth than its.
 bool CollectivePrice::fits(AlgorithmChoice choice, double bytes) const {
     const double share = middleOf(bandwidthShare(choice));
     const auto above = m_sizes.lower_bound(bytes);
@@ -170,8 +180,8 @@ std::vector<AlgorithmChoice> CollectivePrice::fitting(const std::vector<Algorith
     return result;
 }
 
-/// Without a stated link: the line through the sizes around. NCCL takes the cheapest of several lines, which is concave: between
-/// proportional to bytes and constant.
+/// Without a stated link: the line through the sizes around. NCCL takes the cheapest of several lines, which is
+/// concave: between proportional to bytes and constant.
 std::optional<Estimate> CollectivePrice::betweenSizes(double bytes) const {
     const auto& [smallest, small] = *m_sizes.begin();
     const auto& [largest, large] = *m_sizes.rbegin();
@@ -188,8 +198,10 @@ std::optional<Estimate> CollectivePrice::betweenSizes(double bytes) const {
     const double startNs = std::clamp(small.ns - slope * smallest, 0.0, small.ns);
     const double line = startNs + slope * bytes;
     if (bytes < smallest) return Estimate{std::min(line, small.ns * bytes / smallest), line, std::max(line, small.ns)};
-    return concave(widened({std::min(line, large.ns), std::max(line, large.ns), std::max(line, large.ns * bytes / largest)}, bytes, largest),
-                   m_sizes, bytes);
+    return concave(
+        widened({std::min(line, large.ns), std::max(line, large.ns), std::max(line, large.ns * bytes / largest)}, bytes,
+                largest),
+        m_sizes, bytes);
 }
 
 /// The link does as it was stated to, as nearly as lines tell.
@@ -202,7 +214,8 @@ std::optional<Estimate> CollectivePrice::ns(double bytes) const {
     if (m_sizes.empty() || bytes <= 0) return std::nullopt;
     if (const auto same = m_sizes.find(bytes); same != m_sizes.end()) {
         const SizedPrice& price = same->second;
-        return Estimate{std::max(0.0, price.ns - kErrors * price.errorNs), price.ns, price.ns + kErrors * price.errorNs};
+        return Estimate{std::max(0.0, price.ns - kErrors * price.errorNs), price.ns,
+                        price.ns + kErrors * price.errorNs};
     }
     if (!m_state) return betweenSizes(bytes);
     std::vector<AlgorithmChoice> choices = fitting(m_rules.allowed, bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one communicator's operation takes at any size: the times it was seen to take, and what alpha-beta lines of NCCL's algorithms and
-// protocols allow between and beyond them.
+// What one communicator's operation takes at any size: the times it was seen to take, and what alpha-beta lines of
+// NCCL's algorithms and protocols allow between and beyond them.
 #pragma once
 
 #include <map>
@@ -25,9 +25,9 @@ struct SizedPrice {
     AlgorithmChoice choice;
 };
 
-/// What is known of the hop and of the rate under a communicator, whatever runs on it. `link` is what the links were stated to do: no link
-/// is faster. A time beyond what the formulas allow at the stated rate is laid to the rate, as far as `low` and `high` may be laid to the
-/// start-up as well.
+/// What is known of the hop and of the rate under a communicator, whatever runs on it. `link` is what the links were
+/// stated to do: no link is faster. A time beyond what the formulas allow at the stated rate is laid to the rate, as
+/// far as `low` and `high` may be laid to the start-up as well.
 struct LinkState {
     LinkModel link;
     Estimate alphaNs;     // per hop, of Simple
@@ -47,10 +47,11 @@ class CollectivePrice {
     /// `link`: nothing where no start-up or no bandwidth is stated.
     CollectivePrice(store::Op op, int ranks, Sizes sizes, const std::optional<LinkModel>& link, ChoiceRules rules);
 
-    /// ns. A size that was seen takes what it took. Else the line of the choice that NCCL takes for this size: through the sizes seen of
-    /// it, where they differ enough, else from the nearest one with the start-up of the formulas. NCCL chooses by the links as they were
-    /// stated to be, within the rules, and consistently with what it was seen to choose; seen choices that this cannot explain were forced,
-    /// and then there are no others. nullopt: sizes too alike and no links.
+    /// ns. A size that was seen takes what it took. Else the line of the choice that NCCL takes for this size: through
+    /// the sizes seen of it, where they differ enough, else from the nearest one with the start-up of the formulas.
+    /// NCCL chooses by the links as they were stated to be, within the rules, and consistently with what it was seen to
+    /// choose; seen choices that this cannot explain were forced, and then there are no others. nullopt: sizes too
+    /// alike and no links.
     std::optional<Estimate> ns(double bytes) const;
 
     /// As ns() takes it.

@@ -18,15 +18,20 @@ namespace rankscope::analyzer {
 void NoContention::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
     std::map<int, double> lostShare;
     for (const RankSummary& rank : analysis.ranks)
-        if (rank.contention.samples > 0 && rank.contention.lostShare > 0) lostShare[rank.rank] = rank.contention.lostShare;
-    if (lostShare.empty()) throw EditError("no kernel of this run is slower beside communication than alone", "it takes kernels that run both ways, three times each");
+        if (rank.contention.samples > 0 && rank.contention.lostShare > 0)
+            lostShare[rank.rank] = rank.contention.lostShare;
+    if (lostShare.empty())
+        throw EditError("no kernel of this run is slower beside communication than alone",
+                        "it takes kernels that run both ways, three times each");
     const Schedule schedule = simulate(graph);
-    std::map<int, std::vector<Interval>> busy;  // NCCL kernels by rank: they hold their multiprocessors while they wait, too
+    std::map<int, std::vector<Interval>>
+        busy;  // NCCL kernels by rank: they hold their multiprocessors while they wait, too
     for (TaskId task = 0; task < graph.size(); ++task) {
         const TaskKind kind = graph.info[task].kind;
         if (kind != TaskKind::transfer) continue;
         const TaskId arrival = graph.before[task];
-        busy[graph.rankOf(task)].push_back({arrival == kNoTask ? schedule.startNs[task] : schedule.startNs[arrival], schedule.endNs[task]});
+        busy[graph.rankOf(task)].push_back(
+            {arrival == kNoTask ? schedule.startNs[task] : schedule.startNs[arrival], schedule.endNs[task]});
     }
     std::map<int, CoveredLength> covered;
     for (auto& [rank, intervals] : busy) covered.emplace(rank, CoveredLength(unite(std::move(intervals))));
@@ -35,7 +40,8 @@ void NoContention::apply(TaskGraph& graph, const Analysis& analysis, EditEffect&
         const auto lost = lostShare.find(graph.rankOf(task));
         const auto beside = covered.find(graph.rankOf(task));
         if (lost == lostShare.end() || beside == covered.end()) continue;
-        graph.durationNs[task] -= scaledNs(beside->second.within(schedule.startNs[task], schedule.endNs[task]), lost->second);
+        graph.durationNs[task] -=
+            scaledNs(beside->second.within(schedule.startNs[task], schedule.endNs[task]), lost->second);
     }
     effect.assume("communication takes as long as before with fewer multiprocessors of its own");
 }
@@ -44,8 +50,8 @@ namespace {
 
 constexpr double kUneven = 0.1;  // of a micro-step's kernels: an embedding, a loss or a norm more in one of them
 
-/// Each `parts`-th of the reductions has the sizes of the one before, and is called behind as many kernels: forward and backward. Layers of one backward pass that are reduced one by
-/// one have no forward pass between them.
+/// Each `parts`-th of the reductions has the sizes of the one before, and is called behind as many kernels: forward and
+/// backward. Layers of one backward pass that are reduced one by one have no forward pass between them.
 bool comeAgain(const TaskGraph& graph, const LaunchIndex& index, const std::vector<uint32_t>& sequence, size_t parts) {
     const size_t period = sequence.size() / parts;
     for (size_t i = period; i < sequence.size(); ++i)
@@ -53,12 +59,19 @@ bool comeAgain(const TaskGraph& graph, const LaunchIndex& index, const std::vect
     const ExchangeMember& member = graph.membersOf(graph.exchanges[sequence.front()]).front();
     const ComputeLane& compute = index.compute(member.rank);
     const int step = graph.exchanges[sequence.front()].step;
-    double before = static_cast<double>(std::partition_point(compute.kernels.begin(), compute.kernels.end(), [&](TaskId kernel) { return graph.info[kernel].step < step; }) - compute.kernels.begin());
+    double before =
+        static_cast<double>(std::partition_point(compute.kernels.begin(), compute.kernels.end(),
+                                                 [&](TaskId kernel) { return graph.info[kernel].step < step; }) -
+                            compute.kernels.begin());
     double most = 0, fewest = std::numeric_limits<double>::max();
     for (size_t i = period - 1; i < sequence.size(); i += period) {
         const TaskId call = index.launchOf(graph.membersOf(graph.exchanges[sequence[i]]).front().arrival);
-        if (call == kNoTask) throw EditError("which kernels a reduction follows is unknown without the calls that launch them", "record the CUDA calls");
-        const auto launched = std::partition_point(compute.kernels.begin(), compute.kernels.end(), [&](TaskId kernel) { return index.launchOf(kernel) == kNoTask || index.launchOf(kernel) < call; });
+        if (call == kNoTask)
+            throw EditError("which kernels a reduction follows is unknown without the calls that launch them",
+                            "record the CUDA calls");
+        const auto launched = std::partition_point(compute.kernels.begin(), compute.kernels.end(), [&](TaskId kernel) {
+            return index.launchOf(kernel) == kNoTask || index.launchOf(kernel) < call;
+        });
         const auto now = static_cast<double>(launched - compute.kernels.begin());
         most = std::max(most, now - before);
         fewest = std::min(fewest, now - before);
@@ -77,12 +90,15 @@ void takeOut(Exchange& exchange) {
 }  // namespace
 
 void ReduceOnce::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
-    std::map<std::tuple<int64_t, int, store::Op>, std::vector<uint32_t>> sequences;  // by communicator, step and operation
+    std::map<std::tuple<int64_t, int, store::Op>, std::vector<uint32_t>>
+        sequences;  // by communicator, step and operation
     for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
         const Exchange& exchange = graph.exchanges[i];
         const CommRole role = analysis.layout.role(exchange.communicatorId, exchange.op);
-        const bool reduces = exchange.members > 0 && (exchange.op == store::Op::allReduce || exchange.op == store::Op::reduceScatter);
-        if (reduces && exchange.step >= 0 && (role == CommRole::gradients || role == CommRole::shardedParameters || role == CommRole::replicas))
+        const bool reduces =
+            exchange.members > 0 && (exchange.op == store::Op::allReduce || exchange.op == store::Op::reduceScatter);
+        if (reduces && exchange.step >= 0 &&
+            (role == CommRole::gradients || role == CommRole::shardedParameters || role == CommRole::replicas))
             sequences[{exchange.communicatorId, exchange.step, exchange.op}].push_back(i);
     }
     const auto parts = static_cast<size_t>(m_microSteps);
@@ -90,7 +106,8 @@ void ReduceOnce::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& e
     std::vector<bool> gone(graph.size());
     bool found = false;
     for (auto& [key, sequence] : sequences) {
-        std::sort(sequence.begin(), sequence.end(), [&](uint32_t a, uint32_t b) { return graph.exchanges[a].join < graph.exchanges[b].join; });
+        std::sort(sequence.begin(), sequence.end(),
+                  [&](uint32_t a, uint32_t b) { return graph.exchanges[a].join < graph.exchanges[b].join; });
         const size_t kept = sequence.size() / parts;
         if (kept == 0 || sequence.size() % parts != 0 || !comeAgain(graph, index, sequence, parts)) continue;
         found = true;
@@ -104,14 +121,22 @@ void ReduceOnce::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& e
         }
     }
     if (!found)
-        throw EditError(fmt::format("no reductions of gradients come in {} equal sequences a step, each behind a forward and a backward pass of its own", m_microSteps),
+        throw EditError(fmt::format("no reductions of gradients come in {} equal sequences a step, each behind a "
+                                    "forward and a backward pass of its own",
+                                    m_microSteps),
                         "rankscope analyze (RS206) tells how often they repeat");
-    removeEdges(graph, [&](TaskId to, const Edge& edge) { return gone[to] && edge.kind == static_cast<uint32_t>(WaitKind::peer); });
+    removeEdges(graph, [&](TaskId to, const Edge& edge) {
+        return gone[to] && edge.kind == static_cast<uint32_t>(WaitKind::peer);
+    });
     effect.assume("gradients are summed on the device between micro-steps at no cost");
 }
 
-std::unique_ptr<Edit> parseNoContention(EditArguments&) { return std::make_unique<NoContention>(); }
+std::unique_ptr<Edit> parseNoContention(EditArguments&) {
+    return std::make_unique<NoContention>();
+}
 
-std::unique_ptr<Edit> parseReduceOnce(EditArguments& arguments) { return std::make_unique<ReduceOnce>(arguments.requiredWhole("micro-steps", 2)); }
+std::unique_ptr<Edit> parseReduceOnce(EditArguments& arguments) {
+    return std::make_unique<ReduceOnce>(arguments.requiredWhole("micro-steps", 2));
+}
 
 }  // namespace rankscope::analyzer

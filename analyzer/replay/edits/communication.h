@@ -5,7 +5,8 @@
 
 namespace rankscope::analyzer {
 
-/// Kernels beside communication progress as they do alone, by what contention the analysis has measured (timeline/contention.h).
+/// Kernels beside communication progress as they do alone, by what contention the analysis has measured
+/// (timeline/contention.h).
 class NoContention : public Edit {
   public:
     void apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const override;

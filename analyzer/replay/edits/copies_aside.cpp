@@ -43,7 +43,8 @@ void keepMarksWaiting(const TaskGraph& graph, const LastCopies& last, GraphDraft
     }
     for (const StepMark& mark : graph.marks) {
         const int done = mark.closes ? mark.step : mark.step - 1;
-        if (const auto copy = ofStep.find({mark.rank, done}); copy != ofStep.end()) draft.addEdge(mark.task, copy->second, WaitKind::mark);
+        if (const auto copy = ofStep.find({mark.rank, done}); copy != ofStep.end())
+            draft.addEdge(mark.task, copy->second, WaitKind::mark);
     }
 }
 

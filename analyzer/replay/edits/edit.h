@@ -20,7 +20,8 @@ namespace rankscope::analyzer {
 /// A change that is not understood or cannot be made to this job: what is wrong, and in hint() what is possible.
 class EditError : public std::runtime_error {
   public:
-    explicit EditError(const std::string& what, std::string hint = {}) : std::runtime_error(what), m_hint(std::move(hint)) {}
+    explicit EditError(const std::string& what, std::string hint = {})
+        : std::runtime_error(what), m_hint(std::move(hint)) {}
     const std::string& hint() const { return m_hint; }
 
   private:
@@ -39,20 +40,22 @@ enum class Outlook : uint8_t {
 /// What changes besides the graph.
 struct EditEffect {
     Outlook outlook = Outlook::expected;
-    bool open = false;    // another outlook may give another step
+    bool open = false;         // another outlook may give another step
     bool hostMaySlow = false;  // the dear outlook is one of the host's work
-    double chanceNs = 0;  // standard deviation of a changed step by the chances of what is new in it
+    double chanceNs = 0;       // standard deviation of a changed step by the chances of what is new in it
 
     std::vector<std::string> assumed;  // sentences: what was taken for granted
-    double tokens = 1;                 // tokens of a changed step / tokens of a step as recorded: savings are compared at equal tokens
-    double replicas = 1;               // ranks, and with them tokens of a step, as a multiple of those recorded: steps are compared as they are
+    double tokens = 1;  // tokens of a changed step / tokens of a step as recorded: savings are compared at equal tokens
+    double replicas =
+        1;  // ranks, and with them tokens of a step, as a multiple of those recorded: steps are compared as they are
 
     // What the edits after this one take the job for; empty: as recorded.
     std::map<int64_t, Communicator> communicators;  // by id: those that grew, shrank or moved
     std::map<int, int64_t> hosts;                   // by rank: all, where ranks were placed anew
     std::optional<Pipeline> pipeline;               // schedule, micro-batches and virtual stages of all pipelines
     std::optional<int> dataParallel;                // ranks that share the batch
-    std::vector<std::vector<double>> stageLayers;   // where layers have moved: by stage, each layer's share of its work; no shares: parts of layers have moved
+    std::vector<std::vector<double>> stageLayers;  // where layers have moved: by stage, each layer's share of its work;
+                                                   // no shares: parts of layers have moved
 
     bool changesLayout() const { return !communicators.empty() || !hosts.empty() || pipeline || dataParallel; }
 
@@ -60,13 +63,13 @@ struct EditEffect {
     void assume(std::string sentence);
 };
 
-/// Edits follow each other: each gets the graph as the one before left it, and an analysis whose layout is that of the job as it then is
-/// (present()). Edits know the trace only by `analysis`; the graph has no recorded times.
+/// Edits follow each other: each gets the graph as the one before left it, and an analysis whose layout is that of the
+/// job as it then is (present()). Edits know the trace only by `analysis`; the graph has no recorded times.
 class Edit {
   public:
     virtual ~Edit() = default;
-    /// Changes `graph`: durations and leads in place, structure by GraphDraft(graph) and seal(). Throws EditError and leaves the graph in
-    /// any state.
+    /// Changes `graph`: durations and leads in place, structure by GraphDraft(graph) and seal(). Throws EditError and
+    /// leaves the graph in any state.
     virtual void apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const = 0;
 };
 
@@ -77,9 +80,10 @@ class EditArguments;
 
 struct EditFamily {
     const char* name;
-    const char* syntax;                                        // "speed:rank=R,factor=F"
-    const char* help;                                          // one sentence
-    const char* trials;                                        // "speed:factor=2": a run that takes none of them cannot be asked for this change; {step} is one of its steps
+    const char* syntax;  // "speed:rank=R,factor=F"
+    const char* help;    // one sentence
+    const char* trials;  // "speed:factor=2": a run that takes none of them cannot be asked for this change; {step} is
+                         // one of its steps
     std::unique_ptr<Edit> (*parse)(EditArguments& arguments);  // throws EditError
 };
 

@@ -35,11 +35,13 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 }  // namespace
 
-EditArguments::EditArguments(std::string_view change, const EditFamily& family, std::string_view arguments) : m_change(change), m_family(family) {
+EditArguments::EditArguments(std::string_view change, const EditFamily& family, std::string_view arguments)
+    : m_change(change), m_family(family) {
     if (arguments.empty()) return;
     for (std::string_view part : split(arguments, ',')) {
         const size_t equals = part.find('=');
-        if (equals == 0 || equals == std::string_view::npos || equals + 1 == part.size()) refuse(fmt::format("'{}' is not key=value", part));
+        if (equals == 0 || equals == std::string_view::npos || equals + 1 == part.size())
+            refuse(fmt::format("'{}' is not key=value", part));
         const std::string key(part.substr(0, equals));
         for (const Argument& known : m_arguments)
             if (known.key == key) refuse(fmt::format("{} is given twice", key));
@@ -47,7 +49,9 @@ EditArguments::EditArguments(std::string_view change, const EditFamily& family, 
     }
 }
 
-void EditArguments::refuse(const std::string& why) const { throw EditError(fmt::format("change '{}': {}", m_change, why), fmt::format("syntax: {}", m_family.syntax)); }
+void EditArguments::refuse(const std::string& why) const {
+    throw EditError(fmt::format("change '{}': {}", m_change, why), fmt::format("syntax: {}", m_family.syntax));
+}
 
 std::optional<std::string> EditArguments::text(std::string_view key) {
     for (Argument& argument : m_arguments) {
@@ -58,7 +62,8 @@ std::optional<std::string> EditArguments::text(std::string_view key) {
     return std::nullopt;
 }
 
-std::string EditArguments::word(std::string_view key, std::initializer_list<std::string_view> words, std::string_view fallback) {
+std::string EditArguments::word(std::string_view key, std::initializer_list<std::string_view> words,
+                                std::string_view fallback) {
     const std::optional<std::string> value = text(key);
     if (!value) return std::string(fallback);
     if (std::find(words.begin(), words.end(), *value) == words.end())
@@ -72,7 +77,8 @@ std::optional<double> EditArguments::positive(std::string_view key) {
     if (*value == "inf") return std::numeric_limits<double>::infinity();
     double number = 0;
     if (!parseNumber(*value, number) || !(number >= kLeastNumber && number <= kMostNumber))
-        refuse(fmt::format("{} is '{}', but must be a number from {:g} to {:g}, or inf", key, *value, kLeastNumber, kMostNumber));
+        refuse(fmt::format("{} is '{}', but must be a number from {:g} to {:g}, or inf", key, *value, kLeastNumber,
+                           kMostNumber));
     return number;
 }
 
@@ -86,7 +92,8 @@ std::optional<int> EditArguments::whole(std::string_view key, int least) {
     const std::optional<std::string> value = text(key);
     if (!value) return std::nullopt;
     int number = 0;
-    if (!parseNumber(*value, number) || number < least) refuse(fmt::format("{} is '{}', but must be a whole number from {} on", key, *value, least));
+    if (!parseNumber(*value, number) || number < least)
+        refuse(fmt::format("{} is '{}', but must be a whole number from {} on", key, *value, least));
     return number;
 }
 
@@ -106,7 +113,8 @@ std::vector<int> EditArguments::ranks(std::string_view key) {
         const bool isNumber = parseNumber(part.substr(0, dash), first);
         if (!isNumber || first < 0) refuse(fmt::format("{} is '{}', but must be like 3, 0+4 or 0-3", key, *value));
         last = first;
-        if (dash != std::string_view::npos && (!parseNumber(part.substr(dash + 1), last) || last < first || last - first > kMostRanks))
+        if (dash != std::string_view::npos &&
+            (!parseNumber(part.substr(dash + 1), last) || last < first || last - first > kMostRanks))
             refuse(fmt::format("{} is '{}', but must be like 3, 0+4 or 0-3", key, *value));
         for (int rank = first; rank <= last; ++rank) ranks.push_back(rank);
     }
@@ -127,7 +135,9 @@ std::vector<int> recordedRanks(const Analysis& analysis, const std::vector<int>&
     for (int rank : ranks)
         if (analysis.findRank(rank) == nullptr)
             throw EditError(fmt::format("rank {} is not in this run", rank),
-                            recorded.empty() ? "no rank was recorded" : fmt::format("recorded ranks: {} to {}, {} in all", recorded.front(), recorded.back(), recorded.size()));
+                            recorded.empty() ? "no rank was recorded"
+                                             : fmt::format("recorded ranks: {} to {}, {} in all", recorded.front(),
+                                                           recorded.back(), recorded.size()));
     return ranks;
 }
 
@@ -142,7 +152,8 @@ void checkCommunicator(const Analysis& analysis, int64_t wanted) {
         }
         known += fmt::format("{}{} ({})", known.empty() ? "" : "; ", id, name);
     }
-    throw EditError(fmt::format("there is no communicator {} in this run", wanted), known.empty() ? "the run has none" : "communicators: " + known);
+    throw EditError(fmt::format("there is no communicator {} in this run", wanted),
+                    known.empty() ? "the run has none" : "communicators: " + known);
 }
 
 }  // namespace rankscope::analyzer

@@ -11,8 +11,8 @@
 
 namespace rankscope::analyzer {
 
-/// The "key=value,key=value" of a change. Every getter throws EditError with the family's syntax when the value is no such thing; finish() when a key was given
-/// that nobody asked for.
+/// The "key=value,key=value" of a change. Every getter throws EditError with the family's syntax when the value is no
+/// such thing; finish() when a key was given that nobody asked for.
 class EditArguments {
   public:
     EditArguments(std::string_view change, const EditFamily& family, std::string_view arguments);

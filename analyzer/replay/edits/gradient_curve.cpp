@@ -9,12 +9,12 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr double kMixed =
-    0.25;  // forward and backward differ in their kernels by all but this share of the shorter one's time, or cannot be told apart
-constexpr double kOpenKernel =
-    0.3;  // a kernel that never ends a bucket makes less than its share by time: some make no gradients of weights at all
-constexpr int kRounds = 60;      // of fitting bytes per kernel: the error halves in each, as a rule
-constexpr double kClose = 1e-6;  // of a cap: rounding of sums
+constexpr double kMixed = 0.25;  // forward and backward differ in their kernels by all but this share of the shorter
+                                 // one's time, or cannot be told apart
+constexpr double kOpenKernel = 0.3;  // a kernel that never ends a bucket makes less than its share by time: some make
+                                     // no gradients of weights at all
+constexpr int kRounds = 60;          // of fitting bytes per kernel: the error halves in each, as a rule
+constexpr double kClose = 1e-6;      // of a cap: rounding of sums
 
 uint32_t keyOf(const TaskGraph& graph, const ComputeLane& compute, int64_t i) {
     return graph.info[compute.kernels[static_cast<size_t>(i)]].detail;
@@ -78,8 +78,8 @@ struct Stretch {
 
 }  // namespace
 
-std::optional<GradientCurve> GradientCurve::of(const TaskGraph& graph, const ComputeLane& compute, const GradientRound& round,
-                                               const RoundMember& member) {
+std::optional<GradientCurve> GradientCurve::of(const TaskGraph& graph, const ComputeLane& compute,
+                                               const GradientRound& round, const RoundMember& member) {
     const std::vector<int64_t>& ready = member.ready;
     if (ready.empty() || ready.front() < 0) return std::nullopt;
     GradientCurve curve;
@@ -103,7 +103,8 @@ std::optional<GradientCurve> GradientCurve::of(const TaskGraph& graph, const Com
     for (auto& [key, value] : ofKey) value /= counts[key];
     if (stretches.size() > 1)
         for (const Stretch& stretch : stretches)
-            if (double& value = ofKey[keyOf(graph, compute, stretch.last)]; counts[keyOf(graph, compute, stretch.last)] > 0) {
+            if (double& value = ofKey[keyOf(graph, compute, stretch.last)];
+                counts[keyOf(graph, compute, stretch.last)] > 0) {
                 value /= kOpenKernel;
                 counts[keyOf(graph, compute, stretch.last)] = 0;  // once
             }
@@ -120,7 +121,8 @@ std::optional<GradientCurve> GradientCurve::of(const TaskGraph& graph, const Com
             for (const auto& [key, count] : stretch.kernels) ofKey[key] *= stretch.bytes / sum;
         }
     double done = 0;
-    for (const double bytes : round.bytes) curve.m_sent.push_back((curve.m_sent.empty() ? 0 : curve.m_sent.back()) + bytes);
+    for (const double bytes : round.bytes)
+        curve.m_sent.push_back((curve.m_sent.empty() ? 0 : curve.m_sent.back()) + bytes);
     for (const Stretch& stretch : stretches) {
         const double sum = sumOf(stretch);
         for (int64_t i = stretch.first; i <= stretch.last; ++i) {

@@ -10,8 +10,8 @@
 
 namespace rankscope::analyzer {
 
-/// Buckets in DDP's manner (torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size): tensors in order of their
-/// gradients until the cap is reached; the first bucket's cap is 1 MiB.
+/// Buckets in DDP's manner (torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size): tensors in
+/// order of their gradients until the cap is reached; the first bucket's cap is 1 MiB.
 struct BucketCaps {
     double bytes = 25 * kMebi;
     static constexpr double kMebi = 1024.0 * 1024.0;
@@ -27,11 +27,11 @@ enum class TensorEnds : uint8_t {
 
 class GradientCurve {
   public:
-    /// From where the present buckets wait: a bucket's last gradient comes from the kernel it waits for. Between two buckets bytes are
-    /// shared out among the kernels: kernels of one name and shape make the same number of bytes, and otherwise in proportion to their
-    /// time. nullopt: nothing shows where the pass begins.
-    static std::optional<GradientCurve> of(const TaskGraph& graph, const ComputeLane& compute, const GradientRound& round,
-                                           const RoundMember& member);
+    /// From where the present buckets wait: a bucket's last gradient comes from the kernel it waits for. Between two
+    /// buckets bytes are shared out among the kernels: kernels of one name and shape make the same number of bytes, and
+    /// otherwise in proportion to their time. nullopt: nothing shows where the pass begins.
+    static std::optional<GradientCurve> of(const TaskGraph& graph, const ComputeLane& compute,
+                                           const GradientRound& round, const RoundMember& member);
 
     /// Cumulative sizes at which the buckets end.
     std::vector<double> plan(const BucketCaps& caps, TensorEnds tensors = TensorEnds::behindKernels) const;

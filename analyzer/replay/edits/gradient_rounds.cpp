@@ -15,10 +15,12 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr double kSpacing = 0.1;       // rounds of one step begin this evenly in its compute: they are micro-steps of the same work
-constexpr size_t kMostRounds = 128;    // per step tried
+constexpr double kSpacing =
+    0.1;  // rounds of one step begin this evenly in its compute: they are micro-steps of the same work
+constexpr size_t kMostRounds = 128;  // per step tried
 
-/// By arrival: the last compute kernel of its rank that its stream was told to wait for, as index into ComputeLane::kernels; -1: none.
+/// By arrival: the last compute kernel of its rank that its stream was told to wait for, as index into
+/// ComputeLane::kernels; -1: none.
 std::vector<int64_t> readyKernels(const TaskGraph& graph, const LaunchIndex& index) {
     std::vector<int64_t> ready(graph.size(), -1);
     std::vector<int64_t> ofLane(graph.lanes.size(), -1);
@@ -36,8 +38,9 @@ std::vector<int64_t> readyKernels(const TaskGraph& graph, const LaunchIndex& ind
         const TaskId launch = index.launchOf(task);
         if (!told && ofLane[lane] < 0 && launch != kNoTask) {
             // Nothing is said about waits on this stream: what had been launched before.
-            const auto after = std::partition_point(compute.kernels.begin(), compute.kernels.end(),
-                                                    [&](TaskId kernel) { return index.launchOf(kernel) == kNoTask || index.launchOf(kernel) < launch; });
+            const auto after = std::partition_point(compute.kernels.begin(), compute.kernels.end(), [&](TaskId kernel) {
+                return index.launchOf(kernel) == kNoTask || index.launchOf(kernel) < launch;
+            });
             ready[task] = after - compute.kernels.begin() - 1;
             continue;
         }
@@ -56,7 +59,9 @@ bool sameSizes(const std::vector<double>& bytes, size_t period) {
 bool evenlySpaced(const GradientRound& round, const ComputeLane& compute, int64_t beginNs, size_t period) {
     const std::vector<int64_t>& ready = round.members.front().ready;
     if (ready.front() < 0) return false;
-    const auto progress = [&](size_t i) { return static_cast<double>(compute.doneNs[static_cast<size_t>(ready[i])] - beginNs); };
+    const auto progress = [&](size_t i) {
+        return static_cast<double>(compute.doneNs[static_cast<size_t>(ready[i])] - beginNs);
+    };
     const double micro = progress(ready.size() - 1) / static_cast<double>(ready.size() / period);
     if (micro <= 0 || progress(0) > micro * (1 + kSpacing)) return false;
     for (size_t i = period; i < ready.size(); i += period)
@@ -65,7 +70,10 @@ bool evenlySpaced(const GradientRound& round, const ComputeLane& compute, int64_
 }
 
 GradientRound part(const GradientRound& whole, size_t first, size_t count) {
-    const auto cut = [&](auto& values) { values.assign(values.begin() + static_cast<std::ptrdiff_t>(first), values.begin() + static_cast<std::ptrdiff_t>(first + count)); };
+    const auto cut = [&](auto& values) {
+        values.assign(values.begin() + static_cast<std::ptrdiff_t>(first),
+                      values.begin() + static_cast<std::ptrdiff_t>(first + count));
+    };
     GradientRound round = whole;
     cut(round.exchanges);
     cut(round.bytes);
@@ -80,14 +88,17 @@ GradientRound part(const GradientRound& whole, size_t first, size_t count) {
 
 class Reader {
   public:
-    Reader(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index) : m_graph(graph), m_analysis(analysis), m_index(index), m_ready(readyKernels(graph, index)) {}
+    Reader(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index)
+        : m_graph(graph), m_analysis(analysis), m_index(index), m_ready(readyKernels(graph, index)) {}
 
     std::vector<GradientRound> read() {
         std::map<std::tuple<int64_t, store::Op, int>, std::vector<uint32_t>> found;
         for (uint32_t i = 0; i < m_graph.exchanges.size(); ++i) {
             const Exchange& exchange = m_graph.exchanges[i];
             if (exchange.join == kNoTask || exchange.members == 0 || exchange.bytes < CommUsage::kTinyBytes) continue;
-            if (exchange.op != store::Op::allReduce && exchange.op != store::Op::reduceScatter && exchange.op != store::Op::allGather) continue;
+            if (exchange.op != store::Op::allReduce && exchange.op != store::Op::reduceScatter &&
+                exchange.op != store::Op::allGather)
+                continue;
             if (m_analysis.layout.role(exchange.communicatorId, exchange.op) != CommRole::gradients) continue;
             found[{exchange.communicatorId, exchange.op, exchange.step}].push_back(i);
         }
@@ -99,19 +110,24 @@ class Reader {
     void add(std::vector<uint32_t> exchanges) {
         int64_t largest = 0;
         for (uint32_t i : exchanges) largest = std::max(largest, m_graph.exchanges[i].bytes);
-        std::erase_if(exchanges, [&](uint32_t i) { return m_graph.exchanges[i].bytes * CommUsage::kTinyShare < largest; });
+        std::erase_if(exchanges,
+                      [&](uint32_t i) { return m_graph.exchanges[i].bytes * CommUsage::kTinyShare < largest; });
         const auto arrivalOf = [&](uint32_t i) { return m_graph.membersOf(m_graph.exchanges[i]).front().arrival; };
-        std::sort(exchanges.begin(), exchanges.end(), [&](uint32_t a, uint32_t b) { return arrivalOf(a) < arrivalOf(b); });
+        std::sort(exchanges.begin(), exchanges.end(),
+                  [&](uint32_t a, uint32_t b) { return arrivalOf(a) < arrivalOf(b); });
         GradientRound round;
         const Exchange& first = m_graph.exchanges[exchanges.front()];
         round.communicator = first.communicatorId;
         round.op = first.op;
         round.step = first.step;
         round.exchanges = exchanges;
-        for (const ExchangeMember& member : m_graph.membersOf(first)) round.members.push_back({member.rank, {}, {}, {}, {}});
+        for (const ExchangeMember& member : m_graph.membersOf(first))
+            round.members.push_back({member.rank, {}, {}, {}, {}});
         for (uint32_t i : exchanges) {
             const auto members = m_graph.membersOf(m_graph.exchanges[i]);
-            if (members.size() != round.members.size()) throw EditError(fmt::format("a reduction of {} lacks members", communicatorName(m_analysis.facts, m_analysis.layout, round.communicator)));
+            if (members.size() != round.members.size())
+                throw EditError(fmt::format("a reduction of {} lacks members",
+                                            communicatorName(m_analysis.facts, m_analysis.layout, round.communicator)));
             round.bytes.push_back(static_cast<double>(m_graph.exchanges[i].bytes));
             for (size_t m = 0; m < members.size(); ++m) {
                 RoundMember& member = round.members[m];
@@ -122,10 +138,12 @@ class Reader {
             }
         }
         const size_t rounds = roundsOf(round);
-        for (size_t r = 0; r < rounds; ++r) m_rounds.push_back(part(round, r * exchanges.size() / rounds, exchanges.size() / rounds));
+        for (size_t r = 0; r < rounds; ++r)
+            m_rounds.push_back(part(round, r * exchanges.size() / rounds, exchanges.size() / rounds));
     }
 
-    /// A pipeline rank has as many sets of buckets as virtual stages, and every micro-step without no_sync sends them again.
+    /// A pipeline rank has as many sets of buckets as virtual stages, and every micro-step without no_sync sends them
+    /// again.
     size_t roundsOf(const GradientRound& round) const {
         const size_t count = round.bytes.size();
         const int rank = round.members.front().rank;
@@ -133,9 +151,11 @@ class Reader {
         const size_t chunks = pipeline != nullptr ? static_cast<size_t>(std::max(1, pipeline->virtualStages)) : 1;
         const ComputeLane& compute = m_index.compute(rank);
         int64_t beginNs = 0;
-        for (size_t i = 0; i < compute.kernels.size() && m_graph.info[compute.kernels[i]].step < round.step; ++i) beginNs = compute.doneNs[i];
+        for (size_t i = 0; i < compute.kernels.size() && m_graph.info[compute.kernels[i]].step < round.step; ++i)
+            beginNs = compute.doneNs[i];
         for (size_t k = std::min(count, kMostRounds); k >= 2; --k)
-            if (count % k == 0 && sameSizes(round.bytes, count / k) && evenlySpaced(round, compute, beginNs, count / k)) return k;
+            if (count % k == 0 && sameSizes(round.bytes, count / k) && evenlySpaced(round, compute, beginNs, count / k))
+                return k;
         return chunks > 1 && count % chunks == 0 && sameSizes(round.bytes, count / chunks) ? chunks : 1;
     }
 
@@ -148,13 +168,17 @@ class Reader {
 
 }  // namespace
 
-double GradientRound::totalBytes() const { return std::accumulate(bytes.begin(), bytes.end(), 0.0); }
+double GradientRound::totalBytes() const {
+    return std::accumulate(bytes.begin(), bytes.end(), 0.0);
+}
 
 bool GradientRound::late() const {
     const std::vector<int64_t>& ready = members.front().ready;
     return ready.size() > 1 && ready.front() == ready.back();
 }
 
-std::vector<GradientRound> gradientRounds(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index) { return Reader(graph, analysis, index).read(); }
+std::vector<GradientRound> gradientRounds(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index) {
+    return Reader(graph, analysis, index).read();
+}
 
 }  // namespace rankscope::analyzer

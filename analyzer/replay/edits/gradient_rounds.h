@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buckets of gradients (and of ZeRO's updated parameters) as a task graph has them: who sent what, and behind which kernel.
+// The buckets of gradients (and of ZeRO's updated parameters) as a task graph has them: who sent what, and behind which
+// kernel.
 #pragma once
 
 #include <string>
@@ -14,7 +15,8 @@ namespace rankscope::analyzer {
 struct RoundMember {
     int rank = 0;
     std::vector<TaskId> arrivals, transfers, launches;  // by bucket; launches: kNoTask where the call is unknown
-    std::vector<int64_t> ready;                         // by bucket: index into ComputeLane::kernels of the last one that it waits for; never falling
+    std::vector<int64_t>
+        ready;  // by bucket: index into ComputeLane::kernels of the last one that it waits for; never falling
 };
 
 /// One backward pass worth of buckets.
@@ -31,8 +33,8 @@ struct GradientRound {
     bool late() const;
 };
 
-/// All rounds, by communicator, operation and order. Collectives that carry no gradients by their role, and flags beside them, are left out. Throws EditError where
-/// members of a reduction are missing.
+/// All rounds, by communicator, operation and order. Collectives that carry no gradients by their role, and flags
+/// beside them, are left out. Throws EditError where members of a reduction are missing.
 std::vector<GradientRound> gradientRounds(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index);
 
 }  // namespace rankscope::analyzer

@@ -30,7 +30,8 @@ std::vector<TransferTask> transferTasks(const TaskGraph& graph) {
             if (exchange.bytes > graph.exchanges[transfer.exchange].bytes) transfer.exchange = i;
         }
     }
-    std::sort(transfers.begin(), transfers.end(), [](const TransferTask& a, const TransferTask& b) { return a.task < b.task; });
+    std::sort(transfers.begin(), transfers.end(),
+              [](const TransferTask& a, const TransferTask& b) { return a.task < b.task; });
     return transfers;
 }
 
@@ -48,12 +49,14 @@ bool spansNodes(const TaskGraph& graph, const Analysis& analysis, const Exchange
 
 namespace {
 
-/// Start-up of an exchange by the links, the usual one where they tell none; negative: no link is known. Left open it would be all that the peak does not explain, also of a slow link.
+/// Start-up of an exchange by the links, the usual one where they tell none; negative: no link is known. Left open it
+/// would be all that the peak does not explain, also of a slow link.
 double configuredStartUpNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange) {
     const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
     if (communicator == analysis.facts.communicators.end()) return -1;
     if (exchange.message()) {
-        const std::optional<LinkClass>& link = spansNodes(graph, analysis, exchange) ? analysis.peaks.inter : analysis.peaks.intra;
+        const std::optional<LinkClass>& link =
+            spansNodes(graph, analysis, exchange) ? analysis.peaks.inter : analysis.peaks.intra;
         return !link ? -1 : link->alphaNs > 0 ? link->alphaNs : unknownAlphaNs(spansNodes(graph, analysis, exchange));
     }
     const std::optional<LinkModel> link = linkWithStartup(analysis.peaks, communicator->second, exchange.op);
@@ -77,17 +80,22 @@ double peakNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& 
     if (communicator == analysis.facts.communicators.end() || exchange.bytes <= 0) return -1;
     const auto bytes = static_cast<double>(exchange.bytes);
     if (exchange.message()) {
-        const std::optional<LinkClass>& link = spansNodes(graph, analysis, exchange) ? analysis.peaks.inter : analysis.peaks.intra;
+        const std::optional<LinkClass>& link =
+            spansNodes(graph, analysis, exchange) ? analysis.peaks.inter : analysis.peaks.intra;
         return link && link->bytesPerNs > 0 ? link->alphaNs + bytes / link->bytesPerNs : -1;
     }
     const std::optional<LinkModel> link = linkModel(analysis.peaks, communicator->second, exchange.op);
-    return link ? collectiveNs(*link, exchange.op, communicator->second.size, bytes, {exchange.algorithm, exchange.protocol}).low : -1;
+    return link ? collectiveNs(*link, exchange.op, communicator->second.size, bytes,
+                               {exchange.algorithm, exchange.protocol})
+                      .low
+                : -1;
 }
 
 std::string taskName(const TaskGraph& graph, const Analysis& analysis, TaskId task) {
     const TaskInfo& info = graph.info[task];
     size_t name = 0;
-    if (info.kind == TaskKind::kernel && info.detail < graph.kernelKeys.size()) name = static_cast<size_t>(graph.kernelKeys[info.detail].nameId);
+    if (info.kind == TaskKind::kernel && info.detail < graph.kernelKeys.size())
+        name = static_cast<size_t>(graph.kernelKeys[info.detail].nameId);
     if (info.kind == TaskKind::host || info.kind == TaskKind::blockingCall) name = info.detail;
     return name < analysis.facts.strings.size() ? analysis.facts.strings[name] : std::string();
 }
@@ -96,7 +104,8 @@ std::vector<uint32_t> usualLeads(const TaskGraph& graph) {
     std::vector<std::vector<double>> leads(graph.lanes.size());
     for (TaskId task = 0; task < graph.size(); ++task) {
         const TaskInfo& info = graph.info[task];
-        if (info.kind == TaskKind::host && info.lane != kNoLane && graph.before[task] != kNoTask) leads[info.lane].push_back(graph.leadNs[task]);
+        if (info.kind == TaskKind::host && info.lane != kNoLane && graph.before[task] != kNoTask)
+            leads[info.lane].push_back(graph.leadNs[task]);
     }
     std::vector<uint32_t> usual;
     for (std::vector<double>& lane : leads) usual.push_back(static_cast<uint32_t>(median(std::move(lane))));
@@ -109,7 +118,8 @@ std::vector<bool> afterLastSubmission(const TaskGraph& graph) {
         for (const Edge& edge : graph.edgesOf(task))
             if (edge.kind == static_cast<uint32_t>(WaitKind::launch)) launches[edge.from] = true;
     std::vector<bool> result(graph.size());
-    std::vector<int> submitsIn(graph.lanes.size(), INT32_MIN);  // by lane, going backwards: the step of the next submission
+    std::vector<int> submitsIn(graph.lanes.size(),
+                               INT32_MIN);  // by lane, going backwards: the step of the next submission
     for (TaskId task = static_cast<TaskId>(graph.size()); task-- > 0;) {
         const TaskInfo& info = graph.info[task];
         if (info.lane == kNoLane || !graph.lanes[info.lane].host) continue;
@@ -119,7 +129,9 @@ std::vector<bool> afterLastSubmission(const TaskGraph& graph) {
     return result;
 }
 
-int64_t scaledNs(int64_t ns, double factor) { return std::llround(static_cast<double>(ns) * factor); }
+int64_t scaledNs(int64_t ns, double factor) {
+    return std::llround(static_cast<double>(ns) * factor);
+}
 
 bool isLongLead(const TaskGraph& graph, TaskId task) {
     const TaskInfo& info = graph.info[task];

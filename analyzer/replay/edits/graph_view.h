@@ -14,8 +14,8 @@ namespace rankscope::analyzer {
 /// The part of an NCCL kernel that is no waiting, with the exchange it carries.
 struct TransferTask {
     TaskId task = kNoTask;
-    uint32_t exchange = 0;      // index into exchanges; of grouped messages the largest
-    int64_t bytesOut = 0;       // of grouped messages, sums over them
+    uint32_t exchange = 0;  // index into exchanges; of grouped messages the largest
+    int64_t bytesOut = 0;   // of grouped messages, sums over them
     int64_t bytesIn = 0;
     int rank = 0;
 };
@@ -29,7 +29,8 @@ std::vector<int> ranksOf(const TaskGraph& graph, const Exchange& exchange);
 /// Its ranks are on more than one node. Unknown hosts count as one.
 bool spansNodes(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange);
 
-/// Start-up time of an exchange: alpha of the fit of its communicator and operation, or of the configured peak; negative: unknown.
+/// Start-up time of an exchange: alpha of the fit of its communicator and operation, or of the configured peak;
+/// negative: unknown.
 double startUpNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange);
 
 /// What the configured links give an exchange at best, ns; negative: unknown.
@@ -41,10 +42,12 @@ std::string taskName(const TaskGraph& graph, const Analysis& analysis, TaskId ta
 /// Scales a duration, to the nearest ns.
 int64_t scaledNs(int64_t ns, double factor);
 
-/// By lane: the usual lead of a host's calls, ns, which is the host's own work between two of them. 0 for lanes of the device.
+/// By lane: the usual lead of a host's calls, ns, which is the host's own work between two of them. 0 for lanes of the
+/// device.
 std::vector<uint32_t> usualLeads(const TaskGraph& graph);
 
-/// By task of a host lane: nothing is put on the device behind it in its step, by its own lane. What waits for the device there reads the step's results.
+/// By task of a host lane: nothing is put on the device behind it in its step, by its own lane. What waits for the
+/// device there reads the step's results.
 std::vector<bool> afterLastSubmission(const TaskGraph& graph);
 
 /// Takes away the edges for which `unwanted(to, edge)` is true; tasks keep their numbers. Linear.

@@ -12,8 +12,10 @@ namespace rankscope::analyzer {
 namespace {
 
 int depthOf(const GroupMessages& messages) {
-    const auto sends = std::count_if(messages.begin(), messages.end(), [](const auto& message) { return message.first; });
-    return static_cast<int>(std::max<std::ptrdiff_t>(1, std::max(sends, static_cast<std::ptrdiff_t>(messages.size()) - sends)));
+    const auto sends =
+        std::count_if(messages.begin(), messages.end(), [](const auto& message) { return message.first; });
+    return static_cast<int>(
+        std::max<std::ptrdiff_t>(1, std::max(sends, static_cast<std::ptrdiff_t>(messages.size()) - sends)));
 }
 
 }  // namespace
@@ -28,7 +30,8 @@ int64_t GroupTimes::aloneNs(const GroupMessages& messages) const {
     }
     if (longest > 0) return std::llround(longest);
     std::vector<double> all;
-    for (const auto& [group, times] : m_alone.empty() ? m_shared : m_alone) all.insert(all.end(), times.begin(), times.end());
+    for (const auto& [group, times] : m_alone.empty() ? m_shared : m_alone)
+        all.insert(all.end(), times.begin(), times.end());
     return std::llround(median(all));
 }
 
@@ -49,7 +52,8 @@ double GroupTimes::fromAlike(const Times& times, const std::pair<bool, int>& mes
 int64_t GroupTimes::besideSumsNs(const GroupMessages& messages) const {
     double longer = 0;
     for (const auto& [group, seen] : m_shared) {
-        const bool alike = std::any_of(messages.begin(), messages.end(), [&group](const auto& message) { return group.count(message) != 0; });
+        const bool alike = std::any_of(messages.begin(), messages.end(),
+                                       [&group](const auto& message) { return group.count(message) != 0; });
         if (alike) longer = std::max(longer, median(seen) - static_cast<double>(aloneNs(group)));
     }
     return aloneNs(messages) + std::llround(longer);
@@ -60,14 +64,17 @@ CollectiveTimes::CollectiveTimes(const TaskGraph& graph, const Schedule& schedul
     for (const Exchange& exchange : graph.exchanges) {
         if (exchange.message()) continue;
         for (const ExchangeMember& member : graph.membersOf(exchange))
-            if (member.transfer != kNoTask) all[member.rank].emplace_back(schedule.startNs[member.transfer], schedule.endNs[member.transfer]);
+            if (member.transfer != kNoTask)
+                all[member.rank].emplace_back(schedule.startNs[member.transfer], schedule.endNs[member.transfer]);
     }
     for (auto& [rank, times] : all) {
         std::sort(times.begin(), times.end());
         auto& merged = m_times[rank];
         for (const auto& time : times) {
-            if (merged.empty() || time.first > merged.back().second) merged.push_back(time);
-            else merged.back().second = std::max(merged.back().second, time.second);
+            if (merged.empty() || time.first > merged.back().second)
+                merged.push_back(time);
+            else
+                merged.back().second = std::max(merged.back().second, time.second);
         }
     }
 }
@@ -75,17 +82,22 @@ CollectiveTimes::CollectiveTimes(const TaskGraph& graph, const Schedule& schedul
 bool CollectiveTimes::any(int rank, int64_t fromNs, int64_t toNs) const {
     const auto times = m_times.find(rank);
     if (times == m_times.end()) return false;
-    const auto behind = std::lower_bound(times->second.begin(), times->second.end(), std::pair<int64_t, int64_t>{toNs, 0});
+    const auto behind =
+        std::lower_bound(times->second.begin(), times->second.end(), std::pair<int64_t, int64_t>{toNs, 0});
     return behind != times->second.begin() && (behind - 1)->second > fromNs;
 }
 
-bool besideSums(const CollectiveTimes& collectives, const Schedule& schedule, const PipelineParts& parts, int rank, TaskId transfer, const GroupMessages& messages) {
+bool besideSums(const CollectiveTimes& collectives, const Schedule& schedule, const PipelineParts& parts, int rank,
+                TaskId transfer, const GroupMessages& messages) {
     const int64_t fromNs = schedule.startNs[transfer], toNs = schedule.endNs[transfer];
     if (collectives.any(rank, fromNs, toNs)) return true;
-    return std::any_of(messages.begin(), messages.end(), [&](const auto& message) { return collectives.any(parts.rankOf(parts.pipelineOf(rank), message.second), fromNs, toNs); });
+    return std::any_of(messages.begin(), messages.end(), [&](const auto& message) {
+        return collectives.any(parts.rankOf(parts.pipelineOf(rank), message.second), fromNs, toNs);
+    });
 }
 
-GroupCosts groupCosts(const TaskGraph& graph, const Schedule& schedule, const CollectiveTimes& collectives, const PipelineParts& parts, int rank, double alphaNs) {
+GroupCosts groupCosts(const TaskGraph& graph, const Schedule& schedule, const CollectiveTimes& collectives,
+                      const PipelineParts& parts, int rank, double alphaNs) {
     GroupCosts costs;
     costs.times = GroupTimes(alphaNs);
     std::vector<double> leads, calls, gaps, delays, events;
@@ -97,7 +109,9 @@ GroupCosts groupCosts(const TaskGraph& graph, const Schedule& schedule, const Co
             leads.push_back(static_cast<double>(graph.leadNs[group.call]));
             calls.push_back(static_cast<double>(graph.durationNs[group.call]));
             gaps.push_back(static_cast<double>(graph.leadNs[group.arrival]));
-            costs.times.add(group.messages, static_cast<double>(graph.durationNs[group.transfer] + graph.leadNs[group.transfer]), besideSums(collectives, schedule, parts, rank, group.transfer, group.messages));
+            costs.times.add(group.messages,
+                            static_cast<double>(graph.durationNs[group.transfer] + graph.leadNs[group.transfer]),
+                            besideSums(collectives, schedule, parts, rank, group.transfer, group.messages));
             for (const Edge& edge : graph.edgesOf(group.arrival)) {
                 if (static_cast<WaitKind>(edge.kind) == WaitKind::event) {
                     events.push_back(static_cast<double>(edge.delayNs));

@@ -11,15 +11,18 @@
 
 namespace rankscope::analyzer {
 
-/// Times of a group by its messages. Links are shared: a message beside a sum of gradients takes longer than one alone, so these are kept apart.
+/// Times of a group by its messages. Links are shared: a message beside a sum of gradients takes longer than one alone,
+/// so these are kept apart.
 class GroupTimes {
   public:
     /// `alphaNs`: start-up of a message.
     explicit GroupTimes(double alphaNs = 0) : m_alphaNs(alphaNs) {}
 
-    void add(const GroupMessages& messages, double ns, bool shared) { (shared ? m_shared : m_alone)[messages].push_back(ns); }
-    /// Messages of one direction share the rank's link: beyond its start-up a group takes as often the time of one as it has messages that way. Of a group that was not
-    /// seen alone, from the most alike one that was.
+    void add(const GroupMessages& messages, double ns, bool shared) {
+        (shared ? m_shared : m_alone)[messages].push_back(ns);
+    }
+    /// Messages of one direction share the rank's link: beyond its start-up a group takes as often the time of one as
+    /// it has messages that way. Of a group that was not seen alone, from the most alike one that was.
     int64_t aloneNs(const GroupMessages& messages) const;
     /// Beside a sum of gradients: longer by what such groups with one of these messages took longer.
     int64_t besideSumsNs(const GroupMessages& messages) const;
@@ -53,9 +56,11 @@ class CollectiveTimes {
 };
 
 /// Reads a rank's groups. `schedule`: of the graph; `alphaNs`: start-up of a message.
-GroupCosts groupCosts(const TaskGraph& graph, const Schedule& schedule, const CollectiveTimes& collectives, const PipelineParts& parts, int rank, double alphaNs);
+GroupCosts groupCosts(const TaskGraph& graph, const Schedule& schedule, const CollectiveTimes& collectives,
+                      const PipelineParts& parts, int rank, double alphaNs);
 
 /// A collective of either side is on the way at the same time as the group.
-bool besideSums(const CollectiveTimes& collectives, const Schedule& schedule, const PipelineParts& parts, int rank, TaskId transfer, const GroupMessages& messages);
+bool besideSums(const CollectiveTimes& collectives, const Schedule& schedule, const PipelineParts& parts, int rank,
+                TaskId transfer, const GroupMessages& messages);
 
 }  // namespace rankscope::analyzer

@@ -12,20 +12,29 @@
 namespace rankscope::analyzer {
 namespace {
 
-bool contains(const std::vector<int>& values, int value) { return std::binary_search(values.begin(), values.end(), value); }
+bool contains(const std::vector<int>& values, int value) {
+    return std::binary_search(values.begin(), values.end(), value);
+}
 
-bool isHost(const TaskGraph& graph, TaskId task) { return graph.info[task].lane != kNoLane && graph.lanes[graph.info[task].lane].host; }
+bool isHost(const TaskGraph& graph, TaskId task) {
+    return graph.info[task].lane != kNoLane && graph.lanes[graph.info[task].lane].host;
+}
 
-bool isStepBegin(const TaskGraph& graph, TaskId task) { return graph.info[task].row == 0 && graph.durationNs[task] == 0; }
+bool isStepBegin(const TaskGraph& graph, TaskId task) {
+    return graph.info[task].row == 0 && graph.durationNs[task] == 0;
+}
 
 }  // namespace
 
 void CudaGraphs::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
     const std::vector<int> ranks = recordedRanks(analysis, m_ranks);
     for (TaskId task = 0; task < graph.size(); ++task) {
-        if (graph.info[task].kind != TaskKind::host || !isHost(graph, task) || !contains(ranks, graph.rankOf(task))) continue;
+        if (graph.info[task].kind != TaskKind::host || !isHost(graph, task) || !contains(ranks, graph.rankOf(task)))
+            continue;
         const TaskId before = graph.before[task];
-        if (before == kNoTask || graph.info[before].kind != TaskKind::host || isStepBegin(graph, before) || isStepBegin(graph, task)) continue;
+        if (before == kNoTask || graph.info[before].kind != TaskKind::host || isStepBegin(graph, before) ||
+            isStepBegin(graph, task))
+            continue;
         graph.leadNs[task] = 0;
         graph.durationNs[task] = 0;
     }
@@ -44,7 +53,8 @@ void LaunchEarly::apply(TaskGraph& graph, const Analysis&, EditEffect& effect) c
         }
     }
     if (!found) throw EditError("no call of communication is recorded in this run");
-    effect.assume("collectives are called after the host's usual work between two calls; what their streams wait for stays");
+    effect.assume(
+        "collectives are called after the host's usual work between two calls; what their streams wait for stays");
 }
 
 void Steady::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
@@ -52,7 +62,9 @@ void Steady::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effec
     for (int step : m_steps)
         if (std::find(analysis.steps.begin(), analysis.steps.end(), step) == analysis.steps.end())
             throw EditError(fmt::format("step {} is not among the analysed ones", step),
-                            analysis.steps.empty() ? "there is none" : fmt::format("analysed steps: {} to {}", analysis.steps.front(), analysis.steps.back()));
+                            analysis.steps.empty() ? "there is none"
+                                                   : fmt::format("analysed steps: {} to {}", analysis.steps.front(),
+                                                                 analysis.steps.back()));
     struct Longest {
         int64_t durationNs = -1;
         uint32_t leadNs = 0;
@@ -60,16 +72,19 @@ void Steady::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effec
     std::map<std::tuple<int, TaskKind, uint32_t>, Longest> usual;  // by rank, kind and kernel or call
     const auto keyOf = [&](TaskId task) {
         const TaskInfo& info = graph.info[task];
-        return std::tuple(graph.rankOf(task), info.kind, info.kind == TaskKind::copy || info.kind == TaskKind::set ? 0 : info.detail);
+        return std::tuple(graph.rankOf(task), info.kind,
+                          info.kind == TaskKind::copy || info.kind == TaskKind::set ? 0 : info.detail);
     };
     const auto concerns = [&](TaskId task) {
         const TaskKind kind = graph.info[task].kind;
-        return (kind == TaskKind::host || kind == TaskKind::blockingCall || kind == TaskKind::kernel || kind == TaskKind::copy || kind == TaskKind::set) &&
+        return (kind == TaskKind::host || kind == TaskKind::blockingCall || kind == TaskKind::kernel ||
+                kind == TaskKind::copy || kind == TaskKind::set) &&
                contains(ranks, graph.rankOf(task));
     };
     for (TaskId task = 0; task < graph.size(); ++task) {
         if (!concerns(task) || graph.info[task].step < 0 || contains(m_steps, graph.info[task].step)) continue;
-        if (std::find(analysis.steps.begin(), analysis.steps.end(), graph.info[task].step) == analysis.steps.end()) continue;
+        if (std::find(analysis.steps.begin(), analysis.steps.end(), graph.info[task].step) == analysis.steps.end())
+            continue;
         Longest& longest = usual[keyOf(task)];
         longest.durationNs = std::max(longest.durationNs, graph.durationNs[task]);
         longest.leadNs = std::max(longest.leadNs, graph.leadNs[task]);
@@ -84,9 +99,13 @@ void Steady::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effec
     effect.assume("in the named steps nothing takes longer than the longest of its kind in the others");
 }
 
-std::unique_ptr<Edit> parseCudaGraphs(EditArguments& arguments) { return std::make_unique<CudaGraphs>(arguments.ranks()); }
+std::unique_ptr<Edit> parseCudaGraphs(EditArguments& arguments) {
+    return std::make_unique<CudaGraphs>(arguments.ranks());
+}
 
-std::unique_ptr<Edit> parseLaunchEarly(EditArguments&) { return std::make_unique<LaunchEarly>(); }
+std::unique_ptr<Edit> parseLaunchEarly(EditArguments&) {
+    return std::make_unique<LaunchEarly>();
+}
 
 std::unique_ptr<Edit> parseSteady(EditArguments& arguments) {
     std::vector<int> steps = arguments.ranks("steps");

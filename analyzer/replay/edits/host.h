@@ -9,11 +9,12 @@ namespace rankscope::analyzer {
 
 enum class Stall : uint8_t { synchronisation, input, allocator, pageable, lateLaunch, pauses };
 
-/// The host no longer keeps the device waiting by that cause: what the stalls of the analysis name (timeline/host_stalls.h) is taken out, and with it the host's
-/// work between such a call and the next submission.
+/// The host no longer keeps the device waiting by that cause: what the stalls of the analysis name
+/// (timeline/host_stalls.h) is taken out, and with it the host's work between such a call and the next submission.
 class NoStalls : public Edit {
   public:
-    NoStalls(std::vector<Stall> causes, std::vector<int> ranks) : m_causes(std::move(causes)), m_ranks(std::move(ranks)) {}
+    NoStalls(std::vector<Stall> causes, std::vector<int> ranks)
+        : m_causes(std::move(causes)), m_ranks(std::move(ranks)) {}
     void apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const override;
 
   private:
@@ -21,8 +22,8 @@ class NoStalls : public Edit {
     std::vector<int> m_ranks;
 };
 
-/// CUDA graphs instead of launches: inside a step a launch costs the host nothing, and the host's work between two of them is gone. What waits for the device or
-/// for data stays.
+/// CUDA graphs instead of launches: inside a step a launch costs the host nothing, and the host's work between two of
+/// them is gone. What waits for the device or for data stays.
 class CudaGraphs : public Edit {
   public:
     explicit CudaGraphs(std::vector<int> ranks) : m_ranks(std::move(ranks)) {}
@@ -38,7 +39,8 @@ class LaunchEarly : public Edit {
     void apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const override;
 };
 
-/// In the named steps nothing of these ranks (a kernel, a copy, a call, the host's work in front of one) takes longer than the longest of its kind in their other steps.
+/// In the named steps nothing of these ranks (a kernel, a copy, a call, the host's work in front of one) takes longer
+/// than the longest of its kind in their other steps.
 class Steady : public Edit {
   public:
     Steady(std::vector<int> steps, std::vector<int> ranks) : m_steps(std::move(steps)), m_ranks(std::move(ranks)) {}

@@ -14,7 +14,8 @@ LaunchIndex::LaunchIndex(const TaskGraph& graph) : m_launchOf(graph.size(), kNoT
     std::vector<int64_t> kernelNs(graph.lanes.size(), 0);
     for (TaskId task = 0; task < graph.size(); ++task) {
         if (graph.info[task].kind == TaskKind::kernel) kernelNs[graph.info[task].lane] += graph.durationNs[task];
-        if (graph.info[task].kind == TaskKind::transfer && graph.before[task] != kNoTask) m_launchOf[task] = m_launchOf[graph.before[task]];
+        if (graph.info[task].kind == TaskKind::transfer && graph.before[task] != kNoTask)
+            m_launchOf[task] = m_launchOf[graph.before[task]];
         for (const Edge& edge : graph.edgesOf(task)) {
             if (static_cast<WaitKind>(edge.kind) != WaitKind::launch) continue;
             m_launchOf[task] = edge.from;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who launched what, and what each rank computes in which order: a task graph read the other way round, for edits that move work.
+// Who launched what, and what each rank computes in which order: a task graph read the other way round, for edits that
+// move work.
 #pragma once
 
 #include <map>
@@ -12,8 +13,8 @@ namespace rankscope::analyzer {
 /// The stream of a rank that computes most.
 struct ComputeLane {
     uint32_t lane = kNoLane;
-    std::vector<TaskId> kernels;   // of all steps, in order
-    std::vector<int64_t> doneNs;   // compute done when each of them ends, ns; leads are left out
+    std::vector<TaskId> kernels;  // of all steps, in order
+    std::vector<int64_t> doneNs;  // compute done when each of them ends, ns; leads are left out
 
     /// Index of the kernel in `kernels`; -1 when it is none of them.
     int64_t find(TaskId task) const;

@@ -16,7 +16,7 @@ namespace {
 /// What a stage holds: means over its ranks, ns per step.
 struct Stage {
     double workNs = 0;
-    std::deque<double> layers;   // the work of each, in the order of the model; empty: not to be seen
+    std::deque<double> layers;  // the work of each, in the order of the model; empty: not to be seen
 };
 
 std::vector<Stage> stagesOf(const TaskGraph& graph, const PipelineParts& parts, const EditEffect& effect) {
@@ -34,7 +34,8 @@ std::vector<Stage> stagesOf(const TaskGraph& graph, const PipelineParts& parts, 
                 for (const auto& [which, calls] : *passes)
                     for (TaskId call : calls)
                         for (TaskId task : parts.launchedBy(call))
-                            if (graph.info[task].kind == TaskKind::kernel) stage.workNs += static_cast<double>(graph.durationNs[task]);
+                            if (graph.info[task].kind == TaskKind::kernel)
+                                stage.workNs += static_cast<double>(graph.durationNs[task]);
     }
     const bool moved = effect.stageLayers.size() == stages.size();  // the kernels still repeat as often as before
     for (size_t s = 0; s < stages.size(); ++s) {
@@ -50,7 +51,8 @@ std::vector<Stage> stagesOf(const TaskGraph& graph, const PipelineParts& parts, 
     return stages;
 }
 
-/// The layer of `from` that is nearest to `to` in the model goes to the near end of it, so that a move and the one back are none.
+/// The layer of `from` that is nearest to `to` in the model goes to the near end of it, so that a move and the one back
+/// are none.
 void moveOne(std::vector<Stage>& stages, size_t from, size_t to) {
     std::deque<double>& source = stages[from].layers;
     const bool onwards = from < to;
@@ -70,8 +72,10 @@ void moveOne(std::vector<Stage>& stages, size_t from, size_t to) {
 std::vector<Stage> balanced(std::vector<Stage> stages) {
     const auto lighter = [](const Stage& a, const Stage& b) { return a.workNs < b.workNs; };
     while (true) {
-        const auto heaviest = static_cast<size_t>(std::max_element(stages.begin(), stages.end(), lighter) - stages.begin());
-        const auto lightest = static_cast<size_t>(std::min_element(stages.begin(), stages.end(), lighter) - stages.begin());
+        const auto heaviest =
+            static_cast<size_t>(std::max_element(stages.begin(), stages.end(), lighter) - stages.begin());
+        const auto lightest =
+            static_cast<size_t>(std::min_element(stages.begin(), stages.end(), lighter) - stages.begin());
         if (heaviest == lightest || stages[heaviest].layers.size() < 2) return stages;
         const double layerNs = heaviest < lightest ? stages[heaviest].layers.back() : stages[heaviest].layers.front();
         if (stages[lightest].workNs + layerNs >= stages[heaviest].workNs) return stages;
@@ -90,7 +94,9 @@ void remember(const std::vector<Stage>& stages, EditEffect& effect) {
 
 /// Scales what a stage's ranks do for their layers, host and device.
 void scale(TaskGraph& graph, const PipelineParts& parts, int stage, double factor) {
-    const auto scaled = [factor](auto ns) { return static_cast<decltype(ns)>(std::llround(static_cast<double>(ns) * factor)); };
+    const auto scaled = [factor](auto ns) {
+        return static_cast<decltype(ns)>(std::llround(static_cast<double>(ns) * factor));
+    };
     for (const auto& [rank, number] : parts.stages()) {
         if (number != stage) continue;
         for (int step : parts.steps()) {
@@ -106,7 +112,8 @@ void scale(TaskGraph& graph, const PipelineParts& parts, int stage, double facto
                             continue;
                         }
                         for (const ExchangeMember& member : graph.membersOf(graph.exchanges[graph.info[task].detail]))
-                            if (member.arrival == task) graph.durationNs[member.transfer] = scaled(graph.durationNs[member.transfer]);
+                            if (member.arrival == task)
+                                graph.durationNs[member.transfer] = scaled(graph.durationNs[member.transfer]);
                     }
                 }
             };
@@ -122,16 +129,22 @@ void scale(TaskGraph& graph, const PipelineParts& parts, int stage, double facto
 void MoveLayers::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
     const PipelineParts parts(graph, analysis);
     const std::vector<Stage> stages = stagesOf(graph, parts, effect);
-    const bool whole = std::all_of(stages.begin(), stages.end(), [](const Stage& stage) { return !stage.layers.empty() && stage.workNs > 0; });
-    if (std::any_of(stages.begin(), stages.end(), [](const Stage& stage) { return stage.workNs <= 0; })) throw EditError("a stage computes nothing");
+    const bool whole = std::all_of(stages.begin(), stages.end(),
+                                   [](const Stage& stage) { return !stage.layers.empty() && stage.workNs > 0; });
+    if (std::any_of(stages.begin(), stages.end(), [](const Stage& stage) { return stage.workNs <= 0; }))
+        throw EditError("a stage computes nothing");
     std::vector<Stage> wanted = stages;
     if (m_move) {
         const auto count = static_cast<int>(stages.size());
-        if (m_move->from >= count || m_move->to >= count || m_move->from == m_move->to) throw EditError(fmt::format("stages are 0 to {}, and two different ones", count - 1));
-        if (!whole) throw EditError("the kernels of a stage do not repeat: its layers are not to be seen", "balance them: layers without arguments");
+        if (m_move->from >= count || m_move->to >= count || m_move->from == m_move->to)
+            throw EditError(fmt::format("stages are 0 to {}, and two different ones", count - 1));
+        if (!whole)
+            throw EditError("the kernels of a stage do not repeat: its layers are not to be seen",
+                            "balance them: layers without arguments");
         const auto from = static_cast<size_t>(m_move->from), to = static_cast<size_t>(m_move->to);
         if (m_move->count >= static_cast<int>(stages[from].layers.size()))
-            throw EditError(fmt::format("stage {} has {} layers and must keep one", m_move->from, stages[from].layers.size()));
+            throw EditError(
+                fmt::format("stage {} has {} layers and must keep one", m_move->from, stages[from].layers.size()));
         for (int i = 0; i < m_move->count; ++i) moveOne(wanted, from, to);
     } else if (whole && !m_parts) {
         wanted = balanced(stages);
@@ -141,21 +154,26 @@ void MoveLayers::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& e
             moved = moved || wanted[s].layers.size() != stages[s].layers.size();
             layers += fmt::format("{}{}", layers.empty() ? "" : ", ", wanted[s].layers.size());
         }
-        if (!moved) throw EditError("moving a whole layer makes no stage lighter than the heaviest one is now", "layers:parts=yes moves parts of layers");
+        if (!moved)
+            throw EditError("moving a whole layer makes no stage lighter than the heaviest one is now",
+                            "layers:parts=yes moves parts of layers");
         effect.assume(fmt::format("layers per stage: {}", layers));
     } else {
         double all = 0;
         for (const Stage& stage : stages) all += stage.workNs;
         for (Stage& stage : wanted) stage = {all / static_cast<double>(stages.size()), {}};  // no whole layers any more
-        effect.assume(m_parts ? "work moves in parts of layers: the stages are taken to be even" : "no whole layers are to be seen: the stages are taken to be even");
+        effect.assume(m_parts ? "work moves in parts of layers: the stages are taken to be even"
+                              : "no whole layers are to be seen: the stages are taken to be even");
     }
     for (size_t s = 0; s < stages.size(); ++s)
-        if (wanted[s].workNs != stages[s].workNs) scale(graph, parts, static_cast<int>(s), wanted[s].workNs / stages[s].workNs);
+        if (wanted[s].workNs != stages[s].workNs)
+            scale(graph, parts, static_cast<int>(s), wanted[s].workNs / stages[s].workNs);
     remember(wanted, effect);
 }
 
 std::unique_ptr<Edit> parseLayers(EditArguments& arguments) {
-    const std::optional<int> from = arguments.whole("from"), to = arguments.whole("to"), count = arguments.whole("count", 1);
+    const std::optional<int> from = arguments.whole("from"), to = arguments.whole("to"),
+                             count = arguments.whole("count", 1);
     const bool parts = arguments.word("parts", {"yes", "no"}, "no") == "yes";
     if (parts && (from || to || count)) arguments.refuse("parts balances all stages");
     if (!from && !to && (parts || !count)) return std::make_unique<MoveLayers>(std::nullopt, parts);

@@ -7,9 +7,9 @@
 
 namespace rankscope::analyzer {
 
-/// Layers move between the stages of a pipeline. A stage that loses n of its L layers does its passes, and the part of its step that follows its layers (sums of
-/// gradients, optimizer), in 1 - n / L of the time; a stage that gets them has their time added. Where kernels do not repeat, no whole layers are known and stages are
-/// balanced by fractions.
+/// Layers move between the stages of a pipeline. A stage that loses n of its L layers does its passes, and the part of
+/// its step that follows its layers (sums of gradients, optimizer), in 1 - n / L of the time; a stage that gets them
+/// has their time added. Where kernels do not repeat, no whole layers are known and stages are balanced by fractions.
 class MoveLayers : public Edit {
   public:
     struct Move {

@@ -10,7 +10,8 @@ namespace rankscope::analyzer {
 namespace {
 
 constexpr double kMostlyStartup = 0.8;  // share of a time from which on it speaks for the start-up
-constexpr double kSameProtocol = 0.25;  // of a range: a tree's 0.8 to 0.92 of a ring's rate moves the place of LL in it by 0.23 at most
+constexpr double kSameProtocol =
+    0.25;  // of a range: a tree's 0.8 to 0.92 of a ring's rate moves the place of LL in it by 0.23 at most
 
 /// Where a value lies in its range, 0 at the low end.
 Range placesOf(const Range& known, const Range& range) {
@@ -30,20 +31,23 @@ Range within(const Range& value, const Range& range) {
 
 }  // namespace
 
-/// A choice as the formulas know it: what they do not know counts as a ring, of which everything may be start-up or nothing.
+/// A choice as the formulas know it: what they do not know counts as a ring, of which everything may be start-up or
+/// nothing.
 Range CollectivePrice::startupHops(AlgorithmChoice choice) const {
     const Range hops = hopsOf(m_op, m_ranks, choice.algorithm), share = startupShare(choice.protocol);
     return {isModelled(m_op, choice) ? hops.low * share.low : 0, hops.high * share.high};
 }
 
-/// Stated values hold as far as they and the formulas explain the times. What they leave lies in the rate or in the start-up.
+/// Stated values hold as far as they and the formulas explain the times. What they leave lies in the rate or in the
+/// start-up.
 void CollectivePrice::readState() {
     readStartup();
     std::optional<Range> rate;
     for (const auto& [choice, sizes] : m_lines) {
         const auto& [bytes, largest] = *sizes.rbegin();
         const Estimate start = startup(choice, false);
-        if (!isModelled(m_op, choice) || start.high > kMostlyStartup * largest.ns) continue;  // tells nothing of the rate
+        if (!isModelled(m_op, choice) || start.high > kMostlyStartup * largest.ns)
+            continue;  // tells nothing of the rate
         const Range share = bandwidthShare(choice);
         const auto rateBehind = [&, busBytes = bytes * busFactor(m_op, m_ranks), ns = largest.ns](double startNs) {
             return busBytes / (ns - startNs);
@@ -61,8 +65,8 @@ void CollectivePrice::readState() {
     m_state->bytesPerNs = {low, high >= peak ? peak : std::sqrt(low * high), high};
 }
 
-/// The share of the bandwidth that a protocol reaches here, and its share of the start-up, where its messages are large or small enough to
-/// tell.
+/// The share of the bandwidth that a protocol reaches here, and its share of the start-up, where its messages are large
+/// or small enough to tell.
 void CollectivePrice::readShares() {
     const Estimate &alpha = m_state->alphaNs, &rate = m_state->bytesPerNs;
     const double least = rate.expected >= rate.high ? rate.expected : rate.low;
@@ -72,14 +76,15 @@ void CollectivePrice::readShares() {
         const auto& [largeBytes, large] = *sizes.rbegin();
         const auto& [smallBytes, small] = *sizes.begin();
         const Estimate start = startup(choice, false);
-        const auto share = [&, busBytes = largeBytes * busFactor(m_op, m_ranks), ns = large.ns](double startNs, double bytesPerNs) {
+        const auto share = [&, busBytes = largeBytes * busFactor(m_op, m_ranks), ns = large.ns](double startNs,
+                                                                                                double bytesPerNs) {
             return busBytes / std::max(ns - startNs, (1 - kMostlyStartup) * ns) / bytesPerNs;
         };
         const Range reached = within({share(start.low, rate.high), share(start.high, least)}, bandwidth);
-        const auto startNs = [&, busBytes = smallBytes * busFactor(m_op, m_ranks), ns = small.ns](double part, double bytesPerNs) {
-            return ns - busBytes / (part * bytesPerNs);
-        };
-        const Range begun = within({startNs(reached.low, least) / alpha.expected, startNs(reached.high, rate.high) / alpha.expected}, hops);
+        const auto startNs = [&, busBytes = smallBytes * busFactor(m_op, m_ranks), ns = small.ns](
+                                 double part, double bytesPerNs) { return ns - busBytes / (part * bytesPerNs); };
+        const Range begun = within(
+            {startNs(reached.low, least) / alpha.expected, startNs(reached.high, rate.high) / alpha.expected}, hops);
         m_shares.push_back({choice, reached, begun});
     }
 }
@@ -113,7 +118,8 @@ Range CollectivePrice::hopsOfStartup(AlgorithmChoice choice) const {
 Range CollectivePrice::healthyNs(AlgorithmChoice choice, double bytes) const {
     const Range hops = hopsOfStartup(choice), share = bandwidthOf(choice);
     const double busNs = bytes * busFactor(m_op, m_ranks) / m_state->link.bytesPerNs;
-    return {hops.low * m_state->link.alphaNs + busNs / share.high, hops.high * m_state->link.alphaNs + busNs / share.low};
+    return {hops.low * m_state->link.alphaNs + busNs / share.high,
+            hops.high * m_state->link.alphaNs + busNs / share.low};
 }
 
 void CollectivePrice::readStartup() {

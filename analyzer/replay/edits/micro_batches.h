@@ -8,7 +8,8 @@
 
 namespace rankscope::analyzer {
 
-/// A pipeline runs with other micro-batches of the same size, other virtual stages, or another schedule. More micro-batches are more tokens: EditEffect::tokens.
+/// A pipeline runs with other micro-batches of the same size, other virtual stages, or another schedule. More
+/// micro-batches are more tokens: EditEffect::tokens.
 class PipelineOrder : public Edit {
   public:
     struct To {

@@ -14,24 +14,30 @@
 namespace rankscope::analyzer {
 namespace {
 
-
 bool isAllocatorCall(std::string_view name) {
     const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
-    return has("Malloc") || has("MemAlloc") || has("HostAlloc") || has("MemCreate") || has("cudaFree") || has("MemFree") || has("MemRelease") || has("FreeHost");
+    return has("Malloc") || has("MemAlloc") || has("HostAlloc") || has("MemCreate") || has("cudaFree") ||
+           has("MemFree") || has("MemRelease") || has("FreeHost");
 }
 
 /// What is to go from one rank's host.
 struct Removal {
-    std::unordered_set<uint32_t> names;        // of blocking calls, as name ids
-    std::unordered_set<uint32_t> submissions;  // rows of api_call: the host comes there without delay
+    std::unordered_set<uint32_t> names;             // of blocking calls, as name ids
+    std::unordered_set<uint32_t> submissions;       // rows of api_call: the host comes there without delay
     std::unordered_map<uint32_t, double> pageable;  // row of memcpy: its time from pinned memory, ns
-    std::unordered_map<uint32_t, int64_t> pausedCalls;  // row of api_call: the time it takes when the host does not stand still in it, ns
+    std::unordered_map<uint32_t, int64_t>
+        pausedCalls;  // row of api_call: the time it takes when the host does not stand still in it, ns
     bool allocator = false;
 };
 
 class HostRepair {
   public:
-    HostRepair(TaskGraph& graph, const Analysis& analysis) : m_graph(graph), m_analysis(analysis), m_usualLeads(usualLeads(graph)), m_atEnd(afterLastSubmission(graph)), m_gone(graph.size()) {}
+    HostRepair(TaskGraph& graph, const Analysis& analysis)
+        : m_graph(graph),
+          m_analysis(analysis),
+          m_usualLeads(usualLeads(graph)),
+          m_atEnd(afterLastSubmission(graph)),
+          m_gone(graph.size()) {}
 
     void take(int rank, const Removal& removal) { m_removals[rank] = &removal; }
 
@@ -40,7 +46,9 @@ class HostRepair {
             const auto removal = m_removals.find(m_graph.rankOf(task));
             if (removal != m_removals.end()) change(task, *removal->second);
         }
-        removeEdges(m_graph, [&](TaskId to, const Edge& edge) { return m_gone[to] && edge.kind == static_cast<uint32_t>(WaitKind::blocking); });
+        removeEdges(m_graph, [&](TaskId to, const Edge& edge) {
+            return m_gone[to] && edge.kind == static_cast<uint32_t>(WaitKind::blocking);
+        });
         if (m_aside.empty()) return;
         m_changed += static_cast<int64_t>(m_aside.size());
         putAside(m_graph, m_aside);
@@ -52,7 +60,8 @@ class HostRepair {
     void change(TaskId task, const Removal& removal) {
         const TaskInfo& info = m_graph.info[task];
         if (info.kind == TaskKind::copy) {
-            if (const auto copy = removal.pageable.find(info.row); copy != removal.pageable.end()) m_aside[task] = std::min(m_graph.durationNs[task], static_cast<int64_t>(std::llround(copy->second)));
+            if (const auto copy = removal.pageable.find(info.row); copy != removal.pageable.end())
+                m_aside[task] = std::min(m_graph.durationNs[task], static_cast<int64_t>(std::llround(copy->second)));
             return;
         }
         const bool host = info.kind == TaskKind::host || info.kind == TaskKind::blockingCall;
@@ -62,9 +71,12 @@ class HostRepair {
             m_graph.durationNs[task] = std::min(m_graph.durationNs[task], call->second);
             ++m_changed;
         }
-        if (info.kind == TaskKind::blockingCall && waitsForNothingElse(task, removal)) drop(task);
-        else if (info.kind == TaskKind::blockingCall && !m_atEnd[task] && removal.names.count(info.detail) != 0) drop(task);
-        else if (removal.allocator && isAllocatorCall(taskName(m_graph, m_analysis, task))) drop(task);
+        if (info.kind == TaskKind::blockingCall && waitsForNothingElse(task, removal))
+            drop(task);
+        else if (info.kind == TaskKind::blockingCall && !m_atEnd[task] && removal.names.count(info.detail) != 0)
+            drop(task);
+        else if (removal.allocator && isAllocatorCall(taskName(m_graph, m_analysis, task)))
+            drop(task);
         const TaskId before = beforeLead(task);
         if (before != kNoTask && m_gone[before] && info.kind == TaskKind::host && !isMark(task)) hurry(task);
     }
@@ -88,12 +100,14 @@ class HostRepair {
         return before != kNoTask && isLongLead(m_graph, before) ? m_graph.before[before] : before;
     }
 
-    /// The host comes to this call after the usual work in front of it; where a step begins between, that takes no time of its own.
+    /// The host comes to this call after the usual work in front of it; where a step begins between, that takes no time
+    /// of its own.
     void hurry(TaskId task) {
         const uint32_t usual = m_usualLeads[m_graph.info[task].lane];
         ++m_changed;
         shortenLead(m_graph, task, usual);
-        for (TaskId before = beforeLead(task); before != kNoTask && isMark(before); before = beforeLead(before)) shortenLead(m_graph, before, usual);
+        for (TaskId before = beforeLead(task); before != kNoTask && isMark(before); before = beforeLead(before))
+            shortenLead(m_graph, before, usual);
     }
 
     void drop(TaskId task) {
@@ -125,10 +139,14 @@ double pinnedBytesPerNs(const Analysis& analysis) {
 
 IdleCause causeOf(Stall stall) {
     switch (stall) {
-        case Stall::input: return IdleCause::input;
-        case Stall::allocator: return IdleCause::allocator;
-        case Stall::lateLaunch: return IdleCause::lateLaunch;
-        default: return IdleCause::blockingCall;
+        case Stall::input:
+            return IdleCause::input;
+        case Stall::allocator:
+            return IdleCause::allocator;
+        case Stall::lateLaunch:
+            return IdleCause::lateLaunch;
+        default:
+            return IdleCause::blockingCall;
     }
 }
 
@@ -136,12 +154,15 @@ Removal removalOf(const Analysis& analysis, const RankSummary& rank, const std::
     Removal removal;
     const auto wanted = [&](Stall stall) { return std::find(causes.begin(), causes.end(), stall) != causes.end(); };
     for (const HostStall& stall : rank.hostStalls) {
-        if (wanted(Stall::pauses) && stall.pausedNs * 2 > stall.stallNs && stall.submissionId != 0) removal.submissions.insert(static_cast<uint32_t>(stall.submissionId));
+        if (wanted(Stall::pauses) && stall.pausedNs * 2 > stall.stallNs && stall.submissionId != 0)
+            removal.submissions.insert(static_cast<uint32_t>(stall.submissionId));
         for (Stall cause : causes) {
             if (cause == Stall::pauses) continue;
             if (causeOf(cause) != stall.cause) continue;
-            if (cause == Stall::synchronisation && !stall.pageableCopy && stall.callNameId != 0) removal.names.insert(static_cast<uint32_t>(stall.callNameId));
-            if ((cause == Stall::input || cause == Stall::lateLaunch || cause == Stall::allocator) && stall.submissionId != 0)
+            if (cause == Stall::synchronisation && !stall.pageableCopy && stall.callNameId != 0)
+                removal.names.insert(static_cast<uint32_t>(stall.callNameId));
+            if ((cause == Stall::input || cause == Stall::lateLaunch || cause == Stall::allocator) &&
+                stall.submissionId != 0)
                 removal.submissions.insert(static_cast<uint32_t>(stall.submissionId));
         }
     }
@@ -152,13 +173,16 @@ Removal removalOf(const Analysis& analysis, const RankSummary& rank, const std::
     if (wanted(Stall::pageable)) {
         const double rate = pinnedBytesPerNs(analysis);
         for (const HostUse& use : rank.hostUse)
-            for (const PageableCopy& copy : use.pageableCopies) removal.pageable[static_cast<uint32_t>(copy.id)] = static_cast<double>(copy.bytes) / rate;
+            for (const PageableCopy& copy : use.pageableCopies)
+                removal.pageable[static_cast<uint32_t>(copy.id)] = static_cast<double>(copy.bytes) / rate;
     }
     return removal;
 }
 
 bool waitsForInput(const RankSummary& rank) {
-    return std::any_of(rank.hostStalls.begin(), rank.hostStalls.end(), [](const HostStall& stall) { return stall.cause == IdleCause::input && stall.submissionId != 0; });
+    return std::any_of(rank.hostStalls.begin(), rank.hostStalls.end(), [](const HostStall& stall) {
+        return stall.cause == IdleCause::input && stall.submissionId != 0;
+    });
 }
 
 constexpr std::array<std::pair<std::string_view, Stall>, 6> kCauses{{{"sync", Stall::synchronisation},
@@ -168,20 +192,24 @@ constexpr std::array<std::pair<std::string_view, Stall>, 6> kCauses{{{"sync", St
                                                                      {"launch", Stall::lateLaunch},
                                                                      {"pauses", Stall::pauses}}};
 
-/// What loading in other processes may leave: they take cores, caches and memory bandwidth from the process that launches, and what they hand over lies in memory that it has
-/// not touched yet. A ResNet-50 with four workers spent 1.2 times as long on all of its other host work, and 0.57 us on each new page of 4 KiB, as without workers.
+/// What loading in other processes may leave: they take cores, caches and memory bandwidth from the process that
+/// launches, and what they hand over lies in memory that it has not touched yet. A ResNet-50 with four workers
+/// spent 1.2 times as long on all of its other host work, and 0.57 us on each new page of 4 KiB, as without workers.
 constexpr double kCrowdedHost = 1.2;
 constexpr double kNewPageNs = 570, kPageBytes = 4096;
 
 void crowd(TaskGraph& graph, const std::vector<int>& ranks) {
     for (TaskId task = 0; task < graph.size(); ++task) {
-        if (graph.info[task].kind != TaskKind::host || !std::binary_search(ranks.begin(), ranks.end(), graph.rankOf(task))) continue;
+        if (graph.info[task].kind != TaskKind::host ||
+            !std::binary_search(ranks.begin(), ranks.end(), graph.rankOf(task)))
+            continue;
         graph.leadNs[task] = static_cast<uint32_t>(std::min<double>(UINT32_MAX, kCrowdedHost * graph.leadNs[task]));
         graph.durationNs[task] = std::llround(kCrowdedHost * static_cast<double>(graph.durationNs[task]));
     }
 }
 
-/// The pages of each step's batch, where it is copied from pageable memory: a thread that pins it touches them elsewhere.
+/// The pages of each step's batch, where it is copied from pageable memory: a thread that pins it touches them
+/// elsewhere.
 void handOver(TaskGraph& graph, const Analysis& analysis, const std::vector<int>& ranks) {
     for (int rank : ranks) {
         const RankSummary& summary = *analysis.findRank(rank);
@@ -189,7 +217,9 @@ void handOver(TaskGraph& graph, const Analysis& analysis, const std::vector<int>
         for (const HostStall& stall : summary.hostStalls) {
             if (stall.cause != IdleCause::input || stall.submissionId == 0) continue;
             for (const HostUse& use : summary.hostUse)
-                if (use.step == stall.step) newPagesNs[static_cast<uint32_t>(stall.submissionId)] = std::llround(kNewPageNs / kPageBytes * static_cast<double>(use.pageable.bytes));
+                if (use.step == stall.step)
+                    newPagesNs[static_cast<uint32_t>(stall.submissionId)] =
+                        std::llround(kNewPageNs / kPageBytes * static_cast<double>(use.pageable.bytes));
         }
         for (TaskId task = 0; task < graph.size(); ++task) {
             if (graph.info[task].kind != TaskKind::host || graph.rankOf(task) != rank) continue;
@@ -211,17 +241,22 @@ void NoStalls::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& eff
         repair.take(rank, removals.back());
     }
     repair.run();
-    const bool loads = std::any_of(ranks.begin(), ranks.end(), [&](int rank) { return waitsForInput(*analysis.findRank(rank)); });
+    const bool loads =
+        std::any_of(ranks.begin(), ranks.end(), [&](int rank) { return waitsForInput(*analysis.findRank(rank)); });
     if (loads && std::find(m_causes.begin(), m_causes.end(), Stall::input) != m_causes.end()) {
         effect.hostMaySlow = true;
         if (effect.outlook == Outlook::dear) {
             crowd(graph, ranks);
             handOver(graph, analysis, ranks);
         } else {
-            effect.assume("batches come from other processes; the lower end of the interval is with workers that slow this one by a fifth and hand over memory it has to map");
+            effect.assume(
+                "batches come from other processes; the lower end of the interval is with workers that slow this one "
+                "by a fifth and hand over memory it has to map");
         }
     }
-    if (repair.changed() == 0) throw EditError("no such stall of the host is in this run", "rankscope analyze tells what the device waits for");
+    if (repair.changed() == 0)
+        throw EditError("no such stall of the host is in this run",
+                        "rankscope analyze tells what the device waits for");
     if (std::find(m_causes.begin(), m_causes.end(), Stall::synchronisation) != m_causes.end())
         effect.assume("the host's work behind a removed call goes with it; the last blocking call of a step stays");
     if (std::find(m_causes.begin(), m_causes.end(), Stall::pageable) != m_causes.end())
@@ -229,7 +264,8 @@ void NoStalls::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& eff
 }
 
 std::unique_ptr<Edit> parseNoStalls(EditArguments& arguments) {
-    const std::string cause = arguments.word("cause", {"sync", "input", "allocator", "pageable", "launch", "pauses", "all"}, "all");
+    const std::string cause =
+        arguments.word("cause", {"sync", "input", "allocator", "pageable", "launch", "pauses", "all"}, "all");
     std::vector<Stall> causes;
     for (const auto& [word, stall] : kCauses)
         if (cause == "all" || cause == word) causes.push_back(stall);

@@ -35,12 +35,16 @@ std::vector<PlannedRun> plannedRuns(const std::vector<PipelineAction>& actions) 
 
 PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis) : m_graph(graph), m_index(graph) {
     const std::vector<Pipeline>& pipelines = analysis.layout.pipelines;
-    if (pipelines.empty()) throw EditError("this job is no pipeline", "micro-batches and schedules are for pipelines of at least two stages");
+    if (pipelines.empty())
+        throw EditError("this job is no pipeline",
+                        "micro-batches and schedules are for pipelines of at least two stages");
     const Pipeline& first = pipelines.front();
     m_shape = {first.schedule, static_cast<int>(first.stages.size()), first.microBatches, first.virtualStages};
-    if (const std::string why = impossible(m_shape); !why.empty()) throw EditError("the schedule of the pipeline is not known: " + why, kOrder);
+    if (const std::string why = impossible(m_shape); !why.empty())
+        throw EditError("the schedule of the pipeline is not known: " + why, kOrder);
     for (size_t p = 0; p < pipelines.size(); ++p) {
-        if (pipelines[p].stages.size() != first.stages.size() || pipelines[p].microBatches != first.microBatches || pipelines[p].virtualStages != first.virtualStages)
+        if (pipelines[p].stages.size() != first.stages.size() || pipelines[p].microBatches != first.microBatches ||
+            pipelines[p].virtualStages != first.virtualStages)
             throw EditError("the pipelines of this job differ in stages or micro-batches");
         for (size_t s = 0; s < pipelines[p].stages.size(); ++s) {
             m_stages[pipelines[p].stages[s]] = static_cast<int>(s);
@@ -51,7 +55,9 @@ PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis) :
     m_messagesOf.resize(graph.size());
     for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
         const Exchange& exchange = graph.exchanges[i];
-        if (!exchange.message() || exchange.members != 2 || analysis.layout.role(exchange.communicatorId, store::Op::send) != CommRole::pipeline) continue;
+        if (!exchange.message() || exchange.members != 2 ||
+            analysis.layout.role(exchange.communicatorId, store::Op::send) != CommRole::pipeline)
+            continue;
         for (const ExchangeMember& member : graph.membersOf(exchange)) m_messagesOf[member.arrival].push_back(i);
     }
     findCalls();
@@ -62,7 +68,8 @@ PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis) :
 void PipelineParts::findCalls() {
     m_launched.resize(m_graph.size());
     for (TaskId task = 0; task < m_graph.size(); ++task)
-        if (m_graph.info[task].kind != TaskKind::transfer && m_index.launchOf(task) != kNoTask) m_launched[m_index.launchOf(task)].push_back(task);
+        if (m_graph.info[task].kind != TaskKind::transfer && m_index.launchOf(task) != kNoTask)
+            m_launched[m_index.launchOf(task)].push_back(task);
     std::map<int, int> marks;  // ranks by step
     for (const StepMark& mark : m_graph.marks)
         if (!mark.closes) ++marks[mark.step];
@@ -77,7 +84,8 @@ void PipelineParts::findCalls() {
         if (m_stages.count(rank) == 0) throw EditError(fmt::format("rank {} is in none of the pipelines", rank));
         if (info.step < m_steps.front()) continue;
         const auto [lane, isNew] = hostLane.try_emplace(rank, info.lane);
-        if (!isNew && lane->second != info.lane) throw EditError(fmt::format("rank {} launches from threads that work side by side", rank));
+        if (!isNew && lane->second != info.lane)
+            throw EditError(fmt::format("rank {} launches from threads that work side by side", rank));
         m_calls[{rank, info.step}].push_back(task);
     }
 }
@@ -114,22 +122,29 @@ void PipelineParts::learnKeys() {
         const std::vector<PlannedRun> planned = plannedRuns(actions);
         const std::vector<Run> runs = runsOf(who.first, calls);
         if (runs.size() != 2 * planned.size() - 1)
-            throw EditError(fmt::format("rank {} sends and receives {} times in step {}, {} with {} micro-batches does {} times", who.first, runs.size() / 2, who.second,
-                                        m_shape.schedule, m_shape.microBatches, planned.size() - 1),
-                            kOrder);
+            throw EditError(
+                fmt::format("rank {} sends and receives {} times in step {}, {} with {} micro-batches does {} times",
+                            who.first, runs.size() / 2, who.second, m_shape.schedule, m_shape.microBatches,
+                            planned.size() - 1),
+                kOrder);
         for (size_t i = 0; i < planned.size(); ++i) {
             if (planned[i].group != nullptr) {
                 GroupMessages messages;
-                for (const PipelineMessage& message : planned[i].group->messages) messages.insert({message.send, message.peerStage});
+                for (const PipelineMessage& message : planned[i].group->messages)
+                    messages.insert({message.send, message.peerStage});
                 if (messages != runs[2 * i + 1].call.messages)
-                    throw EditError(fmt::format("rank {}: group {} of sends and receives is not that of {}", who.first, i + 1, m_shape.schedule), kOrder);
+                    throw EditError(fmt::format("rank {}: group {} of sends and receives is not that of {}", who.first,
+                                                i + 1, m_shape.schedule),
+                                    kOrder);
             }
             // The last one holds the optimizer, too.
             if (planned[i].work.size() != 1 || i + 1 == planned.size()) continue;
             const bool forward = planned[i].work.front().kind == PipelineAction::Kind::forward;
             for (TaskId call : runs[2 * i].calls)
                 for (TaskId task : launchedBy(call))
-                    if (m_graph.info[task].kind == TaskKind::kernel) (forward ? m_forwardNs : m_backwardNs)[keyOf(task)] += static_cast<double>(m_graph.durationNs[task]);
+                    if (m_graph.info[task].kind == TaskKind::kernel)
+                        (forward ? m_forwardNs : m_backwardNs)[keyOf(task)] +=
+                            static_cast<double>(m_graph.durationNs[task]);
         }
     }
 }
@@ -165,15 +180,19 @@ void PipelineParts::take(int rank, int step) {
     std::vector<Run> runs = runsOf(rank, m_calls.at({rank, step}));
     StageStep parts;
     const auto put = [&](const PipelineAction& action, Calls calls) {
-        (action.kind == PipelineAction::Kind::forward ? parts.forward : parts.backward)[{action.chunk, action.micro}] = std::move(calls);
+        (action.kind == PipelineAction::Kind::forward ? parts.forward : parts.backward)[{action.chunk, action.micro}] =
+            std::move(calls);
     };
     for (size_t i = 0; i < planned.size(); ++i) {
         Calls calls = std::move(runs[2 * i].calls);
         if (i == 0) {
             // Up to the first kernel of a forward pass.
-            const auto work = planned[0].work.empty() ? calls.end() : std::find_if(calls.begin(), calls.end(), [&](TaskId call) {
-                return std::any_of(launchedBy(call).begin(), launchedBy(call).end(), [&](TaskId task) { return m_graph.info[task].kind == TaskKind::kernel && m_forwardNs.count(keyOf(task)) != 0; });
-            });
+            const auto work =
+                planned[0].work.empty() ? calls.end() : std::find_if(calls.begin(), calls.end(), [&](TaskId call) {
+                    return std::any_of(launchedBy(call).begin(), launchedBy(call).end(), [&](TaskId task) {
+                        return m_graph.info[task].kind == TaskKind::kernel && m_forwardNs.count(keyOf(task)) != 0;
+                    });
+                });
             parts.head.assign(calls.begin(), work);
             calls.erase(calls.begin(), work);
         }
@@ -181,7 +200,8 @@ void PipelineParts::take(int rank, int step) {
             // Behind the last kernel of a backward pass.
             auto end = calls.end();
             if (planned[i].work.empty()) end = calls.begin();
-            while (end != calls.begin() && std::none_of(launchedBy(*(end - 1)).begin(), launchedBy(*(end - 1)).end(), [&](TaskId task) {
+            while (end != calls.begin() &&
+                   std::none_of(launchedBy(*(end - 1)).begin(), launchedBy(*(end - 1)).end(), [&](TaskId task) {
                        return m_graph.info[task].kind == TaskKind::kernel && m_backwardNs.count(keyOf(task)) != 0;
                    }))
                 --end;
@@ -189,22 +209,27 @@ void PipelineParts::take(int rank, int step) {
             calls.erase(end, calls.end());
         }
         if (planned[i].work.size() == 2) {
-            const auto point = calls.begin() + static_cast<std::ptrdiff_t>(splitPoint(calls, planned[i].work[0].kind == PipelineAction::Kind::forward));
+            const auto point = calls.begin() + static_cast<std::ptrdiff_t>(splitPoint(
+                                                   calls, planned[i].work[0].kind == PipelineAction::Kind::forward));
             put(planned[i].work[0], Calls(calls.begin(), point));
             put(planned[i].work[1], Calls(point, calls.end()));
         } else if (planned[i].work.size() == 1) {
             put(planned[i].work[0], std::move(calls));
         } else if (planned[i].work.size() > 2) {
-            throw EditError(fmt::format("rank {}: {} passes in a row without a message", rank, planned[i].work.size()), kOrder);
+            throw EditError(fmt::format("rank {}: {} passes in a row without a message", rank, planned[i].work.size()),
+                            kOrder);
         } else if (!calls.empty()) {
-            parts.tail.insert(parts.tail.begin(), calls.begin(), calls.end());  // what is between two messages and belongs to no pass
+            parts.tail.insert(parts.tail.begin(), calls.begin(),
+                              calls.end());  // what is between two messages and belongs to no pass
         }
         if (planned[i].group != nullptr) parts.groups.push_back(runs[2 * i + 1].call);
     }
     m_parts[{rank, step}] = std::move(parts);
 }
 
-const std::vector<TaskId>& PipelineParts::launchedBy(TaskId call) const { return m_launched[call]; }
+const std::vector<TaskId>& PipelineParts::launchedBy(TaskId call) const {
+    return m_launched[call];
+}
 
 namespace {
 
@@ -216,7 +241,8 @@ struct Repeats {
 };
 
 Repeats repeatsOf(const std::vector<uint32_t>& keys, const std::vector<double>& times) {
-    // The heaviest kernel runs once or a few times a layer; the distance between two layers is the shortest at which all repeats.
+    // The heaviest kernel runs once or a few times a layer; the distance between two layers is the shortest at which
+    // all repeats.
     std::map<uint32_t, double> timeOf;
     for (size_t i = 0; i < keys.size(); ++i) timeOf[keys[i]] += times[i];
     Repeats best;
@@ -264,12 +290,17 @@ std::vector<Calls> PipelineParts::cut(const Calls& calls, int parts) const {
             }
     const Repeats layers = repeatsOf(keys, times);
     if (layers.count == 0 || layers.count % parts != 0)
-        throw EditError(layers.count == 0 ? "the kernels of a stage do not repeat: its layers are not to be seen" : fmt::format("{} layers per stage cannot be shared among {} virtual stages", layers.count, parts));
+        throw EditError(layers.count == 0 ? "the kernels of a stage do not repeat: its layers are not to be seen"
+                                          : fmt::format("{} layers per stage cannot be shared among {} virtual stages",
+                                                        layers.count, parts));
     std::vector<Calls> result;
     size_t begin = 0;
     for (int part = 1; part <= parts; ++part) {
-        const size_t end = part == parts ? calls.size() : at[layers.first + static_cast<size_t>(part * (layers.count / parts)) * layers.length];
-        result.emplace_back(calls.begin() + static_cast<std::ptrdiff_t>(begin), calls.begin() + static_cast<std::ptrdiff_t>(end));
+        const size_t end = part == parts
+                               ? calls.size()
+                               : at[layers.first + static_cast<size_t>(part * (layers.count / parts)) * layers.length];
+        result.emplace_back(calls.begin() + static_cast<std::ptrdiff_t>(begin),
+                            calls.begin() + static_cast<std::ptrdiff_t>(end));
         begin = end;
     }
     return result;

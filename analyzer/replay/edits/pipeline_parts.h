@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a pipeline taken apart: what each stage does for one micro-batch forward and backward, what once per step, and its sends and receives.
+// The steps of a pipeline taken apart: what each stage does for one micro-batch forward and backward, what once per
+// step, and its sends and receives.
 #pragma once
 
 #include <map>
@@ -28,10 +29,10 @@ struct GroupCall {
 
 /// One rank's step.
 struct StageStep {
-    Calls head;                                       // before the first forward pass
-    std::map<std::pair<int, int>, Calls> forward;     // by (chunk, micro-batch)
+    Calls head;                                    // before the first forward pass
+    std::map<std::pair<int, int>, Calls> forward;  // by (chunk, micro-batch)
     std::map<std::pair<int, int>, Calls> backward;
-    Calls tail;                                       // behind the last backward pass: sums of gradients, optimizer
+    Calls tail;  // behind the last backward pass: sums of gradients, optimizer
     std::vector<GroupCall> groups;
 };
 
@@ -54,13 +55,14 @@ class PipelineParts {
     const std::vector<TaskId>& launchedBy(TaskId call) const;
     /// The same for every rank of a stage: layers in a stage; 0 where kernels do not repeat.
     int layersPerStage(int rank) const;
-    /// Cuts the calls of a whole stage's pass, all chunks, into equal numbers of layers. Throws EditError where layers do not divide.
+    /// Cuts the calls of a whole stage's pass, all chunks, into equal numbers of layers. Throws EditError where layers
+    /// do not divide.
     std::vector<Calls> cut(const Calls& calls, int parts) const;
 
   private:
     struct Run {
         bool group = false;
-        Calls calls;        // work
+        Calls calls;  // work
         GroupCall call;
     };
     void findCalls();
@@ -77,13 +79,13 @@ class PipelineParts {
     LaunchIndex m_index;
     PipelineShape m_shape;
     std::map<int, int> m_stages, m_pipelines;
-    std::map<std::pair<int, int>, int> m_ranks;                  // by pipeline and stage
+    std::map<std::pair<int, int>, int> m_ranks;  // by pipeline and stage
     std::vector<int> m_steps;
-    std::vector<std::vector<TaskId>> m_launched;                 // by host task
-    std::vector<std::vector<uint32_t>> m_messagesOf;             // by arrival: exchanges
-    std::map<std::pair<int, int>, Calls> m_calls;                // by (rank, step)
+    std::vector<std::vector<TaskId>> m_launched;      // by host task
+    std::vector<std::vector<uint32_t>> m_messagesOf;  // by arrival: exchanges
+    std::map<std::pair<int, int>, Calls> m_calls;     // by (rank, step)
     std::map<std::pair<int, int>, StageStep> m_parts;
-    std::map<uint32_t, double> m_forwardNs, m_backwardNs;        // by kernel key, in work that is one pass only
+    std::map<uint32_t, double> m_forwardNs, m_backwardNs;  // by kernel key, in work that is one pass only
 };
 
 }  // namespace rankscope::analyzer

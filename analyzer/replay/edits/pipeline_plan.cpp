@@ -16,12 +16,18 @@ struct Unit {
 class Planner {
   public:
     Planner(const PipelineShape& shape, int stage)
-        : m_shape(shape), m_stage(stage), m_chunks(shape.schedule == "interleaved" ? shape.virtualStages : 1), m_units(shape.microBatches * m_chunks) {}
+        : m_shape(shape),
+          m_stage(stage),
+          m_chunks(shape.schedule == "interleaved" ? shape.virtualStages : 1),
+          m_units(shape.microBatches * m_chunks) {}
 
     std::vector<PipelineAction> make() {
-        if (m_shape.schedule == "interleaved") interleaved();
-        else if (m_shape.schedule == "gpipe") gpipe();
-        else oneForwardOneBackward();
+        if (m_shape.schedule == "interleaved")
+            interleaved();
+        else if (m_shape.schedule == "gpipe")
+            gpipe();
+        else
+            oneForwardOneBackward();
         return std::move(m_actions);
     }
 
@@ -90,7 +96,8 @@ class Planner {
         for (int micro = steady; micro < m_shape.microBatches; ++micro) backwardAlone(micro);
     }
 
-    /// Groups of as many micro-batches as stages go through one chunk after the other; every stage walks the same list of units.
+    /// Groups of as many micro-batches as stages go through one chunk after the other; every stage walks the same list
+    /// of units.
     Unit forwardUnit(int index) const {
         const int round = m_shape.stages * m_chunks;
         return {index % round / m_shape.stages, index / round * m_shape.stages + index % m_shape.stages};
@@ -146,15 +153,22 @@ bool PipelineAction::receives() const {
 }
 
 std::string impossible(const PipelineShape& shape) {
-    if (shape.microBatches < 1 || shape.virtualStages < 1) return "a pipeline needs at least one micro-batch and one virtual stage";
-    if (shape.schedule != "gpipe" && shape.schedule != "1f1b" && shape.schedule != "interleaved") return fmt::format("'{}' is no schedule: gpipe, 1f1b or interleaved", shape.schedule);
+    if (shape.microBatches < 1 || shape.virtualStages < 1)
+        return "a pipeline needs at least one micro-batch and one virtual stage";
+    if (shape.schedule != "gpipe" && shape.schedule != "1f1b" && shape.schedule != "interleaved")
+        return fmt::format("'{}' is no schedule: gpipe, 1f1b or interleaved", shape.schedule);
     if (shape.schedule == "interleaved" && shape.microBatches % shape.stages != 0)
-        return fmt::format("interleaving takes micro-batches in multiples of the {} stages, not {}", shape.stages, shape.microBatches);
-    if (shape.schedule != "interleaved" && shape.virtualStages > 1) return fmt::format("{} has one chunk per stage: virtual stages need schedule=interleaved", shape.schedule);
-    if (shape.schedule == "interleaved" && shape.virtualStages < 2) return "interleaving needs at least 2 virtual stages";
+        return fmt::format("interleaving takes micro-batches in multiples of the {} stages, not {}", shape.stages,
+                           shape.microBatches);
+    if (shape.schedule != "interleaved" && shape.virtualStages > 1)
+        return fmt::format("{} has one chunk per stage: virtual stages need schedule=interleaved", shape.schedule);
+    if (shape.schedule == "interleaved" && shape.virtualStages < 2)
+        return "interleaving needs at least 2 virtual stages";
     return {};
 }
 
-std::vector<PipelineAction> planStage(const PipelineShape& shape, int stage) { return Planner(shape, stage).make(); }
+std::vector<PipelineAction> planStage(const PipelineShape& shape, int stage) {
+    return Planner(shape, stage).make();
+}
 
 }  // namespace rankscope::analyzer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pipeline stage does in which order: GPipe (arXiv:1811.06965), 1F1B and interleaved 1F1B (arXiv:2104.04473), with the grouping of sends and receives of
-// Megatron-LM (core/pipeline_parallel/schedules.py).
+// What a pipeline stage does in which order: GPipe (arXiv:1811.06965), 1F1B and interleaved 1F1B (arXiv:2104.04473),
+// with the grouping of sends and receives of Megatron-LM (core/pipeline_parallel/schedules.py).
 #pragma once
 
 #include <compare>
@@ -16,12 +16,13 @@ struct PipelineShape {
     int virtualStages = 1;
 };
 
-/// Places count all virtual stages: place = chunk x stages + stage. An activation goes from its place to the next one, a gradient to the one before.
+/// Places count all virtual stages: place = chunk x stages + stage. An activation goes from its place to the next one,
+/// a gradient to the one before.
 struct PipelineMessage {
     bool activation = true;
     bool send = true;
     int micro = 0;
-    int place = 0;      // of the sender
+    int place = 0;  // of the sender
     int peerStage = 0;
 
     auto operator<=>(const PipelineMessage&) const = default;

@@ -36,8 +36,15 @@ struct PlayedGroup {
 class Rebuild {
   public:
     /// `gradients`: communicators whose collectives are sums of gradients.
-    Rebuild(const TaskGraph& graph, const PipelineParts& parts, const PipelineShape& shape, std::set<int64_t> gradients, double alphaNs)
-        : m_graph(graph), m_parts(parts), m_shape(shape), m_clone(graph.size(), {kNoTask, 0}), m_exchangeOf(graph.size(), kNoTask), m_gradients(std::move(gradients)), m_alphaNs(alphaNs) {
+    Rebuild(const TaskGraph& graph, const PipelineParts& parts, const PipelineShape& shape, std::set<int64_t> gradients,
+            double alphaNs)
+        : m_graph(graph),
+          m_parts(parts),
+          m_shape(shape),
+          m_clone(graph.size(), {kNoTask, 0}),
+          m_exchangeOf(graph.size(), kNoTask),
+          m_gradients(std::move(gradients)),
+          m_alphaNs(alphaNs) {
         for (const Lane& lane : graph.lanes) m_draft.addLane(lane);
         for (const KernelKey& key : graph.kernelKeys) m_draft.addKernelKey(key);
         m_draft.setOrigin(graph.originNs);
@@ -81,7 +88,8 @@ class Rebuild {
         const CollectiveTimes collectives(graph, played);
         for (const PlayedGroup& group : m_groups) {
             const TaskId transfer = numbers[group.transfer];
-            if (besideSums(collectives, played, m_parts, group.rank, transfer, group.messages)) graph.durationNs[transfer] = group.besideSumsNs;
+            if (besideSums(collectives, played, m_parts, group.rank, transfer, group.messages))
+                graph.durationNs[transfer] = group.besideSumsNs;
         }
     }
 
@@ -89,14 +97,14 @@ class Rebuild {
         ExchangeMember sender, receiver;
     };
     struct Joined {
-        uint32_t exchange = 0;   // of the graph it is modelled on
+        uint32_t exchange = 0;  // of the graph it is modelled on
         std::vector<ExchangeMember> members;
     };
 
     /// What a pass of the new schedule is made of: calls of the recorded step `from`.
     struct Source {
         Calls calls;
-        bool finishes = true;   // its sums of gradients belong to it
+        bool finishes = true;  // its sums of gradients belong to it
     };
 
     /// The last micro-batch's backward pass also sends the gradients: it stays the last.
@@ -126,7 +134,8 @@ class Rebuild {
                 continue;
             }
             const bool forward = action.kind == PipelineAction::Kind::forward;
-            play({step, forward ? Part::forward : Part::backward, action.chunk, action.micro}, source(parts, forward, action.chunk, action.micro));
+            play({step, forward ? Part::forward : Part::backward, action.chunk, action.micro},
+                 source(parts, forward, action.chunk, action.micro));
         }
         play({step, Part::tail, 0, 0}, {parts.tail, true});
     }
@@ -140,7 +149,8 @@ class Rebuild {
         }
     }
 
-    /// A recording of one micro-batch has gradients sent in its only backward pass: with more they leave in the last one.
+    /// A recording of one micro-batch has gradients sent in its only backward pass: with more they leave in the last
+    /// one.
     bool sendsGradients(TaskId call) const {
         return std::any_of(m_parts.launchedBy(call).begin(), m_parts.launchedBy(call).end(), [&](TaskId task) {
             const uint32_t exchange = m_exchangeOf[task];
@@ -174,7 +184,8 @@ class Rebuild {
         if (exchange != kNoTask)
             for (const ExchangeMember& member : m_graph.membersOf(m_graph.exchanges[exchange]))
                 if (member.arrival == arrival) transfer = member.transfer;
-        if (transfer == kNoTask) throw EditError(fmt::format("rank {}: a collective of a pass has no partners", m_rank));
+        if (transfer == kNoTask)
+            throw EditError(fmt::format("rank {}: a collective of a pass has no partners", m_rank));
         const TaskId end = clone(transfer, m_graph.info[transfer]);
         Joined& joined = m_joined[{exchange, m_instance}];
         joined.exchange = exchange;
@@ -186,7 +197,8 @@ class Rebuild {
         for (const Edge& edge : m_graph.edgesOf(task)) {
             const auto kind = static_cast<WaitKind>(edge.kind);
             if (kind == WaitKind::peer || kind == WaitKind::mark) continue;
-            if (kind == WaitKind::blocking && info.kind == TaskKind::host) continue;  // a full launch queue: the host is far ahead
+            if (kind == WaitKind::blocking && info.kind == TaskKind::host)
+                continue;  // a full launch queue: the host is far ahead
             TaskId from = kNoTask;
             bool afterStart = edge.afterStart;
             if (const auto& [known, played] = m_clone[edge.from]; known != kNoTask && played == m_played) {
@@ -196,7 +208,8 @@ class Rebuild {
                 const uint32_t lane = m_graph.info[edge.from].lane;
                 if (lane == kNoLane || lane == info.lane) continue;
                 const bool pass = m_instance.part == Part::forward || m_instance.part == Part::backward;
-                if (pass && lane == m_costs.arrival.lane) continue;  // received data: waited for behind the group that brings them
+                if (pass && lane == m_costs.arrival.lane)
+                    continue;  // received data: waited for behind the group that brings them
                 from = m_draft.last(lane);
                 afterStart = false;
             }
@@ -223,10 +236,12 @@ class Rebuild {
         m_draft.addEdge(arrival, call, WaitKind::launch, m_costs.launchDelayNs, m_costs.afterStart);
         m_costs.awaited.insert(m_computeLane);
         for (uint32_t lane : m_costs.awaited)
-            if (lane != kNoLane && lane != m_costs.arrival.lane && m_draft.last(lane) != kNoTask) m_draft.addEdge(arrival, m_draft.last(lane), WaitKind::event, m_costs.eventDelayNs);
+            if (lane != kNoLane && lane != m_costs.arrival.lane && m_draft.last(lane) != kNoTask)
+                m_draft.addEdge(arrival, m_draft.last(lane), WaitKind::event, m_costs.eventDelayNs);
         if (action.receives()) m_awaited = transfer;
         for (const PipelineMessage& message : action.messages) {
-            Message& pair = m_messages[{m_parts.pipelineOf(m_rank), step, message.activation, message.micro, message.place}];
+            Message& pair =
+                m_messages[{m_parts.pipelineOf(m_rank), step, message.activation, message.micro, message.place}];
             (message.send ? pair.sender : pair.receiver) = {m_rank, arrival, transfer};
         }
     }
@@ -234,7 +249,9 @@ class Rebuild {
     void joinCollectives() {
         for (const auto& [key, joined] : m_joined) {
             const Exchange& model = m_graph.exchanges[joined.exchange];
-            if (joined.members.size() != model.members) throw EditError(fmt::format("the ranks of communicator {} do not agree in what a pass does", model.communicatorId));
+            if (joined.members.size() != model.members)
+                throw EditError(
+                    fmt::format("the ranks of communicator {} do not agree in what a pass does", model.communicatorId));
             TaskInfo info = m_graph.info[model.join];
             info.step = key.second.step;
             Exchange exchange = model;
@@ -255,12 +272,14 @@ class Rebuild {
         for (const Exchange& exchange : m_graph.exchanges)
             if (exchange.message()) model = &exchange;
         for (const auto& [key, pair] : m_messages) {
-            if (pair.sender.arrival == kNoTask || pair.receiver.arrival == kNoTask) throw EditError("a message of the new schedule has one side only");
+            if (pair.sender.arrival == kNoTask || pair.receiver.arrival == kNoTask)
+                throw EditError("a message of the new schedule has one side only");
             Exchange exchange = *model;
             exchange.step = std::get<1>(key);
             const std::array<ExchangeMember, 2> members{pair.sender, pair.receiver};
             const uint32_t number = m_draft.addExchange(exchange, members);
-            for (const ExchangeMember& member : members) m_draft.info(member.arrival).detail = m_draft.info(member.transfer).detail = number;
+            for (const ExchangeMember& member : members)
+                m_draft.info(member.arrival).detail = m_draft.info(member.transfer).detail = number;
             m_draft.addEdge(pair.sender.transfer, pair.receiver.arrival, WaitKind::peer);
             m_draft.addEdge(pair.receiver.transfer, pair.sender.arrival, WaitKind::peer);
         }
@@ -275,28 +294,32 @@ class Rebuild {
     uint32_t m_computeLane = kNoLane;
     std::vector<uint32_t> m_deviceLanes;
     Instance m_instance;
-    uint32_t m_played = 0;                                   // passes so far
-    TaskId m_awaited = kNoTask;                              // received: the next compute waits for it
-    std::vector<std::pair<TaskId, uint32_t>> m_clone;        // by task of the graph: its last copy, and in which pass
-    std::vector<uint32_t> m_exchangeOf;                      // by arrival: its collective
-    std::map<TaskId, StepMark> m_marks;                      // by call that begins or ends a step
+    uint32_t m_played = 0;                             // passes so far
+    TaskId m_awaited = kNoTask;                        // received: the next compute waits for it
+    std::vector<std::pair<TaskId, uint32_t>> m_clone;  // by task of the graph: its last copy, and in which pass
+    std::vector<uint32_t> m_exchangeOf;                // by arrival: its collective
+    std::map<TaskId, StepMark> m_marks;                // by call that begins or ends a step
     std::set<int64_t> m_gradients;
-    double m_alphaNs;                                        // start-up of a message
-    std::map<GroupMessages, std::pair<int64_t, int64_t>> m_prices;  // of the rank's groups: alone, beside sums of gradients
+    double m_alphaNs;  // start-up of a message
+    std::map<GroupMessages, std::pair<int64_t, int64_t>>
+        m_prices;  // of the rank's groups: alone, beside sums of gradients
     std::vector<PlayedGroup> m_groups;
     std::map<std::pair<uint32_t, Instance>, Joined> m_joined;
-    std::map<std::tuple<int, int, bool, int, int>, Message> m_messages;  // pipeline, step, activation, micro-batch, sender's place
+    std::map<std::tuple<int, int, bool, int, int>, Message>
+        m_messages;  // pipeline, step, activation, micro-batch, sender's place
 };
 
 }  // namespace
 
-TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts, const PipelineShape& shape) {
+TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts,
+                          const PipelineShape& shape) {
     std::set<int64_t> gradients;
     for (const auto& [id, role] : analysis.layout.roles)
         if (role == CommRole::gradients) gradients.insert(id);
     double alphaNs = 0;
     for (const Exchange& exchange : graph.exchanges)
-        if (const auto communicator = analysis.facts.communicators.find(exchange.communicatorId); exchange.message() && communicator != analysis.facts.communicators.end())
+        if (const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
+            exchange.message() && communicator != analysis.facts.communicators.end())
             alphaNs = std::max(alphaNs, analysis.peaks.alphaPerHop(communicator->second));
     return Rebuild(graph, parts, shape, std::move(gradients), alphaNs).run();
 }

@@ -7,8 +7,10 @@
 
 namespace rankscope::analyzer {
 
-/// The recorded steps with another schedule: kernels, copies, calls of the host and collectives of a pass move as they are, sends and receives are made anew with
-/// the measured times of the present ones. What comes before the first step is left out. Throws EditError.
-TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts, const PipelineShape& shape);
+/// The recorded steps with another schedule: kernels, copies, calls of the host and collectives of a pass move as they
+/// are, sends and receives are made anew with the measured times of the present ones. What comes before the first step
+/// is left out. Throws EditError.
+TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts,
+                          const PipelineShape& shape);
 
 }  // namespace rankscope::analyzer

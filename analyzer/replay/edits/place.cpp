@@ -16,8 +16,10 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr double kLarge = 0.1;          // of the largest message on a class of links: of smaller ones start-up may be most of the time
-constexpr size_t kUndisturbedShare = 4; // others beside them only slow transfers: the quickest quarter shows what a class of links does
+constexpr double kLarge =
+    0.1;  // of the largest message on a class of links: of smaller ones start-up may be most of the time
+constexpr size_t kUndisturbedShare =
+    4;  // others beside them only slow transfers: the quickest quarter shows what a class of links does
 
 using Hosts = std::map<int, int64_t>;  // by rank
 
@@ -32,11 +34,16 @@ std::vector<const Communicator*> groupsLike(const Analysis& analysis, std::optio
     std::vector<const Communicator*> groups;
     const Communicator* like = nullptr;
     for (const auto& [id, communicator] : analysis.facts.communicators)
-        if (wanted ? id == *wanted : like == nullptr && analysis.layout.role(id) == CommRole::activations) like = &communicator;
-    if (like == nullptr) throw EditError("no tensor-parallel groups were seen", "place:communicator=ID names one of the groups that are to be inside nodes");
+        if (wanted ? id == *wanted : like == nullptr && analysis.layout.role(id) == CommRole::activations)
+            like = &communicator;
+    if (like == nullptr)
+        throw EditError("no tensor-parallel groups were seen",
+                        "place:communicator=ID names one of the groups that are to be inside nodes");
     for (const auto& [id, communicator] : analysis.facts.communicators)
-        if (communicator.size == like->size && analysis.layout.role(id) == analysis.layout.role(like->id)) groups.push_back(&communicator);
-    std::sort(groups.begin(), groups.end(), [](const Communicator* a, const Communicator* b) { return a->ranks < b->ranks; });
+        if (communicator.size == like->size && analysis.layout.role(id) == analysis.layout.role(like->id))
+            groups.push_back(&communicator);
+    std::sort(groups.begin(), groups.end(),
+              [](const Communicator* a, const Communicator* b) { return a->ranks < b->ranks; });
     return groups;
 }
 
@@ -44,13 +51,17 @@ std::vector<const Communicator*> groupsLike(const Analysis& analysis, std::optio
 Hosts placed(const Hosts& before, const std::vector<const Communicator*>& groups) {
     std::vector<std::pair<int64_t, size_t>> room;  // by node, in the order of its ranks
     for (const auto& [rank, host] : before) {
-        const auto at = std::find_if(room.begin(), room.end(), [host = host](const auto& node) { return node.first == host; });
-        if (at == room.end()) room.emplace_back(host, 1);
-        else ++at->second;
+        const auto at =
+            std::find_if(room.begin(), room.end(), [host = host](const auto& node) { return node.first == host; });
+        if (at == room.end())
+            room.emplace_back(host, 1);
+        else
+            ++at->second;
     }
     Hosts after;
     const auto put = [&](const std::vector<int>& ranks) {
-        const auto at = std::find_if(room.begin(), room.end(), [&](const auto& node) { return node.second >= ranks.size(); });
+        const auto at =
+            std::find_if(room.begin(), room.end(), [&](const auto& node) { return node.second >= ranks.size(); });
         if (at == room.end()) return false;
         at->second -= ranks.size();
         for (int rank : ranks) after[rank] = at->first;
@@ -61,8 +72,11 @@ Hosts placed(const Hosts& before, const std::vector<const Communicator*>& groups
         for (int rank : group->ranks)
             if (after.count(rank) == 0) ranks.push_back(rank);
         if (ranks.empty()) continue;
-        if (ranks.size() != group->ranks.size()) throw EditError("these groups share ranks", "name groups of which each rank is in one");
-        if (!put(ranks)) throw EditError(fmt::format("a group of {} ranks does not fit on a node", ranks.size()), "fewer ranks in a group");
+        if (ranks.size() != group->ranks.size())
+            throw EditError("these groups share ranks", "name groups of which each rank is in one");
+        if (!put(ranks))
+            throw EditError(fmt::format("a group of {} ranks does not fit on a node", ranks.size()),
+                            "fewer ranks in a group");
     }
     for (const auto& [rank, host] : before)
         if (after.count(rank) == 0) put({rank});
@@ -84,15 +98,20 @@ class Links {
     Links(const TaskGraph& graph, const Analysis& analysis) : m_peaks(analysis.peaks) {
         std::map<bool, int64_t> largest;
         for (const Exchange& exchange : graph.exchanges)
-            if (exchange.join != kNoTask) largest[spansNodes(graph, analysis, exchange)] = std::max(largest[spansNodes(graph, analysis, exchange)], exchange.bytes);
+            if (exchange.join != kNoTask)
+                largest[spansNodes(graph, analysis, exchange)] =
+                    std::max(largest[spansNodes(graph, analysis, exchange)], exchange.bytes);
         std::map<bool, std::vector<double>> ratios;
         for (const Exchange& exchange : graph.exchanges) {
             const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
             if (exchange.join == kNoTask || communicator == analysis.facts.communicators.end()) continue;
-            if (exchange.bytes <= 0 || static_cast<double>(exchange.bytes) < kLarge * static_cast<double>(largest[communicator->second.nodes > 1])) continue;
+            if (exchange.bytes <= 0 || static_cast<double>(exchange.bytes) <
+                                           kLarge * static_cast<double>(largest[communicator->second.nodes > 1]))
+                continue;
             const double expected = expectedNs(communicator->second, exchange.op, static_cast<double>(exchange.bytes));
             double longest = 0;
-            for (const ExchangeMember& member : graph.membersOf(exchange)) longest = std::max(longest, static_cast<double>(graph.durationNs[member.transfer]));
+            for (const ExchangeMember& member : graph.membersOf(exchange))
+                longest = std::max(longest, static_cast<double>(graph.durationNs[member.transfer]));
             if (expected > 0 && longest > 0) ratios[communicator->second.nodes > 1].push_back(longest / expected);
         }
         for (auto& [across, values] : ratios) {
@@ -105,7 +124,8 @@ class Links {
     double expectedNs(const Communicator& communicator, store::Op op, double bytes) const {
         const std::optional<LinkModel> link = linkModel(m_peaks, communicator, op);
         if (!link || link->alphaNs <= 0)
-            throw EditError("what other links give is unknown", "tell them: --links \"intra:gbps=…,alpha_us=…;inter:gbps=…,alpha_us=…\"");
+            throw EditError("what other links give is unknown",
+                            "tell them: --links \"intra:gbps=…,alpha_us=…;inter:gbps=…,alpha_us=…\"");
         return cheapestNs(*link, op, communicator.size, bytes);
     }
 
@@ -122,7 +142,9 @@ class Links {
 
 double messageNs(const LinkPeaks& peaks, bool across, double bytes) {
     const std::optional<LinkClass>& link = across ? peaks.inter : peaks.intra;
-    if (!link || link->bytesPerNs <= 0) throw EditError("what other links give a message is unknown", "tell them: --links \"intra:gbps=…;inter:gbps=…\"");
+    if (!link || link->bytesPerNs <= 0)
+        throw EditError("what other links give a message is unknown",
+                        "tell them: --links \"intra:gbps=…;inter:gbps=…\"");
     return link->alphaNs + bytes / link->bytesPerNs;
 }
 
@@ -131,10 +153,12 @@ double messageNs(const LinkPeaks& peaks, bool across, double bytes) {
 void PlaceGroups::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
     if (m_communicator) checkCommunicator(analysis, *m_communicator);
     const std::vector<const Communicator*> groups = groupsLike(analysis, m_communicator);
-    if (std::none_of(groups.begin(), groups.end(), [](const Communicator* group) { return group->nodes > 1; })) throw EditError("these groups are inside nodes already");
+    if (std::none_of(groups.begin(), groups.end(), [](const Communicator* group) { return group->nodes > 1; }))
+        throw EditError("these groups are inside nodes already");
     for (const auto& [id, communicator] : analysis.facts.communicators)
         if (effect.dataParallel && static_cast<int>(communicator.ranks.size()) != communicator.size)
-            throw EditError(fmt::format("communicator {} has {} ranks now, and only the {} recorded ones have a place", id, communicator.size, communicator.ranks.size()),
+            throw EditError(fmt::format("communicator {} has {} ranks now, and only the {} recorded ones have a place",
+                                        id, communicator.size, communicator.ranks.size()),
                             "place goes in front of dp-ranks");
     const Hosts before = presentHosts(analysis), after = placed(before, groups);
     const Links links(graph, analysis);
@@ -143,21 +167,30 @@ void PlaceGroups::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& 
         if (at == analysis.facts.communicators.end() || exchange.bytes <= 0) return ns;
         if (exchange.message() && !exchange.grouped) {
             const std::vector<int> ends = ranksOf(graph, exchange);
-            const bool wasAcross = before.at(ends.front()) != before.at(ends.back()), isAcross = after.at(ends.front()) != after.at(ends.back());
+            const bool wasAcross = before.at(ends.front()) != before.at(ends.back()),
+                       isAcross = after.at(ends.front()) != after.at(ends.back());
             const auto bytes = static_cast<double>(std::max({transfer.bytesIn, transfer.bytesOut, exchange.bytes}));
-            return wasAcross == isAcross ? ns : scaledNs(ns, messageNs(analysis.peaks, isAcross, bytes) / messageNs(analysis.peaks, wasAcross, bytes));
+            return wasAcross == isAcross ? ns
+                                         : scaledNs(ns, messageNs(analysis.peaks, isAcross, bytes) /
+                                                            messageNs(analysis.peaks, wasAcross, bytes));
         }
         const Communicator& now = at->second;
         const Communicator then = movedTo(after, now);
         if (then.nodes == now.nodes && then.smallestNode == now.smallestNode) return ns;
         const store::Op op = exchange.message() ? store::Op::allToAll : exchange.op;
-        const auto bytes = static_cast<double>(exchange.message() ? std::max(transfer.bytesIn, transfer.bytesOut) * now.size / std::max(1, now.size - 1) : exchange.bytes);
+        const auto bytes = static_cast<double>(exchange.message() ? std::max(transfer.bytesIn, transfer.bytesOut) *
+                                                                        now.size / std::max(1, now.size - 1)
+                                                                  : exchange.bytes);
         const double expected = links.expectedNs(then, op, bytes);
-        return exchange.message() ? scaledNs(ns, expected / links.expectedNs(now, op, bytes)) : std::llround(expected * links.ratio(then.nodes > 1));
+        return exchange.message() ? scaledNs(ns, expected / links.expectedNs(now, op, bytes))
+                                  : std::llround(expected * links.ratio(then.nodes > 1));
     });
-    for (const auto& [id, communicator] : analysis.facts.communicators) effect.communicators[id] = movedTo(after, communicator);
+    for (const auto& [id, communicator] : analysis.facts.communicators)
+        effect.communicators[id] = movedTo(after, communicator);
     effect.hosts = after;
-    effect.assume("ranks are placed anew on the present nodes, and NCCL chooses its algorithms for the links that they use there");
+    effect.assume(
+        "ranks are placed anew on the present nodes, and NCCL chooses its algorithms for the links that they use "
+        "there");
 }
 
 std::unique_ptr<Edit> parsePlace(EditArguments& arguments) {

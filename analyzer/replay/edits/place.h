@@ -7,9 +7,10 @@
 
 namespace rankscope::analyzer {
 
-/// Ranks in another order: the groups of one role, tensor-parallel ones as a rule, are put inside nodes, group after group onto the present nodes; all other groups end up
-/// where their ranks do. Whatever crosses other links than before takes as long as what runs there already, in proportion to what the configured links and NCCL's formulas
-/// say of both.
+/// Ranks in another order: the groups of one role, tensor-parallel ones as a rule, are put inside nodes, group after
+/// group onto the present nodes; all other groups end up where their ranks do. Whatever crosses other links than before
+/// takes as long as what runs there already, in proportion to what the configured links and NCCL's formulas say of
+/// both.
 class PlaceGroups : public Edit {
   public:
     /// `communicator`: one of the groups; without it the tensor-parallel ones.

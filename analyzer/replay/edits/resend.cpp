@@ -14,9 +14,13 @@ namespace rankscope::analyzer {
 namespace {
 
 /// On the stream that computes, or beside it: no communication.
-bool computes(TaskKind kind) { return kind == TaskKind::kernel || kind == TaskKind::copy || kind == TaskKind::set; }
+bool computes(TaskKind kind) {
+    return kind == TaskKind::kernel || kind == TaskKind::copy || kind == TaskKind::set;
+}
 
-int64_t medianNs(std::vector<double> values) { return std::llround(median(std::move(values))); }
+int64_t medianNs(std::vector<double> values) {
+    return std::llround(median(std::move(values)));
+}
 
 }  // namespace
 
@@ -26,7 +30,9 @@ Resend::Typical Resend::typicalOf(const RoundMember& member) const {
     for (size_t i = 0; i < member.arrivals.size(); ++i) {
         const TaskId launch = member.launches[i];
         if (launch == kNoTask || m_index.launched(launch) != 1)
-            throw EditError(fmt::format("a collective of rank {} was not launched by a call of its own (CUDA graph?)", member.rank), "its buckets cannot be moved");
+            throw EditError(
+                fmt::format("a collective of rank {} was not launched by a call of its own (CUDA graph?)", member.rank),
+                "its buckets cannot be moved");
         leads.push_back(static_cast<double>(m_graph.leadNs[launch]));
         calls.push_back(static_cast<double>(m_graph.durationNs[launch]));
         gaps.push_back(static_cast<double>(m_graph.leadNs[member.arrivals[i]]));
@@ -65,7 +71,8 @@ void Resend::takeOut(const GradientRound& round, const std::vector<Typical>& typ
             // What the host did beyond the call stays.
             const TaskId call = member.launches[i];
             m_draft.durationNs(call) = std::max<int64_t>(0, m_draft.durationNs(call) - typical[m].callNs);
-            m_draft.leadNs(call) = static_cast<uint32_t>(std::max<int64_t>(0, int64_t{m_draft.leadNs(call)} - typical[m].callLeadNs));
+            m_draft.leadNs(call) =
+                static_cast<uint32_t>(std::max<int64_t>(0, int64_t{m_draft.leadNs(call)} - typical[m].callLeadNs));
         }
     }
 }
@@ -84,7 +91,9 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
     for (size_t m = 0; m < round.members.size(); ++m) {
         const RoundMember& member = round.members[m];
         const ComputeLane& compute = m_index.compute(member.rank);
-        const TaskInfo arrivalInfo = m_graph.info[member.arrivals.front()], transferInfo = m_graph.info[member.transfers.front()], callInfo = m_graph.info[member.launches.front()];
+        const TaskInfo arrivalInfo = m_graph.info[member.arrivals.front()],
+                       transferInfo = m_graph.info[member.transfers.front()],
+                       callInfo = m_graph.info[member.launches.front()];
         TaskId onStream = m_draft.before(member.arrivals.front());  // in front of the next bucket
         size_t passed = 0;
         for (size_t b = 0; b < count; ++b) {
@@ -93,19 +102,23 @@ void Resend::add(const GradientRound& round, const NewBuckets& buckets) {
             // Behind the call of the kernel; where the round is sent when the pass is over, in the place of an old one.
             const bool moved = !round.late() || ready != member.ready.front();
             const TaskId kernelCall = m_index.launchOf(kernel);
-            const TaskId anchor = moved && kernelCall != kNoTask ? kernelCall : member.launches[std::min(b, member.launches.size() - 1)];
+            const TaskId anchor =
+                moved && kernelCall != kNoTask ? kernelCall : member.launches[std::min(b, member.launches.size() - 1)];
             const auto [last, isNew] = m_lastBehind.try_emplace(anchor, anchor);
             const TaskId call = m_draft.insertTask(callInfo, last->second, typical[m].callNs, typical[m].callLeadNs);
             last->second = call;
             // On the stream behind the old buckets that were ready before, with what had been put between them.
-            for (; moved && passed < member.arrivals.size() && member.ready[passed] <= ready; ++passed) onStream = member.transfers[passed];
+            for (; moved && passed < member.arrivals.size() && member.ready[passed] <= ready; ++passed)
+                onStream = member.transfers[passed];
             const TaskId arrival = m_draft.insertTask(arrivalInfo, onStream, 0, typical[m].gapNs);
-            const TaskId transfer = m_draft.insertTask(transferInfo, arrival, std::llround(buckets.transferNs[m][b]), 0);
+            const TaskId transfer =
+                m_draft.insertTask(transferInfo, arrival, std::llround(buckets.transferNs[m][b]), 0);
             onStream = transfer;
             m_draft.addEdge(arrival, call, WaitKind::launch, typical[m].launchDelayNs, typical[m].afterStart);
             m_draft.addEdge(arrival, kernel, WaitKind::event, typical[m].eventDelayNs);
             if (m < buckets.uses.size() && !buckets.uses[m].empty())
-                m_draft.addEdge(compute.kernels[static_cast<size_t>(buckets.uses[m][b])], transfer, WaitKind::event, typical[m].eventDelayNs);
+                m_draft.addEdge(compute.kernels[static_cast<size_t>(buckets.uses[m][b])], transfer, WaitKind::event,
+                                typical[m].eventDelayNs);
             rows[b].push_back({member.rank, arrival, transfer});
         }
         if (m < buckets.uses.size() && !buckets.uses[m].empty())
@@ -138,10 +151,12 @@ void Resend::awaitAt(const RoundMember& member, const std::vector<int64_t>& uses
     const ComputeLane& compute = m_index.compute(member.rank);
     m_awaitedElsewhere.insert(member.transfers.begin(), member.transfers.end());
     const int64_t delayNs = typicalOf(member).eventDelayNs;
-    for (size_t i = 0; i < uses.size(); ++i) m_added.push_back({compute.kernels[static_cast<size_t>(uses[i])], member.transfers[i], delayNs});
+    for (size_t i = 0; i < uses.size(); ++i)
+        m_added.push_back({compute.kernels[static_cast<size_t>(uses[i])], member.transfers[i], delayNs});
 }
 
-// A call that puts something on a stream waits for the device only where the stream's launch queue is full (rank_recorder.cpp).
+// A call that puts something on a stream waits for the device only where the stream's launch queue is full
+// (rank_recorder.cpp).
 bool Resend::waitsForRoom(TaskId to, const Edge& edge) const {
     if (static_cast<WaitKind>(edge.kind) != WaitKind::blocking || to >= m_graph.size()) return false;
     if (m_graph.info[to].kind == TaskKind::host) return true;
@@ -154,7 +169,9 @@ TaskGraph Resend::finish() && {
     m_gone.resize(m_draft.size(), false);
     m_draft.removeEdges([&](TaskId to, const Edge& edge) {
         if (m_gone[to]) return true;
-        if (m_awaitedElsewhere.count(edge.from) != 0 && static_cast<WaitKind>(edge.kind) == WaitKind::event && computes(m_draft.info(to).kind)) return true;
+        if (m_awaitedElsewhere.count(edge.from) != 0 && static_cast<WaitKind>(edge.kind) == WaitKind::event &&
+            computes(m_draft.info(to).kind))
+            return true;
         if (!m_gone[edge.from]) return false;
         if (edge.from < m_usesKnown.size() && m_usesKnown[edge.from] && computes(m_draft.info(to).kind)) return true;
         if (edge.from < m_fewer.size() && m_fewer[edge.from] && waitsForRoom(to, edge)) return true;

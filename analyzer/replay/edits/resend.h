@@ -15,25 +15,28 @@ namespace rankscope::analyzer {
 struct NewBuckets {
     std::vector<double> ends;                     // cumulative sizes, rising; the last one is the round's size
     std::vector<std::vector<double>> transferNs;  // by member, by bucket
-    std::vector<std::vector<int64_t>> ready;      // by member, by bucket: index into ComputeLane::kernels of the kernel that it waits for
     std::vector<std::vector<int64_t>>
-        uses;  // by member, by bucket: the kernel that waits for it; empty: what waited for the present buckets goes on doing so
+        ready;  // by member, by bucket: index into ComputeLane::kernels of the kernel that it waits for
+    std::vector<std::vector<int64_t>> uses;  // by member, by bucket: the kernel that waits for it; empty: what waited
+                                             // for the present buckets goes on doing so
 };
 
 /// Sends rounds anew, all in one draft: add() each of them, then finish().
 class Resend {
   public:
-    Resend(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index) : m_graph(graph), m_analysis(analysis), m_index(index), m_draft(graph) {}
+    Resend(const TaskGraph& graph, const Analysis& analysis, const LaunchIndex& index)
+        : m_graph(graph), m_analysis(analysis), m_index(index), m_draft(graph) {}
 
-    /// Calls of the host move with their buckets, each at the median cost of the round's present calls. What waited for an old bucket waits
-    /// for the new one that has its last byte; but calls held up by a full launch queue, which fewer buckets do not fill, go on. Throws EditError when the calls are not known one by one (CUDA graphs).
+    /// Calls of the host move with their buckets, each at the median cost of the round's present calls. What waited for
+    /// an old bucket waits for the new one that has its last byte; but calls held up by a full launch queue, which
+    /// fewer buckets do not fill, go on. Throws EditError when the calls are not known one by one (CUDA graphs).
     void add(const GradientRound& round, const NewBuckets& buckets);
-    /// ZeRO updates the parameters of a bucket in front of its gather, by the same kernels for each: buckets that travel together are
-    /// updated together, by one launch of each of these kernels. `ready`: by new bucket, as in NewBuckets. Kernels that differ from bucket
-    /// to bucket stay.
+    /// ZeRO updates the parameters of a bucket in front of its gather, by the same kernels for each: buckets that
+    /// travel together are updated together, by one launch of each of these kernels. `ready`: by new bucket, as in
+    /// NewBuckets. Kernels that differ from bucket to bucket stay.
     void mergeUpdates(const RoundMember& member, const std::vector<int64_t>& ready);
-    /// Kernels wait for a round that stays as it is one by one: its transfers[i] is awaited by the kernel uses[i] (index into
-    /// ComputeLane::kernels) and by no other.
+    /// Kernels wait for a round that stays as it is one by one: its transfers[i] is awaited by the kernel uses[i]
+    /// (index into ComputeLane::kernels) and by no other.
     void awaitAt(const RoundMember& member, const std::vector<int64_t>& uses);
     TaskGraph finish() &&;
 

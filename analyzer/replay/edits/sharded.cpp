@@ -22,14 +22,16 @@ struct Part {
     TaskId arrival = kNoTask;
     TaskId transfer = kNoTask;
     TaskId call = kNoTask;
-    int64_t firstUse = -1;   // index into ComputeLane::kernels: the first that waits for it; -1: none does
-    int64_t ready = -1;      // the last kernel it waits for
+    int64_t firstUse = -1;  // index into ComputeLane::kernels: the first that waits for it; -1: none does
+    int64_t ready = -1;     // the last kernel it waits for
     int step = -1;
 };
 
 /// Where the next kernel is launched behind `call`.
 int64_t firstLaunchedBehind(const LaunchIndex& index, const ComputeLane& compute, TaskId call) {
-    const auto at = std::partition_point(compute.kernels.begin(), compute.kernels.end(), [&](TaskId kernel) { return index.launchOf(kernel) == kNoTask || index.launchOf(kernel) < call; });
+    const auto at = std::partition_point(compute.kernels.begin(), compute.kernels.end(), [&](TaskId kernel) {
+        return index.launchOf(kernel) == kNoTask || index.launchOf(kernel) < call;
+    });
     return at == compute.kernels.end() ? -1 : at - compute.kernels.begin();
 }
 
@@ -44,11 +46,16 @@ class Shards {
             const bool replicates = role == CommRole::replicas && exchange.op == store::Op::allReduce;
             if (!gathers && !reduces && !replicates) continue;
             for (const ExchangeMember& member : graph.membersOf(exchange))
-                (gathers ? m_gathers : reduces ? m_reduces : m_replicas)[member.rank].push_back(
-                    {member.arrival, member.transfer, m_index.launchOf(member.arrival), -1, -1, graph.info[member.arrival].step});
+                (gathers   ? m_gathers
+                 : reduces ? m_reduces
+                           : m_replicas)[member.rank]
+                    .push_back({member.arrival, member.transfer, m_index.launchOf(member.arrival), -1, -1,
+                                graph.info[member.arrival].step});
         }
         for (auto* all : {&m_gathers, &m_reduces, &m_replicas})
-            for (auto& [rank, parts] : *all) std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.arrival < b.arrival; });
+            for (auto& [rank, parts] : *all)
+                std::sort(parts.begin(), parts.end(),
+                          [](const Part& a, const Part& b) { return a.arrival < b.arrival; });
         findUses();
     }
 
@@ -62,7 +69,8 @@ class Shards {
         return moved;
     }
 
-    /// Compute waits for reduced gradients when their buffer is needed again, two layers on; for sums over replicas when the step's compute is over.
+    /// Compute waits for reduced gradients when their buffer is needed again, two layers on; for sums over replicas
+    /// when the step's compute is over.
     int releaseReductions() {
         int moved = 0;
         for (const auto& [rank, parts] : m_reduces) moved += release(rank, parts, true);
@@ -98,7 +106,9 @@ class Shards {
             if (lane == kNoLane) continue;
             const ComputeLane& compute = m_index.compute(m_graph.lanes[lane].rank);
             for (const Edge& edge : m_graph.edgesOf(task)) {
-                if (static_cast<WaitKind>(edge.kind) != WaitKind::event || byTransfer[edge.from] == nullptr || lane != compute.lane) continue;
+                if (static_cast<WaitKind>(edge.kind) != WaitKind::event || byTransfer[edge.from] == nullptr ||
+                    lane != compute.lane)
+                    continue;
                 const int64_t at = compute.find(task);
                 if (at >= 0 && byTransfer[edge.from]->firstUse < 0) byTransfer[edge.from]->firstUse = at;
                 m_delayNs = edge.delayNs;
@@ -106,12 +116,14 @@ class Shards {
         }
         for (auto& [rank, parts] : m_gathers)
             for (Part& part : parts)
-                if (part.firstUse < 0 && part.call != kNoTask) part.firstUse = firstLaunchedBehind(m_index, m_index.compute(rank), part.call);
+                if (part.firstUse < 0 && part.call != kNoTask)
+                    part.firstUse = firstLaunchedBehind(m_index, m_index.compute(rank), part.call);
         for (auto* all : {&m_gathers, &m_reduces, &m_replicas})
             for (auto& [rank, parts] : *all)
                 for (Part& part : parts)
                     for (const Edge& edge : m_graph.edgesOf(part.arrival))
-                        if (static_cast<WaitKind>(edge.kind) == WaitKind::event) part.ready = std::max(part.ready, m_index.compute(rank).find(edge.from));
+                        if (static_cast<WaitKind>(edge.kind) == WaitKind::event)
+                            part.ready = std::max(part.ready, m_index.compute(rank).find(edge.from));
     }
 
     int prefetch(int rank, const std::vector<Part>& gathers, int depth) {
@@ -123,18 +135,24 @@ class Shards {
                 // The first layer's parameters come from the optimizer: it waits for it.
                 const Part& gather = gathers[i];
                 const size_t ahead = i - std::min<size_t>(static_cast<size_t>(depth), i - first);
-                const TaskId kernel = gathers[ahead].firstUse < 0 ? kNoTask : compute.kernels[static_cast<size_t>(gathers[ahead].firstUse)];
-                if (kernel == kNoTask || gather.call == kNoTask || m_index.launched(gather.call) != 1 || m_index.launchOf(kernel) == kNoTask)
-                    throw EditError(fmt::format("rank {}: which layer an all-gather is for is not to be seen", rank), "only layers gathered by calls of their own can be prefetched");
+                const TaskId kernel = gathers[ahead].firstUse < 0
+                                          ? kNoTask
+                                          : compute.kernels[static_cast<size_t>(gathers[ahead].firstUse)];
+                if (kernel == kNoTask || gather.call == kNoTask || m_index.launched(gather.call) != 1 ||
+                    m_index.launchOf(kernel) == kNoTask)
+                    throw EditError(fmt::format("rank {}: which layer an all-gather is for is not to be seen", rank),
+                                    "only layers gathered by calls of their own can be prefetched");
                 const TaskId before = m_index.launchOf(kernel);
                 // The buffer was used depth + 2 layers ago.
-                const size_t user = i >= first + static_cast<size_t>(depth) + 2 ? i - static_cast<size_t>(depth) - 1 : 0;
+                const size_t user =
+                    i >= first + static_cast<size_t>(depth) + 2 ? i - static_cast<size_t>(depth) - 1 : 0;
                 const int64_t released = user > first ? gathers[user].firstUse - 1 : -1;
                 if (gather.call < before && gather.ready <= std::max(released, gathers[first].ready)) continue;
                 ++moved;
                 if (gather.call > before) put(gather, before);
                 m_freed.insert(gather.arrival);
-                if (released >= 0) m_added.push_back({gather.arrival, compute.kernels[static_cast<size_t>(released)], m_delayNs});
+                if (released >= 0)
+                    m_added.push_back({gather.arrival, compute.kernels[static_cast<size_t>(released)], m_delayNs});
             }
         }
         return moved;
@@ -144,7 +162,10 @@ class Shards {
     void put(const Part& gather, TaskId next) {
         m_draft.move(gather.call, m_draft.before(next));
         TaskId onStream = m_draft.before(gather.arrival);
-        const auto calledBehind = [&](TaskId task) { return task < m_graph.size() && m_index.launchOf(task) != kNoTask && m_index.launchOf(task) > next && m_moved.count(task) == 0; };
+        const auto calledBehind = [&](TaskId task) {
+            return task < m_graph.size() && m_index.launchOf(task) != kNoTask && m_index.launchOf(task) > next &&
+                   m_moved.count(task) == 0;
+        };
         while (onStream != kNoTask && calledBehind(onStream)) onStream = m_draft.before(onStream);
         m_draft.move(gather.arrival, onStream);
         m_draft.move(gather.transfer, gather.arrival);
@@ -173,8 +194,8 @@ class Shards {
     LaunchIndex m_index;
     GraphDraft m_draft;
     std::map<int, std::vector<Part>> m_gathers, m_reduces, m_replicas;  // by rank, in order
-    std::set<TaskId> m_freed;                             // all-gathers that wait for no compute but the added one
-    std::set<std::pair<TaskId, TaskId>> m_unawaited;      // (kernel, transfer)
+    std::set<TaskId> m_freed;                         // all-gathers that wait for no compute but the added one
+    std::set<std::pair<TaskId, TaskId>> m_unawaited;  // (kernel, transfer)
     std::set<TaskId> m_moved;
     std::vector<Wait> m_added;
     int64_t m_delayNs = 0;
@@ -185,7 +206,8 @@ class Shards {
 void Prefetch::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
     Shards shards(graph, analysis);
     if (shards.empty()) throw EditError("no parameters are sharded by layer", "prefetch is for FSDP and ZeRO-3");
-    if (shards.prefetch(m_depth) == 0) throw EditError(fmt::format("layers are gathered {} ahead already", m_depth), "try a larger depth");
+    if (shards.prefetch(m_depth) == 0)
+        throw EditError(fmt::format("layers are gathered {} ahead already", m_depth), "try a larger depth");
     graph = std::move(shards).finish();
     effect.assume(fmt::format("memory for {} gathered layers is there", m_depth + 2));
 }
@@ -200,15 +222,21 @@ void Overlap::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effe
         graph = std::move(shards).finish();
         effect.assume("memory for 3 gathered layers and the gradients of 2 is there");
         // Where they ran beside each other, their recorded times hold what that costs.
-        if (beside) effect.assume("collectives inside and between nodes slow each other as before");
-        else if (replicated) sharePorts(graph, analysis, effect);
+        if (beside)
+            effect.assume("collectives inside and between nodes slow each other as before");
+        else if (replicated)
+            sharePorts(graph, analysis, effect);
         return;
     }
     Buckets(std::nullopt, true).apply(graph, analysis, effect);
 }
 
-std::unique_ptr<Edit> parsePrefetch(EditArguments& arguments) { return std::make_unique<Prefetch>(arguments.whole("depth", 1).value_or(1)); }
+std::unique_ptr<Edit> parsePrefetch(EditArguments& arguments) {
+    return std::make_unique<Prefetch>(arguments.whole("depth", 1).value_or(1));
+}
 
-std::unique_ptr<Edit> parseOverlap(EditArguments&) { return std::make_unique<Overlap>(); }
+std::unique_ptr<Edit> parseOverlap(EditArguments&) {
+    return std::make_unique<Overlap>();
+}
 
 }  // namespace rankscope::analyzer

@@ -19,7 +19,8 @@ constexpr int kPasses = 16;          // a longer transfer moves those behind it:
 constexpr int kRounds = 16;          // each at least halves what is missing of a transfer's length
 
 bool isSumOfReplicas(const Analysis& analysis, const Exchange& exchange) {
-    return analysis.layout.role(exchange.communicatorId, exchange.op) == CommRole::replicas && exchange.op == store::Op::allReduce;
+    return analysis.layout.role(exchange.communicatorId, exchange.op) == CommRole::replicas &&
+           exchange.op == store::Op::allReduce;
 }
 
 bool isInsideNode(const Analysis& analysis, const Exchange& exchange) {
@@ -35,7 +36,8 @@ Busy busyWith(IsOf isOf, const TaskGraph& graph, const Analysis& analysis, const
     for (const Exchange& exchange : graph.exchanges) {
         if (exchange.members == 0 || !isOf(analysis, exchange)) continue;
         for (const ExchangeMember& member : graph.membersOf(exchange))
-            if (member.transfer != kNoTask) times[member.rank].push_back({schedule.startNs[member.transfer], schedule.endNs[member.transfer]});
+            if (member.transfer != kNoTask)
+                times[member.rank].push_back({schedule.startNs[member.transfer], schedule.endNs[member.transfer]});
     }
     Busy busy;
     for (auto& [rank, intervals] : times) busy.emplace(rank, CoveredLength(unite(std::move(intervals))));
@@ -49,7 +51,9 @@ double rateOf(IsOf isOf, const TaskGraph& graph, const Analysis& analysis) {
         if (exchange.members == 0 || exchange.bytes <= 0 || !isOf(analysis, exchange)) continue;
         const TaskId transfer = graph.membersOf(exchange).front().transfer;
         if (transfer == kNoTask || graph.durationNs[transfer] <= 0) continue;
-        rates.push_back(static_cast<double>(exchange.bytes) * busFactor(exchange.op, static_cast<int>(exchange.members)) / static_cast<double>(graph.durationNs[transfer]));
+        rates.push_back(static_cast<double>(exchange.bytes) *
+                        busFactor(exchange.op, static_cast<int>(exchange.members)) /
+                        static_cast<double>(graph.durationNs[transfer]));
     }
     return rates.empty() ? 0 : median(std::move(rates));
 }
@@ -62,28 +66,34 @@ struct Losses {
 Losses lossesOf(const TaskGraph& graph, const Analysis& analysis) {
     const double inside = rateOf(isInsideNode, graph, analysis), between = rateOf(isSumOfReplicas, graph, analysis);
     if (inside <= 0 || between <= 0) return {1 - kEqualShare, 0};
-    const double share = kEqualShare * std::max(inside, between);  // the port lets through what the faster one reaches alone
+    const double share =
+        kEqualShare * std::max(inside, between);  // the port lets through what the faster one reaches alone
     return {std::max(0.0, 1 - share / inside), std::max(0.0, 1 - share / between)};
 }
 
 /// How long a transfer of `aloneNs` lasts that begins at `startNs`.
 int64_t lengthNs(const CoveredLength& others, double loss, int64_t startNs, int64_t aloneNs) {
     int64_t ns = aloneNs;
-    for (int i = 0; i < kRounds; ++i) ns = aloneNs + std::llround(loss * static_cast<double>(others.within(startNs, startNs + ns)));
+    for (int i = 0; i < kRounds; ++i)
+        ns = aloneNs + std::llround(loss * static_cast<double>(others.within(startNs, startNs + ns)));
     return ns;
 }
 
 /// Whether any transfer has another length now. All members wait for the slowest.
-bool lengthen(TaskGraph& graph, const Exchange& exchange, const std::vector<int64_t>& aloneNs, const Schedule& schedule, const Busy& others, double loss) {
+bool lengthen(TaskGraph& graph, const Exchange& exchange, const std::vector<int64_t>& aloneNs, const Schedule& schedule,
+              const Busy& others, double loss) {
     int64_t longerNs = 0;
     for (const ExchangeMember& member : graph.membersOf(exchange)) {
         const auto beside = others.find(member.rank);
         if (beside == others.end() || member.transfer == kNoTask) continue;
-        longerNs = std::max(longerNs, lengthNs(beside->second, loss, schedule.startNs[member.transfer], aloneNs[member.transfer]) - aloneNs[member.transfer]);
+        longerNs = std::max(
+            longerNs, lengthNs(beside->second, loss, schedule.startNs[member.transfer], aloneNs[member.transfer]) -
+                          aloneNs[member.transfer]);
     }
     bool changed = false;
     for (const ExchangeMember& member : graph.membersOf(exchange)) {
-        if (member.transfer == kNoTask || graph.durationNs[member.transfer] == aloneNs[member.transfer] + longerNs) continue;
+        if (member.transfer == kNoTask || graph.durationNs[member.transfer] == aloneNs[member.transfer] + longerNs)
+            continue;
         graph.durationNs[member.transfer] = aloneNs[member.transfer] + longerNs;
         changed = true;
     }
@@ -99,7 +109,9 @@ bool besideReplicas(const TaskGraph& graph, const Analysis& analysis) {
         if (exchange.members == 0 || !isInsideNode(analysis, exchange)) continue;
         for (const ExchangeMember& member : graph.membersOf(exchange)) {
             const auto beside = sums.find(member.rank);
-            if (beside != sums.end() && member.transfer != kNoTask && beside->second.within(schedule.startNs[member.transfer], schedule.endNs[member.transfer]) > 0) return true;
+            if (beside != sums.end() && member.transfer != kNoTask &&
+                beside->second.within(schedule.startNs[member.transfer], schedule.endNs[member.transfer]) > 0)
+                return true;
         }
     }
     return false;
@@ -107,18 +119,23 @@ bool besideReplicas(const TaskGraph& graph, const Analysis& analysis) {
 
 void sharePorts(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     effect.open = true;
-    effect.assume("collectives inside and between nodes share the GPU's port equally while both run; at best they do not slow each other");
+    effect.assume(
+        "collectives inside and between nodes share the GPU's port equally while both run; at best they do not slow "
+        "each other");
     if (effect.outlook == Outlook::cheap) return;
     const std::vector<int64_t> aloneNs(graph.durationNs.begin(), graph.durationNs.end());
     const Losses losses = lossesOf(graph, analysis);
     for (int pass = 0; pass < kPasses; ++pass) {
         const Schedule schedule = simulate(graph);
-        const Busy inside = busyWith(isInsideNode, graph, analysis, schedule), between = busyWith(isSumOfReplicas, graph, analysis, schedule);
+        const Busy inside = busyWith(isInsideNode, graph, analysis, schedule),
+                   between = busyWith(isSumOfReplicas, graph, analysis, schedule);
         bool changed = false;
         for (const Exchange& exchange : graph.exchanges) {
             if (exchange.members == 0) continue;
-            if (isInsideNode(analysis, exchange)) changed |= lengthen(graph, exchange, aloneNs, schedule, between, losses.inside);
-            if (isSumOfReplicas(analysis, exchange)) changed |= lengthen(graph, exchange, aloneNs, schedule, inside, losses.between);
+            if (isInsideNode(analysis, exchange))
+                changed |= lengthen(graph, exchange, aloneNs, schedule, between, losses.inside);
+            if (isSumOfReplicas(analysis, exchange))
+                changed |= lengthen(graph, exchange, aloneNs, schedule, inside, losses.between);
         }
         if (!changed) return;
     }

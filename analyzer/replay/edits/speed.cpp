@@ -46,8 +46,10 @@ int64_t transferNs(int64_t ns, double startUpNs, double factor) {
 double knownStartUpNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange, EditEffect& effect) {
     const double ns = startUpNs(graph, analysis, exchange);
     if (ns < 0)
-        effect.assume(fmt::format("start-up time on communicator {} is unknown (one size of message, no configured link): its transfers count as bytes only",
-                                  exchange.communicatorId));
+        effect.assume(
+            fmt::format("start-up time on communicator {} is unknown (one size of message, no configured link): its "
+                        "transfers count as bytes only",
+                        exchange.communicatorId));
     return std::max(0.0, ns);
 }
 
@@ -65,7 +67,9 @@ std::string kernelNames(const TaskGraph& graph, const Analysis& analysis) {
     return names;
 }
 
-bool carriesGradients(CommRole role) { return role == CommRole::gradients || role == CommRole::shardedParameters || role == CommRole::replicas; }
+bool carriesGradients(CommRole role) {
+    return role == CommRole::gradients || role == CommRole::shardedParameters || role == CommRole::replicas;
+}
 
 }  // namespace
 
@@ -75,14 +79,17 @@ void Speed::kernels(TaskGraph& graph, const Analysis& analysis) const {
     for (const KernelKey& key : graph.kernelKeys) {
         const auto id = static_cast<size_t>(key.nameId);
         const std::string name = id < analysis.facts.strings.size() ? analysis.facts.strings[id] : std::string();
-        wanted.push_back(m_what.kernel.empty() || matches(m_what.kernel, name) || matches(m_what.kernel, readableKernelName(name)));
+        wanted.push_back(m_what.kernel.empty() || matches(m_what.kernel, name) ||
+                         matches(m_what.kernel, readableKernelName(name)));
     }
     if (std::find(wanted.begin(), wanted.end(), true) == wanted.end())
-        throw EditError(fmt::format("no kernel is named '{}'", m_what.kernel), "kernels of this run: " + kernelNames(graph, analysis));
+        throw EditError(fmt::format("no kernel is named '{}'", m_what.kernel),
+                        "kernels of this run: " + kernelNames(graph, analysis));
     for (TaskId task = 0; task < graph.size(); ++task) {
         const TaskInfo& info = graph.info[task];
         if (info.kind != TaskKind::kernel || info.detail >= wanted.size() || !wanted[info.detail]) continue;
-        if (std::binary_search(ranks.begin(), ranks.end(), graph.rankOf(task))) graph.durationNs[task] = scaledNs(graph.durationNs[task], 1 / m_factor);
+        if (std::binary_search(ranks.begin(), ranks.end(), graph.rankOf(task)))
+            graph.durationNs[task] = scaledNs(graph.durationNs[task], 1 / m_factor);
     }
 }
 
@@ -95,7 +102,9 @@ void Speed::transfers(TaskGraph& graph, const Analysis& analysis, EditEffect& ef
         if (m_what.links == "inter" && !spansNodes(graph, analysis, exchange)) return false;
         if (m_what.links == "intra" && spansNodes(graph, analysis, exchange)) return false;
         const auto members = graph.membersOf(exchange);
-        return m_what.links != "rank" || std::any_of(members.begin(), members.end(), [&](const ExchangeMember& m) { return std::binary_search(ranks.begin(), ranks.end(), m.rank); });
+        return m_what.links != "rank" || std::any_of(members.begin(), members.end(), [&](const ExchangeMember& m) {
+                   return std::binary_search(ranks.begin(), ranks.end(), m.rank);
+               });
     };
     changeTransfers(graph, [&](const TransferTask&, const Exchange& exchange, int64_t ns) {
         if (!concerned(exchange)) return ns;
@@ -106,8 +115,10 @@ void Speed::transfers(TaskGraph& graph, const Analysis& analysis, EditEffect& ef
         return peak > 0 && peak > static_cast<double>(faster) ? std::min(ns, static_cast<int64_t>(peak)) : faster;
     });
     if (found) return;
-    if (m_what.communicator) throw EditError(fmt::format("communicator {} carries nothing in this run", *m_what.communicator));
-    throw EditError("no transfer of this run goes over such a link", "links: intra (inside a node), inter (between nodes), or links of ranks that communicate");
+    if (m_what.communicator)
+        throw EditError(fmt::format("communicator {} carries nothing in this run", *m_what.communicator));
+    throw EditError("no transfer of this run goes over such a link",
+                    "links: intra (inside a node), inter (between nodes), or links of ranks that communicate");
 }
 
 void Speed::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
@@ -129,7 +140,9 @@ void Volume::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effec
     if (m_communicator) checkCommunicator(analysis, *m_communicator);
     bool found = false;
     const auto concerned = [&](const Exchange& exchange) {
-        if (m_communicator ? exchange.communicatorId != *m_communicator : !carriesGradients(analysis.layout.role(exchange.communicatorId, exchange.op))) return false;
+        if (m_communicator ? exchange.communicatorId != *m_communicator
+                           : !carriesGradients(analysis.layout.role(exchange.communicatorId, exchange.op)))
+            return false;
         return !m_onlyFullPrecision || exchange.dataType == store::DataType::f32;
     };
     changeTransfers(graph, [&](const TransferTask&, const Exchange& exchange, int64_t ns) {
@@ -137,8 +150,12 @@ void Volume::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effec
         found = true;
         return transferNs(ns, knownStartUpNs(graph, analysis, exchange, effect), m_factor);
     });
-    if (!found && m_onlyFullPrecision) throw EditError("no gradients travel as float32 in this run", "bytes:factor=F changes what travels in any type");
-    if (!found) throw EditError(m_communicator ? fmt::format("communicator {} carries nothing in this run", *m_communicator) : "no gradients are known to travel in this run");
+    if (!found && m_onlyFullPrecision)
+        throw EditError("no gradients travel as float32 in this run",
+                        "bytes:factor=F changes what travels in any type");
+    if (!found)
+        throw EditError(m_communicator ? fmt::format("communicator {} carries nothing in this run", *m_communicator)
+                                       : "no gradients are known to travel in this run");
     for (Exchange& exchange : graph.exchanges)
         if (concerned(exchange) && exchange.bytes > 0) exchange.bytes = scaledNs(exchange.bytes, m_factor);
 }
@@ -155,7 +172,8 @@ std::unique_ptr<Edit> parseSpeed(EditArguments& arguments) {
     if (transfers > 1) arguments.refuse("either communicator or links");
     if (transfers == 1 && !what.kernel.empty()) arguments.refuse("either kernels or transfers");
     if (what.upToPeak && transfers == 0) arguments.refuse("limit goes with transfers");
-    if (what.links == "rank" ? what.ranks.empty() : transfers == 1 && !what.ranks.empty()) arguments.refuse("ranks go with kernels or with links=rank");
+    if (what.links == "rank" ? what.ranks.empty() : transfers == 1 && !what.ranks.empty())
+        arguments.refuse("ranks go with kernels or with links=rank");
     return std::make_unique<Speed>(std::move(what), factor);
 }
 

@@ -7,16 +7,18 @@
 
 namespace rankscope::analyzer {
 
-/// What a Speed edit makes faster. One of kernels (of ranks, of a name), or transfers (of a communicator, a class of links, the links of ranks).
+/// What a Speed edit makes faster. One of kernels (of ranks, of a name), or transfers (of a communicator, a class of
+/// links, the links of ranks).
 struct SpeedOf {
-    std::vector<int> ranks;               // kernels, or links with `links` "rank"
-    std::string kernel;                   // name, with * for any characters; empty: all kernels
+    std::vector<int> ranks;  // kernels, or links with `links` "rank"
+    std::string kernel;      // name, with * for any characters; empty: all kernels
     std::optional<int64_t> communicator;
-    std::string links;                    // "": none; "intra", "inter", "rank": every exchange that a rank of `ranks` takes part in
-    bool upToPeak = false;                // no transfer gets faster than the configured links give
+    std::string links;      // "": none; "intra", "inter", "rank": every exchange that a rank of `ranks` takes part in
+    bool upToPeak = false;  // no transfer gets faster than the configured links give
 };
 
-/// Kernels take 1 / factor of their time. Of a transfer the start-up time (alpha of the fit, or of the configured peak) stays, the rest becomes 1 / factor.
+/// Kernels take 1 / factor of their time. Of a transfer the start-up time (alpha of the fit, or of the configured peak)
+/// stays, the rest becomes 1 / factor.
 class Speed : public Edit {
   public:
     Speed(SpeedOf what, double factor) : m_what(std::move(what)), m_factor(factor) {}
@@ -45,7 +47,8 @@ class IdealNetwork : public Edit {
 class Volume : public Edit {
   public:
     /// `communicator`: only its; else all that carry gradients. `onlyFullPrecision`: only float32 ones.
-    Volume(double factor, std::optional<int64_t> communicator, bool onlyFullPrecision) : m_factor(factor), m_communicator(communicator), m_onlyFullPrecision(onlyFullPrecision) {}
+    Volume(double factor, std::optional<int64_t> communicator, bool onlyFullPrecision)
+        : m_factor(factor), m_communicator(communicator), m_onlyFullPrecision(onlyFullPrecision) {}
     void apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const override;
 
   private:

@@ -69,7 +69,8 @@ TransferPrices::TransferPrices(const TaskGraph& graph, const Analysis& analysis)
     }
     const SeenChoices seen = seenIn(graph);
     const std::optional<NcclVersion> version = ncclVersionOf(analysis.facts);
-    const NcclSetting forced = NcclSetting::parse(analysis.facts.text("env.NCCL_ALGO"), analysis.facts.text("env.NCCL_PROTO"));
+    const NcclSetting forced =
+        NcclSetting::parse(analysis.facts.text("env.NCCL_ALGO"), analysis.facts.text("env.NCCL_PROTO"));
     for (const auto& [who, bySize] : found) {
         const auto& [communicatorId, op] = who;
         const auto communicator = analysis.facts.communicators.find(communicatorId);

@@ -14,7 +14,8 @@ namespace rankscope::analyzer {
 
 class TransferPrices {
   public:
-    /// Times are those of `graph` as it stands, so that earlier edits count. NCCL chooses as the job's variables let it.
+    /// Times are those of `graph` as it stands, so that earlier edits count. NCCL chooses as the job's variables let
+    /// it.
     TransferPrices(const TaskGraph& graph, const Analysis& analysis);
 
     /// Of a collective of `bytes` (as Exchange::bytes), of the member that takes longest. See CollectivePrice::ns.

@@ -8,7 +8,8 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr int64_t kLongestEmptyNs = 5'000;  // a kernel without work takes 2 to 5 us on the device, by its own time stamps
+constexpr int64_t kLongestEmptyNs =
+    5'000;  // a kernel without work takes 2 to 5 us on the device, by its own time stamps
 
 /// What a kernel of this rank takes without work: no more than its shortest one does with some.
 int64_t emptyKernelNs(const TaskGraph& graph, const ComputeLane& compute) {
@@ -24,7 +25,8 @@ int32_t nameOf(const TaskGraph& graph, TaskId kernel) {
 }
 
 /// By place in a piece, by piece: its kernels. Empty: they are not alike.
-std::vector<std::vector<TaskId>> piecesOf(const TaskGraph& graph, const ComputeLane& compute, const std::vector<int64_t>& ready) {
+std::vector<std::vector<TaskId>> piecesOf(const TaskGraph& graph, const ComputeLane& compute,
+                                          const std::vector<int64_t>& ready) {
     const int64_t length = ready[1] - ready[0];
     if (length < 1 || ready.front() < length - 1) return {};
     std::vector<std::vector<TaskId>> places(static_cast<size_t>(length));
@@ -50,7 +52,8 @@ void Resend::mergeKernels(const std::vector<TaskId>& kernels, size_t first, size
     }
     const auto leadNs = std::llround(median(std::move(leads))), callNs = std::llround(median(std::move(calls)));
     int64_t workNs = 0;
-    for (size_t piece = first; piece <= last; ++piece) workNs += std::max<int64_t>(0, m_graph.durationNs[kernels[piece]] - emptyNs);
+    for (size_t piece = first; piece <= last; ++piece)
+        workNs += std::max<int64_t>(0, m_graph.durationNs[kernels[piece]] - emptyNs);
     for (size_t piece = first; piece < last; ++piece) {
         m_draft.durationNs(kernels[piece]) = 0;
         m_draft.leadNs(kernels[piece]) = 0;

@@ -12,7 +12,8 @@
 namespace rankscope::analyzer::html {
 namespace {
 
-constexpr double kLeastSpan = 1e-6;  // of the values on an axis: what lies closer is one place, and steps of a double would be seen as changes
+constexpr double kLeastSpan =
+    1e-6;  // of the values on an axis: what lies closer is one place, and steps of a double would be seen as changes
 constexpr int kMostTicks = 20;
 constexpr double kHalfLetter = 3.5;  // half the width of a letter: names that would pass the right edge end there
 
@@ -45,7 +46,8 @@ std::vector<double> ticksOf(const Scale& scale) {
     } else if (scale.high > scale.low) {
         const double step = tickWidth(scale.high - scale.low);
         const double first = std::ceil(scale.low / step);
-        for (int i = 0; i < kMostTicks && (first + i) * step <= scale.high + step * 1e-9; ++i) ticks.push_back((first + i) * step);
+        for (int i = 0; i < kMostTicks && (first + i) * step <= scale.high + step * 1e-9; ++i)
+            ticks.push_back((first + i) * step);
     }
     return ticks;
 }
@@ -67,17 +69,26 @@ struct Extent {
 
 void drawAxes(const Chart& chart, const Scale& x, const Scale& y, std::string& out) {
     for (const double tick : ticksOf(y)) {
-        out += fmt::format("<line class=\"gridline\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft, kWidth - kRight, y.at(tick), y.at(tick));
-        out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 6, y.at(tick) + 4, markupText(chart.y.text(tick)));
+        out += fmt::format("<line class=\"gridline\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft,
+                           kWidth - kRight, y.at(tick), y.at(tick));
+        out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 6, y.at(tick) + 4,
+                           markupText(chart.y.text(tick)));
     }
     for (const auto& [place, name] : chart.xNames)
-        out += x.at(place) + kHalfLetter * static_cast<double>(name.size()) > kWidth ? fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", kWidth, kHeight - kBottom + 16, markupText(name))
-                                                : fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x.at(place), kHeight - kBottom + 16, markupText(name));
+        out += x.at(place) + kHalfLetter * static_cast<double>(name.size()) > kWidth
+                   ? fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", kWidth,
+                                 kHeight - kBottom + 16, markupText(name))
+                   : fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x.at(place),
+                                 kHeight - kBottom + 16, markupText(name));
     for (const double tick : chart.xNames.empty() ? ticksOf(x) : std::vector<double>{})
-        out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x.at(tick), kHeight - kBottom + 16, markupText(chart.x.text(tick)));
+        out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x.at(tick),
+                           kHeight - kBottom + 16, markupText(chart.x.text(tick)));
     out += fmt::format("<path class=\"frame\" d=\"M{} {}V{}H{}\"/>", kLeft, kTop, kHeight - kBottom, kWidth - kRight);
-    out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>", (kLeft + kWidth - kRight) / 2, kHeight - 8, markupText(chart.x.title));
-    out += fmt::format("<text class=\"beside\" transform=\"translate(14 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>", (kTop + kHeight - kBottom) / 2, markupText(chart.y.title));
+    out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>", (kLeft + kWidth - kRight) / 2,
+                       kHeight - 8, markupText(chart.x.title));
+    out += fmt::format(
+        "<text class=\"beside\" transform=\"translate(14 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+        (kTop + kHeight - kBottom) / 2, markupText(chart.y.title));
 }
 
 }  // namespace
@@ -87,7 +98,10 @@ std::string stackedBar(const std::vector<Part>& parts, double whole) {
     double at = 0;
     for (const Part& part : parts) {
         const double width = whole > 0 ? 1000 * part.value / whole : 0;
-        if (width >= 0.05) out += fmt::format("<rect class=\"{}\" x=\"{:.1f}\" width=\"{:.1f}\" height=\"10\"><title>{}</title></rect>", part.colour, at, width, markupText(part.label));
+        if (width >= 0.05)
+            out +=
+                fmt::format("<rect class=\"{}\" x=\"{:.1f}\" width=\"{:.1f}\" height=\"10\"><title>{}</title></rect>",
+                            part.colour, at, width, markupText(part.label));
         at += width;
     }
     return out + "</svg>";
@@ -95,22 +109,30 @@ std::string stackedBar(const std::vector<Part>& parts, double whole) {
 
 std::string legend(const std::vector<Part>& parts) {
     std::string out = "<ul class=\"legend\">";
-    for (const Part& part : parts) out += fmt::format("<li><i class=\"{}\"></i>{}</li>", part.colour, markupText(part.label));
+    for (const Part& part : parts)
+        out += fmt::format("<li><i class=\"{}\"></i>{}</li>", part.colour, markupText(part.label));
     return out + "</ul>\n";
 }
 
 std::string barChart(std::string_view title, const std::vector<Bar>& bars, double whole) {
-    constexpr double kRow = 30, kBarLeft = 150, kBarWidth = 160, kValueWidth = 110;  // narrow: its words are read on a telephone, too
+    constexpr double kRow = 30, kBarLeft = 150, kBarWidth = 160,
+                     kValueWidth = 110;  // narrow: its words are read on a telephone, too
     if (whole <= 0)
         for (const Bar& bar : bars) whole = std::max(whole, bar.value);
-    std::string out = fmt::format("<svg class=\"chart bars\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kBarLeft + kBarWidth + kValueWidth, kRow * static_cast<double>(bars.size()) + 4, markupText(title));
+    std::string out =
+        fmt::format("<svg class=\"chart bars\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">",
+                    kBarLeft + kBarWidth + kValueWidth, kRow * static_cast<double>(bars.size()) + 4, markupText(title));
     for (size_t i = 0; i < bars.size(); ++i) {
         const double top = kRow * static_cast<double>(i);
         const double width = whole > 0 ? kBarWidth * std::clamp(bars[i].value / whole, 0.0, 1.0) : 0;
-        out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", kBarLeft - 10, top + 19, markupText(bars[i].label));
-        out += fmt::format("<rect class=\"back\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"18\" rx=\"2\"/>", kBarLeft, top + 6, kBarWidth);
-        out += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"18\" rx=\"2\"/>", bars[i].colour, kBarLeft, top + 6, width);
-        out += fmt::format("<text class=\"value\" x=\"{}\" y=\"{}\">{}</text>", kBarLeft + kBarWidth + 10, top + 19, markupText(bars[i].text));
+        out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", kBarLeft - 10, top + 19,
+                           markupText(bars[i].label));
+        out += fmt::format("<rect class=\"back\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"18\" rx=\"2\"/>", kBarLeft,
+                           top + 6, kBarWidth);
+        out += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"18\" rx=\"2\"/>",
+                           bars[i].colour, kBarLeft, top + 6, width);
+        out += fmt::format("<text class=\"value\" x=\"{}\" y=\"{}\">{}</text>", kBarLeft + kBarWidth + 10, top + 19,
+                           markupText(bars[i].text));
     }
     return out + "</svg>\n";
 }
@@ -133,22 +155,26 @@ std::string drawChart(const Chart& chart) {
     if (chart.x.isLogarithmic) x = {std::max(1.0, xs.low / 2), xs.high * 2, true, kLeft + 10, kWidth - kRight - 10};
     const Scale y{chart.fromZero ? 0 : ys.low - room, ys.high + room, false, kHeight - kBottom, kTop};
 
-    std::string out = fmt::format("<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kWidth, kHeight, markupText(chart.title));
+    std::string out = fmt::format("<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kWidth,
+                                  kHeight, markupText(chart.title));
     drawAxes(chart, x, y, out);
     for (const auto& [level, name] : chart.levels) {
-        out += fmt::format("<line class=\"trend\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft, kWidth - kRight, y.at(level), y.at(level));
+        out += fmt::format("<line class=\"trend\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft,
+                           kWidth - kRight, y.at(level), y.at(level));
     }
     for (const std::vector<Point>& curve : chart.curves) {
         out += "<path class=\"curve\" d=\"";
-        for (size_t i = 0; i < curve.size(); ++i) out += fmt::format("{}{:.1f} {:.1f}", i == 0 ? "M" : "L", x.at(curve[i].x), y.at(curve[i].y));
+        for (size_t i = 0; i < curve.size(); ++i)
+            out += fmt::format("{}{:.1f} {:.1f}", i == 0 ? "M" : "L", x.at(curve[i].x), y.at(curve[i].y));
         out += "\"/>";
     }
     for (const Point& dot : chart.dots)
-        out += fmt::format("<circle class=\"dot {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:g}\"><title>{}</title></circle>", dot.colour, x.at(dot.x), y.at(dot.y), dot.radius,
-                           markupText(dot.label));
+        out += fmt::format("<circle class=\"dot {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:g}\"><title>{}</title></circle>",
+                           dot.colour, x.at(dot.x), y.at(dot.y), dot.radius, markupText(dot.label));
     for (const auto& [level, name] : chart.levels) {  // on top of the points
         const bool isLow = y.at(level) > (kTop + kHeight - kBottom) / 2;
-        out += fmt::format("<text class=\"value level\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kWidth - kRight - 4, y.at(level) + (isLow ? -8 : 16), markupText(name));
+        out += fmt::format("<text class=\"value level\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
+                           kWidth - kRight - 4, y.at(level) + (isLow ? -8 : 16), markupText(name));
     }
     return out + "</svg>\n";
 }

@@ -22,7 +22,7 @@ std::string legend(const std::vector<Part>& parts);
 
 struct Bar {
     std::string label;
-    std::string text;    // the value as people read it
+    std::string text;  // the value as people read it
     double value = 0;
     std::string colour;
 };
@@ -40,17 +40,17 @@ struct Point {
 
 struct Axis {
     std::string title;
-    bool isLogarithmic = false;                // base 2
+    bool isLogarithmic = false;  // base 2
     std::string (*text)(double value) = nullptr;
 };
 
 struct Chart {
-    std::string title;                         // what it shows, for readers who cannot see it
-    Axis x, y;                                 // y begins at 0
-    std::vector<std::vector<Point>> curves;    // lines
+    std::string title;                       // what it shows, for readers who cannot see it
+    Axis x, y;                               // y begins at 0
+    std::vector<std::vector<Point>> curves;  // lines
     std::vector<Point> dots;
     std::vector<std::pair<double, std::string>> levels;  // horizontal lines with a name
-    bool fromZero = true;                      // of y
+    bool fromZero = true;                                // of y
     std::vector<std::pair<double, std::string>> xNames;  // in place of numbers below the x axis
 };
 

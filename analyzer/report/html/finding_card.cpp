@@ -26,28 +26,34 @@ std::string whereText(const Report& report, const Finding& finding) {
 std::string costLine(const Report& report, const Finding& finding) {
     std::string out = fmt::format("<p class=\"cost\"><b>{}</b> of the step", percentText(finding.severity));
     if (finding.savingNsPerStep) {
-        out += fmt::format("; the repair saves <b>{}</b> per step ({}; {} to {}), {}, confidence {:.0f} %", durationText(*finding.savingNsPerStep),
-                           percentText(savingShare(finding, report.run.stepNs)), durationText(finding.savingLowNs),
-                           durationText(finding.savingHighNs), finding.savingReplayed ? "replayed" : "estimated", 100 * finding.confidence);
+        out += fmt::format("; the repair saves <b>{}</b> per step ({}; {} to {}), {}, confidence {:.0f} %",
+                           durationText(*finding.savingNsPerStep), percentText(savingShare(finding, report.run.stepNs)),
+                           durationText(finding.savingLowNs), durationText(finding.savingHighNs),
+                           finding.savingReplayed ? "replayed" : "estimated", 100 * finding.confidence);
     }
     return out + "</p>\n";
 }
 
 std::string copyable(const std::string& text) {
-    return fmt::format("<div class=\"fix\"><code>{}</code><button type=\"button\" class=\"copy\" hidden>Copy</button></div>\n", markupText(text));
+    return fmt::format(
+        "<div class=\"fix\"><code>{}</code><button type=\"button\" class=\"copy\" hidden>Copy</button></div>\n",
+        markupText(text));
 }
 
 std::string explanation(const std::string& id) {
     const CatalogueEntry* entry = findCatalogueEntry(id);
     if (entry == nullptr) return {};
-    std::string out = fmt::format("<details><summary>What is {}?</summary><div class=\"inside\"><p>{}</p>\n", markupText(entry->id), markupText(entry->definition));
+    std::string out = fmt::format("<details><summary>What is {}?</summary><div class=\"inside\"><p>{}</p>\n",
+                                  markupText(entry->id), markupText(entry->definition));
     if (!entry->thresholds.empty()) {
         out += "<h4>Thresholds</h4><ul>";
         for (const ThresholdEntry& threshold : entry->thresholds)
-            out += fmt::format("<li>{}: {} {} ({})</li>", markupText(threshold.name), threshold.value, markupText(threshold.unit), markupText(threshold.reason));
+            out += fmt::format("<li>{}: {} {} ({})</li>", markupText(threshold.name), threshold.value,
+                               markupText(threshold.unit), markupText(threshold.reason));
         out += "</ul>\n";
     }
-    if (!entry->falsePositives.empty()) out += "<h4>What looks like it</h4><p>" + markupText(entry->falsePositives) + "</p>\n";
+    if (!entry->falsePositives.empty())
+        out += "<h4>What looks like it</h4><p>" + markupText(entry->falsePositives) + "</p>\n";
     return out + "</div></details>\n";
 }
 
@@ -55,20 +61,22 @@ std::string explanation(const std::string& id) {
 
 std::string findingCard(const Report& report, const Finding& finding) {
     const bool isOpen = finding.verdict == Verdict::inconclusive;
-    std::string out = fmt::format("<article class=\"finding{}\"><h3><span class=\"id\">{}</span>{}{}</h3>\n", isOpen ? " inconclusive" : "", markupText(finding.id),
-                                  markupText(finding.title), isOpen ? " <span class=\"badge warn\">inconclusive</span>" : "");
+    std::string out = fmt::format("<article class=\"finding{}\"><h3><span class=\"id\">{}</span>{}{}</h3>\n",
+                                  isOpen ? " inconclusive" : "", markupText(finding.id), markupText(finding.title),
+                                  isOpen ? " <span class=\"badge warn\">inconclusive</span>" : "");
     out += costLine(report, finding);
     out += fmt::format("<p>{}.</p>\n", markupText(finding.cause));
-    if (!finding.whyInconclusive.empty()) out += fmt::format("<p><b>Inconclusive:</b> {}.</p>\n", markupText(finding.whyInconclusive));
+    if (!finding.whyInconclusive.empty())
+        out += fmt::format("<p><b>Inconclusive:</b> {}.</p>\n", markupText(finding.whyInconclusive));
     out += "<h4>Where</h4><p>" + markupText(whereText(report, finding));
     if (finding.communicator) out += ", " + markupText(groupText(report, *finding.communicator));
-    if (!finding.affectedRanks.empty() && finding.affectedRanks != finding.ranks) out += "; waiting: " + markupText(ranksText(finding.affectedRanks));
+    if (!finding.affectedRanks.empty() && finding.affectedRanks != finding.ranks)
+        out += "; waiting: " + markupText(ranksText(finding.affectedRanks));
     out += "</p>\n";
     if (!finding.evidence.facts.empty() || finding.windowEndNs > finding.windowStartNs) {
         out += "<h4>Evidence</h4><ul>";
         for (const std::string& fact : finding.evidence.facts) out += "<li>" + markupText(fact) + "</li>";
-        if (finding.windowEndNs > finding.windowStartNs)
-            out += "<li>" + bestSeenText(report, finding) + "</li>";
+        if (finding.windowEndNs > finding.windowStartNs) out += "<li>" + bestSeenText(report, finding) + "</li>";
         out += "</ul>\n";
     }
     if (!finding.fix.empty()) out += "<h4>Fix</h4>\n";

@@ -48,22 +48,31 @@ std::vector<size_t> chosenLanes(const StepOverview& overview, const std::vector<
 }
 
 std::string lanesLegend() {
-    return legend({{"compute", "compute"}, {"transfer", "exposed transfer"}, {"wait", "exposed waiting"}, {"overlapped", "communication hidden under compute"},
-                   {"memory", "copies"}, {"nothing", "idle, or no communication"}});
+    return legend({{"compute", "compute"},
+                   {"transfer", "exposed transfer"},
+                   {"wait", "exposed waiting"},
+                   {"overlapped", "communication hidden under compute"},
+                   {"memory", "copies"},
+                   {"nothing", "idle, or no communication"}});
 }
 
 std::string drawLanes(const StepOverview& overview, const std::vector<int>& named, int64_t spanNs) {
     const std::vector<size_t> chosen = chosenLanes(overview, named);
     const auto lengthNs = static_cast<double>(overview.endNs - overview.startNs);
     const double beside = lengthNs > 0 ? std::max(0.0, static_cast<double>(spanNs) / lengthNs - 1) : 0;
-    std::string out = fmt::format("<div><div class=\"lanes\" style=\"--row:{}px; --beside:{:.4f}fr\" data-length-ns=\"{}\">\n", chosen.size() <= 16 ? 26 : 14, beside, overview.endNs - overview.startNs);
+    std::string out =
+        fmt::format("<div><div class=\"lanes\" style=\"--row:{}px; --beside:{:.4f}fr\" data-length-ns=\"{}\">\n",
+                    chosen.size() <= 16 ? 26 : 14, beside, overview.endNs - overview.startNs);
     for (const size_t i : chosen) {
         const OverviewLane& lane = overview.lanes[i];
         const bool isNamed = std::ranges::count(named, lane.rank) != 0;
-        out += fmt::format("<span class=\"who{}\">rank {}</span><svg viewBox=\"0 0 {} 20\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"rank {}\">", isNamed ? " named" : "",
-                           lane.rank, StepOverview::kColumns, lane.rank);
+        out += fmt::format(
+            "<span class=\"who{}\">rank {}</span><svg viewBox=\"0 0 {} 20\" preserveAspectRatio=\"none\" role=\"img\" "
+            "aria-label=\"rank {}\">",
+            isNamed ? " named" : "", lane.rank, StepOverview::kColumns, lane.rank);
         for (const auto& [letter, colour] : kColours) {
-            if (const std::string device = dashes(lane.device, letter, 6); !device.empty()) out += fmt::format("<path class=\"{}\" stroke-width=\"11\" d=\"{}\"/>", colour, device);
+            if (const std::string device = dashes(lane.device, letter, 6); !device.empty())
+                out += fmt::format("<path class=\"{}\" stroke-width=\"11\" d=\"{}\"/>", colour, device);
             if (const std::string communication = dashes(lane.communication, letter, 16); !communication.empty())
                 out += fmt::format("<path class=\"{}\" stroke-width=\"7\" d=\"{}\"/>", colour, communication);
         }
@@ -73,7 +82,9 @@ std::string drawLanes(const StepOverview& overview, const std::vector<int>& name
     for (int tick = 0; tick <= 5; ++tick) out += fmt::format("<span>{}</span>", durationText(lengthNs * tick / 5));
     out += "</div><div class=\"ruler\"></div></div>\n<p class=\"readout\"></p></div>\n";
     if (chosen.size() < overview.lanes.size())
-        out += fmt::format("<p class=\"hint\">{} of {} ranks are drawn: those that findings name, and others spread evenly.</p>\n", chosen.size(), overview.lanes.size());
+        out += fmt::format(
+            "<p class=\"hint\">{} of {} ranks are drawn: those that findings name, and others spread evenly.</p>\n",
+            chosen.size(), overview.lanes.size());
     return out;
 }
 

@@ -15,8 +15,9 @@ inline constexpr size_t kMostLanes = 64;
 /// Names the colours of the lanes.
 std::string lanesLegend();
 
-/// The overview as one row per rank: device above, communication below. `named` are ranks that findings name; they are marked, and kept where not all can be drawn.
-/// `spanNs`: what the width of the page stands for, for several overviews on one scale; the overview's own length where it is shorter.
+/// The overview as one row per rank: device above, communication below. `named` are ranks that findings name; they are
+/// marked, and kept where not all can be drawn. `spanNs`: what the width of the page stands for, for several overviews
+/// on one scale; the overview's own length where it is shorter.
 std::string drawLanes(const StepOverview& overview, const std::vector<int>& named, int64_t spanNs = 0);
 
 /// Which lanes are drawn, by index.

@@ -7,17 +7,23 @@
 
 namespace rankscope::analyzer::html {
 
-const char* moodClass(Mood mood) { return mood == Mood::good ? "good" : mood == Mood::warn ? "warn" : "bad"; }
+const char* moodClass(Mood mood) {
+    return mood == Mood::good ? "good" : mood == Mood::warn ? "warn" : "bad";
+}
 
 std::string scriptData(std::string_view json) {
     std::string out;
     out.reserve(json.size());
     for (size_t i = 0; i < json.size(); ++i) {
         const char c = json[i];
-        if (c == '<') out += "\\u003c";
-        else if (c == '>') out += "\\u003e";
-        else if (c == '&') out += "\\u0026";
-        else if (json.substr(i, 3) == "\xE2\x80\xA8" || json.substr(i, 3) == "\xE2\x80\xA9") {  // line ends to JavaScript, not to JSON
+        if (c == '<')
+            out += "\\u003c";
+        else if (c == '>')
+            out += "\\u003e";
+        else if (c == '&')
+            out += "\\u0026";
+        else if (json.substr(i, 3) == "\xE2\x80\xA8" ||
+                 json.substr(i, 3) == "\xE2\x80\xA9") {  // line ends to JavaScript, not to JSON
             out += json[i + 2] == '\xA8' ? "\\u2028" : "\\u2029";
             i += 2;
         } else {
@@ -28,28 +34,40 @@ std::string scriptData(std::string_view json) {
 }
 
 std::string section(std::string_view id, std::string_view heading, std::string_view hint, std::string_view markup) {
-    std::string out = fmt::format("<section id=\"{}\" aria-labelledby=\"{}-title\">\n<h2 id=\"{}-title\">{}</h2>\n", id, id, id, markupText(heading));
+    std::string out = fmt::format("<section id=\"{}\" aria-labelledby=\"{}-title\">\n<h2 id=\"{}-title\">{}</h2>\n", id,
+                                  id, id, markupText(heading));
     if (!hint.empty()) out += fmt::format("<p class=\"hint\">{}</p>\n", markupText(hint));
     return out.append(markup).append("</section>\n");
 }
 
 std::string tile(std::string_view name, std::string_view value, std::string_view more) {
-    return fmt::format("<div><dt>{}</dt><dd>{}<span class=\"small\">{}</span></dd></div>\n", markupText(name), markupText(value), markupText(more));
+    return fmt::format("<div><dt>{}</dt><dd>{}<span class=\"small\">{}</span></dd></div>\n", markupText(name),
+                       markupText(value), markupText(more));
 }
 
 std::string renderPage(const Page& page) {
     std::string out = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
-    out += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action "
-           "'none'\">\n";
-    out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" content=\"Rankscope\">\n<link rel=\"icon\" href=\"data:,\">\n";
+    out +=
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+        "script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action "
+        "'none'\">\n";
+    out +=
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" "
+        "content=\"Rankscope\">\n<link rel=\"icon\" href=\"data:,\">\n";
     out += fmt::format("<title>{} - Rankscope</title>\n<style>\n", markupText(oneLine(page.title)));
-    out.append(reportStyle()).append("</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#content\">To the content</a>\n");
-    out += fmt::format("<header class=\"top\"><h1>{}</h1><span class=\"about\">{}</span><button id=\"theme\" type=\"button\" hidden>Dark</button></header>\n",
-                       markupText(oneLine(page.title)), markupText(page.about));
-    out += fmt::format("<main id=\"content\">\n<div class=\"verdict {}\" role=\"status\">{}", moodClass(page.mood), markupText(page.verdict));
+    out.append(reportStyle())
+        .append("</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#content\">To the content</a>\n");
+    out += fmt::format(
+        "<header class=\"top\"><h1>{}</h1><span class=\"about\">{}</span><button id=\"theme\" type=\"button\" "
+        "hidden>Dark</button></header>\n",
+        markupText(oneLine(page.title)), markupText(page.about));
+    out += fmt::format("<main id=\"content\">\n<div class=\"verdict {}\" role=\"status\">{}", moodClass(page.mood),
+                       markupText(page.verdict));
     if (!page.verdictMore.empty()) out += fmt::format("<p>{}</p>", markupText(page.verdictMore));
     out += "</div>\n" + page.body;
-    out += "<footer>Made by Rankscope; this file needs nothing beside it. All values are in it as JSON too: the element <code>rankscope-data</code>.</footer>\n</main>\n";
+    out +=
+        "<footer>Made by Rankscope; this file needs nothing beside it. All values are in it as JSON too: the element "
+        "<code>rankscope-data</code>.</footer>\n</main>\n";
     out += "<script type=\"application/json\" id=\"rankscope-data\">" + scriptData(page.data) + "</script>\n<script>\n";
     return out.append(reportScript()).append("</script>\n</body>\n</html>\n");
 }

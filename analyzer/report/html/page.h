@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame of an HTML report: one file without anything beside it. No network, no fonts, no pictures; a policy in its head forbids them to the browser too.
+// The frame of an HTML report: one file without anything beside it. No network, no fonts, no pictures; a policy in its
+// head forbids them to the browser too.
 #pragma once
 
 #include <string>
@@ -12,13 +13,13 @@ namespace rankscope::analyzer::html {
 enum class Mood { good, warn, bad };
 
 struct Page {
-    std::string title;        // text, of the window and the heading
-    std::string about;        // text, beside the heading
+    std::string title;  // text, of the window and the heading
+    std::string about;  // text, beside the heading
     Mood mood = Mood::good;
     std::string verdict;      // text: the report in one sentence
     std::string verdictMore;  // text under it; may be empty
     std::string body;         // markup
-    std::string data;         // JSON: the same report for programs, in <script type="application/json" id="rankscope-data">
+    std::string data;  // JSON: the same report for programs, in <script type="application/json" id="rankscope-data">
 };
 
 std::string renderPage(const Page& page);

@@ -25,23 +25,33 @@ Cell textCell(const std::string& text) {
 
 Cell numberCell(const std::string& text, double value) {
     if (!std::isfinite(value)) return unknownCell();
-    return {markupText(text), value == std::round(value) && std::abs(value) < 1e15 ? fmt::format("{:.0f}", value) : fmt::format("{}", value)};
+    return {markupText(text), value == std::round(value) && std::abs(value) < 1e15 ? fmt::format("{:.0f}", value)
+                                                                                   : fmt::format("{}", value)};
 }
 
-Cell unknownCell() { return {"unknown", std::nullopt}; }
+Cell unknownCell() {
+    return {"unknown", std::nullopt};
+}
 
-Cell unbrokenCell(const std::string& text) { return {"<span class=\"unbroken\">" + markupText(text) + "</span>", text}; }
+Cell unbrokenCell(const std::string& text) {
+    return {"<span class=\"unbroken\">" + markupText(text) + "</span>", text};
+}
 
-Cell markupCell(std::string markup) { return {std::move(markup), std::nullopt}; }
+Cell markupCell(std::string markup) {
+    return {std::move(markup), std::nullopt};
+}
 
-Table::Table(std::string id, std::string caption, std::vector<Column> columns) : m_id(std::move(id)), m_caption(std::move(caption)), m_columns(std::move(columns)) {}
+Table::Table(std::string id, std::string caption, std::vector<Column> columns)
+    : m_id(std::move(id)), m_caption(std::move(caption)), m_columns(std::move(columns)) {}
 
 void Table::add(const std::vector<Cell>& row) {
     ++m_rows;
     m_body += "<tr>";
     for (size_t i = 0; i < row.size(); ++i) {
         const char* kind = m_columns[i].isBar ? " class=\"bar\"" : m_columns[i].isNumber ? " class=\"number\"" : "";
-        m_body += fmt::format("<td{}{}>{}</td>", kind, row[i].value ? fmt::format(" data-v=\"{}\"", markupText(*row[i].value)) : "", row[i].markup);
+        m_body +=
+            fmt::format("<td{}{}>{}</td>", kind,
+                        row[i].value ? fmt::format(" data-v=\"{}\"", markupText(*row[i].value)) : "", row[i].markup);
     }
     m_body += "</tr>\n";
 }
@@ -53,7 +63,8 @@ std::string Table::markup() const {
     for (const Column& column : m_columns) {
         const std::string title = markupText(column.title);
         out += column.isBar ? fmt::format("<th scope=\"col\">{}</th>", title)
-                            : fmt::format("<th scope=\"col\"{}><button type=\"button\">{}</button></th>", column.isNumber ? " class=\"number\"" : "", title);
+                            : fmt::format("<th scope=\"col\"{}><button type=\"button\">{}</button></th>",
+                                          column.isNumber ? " class=\"number\"" : "", title);
     }
     return out + "</tr></thead>\n<tbody>\n" + m_body + "</tbody></table></div>\n";
 }

@@ -10,7 +10,7 @@ namespace rankscope::analyzer::html {
 struct Column {
     std::string title;
     bool isNumber = false;
-    bool isBar = false;                // cells are drawings or folded text; not sorted by
+    bool isBar = false;  // cells are drawings or folded text; not sorted by
 };
 
 struct Cell {

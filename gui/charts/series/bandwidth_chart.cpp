@@ -20,8 +20,8 @@ namespace {
 
 using store::Op;
 
-constexpr size_t kMostSeries = 7;          // colours that can be told apart
-constexpr size_t kFitSamples = 100'000;    // per series: more do not move a median
+constexpr size_t kMostSeries = 7;        // colours that can be told apart
+constexpr size_t kFitSamples = 100'000;  // per series: more do not move a median
 constexpr int kCurvePoints = 96;
 
 struct Series {
@@ -31,7 +31,7 @@ struct Series {
     double smallest = INFINITY, largest = 0;
     std::set<int64_t> communicators;
     std::vector<SizedTime> samples;
-    PointCollector points;   // a job repeats the same few messages
+    PointCollector points;  // a job repeats the same few messages
 };
 
 std::string words(Op op) {
@@ -43,21 +43,25 @@ std::string words(Op op) {
 
 std::string nameOf(const Series& series) {
     if (store::isP2p(series.op)) return series.nodes > 1 ? "send between hosts" : "send in a host";
-    return fmt::format("{} of {}{}", words(series.op), series.size, series.nodes > 1 ? fmt::format(" on {} hosts", series.nodes) : std::string());
+    return fmt::format("{} of {}{}", words(series.op), series.size,
+                       series.nodes > 1 ? fmt::format(" on {} hosts", series.nodes) : std::string());
 }
 
-/// What `rankscope analyze` found of an operation on a communicator: the report's start-up and the chart's are one number.
+/// What `rankscope analyze` found of an operation on a communicator: the report's start-up and the chart's are one
+/// number.
 struct KnownFit {
     CostLine line;
-    std::optional<double> ceiling;   // bytes per ns
-    bool isFit = false;              // else the ceiling's rate was taken for granted
+    std::optional<double> ceiling;  // bytes per ns
+    bool isFit = false;             // else the ceiling's rate was taken for granted
     std::string group;
 };
 
 std::map<std::pair<int64_t, Op>, KnownFit> readFits(store::TraceReader& reader) {
     std::map<std::pair<int64_t, Op>, KnownFit> fits;
     if (!reader.hasTable("cost_fit")) return fits;
-    store::Statement rows(reader.database(), "SELECT communicator_id, op, alpha_ns, beta_ns_per_byte, ceiling_bytes_per_ns, source, group_name FROM cost_fit");
+    store::Statement rows(reader.database(),
+                          "SELECT communicator_id, op, alpha_ns, beta_ns_per_byte, ceiling_bytes_per_ns, source, "
+                          "group_name FROM cost_fit");
     while (rows.step()) {
         KnownFit fit{{rows.real(2), rows.real(3)}, {}, rows.text(5) == "fit", displayText(rows.text(6), 60)};
         const auto usable = [](double value) { return std::isfinite(value) && value >= 0; };
@@ -69,8 +73,9 @@ std::map<std::pair<int64_t, Op>, KnownFit> readFits(store::TraceReader& reader) 
 }
 
 class BandwidthBuilder {
-public:
-    explicit BandwidthBuilder(store::TraceReader& reader) : m_reader(reader), m_job(readChartJob(reader)), m_fits(readFits(reader)) {}
+  public:
+    explicit BandwidthBuilder(store::TraceReader& reader)
+        : m_reader(reader), m_job(readChartJob(reader)), m_fits(readFits(reader)) {}
 
     ScatterChart build() {
         readCollectives();
@@ -80,25 +85,30 @@ public:
         chart.yTitle = "bus bandwidth";
         chart.xQuantity = Quantity::bytes;
         chart.yQuantity = Quantity::bytesPerNs;
-        chart.note = "Bus bandwidth as nccl-tests count it, from the transfer time: last arrival to end. Solid: start-up + bytes / bandwidth, fitted; where the sizes differ by less than a factor of 4 start-up alone is. Dashed: what the links can do.";
+        chart.note =
+            "Bus bandwidth as nccl-tests count it, from the transfer time: last arrival to end. Solid: start-up + "
+            "bytes / bandwidth, fitted; where the sizes differ by less than a factor of 4 start-up alone is. Dashed: "
+            "what the links can do.";
         if (m_series.empty()) {
             chart.nothing = "No collective or send with a known size and transfer time is recorded.";
             return chart;
         }
         addLongest(chart);
         if (!m_job.links.intra && !m_job.links.inter)
-            chart.note += " No link peaks are known: rankscope view NAME --links \"intra:gbps=200;inter:gbps=40\" tells them.";
+            chart.note +=
+                " No link peaks are known: rankscope view NAME --links \"intra:gbps=200;inter:gbps=40\" tells them.";
         else
             chart.note += fmt::format(" Links: {}.", displayText(m_job.links.source));
         return chart;
     }
 
-private:
+  private:
     using Key = std::tuple<Op, int, int, int>;
 
     void readCollectives() {
         store::Statement rows(m_reader.database(),
-                              "SELECT id, communicator_id, op, bytes, transfer_ns, last_arrival_ns, end_ns, last_rank FROM collective WHERE bytes > 0 AND transfer_ns > 0");
+                              "SELECT id, communicator_id, op, bytes, transfer_ns, last_arrival_ns, end_ns, last_rank "
+                              "FROM collective WHERE bytes > 0 AND transfer_ns > 0");
         while (rows.step()) {
             const auto found = m_job.communicators.find(rows.integer(1));
             const Op op = store::fromText<Op>(rows.text(2));
@@ -114,13 +124,16 @@ private:
     }
 
     void readSends() {
-        store::Statement rows(m_reader.database(), "SELECT src_rank, dst_rank, bytes, transfer_ns, send_call_id, send_arrival_ns, send_end_ns FROM p2p WHERE bytes > 0 AND transfer_ns > 0");
+        store::Statement rows(m_reader.database(),
+                              "SELECT src_rank, dst_rank, bytes, transfer_ns, send_call_id, send_arrival_ns, "
+                              "send_end_ns FROM p2p WHERE bytes > 0 AND transfer_ns > 0");
         while (rows.step()) {
             const auto source = static_cast<int32_t>(std::clamp<int64_t>(rows.integer(0), -1, INT32_MAX));
             const auto destination = static_cast<int32_t>(std::clamp<int64_t>(rows.integer(1), -1, INT32_MAX));
             if (!m_job.knows(source) || !m_job.knows(destination)) continue;
             Series& series = at({Op::send, 2, m_job.sameHost(source, destination) ? 1 : 2, 1});
-            const ChartTarget target{rows.isNull(4) ? EventTable::none : EventTable::ncclCall, rows.integer(4), source, soundRange(rows.integer(5), rows.integer(6))};
+            const ChartTarget target{rows.isNull(4) ? EventTable::none : EventTable::ncclCall, rows.integer(4), source,
+                                     soundRange(rows.integer(5), rows.integer(6))};
             add(series, static_cast<double>(rows.integer(2)), static_cast<double>(rows.integer(3)), target);
         }
     }
@@ -140,7 +153,8 @@ private:
     }
 
     int32_t firstMember(const ChartCommunicator& communicator, int64_t wanted) const {
-        if (wanted >= 0 && wanted <= INT32_MAX && m_job.knows(static_cast<int32_t>(wanted))) return static_cast<int32_t>(wanted);
+        if (wanted >= 0 && wanted <= INT32_MAX && m_job.knows(static_cast<int32_t>(wanted)))
+            return static_cast<int32_t>(wanted);
         for (const int32_t rank : communicator.members)
             if (rank >= 0) return rank;
         return -1;
@@ -151,10 +165,13 @@ private:
         for (const auto& [key, series] : m_series) order.push_back(&series);
         std::sort(order.begin(), order.end(), [](const Series* a, const Series* b) { return a->totalNs > b->totalNs; });
         if (order.size() > kMostSeries) {
-            chart.note += fmt::format(" {} kinds of operation that take less time are left out.", order.size() - kMostSeries);
+            chart.note +=
+                fmt::format(" {} kinds of operation that take less time are left out.", order.size() - kMostSeries);
             order.resize(kMostSeries);
         }
-        m_member = std::make_unique<store::Statement>(m_reader.database(), "SELECT kernel_id, call_id FROM collective_member WHERE collective_id = ?1 AND rank = ?2");
+        m_member = std::make_unique<store::Statement>(
+            m_reader.database(),
+            "SELECT kernel_id, call_id FROM collective_member WHERE collective_id = ?1 AND rank = ?2");
         for (const Series* series : order) addSeries(chart, *series);
     }
 
@@ -169,16 +186,29 @@ private:
         }
         const double from = std::max(1.0, series.smallest / 2), to = series.largest * 2;
         const KnownFit* known = fitOf(series);
-        const auto ceiling = known && known->ceiling ? known->ceiling : m_job.links.ceiling(series.op, series.size, series.nodes, series.smallestNode);
+        const auto ceiling = known && known->ceiling
+                                 ? known->ceiling
+                                 : m_job.links.ceiling(series.op, series.size, series.nodes, series.smallestNode);
         if (known) {
-            chart.lines.push_back(curve(known->line, fmt::format("{}, {}: {}", startUpText(known->line), known->isFit ? "fitted" : "at the ceiling's rate", known->group), number, factor, from, to));
+            chart.lines.push_back(curve(known->line,
+                                        fmt::format("{}, {}: {}", startUpText(known->line),
+                                                    known->isFit ? "fitted" : "at the ceiling's rate", known->group),
+                                        number, factor, from, to));
         } else if (const auto line = fitCostLine(series.samples)) {
-            const std::string perByte = line->betaNsPerByte > 0 ? quantityText(Quantity::bytesPerNs, factor / line->betaNsPerByte) : "no cost per byte";
-            chart.lines.push_back(curve(*line, fmt::format("fit: {}, {}", startUpText(*line), perByte), number, factor, from, to));
+            const std::string perByte = line->betaNsPerByte > 0
+                                            ? quantityText(Quantity::bytesPerNs, factor / line->betaNsPerByte)
+                                            : "no cost per byte";
+            chart.lines.push_back(
+                curve(*line, fmt::format("fit: {}, {}", startUpText(*line), perByte), number, factor, from, to));
         } else if (const auto prior = ceiling ? startUpBeyond(factor / *ceiling, series.samples) : std::nullopt) {
-            chart.lines.push_back(curve(*prior, fmt::format("{} at the ceiling's rate", startUpText(*prior)), number, factor, from, to));
+            chart.lines.push_back(
+                curve(*prior, fmt::format("{} at the ceiling's rate", startUpText(*prior)), number, factor, from, to));
         }
-        if (ceiling) chart.lines.push_back({fmt::format("ceiling {}", quantityText(Quantity::bytesPerNs, *ceiling)), number, true, {{from, *ceiling}, {to, *ceiling}}});
+        if (ceiling)
+            chart.lines.push_back({fmt::format("ceiling {}", quantityText(Quantity::bytesPerNs, *ceiling)),
+                                   number,
+                                   true,
+                                   {{from, *ceiling}, {to, *ceiling}}});
     }
 
     /// Of the first of its communicators, as findings are; nothing before `rankscope analyze` has been here.
@@ -188,13 +218,17 @@ private:
         return nullptr;
     }
 
-    static std::string startUpText(const CostLine& line) { return "start-up " + durationText(std::llround(std::min(line.alphaNs, 1e18))); }
+    static std::string startUpText(const CostLine& line) {
+        return "start-up " + durationText(std::llround(std::min(line.alphaNs, 1e18)));
+    }
 
-    static ScatterLine curve(const CostLine& cost, std::string name, int series, double factor, double from, double to) {
+    static ScatterLine curve(const CostLine& cost, std::string name, int series, double factor, double from,
+                             double to) {
         ScatterLine line{std::move(name), series, false, {}};
         for (int i = 0; i <= kCurvePoints; ++i) {
             const double bytes = from * std::pow(to / from, static_cast<double>(i) / kCurvePoints);
-            if (const double time = cost.timeNs(bytes); time > 0) line.points.emplace_back(bytes, bytes / time * factor);
+            if (const double time = cost.timeNs(bytes); time > 0)
+                line.points.emplace_back(bytes, bytes / time * factor);
         }
         return line;
     }
@@ -217,6 +251,8 @@ private:
 
 }  // namespace
 
-ScatterChart bandwidthChart(store::TraceReader& reader) { return BandwidthBuilder(reader).build(); }
+ScatterChart bandwidthChart(store::TraceReader& reader) {
+    return BandwidthBuilder(reader).build();
+}
 
 }  // namespace rankscope::gui

@@ -6,10 +6,11 @@
 namespace rankscope::gui {
 namespace {
 
-constexpr int64_t kMostRanks = 1 << 20;   // a communicator that claims more is damage
+constexpr int64_t kMostRanks = 1 << 20;  // a communicator that claims more is damage
 
 void readRanks(store::TraceReader& reader, ChartJob& job) {
-    store::Statement rows(reader.database(), "SELECT rank, host_id FROM rank WHERE rank BETWEEN 0 AND 1048575 ORDER BY rank");
+    store::Statement rows(reader.database(),
+                          "SELECT rank, host_id FROM rank WHERE rank BETWEEN 0 AND 1048575 ORDER BY rank");
     while (rows.step()) {
         const auto rank = static_cast<int32_t>(rows.integer(0));
         job.indexOf.emplace(rank, job.ranks.size());
@@ -20,12 +21,18 @@ void readRanks(store::TraceReader& reader, ChartJob& job) {
 
 void readMembers(store::TraceReader& reader, ChartJob& job) {
     store::Statement sizes(reader.database(), "SELECT id, n_ranks FROM communicator");
-    while (sizes.step()) job.communicators[sizes.integer(0)].size = static_cast<int>(std::clamp<int64_t>(sizes.integer(1), 0, kMostRanks));
-    store::Statement rows(reader.database(), "SELECT communicator_id, comm_rank, rank FROM communicator_member WHERE comm_rank BETWEEN 0 AND 1048575 ORDER BY 1, 2");
+    while (sizes.step())
+        job.communicators[sizes.integer(0)].size =
+            static_cast<int>(std::clamp<int64_t>(sizes.integer(1), 0, kMostRanks));
+    store::Statement rows(reader.database(),
+                          "SELECT communicator_id, comm_rank, rank FROM communicator_member WHERE comm_rank BETWEEN 0 "
+                          "AND 1048575 ORDER BY 1, 2");
     while (rows.step()) {
         const auto communicator = job.communicators.find(rows.integer(0));
         const int64_t rank = rows.integer(2);
-        if (communicator == job.communicators.end() || rank < 0 || rank >= kMostRanks || !job.knows(static_cast<int32_t>(rank))) continue;
+        if (communicator == job.communicators.end() || rank < 0 || rank >= kMostRanks ||
+            !job.knows(static_cast<int32_t>(rank)))
+            continue;
         auto& members = communicator->second.members;
         // A gap is a member that was not recorded; a gap wider than the job is damage.
         const auto at = static_cast<size_t>(rows.integer(1));

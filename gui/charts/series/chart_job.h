@@ -12,16 +12,16 @@ namespace rankscope::gui {
 
 /// A communicator as the charts need it.
 struct ChartCommunicator {
-    int size = 0;                    ///< ranks NCCL told of; at least the recorded members
-    int nodes = 1;                   ///< hosts of its members
-    int smallestNode = 1;            ///< fewest members on one of them
-    std::vector<int32_t> members;    ///< recorded, by rank in the communicator; -1 where unknown
+    int size = 0;                  ///< ranks NCCL told of; at least the recorded members
+    int nodes = 1;                 ///< hosts of its members
+    int smallestNode = 1;          ///< fewest members on one of them
+    std::vector<int32_t> members;  ///< recorded, by rank in the communicator; -1 where unknown
 };
 
 /// Who takes part in a job: ranks, hosts, communicators and links. Rows that contradict the rank table are dropped.
 struct ChartJob {
-    std::vector<int32_t> ranks;                        ///< ascending
-    std::unordered_map<int32_t, size_t> indexOf;       ///< in ranks
+    std::vector<int32_t> ranks;                   ///< ascending
+    std::unordered_map<int32_t, size_t> indexOf;  ///< in ranks
     std::unordered_map<int32_t, int64_t> hostOf;
     std::map<int64_t, ChartCommunicator> communicators;
     JobLinks links;

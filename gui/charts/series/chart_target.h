@@ -13,7 +13,7 @@ struct ChartTarget {
     EventTable table = EventTable::none;
     int64_t rowId = 0;
     int32_t rank = -1;
-    TimeRange range;   ///< to show while the event is not loaded; empty: unknown
+    TimeRange range;  ///< to show while the event is not loaded; empty: unknown
 
     bool valid() const noexcept { return rank >= 0; }
 };

@@ -31,7 +31,8 @@ std::vector<SizedTime> mediansBySize(const std::vector<SizedTime>& sorted) {
     return medians;
 }
 
-// Weights 1 / time^2: the picture is logarithmic, and a start-up of microseconds must count beside transfers of milliseconds.
+// Weights 1 / time^2: the picture is logarithmic, and a start-up of microseconds must count beside transfers of
+// milliseconds.
 CostLine leastSquares(const std::vector<SizedTime>& points) {
     double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
     for (const SizedTime& p : points) {
@@ -52,7 +53,9 @@ CostLine leastSquares(const std::vector<SizedTime>& points) {
 }  // namespace
 
 std::optional<CostLine> fitCostLine(std::vector<SizedTime> samples) {
-    std::erase_if(samples, [](const SizedTime& s) { return !(s.bytes > 0) || !(s.timeNs > 0) || !std::isfinite(s.bytes) || !std::isfinite(s.timeNs); });
+    std::erase_if(samples, [](const SizedTime& s) {
+        return !(s.bytes > 0) || !(s.timeNs > 0) || !std::isfinite(s.bytes) || !std::isfinite(s.timeNs);
+    });
     std::sort(samples.begin(), samples.end(), [](const SizedTime& a, const SizedTime& b) { return a.bytes < b.bytes; });
     if (samples.empty() || samples.back().bytes < kSmallestRange * samples.front().bytes) return std::nullopt;
     const CostLine line = leastSquares(mediansBySize(samples));

@@ -17,7 +17,8 @@ std::optional<double> speedIn(const nlohmann::json& peaks, const char* name) {
     const auto gbps = link->find("gbps");
     if (gbps == link->end() || !gbps->is_number()) return std::nullopt;
     const double value = gbps->get<double>();
-    return std::isfinite(value) && value > 0 && value <= store::LinkSpec::kMostGbps ? std::optional(value) : std::nullopt;
+    return std::isfinite(value) && value > 0 && value <= store::LinkSpec::kMostGbps ? std::optional(value)
+                                                                                    : std::nullopt;
 }
 
 bool isAtLeast(const nlohmann::json& peaks, const char* name) {
@@ -43,7 +44,8 @@ JobLinks JobLinks::read(store::TraceReader& reader) {
     links.intra = speedIn(peaks, "intra");
     links.inter = speedIn(peaks, "inter");
     links.intraLimitsNetwork = !isAtLeast(peaks, "intra") || isAtLeast(peaks, "inter");
-    if (const auto text = peaks.find("text"); text != peaks.end() && text->is_string()) links.source = text->get<std::string>();
+    if (const auto text = peaks.find("text"); text != peaks.end() && text->is_string())
+        links.source = text->get<std::string>();
     return links;
 }
 

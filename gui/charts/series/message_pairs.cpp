@@ -8,7 +8,9 @@ namespace rankscope::gui {
 MessagePairs readMessagePairs(store::TraceReader& reader, const ChartJob& job) {
     MessagePairs pairs;
     // Sorted by communicator, sender, receiver, sequence: the pair changes seldom.
-    store::Statement rows(reader.database(), "SELECT src_rank, dst_rank, bytes, send_arrival_ns, send_end_ns, send_call_id, communicator_id FROM p2p ORDER BY id");
+    store::Statement rows(reader.database(),
+                          "SELECT src_rank, dst_rank, bytes, send_arrival_ns, send_end_ns, send_call_id, "
+                          "communicator_id FROM p2p ORDER BY id");
     MessagePair* pair = nullptr;
     std::pair<int32_t, int32_t> last{-1, -1};
     int64_t firstCommunicator = 0;
@@ -27,10 +29,12 @@ MessagePairs readMessagePairs(store::TraceReader& reader, const ChartJob& job) {
         const bool timed = !rows.isNull(3) && !rows.isNull(4);
         const TimeRange range = timed ? soundRange(rows.integer(3), rows.integer(4)) : TimeRange{};
         pair->bytes += static_cast<double>(bytes);
-        if (timed && pair->first.size() < MessagePair::kFirstMessages && rows.integer(6) == firstCommunicator) pair->first.push_back(range);
+        if (timed && pair->first.size() < MessagePair::kFirstMessages && rows.integer(6) == firstCommunicator)
+            pair->first.push_back(range);
         if (bytes > pair->largestBytes) {
             pair->largestBytes = bytes;
-            pair->largest = {rows.isNull(5) ? EventTable::none : EventTable::ncclCall, rows.integer(5), key.first, range};
+            pair->largest = {rows.isNull(5) ? EventTable::none : EventTable::ncclCall, rows.integer(5), key.first,
+                             range};
         }
     }
     return pairs;

@@ -16,8 +16,9 @@ struct MessagePair {
     int64_t count = 0;
     double bytes = 0;
     int64_t largestBytes = -1;
-    ChartTarget largest;               ///< the largest message, on the sender
-    std::vector<TimeRange> first;      ///< from arrival of the sender to its end, of the first messages of its first communicator
+    ChartTarget largest;  ///< the largest message, on the sender
+    std::vector<TimeRange>
+        first;  ///< from arrival of the sender to its end, of the first messages of its first communicator
 };
 
 using MessagePairs = std::map<std::pair<int32_t, int32_t>, MessagePair>;  // by sender and receiver

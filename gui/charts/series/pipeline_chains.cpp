@@ -7,13 +7,14 @@
 namespace rankscope::gui {
 namespace {
 
-using Neighbours = std::map<int32_t, std::set<int32_t>>;   // undirected
+using Neighbours = std::map<int32_t, std::set<int32_t>>;  // undirected
 
 // The k-th message one way and the k-th the other way are on their way at the same time, mostly.
 bool passEachOther(const MessagePair& there, const MessagePair& back) {
     const size_t count = std::min(there.first.size(), back.first.size());
     size_t overlaps = 0;
-    for (size_t i = 0; i < count; ++i) overlaps += there.first[i].beginNs < back.first[i].endNs && back.first[i].beginNs < there.first[i].endNs;
+    for (size_t i = 0; i < count; ++i)
+        overlaps += there.first[i].beginNs < back.first[i].endNs && back.first[i].beginNs < there.first[i].endNs;
     return 2 * overlaps > count;
 }
 
@@ -34,7 +35,8 @@ PipelineChain walk(const Neighbours& neighbours, int32_t start, std::set<int32_t
     seen.insert(start);
     for (;;) {
         const auto& around = neighbours.at(chain.back());
-        const auto next = std::find_if(around.begin(), around.end(), [&](int32_t rank) { return !seen.contains(rank); });
+        const auto next =
+            std::find_if(around.begin(), around.end(), [&](int32_t rank) { return !seen.contains(rank); });
         if (next == around.end()) return chain;
         seen.insert(*next);
         chain.push_back(*next);
@@ -52,7 +54,9 @@ int64_t messagesBetween(const MessagePairs& pairs, int32_t a, int32_t b) {
 void openRing(const MessagePairs& pairs, PipelineChain& chain) {
     size_t cut = chain.size() - 1;
     for (size_t i = 0; i < chain.size(); ++i)
-        if (messagesBetween(pairs, chain[i], chain[(i + 1) % chain.size()]) < messagesBetween(pairs, chain[cut], chain[(cut + 1) % chain.size()])) cut = i;
+        if (messagesBetween(pairs, chain[i], chain[(i + 1) % chain.size()]) <
+            messagesBetween(pairs, chain[cut], chain[(cut + 1) % chain.size()]))
+            cut = i;
     std::rotate(chain.begin(), chain.begin() + static_cast<std::ptrdiff_t>((cut + 1) % chain.size()), chain.end());
 }
 
@@ -70,10 +74,12 @@ std::vector<PipelineChain> findPipelines(const MessagePairs& pairs) {
     const auto degree = [&](int32_t rank) { return neighbours.at(rank).size(); };
     const auto take = [&](int32_t start, bool ring) {
         PipelineChain chain = walk(neighbours, start, seen);
-        if (chain.size() < 2 || std::any_of(chain.begin(), chain.end(), [&](int32_t rank) { return degree(rank) > 2; })) return;
+        if (chain.size() < 2 || std::any_of(chain.begin(), chain.end(), [&](int32_t rank) { return degree(rank) > 2; }))
+            return;
         if (ring && chain.size() > 2) openRing(pairs, chain);
         // Activations leave the first stage before any gradient returns.
-        if (firstSentNs(pairs, chain.back(), chain[chain.size() - 2]) < firstSentNs(pairs, chain[0], chain[1])) std::reverse(chain.begin(), chain.end());
+        if (firstSentNs(pairs, chain.back(), chain[chain.size() - 2]) < firstSentNs(pairs, chain[0], chain[1]))
+            std::reverse(chain.begin(), chain.end());
         chains.push_back(std::move(chain));
     };
     for (const auto& [rank, around] : neighbours)

@@ -60,7 +60,8 @@ void measureBubbles(PipelineChart& chart) {
 
 }  // namespace
 
-PipelineCharts::PipelineCharts(store::TraceReader& reader) : m_job(readChartJob(reader)), m_steps(readStepTable(reader)) {
+PipelineCharts::PipelineCharts(store::TraceReader& reader)
+    : m_job(readChartJob(reader)), m_steps(readStepTable(reader)) {
     const MessagePairs pairs = readMessagePairs(reader, m_job);
     m_anyMessages = !pairs.empty();
     m_chains = findPipelines(pairs);
@@ -69,7 +70,8 @@ PipelineCharts::PipelineCharts(store::TraceReader& reader) : m_job(readChartJob(
 PipelineChart PipelineCharts::chart(store::TraceReader& reader, size_t chain, int32_t step) const {
     PipelineChart chart;
     if (m_chains.empty()) {
-        chart.nothing = m_anyMessages ? "Not a pipeline job: the sends and receives of this run do not go forth and back along a chain of ranks."
+        chart.nothing = m_anyMessages ? "Not a pipeline job: the sends and receives of this run do not go forth and "
+                                        "back along a chain of ranks."
                                       : "Not a pipeline job: no rank sends to another one.";
         return chart;
     }
@@ -81,7 +83,8 @@ PipelineChart PipelineCharts::chart(store::TraceReader& reader, size_t chain, in
     const auto wanted = std::find_if(steps.begin(), steps.end(), [&](const StepRow* row) { return row->step == step; });
     const StepRow* shown = wanted != steps.end() ? *wanted : medianStep(steps);
     if (!shown) {
-        chart.nothing = "No steps are known in this recording, so that the pipeline's micro-batches cannot be told apart.";
+        chart.nothing =
+            "No steps are known in this recording, so that the pipeline's micro-batches cannot be told apart.";
         return chart;
     }
     chart.step = shown->step;
@@ -94,7 +97,8 @@ PipelineChart PipelineCharts::chart(store::TraceReader& reader, size_t chain, in
             const TimeRange range = m_steps.rows[row].target().range;
             stage.passes = passesByRanges(reader, ranks[i], range);
             if (stage.passes.empty()) {
-                stage.passes = passesByMessages(reader, {ranks[i], i == 0 ? -1 : ranks[i - 1], i + 1 == ranks.size() ? -1 : ranks[i + 1]}, range);
+                stage.passes = passesByMessages(
+                    reader, {ranks[i], i == 0 ? -1 : ranks[i - 1], i + 1 == ranks.size() ? -1 : ranks[i + 1]}, range);
                 byRanges = false;
             }
         }
@@ -105,8 +109,11 @@ PipelineChart PipelineCharts::chart(store::TraceReader& reader, size_t chain, in
         chart.nothing = fmt::format("No compute kernel is recorded in step {} of this pipeline.", chart.step);
         return chart;
     }
-    chart.note = byRanges ? "A box is the kernels launched in one NVTX range named forward or backward; its number counts the stage's passes of the step. Shaded: the bubble, no pass runs; its share is of the step, (P-1)/(M V + P-1) is of the time from first pass to last."
-                          : "There are no NVTX ranges named forward and backward: a box is the compute between two messages. Shaded: the bubble, nothing is computed; its share is of the step.";
+    chart.note = byRanges ? "A box is the kernels launched in one NVTX range named forward or backward; its number "
+                            "counts the stage's passes of the step. Shaded: the bubble, no pass runs; its share is of "
+                            "the step, (P-1)/(M V + P-1) is of the time from first pass to last."
+                          : "There are no NVTX ranges named forward and backward: a box is the compute between two "
+                            "messages. Shaded: the bubble, nothing is computed; its share is of the step.";
     return chart;
 }
 

@@ -28,27 +28,38 @@ std::string scaled(double value, const char* unit) {
 std::string quantityText(Quantity quantity, double value) {
     if (!std::isfinite(value)) return "unknown";
     switch (quantity) {
-        case Quantity::bytes: return scaled(value, "B");
-        case Quantity::bytesPerNs: return scaled(value * 1e9, "B/s");
-        case Quantity::nanoseconds: return durationText(static_cast<int64_t>(std::llround(std::clamp(value, -9e18, 9e18))));
-        case Quantity::share: return fmt::format("{:.3g} %", 100 * value);
-        case Quantity::nsPerByte: return value < 0.9995 ? fmt::format("{:.3g} ms/GB", 1000 * value) : fmt::format("{:.3g} s/GB", value);
-        case Quantity::count: return fmt::format("{:.6g}", value);
+        case Quantity::bytes:
+            return scaled(value, "B");
+        case Quantity::bytesPerNs:
+            return scaled(value * 1e9, "B/s");
+        case Quantity::nanoseconds:
+            return durationText(static_cast<int64_t>(std::llround(std::clamp(value, -9e18, 9e18))));
+        case Quantity::share:
+            return fmt::format("{:.3g} %", 100 * value);
+        case Quantity::nsPerByte:
+            return value < 0.9995 ? fmt::format("{:.3g} ms/GB", 1000 * value) : fmt::format("{:.3g} s/GB", value);
+        case Quantity::count:
+            return fmt::format("{:.6g}", value);
     }
     return {};
 }
 
 std::vector<double> axisTicks(double low, double high, bool logarithmic, size_t most) {
     std::vector<double> ticks;
-    if (!std::isfinite(low) || !std::isfinite(high) || !(high > low) || most == 0 || (logarithmic && !(low > 0))) return ticks;
+    if (!std::isfinite(low) || !std::isfinite(high) || !(high > low) || most == 0 || (logarithmic && !(low > 0)))
+        return ticks;
     if (logarithmic) {
-        const int first = static_cast<int>(std::ceil(std::log10(low) - 1e-9)), last = static_cast<int>(std::floor(std::log10(high) + 1e-9));
+        const int first = static_cast<int>(std::ceil(std::log10(low) - 1e-9)),
+                  last = static_cast<int>(std::floor(std::log10(high) + 1e-9));
         if (last - first + 1 < 3) {
             for (int decade = first - 1; decade <= last; ++decade)
                 for (const double factor : {1.0, 2.0, 5.0})
-                    if (const double tick = factor * std::pow(10, decade); tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9)) ticks.push_back(tick);
+                    if (const double tick = factor * std::pow(10, decade);
+                        tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9))
+                        ticks.push_back(tick);
             std::vector<double> fewer;
-            for (size_t i = 0, stride = (ticks.size() + most - 1) / most; i < ticks.size(); i += stride) fewer.push_back(ticks[i]);
+            for (size_t i = 0, stride = (ticks.size() + most - 1) / most; i < ticks.size(); i += stride)
+                fewer.push_back(ticks[i]);
             return fewer;
         }
         const int stride = std::max(1, (last - first + static_cast<int>(most)) / static_cast<int>(most));

@@ -16,18 +16,19 @@ namespace {
 
 using store::Op;
 
-constexpr size_t kLevels = 2;   // inside a host, between hosts
+constexpr size_t kLevels = 2;  // inside a host, between hosts
 constexpr std::array<const char*, kLevels> kLevelNames{"links inside a host", "network between hosts"};
 
 struct Moved {
-    double bytes = 0;         // on the bus
-    double ceilingNs = 0;     // time they take at the peak of their links
-    double observedBytes = 0, observedNs = 0;   // of those whose transfer time is known
+    double bytes = 0;                          // on the bus
+    double ceilingNs = 0;                      // time they take at the peak of their links
+    double observedBytes = 0, observedNs = 0;  // of those whose transfer time is known
 };
 
 class RooflineBuilder {
-public:
-    explicit RooflineBuilder(store::TraceReader& reader) : m_reader(reader), m_job(readChartJob(reader)), m_steps(readStepTable(reader)) {}
+  public:
+    explicit RooflineBuilder(store::TraceReader& reader)
+        : m_reader(reader), m_job(readChartJob(reader)), m_steps(readStepTable(reader)) {}
 
     ScatterChart build() {
         ScatterChart chart;
@@ -35,8 +36,10 @@ public:
         chart.yTitle = "share of the step spent computing";
         chart.xQuantity = Quantity::nsPerByte;
         chart.yQuantity = Quantity::share;
-        chart.note = "A point is a rank's step. Left of a roof's ridge the links cannot carry the step's bytes in the time the GPU computes; far below the roof, time is lost to "
-                     "something else. Solid roof: peak of the links. Dashed: mean bandwidth seen.";
+        chart.note =
+            "A point is a rank's step. Left of a roof's ridge the links cannot carry the step's bytes in the time the "
+            "GPU computes; far below the roof, time is lost to "
+            "something else. Solid roof: peak of the links. Dashed: mean bandwidth seen.";
         chart.nothing = m_steps.rows.empty()    ? "No steps are known in this recording."
                         : !m_steps.isAnalyzed() ? "Compute time per step is not known yet: rankscope analyze NAME."
                                                 : "";
@@ -49,10 +52,11 @@ public:
         return chart;
     }
 
-private:
+  private:
     static size_t levelOf(int nodes) { return nodes > 1 ? 1 : 0; }
 
-    void count(Op op, int size, int nodes, int smallestNode, double busBytes, double observedNs, double observedBytes, size_t members) {
+    void count(Op op, int size, int nodes, int smallestNode, double busBytes, double observedNs, double observedBytes,
+               size_t members) {
         Moved& moved = m_moved[levelOf(nodes)];
         const auto times = static_cast<double>(members);
         const auto ceiling = m_job.links.ceiling(op, size, nodes, smallestNode);
@@ -64,7 +68,8 @@ private:
 
     void addCollectives() {
         store::Statement rows(m_reader.database(),
-                              "SELECT communicator_id, step, op, total(bytes), total(transfer_ns), total(CASE WHEN transfer_ns > 0 THEN bytes END) FROM collective "
+                              "SELECT communicator_id, step, op, total(bytes), total(transfer_ns), total(CASE WHEN "
+                              "transfer_ns > 0 THEN bytes END) FROM collective "
                               "WHERE bytes > 0 AND step IS NOT NULL GROUP BY 1, 2, 3");
         while (rows.step()) {
             const auto found = m_job.communicators.find(rows.integer(0));
@@ -80,12 +85,15 @@ private:
                 m_bytes[row][levelOf(c.nodes)] += bytes;
                 ++members;
             }
-            count(op, c.size, c.nodes, c.smallestNode, bytes, std::max(0.0, rows.real(4)), rows.real(5) * factor, members);
+            count(op, c.size, c.nodes, c.smallestNode, bytes, std::max(0.0, rows.real(4)), rows.real(5) * factor,
+                  members);
         }
     }
 
     void addSends() {
-        store::Statement rows(m_reader.database(), "SELECT src_rank, dst_rank, bytes, send_arrival_ns, transfer_ns FROM p2p WHERE bytes > 0 AND send_arrival_ns IS NOT NULL");
+        store::Statement rows(m_reader.database(),
+                              "SELECT src_rank, dst_rank, bytes, send_arrival_ns, transfer_ns FROM p2p WHERE bytes > 0 "
+                              "AND send_arrival_ns IS NOT NULL");
         while (rows.step()) {
             const auto source = static_cast<int32_t>(std::clamp<int64_t>(rows.integer(0), -1, INT32_MAX));
             const auto destination = static_cast<int32_t>(std::clamp<int64_t>(rows.integer(1), -1, INT32_MAX));
@@ -107,9 +115,11 @@ private:
             double least = INFINITY, most = 0;
             for (size_t i = 0; i < m_steps.rows.size(); ++i) {
                 const StepRow& row = m_steps.rows[i];
-                if (row.warmUp || !row.computeNs || row.durNs <= 0 || *row.computeNs <= 0 || !(m_bytes[i][level] > 0)) continue;
+                if (row.warmUp || !row.computeNs || row.durNs <= 0 || *row.computeNs <= 0 || !(m_bytes[i][level] > 0))
+                    continue;
                 const double x = static_cast<double>(*row.computeNs) / m_bytes[i][level];
-                points.add(series, x, static_cast<double>(*row.computeNs) / static_cast<double>(row.durNs), row.target());
+                points.add(series, x, static_cast<double>(*row.computeNs) / static_cast<double>(row.durNs),
+                           row.target());
                 least = std::min(least, x);
                 most = std::max(most, x);
             }
@@ -118,26 +128,33 @@ private:
             chart.series.emplace_back(kLevelNames[level]);
             chart.points.insert(chart.points.end(), placed.begin(), placed.end());
             const Moved& moved = m_moved[level];
-            if (moved.ceilingNs > 0) chart.lines.push_back(roof("peak", moved.bytes / moved.ceilingNs, series, false, least, most));
-            if (moved.observedNs > 0) chart.lines.push_back(roof("seen", moved.observedBytes / moved.observedNs, series, true, least, most));
+            if (moved.ceilingNs > 0)
+                chart.lines.push_back(roof("peak", moved.bytes / moved.ceilingNs, series, false, least, most));
+            if (moved.observedNs > 0)
+                chart.lines.push_back(roof("seen", moved.observedBytes / moved.observedNs, series, true, least, most));
         }
     }
 
     static ScatterLine roof(const char* what, double bytesPerNs, int series, bool dashed, double least, double most) {
         const double ridge = 1 / bytesPerNs, from = std::min(least, ridge) / 4, to = std::max(most, ridge) * 4;
-        return {fmt::format("{} {}, ridge {}", what, quantityText(Quantity::bytesPerNs, bytesPerNs), quantityText(Quantity::nsPerByte, ridge)),
-                series, dashed, {{from, from * bytesPerNs}, {ridge, 1}, {to, 1}}};
+        return {fmt::format("{} {}, ridge {}", what, quantityText(Quantity::bytesPerNs, bytesPerNs),
+                            quantityText(Quantity::nsPerByte, ridge)),
+                series,
+                dashed,
+                {{from, from * bytesPerNs}, {ridge, 1}, {to, 1}}};
     }
 
     store::TraceReader& m_reader;
     ChartJob m_job;
     StepTable m_steps;
-    std::vector<std::array<double, kLevels>> m_bytes;   // as m_steps.rows
+    std::vector<std::array<double, kLevels>> m_bytes;  // as m_steps.rows
     std::array<Moved, kLevels> m_moved;
 };
 
 }  // namespace
 
-ScatterChart rooflineChart(store::TraceReader& reader) { return RooflineBuilder(reader).build(); }
+ScatterChart rooflineChart(store::TraceReader& reader) {
+    return RooflineBuilder(reader).build();
+}
 
 }  // namespace rankscope::gui

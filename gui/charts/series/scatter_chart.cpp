@@ -7,7 +7,9 @@ namespace rankscope::gui {
 namespace {
 
 // Places a factor of 1.04 apart: about a pixel and a half on a decade of 100 pixels.
-int place(double value) { return static_cast<int>(std::lround(std::log(value) / std::log(1.04))); }
+int place(double value) {
+    return static_cast<int>(std::lround(std::log(value) / std::log(1.04)));
+}
 
 }  // namespace
 

@@ -12,22 +12,22 @@
 namespace rankscope::gui {
 
 struct ScatterPoint {
-    double x = 0, y = 0;      ///< above 0: both axes are logarithmic
+    double x = 0, y = 0;  ///< above 0: both axes are logarithmic
     int series = 0;
-    int64_t count = 1;        ///< measurements in this place
-    ChartTarget target;       ///< of one of them
+    int64_t count = 1;   ///< measurements in this place
+    ChartTarget target;  ///< of one of them
 };
 
 struct ScatterLine {
     std::string name;
-    int series = 0;           ///< whose colour it has, and under which it stands in the legend
+    int series = 0;  ///< whose colour it has, and under which it stands in the legend
     bool dashed = false;
     std::vector<std::pair<double, double>> points;
 };
 
 /// Points and lines over two logarithmic axes. Ready to draw.
 struct ScatterChart {
-    std::string nothing;      ///< why there is nothing to show; empty: there is
+    std::string nothing;  ///< why there is nothing to show; empty: there is
     std::string note;
     std::string xTitle, yTitle;
     Quantity xQuantity = Quantity::bytes, yQuantity = Quantity::bytes;
@@ -36,9 +36,10 @@ struct ScatterChart {
     std::vector<ScatterLine> lines;
 };
 
-/// Collects measurements; those of a series within 4 % of each other in both directions become one point, so that millions stay a picture's worth.
+/// Collects measurements; those of a series within 4 % of each other in both directions become one point, so that
+/// millions stay a picture's worth.
 class PointCollector {
-public:
+  public:
     static constexpr size_t kMostPoints = 50'000;
 
     /// Values that are not finite and above 0 are left out.
@@ -47,7 +48,7 @@ public:
     int64_t leftOut() const noexcept { return m_leftOut; }
     std::vector<ScatterPoint> points() const;
 
-private:
+  private:
     std::map<std::tuple<int, int, int>, ScatterPoint> m_places;
     int64_t m_leftOut = 0;
 };

@@ -23,15 +23,22 @@ size_t indexIn(const std::vector<int32_t>& sorted, int32_t value) {
     return static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin());
 }
 
-bool isCompared(StepMeasure measure) { return measure == StepMeasure::own || measure == StepMeasure::compute; }
+bool isCompared(StepMeasure measure) {
+    return measure == StepMeasure::own || measure == StepMeasure::compute;
+}
 
 // What is measured, in ns.
 std::optional<double> measuredNs(const StepRow& row, StepMeasure measure) {
     switch (measure) {
-        case StepMeasure::own: return row.waitNs ? std::optional(static_cast<double>(row.durNs) - static_cast<double>(*row.waitNs)) : std::nullopt;
-        case StepMeasure::compute: return row.computeNs ? std::optional(static_cast<double>(*row.computeNs)) : std::nullopt;
-        case StepMeasure::waiting: return row.waitNs ? std::optional(static_cast<double>(*row.waitNs)) : std::nullopt;
-        case StepMeasure::duration: return static_cast<double>(row.durNs);
+        case StepMeasure::own:
+            return row.waitNs ? std::optional(static_cast<double>(row.durNs) - static_cast<double>(*row.waitNs))
+                              : std::nullopt;
+        case StepMeasure::compute:
+            return row.computeNs ? std::optional(static_cast<double>(*row.computeNs)) : std::nullopt;
+        case StepMeasure::waiting:
+            return row.waitNs ? std::optional(static_cast<double>(*row.waitNs)) : std::nullopt;
+        case StepMeasure::duration:
+            return static_cast<double>(row.durNs);
     }
     return std::nullopt;
 }
@@ -66,19 +73,26 @@ void describe(StepMeasure measure, GridChart& chart) {
     switch (measure) {
         case StepMeasure::own:
             chart.valueTitle = "own time against the median rank";
-            chart.note = "Own time is the step without waiting for other ranks. Orange in every step: a straggler, or more work. Orange in single steps: a stall that all others wait for.";
+            chart.note =
+                "Own time is the step without waiting for other ranks. Orange in every step: a straggler, or more "
+                "work. Orange in single steps: a stall that all others wait for.";
             break;
         case StepMeasure::compute:
             chart.valueTitle = "compute time against the median rank";
-            chart.note = "A rank that stays orange computes longer than the others in every step: a straggler, more work, or a heavier pipeline stage.";
+            chart.note =
+                "A rank that stays orange computes longer than the others in every step: a straggler, more work, or a "
+                "heavier pipeline stage.";
             break;
         case StepMeasure::waiting:
             chart.valueTitle = "waiting for other ranks";
-            chart.note = "Time in which a GPU has nothing to do but wait for another rank: a straggler itself waits least.";
+            chart.note =
+                "Time in which a GPU has nothing to do but wait for another rank: a straggler itself waits least.";
             break;
         case StepMeasure::duration:
             chart.valueTitle = "step time";
-            chart.note = "Ranks that wait for each other all take as long as the slowest: look at compute time to see which it is.";
+            chart.note =
+                "Ranks that wait for each other all take as long as the slowest: look at compute time to see which it "
+                "is.";
             break;
     }
 }
@@ -94,18 +108,24 @@ struct BinAxis {
         firstNs = std::floor(low / widthNs) * widthNs;
         bins = std::clamp<size_t>(static_cast<size_t>((high - firstNs) / widthNs) + 1, 1, kHistogramBins);
     }
-    size_t binOf(double ns) const { return std::min(bins - 1, static_cast<size_t>(std::max(0.0, (ns - firstNs) / widthNs))); }
+    size_t binOf(double ns) const {
+        return std::min(bins - 1, static_cast<size_t>(std::max(0.0, (ns - firstNs) / widthNs)));
+    }
     // Lower edge, with as many decimals as tell neighbours apart.
     std::string text(size_t bin) const {
         constexpr std::pair<double, const char*> kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
-        const double ns = firstNs + widthNs * static_cast<double>(bin), last = firstNs + widthNs * static_cast<double>(bins);
-        const auto unit = std::find_if(std::begin(kUnits), std::end(kUnits) - 1, [&](const auto& u) { return last >= u.first; });
+        const double ns = firstNs + widthNs * static_cast<double>(bin),
+                     last = firstNs + widthNs * static_cast<double>(bins);
+        const auto unit =
+            std::find_if(std::begin(kUnits), std::end(kUnits) - 1, [&](const auto& u) { return last >= u.first; });
         const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(widthNs / unit->first) - 1e-9)), 0, 9);
         return fmt::format("{:.{}f} {}", ns / unit->first, decimals, unit->second);
     }
 };
 
-std::string cutNote(const StepTable& steps) { return steps.cut ? fmt::format(" Only the first {} steps of ranks are shown.", steps.rows.size()) : std::string(); }
+std::string cutNote(const StepTable& steps) {
+    return steps.cut ? fmt::format(" Only the first {} steps of ranks are shown.", steps.rows.size()) : std::string();
+}
 
 }  // namespace
 
@@ -113,9 +133,12 @@ GridChart stragglerMap(const StepTable& steps, StepMeasure measure) {
     GridChart chart;
     describe(measure, chart);
     const std::vector<int32_t> ranks = distinct(steps, &StepRow::rank), numbers = distinct(steps, &StepRow::step);
-    if (steps.rows.empty()) chart.nothing = "No steps are known in this recording: mark them with NVTX ranges, or see loss in the report.";
-    else if (measure != StepMeasure::duration && !steps.isAnalyzed()) chart.nothing = "Where the time of the steps goes is not known yet: rankscope analyze NAME.";
-    else if (measure != StepMeasure::duration && ranks.size() == 1) chart.nothing = "One rank: there is nobody to compare it with.";
+    if (steps.rows.empty())
+        chart.nothing = "No steps are known in this recording: mark them with NVTX ranges, or see loss in the report.";
+    else if (measure != StepMeasure::duration && !steps.isAnalyzed())
+        chart.nothing = "Where the time of the steps goes is not known yet: rankscope analyze NAME.";
+    else if (measure != StepMeasure::duration && ranks.size() == 1)
+        chart.nothing = "One rank: there is nobody to compare it with.";
     if (!chart.nothing.empty()) return chart;
     const CellMap rows(ranks.size(), kMostMapRows), columns(numbers.size(), kMostMapColumns);
     chart.note += cutNote(steps);
@@ -133,14 +156,17 @@ GridChart stragglerMap(const StepTable& steps, StepMeasure measure) {
         shown = value;
         targets[cell] = row.target();
     }
-    chart.targetOf = [targets = std::move(targets), width = columns.cells()](size_t column, size_t row) { return targets[row * width + column]; };
+    chart.targetOf = [targets = std::move(targets), width = columns.cells()](size_t column, size_t row) {
+        return targets[row * width + column];
+    };
     return chart;
 }
 
 GridChart stepHistogram(const StepTable& steps) {
     GridChart chart;
     chart.valueTitle = "steps";
-    chart.note = "How many steps of each rank took how long; all ranks together above. Warm-up steps are left out." + cutNote(steps);
+    chart.note = "How many steps of each rank took how long; all ranks together above. Warm-up steps are left out." +
+                 cutNote(steps);
     const std::vector<int32_t> ranks = distinct(steps, &StepRow::rank);
     double low = INFINITY, high = 0;
     for (const StepRow& row : steps.rows) {
@@ -148,8 +174,10 @@ GridChart stepHistogram(const StepTable& steps) {
         low = std::min(low, static_cast<double>(row.durNs));
         high = std::max(high, static_cast<double>(row.durNs));
     }
-    if (steps.rows.empty()) chart.nothing = "No steps are known in this recording: mark them with NVTX ranges, or see loss in the report.";
-    else if (!(low <= high)) chart.nothing = "All steps are warm-up.";
+    if (steps.rows.empty())
+        chart.nothing = "No steps are known in this recording: mark them with NVTX ranges, or see loss in the report.";
+    else if (!(low <= high))
+        chart.nothing = "All steps are warm-up.";
     if (!chart.nothing.empty()) return chart;
     // Steps that differ by less than 2 % are alike: an axis that narrow would blow up their noise.
     const double least = std::max(0.02 * high, 1.0);
@@ -180,7 +208,9 @@ GridChart stepHistogram(const StepTable& steps) {
         ++chart.values[cell];
         ++chart.columnTotals[bin];
     }
-    chart.targetOf = [targets = std::move(targets), bins = axis.bins](size_t column, size_t row) { return targets[row * bins + column]; };
+    chart.targetOf = [targets = std::move(targets), bins = axis.bins](size_t column, size_t row) {
+        return targets[row * bins + column];
+    };
     return chart;
 }
 

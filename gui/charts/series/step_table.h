@@ -15,14 +15,14 @@ struct StepRow {
     int32_t step = 0;
     int64_t startNs = 0, durNs = 0;
     bool warmUp = false;
-    std::optional<int64_t> computeNs, waitNs;   ///< of the GPU; waiting for other ranks with nothing to compute
+    std::optional<int64_t> computeNs, waitNs;  ///< of the GPU; waiting for other ranks with nothing to compute
 
     ChartTarget target() const { return {EventTable::step, step, rank, soundStretch(startNs, durNs)}; }
 };
 
 struct StepTable {
-    std::vector<StepRow> rows;   ///< by rank, then step
-    bool cut = false;            ///< there are more steps than kMostRows
+    std::vector<StepRow> rows;  ///< by rank, then step
+    bool cut = false;           ///< there are more steps than kMostRows
 
     static constexpr int64_t kMostRows = 4'000'000;
 

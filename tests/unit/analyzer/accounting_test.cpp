@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a report does not know is said: time that nobody accounts for, diagnoses without their input, values that no file tells.
+// What a report does not know is said: time that nobody accounts for, diagnoses without their input, values that no
+// file tells.
+#include "analyzer/detectors/accounting.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/detectors/accounting.h"
 #include "analyzer/report/nothing_found.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/unexplained_text.h"
@@ -29,7 +31,8 @@ TraceFixture fourRanks(const std::array<int64_t, 4>& startNs, const std::array<i
         for (int rank = 0; rank < 4; ++rank) {
             const size_t r = static_cast<size_t>(rank);
             job.step(rank, step, start, 100 * kMs);
-            for (int k = 0; k < kernels[r]; ++k) job.kernel(rank, start + startNs[r] + k * 10 * kMs, 10 * kMs, "gemm", 64);
+            for (int k = 0; k < kernels[r]; ++k)
+                job.kernel(rank, start + startNs[r] + k * 10 * kMs, 10 * kMs, "gemm", 64);
             arrivals.push_back(start + startNs[r] + kernels[r] * 10 * kMs);
         }
         const int64_t end = job.collective(world, store::Op::allReduce, 100'000'000, arrivals, kMs);
@@ -39,10 +42,13 @@ TraceFixture fourRanks(const std::array<int64_t, 4>& startNs, const std::array<i
 }
 
 /// Rank 2 begins its compute late, for no reason that the trace shows.
-TraceFixture lateBeginner(int64_t lateNs) { return fourRanks({0, 0, lateNs, 0}, {5, 5, 5, 5}); }
+TraceFixture lateBeginner(int64_t lateNs) {
+    return fourRanks({0, 0, lateNs, 0}, {5, 5, 5, 5});
+}
 
 const Account& accountOf(const Report& report, Exposed category) {
-    return *std::find_if(report.accounting.accounts.begin(), report.accounting.accounts.end(), [&](const Account& a) { return a.category == category; });
+    return *std::find_if(report.accounting.accounts.begin(), report.accounting.accounts.end(),
+                         [&](const Account& a) { return a.category == category; });
 }
 
 std::string needOf(const Report& report, const std::string& id) {
@@ -63,7 +69,9 @@ TEST(Unexplained, WaitingThatNoFindingAccountsForIsInTheHeadlineWithTheRankWaite
     EXPECT_EQ(open.waitedFor.front().rank, 2);
     EXPECT_FALSE(isClean(report));
     const std::string sentence = unexplainedSentences(report.accounting).front();
-    EXPECT_NE(sentence.find("22.5 % of the step is waiting for other ranks (ranks 0-1, 3), 100 % of it for rank 2"), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find("22.5 % of the step is waiting for other ranks (ranks 0-1, 3), 100 % of it for rank 2"),
+              std::string::npos)
+        << sentence;
     EXPECT_EQ(verdictText(report).find("No finding"), std::string::npos);
     // Every format says the same sentence.
     std::string text = renderText(report);
@@ -75,7 +83,8 @@ TEST(Unexplained, WaitingThatNoFindingAccountsForIsInTheHeadlineWithTheRankWaite
     ASSERT_EQ(json["unexplained"].size(), 1u);
     EXPECT_EQ(json["unexplained"][0]["category"], "waiting");
     EXPECT_EQ(json["unexplained"][0]["waited_for"], nlohmann::json::array({2}));
-    for (const char* key : {"share", "ns_per_step", "ranks", "settle"}) EXPECT_TRUE(json["unexplained"][0].contains(key)) << key;
+    for (const char* key : {"share", "ns_per_step", "ranks", "settle"})
+        EXPECT_TRUE(json["unexplained"][0].contains(key)) << key;
 }
 
 TEST(Unexplained, UpToATenthOfTheStepIsSilent) {
@@ -122,7 +131,7 @@ TEST(Unexplained, TransferWithoutALinkPeakIsNotCalledHealthy) {
     FsdpJob job;
     job.wire.busBytesPerNs = 15;  // far more than compute hides
     job.linksKnown = false;
-    job.steps = 2;                // too few for a certain finding, or none at all
+    job.steps = 2;  // too few for a certain finding, or none at all
     const Report report = playFsdp(job).analyze();
     ASSERT_FALSE(report.accounting.unexplained.empty());
     EXPECT_EQ(report.accounting.unexplained.front().category, Exposed::transfer);
@@ -136,8 +145,9 @@ TEST(NotJudged, EachDiagnosisSaysWhatItLacks) {
     const Report report = playDdp(job).analyze();
     EXPECT_NE(needOf(report, "RS203").find("no link peak"), std::string::npos);
     EXPECT_NE(needOf(report, "RS401").find("no launch rows"), std::string::npos);  // the job on paper has no host calls
-    EXPECT_EQ(needOf(report, "RS101"), "");                                        // a job without a pipeline lacks nothing for it
-    EXPECT_TRUE(std::is_sorted(report.notJudged.begin(), report.notJudged.end(), [](const NotJudged& a, const NotJudged& b) { return a.id < b.id; }));
+    EXPECT_EQ(needOf(report, "RS101"), "");  // a job without a pipeline lacks nothing for it
+    EXPECT_TRUE(std::is_sorted(report.notJudged.begin(), report.notJudged.end(),
+                               [](const NotJudged& a, const NotJudged& b) { return a.id < b.id; }));
     EXPECT_NE(renderText(report).find("Not judged"), std::string::npos);
     EXPECT_NE(renderMarkdown(report).find("## Not judged"), std::string::npos);
     EXPECT_NE(renderHtml(report).find("not-judged"), std::string::npos);

@@ -15,12 +15,13 @@ using store::Protocol;
 
 constexpr const char* kLinks = "intra:gbps=100,alpha_us=5;inter:gbps=100,alpha_us=5";
 
-/// Data parallelism over 8 ranks of one node: a forward pass, then 8 layers of backward with a reduction each; the rest of communication waits at the end.
+/// Data parallelism over 8 ranks of one node: a forward pass, then 8 layers of backward with a reduction each; the rest
+/// of communication waits at the end.
 struct Reductions {
     Algorithm algorithm = Algorithm::ring;
     Protocol protocol = Protocol::simple;
-    double share = 1;         // of the link that the choice reaches
-    double bytes = 200e6;     // 3.5 ms at 100 GB/s
+    double share = 1;      // of the link that the choice reaches
+    double bytes = 200e6;  // 3.5 ms at 100 GB/s
     double backwardNs = 4e6;
     double startupNs = 70e3;  // 14 hops
     std::string environment;
@@ -30,7 +31,9 @@ struct Reductions {
 Report play(const Reductions& job) {
     Player player(8, 8, job.links);
     player.trace.choice(job.algorithm, job.protocol);
-    if (!job.environment.empty()) player.trace.environment(job.environment.substr(0, job.environment.find('=')), job.environment.substr(job.environment.find('=') + 1));
+    if (!job.environment.empty())
+        player.trace.environment(job.environment.substr(0, job.environment.find('=')),
+                                 job.environment.substr(job.environment.find('=') + 1));
     const int world = player.communicator({0, 1, 2, 3, 4, 5, 6, 7});
     for (int step = 0; step < 6; ++step) {
         for (int layer = 0; layer < 8; ++layer) player.compute(job.backwardNs / 2, "forward");
@@ -52,7 +55,8 @@ TEST(Algorithm, AForcedSlowProtocolIsFoundWithTheVariableThatForcesIt) {
     const Report report = play(slow);
     ASSERT_EQ(Player::found(report), "RS205[0 1 2 3 4 5 6 7]");
     EXPECT_NE(report.findings[0].fix.at(0).find("unset NCCL_PROTO"), std::string::npos) << report.findings[0].fix[0];
-    EXPECT_NE(report.findings[0].fix.at(1).find("NCCL_PROTO=\"allreduce:Simple\""), std::string::npos) << report.findings[0].fix[1];
+    EXPECT_NE(report.findings[0].fix.at(1).find("NCCL_PROTO=\"allreduce:Simple\""), std::string::npos)
+        << report.findings[0].fix[1];
     const double measured = report.run.stepNs - play({}).run.stepNs;
     EXPECT_NEAR(*report.findings[0].savingNsPerStep, measured, 0.03 * report.run.stepNs);
 }
@@ -78,7 +82,8 @@ TEST(Algorithm, WithoutLinkPeaksTheProtocolsOwnShareTells) {
 TEST(Algorithm, AForcedRingLosesToATreeForSmallMessagesOfManyRanks) {
     for (bool tree : {false, true}) {
         Player player(32, 32, kLinks);
-        player.trace.choice(tree ? Algorithm::tree : Algorithm::ring, Protocol::simple).environment("NCCL_ALGO", tree ? "tree" : "ring");
+        player.trace.choice(tree ? Algorithm::tree : Algorithm::ring, Protocol::simple)
+            .environment("NCCL_ALGO", tree ? "tree" : "ring");
         std::vector<int> all;
         for (int rank = 0; rank < 32; ++rank) all.push_back(rank);
         const int world = player.communicator(all);
@@ -123,9 +128,9 @@ TEST(Algorithm, JustUnderTheThresholdIsSilent) {
 TEST(Formulas, OnASlowLinkAProtocolReachesWhatItsFormatLeaves) {
     const LinkModel link{0, 100};
     const AlgorithmChoice ll{Algorithm::ring, Protocol::ll}, simple{Algorithm::ring, Protocol::simple};
-    EXPECT_DOUBLE_EQ(explainedNs(link, Op::allReduce, 8, 800, ll, 30), 30);    // within 28 to 56
-    EXPECT_DOUBLE_EQ(explainedNs(link, Op::allReduce, 8, 800, ll, 70), 56);    // the device or the link
-    EXPECT_DOUBLE_EQ(explainedNs(link, Op::allReduce, 8, 800, ll, 280), 28);   // a tenth of the link
+    EXPECT_DOUBLE_EQ(explainedNs(link, Op::allReduce, 8, 800, ll, 30), 30);   // within 28 to 56
+    EXPECT_DOUBLE_EQ(explainedNs(link, Op::allReduce, 8, 800, ll, 70), 56);   // the device or the link
+    EXPECT_DOUBLE_EQ(explainedNs(link, Op::allReduce, 8, 800, ll, 280), 28);  // a tenth of the link
     EXPECT_DOUBLE_EQ(explainedNs(link, Op::allReduce, 8, 800, simple, 140), 14);
     EXPECT_DOUBLE_EQ(seenLink(link, Op::allReduce, 8, 800, ll, 280).bytesPerNs, 10);
     EXPECT_DOUBLE_EQ(seenLink(link, Op::allReduce, 8, 800, ll, 70).bytesPerNs, 100);

@@ -31,7 +31,8 @@ TEST(Attribution, AddsUpToTheStepOnAnyInput) {
         IntervalSet idle;
         const Attribution a = attribute(activity, start, end, &idle);
         ASSERT_EQ(a.computeNs + a.exposedCommNs() + a.memoryNs + a.idleNs, end - start);
-        ASSERT_GE(std::min({a.computeNs, a.exposedWaitNs, a.exposedTransferNs, a.overlappedCommNs, a.memoryNs, a.idleNs}), 0);
+        ASSERT_GE(
+            std::min({a.computeNs, a.exposedWaitNs, a.exposedTransferNs, a.overlappedCommNs, a.memoryNs, a.idleNs}), 0);
         ASSERT_EQ(length(idle), a.idleNs);
         ASSERT_LE(a.overlappedCommNs, a.computeNs);
     }

@@ -50,7 +50,8 @@ SideMeans makeMeans(double gradientsMs, double weightsMs) {
 }
 
 bool holds(const std::vector<std::string>& lines, const std::string& part) {
-    return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) { return line.find(part) != std::string::npos; });
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](const std::string& line) { return line.find(part) != std::string::npos; });
 }
 
 TEST(Causes, WithoutCriticalPathsTheTrafficThatGrewMostIsJudged) {
@@ -63,14 +64,17 @@ TEST(Causes, WithoutCriticalPathsTheTrafficThatGrewMostIsJudged) {
 }
 
 TEST(Causes, AFactorReadsBetterThanManyPercent) {
-    EXPECT_NE(causesOf(makeMeans(10, 10), makeMeans(65, 10), {}, 55 * kMs).at(0).text.find("takes 6.5 times as long"), std::string::npos);
-    EXPECT_NE(causesOf(makeMeans(10, 10), makeMeans(14, 10), {}, 4 * kMs).at(0).text.find("takes 40.0 % longer"), std::string::npos);
+    EXPECT_NE(causesOf(makeMeans(10, 10), makeMeans(65, 10), {}, 55 * kMs).at(0).text.find("takes 6.5 times as long"),
+              std::string::npos);
+    EXPECT_NE(causesOf(makeMeans(10, 10), makeMeans(14, 10), {}, 4 * kMs).at(0).text.find("takes 40.0 % longer"),
+              std::string::npos);
 }
 
 TEST(Causes, EvidenceOfAnImprovementIsInTheOrderBaseNew) {
     const std::vector<ChangeCause> links = causesOf(makeMeans(100, 10), makeMeans(10, 10), {}, -90 * kMs);
     ASSERT_FALSE(links.empty());
-    EXPECT_EQ(links[0].text, "no longer: the link is slower: all_reduce of gradients of the same size takes 10.0 times as long");
+    EXPECT_EQ(links[0].text,
+              "no longer: the link is slower: all_reduce of gradients of the same size takes 10.0 times as long");
     EXPECT_TRUE(holds(links[0].evidence, "transfer 100 ms -> 10 ms")) << links[0].evidence.at(1);
     EXPECT_TRUE(holds(links[0].evidence, "took, on the base side, 10.0 times as long"));
 
@@ -137,7 +141,8 @@ TEST(ComputeCause, KernelsThatTakeNoLongerAreNotCalledSlower) {
 /// A side that runs `kernels`, of which its ranks list the longest 16; more than 40 are cut as a summary cuts them.
 SideMeans makeManyKernels(std::vector<KernelSummary> kernels) {
     SideMeans side = makeMeans(10, 10);
-    std::stable_sort(kernels.begin(), kernels.end(), [](const KernelSummary& a, const KernelSummary& b) { return a.ns > b.ns; });
+    std::stable_sort(kernels.begin(), kernels.end(),
+                     [](const KernelSummary& a, const KernelSummary& b) { return a.ns > b.ns; });
     for (auto& [name, role] : side.roles) {
         role.computeNs = 0;
         role.work.clear();
@@ -148,7 +153,9 @@ SideMeans makeManyKernels(std::vector<KernelSummary> kernels) {
         }
     }
     for (size_t i = 0; i < kernels.size(); ++i) {
-        const std::string name = kernels.size() > RunSummary::kMostKernels && i + 1 >= RunSummary::kMostKernels ? "all others" : kernels[i].name;
+        const std::string name = kernels.size() > RunSummary::kMostKernels && i + 1 >= RunSummary::kMostKernels
+                                     ? "all others"
+                                     : kernels[i].name;
         side.kernels[name].count += kernels[i].count;
         side.kernels[name].ns += kernels[i].ns;
     }
@@ -159,17 +166,21 @@ SideMeans makeManyKernels(std::vector<KernelSummary> kernels) {
 /// Twenty (or `count`) kernels of 5 ms and less, and one more when it takes any time.
 SideMeans makeWithKernel(size_t count, const char* name, double calls, double ns) {
     std::vector<KernelSummary> kernels;
-    for (size_t i = 0; i < count; ++i) kernels.push_back({"kernel " + std::to_string(i), 10, (5 - 0.1 * static_cast<double>(i)) * kMs});
+    for (size_t i = 0; i < count; ++i)
+        kernels.push_back({"kernel " + std::to_string(i), 10, (5 - 0.1 * static_cast<double>(i)) * kMs});
     if (calls > 0) kernels.push_back({name, calls, ns});
     return makeManyKernels(kernels);
 }
 
-std::string kindOfGrowth(const SideMeans& base, const SideMeans& now) { return computeCauses(base, now, 40 * kMs, false).at(0).kind; }
+std::string kindOfGrowth(const SideMeans& base, const SideMeans& now) {
+    return computeCauses(base, now, 40 * kMs, false).at(0).kind;
+}
 
 TEST(ComputeCause, AKernelThatGotSlowEnoughToBeListedIsNoMoreWork) {
     const SideMeans base = makeWithKernel(20, "softmax", 10, 0.03 * kMs);
     EXPECT_EQ(kindOfGrowth(base, makeWithKernel(20, "softmax", 10, 40 * kMs)), "slower_compute");
-    EXPECT_EQ(kindOfGrowth(base, makeWithKernel(20, "softmax", 13000, 40 * kMs)), "more_work") << "called so much more often";
+    EXPECT_EQ(kindOfGrowth(base, makeWithKernel(20, "softmax", 13000, 40 * kMs)), "more_work")
+        << "called so much more often";
     const SideMeans without = makeWithKernel(20, "", 0, 0);
     EXPECT_EQ(kindOfGrowth(without, makeWithKernel(20, "softmax", 10, 40 * kMs)), "more_work") << "the base has none";
 }
@@ -186,7 +197,8 @@ TEST(ComputeCause, OfKernelsThatNoListHasTheirNumberTellsWhetherOneIsNew) {
     const SideMeans base = makeWithKernel(45, "softmax", 10, 0.03 * kMs);  // among all others
     EXPECT_EQ(kindOfGrowth(base, makeWithKernel(45, "softmax", 10, 40 * kMs)), "slower_compute");
     EXPECT_EQ(kindOfGrowth(makeWithKernel(45, "", 0, 0), makeWithKernel(45, "softmax", 10, 40 * kMs)), "more_work");
-    EXPECT_EQ(kindOfGrowth(makeWithKernel(45, "gemm_bf16", 10, 30 * kMs), makeWithKernel(45, "gemm_f32", 10, 70 * kMs)), "other_kernels");
+    EXPECT_EQ(kindOfGrowth(makeWithKernel(45, "gemm_bf16", 10, 30 * kMs), makeWithKernel(45, "gemm_f32", 10, 70 * kMs)),
+              "other_kernels");
 }
 
 TEST(Attribution, RoundingIsNoRow) {

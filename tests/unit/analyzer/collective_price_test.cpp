@@ -12,12 +12,15 @@ using store::Protocol;
 
 constexpr double kMebi = 1024.0 * 1024.0;
 constexpr int kRanks = 4;
-constexpr AlgorithmChoice kRingSimple{Algorithm::ring, Protocol::simple}, kRingLl{Algorithm::ring, Protocol::ll}, kTreeLl{Algorithm::tree, Protocol::ll};
+constexpr AlgorithmChoice kRingSimple{Algorithm::ring, Protocol::simple}, kRingLl{Algorithm::ring, Protocol::ll},
+    kTreeLl{Algorithm::tree, Protocol::ll};
 constexpr LinkModel kLink{6000, 100};  // 6 us a hop, 100 GB/s
 const ChoiceRules kAny{{kRingSimple, kRingLl, kTreeLl, {Algorithm::tree, Protocol::simple}}, {}};
 
 /// An all-reduce of 4 ranks on a ring with Simple, start-up and rate as given, ns.
-double ringNs(double bytes, double alphaNs, double bytesPerNs) { return 6 * alphaNs + 1.5 * bytes / bytesPerNs; }
+double ringNs(double bytes, double alphaNs, double bytesPerNs) {
+    return 6 * alphaNs + 1.5 * bytes / bytesPerNs;
+}
 
 CollectivePrice::Sizes ringSizes(std::initializer_list<double> mebibytes, double alphaNs, double bytesPerNs) {
     CollectivePrice::Sizes sizes;
@@ -69,7 +72,8 @@ TEST(CollectivePrice, ASmallMessageInTimeLeavesOnlyTheRate) {
 
 TEST(CollectivePrice, TwoSizesAreALine) {
     // A hop takes three times what was stated.
-    const auto price = CollectivePrice(Op::allReduce, kRanks, ringSizes({2, 32}, 18000, 10), kLink, kAny).ns(128 * kMebi);
+    const auto price =
+        CollectivePrice(Op::allReduce, kRanks, ringSizes({2, 32}, 18000, 10), kLink, kAny).ns(128 * kMebi);
     ASSERT_TRUE(price);
     const double exact = ringNs(128 * kMebi, 18000, 10);
     EXPECT_NEAR(price->expected, exact, 1e-6 * exact);
@@ -79,7 +83,8 @@ TEST(CollectivePrice, TwoSizesAreALine) {
 
 TEST(CollectivePrice, AForcedProtocolStays) {
     const auto llNs = [](double bytes) { return 6 * 6000 * 0.3 + 1.5 * bytes / 40; };
-    const CollectivePrice::Sizes sizes{{8 * kMebi, {llNs(8 * kMebi), 0, kRingLl}}, {32 * kMebi, {llNs(32 * kMebi), 0, kRingLl}}};
+    const CollectivePrice::Sizes sizes{{8 * kMebi, {llNs(8 * kMebi), 0, kRingLl}},
+                                       {32 * kMebi, {llNs(32 * kMebi), 0, kRingLl}}};
     const double exact = llNs(256 * kMebi);
     // By the rules, and because NCCL would never take LL for such messages.
     for (const ChoiceRules& rules : {ChoiceRules{{kRingLl}, {}}, kAny}) {
@@ -104,8 +109,10 @@ TEST(CollectivePrice, LargerMessagesGetWhatNcclTakesForThem) {
 }
 
 TEST(CollectivePrice, WithoutAStatedLinkItTakesSizesThatDiffer) {
-    EXPECT_FALSE(CollectivePrice(Op::allReduce, kRanks, ringSizes({14, 16}, 6000, 100), std::nullopt, kAny).ns(64 * kMebi));
-    const auto price = CollectivePrice(Op::allReduce, kRanks, ringSizes({8, 32}, 6000, 100), std::nullopt, kAny).ns(64 * kMebi);
+    EXPECT_FALSE(
+        CollectivePrice(Op::allReduce, kRanks, ringSizes({14, 16}, 6000, 100), std::nullopt, kAny).ns(64 * kMebi));
+    const auto price =
+        CollectivePrice(Op::allReduce, kRanks, ringSizes({8, 32}, 6000, 100), std::nullopt, kAny).ns(64 * kMebi);
     ASSERT_TRUE(price);
     EXPECT_NEAR(price->expected, ringNs(64 * kMebi, 6000, 100), 1);
     EXPECT_LE(price->low, price->expected);

@@ -9,10 +9,13 @@
 namespace rankscope::analyzer {
 namespace {
 
-constexpr AlgorithmUsed kRing{store::Algorithm::ring, store::Protocol::simple}, kTree{store::Algorithm::tree, store::Protocol::ll};
+constexpr AlgorithmUsed kRing{store::Algorithm::ring, store::Protocol::simple},
+    kTree{store::Algorithm::tree, store::Protocol::ll};
 constexpr int64_t kMega = 1 << 20;
 
-SweptCollective allReduce(int64_t bytes, int nodes = 2) { return {store::Op::allReduce, nodes, 16, bytes}; }
+SweptCollective allReduce(int64_t bytes, int nodes = 2) {
+    return {store::Op::allReduce, nodes, 16, bytes};
+}
 
 TEST(CollectiveSweep, WhatIsFasterBeyondItsNoiseIsChosen) {
     SweptTimes standard, all;
@@ -40,7 +43,9 @@ TEST(CollectiveSweep, TimesThatOverlapTheDefaultsDoNotCount) {
     EXPECT_FALSE(chooseFromSweep(standard, all, 0.02).at(0).better);
 }
 
-SweepChoice choice(const SweptCollective& what, AlgorithmUsed best, bool better) { return {what, kRing, better ? best : kRing, 100, better ? 50.0 : 100.0, better}; }
+SweepChoice choice(const SweptCollective& what, AlgorithmUsed best, bool better) {
+    return {what, kRing, better ? best : kRing, 100, better ? 50.0 : 100.0, better};
+}
 
 std::vector<std::string> lines(const std::vector<SweepChoice>& choices) {
     std::vector<std::string> text;
@@ -54,14 +59,17 @@ std::vector<std::string> lines(const std::vector<SweepChoice>& choices) {
 }
 
 TEST(CollectiveSweep, RowsReachHalfWayToTheNextSizeAndNotBeyondTheLast) {
-    EXPECT_EQ(lines({choice(allReduce(100), kTree, true), choice(allReduce(400), kTree, false), choice(allReduce(1600), kTree, true)}),
+    EXPECT_EQ(lines({choice(allReduce(100), kTree, true), choice(allReduce(400), kTree, false),
+                     choice(allReduce(1600), kTree, true)}),
               (std::vector<std::string>{"allreduce,100,200,tree,ll,-1,2,16", "allreduce,801,1600,tree,ll,-1,2,16"}));
 }
 
 TEST(CollectiveSweep, NeighboursWithTheSameChoiceAreOneRow) {
-    EXPECT_EQ(lines({choice(allReduce(100), kTree, true), choice(allReduce(400), kTree, true), choice(allReduce(1600), kTree, false)}),
+    EXPECT_EQ(lines({choice(allReduce(100), kTree, true), choice(allReduce(400), kTree, true),
+                     choice(allReduce(1600), kTree, false)}),
               (std::vector<std::string>{"allreduce,100,800,tree,ll,-1,2,16"}));
-    EXPECT_EQ(lines({choice(allReduce(100), kTree, true), choice(allReduce(400), {store::Algorithm::ring, store::Protocol::ll128}, true)}),
+    EXPECT_EQ(lines({choice(allReduce(100), kTree, true),
+                     choice(allReduce(400), {store::Algorithm::ring, store::Protocol::ll128}, true)}),
               (std::vector<std::string>{"allreduce,100,200,tree,ll,-1,2,16", "allreduce,201,400,ring,ll128,-1,2,16"}));
 }
 
@@ -79,7 +87,8 @@ TEST(CollectiveSweep, EverySettingHoldsRowsThatExist) {
         for (const TunerRow& row : setting.rows) file += formatTunerRow(row) + "\n";
         EXPECT_TRUE(parseTunerCsv(file).problems.empty()) << file;
     }
-    EXPECT_EQ(names, (std::set<std::string>{"ring-ll", "ring-ll128", "ring-simple", "tree-ll", "tree-ll128", "tree-simple", "nvls-simple", "nvls_tree-simple", "pat-simple"}));
+    EXPECT_EQ(names, (std::set<std::string>{"ring-ll", "ring-ll128", "ring-simple", "tree-ll", "tree-ll128",
+                                            "tree-simple", "nvls-simple", "nvls_tree-simple", "pat-simple"}));
 }
 
 }  // namespace

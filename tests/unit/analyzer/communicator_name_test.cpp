@@ -24,8 +24,13 @@ std::vector<int> everySecond(int count) {
 TEST(CommunicatorName, IsRoleAndRanks) {
     TraceFacts facts;
     Layout layout;
-    facts.communicators = {{1, group(1, {3, 0, 1, 2})}, {2, group(2, {0, 4})}, {3, group(3, everySecond(64))}, {4, group(4, {5}, 8)}, {5, group(5, {0, 1}, 0, "embeddings")}};
-    layout.roles = {{1, CommRole::activations}, {2, CommRole::gradients}, {3, CommRole::shardedParameters}, {4, CommRole::experts}};
+    facts.communicators = {{1, group(1, {3, 0, 1, 2})},
+                           {2, group(2, {0, 4})},
+                           {3, group(3, everySecond(64))},
+                           {4, group(4, {5}, 8)},
+                           {5, group(5, {0, 1}, 0, "embeddings")}};
+    layout.roles = {
+        {1, CommRole::activations}, {2, CommRole::gradients}, {3, CommRole::shardedParameters}, {4, CommRole::experts}};
     const std::map<int64_t, std::string> names = communicatorNames(facts, layout);
     EXPECT_EQ(names.at(1), "tensor parallel 0-3");
     EXPECT_EQ(names.at(2), "data parallel 0,4");

@@ -23,7 +23,9 @@ std::vector<RunSummary> editedSide(int first, const Edit& edit) {
     return runs;
 }
 
-Comparison compareEdited(const Edit& base, const Edit& now) { return compareRuns(editedSide(0, base), editedSide(10, now), {}); }
+Comparison compareEdited(const Edit& base, const Edit& now) {
+    return compareRuns(editedSide(0, base), editedSide(10, now), {});
+}
 Comparison compareEdited(const Edit& now) {
     return compareEdited([](RunSummary&) {}, now);
 }
@@ -52,7 +54,8 @@ void setWay(TrafficSummary& traffic, const char* algorithm, const char* protocol
 }
 
 TEST(ComputeCauses, AWiderModelIsMoreWorkThoughEachBlockTakesLonger) {
-    // One and a half times the width: matrices have 1.5 times the blocks, each over an inner dimension 1.5 times as long.
+    // One and a half times the width: matrices have 1.5 times the blocks, each over an inner dimension 1.5 times as
+    // long.
     const auto wider = [](RunSummary& run) {
         computeLonger(run, 1.25 * 80 * kMs);
         for (RoleSummary& role : run.roles) role.work["gemm"].blocks *= 1.5;
@@ -104,14 +107,18 @@ TEST(ComputeCauses, APathThroughMoreStagesIsTheScheduleNotSlowKernels) {
         }
         run.roles[0].pathNs["compute"] += 20 * kMs;
     };
-    const Comparison c = compareEdited([&](RunSummary& run) { schedule(run, "1f1b, 16 micro-batches, 1 virtual stages"); },
-                                       [&](RunSummary& run) {
-                                           schedule(run, "1f1b, 8 micro-batches, 1 virtual stages");
-                                           bubble(run);
-                                       });
+    const Comparison c =
+        compareEdited([&](RunSummary& run) { schedule(run, "1f1b, 16 micro-batches, 1 virtual stages"); },
+                      [&](RunSummary& run) {
+                          schedule(run, "1f1b, 8 micro-batches, 1 virtual stages");
+                          bubble(run);
+                      });
     EXPECT_EQ(c.causes.at(0).kind, "pipeline_schedule");
     EXPECT_EQ(c.causes.at(0).diagnosis, "RS101");
-    EXPECT_EQ(c.causes.at(0).text.find("the pipeline runs 1f1b, 8 micro-batches instead of 1f1b, 16 micro-batches, which"), 0u) << c.causes.at(0).text;
+    EXPECT_EQ(
+        c.causes.at(0).text.find("the pipeline runs 1f1b, 8 micro-batches instead of 1f1b, 16 micro-batches, which"),
+        0u)
+        << c.causes.at(0).text;
     EXPECT_EQ(c.attribution.at(0).what, "compute of all ranks");
     EXPECT_EQ(compareEdited(bubble).causes.at(0).kind, "unknown") << "nothing says why";
 }
@@ -186,7 +193,8 @@ TEST(MessageCauses, AProtocolIsNoReasonForMoreThanItCanCost) {
     };
     EXPECT_EQ(compareEdited(base, now(11.5)).causes.at(0).kind, "algorithm") << "120 of 128 bytes are data";
     EXPECT_EQ(compareEdited(base, now(26)).causes.at(0).kind, "slower_link");
-    const Comparison unknown = compareEdited([](RunSummary& run) { setWay(run.traffic[0], "nvls", "simple"); }, now(26));
+    const Comparison unknown =
+        compareEdited([](RunSummary& run) { setWay(run.traffic[0], "nvls", "simple"); }, now(26));
     EXPECT_EQ(unknown.causes.at(0).kind, "algorithm") << "no formula tells what NVLS takes";
 }
 
@@ -219,7 +227,8 @@ TEST(MessageCauses, WhatGoesTheSameWayAndGotSlowerShowsTheLink) {
 }
 
 TEST(MessageCauses, AStartupThatShortMessagesHaveNotIsNoReasonForLongOnes) {
-    // From LL128 to Simple a start-up may take over three times as long; one of 30 us is not what adds 22 ms to 13 messages.
+    // From LL128 to Simple a start-up may take over three times as long; one of 30 us is not what adds 22 ms to 13
+    // messages.
     const auto side = [](const char* protocol, double shortNs) {
         return [protocol, shortNs](RunSummary& run) {
             run.traffic[0].count = 13;
@@ -275,13 +284,14 @@ TEST(MessageCauses, OneSlowPairHoldsUpAPathOfManyRanks) {
         run.traffic[0].use = "experts";
         run.pathTransferNs = {{"send of experts", 10 * kMs}};
     };
-    const Comparison c = compareEdited(messages, [&](RunSummary& run) {  // in the mean of the ranks 10 -> 14 ms, on the path 10 -> 30
-        messages(run);
-        longerSteps(run, 20 * kMs);
-        run.traffic[0].transferNs = run.traffic[0].exposedTransferNs = 14 * kMs;
-        run.roles[0].pathNs["transfer"] += 20 * kMs;
-        run.pathTransferNs["send of experts"] += 20 * kMs;
-    });
+    const Comparison c =
+        compareEdited(messages, [&](RunSummary& run) {  // in the mean of the ranks 10 -> 14 ms, on the path 10 -> 30
+            messages(run);
+            longerSteps(run, 20 * kMs);
+            run.traffic[0].transferNs = run.traffic[0].exposedTransferNs = 14 * kMs;
+            run.roles[0].pathNs["transfer"] += 20 * kMs;
+            run.pathTransferNs["send of experts"] += 20 * kMs;
+        });
     EXPECT_EQ(c.causes.at(0).kind, "slower_link");
 }
 
@@ -314,7 +324,8 @@ TEST(MessageCauses, ASlowLinkBetweenStagesIsWhereItsFindingSaysItIs) {
 }
 
 TEST(MessageCauses, APathThatLeftTransfersForComputeIsToldByWhatIsExposed) {
-    // The sums in twice the precision hold the step up for 8 ms more; the path, which led along them, now leads along the compute in front of them.
+    // The sums in twice the precision hold the step up for 8 ms more; the path, which led along them, now leads along
+    // the compute in front of them.
     const Comparison c = compareEdited([](RunSummary& run) {
         longerSteps(run, 8 * kMs);
         run.traffic[0].bytes *= 2;
@@ -345,14 +356,16 @@ TEST(HostCauses, MessagesThatAHostCannotLaunchInTimeAreTheReason) {
             for (RoleSummary& role : run.roles) role.kernels = kernels;
         };
     };
-    EXPECT_EQ(compareEdited(withKernels(600, 1300)).causes.at(0).kind, "smaller_buckets") << "each is followed by kernels of its own";
+    EXPECT_EQ(compareEdited(withKernels(600, 1300)).causes.at(0).kind, "smaller_buckets")
+        << "each is followed by kernels of its own";
     EXPECT_EQ(compareEdited(withKernels(600, 4000)).causes.at(0).kind, "launch_bound");
 }
 
 TEST(HostCauses, TwoKindsOfStallsAndCopiesAreThreeCauses) {
     const Comparison c = compareEdited([](RunSummary& run) {
         longerSteps(run, 30 * kMs);
-        for (RoleSummary& role : run.roles) role.stallByCauseNs = {{"input", 10 * kMs}, {"blocking_call", 8 * kMs}, {"late_launch", 0.5 * kMs}};
+        for (RoleSummary& role : run.roles)
+            role.stallByCauseNs = {{"input", 10 * kMs}, {"blocking_call", 8 * kMs}, {"late_launch", 0.5 * kMs}};
         run.roles[0].pathNs["host"] = 20 * kMs;
         run.roles[0].pathNs["memory"] = 10 * kMs;
         run.findings.push_back(finding("RS405", 9 * kMs));
@@ -370,7 +383,8 @@ TEST(HostCauses, StallsThatHitOneRankMoreOftenByChanceAreStillStalls) {
         auto now = makeSide(10);
         for (size_t i = 0; i < now.size(); ++i) {
             longerSteps(now[i], 12 * kMs);
-            for (RoleSummary& role : now[i].roles) role.stallByCauseNs["late_launch"] = (role.rank == 1 ? 5.0 : 2.3) * kMs;
+            for (RoleSummary& role : now[i].roles)
+                role.stallByCauseNs["late_launch"] = (role.rank == 1 ? 5.0 : 2.3) * kMs;
             now[i].roles[0].pathNs["host"] = 12 * kMs;
             now[i].findings.push_back(finding(id, 10 * kMs));
             now[i].findings.back().roles = {"dp " + std::to_string(i)};  // another rank in each run

@@ -46,7 +46,7 @@ TEST(CompareGate, FailsOnWhatItIsTold) {
     EXPECT_FALSE(gateOn({"regression"}, {}).gate.failed);
     EXPECT_TRUE(gateOn({"regression", "new-finding"}, {}).gate.failed);
     EXPECT_TRUE(gateOn({"RS3*"}, {}).gate.failed);
-    EXPECT_TRUE(gateOn({"RS301"}, {}, true).gate.failed);       // found, new or not
+    EXPECT_TRUE(gateOn({"RS301"}, {}, true).gate.failed);  // found, new or not
     EXPECT_FALSE(gateOn({"new-finding"}, {}, true).gate.failed);
     EXPECT_FALSE(gateOn({"RS2*"}, {}).gate.failed);
     EXPECT_FALSE(gateOn({"new-finding", "never"}, {}).gate.failed);
@@ -69,7 +69,8 @@ TEST(CompareGate, SaysTheRegressionThatDoesNotFail) {
 TEST(CompareGate, DoesNotJudgeWhatMustNotBeCompared) {
     const Comparison c = compareWith([](RunSummary& run) { run.environment["world_size"] = "8"; });
     EXPECT_FALSE(c.gate.judged);
-    for (const std::string& text : {renderComparisonText(c), renderComparisonMarkdown(c), renderComparisonJunit(c), renderComparisonAnnotations(c), renderComparisonHtml(c)}) {
+    for (const std::string& text : {renderComparisonText(c), renderComparisonMarkdown(c), renderComparisonJunit(c),
+                                    renderComparisonAnnotations(c), renderComparisonHtml(c)}) {
         EXPECT_NE(text.find("not judged"), std::string::npos) << text;
         EXPECT_EQ(text.find("ate passed"), std::string::npos) << text;
     }
@@ -131,11 +132,14 @@ TEST(CompareFindings, OfTenThousandTheJsonHasAllAndEveryOtherFormatSaysHowManyIt
     EXPECT_NE(renderComparisonMarkdown(c).find("9960 of 10000 findings are left out"), std::string::npos);
     EXPECT_NE(renderComparisonHtml(c).find("9500 of 10000 findings are left out"), std::string::npos);
     EXPECT_NE(renderComparisonAnnotations(c).find("9991 more of this kind"), std::string::npos);
-    for (const std::string& text : {renderComparisonJunit(c), renderComparisonSarif(c)}) EXPECT_NE(text.find("9000 of 10000 findings are left out"), std::string::npos);
-    EXPECT_NE(renderComparisonOpenMetrics(c).find("rankscope_findings{status=\"new\"} 10000\n"), std::string::npos) << "counted, all of them";
+    for (const std::string& text : {renderComparisonJunit(c), renderComparisonSarif(c)})
+        EXPECT_NE(text.find("9000 of 10000 findings are left out"), std::string::npos);
+    EXPECT_NE(renderComparisonOpenMetrics(c).find("rankscope_findings{status=\"new\"} 10000\n"), std::string::npos)
+        << "counted, all of them";
 }
 
-// Three hundred new findings that fail nothing stand before it: a service that reads only its own format must see the failure all the same.
+// Three hundred new findings that fail nothing stand before it: a service that reads only its own format must see the
+// failure all the same.
 TEST(CompareGate, WhatFailsItIsInEveryFormatHoweverManyOthersThereAre) {
     FindingSummary failing = finding("RS203", 1 * kMs);
     failing.title = "the one that fails";
@@ -152,7 +156,8 @@ TEST(CompareGate, WhatFailsItIsInEveryFormatHoweverManyOthersThereAre) {
     EXPECT_NE(renderComparisonJunit(c).find("failures=\"1\""), std::string::npos);
     EXPECT_NE(renderComparisonSarif(c).find("\"level\": \"error\""), std::string::npos);
     EXPECT_NE(renderComparisonAnnotations(c).find("::error title=RS203 the one that fails"), std::string::npos);
-    for (const std::string& text : {renderComparisonText(c), renderComparisonMarkdown(c), renderComparisonHtml(c)}) EXPECT_NE(text.find("the one that fails"), std::string::npos);
+    for (const std::string& text : {renderComparisonText(c), renderComparisonMarkdown(c), renderComparisonHtml(c)})
+        EXPECT_NE(text.find("the one that fails"), std::string::npos);
 }
 
 }  // namespace

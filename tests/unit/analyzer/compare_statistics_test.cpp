@@ -142,12 +142,14 @@ TEST(RunStatistics, NeighboursThatAreAlikeSayLess) {
         drifting.push_back(10e6 * (1 + 0.01 * level));
     }
     std::vector<double> shuffled = drifting;
-    for (size_t i = shuffled.size() - 1; i > 0; --i) std::swap(shuffled[i], shuffled[static_cast<size_t>(dice.uniform() * static_cast<double>(i + 1))]);
+    for (size_t i = shuffled.size() - 1; i > 0; --i)
+        std::swap(shuffled[i], shuffled[static_cast<size_t>(dice.uniform() * static_cast<double>(i + 1))]);
     EXPECT_GT(locate(drifting, StepEstimator::mean).error, 1.8 * locate(shuffled, StepEstimator::mean).error);
 }
 
 TEST(StepTime, OneRunASideNeverClaims) {
-    const StepTimeChange change = compareStepTimes(runsOf({std::vector<double>(50, 10e6)}), runsOf({std::vector<double>(50, 20e6)}), {});
+    const StepTimeChange change =
+        compareStepTimes(runsOf({std::vector<double>(50, 10e6)}), runsOf({std::vector<double>(50, 20e6)}), {});
     EXPECT_EQ(change.verdict, StepVerdict::notEnoughSamples);
     EXPECT_FALSE(change.interval);
     EXPECT_FALSE(change.smallestVisible);
@@ -204,7 +206,8 @@ TEST(StepTime, AMixtureOfTwoKindsDoesNotFoolIt) {
         std::vector<StepSample> runs;
         for (int run = 0; run < 3; ++run) {
             runs.push_back({"run", {}});
-            for (int step = 0; step < 20; ++step) runs.back().stepsNs.push_back((dice.uniform() < share ? 9.7e6 : 7.7e6) * (1 + 0.005 * dice.normal()));
+            for (int step = 0; step < 20; ++step)
+                runs.back().stepsNs.push_back((dice.uniform() < share ? 9.7e6 : 7.7e6) * (1 + 0.005 * dice.normal()));
         }
         return runs;
     };
@@ -221,11 +224,13 @@ TEST(StepTime, AMixtureOfTwoKindsDoesNotFoolIt) {
 }
 
 TEST(StepTime, ARepeatableMachineHasANoiseFloor) {
-    const auto same = runsOf({std::vector<double>(20, 10e6), std::vector<double>(20, 10e6), std::vector<double>(20, 10e6)});
-    const auto half = runsOf({std::vector<double>(20, 10.05e6), std::vector<double>(20, 10.05e6), std::vector<double>(20, 10.05e6)});
+    const auto same =
+        runsOf({std::vector<double>(20, 10e6), std::vector<double>(20, 10e6), std::vector<double>(20, 10e6)});
+    const auto half =
+        runsOf({std::vector<double>(20, 10.05e6), std::vector<double>(20, 10.05e6), std::vector<double>(20, 10.05e6)});
     const StepTimeChange change = compareStepTimes(same, half, {});
     EXPECT_EQ(change.verdict, StepVerdict::noChange);  // 0.5 % is under the threshold
-    EXPECT_GT(*change.smallestVisible, 0.02);  // that six runs agree so well is no promise for the next six
+    EXPECT_GT(*change.smallestVisible, 0.02);          // that six runs agree so well is no promise for the next six
     EXPECT_LT(*change.smallestVisible, 0.03);
     EXPECT_EQ(compareStepTimes(same, half, {0.003, 0.05}).verdict, StepVerdict::regression);
 }
@@ -273,7 +278,8 @@ TEST(StepTime, RunsOfTheirFirstStepAloneAreNotComparedWithLongerOnes) {
         EXPECT_EQ(change.verdict, StepVerdict::notEnoughSamples);
         EXPECT_NE(change.lacking.find("runs of one step"), std::string::npos) << change.lacking;
     }
-    EXPECT_EQ(compareStepTimes(base, drawRuns(dice, 3, 1, 0.001, 0.002), {}).verdict, StepVerdict::regression) << "both alike";
+    EXPECT_EQ(compareStepTimes(base, drawRuns(dice, 3, 1, 0.001, 0.002), {}).verdict, StepVerdict::regression)
+        << "both alike";
 }
 
 TEST(StepTime, AFastFirstStepAmongFewIsNoSlowStepOfTheOthers) {
@@ -326,7 +332,8 @@ TEST(StepTime, ThreeRunsOfOneKindByChanceAreNoImprovement) {
     for (int i = 0; i < 150; ++i) {
         const auto draw = [&](int runs) {
             std::vector<StepSample> side;
-            for (int run = 0; run < runs; ++run) side.push_back(drawRuns(dice, 1, 20, 0.003, 0.01, dice.uniform() < 0.25 ? 1.26 : 1)[0]);
+            for (int run = 0; run < runs; ++run)
+                side.push_back(drawRuns(dice, 1, 20, 0.003, 0.01, dice.uniform() < 0.25 ? 1.26 : 1)[0]);
             return side;
         };
         const auto base = draw(10), now = draw(3);
@@ -346,7 +353,8 @@ TEST(StepTime, SlowStepsThatComeInEveryRunAreARegression) {
     Dice dice(41);
     int found = 0, byRareSteps = 0, improved = 0;
     for (int i = 0; i < 50; ++i) {
-        const auto clean = drawRuns(dice, 3, 500, 0.005, 0.02), slow = stalled(drawRuns(dice, 3, 500, 0.005, 0.02), dice, 0.02);
+        const auto clean = drawRuns(dice, 3, 500, 0.005, 0.02),
+                   slow = stalled(drawRuns(dice, 3, 500, 0.005, 0.02), dice, 0.02);
         const StepTimeChange change = compareStepTimes(clean, slow, {});
         found += change.verdict == StepVerdict::regression;
         byRareSteps += change.byRareSteps;
@@ -379,7 +387,8 @@ TEST(StepTime, AStalledStepDoesNotHideAChange) {
 }
 
 TEST(StepTime, TwoStalledStepsOfTwentyMakeNoClaim) {
-    // One of the two stays in the trimmed mean of that run: it takes half as long again as the runs beside it, which no three runs explain.
+    // One of the two stays in the trimmed mean of that run: it takes half as long again as the runs beside it, which no
+    // three runs explain.
     Dice dice(47);
     auto base = drawRuns(dice, 3, 20, 0.003, 0.01);
     const auto now = drawRuns(dice, 3, 20, 0.003, 0.01, 1.05);

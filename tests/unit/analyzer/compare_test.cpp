@@ -122,12 +122,15 @@ TEST(Compare, OtherJobsAreRefusedAndSaid) {
     EXPECT_TRUE(c.incomparable[0].refused);
     EXPECT_TRUE(c.attribution.empty());
     EXPECT_FALSE(c.gate.failed);
-    for (const MetricChange& metric : c.metrics) EXPECT_EQ(metric.refused.empty(), metric.unit == "share") << metric.name;
+    for (const MetricChange& metric : c.metrics)
+        EXPECT_EQ(metric.refused.empty(), metric.unit == "share") << metric.name;
 
     CompareOptions across;
     across.across = {"world-size"};
-    EXPECT_EQ(compareWith([](RunSummary& run) { run.environment["world_size"] = "8"; }, across).step.verdict, StepVerdict::noChange);
-    EXPECT_EQ(compareWith([](RunSummary& run) { run.environment["nccl"] = "2.29"; }).step.verdict, StepVerdict::noChange);  // said, and compared
+    EXPECT_EQ(compareWith([](RunSummary& run) { run.environment["world_size"] = "8"; }, across).step.verdict,
+              StepVerdict::noChange);
+    EXPECT_EQ(compareWith([](RunSummary& run) { run.environment["nccl"] = "2.29"; }).step.verdict,
+              StepVerdict::noChange);  // said, and compared
     EXPECT_EQ(compareWith([](RunSummary& run) { run.environment["nccl"] = "2.29"; }).incomparable.at(0).what, "NCCL");
 }
 
@@ -153,7 +156,8 @@ TEST(Compare, ARunGivenTwiceCountsOnce) {
     const Comparison c = compareRuns(base, makeSide(10), {});
     EXPECT_EQ(c.base.runs.size(), 3u);
     EXPECT_FALSE(c.notes.empty());
-    EXPECT_EQ(compareRuns({makeRun(0), makeRun(0)}, {makeRun(1), makeRun(1)}, {}).step.verdict, StepVerdict::notEnoughSamples);
+    EXPECT_EQ(compareRuns({makeRun(0), makeRun(0)}, {makeRun(1), makeRun(1)}, {}).step.verdict,
+              StepVerdict::notEnoughSamples);
 }
 
 TEST(Compare, RunsThatRepeatEachOtherToTheNanosecondAreRunsAllTheSame) {
@@ -219,7 +223,9 @@ TEST(Compare, ARunThatDiedIsNamedAndNotComparedWhenItLostSteps) {
     const Comparison whole = compareRuns(makeSide(0), late, {});
     EXPECT_EQ(whole.step.verdict, StepVerdict::noChange);
     EXPECT_TRUE(isNoticed(whole, "did not finish: rank 2"));
-    for (RunSummary& run : late) run.losses.insert(run.losses.begin(), {{"died", "error", 1, "rank 0 vanished", 0}, {"first_death", "error", 2, "rank 2 stopped first", std::nullopt}});
+    for (RunSummary& run : late)
+        run.losses.insert(run.losses.begin(), {{"died", "error", 1, "rank 0 vanished", 0},
+                                               {"first_death", "error", 2, "rank 2 stopped first", std::nullopt}});
     EXPECT_TRUE(isNoticed(compareRuns(makeSide(0), late, {}), "new run run11 did not finish: rank 2 stopped first"));
     EXPECT_FALSE(isNoticed(compareWith(nullptr), "did not finish"));
 }
@@ -266,7 +272,9 @@ TEST(Compare, ARoleIsTheMeanOfTheRunsThatHaveIt) {
     EXPECT_NEAR(meansOf(runs).roles.at("dp 3").computeNs, whole, 0.01 * whole);
 }
 
-TEST(Compare, NoNewRunIsAnError) { EXPECT_THROW(compareRuns(makeSide(0), {}, {}), CompareError); }
+TEST(Compare, NoNewRunIsAnError) {
+    EXPECT_THROW(compareRuns(makeSide(0), {}, {}), CompareError);
+}
 
 // No two samples of a family may have the same labels; names may begin alike for longer than a label is.
 TEST(ComparisonOpenMetrics, LongNamesStayDifferent) {
@@ -301,7 +309,9 @@ TEST(ComparisonJson, HasNoNaNsAndEscapesNames) {
 
 TEST(ComparisonText, HoldsNoEscapeSequencesOfNames) {
     Comparison comparison;
-    comparison.step.reason = "a\x1b]0;title\x07" "b\x1b[31mc\x1b[2Jd\ne";
+    comparison.step.reason =
+        "a\x1b]0;title\x07"
+        "b\x1b[31mc\x1b[2Jd\ne";
     comparison.gate.failOn = {"regression"};
     const std::string plain = renderComparisonText(comparison, false);
     EXPECT_EQ(plain.find_first_of("\x1b\x07"), std::string::npos) << plain;

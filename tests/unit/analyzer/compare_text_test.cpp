@@ -22,7 +22,8 @@ size_t timesIn(const std::string& text, const std::string& words) {
 TEST(CompareText, WhatWouldHaveBeenSeenIsPrintedWithEveryVerdict) {
     for (const Change change : {Change(nullptr), Change(slowRank)}) {
         const Comparison c = compareWith(change);
-        for (const std::string& text : {renderComparisonText(c, false), renderComparisonMarkdown(c)}) EXPECT_EQ(timesIn(text, " would have been seen"), 1u) << text;
+        for (const std::string& text : {renderComparisonText(c, false), renderComparisonMarkdown(c)})
+            EXPECT_EQ(timesIn(text, " would have been seen"), 1u) << text;
     }
     const Comparison faster = compareRuns(makeSide(0, slowRank), makeSide(10), {});
     EXPECT_EQ(timesIn(renderComparisonText(faster, false), " would have been seen"), 1u);
@@ -31,10 +32,12 @@ TEST(CompareText, WhatWouldHaveBeenSeenIsPrintedWithEveryVerdict) {
 TEST(CompareText, TheVerdictIsSaidOnce) {
     CompareOptions options;
     options.gate.failOn = {"regression", "new-finding"};
-    const Comparison c = compareWith([](RunSummary& run) {
-        slowRank(run);
-        run.findings.push_back(finding("RS301", 20 * kMs));
-    }, options);
+    const Comparison c = compareWith(
+        [](RunSummary& run) {
+            slowRank(run);
+            run.findings.push_back(finding("RS301", 20 * kMs));
+        },
+        options);
     const std::string text = renderComparisonText(c, false);
     EXPECT_EQ(timesIn(text, c.step.reason), 1u) << text;
     EXPECT_NE(text.find("failed   the step time is a regression"), std::string::npos) << text;
@@ -56,7 +59,8 @@ TEST(CompareText, PartsOfAChangeThatIsNoiseAreNotListed) {
 
 TEST(CompareText, NumbersThatMatterAreShownThoughTheyDidNotChange) {
     const std::string text = renderComparisonText(compareWith(nullptr), false);
-    for (const char* name : {"throughput", "exposed communication", "parallel efficiency"}) EXPECT_NE(text.find(name), std::string::npos) << name << "\n" << text;
+    for (const char* name : {"throughput", "exposed communication", "parallel efficiency"})
+        EXPECT_NE(text.find(name), std::string::npos) << name << "\n" << text;
     EXPECT_NE(text.find("none of "), std::string::npos);
 }
 
@@ -78,7 +82,8 @@ TEST(CompareText, WhatIsNotComparedHasNoChange) {
     const std::string line = text.substr(row, text.find('\n', row) - row);
     EXPECT_NE(line.find("|  | not compared |"), std::string::npos) << line;
     const std::string page = renderComparisonHtml(c);
-    EXPECT_EQ(timesIn(page.substr(0, page.find("<script")), "<td data-v=\"incomparable"), 0u) << "the reason stands once, above the table";
+    EXPECT_EQ(timesIn(page.substr(0, page.find("<script")), "<td data-v=\"incomparable"), 0u)
+        << "the reason stands once, above the table";
 }
 
 TEST(CompareText, ADiagnosisThatIsOnOneSideOnlyHasNoCostOfNothing) {
@@ -121,7 +126,8 @@ TEST(ComparePage, ManyRunsAreDrawnAndThoseLeftOutAreSaid) {
     EXPECT_NE(page.find("The last 200 of 250 base runs are drawn"), std::string::npos);
     EXPECT_NE(page.find("base: 200 runs"), std::string::npos);
     EXPECT_LT(timesIn(page, "<circle"), 4000u);
-    EXPECT_NE(renderComparisonHtml(compareWith(nullptr)).find(">run0</text>"), std::string::npos) << "few runs are named";
+    EXPECT_NE(renderComparisonHtml(compareWith(nullptr)).find(">run0</text>"), std::string::npos)
+        << "few runs are named";
 }
 
 TEST(CompareBreakdown, RanksAreMatchedByRoleAndRefusedWithTheCategories) {

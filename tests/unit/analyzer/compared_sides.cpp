@@ -8,7 +8,8 @@ namespace rankscope::analyzer {
 RunSummary makeRun(int number) {
     RunSummary run;
     run.name = "run" + std::to_string(number);
-    run.environment = {{"world_size", "4"}, {"gpu", "H100"}, {"layout", "dp 4"}, {"source", "capture"}, {"nccl", "2.28"}, {"virtual", "no"}};
+    run.environment = {{"world_size", "4"},   {"gpu", "H100"},  {"layout", "dp 4"},
+                       {"source", "capture"}, {"nccl", "2.28"}, {"virtual", "no"}};
     run.hosts = {"a"};
     const double factor = 1 + 0.002 * (number % 3 - 1);
     for (int step = 0; step < 12; ++step) run.stepsNs.push_back(90 * kMs * factor * (1 + 0.001 * (step % 4)));
@@ -58,7 +59,9 @@ void longerSteps(RunSummary& run, double ns) {
     for (double& step : run.stepsNs) step += ns;
 }
 
-Comparison compareWith(Change change, const CompareOptions& options) { return compareRuns(makeSide(0), makeSide(10, change), options); }
+Comparison compareWith(Change change, const CompareOptions& options) {
+    return compareRuns(makeSide(0), makeSide(10, change), options);
+}
 
 void slowRank(RunSummary& run) {
     longerSteps(run, 20 * kMs);
@@ -93,7 +96,8 @@ FindingSummary finding(const std::string& id, double costNs, const std::string& 
 }
 
 bool isNoticed(const Comparison& c, const std::string& words) {
-    return std::ranges::any_of(c.gate.notices, [&](const std::string& notice) { return notice.find(words) != std::string::npos; });
+    return std::ranges::any_of(c.gate.notices,
+                               [&](const std::string& notice) { return notice.find(words) != std::string::npos; });
 }
 
 }  // namespace rankscope::analyzer

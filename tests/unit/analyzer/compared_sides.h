@@ -10,7 +10,8 @@ namespace rankscope::analyzer {
 
 constexpr double kMs = 1e6;
 
-/// A data-parallel job of four ranks: 80 ms of compute, then 10 ms of a sum of gradients that nothing hides; `number` makes runs differ a little.
+/// A data-parallel job of four ranks: 80 ms of compute, then 10 ms of a sum of gradients that nothing hides; `number`
+/// makes runs differ a little.
 RunSummary makeRun(int number);
 
 using Change = void (*)(RunSummary&);

@@ -28,7 +28,8 @@ Report playBeside(double factor) {
 TEST(Contention, ComputeThatSlowsBesideCommunicationIsFound) {
     const Report report = playBeside(1.5);
     ASSERT_EQ(Player::found(report), "RS209[0 1 2 3]");
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - playBeside(1).run.stepNs, 0.03 * report.run.stepNs);
+    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - playBeside(1).run.stepNs,
+                0.03 * report.run.stepNs);
 }
 
 TEST(Contention, SilentWhenHealthyAndJustUnderTheThreshold) {
@@ -36,8 +37,8 @@ TEST(Contention, SilentWhenHealthyAndJustUnderTheThreshold) {
     EXPECT_EQ(Player::found(playBeside(1.04)), "");
 }
 
-/// Buckets shorter than a backward kernel: one kernel never runs alone, the next is beside communication for a part of its time, the first of a step is alone.
-/// Kernels vary by some percent.
+/// Buckets shorter than a backward kernel: one kernel never runs alone, the next is beside communication for a part of
+/// its time, the first of a step is alone. Kernels vary by some percent.
 Report playPartlyBeside(double factor, int steps = 8) {
     Player player(4, 4, "intra:gbps=100,alpha_us=5");
     const int world = player.communicator({0, 1, 2, 3});
@@ -61,7 +62,8 @@ Report playPartlyBeside(double factor, int steps = 8) {
 TEST(Contention, KernelsBesideCommunicationForAPartOfTheirTimeTell) {
     const Report report = playPartlyBeside(1.5);
     ASSERT_EQ(Player::found(report), "RS209[0 1 2 3]");
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - playPartlyBeside(1).run.stepNs, 0.03 * report.run.stepNs);
+    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - playPartlyBeside(1).run.stepNs,
+                0.03 * report.run.stepNs);
 }
 
 TEST(Contention, PartlyBesideIsSilentWhenHealthyAndUnderTheFloor) {
@@ -84,7 +86,8 @@ TEST(Contention, OneNameForDifferentWorkIsNoMeasure) {
 }
 
 TEST(Contention, ATailOfLongKernelsAloneIsWorkThatDependsOnTheData) {
-    // Five in six kernels alone are alike, the others take what those beside communication take: documents of another length.
+    // Five in six kernels alone are alike, the others take what those beside communication take: documents of another
+    // length.
     Player player(4, 4, "intra:gbps=100,alpha_us=5");
     const int world = player.communicator({0, 1, 2, 3});
     for (int step = 0; step < 6; ++step) {
@@ -121,7 +124,7 @@ TEST(Contention, KernelsOfMicrosecondsTellOfLatenciesOnly) {
 }
 
 struct Tensor {
-    bool apart = true;      // groups of neighbours on two nodes, else inside one
+    bool apart = true;  // groups of neighbours on two nodes, else inside one
     double bytes = 30e6;
     double computeNs = 1e6;
     bool linksKnown = true;
@@ -134,7 +137,8 @@ Report playTensor(const Tensor& job) {
     const double rate = job.apart ? 2 * inter : intra, alpha = job.apart ? 10e3 : 5e3;
     for (int step = 0; step < 6; ++step) {
         for (int layer = 0; layer < 24; ++layer) {
-            player.compute(job.computeNs * (layer < 8 ? 0.5 : 1.25) * (layer % 2 == 0 ? 0.8 : 1.2));  // attention and MLP, forward and backward
+            player.compute(job.computeNs * (layer < 8 ? 0.5 : 1.25) *
+                           (layer % 2 == 0 ? 0.8 : 1.2));  // attention and MLP, forward and backward
             player.blocking(tensor, Op::allReduce, job.bytes, {6 * alpha + job.bytes * 1.5 / rate});
         }
         player.endStep();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies that leave the compute stream, on one rank whose steps can be played by hand.
+#include "analyzer/replay/edits/copies_aside.h"
+
 #include <gtest/gtest.h>
 
-#include "analyzer/replay/edits/copies_aside.h"
 #include "analyzer/replay/graph_draft.h"
 #include "analyzer/replay/simulate.h"
 
@@ -11,7 +12,8 @@ namespace {
 
 constexpr int kSteps = 6;
 
-/// Each step computes 100 ns, copies 80 ns on the same stream, and computes 100 ns more. The host calls each 1 ns after the one before.
+/// Each step computes 100 ns, copies 80 ns on the same stream, and computes 100 ns more. The host calls each 1 ns after
+/// the one before.
 struct CopyingRank {
     TaskGraph graph;
     std::vector<TaskId> copies;
@@ -33,7 +35,8 @@ struct CopyingRank {
             mark(step, false);
             for (const TaskKind kind : {TaskKind::kernel, TaskKind::copy, TaskKind::kernel}) {
                 const TaskId call = draft.addTask({host & kNoLane, TaskKind::host, 1, 0, step}, 1, 0);
-                last = draft.addTask({stream & kNoLane, kind, 1, kind == TaskKind::kernel ? key : 0, step}, kind == TaskKind::copy ? 80 : 100, 0);
+                last = draft.addTask({stream & kNoLane, kind, 1, kind == TaskKind::kernel ? key : 0, step},
+                                     kind == TaskKind::copy ? 80 : 100, 0);
                 if (kind == TaskKind::copy) drafted.push_back(last);
                 if (kind != TaskKind::copy || launchKnown) draft.addEdge(last, call, WaitKind::launch, 0, true);
             }
@@ -53,11 +56,17 @@ struct CopyingRank {
     }
 };
 
-TEST(CopiesAside, ShortOnesHideBehindCompute) { EXPECT_EQ(CopyingRank().stepAfter(40), 200); }
+TEST(CopiesAside, ShortOnesHideBehindCompute) {
+    EXPECT_EQ(CopyingRank().stepAfter(40), 200);
+}
 
-TEST(CopiesAside, LongOnesSetThePaceAlone) { EXPECT_EQ(CopyingRank().stepAfter(250), 250); }
+TEST(CopiesAside, LongOnesSetThePaceAlone) {
+    EXPECT_EQ(CopyingRank().stepAfter(250), 250);
+}
 
-TEST(CopiesAside, OnesThatNoCallIsKnownOfStayWhereTheyAre) { EXPECT_EQ(CopyingRank(false).stepAfter(40), 240); }
+TEST(CopiesAside, OnesThatNoCallIsKnownOfStayWhereTheyAre) {
+    EXPECT_EQ(CopyingRank(false).stepAfter(40), 240);
+}
 
 }  // namespace
 }  // namespace rankscope::analyzer

@@ -40,7 +40,8 @@ TEST(CostFit, FindsTheLineInSpiteOfOutliers) {
 }
 
 TEST(CostFit, TakesNoSlopeBetweenSizesThatAreAlike) {
-    // Buckets that differ by a bias or two, and flags: most pairs of sizes are alike, and what lies between them is noise.
+    // Buckets that differ by a bias or two, and flags: most pairs of sizes are alike, and what lies between them is
+    // noise.
     std::vector<std::pair<int64_t, int64_t>> samples{{10'000, 50'100}};
     for (int64_t i = 0; i < 5; ++i) samples.emplace_back(50'000'000 + i * 1000, 550'000 - i * 9'000);
     const auto fits = fitCosts(collectivesOf(samples), {});
@@ -50,7 +51,8 @@ TEST(CostFit, TakesNoSlopeBetweenSizesThatAreAlike) {
 }
 
 TEST(CostFit, TakesTheLinkPeakAsPriorWhereSizesHardlyDiffer) {
-    const std::vector<std::pair<int64_t, int64_t>> samples{{1'000'000, 115'000}, {1'000'000, 115'000}, {2'000'000, 130'000}};
+    const std::vector<std::pair<int64_t, int64_t>> samples{
+        {1'000'000, 115'000}, {1'000'000, 115'000}, {2'000'000, 130'000}};
     const auto fits = fitCosts(collectivesOf(samples), parseLinkPeaks("intra:gbps=100"));
     ASSERT_EQ(fits.size(), 1u);
     EXPECT_NEAR(fits[0].betaNsPerByte, 0.015, 1e-6);  // factor 2 * 3 / 4 over 100 GB/s

@@ -26,8 +26,10 @@ std::string lineOf(std::string_view name) {
 
 TEST(CsvTable, ANameIsNoFormula) {
     EXPECT_EQ(lineOf("gemm").substr(0, 36), "3,node1,stream 7,kernel,gemm,-5,,,,,") << "numbers keep their sign";
-    for (const char* name : {"=1+1", "+1", "-1", "@A1"}) EXPECT_NE(lineOf(name).find(std::string(",'") + name + ",-5,"), std::string::npos) << lineOf(name);
-    EXPECT_NE(lineOf("=HYPERLINK(\"x\",\"y\")").find(",\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\","), std::string::npos) << lineOf("=HYPERLINK(\"x\",\"y\")");
+    for (const char* name : {"=1+1", "+1", "-1", "@A1"})
+        EXPECT_NE(lineOf(name).find(std::string(",'") + name + ",-5,"), std::string::npos) << lineOf(name);
+    EXPECT_NE(lineOf("=HYPERLINK(\"x\",\"y\")").find(",\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\","), std::string::npos)
+        << lineOf("=HYPERLINK(\"x\",\"y\")");
     EXPECT_NE(lineOf("a=b").find(",a=b,"), std::string::npos);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "analyzer/detectors/detector.h"
 #include "tests/unit/analyzer/found.h"
@@ -10,7 +9,9 @@
 namespace rankscope::analyzer::test {
 namespace {
 
-double savingShare(const Report& report, size_t finding = 0) { return report.findings.at(finding).savingNsPerStep.value_or(0) / report.run.stepNs; }
+double savingShare(const Report& report, size_t finding = 0) {
+    return report.findings.at(finding).savingNsPerStep.value_or(0) / report.run.stepNs;
+}
 
 TEST(Healthy, JobsOfAnyShapeHaveNoFinding) {
     for (unsigned seed = 1; seed <= 4; ++seed) {
@@ -20,12 +21,14 @@ TEST(Healthy, JobsOfAnyShapeHaveNoFinding) {
                 ddp.ranks = ranks;
                 ddp.noise = noise;
                 ddp.seed = seed;
-                EXPECT_EQ(foundIn(playDdp(ddp).analyze()), "") << "ddp " << ranks << " ranks, noise " << noise << ", seed " << seed;
+                EXPECT_EQ(foundIn(playDdp(ddp).analyze()), "")
+                    << "ddp " << ranks << " ranks, noise " << noise << ", seed " << seed;
                 FsdpJob fsdp;
                 fsdp.ranks = ranks;
                 fsdp.noise = noise;
                 fsdp.seed = seed;
-                EXPECT_EQ(foundIn(playFsdp(fsdp).analyze()), "") << "fsdp " << ranks << " ranks, noise " << noise << ", seed " << seed;
+                EXPECT_EQ(foundIn(playFsdp(fsdp).analyze()), "")
+                    << "fsdp " << ranks << " ranks, noise " << noise << ", seed " << seed;
             }
         }
         PipelineJob pipeline;
@@ -47,7 +50,8 @@ TEST(Straggler, IsFoundInEveryKindOfJobWithItsRank) {
             FsdpJob fsdp;
             fsdp.ranks = ranks;
             fsdp.slow = {{ranks - 1, factor}};
-            EXPECT_EQ(foundIn(playFsdp(fsdp).analyze()), fmt::format("RS301[{}]", ranks - 1)) << "fsdp " << ranks << " ranks, factor " << factor;
+            EXPECT_EQ(foundIn(playFsdp(fsdp).analyze()), fmt::format("RS301[{}]", ranks - 1))
+                << "fsdp " << ranks << " ranks, factor " << factor;
         }
     }
     PipelineJob pipeline;
@@ -155,7 +159,8 @@ TEST(Overlap, ShardedWithoutPrefetchOrOverlapIsFound) {
         job.overlap = overlap;
         const Report report = playFsdp(job).analyze();
         ASSERT_EQ(idsIn(report), "RS201") << "overlap " << overlap;
-        // On one stream the gathers queue behind the scatters either way: the trace cannot tell the two apart, and prefetch mends both.
+        // On one stream the gathers queue behind the scatters either way: the trace cannot tell the two apart, and
+        // prefetch mends both.
         EXPECT_NE(report.findings[0].cause.find("prefetch is off"), std::string::npos) << report.findings[0].cause;
         FsdpJob healthy;
         const double measured = report.run.stepNs - playFsdp(healthy).analyze().run.stepNs;
@@ -232,7 +237,9 @@ TEST(Saturation, JustUnderTheFloorIsANote) {
     job.layerBytes = bytes;
     const Report report = playFsdp(job).analyze();
     EXPECT_EQ(foundIn(report), "");
-    EXPECT_EQ(std::count_if(report.notes.begin(), report.notes.end(), [](const Finding& note) { return note.id == "RS203"; }), 1);
+    EXPECT_EQ(
+        std::count_if(report.notes.begin(), report.notes.end(), [](const Finding& note) { return note.id == "RS203"; }),
+        1);
     EXPECT_LT(saturation(bytes), CommonThresholds::kFloorShare);
 }
 

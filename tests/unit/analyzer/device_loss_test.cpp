@@ -18,7 +18,8 @@ RankEvents eventsWithout(int lost, int howMany) {
             call.kind = store::ApiKind::launch;
             call.correlation = step * 100 + i + 1;
             events.hostCalls.push_back(call);
-            if (step != lost || i >= howMany) events.compute.push_back({at + 700, at + 900, {}, 1, 0, call.correlation});
+            if (step != lost || i >= howMany)
+                events.compute.push_back({at + 700, at + 900, {}, 1, 0, call.correlation});
         }
     }
     return events;
@@ -35,7 +36,9 @@ TEST(DeviceLoss, AStepWhoseLaunchesHaveNoKernelsIsMarked) {
     EXPECT_TRUE(stepsWithLostRecords(eventsWithout(-1, 0), tenSteps()).empty());
 }
 
-TEST(DeviceLoss, AnEmptyCopyOrTwoIsNoLoss) { EXPECT_TRUE(stepsWithLostRecords(eventsWithout(7, 2), tenSteps()).empty()); }
+TEST(DeviceLoss, AnEmptyCopyOrTwoIsNoLoss) {
+    EXPECT_TRUE(stepsWithLostRecords(eventsWithout(7, 2), tenSteps()).empty());
+}
 
 TEST(DeviceLoss, SetsOfNothingAreNoneHoweverMany) {
     RankEvents events = eventsWithout(-1, 0);

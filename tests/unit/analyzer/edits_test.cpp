@@ -43,7 +43,9 @@ std::string refusal(const Analysis& analysis, const std::string& change) {
     return "accepted";
 }
 
-TEST(Edits, TheUnchangedJobIsTheOneOfTheComment) { EXPECT_EQ(SmallJob().analysis().replay.predictedStepNs, 201); }
+TEST(Edits, TheUnchangedJobIsTheOneOfTheComment) {
+    EXPECT_EQ(SmallJob().analysis().replay.predictedStepNs, 201);
+}
 
 TEST(Edits, ABalancedRankTakesTheMedianOfItsPeers) {
     const Analysis analysis = SmallJob().analysis();
@@ -52,7 +54,9 @@ TEST(Edits, ABalancedRankTakesTheMedianOfItsPeers) {
     EXPECT_EQ(stepAfter(analysis, {"balance:ranks=0"}), 201);
 }
 
-TEST(Edits, SharedWorkIsTheMeanOfTheRanks) { EXPECT_EQ(stepAfter(SmallJob{.differentGrids = true}.analysis(), {"balance:what=work"}), 176); }
+TEST(Edits, SharedWorkIsTheMeanOfTheRanks) {
+    EXPECT_EQ(stepAfter(SmallJob{.differentGrids = true}.analysis(), {"balance:what=work"}), 176);
+}
 
 TEST(Edits, KernelsAreSpedUpByRankAndName) {
     const Analysis analysis = SmallJob().analysis();
@@ -111,19 +115,23 @@ TEST(Edits, ALateInputIsThereInTime) {
     TaskGraph& graph = analysis.replay.graph;
     int64_t row = 0;
     for (TaskId task = 0; task < graph.size() && row == 0; ++task) {
-        if (graph.info[task].kind != TaskKind::host || graph.info[task].step != 1 || graph.info[task].row == 0 || graph.rankOf(task) != 1) continue;
+        if (graph.info[task].kind != TaskKind::host || graph.info[task].step != 1 || graph.info[task].row == 0 ||
+            graph.rankOf(task) != 1)
+            continue;
         row = graph.info[task].row;
         graph.leadNs[task] += 400;
     }
     analysis.replay.unchanged = simulate(graph);
     EXPECT_NEAR(analysis.replay.stepNs(analysis.replay.unchanged), 201 + 400 / 3.0, 1e-6);
     addStalls(analysis, IdleCause::input, 0, row);
-    // The usual work between two calls is 5 ns, also where a step of the rank begins: that one comes 5 ns earlier than the first job's.
+    // The usual work between two calls is 5 ns, also where a step of the rank begins: that one comes 5 ns earlier than
+    // the first job's.
     EXPECT_NEAR(stepAfter(analysis, {"no-stalls:cause=input,ranks=1"}), 201 - 5 / 3.0, 1e-6);
 }
 
 TEST(Edits, FactorsThatNoJobHasAreRefused) {
-    for (const char* text : {"speed:factor=1e-300", "speed:factor=1e7", "bytes:factor=1e18", "bytes:factor=inf", "bytes:factor=0", "speed:factor=nan"})
+    for (const char* text : {"speed:factor=1e-300", "speed:factor=1e7", "bytes:factor=1e18", "bytes:factor=inf",
+                             "bytes:factor=0", "speed:factor=nan"})
         EXPECT_THROW(parseEdit(text), EditError) << text;
     EXPECT_NO_THROW(parseEdit("speed:factor=inf"));
 }
@@ -152,7 +160,8 @@ TEST(Edits, ASteadyStepTakesNoLongerThanTheOthers) {
 TEST(Edits, KernelsBesideCommunicationRunAsAlone) {
     GraphDraft draft;
     const uint32_t compute = draft.addLane({0, false, 1}), network = draft.addLane({0, false, 2});
-    const TaskId kernel = draft.addTask({compute & kNoLane, TaskKind::kernel, 0, draft.addKernelKey({1, 1, 1}), 0}, 150);
+    const TaskId kernel =
+        draft.addTask({compute & kNoLane, TaskKind::kernel, 0, draft.addKernelKey({1, 1, 1}), 0}, 150);
     draft.addTask({network & kNoLane, TaskKind::arrival, 0, 0, 0}, 0);
     draft.addTask({network & kNoLane, TaskKind::transfer, 0, 0, 0}, 100);
     std::vector<TaskId> numbers;
@@ -179,7 +188,8 @@ TEST(Edits, TokensAreSharedSoThatTheBusiestPortCarriesTheMean) {
         message.communicatorId = SmallJob::kCommunicator;
         message.bytes = rank == 0 ? 300 : 100;
         const auto to = static_cast<size_t>(1 - rank), from = static_cast<size_t>(rank);
-        const std::array<ExchangeMember, 2> members{ExchangeMember{rank, arrivals[from], transfers[from]}, ExchangeMember{1 - rank, arrivals[to], transfers[to]}};
+        const std::array<ExchangeMember, 2> members{ExchangeMember{rank, arrivals[from], transfers[from]},
+                                                    ExchangeMember{1 - rank, arrivals[to], transfers[to]}};
         draft.addExchange(message, members);
     }
     std::vector<TaskId> numbers;
@@ -195,11 +205,15 @@ TEST(Edits, WhatIsNotUnderstoodIsRefusedWithWhatIsPossible) {
     const Analysis analysis = SmallJob().analysis();
     EXPECT_EQ(refusal(analysis, "faster"), "'faster' is no change");
     EXPECT_EQ(refusal(analysis, "speed"), "change 'speed': factor is missing");
-    EXPECT_EQ(refusal(analysis, "speed:factor=0"), "change 'speed:factor=0': factor is '0', but must be a number from 1e-06 to 1e+06, or inf");
+    EXPECT_EQ(refusal(analysis, "speed:factor=0"),
+              "change 'speed:factor=0': factor is '0', but must be a number from 1e-06 to 1e+06, or inf");
     EXPECT_EQ(refusal(analysis, "speed:factor=2,factor=3"), "change 'speed:factor=2,factor=3': factor is given twice");
-    EXPECT_EQ(refusal(analysis, "speed:factor=2,colour=red"), "change 'speed:factor=2,colour=red': there is no colour here");
-    EXPECT_EQ(refusal(analysis, "network:ideal=cost"), "change 'network:ideal=cost': ideal is 'cost', but may be latency, bandwidth, both");
-    EXPECT_EQ(refusal(analysis, "balance:ranks=3-1"), "change 'balance:ranks=3-1': ranks is '3-1', but must be like 3, 0+4 or 0-3");
+    EXPECT_EQ(refusal(analysis, "speed:factor=2,colour=red"),
+              "change 'speed:factor=2,colour=red': there is no colour here");
+    EXPECT_EQ(refusal(analysis, "network:ideal=cost"),
+              "change 'network:ideal=cost': ideal is 'cost', but may be latency, bandwidth, both");
+    EXPECT_EQ(refusal(analysis, "balance:ranks=3-1"),
+              "change 'balance:ranks=3-1': ranks is '3-1', but must be like 3, 0+4 or 0-3");
     EXPECT_EQ(refusal(analysis, "balance:ranks=2"), "rank 2 is not in this run");
     EXPECT_EQ(refusal(analysis, "balance:ranks=0-1"), "all ranks are to be balanced, and none is left to compare with");
     EXPECT_EQ(refusal(analysis, "speed:factor=2,communicator=8"), "there is no communicator 8 in this run");
@@ -234,9 +248,10 @@ TEST(WhatIf, TellsTheSavingAndWhereTheTimeGoes) {
     edits.push_back(parseEdit("speed:factor=2,ranks=1"));
     const WhatIf result = whatIf(analysis, edits);
     EXPECT_EQ(result.replayedStepNs, 211);
-    EXPECT_EQ(result.changedStepNs, 151);     // rank 0's 100 ns set the pace now
-    EXPECT_EQ(result.saving.ns, 50);          // of 50, 80, 50: the typical step's, as a report and `recommend` give it
-    EXPECT_NEAR(result.saving.highNs - result.saving.ns, 15, 1e-9);  // half of what lies between the quartiles, 50 and 80; the mean of 60 is in it
+    EXPECT_EQ(result.changedStepNs, 151);  // rank 0's 100 ns set the pace now
+    EXPECT_EQ(result.saving.ns, 50);       // of 50, 80, 50: the typical step's, as a report and `recommend` give it
+    EXPECT_NEAR(result.saving.highNs - result.saving.ns, 15,
+                1e-9);  // half of what lies between the quartiles, 50 and 80; the mean of 60 is in it
     ASSERT_EQ(result.before.size(), 2u);
     EXPECT_EQ(result.before[1].computeNs, 160);
     EXPECT_EQ(result.after[1].computeNs, 80);
@@ -269,7 +284,8 @@ TEST(Edits, AnotherProtocolTakesWhatItsFormulaSays) {
     EXPECT_EQ(stepAfter(reducedWithLl(), {"algorithm:proto=simple,op=allreduce,communicator=7"}), 191);
     EXPECT_EQ(stepAfter(reducedWithLl(), {"algorithm:proto=ll"}), 201);
     EXPECT_NE(refusal(reducedWithLl(), "algorithm:algo=pat").find("can run that way"), std::string::npos);
-    EXPECT_NE(refusal(reducedWithLl(), "algorithm:proto=simple,op=allgather").find("can run that way"), std::string::npos);
+    EXPECT_NE(refusal(reducedWithLl(), "algorithm:proto=simple,op=allgather").find("can run that way"),
+              std::string::npos);
     EXPECT_NE(refusal(reducedWithLl(), "algorithm:op=allreduce").find("algo or proto is missing"), std::string::npos);
 }
 
@@ -282,8 +298,10 @@ TEST(Edits, ASlowLinkStaysSlowWithAnotherProtocol) {
     Analysis analysis = reducedWithLl();
     // A link of a tenth of the peak, of which LL reaches half: 400 ns, with Simple 200.
     for (const Exchange& exchange : analysis.replay.graph.exchanges)
-        for (const ExchangeMember& member : analysis.replay.graph.membersOf(exchange)) analysis.replay.graph.durationNs[member.transfer] = 400;
-    const double slow = stepAfter(analysis, {"algorithm:proto=ll"}), faster = stepAfter(analysis, {"algorithm:proto=simple"});
+        for (const ExchangeMember& member : analysis.replay.graph.membersOf(exchange))
+            analysis.replay.graph.durationNs[member.transfer] = 400;
+    const double slow = stepAfter(analysis, {"algorithm:proto=ll"}),
+                 faster = stepAfter(analysis, {"algorithm:proto=simple"});
     EXPECT_NEAR(slow - faster, 200, 12);
 }
 

@@ -6,12 +6,13 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// Two groups of three experts on one node at 100 bytes/ns, one all-to-all a step: each rank sends `bytes` to each other one.
+/// Two groups of three experts on one node at 100 bytes/ns, one all-to-all a step: each rank sends `bytes` to each
+/// other one.
 struct Experts {
     int groups = 2;
-    double factor[2] = {1, 1};       // by group: on the time its busiest rank's bytes take
-    int64_t toFirst[2] = {0, 0};     // by group: more bytes from each to its first rank
-    bool beside = false;             // another kernel beside the second group's
+    double factor[2] = {1, 1};    // by group: on the time its busiest rank's bytes take
+    int64_t toFirst[2] = {0, 0};  // by group: more bytes from each to its first rank
+    bool beside = false;          // another kernel beside the second group's
 
     static constexpr int64_t kBytes = 10'000'000, kStepNs = 10'000'000;
 
@@ -44,7 +45,8 @@ struct Experts {
   private:
     void play(Analysis& analysis, int group, int step) const {
         const int64_t startNs = step * kStepNs, busiest = 2 * (kBytes + toFirst[group]);
-        const int64_t endNs = startNs + static_cast<int64_t>(factor[group] * (5'000 + static_cast<double>(busiest) / 100));
+        const int64_t endNs =
+            startNs + static_cast<int64_t>(factor[group] * (5'000 + static_cast<double>(busiest) / 100));
         for (int from = 3 * group; from < 3 * group + 3; ++from) {
             CommTask task;
             task.communicatorId = group + 1;

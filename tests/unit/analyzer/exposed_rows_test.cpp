@@ -26,7 +26,8 @@ TEST(ExposedRows, AreTheMostExposedMessagesOfTheStepThatTheFindingNames) {
     summary.rank = 4;
     std::vector<CriticalStep> steps(2);
     steps[0].tasks = {message(1, 11, 10, 5)};
-    steps[1].tasks = {message(2, 21, 110, 0), message(2, 22, 120, 3), message(2, 0, 130, 9), message(2, 24, 140, 1), message(2, 25, 150, 8)};
+    steps[1].tasks = {message(2, 21, 110, 0), message(2, 22, 120, 3), message(2, 0, 130, 9), message(2, 24, 140, 1),
+                      message(2, 25, 150, 8)};
     for (CriticalStep& step : steps) {
         step.rank = &summary;
         for (size_t i = 0; i < step.tasks.size(); ++i) step.own.push_back(i);

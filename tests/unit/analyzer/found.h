@@ -23,7 +23,8 @@ inline std::string foundIn(const Report& report) {
 
 inline std::string idsIn(const Report& report) {
     std::string text;
-    for (const Finding& f : report.findings) text += (text.empty() ? "" : " ") + f.id + (f.verdict == Verdict::inconclusive ? "?" : "");
+    for (const Finding& f : report.findings)
+        text += (text.empty() ? "" : " ") + f.id + (f.verdict == Verdict::inconclusive ? "?" : "");
     return text;
 }
 

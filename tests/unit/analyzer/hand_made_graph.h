@@ -22,7 +22,8 @@ inline TaskInfo on(uint32_t lane, TaskKind kind, uint32_t detail = 0) {
 }
 
 /// All members leave together, when the last one has come.
-inline void joinAll(GraphDraft& draft, store::Op op, int64_t bytes, const std::vector<ExchangeMember>& members, int64_t communicator = kGroup) {
+inline void joinAll(GraphDraft& draft, store::Op op, int64_t bytes, const std::vector<ExchangeMember>& members,
+                    int64_t communicator = kGroup) {
     Exchange exchange;
     exchange.communicatorId = static_cast<uint32_t>(communicator);
     exchange.op = op;

@@ -14,7 +14,10 @@ namespace rankscope::analyzer {
 /// A rank with a host thread, a compute stream and a communication stream.
 struct Rank {
     Rank(GraphDraft& of, int number)
-        : draft(of), rank(number), host(of.addLane({number, true, 3 * number + 1})), compute(of.addLane({number, false, 3 * number + 2})),
+        : draft(of),
+          rank(number),
+          host(of.addLane({number, true, 3 * number + 1})),
+          compute(of.addLane({number, false, 3 * number + 2})),
           network(of.addLane({number, false, 3 * number + 3})) {
         mark(false);
     }
@@ -49,7 +52,9 @@ struct Rank {
     uint32_t host, compute, network;
 };
 
-inline double stepMs(const TaskGraph& graph) { return static_cast<double>(stepTimes(graph, simulate(graph)).front().durNs) / kMs; }
+inline double stepMs(const TaskGraph& graph) {
+    return static_cast<double>(stepTimes(graph, simulate(graph)).front().durNs) / kMs;
+}
 
 inline double stepMsWith(const Edit& edit, TaskGraph graph, const Analysis& analysis, double* tokens = nullptr) {
     EditEffect effect;
@@ -70,7 +75,8 @@ inline Analysis analysisOf(store::Op op, CommRole role) {
     return analysis;
 }
 
-/// An embedding of 0.5 ms, forward 1.5 ms, four kernels of backward 1 ms each with 8, 8, 8 and 32 MiB of gradients, optimizer 1 ms. A transfer takes 1 ms and 0.05 ms per MiB.
+/// An embedding of 0.5 ms, forward 1.5 ms, four kernels of backward 1 ms each with 8, 8, 8 and 32 MiB of gradients,
+/// optimizer 1 ms. A transfer takes 1 ms and 0.05 ms per MiB.
 inline TaskGraph ddpStep(bool late, std::vector<int64_t> bucketMebi = {8, 8, 8, 32}) {
     GraphDraft draft;
     std::vector<Rank> ranks;

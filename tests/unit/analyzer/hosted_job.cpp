@@ -12,7 +12,8 @@ constexpr int64_t kLatency = 6 * kUs;  // from a launch to the kernel's start on
 /// One rank: its host thread and its compute stream.
 class Player {
   public:
-    Player(const HostedJob& job, TraceFixture& trace, int rank) : m_job(job), m_trace(trace), m_rank(rank), m_random(job.seed * 100 + static_cast<unsigned>(rank)) {}
+    Player(const HostedJob& job, TraceFixture& trace, int rank)
+        : m_job(job), m_trace(trace), m_rank(rank), m_random(job.seed * 100 + static_cast<unsigned>(rank)) {}
 
     bool troubled() const { return m_job.troubled.empty() || m_job.troubled.count(m_rank) != 0; }
     void work(double ns) { m_hostNs += static_cast<int64_t>(ns); }
@@ -20,7 +21,8 @@ class Player {
     void launch(const char* name, int64_t grid, double ns) {
         const auto slow = m_job.slow.find(m_rank);
         std::normal_distribution<double> noise(1, m_job.noise);
-        const auto duration = static_cast<int64_t>(ns * (slow == m_job.slow.end() ? 1 : slow->second) * std::clamp(noise(m_random), 0.7, 1.3));
+        const auto duration = static_cast<int64_t>(ns * (slow == m_job.slow.end() ? 1 : slow->second) *
+                                                   std::clamp(noise(m_random), 0.7, 1.3));
         const auto callNs = static_cast<int64_t>(m_job.launchNs);
         const int64_t startNs = std::max(m_deviceNs, m_hostNs + callNs + kLatency);
         if (m_job.hostRecorded) {
@@ -52,7 +54,8 @@ class Player {
     void copyPageable(double bytes) {
         const int64_t startNs = std::max(m_deviceNs, m_hostNs + kLatency);
         const auto duration = static_cast<int64_t>(bytes / 10);
-        m_trace.hostCopy(m_rank, startNs, duration, static_cast<int64_t>(bytes), true, m_hostNs, startNs + duration + 2 * kUs - m_hostNs);
+        m_trace.hostCopy(m_rank, startNs, duration, static_cast<int64_t>(bytes), true, m_hostNs,
+                         startNs + duration + 2 * kUs - m_hostNs);
         m_deviceNs = startNs + duration;
         m_hostNs = m_deviceNs + 2 * kUs;
     }
@@ -72,7 +75,9 @@ class Player {
 /// Host trouble spread over the launches of a step.
 void trouble(const HostedJob& job, Player& player, int launch, int launches) {
     if (!player.troubled()) return;
-    const auto due = [&](int perStep) { return perStep > 0 && (launch + 1) * perStep / launches > launch * perStep / launches; };
+    const auto due = [&](int perStep) {
+        return perStep > 0 && (launch + 1) * perStep / launches > launch * perStep / launches;
+    };
     if (due(job.readsPerStep)) {
         player.wait("cudaStreamSynchronize", store::ApiKind::synchronize, 2e3);
         player.work(job.readNs);
@@ -86,11 +91,15 @@ void trouble(const HostedJob& job, Player& player, int launch, int launches) {
 
 /// The small calls around a launch, in one of which a starved host stands still.
 void smallCalls(const HostedJob& job, Player& player, int rank, int step, int launch, int launches) {
-    constexpr const char* kNames[] = {"cudaEventRecord", "cudaEventQuery", "cudaFuncSetAttribute", "cudaStreamGetPriority", "cudaPeekAtLastError", "cudaGetDevice"};
+    constexpr const char* kNames[] = {"cudaEventRecord",       "cudaEventQuery",      "cudaFuncSetAttribute",
+                                      "cudaStreamGetPriority", "cudaPeekAtLastError", "cudaGetDevice"};
     bool pauses = false;
-    for (int k = 0; k < job.pausesPerStep; ++k) pauses = pauses || launch == (5 * step + 7 * k + (job.pauseTogether ? 0 : 11 * rank)) % launches;
-    const int which = job.pauseInOneCall ? 0 : (2 * step + launch) % 6;  // another one each time, whatever the launches of a step are
-    for (int i = 0; i < 6; ++i) player.call(kNames[i], pauses && i == which && job.starved.count(rank) != 0 ? job.pauseNs : 2e3);
+    for (int k = 0; k < job.pausesPerStep; ++k)
+        pauses = pauses || launch == (5 * step + 7 * k + (job.pauseTogether ? 0 : 11 * rank)) % launches;
+    const int which =
+        job.pauseInOneCall ? 0 : (2 * step + launch) % 6;  // another one each time, whatever the launches of a step are
+    for (int i = 0; i < 6; ++i)
+        player.call(kNames[i], pauses && i == which && job.starved.count(rank) != 0 ? job.pauseNs : 2e3);
 }
 
 }  // namespace
@@ -114,7 +123,9 @@ TraceFixture playHosted(const HostedJob& job) {
             if (job.inputInRange) trace.range(rank, player.hostNs(), static_cast<int64_t>(input), "next_batch");
             player.work(input);
             const auto fewer = job.fewerPieces.find(rank);
-            for (int piece = 0; piece < (fewer == job.fewerPieces.end() ? job.pieces : fewer->second) && player.troubled(); ++piece) player.launch("piece", 1, 2e3);
+            for (int piece = 0;
+                 piece < (fewer == job.fewerPieces.end() ? job.pieces : fewer->second) && player.troubled(); ++piece)
+                player.launch("piece", 1, 2e3);
             const auto pause = job.pauses.find(step);
             double share = 0;
             for (int key : {-1, step}) {
@@ -123,21 +134,25 @@ TraceFixture playHosted(const HostedJob& job) {
             }
             const int launches = 3 * job.layers;
             for (int launch = 0; launch < launches; ++launch) {
-                if (launch == 1 && pause != job.pauses.end() && pause->second.first == rank) player.work(pause->second.second);
+                if (launch == 1 && pause != job.pauses.end() && pause->second.first == rank)
+                    player.work(pause->second.second);
                 if (!job.starved.empty()) smallCalls(job, player, rank, step, launch, launches);
-                player.launch(launch < job.layers ? "forward" : "backward", share > 0 ? static_cast<int64_t>(64 * (1 + share)) : 64, job.forwardNs * (1 + share));
+                player.launch(launch < job.layers ? "forward" : "backward",
+                              share > 0 ? static_cast<int64_t>(64 * (1 + share)) : 64, job.forwardNs * (1 + share));
                 trouble(job, player, launch, launches);
             }
             arrivals.push_back(player.deviceNs() + 4 * kUs);
         }
         const auto transfer = static_cast<int64_t>(job.wire.timeNs(store::Op::allReduce, job.layerBytes, job.ranks));
-        const int64_t end = trace.collective(world, store::Op::allReduce, static_cast<int64_t>(job.layerBytes), arrivals, transfer);
+        const int64_t end =
+            trace.collective(world, store::Op::allReduce, static_cast<int64_t>(job.layerBytes), arrivals, transfer);
         for (int rank = 0; rank < job.ranks; ++rank) {
             Player& player = players[static_cast<size_t>(rank)];
             player.deviceBusyUntil(end);
             player.launch("adam", 32, job.forwardNs / 4);
             player.wait("cudaStreamSynchronize", store::ApiKind::synchronize, 2e3);  // the loss
-            trace.step(rank, step, starts[static_cast<size_t>(rank)], player.hostNs() - starts[static_cast<size_t>(rank)], step == 0);
+            trace.step(rank, step, starts[static_cast<size_t>(rank)],
+                       player.hostNs() - starts[static_cast<size_t>(rank)], step == 0);
         }
     }
     return trace;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A data-parallel job played on paper with its hosts: launches, waits, copies and allocations, each where a simple clock puts it.
+// A data-parallel job played on paper with its hosts: launches, waits, copies and allocations, each where a simple
+// clock puts it.
 #pragma once
 
 #include <map>
@@ -12,28 +13,31 @@
 namespace rankscope::analyzer::test {
 
 struct HostedJob : JobShape {
-    HostedJob() { layerBytes = 20e6; steps = 12; }
-    std::set<int> troubled;        // ranks with host trouble; empty: all
-    double inputNs = 20e3;         // host time in front of each step
-    bool inputInRange = false;     // in a range "next_batch"
+    HostedJob() {
+        layerBytes = 20e6;
+        steps = 12;
+    }
+    std::set<int> troubled;            // ranks with host trouble; empty: all
+    double inputNs = 20e3;             // host time in front of each step
+    bool inputInRange = false;         // in a range "next_batch"
     std::map<int, double> lateInputs;  // step: instead
-    int readsPerStep = 0;          // values read back, the host works readNs behind each
+    int readsPerStep = 0;              // values read back, the host works readNs behind each
     double readNs = 1e6;
-    int releasesPerStep = 0;       // cudaFree and cudaMalloc, allocatorNs each
+    int releasesPerStep = 0;  // cudaFree and cudaMalloc, allocatorNs each
     double allocatorNs = 300e3;
-    double pageableBytes = 0;      // copied from pageable memory in the middle of a step, at 10 GB/s
-    int pieces = 0;                // tiny kernels of 2 us in front of each step, launched in launchNs each
+    double pageableBytes = 0;        // copied from pageable memory in the middle of a step, at 10 GB/s
+    int pieces = 0;                  // tiny kernels of 2 us in front of each step, launched in launchNs each
     std::map<int, int> fewerPieces;  // rank: instead
     double launchNs = 5e3;
-    std::map<int, std::pair<int, double>> pauses;  // step: rank, ns in which its host does nothing
+    std::map<int, std::pair<int, double>> pauses;     // step: rank, ns in which its host does nothing
     std::map<int, std::pair<int, double>> extraWork;  // step: rank, share of larger grids in that step; step -1: all
     bool hostRecorded = true;
     // Hosts that stand still inside small calls, in front of some launches of each step.
     std::set<int> starved;
     int pausesPerStep = 2;
     double pauseNs = 25e6;
-    bool pauseInOneCall = false;   // always in the same call
-    bool pauseTogether = false;    // all at the same launches
+    bool pauseInOneCall = false;  // always in the same call
+    bool pauseTogether = false;   // all at the same launches
 };
 TraceFixture playHosted(const HostedJob& job);
 

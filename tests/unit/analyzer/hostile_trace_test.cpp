@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace.db whose every column holds, in turn, what no writer of ours puts there: every entry of the verbs refuses it with file and hint or reads on.
+// A trace.db whose every column holds, in turn, what no writer of ours puts there: every entry of the verbs refuses it
+// with file and hint or reads on.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -49,7 +50,8 @@ void writeJob(const fs::path& file) {
             job.step(rank, step, start, 10 * kMs, step == 0);
             job.range(rank, start, 10 * kMs, "step");
             job.hostCopy(rank, start + 10 * kUs, 50 * kUs, 1 << 20, true, start + 1 * kUs, 80 * kUs);
-            job.launchedKernel(rank, start + 100 * kUs, (rank == 3 ? 5 : 3) * kMs, "gemm", 128, start + 90 * kUs, 5 * kUs);
+            job.launchedKernel(rank, start + 100 * kUs, (rank == 3 ? 5 : 3) * kMs, "gemm", 128, start + 90 * kUs,
+                               5 * kUs);
             job.call(rank, start + 9 * kMs, 100 * kUs, "cudaDeviceSynchronize", store::ApiKind::synchronize);
         }
         const auto arrivals = [&](size_t members) { return std::vector<int64_t>(members, start + 6 * kMs); };
@@ -60,9 +62,11 @@ void writeJob(const fs::path& file) {
     job.loss("dropped", store::Severity::warning, 1);
     job.write(file);
     store::Database database(file.string(), store::OpenMode::readWrite);
-    database.execute("INSERT INTO device (id, host_id, ordinal, name, memory_bytes, multiprocessors, compute_capability) VALUES (0, 0, 0, 'H100', 80000000000, 132, 90);"
-                     "UPDATE rank SET device_id = 0 WHERE rank < 2;"
-                     "INSERT INTO source_status (rank, source, state, message) VALUES (1, 'cupti', 'taken', 'by another')");
+    database.execute(
+        "INSERT INTO device (id, host_id, ordinal, name, memory_bytes, multiprocessors, compute_capability) VALUES (0, "
+        "0, 0, 'H100', 80000000000, 132, 90);"
+        "UPDATE rank SET device_id = 0 WHERE rank < 2;"
+        "INSERT INTO source_status (rank, source, state, message) VALUES (1, 'cupti', 'taken', 'by another')");
 }
 
 // What the verbs analyze, recommend, whatif, compare and export do with the file.
@@ -97,9 +101,11 @@ void useAll(const fs::path& file) {
 
 // What a sanitizer can find lies at the ends of the range; it is five times as slow.
 #ifdef RANKSCOPE_ADDRESS_SANITIZER
-const std::vector<const char*> kIds{"-1", "4611686018427387904"}, kValues{"4611686018427387904", "-9223372036854775808"};
+const std::vector<const char*> kIds{"-1", "4611686018427387904"},
+    kValues{"4611686018427387904", "-9223372036854775808"};
 #else
-const std::vector<const char*> kIds{"-1", "100000000", "4611686018427387904"}, kValues{"NULL", "4611686018427387904", "-9223372036854775808", "'text'"};
+const std::vector<const char*> kIds{"-1", "100000000", "4611686018427387904"},
+    kValues{"NULL", "4611686018427387904", "-9223372036854775808", "'text'"};
 #endif
 
 enum Outcome : int { kUsed = 0, kRefused = 1, kRefusedWithoutHint = 2, kInternal = 3 };
@@ -116,7 +122,8 @@ int outcomeOf(const fs::path& file) {
     }
 }
 
-// The cases of one table, in a process of their own that may not take much memory; the case at work stands in shared memory.
+// The cases of one table, in a process of their own that may not take much memory; the case at work stands in shared
+// memory.
 struct Case {
     char text[256];
 };
@@ -130,7 +137,8 @@ class HostileTrace : public testing::Test {
 
     // "" or what went wrong with the first of the cases that did.
     std::string sweep(const std::vector<std::string>& damages, int* refused = nullptr) const {
-        auto* now = static_cast<Case*>(mmap(nullptr, sizeof(Case) + sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+        auto* now = static_cast<Case*>(
+            mmap(nullptr, sizeof(Case) + sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
         int* const refusals = reinterpret_cast<int*>(now + 1);
         const pid_t child = fork();
         if (child == 0) {
@@ -144,7 +152,8 @@ class HostileTrace : public testing::Test {
                 const fs::path file = m_folder.path() / "bad.db";
                 fs::copy_file(m_good, file, fs::copy_options::overwrite_existing);
                 try {
-                    store::Database(file.string(), store::OpenMode::readWrite).execute("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF; " + damage);
+                    store::Database(file.string(), store::OpenMode::readWrite)
+                        .execute("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF; " + damage);
                 } catch (const store::Error&) {
                     continue;  // the schema does not allow it
                 }
@@ -158,7 +167,9 @@ class HostileTrace : public testing::Test {
         waitpid(child, &status, 0);
         std::string wrong;
         if (WIFSIGNALED(status)) wrong = std::string(now->text) + ": ended by " + strsignal(WTERMSIG(status));
-        if (WIFEXITED(status) && WEXITSTATUS(status) != 0) wrong = std::string(now->text) + ": " + (WEXITSTATUS(status) == kInternal ? "an internal error" : "refused without file or cause");
+        if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+            wrong = std::string(now->text) + ": " +
+                    (WEXITSTATUS(status) == kInternal ? "an internal error" : "refused without file or cause");
         if (refused) *refused = *refusals;
         munmap(now, sizeof(Case) + sizeof(int));
         return wrong;
@@ -196,18 +207,26 @@ TEST_F(HostileTrace, NoValueOfAnyColumnCrashesAVerbOrTakesMemory) {
         std::vector<std::string> damages = {"DELETE FROM " + table};
         for (const std::string& column : columns(table)) {
             const bool names = column.ends_with("id") || column.ends_with("rank");
-            for (const char* value : names ? kIds : kValues) damages.push_back("UPDATE OR IGNORE " + table + " SET " + column + " = " + value);
+            for (const char* value : names ? kIds : kValues)
+                damages.push_back("UPDATE OR IGNORE " + table + " SET " + column + " = " + value);
         }
         EXPECT_EQ(sweep(damages), "");
     }
 }
 
 TEST_F(HostileTrace, WhatNamesNothingIsRefused) {
-    const std::vector<std::string> damages = {
-        "DELETE FROM communicator_member", "UPDATE communicator_member SET communicator_id = communicator_id + 90", "DELETE FROM communicator", "DELETE FROM string",
-        "UPDATE kernel SET name_id = 5000", "UPDATE kernel SET name_id = 4294967297", "UPDATE api_call SET name_id = -7", "UPDATE nvtx SET domain_id = 77",
-        "INSERT INTO string (id, text) VALUES (40000000, 'x')", "INSERT INTO string (id, text) VALUES (4611686018427387904, 'x')", "UPDATE p2p SET src_rank = 9",
-        "UPDATE collective SET communicator_id = 9"};
+    const std::vector<std::string> damages = {"DELETE FROM communicator_member",
+                                              "UPDATE communicator_member SET communicator_id = communicator_id + 90",
+                                              "DELETE FROM communicator",
+                                              "DELETE FROM string",
+                                              "UPDATE kernel SET name_id = 5000",
+                                              "UPDATE kernel SET name_id = 4294967297",
+                                              "UPDATE api_call SET name_id = -7",
+                                              "UPDATE nvtx SET domain_id = 77",
+                                              "INSERT INTO string (id, text) VALUES (40000000, 'x')",
+                                              "INSERT INTO string (id, text) VALUES (4611686018427387904, 'x')",
+                                              "UPDATE p2p SET src_rank = 9",
+                                              "UPDATE collective SET communicator_id = 9"};
     for (const std::string& damage : damages) {
         int refused = 0;
         EXPECT_EQ(sweep({damage}, &refused), "");
@@ -216,9 +235,13 @@ TEST_F(HostileTrace, WhatNamesNothingIsRefused) {
 }
 
 TEST_F(HostileTrace, NothingInTheFileIsExecuted) {
-    const std::string endless = "SELECT (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c)";
+    const std::string endless =
+        "SELECT (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c)";
     int refused = 0;
-    EXPECT_EQ(sweep({"CREATE TRIGGER t1 BEFORE INSERT ON finding BEGIN " + endless + "; END", "CREATE TRIGGER t2 BEFORE DELETE ON finding BEGIN " + endless + "; END"}, &refused), "");
+    EXPECT_EQ(sweep({"CREATE TRIGGER t1 BEFORE INSERT ON finding BEGIN " + endless + "; END",
+                     "CREATE TRIGGER t2 BEFORE DELETE ON finding BEGIN " + endless + "; END"},
+                    &refused),
+              "");
     EXPECT_EQ(refused, 0);
     EXPECT_EQ(sweep({"ALTER TABLE loss RENAME TO lost; CREATE VIEW loss AS " + endless}, &refused), "");
     EXPECT_EQ(refused, 1);

@@ -47,17 +47,27 @@ TEST(PlainText, KeepsWhatIsTextAndReplacesWhatIsNot) {
     EXPECT_EQ(plainText("\xF4\x90\x80\x80"), no + no + no + no) << "beyond U+10FFFF";
     EXPECT_EQ(plainText("end\xE2\x82"), "end" + no + no) << "cut off";
     EXPECT_EQ(plainText("\xEF\xBF\xBF"), no) << "a noncharacter, which XML does not hold";
-    EXPECT_EQ(plainText("a\xE2\x80\xAE" "b"), "a" + no + "b") << "would turn what follows it round";
-    EXPECT_EQ(oneLine("a\nb\xE2\x80\xA8" "c"), "a b c");
+    EXPECT_EQ(plainText("a\xE2\x80\xAE"
+                        "b"),
+              "a" + no + "b")
+        << "would turn what follows it round";
+    EXPECT_EQ(oneLine("a\nb\xE2\x80\xA8"
+                      "c"),
+              "a b c");
     EXPECT_EQ(shortened("gr\xC3\xBC\xC3\x9F", 6), "gr\xC3\xBC\xC3\x9F");
-    EXPECT_EQ(shortened("gr\xC3\xBC\xC3\x9F" "e", 6), "gr\xE2\x80\xA6") << "not inside a character";
+    EXPECT_EQ(shortened("gr\xC3\xBC\xC3\x9F"
+                        "e",
+                        6),
+              "gr\xE2\x80\xA6")
+        << "not inside a character";
     EXPECT_EQ(markupText("<a href=\"x\" b='&'>"), "&lt;a href=&quot;x&quot; b=&#39;&amp;&#39;&gt;");
 }
 
 TEST(HtmlPage, DataInAScriptCannotLeaveIt) {
     const nlohmann::json json = {{"name", "</script><!--<script>&\xE2\x80\xA8\xE2\x80\xA9"}};
     const std::string data = html::scriptData(json.dump());
-    for (const char* part : {"<", ">", "&", "\xE2\x80\xA8", "\xE2\x80\xA9"}) EXPECT_EQ(data.find(part), std::string::npos) << part;
+    for (const char* part : {"<", ">", "&", "\xE2\x80\xA8", "\xE2\x80\xA9"})
+        EXPECT_EQ(data.find(part), std::string::npos) << part;
     EXPECT_EQ(nlohmann::json::parse(data), json);
 }
 
@@ -65,11 +75,16 @@ TEST(HtmlTable, CellsCarryWhatTheyAreSortedBy) {
     html::Table table("t", "", {{"name"}, {"value", true}});
     table.add({html::textCell("a\"b"), html::numberCell("12.3 ms", 12345678)});
     table.add({html::textCell("c"), html::unknownCell()});
-    EXPECT_NE(table.markup().find("<td data-v=\"a&quot;b\">a&quot;b</td><td class=\"number\" data-v=\"12345678\">12.3 ms</td>"), std::string::npos) << table.markup();
+    EXPECT_NE(table.markup().find(
+                  "<td data-v=\"a&quot;b\">a&quot;b</td><td class=\"number\" data-v=\"12345678\">12.3 ms</td>"),
+              std::string::npos)
+        << table.markup();
     EXPECT_NE(table.markup().find("<td class=\"number\">unknown</td>"), std::string::npos);
 }
 
-std::string plainNumber(double value) { return std::to_string(value); }
+std::string plainNumber(double value) {
+    return std::to_string(value);
+}
 
 TEST(HtmlChart, ValuesAUnitInTheLastPlaceApartHaveAFewTicksOnly) {
     for (const double value : {1e18, 42.0}) {
@@ -89,7 +104,9 @@ TEST(HtmlFinding, TheCommandToCopyIsQuotedForAShell) {
     finding.savingReplayed = true;
     finding.changes = {"kernel:it's*=0.5"};
     const std::string card = html::findingCard(report, finding);
-    EXPECT_NE(card.find("rankscope whatif " + markupText("'runs/a b; touch x' --change 'kernel:it'\\''s*=0.5'")), std::string::npos) << card;
+    EXPECT_NE(card.find("rankscope whatif " + markupText("'runs/a b; touch x' --change 'kernel:it'\\''s*=0.5'")),
+              std::string::npos)
+        << card;
 }
 
 TEST(HtmlReport, HoldsTheJsonReportAndEveryFinding) {
@@ -128,7 +145,8 @@ TEST(HtmlReport, SixtyFourRanksStayUnderTwoMegabytesAtWorst) {
     for (int rank = 0; rank < 64; ++rank) {
         report.breakdown[static_cast<size_t>(rank)].rank = rank;
         OverviewLane lane{rank, {}, {}};
-        for (size_t column = 0; column < StepOverview::kColumns; ++column) {  // another colour in every column: the most that can be drawn
+        for (size_t column = 0; column < StepOverview::kColumns;
+             ++column) {  // another colour in every column: the most that can be drawn
             lane.device += "cm"[column % 2];
             lane.communication += "two"[column % 3];
         }
@@ -159,9 +177,12 @@ TEST(StepOverview, ShowsWhatADeviceAndItsNetworkDid) {
     const StepOverview overview = overviewOf(trace);
     ASSERT_EQ(overview.lanes.size(), 2u);
     EXPECT_EQ(overview.endNs - overview.startNs, 100 * kMs);
-    const auto columns = [](char letter, size_t percent) { return std::string(StepOverview::kColumns * percent / 100, letter); };
+    const auto columns = [](char letter, size_t percent) {
+        return std::string(StepOverview::kColumns * percent / 100, letter);
+    };
     EXPECT_EQ(overview.lanes[0].device, columns('c', 20) + columns('.', 50) + columns('m', 10) + columns('.', 20));
-    EXPECT_EQ(overview.lanes[0].communication, columns('.', 20) + columns('w', 20) + columns('t', 20) + columns('.', 40));
+    EXPECT_EQ(overview.lanes[0].communication,
+              columns('.', 20) + columns('w', 20) + columns('t', 20) + columns('.', 40));
     EXPECT_EQ(overview.lanes[1].device, columns('c', 40) + columns('.', 60));
     EXPECT_EQ(overview.lanes[1].communication, columns('.', 40) + columns('t', 20) + columns('.', 40));
 }
@@ -174,7 +195,8 @@ TEST(StepOverview, KernelsNarrowerThanAColumnKeepTheirShare) {
     }
     const StepOverview overview = overviewOf(trace);
     ASSERT_EQ(overview.lanes.size(), 1u);
-    EXPECT_NEAR(static_cast<double>(std::ranges::count(overview.lanes[0].device, 'c')), 0.3 * StepOverview::kColumns, 2);
+    EXPECT_NEAR(static_cast<double>(std::ranges::count(overview.lanes[0].device, 'c')), 0.3 * StepOverview::kColumns,
+                2);
     EXPECT_GT(countOf(overview.lanes[0].device, "c."), StepOverview::kColumns / 5) << "spread, not heaped up";
 }
 

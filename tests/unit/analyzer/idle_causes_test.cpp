@@ -47,7 +47,8 @@ class Rank {
     }
     RankEvents events() const {
         RankEvents sorted = m_events;
-        std::stable_sort(sorted.hostCalls.begin(), sorted.hostCalls.end(), [](const HostCall& a, const HostCall& b) { return a.startNs < b.startNs; });
+        std::stable_sort(sorted.hostCalls.begin(), sorted.hostCalls.end(),
+                         [](const HostCall& a, const HostCall& b) { return a.startNs < b.startNs; });
         return sorted;
     }
     /// Cause of the gap between two kernels, in a step that begins at `stepUs`.
@@ -67,7 +68,11 @@ TEST(IdleCauses, AKernelSubmittedAfterTheDeviceRanDryWasLaunchedLate) {
 
 TEST(IdleCauses, WhatALateHostDidIsTheInnermostOperation) {
     Rank rank;
-    rank.kernel(10, 100, 0).operation(100, 5'000, 3).operation(200, 4'000, 4).operation(300, 400, 5).kernel(5'100, 5'200, 5'050);
+    rank.kernel(10, 100, 0)
+        .operation(100, 5'000, 3)
+        .operation(200, 4'000, 4)
+        .operation(300, 400, 5)
+        .kernel(5'100, 5'200, 5'050);
     EXPECT_EQ(rank.cause(100, 5'100), IdleCause::lateLaunch);
     EXPECT_EQ(rank.doing(100, 5'100).nameId, 4);
     EXPECT_EQ(rank.doing(100, 5'100).ns, 3'700'000);
@@ -79,7 +84,8 @@ TEST(IdleCauses, WhereOperationsAreRecordedOnlyALoaderIsInput) {
     EXPECT_EQ(Rank().operation(10, 5'000, 3, true).kernel(5'100, 5'200, 5'050).cause(0, 5'100), IdleCause::input);
     EXPECT_EQ(Rank().operation(10, 5'000, 3).kernel(5'100, 5'200, 5'050).cause(0, 5'100), IdleCause::lateLaunch);
     // Inside a loader, whatever operations it is made of.
-    EXPECT_EQ(Rank().operation(10, 5'000, 3, true).operation(20, 4'900, 4).kernel(5'100, 5'200, 5'050).cause(0, 5'100), IdleCause::input);
+    EXPECT_EQ(Rank().operation(10, 5'000, 3, true).operation(20, 4'900, 4).kernel(5'100, 5'200, 5'050).cause(0, 5'100),
+              IdleCause::input);
 }
 
 TEST(IdleCauses, AKernelThatWasReadyDependsOnOtherWork) {
@@ -96,20 +102,26 @@ TEST(IdleCauses, ACallThatWaitedForTheDeviceIsToBlameForWhatFollows) {
 }
 
 TEST(IdleCauses, ACallThatReturnedWhileTheDeviceWorkedIsNot) {
-    // It ends at 60, the next kernel is submitted at once, and the device works until 100: what comes later has another reason.
-    const Rank rank = Rank().kernel(10, 50, 0).call(20, 60, ApiKind::synchronize).kernel(72, 100, 61).kernel(200, 300, 188);
+    // It ends at 60, the next kernel is submitted at once, and the device works until 100: what comes later has another
+    // reason.
+    const Rank rank =
+        Rank().kernel(10, 50, 0).call(20, 60, ApiKind::synchronize).kernel(72, 100, 61).kernel(200, 300, 188);
     EXPECT_EQ(rank.cause(100, 200), IdleCause::lateLaunch);
 }
 
 TEST(IdleCauses, TimeInTheAllocatorIsItsOwn) {
-    EXPECT_EQ(Rank().kernel(10, 100, 0).call(90, 180, ApiKind::allocate).kernel(200, 300, 188).cause(100, 200), IdleCause::allocator);
-    EXPECT_EQ(Rank().kernel(10, 100, 0).call(30, 110, ApiKind::free).kernel(200, 300, 188).cause(100, 200), IdleCause::allocator) << "it drained the queue";
+    EXPECT_EQ(Rank().kernel(10, 100, 0).call(90, 180, ApiKind::allocate).kernel(200, 300, 188).cause(100, 200),
+              IdleCause::allocator);
+    EXPECT_EQ(Rank().kernel(10, 100, 0).call(30, 110, ApiKind::free).kernel(200, 300, 188).cause(100, 200),
+              IdleCause::allocator)
+        << "it drained the queue";
 }
 
 TEST(IdleCauses, SilenceAtTheStartOfTheStepIsInput) {
     const Rank rank = Rank().kernel(10, 100, 0).call(30, 102, ApiKind::synchronize).kernel(500, 600, 488);
     EXPECT_EQ(rank.cause(103, 500, 103), IdleCause::input);
-    EXPECT_EQ(rank.cause(103, 500, 0), IdleCause::blockingCall) << "in the middle of a step nobody waits for a batch unless a range says so";
+    EXPECT_EQ(rank.cause(103, 500, 0), IdleCause::blockingCall)
+        << "in the middle of a step nobody waits for a batch unless a range says so";
 }
 
 TEST(IdleCauses, ADataLoadingRangeIsInputAnywhere) {
@@ -117,8 +129,10 @@ TEST(IdleCauses, ADataLoadingRangeIsInputAnywhere) {
 }
 
 TEST(IdleCauses, WithoutALaunchRowNothingIsClaimed) {
-    EXPECT_EQ(Rank().kernel(10, 100, 0).kernel(200, 300, -1).cause(100, 200), IdleCause::other) << "a node of a CUDA graph";
-    EXPECT_EQ(Rank().kernel(10, 100, -1).kernel(200, 300, -1).cause(100, 200), IdleCause::other) << "no host rows at all";
+    EXPECT_EQ(Rank().kernel(10, 100, 0).kernel(200, 300, -1).cause(100, 200), IdleCause::other)
+        << "a node of a CUDA graph";
+    EXPECT_EQ(Rank().kernel(10, 100, -1).kernel(200, 300, -1).cause(100, 200), IdleCause::other)
+        << "no host rows at all";
 }
 
 TEST(IdleCauses, CausesAddUpToTheIdleTimeToTheNanosecond) {

@@ -64,7 +64,8 @@ TEST(Intervals, CoveredLengthAnswersForAnyWindow) {
     const IntervalSet set = unite(randomIntervals(random, 12));
     const CoveredLength covered(set);
     for (int64_t from = -3; from < 230; from += 3)
-        for (int64_t to = from; to < 230; to += 5) ASSERT_EQ(covered.within(from, to), length(intersect(set, {{from, to}}))) << from << " " << to;
+        for (int64_t to = from; to < 230; to += 5)
+            ASSERT_EQ(covered.within(from, to), length(intersect(set, {{from, to}}))) << from << " " << to;
     EXPECT_EQ(covered.within(10, 5), 0);
 }
 

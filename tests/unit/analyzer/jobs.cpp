@@ -46,15 +46,19 @@ std::vector<int> allRanks(int count) {
 /// Compute and communication streams of all ranks.
 struct Streams {
     std::vector<int64_t> compute, communication;
-    explicit Streams(int ranks) : compute(static_cast<size_t>(ranks), 0), communication(static_cast<size_t>(ranks), 0) {}
+    explicit Streams(int ranks)
+        : compute(static_cast<size_t>(ranks), 0), communication(static_cast<size_t>(ranks), 0) {}
     void meet() {
-        for (size_t r = 0; r < compute.size(); ++r) compute[r] = communication[r] = std::max(compute[r], communication[r]) + kGap;
+        for (size_t r = 0; r < compute.size(); ++r)
+            compute[r] = communication[r] = std::max(compute[r], communication[r]) + kGap;
     }
 };
 
 }  // namespace
 
-double Wire::timeNs(store::Op op, double bytes, int ranks) const { return alphaNs + bytes * busFactor(op, ranks) / busBytesPerNs; }
+double Wire::timeNs(store::Op op, double bytes, int ranks) const {
+    return alphaNs + bytes * busFactor(op, ranks) / busBytesPerNs;
+}
 
 TraceFixture playDdp(const DdpJob& job) {
     TraceFixture trace = emptyTrace(job);
@@ -69,10 +73,12 @@ TraceFixture playDdp(const DdpJob& job) {
     };
     const auto reduce = [&](double bytes) {
         std::vector<int64_t> arrivals;
-        for (size_t r = 0; r < at.compute.size(); ++r) arrivals.push_back(std::max(at.compute[r], at.communication[r]) + kGap);
+        for (size_t r = 0; r < at.compute.size(); ++r)
+            arrivals.push_back(std::max(at.compute[r], at.communication[r]) + kGap);
         const Lane lane = job.buckets == Buckets::computeStream ? Lane::compute : Lane::communication;
         const int64_t transfer = durations.noisy(job.wire.timeNs(store::Op::allReduce, bytes, job.ranks));
-        const int64_t end = trace.collective(world, store::Op::allReduce, static_cast<int64_t>(bytes), arrivals, transfer, lane);
+        const int64_t end =
+            trace.collective(world, store::Op::allReduce, static_cast<int64_t>(bytes), arrivals, transfer, lane);
         for (size_t r = 0; r < at.compute.size(); ++r) {
             at.communication[r] = end;
             if (lane == Lane::compute) at.compute[r] = end;
@@ -86,7 +92,8 @@ TraceFixture playDdp(const DdpJob& job) {
         for (int layer = 0; layer < job.layers; ++layer) {
             // A layer's backward is as many kernels as it sends messages.
             for (int m = 0; m < std::min(job.messagesPerLayer, 4); ++m) {
-                for (int rank = 0; rank < job.ranks; ++rank) run(rank, "backward", 96, 2 * job.forwardNs / std::min(job.messagesPerLayer, 4));
+                for (int rank = 0; rank < job.ranks; ++rank)
+                    run(rank, "backward", 96, 2 * job.forwardNs / std::min(job.messagesPerLayer, 4));
                 const int now = job.messagesPerLayer / std::min(job.messagesPerLayer, 4);
                 if (job.buckets == Buckets::perLayer || job.buckets == Buckets::computeStream)
                     for (int i = 0; i < now; ++i) reduce(message);
@@ -139,7 +146,8 @@ TraceFixture playFsdp(const FsdpJob& job) {
             const bool forward = i < job.layers;
             for (size_t r = 0; r < ranks; ++r) {
                 const int64_t start = std::max(at.compute[r], gathered[static_cast<size_t>(i)]) + kGap;
-                const int64_t duration = durations.compute(static_cast<int>(r), forward ? job.forwardNs : 2 * job.forwardNs);
+                const int64_t duration =
+                    durations.compute(static_cast<int>(r), forward ? job.forwardNs : 2 * job.forwardNs);
                 trace.kernel(static_cast<int>(r), start, duration, forward ? "forward" : "backward", 64);
                 useStart[r] = start;
                 at.compute[r] = start + duration;
@@ -175,7 +183,8 @@ std::vector<Action> interleavedActions(const PipelineJob& job, int stage) {
     const int ahead = std::min(total, (job.stages - stage - 1) * 2 + (job.virtualStages - 1) * job.stages);
     const auto action = [&](int k, bool forward) {
         const int chunk = k % group / job.stages;
-        return Action{forward, k / group * job.stages + k % job.stages, forward ? chunk : job.virtualStages - 1 - chunk};
+        return Action{forward, k / group * job.stages + k % job.stages,
+                      forward ? chunk : job.virtualStages - 1 - chunk};
     };
     std::vector<Action> actions;
     for (int k = 0; k < ahead; ++k) actions.push_back(action(k, true));
@@ -220,7 +229,11 @@ TraceFixture playPipeline(const PipelineJob& job) {
             std::vector<std::vector<Action>> todo;
             std::vector<size_t> done(static_cast<size_t>(job.stages), 0);
             // End of the compute that a neighbour waits for; -1: not yet.
-            const auto table = [&] { return std::vector<std::vector<int64_t>>(static_cast<size_t>(job.stages * job.virtualStages), std::vector<int64_t>(static_cast<size_t>(job.microBatches), -1)); };
+            const auto table = [&] {
+                return std::vector<std::vector<int64_t>>(
+                    static_cast<size_t>(job.stages * job.virtualStages),
+                    std::vector<int64_t>(static_cast<size_t>(job.microBatches), -1));
+            };
             auto forwardEnd = table();
             auto backwardEnd = table();
             for (int stage = 0; stage < job.stages; ++stage) todo.push_back(actionsOf(job, stage));
@@ -241,13 +254,17 @@ TraceFixture playPipeline(const PipelineJob& job) {
                     if (receives) {
                         input = (action.forward ? forwardEnd : backwardEnd)[static_cast<size_t>(from)][m];
                         if (input < 0) continue;
-                        now[r] = trace.message(chain, from % job.stages * replicas + replica, rank, static_cast<int64_t>(job.messageBytes), input + kGap, now[r] + kGap, durations.noisy(activationNs));
+                        now[r] = trace.message(chain, from % job.stages * replicas + replica, rank,
+                                               static_cast<int64_t>(job.messageBytes), input + kGap, now[r] + kGap,
+                                               durations.noisy(activationNs));
                     }
                     const auto heavy = job.heavy.find(stage);
-                    const double work = (action.forward ? 1 : 2) * job.forwardNs * (heavy == job.heavy.end() ? 1 : heavy->second) / job.virtualStages;
+                    const double work = (action.forward ? 1 : 2) * job.forwardNs *
+                                        (heavy == job.heavy.end() ? 1 : heavy->second) / job.virtualStages;
                     for (int layer = 0; layer < 2; ++layer) {
                         const int64_t duration = durations.compute(rank, work / 2);
-                        trace.kernel(rank, now[r] + kGap, duration, action.forward ? "forward" : "backward", heavy == job.heavy.end() ? 64 : 128);
+                        trace.kernel(rank, now[r] + kGap, duration, action.forward ? "forward" : "backward",
+                                     heavy == job.heavy.end() ? 64 : 128);
                         now[r] += kGap + duration;
                     }
                     (action.forward ? forwardEnd : backwardEnd)[static_cast<size_t>(place)][m] = now[r];
@@ -258,10 +275,13 @@ TraceFixture playPipeline(const PipelineJob& job) {
         }
         for (size_t stage = 0; stage < gradients.size(); ++stage) {
             std::vector<int64_t> arrivals;
-            for (int replica = 0; replica < replicas; ++replica) arrivals.push_back(now[stage * static_cast<size_t>(replicas) + static_cast<size_t>(replica)] + kGap);
-            const int64_t end = trace.collective(gradients[stage], store::Op::allReduce, static_cast<int64_t>(job.layerBytes), arrivals,
-                                                 durations.noisy(job.wire.timeNs(store::Op::allReduce, job.layerBytes, replicas)));
-            for (int replica = 0; replica < replicas; ++replica) now[stage * static_cast<size_t>(replicas) + static_cast<size_t>(replica)] = end;
+            for (int replica = 0; replica < replicas; ++replica)
+                arrivals.push_back(now[stage * static_cast<size_t>(replicas) + static_cast<size_t>(replica)] + kGap);
+            const int64_t end =
+                trace.collective(gradients[stage], store::Op::allReduce, static_cast<int64_t>(job.layerBytes), arrivals,
+                                 durations.noisy(job.wire.timeNs(store::Op::allReduce, job.layerBytes, replicas)));
+            for (int replica = 0; replica < replicas; ++replica)
+                now[stage * static_cast<size_t>(replicas) + static_cast<size_t>(replica)] = end;
         }
         for (int rank = 0; rank < job.ranks; ++rank) {
             const auto r = static_cast<size_t>(rank);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training jobs played on paper: kernels and collectives with the times a simple clock gives them, for detectors to look at.
+// Training jobs played on paper: kernels and collectives with the times a simple clock gives them, for detectors to
+// look at.
 #pragma once
 
 #include <map>
@@ -18,12 +19,12 @@ struct JobShape {
     int ranks = 8;
     int ranksPerHost = 4;
     int layers = 12;
-    int steps = 6;                        // the first is warm-up
-    double forwardNs = 2e6;               // of a layer; backward takes twice as long
-    double layerBytes = 100e6;            // gradients or parameters
+    int steps = 6;              // the first is warm-up
+    double forwardNs = 2e6;     // of a layer; backward takes twice as long
+    double layerBytes = 100e6;  // gradients or parameters
     double noise = 0.02;
     unsigned seed = 1;
-    std::map<int, double> slow;           // rank: factor
+    std::map<int, double> slow;  // rank: factor
     Wire wire;
     bool linksKnown = true;
 };
@@ -43,12 +44,12 @@ struct FsdpJob : JobShape {
 TraceFixture playFsdp(const FsdpJob& job);
 
 struct PipelineJob : JobShape {
-    int stages = 4;                       // ranks = stages x replicas
+    int stages = 4;  // ranks = stages x replicas
     int microBatches = 40;
     bool gpipe = false;
-    int virtualStages = 1;                // above 1: interleaved 1F1B; micro-batches must be a multiple of the stages
-    double messageBytes = 16e6;           // of an activation
-    std::map<int, double> heavy;          // stage: more work (other grid) by this factor
+    int virtualStages = 1;        // above 1: interleaved 1F1B; micro-batches must be a multiple of the stages
+    double messageBytes = 16e6;   // of an activation
+    std::map<int, double> heavy;  // stage: more work (other grid) by this factor
 };
 TraceFixture playPipeline(const PipelineJob& job);
 

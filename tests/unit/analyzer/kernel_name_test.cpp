@@ -13,7 +13,8 @@ TEST(KernelName, DropsReturnTypeAndParametersOfAMangledName) {
 }
 
 TEST(KernelName, LeavesOtherNamesAlone) {
-    EXPECT_EQ(readableKernelName("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"), "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)");
+    EXPECT_EQ(readableKernelName("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"),
+              "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)");
     EXPECT_EQ(readableKernelName("_Znot_a_name"), "_Znot_a_name");
     EXPECT_EQ(readableKernelName(""), "");
 }

@@ -13,14 +13,15 @@ constexpr int kRanks = 4;
 constexpr int kLayers = 12;
 constexpr int64_t kCallNs = 5 * kUs;
 
-/// Data parallel, one reduction per layer; the host launches a whole step at once, but for the reductions of late layers.
+/// Data parallel, one reduction per layer; the host launches a whole step at once, but for the reductions of late
+/// layers.
 struct LateJob {
-    int64_t lateNs = 0;            // from the end of a layer's backward to the call of its reduction; 0: called with the layer
-    int firstLate = 0;             // layers, in the order of backward
+    int64_t lateNs = 0;  // from the end of a layer's backward to the call of its reduction; 0: called with the layer
+    int firstLate = 0;   // layers, in the order of backward
     int lastLate = kLayers - 1;
     bool eventsRecorded = true;
     int64_t transferNs = kMs;
-    int64_t pauseNs = 0;           // of the host as a whole, in front of backward, behind a blocking call
+    int64_t pauseNs = 0;  // of the host as a whole, in front of backward, behind a blocking call
 };
 
 TraceFixture play(const LateJob& job) {
@@ -34,13 +35,15 @@ TraceFixture play(const LateJob& job) {
         int64_t networkNs = 0;
         const auto launch = [&](const char* name, int64_t durNs) {
             const int64_t beginNs = std::max(deviceNs, hostNs + kCallNs) + kUs;
-            for (int rank = 0; rank < kRanks; ++rank) trace.launchedKernel(rank, beginNs, durNs, name, 64, hostNs, kCallNs);
+            for (int rank = 0; rank < kRanks; ++rank)
+                trace.launchedKernel(rank, beginNs, durNs, name, 64, hostNs, kCallNs);
             hostNs += kCallNs;
             deviceNs = beginNs + durNs;
         };
         for (int layer = 0; layer < kLayers; ++layer) launch("forward", 2 * kMs);
         if (job.pauseNs > 0) {
-            for (int rank = 0; rank < kRanks; ++rank) trace.call(rank, hostNs, deviceNs - hostNs, "cudaStreamSynchronize", store::ApiKind::synchronize);
+            for (int rank = 0; rank < kRanks; ++rank)
+                trace.call(rank, hostNs, deviceNs - hostNs, "cudaStreamSynchronize", store::ApiKind::synchronize);
             hostNs = deviceNs + job.pauseNs;
         }
         for (int layer = 0; layer < kLayers; ++layer) {
@@ -52,7 +55,8 @@ TraceFixture play(const LateJob& job) {
                 for (int rank = 0; rank < kRanks; ++rank) trace.streamWait(rank, recordedNs, calledNs);
             trace.calledAt(calledNs);
             const int64_t arrivalNs = std::max({deviceNs, networkNs, calledNs}) + 2 * kUs;
-            networkNs = trace.collective(world, store::Op::allReduce, 100'000'000, std::vector<int64_t>(kRanks, arrivalNs), job.transferNs);
+            networkNs = trace.collective(world, store::Op::allReduce, 100'000'000,
+                                         std::vector<int64_t>(kRanks, arrivalNs), job.transferNs);
         }
         deviceNs = std::max(deviceNs, networkNs);
         launch("adam", kMs);
@@ -61,14 +65,17 @@ TraceFixture play(const LateJob& job) {
     return trace;
 }
 
-double inTimeNs() { return play(LateJob{}).analyze().run.stepNs; }
+double inTimeNs() {
+    return play(LateJob{}).analyze().run.stepNs;
+}
 
 TEST(LateLaunch, ReductionsCalledLongAfterTheirDataAreFound) {
     LateJob job;
     job.lateNs = 10 * kMs;
     const Report report = play(job).analyze();
     ASSERT_EQ(foundIn(report), "RS201[0 1 2 3]");
-    EXPECT_NE(report.findings[0].cause.find("launched too late: the host calls 12 of 12"), std::string::npos) << report.findings[0].cause;
+    EXPECT_NE(report.findings[0].cause.find("launched too late: the host calls 12 of 12"), std::string::npos)
+        << report.findings[0].cause;
     EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - inTimeNs(), 0.01 * report.run.stepNs);
 }
 

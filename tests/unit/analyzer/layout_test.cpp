@@ -48,7 +48,8 @@ class Play {
     }
     void endStep() {
         const int64_t end = *std::max_element(m_now.begin(), m_now.end()) + kMs / 10;
-        for (size_t r = 0; r < m_now.size(); ++r) m_trace.step(static_cast<int>(r), m_step, m_starts[r], end - m_starts[r], m_step == 0);
+        for (size_t r = 0; r < m_now.size(); ++r)
+            m_trace.step(static_cast<int>(r), m_step, m_starts[r], end - m_starts[r], m_step == 0);
         std::fill(m_now.begin(), m_now.end(), end);
         m_starts = m_now;
         ++m_step;
@@ -224,8 +225,10 @@ TEST(Layout, AllToAllsForwardAndBackwardAreExpertsAlsoWhenMadeOfSends) {
         for (int step = 0; step < kSteps; ++step) {
             for (int half = 0; half < 4 * kLayers; ++half) {
                 play.compute(half < 2 * kLayers ? 1 : 2);
-                if (sends) play.swap(ep, 8e6);
-                else play.blocking(ep, Op::allToAll, 32e6);
+                if (sends)
+                    play.swap(ep, 8e6);
+                else
+                    play.blocking(ep, Op::allToAll, 32e6);
             }
             play.blocking(dp, Op::allReduce, 100e6);
             play.compute(0.5, "adam");
@@ -239,7 +242,8 @@ TEST(Layout, AllToAllsForwardAndBackwardAreExpertsAlsoWhenMadeOfSends) {
 }
 
 TEST(Layout, AnInterleavedRingIsAPipelineWithVirtualStages) {
-    for (const auto& [stages, chunks, batches] : {std::tuple{4, 2, 8}, {4, 3, 16}, {3, 2, 6}, {2, 2, 8}, {2, 4, 4}, {8, 2, 8}}) {
+    for (const auto& [stages, chunks, batches] :
+         {std::tuple{4, 2, 8}, {4, 3, 16}, {3, 2, 6}, {2, 2, 8}, {2, 4, 4}, {8, 2, 8}}) {
         PipelineJob job;
         job.ranks = job.stages = stages;
         job.virtualStages = chunks;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the peaks of links come from: what was told, measured, said by the machine, or is on the data sheet, in this order and for each class by itself.
+// Where the peaks of links come from: what was told, measured, said by the machine, or is on the data sheet, in this
+// order and for each class by itself.
 #include "analyzer/timeline/link_peaks.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +64,8 @@ TEST(LinkPeaks, EachClassComesFromTheBestSourceThatHasIt) {
     EXPECT_FALSE(resolveLinkPeaks(facts).inter);
 
     for (int rank = 0; rank < 8; ++rank) facts.machineLinks.push_back(ofRank(rank, "nvlink", 12, 4, 300 * kGb));
-    for (int port = 0; port < 8; ++port) facts.machineLinks.push_back(ofHost(port / 4, "infiniband", "mlx5_" + std::to_string(port % 4), 50 * kGb));
+    for (int port = 0; port < 8; ++port)
+        facts.machineLinks.push_back(ofHost(port / 4, "infiniband", "mlx5_" + std::to_string(port % 4), 50 * kGb));
     LinkPeaks peaks = resolveLinkPeaks(facts);
     EXPECT_EQ(peaks.intra->kind, PeakKind::machine);
     EXPECT_EQ(peaks.intra->bytesPerNs, 300);
@@ -100,12 +102,14 @@ TEST(LinkPeaks, SourcesThatContradictEachOtherAreNamedBoth) {
     const LinkPeaks peaks = resolveLinkPeaks(facts);
     EXPECT_EQ(peaks.intra->bytesPerNs, 200);
     ASSERT_EQ(peaks.warnings.size(), 1u);
-    for (const char* part : {"200 GB/s", "--links", "25 GB/s", "NVML", "machine"}) EXPECT_NE(peaks.warnings[0].find(part), std::string::npos) << peaks.warnings[0];
+    for (const char* part : {"200 GB/s", "--links", "25 GB/s", "NVML", "machine"})
+        EXPECT_NE(peaks.warnings[0].find(part), std::string::npos) << peaks.warnings[0];
     LinkSources given;
     given.measuredIntra = LinkClass{20, 0, PeakKind::measured, "a table"};
     facts.machineLinks.clear();
     ASSERT_EQ(resolveLinkPeaks(facts, given).warnings.size(), 1u);
-    EXPECT_NE(resolveLinkPeaks(facts, given).warnings[0].find("but a measurement says 20 GB/s"), std::string::npos) << resolveLinkPeaks(facts, given).warnings[0];
+    EXPECT_NE(resolveLinkPeaks(facts, given).warnings[0].find("but a measurement says 20 GB/s"), std::string::npos)
+        << resolveLinkPeaks(facts, given).warnings[0];
     facts.machineLinks = {ofRank(0, "nvlink", 1, 3, 25 * kGb), ofRank(1, "nvlink", 1, 3, 25 * kGb)};
     facts.meta["links"] = "intra:gbps=22";  // what NCCL reaches of it
     EXPECT_TRUE(resolveLinkPeaks(facts).warnings.empty());
@@ -117,15 +121,18 @@ TEST(LinkPeaks, SourcesThatContradictEachOtherAreNamedBoth) {
 
 TEST(LinkPeaks, TheSlowestRankAndHostOfAMixedMachineCount) {
     TraceFacts facts = job(4, 2);
-    facts.machineLinks = {ofRank(0, "nvlink", 12, 3, 300 * kGb), ofRank(0, "pcie", 16, 4, 31'500'000'000), ofRank(1, "nvlink", 12, 3, 300 * kGb),
-                          ofRank(2, "nvlink", 4, 3, 100 * kGb), ofRank(3, "pcie", 16, 4, 31'500'000'000),
-                          ofHost(0, "infiniband", "mlx5_0/1", 50 * kGb), ofHost(0, "infiniband", "mlx5_1/1", 50 * kGb), ofHost(0, "infiniband", "mlx5_2/1", 50 * kGb),
+    facts.machineLinks = {ofRank(0, "nvlink", 12, 3, 300 * kGb),         ofRank(0, "pcie", 16, 4, 31'500'000'000),
+                          ofRank(1, "nvlink", 12, 3, 300 * kGb),         ofRank(2, "nvlink", 4, 3, 100 * kGb),
+                          ofRank(3, "pcie", 16, 4, 31'500'000'000),      ofHost(0, "infiniband", "mlx5_0/1", 50 * kGb),
+                          ofHost(0, "infiniband", "mlx5_1/1", 50 * kGb), ofHost(0, "infiniband", "mlx5_2/1", 50 * kGb),
                           ofHost(0, "ethernet", "eth0", 12'500'000'000), ofHost(1, "ethernet", "eth0", 12'500'000'000)};
     const LinkPeaks peaks = resolveLinkPeaks(facts);
     EXPECT_NEAR(peaks.intra->bytesPerNs, 24, 0.01);  // the PCIe of rank 3, as NCCL counts it
-    EXPECT_NE(peaks.intra->source.find("the slowest: rank 3; 300 GB/s elsewhere"), std::string::npos) << peaks.intra->source;
+    EXPECT_NE(peaks.intra->source.find("the slowest: rank 3; 300 GB/s elsewhere"), std::string::npos)
+        << peaks.intra->source;
     EXPECT_DOUBLE_EQ(peaks.inter->bytesPerNs, 6.25);  // two ranks share the interface of the second host
-    EXPECT_NE(peaks.inter->source.find("host node1; 50 GB/s elsewhere"), std::string::npos) << peaks.inter->source;  // three ports, but no rank uses more than one
+    EXPECT_NE(peaks.inter->source.find("host node1; 50 GB/s elsewhere"), std::string::npos)
+        << peaks.inter->source;  // three ports, but no rank uses more than one
 }
 
 TEST(LinkPeaks, BridgesThatJoinTwoBoardsAreNoPortOfALargerGroup) {
@@ -154,7 +161,8 @@ TEST(LinkPeaks, TheCeilingAndItsKindAreOneAnswer) {
     peaks.inter = LinkClass{50, 0, PeakKind::machine, "sysfs"};
     EXPECT_EQ(peaks.busCeiling(inside), 100);
     EXPECT_TRUE(peaks.atLeast(inside));
-    EXPECT_EQ(peaks.busCeiling(across), 200);  // what the ports carry at least does not hold up four cards of a known rate
+    EXPECT_EQ(peaks.busCeiling(across),
+              200);  // what the ports carry at least does not hold up four cards of a known rate
     EXPECT_EQ(peaks.ceilingKind(across), PeakKind::machine);
     EXPECT_FALSE(peaks.atLeast(across));
     peaks.intra->kind = PeakKind::told;
@@ -170,23 +178,44 @@ TEST(LinkPeaks, RowsThatSayNothingAreLeftOut) {
     TraceFacts facts = job(2, 1);
     store::MachineLink silent = ofHost(0, "infiniband", "mlx5_0/1", 0);
     silent.bytesPerS.reset();
-    facts.machineLinks = {silent, ofHost(1, "infiniband", "mlx5_0/1", -5), ofHost(0, "ethernet", "eth0", INT64_MAX), ofRank(0, "nvlink", 0, 0, 0), ofRank(1, "carrier pigeon", 1, 1, kGb)};
+    facts.machineLinks = {silent, ofHost(1, "infiniband", "mlx5_0/1", -5), ofHost(0, "ethernet", "eth0", INT64_MAX),
+                          ofRank(0, "nvlink", 0, 0, 0), ofRank(1, "carrier pigeon", 1, 1, kGb)};
     EXPECT_FALSE(resolveLinkPeaks(facts).intra);
     EXPECT_FALSE(resolveLinkPeaks(facts).inter);
 }
 
 TEST(LinkPeaks, DevicesAreFoundByTheNamesThatDriversGive) {
-    const std::pair<const char*, double> known[] = {
-        {"NVIDIA H100 80GB HBM3", 450}, {"NVIDIA H100 PCIe", 48}, {"NVIDIA H100 NVL", 48}, {"NVIDIA H200", 450}, {"NVIDIA GH200 480GB", 450}, {"NVIDIA B200", 900}, {"NVIDIA GB200", 900},
-        {"NVIDIA A100-SXM4-80GB", 300}, {"NVIDIA A100-PG509-200", 300}, {"NVIDIA A100-PCIE-40GB", 24}, {"NVIDIA A100 80GB PCIe", 24}, {"NVIDIA A10", 24}, {"NVIDIA A10G", 24}, {"NVIDIA L40S", 24}, {"NVIDIA L4", 24},
-        {"Tesla V100-SXM2-32GB", 150}, {"Tesla V100-PCIE-16GB", 12}, {"Tesla T4", 12}, {"AMD Instinct MI300X", 448}, {"AMD Instinct MI250X", 200}, {"AMD Instinct MI250", 150}, {"AMD Instinct MI250X / MI250", 200}};
+    const std::pair<const char*, double> known[] = {{"NVIDIA H100 80GB HBM3", 450},
+                                                    {"NVIDIA H100 PCIe", 48},
+                                                    {"NVIDIA H100 NVL", 48},
+                                                    {"NVIDIA H200", 450},
+                                                    {"NVIDIA GH200 480GB", 450},
+                                                    {"NVIDIA B200", 900},
+                                                    {"NVIDIA GB200", 900},
+                                                    {"NVIDIA A100-SXM4-80GB", 300},
+                                                    {"NVIDIA A100-PG509-200", 300},
+                                                    {"NVIDIA A100-PCIE-40GB", 24},
+                                                    {"NVIDIA A100 80GB PCIe", 24},
+                                                    {"NVIDIA A10", 24},
+                                                    {"NVIDIA A10G", 24},
+                                                    {"NVIDIA L40S", 24},
+                                                    {"NVIDIA L4", 24},
+                                                    {"Tesla V100-SXM2-32GB", 150},
+                                                    {"Tesla V100-PCIE-16GB", 12},
+                                                    {"Tesla T4", 12},
+                                                    {"AMD Instinct MI300X", 448},
+                                                    {"AMD Instinct MI250X", 200},
+                                                    {"AMD Instinct MI250", 150},
+                                                    {"AMD Instinct MI250X / MI250", 200}};
     for (const auto& [name, gbps] : known) {
         const auto link = deviceLinkOf(name);
         ASSERT_TRUE(link) << name;
         EXPECT_EQ(link->bytesPerNs, gbps) << name;
         EXPECT_FALSE(link->source.empty()) << name;
     }
-    for (const char* name : {"Rankscope Virtual GPU", "AMD Radeon Graphics", "NVIDIA A100-SXM4-80GB MIG 1g.10gb", "NVIDIA XA100B", ""}) EXPECT_FALSE(deviceLinkOf(name)) << name;
+    for (const char* name :
+         {"Rankscope Virtual GPU", "AMD Radeon Graphics", "NVIDIA A100-SXM4-80GB MIG 1g.10gb", "NVIDIA XA100B", ""})
+        EXPECT_FALSE(deviceLinkOf(name)) << name;
 }
 
 TEST(LinkPeaks, AnUnknownDeviceIsSaid) {
@@ -233,13 +262,17 @@ TEST(LinkPeaks, ATableOfNcclTestsGivesItsPlateau) {
 
 TEST(LinkPeaks, RealTablesGiveThePublishedPeaks) {
     std::filesystem::path data;
-    for (std::filesystem::path up = std::filesystem::current_path(); up.has_relative_path() && data.empty(); up = up.parent_path())
-        if (std::filesystem::exists(up.parent_path() / "shared/data/nccl_tests")) data = up.parent_path() / "shared/data/nccl_tests";
+    for (std::filesystem::path up = std::filesystem::current_path(); up.has_relative_path() && data.empty();
+         up = up.parent_path())
+        if (std::filesystem::exists(up.parent_path() / "shared/data/nccl_tests"))
+            data = up.parent_path() / "shared/data/nccl_tests";
     if (data.empty()) GTEST_SKIP() << "the recorded data are not here";
     LinkSources sources;
     addMeasuredLinks(readNcclTestsTables(data / "superbench_a100x8/nccl_allreduce.log"), sources);
     EXPECT_NEAR(sources.measuredIntra->bytesPerNs, 235, 5);
-    addMeasuredLinks(readNcclTestsTables(data / "p4d_a100x16_efa/nccl-tests_slurm-104.out", {store::Op::allGather, {}, {}}), sources);
+    addMeasuredLinks(
+        readNcclTestsTables(data / "p4d_a100x16_efa/nccl-tests_slurm-104.out", {store::Op::allGather, {}, {}}),
+        sources);
     EXPECT_NEAR(sources.measuredInter->bytesPerNs * 8, 81, 3);
 }
 
@@ -256,13 +289,18 @@ TEST(LinkPeaks, AnAnalysisSaysAndKeepsWhatItTook) {
     options.links.told = {{"inter:gbps=10", "--links"}};
     const Report report = analyze(folder.path() / "trace.db", options);
     const auto json = nlohmann::json::parse(renderJson(report));
-    EXPECT_EQ(json["link_peaks"]["inter"], (nlohmann::json{{"gbps", 10.0}, {"alpha_us", nullptr}, {"kind", "told"}, {"source", "--links"}}));
+    EXPECT_EQ(json["link_peaks"]["inter"],
+              (nlohmann::json{{"gbps", 10.0}, {"alpha_us", nullptr}, {"kind", "told"}, {"source", "--links"}}));
     EXPECT_EQ(json["link_peaks"]["intra"]["alpha_us"], 6.0);
     EXPECT_NE(json["link_peak_source"].get<std::string>().find("--links"), std::string::npos);
-    const auto warned = std::any_of(json["loss"].begin(), json["loss"].end(), [](const auto& loss) { return loss["kind"] == "link_peaks" && loss["severity"] == "warning"; });
+    const auto warned = std::any_of(json["loss"].begin(), json["loss"].end(), [](const auto& loss) {
+        return loss["kind"] == "link_peaks" && loss["severity"] == "warning";
+    });
     EXPECT_TRUE(warned) << json["loss"].dump();  // 10 now, 40 then
-    const std::string line = "inside a node 200 GB/s, start-up 6 us (told: --links of the run); between nodes 10 GB/s (told: --links)";
-    for (const std::string& text : {renderText(report), renderMarkdown(report), renderHtml(report)}) EXPECT_NE(text.find(line), std::string::npos) << text.substr(0, 2000);
+    const std::string line =
+        "inside a node 200 GB/s, start-up 6 us (told: --links of the run); between nodes 10 GB/s (told: --links)";
+    for (const std::string& text : {renderText(report), renderMarkdown(report), renderHtml(report)})
+        EXPECT_NE(text.find(line), std::string::npos) << text.substr(0, 2000);
     store::TraceReader trace(folder.path() / "trace.db");
     EXPECT_EQ(nlohmann::json::parse(trace.meta("link_peaks", ""))["inter"]["gbps"], 10.0);
     EXPECT_EQ(trace.meta("links", ""), "intra:gbps=200,alpha_us=6;inter:gbps=40");

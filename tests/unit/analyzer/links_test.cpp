@@ -11,10 +11,11 @@ using store::Op;
 
 constexpr const char* kLinks = "intra:gbps=100,alpha_us=5;inter:gbps=25,alpha_us=10";
 
-/// Two nodes of four: tensor-parallel groups inside a node, data-parallel pairs between them. `slow` stretches every group that `isSlow` names.
+/// Two nodes of four: tensor-parallel groups inside a node, data-parallel pairs between them. `slow` stretches every
+/// group that `isSlow` names.
 struct Grid {
-    double tensorFactor[2] = {1, 1};       // by node
-    double dataFactor[4] = {1, 1, 1, 1};   // by local rank: its pair over the nodes
+    double tensorFactor[2] = {1, 1};      // by node
+    double dataFactor[4] = {1, 1, 1, 1};  // by local rank: its pair over the nodes
     std::string environment;
     std::string links = kLinks;
 };
@@ -23,19 +24,23 @@ Report play(const Grid& job) {
     Player player(8, 4, job.links);
     if (!job.environment.empty()) player.trace.environment(job.environment, "1");
     const std::vector<int> tensor{player.communicator({0, 1, 2, 3}), player.communicator({4, 5, 6, 7})};
-    const std::vector<int> data{player.communicator({0, 4}), player.communicator({1, 5}), player.communicator({2, 6}), player.communicator({3, 7})};
+    const std::vector<int> data{player.communicator({0, 4}), player.communicator({1, 5}), player.communicator({2, 6}),
+                                player.communicator({3, 7})};
     const auto activations = [&] {
         const double ns = 30e3 + 50e6 * 1.5 / 100;
         player.blocking(tensor, Op::allReduce, 50e6, {ns * job.tensorFactor[0], ns * job.tensorFactor[1]});
     };
     for (int step = 0; step < 6; ++step) {
         for (int layer = 0; layer < 16; ++layer) {
-            player.compute((layer < 6 ? 0.6e6 : 1.2e6) * (layer % 2 == 0 ? 0.8 : 1.2), layer < 6 ? "forward" : "backward");
+            player.compute((layer < 6 ? 0.6e6 : 1.2e6) * (layer % 2 == 0 ? 0.8 : 1.2),
+                           layer < 6 ? "forward" : "backward");
             activations();
         }
         for (int bucket = 0; bucket < 4; ++bucket) {
             const double ns = 20e3 + 50e6 / 25;
-            player.blocking(data, Op::allReduce, 50e6, {ns * job.dataFactor[0], ns * job.dataFactor[1], ns * job.dataFactor[2], ns * job.dataFactor[3]});
+            player.blocking(
+                data, Op::allReduce, 50e6,
+                {ns * job.dataFactor[0], ns * job.dataFactor[1], ns * job.dataFactor[2], ns * job.dataFactor[3]});
         }
         player.endStep();
     }
@@ -45,7 +50,9 @@ Report play(const Grid& job) {
 std::string linksFound(const Report& report) {
     std::string text;
     for (const Finding& f : report.findings)
-        if (f.id == "RS204" || f.id == "RS208") text += (text.empty() ? "" : " ") + f.id + "[" + std::to_string(f.ranks.front()) + (f.ranks.size() > 1 ? "..]" : "]");
+        if (f.id == "RS204" || f.id == "RS208")
+            text += (text.empty() ? "" : " ") + f.id + "[" + std::to_string(f.ranks.front()) +
+                    (f.ranks.size() > 1 ? "..]" : "]");
     return text;
 }
 
@@ -99,7 +106,7 @@ TEST(SlowLink, WithoutPeaksAWholeClassIsUnderUsedWhereASettingSaysSo) {
     }
     job.environment = "NCCL_P2P_DISABLE";  // of the other class: its messages are exposed, too
     EXPECT_EQ(linksFound(play(job)), "RS204[0..]");
-    job.environment = "NCCL_IB_HCA";       // may name the best there is
+    job.environment = "NCCL_IB_HCA";  // may name the best there is
     EXPECT_EQ(linksFound(play(job)), "");
 }
 
@@ -126,7 +133,8 @@ TEST(SlowLink, SilentAtThePeakAndJustAboveTheThreshold) {
 }
 
 /// One group of all ranks: only who leaves last can tell.
-Report playWorld(const std::vector<int64_t>& earlyUs, int ranksPerHost = 8, int64_t clockBoundNs = 0, const std::string& links = kLinks) {
+Report playWorld(const std::vector<int64_t>& earlyUs, int ranksPerHost = 8, int64_t clockBoundNs = 0,
+                 const std::string& links = kLinks) {
     Player player(8, ranksPerHost, links);
     if (clockBoundNs > 0) player.trace.clockBound(clockBoundNs);
     std::vector<int64_t> early;
@@ -149,13 +157,17 @@ TEST(SlowLink, InAWorldGroupTheLastToLeaveIsNamed) {
 }
 
 TEST(SlowLink, WithoutPeaksALeadOfMostOfAChunkTellsThatTheOtherEdgesAreFaster) {
-    const std::vector<int64_t> early{1200, 900, 600, 0, 2100, 1800, 1700, 1500};  // a chunk takes 750 us: the others need a fifth of it
+    const std::vector<int64_t> early{1200, 900,  600,  0,
+                                     2100, 1800, 1700, 1500};  // a chunk takes 750 us: the others need a fifth of it
     const Report report = playWorld(early, 8, 0, "");
     ASSERT_EQ(linksFound(report), "RS208[3]");
     for (const Finding& f : report.findings) {
-        if (f.id == "RS208") { EXPECT_NE(f.cause.find("at least 4.7 times"), std::string::npos) << f.cause; }
+        if (f.id == "RS208") {
+            EXPECT_NE(f.cause.find("at least 4.7 times"), std::string::npos) << f.cause;
+        }
     }
-    EXPECT_EQ(linksFound(playWorld({360, 270, 180, 0, 630, 540, 510, 450}, 8, 0, "")), "");  // a quarter of a chunk: 1.3 times slower
+    EXPECT_EQ(linksFound(playWorld({360, 270, 180, 0, 630, 540, 510, 450}, 8, 0, "")),
+              "");  // a quarter of a chunk: 1.3 times slower
     EXPECT_EQ(linksFound(playWorld({0, 0, 0, 0, 0, 0, 0, 0}, 8, 0, "")), "");
 }
 
@@ -168,7 +180,9 @@ TEST(SlowLink, TwoThatLeaveLastAreThePair) {
     const Report report = playWorld({800, 400, 0, 0, 200, 400, 600, 800});
     ASSERT_EQ(linksFound(report), "RS208[2..]");
     for (const Finding& f : report.findings) {
-        if (f.id == "RS208") { EXPECT_EQ(f.ranks, (std::vector<int>{2, 3})); }
+        if (f.id == "RS208") {
+            EXPECT_EQ(f.ranks, (std::vector<int>{2, 3}));
+        }
     }
 }
 
@@ -187,12 +201,16 @@ TEST(SlowLink, BetweenHostsTheClockMustShowIt) {
     const Report report = playWorld(early, 2, 100'000);
     ASSERT_EQ(linksFound(report), "RS208[2..]");
     for (const Finding& f : report.findings) {
-        if (f.id == "RS208") { EXPECT_EQ(f.ranks, (std::vector<int>{2, 3})); }
+        if (f.id == "RS208") {
+            EXPECT_EQ(f.ranks, (std::vector<int>{2, 3}));
+        }
     }
     EXPECT_EQ(linksFound(playWorld(early, 2, 200'000)), "RS204[0..]");
 }
 
-TEST(SlowLink, AWorldGroupThatLeavesTogetherIsAnUnderUsedLink) { EXPECT_EQ(linksFound(playWorld({0, 0, 0, 0, 0, 0, 0, 0})), "RS204[0..]"); }
+TEST(SlowLink, AWorldGroupThatLeavesTogetherIsAnUnderUsedLink) {
+    EXPECT_EQ(linksFound(playWorld({0, 0, 0, 0, 0, 0, 0, 0})), "RS204[0..]");
+}
 
 /// Three stages in a row; messages of one pair may be slow.
 Report playPairs(double factor, const std::string& links = kLinks) {

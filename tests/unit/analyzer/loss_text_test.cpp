@@ -13,12 +13,13 @@ TEST(LossText, NamesARankOnce) {
 }
 
 TEST(LossText, WhatHappenedAlikeOnSeveralRanksIsOneLine) {
-    const std::vector<LossLine> lines = lossLines({{"died", "error", 1, "rank 1 vanished", 1},
-                                                   {"torn_tail", "warning", 1, "the last 7 records are torn", 0},
-                                                   {"died", "error", 1, "rank 3 vanished", 3},
-                                                   {"torn_tail", "warning", 4, "the last 9 records are torn", 2},
-                                                   {"ring_full", "warning", 2, "records did not fit", 2},
-                                                   {"bad_run_json", "warning", 1, "run.json is damaged", std::nullopt}});
+    const std::vector<LossLine> lines =
+        lossLines({{"died", "error", 1, "rank 1 vanished", 1},
+                   {"torn_tail", "warning", 1, "the last 7 records are torn", 0},
+                   {"died", "error", 1, "rank 3 vanished", 3},
+                   {"torn_tail", "warning", 4, "the last 9 records are torn", 2},
+                   {"ring_full", "warning", 2, "records did not fit", 2},
+                   {"bad_run_json", "warning", 1, "run.json is damaged", std::nullopt}});
     ASSERT_EQ(lines.size(), 4u);
     EXPECT_EQ(lines[0].text, "ranks 1, 3: vanished");
     EXPECT_EQ(lines[0].severity, "error");
@@ -28,7 +29,10 @@ TEST(LossText, WhatHappenedAlikeOnSeveralRanksIsOneLine) {
 }
 
 TEST(LossText, TheFirstDeathStandsFirstAndErrorsBeforeTheRest) {
-    std::vector<LossRow> losses{{"untimed_event", "info", 1, "c", {}}, {"torn_tail", "warning", 1, "b", {}}, {"died", "error", 1, "a", 0}, {"first_death", "error", 4, "z", 2}};
+    std::vector<LossRow> losses{{"untimed_event", "info", 1, "c", {}},
+                                {"torn_tail", "warning", 1, "b", {}},
+                                {"died", "error", 1, "a", 0},
+                                {"first_death", "error", 4, "z", 2}};
     orderLosses(losses);
     EXPECT_EQ(losses[0].kind, "first_death");
     EXPECT_EQ(losses[1].kind, "died");

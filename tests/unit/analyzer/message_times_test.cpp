@@ -13,7 +13,8 @@ namespace {
 constexpr int64_t kUs = 1'000;
 
 TEST(MessageTimes, AKernelWithOnePeerEndsWithItsMessage) {
-    const MessageEnds early{0, 1, 0, 1, 64, 100 * kUs, 130 * kUs, 130 * kUs}, later{2, 3, 0, 1, 64, 500 * kUs, 520 * kUs, 520 * kUs}, other{4, 5, 0, 1, 32, 0, 7 * kUs, 7 * kUs};
+    const MessageEnds early{0, 1, 0, 1, 64, 100 * kUs, 130 * kUs, 130 * kUs},
+        later{2, 3, 0, 1, 64, 500 * kUs, 520 * kUs, 520 * kUs}, other{4, 5, 0, 1, 32, 0, 7 * kUs, 7 * kUs};
     EXPECT_EQ(messageTimes(std::array{early, later, other}), (std::vector<int64_t>{20 * kUs, 20 * kUs, 7 * kUs}));
 }
 
@@ -25,22 +26,27 @@ TEST(MessageTimes, AGroupTellsItsLastMessageAlone) {
 
 TEST(MessageTimes, WhatOtherMessagesHoldAtBothEndsIsUnknown) {
     // 1 - 2 may have been over long before the kernels of 0 and 3 let theirs go.
-    const std::array messages{MessageEnds{0, 1, 0, 1, 64, 0, 90 * kUs, 90 * kUs}, MessageEnds{1, 2, 1, 2, 64, 0, 90 * kUs, 90 * kUs}, MessageEnds{2, 3, 2, 3, 64, 0, 90 * kUs, 90 * kUs}};
+    const std::array messages{MessageEnds{0, 1, 0, 1, 64, 0, 90 * kUs, 90 * kUs},
+                              MessageEnds{1, 2, 1, 2, 64, 0, 90 * kUs, 90 * kUs},
+                              MessageEnds{2, 3, 2, 3, 64, 0, 90 * kUs, 90 * kUs}};
     EXPECT_EQ(messageTimes(messages)[1], kUnknownMessageNs);
     EXPECT_EQ(messageTimes(messages)[0], 90 * kUs);
 }
 
 TEST(MessageTimes, OneThatLeftBeforeItsPeerCameTellsNothing) {
-    EXPECT_EQ(messageTimes(std::array{MessageEnds{0, 1, 0, 1, 64, 50 * kUs, 10 * kUs, 60 * kUs}})[0], kUnknownMessageNs);
+    EXPECT_EQ(messageTimes(std::array{MessageEnds{0, 1, 0, 1, 64, 50 * kUs, 10 * kUs, 60 * kUs}})[0],
+              kUnknownMessageNs);
 }
 
-/// Three stages that compute and then exchange: 1 with 0 over a fast link (10 us) and with 2 over a slow one (100 us), in one kernel.
+/// Three stages that compute and then exchange: 1 with 0 over a fast link (10 us) and with 2 over a slow one (100 us),
+/// in one kernel.
 struct Chain {
     std::array<int64_t, 3> computeNs{300 * kUs, 0, 0};
     static constexpr int64_t kFastNs = 10 * kUs, kSlowNs = 100 * kUs;
 
     TaskGraph graph() const {
-        const int64_t fastNs = std::max(computeNs[0], computeNs[1]) + kFastNs, slowNs = std::max(computeNs[1], computeNs[2]) + kSlowNs;
+        const int64_t fastNs = std::max(computeNs[0], computeNs[1]) + kFastNs,
+                      slowNs = std::max(computeNs[1], computeNs[2]) + kSlowNs;
         const std::array<int64_t, 3> endsNs{fastNs, std::max(fastNs, slowNs), slowNs};
         TraceFacts facts;
         std::vector<RankTasks> ranks;
@@ -81,7 +87,8 @@ std::vector<int64_t> endsOf(const TaskGraph& graph) {
     const Schedule schedule = simulate(graph);
     std::vector<int64_t> ends(3);
     for (TaskId task = 0; task < graph.size(); ++task)
-        if (graph.info[task].kind == TaskKind::transfer) ends[static_cast<size_t>(graph.rankOf(task))] = schedule.endNs[task];
+        if (graph.info[task].kind == TaskKind::transfer)
+            ends[static_cast<size_t>(graph.rankOf(task))] = schedule.endNs[task];
     return ends;
 }
 
@@ -90,7 +97,9 @@ void setCompute(TaskGraph& graph, int rank, int64_t ns) {
         if (graph.info[task].kind == TaskKind::kernel && graph.rankOf(task) == rank) graph.durationNs[task] = ns;
 }
 
-TEST(GroupsOfMessages, UnchangedTheyEndAsRecorded) { EXPECT_EQ(endsOf(Chain().graph()), (std::vector<int64_t>{310 * kUs, 310 * kUs, 100 * kUs})); }
+TEST(GroupsOfMessages, UnchangedTheyEndAsRecorded) {
+    EXPECT_EQ(endsOf(Chain().graph()), (std::vector<int64_t>{310 * kUs, 310 * kUs, 100 * kUs}));
+}
 
 TEST(GroupsOfMessages, EachMessageCountsFromItsOwnTwoArrivals) {
     TaskGraph graph = Chain().graph();
@@ -110,7 +119,9 @@ TEST(GroupsOfMessages, AMessageOfAGroupIsPricedAlone) {
         return exchange.id == 2 ? ns / 4 : ns;
     });
     EXPECT_EQ(endsOf(graph), (std::vector<int64_t>{10 * kUs, 25 * kUs, 25 * kUs}));
-    changeTransfers(graph, [](const TransferTask&, const Exchange& exchange, int64_t ns) { return exchange.id == 1 ? 40 * kUs : ns; });
+    changeTransfers(graph, [](const TransferTask&, const Exchange& exchange, int64_t ns) {
+        return exchange.id == 1 ? 40 * kUs : ns;
+    });
     EXPECT_EQ(endsOf(graph), (std::vector<int64_t>{40 * kUs, 40 * kUs, 25 * kUs}));
     changeTransfers(graph, [](const TransferTask&, const Exchange&, int64_t) { return 0; });
     EXPECT_EQ(endsOf(graph), (std::vector<int64_t>{0, 0, 0}));

@@ -24,13 +24,22 @@ struct Sheet {
     std::string before, wrong = "0", end = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 58.2\n#\n";
 
     std::string text() const {
-        std::string out = before + "# nThread 1 nGpus 4 minBytes 1024 maxBytes 67108864 step: 4(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0\n#\n# Using devices\n";
+        std::string out = before +
+                          "# nThread 1 nGpus 4 minBytes 1024 maxBytes 67108864 step: 4(factor) warmup iters: 5 iters: "
+                          "20 agg iters: 1 validation: 1 graph: 0\n#\n# Using devices\n";
         for (int rank = 0; rank < ranks; ++rank)
-            out += fmt::format("#  Rank {:2} Group  0 Pid {:6} on host-{} device  {} [0x10] NVIDIA H100\n", rank, 100 + rank, rank * hosts / ranks, rank);
-        out += "#\n#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n";
+            out += fmt::format("#  Rank {:2} Group  0 Pid {:6} on host-{} device  {} [0x10] NVIDIA H100\n", rank,
+                               100 + rank, rank * hosts / ranks, rank);
+        out +=
+            "#\n#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw  "
+            " busbw #wrong\n";
         for (double bytes = 1024; bytes <= 1 << 26; bytes *= 4) {
-            const double us = 30 + bytes / 100e3, algbw = bytes / us / 1e3, busbw = busbwScale * algbw * busFactor(Op::allReduce, ranks);
-            out += fmt::format("{:12.0f} {:12.0f}     float     sum      -1 {:8.2f} {:7.2f} {:7.2f} {:>6} {:8.2f} {:7.2f} {:7.2f} {:>6}\n", bytes, bytes / 4, us, algbw, busbw, wrong, us, algbw, busbw, wrong);
+            const double us = 30 + bytes / 100e3, algbw = bytes / us / 1e3,
+                         busbw = busbwScale * algbw * busFactor(Op::allReduce, ranks);
+            out += fmt::format(
+                "{:12.0f} {:12.0f}     float     sum      -1 {:8.2f} {:7.2f} {:7.2f} {:>6} {:8.2f} {:7.2f} {:7.2f} "
+                "{:>6}\n",
+                bytes, bytes / 4, us, algbw, busbw, wrong, us, algbw, busbw, wrong);
         }
         return out + end;
     }
@@ -71,7 +80,9 @@ TEST_F(NcclTests, ATableTellsOperationRanksNodesAndTimes) {
 TEST_F(NcclTests, ASweepIsSeveralTablesWithTheVariablesOfEach) {
     Sheet ring, tree;
     ring.before = "+ NCCL_ALGO=Ring NCCL_PROTO=LL mpirun -n 4 ./build/all_reduce_perf -b 1K -e 64M -f 4\n";
-    tree.before = "host:1:1 [0] NCCL INFO NCCL_ALGO set by environment to Tree.\nhost:1:1 [0] NCCL INFO NCCL_PROTO set by environment to Simple.\nNCCL version 2.28.9+cuda13.0\n";
+    tree.before =
+        "host:1:1 [0] NCCL INFO NCCL_ALGO set by environment to Tree.\nhost:1:1 [0] NCCL INFO NCCL_PROTO set by "
+        "environment to Simple.\nNCCL version 2.28.9+cuda13.0\n";
     const auto tables = readNcclTestsTables(file(ring.text() + tree.text()));
     ASSERT_EQ(tables.size(), 2u);
     EXPECT_EQ(tables[0].algorithm, store::Algorithm::ring);
@@ -90,7 +101,9 @@ TEST_F(NcclTests, WhatCannotBeEvidenceIsRefusedWithLineAndReason) {
     EXPECT_NE(refusal(sheet.text()).find("bus bandwidth is 0"), std::string::npos);
     sheet = {};
     sheet.busbwScale = 0.5;
-    EXPECT_NE(refusal(sheet.text(), {Op::allReduce, {}, {}}).find("busbw / algbw is 0.750, for all_reduce over 4 ranks it is 1.500"), std::string::npos);
+    EXPECT_NE(refusal(sheet.text(), {Op::allReduce, {}, {}})
+                  .find("busbw / algbw is 0.750, for all_reduce over 4 ranks it is 1.500"),
+              std::string::npos);
     sheet = {};
     sheet.wrong = "7";
     EXPECT_EQ(refusal(sheet.text()), "line 10: 14 wrong elements");
@@ -100,7 +113,9 @@ TEST_F(NcclTests, WhatCannotBeEvidenceIsRefusedWithLineAndReason) {
     const std::string whole = Sheet{}.text();
     const size_t row = whole.find("     1048576");
     const size_t end = whole.find('\n', row);
-    EXPECT_NE(refusal(whole.substr(0, end - 30) + whole.substr(end)).find("line 15: a row of 9 columns"), std::string::npos) << refusal(whole.substr(0, end - 30) + whole.substr(end));
+    EXPECT_NE(refusal(whole.substr(0, end - 30) + whole.substr(end)).find("line 15: a row of 9 columns"),
+              std::string::npos)
+        << refusal(whole.substr(0, end - 30) + whole.substr(end));
     std::string swapped = whole;
     swapped.replace(swapped.find("701.09"), 6, "101.09");
     EXPECT_NE(refusal(swapped).find("columns do not belong together"), std::string::npos);
@@ -122,7 +137,8 @@ TEST_F(NcclTests, TheCommandLineNamesWhatAFileDoesNotTell) {
 TEST_F(NcclTests, RealOutputsAreRead) {
     std::filesystem::path data = "../shared/data/nccl_tests";
     for (std::filesystem::path up = std::filesystem::current_path(); up.has_relative_path(); up = up.parent_path())
-        if (std::filesystem::exists(up.parent_path() / "shared/data/nccl_tests")) data = up.parent_path() / "shared/data/nccl_tests";
+        if (std::filesystem::exists(up.parent_path() / "shared/data/nccl_tests"))
+            data = up.parent_path() / "shared/data/nccl_tests";
     if (!std::filesystem::exists(data)) GTEST_SKIP() << "no recorded outputs beside this source tree";
     const auto a100 = readNcclTestsTables(data / "superbench_a100x8/nccl_allreduce.log");
     ASSERT_EQ(a100.size(), 1u);

@@ -11,7 +11,8 @@ namespace {
 
 constexpr int64_t kBytes = 8 << 20;
 
-/// Nodes of equal size with one group of all ranks; its ring goes from node to node once per rail, as slow as the slowest edge.
+/// Nodes of equal size with one group of all ranks; its ring goes from node to node once per rail, as slow as the
+/// slowest edge.
 struct Ring {
     Ring(int nodeCount, int ranksOfNode) : nodes(nodeCount), perNode(ranksOfNode) {
         Communicator all;
@@ -34,12 +35,16 @@ struct Ring {
     }
 
     int next(int rank) const { return (rank + perNode) % (nodes * perNode); }
-    /// Every rank sends to the one on the next node: five messages, at 40 bytes per ns divided by `factor(sender, receiver)`.
+    /// Every rank sends to the one on the next node: five messages, at 40 bytes per ns divided by `factor(sender,
+    /// receiver)`.
     template <typename Factor>
     Ring& send(Factor factor, int64_t bytes = kBytes, int messages = 5) {
         for (RankSummary& rank : analysis.ranks)
             for (int i = 0; i < messages; ++i)
-                rank.networkSends.push_back({1, i + 1, next(rank.rank), bytes, static_cast<int64_t>(static_cast<double>(bytes) / 40 * factor(rank.rank, next(rank.rank))), ++rows});
+                rank.networkSends.push_back(
+                    {1, i + 1, next(rank.rank), bytes,
+                     static_cast<int64_t>(static_cast<double>(bytes) / 40 * factor(rank.rank, next(rank.rank))),
+                     ++rows});
         return *this;
     }
 
@@ -56,7 +61,8 @@ struct Ring {
             EXPECT_FALSE(suspect.network.empty());
             EXPECT_FALSE(suspect.rows.empty());
             if (!text.empty()) text += " ";
-            for (int rank : suspect.ranks) text += std::to_string(rank) + (rank == suspect.ranks.back() ? "" : suspect.pair ? "-" : "+");
+            for (int rank : suspect.ranks)
+                text += std::to_string(rank) + (rank == suspect.ranks.back() ? "" : suspect.pair ? "-" : "+");
         }
         return text;
     }
@@ -88,7 +94,9 @@ TEST(NetworkEdges, APairOneWayIsNamed) {
 }
 
 TEST(NetworkEdges, TwoSlowPairsAreTwoSuspectsOfWhichTheSlowerExplainsTheGroup) {
-    const auto slow = [](int from, int to) { return std::min(from, to) == 1 ? 3.0 : std::min(from, to) == 2 ? 5.0 : 1.0; };
+    const auto slow = [](int from, int to) {
+        return std::min(from, to) == 1 ? 3.0 : std::min(from, to) == 2 ? 5.0 : 1.0;
+    };
     EXPECT_EQ(Ring(2, 4).send(slow).suspects(5), "2-6");
 }
 
@@ -115,15 +123,20 @@ TEST(NetworkEdges, SmallMessagesAndFewOnesTellNothing) {
     EXPECT_EQ(Ring(2, 4).send(slow, kBytes, 2).suspects(4), "");
 }
 
-TEST(NetworkEdges, WithoutProxyEventsThereAreNone) { EXPECT_EQ(Ring(2, 4).suspects(4), ""); }
+TEST(NetworkEdges, WithoutProxyEventsThereAreNone) {
+    EXPECT_EQ(Ring(2, 4).suspects(4), "");
+}
 
-/// Sizes are compared with their like: the rank that sends only small messages, which are slower per byte, is no suspect.
+/// Sizes are compared with their like: the rank that sends only small messages, which are slower per byte, is no
+/// suspect.
 TEST(NetworkEdges, EdgesAreComparedAtTheSameSize) {
     Ring ring(2, 4);
     for (RankSummary& rank : ring.analysis.ranks) {
         const int64_t bytes = rank.rank % 4 == 3 ? 2 << 20 : 64 << 20;
         const double rate = rank.rank % 4 == 3 ? 20 : 40;
-        for (int i = 0; i < 5; ++i) rank.networkSends.push_back({1, i + 1, ring.next(rank.rank), bytes, static_cast<int64_t>(static_cast<double>(bytes) / rate), ++ring.rows});
+        for (int i = 0; i < 5; ++i)
+            rank.networkSends.push_back({1, i + 1, ring.next(rank.rank), bytes,
+                                         static_cast<int64_t>(static_cast<double>(bytes) / rate), ++ring.rows});
     }
     EXPECT_EQ(ring.suspects(4), "");
 }

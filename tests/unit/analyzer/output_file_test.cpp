@@ -27,7 +27,9 @@ class OutputFiles : public testing::Test {
         text << std::ifstream(file).rdbuf();
         return text.str();
     }
-    size_t files() const { return static_cast<size_t>(std::distance(fs::directory_iterator(m_folder), fs::directory_iterator())); }
+    size_t files() const {
+        return static_cast<size_t>(std::distance(fs::directory_iterator(m_folder), fs::directory_iterator()));
+    }
 
     fs::path m_folder;
 };
@@ -97,7 +99,9 @@ TEST_F(OutputFiles, WhatCannotBeWrittenIsNamedWithTheReason) {
             FAIL() << name;
         } catch (const fs::filesystem_error& error) {
             EXPECT_EQ(error.path1(), name);
-            EXPECT_TRUE(error.code() == std::errc::no_such_file_or_directory || error.code() == std::errc::is_a_directory) << error.what();
+            EXPECT_TRUE(error.code() == std::errc::no_such_file_or_directory ||
+                        error.code() == std::errc::is_a_directory)
+                << error.what();
         }
     }
     EXPECT_EQ(files(), 0u);

@@ -17,7 +17,8 @@ std::vector<SizedTime> sweep(double from, double to, double (*timeNs)(double), d
 }
 
 TEST(PiecewiseFit, OneLineStaysOnePiece) {
-    const PiecewiseFit fit = fitPieces(sweep(1 << 10, 1 << 28, [](double bytes) { return 50e3 + bytes / 100; }, 0.02));
+    const PiecewiseFit fit = fitPieces(sweep(
+        1 << 10, 1 << 28, [](double bytes) { return 50e3 + bytes / 100; }, 0.02));
     ASSERT_TRUE(fit.holds()) << fit.refused;
     ASSERT_EQ(fit.pieces.size(), 1u);
     EXPECT_NEAR(fit.pieces[0].alphaNs, 50e3, 1e3);
@@ -32,7 +33,8 @@ TEST(PiecewiseFit, AChangeOfProtocolIsAnotherPiece) {
     const PiecewiseFit fit = fitPieces(sweep(1 << 10, 1 << 28, time, 0.01));
     ASSERT_TRUE(fit.holds()) << fit.refused;
     ASSERT_GE(fit.pieces.size(), 2u);
-    for (double bytes : {4096.0, 524288.0, 8388608.0, 134217728.0}) EXPECT_NEAR(fit.timeNs(bytes) / time(bytes), 1, 0.05) << bytes;
+    for (double bytes : {4096.0, 524288.0, 8388608.0, 134217728.0})
+        EXPECT_NEAR(fit.timeNs(bytes) / time(bytes), 1, 0.05) << bytes;
 }
 
 TEST(PiecewiseFit, HoldsUpToTwiceTheSizesSeenAndNoFurther) {

@@ -17,7 +17,8 @@ TEST(Bubble, TooFewMicroBatchesAreFoundForBothSchedules) {
         const Report report = playPipeline(job).analyze();
         ASSERT_EQ(foundIn(report), "RS101[0 1 2 3]") << "gpipe " << gpipe;
         EXPECT_EQ(report.layout.schedule, gpipe ? "gpipe" : "1f1b");
-        EXPECT_NE(report.findings[0].cause.find("too few micro-batches: 6 over 4 stages"), std::string::npos) << report.findings[0].cause;
+        EXPECT_NE(report.findings[0].cause.find("too few micro-batches: 6 over 4 stages"), std::string::npos)
+            << report.findings[0].cause;
         // At equal tokens: the step of 30 micro-batches over five.
         PipelineJob fixed = job;
         fixed.microBatches = 30;
@@ -44,7 +45,8 @@ TEST(Bubble, InterleavedStagesHaveASmallerOne) {
     job.microBatches = 8;  // 3 / 19 = 15.8 %
     const Report report = playPipeline(job).analyze();
     ASSERT_EQ(foundIn(report), "RS101[0 1 2 3]");
-    EXPECT_NE(report.findings[0].cause.find("(P-1)/(M V + P-1) = 15.8 %"), std::string::npos) << report.findings[0].cause;
+    EXPECT_NE(report.findings[0].cause.find("(P-1)/(M V + P-1) = 15.8 %"), std::string::npos)
+        << report.findings[0].cause;
     PipelineJob fixed = job;
     fixed.microBatches = 16;
     const double measured = report.run.stepNs - playPipeline(fixed).analyze().run.stepNs / 2;
@@ -79,7 +81,8 @@ TEST(StageImbalance, TheHeavyStageIsNamedWithItsRanksAndNothingElse) {
             job.ranks = 4 * replicas;
             job.heavy = {{stage, 1.5}};
             const Report report = playPipeline(job).analyze();
-            const std::string ranks = replicas == 1 ? fmt::format("{}", stage) : fmt::format("{} {}", 2 * stage, 2 * stage + 1);
+            const std::string ranks =
+                replicas == 1 ? fmt::format("{}", stage) : fmt::format("{} {}", 2 * stage, 2 * stage + 1);
             EXPECT_EQ(foundIn(report), "RS102[" + ranks + "]");
         }
     }

@@ -10,8 +10,9 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// A pipeline as its plan says: a forward pass is `layers` kernels of 1 / layers ms in all, a backward pass takes twice that, messages take no time. Optimizer 1 ms.
-/// `slower`: by stage, how many times as long its passes take; empty: once.
+/// A pipeline as its plan says: a forward pass is `layers` kernels of 1 / layers ms in all, a backward pass takes twice
+/// that, messages take no time. Optimizer 1 ms. `slower`: by stage, how many times as long its passes take; empty:
+/// once.
 TaskGraph pipelineStep(const PipelineShape& shape, int layers, const std::vector<double>& slower = {}) {
     GraphDraft draft;
     std::map<std::tuple<bool, int, int>, std::array<ExchangeMember, 2>> messages;
@@ -23,7 +24,8 @@ TaskGraph pipelineStep(const PipelineShape& shape, int layers, const std::vector
         for (const PipelineAction& action : planStage(shape, stage)) {
             if (action.kind == PipelineAction::Kind::transfer) {
                 const ExchangeMember member = rank.communicate(0, draft.last(rank.compute));
-                for (const PipelineMessage& message : action.messages) messages[{message.activation, message.micro, message.place}][message.send ? 0 : 1] = member;
+                for (const PipelineMessage& message : action.messages)
+                    messages[{message.activation, message.micro, message.place}][message.send ? 0 : 1] = member;
                 if (action.receives()) received = member.transfer;
                 continue;
             }
@@ -45,7 +47,8 @@ TaskGraph pipelineStep(const PipelineShape& shape, int layers, const std::vector
         exchange.bytes = kMebi;
         exchange.step = 0;
         const uint32_t number = draft.addExchange(exchange, members);
-        for (const ExchangeMember& member : members) draft.info(member.arrival).detail = draft.info(member.transfer).detail = number;
+        for (const ExchangeMember& member : members)
+            draft.info(member.arrival).detail = draft.info(member.transfer).detail = number;
         draft.addEdge(members[0].transfer, members[1].arrival, WaitKind::peer);
         draft.addEdge(members[1].transfer, members[0].arrival, WaitKind::peer);
     }
@@ -79,10 +82,14 @@ TEST(StructuralEdits, MoreMicroBatchesShareOneBubble) {
 }
 
 TEST(StructuralEdits, AScheduleIsPlayedAsIfItHadBeenRecorded) {
-    for (const PipelineShape& from : {PipelineShape{"1f1b", 4, 8, 1}, PipelineShape{"gpipe", 4, 8, 1}, PipelineShape{"interleaved", 4, 8, 2}})
-        for (const PipelineShape& wanted : {PipelineShape{"1f1b", 4, 4, 1}, PipelineShape{"gpipe", 4, 12, 1}, PipelineShape{"interleaved", 4, 8, 2}, PipelineShape{"interleaved", 4, 16, 4}}) {
+    for (const PipelineShape& from :
+         {PipelineShape{"1f1b", 4, 8, 1}, PipelineShape{"gpipe", 4, 8, 1}, PipelineShape{"interleaved", 4, 8, 2}})
+        for (const PipelineShape& wanted :
+             {PipelineShape{"1f1b", 4, 4, 1}, PipelineShape{"gpipe", 4, 12, 1}, PipelineShape{"interleaved", 4, 8, 2},
+              PipelineShape{"interleaved", 4, 16, 4}}) {
             PipelineOrder::To to{wanted.microBatches, wanted.virtualStages, wanted.schedule};
-            EXPECT_NEAR(stepMsWith(PipelineOrder(to), pipelineStep(from, 8), pipelineAnalysis(from)), stepMs(pipelineStep(wanted, 8)), 1e-3)
+            EXPECT_NEAR(stepMsWith(PipelineOrder(to), pipelineStep(from, 8), pipelineAnalysis(from)),
+                        stepMs(pipelineStep(wanted, 8)), 1e-3)
                 << from.schedule << " to " << wanted.schedule << " with " << wanted.microBatches;
         }
 }
@@ -91,26 +98,35 @@ TEST(StructuralEdits, PipelinesAreChangedAgain) {
     const PipelineShape from{"gpipe", 4, 8, 1};
     const Analysis analysis = pipelineAnalysis(from);
     const TaskGraph graph = pipelineStep(from, 8);
-    EXPECT_NEAR(stepMsAfter({"micro-batches:count=16", "schedule:name=1f1b"}, graph, analysis), stepMs(pipelineStep({"1f1b", 4, 16, 1}, 8)), 1e-3);
-    EXPECT_NEAR(stepMsAfter({"schedule:name=interleaved,virtual=2", "micro-batches:count=16"}, graph, analysis), stepMs(pipelineStep({"interleaved", 4, 16, 2}, 8)), 1e-3);
-    EXPECT_NEAR(stepMsAfter({"micro-batches:count=16", "micro-batches:count=4"}, graph, analysis), stepMs(pipelineStep({"gpipe", 4, 4, 1}, 8)), 1e-3);
+    EXPECT_NEAR(stepMsAfter({"micro-batches:count=16", "schedule:name=1f1b"}, graph, analysis),
+                stepMs(pipelineStep({"1f1b", 4, 16, 1}, 8)), 1e-3);
+    EXPECT_NEAR(stepMsAfter({"schedule:name=interleaved,virtual=2", "micro-batches:count=16"}, graph, analysis),
+                stepMs(pipelineStep({"interleaved", 4, 16, 2}, 8)), 1e-3);
+    EXPECT_NEAR(stepMsAfter({"micro-batches:count=16", "micro-batches:count=4"}, graph, analysis),
+                stepMs(pipelineStep({"gpipe", 4, 4, 1}, 8)), 1e-3);
     const std::vector<double> slower{1, 1, 1, 1.5};
     EXPECT_NEAR(stepMsAfter({"micro-batches:count=16", "layers:parts=yes"}, pipelineStep(from, 8, slower), analysis),
-                stepMsAfter({"layers:parts=yes", "micro-batches:count=16"}, pipelineStep(from, 8, slower), analysis), 1e-2);
-    EXPECT_THROW(stepMsAfter({"micro-batches:count=6", "schedule:name=interleaved,virtual=2"}, graph, analysis), EditError);  // no multiple of the stages any more
+                stepMsAfter({"layers:parts=yes", "micro-batches:count=16"}, pipelineStep(from, 8, slower), analysis),
+                1e-2);
+    EXPECT_THROW(stepMsAfter({"micro-batches:count=6", "schedule:name=interleaved,virtual=2"}, graph, analysis),
+                 EditError);  // no multiple of the stages any more
 }
 
 TEST(StructuralEdits, ImpossiblePipelinesAreRefused) {
     const PipelineShape shape{"1f1b", 4, 8, 1};
     const TaskGraph graph = pipelineStep(shape, 2);
     const Analysis analysis = pipelineAnalysis(shape);
-    EXPECT_THROW(stepMsWith(PipelineOrder({6, 2, "interleaved"}), graph, analysis), EditError);   // not a multiple of the stages
-    EXPECT_THROW(stepMsWith(PipelineOrder({8, 4, "interleaved"}), graph, analysis), EditError);   // two layers for four chunks
+    EXPECT_THROW(stepMsWith(PipelineOrder({6, 2, "interleaved"}), graph, analysis),
+                 EditError);  // not a multiple of the stages
+    EXPECT_THROW(stepMsWith(PipelineOrder({8, 4, "interleaved"}), graph, analysis),
+                 EditError);  // two layers for four chunks
     EXPECT_THROW(stepMsWith(PipelineOrder({8, 2, "1f1b"}), graph, analysis), EditError);
     Analysis other = analysis;
     other.layout.pipelines.front().microBatches = 4;
-    EXPECT_THROW(stepMsWith(PipelineOrder({16, 1, "1f1b"}), graph, other), EditError);            // the messages say otherwise
-    EXPECT_THROW(stepMsWith(PipelineOrder({16, 1, "1f1b"}), ddpStep(false), analysisOf(store::Op::allReduce, CommRole::gradients)), EditError);
+    EXPECT_THROW(stepMsWith(PipelineOrder({16, 1, "1f1b"}), graph, other), EditError);  // the messages say otherwise
+    EXPECT_THROW(stepMsWith(PipelineOrder({16, 1, "1f1b"}), ddpStep(false),
+                            analysisOf(store::Op::allReduce, CommRole::gradients)),
+                 EditError);
 }
 
 TEST(StructuralEdits, LayersMoveToTheLighterStage) {
@@ -125,7 +141,8 @@ TEST(StructuralEdits, LayersMoveToTheLighterStage) {
     EXPECT_THROW(stepMsWith(MoveLayers(MoveLayers::Move{1, 0, 4}), graph, analysis), EditError);
     EXPECT_THROW(stepMsWith(MoveLayers(MoveLayers::Move{1, 2, 1}), graph, analysis), EditError);
     EXPECT_THROW(stepMsWith(MoveLayers(std::nullopt), pipelineStep(shape, 4), analysis), EditError);  // even already
-    // One of two layers is too much to move; a part of one makes 3.45 ms a micro-batch on both, and an optimizer of 1.15 ms.
+    // One of two layers is too much to move; a part of one makes 3.45 ms a micro-batch on both, and an optimizer
+    // of 1.15 ms.
     EXPECT_THROW(stepMsWith(MoveLayers(std::nullopt), pipelineStep(shape, 2, {1, 1.3}), analysis), EditError);
     EXPECT_NEAR(stepMsWith(MoveLayers(std::nullopt, true), pipelineStep(shape, 2, {1, 1.3}), analysis), 11.5, 1e-3);
 }
@@ -137,14 +154,18 @@ TEST(StructuralEdits, LayersMoveAgainFromWhereTheyAre) {
     const double recorded = stepMs(graph);
     // There and back.
     EXPECT_NEAR(stepMsAfter({"layers:from=0,to=1", "layers:from=1,to=0"}, graph, analysis), recorded, 1e-4);
-    EXPECT_NEAR(stepMsAfter({"layers:from=1,to=0,count=3", "layers:from=0,to=1,count=2", "layers:from=0,to=1"}, graph, analysis), recorded, 1e-4);
+    EXPECT_NEAR(stepMsAfter({"layers:from=1,to=0,count=3", "layers:from=0,to=1,count=2", "layers:from=0,to=1"}, graph,
+                            analysis),
+                recorded, 1e-4);
     // Two at once, or one after the other; and the balance counts from there.
-    EXPECT_NEAR(stepMsAfter({"layers:from=1,to=0", "layers:from=1,to=0"}, graph, analysis), stepMsAfter({"layers:from=1,to=0,count=2"}, graph, analysis), 1e-4);
+    EXPECT_NEAR(stepMsAfter({"layers:from=1,to=0", "layers:from=1,to=0"}, graph, analysis),
+                stepMsAfter({"layers:from=1,to=0,count=2"}, graph, analysis), 1e-4);
     EXPECT_NEAR(stepMsAfter({"layers:from=0,to=1", "layers"}, graph, analysis), 15, 1e-3);
     // Four and one make five: stage 1 can give four.
     EXPECT_NO_THROW(stepMsAfter({"layers:from=0,to=1", "layers:from=1,to=0,count=4"}, graph, analysis));
     EXPECT_THROW(stepMsAfter({"layers:from=1,to=0", "layers:from=1,to=0,count=3"}, graph, analysis), EditError);
-    EXPECT_THROW(stepMsAfter({"layers:parts=yes", "layers:from=1,to=0"}, graph, analysis), EditError);  // no whole ones any more
+    EXPECT_THROW(stepMsAfter({"layers:parts=yes", "layers:from=1,to=0"}, graph, analysis),
+                 EditError);  // no whole ones any more
 }
 
 }  // namespace

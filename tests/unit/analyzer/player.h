@@ -24,7 +24,8 @@ class Player {
     /// A collective beside compute, behind those before it.
     void beside(int communicator, store::Op op, double bytes, double transferNs);
     /// One collective on each of several disjoint groups at once.
-    void blocking(const std::vector<int>& communicators, store::Op op, double bytes, const std::vector<double>& transferNs);
+    void blocking(const std::vector<int>& communicators, store::Op op, double bytes,
+                  const std::vector<double>& transferNs);
     /// Compute waits for all communication.
     void meet();
     /// Ends the step; the first one is warm-up.

@@ -54,9 +54,12 @@ TEST(ReachedPeaks, AStormOfMessagesThatNcclSendsByLLIsFoundWithoutPeaks) {
 }
 
 /// One size by Simple: a slow link and a long start-up look alike.
-TEST(ReachedPeaks, OneSizeOfSimpleTellsNoStartUp) { EXPECT_EQ(Player::found(play({Protocol::simple, 1e6, 100e3, ""})).find("RS202"), std::string::npos); }
+TEST(ReachedPeaks, OneSizeOfSimpleTellsNoStartUp) {
+    EXPECT_EQ(Player::found(play({Protocol::simple, 1e6, 100e3, ""})).find("RS202"), std::string::npos);
+}
 
-/// What is left of a time after the least start-up there is, with the protocol's share taken out; never more than the link carries.
+/// What is left of a time after the least start-up there is, with the protocol's share taken out; never more than the
+/// link carries.
 TEST(ReachedPeaks, AreLowerBounds) {
     for (const Protocol protocol : {Protocol::ll, Protocol::simple}) {
         for (const double bytes : {1e6, 30e6, 300e6}) {
@@ -65,7 +68,8 @@ TEST(ReachedPeaks, AreLowerBounds) {
             const int world = player.communicator({0, 1, 2, 3, 4, 5, 6, 7});
             for (int step = 0; step < 6; ++step) {
                 player.compute(1e6);
-                player.blocking(world, Op::allReduce, bytes, 100e3 + bytes * 1.75 / (100 * (protocol == Protocol::ll ? 0.5 : 1)));
+                player.blocking(world, Op::allReduce, bytes,
+                                100e3 + bytes * 1.75 / (100 * (protocol == Protocol::ll ? 0.5 : 1)));
                 player.endStep();
             }
             const LinkPeaks peaks = analysisOf(player).peaks;
@@ -74,7 +78,9 @@ TEST(ReachedPeaks, AreLowerBounds) {
             EXPECT_EQ(peaks.intra->kind, PeakKind::atLeast);
             EXPECT_EQ(peaks.intra->alphaNs, 0);
             EXPECT_LE(peaks.intra->bytesPerNs, 100);
-            if (bytes > 200e6) { EXPECT_GE(peaks.intra->bytesPerNs, 95); }
+            if (bytes > 200e6) {
+                EXPECT_GE(peaks.intra->bytesPerNs, 95);
+            }
         }
     }
 }
@@ -114,7 +120,8 @@ TEST(ReachedPeaks, APeakThatTheJobExceedsIsNotUsedAndSaid) {
         EXPECT_EQ(peaks.intra->kind, PeakKind::atLeast);
         EXPECT_NEAR(peaks.intra->bytesPerNs, 59, 2);
         ASSERT_EQ(peaks.warnings.size(), 1u);
-        for (const char* part : {"inside a node", "1 GB/s", "--links", "is not used", "this job reached"}) EXPECT_NE(peaks.warnings[0].find(part), std::string::npos) << peaks.warnings[0];
+        for (const char* part : {"inside a node", "1 GB/s", "--links", "is not used", "this job reached"})
+            EXPECT_NE(peaks.warnings[0].find(part), std::string::npos) << peaks.warnings[0];
     }
 }
 

@@ -28,7 +28,8 @@ using store::Protocol;
 
 constexpr const char* kLinks = "intra:gbps=100,alpha_us=5;inter:gbps=100,alpha_us=5";
 
-/// Data parallelism over 8 ranks of one node: 8 layers, a reduction behind each, all of it exposed at the end of the step.
+/// Data parallelism over 8 ranks of one node: 8 layers, a reduction behind each, all of it exposed at the end of the
+/// step.
 struct Reductions {
     Algorithm algorithm = Algorithm::ring;
     Protocol protocol = Protocol::simple;
@@ -90,7 +91,9 @@ NcclTestsTable sweep(AlgorithmChoice choice, double nsPerByte) {
     table.nodes = 1;
     table.algorithm = choice.algorithm;
     table.protocol = choice.protocol;
-    for (int64_t bytes = 1 << 20; bytes <= 1 << 28; bytes *= 2) table.rows.push_back({1, bytes, 30 + nsPerByte * static_cast<double>(bytes) / 1000, 30 + nsPerByte * static_cast<double>(bytes) / 1000});
+    for (int64_t bytes = 1 << 20; bytes <= 1 << 28; bytes *= 2)
+        table.rows.push_back({1, bytes, 30 + nsPerByte * static_cast<double>(bytes) / 1000,
+                              30 + nsPerByte * static_cast<double>(bytes) / 1000});
     return table;
 }
 
@@ -99,7 +102,8 @@ TEST(Recommend, AForcedSlowProtocolIsToBeUnset) {
     ASSERT_EQ(advice.recommendations.size(), 1u);
     const Recommendation& first = advice.recommendations[0];
     EXPECT_EQ(first.certainty, Certainty::recommended);
-    EXPECT_EQ(first.settings.environment, (std::map<std::string, std::optional<std::string>>{{"NCCL_PROTO", std::nullopt}}));
+    EXPECT_EQ(first.settings.environment,
+              (std::map<std::string, std::optional<std::string>>{{"NCCL_PROTO", std::nullopt}}));
     const double truth = adviceOn(forcedLl()).stepNs - adviceOn({}).stepNs;
     EXPECT_NEAR(first.savingNs, truth, 0.03 * advice.stepNs);
     EXPECT_LE(first.savingLowNs, first.savingNs);
@@ -111,10 +115,12 @@ TEST(Recommend, WhatTheJobSetsItselfIsEmptiedForIt) {
     job.fromShell = false;
     const Advice advice = adviceOn(job);
     ASSERT_EQ(advice.recommendations.size(), 1u);
-    EXPECT_EQ(advice.recommendations[0].settings.environment, (std::map<std::string, std::optional<std::string>>{{"NCCL_PROTO", ""}}));
+    EXPECT_EQ(advice.recommendations[0].settings.environment,
+              (std::map<std::string, std::optional<std::string>>{{"NCCL_PROTO", ""}}));
     ASSERT_EQ(advice.recommendations[0].notes.size(), 1u);
     const std::string lines = renderAdviceEnvironment(advice);
-    EXPECT_NE(lines.find("\n# " + advice.recommendations[0].notes[0] + "\nexport NCCL_PROTO=''\n"), std::string::npos) << lines;
+    EXPECT_NE(lines.find("\n# " + advice.recommendations[0].notes[0] + "\nexport NCCL_PROTO=''\n"), std::string::npos)
+        << lines;
 }
 
 TEST(Recommend, WhatNeverRanIsKnownByAnIntervalThatHoldsIt) {
@@ -131,7 +137,8 @@ TEST(Recommend, WhatNeverRanIsKnownByAnIntervalThatHoldsIt) {
 }
 
 TEST(Recommend, ALinkThatMayBeSlowerThanStatedIsInTheInterval) {
-    // LL's format leaves half of the link: 0.3 of what was stated is the device, or a link at 0.6, where Simple is no faster either.
+    // LL's format leaves half of the link: 0.3 of what was stated is the device, or a link at 0.6, where Simple is no
+    // faster either.
     Reductions job = forcedLl(), slowLink;
     job.share = 0.3;
     slowLink.share = 0.6;
@@ -152,18 +159,21 @@ TEST(Recommend, NothingBetterMeansKeepTheDefault) {
 
 TEST(Recommend, ASweepThatHasBothChoicesMakesAClaimOfIt) {
     RecommendOptions options;
-    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.0175), sweep({Algorithm::tree, Protocol::simple}, 0.009)};
+    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.0175),
+                      sweep({Algorithm::tree, Protocol::simple}, 0.009)};
     const Advice advice = adviceOn({}, options);
     ASSERT_FALSE(settingsOf(advice).empty());
     const Recommendation first = settingsOf(advice)[0];
     EXPECT_EQ(first.certainty, Certainty::recommended);
-    EXPECT_NE(renderAdviceEnvironment(advice).find("export NCCL_ALGO='allreduce:tree'"), std::string::npos) << renderAdviceEnvironment(advice);
+    EXPECT_NE(renderAdviceEnvironment(advice).find("export NCCL_ALGO='allreduce:tree'"), std::string::npos)
+        << renderAdviceEnvironment(advice);
     EXPECT_NE(first.basis.find("nccl-tests"), std::string::npos) << first.basis;
     // A table of the other choice alone says nothing about this one.
     options.tables = {sweep({Algorithm::tree, Protocol::simple}, 0.009)};
     EXPECT_TRUE(settingsOf(adviceOn({}, options)).empty());
     // Nor one of another shape of group.
-    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.0175), sweep({Algorithm::tree, Protocol::simple}, 0.009)};
+    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.0175),
+                      sweep({Algorithm::tree, Protocol::simple}, 0.009)};
     for (NcclTestsTable& table : options.tables) table.ranks = 16;
     EXPECT_TRUE(settingsOf(adviceOn({}, options)).empty());
 }
@@ -199,7 +209,10 @@ TEST(Recommend, BucketsAreThoseThatTheSweepOfReplaysFindsBest) {
 TEST(Recommend, APeakThatItsNeighboursDoNotShareIsNoAdvice) {
     Reductions job;
     job.edited = [](const std::string& change) {
-        const double saving = change == "buckets:mb=8" ? 6e6 : change == "buckets:mb=100" || change == "buckets:mb=150" || change == "buckets:mb=200" ? 5e6 : -2e6;
+        const double saving = change == "buckets:mb=8" ? 6e6
+                              : change == "buckets:mb=100" || change == "buckets:mb=150" || change == "buckets:mb=200"
+                                  ? 5e6
+                                  : -2e6;
         return std::optional(EditedStep{saving, saving, saving, {}});
     };
     const Advice advice = adviceOn(job);
@@ -210,17 +223,24 @@ TEST(Recommend, APeakThatItsNeighboursDoNotShareIsNoAdvice) {
 
 TEST(Recommend, BucketsStayWhereNoSizeGainsMoreThanChance) {
     Reductions job;
-    job.edited = [](const std::string& change) { return change.starts_with("buckets") ? std::optional(EditedStep{1e4, -1e4, 2e4, {}}) : std::nullopt; };
+    job.edited = [](const std::string& change) {
+        return change.starts_with("buckets") ? std::optional(EditedStep{1e4, -1e4, 2e4, {}}) : std::nullopt;
+    };
     const Advice advice = adviceOn(job);
     EXPECT_TRUE(settingsOf(advice).empty());
-    EXPECT_TRUE(std::any_of(advice.kept.begin(), advice.kept.end(), [](const KeptDefault& kept) { return kept.area == "buckets"; }));
+    EXPECT_TRUE(std::any_of(advice.kept.begin(), advice.kept.end(),
+                            [](const KeptDefault& kept) { return kept.area == "buckets"; }));
     job.edited = [](const std::string&) { return std::nullopt; };
     const Advice none = adviceOn(job);
-    EXPECT_FALSE(std::any_of(none.kept.begin(), none.kept.end(), [](const KeptDefault& kept) { return kept.area == "buckets"; })) << "a job without buckets";
+    EXPECT_FALSE(std::any_of(none.kept.begin(), none.kept.end(), [](const KeptDefault& kept) {
+        return kept.area == "buckets";
+    })) << "a job without buckets";
 }
 
-/// A judge of changes that are made one after the other: what the job saves with a set of them, by the first word of each.
-StepPredictor composed(const StepPredictor& like, const std::map<std::set<std::string>, double>& savings, const std::set<std::string>& made = {}) {
+/// A judge of changes that are made one after the other: what the job saves with a set of them, by the first word of
+/// each.
+StepPredictor composed(const StepPredictor& like, const std::map<std::set<std::string>, double>& savings,
+                       const std::set<std::string>& made = {}) {
     const auto savedNs = [savings](const std::set<std::string>& which) {
         const auto at = savings.find(which);
         return at == savings.end() ? 0.0 : at->second;
@@ -251,7 +271,8 @@ StepPredictor composed(const StepPredictor& like, const std::map<std::set<std::s
 Advice adviceOnBoth(double algorithmNs, double bucketsNs, double bothNs) {
     Reductions job = forcedLl();
     job.judge = [=](const StepPredictor& like) {
-        return composed(like, {{{"algorithm"}, algorithmNs}, {{"buckets"}, bucketsNs}, {{"algorithm", "buckets"}, bothNs}});
+        return composed(like,
+                        {{{"algorithm"}, algorithmNs}, {{"buckets"}, bucketsNs}, {{"algorithm", "buckets"}, bothNs}});
     };
     return adviceOn(job);
 }
@@ -274,7 +295,9 @@ TEST(Recommend, ASettingCountsOnTopOfThoseBeforeIt) {
     EXPECT_TRUE(advice.alternatives.empty());
     const auto json = nlohmann::json::parse(renderAdviceJson(advice));
     EXPECT_EQ(json["together"]["predicted_saving_ns"], 35'000'000);
-    EXPECT_NE(renderAdviceText(advice, false).find("All 2 recommended settings together gain about 35 ms"), std::string::npos) << renderAdviceText(advice, false);
+    EXPECT_NE(renderAdviceText(advice, false).find("All 2 recommended settings together gain about 35 ms"),
+              std::string::npos)
+        << renderAdviceText(advice, false);
 }
 
 TEST(Recommend, WhatGainsNothingBesideAnotherIsAnAlternativeToIt) {
@@ -290,7 +313,10 @@ TEST(Recommend, WhatGainsNothingBesideAnotherIsAnAlternativeToIt) {
     const std::string environment = renderAdviceEnvironment(advice);
     EXPECT_EQ(environment.find("\nunset"), std::string::npos) << environment;
     EXPECT_EQ(environment.find("\nexport"), std::string::npos) << environment;
-    EXPECT_NE(environment.find(fmt::format("# instead of number {} of the advice, not beside it, ", settings[0].number)), std::string::npos) << environment;
+    EXPECT_NE(
+        environment.find(fmt::format("# instead of number {} of the advice, not beside it, ", settings[0].number)),
+        std::string::npos)
+        << environment;
     EXPECT_NE(renderAdviceDeepSpeed(advice).find("reduce_bucket_size"), std::string::npos);
 }
 
@@ -308,7 +334,8 @@ TEST(Recommend, FindingsThatNoSettingCuresAreNamed) {
     player.trace.write(folder.path() / "trace.db");
     const Analysis analysis = readAnalysis(folder.path() / "trace.db");
     const Advice advice = adviseOn(analysis, {}, busyPeriodPredictor(analysis));
-    const auto cure = std::find_if(advice.recommendations.begin(), advice.recommendations.end(), [](const Recommendation& r) { return r.kind == AdviceKind::repair; });
+    const auto cure = std::find_if(advice.recommendations.begin(), advice.recommendations.end(),
+                                   [](const Recommendation& r) { return r.kind == AdviceKind::repair; });
     ASSERT_NE(cure, advice.recommendations.end());
     EXPECT_EQ(cure->findings, std::vector<std::string>{"RS301"});
     EXPECT_EQ(cure->ranks, std::vector<int>{2});
@@ -335,9 +362,11 @@ TEST(Recommend, TwoStepsAreTooFewToAdviseOn) {
     const auto json = nlohmann::json::parse(renderAdviceJson(advice));
     EXPECT_EQ(json["judged"], false);
     EXPECT_EQ(json["nothing_judged_because"], json["limits"]);
-    for (const std::string& file : {renderAdviceEnvironment(advice), renderAdviceTunerCsv(advice), renderAdviceAccelerate(advice)})
+    for (const std::string& file :
+         {renderAdviceEnvironment(advice), renderAdviceTunerCsv(advice), renderAdviceAccelerate(advice)})
         EXPECT_NE(file.find("\n# nothing could be judged, because: 2 analysed steps"), std::string::npos) << file;
-    EXPECT_TRUE(nlohmann::json::parse(renderAdviceDeepSpeed(advice))["_rankscope"].get<std::string>().starts_with("nothing could be judged, because: 2 analysed steps"));
+    EXPECT_TRUE(nlohmann::json::parse(renderAdviceDeepSpeed(advice))["_rankscope"].get<std::string>().starts_with(
+        "nothing could be judged, because: 2 analysed steps"));
 }
 
 TEST(Recommend, UnknownAlgorithmsGetNoAdvice) {
@@ -367,7 +396,9 @@ TEST(RenderAdvice, FragmentsAreNestedAndQuoted) {
     advice.run = "a\nb";
     Recommendation sure;
     sure.settings.environment = {{"NCCL_ALGO", "allreduce:ring"}, {"X", "it's"}, {"NCCL_PROTO", std::nullopt}};
-    sure.settings.deepspeed = {{"zero_optimization.overlap_comm", "true"}, {"zero_optimization.reduce_bucket_size", "26214400"}, {"communication_data_type", "\"bf16\""}};
+    sure.settings.deepspeed = {{"zero_optimization.overlap_comm", "true"},
+                               {"zero_optimization.reduce_bucket_size", "26214400"},
+                               {"communication_data_type", "\"bf16\""}};
     sure.settings.accelerate = {{"fsdp_config.fsdp_forward_prefetch", "true"}, {"gradient_accumulation_steps", "8"}};
     Recommendation trial;
     trial.certainty = Certainty::tryAndMeasure;
@@ -381,8 +412,13 @@ TEST(RenderAdvice, FragmentsAreNestedAndQuoted) {
     EXPECT_NE(environment.find("\n# export NCCL_MAX_CTAS='8'\n"), std::string::npos) << environment;
     EXPECT_NE(environment.find("# environment for a b by"), std::string::npos);
     const auto deepspeed = nlohmann::json::parse(renderAdviceDeepSpeed(advice));
-    EXPECT_EQ(deepspeed, (nlohmann::json{{"zero_optimization", {{"overlap_comm", true}, {"reduce_bucket_size", 26214400}}}, {"communication_data_type", "bf16"}}));
-    EXPECT_NE(renderAdviceAccelerate(advice).find("fsdp_config:\n  fsdp_forward_prefetch: true\ngradient_accumulation_steps: 8\n"), std::string::npos) << renderAdviceAccelerate(advice);
+    EXPECT_EQ(deepspeed,
+              (nlohmann::json{{"zero_optimization", {{"overlap_comm", true}, {"reduce_bucket_size", 26214400}}},
+                              {"communication_data_type", "bf16"}}));
+    EXPECT_NE(renderAdviceAccelerate(advice).find(
+                  "fsdp_config:\n  fsdp_forward_prefetch: true\ngradient_accumulation_steps: 8\n"),
+              std::string::npos)
+        << renderAdviceAccelerate(advice);
 }
 
 TEST(NcclSetting, ReadsTheSyntaxPerFunctionAndWritesIt) {
@@ -404,11 +440,13 @@ TEST(NcclSetting, ReadsTheSyntaxPerFunctionAndWritesIt) {
 
 TEST(AlgorithmSupport, OnlyWhatTheVersionTheGroupAndTheHardwareHave) {
     const NcclVersion recent{2, 28, 9}, old{2, 21, 5};
-    const auto has = [&](Op op, GroupShape shape, AlgorithmChoice choice, const SeenChoices& seen = {}, const NcclVersion& version = NcclVersion{2, 28, 9}) {
+    const auto has = [&](Op op, GroupShape shape, AlgorithmChoice choice, const SeenChoices& seen = {},
+                         const NcclVersion& version = NcclVersion{2, 28, 9}) {
         return isSupported(op, shape, choice, version, seen);
     };
     EXPECT_TRUE(has(Op::allReduce, {2, 8}, {Algorithm::tree, Protocol::ll}));
-    EXPECT_FALSE(has(Op::allGather, {2, 8}, {Algorithm::tree, Protocol::simple})) << "trees reduce to all, nothing else";
+    EXPECT_FALSE(has(Op::allGather, {2, 8}, {Algorithm::tree, Protocol::simple}))
+        << "trees reduce to all, nothing else";
     EXPECT_FALSE(has(Op::allGather, {2, 8}, {Algorithm::pat, Protocol::simple})) << "PAT has one GPU per node";
     EXPECT_TRUE(has(Op::allGather, {8, 8}, {Algorithm::pat, Protocol::simple}));
     EXPECT_FALSE(has(Op::allGather, {8, 8}, {Algorithm::pat, Protocol::simple}, {}, old));

@@ -29,7 +29,8 @@ Report play(const Accumulation& job) {
             for (int layer = 0; layer < 8; ++layer) player.compute(job.backwardNs / 2, job.kernel);
             for (int layer = 0; layer < 8; ++layer) {
                 player.compute(job.backwardNs, job.kernel, 96);
-                if (job.everyMicroStep || micro + 1 == job.microSteps) player.beside(world, Op::allReduce, job.bytes, 70e3 + job.bytes * 1.75 / 100);
+                if (job.everyMicroStep || micro + 1 == job.microSteps)
+                    player.beside(world, Op::allReduce, job.bytes, 70e3 + job.bytes * 1.75 / 100);
             }
             player.meet();
         }
@@ -38,7 +39,9 @@ Report play(const Accumulation& job) {
     return player.trace.analyze();
 }
 
-bool has(const Report& report, const std::string& id) { return Player::found(report).find(id) != std::string::npos; }
+bool has(const Report& report, const std::string& id) {
+    return Player::found(report).find(id) != std::string::npos;
+}
 
 TEST(Redundant, ReductionOnEveryMicroStepIsFound) {
     Accumulation job;
@@ -47,7 +50,8 @@ TEST(Redundant, ReductionOnEveryMicroStepIsFound) {
     ASSERT_TRUE(has(report, "RS206")) << Player::found(report);
     Accumulation fixed = job;
     fixed.everyMicroStep = false;
-    EXPECT_NEAR(*report.findings.at(0).savingNsPerStep, report.run.stepNs - play(fixed).run.stepNs, 0.03 * report.run.stepNs);
+    EXPECT_NEAR(*report.findings.at(0).savingNsPerStep, report.run.stepNs - play(fixed).run.stepNs,
+                0.03 * report.run.stepNs);
     EXPECT_FALSE(has(play(fixed), "RS206"));
 }
 
@@ -77,7 +81,8 @@ TEST(FullPrecision, ExposedFp32GradientsOfA16BitModelAreFound) {
     fixed.bytes = 100e6;
     // Half the bytes still keep the link busy for most of backward: what of them sticks out is volume (RS203).
     ASSERT_EQ(Player::found(report), "RS210[0 1 2 3 4 5 6 7] RS203[0 1 2 3 4 5 6 7]");
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - play(fixed).run.stepNs, 0.03 * report.run.stepNs);
+    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - play(fixed).run.stepNs,
+                0.03 * report.run.stepNs);
 }
 
 TEST(FullPrecision, SilentForAnFp32ModelFor16BitGradientsAndWhenHidden) {

@@ -52,14 +52,20 @@ class RankPlayer {
         task.correlation = call(store::ApiKind::copy, callAt, callAt + 2);
         m_events.memory.push_back(task);
     }
-    void record(int64_t at, int64_t event, int32_t stream) { m_events.eventRecords.push_back({call(store::ApiKind::event, at, at + 1), event, stream}); }
+    void record(int64_t at, int64_t event, int32_t stream) {
+        m_events.eventRecords.push_back({call(store::ApiKind::event, at, at + 1), event, stream});
+    }
     void wait(int64_t at, int64_t event, int32_t stream) {
-        m_events.synchronizations.push_back({call(store::ApiKind::event, at, at + 1), event, stream, SynchronizationRecord::Kind::streamWaitEvent});
+        m_events.synchronizations.push_back(
+            {call(store::ApiKind::event, at, at + 1), event, stream, SynchronizationRecord::Kind::streamWaitEvent});
     }
     void synchronize(int64_t start, int64_t end, int32_t stream) {
-        m_events.synchronizations.push_back({call(store::ApiKind::synchronize, start, end, true), -1, stream, SynchronizationRecord::Kind::stream});
+        m_events.synchronizations.push_back(
+            {call(store::ApiKind::synchronize, start, end, true), -1, stream, SynchronizationRecord::Kind::stream});
     }
-    void step(int number, int64_t start, int64_t end) { m_events.ranges.push_back({start * kUs, end * kUs, 10 + number, 1, false}); }
+    void step(int number, int64_t start, int64_t end) {
+        m_events.ranges.push_back({start * kUs, end * kUs, 10 + number, 1, false});
+    }
     const RankEvents& events() const { return m_events; }
 
   private:
@@ -68,8 +74,9 @@ class RankPlayer {
     int32_t m_row = 0;
 };
 
-/// Two steps of two ranks: a kernel, a collective behind it on another stream, and a wait for it. Rank 1 computes longer.
-/// A step, from its start: launch 10 (starts 16), record 13, wait 14, collective called 15, synchronisation 20. Kernels take 100 and 160 us, the transfer 40.
+/// Two steps of two ranks: a kernel, a collective behind it on another stream, and a wait for it. Rank 1 computes
+/// longer. A step, from its start: launch 10 (starts 16), record 13, wait 14, collective called 15, synchronisation 20.
+/// Kernels take 100 and 160 us, the transfer 40.
 struct Job {
     static constexpr int64_t kStepUs = 240;
 
@@ -149,7 +156,8 @@ TEST(ReplayJob, UnchangedGivesTheMeasuredStep) {
 
 TEST(ReplayJob, TransfersLastFromTheLastArrival) {
     const ReplayModel model = Job().play();
-    for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(model.graph.durationNs[only(model.graph, TaskKind::transfer, rank, 0)], 40'000);
+    for (int rank = 0; rank < 2; ++rank)
+        EXPECT_EQ(model.graph.durationNs[only(model.graph, TaskKind::transfer, rank, 0)], 40'000);
 }
 
 TEST(ReplayJob, WaitsAreComputedAnewWhenTheSlowRankIsFaster) {
@@ -222,7 +230,8 @@ TEST(ReplayJob, AWaitThatTheTimesContradictIsLeftOut) {
     EXPECT_EQ(model.edges.contradicted, 3);
 }
 
-/// One rank, two steps: a copy on another stream from 20 to 1000 (us), `queued` kernels of 1 us behind it, each called in 1 us, and `last` call that returns with the copy.
+/// One rank, two steps: a copy on another stream from 20 to 1000 (us), `queued` kernels of 1 us behind it, each called
+/// in 1 us, and `last` call that returns with the copy.
 RankPlayer fullQueue(TraceFacts& facts, int queued, int64_t last) {
     facts.stepSource = "nvtx:step";
     facts.strings.resize(20);
@@ -255,7 +264,11 @@ TEST(ReplayJob, ACallHeldUpByAFullQueueWaitsForWhatItsStreamWaitsFor) {
         int count = 0;
         for (TaskId task = 0; task < graph.size(); ++task)
             for (const Edge& edge : graph.edgesOf(task))
-                count += graph.info[task].kind == TaskKind::host && static_cast<WaitKind>(edge.kind) == WaitKind::blocking && graph.info[edge.from].kind == TaskKind::copy ? 1 : 0;
+                count += graph.info[task].kind == TaskKind::host &&
+                                 static_cast<WaitKind>(edge.kind) == WaitKind::blocking &&
+                                 graph.info[edge.from].kind == TaskKind::copy
+                             ? 1
+                             : 0;
         return count;
     };
     EXPECT_EQ(tasks.counts.inferredBlocking, 2);

@@ -10,13 +10,15 @@
 namespace rankscope::analyzer {
 namespace {
 
-/// Lanes with tasks of drawn lengths; edges from tasks that were drawn before, so there is no circle. Ends with a mark behind everything.
+/// Lanes with tasks of drawn lengths; edges from tasks that were drawn before, so there is no circle. Ends with a mark
+/// behind everything.
 TaskGraph drawnGraph(unsigned seed) {
     std::mt19937 draw(seed);
     const auto upTo = [&](uint32_t most) { return static_cast<uint32_t>(draw() % (most + 1)); };
     GraphDraft draft;
     const uint32_t lanes = 2 + upTo(6);
-    for (uint32_t lane = 0; lane < lanes; ++lane) draft.addLane({static_cast<int>(lane % 3), lane % 2 == 0, static_cast<int32_t>(lane)});
+    for (uint32_t lane = 0; lane < lanes; ++lane)
+        draft.addLane({static_cast<int>(lane % 3), lane % 2 == 0, static_cast<int32_t>(lane)});
     TaskInfo info;
     info.lane = kNoLane;
     info.kind = TaskKind::stepMark;
@@ -26,7 +28,8 @@ TaskGraph drawnGraph(unsigned seed) {
         info.lane = upTo(lanes - 1) & kNoLane;
         info.kind = upTo(1) ? TaskKind::kernel : TaskKind::transfer;
         const TaskId task = draft.addTask(info, upTo(100), upTo(3) ? 0 : upTo(20));
-        for (uint32_t e = upTo(2); e > 0; --e) draft.addEdge(task, upTo(task - 1), WaitKind::event, upTo(5), upTo(4) == 0);
+        for (uint32_t e = upTo(2); e > 0; --e)
+            draft.addEdge(task, upTo(task - 1), WaitKind::event, upTo(5), upTo(4) == 0);
     }
     info.lane = kNoLane;
     info.kind = TaskKind::stepMark;
@@ -46,7 +49,8 @@ TEST_P(ReplayProperty, NoTaskStartsBeforeWhatItWaitsForAndNoneLaterThanItMust) {
         int64_t bound = graph.leadNs[task] + (graph.before[task] == kNoTask ? 0 : schedule.endNs[graph.before[task]]);
         for (const Edge& edge : graph.edgesOf(task)) {
             EXPECT_LT(edge.from, task);
-            bound = std::max<int64_t>(bound, (edge.afterStart ? schedule.startNs : schedule.endNs)[edge.from] + edge.delayNs);
+            bound = std::max<int64_t>(bound,
+                                      (edge.afterStart ? schedule.startNs : schedule.endNs)[edge.from] + edge.delayNs);
         }
         EXPECT_EQ(schedule.startNs[task], bound);
     }
@@ -85,7 +89,9 @@ TEST_P(ReplayProperty, TheCriticalPathIsAsLongAsTheSteps) {
     const Schedule schedule = simulate(graph);
     double sum = 0;
     for (const PathShare& share : criticalPath(graph, schedule, {0})) sum += share.nsPerStep;
-    EXPECT_NEAR(sum, static_cast<double>(schedule.endNs[graph.marks.back().task] - schedule.startNs[graph.marks.front().task]), 1);
+    EXPECT_NEAR(
+        sum, static_cast<double>(schedule.endNs[graph.marks.back().task] - schedule.startNs[graph.marks.front().task]),
+        1);
 }
 
 TEST_P(ReplayProperty, ADraftOfAGraphIsTheSameGraph) {

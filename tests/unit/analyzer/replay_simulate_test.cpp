@@ -139,7 +139,8 @@ TEST(ReplaySimulate, AGraphIsChangedByADraftOfIt) {
     draft.addTask(on(other), 10);
     const TaskGraph graph = *std::move(draft).seal();
     TaskId first = kNoTask, second = kNoTask, alone = kNoTask;
-    for (TaskId task = 0; task < graph.size(); ++task) (graph.durationNs[task] == 100 ? first : graph.durationNs[task] == 50 ? second : alone) = task;
+    for (TaskId task = 0; task < graph.size(); ++task)
+        (graph.durationNs[task] == 100 ? first : graph.durationNs[task] == 50 ? second : alone) = task;
 
     GraphDraft changed(graph);
     const TaskId between = changed.insertTask(on(stream), first, 7);

@@ -29,7 +29,8 @@ TEST(StructuralEdits, ReplicasCostWhatTheLinksSay) {
     EXPECT_NEAR(stepMsWith(Replicas(1), graph, analysis), 7, 1e-6);
     EXPECT_GT(stepMsWith(Replicas(8), graph, analysis), 10.8);
     // Each change counts from the one before.
-    EXPECT_NEAR(stepMsAfter({"dp-ranks:count=8", "dp-ranks:count=4"}, graph, analysis), stepMsAfter({"dp-ranks:count=4"}, graph, analysis), 1e-4);
+    EXPECT_NEAR(stepMsAfter({"dp-ranks:count=8", "dp-ranks:count=4"}, graph, analysis),
+                stepMsAfter({"dp-ranks:count=4"}, graph, analysis), 1e-4);
     EXPECT_NEAR(stepMsAfter({"dp-ranks:count=8", "dp-ranks:count=2"}, graph, analysis), 10.8, 1e-4);
     EXPECT_THROW(stepMsAfter({"dp-ranks:count=1", "dp-ranks:count=4"}, graph, analysis), EditError);
 }
@@ -42,7 +43,8 @@ TEST(StructuralEdits, LayersReducedOneByOneAreNoMicroSteps) {
     EXPECT_THROW(stepMsAfter({"reduce-once:micro-steps=2"}, graph, analysis), EditError);
 }
 
-/// Two nodes of two ranks, ten times as slow between as inside. Tensor-parallel groups {0, 2} and {1, 3} lie across, gradients are summed inside.
+/// Two nodes of two ranks, ten times as slow between as inside. Tensor-parallel groups {0, 2} and {1, 3} lie across,
+/// gradients are summed inside.
 Analysis acrossNodes() {
     Analysis analysis;
     const auto group = [&analysis](int64_t id, std::vector<int> ranks, int nodes, CommRole role) {

@@ -28,25 +28,30 @@ TEST(ReportJson, HoldsTheContractAndAddsUp) {
     EXPECT_EQ(json["steps"].size(), 6u);
     ASSERT_EQ(json["breakdown"].size(), 8u);
     for (const auto& row : json["breakdown"]) {
-        const int64_t sum = row["compute_ns"].get<int64_t>() + row["exposed_comm_ns"].get<int64_t>() + row["memory_ns"].get<int64_t>() + row["idle_ns"].get<int64_t>();
+        const int64_t sum = row["compute_ns"].get<int64_t>() + row["exposed_comm_ns"].get<int64_t>() +
+                            row["memory_ns"].get<int64_t>() + row["idle_ns"].get<int64_t>();
         EXPECT_EQ(sum, row["step_ns"].get<int64_t>());
-        EXPECT_EQ(row["exposed_comm_ns"].get<int64_t>(), row["exposed_wait_ns"].get<int64_t>() + row["exposed_transfer_ns"].get<int64_t>());
+        EXPECT_EQ(row["exposed_comm_ns"].get<int64_t>(),
+                  row["exposed_wait_ns"].get<int64_t>() + row["exposed_transfer_ns"].get<int64_t>());
     }
     const auto& finding = json["findings"].at(0);
-    for (const char* key : {"id", "title", "severity", "ranks", "affected_ranks", "hosts", "communicator", "steps", "window_ns", "cause", "evidence", "fix",
-                            "saving_ns_per_step", "saving_interval_ns", "confidence", "verdict", "why_inconclusive"})
+    for (const char* key :
+         {"id", "title", "severity", "ranks", "affected_ranks", "hosts", "communicator", "steps", "window_ns", "cause",
+          "evidence", "fix", "saving_ns_per_step", "saving_interval_ns", "confidence", "verdict", "why_inconclusive"})
         EXPECT_TRUE(finding.contains(key)) << key;
     EXPECT_EQ(finding["hosts"], nlohmann::json::array({"node1"}));
     // The job on paper has no host calls: the replay says so and predicts nothing.
     EXPECT_TRUE(json["replay"]["predicted_step_ns"].is_null());
     EXPECT_TRUE(json["replay"]["error"].is_null());
-    EXPECT_NE(json["replay"]["unavailable"].get<std::string>().find("calls of the host are not recorded"), std::string::npos);
+    EXPECT_NE(json["replay"]["unavailable"].get<std::string>().find("calls of the host are not recorded"),
+              std::string::npos);
     EXPECT_TRUE(json["efficiency"]["transfer"].is_null());
 }
 
 TEST(ReportText, NamesRankCauseFixAndTheNextCommand) {
     const std::string text = renderText(playDdp(slowJob()).analyze());
-    for (const char* part : {"RS301", "rank 5 on node1", "fix", "saves", "Next: rankscope explain RS301"}) EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+    for (const char* part : {"RS301", "rank 5 on node1", "fix", "saves", "Next: rankscope explain RS301"})
+        EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
     TextStyle style;
     style.colour = true;
@@ -73,7 +78,8 @@ TEST(Reports, OfTenThousandOfEverythingTheRestIsCountedAndTheMarkdownFitsAStepSu
     report.losses.resize(10'000, {"torn_tail", "warning", 1, std::string(3000, 'x'), std::nullopt});
     const std::string markdown = renderMarkdown(report), text = renderText(report);
     EXPECT_LT(markdown.size(), 1u << 20);
-    for (const char* rest : {"9900 of 10000 findings", "9900 of 10000 notes", "9488 of 10000 ranks", "9500 of 10000 kinds of collectives", "9950 of 10000 losses"})
+    for (const char* rest : {"9900 of 10000 findings", "9900 of 10000 notes", "9488 of 10000 ranks",
+                             "9500 of 10000 kinds of collectives", "9950 of 10000 losses"})
         EXPECT_NE(markdown.find(rest), std::string::npos) << rest;
     EXPECT_NE(text.find("and 9800 more findings"), std::string::npos);
     EXPECT_LT(text.size(), 1u << 20);
@@ -93,9 +99,11 @@ TEST(Reports, NamesOfTheJobAreOnlyText) {
     report.findings[0].cause = report.findings[0].title = hostile;
     report.findings[0].evidence.facts = report.findings[0].fix = {hostile};
     report.losses.push_back({"torn_tail", "warning", 1, hostile, std::nullopt});
-    for (const std::string& text : {renderText(report), renderMarkdown(report)}) EXPECT_EQ(text.find_first_of("\x1b\x07"), std::string::npos) << text;
+    for (const std::string& text : {renderText(report), renderMarkdown(report)})
+        EXPECT_EQ(text.find_first_of("\x1b\x07"), std::string::npos) << text;
     const std::string markdown = renderMarkdown(report);
-    for (const char* markup : {"<b>", "\n# d", "@all", " `c`"}) EXPECT_EQ(markdown.find(markup), std::string::npos) << markup;
+    for (const char* markup : {"<b>", "\n# d", "@all", " `c`"})
+        EXPECT_EQ(markdown.find(markup), std::string::npos) << markup;
 }
 
 TEST(Reports, ClaimNoHealthWhenRecordsAreMissing) {
@@ -119,8 +127,13 @@ TEST(Results, AreStoredAndReplacedAsAWhole) {
     EXPECT_EQ(db.integer("SELECT count(*) FROM finding"), 1);
     EXPECT_GT(db.integer("SELECT count(*) FROM finding_evidence"), 0);
     EXPECT_EQ(db.integer("SELECT count(*) FROM attribution"), 8 * 6);
-    EXPECT_EQ(db.integer("SELECT count(*) FROM attribution WHERE compute_ns + exposed_comm_ns + memory_ns + idle_ns <> step_ns"), 0);
-    EXPECT_EQ(db.integer("SELECT count(*) FROM attribution a JOIN step s ON s.rank = a.rank AND s.step = a.step WHERE a.step_ns <> s.dur_ns"), 0);
+    EXPECT_EQ(
+        db.integer(
+            "SELECT count(*) FROM attribution WHERE compute_ns + exposed_comm_ns + memory_ns + idle_ns <> step_ns"),
+        0);
+    EXPECT_EQ(db.integer("SELECT count(*) FROM attribution a JOIN step s ON s.rank = a.rank AND s.step = a.step WHERE "
+                         "a.step_ns <> s.dur_ns"),
+              0);
 }
 
 TEST(Imported, OneRankWithoutStepsSizesOrPeersSaysWhatIsUnknown) {
@@ -147,7 +160,8 @@ TEST(Imported, AnEmptyTraceIsAnEmptyReport) {
 }
 
 TEST(Catalogue, EveryDetectedDiagnosisExplainsItsThresholds) {
-    for (const char* id : {"RS101", "RS201", "RS202", "RS203", "RS204", "RS205", "RS206", "RS207", "RS208", "RS209", "RS210", "RS301"}) {
+    for (const char* id :
+         {"RS101", "RS201", "RS202", "RS203", "RS204", "RS205", "RS206", "RS207", "RS208", "RS209", "RS210", "RS301"}) {
         const CatalogueEntry* entry = findCatalogueEntry(id);
         ASSERT_NE(entry, nullptr) << id;
         EXPECT_TRUE(entry->detected) << id;

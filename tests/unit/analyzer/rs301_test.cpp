@@ -16,7 +16,8 @@ TEST(Stragglers, SavingsOfTwoAddUpToWhatRepairingBothGains) {
     const Report report = playDdp(slow).analyze();
     ASSERT_EQ(foundIn(report), "RS301[1] RS301[6]");
     const double measured = report.run.stepNs - playDdp(balanced).analyze().run.stepNs;
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep + *report.findings[1].savingNsPerStep, measured, 0.03 * report.run.stepNs);
+    EXPECT_NEAR(*report.findings[0].savingNsPerStep + *report.findings[1].savingNsPerStep, measured,
+                0.03 * report.run.stepNs);
     EXPECT_GT(*report.findings[0].savingNsPerStep, *report.findings[1].savingNsPerStep);
 }
 

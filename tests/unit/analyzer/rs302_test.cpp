@@ -14,7 +14,8 @@ TEST(StragglerNode, AllRanksOfASlowHostAreOneFinding) {
     const Report report = playDdp(job).analyze();
     ASSERT_EQ(foundIn(report), "RS302[4 5 6 7]");
     EXPECT_NE(report.findings[0].cause.find("node1"), std::string::npos) << report.findings[0].cause;
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - playDdp(balanced).analyze().run.stepNs, 0.03 * report.run.stepNs);
+    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - playDdp(balanced).analyze().run.stepNs,
+                0.03 * report.run.stepNs);
 }
 
 TEST(StragglerNode, OfThreeHostsTheSlowOneIsNamed) {
@@ -37,7 +38,9 @@ TEST(StragglerNode, WithOneRankPerHostAStragglerMayBeItsHost) {
     job.ranksPerHost = 1;
     const Report report = playDdp(job).analyze();
     ASSERT_EQ(foundIn(report), "RS301[5]");
-    EXPECT_NE(report.findings[0].cause.find("it is the only rank on node5: device or host, nothing tells which"), std::string::npos) << report.findings[0].cause;
+    EXPECT_NE(report.findings[0].cause.find("it is the only rank on node5: device or host, nothing tells which"),
+              std::string::npos)
+        << report.findings[0].cause;
     EXPECT_NE(report.findings[0].fix.back().find("RS302"), std::string::npos);
 }
 

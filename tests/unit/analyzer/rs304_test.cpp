@@ -32,7 +32,8 @@ TEST(UnevenWork, ASlowDeviceIsAnotherDiagnosis) {
     EXPECT_EQ(foundIn(playHosted(job).analyze()), "RS301[5]");
 }
 
-/// Layers of four kernels that all ranks run in the same number and shape; rank 5 takes `attention` and `others` times as long for them.
+/// Layers of four kernels that all ranks run in the same number and shape; rank 5 takes `attention` and `others` times
+/// as long for them.
 Report playSameShapes(double attention, double others) {
     Player player(8, 8, "intra:gbps=100,alpha_us=5");
     const int world = player.communicator({0, 1, 2, 3, 4, 5, 6, 7});
@@ -60,7 +61,8 @@ TEST(UnevenWork, AKernelThatTakesLongerInTheSameShapeWhileTheOthersDoNotIsMoreWo
     const Finding& finding = report.findings[0];
     EXPECT_NE(finding.cause.find("whose work depends on the data"), std::string::npos) << finding.cause;
     bool named = false;
-    for (const std::string& fact : finding.evidence.facts) named = named || fact.find("attention 1.60x as long in the same grid") != std::string::npos;
+    for (const std::string& fact : finding.evidence.facts)
+        named = named || fact.find("attention 1.60x as long in the same grid") != std::string::npos;
     EXPECT_TRUE(named);
     // 6 x 1.5 ms more on one rank is an eighth of that more on each.
     EXPECT_NEAR(*finding.savingNsPerStep, 6 * 1.5e6 * 7 / 8, 0.03 * report.run.stepNs);
@@ -71,7 +73,9 @@ TEST(UnevenWork, ADeviceThatIsSlowerInMostKernelsIsAStragglerHoweverMuchTheyDiff
     EXPECT_EQ(foundIn(playSameShapes(1.6, 1.2)), "RS301[5]") << "arithmetic loses more to a lower clock than memory";
 }
 
-TEST(UnevenWork, EqualWorkIsNone) { EXPECT_EQ(foundIn(playHosted(HostedJob()).analyze()), ""); }
+TEST(UnevenWork, EqualWorkIsNone) {
+    EXPECT_EQ(foundIn(playHosted(HostedJob()).analyze()), "");
+}
 
 TEST(UnevenWork, AHeavyPipelineStageIsNotComparedWithOthers) {
     PipelineJob job;

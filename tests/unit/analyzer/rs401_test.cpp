@@ -46,7 +46,9 @@ TEST(LaunchBound, WhatTheHostDoesForMillisecondsIsNoLaunching) {
     EXPECT_EQ(foundIn(playHosted(job).analyze()), "");
 }
 
-TEST(LaunchBound, AHostAheadOfItsDeviceIsNot) { EXPECT_EQ(foundIn(playHosted(HostedJob()).analyze()), ""); }
+TEST(LaunchBound, AHostAheadOfItsDeviceIsNot) {
+    EXPECT_EQ(foundIn(playHosted(HostedJob()).analyze()), "");
+}
 
 TEST(LaunchBound, JustUnderTheFloorIsANote) {
     HostedJob job;

@@ -47,7 +47,9 @@ TEST(InputStall, OfOneRankIsThatRanks) {
     EXPECT_EQ(foundIn(playHosted(job).analyze()), "RS403[3]");
 }
 
-TEST(InputStall, ABatchInTimeIsNone) { EXPECT_EQ(foundIn(playHosted(feeding(50e3)).analyze()), ""); }
+TEST(InputStall, ABatchInTimeIsNone) {
+    EXPECT_EQ(foundIn(playHosted(feeding(50e3)).analyze()), "");
+}
 
 TEST(InputStall, JustUnderTheFloorIsANote) {
     const Report report = playHosted(feeding(1.9e6)).analyze();
@@ -56,9 +58,11 @@ TEST(InputStall, JustUnderTheFloorIsANote) {
 }
 
 TEST(RangeNames, TellDataLoadingFromWhatSoundsLikeIt) {
-    for (const char* name : {"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "data", "Data Loading", "next_batch", "load_input", "get batch", "dataloader", "data_time"})
+    for (const char* name : {"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "data", "Data Loading",
+                             "next_batch", "load_input", "get batch", "dataloader", "data_time"})
         EXPECT_TRUE(namesDataLoading(name)) << name;
-    for (const char* name : {"DistributedDataParallel.forward", "BatchNorm2d", "input_grad", "forward", "nccl:all_reduce", "Optimizer.step#Adam.step", "ProfilerStep#3", ""})
+    for (const char* name : {"DistributedDataParallel.forward", "BatchNorm2d", "input_grad", "forward",
+                             "nccl:all_reduce", "Optimizer.step#Adam.step", "ProfilerStep#3", ""})
         EXPECT_FALSE(namesDataLoading(name)) << name;
 }
 

@@ -27,7 +27,9 @@ TEST(AllocatorChurn, OfOneRankIsThatRanks) {
     EXPECT_EQ(foundIn(playHosted(job).analyze()), "RS404[0]");
 }
 
-TEST(AllocatorChurn, NoneWithoutAllocations) { EXPECT_EQ(foundIn(playHosted(churning(0, 0)).analyze()), ""); }
+TEST(AllocatorChurn, NoneWithoutAllocations) {
+    EXPECT_EQ(foundIn(playHosted(churning(0, 0)).analyze()), "");
+}
 
 TEST(AllocatorChurn, JustUnderTheFloorIsANote) {
     const Report report = playHosted(churning(2, 450e3)).analyze();

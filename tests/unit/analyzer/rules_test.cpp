@@ -23,7 +23,8 @@ Report threeSteps(Play play) {
 }
 
 TEST(Rules, UnionsNeverSums) {
-    // Three kernels at once are one stretch of compute; a collective beside them is not exposed, nor is what two collectives share counted twice.
+    // Three kernels at once are one stretch of compute; a collective beside them is not exposed, nor is what two
+    // collectives share counted twice.
     const Report report = threeSteps([](TraceFixture& trace, int world, int64_t start) {
         for (int rank = 0; rank < 2; ++rank) {
             trace.kernel(rank, start, 4 * kMs, "gemm", 64);
@@ -38,12 +39,14 @@ TEST(Rules, UnionsNeverSums) {
         EXPECT_EQ(row.total.exposedTransferNs, 3 * 2 * kMs);
         EXPECT_EQ(row.total.overlappedCommNs, 3 * 1 * kMs);
         EXPECT_EQ(row.total.idleNs, 3 * 4 * kMs);
-        EXPECT_EQ(row.total.computeNs + row.total.exposedCommNs() + row.total.memoryNs + row.total.idleNs, row.total.stepNs);
+        EXPECT_EQ(row.total.computeNs + row.total.exposedCommNs() + row.total.memoryNs + row.total.idleNs,
+                  row.total.stepNs);
     }
 }
 
 TEST(Rules, ExposedIsNotBlocking) {
-    // The slow rank makes its peers stand in collectives without compute: exposed, but what blocks them is its compute. Overlap is not to blame.
+    // The slow rank makes its peers stand in collectives without compute: exposed, but what blocks them is its compute.
+    // Overlap is not to blame.
     DdpJob job;
     job.slow = {{5, 2.0}};
     const Report report = playDdp(job).analyze();
@@ -66,7 +69,8 @@ TEST(Rules, ACollectivesDurationIsNotItsTransfer) {
     const Report report = threeSteps([](TraceFixture& trace, int world, int64_t start) {
         trace.kernel(0, start, 1 * kMs, "gemm", 64);
         trace.kernel(1, start, 6 * kMs, "gemm", 64);
-        trace.collective(world, store::Op::allReduce, 2'000'000, {start + kMs, start + 6 * kMs}, kMs);  // 6 ms long on rank 0
+        trace.collective(world, store::Op::allReduce, 2'000'000, {start + kMs, start + 6 * kMs},
+                         kMs);  // 6 ms long on rank 0
     });
     ASSERT_EQ(report.collectives.size(), 1u);
     EXPECT_EQ(report.collectives[0].transferNs, 3 * kMs);
@@ -96,7 +100,8 @@ TEST(Rules, HostSyncTimeIsNotDeviceStall) {
     // The host waits for a device that is busy all the while: nothing stalls.
     const Report report = threeSteps([](TraceFixture& trace, int, int64_t start) {
         for (int rank = 0; rank < 2; ++rank) {
-            for (int i = 0; i < 10; ++i) trace.launchedKernel(rank, start + i * kMs, kMs, "gemm", 64, start + i * 5 * kUs, 4 * kUs);
+            for (int i = 0; i < 10; ++i)
+                trace.launchedKernel(rank, start + i * kMs, kMs, "gemm", 64, start + i * 5 * kUs, 4 * kUs);
             trace.call(rank, start + 50 * kUs, 9'900 * kUs, "cudaDeviceSynchronize", store::ApiKind::synchronize);
         }
     });
@@ -105,7 +110,8 @@ TEST(Rules, HostSyncTimeIsNotDeviceStall) {
 }
 
 TEST(Rules, GraphKernelsHaveNoLaunchRow) {
-    // One graph launch puts many kernels on the device, none with a launch of its own: gaps between them are not late launches.
+    // One graph launch puts many kernels on the device, none with a launch of its own: gaps between them are not late
+    // launches.
     const Report report = threeSteps([](TraceFixture& trace, int, int64_t start) {
         for (int rank = 0; rank < 2; ++rank) {
             trace.call(rank, start, 10 * kUs, "cudaGraphLaunch", store::ApiKind::graphLaunch);
@@ -117,7 +123,8 @@ TEST(Rules, GraphKernelsHaveNoLaunchRow) {
 }
 
 TEST(Rules, WhatDurationsTellNeedsNoClock) {
-    // Who was last is hidden under the clock bound, but its kernels are the shortest of every collective, on its own clock.
+    // Who was last is hidden under the clock bound, but its kernels are the shortest of every collective, on its own
+    // clock.
     DdpJob job;
     job.noise = 0.002;
     job.ranksPerHost = 1;
@@ -128,7 +135,8 @@ TEST(Rules, WhatDurationsTellNeedsNoClock) {
 }
 
 TEST(Rules, AVerdictUnderTheClockBoundIsInconclusive) {
-    // A broadcast's kernels need not end together, so their durations do not tell who came last: only arrivals do, compared across hosts.
+    // A broadcast's kernels need not end together, so their durations do not tell who came last: only arrivals do,
+    // compared across hosts.
     const auto play = [](int64_t clockBoundNs) {
         TraceFixture trace(4, 1);
         trace.clockBound(clockBoundNs);
@@ -149,7 +157,8 @@ TEST(Rules, AVerdictUnderTheClockBoundIsInconclusive) {
     EXPECT_EQ(foundIn(play(4 * kMs)), "RS301[2]");
     const Report unsure = play(6 * kMs);
     ASSERT_EQ(foundIn(unsure), "RS301?[2]");
-    EXPECT_EQ(unsure.findings[0].whyInconclusive, "its kernels are slower, but who arrives last is hidden by the clock bound of 6000.0 us between hosts");
+    EXPECT_EQ(unsure.findings[0].whyInconclusive,
+              "its kernels are slower, but who arrives last is hidden by the clock bound of 6000.0 us between hosts");
 }
 
 TEST(Rules, AClaimNeedsEnoughSteps) {

@@ -21,9 +21,11 @@ TEST(RunText, AWindowIsToldByItsStep) {
     finding.windowStartNs = 10'100'000;
     finding.windowEndNs = 20'100'000;
     finding.steps = {1, 2};
-    EXPECT_EQ(bestSeenText(report, finding), "best seen in step 2, 10.1 ms to 20.1 ms into the recording; 2 analysed steps show it");
+    EXPECT_EQ(bestSeenText(report, finding),
+              "best seen in step 2, 10.1 ms to 20.1 ms into the recording; 2 analysed steps show it");
     finding.steps = {2};
-    EXPECT_EQ(bestSeenText(report, finding), "best seen in step 2, 10.1 ms to 20.1 ms into the recording; 1 analysed step shows it");
+    EXPECT_EQ(bestSeenText(report, finding),
+              "best seen in step 2, 10.1 ms to 20.1 ms into the recording; 1 analysed step shows it");
     report.steps.clear();
     finding.steps.clear();
     EXPECT_EQ(bestSeenText(report, finding), "best seen at 10.1 ms to 20.1 ms into the recording");

@@ -117,7 +117,8 @@ TEST(Savings, SaturationSavesWhatHidesWithFewerBytes) {
     std::vector<Finding> findings{found("RS203", {0, 1}, 18), found("RS203", {0, 1}, 3)};
     findings[0].communicator = findings[1].communicator = SmallJob::kCommunicator;
     replaySavings(analysis, findings);
-    EXPECT_EQ(findings[0].changes, std::vector<std::string>{"bytes:factor=0.4,communicator=7"});  // 18 of 30 ns are too much
+    EXPECT_EQ(findings[0].changes,
+              std::vector<std::string>{"bytes:factor=0.4,communicator=7"});  // 18 of 30 ns are too much
     EXPECT_EQ(findings[1].changes, std::vector<std::string>{"bytes:factor=0.5,communicator=7"});
 }
 

@@ -14,9 +14,13 @@ TraceFacts facts(std::map<std::string, std::string> meta) {
 }
 
 const TraceFacts kShell = facts({{"env.NCCL_PROTO", "LL"}, {"start_env", "recorded"}, {"start_env.NCCL_PROTO", "LL"}});
-const TraceFacts kOption = facts({{"env.NCCL_PROTO", "LL"}, {"start_env", "recorded"}, {"start_env.NCCL_PROTO", "Simple"}, {"run_env.NCCL_PROTO", "LL"}});
+const TraceFacts kOption = facts({{"env.NCCL_PROTO", "LL"},
+                                  {"start_env", "recorded"},
+                                  {"start_env.NCCL_PROTO", "Simple"},
+                                  {"run_env.NCCL_PROTO", "LL"}});
 const TraceFacts kJob = facts({{"env.NCCL_PROTO", "LL"}, {"start_env", "recorded"}});
-const TraceFacts kOverridden = facts({{"env.NCCL_PROTO", "LL"}, {"start_env", "recorded"}, {"start_env.NCCL_PROTO", "Simple"}});
+const TraceFacts kOverridden =
+    facts({{"env.NCCL_PROTO", "LL"}, {"start_env", "recorded"}, {"start_env.NCCL_PROTO", "Simple"}});
 const TraceFacts kUnknown = facts({{"env.NCCL_PROTO", "LL"}});
 const NcclVersion kNew{2, 28, 9}, kOld{2, 23, 4};
 

@@ -17,12 +17,14 @@ ExchangeMember communicate(GraphDraft& draft, int rank, uint32_t lane, double ms
     return {rank, arrival, draft.addTask(on(lane, TaskKind::transfer), static_cast<int64_t>(ms * kMs))};
 }
 
-/// Two ranks gather 24 MiB in 1.5 ms (bus bandwidth 8 MiB/ms) and sum `sumMebi` MiB in 2 ms; beside each other, or the sum behind the gather.
+/// Two ranks gather 24 MiB in 1.5 ms (bus bandwidth 8 MiB/ms) and sum `sumMebi` MiB in 2 ms; beside each other, or the
+/// sum behind the gather.
 TaskGraph step(int64_t sumMebi, bool beside) {
     GraphDraft draft;
     std::vector<ExchangeMember> gather, sum;
     for (int rank : {0, 1}) {
-        const uint32_t inside = draft.addLane({rank, false, 3 * rank + 1}), between = draft.addLane({rank, false, 3 * rank + 2});
+        const uint32_t inside = draft.addLane({rank, false, 3 * rank + 1}),
+                       between = draft.addLane({rank, false, 3 * rank + 2});
         const TaskId begin = draft.addTask(on(kNoLane, TaskKind::stepMark), 0);
         draft.addMark({rank, 0, false, begin});
         gather.push_back(communicate(draft, rank, inside, 1.5));

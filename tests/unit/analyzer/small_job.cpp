@@ -16,7 +16,9 @@ class Builder {
         for (int rank = 0; rank < kRanks; ++rank) {
             m_host[rank] = m_draft.addLane({rank, true, rank});
             m_stream[rank] = m_draft.addLane({rank, false, 10 + rank});
-            m_key[rank] = rank == 0 || job.differentGrids ? m_draft.addKernelKey({SmallJob::kKernelName, 100 + rank, 256}) : m_key[0];
+            m_key[rank] = rank == 0 || job.differentGrids
+                              ? m_draft.addKernelKey({SmallJob::kKernelName, 100 + rank, 256})
+                              : m_key[0];
         }
     }
 
@@ -31,7 +33,8 @@ class Builder {
     }
 
   private:
-    TaskId add(uint32_t lane, TaskKind kind, int step, int64_t durationNs, int64_t leadNs, uint32_t detail = 0, uint32_t row = 0) {
+    TaskId add(uint32_t lane, TaskKind kind, int step, int64_t durationNs, int64_t leadNs, uint32_t detail = 0,
+               uint32_t row = 0) {
         return m_draft.addTask({lane & kNoLane, kind, row, detail, step}, durationNs, leadNs);
     }
     void mark(int rank, int step, bool closes) {
@@ -40,9 +43,12 @@ class Builder {
         m_draft.addEdge(task, host, WaitKind::mark);
         m_draft.addMark({rank, step, closes, task});
     }
-    TaskId call(int rank, int step, int64_t leadNs) { return add(m_host[rank], TaskKind::host, step, 2, leadNs, SmallJob::kLaunchName, ++m_row); }
+    TaskId call(int rank, int step, int64_t leadNs) {
+        return add(m_host[rank], TaskKind::host, step, 2, leadNs, SmallJob::kLaunchName, ++m_row);
+    }
     void waitFor(int rank, int step, TaskId task) {
-        m_draft.addEdge(add(m_host[rank], TaskKind::blockingCall, step, 0, 1, SmallJob::kWaitName, ++m_row), task, WaitKind::blocking);
+        m_draft.addEdge(add(m_host[rank], TaskKind::blockingCall, step, 0, 1, SmallJob::kWaitName, ++m_row), task,
+                        WaitKind::blocking);
     }
     void work(int step) {
         std::array<ExchangeMember, kRanks> members;

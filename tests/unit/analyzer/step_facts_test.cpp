@@ -25,11 +25,13 @@ CommTask task(store::Op op, int64_t startNs, int64_t durNs, int64_t computeNs, i
 
 TEST(StepModel, GradientsAreNeededBeforeTheAllGatherOfNewParameters) {
     // 100 of compute, a reduce-scatter of 10, an optimizer of 20, an all-gather of 10: nothing overlaps.
-    const std::vector<CommTask> tasks = {task(store::Op::reduceScatter, 100, 10, 100, 10), task(store::Op::allGather, 130, 10, 120, 10)};
+    const std::vector<CommTask> tasks = {task(store::Op::reduceScatter, 100, 10, 100, 10),
+                                         task(store::Op::allGather, 130, 10, 120, 10)};
     EXPECT_DOUBLE_EQ(modelStepNs(modelTasks(tasks), 120), 140);
 }
 
-/// Backward passes of `buckets` buckets, 20 of compute each, behind `pauseNs` of forward; the first forward is shorter by `missingNs`.
+/// Backward passes of `buckets` buckets, 20 of compute each, behind `pauseNs` of forward; the first forward is shorter
+/// by `missingNs`.
 CriticalStep backwardPasses(int passes, int buckets, int64_t pauseNs, int64_t missingNs) {
     CriticalStep step;
     int64_t computeNs = -missingNs;
@@ -56,7 +58,9 @@ TEST(MicroSteps, LayersReducedOneByOneAreNone) {
 
 TEST(CriticalStep, TransferBesideAStalledHostIsCountedAsFarAsItIsExposed) {
     RankSummary rank;
-    rank.hostStalls = {{.step = 0, .startNs = 0, .endNs = 50}, {.step = 0, .startNs = 90, .endNs = 105}, {.step = 0, .startNs = 400, .endNs = 500}};
+    rank.hostStalls = {{.step = 0, .startNs = 0, .endNs = 50},
+                       {.step = 0, .startNs = 90, .endNs = 105},
+                       {.step = 0, .startNs = 400, .endNs = 500}};
     CriticalStep step;
     step.rank = &rank;
     CommTask gather = task(store::Op::allGather, 40, 60, 0, 60);
@@ -67,7 +71,8 @@ TEST(CriticalStep, TransferBesideAStalledHostIsCountedAsFarAsItIsExposed) {
     EXPECT_DOUBLE_EQ(step.besideHostStallsNs(gather), 10);
 }
 
-/// ZeRO-2 on paper: gradients leave in `buckets` messages under backward, parameters return in as many under the next forward, or all of them before it.
+/// ZeRO-2 on paper: gradients leave in `buckets` messages under backward, parameters return in as many under the next
+/// forward, or all of them before it.
 Report playZero2(int buckets, bool returnsUnderForward) {
     constexpr double kBytes = 4e9, kStepNs = 300e6;
     Player player(4, 4, "intra:gbps=100,alpha_us=5");
@@ -95,7 +100,8 @@ TEST(Overlap, ParametersThatReturnBeforeForwardAreFound) {
     EXPECT_EQ(Player::found(playZero2(16, true)), "");
     const Report report = playZero2(16, false);
     ASSERT_EQ(Player::found(report), "RS201[0 1 2 3]");
-    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - playZero2(16, true).run.stepNs, 0.03 * report.run.stepNs);
+    EXPECT_NEAR(*report.findings[0].savingNsPerStep, report.run.stepNs - playZero2(16, true).run.stepNs,
+                0.03 * report.run.stepNs);
 }
 
 }  // namespace

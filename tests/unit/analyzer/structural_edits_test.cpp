@@ -47,7 +47,8 @@ TEST(StructuralEdits, SplitBucketsLeaveEarlier) {
     EXPECT_DOUBLE_EQ(stepMs(graph), 9.2);
     EditEffect effect;
     TaskGraph changed = graph;
-    // The range of sizes is under 4, but the cost of 8 MiB itself is known: four buckets, ready at 3, 4, 5, 6, end at 4.4, 5.8, 7.2, 8.6.
+    // The range of sizes is under 4, but the cost of 8 MiB itself is known: four buckets, ready at 3, 4, 5, 6, end
+    // at 4.4, 5.8, 7.2, 8.6.
     Buckets(8, false).apply(changed, analysis, effect);
     EXPECT_NEAR(stepMs(changed), 9.6, 1e-6);
     int sent = 0;
@@ -92,18 +93,23 @@ TEST(StructuralEdits, WhatIsNotKnownOfNewBucketsIsOpen) {
 TEST(StructuralEdits, BucketsOfUnknownCostAreRefused) {
     const Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
     EXPECT_THROW(stepMsWith(Buckets(400, false), ddpStep(true, {14, 14, 14, 14}), analysis), EditError);
-    EXPECT_THROW(stepMsWith(Buckets(16, false), ddpStep(false), analysisOf(store::Op::allReduce, CommRole::activations)), EditError);
+    EXPECT_THROW(
+        stepMsWith(Buckets(16, false), ddpStep(false), analysisOf(store::Op::allReduce, CommRole::activations)),
+        EditError);
 }
 
-/// Forward 2 ms and a kernel of backward of 1 ms for each bucket, as in ddpStep. The host waits for the second bucket's transfer in a call named by the string `name`, in front of
-/// the call of the last kernel of backward (`early`) or behind it.
+/// Forward 2 ms and a kernel of backward of 1 ms for each bucket, as in ddpStep. The host waits for the second bucket's
+/// transfer in a call named by the string `name`, in front of the call of the last kernel of backward (`early`) or
+/// behind it.
 TaskGraph stepWithWait(TaskKind kind, uint32_t name, bool early, std::vector<int64_t> bucketMebi = {8, 8, 8, 32}) {
     GraphDraft draft;
     std::vector<Rank> ranks;
     for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
     std::vector<std::vector<ExchangeMember>> buckets(bucketMebi.size());
     for (size_t r = 0; r < 2; ++r) {
-        const auto wait = [&] { draft.addEdge(draft.addTask(on(ranks[r].host, kind, name), 0), buckets[1][r].transfer, WaitKind::blocking); };
+        const auto wait = [&] {
+            draft.addEdge(draft.addTask(on(ranks[r].host, kind, name), 0), buckets[1][r].transfer, WaitKind::blocking);
+        };
         ranks[r].kernel(0, 2);
         for (size_t k = 0; k < bucketMebi.size(); ++k) {
             if (early && k + 1 == bucketMebi.size()) wait();
@@ -121,15 +127,19 @@ TaskGraph stepWithWait(TaskKind kind, uint32_t name, bool early, std::vector<int
 int waitsOfTheHost(const TaskGraph& graph) {
     int count = 0;
     for (TaskId task = 0; task < graph.size(); ++task)
-        for (const Edge& edge : graph.edgesOf(task)) count += static_cast<WaitKind>(edge.kind) == WaitKind::blocking ? 1 : 0;
+        for (const Edge& edge : graph.edgesOf(task))
+            count += static_cast<WaitKind>(edge.kind) == WaitKind::blocking ? 1 : 0;
     return count;
 }
 
 TEST(StructuralEdits, FewerBucketsDoNotFillTheLaunchQueue) {
     Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
-    analysis.facts.strings = {"", "cudaLaunchKernelExC", "cudaStreamWaitEvent", "cudaEventRecord", "cudaStreamSynchronize"};
-    // The host comes to the last kernel when a transfer made room in the queue: at 5.8, so that it ends at 6.8. That holds up nobody: the network is busy until 7.2.
-    for (const auto& [kind, name] : {std::pair{TaskKind::host, 1U}, {TaskKind::blockingCall, 2U}, {TaskKind::blockingCall, 3U}}) {
+    analysis.facts.strings = {"", "cudaLaunchKernelExC", "cudaStreamWaitEvent", "cudaEventRecord",
+                              "cudaStreamSynchronize"};
+    // The host comes to the last kernel when a transfer made room in the queue: at 5.8, so that it ends at 6.8. That
+    // holds up nobody: the network is busy until 7.2.
+    for (const auto& [kind, name] :
+         {std::pair{TaskKind::host, 1U}, {TaskKind::blockingCall, 2U}, {TaskKind::blockingCall, 3U}}) {
         TaskGraph graph = stepWithWait(kind, name, true);
         EXPECT_NEAR(stepMs(graph), 10.8, 1e-6);
         EditEffect effect;
@@ -142,7 +152,8 @@ TEST(StructuralEdits, FewerBucketsDoNotFillTheLaunchQueue) {
 
 TEST(StructuralEdits, WhatElseTheHostWaitsForStays) {
     Analysis analysis = analysisOf(store::Op::allReduce, CommRole::gradients);
-    analysis.facts.strings = {"", "cudaLaunchKernelExC", "cudaStreamWaitEvent", "cudaEventRecord", "cudaStreamSynchronize"};
+    analysis.facts.strings = {"", "cudaLaunchKernelExC", "cudaStreamWaitEvent", "cudaEventRecord",
+                              "cudaStreamSynchronize"};
     EditEffect effect;
     TaskGraph synchronised = stepWithWait(TaskKind::blockingCall, 4, false);
     Buckets(400, false).apply(synchronised, analysis, effect);
@@ -163,7 +174,8 @@ TEST(StructuralEdits, OverlapSendsBucketsDuringTheBackwardPass) {
     EXPECT_THROW(stepMsWith(Overlap(), ddpStep(false), analysis), EditError);
 }
 
-/// ZeRO-2 with one bucket: an update of 1 ms, the parameters gathered (24 MiB, 2.4 ms), four kernels forward and four backward of 1 ms, 24 MiB of gradients reduced, 1 ms more.
+/// ZeRO-2 with one bucket: an update of 1 ms, the parameters gathered (24 MiB, 2.4 ms), four kernels forward and four
+/// backward of 1 ms, 24 MiB of gradients reduced, 1 ms more.
 TaskGraph oneBucketStep() {
     GraphDraft draft;
     std::vector<Rank> ranks;
@@ -184,7 +196,8 @@ TaskGraph oneBucketStep() {
     return *std::move(draft).seal();
 }
 
-/// The same with a gather and a reduction for each of the four layers, all waited for together: by a copy (the loss read back, say) in front of forward, and by the optimizer.
+/// The same with a gather and a reduction for each of the four layers, all waited for together: by a copy (the loss
+/// read back, say) in front of forward, and by the optimizer.
 TaskGraph fourBucketStep() {
     GraphDraft draft;
     std::vector<Rank> ranks;
@@ -193,7 +206,8 @@ TaskGraph fourBucketStep() {
     for (Rank& rank : ranks) {
         const TaskId update = rank.kernel(3, 1);
         for (auto& gather : gathers) gather.push_back(rank.communicate(0.6, update));
-        draft.addEdge(draft.addTask(on(rank.compute, TaskKind::copy), 0), gathers.back().back().transfer, WaitKind::event);
+        draft.addEdge(draft.addTask(on(rank.compute, TaskKind::copy), 0), gathers.back().back().transfer,
+                      WaitKind::event);
         for (int layer = 0; layer < 4; ++layer) rank.kernel(0, 1);
         TaskId last = kNoTask;
         for (int layer = 0; layer < 4; ++layer) last = rank.kernel(1, 1);
@@ -212,7 +226,8 @@ TEST(StructuralEdits, OverlapLetsForwardWaitForEachGatherWhereItIsUsed) {
     analysis.peaks = parseLinkPeaks("intra:gbps=100,alpha_us=0.000001");
     const TaskGraph graph = fourBucketStep();
     EXPECT_NEAR(stepMs(graph), 14.8, 1e-6);
-    // Gathers end at 1.6, 2.2, 2.8 and 3.4, in time for the layers at 1.6, 2.6, 3.6 and 4.6. Backward ends at 9.6, the last reduction 0.6 later.
+    // Gathers end at 1.6, 2.2, 2.8 and 3.4, in time for the layers at 1.6, 2.6, 3.6 and 4.6. Backward ends at 9.6, the
+    // last reduction 0.6 later.
     EXPECT_NEAR(stepMsWith(Overlap(), graph, analysis), 11.2, 1e-4);
 }
 
@@ -222,10 +237,12 @@ TEST(StructuralEdits, ParametersGatheredInPiecesAreWaitedForWhereTheyAreUsed) {
     analysis.peaks = parseLinkPeaks("intra:gbps=100,alpha_us=0.000001");  // time goes with the bytes
     const TaskGraph graph = oneBucketStep();
     EXPECT_NEAR(stepMs(graph), 14.8, 1e-6);
-    // Gradients of 6 MiB per kernel: buckets of 6, 12 and 6, and parameters the other way round. Gathers end at 1.6, 2.8 and 3.4; forward begins at 1.6 and waits for the
-    // second piece, which its second kernel needs, until 2.8. Backward ends at 9.8: reductions at 6.8 + 0.6, 8.8 + 1.2, 10 + 0.6.
+    // Gradients of 6 MiB per kernel: buckets of 6, 12 and 6, and parameters the other way round. Gathers end
+    // at 1.6, 2.8 and 3.4; forward begins at 1.6 and waits for the second piece, which its second kernel needs,
+    // until 2.8. Backward ends at 9.8: reductions at 6.8 + 0.6, 8.8 + 1.2, 10 + 0.6.
     EXPECT_NEAR(stepMsWith(Buckets(8, true), graph, analysis), 11.6, 1e-4);
-    // Without overlap nobody waits for a piece alone: forward begins at 3.4, the last reduction ends at 11.4 + 0.2 + 0.6.
+    // Without overlap nobody waits for a piece alone: forward begins at 3.4, the last reduction ends at 11.4 + 0.2 +
+    // 0.6.
     EXPECT_NEAR(stepMsWith(Buckets(8, false), graph, analysis), 13.2, 1e-4);
 }
 
@@ -241,7 +258,8 @@ TEST(StructuralEdits, BucketsThatAreGatheredTogetherAreUpdatedByOneKernel) {
     for (Rank& rank : ranks) {
         rank.kernel(7, 1);
         for (auto& gather : gathers) gather.push_back(rank.communicate(0.0006, rank.kernel(3, 0.005)));
-        for (int layer = 0; layer < 4; ++layer) rank.kernel(0, 1, layer == 0 ? gathers.back().back().transfer : kNoTask);
+        for (int layer = 0; layer < 4; ++layer)
+            rank.kernel(0, 1, layer == 0 ? gathers.back().back().transfer : kNoTask);
         TaskId last = kNoTask;
         for (int layer = 0; layer < 4; ++layer) last = rank.kernel(1, 1);
         reduce.push_back(rank.communicate(0.0024, last));
@@ -284,7 +302,8 @@ TEST(StructuralEdits, PrefetchGathersTheNextLayerWhileThePresentOneComputes) {
     EditEffect effect;
     Prefetch(1).apply(prefetched, analysis, effect);
     EXPECT_THROW(Prefetch(1).apply(prefetched, analysis, effect), EditError);
-    EXPECT_THROW(stepMsWith(Prefetch(1), ddpStep(false), analysisOf(store::Op::allReduce, CommRole::gradients)), EditError);
+    EXPECT_THROW(stepMsWith(Prefetch(1), ddpStep(false), analysisOf(store::Op::allReduce, CommRole::gradients)),
+                 EditError);
 }
 
 }  // namespace

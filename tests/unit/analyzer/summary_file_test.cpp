@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summaries written and read again, files that are no summaries, and folders of them.
+#include "analyzer/compare/summary_file.h"
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,7 +12,6 @@
 
 #include "analyzer/compare/baseline_folder.h"
 #include "analyzer/compare/metric_values.h"
-#include "analyzer/compare/summary_file.h"
 #include "tests/unit/analyzer/compared_sides.h"
 
 namespace rankscope::analyzer {
@@ -74,20 +75,36 @@ std::string errorOf(const std::string& text) {
 
 TEST(SummaryFile, SaysWhatIsWrongAndWhere) {
     EXPECT_NE(errorOf("{\"steps_ns\": [NaN]}").find("x.json"), std::string::npos);
-    EXPECT_NE(errorOf(changed([](auto& json) { json["schema"] = "rankscope.run-summary/9"; })).find("another version"), std::string::npos);
-    EXPECT_NE(errorOf(changed([](auto& json) { json["schema"] = "rankscope.report/1"; })).find("rankscope.report/1"), std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["schema"] = "rankscope.run-summary/9"; })).find("another version"),
+              std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["schema"] = "rankscope.report/1"; })).find("rankscope.report/1"),
+              std::string::npos);
     EXPECT_NE(errorOf(changed([](auto& json) { json["steps_ns"][3] = -1; })).find("steps_ns[3]"), std::string::npos);
     EXPECT_NE(errorOf(changed([](auto& json) { json["steps_ns"][3] = "1"; })).find("steps_ns"), std::string::npos);
-    EXPECT_NE(errorOf(changed([](auto& json) { json["roles"][2]["compute_ns"] = nullptr; })).find("roles[2].compute_ns"), std::string::npos);
-    EXPECT_NE(errorOf(changed([](auto& json) { json.erase("traffic"); })).find("traffic is missing"), std::string::npos);
-    EXPECT_NE(errorOf(changed([](auto& json) { json["roles"][2]["compute_ns"] = -1; })).find("roles[2].compute_ns is -1"), std::string::npos);
+    EXPECT_NE(
+        errorOf(changed([](auto& json) { json["roles"][2]["compute_ns"] = nullptr; })).find("roles[2].compute_ns"),
+        std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json.erase("traffic"); })).find("traffic is missing"),
+              std::string::npos);
+    EXPECT_NE(
+        errorOf(changed([](auto& json) { json["roles"][2]["compute_ns"] = -1; })).find("roles[2].compute_ns is -1"),
+        std::string::npos);
     EXPECT_NE(errorOf(changed([](auto& json) { json["steps_ns"][3] = 1e300; })).find("steps_ns[3]"), std::string::npos);
     EXPECT_NE(errorOf(changed([](auto& json) { json["steps"] = 1e300; })).find("steps is 1e+300"), std::string::npos);
-    EXPECT_NE(errorOf(changed([](auto& json) { json["start_unix_ns"] = 1e19; })).find("start_unix_ns"), std::string::npos);
-    EXPECT_NE(errorOf(changed([](auto& json) { json["start_unix_ns"] = ~0ull; })).find("start_unix_ns"), std::string::npos);
-    EXPECT_NE(errorOf(changed([](auto& json) { json["roles"][0]["kernel_ns"] = {-5}; })).find("roles[0].kernel_ns[0]"), std::string::npos);
-    EXPECT_NE(errorOf(changed([](auto& json) { json["loss"] = {{{"kind", "x"}, {"severity", "info"}, {"count", 1e30}, {"what_it_means", ""}}}; })).find("loss[0].count"), std::string::npos);
-    EXPECT_EQ(parseSummary(changed([](auto& json) { json["start_unix_ns"] = 1700000000123456789; }), "x.json").startUnixNs, 1700000000123456789) << "no double in between";
+    EXPECT_NE(errorOf(changed([](auto& json) { json["start_unix_ns"] = 1e19; })).find("start_unix_ns"),
+              std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["start_unix_ns"] = ~0ull; })).find("start_unix_ns"),
+              std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) { json["roles"][0]["kernel_ns"] = {-5}; })).find("roles[0].kernel_ns[0]"),
+              std::string::npos);
+    EXPECT_NE(errorOf(changed([](auto& json) {
+                  json["loss"] = {{{"kind", "x"}, {"severity", "info"}, {"count", 1e30}, {"what_it_means", ""}}};
+              })).find("loss[0].count"),
+              std::string::npos);
+    EXPECT_EQ(
+        parseSummary(changed([](auto& json) { json["start_unix_ns"] = 1700000000123456789; }), "x.json").startUnixNs,
+        1700000000123456789)
+        << "no double in between";
     try {
         parseSummary(changed([](auto& json) { json["roles"][1].erase("kernel_ns"); }), "x.json");
         ADD_FAILURE() << "a missing key was read";
@@ -95,17 +112,27 @@ TEST(SummaryFile, SaysWhatIsWrongAndWhere) {
         EXPECT_NE(std::string(error.what()).find("roles[1].kernel_ns is missing"), std::string::npos);
         EXPECT_NE(error.hint().find("another version"), std::string::npos);
     }
-    EXPECT_NE(errorOf(changed([](auto& json) { json["roles"][2]["idle_by_cause_ns"]["input"] = -1; })).find("roles[2].idle_by_cause_ns.input is -1"), std::string::npos);
-    EXPECT_EQ(parseSummary(changed([](auto& json) { json["traffic"][0]["size_class"] = 1'000'000; }), "x.json").traffic[0].sizeClass, 31) << "its bytes are a number";
+    EXPECT_NE(errorOf(changed([](auto& json) {
+                  json["roles"][2]["idle_by_cause_ns"]["input"] = -1;
+              })).find("roles[2].idle_by_cause_ns.input is -1"),
+              std::string::npos);
+    EXPECT_EQ(parseSummary(changed([](auto& json) { json["traffic"][0]["size_class"] = 1'000'000; }), "x.json")
+                  .traffic[0]
+                  .sizeClass,
+              31)
+        << "its bytes are a number";
     EXPECT_NE(errorOf("[]").find("schema"), std::string::npos);
-    EXPECT_NE(errorOf(changed([](auto& json) { json["steps_ns"][3] = 0.5; })).find("steps_ns[3]"), std::string::npos) << "shorter than clocks tell: its ratio to others is no number";
+    EXPECT_NE(errorOf(changed([](auto& json) { json["steps_ns"][3] = 0.5; })).find("steps_ns[3]"), std::string::npos)
+        << "shorter than clocks tell: its ratio to others is no number";
     EXPECT_EQ(errorOf(changed([](auto&) {})), "");
 }
 
 TEST(SummaryFile, SaysWhatIsNoJsonInALine) {
     EXPECT_EQ(errorOf(""), "x.json: the file is empty");
-    EXPECT_EQ(errorOf("{\"schema\":"), "x.json: no JSON: line 1, column 11: unexpected end of input; expected '[', '{', or a literal");
-    EXPECT_EQ(errorOf("{\n \"steps\": NaN}"), "x.json: no JSON: line 2, column 11: invalid literal; last read: '\"steps\": N'");
+    EXPECT_EQ(errorOf("{\"schema\":"),
+              "x.json: no JSON: line 1, column 11: unexpected end of input; expected '[', '{', or a literal");
+    EXPECT_EQ(errorOf("{\n \"steps\": NaN}"),
+              "x.json: no JSON: line 2, column 11: invalid literal; last read: '\"steps\": N'");
     EXPECT_NE(errorOf(changed([](auto&) {}) + "{}").find("unexpected '{'"), std::string::npos);
     EXPECT_LT(errorOf("{\"" + std::string(100'000, 'x') + "\n\": 1}").size(), 400u);
     EXPECT_LT(errorOf("{\"schema\": \"" + std::string(100'000, 'x') + "\"}").size(), 400u);
@@ -114,13 +141,18 @@ TEST(SummaryFile, SaysWhatIsNoJsonInALine) {
 // What a merge leaves behind: of two values neither may be taken for the run.
 TEST(SummaryFile, WhatAMergeLeftTwiceIsRefused) {
     const std::string text = changed([](auto&) {});
-    EXPECT_EQ(errorOf(text.substr(0, text.size() - 1) + ",\"steps_ns\":[1,2,3]}"), "x.json: the key steps_ns is there twice in one object");
-    EXPECT_NE(errorOf("{\n<<<<<<< HEAD\n \"name\": \"a\"\n=======\n \"name\": \"b\"\n>>>>>>> other\n}").find("a merge left both sides"), std::string::npos);
-    EXPECT_EQ(errorOf(changed([](auto& json) { json["name"] = json["label"] = "<<<<<<< twice"; })), "") << "as a value it is only a name";
+    EXPECT_EQ(errorOf(text.substr(0, text.size() - 1) + ",\"steps_ns\":[1,2,3]}"),
+              "x.json: the key steps_ns is there twice in one object");
+    EXPECT_NE(errorOf("{\n<<<<<<< HEAD\n \"name\": \"a\"\n=======\n \"name\": \"b\"\n>>>>>>> other\n}")
+                  .find("a merge left both sides"),
+              std::string::npos);
+    EXPECT_EQ(errorOf(changed([](auto& json) { json["name"] = json["label"] = "<<<<<<< twice"; })), "")
+        << "as a value it is only a name";
 }
 
 TEST(Baseline, KeepsTheLabelOfARunThatIsSavedAgainWithoutOne) {
-    const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rankscope-label-" + std::to_string(getpid()));
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("rankscope-label-" + std::to_string(getpid()));
     RunSummary run = makeRun(1);
     run.label = "v1.2";
     const std::filesystem::path file = saveToBaseline(run, folder);
@@ -139,7 +171,8 @@ TEST(Baseline, KeepsTheLabelOfARunThatIsSavedAgainWithoutOne) {
 
 // Builds that share a folder prune it while others read.
 TEST(Baseline, FilesThatAreGoneSinceTheyWereListedAreLeftOut) {
-    const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rankscope-gone-" + std::to_string(getpid()));
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("rankscope-gone-" + std::to_string(getpid()));
     for (int i = 0; i < 3; ++i) saveToBaseline(makeRun(i), folder);
     const std::vector<std::filesystem::path> files = baselineFiles(folder);
     std::filesystem::remove(files[1]);
@@ -158,7 +191,8 @@ TEST(Baseline, FilesThatAreGoneSinceTheyWereListedAreLeftOut) {
 }
 
 TEST(Baseline, LeavesHiddenFilesAlone) {
-    const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rankscope-hidden-" + std::to_string(getpid()));
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("rankscope-hidden-" + std::to_string(getpid()));
     saveToBaseline(makeRun(1), folder);
     for (const char* name : {"._copy.json", ".json", "README.md"}) std::ofstream(folder / name) << "no summary";
     EXPECT_EQ(readBaseline(folder).size(), 1u);
@@ -166,7 +200,8 @@ TEST(Baseline, LeavesHiddenFilesAlone) {
 }
 
 TEST(Baseline, KeepsRunsThatRepeatEachOtherButBeganAtOtherTimes) {
-    const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rankscope-repeats-" + std::to_string(getpid()));
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("rankscope-repeats-" + std::to_string(getpid()));
     std::filesystem::remove_all(folder);
     RunSummary run = makeRun(1);
     for (const int64_t start : {100, 200, 300, 200}) {
@@ -178,7 +213,8 @@ TEST(Baseline, KeepsRunsThatRepeatEachOtherButBeganAtOtherTimes) {
 }
 
 TEST(Baseline, SavesARunAgainWhereAnEarlierVersionPutIt) {
-    const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rankscope-earlier-" + std::to_string(getpid()));
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("rankscope-earlier-" + std::to_string(getpid()));
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
     RunSummary run = makeRun(1);
@@ -196,7 +232,8 @@ TEST(Baseline, SavesARunAgainWhereAnEarlierVersionPutIt) {
 }
 
 TEST(Baseline, IsAFolderOfFilesNamedByTheirContents) {
-    const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rankscope-baseline-test-" + std::to_string(getpid()));
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("rankscope-baseline-test-" + std::to_string(getpid()));
     std::filesystem::remove_all(folder);
     EXPECT_TRUE(readBaseline(folder).empty());
     for (int i = 0; i < 4; ++i) {

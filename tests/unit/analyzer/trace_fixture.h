@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a small trace.db in sight: ranks, kernels, collectives, sends and steps in any order; ids and waits are worked out when it is written.
+// Builds a small trace.db in sight: ranks, kernels, collectives, sends and steps in any order; ids and waits are worked
+// out when it is written.
 #pragma once
 
 #include <cstdint>
@@ -51,25 +52,30 @@ class TraceFixture {
     TraceFixture& leavesEarly(std::vector<int64_t> byNs);
     /// Host time of the calls of the collectives from here on; without it they are called when their kernels start.
     TraceFixture& calledAt(int64_t ns);
-    /// The communication lane waits, by a host call at waitedNs, for what the compute lane had been given at recordedNs.
+    /// The communication lane waits, by a host call at waitedNs, for what the compute lane had been given at
+    /// recordedNs.
     void streamWait(int rank, int64_t recordedNs, int64_t waitedNs);
     void kernel(int rank, int64_t startNs, int64_t durNs, const std::string& name, int64_t grid);
     void copy(int rank, int64_t startNs, int64_t durNs);
     /// A kernel on the compute lane with the host call that launched it.
-    void launchedKernel(int rank, int64_t startNs, int64_t durNs, const std::string& name, int64_t grid, int64_t launchNs, int64_t launchDurNs);
+    void launchedKernel(int rank, int64_t startNs, int64_t durNs, const std::string& name, int64_t grid,
+                        int64_t launchNs, int64_t launchDurNs);
     /// A copy from host to device, from pageable or pinned memory, with its host call.
-    void hostCopy(int rank, int64_t startNs, int64_t durNs, int64_t bytes, bool pageable, int64_t callNs, int64_t callDurNs);
+    void hostCopy(int rank, int64_t startNs, int64_t durNs, int64_t bytes, bool pageable, int64_t callNs,
+                  int64_t callDurNs);
     /// A host call that puts nothing on the device.
     void call(int rank, int64_t startNs, int64_t durNs, const std::string& name, store::ApiKind kind);
     /// A range on the host thread.
     void range(int rank, int64_t startNs, int64_t durNs, const std::string& name);
     /// A communicator; returns its handle.
     int communicator(std::vector<int> ranks);
-    /// A collective that members enter at `arrivals` (by member) and all leave at last arrival + transferNs. Returns its end.
-    int64_t collective(int communicator, store::Op op, int64_t bytes, const std::vector<int64_t>& arrivals, int64_t transferNs,
-                       Lane lane = Lane::communication);
+    /// A collective that members enter at `arrivals` (by member) and all leave at last arrival + transferNs. Returns
+    /// its end.
+    int64_t collective(int communicator, store::Op op, int64_t bytes, const std::vector<int64_t>& arrivals,
+                       int64_t transferNs, Lane lane = Lane::communication);
     /// A message: both kernels end at the later arrival + transferNs. Returns that.
-    int64_t message(int communicator, int src, int dst, int64_t bytes, int64_t sendArrivalNs, int64_t recvArrivalNs, int64_t transferNs);
+    int64_t message(int communicator, int src, int dst, int64_t bytes, int64_t sendArrivalNs, int64_t recvArrivalNs,
+                    int64_t transferNs);
     void step(int rank, int number, int64_t startNs, int64_t durNs, bool warmUp = false);
     void loss(const std::string& kind, store::Severity severity, int rank);
 
@@ -115,7 +121,9 @@ class TraceFixture {
         uint32_t recordCorrelation, waitCorrelation;
         int64_t recordedNs, waitedNs;
     };
-    int64_t callStart(const CallRow& call) const { return call.calledNs >= 0 ? call.calledNs : m_kernels[call.kernelKey].startNs; }
+    int64_t callStart(const CallRow& call) const {
+        return call.calledNs >= 0 ? call.calledNs : m_kernels[call.kernelKey].startNs;
+    }
     void writeStreamWaits(store::TraceWriter& out) const;
     struct CollectiveRow {
         int communicator;
@@ -132,7 +140,8 @@ class TraceFixture {
         int64_t bytes, sendNs, recvNs, endNs;
         size_t sendCall, recvCall;
     };
-    size_t addKernel(int rank, Lane lane, int64_t startNs, int64_t durNs, const std::string& name, int64_t grid, bool nccl);
+    size_t addKernel(int rank, Lane lane, int64_t startNs, int64_t durNs, const std::string& name, int64_t grid,
+                     bool nccl);
 
     int m_ranks, m_ranksPerHost;
     std::string m_links;

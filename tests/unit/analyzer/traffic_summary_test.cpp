@@ -36,14 +36,16 @@ double busbwOf(std::vector<CommTask> tasks, int members) {
 TEST(TrafficSummary, AMessageIsAsFastAloneAsInAGroupWithOneToAnotherNeighbour) {
     const double alone = static_cast<double>(kMessage) / kTransferNs * 1e9;
     EXPECT_NEAR(busbwOf({messages(1)}, 4), alone, 1e-3 * alone);
-    // Most of a long pipeline step's messages are grouped with one the other way, most of a short one's are not: that says nothing of the link.
+    // Most of a long pipeline step's messages are grouped with one the other way, most of a short one's are not: that
+    // says nothing of the link.
     EXPECT_NEAR(busbwOf({messages(2), messages(2), messages(1)}, 4), alone, 1e-3 * alone);
 }
 
 TEST(TrafficSummary, MessagesWithEveryoneShareThePort) {
     const double alone = static_cast<double>(kMessage) / kTransferNs * 1e9;
     EXPECT_NEAR(busbwOf({messages(6)}, 4), 3 * alone, 1e-3 * alone) << "three to send, three to receive";
-    EXPECT_NEAR(busbwOf({messages(5)}, 4), 2.5 * alone, 1e-3 * alone) << "one message fewer is no other kind of traffic";
+    EXPECT_NEAR(busbwOf({messages(5)}, 4), 2.5 * alone, 1e-3 * alone)
+        << "one message fewer is no other kind of traffic";
     EXPECT_NEAR(busbwOf({messages(4)}, 4), 2 * alone, 1e-3 * alone);
     EXPECT_NEAR(busbwOf({messages(4)}, 0), 2 * alone, 1e-3 * alone) << "the communicator is not known";
     EXPECT_NEAR(busbwOf({messages(1)}, 0), alone, 1e-3 * alone);

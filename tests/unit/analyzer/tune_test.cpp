@@ -86,7 +86,8 @@ TEST(TuneVerdict, ALossThatRoundsToNothingIsNone) {
 TEST(TuneVerdict, TheMoreCandidatesTheSurerEachMustBe) {
     const std::vector<double> standard = {100, 100, 100, 100}, slightlyBetter = {98.4, 99.5, 98.8, 99.1};
     EXPECT_EQ(measured(standard, {slightlyBetter}).candidates[0].verdict, TuneVerdict::helps);
-    const TuneResult several = measured(standard, {slightlyBetter, {101, 99, 100, 100}, {100, 101, 99, 100}, {100, 100, 101, 99}});
+    const TuneResult several =
+        measured(standard, {slightlyBetter, {101, 99, 100, 100}, {100, 101, 99, 100}, {100, 100, 101, 99}});
     EXPECT_EQ(several.candidates[0].verdict, TuneVerdict::noDifference);
     EXPECT_DOUBLE_EQ(intervalConfidence(several.rules, 4), 0.9875);
 }
@@ -122,9 +123,14 @@ std::string causeOf(const std::string& text) {
 }
 
 TEST(TuneCandidate, CommasInsideValuesAreToldFromThoseBetweenSettings) {
-    const TuneCandidate candidate = parseCandidate(" NCCL_ALGO=allreduce:tree,ring;allgather:ring,NCCL_PROTO=^LL,LL128,EMPTY= ");
-    EXPECT_EQ(candidate.environment, (std::map<std::string, std::optional<std::string>>{{"NCCL_ALGO", "allreduce:tree,ring;allgather:ring"}, {"NCCL_PROTO", "^LL,LL128"}, {"EMPTY", ""}}));
-    EXPECT_EQ(shellLines(candidate), "export EMPTY=''\nexport NCCL_ALGO='allreduce:tree,ring;allgather:ring'\nexport NCCL_PROTO='^LL,LL128'\n");
+    const TuneCandidate candidate =
+        parseCandidate(" NCCL_ALGO=allreduce:tree,ring;allgather:ring,NCCL_PROTO=^LL,LL128,EMPTY= ");
+    EXPECT_EQ(candidate.environment,
+              (std::map<std::string, std::optional<std::string>>{
+                  {"NCCL_ALGO", "allreduce:tree,ring;allgather:ring"}, {"NCCL_PROTO", "^LL,LL128"}, {"EMPTY", ""}}));
+    EXPECT_EQ(
+        shellLines(candidate),
+        "export EMPTY=''\nexport NCCL_ALGO='allreduce:tree,ring;allgather:ring'\nexport NCCL_PROTO='^LL,LL128'\n");
     EXPECT_EQ(shellLines(parseCandidate("A=it's")), "export A='it'\\''s'\n");
 }
 
@@ -158,7 +164,8 @@ TEST(TuneCandidate, RecommendationsAreCandidates) {
         {"title": "Let NCCL choose", "env": {"NCCL_ALGO": null, "NCCL_PROTO": "ll"}, "tuner_csv": [], "predicted_saving_ns": 2000, "interval_ns": [1000, 3000]},
         {"title": "Rows", "env": {}, "tuner_csv": [{"collective": "allreduce", "min_bytes": 0, "max_bytes": 9, "algorithm": "tree", "protocol": "ll", "nodes": 2, "ranks": 8},
                                                    "allgather,0,-1,ring,ll,-1,-1,-1"]},
-        {"title": "Buckets", "env": {}, "tuner_csv": [], "ddp": {"bucket_cap_mb": "25"}}]})", leftOut);
+        {"title": "Buckets", "env": {}, "tuner_csv": [], "ddp": {"bucket_cap_mb": "25"}}]})",
+                                            leftOut);
     ASSERT_EQ(candidates.size(), 2u);
     EXPECT_EQ(shellLines(candidates[0]), "unset NCCL_ALGO\nexport NCCL_PROTO='ll'\n");
     EXPECT_EQ(candidates[0].predictedSavingNs, std::optional<double>(2000));
@@ -170,8 +177,11 @@ TEST(TuneCandidate, RecommendationsAreCandidates) {
 
 TEST(TuneCandidate, WrongJsonIsRefusedWithItsPlace) {
     std::vector<std::string> leftOut;
-    for (const char* text : {"{", "{}", "[1]", R"([{"env": []}])", R"([{"env": {"A": 1}}])", R"([{"env": {"A B": "1"}}])", R"([{"env": {"LD_PRELOAD": "x"}}])", R"([{"tuner_csv": {}}])",
-                             R"([{"tuner_csv": [5]}])", R"([{"tuner_csv": ["allgather,0,1,tree,ll,-1,-1,-1"]}])", R"([{"tuner_csv": [{"collective": "allreduce"}]}])"}) {
+    for (const char* text :
+         {"{", "{}", "[1]", R"([{"env": []}])", R"([{"env": {"A": 1}}])", R"([{"env": {"A B": "1"}}])",
+          R"([{"env": {"LD_PRELOAD": "x"}}])", R"([{"tuner_csv": {}}])", R"([{"tuner_csv": [5]}])",
+          R"([{"tuner_csv": ["allgather,0,1,tree,ll,-1,-1,-1"]}])",
+          R"([{"tuner_csv": [{"collective": "allreduce"}]}])"}) {
         try {
             parseCandidates("x.json", text, leftOut);
             ADD_FAILURE() << text;
@@ -184,7 +194,8 @@ TEST(TuneCandidate, WrongJsonIsRefusedWithItsPlace) {
 
 TEST(TuneCandidate, JsonThatIsNestedWithoutEndIsRefused) {
     std::vector<std::string> leftOut;
-    const std::string deep = R"({"recommendations": )" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}";
+    const std::string deep =
+        R"({"recommendations": )" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}";
     EXPECT_THROW(parseCandidates("x.json", deep, leftOut), store::Error);
 }
 

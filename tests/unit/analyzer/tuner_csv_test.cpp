@@ -25,12 +25,15 @@ TEST(TunerCsv, RowsThatOverlapAreRefused) {
     for (const auto& [first, second, overlap] : test::kTunerPairs) {
         const TunerFile file = parseTunerCsv(std::string(first) + "\n" + second);
         EXPECT_EQ(file.problems.size(), overlap ? 1u : 0u) << first << " and " << second;
-        for (const TunerProblem& problem : file.problems) EXPECT_NE(problem.what.find("overlaps line 1"), std::string::npos);
+        for (const TunerProblem& problem : file.problems)
+            EXPECT_NE(problem.what.find("overlaps line 1"), std::string::npos);
     }
 }
 
 TEST(TunerCsv, EveryWrongLineIsToldWithAHint) {
-    const TunerFile file = parseTunerCsv("allreduce,0,1,ring,ll,-1,-1,-1\nAllGather,0,1,ring,ll,-1,-1,-1\nallgather,0,1,tree,ll,-1,-1,-1\nreduce,9,3,ring,ll,-1,-1,-1\n");
+    const TunerFile file = parseTunerCsv(
+        "allreduce,0,1,ring,ll,-1,-1,-1\nAllGather,0,1,ring,ll,-1,-1,-1\nallgather,0,1,tree,ll,-1,-1,-1\nreduce,9,3,"
+        "ring,ll,-1,-1,-1\n");
     ASSERT_EQ(file.problems.size(), 3u);
     EXPECT_EQ(file.problems[0].line, 2);
     EXPECT_EQ(file.problems[0].what, "unknown collective 'AllGather'");
@@ -48,7 +51,9 @@ TEST(TunerCsv, AnEmptyFileIsRefused) {
 }
 
 TEST(TunerCsv, AHeadingWithoutRowsForcesNothing) {
-    for (const char* text : {"# nothing\n", "\n# nothing", "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n"}) {
+    for (const char* text :
+         {"# nothing\n", "\n# nothing",
+          "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n"}) {
         const TunerFile file = parseTunerCsv(text);
         EXPECT_TRUE(file.problems.empty()) << text;
         EXPECT_TRUE(file.rows.empty()) << text;
@@ -57,7 +62,8 @@ TEST(TunerCsv, AHeadingWithoutRowsForcesNothing) {
 
 TEST(TunerCsv, NoMoreRowsThanThePluginHolds) {
     std::string text;
-    for (size_t i = 0; i < kMaxTunerRows + 2; ++i) text += "allreduce," + std::to_string(i) + "," + std::to_string(i) + ",ring,ll,-1,-1,-1\n";
+    for (size_t i = 0; i < kMaxTunerRows + 2; ++i)
+        text += "allreduce," + std::to_string(i) + "," + std::to_string(i) + ",ring,ll,-1,-1,-1\n";
     const TunerFile file = parseTunerCsv(text);
     EXPECT_EQ(file.rows.size(), kMaxTunerRows);
     EXPECT_EQ(file.problems.size(), 2u);
@@ -72,7 +78,8 @@ TEST(TunerCsv, WhatIsWrittenReadsBack) {
         ASSERT_EQ(again.rows.size(), 1u) << line;
         EXPECT_EQ(formatTunerRow(again.rows[0]), formatTunerRow(once.rows[0])) << line;
     }
-    EXPECT_EQ(formatTunerRow(parseTunerCsv("allreduce,-1,-1,ring,ll,-1,2,16,-1,1").rows.at(0)), "allreduce,0,-1,ring,ll,-1,2,16,-1,1");
+    EXPECT_EQ(formatTunerRow(parseTunerCsv("allreduce,-1,-1,ring,ll,-1,2,16,-1,1").rows.at(0)),
+              "allreduce,0,-1,ring,ll,-1,2,16,-1,1");
 }
 
 }  // namespace

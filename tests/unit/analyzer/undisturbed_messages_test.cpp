@@ -38,7 +38,8 @@ struct Exchange4 {
         row.bytes = 1'000'000;
         row.sendArrivalNs = kernel(from).startNs;
         row.recvArrivalNs = kernel(to).startNs;
-        row.transferNs = std::min(kernel(from).endNs, kernel(to).endNs) - std::max(kernel(from).startNs, kernel(to).startNs);
+        row.transferNs =
+            std::min(kernel(from).endNs, kernel(to).endNs) - std::max(kernel(from).startNs, kernel(to).startNs);
         analysis.facts.pointToPoint.push_back(row);
         ++kernel(from).calls;
         ++kernel(to).calls;
@@ -48,7 +49,8 @@ struct Exchange4 {
     std::string found() const {
         std::string text;
         for (const UndisturbedMessage& m : undisturbedMessages(analysis))
-            text += (text.empty() ? "" : " ") + std::to_string(m.row->srcRank) + "-" + std::to_string(m.row->dstRank) + ":" + std::to_string(static_cast<int64_t>(m.ns) / kUs);
+            text += (text.empty() ? "" : " ") + std::to_string(m.row->srcRank) + "-" + std::to_string(m.row->dstRank) +
+                    ":" + std::to_string(static_cast<int64_t>(m.ns) / kUs);
         return text;
     }
 };

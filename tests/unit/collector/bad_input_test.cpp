@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a capture directory may hold that no injector left there.
 #include <gtest/gtest.h>
-
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -28,9 +27,13 @@ std::string bytesOf(const fs::path& file) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-void write(const fs::path& file, const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
+void write(const fs::path& file, const std::string& bytes) {
+    std::ofstream(file, std::ios::binary) << bytes;
+}
 
-std::vector<store::Loss> lossesOf(const fs::path& run) { return TraceReader(run).all<store::Loss>(); }
+std::vector<store::Loss> lossesOf(const fs::path& run) {
+    return TraceReader(run).all<store::Loss>();
+}
 
 bool names(const std::vector<store::Loss>& losses, const std::string& kind, const std::string& text) {
     for (const store::Loss& loss : losses) {
@@ -115,7 +118,8 @@ TEST(CollectBadInput, FlippedBytesNeverHarmTheOtherRank) {
     std::mt19937 random(7);
     for (int round = 0; round < 40; ++round) {
         std::string damaged = whole;
-        for (int i = 0; i < 1 + round % 5; ++i) damaged[random() % damaged.size()] ^= static_cast<char>(1 << (random() % 8));
+        for (int i = 0; i < 1 + round % 5; ++i)
+            damaged[random() % damaged.size()] ^= static_cast<char>(1 << (random() % 8));
         write(victim, damaged);
         collector::collect(run.path());
         TraceReader trace(run.path());
@@ -131,7 +135,8 @@ TEST(CollectBadInput, RecordsWithImpossibleValuesInsideIntactBlocksAreLeftOut) {
         file.kernel("before the stream is defined", 9, 100, 10, 5);
         file.kernel("k", 0, INT64_MAX - 1, 50);
         file.kernel("k", 0, -5, 50);
-        file.add(capture::KernelRecord{{capture::RecordType::kernel, 1, 0}, 1, 500, UINT32_MAX, 12345, UINT32_MAX, UINT16_MAX, 2});
+        file.add(capture::KernelRecord{
+            {capture::RecordType::kernel, 1, 0}, 1, 500, UINT32_MAX, 12345, UINT32_MAX, UINT16_MAX, 2});
         file.add(capture::KernelGraphRecord{{capture::RecordType::kernelGraph, 1, 0}, UINT32_MAX, UINT64_MAX, 0, 0});
         file.communicator(1, 77, -7, INT32_MAX);
         file.communicator(1, 77, 3, -1);
@@ -168,7 +173,8 @@ TEST(CollectBadInput, NothingReadableIsAnErrorThatNamesFileAndCause) {
 
 TEST(CollectBadInput, HelpersThatUsedNoGpuAreNamedAsSuch) {
     const TemporaryFolder run;
-    for (int pid = 1; pid <= 2; ++pid) test::CaptureFile(run.path() / "capture" / (std::to_string(pid) + ".cap"), {-1, -1, "node0", pid, 0});
+    for (int pid = 1; pid <= 2; ++pid)
+        test::CaptureFile(run.path() / "capture" / (std::to_string(pid) + ".cap"), {-1, -1, "node0", pid, 0});
     try {
         collector::collect(run.path());
         FAIL() << "there is nothing to collect";

@@ -36,12 +36,13 @@ inline void leaveRings(std::filesystem::path captureFile) {
     header.endianMark = 0x01020304;
     header.cellsPerRing = capture::kRingMinCells;
     header.processStartNs = 1;
-    std::ofstream(captureFile.replace_extension(".ring"), std::ios::binary).write(reinterpret_cast<const char*>(&header), sizeof header);
+    std::ofstream(captureFile.replace_extension(".ring"), std::ios::binary)
+        .write(reinterpret_cast<const char*>(&header), sizeof header);
 }
 
 /// One process's file. Records go to blocks of their thread; finish() or the destructor writes what is left.
 class CaptureFile {
-public:
+  public:
     static constexpr uint32_t kMainThread = 0;
     static constexpr int kMainTid = 4711;
 
@@ -84,8 +85,11 @@ public:
         const capture::StringId id = known->second;
         if (!isNew) return id;
         std::vector<char> bytes(capture::cellsFor(sizeof(capture::StringRecord) + value.size()) * capture::kCellBytes);
-        const capture::StringRecord record{{capture::RecordType::string, static_cast<uint8_t>(bytes.size() / capture::kCellBytes), static_cast<uint16_t>(value.size())},
-                                           static_cast<uint32_t>(value.size()), id};
+        const capture::StringRecord record{
+            {capture::RecordType::string, static_cast<uint8_t>(bytes.size() / capture::kCellBytes),
+             static_cast<uint16_t>(value.size())},
+            static_cast<uint32_t>(value.size()),
+            id};
         std::memcpy(bytes.data(), &record, sizeof record);
         std::memcpy(bytes.data() + sizeof record, value.data(), value.size());
         addBytes(bytes.data(), bytes.size(), capture::kNoThread);
@@ -96,40 +100,69 @@ public:
         add(capture::StreamRecord{{capture::RecordType::stream, 1, index}, device, 1, nativeId, handle, 0, 0});
     }
     /// A kernel and, with a launch time, the cudaLaunchKernel (runtime call 211) that started it.
-    void kernel(const std::string& name, uint16_t streamIndex, int64_t startNs, int64_t durNs, uint32_t correlation = 0, int64_t launchNs = -1) {
+    void kernel(const std::string& name, uint16_t streamIndex, int64_t startNs, int64_t durNs, uint32_t correlation = 0,
+                int64_t launchNs = -1) {
         if (launchNs >= 0) api(211, launchNs, 2'000, correlation);
-        add(capture::KernelRecord{{capture::RecordType::kernel, 1, streamIndex}, correlation, startNs, static_cast<uint32_t>(durNs),
-                                  static_cast<uint32_t>(text(name)), 64, 256, 0});
+        add(capture::KernelRecord{{capture::RecordType::kernel, 1, streamIndex},
+                                  correlation,
+                                  startNs,
+                                  static_cast<uint32_t>(durNs),
+                                  static_cast<uint32_t>(text(name)),
+                                  64,
+                                  256,
+                                  0});
     }
     void api(uint16_t runtimeCall, int64_t startNs, int64_t durNs, uint32_t correlation, uint16_t domain = 2) {
-        capture::CuptiApiRecord record{{capture::RecordType::cuptiApi, 1, runtimeCall}, correlation, startNs, 0, kMainTid, 0, domain, 0};
+        capture::CuptiApiRecord record{
+            {capture::RecordType::cuptiApi, 1, runtimeCall}, correlation, startNs, 0, kMainTid, 0, domain, 0};
         capture::setDurationNs(record, static_cast<uint64_t>(durNs));
         add(record);
     }
     void hookedApi(capture::CudaApi call, int64_t startNs, int64_t endNs, uint64_t argument) {
-        add(capture::ApiCallRecord{{capture::RecordType::apiCall, 1, static_cast<uint16_t>(call)}, m_seq++, startNs, endNs, argument}, kMainThread);
+        add(
+            capture::ApiCallRecord{
+                {capture::RecordType::apiCall, 1, static_cast<uint16_t>(call)}, m_seq++, startNs, endNs, argument},
+            kMainThread);
     }
     void external(uint32_t correlation, uint64_t callId) {
-        add(capture::ExternalCorrelationRecord{{capture::RecordType::externalCorrelation, 1, 0}, correlation, callId, {}});
+        add(capture::ExternalCorrelationRecord{
+            {capture::RecordType::externalCorrelation, 1, 0}, correlation, callId, {}});
     }
     void communicator(uint32_t index, uint64_t hash, int rank, int nRanks, int64_t timeNs = 1, int device = 0) {
-        add(capture::CommunicatorRecord{{capture::RecordType::communicator, 2, 1}, index, hash, 0xc0de, timeNs, rank, nRanks, device, 0, -1, 0, 0});
+        add(capture::CommunicatorRecord{
+            {capture::RecordType::communicator, 2, 1}, index, hash, 0xc0de, timeNs, rank, nRanks, device, 0, -1, 0, 0});
     }
-    void ncclCall(capture::NcclOp op, uint32_t communicator, uint64_t count, int64_t startNs, uint64_t callId, uint64_t stream, int peer = -1, uint32_t group = 0) {
+    void ncclCall(capture::NcclOp op, uint32_t communicator, uint64_t count, int64_t startNs, uint64_t callId,
+                  uint64_t stream, int peer = -1, uint32_t group = 0) {
         constexpr uint8_t kFloat32 = 7;
-        add(capture::NcclCallRecord{{capture::RecordType::ncclCall, 2, static_cast<uint16_t>(op)}, m_seq++, startNs, startNs + 3'000, count, callId, stream, communicator, peer,
-                                    group, kFloat32, 0, 0, 0},
+        add(capture::NcclCallRecord{{capture::RecordType::ncclCall, 2, static_cast<uint16_t>(op)},
+                                    m_seq++,
+                                    startNs,
+                                    startNs + 3'000,
+                                    count,
+                                    callId,
+                                    stream,
+                                    communicator,
+                                    peer,
+                                    group,
+                                    kFloat32,
+                                    0,
+                                    0,
+                                    0},
             kMainThread);
     }
     void ncclGroup(uint32_t group, int64_t startNs, int64_t endNs, uint64_t callId, uint16_t calls) {
-        add(capture::NcclGroupRecord{{capture::RecordType::ncclGroup, 1, calls}, group, startNs, endNs, callId}, kMainThread);
+        add(capture::NcclGroupRecord{{capture::RecordType::ncclGroup, 1, calls}, group, startNs, endNs, callId},
+            kMainThread);
     }
     void push(const std::string& name, int64_t ns) { nvtx(capture::RecordType::nvtxPush, text(name), ns); }
     void pop(int64_t ns) { nvtx(capture::RecordType::nvtxPop, 0, ns); }
     /// The process says goodbye. how: 1 exit, 3 signal.
-    void end(int64_t ns, uint16_t how = 1, int code = 0) { add(capture::ProcessEndRecord{{capture::RecordType::processEnd, 1, how}, code, ns, {}}); }
+    void end(int64_t ns, uint16_t how = 1, int code = 0) {
+        add(capture::ProcessEndRecord{{capture::RecordType::processEnd, 1, how}, code, ns, {}});
+    }
 
-private:
+  private:
     /// Records of one thread that are not in the file yet.
     struct Block {
         std::vector<char> bytes;
@@ -152,7 +185,8 @@ private:
         capture::BlockInfo info;
         info.threadIndex = thread;
         info.recordCount = block.records;
-        if (m_writer.append(info, block.bytes.data(), block.bytes.size()) != capture::AppendResult::ok) throw std::runtime_error("append failed");
+        if (m_writer.append(info, block.bytes.data(), block.bytes.size()) != capture::AppendResult::ok)
+            throw std::runtime_error("append failed");
         block = {};
     }
 
@@ -164,7 +198,7 @@ private:
 
 /// A folder of its own for one test.
 class TemporaryFolder {
-public:
+  public:
     TemporaryFolder() {
         std::string pattern = (std::filesystem::temp_directory_path() / "rankscope-test-XXXXXX").string();
         if (!mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp failed");
@@ -177,7 +211,7 @@ public:
     }
     const std::filesystem::path& path() const { return m_path; }
 
-private:
+  private:
     std::filesystem::path m_path;
 };
 

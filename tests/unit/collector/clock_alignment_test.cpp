@@ -8,7 +8,8 @@ namespace {
 
 constexpr int64_t kAheadNs = 7'000'000;  // the clock of the second host
 
-/// Four pipeline stages on two hosts: 0 and 1, 2 and 3. Each step all send to and receive from their neighbours, in one kernel each, that ends with its last message.
+/// Four pipeline stages on two hosts: 0 and 1, 2 and 3. Each step all send to and receive from their neighbours, in one
+/// kernel each, that ends with its last message.
 struct Pipeline {
     std::vector<RankSummary> summaries{4};
     std::vector<MessagePair> messages;
@@ -23,7 +24,9 @@ struct Pipeline {
         }
     }
 
-    int64_t shown(size_t rank, int64_t trueNs) const { return rank < 2 ? trueNs : trueNs + kAheadNs + trueNs / 1000 * driftPpb / 1'000'000; }
+    int64_t shown(size_t rank, int64_t trueNs) const {
+        return rank < 2 ? trueNs : trueNs + kAheadNs + trueNs / 1000 * driftPpb / 1'000'000;
+    }
 
     /// Ends of the messages between 0 and 1, 1 and 2, 2 and 3.
     void step(int64_t ends01Ns, int64_t ends12Ns, int64_t ends23Ns) {
@@ -53,15 +56,18 @@ TEST(ClockAlignment, GroupsThatOtherMessagesHoldDoNotTellTheTime) {
     job.driftPpb = 20'000;
     for (int i = 0; i < 200; ++i) {
         const int64_t ns = 1'000'000 + i * 10'000'000;
-        if (i % 4 == 0) job.step(ns, ns + 50'000, ns);            // the message between the hosts is the last one
-        else job.step(ns, ns + 50'000, ns + 400'000);             // the last stage is late, so that stage 2 leaves after stage 1
+        if (i % 4 == 0)
+            job.step(ns, ns + 50'000, ns);  // the message between the hosts is the last one
+        else
+            job.step(ns, ns + 50'000, ns + 400'000);  // the last stage is late, so that stage 2 leaves after stage 1
     }
     const HostClocks clocks = alignClocks(job.summaries, {}, job.messages);
     ASSERT_EQ(clocks.hosts.size(), 2u);
     EXPECT_EQ(clocks.hosts[1].method, "collectives");
     EXPECT_EQ(clocks.hosts[1].fit.samples, 50);
     EXPECT_LE(clocks.hosts[1].fit.boundNs, 1'000);
-    for (const int64_t trueNs : {int64_t{1'000'000}, int64_t{2'000'000'000}}) EXPECT_NEAR(clocks.hosts[1].fit.apply(job.shown(2, trueNs)), trueNs, 1'000);
+    for (const int64_t trueNs : {int64_t{1'000'000}, int64_t{2'000'000'000}})
+        EXPECT_NEAR(clocks.hosts[1].fit.apply(job.shown(2, trueNs)), trueNs, 1'000);
 }
 
 TEST(ClockAlignment, WhereEveryGroupIsHeldTheBoundSaysSo) {

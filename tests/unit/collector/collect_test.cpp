@@ -3,13 +3,11 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <map>
 #include <sstream>
-#include <unistd.h>
-
-#include <fstream>
 
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
@@ -22,7 +20,9 @@ using store::TraceReader;
 using test::TemporaryFolder;
 using test::TrainingJob;
 
-TraceReader collected(const std::filesystem::path& run) { return TraceReader(collector::collect(run).file); }
+TraceReader collected(const std::filesystem::path& run) {
+    return TraceReader(collector::collect(run).file);
+}
 
 bool hasLoss(TraceReader& trace, const std::string& kind) {
     for (const store::Loss& loss : trace.all<store::Loss>()) {
@@ -38,7 +38,9 @@ std::string dump(const std::filesystem::path& file) {
     store::Statement tables(trace.database(), "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
     while (tables.step()) {
         const std::string table(tables.text(0));
-        store::Statement columns(trace.database(), "SELECT group_concat('quote(' || name || ')', '||'',''||') FROM pragma_table_info('" + table + "')");
+        store::Statement columns(
+            trace.database(),
+            "SELECT group_concat('quote(' || name || ')', '||'',''||') FROM pragma_table_info('" + table + "')");
         columns.step();
         store::Statement rows(trace.database(), "SELECT " + std::string(columns.text(0)) + " FROM " + table);
         while (rows.step()) text += table + ": " + std::string(rows.text(0)) + "\n";
@@ -100,7 +102,8 @@ TEST(Collect, StepsFollowTheNvtxRangeAndTileTheRank) {
         if (i == 0 || steps[i].rank != steps[i - 1].rank) continue;
         EXPECT_EQ(steps[i].startNs, steps[i - 1].startNs + steps[i - 1].durNs);
     }
-    for (const store::Collective& collective : trace.all<store::Collective>()) EXPECT_EQ(collective.step, static_cast<int32_t>(collective.seq));
+    for (const store::Collective& collective : trace.all<store::Collective>())
+        EXPECT_EQ(collective.step, static_cast<int32_t>(collective.seq));
 }
 
 TEST(Collect, WithoutRangesStepsComeFromThePeriodOfTheCalls) {
@@ -207,7 +210,8 @@ TEST(Collect, AFileThatLostItsEndIsNotCalledADeath) {
     EXPECT_TRUE(hasLoss(trace, "unknown_end"));
     EXPECT_TRUE(hasLoss(trace, "torn_tail"));
     EXPECT_FALSE(hasLoss(trace, "died"));
-    EXPECT_EQ(trace.database().integer("SELECT count(*) FROM loss WHERE kind IN ('torn_tail', 'bad_block')"), 1) << "one torn tail, told once";
+    EXPECT_EQ(trace.database().integer("SELECT count(*) FROM loss WHERE kind IN ('torn_tail', 'bad_block')"), 1)
+        << "one torn tail, told once";
     EXPECT_EQ(trace.database().integer("SELECT count FROM loss WHERE kind = 'torn_tail'"), 1);
 }
 
@@ -226,7 +230,8 @@ TEST(Collect, ARankThatStillRunsIsSaidToRun) {
     std::string bootId;
     std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), bootId);
     const auto writeLiving = [&](int rank, const std::string& ticks) {
-        const std::filesystem::path path = run.path() / "capture" / ("node0." + std::to_string(getpid()) + "." + ticks + ".cap");
+        const std::filesystem::path path =
+            run.path() / "capture" / ("node0." + std::to_string(getpid()) + "." + ticks + ".cap");
         test::CaptureFile file(path, {rank, 2, "node0", getpid(), 0, bootId});
         file.stream(0, 7, 0);
         file.kernel("gemm", 0, 1'000'000 + rank, 500, 1);
@@ -268,8 +273,20 @@ TEST(Collect, ALossThatIsToldAgainAndAgainIsOneRow) {
         file.stream(0, 7, 0);
         file.kernel("gemm", 0, 1'000'000, 500, 1);
         for (int64_t i = 1; i <= 4; ++i) {
-            file.add(capture::LossRecord{{capture::RecordType::loss, 1, static_cast<uint16_t>(capture::LossKind::ioError)}, capture::Source::hooks, {}, i, i, 10});
-            file.add(capture::LossRecord{{capture::RecordType::loss, 1, static_cast<uint16_t>(capture::LossKind::ioError)}, capture::Source::cupti, {}, i, i, 1});
+            file.add(
+                capture::LossRecord{{capture::RecordType::loss, 1, static_cast<uint16_t>(capture::LossKind::ioError)},
+                                    capture::Source::hooks,
+                                    {},
+                                    i,
+                                    i,
+                                    10});
+            file.add(
+                capture::LossRecord{{capture::RecordType::loss, 1, static_cast<uint16_t>(capture::LossKind::ioError)},
+                                    capture::Source::cupti,
+                                    {},
+                                    i,
+                                    i,
+                                    1});
         }
         file.end(2'000'000);
     }
@@ -336,7 +353,8 @@ std::vector<store::Loss> lossesOf(TraceReader& trace, const std::string& kind) {
 
 TEST(Collect, NamesTheRankThatExitedWithAStatusAndNotThePeersThatWaitedForIt) {
     const TemporaryFolder run;
-    // Rank 3 runs out of memory in the fourth step and ends by itself, after a while; its peers call the collective that it never comes to and are killed.
+    // Rank 3 runs out of memory in the fourth step and ends by itself, after a while; its peers call the collective
+    // that it never comes to and are killed.
     TrainingJob victims;
     for (int rank : {0, 1, 2}) victims.writeRank(run.path(), rank, true);
     TrainingJob culprit;
@@ -348,7 +366,9 @@ TEST(Collect, NamesTheRankThatExitedWithAStatusAndNotThePeersThatWaitedForIt) {
     const std::vector<store::Loss> first = lossesOf(trace, "first_death"), exits = lossesOf(trace, "failed_exit");
     ASSERT_EQ(first.size(), 1u);
     EXPECT_EQ(first[0].rank, 3);
-    EXPECT_NE(first[0].message.find("ended with exit status 3 before collective 3 of communicator 1"), std::string::npos) << first[0].message;
+    EXPECT_NE(first[0].message.find("ended with exit status 3 before collective 3 of communicator 1"),
+              std::string::npos)
+        << first[0].message;
     ASSERT_EQ(exits.size(), 1u);
     EXPECT_EQ(exits[0].rank, 3);
     EXPECT_EQ(lossesOf(trace, "died").size(), 3u);
@@ -379,7 +399,8 @@ TEST(Collect, NamesTheRankWhoseCollectiveIsNotThatOfItsPeers) {
     other.reducedElements = 1 << 19;
     other.writeRank(run.path(), 2, true);
     TraceReader trace = collected(run.path());
-    const std::vector<store::Loss> first = lossesOf(trace, "first_death"), mismatches = lossesOf(trace, "unmatched_collective");
+    const std::vector<store::Loss> first = lossesOf(trace, "first_death"),
+                                   mismatches = lossesOf(trace, "unmatched_collective");
     ASSERT_EQ(first.size(), 1u);
     EXPECT_EQ(first[0].rank, 2);
     ASSERT_FALSE(mismatches.empty());
@@ -419,14 +440,16 @@ TEST(Collect, AJobThatHungBeforeItWasEndedFromOutsideTellsWhoWasMissing) {
     ASSERT_EQ(first.size(), 1u);
     EXPECT_EQ(first[0].rank, std::nullopt);
     EXPECT_NE(first[0].message.find("ended by SIGTERM"), std::string::npos) << first[0].message;
-    EXPECT_NE(first[0].message.find("look at rank 3: it had not come to collective 3"), std::string::npos) << first[0].message;
+    EXPECT_NE(first[0].message.find("look at rank 3: it had not come to collective 3"), std::string::npos)
+        << first[0].message;
 }
 
 TEST(Collect, BlamesNoRankOfAJobThatWasEndedFromOutside) {
     for (const int signal : {SIGTERM, SIGSEGV}) {
         const TemporaryFolder run;
         for (int rank = 0; rank < 2; ++rank) {
-            test::CaptureFile file(run.path() / "capture" / ("r" + std::to_string(rank) + ".cap"), {rank, 2, "node0", 50 + rank, 0});
+            test::CaptureFile file(run.path() / "capture" / ("r" + std::to_string(rank) + ".cap"),
+                                   {rank, 2, "node0", 50 + rank, 0});
             file.stream(0, 7, 0);
             file.kernel("k", 0, 100, 10);
             file.end(9'000'000 + 500'000 * rank, 3, signal);
@@ -434,7 +457,8 @@ TEST(Collect, BlamesNoRankOfAJobThatWasEndedFromOutside) {
         TraceReader trace = collected(run.path());
         const std::vector<store::Loss> first = lossesOf(trace, "first_death");
         ASSERT_EQ(first.size(), 1u);
-        EXPECT_EQ(first[0].message.find("ended from outside") != std::string::npos, signal == SIGTERM) << first[0].message;
+        EXPECT_EQ(first[0].message.find("ended from outside") != std::string::npos, signal == SIGTERM)
+            << first[0].message;
         EXPECT_EQ(first[0].rank.has_value(), signal == SIGSEGV);
     }
 }
@@ -442,7 +466,8 @@ TEST(Collect, BlamesNoRankOfAJobThatWasEndedFromOutside) {
 TEST(Collect, TakesTheLastAttemptOfARestartedRank) {
     const TemporaryFolder run;
     for (int attempt = 0; attempt < 2; ++attempt) {
-        test::CaptureFile file(run.path() / "capture" / ("a" + std::to_string(attempt) + ".cap"), {0, 1, "node0", 50 + attempt, attempt});
+        test::CaptureFile file(run.path() / "capture" / ("a" + std::to_string(attempt) + ".cap"),
+                               {0, 1, "node0", 50 + attempt, attempt});
         file.stream(0, 7, 0);
         file.kernel(attempt == 0 ? "old" : "new", 0, 100, 10);
         if (attempt == 0) file.kernel("old", 0, 200, 10);
@@ -450,7 +475,8 @@ TEST(Collect, TakesTheLastAttemptOfARestartedRank) {
     }
     TraceReader trace = collected(run.path());
     ASSERT_EQ(trace.extent<store::Kernel>(0).count(), 1);
-    trace.forEach<store::Kernel>(0, [&](const store::Kernel& kernel) { EXPECT_EQ(trace.string(kernel.nameId), "new"); });
+    trace.forEach<store::Kernel>(0,
+                                 [&](const store::Kernel& kernel) { EXPECT_EQ(trace.string(kernel.nameId), "new"); });
     EXPECT_TRUE(hasLoss(trace, "earlier_attempt"));
 }
 
@@ -470,7 +496,8 @@ TEST(Collect, OfTwoFilesOfOneRankTheOneWithMoreDeviceWorkCounts) {
 TEST(Collect, MembersThatDisagreeAreALossAndIncomplete) {
     const TemporaryFolder run;
     for (int rank = 0; rank < 2; ++rank) {
-        test::CaptureFile file(run.path() / "capture" / ("r" + std::to_string(rank) + ".cap"), {rank, 2, "node0", 10 + rank, 0});
+        test::CaptureFile file(run.path() / "capture" / ("r" + std::to_string(rank) + ".cap"),
+                               {rank, 2, "node0", 10 + rank, 0});
         file.stream(0, 7, 0);
         file.communicator(1, 77, rank, 2);
         file.ncclCall(capture::NcclOp::allReduce, 1, rank == 0 ? 100 : 200, 1'000, 1, 0);
@@ -523,12 +550,14 @@ TEST(Collect, CallsOfAGroupShareItsKernel) {
 TEST(Collect, SendsMeetTheirReceives) {
     const TemporaryFolder run;
     for (int rank = 0; rank < 2; ++rank) {
-        test::CaptureFile file(run.path() / "capture" / ("r" + std::to_string(rank) + ".cap"), {rank, 2, "node0", 10 + rank, 0});
+        test::CaptureFile file(run.path() / "capture" / ("r" + std::to_string(rank) + ".cap"),
+                               {rank, 2, "node0", 10 + rank, 0});
         file.stream(0, 7, 0);
         file.communicator(1, 77, rank, 2);
         for (int k = 0; k < 2; ++k) {
             const int64_t at = 100'000 * (k + 1);
-            file.ncclCall(rank == 0 ? capture::NcclOp::send : capture::NcclOp::recv, 1, 256, at - 5'000, 10 + k, 0, 1 - rank);
+            file.ncclCall(rank == 0 ? capture::NcclOp::send : capture::NcclOp::recv, 1, 256, at - 5'000, 10 + k, 0,
+                          1 - rank);
             // The receiver waits 7 us for the sender; both end together.
             const int64_t arrivalNs = rank == 0 ? at + 7'000 : at;
             file.kernel("ncclDevKernel_SendRecv", 0, arrivalNs, at + 10'000 - arrivalNs, 1 + k, at - 4'000);
@@ -590,7 +619,8 @@ TEST(Collect, AnEventWithoutADeviceTimeHasTheTimeOfItsCall) {
 }
 
 /// What the proxy did for a collective that the plugin told of, with its start as its thread's `seq` names it.
-capture::PluginProxyOpRecord proxyOp(uint64_t commHash, int rank, int64_t parentStartNs, uint32_t parentSeq, int64_t startNs) {
+capture::PluginProxyOpRecord proxyOp(uint64_t commHash, int rank, int64_t parentStartNs, uint32_t parentSeq,
+                                     int64_t startNs) {
     capture::PluginProxyOpRecord record{};
     record.head = {capture::RecordType::pluginProxyOp, 3, static_cast<uint16_t>(capture::NcclOp::allReduce)};
     record.parentSeq = parentSeq;
@@ -662,7 +692,8 @@ TEST(Collect, WhatTheProxySentIsTiedToItsCall) {
     EXPECT_TRUE(hasLoss(trace, "bad_record"));
 }
 
-capture::MachineLinkRecord machineLink(test::CaptureFile& file, capture::LinkKind kind, const char* name, int32_t device, int64_t bytesPerS) {
+capture::MachineLinkRecord machineLink(test::CaptureFile& file, capture::LinkKind kind, const char* name,
+                                       int32_t device, int64_t bytesPerS) {
     capture::MachineLinkRecord record{};
     record.head = {capture::RecordType::machineLink, 1, 0};
     record.device = device;
@@ -670,7 +701,8 @@ capture::MachineLinkRecord machineLink(test::CaptureFile& file, capture::LinkKin
     record.bytesPerS = bytesPerS;
     record.count = 1;
     record.kind = kind;
-    record.source = kind == capture::LinkKind::nvlink || kind == capture::LinkKind::pcie ? capture::LinkSource::nvml : capture::LinkSource::sysfs;
+    record.source = kind == capture::LinkKind::nvlink || kind == capture::LinkKind::pcie ? capture::LinkSource::nvml
+                                                                                         : capture::LinkSource::sysfs;
     return record;
 }
 
@@ -678,7 +710,8 @@ TEST(Collect, APortOfAHostIsOneRowAndADevicesLinkBelongsToTheRankThatUsesIt) {
     const TemporaryFolder run;
     for (int rank = 0; rank < 4; ++rank) {
         const std::string host = rank < 2 ? "node0" : "node1";
-        test::CaptureFile file(run.path() / "capture" / (std::to_string(rank) + ".cap"), {rank, 4, host, 10 + rank, 0, "boot" + host});
+        test::CaptureFile file(run.path() / "capture" / (std::to_string(rank) + ".cap"),
+                               {rank, 4, host, 10 + rank, 0, "boot" + host});
         file.stream(0, 7, 0, rank % 2);
         file.kernel("k", 0, 5'000 + rank, 10);
         // Each process sees both devices of its node, and the port; one told its rate only later.
@@ -695,13 +728,14 @@ TEST(Collect, APortOfAHostIsOneRowAndADevicesLinkBelongsToTheRankThatUsesIt) {
         EXPECT_EQ(link.id, static_cast<int64_t>(rows.size()) + 1);
         EXPECT_EQ(link.count, 1);
         EXPECT_EQ(link.generation, std::nullopt);
-        rows.push_back(std::to_string(link.hostId) + " " + std::to_string(link.rank.value_or(-1)) + " " + link.kind + " " + link.name + " " +
-                       std::to_string(link.bytesPerS.value_or(-1)) + " " + link.source);
+        rows.push_back(std::to_string(link.hostId) + " " + std::to_string(link.rank.value_or(-1)) + " " + link.kind +
+                       " " + link.name + " " + std::to_string(link.bytesPerS.value_or(-1)) + " " + link.source);
     }
     EXPECT_EQ(rows, (std::vector<std::string>{
-                        "0 -1 infiniband mlx5_0/1 50000000000 sysfs", "0 0 nvlink NVLink 450000000000 nvml", "0 0 pcie PCIe -1 nvml",
-                        "0 1 nvlink NVLink 450000000001 nvml", "0 1 pcie PCIe -1 nvml", "1 -1 infiniband mlx5_0/1 50000000000 sysfs",
-                        "1 2 nvlink NVLink 450000000000 nvml", "1 2 pcie PCIe -1 nvml", "1 3 nvlink NVLink 450000000001 nvml", "1 3 pcie PCIe -1 nvml"}));
+                        "0 -1 infiniband mlx5_0/1 50000000000 sysfs", "0 0 nvlink NVLink 450000000000 nvml",
+                        "0 0 pcie PCIe -1 nvml", "0 1 nvlink NVLink 450000000001 nvml", "0 1 pcie PCIe -1 nvml",
+                        "1 -1 infiniband mlx5_0/1 50000000000 sysfs", "1 2 nvlink NVLink 450000000000 nvml",
+                        "1 2 pcie PCIe -1 nvml", "1 3 nvlink NVLink 450000000001 nvml", "1 3 pcie PCIe -1 nvml"}));
 }
 
 TEST(Collect, ALinkThatMakesNoSenseIsLeftOut) {
@@ -735,7 +769,8 @@ TEST(Collect, OneProcessThatDrivesTwoDevicesIsTwoRanks) {
     {
         test::CaptureFile file(run.path() / "capture" / "r.cap", {-1, -1, "node0", 10, 0});
         for (int device = 0; device < 2; ++device) {
-            file.add(capture::RankIdentityRecord{{capture::RecordType::rankIdentity, 1, 0}, device, 2, device, 1, device, 0});
+            file.add(capture::RankIdentityRecord{
+                {capture::RecordType::rankIdentity, 1, 0}, device, 2, device, 1, device, 0});
             file.stream(static_cast<uint16_t>(device), 7, 0, device);
             file.communicator(static_cast<uint32_t>(device) + 1, 77, device, 2, 1, device);
             file.kernel("k", static_cast<uint16_t>(device), 5'000 + device, 10);

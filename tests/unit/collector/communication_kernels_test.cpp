@@ -10,10 +10,12 @@ using store::Op;
 
 TEST(CommunicationKernels, NcclAndRcclTellTheOperation) {
     EXPECT_EQ(opFromKernelName("ncclKernel_AllGather_RING_LL_Sum_int8_t(ncclWorkElem)"), Op::allGather);
-    EXPECT_EQ(opFromKernelName("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"), Op::reduceScatter);
+    EXPECT_EQ(opFromKernelName("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"),
+              Op::reduceScatter);
     EXPECT_EQ(opFromKernelName("ncclDevKernel_Broadcast_RING_LL(x)"), Op::broadcast);
     EXPECT_EQ(opFromKernelName("ncclDevKernel_Reduce_Sum_f32_TREE_LL(x)"), Op::reduce);
-    EXPECT_EQ(opFromKernelName("ncclSymkDevKernel_AllReduce_RSxLDMC_AGxSTMC_sum_bf16(ncclSymkDevWorkArgs4K)"), Op::allReduce);
+    EXPECT_EQ(opFromKernelName("ncclSymkDevKernel_AllReduce_RSxLDMC_AGxSTMC_sum_bf16(ncclSymkDevWorkArgs4K)"),
+              Op::allReduce);
     EXPECT_EQ(opFromKernelName("ncclDevKernel_SendRecv(x)"), Op::unknown);
     EXPECT_EQ(opFromKernelName("ncclDevKernel_Generic(x)"), Op::unknown);
     EXPECT_EQ(opFromKernelName("reduce_kernel<512>"), Op::unknown);
@@ -21,13 +23,20 @@ TEST(CommunicationKernels, NcclAndRcclTellTheOperation) {
 
 TEST(CommunicationKernels, OtherLibrariesAreKnownByNameReadableOrMangled) {
     for (const char* name : {
-             "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*, unsigned long, unsigned int**, unsigned long, unsigned long)",
-             "void (anonymous namespace)::two_shot_all_reduce_kernel_inplace<c10::BFloat16, 16, 2>(c10::BFloat16**, unsigned long)",
+             "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*, unsigned long, "
+             "unsigned int**, unsigned long, unsigned long)",
+             "void (anonymous namespace)::two_shot_all_reduce_kernel_inplace<c10::BFloat16, 16, 2>(c10::BFloat16**, "
+             "unsigned long)",
              "_ZN12_GLOBAL__N_126one_shot_all_reduce_kernelIN3c108BFloat16ELi16EEEvPPT_mmPPjmm",
-             "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<(flashinfer::trtllm_allreduce_fusion::AllReduceFusionPattern)1, __nv_bfloat16, 8>",
-             "_ZN12tensorrt_llm7kernels15reduce_fusion45lamport_style_one_shot_all_reduce_norm_kernelIfLi8EEEvNS0_15AllReduceParamsE",
-             "void flashinfer::trtllm_mnnvl_allreduce::oneshotAllreduceFusionKernel<8, __nv_bfloat16, true, float4>(__nv_bfloat16*)",
-             "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*, vllm::RankSignals, vllm::Signal*, __nv_bfloat16*, int, int)",
+             "void "
+             "flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<(flashinfer::trtllm_"
+             "allreduce_fusion::AllReduceFusionPattern)1, __nv_bfloat16, 8>",
+             "_ZN12tensorrt_llm7kernels15reduce_fusion45lamport_style_one_shot_all_reduce_norm_kernelIfLi8EEEvNS0_"
+             "15AllReduceParamsE",
+             "void flashinfer::trtllm_mnnvl_allreduce::oneshotAllreduceFusionKernel<8, __nv_bfloat16, true, "
+             "float4>(__nv_bfloat16*)",
+             "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*, vllm::RankSignals, "
+             "vllm::Signal*, __nv_bfloat16*, int, int)",
              "_ZN4vllm26cross_device_reduce_2stageI6__halfLi4EEEvPNS_8RankDataE",
              "void deep_ep::internode::dispatch<false, 4, false, 7, 4>(int4*, float*, long*)",
              "_ZN7deep_ep9intranode7combineI13__nv_bfloat16Li8ELi768EEEvPT_",

@@ -22,11 +22,22 @@ TEST(LinkSpec, EachClassHasASpeedAndPerhapsAStartup) {
 }
 
 TEST(LinkSpec, WhatCannotBeASpeedIsNamedAndNothingIsTaken) {
-    const std::pair<const char*, const char*> wrong[] = {
-        {"intra:gbps=0", "above 0"},           {"intra:gbps=-5", "above 0"},          {"intra:gbps=nan", "no number"},        {"intra:gbps=inf", "no number"},
-        {"intra:gbps=200GB/s", "no number"},   {"intra:gbps=10001", "10 TB/s"},       {"intra:gbps=2e11", "10 TB/s"},         {"intra:gbps=5,alpha_us=-1", "below 0"},
-        {"intra:gbps=5,alpha_us=2e6", "second"}, {"middle:gbps=5", "no class"},       {"intra:alpha_us=2", "lacks gbps"},     {"intra:gbps=5;intra:gbps=6", "twice"},
-        {"intra:gbps=5,gbps=6", "twice"},      {"garbage", "no class"},               {"intra:gbps=5;", "no class"},          {"intra:speed=5", "neither"}};
+    const std::pair<const char*, const char*> wrong[] = {{"intra:gbps=0", "above 0"},
+                                                         {"intra:gbps=-5", "above 0"},
+                                                         {"intra:gbps=nan", "no number"},
+                                                         {"intra:gbps=inf", "no number"},
+                                                         {"intra:gbps=200GB/s", "no number"},
+                                                         {"intra:gbps=10001", "10 TB/s"},
+                                                         {"intra:gbps=2e11", "10 TB/s"},
+                                                         {"intra:gbps=5,alpha_us=-1", "below 0"},
+                                                         {"intra:gbps=5,alpha_us=2e6", "second"},
+                                                         {"middle:gbps=5", "no class"},
+                                                         {"intra:alpha_us=2", "lacks gbps"},
+                                                         {"intra:gbps=5;intra:gbps=6", "twice"},
+                                                         {"intra:gbps=5,gbps=6", "twice"},
+                                                         {"garbage", "no class"},
+                                                         {"intra:gbps=5;", "no class"},
+                                                         {"intra:speed=5", "neither"}};
     for (const auto& [text, why] : wrong) {
         const LinkSpec spec = parseLinkSpec(std::string("inter:gbps=40;") + text);
         EXPECT_NE(spec.complaint.find(why), std::string::npos) << text << ": " << spec.complaint;

@@ -37,7 +37,8 @@ void writeSmallTrace(const fs::path& file) {
     writer.write(Rank{0});
     writer.write(Rank{1});
     writer.write(Stream{1, 0});
-    const std::vector<Kernel> first = {kernelAt(1, 0, 100, 50, name), kernelAt(2, 0, 200, 500, name), kernelAt(3, 0, 900, 10, name)};
+    const std::vector<Kernel> first = {kernelAt(1, 0, 100, 50, name), kernelAt(2, 0, 200, 500, name),
+                                       kernelAt(3, 0, 900, 10, name)};
     writer.write(std::span<const Kernel>(first));
     writer.write(kernelAt(4, 1, 100, 5, name));
     writer.setMeta("run_name", "small");
@@ -188,7 +189,9 @@ TEST(Store, AFinishedTraceTakesFurtherRowsFromSqlite) {
     writeManyKernels(folder.path() / "trace.db", 3'000);
     {
         Database database((folder.path() / "trace.db").string(), OpenMode::readWrite);
-        database.execute("DELETE FROM kernel WHERE id % 2 = 0; INSERT INTO kernel(rank, stream_id, start_ns, dur_ns, name_id, nccl) SELECT 1, 1, id, 1, 1, 0 FROM kernel; VACUUM");
+        database.execute(
+            "DELETE FROM kernel WHERE id % 2 = 0; INSERT INTO kernel(rank, stream_id, start_ns, dur_ns, name_id, nccl) "
+            "SELECT 1, 1, id, 1, 1, 0 FROM kernel; VACUUM");
     }
     TraceReader trace(folder.path(), {}, MisplacedRows::kept);
     EXPECT_EQ(integrityOf(trace), "ok");
@@ -241,38 +244,52 @@ TEST(Store, SaysWhyAFileIsNoTrace) {
     std::ofstream(file) << "x";
     EXPECT_NE(errorOf(file).find("not a readable trace.db"), std::string::npos);
     fs::remove(file);
-    Database(file.string(), OpenMode::create).execute("CREATE TABLE t(a); CREATE TABLE extent(a); CREATE TABLE meta(a)");
+    Database(file.string(), OpenMode::create)
+        .execute("CREATE TABLE t(a); CREATE TABLE extent(a); CREATE TABLE meta(a)");
     EXPECT_NE(errorOf(file).find("no trace.db of Rankscope"), std::string::npos);
 }
 
 TEST(Store, WhatATraceLacksIsNamed) {
     const TemporaryFolder folder;
     const fs::path file = folder.path() / "trace.db";
-    for (const auto& [damage, said] : {std::pair{"DROP TABLE kernel", "not a whole trace.db: table kernel is missing"}, std::pair{"DROP TABLE finding", "not a whole trace.db: table finding is missing"},
-                                       std::pair{"ALTER TABLE step RENAME COLUMN dur_ns TO other", "not a whole trace.db: column dur_ns of table step is missing"}}) {
+    for (const auto& [damage, said] :
+         {std::pair{"DROP TABLE kernel", "not a whole trace.db: table kernel is missing"},
+          std::pair{"DROP TABLE finding", "not a whole trace.db: table finding is missing"},
+          std::pair{"ALTER TABLE step RENAME COLUMN dur_ns TO other",
+                    "not a whole trace.db: column dur_ns of table step is missing"}}) {
         fs::remove(file);
         writeSmallTrace(file);
         EXPECT_EQ(errorOf(file), "");
         Database(file.string(), OpenMode::readWrite).execute(std::string("PRAGMA foreign_keys = OFF; ") + damage);
-        EXPECT_EQ(errorOf(file), file.string() + ": " + said + " (make it again with `rankscope collect` or `rankscope import`)");
+        EXPECT_EQ(errorOf(file),
+                  file.string() + ": " + said + " (make it again with `rankscope collect` or `rankscope import`)");
     }
 }
 
 TEST(Store, RowsThatBelongToNoRankOrTwoOrAreNotThereAreRefused) {
     const TemporaryFolder folder;
     const fs::path file = folder.path() / "trace.db";
-    for (const auto& [damage, said] : {std::pair{"DELETE FROM extent", "table extent gives some events to no rank (kernel)"},
-                                       std::pair{"DELETE FROM extent WHERE rank = 0", "table extent gives some events to no rank (kernel)"},
-                                       std::pair{"UPDATE extent SET last_id = last_id - 1 WHERE rank = 0", "table extent gives some events to no rank (kernel)"},
-                                       std::pair{"UPDATE extent SET last_id = last_id + 1 WHERE rank = 0", "table extent gives some events to two ranks (kernel)"},
-                                       std::pair{"UPDATE extent SET last_id = last_id + 1 WHERE rank = 1", "events that table extent promises are missing, or are another rank's (kernel)"},
-                                       std::pair{"DELETE FROM kernel WHERE rank = 1", "events that table extent promises are missing, or are another rank's (kernel)"},
-                                       std::pair{"UPDATE kernel SET rank = 0", "events that table extent promises are missing, or are another rank's (kernel)"},
-                                       std::pair{"DELETE FROM rank WHERE rank = 1", "there are events of 1 rank that table rank does not list (kernel)"}}) {
+    for (const auto& [damage, said] :
+         {std::pair{"DELETE FROM extent", "table extent gives some events to no rank (kernel)"},
+          std::pair{"DELETE FROM extent WHERE rank = 0", "table extent gives some events to no rank (kernel)"},
+          std::pair{"UPDATE extent SET last_id = last_id - 1 WHERE rank = 0",
+                    "table extent gives some events to no rank (kernel)"},
+          std::pair{"UPDATE extent SET last_id = last_id + 1 WHERE rank = 0",
+                    "table extent gives some events to two ranks (kernel)"},
+          std::pair{"UPDATE extent SET last_id = last_id + 1 WHERE rank = 1",
+                    "events that table extent promises are missing, or are another rank's (kernel)"},
+          std::pair{"DELETE FROM kernel WHERE rank = 1",
+                    "events that table extent promises are missing, or are another rank's (kernel)"},
+          std::pair{"UPDATE kernel SET rank = 0",
+                    "events that table extent promises are missing, or are another rank's (kernel)"},
+          std::pair{"DELETE FROM rank WHERE rank = 1",
+                    "there are events of 1 rank that table rank does not list (kernel)"}}) {
         fs::remove(file);
         writeSmallTrace(file);
         Database(file.string(), OpenMode::readWrite).execute(std::string("PRAGMA foreign_keys = OFF; ") + damage);
-        EXPECT_EQ(errorOf(file), file.string() + ": damaged: " + said + " (make it again with `rankscope collect` or `rankscope import`)") << damage;
+        EXPECT_EQ(errorOf(file), file.string() + ": damaged: " + said +
+                                     " (make it again with `rankscope collect` or `rankscope import`)")
+            << damage;
         EXPECT_NO_THROW(TraceReader(file, {}, MisplacedRows::kept)) << damage;
     }
 }
@@ -281,7 +298,8 @@ TEST(Store, ATraceWithoutEventsIsRead) {
     const TemporaryFolder folder;
     const fs::path file = folder.path() / "trace.db";
     writeSmallTrace(file);
-    Database(file.string(), OpenMode::readWrite).execute("PRAGMA foreign_keys = OFF; DELETE FROM kernel; DELETE FROM extent");
+    Database(file.string(), OpenMode::readWrite)
+        .execute("PRAGMA foreign_keys = OFF; DELETE FROM kernel; DELETE FROM extent");
     EXPECT_EQ(errorOf(file), "");
 }
 
@@ -428,9 +446,13 @@ TEST(Store, StructsHaveTheColumnsOfTheSchemaInItsOrder) {
 TEST(Store, NsightViewsAnswerNsightQueries) {
     const TemporaryFolder folder;
     writeSmallTrace(folder.path() / "trace.db");
-    Database sql((folder.path() / "trace.db").string(), OpenMode::create);  // as any program opens it: views of a file are closed to our readers
-    EXPECT_EQ(sql.integer("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.shortName WHERE s.value = 'gemm'"), 4);
-    for (const char* view : {"CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "NVTX_EVENTS"}) {
+    Database sql((folder.path() / "trace.db").string(),
+                 OpenMode::create);  // as any program opens it: views of a file are closed to our readers
+    EXPECT_EQ(sql.integer("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.shortName "
+                          "WHERE s.value = 'gemm'"),
+              4);
+    for (const char* view : {"CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_RUNTIME",
+                             "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "NVTX_EVENTS"}) {
         EXPECT_EQ(sql.integer(std::string("SELECT count(*) FROM ") + view), 0) << view;
     }
 }
@@ -442,8 +464,10 @@ TEST(Store, NsightViewsNameKernelsInAllThreeWays) {
         // mangled, demangled, short
         {"_ZN3foo4gemmIfEEvPT_", "void foo::gemm<float>(float*)", "gemm"},
         {"_ZN12_GLOBAL__N_13addEii", "(anonymous namespace)::add(int, int)", "add"},
-        {"void at::native::fill<4, std::vector<int> >(int, float)", "void at::native::fill<4, std::vector<int> >(int, float)", "fill"},
-        {"ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "ncclDevKernel_AllGather_RING_LL"},
+        {"void at::native::fill<4, std::vector<int> >(int, float)",
+         "void at::native::fill<4, std::vector<int> >(int, float)", "fill"},
+        {"ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+         "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "ncclDevKernel_AllGather_RING_LL"},
         {"gemm", "gemm", "gemm"},
         {"_Znot a name", "_Znot a name", "_Znot a name"},
     };
@@ -451,16 +475,22 @@ TEST(Store, NsightViewsNameKernelsInAllThreeWays) {
         TraceWriter writer(file);
         writer.write(Rank{0});
         writer.write(Stream{1, 0});
-        for (size_t i = 0; i < names.size(); ++i) writer.write(kernelAt(static_cast<int64_t>(i) + 1, 0, static_cast<int64_t>(i), 1, writer.intern(names[i][0])));
+        for (size_t i = 0; i < names.size(); ++i)
+            writer.write(
+                kernelAt(static_cast<int64_t>(i) + 1, 0, static_cast<int64_t>(i), 1, writer.intern(names[i][0])));
         writer.finish();
     }
     EXPECT_NO_THROW(TraceReader{file});
     Database sql(file.string(), OpenMode::create);
-    Statement rows(sql, "SELECT m.value, d.value, s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds m ON m.id = k.mangledName JOIN StringIds d ON d.id = k.demangledName "
-                        "JOIN StringIds s ON s.id = k.shortName ORDER BY k.start");
+    Statement rows(sql,
+                   "SELECT m.value, d.value, s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds m ON m.id = "
+                   "k.mangledName JOIN StringIds d ON d.id = k.demangledName "
+                   "JOIN StringIds s ON s.id = k.shortName ORDER BY k.start");
     for (const auto& name : names) {
         ASSERT_TRUE(rows.step());
-        EXPECT_EQ((std::array<std::string, 3>{std::string(rows.text(0)), std::string(rows.text(1)), std::string(rows.text(2))}), name);
+        EXPECT_EQ((std::array<std::string, 3>{std::string(rows.text(0)), std::string(rows.text(1)),
+                                              std::string(rows.text(2))}),
+                  name);
     }
     EXPECT_FALSE(rows.step());
 }

@@ -18,13 +18,13 @@ struct TrainingJob {
     int64_t transferNs = 200'000;
     int64_t originNs = 1'000'000'000;
     int ranksPerHost = 64;
-    int64_t hostOffsetNs = 0;    ///< what the clock of each further host is ahead of the one before
-    int64_t hostDriftPpb = 0;    ///< and how much faster it runs
-    int lostKernelOfRank = -1;   ///< this rank's NCCL kernel of the second step is not recorded
+    int64_t hostOffsetNs = 0;   ///< what the clock of each further host is ahead of the one before
+    int64_t hostDriftPpb = 0;   ///< and how much faster it runs
+    int lostKernelOfRank = -1;  ///< this rank's NCCL kernel of the second step is not recorded
     bool stepRanges = true;
     std::string stepName = "train_step";
-    int64_t gapNs = 100'000;     ///< host work between steps
-    int exitStatus = 0;          ///< of the ranks that are written with a farewell
+    int64_t gapNs = 100'000;  ///< host work between steps
+    int exitStatus = 0;       ///< of the ranks that are written with a farewell
     int64_t reducedElements = 1 << 20;
 
     int64_t stepNs() const { return gapNs + std::max(computeNs, slowComputeNs) + transferNs; }
@@ -53,20 +53,26 @@ struct TrainingJob {
             const int64_t endNs = computeStartNs + std::max(computeNs, slowComputeNs) + transferNs;
             const auto at = [&](int64_t trueNs) { return shown(rank, trueNs); };
             if (stepRanges) file.push(stepName, at(startNs));
-            file.kernel("gemm", 0, at(computeStartNs), at(arrivalNs) - at(computeStartNs), correlation, at(computeStartNs - 10'000));
+            file.kernel("gemm", 0, at(computeStartNs), at(arrivalNs) - at(computeStartNs), correlation,
+                        at(computeStartNs - 10'000));
             ++correlation;
             const uint64_t callId = 100 + static_cast<uint64_t>(step);
-            file.ncclCall(capture::NcclOp::allReduce, 1, static_cast<uint64_t>(reducedElements), at(computeStartNs - 5'000), callId, 0xabc);
+            file.ncclCall(capture::NcclOp::allReduce, 1, static_cast<uint64_t>(reducedElements),
+                          at(computeStartNs - 5'000), callId, 0xabc);
             const bool lost = rank == lostKernelOfRank && step == 1;
-            if (!lost) file.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 1, at(arrivalNs), at(endNs) - at(arrivalNs), correlation,
-                        at(computeStartNs - 4'000));
+            if (!lost)
+                file.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 1,
+                            at(arrivalNs), at(endNs) - at(arrivalNs), correlation, at(computeStartNs - 4'000));
             if (!lost) file.external(correlation, callId);
             ++correlation;
-            file.api(165, at(computeStartNs + 1'000), at(endNs) - at(computeStartNs + 1'000), correlation++);  // cudaDeviceSynchronize
+            file.api(165, at(computeStartNs + 1'000), at(endNs) - at(computeStartNs + 1'000),
+                     correlation++);  // cudaDeviceSynchronize
             if (stepRanges) file.pop(at(endNs));
         }
-        if (died) leaveRings(fileOf(run, rank));
-        else file.end(shown(rank, originNs + steps * stepNs() + 1'000), 1, exitStatus);
+        if (died)
+            leaveRings(fileOf(run, rank));
+        else
+            file.end(shown(rank, originNs + steps * stepNs() + 1'000), 1, exitStatus);
     }
 
     void write(const std::filesystem::path& run) const {

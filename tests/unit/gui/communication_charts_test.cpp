@@ -22,7 +22,7 @@ TEST(CommunicationMatrix, CountsWhatEachRankOwesEachOther) {
     auto reader = job.reader();
     const GridChart chart = communicationMatrix(reader);
     ASSERT_EQ(chart.nothing, "");
-    EXPECT_FLOAT_EQ(chart.at(1, 0), 500 + 100 + 7);   // column 1, row 0: from rank 0 to rank 1
+    EXPECT_FLOAT_EQ(chart.at(1, 0), 500 + 100 + 7);  // column 1, row 0: from rank 0 to rank 1
     EXPECT_FLOAT_EQ(chart.at(0, 1), 500 + 100);
     EXPECT_FLOAT_EQ(chart.at(3, 2), 500 + 100 + 3'000);
     EXPECT_TRUE(std::isnan(chart.at(2, 2)));
@@ -35,7 +35,9 @@ TEST(CommunicationMatrix, CountsWhatEachRankOwesEachOther) {
 TEST(CommunicationMatrix, RootedOperationsGoFromOrToTheRoot) {
     ChartFixture job(3);
     job.communicator(1, {0, 1, 2});
-    job.sql("INSERT INTO nccl_call (id, rank, start_ns, dur_ns, op, peer, evidence) VALUES (9, 0, 0, 1, 'broadcast', 2, 1)");
+    job.sql(
+        "INSERT INTO nccl_call (id, rank, start_ns, dur_ns, op, peer, evidence) VALUES (9, 0, 0, 1, 'broadcast', 2, "
+        "1)");
     job.collective(1, 1, "broadcast", 100, 50, {0, 1, 2});
     job.sql("UPDATE collective_member SET call_id = 9");
     auto reader = job.reader();
@@ -66,7 +68,8 @@ TEST(CommunicationMatrix, ManyRanksShareCellsAndLoseNoBytes) {
     constexpr int kRanks = 1'024;
     ChartFixture job(kRanks, 8);
     job.sql("INSERT INTO communicator VALUES (1, 1, 'comm_hash', {}, NULL, NULL, 128)", kRanks);
-    for (int rank = 0; rank < kRanks; ++rank) job.sql("INSERT INTO communicator_member (communicator_id, comm_rank, rank) VALUES (1, {0}, {0})", rank);
+    for (int rank = 0; rank < kRanks; ++rank)
+        job.sql("INSERT INTO communicator_member (communicator_id, comm_rank, rank) VALUES (1, {0}, {0})", rank);
     job.collective(1, 1, "all_gather", 1'024'000, 50, {0});
     auto reader = job.reader();
     const GridChart chart = communicationMatrix(reader);
@@ -90,7 +93,8 @@ TEST(BandwidthChart, ShowsBusBandwidthFitAndCeiling) {
     job.communicator(1, {0, 1, 2, 3});
     int id = 1;
     for (const int64_t bytes : {100'000, 1'000'000, 10'000'000, 100'000'000})
-        job.collective(id++, 1, "all_reduce", bytes, 30'000 + bytes / 50, {0, 1, 2, 3});   // 50 B/ns of message, 75 on the bus
+        job.collective(id++, 1, "all_reduce", bytes, 30'000 + bytes / 50,
+                       {0, 1, 2, 3});  // 50 B/ns of message, 75 on the bus
     auto reader = job.reader();
     const ScatterChart chart = bandwidthChart(reader);
     ASSERT_EQ(chart.series, std::vector<std::string>{"all-reduce of 4 on 2 hosts"});
@@ -100,7 +104,7 @@ TEST(BandwidthChart, ShowsBusBandwidthFitAndCeiling) {
     EXPECT_EQ(chart.points[0].target.rowId, 100);
     ASSERT_EQ(chart.lines.size(), 2u);
     EXPECT_EQ(chart.lines[0].name, "fit: start-up 30.0 us, 75 GB/s");
-    EXPECT_EQ(chart.lines[1].name, "ceiling 80 GB/s");   // two cards a node
+    EXPECT_EQ(chart.lines[1].name, "ceiling 80 GB/s");  // two cards a node
     EXPECT_DOUBLE_EQ(chart.lines[1].points[0].second, 80);
 }
 
@@ -108,7 +112,9 @@ TEST(BandwidthChart, ShowsTheLineThatTheReportTells) {
     ChartFixture job(4);
     job.communicator(1, {0, 1});
     job.communicator(2, {2, 3});
-    job.sql("INSERT INTO cost_fit VALUES (1, 'all_reduce', 53400, 0.011, NULL, 'fit', 'data parallel 0-1'), (2, 'all_reduce', 70000, 0.011, 100, 'fit', 'data parallel 2-3')");
+    job.sql(
+        "INSERT INTO cost_fit VALUES (1, 'all_reduce', 53400, 0.011, NULL, 'fit', 'data parallel 0-1'), (2, "
+        "'all_reduce', 70000, 0.011, 100, 'fit', 'data parallel 2-3')");
     job.collective(1, 2, "all_reduce", 1'000'000, 35'000, {2, 3});
     job.collective(2, 1, "all_reduce", 1'000'000, 35'000, {0, 1});
     auto reader = job.reader();
@@ -149,13 +155,13 @@ TEST(RooflineChart, ComputePerByteMeetsTheRoofAtTheRidge) {
     auto reader = job.reader();
     const ScatterChart chart = rooflineChart(reader);
     ASSERT_EQ(chart.nothing, "");
-    ASSERT_EQ(chart.points.size(), 1u);   // both ranks are in one place
+    ASSERT_EQ(chart.points.size(), 1u);  // both ranks are in one place
     EXPECT_EQ(chart.points[0].count, 2);
     EXPECT_DOUBLE_EQ(chart.points[0].x, 0.05);
     EXPECT_DOUBLE_EQ(chart.points[0].y, 0.5);
     EXPECT_EQ(chart.points[0].target.table, EventTable::step);
     ASSERT_EQ(chart.lines.size(), 2u);
-    EXPECT_DOUBLE_EQ(chart.lines[0].points[1].first, 0.01);   // ridge = 1 / bandwidth
+    EXPECT_DOUBLE_EQ(chart.lines[0].points[1].first, 0.01);  // ridge = 1 / bandwidth
     EXPECT_DOUBLE_EQ(chart.lines[0].points[1].second, 1);
     EXPECT_DOUBLE_EQ(chart.lines[1].points[1].first, 0.02);
 }
@@ -175,15 +181,23 @@ TEST(CommunicationCharts, SurviveNonsense) {
     ChartFixture job(3);
     job.communicator(1, {0, 1, 2});
     job.sql("UPDATE communicator SET n_ranks = -5");
-    job.sql("INSERT INTO communicator_member (communicator_id, comm_rank, rank) VALUES (1, 900000, 1), (1, 3, 77), (1, -4, 0), (99, 0, 0)");
+    job.sql(
+        "INSERT INTO communicator_member (communicator_id, comm_rank, rank) VALUES (1, 900000, 1), (1, 3, 77), (1, -4, "
+        "0), (99, 0, 0)");
     int id = 1;
     for (const char* value : {"9223372036854775807", "-9223372036854775807", "'text'", "1e308", "0"})
         for (const char* op : {"all_reduce", "broadcast", "gather", "nonsense"})
-            job.sql("INSERT INTO collective VALUES ({}, {}, 0, '{}', {}, NULL, NULL, NULL, 3, {}, {}, {}, {}, {}, 1, {})", id, 1 + id % 2, op, value, value, value, value, value, value, value), ++id;
+            job.sql(
+                "INSERT INTO collective VALUES ({}, {}, 0, '{}', {}, NULL, NULL, NULL, 3, {}, {}, {}, {}, {}, 1, {})",
+                id, 1 + id % 2, op, value, value, value, value, value, value, value),
+                ++id;
     job.sql("INSERT INTO collective_member SELECT id, 5000000000, NULL, NULL, bytes, bytes, 0, 0 FROM collective");
     for (const char* value : {"9223372036854775807", "-9223372036854775807", "'text'", "NULL"})
-        job.sql("INSERT INTO p2p (communicator_id, src_rank, dst_rank, seq, bytes, send_arrival_ns, send_end_ns, transfer_ns, complete) VALUES (1, 0, 1, 0, {0}, {0}, {0}, {0}, 1), "
-                "(1, 5000000000, 1, 0, 1, 1, 1, 1, 1), (1, -1, 2, 0, 1, 1, 1, 1, 1), (1, 1, 1, 0, 1, 1, 1, 1, 1)", value);
+        job.sql(
+            "INSERT INTO p2p (communicator_id, src_rank, dst_rank, seq, bytes, send_arrival_ns, send_end_ns, "
+            "transfer_ns, complete) VALUES (1, 0, 1, 0, {0}, {0}, {0}, {0}, 1), "
+            "(1, 5000000000, 1, 0, 1, 1, 1, 1, 1), (1, -1, 2, 0, 1, 1, 1, 1, 1), (1, 1, 1, 0, 1, 1, 1, 1, 1)",
+            value);
     job.step(0, 0, INT64_MAX - 5, INT64_MAX, 5);
     job.step(1, 0, INT64_MIN + 5, 100, INT64_MAX);
     auto reader = job.reader();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything the window does with a trace.db, done to damaged ones: whatever is in a file, nothing crashes, and what is shown can be shown.
-// RANKSCOPE_DAMAGE_SEEDS=FIRST-LAST tries those seeds instead of a few.
+// Everything the window does with a trace.db, done to damaged ones: whatever is in a file, nothing crashes, and what is
+// shown can be shown. RANKSCOPE_DAMAGE_SEEDS=FIRST-LAST tries those seeds instead of a few.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -74,7 +74,8 @@ void drawAll(const RunInfo& run, const RankTracks& tracks) {
                 axis.show(view);
                 ASSERT_GE(axis.visible().span(), TimeAxis::kMinSpanNs);
                 drawTrack(part.track, axis, drawing);
-                for (const Speck& speck : drawing.specks) ASSERT_TRUE(speck.x >= 0 && speck.x < 500 && speck.coverage >= 0 && speck.coverage <= 1);
+                for (const Speck& speck : drawing.specks)
+                    ASSERT_TRUE(speck.x >= 0 && speck.x < 500 && speck.coverage >= 0 && speck.coverage <= 1);
                 for (const Box& box : drawing.boxes) {
                     ASSERT_TRUE(box.width >= 0 && box.x + box.width < 510) << box.x << " " << box.width;
                     expectShowable(eventName(run, part.table, part.track.event(box.event)));
@@ -92,7 +93,8 @@ void askEverything(store::TraceReader& reader, const RunInfo& run, const std::ve
             SearchRequest request;
             request.pattern = pattern;
             request.order = order;
-            for (const SearchHit& hit : searchEvents(request, run, tracks, cancelled).hits) expectShowable(eventName(run, hit.table, hit.event));
+            for (const SearchHit& hit : searchEvents(request, run, tracks, cancelled).hits)
+                expectShowable(eventName(run, hit.table, hit.event));
         }
     for (const RankTracksPtr& rank : tracks)
         for (const Lane& lane : rank->lanes)
@@ -109,18 +111,22 @@ void askEverything(store::TraceReader& reader, const RunInfo& run, const std::ve
 }
 
 void expectDrawable(const GridChart& chart) {
-    ASSERT_EQ(chart.values.size(), chart.nothing.empty() ? chart.columns.labels.size() * chart.rows.labels.size() : chart.values.size());
+    ASSERT_EQ(chart.values.size(),
+              chart.nothing.empty() ? chart.columns.labels.size() * chart.rows.labels.size() : chart.values.size());
     for (const float value : chart.values) ASSERT_FALSE(std::isinf(value));
 }
 
 void expectDrawable(const ScatterChart& chart) {
-    for (const ScatterPoint& point : chart.points) ASSERT_TRUE(std::isfinite(point.x) && std::isfinite(point.y) && point.x > 0 && point.y > 0);
+    for (const ScatterPoint& point : chart.points)
+        ASSERT_TRUE(std::isfinite(point.x) && std::isfinite(point.y) && point.x > 0 && point.y > 0);
 }
 
 void drawCharts(store::TraceReader& reader) {
     tryTo([&] {
         const StepTable steps = readStepTable(reader);
-        for (const StepMeasure measure : {StepMeasure::own, StepMeasure::compute, StepMeasure::waiting, StepMeasure::duration}) expectDrawable(stragglerMap(steps, measure));
+        for (const StepMeasure measure :
+             {StepMeasure::own, StepMeasure::compute, StepMeasure::waiting, StepMeasure::duration})
+            expectDrawable(stragglerMap(steps, measure));
         expectDrawable(stepHistogram(steps));
     });
     tryTo([&] { expectDrawable(communicationMatrix(reader)); });
@@ -130,7 +136,8 @@ void drawCharts(store::TraceReader& reader) {
         const PipelineCharts pipelines(reader);
         for (const int32_t step : {-1, 0}) {
             const PipelineChart chart = pipelines.chart(reader, 0, step);
-            for (const PipelineStage& stage : chart.stages) ASSERT_TRUE(stage.bubble >= 0 && stage.bubble <= 1) << stage.bubble;
+            for (const PipelineStage& stage : chart.stages)
+                ASSERT_TRUE(stage.bubble >= 0 && stage.bubble <= 1) << stage.bubble;
         }
     });
 }
@@ -142,12 +149,15 @@ void compareWithSound(store::TraceReader& reader, const RunInfo& run) {
     const RunInfo other = readRunInfo(soundReader);
     tryTo([&] {
         const RunSummary summary = readRunSummary(reader, run), otherSummary = readRunSummary(soundReader, other);
-        for (const RunDifference& difference : {compareRuns(summary, run, otherSummary, other), compareRuns(otherSummary, other, summary, run)})
-            for (const KernelChange& kernel : difference.kernels) ASSERT_TRUE(std::isfinite(kernel.aCount) && std::isfinite(kernel.bCount));
+        for (const RunDifference& difference :
+             {compareRuns(summary, run, otherSummary, other), compareRuns(otherSummary, other, summary, run)})
+            for (const KernelChange& kernel : difference.kernels)
+                ASSERT_TRUE(std::isfinite(kernel.aCount) && std::isfinite(kernel.bCount));
     });
     const StepAlignment alignment(run, other);
     for (const Side side : {Side::a, Side::b}) {
-        for (const TimeRange view : {TimeRange{0, 1'000'000}, alignment.fit(side), alignment.room(side)}) (void)alignment.across(side, view);
+        for (const TimeRange view : {TimeRange{0, 1'000'000}, alignment.fit(side), alignment.room(side)})
+            (void)alignment.across(side, view);
         ASSERT_GE(alignment.room(side).span(), 0);
     }
 }

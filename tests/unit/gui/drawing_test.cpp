@@ -18,7 +18,8 @@ TimeAxis axisOver(TimeRange whole, TimeRange visible, double width) {
     return axis;
 }
 
-Track randomTrack(unsigned seed, size_t events, int64_t maxDuration, int64_t maxGap, EventKind kind = EventKind::compute) {
+Track randomTrack(unsigned seed, size_t events, int64_t maxDuration, int64_t maxGap,
+                  EventKind kind = EventKind::compute) {
     std::mt19937 random(seed);
     Track track;
     int64_t now = 0;
@@ -69,7 +70,8 @@ TEST(DrawTrack, FindsTheBoxesThatLookingAtEveryEventFinds) {
         std::vector<uint32_t> drawn, expected;
         for (const Box& box : drawing.boxes) drawn.push_back(box.event);
         for (uint32_t i = 0; i < track.size(); ++i)
-            if (track.startNs(i) < axis.visible().endNs && track.endNs(i) > axis.visible().beginNs && static_cast<double>(track.durNs(i)) * axis.pixelsPerNs() >= kMinBoxPixels)
+            if (track.startNs(i) < axis.visible().endNs && track.endNs(i) > axis.visible().beginNs &&
+                static_cast<double>(track.durNs(i)) * axis.pixelsPerNs() >= kMinBoxPixels)
                 expected.push_back(i);
         EXPECT_EQ(drawn, expected) << span;
     }
@@ -138,7 +140,8 @@ TEST(Activity, UnionsAreTakenAndNothingCountsTwice) {
 }
 
 TEST(Activity, BinsAgreeWithTheEventsAtEveryZoom) {
-    const Track compute = randomTrack(7, 40'000, 900, 400), communication = randomTrack(8, 30'000, 700, 900, EventKind::communication);
+    const Track compute = randomTrack(7, 40'000, 900, 400),
+                communication = randomTrack(8, 30'000, 700, 900, EventKind::communication);
     const std::vector<const Track*> tracks{&compute, &communication};
     const TimeRange whole = compute.extent();
     const ActivityBins bins(tracks, whole);
@@ -147,12 +150,14 @@ TEST(Activity, BinsAgreeWithTheEventsAtEveryZoom) {
         const auto shares = bins.shares(range);
         const ActivityTimes times = activityIn(tracks, range);
         for (size_t a = 0; a < kActivities; ++a)
-            EXPECT_NEAR(shares[a], static_cast<double>(times[a]) / static_cast<double>(range.span()), 0.02) << span << " " << a;
+            EXPECT_NEAR(shares[a], static_cast<double>(times[a]) / static_cast<double>(range.span()), 0.02)
+                << span << " " << a;
     }
 }
 
 TEST(Activity, ColumnsCarryTheSameSharesFarAndNear) {
-    const Track compute = randomTrack(9, 40'000, 900, 400), communication = randomTrack(10, 30'000, 700, 900, EventKind::communication);
+    const Track compute = randomTrack(9, 40'000, 900, 400),
+                communication = randomTrack(10, 30'000, 700, 900, EventKind::communication);
     const std::vector<const Track*> tracks{&compute, &communication};
     const TimeRange whole = compute.extent();
     const ActivityBins bins(tracks, whole);
@@ -167,7 +172,8 @@ TEST(Activity, ColumnsCarryTheSameSharesFarAndNear) {
             const double expected = static_cast<double>(times[a]) * axis.pixelsPerNs();
             EXPECT_NEAR(sum, expected, 0.02 * expected + 4) << span << " " << a;
         }
-        for (const ActivityColumn& column : columns) EXPECT_LE(column.shares[0] + column.shares[1] + column.shares[2] + column.shares[3], 1.02);
+        for (const ActivityColumn& column : columns)
+            EXPECT_LE(column.shares[0] + column.shares[1] + column.shares[2] + column.shares[3], 1.02);
     }
 }
 

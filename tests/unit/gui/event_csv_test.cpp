@@ -27,12 +27,15 @@ TEST(EventCsv, HoldsWhatOverlapsTheRangeWithTimesUncut) {
     // The step, the NVTX range, the copy and the second GEMM.
     EXPECT_EQ(written, 4u);
     EXPECT_NE(csv.find("0,stream 7 compute,memcpy,1,copy host to device,210000,30000\r\n"), std::string::npos) << csv;
-    EXPECT_NE(csv.find("0,stream 7 compute,kernel,2,ampere_sgemm_128x64_tn,250000,100000\r\n"), std::string::npos) << csv;
+    EXPECT_NE(csv.find("0,stream 7 compute,kernel,2,ampere_sgemm_128x64_tn,250000,100000\r\n"), std::string::npos)
+        << csv;
     EXPECT_LT(csv.find(",memcpy,"), csv.find(",kernel,")) << "in order of time within a lane";
 }
 
 TEST(EventCsv, MarksAtTheEndsAreInIt) {
-    const std::string csv = csvOf(SmallRun("UPDATE nvtx SET start_ns = 1000000, dur_ns = 0 WHERE rank = 0; UPDATE nvtx SET start_ns = 0, dur_ns = 0 WHERE rank = 1"), {{0, 1000 * kUs}, {0, 1}, {}, {}});
+    const std::string csv = csvOf(SmallRun("UPDATE nvtx SET start_ns = 1000000, dur_ns = 0 WHERE rank = 0; UPDATE nvtx "
+                                           "SET start_ns = 0, dur_ns = 0 WHERE rank = 1"),
+                                  {{0, 1000 * kUs}, {0, 1}, {}, {}});
     EXPECT_NE(csv.find(",nvtx,1,forward,1000000,0\r\n"), std::string::npos) << csv;
     EXPECT_NE(csv.find(",nvtx,2,forward,0,0\r\n"), std::string::npos) << csv;
     // The first GEMM ends where the range begins, the second begins where it ends.
@@ -42,8 +45,10 @@ TEST(EventCsv, MarksAtTheEndsAreInIt) {
 // 400 ranges of rank 0 within each other, before the rank's own.
 const std::string kDeepRanges =
     "UPDATE nvtx SET id = id + 1000; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400) "
-    "INSERT INTO nvtx (id, rank, thread_id, start_ns, dur_ns, kind, name_id, depth) SELECT 600 + i, 0, 0, i, 4000 - 2 * i, 1, 5, i FROM n; "
-    "UPDATE extent SET first_id = 601, last_id = 1001 WHERE table_name = 'nvtx' AND rank = 0; UPDATE extent SET first_id = 1002, last_id = 1002 WHERE table_name = 'nvtx' AND rank = 1; ";
+    "INSERT INTO nvtx (id, rank, thread_id, start_ns, dur_ns, kind, name_id, depth) SELECT 600 + i, 0, 0, i, 4000 - 2 "
+    "* i, 1, 5, i FROM n; "
+    "UPDATE extent SET first_id = 601, last_id = 1001 WHERE table_name = 'nvtx' AND rank = 0; UPDATE extent SET "
+    "first_id = 1002, last_id = 1002 WHERE table_name = 'nvtx' AND rank = 1; ";
 
 size_t count(const std::string& text, const std::string& part) {
     size_t found = 0;
@@ -54,22 +59,30 @@ size_t count(const std::string& text, const std::string& part) {
 TEST(EventCsv, EventsThatAreNestedTooDeeplyToBeDrawnAreInIt) {
     const std::string csv = csvOf(SmallRun(kDeepRanges), {{0, 1000 * kUs}, {0}, {}, {}});
     EXPECT_EQ(count(csv, ",nvtx,"), 401u);
-    EXPECT_NE(csv.find("\n0,NVTX thread 100 main (not drawn),nvtx,1000,forward,400,3200\r\n"), std::string::npos) << csv;
+    EXPECT_NE(csv.find("\n0,NVTX thread 100 main (not drawn),nvtx,1000,forward,400,3200\r\n"), std::string::npos)
+        << csv;
     EXPECT_EQ(count(csvOf(SmallRun(kDeepRanges), {{5 * kUs, 1000 * kUs}, {0}, {}, {}}), ",nvtx,"), 1u) << "out of view";
-    EXPECT_EQ(count(csvOf(SmallRun(kDeepRanges), {{0, 1000 * kUs}, {0}, {"NVTX thread 100 main"}, {}}), "(not drawn)"), 0u) << "hidden";
+    EXPECT_EQ(count(csvOf(SmallRun(kDeepRanges), {{0, 1000 * kUs}, {0}, {"NVTX thread 100 main"}, {}}), "(not drawn)"),
+              0u)
+        << "hidden";
 }
 
 TEST(EventCsv, EventsOfStreamsBeyondThoseDrawnAreInIt) {
-    const std::string csv = csvOf(SmallRun("UPDATE kernel SET id = id + 2000; UPDATE extent SET first_id = 2004, last_id = 2006 WHERE table_name = 'kernel' AND rank = 1; "
-                                           "UPDATE extent SET first_id = 501, last_id = 2003 WHERE table_name = 'kernel' AND rank = 0; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) "
-                                           "INSERT INTO kernel (id, rank, stream_id, start_ns, dur_ns, name_id, nccl) SELECT 500 + i, 0, 100 + i, i, 10, 1, 0 FROM n"),
-                                  {{0, 1000 * kUs}, {0}, {}, {}});
+    const std::string csv =
+        csvOf(SmallRun("UPDATE kernel SET id = id + 2000; UPDATE extent SET first_id = 2004, last_id = 2006 WHERE "
+                       "table_name = 'kernel' AND rank = 1; "
+                       "UPDATE extent SET first_id = 501, last_id = 2003 WHERE table_name = 'kernel' AND rank = 0; "
+                       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) "
+                       "INSERT INTO kernel (id, rank, stream_id, start_ns, dur_ns, name_id, nccl) SELECT 500 + i, 0, "
+                       "100 + i, i, 10, 1, 0 FROM n"),
+              {{0, 1000 * kUs}, {0}, {}, {}});
     EXPECT_EQ(count(csv, ",kernel,"), 1503u);
     EXPECT_NE(csv.find("\n0,not drawn,kernel,2000,"), std::string::npos);
 }
 
 TEST(EventCsv, ANegativeDurationIsWrittenAsRecorded) {
-    const std::string csv = csvOf(SmallRun("UPDATE kernel SET dur_ns = -5000 WHERE id = 2"), {{0, 1000 * kUs}, {0}, {}, {}});
+    const std::string csv =
+        csvOf(SmallRun("UPDATE kernel SET dur_ns = -5000 WHERE id = 2"), {{0, 1000 * kUs}, {0}, {}, {}});
     EXPECT_NE(csv.find(",kernel,2,ampere_sgemm_128x64_tn,250000,-5000\r\n"), std::string::npos) << csv;
 }
 
@@ -90,7 +103,8 @@ TEST(EventCsv, NamesAreQuotedAndStayOnOneLine) {
     EXPECT_EQ(csvField("plain"), "plain");
     EXPECT_EQ(csvField("a,b"), "\"a,b\"");
     EXPECT_EQ(csvField("say \"x\""), "\"say \"\"x\"\"\"");
-    const std::string csv = csvOf(SmallRun({}, "gemm<float, 128>\n\u202E\"evil\""), {{100 * kUs, 110 * kUs}, {0}, {}, {}});
+    const std::string csv =
+        csvOf(SmallRun({}, "gemm<float, 128>\n\u202E\"evil\""), {{100 * kUs, 110 * kUs}, {0}, {}, {}});
     EXPECT_NE(csv.find("\"gemm<float, 128>\u00B7\"\"evil\"\"\""), std::string::npos) << csv;
 }
 

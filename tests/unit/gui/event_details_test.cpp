@@ -93,7 +93,8 @@ TEST(EventDetails, SaysWhatAMessageWaitedFor) {
 
 TEST(EventDetails, NamesTheFindingsItIsEvidenceOf) {
     const SmallRun file(
-        "INSERT INTO finding VALUES (1, 'RS301', 'slow rank', 'found', 0.2, NULL, NULL, NULL, '{}'); INSERT INTO finding_evidence VALUES (1, "
+        "INSERT INTO finding VALUES (1, 'RS301', 'slow rank', 'found', 0.2, NULL, NULL, NULL, '{}'); INSERT INTO "
+        "finding_evidence VALUES (1, "
         "'kernel', 6, 1, 'arrives last');");
     EXPECT_EQ(value(detailsOf(file, kLateReduce), "Evidence of", "RS301"), "slow rank: arrives last");
     EXPECT_EQ(find(detailsOf(file, {EventTable::kernel, 5, 1}), "Evidence of", "RS301"), nullptr);
@@ -103,7 +104,8 @@ TEST(EventDetails, TheSqlReturnsTheRow) {
     const SmallRun file;
     auto reader = file.reader();
     for (const EventLink& event : {kLateReduce, EventLink{EventTable::memcpy, 2, 1}, EventLink{EventTable::nvtx, 1, 0},
-                                   EventLink{EventTable::apiCall, 3, 0}, EventLink{EventTable::ncclCall, 1, 0}, EventLink{EventTable::step, 0, 1}}) {
+                                   EventLink{EventTable::apiCall, 3, 0}, EventLink{EventTable::ncclCall, 1, 0},
+                                   EventLink{EventTable::step, 0, 1}}) {
         store::Statement query(reader.database(), selectOf(event));
         ASSERT_TRUE(query.step()) << selectOf(event);
         EXPECT_EQ(std::string(query.text(0)), readRow(reader, event).front().text);
@@ -127,11 +129,15 @@ TEST(EventDetails, WhatDoesNotExistIsSaid) {
 TEST(EventDetails, HostileRowsAreShownAsTheyAre) {
     const SmallRun file(
         "PRAGMA ignore_check_constraints = 1;"
-        "UPDATE kernel SET name_id = 987654, stream_id = 55, start_ns = 9223372036854775807, dur_ns = 9223372036854775807 WHERE id = 6;"
-        "UPDATE nccl_call SET thread_id = NULL, communicator_id = 12, bytes = NULL, algorithm = 'magic', seq = -9223372036854775807, kernel_id = 6;"
-        "UPDATE collective SET communicator_id = 12, seq = -9223372036854775807, first_arrival_ns = -9223372036854775807, last_arrival_ns = "
+        "UPDATE kernel SET name_id = 987654, stream_id = 55, start_ns = 9223372036854775807, dur_ns = "
+        "9223372036854775807 WHERE id = 6;"
+        "UPDATE nccl_call SET thread_id = NULL, communicator_id = 12, bytes = NULL, algorithm = 'magic', seq = "
+        "-9223372036854775807, kernel_id = 6;"
+        "UPDATE collective SET communicator_id = 12, seq = -9223372036854775807, first_arrival_ns = "
+        "-9223372036854775807, last_arrival_ns = "
         "9223372036854775807, last_rank = NULL;"
-        "UPDATE collective_member SET arrival_ns = NULL, kernel_id = -1; UPDATE nvtx SET dur_ns = NULL, name_id = -1; UPDATE memcpy SET kind = NULL "
+        "UPDATE collective_member SET arrival_ns = NULL, kernel_id = -1; UPDATE nvtx SET dur_ns = NULL, name_id = -1; "
+        "UPDATE memcpy SET kind = NULL "
         "WHERE 0;",
         std::string("\x01\x02 name \xe2\x80\xae with marks"));
     const EventDetails details = detailsOf(file, kLateReduce);
@@ -140,9 +146,10 @@ TEST(EventDetails, HostileRowsAreShownAsTheyAre) {
     EXPECT_EQ(value(details, "NCCL call", "algorithm"), "unknown");
     EXPECT_EQ(value(details, "NCCL call", "communicator"), "#12, which does not exist");
     EXPECT_EQ(value(details, "Collective", "arrival skew"), "unknown");
-    for (const EventTable table :
-         {EventTable::kernel, EventTable::memcpy, EventTable::nvtx, EventTable::apiCall, EventTable::ncclCall, EventTable::step})
-        for (int64_t row = 0; row < 9; ++row) EXPECT_NE(detailsOf(file, {table, row, static_cast<int32_t>(row % 3)}).title, "");
+    for (const EventTable table : {EventTable::kernel, EventTable::memcpy, EventTable::nvtx, EventTable::apiCall,
+                                   EventTable::ncclCall, EventTable::step})
+        for (int64_t row = 0; row < 9; ++row)
+            EXPECT_NE(detailsOf(file, {table, row, static_cast<int32_t>(row % 3)}).title, "");
     const std::string title = detailsOf(file, {EventTable::kernel, 1, 0}).title;
     EXPECT_EQ(title.find('\x01'), std::string::npos);
     EXPECT_EQ(title.find("\xe2\x80\xae"), std::string::npos);

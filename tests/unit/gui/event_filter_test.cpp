@@ -31,7 +31,8 @@ TEST(DurationFilter, ReadsRelationsUnitsAndRanges) {
 }
 
 TEST(DurationFilter, SaysWhatItDoesNotUnderstand) {
-    for (const char* text : {"> 5", "ms", "> ", "> 1 parsec", "-3 ms", "1 ms ms", "nan ms", "inf s", "..", "1 ms ..", "> 1 ms < 2 ms"})
+    for (const char* text :
+         {"> 5", "ms", "> ", "> 1 parsec", "-3 ms", "1 ms ms", "nan ms", "inf s", "..", "1 ms ..", "> 1 ms < 2 ms"})
         EXPECT_NE(parseDuration(text).error, "") << text;
 }
 

@@ -73,17 +73,25 @@ TEST(EventSearch, FiltersByDurationRankClassAndTime) {
 TEST(EventSearch, SortsByAnyColumnBothWays) {
     const Loaded loaded;
     const auto key = [&](SearchOrder order, const SearchHit& hit) -> std::string {
-        const auto padded = [](int64_t number) { return std::string(20 - std::to_string(number).size(), '0') + std::to_string(number); };
+        const auto padded = [](int64_t number) {
+            return std::string(20 - std::to_string(number).size(), '0') + std::to_string(number);
+        };
         switch (order) {
-            case SearchOrder::start: return padded(hit.event.startNs);
-            case SearchOrder::duration: return padded(hit.event.durNs);
-            case SearchOrder::name: return eventName(*loaded.run, hit.table, hit.event);
-            case SearchOrder::rank: return padded(hit.ref.rank);
-            case SearchOrder::lane: return padded(hit.ref.lane);
+            case SearchOrder::start:
+                return padded(hit.event.startNs);
+            case SearchOrder::duration:
+                return padded(hit.event.durNs);
+            case SearchOrder::name:
+                return eventName(*loaded.run, hit.table, hit.event);
+            case SearchOrder::rank:
+                return padded(hit.ref.rank);
+            case SearchOrder::lane:
+                return padded(hit.ref.lane);
         }
         return {};
     };
-    for (const SearchOrder order : {SearchOrder::start, SearchOrder::duration, SearchOrder::name, SearchOrder::rank, SearchOrder::lane}) {
+    for (const SearchOrder order :
+         {SearchOrder::start, SearchOrder::duration, SearchOrder::name, SearchOrder::rank, SearchOrder::lane}) {
         for (const bool descending : {false, true}) {
             SearchRequest request = named("");
             request.order = order;
@@ -92,7 +100,8 @@ TEST(EventSearch, SortsByAnyColumnBothWays) {
             ASSERT_EQ(result.hits.size(), 22u);
             for (size_t i = 1; i < result.hits.size(); ++i) {
                 const std::string before = key(order, result.hits[i - 1]), after = key(order, result.hits[i]);
-                EXPECT_TRUE(descending ? before >= after : before <= after) << static_cast<int>(order) << " " << before << " " << after;
+                EXPECT_TRUE(descending ? before >= after : before <= after)
+                    << static_cast<int>(order) << " " << before << " " << after;
             }
         }
     }
@@ -149,7 +158,8 @@ TEST(EventSearch, KeepsTheFirstOnesInTheOrderAskedForAndCountsAll) {
 
 TEST(EventSearch, IdsThatNameNothingDoNoHarm) {
     const SmallRun file(
-        "UPDATE kernel SET name_id = 123456789; UPDATE nvtx SET name_id = -7; UPDATE memcpy SET kind = 77; UPDATE nccl_call SET op = 'nonsense'; "
+        "UPDATE kernel SET name_id = 123456789; UPDATE nvtx SET name_id = -7; UPDATE memcpy SET kind = 77; UPDATE "
+        "nccl_call SET op = 'nonsense'; "
         "UPDATE step SET step = 2147483647;"
         "UPDATE kernel SET stream_id = -3 WHERE id = 2; UPDATE kernel SET dur_ns = -5 WHERE id = 1;",
         std::string(100'000, 'n'));

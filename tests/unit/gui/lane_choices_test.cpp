@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gui/session/lane_choices_text.h"
-
 #include <gtest/gtest.h>
+
+#include "gui/session/lane_choices_text.h"
 
 namespace rankscope::gui {
 namespace {
@@ -24,7 +24,9 @@ TEST(LaneChoices, ComeBackAsTheyWereKept) {
 }
 
 TEST(LaneChoices, AnythingElseIsNoChoice) {
-    for (const char* text : {"", "[]", "{", "{\"pinned_ranks\": 3, \"filter\": [], \"order\": [\"x\", 1.5], \"hidden_lanes\": {\"a\": 1}, \"later\": true}"})
+    for (const char* text : {"", "[]", "{",
+                             "{\"pinned_ranks\": 3, \"filter\": [], \"order\": [\"x\", 1.5], \"hidden_lanes\": {\"a\": "
+                             "1}, \"later\": true}"})
         EXPECT_EQ(laneChoicesOf(text), LaneChoices{}) << text;
 }
 

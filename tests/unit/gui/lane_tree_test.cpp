@@ -38,7 +38,8 @@ TEST(LaneTree, ExpandsARankToItsLanes) {
     LaneTree tree = fourRanks();
     tree.toggleHost(1);
     tree.toggleRank(1);
-    EXPECT_EQ(labels(tree.rows()), (Labels{"alpha", "rank 0", "rank 1", "stream 7 compute", "stream 13 communication", "beta"}));
+    EXPECT_EQ(labels(tree.rows()),
+              (Labels{"alpha", "rank 0", "rank 1", "stream 7 compute", "stream 13 communication", "beta"}));
     ASSERT_NE(tree.rowOf(1, 1), nullptr);
     EXPECT_EQ(tree.rowOf(1, 1)->label, "stream 13 communication");
 }
@@ -66,7 +67,8 @@ TEST(LaneTree, FilterNamesRanksHostsOrLanes) {
     EXPECT_EQ(labels(tree.rows()), (Labels{"alpha", "rank 1"}));
     tree.toggleRank(1);
     tree.setFilter("comm");
-    EXPECT_EQ(labels(tree.rows()), (Labels{"alpha", "rank 0", "rank 1", "stream 13 communication", "beta", "rank 2", "rank 3"}));
+    EXPECT_EQ(labels(tree.rows()),
+              (Labels{"alpha", "rank 0", "rank 1", "stream 13 communication", "beta", "rank 2", "rank 3"}));
     tree.setFilter("nothing like it");
     EXPECT_TRUE(tree.rows().empty());
 }

@@ -32,7 +32,8 @@ TEST(NamePattern, KnowsTheClassesThatPeopleType) {
 }
 
 TEST(NamePattern, SaysWhatIsWrongAndMatchesNothingThen) {
-    for (const std::string expression : {"(", "[a", "a{2", "(?=x)", "\\1", "(a)\\1", "a{1000000}", "((x{99}){99}){99}", "[[:nonsense:]]"}) {
+    for (const std::string expression :
+         {"(", "[a", "a{2", "(?=x)", "\\1", "(a)\\1", "a{1000000}", "((x{99}){99}){99}", "[[:nonsense:]]"}) {
         const NamePattern pattern(expression, false);
         EXPECT_NE(pattern.error(), "") << expression;
         EXPECT_FALSE(pattern.matches("(aaa*"));
@@ -41,7 +42,9 @@ TEST(NamePattern, SaysWhatIsWrongAndMatchesNothingThen) {
     EXPECT_NE(NamePattern(std::string(5000, 'a'), false).error(), "");
 }
 
-TEST(NamePattern, TrailingBackslashIsAnError) { EXPECT_NE(NamePattern("abc\\", false).error(), ""); }
+TEST(NamePattern, TrailingBackslashIsAnError) {
+    EXPECT_NE(NamePattern("abc\\", false).error(), "");
+}
 
 TEST(NamePattern, LongAndStrangeNamesAreOnlyNames) {
     const std::string huge(100'000, 'x');

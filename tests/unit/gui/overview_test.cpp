@@ -6,7 +6,7 @@
 namespace rankscope::gui {
 namespace {
 
-constexpr double kBin = 0.03;   // shares are exact to a bin of the level that is looked at
+constexpr double kBin = 0.03;  // shares are exact to a bin of the level that is looked at
 constexpr size_t kCompute = static_cast<size_t>(Activity::compute);
 
 // A rank that computes in [from, to).

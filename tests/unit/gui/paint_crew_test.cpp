@@ -12,7 +12,7 @@ TEST(PaintCrew, PaintsEachItemOnceWhateverTheNumberOfWorkers) {
         ASSERT_EQ(crew.workers(), workers);
         for (size_t picture = 0; picture < 500; ++picture) {
             const size_t items = picture % 40;
-            std::vector<int> painted(items, 0);   // no atomics: an item is one worker's alone
+            std::vector<int> painted(items, 0);  // no atomics: an item is one worker's alone
             crew.paint(items, [&](size_t worker, size_t item) {
                 ASSERT_LT(worker, workers);
                 ++painted[item];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "gui/charts/series/pipeline_chart.h"
+
 #include <gtest/gtest.h>
 
-#include "gui/charts/series/pipeline_chart.h"
 #include "tests/unit/gui/chart_fixture.h"
 
 namespace rankscope::gui::test {
@@ -52,7 +53,7 @@ TEST(FindPipelines, ExchangesRingsInOneDirectionAndStarsAreNone) {
 
 // Two stages, two micro-batches: on stage 0 F1 F2 . . B1 B2, on stage 1 F1 B1 F2 B2, each pass of 100 ns.
 class TwoStages {
-public:
+  public:
     explicit TwoStages(bool withRanges) : m_ranges(withRanges) {
         job.sql("INSERT INTO string VALUES (1, 'forward'), (2, 'backward'), (3, 'gemm'), (4, 'cudaLaunchKernel')");
         job.sql("INSERT INTO stream (id, rank, context, native_id) VALUES (1, 0, 1, 7), (2, 1, 1, 7)");
@@ -66,7 +67,9 @@ public:
         pass(1, 1, 300);
         pass(1, 2, 400);
         for (const auto& [table, count] : {std::pair{"kernel", 4}, {"api_call", 4}, {"nvtx", 4}})
-            for (const int rank : {0, 1}) job.sql("INSERT INTO extent VALUES ('{}', {}, {}, {}, 200)", table, rank, 1 + 4 * rank, count + 4 * rank);
+            for (const int rank : {0, 1})
+                job.sql("INSERT INTO extent VALUES ('{}', {}, {}, {}, 200)", table, rank, 1 + 4 * rank,
+                        count + 4 * rank);
         job.message(1, 0, 1, 64, 95, 99);
         job.message(2, 0, 1, 64, 196, 199);
         job.message(3, 1, 0, 64, 300, 304);
@@ -74,13 +77,22 @@ public:
     }
     ChartFixture job{2};
 
-private:
+  private:
     // The host launches each pass 1 ns after the one before, long ahead of the GPU.
     void pass(int rank, int nameId, int startNs) {
         const int id = m_id++;
-        job.sql("INSERT INTO kernel (id, rank, stream_id, start_ns, dur_ns, name_id, correlation_id, nccl) VALUES ({0}, {1}, {2}, {3}, 94, 3, {0}, 0)", id, rank, rank + 1, startNs);
-        job.sql("INSERT INTO api_call (id, rank, thread_id, start_ns, dur_ns, name_id, kind, source, correlation_id) VALUES ({0}, {1}, 1, {2}, 1, 4, 1, 2, {0})", id, rank, 10 * (id % 5) + 1);
-        job.sql("INSERT INTO nvtx (id, rank, thread_id, start_ns, dur_ns, kind, name_id, depth) VALUES ({}, {}, 1, {}, 5, 1, {}, 1)", id, rank, 10 * (id % 5), m_ranges ? nameId : 3);
+        job.sql(
+            "INSERT INTO kernel (id, rank, stream_id, start_ns, dur_ns, name_id, correlation_id, nccl) VALUES ({0}, "
+            "{1}, {2}, {3}, 94, 3, {0}, 0)",
+            id, rank, rank + 1, startNs);
+        job.sql(
+            "INSERT INTO api_call (id, rank, thread_id, start_ns, dur_ns, name_id, kind, source, correlation_id) "
+            "VALUES ({0}, {1}, 1, {2}, 1, 4, 1, 2, {0})",
+            id, rank, 10 * (id % 5) + 1);
+        job.sql(
+            "INSERT INTO nvtx (id, rank, thread_id, start_ns, dur_ns, kind, name_id, depth) VALUES ({}, {}, 1, {}, 5, "
+            "1, {}, 1)",
+            id, rank, 10 * (id % 5), m_ranges ? nameId : 3);
     }
 
     bool m_ranges;
@@ -101,19 +113,19 @@ TEST(PipelineChart, KernelsBelongToTheRangeThatLaunchedThem) {
     EXPECT_EQ(chart.stages[1].passes[2].kind, PassKind::forward);
     EXPECT_EQ(chart.stages[1].passes[2].number, 2);
     EXPECT_EQ(chart.stages[1].passes[2].target.rowId, 7);
-    EXPECT_NEAR(chart.stages[0].bubble, (594 - 4 * 94) / 1000.0, 1e-9);   // of the step of 1000, as a finding's share is
+    EXPECT_NEAR(chart.stages[0].bubble, (594 - 4 * 94) / 1000.0, 1e-9);  // of the step of 1000, as a finding's share is
     EXPECT_NEAR(chart.bubble, chart.stages[0].bubble, 1e-9);
 }
 
 TEST(PipelineChart, WithoutRangesMessagesTellThePassesApart) {
     TwoStages stages(false);
     auto reader = stages.job.reader();
-    const PipelineChart chart = PipelineCharts(reader).chart(reader, 5, 99);   // neither exists: the nearest that do
+    const PipelineChart chart = PipelineCharts(reader).chart(reader, 5, 99);  // neither exists: the nearest that do
     ASSERT_EQ(chart.stages.size(), 2u);
     EXPECT_EQ(chart.chain, 0u);
     EXPECT_EQ(chart.step, 0);
     EXPECT_NE(chart.note.find("no NVTX"), std::string::npos);
-    ASSERT_EQ(chart.stages[0].passes.size(), 3u);   // nothing parts the last two: no message lies between them
+    ASSERT_EQ(chart.stages[0].passes.size(), 3u);  // nothing parts the last two: no message lies between them
     EXPECT_EQ(chart.stages[0].passes[0].kind, PassKind::forward);
     EXPECT_EQ(chart.stages[0].passes[2].kind, PassKind::backward);
     EXPECT_EQ(chart.stages[1].passes[0].kind, PassKind::unknown);
@@ -148,9 +160,11 @@ TEST(PipelineChart, SurvivesNonsense) {
 }
 
 TEST(PipelineChart, SurvivesDamagedExtents) {
-    for (const auto& [first, last] : {std::pair{INT64_MIN, INT64_MAX}, {INT64_MAX, INT64_MAX}, {int64_t{-1}, INT64_MIN}}) {
+    for (const auto& [first, last] :
+         {std::pair{INT64_MIN, INT64_MAX}, {INT64_MAX, INT64_MAX}, {int64_t{-1}, INT64_MIN}}) {
         TwoStages stages(true);
-        stages.job.sql("UPDATE extent SET first_id = {}, last_id = {}, max_dur_ns = {}", first + (first == INT64_MIN), last + (last == INT64_MIN), last + (last == INT64_MIN));
+        stages.job.sql("UPDATE extent SET first_id = {}, last_id = {}, max_dur_ns = {}", first + (first == INT64_MIN),
+                       last + (last == INT64_MIN), last + (last == INT64_MIN));
         auto reader = stages.job.reader();
         EXPECT_LE(PipelineCharts(reader).chart(reader, 0, -1).stages.size(), 2u);
     }

@@ -53,9 +53,13 @@ TEST(RangeStatistics, KernelsAreCutAtTheEndsAndSortedByTime) {
 
 TEST(RangeStatistics, KernelsThatNoLaneHasRoomForCount) {
     // Ten kernels of rank 0 at once on one stream, of which lanes show four.
-    const SmallRun file("UPDATE kernel SET id = id + 100; UPDATE extent SET first_id = 104, last_id = 106 WHERE table_name = 'kernel' AND rank = 1; "
-                        "UPDATE extent SET first_id = 91, last_id = 103 WHERE table_name = 'kernel' AND rank = 0; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10) "
-                        "INSERT INTO kernel (id, rank, stream_id, start_ns, dur_ns, name_id, nccl) SELECT 90 + i, 0, 1, i, 1000, 5, 0 FROM n");
+    const SmallRun file(
+        "UPDATE kernel SET id = id + 100; UPDATE extent SET first_id = 104, last_id = 106 WHERE table_name = 'kernel' "
+        "AND rank = 1; "
+        "UPDATE extent SET first_id = 91, last_id = 103 WHERE table_name = 'kernel' AND rank = 0; WITH RECURSIVE n(i) "
+        "AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10) "
+        "INSERT INTO kernel (id, rank, stream_id, start_ns, dur_ns, name_id, nccl) SELECT 90 + i, 0, 1, i, 1000, 5, 0 "
+        "FROM n");
     const RangeActivity activity = activityOf(file, {0, 20 * kUs});
     ASSERT_EQ(activity.kernels.size(), 1u);
     EXPECT_EQ(activity.kernels[0].count, 10u);
@@ -72,7 +76,8 @@ TEST(RangeStatistics, AnEmptyRangeIsIdle) {
 
 TEST(RangeStatistics, IdleByCauseIsCutAtTheEnds) {
     const SmallRun file(
-        "INSERT INTO idle_gap VALUES (1, 0, 0, 0, 100000, 'late_launch'), (2, 0, 0, 200000, 10000, 'late_launch'), (3, 1, 0, 600000, 400000, "
+        "INSERT INTO idle_gap VALUES (1, 0, 0, 0, 100000, 'late_launch'), (2, 0, 0, 200000, 10000, 'late_launch'), (3, "
+        "1, 0, 600000, 400000, "
         "'blocking_call');");
     const RangeTables tables = tablesOf(file, {50 * kUs, 700 * kUs});
     ASSERT_EQ(tables.idle.size(), 2u);
@@ -84,15 +89,18 @@ TEST(RangeStatistics, IdleByCauseIsCutAtTheEnds) {
 
 TEST(RangeStatistics, IdleOfEachRankAddsUpToItsCauses) {
     const SmallRun file(
-        "INSERT INTO idle_gap VALUES (1, 0, 0, 0, 100000, 'late_launch'), (2, 0, 0, 200000, 10000, 'input'), (3, 1, 0, 600000, 400000, 'input');");
+        "INSERT INTO idle_gap VALUES (1, 0, 0, 0, 100000, 'late_launch'), (2, 0, 0, 200000, 10000, 'input'), (3, 1, 0, "
+        "600000, 400000, 'input');");
     const RangeTables tables = tablesOf(file, {50 * kUs, 700 * kUs});
     ASSERT_EQ(tables.idleOfRank.size(), 2u);
     for (size_t cause = 0; cause < tables.idle.size(); ++cause)
-        EXPECT_EQ(tables.idleOfRank[0].ns[cause] + tables.idleOfRank[1].ns[cause], tables.idle[cause].ns) << tables.idle[cause].cause;
+        EXPECT_EQ(tables.idleOfRank[0].ns[cause] + tables.idleOfRank[1].ns[cause], tables.idle[cause].ns)
+            << tables.idle[cause].cause;
     EXPECT_EQ(tables.idle[0].cause, "input");
     EXPECT_EQ(tables.idleOfRank[0].ns, (std::vector<int64_t>{10 * kUs, 50 * kUs}));
     EXPECT_EQ(tables.idleOfRank[1].ns, (std::vector<int64_t>{100 * kUs, 0}));
-    EXPECT_NE(rangeText(activityOf(file, {50 * kUs, 700 * kUs}), tables).find("rank 1: input 100 us\n"), std::string::npos);
+    EXPECT_NE(rangeText(activityOf(file, {50 * kUs, 700 * kUs}), tables).find("rank 1: input 100 us\n"),
+              std::string::npos);
 }
 
 TEST(RangeStatistics, OverlapIsTheHiddenShareOfTheCommunication) {
@@ -119,8 +127,8 @@ TEST(RangeStatistics, CollectivesNameTheirWorst) {
 
 TEST(RangeStatistics, TextSaysWhatTheTablesSay) {
     const std::string text = rangeText(activityOf(SmallRun(), {0, 1000 * kUs}), tablesOf(SmallRun(), {0, 1000 * kUs}));
-    for (const char* expected :
-         {"rank 0: compute 200 us (20.0 %)", "rank 1: compute 250 us (25.0 %)", "ampere_sgemm_128x64_tn", "all_reduce 1 MiB", "data parallel"})
+    for (const char* expected : {"rank 0: compute 200 us (20.0 %)", "rank 1: compute 250 us (25.0 %)",
+                                 "ampere_sgemm_128x64_tn", "all_reduce 1 MiB", "data parallel"})
         EXPECT_NE(text.find(expected), std::string::npos) << expected << "\n" << text;
 }
 
@@ -133,9 +141,11 @@ TEST(RangeStatistics, CancelEndsIt) {
 
 TEST(RangeStatistics, HostileTablesDoNoHarm) {
     const SmallRun file(
-        "INSERT INTO idle_gap VALUES (1, 0, 0, 9223372036854775807, 9223372036854775807, 'x'), (2, 0, 0, -9223372036854775807, 9223372036854775807, "
+        "INSERT INTO idle_gap VALUES (1, 0, 0, 9223372036854775807, 9223372036854775807, 'x'), (2, 0, 0, "
+        "-9223372036854775807, 9223372036854775807, "
         "'a_b');"
-        "UPDATE collective SET op = 'nonsense', bytes = NULL, transfer_ns = 9223372036854775807, communicator_id = 99; UPDATE collective_member SET "
+        "UPDATE collective SET op = 'nonsense', bytes = NULL, transfer_ns = 9223372036854775807, communicator_id = 99; "
+        "UPDATE collective_member SET "
         "wait_ns = 9223372036854775807, kernel_id = NULL;"
         "UPDATE kernel SET name_id = 5555555;");
     const RangeTables tables = tablesOf(file, {0, 1000 * kUs});

@@ -10,17 +10,18 @@
 
 namespace rankscope::gui::test {
 
-/// Damages the rows of a trace.db as no writer would: values of other types, NULL, negative and huge numbers, 100 kB names, control characters and
-/// direction marks, ids that name nothing or several things, columns exchanged, rows gone, tables gone. The same seed damages the same file alike.
+/// Damages the rows of a trace.db as no writer would: values of other types, NULL, negative and huge numbers, 100 kB
+/// names, control characters and direction marks, ids that name nothing or several things, columns exchanged, rows
+/// gone, tables gone. The same seed damages the same file alike.
 class RowDamage {
-public:
+  public:
     explicit RowDamage(unsigned seed) : m_random(seed) {}
 
     void apply(const std::filesystem::path& file);
     /// What was done, as SQL.
     const std::string& story() const noexcept { return m_story; }
 
-private:
+  private:
     struct Table {
         std::string name;
         std::vector<std::string> columns;

@@ -16,14 +16,14 @@ constexpr int64_t kUs = SmallRun::kUs;
 std::string analysed(int computeUs, const std::string& findings = {}) {
     std::string sql;
     for (const auto& [rank, us] : {std::pair{0, 300}, std::pair{1, computeUs}})
-        sql += "INSERT INTO attribution VALUES (" + std::to_string(rank) + ", 0, 1000000, " + std::to_string(us) + "000, 200000, 50000, 150000, 10000, 30000, " +
-               std::to_string(770 - us) + "000);";
+        sql += "INSERT INTO attribution VALUES (" + std::to_string(rank) + ", 0, 1000000, " + std::to_string(us) +
+               "000, 200000, 50000, 150000, 10000, 30000, " + std::to_string(770 - us) + "000);";
     return sql + "INSERT INTO idle_gap VALUES (1, 0, 0, 0, 100000, 'late_launch');" + findings;
 }
 
 std::string finding(int id, const char* diagnosis, const char* verdict, double severity, const char* ranks) {
-    return "INSERT INTO finding VALUES (" + std::to_string(id) + ", '" + diagnosis + "', 'title', '" + verdict + "', " + std::to_string(severity) + ", NULL, NULL, NULL, '{\"ranks\": " + ranks +
-           "}');";
+    return "INSERT INTO finding VALUES (" + std::to_string(id) + ", '" + diagnosis + "', 'title', '" + verdict + "', " +
+           std::to_string(severity) + ", NULL, NULL, NULL, '{\"ranks\": " + ranks + "}');";
 }
 
 RunDifference compare(const SmallRun& a, const SmallRun& b) {
@@ -39,7 +39,10 @@ const RoleChange& role(const RunDifference& difference, const std::string& name)
 }
 
 TEST(RunDifference, PartsOfEveryRoleAddUpToItsChangeOfTheStep) {
-    const RunDifference difference = compare(SmallRun(analysed(400)), SmallRun(analysed(500) + "UPDATE attribution SET step_ns = 1100000, idle_ns = idle_ns + 100000 WHERE rank = 1;"));
+    const RunDifference difference =
+        compare(SmallRun(analysed(400)),
+                SmallRun(analysed(500) +
+                         "UPDATE attribution SET step_ns = 1100000, idle_ns = idle_ns + 100000 WHERE rank = 1;"));
     ASSERT_EQ(difference.roles.size(), 3u);
     for (const RoleChange& found : difference.roles) {
         int64_t sum = 0;
@@ -55,13 +58,17 @@ TEST(RunDifference, PartsOfEveryRoleAddUpToItsChangeOfTheStep) {
 }
 
 TEST(RunDifference, FindingsComeGoAndMove) {
-    const SmallRun a(analysed(400, finding(1, "RS301", "found", 0.2, "[1]") + finding(2, "RS201", "found", 0.3, "[0,1]") + finding(3, "RS403", "note", 0.01, "[0]")));
-    const SmallRun b(analysed(400, finding(1, "RS202", "found", 0.4, "[0,1]") + finding(2, "RS201", "found", 0.1, "[0,1]") + finding(3, "RS301", "note", 0.02, "[1]")));
+    const SmallRun a(analysed(400, finding(1, "RS301", "found", 0.2, "[1]") +
+                                       finding(2, "RS201", "found", 0.3, "[0,1]") +
+                                       finding(3, "RS403", "note", 0.01, "[0]")));
+    const SmallRun b(analysed(400, finding(1, "RS202", "found", 0.4, "[0,1]") +
+                                       finding(2, "RS201", "found", 0.1, "[0,1]") +
+                                       finding(3, "RS301", "note", 0.02, "[1]")));
     const RunDifference difference = compare(a, b);
     ASSERT_EQ(difference.findings.size(), 3u);
     EXPECT_EQ(difference.findings[0].diagnosis, "RS202");
     EXPECT_EQ(difference.findings[0].state, FindingState::appeared);
-    EXPECT_EQ(difference.findings[1].diagnosis, "RS301");   // a note is none
+    EXPECT_EQ(difference.findings[1].diagnosis, "RS301");  // a note is none
     EXPECT_EQ(difference.findings[1].state, FindingState::gone);
     EXPECT_EQ(difference.findings[2].diagnosis, "RS201");
     EXPECT_EQ(difference.findings[2].state, FindingState::better);
@@ -70,7 +77,8 @@ TEST(RunDifference, FindingsComeGoAndMove) {
 }
 
 TEST(RunDifference, TheSameDiagnosisIsMatchedByItsRanks) {
-    const SmallRun a(analysed(400, finding(1, "RS301", "found", 0.2, "[0]") + finding(2, "RS301", "found", 0.1, "[1]")));
+    const SmallRun a(
+        analysed(400, finding(1, "RS301", "found", 0.2, "[0]") + finding(2, "RS301", "found", 0.1, "[1]")));
     const SmallRun b(analysed(400, finding(1, "RS301", "found", 0.1, "[1]")));
     const RunDifference difference = compare(a, b);
     ASSERT_EQ(difference.findings.size(), 2u);
@@ -81,11 +89,13 @@ TEST(RunDifference, TheSameDiagnosisIsMatchedByItsRanks) {
 }
 
 TEST(RunDifference, KernelsAreMatchedByNameTheLargestChangeFirst) {
-    const RunDifference difference = compare(SmallRun(analysed(400)), SmallRun(analysed(400) + "UPDATE kernel SET dur_ns = dur_ns * 2 WHERE nccl = 0;", "another_gemm"));
+    const RunDifference difference =
+        compare(SmallRun(analysed(400)),
+                SmallRun(analysed(400) + "UPDATE kernel SET dur_ns = dur_ns * 2 WHERE nccl = 0;", "another_gemm"));
     ASSERT_EQ(difference.kernels.size(), 3u);
     EXPECT_EQ(difference.kernels[0].time.what, "another_gemm");
     EXPECT_EQ(difference.kernels[0].time.aNs, 0);
-    EXPECT_EQ(difference.kernels[0].time.bNs, 450 * kUs);   // 900 us of two ranks
+    EXPECT_EQ(difference.kernels[0].time.bNs, 450 * kUs);  // 900 us of two ranks
     EXPECT_EQ(difference.kernels[0].aLongest.table, EventTable::none);
     EXPECT_EQ(difference.kernels[0].bLongest, (EventLink{EventTable::kernel, 5, 1}));
     EXPECT_EQ(difference.kernels[1].time.changeNs(), -225 * kUs);
@@ -104,8 +114,11 @@ TEST(RunDifference, ARunWithoutAnalysisOrStepsIsSaid) {
 }
 
 TEST(RunDifference, HostileRowsDoNoHarm) {
-    const SmallRun hostile(analysed(400) + "UPDATE attribution SET step_ns = 9223372036854775807, compute_ns = -9223372036854775807; UPDATE kernel SET dur_ns = 9223372036854775807;"
-                                           "UPDATE step SET dur_ns = 9223372036854775807; UPDATE idle_gap SET dur_ns = 9223372036854775807;");
+    const SmallRun hostile(
+        analysed(400) +
+        "UPDATE attribution SET step_ns = 9223372036854775807, compute_ns = -9223372036854775807; UPDATE kernel SET "
+        "dur_ns = 9223372036854775807;"
+        "UPDATE step SET dur_ns = 9223372036854775807; UPDATE idle_gap SET dur_ns = 9223372036854775807;");
     EXPECT_FALSE(differenceText(compare(SmallRun(analysed(400)), hostile)).empty());
 }
 

@@ -19,8 +19,12 @@ struct Loaded {
 Loaded loadAll(const test::SmallRun& run, int64_t memoryBytes) {
     Loaded loaded;
     std::promise<void> finished;
-    RunLoader loader(run.info(), {[&](RankTracksPtr tracks) { loaded.ranks.push_back(tracks->rank); },
-                                  [&](int32_t rank, const std::string& reason, const std::string&) { loaded.messages.push_back("rank " + std::to_string(rank) + ": " + reason); }, [&](bool) { finished.set_value(); }},
+    RunLoader loader(run.info(),
+                     {[&](RankTracksPtr tracks) { loaded.ranks.push_back(tracks->rank); },
+                      [&](int32_t rank, const std::string& reason, const std::string&) {
+                          loaded.messages.push_back("rank " + std::to_string(rank) + ": " + reason);
+                      },
+                      [&](bool) { finished.set_value(); }},
                      memoryBytes);
     finished.get_future().wait();
     std::sort(loaded.ranks.begin(), loaded.ranks.end());
@@ -35,24 +39,35 @@ TEST(RunLoader, LoadsAllRanks) {
 }
 
 TEST(RunLoader, ARankForWhichThereIsNoMemoryIsSaidNotToBeShown) {
-    const test::SmallRun run("UPDATE extent SET last_id = first_id + 999999999 WHERE table_name = 'kernel' AND rank = 1");
+    const test::SmallRun run(
+        "UPDATE extent SET last_id = first_id + 999999999 WHERE table_name = 'kernel' AND rank = 1");
     const Loaded loaded = loadAll(run, int64_t{1} << 30);
     EXPECT_EQ(loaded.ranks, std::vector<int32_t>{0});
     ASSERT_EQ(loaded.messages.size(), 1u);
-    EXPECT_EQ(loaded.messages[0], "rank 1: not shown: its 1000 million events need 52.2 GiB of memory, which are not free");
+    EXPECT_EQ(loaded.messages[0],
+              "rank 1: not shown: its 1000 million events need 52.2 GiB of memory, which are not free");
 }
 
 TEST(RunLoader, WhatIsMissingOfARankIsSaid) {
-    for (const auto& [damage, reason] : {std::pair{"DELETE FROM kernel WHERE id = (SELECT first_id + 1 FROM extent WHERE table_name = 'kernel' AND rank = 1)", "table kernel holds 2 of its 3 events"},
-                                         std::pair{"UPDATE memcpy SET start_ns = 'soon' WHERE rank = 1", "1 of the 1 events in table memcpy have a rank, time or name that cannot be"},
-                                         std::pair{"UPDATE memcpy SET start_ns = 9000000000000000000 WHERE rank = 1", "1 of the 1 events in table memcpy have a rank, time or name that cannot be"},
-                                         std::pair{"UPDATE kernel SET dur_ns = -5 WHERE id = 4", "1 of the 3 events in table kernel have a negative duration and are drawn as 0 ns"},
-                                         std::pair{"UPDATE kernel SET start_ns = 10 WHERE id = 5", "1 of the 3 events in table kernel begin before the event above them"},
-                                         std::pair{"UPDATE kernel SET name_id = 999 WHERE rank = 1", "3 of the 3 events in table kernel have a rank, time or name that cannot be"},
-                                         std::pair{"UPDATE kernel SET rank = 0 WHERE rank = 1", "3 of the 3 events in table kernel have a rank, time or name that cannot be"}}) {
+    for (const auto& [damage, reason] :
+         {std::pair{"DELETE FROM kernel WHERE id = (SELECT first_id + 1 FROM extent WHERE table_name = 'kernel' AND "
+                    "rank = 1)",
+                    "table kernel holds 2 of its 3 events"},
+          std::pair{"UPDATE memcpy SET start_ns = 'soon' WHERE rank = 1",
+                    "1 of the 1 events in table memcpy have a rank, time or name that cannot be"},
+          std::pair{"UPDATE memcpy SET start_ns = 9000000000000000000 WHERE rank = 1",
+                    "1 of the 1 events in table memcpy have a rank, time or name that cannot be"},
+          std::pair{"UPDATE kernel SET dur_ns = -5 WHERE id = 4",
+                    "1 of the 3 events in table kernel have a negative duration and are drawn as 0 ns"},
+          std::pair{"UPDATE kernel SET start_ns = 10 WHERE id = 5",
+                    "1 of the 3 events in table kernel begin before the event above them"},
+          std::pair{"UPDATE kernel SET name_id = 999 WHERE rank = 1",
+                    "3 of the 3 events in table kernel have a rank, time or name that cannot be"},
+          std::pair{"UPDATE kernel SET rank = 0 WHERE rank = 1",
+                    "3 of the 3 events in table kernel have a rank, time or name that cannot be"}}) {
         const test::SmallRun run(std::string("PRAGMA foreign_keys = OFF; ") + damage);
         const Loaded loaded = loadAll(run, RunLoader::memoryToSpare());
-        EXPECT_EQ(loaded.ranks, (std::vector<int32_t>{0, 1}));   // what can be read is shown
+        EXPECT_EQ(loaded.ranks, (std::vector<int32_t>{0, 1}));  // what can be read is shown
         ASSERT_EQ(loaded.messages.size(), 1u) << damage;
         EXPECT_EQ(loaded.messages[0], std::string("rank 1: not all of it can be read: ") + reason);
     }
@@ -63,7 +78,9 @@ TEST(RunLoader, ARangeThatIsOpenBehindTheEndOfTheRunIsSound) {
     EXPECT_EQ(loadAll(run, RunLoader::memoryToSpare()).messages, std::vector<std::string>{});
 }
 
-TEST(RunLoader, AMachineHasSomeMemoryToSpare) { EXPECT_GT(RunLoader::memoryToSpare(), int64_t{1} << 20); }
+TEST(RunLoader, AMachineHasSomeMemoryToSpare) {
+    EXPECT_GT(RunLoader::memoryToSpare(), int64_t{1} << 20);
+}
 
 }  // namespace
 }  // namespace rankscope::gui

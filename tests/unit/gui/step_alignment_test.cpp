@@ -20,7 +20,7 @@ RunInfo runOf(int64_t firstNs, int64_t stepNs, int32_t firstStep, int32_t steps)
 
 TEST(StepAlignment, TheFirstCommonStepInViewBeginsAtTheSamePlaceAtTheSameScale) {
     const StepAlignment alignment(runOf(50, 1000, 0, 5), runOf(200, 800, 0, 5));
-    const TimeRange visible{1900, 3900};   // the first step that begins in it is step 2, at 2050
+    const TimeRange visible{1900, 3900};  // the first step that begins in it is step 2, at 2050
     const TimeRange across = alignment.across(Side::a, visible);
     EXPECT_EQ(alignment.anchorFor(Side::a, visible).step, 2);
     EXPECT_EQ(across.span(), visible.span());
@@ -36,12 +36,14 @@ TEST(StepAlignment, InsideAStepItsBeginningIsTheAnchor) {
 
 TEST(StepAlignment, SelectedTimeGoesFromStepToStep) {
     const StepAlignment alignment(runOf(50, 1000, 0, 5), runOf(200, 800, 0, 5));
-    EXPECT_EQ(alignment.matching(Side::a, TimeRange{1050, 3050}), (TimeRange{1000, 2600}));   // steps 1 and 2
+    EXPECT_EQ(alignment.matching(Side::a, TimeRange{1050, 3050}), (TimeRange{1000, 2600}));  // steps 1 and 2
     EXPECT_EQ(alignment.matching(Side::b, TimeRange{1000, 2600}), (TimeRange{1050, 3050}));
-    EXPECT_EQ(alignment.matching(Side::a, TimeRange{1300, 1550}), (TimeRange{1200, 1400}));   // from a quarter of step 1 to the half
+    EXPECT_EQ(alignment.matching(Side::a, TimeRange{1300, 1550}),
+              (TimeRange{1200, 1400}));  // from a quarter of step 1 to the half
     EXPECT_EQ(alignment.matching(Side::a, TimeRange{1300, 1300}).span(), 1);
-    EXPECT_EQ(alignment.matching(Side::a, TimeRange{0, 9000}), (TimeRange{0, 4300}));   // all of the one is all of the other
-    RunInfo a, b;   // no steps
+    EXPECT_EQ(alignment.matching(Side::a, TimeRange{0, 9000}),
+              (TimeRange{0, 4300}));  // all of the one is all of the other
+    RunInfo a, b;                     // no steps
     a.whole = {0, 1000};
     b.whole = {70, 500};
     EXPECT_EQ(StepAlignment(a, b).matching(Side::a, TimeRange{10, 20}), (TimeRange{80, 90}));
@@ -72,7 +74,8 @@ TEST(StepAlignment, BothRunsAreWithinReach) {
     EXPECT_EQ(fit, (TimeRange{-150, a.whole.endNs}));
     EXPECT_EQ(alignment.across(Side::a, fit), alignment.fit(Side::b));
     for (int64_t begin = 0; begin < 5000; begin += 500) {
-        const TimeRange visible{begin, begin + 700}, across = alignment.across(Side::a, visible), room = alignment.room(Side::b);
+        const TimeRange visible{begin, begin + 700}, across = alignment.across(Side::a, visible),
+                                                     room = alignment.room(Side::b);
         EXPECT_TRUE(room.beginNs <= across.beginNs && across.endNs <= room.endNs) << begin;
     }
 }

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "gui/charts/series/step_charts.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "gui/charts/series/step_charts.h"
 #include "tests/unit/gui/chart_fixture.h"
 
 namespace rankscope::gui::test {
 namespace {
 
-StepTable table(std::initializer_list<StepRow> rows) { return {rows, false}; }
+StepTable table(std::initializer_list<StepRow> rows) {
+    return {rows, false};
+}
 
 TEST(StragglerMap, ShowsWhoComputesLongerThanTheOthers) {
-    const StepTable steps = table({{0, 0, 0, 100, false, 50, 40}, {0, 1, 100, 100, false, 50, 40}, {1, 0, 0, 100, false, 75, 0}, {1, 1, 100, 100, false, 50, 40},
-                                   {2, 0, 0, 100, false, 50, 40}, {2, 1, 100, 100, false, 50, 40}});
+    const StepTable steps = table({{0, 0, 0, 100, false, 50, 40},
+                                   {0, 1, 100, 100, false, 50, 40},
+                                   {1, 0, 0, 100, false, 75, 0},
+                                   {1, 1, 100, 100, false, 50, 40},
+                                   {2, 0, 0, 100, false, 50, 40},
+                                   {2, 1, 100, 100, false, 50, 40}});
     const GridChart chart = stragglerMap(steps, StepMeasure::compute);
     ASSERT_EQ(chart.rows.labels.size(), 3u);
     ASSERT_EQ(chart.columns.labels.size(), 2u);
@@ -29,7 +36,8 @@ TEST(StragglerMap, ShowsWhoComputesLongerThanTheOthers) {
 
 TEST(StragglerMap, AStallShowsInTheOwnTimeOfWhoStalled) {
     // Rank 1 computes as long as the others but stands still for 60 of 160 ns; the others wait for it.
-    const StepTable steps = table({{0, 0, 0, 160, false, 90, 60}, {1, 0, 0, 160, false, 90, 0}, {2, 0, 0, 160, false, 90, 60}});
+    const StepTable steps =
+        table({{0, 0, 0, 160, false, 90, 60}, {1, 0, 0, 160, false, 90, 0}, {2, 0, 0, 160, false, 90, 60}});
     EXPECT_FLOAT_EQ(stragglerMap(steps, StepMeasure::compute).at(0, 1), 0);
     EXPECT_FLOAT_EQ(stragglerMap(steps, StepMeasure::own).at(0, 1), 0.6f);
     EXPECT_FLOAT_EQ(stragglerMap(steps, StepMeasure::own).at(0, 0), 0);
@@ -38,7 +46,8 @@ TEST(StragglerMap, AStallShowsInTheOwnTimeOfWhoStalled) {
 TEST(StragglerMap, OneSlowStepAmongThousandsStaysVisible) {
     StepTable steps;
     for (int rank = 0; rank < 1'024; ++rank)
-        for (int step = 0; step < 3'000; step += rank == 700 ? 1 : 100) steps.rows.push_back({rank, step, step * 100, 100, false, rank == 700 && step == 1'777 ? 90 : 50, 0});
+        for (int step = 0; step < 3'000; step += rank == 700 ? 1 : 100)
+            steps.rows.push_back({rank, step, step * 100, 100, false, rank == 700 && step == 1'777 ? 90 : 50, 0});
     // The steps that all ranks have give the medians; of the others rank 700 is its own median.
     for (StepRow& row : steps.rows)
         if (row.rank == 700 && row.step == 1'700) row.computeNs = 95;
@@ -64,11 +73,15 @@ TEST(StragglerMap, SaysWhatIsMissing) {
     const StepTable bare = table({{0, 0, 0, 100, false, {}, {}}, {1, 0, 0, 100, false, {}, {}}});
     EXPECT_NE(stragglerMap(bare, StepMeasure::compute).nothing.find("rankscope analyze"), std::string::npos);
     EXPECT_EQ(stragglerMap(bare, StepMeasure::duration).nothing, "");
-    EXPECT_NE(stragglerMap(table({{0, 0, 0, 100, false, 50, 0}}), StepMeasure::compute).nothing.find("One rank"), std::string::npos);
+    EXPECT_NE(stragglerMap(table({{0, 0, 0, 100, false, 50, 0}}), StepMeasure::compute).nothing.find("One rank"),
+              std::string::npos);
 }
 
 TEST(StepHistogram, CountsEveryStepOnceAndLeavesOutWarmUp) {
-    const StepTable steps = table({{0, 0, 0, 900, true, {}, {}}, {0, 1, 900, 100, false, {}, {}}, {0, 2, 1'000, 200, false, {}, {}}, {3, 1, 900, 100, false, {}, {}}});
+    const StepTable steps = table({{0, 0, 0, 900, true, {}, {}},
+                                   {0, 1, 900, 100, false, {}, {}},
+                                   {0, 2, 1'000, 200, false, {}, {}},
+                                   {3, 1, 900, 100, false, {}, {}}});
     const GridChart chart = stepHistogram(steps);
     ASSERT_EQ(chart.nothing, "");
     ASSERT_LE(chart.columnTotals.size(), kHistogramBins);

@@ -71,7 +71,7 @@ TEST(TimeAxis, RevealingMovesOnlyWhenItMust) {
     axis.reveal({50'000, 52'000});
     EXPECT_TRUE(axis.visible().contains(50'000) && axis.visible().contains(52'000));
     axis.fit();
-    axis.reveal({50'000, 50'010});   // a hair at this zoom
+    axis.reveal({50'000, 50'010});  // a hair at this zoom
     EXPECT_GE(10 * axis.pixelsPerNs(), 8);
 }
 
@@ -81,7 +81,8 @@ TEST(TimeAxis, RulerLinesAreRoundAndFarEnoughApart) {
         axis.show({1'000'000, 1'000'000 + span});
         const Ruler ruler = axis.ruler(80);
         ASSERT_GE(ruler.ticks.size(), 2u) << span;
-        for (size_t i = 1; i < ruler.ticks.size(); ++i) EXPECT_GE(ruler.ticks[i].x - ruler.ticks[i - 1].x, 79.9) << span;
+        for (size_t i = 1; i < ruler.ticks.size(); ++i)
+            EXPECT_GE(ruler.ticks[i].x - ruler.ticks[i - 1].x, 79.9) << span;
         int64_t step = ruler.ticks[1].timeNs - ruler.ticks[0].timeNs;
         while (step % 10 == 0) step /= 10;
         EXPECT_TRUE(step == 1 || step == 2 || step == 5) << span;
@@ -121,17 +122,17 @@ TEST(TimeAxis, BesideAnotherRunItReachesBeyondItsOwn) {
     axis.setWhole({0, 1000});
     axis.fit();
     axis.setRoom({-200, 1500}, {-100, 1200});
-    EXPECT_EQ(axis.visible(), (TimeRange{-100, 1200}));   // it showed all, and still does
+    EXPECT_EQ(axis.visible(), (TimeRange{-100, 1200}));  // it showed all, and still does
     axis.show({-5000, 9000});
     EXPECT_EQ(axis.visible(), (TimeRange{-200, 1500}));
     axis.show({1400, 1450});
     EXPECT_EQ(axis.visible(), (TimeRange{1400, 1450}));
     EXPECT_EQ(axis.whole(), (TimeRange{0, 1000}));
-    axis.place({4000, 4100});   // the other run is there
+    axis.place({4000, 4100});  // the other run is there
     EXPECT_EQ(axis.visible(), (TimeRange{4000, 4100}));
     axis.panBy(0);
     EXPECT_EQ(axis.visible(), (TimeRange{1400, 1500}));
-    axis.setWhole({0, 1000});   // a run on its own again
+    axis.setWhole({0, 1000});  // a run on its own again
     axis.show({1400, 1500});
     EXPECT_EQ(axis.visible(), (TimeRange{900, 1000}));
 }

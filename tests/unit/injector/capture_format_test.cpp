@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "injector/capture_format/block_writer.h"
@@ -18,7 +18,7 @@ using namespace rankscope::capture;
 namespace {
 
 class CaptureFormat : public testing::Test {
-protected:
+  protected:
     void SetUp() override {
         char pattern[] = "/tmp/rankscope-format-XXXXXX";
         ASSERT_NE(mkdtemp(pattern), nullptr);
@@ -33,7 +33,8 @@ protected:
     }
 
     void writeFile(const std::vector<char>& bytes, const std::string& path = {}) {
-        std::ofstream(path.empty() ? m_path : path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+        std::ofstream(path.empty() ? m_path : path, std::ios::binary)
+            .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     }
     std::vector<char> fileBytes() {
         std::ifstream file(m_path, std::ios::binary);
@@ -123,7 +124,8 @@ TEST_F(CaptureFormat, ReadsBackWhatWasWritten) {
 }
 
 TEST_F(CaptureFormat, RefusesAForeignOrEmptyFileWithItsNameAndOffset) {
-    for (const auto& bytes : {std::vector<char>{}, std::vector<char>(5000, 'x'), std::vector<char>{'R', 'A', 'N', 'K', 'S', 'C', 'A', 'P'}}) {
+    for (const auto& bytes : {std::vector<char>{}, std::vector<char>(5000, 'x'),
+                              std::vector<char>{'R', 'A', 'N', 'K', 'S', 'C', 'A', 'P'}}) {
         writeFile(bytes);
         try {
             CaptureReader reader(m_path);
@@ -186,7 +188,8 @@ TEST_F(CaptureFormat, EveryTruncationGivesTheWholeBlocksBeforeItAndALoss) {
         CaptureReader reader(m_path);
         const size_t whole = size >= kFileEnd ? 6 : size >= kThirdBlock ? 3 : size >= kSecondBlock ? 1 : 0;
         ASSERT_EQ(startTimes(reader).size(), whole) << size;
-        const bool atBoundary = size == kFileHeaderBytes || size == kSecondBlock || size == kThirdBlock || size == kFileEnd;
+        const bool atBoundary =
+            size == kFileHeaderBytes || size == kSecondBlock || size == kThirdBlock || size == kFileEnd;
         ASSERT_EQ(reader.losses().size(), atBoundary ? 0u : 1u) << size;
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's own NCCL profiler plugin, versions 3 to 5 or, with CHAINED_PROFILER_VERSION, 7 alone, that asks for groups and collectives, with CHAINED_PROFILER_PROXY also for what proxies do, and counts
-// its calls.
+// A user's own NCCL profiler plugin, versions 3 to 5 or, with CHAINED_PROFILER_VERSION, 7 alone, that asks for groups
+// and collectives, with CHAINED_PROFILER_PROXY also for what proxies do, and counts its calls.
 #include "tests/unit/injector/chained_profiler.h"
 
 #include <cstdlib>
@@ -30,7 +30,9 @@ int opened(int version, void** context, int* mask) {
     return 0;
 }
 
-bool isHandle(const void* handle) { return handle >= g_handles && handle < g_handles + kMost; }
+bool isHandle(const void* handle) {
+    return handle >= g_handles && handle < g_handles + kMost;
+}
 
 template <typename Descriptor>
 int start(void* context, void** handle, Descriptor* descriptor) {
@@ -67,17 +69,34 @@ int finalize(void* context) {
 
 #ifdef CHAINED_PROFILER_VERSION
 extern "C" const ProfilerV5 ncclProfiler_v7;
-const ProfilerV5 ncclProfiler_v7 = {"user", [](void** context, uint64_t, int* mask, const char*, int, int, int, Logger) { return opened(7, context, mask); },
-                                    start<DescriptorV5>, stop, state, finalize};
+const ProfilerV5 ncclProfiler_v7 = {
+    "user",
+    [](void** context, uint64_t, int* mask, const char*, int, int, int, Logger) { return opened(7, context, mask); },
+    start<DescriptorV5>,
+    stop,
+    state,
+    finalize};
 #else
 extern "C" {
 extern const ProfilerV3 ncclProfiler_v3;
 extern const ProfilerV4 ncclProfiler_v4;
 extern const ProfilerV5 ncclProfiler_v5;
-const ProfilerV3 ncclProfiler_v3 = {"user", [](void** context, int* mask) { return opened(3, context, mask); }, start<DescriptorV3>, stop, state, finalize};
-const ProfilerV4 ncclProfiler_v4 = {"user", [](void** context, int* mask, const char*, uint64_t, int, int, int, Logger) { return opened(4, context, mask); },
-                                    start<DescriptorV4>, stop, state, finalize};
-const ProfilerV5 ncclProfiler_v5 = {"user", [](void** context, uint64_t, int* mask, const char*, int, int, int, Logger) { return opened(5, context, mask); },
-                                    start<DescriptorV5>, stop, state, finalize};
+const ProfilerV3 ncclProfiler_v3 = {
+    "user",  [](void** context, int* mask) { return opened(3, context, mask); }, start<DescriptorV3>, stop, state,
+    finalize};
+const ProfilerV4 ncclProfiler_v4 = {
+    "user",
+    [](void** context, int* mask, const char*, uint64_t, int, int, int, Logger) { return opened(4, context, mask); },
+    start<DescriptorV4>,
+    stop,
+    state,
+    finalize};
+const ProfilerV5 ncclProfiler_v5 = {
+    "user",
+    [](void** context, uint64_t, int* mask, const char*, int, int, int, Logger) { return opened(5, context, mask); },
+    start<DescriptorV5>,
+    stop,
+    state,
+    finalize};
 }
 #endif

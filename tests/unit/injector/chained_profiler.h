@@ -6,9 +6,9 @@ struct ChainedProfilerLog {
     int lastVersion;
     int starts, stops, states, finalized;
     int lastState;
-    int foreignHandles;         ///< handles or contexts that it did not give out
+    int foreignHandles;  ///< handles or contexts that it did not give out
     const void* handleOfFirst;
     const void* parentOfLast;
-    const void* groupOfLast;    ///< v5
-    unsigned long long userTag; ///< of the last collective, v7
+    const void* groupOfLast;     ///< v5
+    unsigned long long userTag;  ///< of the last collective, v7
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tuner plugin that a user of the injector had before, in one version of NCCL's interface (CHAINED_TUNER_VERSION). It prefers tree with
-// Simple in three channels, and counts in CHAINED_TUNER_LOG, a file, what it is asked.
+// The tuner plugin that a user of the injector had before, in one version of NCCL's interface (CHAINED_TUNER_VERSION).
+// It prefers tree with Simple in three channels, and counts in CHAINED_TUNER_LOG, a file, what it is asked.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -41,15 +41,16 @@ struct Tuner {
     int (*init)(size_t, size_t, void*, void**);
     int (*getCollInfo)(void*, int, size_t, int, int, int, int*, int*, int*);
     int (*destroy)(void*);
-} const g_tuner = {"user's", [](size_t, size_t, void*, void** context) { return begin(context); },
-                   [](void* context, int, size_t, int collNet, int nvls, int, int* algorithm, int* protocol, int* channels) {
-                       note(context == &g_context && collNet == 0 && nvls == 1 ? "asked" : "strange question");
-                       *algorithm = 0;
-                       *protocol = 2;
-                       *channels = 3;
-                       return 0;
-                   },
-                   finish};
+} const g_tuner = {
+    "user's", [](size_t, size_t, void*, void** context) { return begin(context); },
+    [](void* context, int, size_t, int collNet, int nvls, int, int* algorithm, int* protocol, int* channels) {
+        note(context == &g_context && collNet == 0 && nvls == 1 ? "asked" : "strange question");
+        *algorithm = 0;
+        *protocol = 2;
+        *channels = 3;
+        return 0;
+    },
+    finish};
 #elif CHAINED_TUNER_VERSION == 3
 struct Tuner {
     const char* name;
@@ -57,7 +58,10 @@ struct Tuner {
     int (*getCollInfo)(void*, int, size_t, int, float**, int, int, int*);
     int (*destroy)(void*);
 } const g_tuner = {"user's", [](size_t, size_t, void*, void** context) { return begin(context); },
-                   [](void* context, int, size_t, int, float** table, int, int, int* channels) { return prefer(context, table, channels); }, finish};
+                   [](void* context, int, size_t, int, float** table, int, int, int* channels) {
+                       return prefer(context, table, channels);
+                   },
+                   finish};
 #elif CHAINED_TUNER_VERSION == 4
 struct Tuner {
     const char* name;
@@ -65,7 +69,10 @@ struct Tuner {
     int (*getCollInfo)(void*, int, size_t, int, float**, int, int, int, int*);
     int (*destroy)(void*);
 } const g_tuner = {"user's", [](size_t, size_t, void*, void** context) { return begin(context); },
-                   [](void* context, int, size_t, int, float** table, int, int, int, int* channels) { return prefer(context, table, channels); }, finish};
+                   [](void* context, int, size_t, int, float** table, int, int, int, int* channels) {
+                       return prefer(context, table, channels);
+                   },
+                   finish};
 #else
 /// Of the last of five tables of three numbers for each compute capability it knows, behind 84 latencies: doubles it.
 void changeLastNumber(double* constants) {
@@ -86,7 +93,10 @@ struct Tuner {
                        if (constants != nullptr) changeLastNumber(static_cast<double*>(constants));
                        return begin(context);
                    },
-                   [](void* context, int, size_t, int, float** table, int, int, int, int* channels) { return prefer(context, table, channels); }, finish,
+                   [](void* context, int, size_t, int, float** table, int, int, int, int* channels) {
+                       return prefer(context, table, channels);
+                   },
+                   finish,
 #if CHAINED_TUNER_VERSION >= 6
                    [](void*, int, size_t, int, int, int, size_t* chunkBytes) {
                        *chunkBytes /= 2;

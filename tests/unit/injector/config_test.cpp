@@ -24,7 +24,9 @@ Config configOf(std::map<std::string, std::string> environment) {
 
 }  // namespace
 
-TEST(Config, WithoutADirectoryNothingIsRecorded) { EXPECT_STREQ(configOf({}).directory, ""); }
+TEST(Config, WithoutADirectoryNothingIsRecorded) {
+    EXPECT_STREQ(configOf({}).directory, "");
+}
 
 TEST(Config, ARelativeDirectoryIsRefusedAndNamed) {
     const Config config = configOf({{"RANKSCOPE_DIR", "run/capture"}});

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "injector/cupti/activity_decoder.h"
-
 #include <cupti.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "injector/capture_format/reader.h"
+#include "injector/cupti/activity_decoder.h"
 #include "tests/unit/injector/temporary_folder.h"
 
 using namespace rankscope;
@@ -17,7 +16,7 @@ namespace {
 
 /// Feeds activities through a decoder into a file and gives back the records.
 class Decoding : public testing::Test {
-protected:
+  protected:
     void SetUp() override {
         capture::FileHeader header{};
         ASSERT_TRUE(m_sink.open(path().c_str(), header, 0));
@@ -192,7 +191,8 @@ TEST_F(Decoding, AStreamIsKnownByTheFirstWaitOrEventOnIt) {
     ASSERT_EQ(streams.size(), 2u);
     EXPECT_EQ(streams[1].stream, 13u);
     EXPECT_EQ(streams[1].device, 2);  // that of the context's other stream
-    EXPECT_EQ(records<capture::SynchronizationRecord>(capture::RecordType::synchronization)[0].head.aux, streams[1].head.aux);
+    EXPECT_EQ(records<capture::SynchronizationRecord>(capture::RecordType::synchronization)[0].head.aux,
+              streams[1].head.aux);
     EXPECT_EQ(records<capture::CudaEventRecord>(capture::RecordType::cudaEvent)[0].head.aux, streams[1].head.aux);
 }
 

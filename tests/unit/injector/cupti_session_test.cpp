@@ -48,11 +48,14 @@ bool loadFake(cupti::Api& api) noexcept {
     };
     api.activityGetNextRecord = [](uint8_t* buffer, size_t size, void** record) {
         uint8_t* next = *record == nullptr ? buffer : static_cast<uint8_t*>(*record) + sizeof(CUpti_ActivityKernel10);
-        if (next + sizeof(CUpti_ActivityKernel10) > buffer + size) return static_cast<int>(CUPTI_ERROR_MAX_LIMIT_REACHED);
+        if (next + sizeof(CUpti_ActivityKernel10) > buffer + size)
+            return static_cast<int>(CUPTI_ERROR_MAX_LIMIT_REACHED);
         *record = next;
         return 0;
     };
-    api.activityFlushAll = [](uint32_t flags) { return g_fake.forcedFlushes += flags == cupti::kFlushForced ? 1 : 0, 0; };
+    api.activityFlushAll = [](uint32_t flags) {
+        return g_fake.forcedFlushes += flags == cupti::kFlushForced ? 1 : 0, 0;
+    };
     api.activityGetNumDroppedRecords = [](void*, uint32_t, size_t* dropped) { return *dropped = g_fake.dropped, 0; };
     api.activityPushExternalCorrelationId = [](int, uint64_t) { return 0; };
     api.activityPopExternalCorrelationId = [](int, uint64_t*) { return 0; };
@@ -65,7 +68,7 @@ bool loadFake(cupti::Api& api) noexcept {
 }
 
 class CuptiSession {
-public:
+  public:
     void setUp() {
         setenv("RANKSCOPE_DIR", m_folder.path().c_str(), 1);
         setenv("RANKSCOPE_TRACE", "nvtx", 1);  // so that the session itself starts no CUPTI
@@ -73,7 +76,7 @@ public:
         ASSERT_TRUE(g_session.isRecording(Cause::nvtx));
     }
 
-protected:
+  protected:
     std::string finishAndFind() {
         g_session.finish(EndCause::exit, 0);
         for (const auto& entry : std::filesystem::directory_iterator(m_folder.path()))
@@ -90,10 +93,12 @@ protected:
         std::map<uint64_t, std::string> texts;
         std::vector<Status> statuses;
         while (const auto* record = reader.next()) {
-            if (record->type() == capture::RecordType::string) texts[record->as<capture::StringRecord>().id] = record->text();
+            if (record->type() == capture::RecordType::string)
+                texts[record->as<capture::StringRecord>().id] = record->text();
             if (record->type() != capture::RecordType::status) continue;
             const auto status = record->as<capture::StatusRecord>();
-            if (status.source == capture::Source::cupti) statuses.push_back({status.head.aux, status.code, texts[status.message]});
+            if (status.source == capture::Source::cupti)
+                statuses.push_back({status.head.aux, status.code, texts[status.message]});
         }
         return statuses;
     }
@@ -129,7 +134,8 @@ OWN_PROCESS_TEST(CuptiSession, RecordsOfACompletedBufferAreInTheFile) {
     uint64_t dropped = 0;
     while (const auto* record = reader.next()) {
         kernels += record->type() == capture::RecordType::kernel ? 1 : 0;
-        if (record->type() == capture::RecordType::loss && record->head().aux == static_cast<uint16_t>(capture::LossKind::cuptiDropped))
+        if (record->type() == capture::RecordType::loss &&
+            record->head().aux == static_cast<uint16_t>(capture::LossKind::cuptiDropped))
             dropped += record->as<capture::LossRecord>().count;
     }
     EXPECT_EQ(kernels, 1000);
@@ -178,7 +184,9 @@ OWN_PROCESS_TEST(CuptiSession, YieldsToAClientOfTheJobAndStaysAway) {
 
 OWN_PROCESS_TEST(CuptiSession, ConcurrentKernelsAreAskedForAndNeverTheKindThatSerialises) {
     cupti::start(true, loadFake);
-    EXPECT_NE(std::find(g_fake.enabled.begin(), g_fake.enabled.end(), CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), g_fake.enabled.end());
-    EXPECT_EQ(std::find(g_fake.enabled.begin(), g_fake.enabled.end(), CUPTI_ACTIVITY_KIND_KERNEL), g_fake.enabled.end());
+    EXPECT_NE(std::find(g_fake.enabled.begin(), g_fake.enabled.end(), CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL),
+              g_fake.enabled.end());
+    EXPECT_EQ(std::find(g_fake.enabled.begin(), g_fake.enabled.end(), CUPTI_ACTIVITY_KIND_KERNEL),
+              g_fake.enabled.end());
     finishAndFind();
 }

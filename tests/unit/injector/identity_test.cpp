@@ -23,12 +23,18 @@ ProcessIdentity identityOf(std::map<std::string, std::string> environment) {
     return readIdentity(fromTable);
 }
 
-bool recordable(const char* name) { return isRecordableVariable(name, std::strlen(name)); }
+bool recordable(const char* name) {
+    return isRecordableVariable(name, std::strlen(name));
+}
 
 }  // namespace
 
 TEST(ProcessIdentity, TorchrunWithARestart) {
-    const auto identity = identityOf({{"RANK", "5"}, {"LOCAL_RANK", "1"}, {"WORLD_SIZE", "8"}, {"TORCHELASTIC_RUN_ID", "job7"}, {"TORCHELASTIC_RESTART_COUNT", "2"}});
+    const auto identity = identityOf({{"RANK", "5"},
+                                      {"LOCAL_RANK", "1"},
+                                      {"WORLD_SIZE", "8"},
+                                      {"TORCHELASTIC_RUN_ID", "job7"},
+                                      {"TORCHELASTIC_RESTART_COUNT", "2"}});
     EXPECT_EQ(identity.rank, 5);
     EXPECT_EQ(identity.localRank, 1);
     EXPECT_EQ(identity.worldSize, 8);
@@ -38,7 +44,10 @@ TEST(ProcessIdentity, TorchrunWithARestart) {
 }
 
 TEST(ProcessIdentity, OpenMpiBeforeTheSlurmItRunsUnder) {
-    const auto identity = identityOf({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"SLURM_PROCID", "0"}});
+    const auto identity = identityOf({{"OMPI_COMM_WORLD_RANK", "3"},
+                                      {"OMPI_COMM_WORLD_LOCAL_RANK", "3"},
+                                      {"OMPI_COMM_WORLD_SIZE", "4"},
+                                      {"SLURM_PROCID", "0"}});
     EXPECT_EQ(identity.rank, 3);
     EXPECT_STREQ(identity.source, "openmpi");
 }
@@ -62,11 +71,14 @@ TEST(ProcessIdentity, NoLauncherOrNonsenseIsUnknown) {
 }
 
 TEST(RecordableVariables, NcclCudaTorchAndRankVariablesOnly) {
-    for (const char* name : {"NCCL_DEBUG", "CUDA_VISIBLE_DEVICES", "TORCH_NCCL_ASYNC_ERROR_HANDLING", "RANK", "MASTER_ADDR", "RANKSCOPE_LINKS", "SLURM_PROCID"})
+    for (const char* name : {"NCCL_DEBUG", "CUDA_VISIBLE_DEVICES", "TORCH_NCCL_ASYNC_ERROR_HANDLING", "RANK",
+                             "MASTER_ADDR", "RANKSCOPE_LINKS", "SLURM_PROCID"})
         EXPECT_TRUE(recordable(name)) << name;
-    for (const char* name : {"HOME", "PATH", "AWS_REGION", "RANKED", "MY_NCCL_DEBUG", "LD_PRELOAD"}) EXPECT_FALSE(recordable(name)) << name;
+    for (const char* name : {"HOME", "PATH", "AWS_REGION", "RANKED", "MY_NCCL_DEBUG", "LD_PRELOAD"})
+        EXPECT_FALSE(recordable(name)) << name;
 }
 
 TEST(RecordableVariables, NothingThatSmellsOfASecret) {
-    for (const char* name : {"NCCL_AUTH_TOKEN", "CUDA_API_KEY", "TORCH_secret", "SLURM_JWT_TOKEN", "NCCL_PassWord"}) EXPECT_FALSE(recordable(name)) << name;
+    for (const char* name : {"NCCL_AUTH_TOKEN", "CUDA_API_KEY", "TORCH_secret", "SLURM_JWT_TOKEN", "NCCL_PassWord"})
+        EXPECT_FALSE(recordable(name)) << name;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a machine says of its links: the texts of sysfs, also those no kernel writes, and NVML's answers, also when some are missing.
+// What a machine says of its links: the texts of sysfs, also those no kernel writes, and NVML's answers, also when some
+// are missing.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -35,32 +36,35 @@ TEST(LinkRates, InfinibandTellsWhatIsLeftAfterEncodingExceptInItsOldGenerations)
 }
 
 TEST(LinkRates, AnUnknownOrHostileTextIsNoRate) {
-    for (const char* text : {"", "0 Gb/sec (4X SDR)", "-1", "Gb/sec", "400", "400 Mb/sec", "400Gb/sec", "1e9 Gb/sec", "99999999999999999999999999 Gb/sec (4X NDR)",
-                             "18446744073709551615 Gb/sec", "\xff\xff", "%s%n Gb/sec"})
+    for (const char* text :
+         {"", "0 Gb/sec (4X SDR)", "-1", "Gb/sec", "400", "400 Mb/sec", "400Gb/sec", "1e9 Gb/sec",
+          "99999999999999999999999999 Gb/sec (4X NDR)", "18446744073709551615 Gb/sec", "\xff\xff", "%s%n Gb/sec"})
         EXPECT_EQ(portBytesPerS(text, true), 0) << text;
-    for (const char* text : {"", "-1", "0", "4294967295", "100000 Mb/s", "1e5", "abc", "99999999999999999999999999", "\xff"})
+    for (const char* text :
+         {"", "-1", "0", "4294967295", "100000 Mb/s", "1e5", "abc", "99999999999999999999999999", "\xff"})
         EXPECT_EQ(ethernetBytesPerS(text), 0) << text;
     EXPECT_EQ(ethernetBytesPerS("100000"), 12'500'000'000);
     EXPECT_EQ(ethernetBytesPerS("10"), 1'250'000);
 }
 
 TEST(LinkRates, DeviceLinksCarryWhatTheDataSheetsSay) {
-    EXPECT_EQ(nvlinkBytesPerS(25'781), 25'000'000'000);   // V100
-    EXPECT_EQ(nvlinkBytesPerS(25'000), 25'000'000'000);   // A100
-    EXPECT_EQ(nvlinkBytesPerS(26'562), 25'000'000'000);   // H100
-    EXPECT_EQ(nvlinkBytesPerS(53'125), 50'000'000'000);   // B200
+    EXPECT_EQ(nvlinkBytesPerS(25'781), 25'000'000'000);  // V100
+    EXPECT_EQ(nvlinkBytesPerS(25'000), 25'000'000'000);  // A100
+    EXPECT_EQ(nvlinkBytesPerS(26'562), 25'000'000'000);  // H100
+    EXPECT_EQ(nvlinkBytesPerS(53'125), 50'000'000'000);  // B200
     EXPECT_EQ(nvlinkBytesPerS(0), 0);
     EXPECT_EQ(nvlinkBytesPerS(UINT32_MAX), 0);
     EXPECT_NEAR(static_cast<double>(pcieBytesPerS(3, 16)), 15.75e9, 0.01e9);
     EXPECT_NEAR(static_cast<double>(pcieBytesPerS(4, 16)), 31.5e9, 0.02e9);
     EXPECT_NEAR(static_cast<double>(pcieBytesPerS(5, 8)), 31.5e9, 0.02e9);
     EXPECT_EQ(pcieBytesPerS(1, 1), 250'000'000);
-    for (const auto& [generation, lanes] : std::vector<std::pair<uint32_t, uint32_t>>{{0, 16}, {9, 16}, {5, 0}, {5, UINT32_MAX}, {UINT32_MAX, 16}})
+    for (const auto& [generation, lanes] :
+         std::vector<std::pair<uint32_t, uint32_t>>{{0, 16}, {9, 16}, {5, 0}, {5, UINT32_MAX}, {UINT32_MAX, 16}})
         EXPECT_EQ(pcieBytesPerS(generation, lanes), 0);
 }
 
 class HostPorts : public testing::Test {
-protected:
+  protected:
     void write(const std::string& file, const std::string& text) {
         fs::create_directories((m_root / file).parent_path());
         std::ofstream(m_root / file) << text;
@@ -89,7 +93,8 @@ protected:
             EXPECT_EQ(link.source, capture::LinkSource::sysfs);
             EXPECT_EQ(link.device, -1);
             EXPECT_EQ(link.count, 1u);
-            texts.push_back((link.kind == capture::LinkKind::infiniband ? "infiniband " : "ethernet ") + std::string(link.name) + " " + std::to_string(link.bytesPerS));
+            texts.push_back((link.kind == capture::LinkKind::infiniband ? "infiniband " : "ethernet ") +
+                            std::string(link.name) + " " + std::to_string(link.bytesPerS));
         }
         std::sort(texts.begin(), texts.end());
         return texts;
@@ -107,7 +112,8 @@ TEST_F(HostPorts, ThoseThatAreUpAreFound) {
     card("eth0", "up", "25000");
     card("eth1", "down", "-1");
     card("ens5", "up", "-1");
-    EXPECT_EQ(found(), (std::vector<std::string>{"ethernet ens5 0", "ethernet eth0 3125000000", "ethernet mlx5_1/1 12500000000", "infiniband mlx5_0/1 50000000000"}));
+    EXPECT_EQ(found(), (std::vector<std::string>{"ethernet ens5 0", "ethernet eth0 3125000000",
+                                                 "ethernet mlx5_1/1 12500000000", "infiniband mlx5_0/1 50000000000"}));
 }
 
 TEST_F(HostPorts, WhatIsNoHardwareOfItsOwnIsNone) {
@@ -116,7 +122,7 @@ TEST_F(HostPorts, WhatIsNoHardwareOfItsOwnIsNone) {
     interface("bond0", "up", "200000");
     card("ib0", "up", "400000");
     write("class/net/ib0/type", "32\n");
-    card("ens1f0", "up", "100000");   // the same port as mlx5_1
+    card("ens1f0", "up", "100000");  // the same port as mlx5_1
     fs::create_directories(m_root / "class/net/ens1f0/device/infiniband/mlx5_1");
     card("ens1f0v3", "up", "100000");
     fs::create_directories(m_root / "class/net/ens1f0v3/device/physfn/net/ens1f0");
@@ -141,10 +147,11 @@ TEST_F(HostPorts, FilesThatAreMissingOrMakeNoSenseAreUnknownOrLeftOut) {
     write("class/infiniband/endless/ports/1/rate", std::string(1 << 20, '9'));
     card("huge", "up", std::string(1 << 20, '9'));
     card("fifo", "up", "");
-    ASSERT_EQ(mkfifo((m_root / "class/net/fifo/speed").c_str(), 0600), 0);   // must not be waited for
+    ASSERT_EQ(mkfifo((m_root / "class/net/fifo/speed").c_str(), 0600), 0);  // must not be waited for
     card(std::string(200, 'n'), "up", "1000");
     const std::string cut = "ethernet " + std::string(63, 'n') + " 125000000";
-    EXPECT_EQ(found(), (std::vector<std::string>{"ethernet endless/1 0", "ethernet fifo 0", "ethernet huge 0", cut, "ethernet norate/1 0"}));
+    EXPECT_EQ(found(), (std::vector<std::string>{"ethernet endless/1 0", "ethernet fifo 0", "ethernet huge 0", cut,
+                                                 "ethernet norate/1 0"}));
 }
 
 TEST_F(HostPorts, MoreThanTheListHoldsAreLeftOut) {
@@ -163,8 +170,8 @@ TEST(HostPortsOfAVirtualRun, AreThoseItIsToldOfAndNeverTheMachines) {
 
 /// A device as NVML would tell of it.
 struct FakeDevice {
-    std::vector<uint32_t> linkStates;      ///< by link; empty: no NVLinks at all
-    uint32_t commonSpeed = 0, linkSpeed = 0, version = 0;   ///< 0: not supported
+    std::vector<uint32_t> linkStates;                      ///< by link; empty: no NVLinks at all
+    uint32_t commonSpeed = 0, linkSpeed = 0, version = 0;  ///< 0: not supported
     uint32_t width = 0, generation = 0, maxGeneration = 0;
 };
 FakeDevice g_device;
@@ -176,17 +183,25 @@ Nvml fakeNvml() {
         *state = g_device.linkStates[link];
         return 0;
     };
-    nvml.linkVersion = [](NvmlDevice, uint32_t, uint32_t* version) { return g_device.version == 0 ? 3 : (*version = g_device.version, 0); };
+    nvml.linkVersion = [](NvmlDevice, uint32_t, uint32_t* version) {
+        return g_device.version == 0 ? 3 : (*version = g_device.version, 0);
+    };
     nvml.fieldValues = [](NvmlDevice, int, NvmlFieldValue* field) {
-        const uint32_t speed = field->fieldId == 90 ? g_device.commonSpeed : field->fieldId == 164 && field->scopeId == 1 ? g_device.linkSpeed : 0;
+        const uint32_t speed = field->fieldId == 90                           ? g_device.commonSpeed
+                               : field->fieldId == 164 && field->scopeId == 1 ? g_device.linkSpeed
+                                                                              : 0;
         field->valueType = 1;
         field->value.unsignedInt = speed;
         field->status = speed == 0 ? 3 : 0;
         return 0;
     };
     nvml.pcieWidth = [](NvmlDevice, uint32_t* width) { return g_device.width == 0 ? 3 : (*width = g_device.width, 0); };
-    nvml.pcieGeneration = [](NvmlDevice, uint32_t* generation) { return g_device.generation == 0 ? 3 : (*generation = g_device.generation, 0); };
-    nvml.pcieMaxGeneration = [](NvmlDevice, uint32_t* generation) { return g_device.maxGeneration == 0 ? 3 : (*generation = g_device.maxGeneration, 0); };
+    nvml.pcieGeneration = [](NvmlDevice, uint32_t* generation) {
+        return g_device.generation == 0 ? 3 : (*generation = g_device.generation, 0);
+    };
+    nvml.pcieMaxGeneration = [](NvmlDevice, uint32_t* generation) {
+        return g_device.maxGeneration == 0 ? 3 : (*generation = g_device.maxGeneration, 0);
+    };
     return nvml;
 }
 
@@ -198,7 +213,12 @@ std::vector<Link> linksOf(FakeDevice device, const Nvml& nvml = fakeNvml()) {
 }
 
 TEST(DeviceLinks, ActiveNvlinksAreOneRowAndPcieAnother) {
-    const auto links = linksOf({.linkStates = std::vector<uint32_t>(18, 1), .commonSpeed = 26'562, .version = 6, .width = 16, .generation = 1, .maxGeneration = 5});
+    const auto links = linksOf({.linkStates = std::vector<uint32_t>(18, 1),
+                                .commonSpeed = 26'562,
+                                .version = 6,
+                                .width = 16,
+                                .generation = 1,
+                                .maxGeneration = 5});
     ASSERT_EQ(links.size(), 2u);
     EXPECT_EQ(links[0].kind, capture::LinkKind::nvlink);
     EXPECT_EQ(links[0].device, 5);
@@ -240,14 +260,14 @@ TEST(DeviceLinks, ALibraryThatCannotBeginHasNone) {
     Nvml nvml = fakeNvml();
     LinkList links;
     addLinksOfAllDevices(nvml, links);
-    nvml.init = [] { return 9; };   // the driver is not loaded
+    nvml.init = [] { return 9; };  // the driver is not loaded
     addLinksOfAllDevices(nvml, links);
     EXPECT_EQ(links.size(), 0u);
     static int begun = 0;
     nvml.init = [] { return ++begun, 0; };
     nvml.shutdown = [] { return --begun, 0; };
     nvml.deviceCount = [](uint32_t* count) { return *count = UINT32_MAX, 0; };
-    nvml.deviceByIndex = [](uint32_t index, NvmlDevice*) { return index == 1 ? 15 : 0; };   // one is lost
+    nvml.deviceByIndex = [](uint32_t index, NvmlDevice*) { return index == 1 ? 15 : 0; };  // one is lost
     g_device = {.width = 16, .maxGeneration = 4};
     addLinksOfAllDevices(nvml, links);
     EXPECT_EQ(links.size(), 63u);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's calls into the profiler plugin, in the binary layout of each version. The descriptors are made of bytes at the offsets that NCCL's own
-// headers give (plugins/profiler/example/nccl/profiler_v3.h to profiler_v7.h), not of the structs under test.
+// NCCL's calls into the profiler plugin, in the binary layout of each version. The descriptors are made of bytes at the
+// offsets that NCCL's own headers give (plugins/profiler/example/nccl/profiler_v3.h to profiler_v7.h), not of the
+// structs under test.
 #pragma once
 
 #include <cstring>
@@ -19,11 +20,12 @@ namespace rankscope::injector::test {
 
 inline constexpr uint64_t kUserTag = 0x7a67;  // of a call, v7
 inline constexpr int kKernelPhase = 32768, kKernelPhaseStop = 31;
-inline constexpr int kGroup = 1, kColl = 2, kP2p = 4, kProxyOp = 8, kProxyStep = 16, kKernelChannel = 64, kKernelChannelStop = 22;
+inline constexpr int kGroup = 1, kColl = 2, kP2p = 4, kProxyOp = 8, kProxyStep = 16, kKernelChannel = 64,
+                     kKernelChannelStop = 22;
 
 /// A descriptor on NCCL's stack.
 class Descriptor {
-public:
+  public:
     template <typename Value>
     Descriptor& put(size_t offset, Value value) {
         std::memcpy(m_bytes + offset, &value, sizeof value);
@@ -37,14 +39,16 @@ public:
     }
     void* at() { return m_bytes; }
 
-private:
+  private:
     alignas(8) unsigned char m_bytes[256] = {};
 };
 
 inline Descriptor head(int version, uint64_t type, void* parent, int rank) {
     Descriptor descriptor;
-    if (version >= 5) descriptor.put<uint64_t>(0, type);
-    else descriptor.put<uint8_t>(0, static_cast<uint8_t>(type));
+    if (version >= 5)
+        descriptor.put<uint64_t>(0, type);
+    else
+        descriptor.put<uint8_t>(0, static_cast<uint8_t>(type));
     return descriptor.put(8, parent).put(16, rank);
 }
 
@@ -55,7 +59,11 @@ inline Descriptor collective(int version, int rank) {
         d.put<const char*>(24, "comm name").put<uint64_t>(32, 0xc0ffee);
         at = 40;
     }
-    d.put<uint64_t>(at, 41).put<const char*>(at + 8, "AllReduce").put<void*>(at + 16, nullptr).put<void*>(at + 24, nullptr).put<size_t>(at + 32, 1000);
+    d.put<uint64_t>(at, 41)
+        .put<const char*>(at + 8, "AllReduce")
+        .put<void*>(at + 16, nullptr)
+        .put<void*>(at + 24, nullptr)
+        .put<size_t>(at + 32, 1000);
     d.put<int>(at + 40, 2).put<const char*>(at + 48, "ncclBfloat16").put<uint8_t>(at + 56, 16).put<uint8_t>(at + 57, 8);
     if (version >= 7) d.put<const char*>(at + 88, "LDMC").put<bool>(at + 96, true).put<uint64_t>(at + 104, kUserTag);
     return d.put<const char*>(at + 64, "RING").put<const char*>(at + 72, "LL128");
@@ -68,7 +76,11 @@ inline Descriptor message(int version, int rank) {
         d.put<const char*>(24, "comm name").put<uint64_t>(32, 0xc0ffee);
         at = 40;
     }
-    d.put<const char*>(at, "Send").put<void*>(at + 8, nullptr).put<const char*>(at + 16, "ncclFloat32").put<size_t>(at + 24, 77).put<int>(at + 32, 5);
+    d.put<const char*>(at, "Send")
+        .put<void*>(at + 8, nullptr)
+        .put<const char*>(at + 16, "ncclFloat32")
+        .put<size_t>(at + 24, 77)
+        .put<int>(at + 32, 5);
     if (version >= 4) d.put<uint8_t>(at + 36, 4);
     return d;
 }
@@ -85,19 +97,41 @@ struct Plugin {
 
 inline const Plugin kPlugins[] = {
     {3, [](void** context, int* mask) { return ncclProfiler_v3.init(context, mask); },
-     [](void* context, void** handle, void* d) { return ncclProfiler_v3.startEvent(context, handle, static_cast<profiler_abi::DescriptorV3*>(d)); },
+     [](void* context, void** handle, void* d) {
+         return ncclProfiler_v3.startEvent(context, handle, static_cast<profiler_abi::DescriptorV3*>(d));
+     },
      ncclProfiler_v3.stopEvent, ncclProfiler_v3.recordEventState, ncclProfiler_v3.finalize},
-    {4, [](void** context, int* mask) { return ncclProfiler_v4.init(context, mask, "comm name", 0xc0ffee, 1, 8, 3, nullptr); },
-     [](void* context, void** handle, void* d) { return ncclProfiler_v4.startEvent(context, handle, static_cast<profiler_abi::DescriptorV4*>(d)); },
+    {4,
+     [](void** context, int* mask) {
+         return ncclProfiler_v4.init(context, mask, "comm name", 0xc0ffee, 1, 8, 3, nullptr);
+     },
+     [](void* context, void** handle, void* d) {
+         return ncclProfiler_v4.startEvent(context, handle, static_cast<profiler_abi::DescriptorV4*>(d));
+     },
      ncclProfiler_v4.stopEvent, ncclProfiler_v4.recordEventState, ncclProfiler_v4.finalize},
-    {5, [](void** context, int* mask) { return ncclProfiler_v5.init(context, 0xc0ffee, mask, "comm name", 1, 8, 3, nullptr); },
-     [](void* context, void** handle, void* d) { return ncclProfiler_v5.startEvent(context, handle, static_cast<profiler_abi::DescriptorV5*>(d)); },
+    {5,
+     [](void** context, int* mask) {
+         return ncclProfiler_v5.init(context, 0xc0ffee, mask, "comm name", 1, 8, 3, nullptr);
+     },
+     [](void* context, void** handle, void* d) {
+         return ncclProfiler_v5.startEvent(context, handle, static_cast<profiler_abi::DescriptorV5*>(d));
+     },
      ncclProfiler_v5.stopEvent, ncclProfiler_v5.recordEventState, ncclProfiler_v5.finalize},
-    {6, [](void** context, int* mask) { return ncclProfiler_v6.init(context, 0xc0ffee, mask, "comm name", 1, 8, 3, nullptr); },
-     [](void* context, void** handle, void* d) { return ncclProfiler_v6.startEvent(context, handle, static_cast<profiler_abi::DescriptorV5*>(d)); },
+    {6,
+     [](void** context, int* mask) {
+         return ncclProfiler_v6.init(context, 0xc0ffee, mask, "comm name", 1, 8, 3, nullptr);
+     },
+     [](void* context, void** handle, void* d) {
+         return ncclProfiler_v6.startEvent(context, handle, static_cast<profiler_abi::DescriptorV5*>(d));
+     },
      ncclProfiler_v6.stopEvent, ncclProfiler_v6.recordEventState, ncclProfiler_v6.finalize},
-    {7, [](void** context, int* mask) { return ncclProfiler_v7.init(context, 0xc0ffee, mask, "comm name", 1, 8, 3, nullptr); },
-     [](void* context, void** handle, void* d) { return ncclProfiler_v7.startEvent(context, handle, static_cast<profiler_abi::DescriptorV5*>(d)); },
+    {7,
+     [](void** context, int* mask) {
+         return ncclProfiler_v7.init(context, 0xc0ffee, mask, "comm name", 1, 8, 3, nullptr);
+     },
+     [](void* context, void** handle, void* d) {
+         return ncclProfiler_v7.startEvent(context, handle, static_cast<profiler_abi::DescriptorV5*>(d));
+     },
      ncclProfiler_v7.stopEvent, ncclProfiler_v7.recordEventState, ncclProfiler_v7.finalize},
 };
 

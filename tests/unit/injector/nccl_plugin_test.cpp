@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's calls into the profiler plugin: collectives, messages, channels, and the user's own plugin behind ours.
-#include <gtest/gtest.h>
-
 #include <dlfcn.h>
+#include <gtest/gtest.h>
 
 #include "tests/unit/injector/chained_profiler.h"
 #include "tests/unit/injector/nccl_descriptors.h"
@@ -17,7 +16,9 @@ namespace {
 
 struct NcclPlugin : RecordedSession {
     void setUp() { start(Cause::nvtx, {{"RANKSCOPE_TRACE", "nccl"}, {"RANKSCOPE_NCCL_CHANNELS", "1"}}); }
-    std::vector<capture::PluginCollRecord> events(RecordType type) const { return all<capture::PluginCollRecord>(type); }
+    std::vector<capture::PluginCollRecord> events(RecordType type) const {
+        return all<capture::PluginCollRecord>(type);
+    }
 };
 
 OWN_PROCESS_TEST(NcclPlugin, ACollectiveOfEveryVersionIsRecordedWithWhatNcclChose) {
@@ -244,7 +245,8 @@ OWN_PROCESS_TEST(ChainedNcclPlugin, OneOfVersion7GetsTagsAndPhasesOfKernels) {
     EXPECT_EQ(theirs.foreignHandles, 0);
     finish();
     EXPECT_EQ(all<capture::PluginCollRecord>(RecordType::pluginColl).size(), 1u);
-    EXPECT_TRUE(all<capture::PluginChannelRecord>(RecordType::pluginKernelChannel).empty()) << "a phase is no channel of ours";
+    EXPECT_TRUE(all<capture::PluginChannelRecord>(RecordType::pluginKernelChannel).empty())
+        << "a phase is no channel of ours";
 }
 
 OWN_PROCESS_TEST(ChainedNcclPlugin, OneThatCannotBeOpenedIsNamedAndOursGoesOn) {
@@ -255,7 +257,8 @@ OWN_PROCESS_TEST(ChainedNcclPlugin, OneThatCannotBeOpenedIsNamedAndOursGoesOn) {
     EXPECT_EQ(mask & kColl, kColl);
     finish();
     bool told = false;
-    for (const auto& [status, message] : statuses(capture::Source::ncclPlugin)) told = told || message.find("cannot be opened") != std::string::npos;
+    for (const auto& [status, message] : statuses(capture::Source::ncclPlugin))
+        told = told || message.find("cannot be opened") != std::string::npos;
     EXPECT_TRUE(told);
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network transfers of NCCL's proxy thread: ProxyOp and ProxyStep events in the binary layout of each version.
-#include <gtest/gtest.h>
-
 #include <dlfcn.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "injector/nccl_plugin/proxy_events.h"
@@ -18,20 +17,31 @@ using capture::RecordType;
 namespace {
 
 // NCCL's numbers of the states.
-constexpr int kSendDoneV3 = 3, kSendGpuWait = 8, kSendWait = 9, kRecvWait = 10, kRecvFlushWait = 11, kRecvGpuWait = 12, kInProgress = 19, kSendPeerWait = 20;
+constexpr int kSendDoneV3 = 3, kSendGpuWait = 8, kSendWait = 9, kRecvWait = 10, kRecvFlushWait = 11, kRecvGpuWait = 12,
+              kInProgress = 19, kSendPeerWait = 20;
 
 Descriptor proxyOp(int version, void* parent, int pid, int channel, int peer, bool isSend) {
     Descriptor d = head(version, kProxyOp, parent, 3);
-    return d.put<int>(24, pid).put<uint8_t>(28, static_cast<uint8_t>(channel)).put<int>(32, peer).put<int>(36, 2).put<int>(40, 1 << 19).put<int>(44, isSend);
+    return d.put<int>(24, pid)
+        .put<uint8_t>(28, static_cast<uint8_t>(channel))
+        .put<int>(32, peer)
+        .put<int>(36, 2)
+        .put<int>(40, 1 << 19)
+        .put<int>(44, isSend);
 }
 
-Descriptor proxyStep(int version, void* parent, int step) { return head(version, kProxyStep, parent, 3).put<int>(24, step); }
+Descriptor proxyStep(int version, void* parent, int step) {
+    return head(version, kProxyStep, parent, 3).put<int>(24, step);
+}
 
-Descriptor bytesTold(uint64_t bytes) { return Descriptor().put<uint64_t>(0, bytes); }
+Descriptor bytesTold(uint64_t bytes) {
+    return Descriptor().put<uint64_t>(0, bytes);
+}
 
 void spin(int64_t ns) {
     const int64_t until = g_session.now() + ns;
-    while (g_session.now() < until) {}
+    while (g_session.now() < until) {
+    }
 }
 
 /// A plugin with a communicator and a collective, which NCCL has enqueued.
@@ -47,7 +57,9 @@ struct Job {
         EXPECT_EQ(plugin.startEvent(context, &handle, descriptor.at()), 0);
         return handle;
     }
-    void tell(void* handle, int state, Descriptor arguments = {}) const { EXPECT_EQ(plugin.recordEventState(handle, state, arguments.at()), 0); }
+    void tell(void* handle, int state, Descriptor arguments = {}) const {
+        EXPECT_EQ(plugin.recordEventState(handle, state, arguments.at()), 0);
+    }
     void stop(void* handle) const { EXPECT_EQ(plugin.stopEvent(handle), 0); }
 
     const Plugin& plugin;
@@ -62,7 +74,9 @@ struct NcclProxy : RecordedSession {
         environment.insert(more.begin(), more.end());
         start(Cause::nvtx, environment);
     }
-    std::vector<capture::PluginProxyOpRecord> ops() const { return all<capture::PluginProxyOpRecord>(RecordType::pluginProxyOp); }
+    std::vector<capture::PluginProxyOpRecord> ops() const {
+        return all<capture::PluginProxyOpRecord>(RecordType::pluginProxyOp);
+    }
     uint64_t lostOps() const {
         uint64_t count = 0;
         for (const auto& loss : all<capture::LossRecord>(RecordType::loss))
@@ -240,7 +254,8 @@ OWN_PROCESS_TEST(NcclProxy, TheUsersPluginGetsItsOwnHandlesAndNothingOfOtherProc
     begin();
     for (const Plugin& plugin : kPlugins) {
         const Job job(plugin);
-        const auto& theirs = *static_cast<const ChainedProfilerLog*>(dlsym(dlopen(RANKSCOPE_TEST_CHAINED_PROFILER, RTLD_NOW), "chainedProfilerLog"));
+        const auto& theirs = *static_cast<const ChainedProfilerLog*>(
+            dlsym(dlopen(RANKSCOPE_TEST_CHAINED_PROFILER, RTLD_NOW), "chainedProfilerLog"));
         void* op = job.start(proxyOp(plugin.version, job.collectiveEvent, getpid(), 0, 2, true));
         EXPECT_EQ(theirs.parentOfLast, theirs.handleOfFirst);
         void* buffer = job.start(proxyStep(plugin.version, op, 0));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's calls into the tuner plugin, in the binary layout of each version. The tables are those that NCCL's own headers give
-// (src/include/plugin/tuner/tuner_v2.h to tuner_v7.h), declared here once more rather than taken from the plugin.
+// NCCL's calls into the tuner plugin, in the binary layout of each version. The tables are those that NCCL's own
+// headers give (src/include/plugin/tuner/tuner_v2.h to tuner_v7.h), declared here once more rather than taken from the
+// plugin.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -91,42 +92,62 @@ struct Plugin {
 };
 
 const Plugin kPlugins[] = {
-    {2, [](size_t ranks, size_t nodes, void** context) { return ncclTunerPlugin_v2.init(ranks, nodes, logger, context); },
+    {2,
+     [](size_t ranks, size_t nodes, void** context) { return ncclTunerPlugin_v2.init(ranks, nodes, logger, context); },
      [](void* context, int function, size_t bytes, int pipeOps, int, Answer& a) {
-         return ncclTunerPlugin_v2.getCollInfo(context, function, bytes, 0, 1, pipeOps, &a.algorithm, &a.protocol, &a.channels);
+         return ncclTunerPlugin_v2.getCollInfo(context, function, bytes, 0, 1, pipeOps, &a.algorithm, &a.protocol,
+                                               &a.channels);
      },
      ncclTunerPlugin_v2.destroy},
-    {3, [](size_t ranks, size_t nodes, void** context) { return ncclTunerPlugin_v3.init(ranks, nodes, logger, context); },
+    {3,
+     [](size_t ranks, size_t nodes, void** context) { return ncclTunerPlugin_v3.init(ranks, nodes, logger, context); },
      [](void* context, int function, size_t bytes, int pipeOps, int, Answer& a) {
-         return ncclTunerPlugin_v3.getCollInfo(context, function, bytes, pipeOps, a.table.asNcclPassesIt(), 7, 3, &a.channels);
+         return ncclTunerPlugin_v3.getCollInfo(context, function, bytes, pipeOps, a.table.asNcclPassesIt(), 7, 3,
+                                               &a.channels);
      },
      ncclTunerPlugin_v3.destroy},
-    {4, [](size_t ranks, size_t nodes, void** context) { return ncclTunerPlugin_v4.init(ranks, nodes, logger, context); },
+    {4,
+     [](size_t ranks, size_t nodes, void** context) { return ncclTunerPlugin_v4.init(ranks, nodes, logger, context); },
      [](void* context, int function, size_t bytes, int pipeOps, int registered, Answer& a) {
-         return ncclTunerPlugin_v4.getCollInfo(context, function, bytes, pipeOps, a.table.asNcclPassesIt(), 7, 3, registered, &a.channels);
+         return ncclTunerPlugin_v4.getCollInfo(context, function, bytes, pipeOps, a.table.asNcclPassesIt(), 7, 3,
+                                               registered, &a.channels);
      },
      ncclTunerPlugin_v4.destroy},
-    {5, [](size_t ranks, size_t nodes, void** context) { return ncclTunerPlugin_v5.init(context, 0xc0ffee, ranks, nodes, logger, nullptr, nullptr); },
+    {5,
+     [](size_t ranks, size_t nodes, void** context) {
+         return ncclTunerPlugin_v5.init(context, 0xc0ffee, ranks, nodes, logger, nullptr, nullptr);
+     },
      [](void* context, int function, size_t bytes, int pipeOps, int registered, Answer& a) {
-         return ncclTunerPlugin_v5.getCollInfo(context, function, bytes, pipeOps, a.table.asNcclPassesIt(), 7, 3, registered, &a.channels);
+         return ncclTunerPlugin_v5.getCollInfo(context, function, bytes, pipeOps, a.table.asNcclPassesIt(), 7, 3,
+                                               registered, &a.channels);
      },
      ncclTunerPlugin_v5.finalize},
-    {6, [](size_t ranks, size_t nodes, void** context) { return ncclTunerPlugin_v6.init(context, 0xc0ffee, ranks, nodes, logger, nullptr, nullptr); },
+    {6,
+     [](size_t ranks, size_t nodes, void** context) {
+         return ncclTunerPlugin_v6.init(context, 0xc0ffee, ranks, nodes, logger, nullptr, nullptr);
+     },
      [](void* context, int function, size_t bytes, int pipeOps, int registered, Answer& a) {
-         return ncclTunerPlugin_v6.getCollInfo(context, function, bytes, pipeOps, a.table.asNcclPassesIt(), 7, 3, registered, &a.channels);
+         return ncclTunerPlugin_v6.getCollInfo(context, function, bytes, pipeOps, a.table.asNcclPassesIt(), 7, 3,
+                                               registered, &a.channels);
      },
      ncclTunerPlugin_v6.finalize},
-    {7, [](size_t ranks, size_t nodes, void** context) { return ncclTunerPlugin_v7.init(context, 0xc0ffee, ranks, nodes, logger, nullptr, nullptr); },
+    {7,
+     [](size_t ranks, size_t nodes, void** context) {
+         return ncclTunerPlugin_v7.init(context, 0xc0ffee, ranks, nodes, logger, nullptr, nullptr);
+     },
      [](void* context, int function, size_t bytes, int pipeOps, int registered, Answer& a) {
-         return ncclTunerPlugin_v7.getCollInfo(context, function, bytes, pipeOps, a.table.asNcclPassesIt(), 7, 3, registered, &a.channels);
+         return ncclTunerPlugin_v7.getCollInfo(context, function, bytes, pipeOps, a.table.asNcclPassesIt(), 7, 3,
+                                               registered, &a.channels);
      },
      ncclTunerPlugin_v7.finalize},
 };
 
 /// A communicator of one version.
 class Communicator {
-public:
-    Communicator(const Plugin& plugin, size_t ranks, size_t nodes) : m_plugin(plugin) { EXPECT_EQ(plugin.init(ranks, nodes, &m_context), 0); }
+  public:
+    Communicator(const Plugin& plugin, size_t ranks, size_t nodes) : m_plugin(plugin) {
+        EXPECT_EQ(plugin.init(ranks, nodes, &m_context), 0);
+    }
     ~Communicator() { EXPECT_EQ(m_plugin.finish(m_context), 0); }
     Answer ask(int function, size_t bytes, int pipeOps = 1, int registered = 0) const {
         Answer answer;
@@ -141,7 +162,7 @@ public:
         return answer.chosen();
     }
 
-private:
+  private:
     const Plugin& m_plugin;
     void* m_context = nullptr;
 };
@@ -150,7 +171,9 @@ constexpr std::pair<int, int> kNcclsChoice{-1, -1};
 
 struct NcclTuner {
     void setUp() {
-        for (const char* name : {"RANKSCOPE_TUNER_ROWS", "RANKSCOPE_CHAIN_NCCL_TUNER", "NCCL_TUNER_CONFIG_FILE", "NCCL_NET_PLUGIN"}) unsetenv(name);
+        for (const char* name :
+             {"RANKSCOPE_TUNER_ROWS", "RANKSCOPE_CHAIN_NCCL_TUNER", "NCCL_TUNER_CONFIG_FILE", "NCCL_NET_PLUGIN"})
+            unsetenv(name);
     }
     static void rows(const char* text) { setenv("RANKSCOPE_TUNER_ROWS", text, 1); }
 };
@@ -193,20 +216,28 @@ OWN_PROCESS_TEST(NcclTuner, WhatNcclDoesNotHaveIsLeftAlone) {
         EXPECT_TRUE(communicator.ask(kAllGather, 5).untouched()) << plugin.version;
         EXPECT_TRUE(communicator.ask(kAllReduce, 5).untouched()) << plugin.version;
     }
-    EXPECT_NE(g_log.find("level 2: rankscope tuner: row 1: allgather of 5 bytes, 8 ranks on 1 node: pat simple, which NCCL does not have here"), std::string::npos) << g_log;
+    EXPECT_NE(g_log.find("level 2: rankscope tuner: row 1: allgather of 5 bytes, 8 ranks on 1 node: pat simple, which "
+                         "NCCL does not have here"),
+              std::string::npos)
+        << g_log;
 }
 
 OWN_PROCESS_TEST(NcclTuner, VersionTwoNamesNothingThatItCannotKnowToExist) {
-    rows("allreduce,0,9,ring,ll128,-1,-1,-1;allreduce,10,19,nvls,simple,-1,-1,-1;allreduce,20,29,collnet_direct,simple,-1,-1,-1");
+    rows(
+        "allreduce,0,9,ring,ll128,-1,-1,-1;allreduce,10,19,nvls,simple,-1,-1,-1;allreduce,20,29,collnet_direct,simple,-"
+        "1,-1,-1");
     const Communicator oneNode(kPlugins[0], 8, 1), twoNodes(kPlugins[0], 16, 2);
     EXPECT_EQ(oneNode.forced(kAllReduce, 5), kNcclsChoice);
-    EXPECT_EQ(oneNode.forced(kAllReduce, 15), std::pair(kNvls, kSimple));  // the call says that NVLS is there, and CollNet is not
+    EXPECT_EQ(oneNode.forced(kAllReduce, 15),
+              std::pair(kNvls, kSimple));  // the call says that NVLS is there, and CollNet is not
     EXPECT_EQ(twoNodes.forced(kAllReduce, 15), kNcclsChoice);
     EXPECT_EQ(twoNodes.forced(kAllReduce, 25), kNcclsChoice);
 }
 
 OWN_PROCESS_TEST(NcclTuner, OperationsOfTheGroupAndRegisteredBuffersTellRowsApart) {
-    rows("allreduce,0,-1,tree,ll,-1,-1,-1,2,-1;allreduce,0,-1,tree,simple,-1,-1,-1,1,1;allgather,0,-1,ring,ll,-1,-1,-1,-1,0");
+    rows(
+        "allreduce,0,-1,tree,ll,-1,-1,-1,2,-1;allreduce,0,-1,tree,simple,-1,-1,-1,1,1;allgather,0,-1,ring,ll,-1,-1,-1,-"
+        "1,0");
     const Communicator communicator(kPlugins[3], 8, 1);
     EXPECT_EQ(communicator.forced(kAllReduce, 5, 2, 0), std::pair(kTree, kLl));
     EXPECT_EQ(communicator.forced(kAllReduce, 5, 1, 1), std::pair(kTree, kSimple));
@@ -224,26 +255,31 @@ OWN_PROCESS_TEST(NcclTuner, AnOlderTableWithoutTheNewestAlgorithmIsNotOverrun) {
         table.cost[kPat][kSimple] = 5;  // behind a table of six algorithms: not NCCL's any more
         const CostTable before = table;
         int channels = 0;
-        EXPECT_EQ(ncclTunerPlugin_v3.getCollInfo(context, kAllGather, 5, 1, table.asNcclPassesIt(), 6, 3, &channels), 0);
+        EXPECT_EQ(ncclTunerPlugin_v3.getCollInfo(context, kAllGather, 5, 1, table.asNcclPassesIt(), 6, 3, &channels),
+                  0);
         EXPECT_TRUE(table == before);
         EXPECT_EQ(ncclTunerPlugin_v3.getCollInfo(context, kAllReduce, 5, 1, nullptr, 7, 3, &channels), 0);
         EXPECT_EQ(ncclTunerPlugin_v3.getCollInfo(context, kAllReduce, 5, 1, table.asNcclPassesIt(), 7, 3, nullptr), 0);
         EXPECT_EQ(table.cost[kRing][kSimple], 0);
-        EXPECT_EQ(ncclTunerPlugin_v3.getCollInfo(nullptr, kAllReduce, 5, 1, table.asNcclPassesIt(), 7, 3, &channels), 0);
+        EXPECT_EQ(ncclTunerPlugin_v3.getCollInfo(nullptr, kAllReduce, 5, 1, table.asNcclPassesIt(), 7, 3, &channels),
+                  0);
         EXPECT_EQ(kPlugins[v].finish(context), 0);
         EXPECT_EQ(kPlugins[v].finish(nullptr), 0);
     }
 }
 
 OWN_PROCESS_TEST(NcclTuner, WithoutRowsNothingIsForced) {
-    for (const Plugin& plugin : kPlugins) EXPECT_TRUE(Communicator(plugin, 8, 1).ask(kAllReduce, 5).untouched()) << plugin.version;
+    for (const Plugin& plugin : kPlugins)
+        EXPECT_TRUE(Communicator(plugin, 8, 1).ask(kAllReduce, 5).untouched()) << plugin.version;
 }
 
 OWN_PROCESS_TEST(NcclTuner, AWrongLineOfAFileIsSkippedAndLogged) {
     TemporaryFolder folder;
     const std::string file = folder.path() + "/rows.csv";
-    std::ofstream(file) << "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n# a; b\nallreduce,0,9,rings,ll,-1,-1,-1\n"
-                           "allreduce,0,9,tree,ll,-1,-1,-1\r\nallreduce,5,20,ring,ll,-1,-1,-1\nallgather,0,9,ring,ll,-1,-1,-1";
+    std::ofstream(file)
+        << "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n# a; "
+           "b\nallreduce,0,9,rings,ll,-1,-1,-1\n"
+           "allreduce,0,9,tree,ll,-1,-1,-1\r\nallreduce,5,20,ring,ll,-1,-1,-1\nallgather,0,9,ring,ll,-1,-1,-1";
     setenv("NCCL_TUNER_CONFIG_FILE", file.c_str(), 1);
     const Communicator communicator(kPlugins[4], 8, 1);
     EXPECT_EQ(communicator.forced(kAllReduce, 6), std::pair(kTree, kLl));
@@ -278,7 +314,8 @@ OWN_PROCESS_TEST(NcclTuner, EachLineIsJudgedAsTheCommandLineDoes) {
 
 struct ChainedNcclTuner : NcclTuner {
     void chain(int version) {
-        setenv("RANKSCOPE_CHAIN_NCCL_TUNER", (std::string(RANKSCOPE_TEST_CHAINED_TUNER) + std::to_string(version) + ".so").c_str(), 1);
+        setenv("RANKSCOPE_CHAIN_NCCL_TUNER",
+               (std::string(RANKSCOPE_TEST_CHAINED_TUNER) + std::to_string(version) + ".so").c_str(), 1);
         setenv("CHAINED_TUNER_LOG", m_log.c_str(), 1);
         rows("allgather,0,-1,ring,ll,-1,-1,-1");
     }
@@ -302,8 +339,10 @@ struct ChainedNcclTunerOf : ChainedNcclTuner {
             EXPECT_EQ(communicator.forced(kAllGather, 5), std::pair(kRing, kLl));
             const Answer theirs = communicator.ask(kAllReduce, 5);
             EXPECT_EQ(theirs.channels, 3);
-            if (plugin.version == 2) EXPECT_EQ(theirs.algorithm, kTree);
-            else EXPECT_EQ(theirs.chosen(), std::pair(kTree, kSimple));
+            if (plugin.version == 2)
+                EXPECT_EQ(theirs.algorithm, kTree);
+            else
+                EXPECT_EQ(theirs.chosen(), std::pair(kTree, kSimple));
         }
         const std::string v = "v" + std::to_string(Version);
         EXPECT_EQ(log(), v + " begin\n" + v + " asked\n" + v + " end\n");
@@ -316,19 +355,40 @@ using ChainedV4 = ChainedNcclTunerOf<4>;
 using ChainedV5 = ChainedNcclTunerOf<5>;
 using ChainedV6 = ChainedNcclTunerOf<6>;
 using ChainedV7 = ChainedNcclTunerOf<7>;
-OWN_PROCESS_TEST(ChainedV2, IsAskedByTheOldestNccl) { check(kPlugins[0]); }
-OWN_PROCESS_TEST(ChainedV2, IsAskedByTheNewestNccl) { check(kPlugins[5]); }
-OWN_PROCESS_TEST(ChainedV3, IsAskedByItsOwnNccl) { check(kPlugins[1]); }
-OWN_PROCESS_TEST(ChainedV3, IsAskedByTheNewestNccl) { check(kPlugins[5]); }
-OWN_PROCESS_TEST(ChainedV4, IsAskedByTheNewestNccl) { check(kPlugins[5]); }
-OWN_PROCESS_TEST(ChainedV5, IsAskedByItsOwnNccl) { check(kPlugins[3]); }
-OWN_PROCESS_TEST(ChainedV5, IsAskedByTheNewestNccl) { check(kPlugins[5]); }
-OWN_PROCESS_TEST(ChainedV6, IsAskedByItsOwnNccl) { check(kPlugins[4]); }
-OWN_PROCESS_TEST(ChainedV6, IsAskedByTheNewestNccl) { check(kPlugins[5]); }
+OWN_PROCESS_TEST(ChainedV2, IsAskedByTheOldestNccl) {
+    check(kPlugins[0]);
+}
+OWN_PROCESS_TEST(ChainedV2, IsAskedByTheNewestNccl) {
+    check(kPlugins[5]);
+}
+OWN_PROCESS_TEST(ChainedV3, IsAskedByItsOwnNccl) {
+    check(kPlugins[1]);
+}
+OWN_PROCESS_TEST(ChainedV3, IsAskedByTheNewestNccl) {
+    check(kPlugins[5]);
+}
+OWN_PROCESS_TEST(ChainedV4, IsAskedByTheNewestNccl) {
+    check(kPlugins[5]);
+}
+OWN_PROCESS_TEST(ChainedV5, IsAskedByItsOwnNccl) {
+    check(kPlugins[3]);
+}
+OWN_PROCESS_TEST(ChainedV5, IsAskedByTheNewestNccl) {
+    check(kPlugins[5]);
+}
+OWN_PROCESS_TEST(ChainedV6, IsAskedByItsOwnNccl) {
+    check(kPlugins[4]);
+}
+OWN_PROCESS_TEST(ChainedV6, IsAskedByTheNewestNccl) {
+    check(kPlugins[5]);
+}
 
-OWN_PROCESS_TEST(ChainedV7, IsAskedByItsOwnNccl) { check(kPlugins[5]); }
+OWN_PROCESS_TEST(ChainedV7, IsAskedByItsOwnNccl) {
+    check(kPlugins[5]);
+}
 
-/// NCCL 2.32.6's constants, told to the plugin in the form of its own version: what it changes is at the same place afterwards.
+/// NCCL 2.32.6's constants, told to the plugin in the form of its own version: what it changes is at the same place
+/// afterwards.
 struct MachineModel {
     double latencies[84];
     double bandwidths[5][5][3];
@@ -358,16 +418,23 @@ struct ChangedConstants : ChainedNcclTunerOf<Version> {
         void* context = nullptr;
         ASSERT_EQ(ncclTunerPlugin_v7.init(&context, 0xc0ffee, 8, 1, logger, nullptr, &model), 0);
         EXPECT_EQ(model.changed(), std::vector{place});
-        EXPECT_EQ(model.bandwidths[place[0]][place[1]][place[2]], 2 * MachineModel().bandwidths[place[0]][place[1]][place[2]]);
+        EXPECT_EQ(model.bandwidths[place[0]][place[1]][place[2]],
+                  2 * MachineModel().bandwidths[place[0]][place[1]][place[2]]);
         ncclTunerPlugin_v7.finalize(context);
     }
 };
 using ChangedByV5 = ChangedConstants<5>;
 using ChangedByV6 = ChangedConstants<6>;
 using ChangedByV7 = ChangedConstants<7>;
-OWN_PROCESS_TEST(ChangedByV5, ForBlackwellInNcclsOwnForm) { check({4, 3, 2}); }
-OWN_PROCESS_TEST(ChangedByV6, ForBlackwellInNcclsOwnForm) { check({4, 3, 2}); }
-OWN_PROCESS_TEST(ChangedByV7, ForRubin) { check({4, 4, 2}); }
+OWN_PROCESS_TEST(ChangedByV5, ForBlackwellInNcclsOwnForm) {
+    check({4, 3, 2});
+}
+OWN_PROCESS_TEST(ChangedByV6, ForBlackwellInNcclsOwnForm) {
+    check({4, 3, 2});
+}
+OWN_PROCESS_TEST(ChangedByV7, ForRubin) {
+    check({4, 4, 2});
+}
 
 OWN_PROCESS_TEST(ChainedV6, ChangesTheChunkSize) {
     chain(6);

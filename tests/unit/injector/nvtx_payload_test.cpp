@@ -26,9 +26,11 @@ nvtxPayloadSchemaEntry_t entry(const char* name, uint64_t type, uint64_t offset 
 }
 
 template <size_t N>
-uint64_t registerStatic(uint64_t id, const nvtxPayloadSchemaEntry_t (&entries)[N], uint64_t type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC) {
+uint64_t registerStatic(uint64_t id, const nvtxPayloadSchemaEntry_t (&entries)[N],
+                        uint64_t type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC) {
     nvtxPayloadSchemaAttr_t attributes{};
-    attributes.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES;
+    attributes.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                           NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES;
     if (id != 0) attributes.fieldMask |= NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
     attributes.type = type;
     attributes.entries = entries;
@@ -44,9 +46,10 @@ struct AllReducePayload {
     uint32_t redop;
 };
 uint64_t registerAllReduce(uint64_t id) {
-    const nvtxPayloadSchemaEntry_t entries[] = {entry("NCCL communicator ID", NVTX_PAYLOAD_ENTRY_TYPE_UINT64),
-                                                entry("Message size [bytes]", NVTX_PAYLOAD_ENTRY_TYPE_SIZE, offsetof(AllReducePayload, bytes)),
-                                                entry("Reduction operation", kFirstId + 500, offsetof(AllReducePayload, redop))};
+    const nvtxPayloadSchemaEntry_t entries[] = {
+        entry("NCCL communicator ID", NVTX_PAYLOAD_ENTRY_TYPE_UINT64),
+        entry("Message size [bytes]", NVTX_PAYLOAD_ENTRY_TYPE_SIZE, offsetof(AllReducePayload, bytes)),
+        entry("Reduction operation", kFirstId + 500, offsetof(AllReducePayload, redop))};
     return registerStatic(id, entries);
 }
 
@@ -57,8 +60,10 @@ struct InitPayload {
     int device;
 };
 uint64_t registerInit(uint64_t id) {
-    const nvtxPayloadSchemaEntry_t entries[] = {entry("NCCL communicator ID", NVTX_PAYLOAD_ENTRY_TYPE_UINT64), entry("No. of ranks", NVTX_PAYLOAD_ENTRY_TYPE_INT, 8),
-                                                entry("Rank", NVTX_PAYLOAD_ENTRY_TYPE_INT, 12), entry("CUDA device", NVTX_PAYLOAD_ENTRY_TYPE_INT, 16)};
+    const nvtxPayloadSchemaEntry_t entries[] = {entry("NCCL communicator ID", NVTX_PAYLOAD_ENTRY_TYPE_UINT64),
+                                                entry("No. of ranks", NVTX_PAYLOAD_ENTRY_TYPE_INT, 8),
+                                                entry("Rank", NVTX_PAYLOAD_ENTRY_TYPE_INT, 12),
+                                                entry("CUDA device", NVTX_PAYLOAD_ENTRY_TYPE_INT, 16)};
     return registerStatic(id, entries);
 }
 
@@ -91,8 +96,10 @@ TEST(NvtxPayload, AnotherOrderAndWidthOfTheSameNamesReadsTheSame) {
         uint32_t bytes;
         uint64_t comm;
     };
-    const nvtxPayloadSchemaEntry_t entries[] = {entry("Peer rank", NVTX_PAYLOAD_ENTRY_TYPE_INT32), entry("Colour of the bikeshed", NVTX_PAYLOAD_ENTRY_TYPE_INT32),
-                                                entry("Message size [bytes]", NVTX_PAYLOAD_ENTRY_TYPE_UINT32), entry("NCCL communicator ID", NVTX_PAYLOAD_ENTRY_TYPE_UINT64)};
+    const nvtxPayloadSchemaEntry_t entries[] = {entry("Peer rank", NVTX_PAYLOAD_ENTRY_TYPE_INT32),
+                                                entry("Colour of the bikeshed", NVTX_PAYLOAD_ENTRY_TYPE_INT32),
+                                                entry("Message size [bytes]", NVTX_PAYLOAD_ENTRY_TYPE_UINT32),
+                                                entry("NCCL communicator ID", NVTX_PAYLOAD_ENTRY_TYPE_UINT64)};
     const uint64_t schema = registerStatic(kFirstId + 2, entries);  // no offsets: natural alignment
     const Shuffled data{7, 99, 4096, 0xabc};
     const auto payload = payloadOf(schema, &data, sizeof data);
@@ -139,7 +146,8 @@ TEST(NvtxPayload, OtherSchemasAndMissingDataAreNoPayload) {
 }
 
 TEST(NvtxPayload, NothingBehindAFieldOfUnknownWidthIsTrusted) {
-    const nvtxPayloadSchemaEntry_t entries[] = {entry("NCCL communicator ID", NVTX_PAYLOAD_ENTRY_TYPE_UINT64), entry("a text", NVTX_PAYLOAD_ENTRY_TYPE_CSTRING),
+    const nvtxPayloadSchemaEntry_t entries[] = {entry("NCCL communicator ID", NVTX_PAYLOAD_ENTRY_TYPE_UINT64),
+                                                entry("a text", NVTX_PAYLOAD_ENTRY_TYPE_CSTRING),
                                                 entry("Rank", NVTX_PAYLOAD_ENTRY_TYPE_INT)};
     const uint64_t schema = registerStatic(kFirstId + 8, entries);
     const uint64_t data[4] = {5, 6, 7, 8};
@@ -152,7 +160,9 @@ TEST(NvtxPayload, NothingBehindAFieldOfUnknownWidthIsTrusted) {
 
 struct NvtxRecording : RecordedSession {
     void setUp() { start(Cause::nvtx, {{"RANKSCOPE_TRACE", "nvtx"}}); }
-    std::vector<capture::NcclPayloadRecord> payloads() const { return all<capture::NcclPayloadRecord>(capture::RecordType::ncclPayload); }
+    std::vector<capture::NcclPayloadRecord> payloads() const {
+        return all<capture::NcclPayloadRecord>(capture::RecordType::ncclPayload);
+    }
 };
 
 nvtx::Event eventWith(const char* text, const nvtxPayloadData_t* payload) {
@@ -227,7 +237,8 @@ OWN_PROCESS_TEST(NvtxRecording, RegisteredAndWideTextsMarksAndStartEndRangesKeep
     EXPECT_NE(id, 0u);
     nvtx::end(nullptr, id);
     attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
-    attributes.message.registered = reinterpret_cast<nvtxStringHandle_t>(const_cast<nvtx::RegisteredText*>(nvtx::registerText("epoch")));
+    attributes.message.registered =
+        reinterpret_cast<nvtxStringHandle_t>(const_cast<nvtx::RegisteredText*>(nvtx::registerText("epoch")));
     nvtx::mark(nullptr, nvtx::eventOf(&attributes, room, sizeof room));
     finish();
     const auto starts = all<capture::NvtxRecord>(capture::RecordType::nvtxStart);
@@ -247,7 +258,8 @@ OWN_PROCESS_TEST(NvtxRecording, RegisteredAndWideTextsMarksAndStartEndRangesKeep
 struct NvtxCaptureRange : RecordedSession {
     std::vector<std::string> pushed() const {
         std::vector<std::string> names;
-        for (const auto& push : all<capture::NvtxRecord>(capture::RecordType::nvtxPush)) names.push_back(text(push.name));
+        for (const auto& push : all<capture::NvtxRecord>(capture::RecordType::nvtxPush))
+            names.push_back(text(push.name));
         return names;
     }
     void range(const char* name) {

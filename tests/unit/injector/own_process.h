@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recording of a process is one per process and begins once. A test that records therefore runs in a child of the test program.
+// The recording of a process is one per process and begins once. A test that records therefore runs in a child of the
+// test program.
 #pragma once
 
 #include <gtest/gtest.h>
-
-#include <cstdio>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cstdio>
 
 namespace rankscope::injector::test {
 
@@ -27,15 +28,18 @@ void runInOwnProcess() {
     }
     int status = -1;
     ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "the case in its own process failed, wait status " << status;
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        << "the case in its own process failed, wait status " << status;
 }
 
 }  // namespace rankscope::injector::test
 
 /// As TEST_F, with a plain class, whose setUp() runs in the child when it has one.
-#define OWN_PROCESS_TEST(Fixture, name)                                                                     \
-    struct Fixture##_##name##_Case : Fixture {                                                              \
-        void run();                                                                                         \
-    };                                                                                                      \
-    TEST(Fixture, name) { rankscope::injector::test::runInOwnProcess<Fixture##_##name##_Case>(); }           \
+#define OWN_PROCESS_TEST(Fixture, name)                                        \
+    struct Fixture##_##name##_Case : Fixture {                                 \
+        void run();                                                            \
+    };                                                                         \
+    TEST(Fixture, name) {                                                      \
+        rankscope::injector::test::runInOwnProcess<Fixture##_##name##_Case>(); \
+    }                                                                          \
     void Fixture##_##name##_Case::run()

@@ -16,7 +16,7 @@ namespace rankscope::injector::test {
 
 /// The session of this process, recording into a folder of its own, and what is in its file afterwards.
 class RecordedSession {
-public:
+  public:
     /// `environment` is what the session reads when it starts.
     void start(Cause cause, const std::map<std::string, std::string>& environment) {
         setenv("RANKSCOPE_DIR", m_folder.path().c_str(), 1);
@@ -56,11 +56,12 @@ public:
         return found;
     }
 
-private:
+  private:
     void read(const std::string& path) {
         capture::CaptureReader reader(path);
         while (const auto* record = reader.next()) {
-            if (record->type() == capture::RecordType::string) m_texts[record->as<capture::StringRecord>().id] = record->text();
+            if (record->type() == capture::RecordType::string)
+                m_texts[record->as<capture::StringRecord>().id] = record->text();
             m_records.emplace_back(record->data, record->data + record->bytes);
         }
         EXPECT_TRUE(reader.losses().empty());

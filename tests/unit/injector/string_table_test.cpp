@@ -10,7 +10,9 @@
 using namespace rankscope::injector;
 
 namespace {
-uint64_t idOf(const std::string& text) { return stringId(text.data(), text.size()); }
+uint64_t idOf(const std::string& text) {
+    return stringId(text.data(), text.size());
+}
 }  // namespace
 
 TEST(StringId, OnlyTheEmptyTextIsZero) {

@@ -7,7 +7,7 @@
 
 /// A folder of its own for a test, gone afterwards.
 class TemporaryFolder {
-public:
+  public:
     TemporaryFolder() {
         char pattern[] = "/tmp/rankscope-test-XXXXXX";
         m_path = mkdtemp(pattern);
@@ -17,6 +17,6 @@ public:
     TemporaryFolder& operator=(const TemporaryFolder&) = delete;
     const std::string& path() const { return m_path; }
 
-private:
+  private:
     std::string m_path;
 };

@@ -25,7 +25,7 @@ constinit CaptureSink g_sink;
 constinit WriterThread g_writer;
 
 class Recording {
-protected:
+  protected:
     void open(uint64_t maxBytes = 0) {
         capture::FileHeader header{};
         header.processStartNs = 77;
@@ -67,7 +67,8 @@ Counted countIn(const std::string& path) {
     capture::CaptureReader reader(path);
     Counted counted;
     while (const auto* record = reader.next()) {
-        if (record->type() == capture::RecordType::apiCall) counted.seqs[record->threadIndex].push_back(record->as<capture::ApiCallRecord>().seq);
+        if (record->type() == capture::RecordType::apiCall)
+            counted.seqs[record->threadIndex].push_back(record->as<capture::ApiCallRecord>().seq);
         if (record->type() == capture::RecordType::loss) counted.lost += record->as<capture::LossRecord>().count;
     }
     EXPECT_TRUE(reader.losses().empty());

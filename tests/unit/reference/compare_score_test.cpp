@@ -25,9 +25,13 @@ CompareScoreboard good() {
     return board;
 }
 
-bool names(const std::vector<std::string>& reasons, const std::string& part) { return reasons.size() == 1 && reasons[0].find(part) != std::string::npos; }
+bool names(const std::vector<std::string>& reasons, const std::string& part) {
+    return reasons.size() == 1 && reasons[0].find(part) != std::string::npos;
+}
 
-TEST(CompareRequirement, IsMetByWhoIsRight) { EXPECT_TRUE(unmet(good(), {}).empty()); }
+TEST(CompareRequirement, IsMetByWhoIsRight) {
+    EXPECT_TRUE(unmet(good(), {}).empty());
+}
 
 TEST(CompareRequirement, WhoPromisesNothingIsNotJudgedAsRight) {
     CompareScoreboard board = good();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded in front of NCCL: appends one line per call, "op bytes", to the file NCCL_CALL_LIST.<RANK>, and calls through.
+// Preloaded in front of NCCL: appends one line per call, "op bytes", to the file NCCL_CALL_LIST.<RANK>, and calls
+// through.
 #include <dlfcn.h>
 #include <nccl.h>
 
@@ -9,7 +10,9 @@
 
 namespace {
 
-size_t bytesOf(size_t count, ncclDataType_t type) { return count * (type == ncclFloat32 ? 4 : 2); }
+size_t bytesOf(size_t count, ncclDataType_t type) {
+    return count * (type == ncclFloat32 ? 4 : 2);
+}
 
 void note(const char* op, size_t count, ncclDataType_t type) {
     static FILE* const list = [] {
@@ -31,24 +34,28 @@ Function next(const char* name) {
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
-EXPORTED ncclResult_t ncclAllReduce(const void* in, void* out, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+EXPORTED ncclResult_t ncclAllReduce(const void* in, void* out, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                    ncclComm_t comm, cudaStream_t stream) {
     note("all_reduce", count, type);
     return next<decltype(&ncclAllReduce)>("ncclAllReduce")(in, out, count, type, op, comm, stream);
 }
-EXPORTED ncclResult_t ncclAllGather(const void* in, void* out, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+EXPORTED ncclResult_t ncclAllGather(const void* in, void* out, size_t count, ncclDataType_t type, ncclComm_t comm,
+                                    cudaStream_t stream) {
     note("all_gather", count, type);
     return next<decltype(&ncclAllGather)>("ncclAllGather")(in, out, count, type, comm, stream);
 }
-EXPORTED ncclResult_t ncclReduceScatter(const void* in, void* out, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                                        cudaStream_t stream) {
+EXPORTED ncclResult_t ncclReduceScatter(const void* in, void* out, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                        ncclComm_t comm, cudaStream_t stream) {
     note("reduce_scatter", count, type);
     return next<decltype(&ncclReduceScatter)>("ncclReduceScatter")(in, out, count, type, op, comm, stream);
 }
-EXPORTED ncclResult_t ncclSend(const void* in, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
+EXPORTED ncclResult_t ncclSend(const void* in, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                               cudaStream_t stream) {
     note("send", count, type);
     return next<decltype(&ncclSend)>("ncclSend")(in, count, type, peer, comm, stream);
 }
-EXPORTED ncclResult_t ncclRecv(void* out, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
+EXPORTED ncclResult_t ncclRecv(void* out, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                               cudaStream_t stream) {
     note("recv", count, type);
     return next<decltype(&ncclRecv)>("ncclRecv")(out, count, type, peer, comm, stream);
 }

@@ -26,9 +26,13 @@ TEST(Buckets, TensorsAreNeverSplit) {
     expectRanges(planBuckets({100 * mib, mib}, 2, 25 * mib), {{0, 100 * mib}, {100 * mib, 101 * mib}});
 }
 
-TEST(Buckets, ALimitBelowTheFirstOneHoldsForTheFirstToo) { expectRanges(planBuckets({10, 10, 10}, 4, 40), {{0, 10}, {10, 20}, {20, 30}}); }
+TEST(Buckets, ALimitBelowTheFirstOneHoldsForTheFirstToo) {
+    expectRanges(planBuckets({10, 10, 10}, 4, 40), {{0, 10}, {10, 20}, {20, 30}});
+}
 
-TEST(Buckets, SingleBucketHoldsEverything) { expectRanges(planSingleBucket({3, 4, 5}), {{0, 12}}); }
+TEST(Buckets, SingleBucketHoldsEverything) {
+    expectRanges(planSingleBucket({3, 4, 5}), {{0, 12}});
+}
 
 TEST(Buckets, EqualBucketsHaveExactlyTheSizeAskedForButTheLast) {
     expectRanges(planEqualBuckets({1000, 1000, 100}, 2, 2048), {{0, 1024}, {1024, 2048}, {2048, 2100}});

@@ -78,7 +78,8 @@ TEST(WorkShare, UnevenReplicasHaveTheFactorAtMostAndTheMeanOfOne) {
     scenario.faults.unevenWork = UnevenWork{1.6, {}};
     double sum = 0, most = 0;
     for (int rank = 0; rank < 8; rank += 2) {
-        EXPECT_DOUBLE_EQ(workShare(scenario, rank), workShare(scenario, rank + 1)) << "tensor-parallel ranks have the same data";
+        EXPECT_DOUBLE_EQ(workShare(scenario, rank), workShare(scenario, rank + 1))
+            << "tensor-parallel ranks have the same data";
         sum += workShare(scenario, rank);
         most = std::max(most, workShare(scenario, rank));
     }

@@ -39,11 +39,14 @@ TEST(Layout, TensorRanksFarFromEachOtherAreInDifferentNodesAndTheOtherGroupsStay
     EXPECT_EQ(members(apart, &Layout::tensor, 3), (std::vector<int>{3, 11}));
     EXPECT_EQ(members(apart, &Layout::data, 3), (std::vector<int>{0, 1, 2, 3}));
     EXPECT_EQ(members(apart, &Layout::pipeline, 3), (std::vector<int>{3, 7}));
-    for (const Dimension dimension : {&Layout::tensor, &Layout::data, &Layout::pipeline, &Layout::expert, &Layout::expertData}) setsOf(apart, dimension);
+    for (const Dimension dimension :
+         {&Layout::tensor, &Layout::data, &Layout::pipeline, &Layout::expert, &Layout::expertData})
+        setsOf(apart, dimension);
 }
 
 TEST(Layout, RanksAreOrderedAsInMegatron) {
-    // The example of megatron/core/parallel_state.py, with 16 ranks: tensor groups are neighbours, pipeline groups are furthest apart.
+    // The example of megatron/core/parallel_state.py, with 16 ranks: tensor groups are neighbours, pipeline groups are
+    // furthest apart.
     EXPECT_EQ(members(kJob, &Layout::tensor, 5), (std::vector<int>{4, 5}));
     EXPECT_EQ(members(kJob, &Layout::data, 5), (std::vector<int>{1, 3, 5, 7}));
     EXPECT_EQ(members(kJob, &Layout::pipeline, 5), (std::vector<int>{5, 13}));
@@ -52,7 +55,10 @@ TEST(Layout, RanksAreOrderedAsInMegatron) {
 }
 
 TEST(Layout, EveryDimensionCutsTheJobIntoEqualSets) {
-    for (const auto& [dimension, size] : {std::pair<Dimension, size_t>(&Layout::tensor, 2), {&Layout::data, 4}, {&Layout::pipeline, 2}, {&Layout::expert, 2},
+    for (const auto& [dimension, size] : {std::pair<Dimension, size_t>(&Layout::tensor, 2),
+                                          {&Layout::data, 4},
+                                          {&Layout::pipeline, 2},
+                                          {&Layout::expert, 2},
                                           {&Layout::expertData, 2}}) {
         std::set<int> seen;
         for (const auto& [colour, set] : setsOf(kJob, dimension)) {

@@ -19,8 +19,9 @@ struct Job {
 };
 
 std::string textOf(const Job& job) {
-    return R"({"kind": ")" + job.kind + R"(", "steps": 3, "cluster": {"nodes": )" + std::to_string(job.nodes) + R"(, "ranks_per_node": )" +
-           std::to_string(job.ranksPerNode) + R"(}, "model": {)" + job.model + R"(}, "parallel": {)" + job.parallel + "}}";
+    return R"({"kind": ")" + job.kind + R"(", "steps": 3, "cluster": {"nodes": )" + std::to_string(job.nodes) +
+           R"(, "ranks_per_node": )" + std::to_string(job.ranksPerNode) + R"(}, "model": {)" + job.model +
+           R"(}, "parallel": {)" + job.parallel + "}}";
 }
 
 const std::string kExperts = R"("layers": 4, "hidden": 64, "seq": 33, "micro_batch": 1, "experts": 4)";
@@ -36,10 +37,13 @@ const std::vector<Job> kJobs = {
     {"Tensor", "tp", 1, 4, R"("dp": 1, "tp": 4)"},
     {"TensorWithReplicas", "tp", 1, 4, R"("dp": 2, "tp": 2, "accumulate": 2, "overlap": false)"},
     {"Sequence", "tp+sp", 1, 4, R"("dp": 1, "tp": 4)"},
-    {"SequenceWithExperts", "tp+sp", 1, 8, R"("dp": 2, "tp": 4, "ep": 2)", R"("layers": 4, "hidden": 64, "seq": 32, "micro_batch": 2, "experts": 4)"},
-    {"Interleaved", "pp", 1, 4, R"("dp": 1, "pp": 4, "schedule": "interleaved", "virtual_stages": 2, "micro_batches": 8)",
+    {"SequenceWithExperts", "tp+sp", 1, 8, R"("dp": 2, "tp": 4, "ep": 2)",
+     R"("layers": 4, "hidden": 64, "seq": 32, "micro_batch": 2, "experts": 4)"},
+    {"Interleaved", "pp", 1, 4,
+     R"("dp": 1, "pp": 4, "schedule": "interleaved", "virtual_stages": 2, "micro_batches": 8)",
      R"("layers": 8, "hidden": 64, "seq": 32, "micro_batch": 2)"},
-    {"InterleavedOfTwoStages", "pp", 2, 2, R"("dp": 2, "pp": 2, "schedule": "interleaved", "virtual_stages": 2, "micro_batches": 4)"},
+    {"InterleavedOfTwoStages", "pp", 2, 2,
+     R"("dp": 2, "pp": 2, "schedule": "interleaved", "virtual_stages": 2, "micro_batches": 4)"},
     {"PipelineReducingEveryMicroBatch", "pp", 1, 4, R"("dp": 2, "pp": 2, "micro_batches": 3, "no_sync": false)"},
     {"Experts", "ep", 1, 4, R"("dp": 4, "ep": 4)", kExperts},
     {"ExpertsWithReplicas", "ep", 1, 4, R"("dp": 4, "ep": 2, "accumulate": 2)", kExperts},
@@ -52,18 +56,30 @@ class ModelParallelJobs : public testing::TestWithParam<Job> {
     void expectExact(const std::map<std::string, std::string>& environment) const {
         const Job& job = GetParam();
         const JobResult result = runJob(textOf(job), job.nodes * job.ranksPerNode, environment);
-        for (size_t rank = 0; rank < result.status.size(); ++rank) EXPECT_EQ(result.status[rank], 0) << "rank " << rank << ": " << result.output[rank];
+        for (size_t rank = 0; rank < result.status.size(); ++rank)
+            EXPECT_EQ(result.status[rank], 0) << "rank " << rank << ": " << result.output[rank];
         EXPECT_NE(result.output[0].find("checksum"), std::string::npos) << result.output[0];
     }
 };
-INSTANTIATE_TEST_SUITE_P(Kinds, ModelParallelJobs, testing::ValuesIn(kJobs), [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Kinds, ModelParallelJobs, testing::ValuesIn(kJobs),
+                         [](const auto& test) { return test.param.name; });
 
-TEST_P(ModelParallelJobs, AreExact) { expectExact({}); }
-TEST_P(ModelParallelJobs, AreExactInEveryElement) { expectExact({{"RANKSCOPE_VGPU_DATA", "full"}}); }
+TEST_P(ModelParallelJobs, AreExact) {
+    expectExact({});
+}
+TEST_P(ModelParallelJobs, AreExactInEveryElement) {
+    expectExact({{"RANKSCOPE_VGPU_DATA", "full"}});
+}
 
 TEST(ExpertJobs, TokensToOtherRanksTravelAndOwnOnesStay) {
-    // Forward and backward, to the experts and back: four exchanges per layer of B x S x H elements less the quarter that stays.
-    const Job job{"", "ep", 1, 4, R"("dp": 4, "ep": 4)", R"("layers": 4, "hidden": 64, "seq": 32, "micro_batch": 2, "experts": 4)"};
+    // Forward and backward, to the experts and back: four exchanges per layer of B x S x H elements less the quarter
+    // that stays.
+    const Job job{"",
+                  "ep",
+                  1,
+                  4,
+                  R"("dp": 4, "ep": 4)",
+                  R"("layers": 4, "hidden": 64, "seq": 32, "micro_batch": 2, "experts": 4)"};
     const JobResult result = runJob(textOf(job), 4);
     for (size_t rank = 0; rank < 4; ++rank) {
         const std::vector<size_t>& sent = result.calls[rank].at("send");

@@ -23,7 +23,9 @@ std::string textOf(const std::vector<PipelineAction>& actions) {
     return text;
 }
 
-TEST(Schedule, GpipeRunsAllForwardsFirst) { EXPECT_EQ(textOf(planPipeline(Schedule::gpipe, 2, 0, 3)), "F0 F1 F2 B0 B1 B2 "); }
+TEST(Schedule, GpipeRunsAllForwardsFirst) {
+    EXPECT_EQ(textOf(planPipeline(Schedule::gpipe, 2, 0, 3)), "F0 F1 F2 B0 B1 B2 ");
+}
 
 TEST(Schedule, OneForwardOneBackwardWarmsUpByTheStagesBehindIt) {
     EXPECT_EQ(textOf(planPipeline(Schedule::oneForwardOneBackward, 4, 0, 6)), "F0 F1 F2 F3 B0 F4 B1 F5 B2 B3 B4 B5 ");
@@ -39,21 +41,24 @@ TEST(Schedule, InterleavedStagesWalkTheChunksInGroupsOfStages) {
         std::string text;
         for (const PipelineAction& action : actions)
             if (action.type != Type::transfer)
-                text += (action.type == Type::forward ? "F" : "B") + std::to_string(action.chunk) + "." + std::to_string(action.micro) + " ";
+                text += (action.type == Type::forward ? "F" : "B") + std::to_string(action.chunk) + "." +
+                        std::to_string(action.micro) + " ";
         return text;
     };
-    // Narayanan et al. 2021, figure 4: two chunks per stage. The last of two stages has two forward units in flight before its first backward.
+    // Narayanan et al. 2021, figure 4: two chunks per stage. The last of two stages has two forward units in flight
+    // before its first backward.
     EXPECT_EQ(withChunks(planPipeline(Schedule::interleaved, 2, 1, 4, 2)),
               "F0.0 F0.1 F1.0 B1.0 F1.1 B1.1 F0.2 B0.0 F0.3 B0.1 F1.2 B1.2 F1.3 B1.3 B0.2 B0.3 ");
     EXPECT_EQ(withChunks(planPipeline(Schedule::interleaved, 2, 0, 2, 2)), "F0.0 F0.1 F1.0 F1.1 B1.0 B1.1 B0.0 B0.1 ");
 }
 
-/// All stages against each other, with NCCL's rules: the k-th send from a to b meets the k-th receive at b from a; a group is over when all of
-/// its messages are.
+/// All stages against each other, with NCCL's rules: the k-th send from a to b meets the k-th receive at b from a; a
+/// group is over when all of its messages are.
 class Rehearsal {
   public:
     Rehearsal(Schedule schedule, int stages, int microBatches, int chunks) : m_stages(stages), m_chunks(chunks) {
-        for (int stage = 0; stage < stages; ++stage) m_plans.push_back(planPipeline(schedule, stages, stage, microBatches, chunks));
+        for (int stage = 0; stage < stages; ++stage)
+            m_plans.push_back(planPipeline(schedule, stages, stage, microBatches, chunks));
         m_next.assign(stages, 0);
         m_open.assign(stages, 0);
         m_posted.assign(stages, false);
@@ -64,7 +69,8 @@ class Rehearsal {
             progress = false;
             for (int stage = 0; stage < m_stages; ++stage) progress = advance(stage) || progress;
         }
-        for (int stage = 0; stage < m_stages; ++stage) EXPECT_EQ(m_next[stage], m_plans[stage].size()) << "stage " << stage << " waits for ever";
+        for (int stage = 0; stage < m_stages; ++stage)
+            EXPECT_EQ(m_next[stage], m_plans[stage].size()) << "stage " << stage << " waits for ever";
     }
 
   private:
@@ -90,7 +96,8 @@ class Rehearsal {
         const int at = part(action.chunk, stage);
         const bool given = forward ? at == 0 : at + 1 == m_stages * m_chunks;
         const Label needed{!forward, forward ? at - 1 : at, action.micro};
-        EXPECT_TRUE(given || m_arrived[stage].count(needed)) << "stage " << stage << " computes what it has not received";
+        EXPECT_TRUE(given || m_arrived[stage].count(needed))
+            << "stage " << stage << " computes what it has not received";
         EXPECT_TRUE(forward || m_computed.count({true, at, action.micro})) << "backward before forward";
         EXPECT_TRUE(m_computed.insert({forward, at, action.micro}).second) << "computed twice";
         ++m_next[stage];
@@ -118,7 +125,8 @@ class Rehearsal {
         auto& sends = m_sends[pair];
         auto& receives = m_receives[pair];
         while (!sends.empty() && !receives.empty()) {
-            EXPECT_EQ(sends.front().label, receives.front().label) << "from stage " << pair.first << " to " << pair.second;
+            EXPECT_EQ(sends.front().label, receives.front().label)
+                << "from stage " << pair.first << " to " << pair.second;
             m_arrived[pair.second].insert(receives.front().label);
             --m_open[pair.first];
             --m_open[pair.second];
@@ -139,21 +147,23 @@ class Rehearsal {
 };
 
 void expectCompletes(Schedule schedule, int stages, int microBatches, int chunks = 1) {
-    SCOPED_TRACE(std::to_string(stages) + " stages of " + std::to_string(chunks) + " chunks, " + std::to_string(microBatches) + " micro-batches");
+    SCOPED_TRACE(std::to_string(stages) + " stages of " + std::to_string(chunks) + " chunks, " +
+                 std::to_string(microBatches) + " micro-batches");
     Rehearsal(schedule, stages, microBatches, chunks).expectEverythingMeets();
 }
 
 TEST(Schedule, EverySendMeetsItsReceiveWithoutDeadlock) {
     for (const Schedule schedule : {Schedule::gpipe, Schedule::oneForwardOneBackward})
-        for (const auto& [stages, microBatches] :
-             {std::pair(1, 3), std::pair(2, 1), std::pair(2, 5), std::pair(3, 2), std::pair(4, 4), std::pair(4, 9), std::pair(8, 8)})
+        for (const auto& [stages, microBatches] : {std::pair(1, 3), std::pair(2, 1), std::pair(2, 5), std::pair(3, 2),
+                                                   std::pair(4, 4), std::pair(4, 9), std::pair(8, 8)})
             expectCompletes(schedule, stages, microBatches);
 }
 
 TEST(Schedule, EveryInterleavedSendMeetsItsReceiveWithoutDeadlock) {
     for (const int stages : {2, 3, 4, 8})
         for (const int chunks : {2, 3, 4})
-            for (const int rounds : {1, 2, 3, 5}) expectCompletes(Schedule::interleaved, stages, stages * rounds, chunks);
+            for (const int rounds : {1, 2, 3, 5})
+                expectCompletes(Schedule::interleaved, stages, stages * rounds, chunks);
 }
 
 }  // namespace

@@ -19,7 +19,9 @@ constexpr const char* kStraggler = R"({"kind": "ddp", "model": {"seq": 1024, "mi
     "faults": [{"kind": "straggler", "rank": 3, "factor": 1.5}], "expect": [{"id": "RS301", "ranks": [3]}], "allow": ["RS304"],
     "fixed": {"faults": []}})";
 
-Scenario straggler() { return parseScenario(kStraggler, "s.json"); }
+Scenario straggler() {
+    return parseScenario(kStraggler, "s.json");
+}
 
 RunReport report(std::vector<Finding> findings, double stepNs = 100e6) {
     RunReport result;
@@ -28,7 +30,9 @@ RunReport report(std::vector<Finding> findings, double stepNs = 100e6) {
     return result;
 }
 
-std::vector<Claim> claims(std::initializer_list<Claim> list) { return list; }
+std::vector<Claim> claims(std::initializer_list<Claim> list) {
+    return list;
+}
 
 TEST(Verdict, FindingOnTheExpectedRanksIsAHit) {
     const auto score = judge(straggler(), report({{{"RS301", {3}}, 30e6}}), nullptr);
@@ -79,7 +83,8 @@ TEST(Verdict, AnythingOnAHealthyJobIsAFalseAlarm) {
 
 TEST(Verdict, SavingIsMeasuredAtEqualTokens) {
     const Scenario scenario = parseScenario(
-        R"({"kind": "pp", "parallel": {"dp": 1, "pp": 4, "micro_batches": 4}, "expect": [{"id": "RS101"}], "fixed": {"parallel": {"micro_batches": 40}}})", "s.json");
+        R"({"kind": "pp", "parallel": {"dp": 1, "pp": 4, "micro_batches": 4}, "expect": [{"id": "RS101"}], "fixed": {"parallel": {"micro_batches": 40}}})",
+        "s.json");
     const RunReport fixed = report({}, 600e6);  // ten times the tokens: 60 ms for as many as before
     const auto score = judge(scenario, report({{{"RS101", {0, 1, 2, 3}}, 45e6}}), &fixed);
     EXPECT_DOUBLE_EQ(*score.measuredSavingNs, 40e6);
@@ -110,8 +115,10 @@ TEST(ScenarioFile, WhatIsWrongIsNamed) {
 }
 
 TEST(RunReportFile, InconclusiveVerdictsAndNotesAreNoFindingsAndWarmUpIsNoStep) {
-    const auto file = std::filesystem::temp_directory_path() / ("rankscope-score-report-" + std::to_string(getpid()) + ".json");
-    std::ofstream(file) << R"({"steps": [{"start_ns": 0, "dur_ns": 900, "warm_up": true}, {"start_ns": 900, "dur_ns": 130},
+    const auto file =
+        std::filesystem::temp_directory_path() / ("rankscope-score-report-" + std::to_string(getpid()) + ".json");
+    std::ofstream(file)
+        << R"({"steps": [{"start_ns": 0, "dur_ns": 900, "warm_up": true}, {"start_ns": 900, "dur_ns": 130},
         {"start_ns": 1000, "dur_ns": 130}, {"start_ns": 1110, "dur_ns": 400}], "breakdown": [],
         "findings": [{"id": "RS301", "ranks": [1], "verdict": "inconclusive", "saving_ns_per_step": 5},
                      {"id": "RS202", "ranks": [2, 0], "verdict": "found", "saving_ns_per_step": null}],
@@ -148,7 +155,8 @@ TEST(Tally, CountsAddUp) {
 
 TEST(Tally, DetectionLimitIsTheWeakestLevelBelowWhichSeedsAreMissed) {
     // Level 1 is found in all seeds, but level 2 above it is not.
-    const std::array scores = {atLevel(0, false), atLevel(1, true), atLevel(2, true), atLevel(2, false), atLevel(3, true), atLevel(4, true)};
+    const std::array scores = {atLevel(0, false), atLevel(1, true), atLevel(2, true),
+                               atLevel(2, false), atLevel(3, true), atLevel(4, true)};
     const auto& limits = addUp(scores).byDiagnosis.at("RS301").detectionLimits;
     ASSERT_EQ(limits.size(), 1u);
     EXPECT_EQ(limits[0].strength.level, 3);

@@ -44,7 +44,7 @@ TEST_F(EngineTest, aWaitHoldsTheStreamUntilTheOtherHasFinished) {
 TEST_F(EngineTest, aCollectiveStartsWithItsLastMemberAndEndsForAllAtOnce) {
     uint32_t a = addRank(), b = addRank(), sa = addStream(a), sb = addStream(b);
     uint32_t comm = addComm({a, b});
-    submit(sb, OpKind::kernel, 0, 80'000);    // b is the straggler
+    submit(sb, OpKind::kernel, 0, 80'000);  // b is the straggler
     Op& first = submitTransfer(sa, comm, 0, 0, 2'000'000);
     Op& last = submitTransfer(sb, comm, 1, 0, 2'000'000);
     hostWaits(a, sa);
@@ -52,7 +52,7 @@ TEST_F(EngineTest, aCollectiveStartsWithItsLastMemberAndEndsForAllAtOnce) {
     engine.advance(a);
     EXPECT_EQ(first.startNs, kLaunchNs);
     EXPECT_EQ(last.startNs, kLaunchNs + 80'000);
-    EXPECT_EQ(last.endNs, last.startNs + 1000 + 10'000);    // alpha, then 2 MB at 200 GB/s
+    EXPECT_EQ(last.endNs, last.startNs + 1000 + 10'000);  // alpha, then 2 MB at 200 GB/s
     EXPECT_EQ(first.endNs, last.endNs);
 }
 
@@ -66,8 +66,8 @@ TEST_F(EngineTest, transfersShareAPortEqually) {
     submitTransfer(sc, ac, 1, 0, 1'000'000);
     for (uint32_t rank : {a, b, c}) hostSleeps(rank);
     engine.advance(a);
-    EXPECT_EQ(shorter.endNs - shorter.startNs, 1000 + 10'000);             // half of 200 GB/s
-    EXPECT_EQ(longer.endNs - longer.startNs, 1000 + 10'000 + 15'000);      // then 3 MB alone
+    EXPECT_EQ(shorter.endNs - shorter.startNs, 1000 + 10'000);         // half of 200 GB/s
+    EXPECT_EQ(longer.endNs - longer.startNs, 1000 + 10'000 + 15'000);  // then 3 MB alone
 }
 
 TEST_F(EngineTest, severalNodesAreBoundByTheirNics) {
@@ -78,7 +78,7 @@ TEST_F(EngineTest, severalNodesAreBoundByTheirNics) {
     hostWaits(a, sa);
     hostWaits(b, sb);
     engine.advance(a);
-    EXPECT_EQ(op.endNs - op.startNs, 1000 + 100'000);    // one NIC of 40 GB/s per node
+    EXPECT_EQ(op.endNs - op.startNs, 1000 + 100'000);  // one NIC of 40 GB/s per node
 }
 
 TEST_F(EngineTest, computeIsSlowedExactlyWhileATransferIsResident) {
@@ -90,11 +90,12 @@ TEST_F(EngineTest, computeIsSlowedExactlyWhileATransferIsResident) {
     hostSleeps(a);
     hostSleeps(b);
     engine.advance(a);
-    EXPECT_EQ(kernel.endNs - kernel.startNs, 100'000 + 11'000 / 2);    // half speed for the 11 us of the transfer
+    EXPECT_EQ(kernel.endNs - kernel.startNs, 100'000 + 11'000 / 2);  // half speed for the 11 us of the transfer
 }
 
 TEST_F(EngineTest, severalResidentTransfersSlowComputeOnlyOnce) {
-    uint32_t a = addRank(), b = addRank(), work = addStream(a), a1 = addStream(a), a2 = addStream(a), b1 = addStream(b), b2 = addStream(b);
+    uint32_t a = addRank(), b = addRank(), work = addStream(a), a1 = addStream(a), a2 = addStream(a), b1 = addStream(b),
+             b2 = addStream(b);
     uint32_t first = addComm({a, b}), second = addComm({b, a});
     Op& kernel = submit(work, OpKind::kernel, 0, 100'000);
     submitTransfer(a1, first, 0, 0, 2'000'000);
@@ -104,7 +105,7 @@ TEST_F(EngineTest, severalResidentTransfersSlowComputeOnlyOnce) {
     hostSleeps(a);
     hostSleeps(b);
     engine.advance(a);
-    EXPECT_EQ(kernel.endNs - kernel.startNs, 100'000 + 21'000 / 2);    // 1 us of alpha, then 4 MB through one port
+    EXPECT_EQ(kernel.endNs - kernel.startNs, 100'000 + 21'000 / 2);  // 1 us of alpha, then 4 MB through one port
 }
 
 TEST_F(EngineTest, groupsOfDifferentShapeShareTheNicsTheyHaveInCommon) {
@@ -119,8 +120,8 @@ TEST_F(EngineTest, groupsOfDifferentShapeShareTheNicsTheyHaveInCommon) {
     submitTransfer(p2, pair, 1, 0, 1'000'000);
     for (uint32_t rank : ranks) hostSleeps(rank);
     engine.advance(0);
-    EXPECT_EQ(narrow.endNs - narrow.startNs, 1000 + 50'000);                // half of one NIC of 40 GB/s
-    EXPECT_EQ(wide->endNs - wide->startNs, 1000 + 50'000 + 25'000);         // 2 MB at 2 x 20, then 2 MB at 2 x 40
+    EXPECT_EQ(narrow.endNs - narrow.startNs, 1000 + 50'000);         // half of one NIC of 40 GB/s
+    EXPECT_EQ(wide->endNs - wide->startNs, 1000 + 50'000 + 25'000);  // 2 MB at 2 x 20, then 2 MB at 2 x 40
 }
 
 TEST_F(EngineTest, allToAllAcrossNodesIsBoundByWhatEachNicCarries) {
@@ -175,7 +176,7 @@ TEST_F(EngineTest, membersThatDisagreeNeverGetOut) {
 
 TEST_F(EngineTest, ranksWithoutACommonCommunicatorDoNotHoldEachOtherUp) {
     uint32_t a = addRank(), b = addRank(), sa = addStream(a);
-    arena.threads[b].boundNs = 0;    // runs, and has done nothing yet
+    arena.threads[b].boundNs = 0;  // runs, and has done nothing yet
     submit(sa, OpKind::kernel, 0, 50'000);
     hostWaits(a, sa);
     engine.advance(a);

@@ -23,7 +23,8 @@ class LinkTest : public EngineTest {
     int64_t transferNs(const std::vector<uint32_t>& members, double busBytes) {
         uint32_t comm = addComm(members);
         std::vector<const Op*> ops;
-        for (uint32_t m = 0; m < members.size(); m++) ops.push_back(&submitTransfer(streams[members[m]], comm, m, 0, busBytes));
+        for (uint32_t m = 0; m < members.size(); m++)
+            ops.push_back(&submitTransfer(streams[members[m]], comm, m, 0, busBytes));
         return run(ops);
     }
     /// Time of one message.
@@ -40,7 +41,8 @@ class LinkTest : public EngineTest {
         return run({&send, &receive});
     }
 
-    /// How much earlier than the last each of six ranks of one node leaves an all-reduce of 10 MB on the bus, in chunks of 100 kB.
+    /// How much earlier than the last each of six ranks of one node leaves an all-reduce of 10 MB on the bus, in chunks
+    /// of 100 kB.
     std::vector<int64_t> leadsNs(double chunkBytes) {
         for (uint64_t r = 0; r < 6; r++) {
             ranks.push_back(addRank());
@@ -89,13 +91,13 @@ TEST_F(LinkTest, aRingThatUsesTheSlowPairRunsAtItsRate) {
     addRanks(1);
     EXPECT_EQ(transferNs({0, 1, 2, 3}, 1'000'000), 20'000);
     EXPECT_EQ(transferNs({0, 1}, 1'000'000), 5'000);
-    EXPECT_EQ(transferNs({1, 3, 2}, 1'000'000), 20'000);       // the ring closes from its last to its first member
-    EXPECT_EQ(transferNs({1, 0, 2, 3}, 1'000'000), 5'000);     // 1-0-2-3-1 goes around it
+    EXPECT_EQ(transferNs({1, 3, 2}, 1'000'000), 20'000);    // the ring closes from its last to its first member
+    EXPECT_EQ(transferNs({1, 0, 2, 3}, 1'000'000), 5'000);  // 1-0-2-3-1 goes around it
 }
 
 TEST_F(LinkTest, betweenNodesASlowPairSlowsItsRailAndWithItTheRing) {
     slowPair(0, 2, 10);
-    slowPair(0, 3, 1);    // no rail: the first GPU of one node and the second of the other
+    slowPair(0, 3, 1);  // no rail: the first GPU of one node and the second of the other
     addRanks(2);
     // Two rails of 40 GB/s carry 80; with one at 10 both run at 10.
     EXPECT_EQ(transferNs({0, 1, 2, 3}, 1'000'000), 50'000);
@@ -125,7 +127,7 @@ TEST_F(LinkTest, anEdgeBetweenNodesCarriesWhatItsOwnEndsAndPairAllow) {
     EXPECT_EQ(second->sendsTo, 3u);
     EXPECT_EQ(second->sendRate, 20);
     EXPECT_EQ(second->receiveRate, 40);
-    EXPECT_EQ(rateAlone(arena, comm), 20);    // two rails at the rate of the slowest
+    EXPECT_EQ(rateAlone(arena, comm), 20);  // two rails at the rate of the slowest
 }
 
 TEST_F(LinkTest, insideANodeNothingGoesOverTheNetwork) {
@@ -135,7 +137,7 @@ TEST_F(LinkTest, insideANodeNothingGoesOverTheNetwork) {
 
 TEST_F(LinkTest, onAnOddNodeOnlyTheRailsThatAllNodesHaveAreUsed) {
     addRanks(2);
-    const Comm& comm = arena.comms[addComm({0, 1, 2})];    // two on the first node, one on the second
+    const Comm& comm = arena.comms[addComm({0, 1, 2})];  // two on the first node, one on the second
     EXPECT_TRUE(networkEdges(arena, comm, 0));
     EXPECT_FALSE(networkEdges(arena, comm, 1));
     EXPECT_TRUE(networkEdges(arena, comm, 2));
@@ -144,7 +146,8 @@ TEST_F(LinkTest, onAnOddNodeOnlyTheRailsThatAllNodesHaveAreUsed) {
 // A chunk takes 2 us over the slow edge and 0.5 us over the others.
 TEST_F(LinkTest, behindASlowPairEachMemberLeavesAChunkEarlier) {
     slowPair(1, 2, 50);
-    EXPECT_EQ(leadsNs(100'000), (std::vector<int64_t>{3000, 0, 0, 1500, 3000, 4500}));    // 0 is two chunks ahead of 1, 5 could be four
+    EXPECT_EQ(leadsNs(100'000),
+              (std::vector<int64_t>{3000, 0, 0, 1500, 3000, 4500}));  // 0 is two chunks ahead of 1, 5 could be four
 }
 
 TEST_F(LinkTest, aSlowRankAndItsNeighboursLeaveLast) {
@@ -152,7 +155,9 @@ TEST_F(LinkTest, aSlowRankAndItsNeighboursLeaveLast) {
     EXPECT_EQ(leadsNs(100'000), (std::vector<int64_t>{0, 0, 1500, 3000, 3000, 0}));
 }
 
-TEST_F(LinkTest, ringsOfEqualEdgesEndTogether) { EXPECT_EQ(leadsNs(100'000), std::vector<int64_t>(6, 0)); }
+TEST_F(LinkTest, ringsOfEqualEdgesEndTogether) {
+    EXPECT_EQ(leadsNs(100'000), std::vector<int64_t>(6, 0));
+}
 
 TEST_F(LinkTest, nobodyLeavesBeforeTheFlowBegins) {
     slowPair(1, 2, 50);
@@ -170,7 +175,7 @@ TEST_F(LinkTest, flowsShareASlowPair) {
     submitTransfer(b2, second, 1, 0, 1'000'000);
     for (uint32_t rank : ranks) hostSleeps(rank);
     engine.advance(0);
-    EXPECT_EQ(shorter.endNs - shorter.startNs, 1000 + 40'000);             // half of 50 GB/s
+    EXPECT_EQ(shorter.endNs - shorter.startNs, 1000 + 40'000);  // half of 50 GB/s
     EXPECT_EQ(longer.endNs - longer.startNs, 1000 + 40'000 + 20'000);
 }
 

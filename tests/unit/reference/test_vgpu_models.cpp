@@ -46,7 +46,8 @@ TEST(VgpuCostModel, onlyWhatNcclHasIsAvailable) {
     Cluster plain, sharp;
     sharp.nvls = true;
     CommShape one{8, 1, 8}, two{8, 2, 4}, spread{8, 8, 1};
-    auto has = [](const Cluster& cluster, CommShape shape, TransferKind function, Algorithm algorithm, Protocol protocol = Protocol::simple) {
+    auto has = [](const Cluster& cluster, CommShape shape, TransferKind function, Algorithm algorithm,
+                  Protocol protocol = Protocol::simple) {
         return isAvailable(cluster, shape, function, algorithm, protocol);
     };
     EXPECT_TRUE(has(plain, two, TransferKind::allReduce, Algorithm::tree, Protocol::ll));
@@ -69,7 +70,7 @@ TEST(VgpuCostModel, nvlsReducesInTheSwitch) {
     auto chosen = chooseCollective(cluster, {8, 1, 8}, {}, TransferKind::allReduce, 1e9);
     ASSERT_TRUE(chosen);
     EXPECT_EQ(chosen->algorithm, Algorithm::nvls);
-    EXPECT_DOUBLE_EQ(chosen->busBytes, 1e9);    // once up and once down, instead of 1.75 times
+    EXPECT_DOUBLE_EQ(chosen->busBytes, 1e9);  // once up and once down, instead of 1.75 times
 }
 
 TEST(VgpuCostModel, oneGpuPerNodeGathersByPatWhenLatencyCounts) {
@@ -88,8 +89,9 @@ TEST(VgpuCostModel, theCostTableHoldsWhatMayBeChosen) {
     EXPECT_EQ(table[1][0], kUnavailable);
     // 14 hops of 18 us, then 1.75 MB at min(200, 4 x 40) GB/s.
     EXPECT_NEAR(table[1][2], 252 + 1.75e6 / 160e3, 1e-3);
-    EXPECT_FALSE(cheapest(CostTable{{{-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}}}, Cluster{}, {8, 2, 4},
-                          TransferKind::allReduce, 1e6));
+    EXPECT_FALSE(cheapest(
+        CostTable{{{-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}}},
+        Cluster{}, {8, 2, 4}, TransferKind::allReduce, 1e6));
 }
 
 TEST(VgpuCostModel, fewerChannelsLeaveMoreOfTheDeviceToComputeAndLessOfTheLink) {
@@ -134,12 +136,13 @@ TEST(VgpuCluster, faultsSlowWhatTheyName) {
 }
 
 TEST(VgpuCluster, nodesAreWhereTheRanksReallyRun) {
-    Cluster cluster = parseCluster(R"({"cluster": {"nodes": 2, "ranks_per_node": 4}, "faults": [{"kind": "slow_node", "node": 1, "factor": 3}]})");
-    EXPECT_EQ(cluster.placement(5, nullptr, -1), 1);      // dealt out in blocks
-    EXPECT_EQ(cluster.placement(5, nullptr, 0), 0);       // the launcher knows better
-    EXPECT_EQ(cluster.placement(2, "node1", -1), 1);      // the virtual host's name comes first
-    EXPECT_EQ(cluster.placement(2, "gpu-box", -1), 0);    // a name that tells nothing
-    EXPECT_EQ(cluster.placement(2, "rack77", 1), 1);      // a number that is no node of this cluster
+    Cluster cluster = parseCluster(
+        R"({"cluster": {"nodes": 2, "ranks_per_node": 4}, "faults": [{"kind": "slow_node", "node": 1, "factor": 3}]})");
+    EXPECT_EQ(cluster.placement(5, nullptr, -1), 1);    // dealt out in blocks
+    EXPECT_EQ(cluster.placement(5, nullptr, 0), 0);     // the launcher knows better
+    EXPECT_EQ(cluster.placement(2, "node1", -1), 1);    // the virtual host's name comes first
+    EXPECT_EQ(cluster.placement(2, "gpu-box", -1), 0);  // a name that tells nothing
+    EXPECT_EQ(cluster.placement(2, "rack77", 1), 1);    // a number that is no node of this cluster
     EXPECT_DOUBLE_EQ(cluster.computeFactor(2, 1), 3);
     EXPECT_DOUBLE_EQ(cluster.computeFactor(5, 0), 1);
 }
@@ -178,11 +181,11 @@ TEST(VgpuReductions, areExactForWhatTheTypesCanHold) {
     EXPECT_EQ(reduced<double>(ncclFloat64, ncclAvg, {1, 2, 3}), 2.0);
     EXPECT_EQ(reduced<int32_t>(ncclInt32, ncclMin, {4, -7, 3}), -7);
     EXPECT_EQ(reduced<uint64_t>(ncclUint64, ncclProd, {3, 5, 7}), 105u);
-    EXPECT_EQ(reduced<uint16_t>(ncclBfloat16, ncclSum, {0x3f80, 0x4000}), 0x4040);    // 1 + 2 = 3
-    EXPECT_EQ(reduced<uint16_t>(ncclBfloat16, ncclSum, {0x0000, 0x0000}), 0x0000);    // 0 + 0 = 0
-    EXPECT_EQ(reduced<uint16_t>(ncclBfloat16, ncclSum, {0x0001, 0x0002}), 0x0003);    // subnormals add up
-    EXPECT_EQ(reduced<uint16_t>(ncclFloat16, ncclSum, {0x3c00, 0x3800}), 0x3e00);     // 1 + 0.5 = 1.5
-    EXPECT_EQ(reduced<uint16_t>(ncclFloat16, ncclMax, {0xbc00, 0x0001}), 0x0001);     // -1 and the smallest subnormal
+    EXPECT_EQ(reduced<uint16_t>(ncclBfloat16, ncclSum, {0x3f80, 0x4000}), 0x4040);  // 1 + 2 = 3
+    EXPECT_EQ(reduced<uint16_t>(ncclBfloat16, ncclSum, {0x0000, 0x0000}), 0x0000);  // 0 + 0 = 0
+    EXPECT_EQ(reduced<uint16_t>(ncclBfloat16, ncclSum, {0x0001, 0x0002}), 0x0003);  // subnormals add up
+    EXPECT_EQ(reduced<uint16_t>(ncclFloat16, ncclSum, {0x3c00, 0x3800}), 0x3e00);   // 1 + 0.5 = 1.5
+    EXPECT_EQ(reduced<uint16_t>(ncclFloat16, ncclMax, {0xbc00, 0x0001}), 0x0001);   // -1 and the smallest subnormal
 }
 
 }  // namespace

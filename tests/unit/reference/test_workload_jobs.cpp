@@ -15,29 +15,35 @@ namespace rankscope::reference {
 namespace {
 
 std::string cluster(int nodes, int ranksPerNode) {
-    return R"("cluster": {"nodes": )" + std::to_string(nodes) + R"(, "ranks_per_node": )" + std::to_string(ranksPerNode) + "}";
+    return R"("cluster": {"nodes": )" + std::to_string(nodes) + R"(, "ranks_per_node": )" +
+           std::to_string(ranksPerNode) + "}";
 }
 
 /// hidden = 64: a layer has 12 x 64 x 64 + 13 x 64 = 49,984 parameters.
 constexpr size_t kLayerParameters = 49984;
 const std::string kSmallModel = R"("model": {"layers": 4, "hidden": 64, "seq": 32, "micro_batch": 2})";
 
-std::string dataParallel(const std::string& kind, int ranks, const std::string& parallel = "", const std::string& more = "") {
-    return R"({"kind": ")" + kind + R"(", "steps": 3, )" + kSmallModel + ", " + cluster(1, ranks) + R"(, "parallel": {"dp": )" + std::to_string(ranks) +
-           parallel + "}" + more + "}";
+std::string dataParallel(const std::string& kind, int ranks, const std::string& parallel = "",
+                         const std::string& more = "") {
+    return R"({"kind": ")" + kind + R"(", "steps": 3, )" + kSmallModel + ", " + cluster(1, ranks) +
+           R"(, "parallel": {"dp": )" + std::to_string(ranks) + parallel + "}" + more + "}";
 }
 
 std::string pipeline(int dp, int pp, const std::string& schedule, int microBatches) {
-    return R"({"kind": "pp", "steps": 3, )" + kSmallModel + ", " + cluster(1, dp * pp) + R"(, "parallel": {"dp": )" + std::to_string(dp) + R"(, "pp": )" +
-           std::to_string(pp) + R"(, "schedule": ")" + schedule + R"(", "micro_batches": )" + std::to_string(microBatches) + "}}";
+    return R"({"kind": "pp", "steps": 3, )" + kSmallModel + ", " + cluster(1, dp * pp) + R"(, "parallel": {"dp": )" +
+           std::to_string(dp) + R"(, "pp": )" + std::to_string(pp) + R"(, "schedule": ")" + schedule +
+           R"(", "micro_batches": )" + std::to_string(microBatches) + "}}";
 }
 
 void expectExact(const JobResult& result) {
-    for (size_t rank = 0; rank < result.status.size(); ++rank) EXPECT_EQ(result.status[rank], 0) << "rank " << rank << ": " << result.output[rank];
+    for (size_t rank = 0; rank < result.status.size(); ++rank)
+        EXPECT_EQ(result.status[rank], 0) << "rank " << rank << ": " << result.output[rank];
     EXPECT_NE(result.output[0].find("checksum"), std::string::npos) << result.output[0];
 }
 
-size_t sum(const std::vector<size_t>& values) { return std::accumulate(values.begin(), values.end(), size_t{0}); }
+size_t sum(const std::vector<size_t>& values) {
+    return std::accumulate(values.begin(), values.end(), size_t{0});
+}
 size_t sentBytes(const JobResult& result, size_t rank, const std::string& op) {
     const auto found = result.calls[rank].find(op);
     return found == result.calls[rank].end() ? 0 : sum(found->second);
@@ -48,14 +54,24 @@ const std::map<std::string, std::string> kMoveAllData = {{"RANKSCOPE_VGPU_DATA",
 class RankCounts : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Jobs, RankCounts, testing::Values(2, 3, 5, 8));
 
-TEST_P(RankCounts, DdpGradientSumsAreExact) { expectExact(runJob(dataParallel("ddp", GetParam()), GetParam())); }
-TEST_P(RankCounts, DdpGradientSumsAreExactInEveryElement) { expectExact(runJob(dataParallel("ddp", GetParam()), GetParam(), kMoveAllData)); }
-TEST_P(RankCounts, FsdpGathersAndSumsAreExact) { expectExact(runJob(dataParallel("fsdp", GetParam()), GetParam())); }
-TEST_P(RankCounts, FsdpGathersAndSumsAreExactInEveryElement) { expectExact(runJob(dataParallel("fsdp", GetParam()), GetParam(), kMoveAllData)); }
+TEST_P(RankCounts, DdpGradientSumsAreExact) {
+    expectExact(runJob(dataParallel("ddp", GetParam()), GetParam()));
+}
+TEST_P(RankCounts, DdpGradientSumsAreExactInEveryElement) {
+    expectExact(runJob(dataParallel("ddp", GetParam()), GetParam(), kMoveAllData));
+}
+TEST_P(RankCounts, FsdpGathersAndSumsAreExact) {
+    expectExact(runJob(dataParallel("fsdp", GetParam()), GetParam()));
+}
+TEST_P(RankCounts, FsdpGathersAndSumsAreExactInEveryElement) {
+    expectExact(runJob(dataParallel("fsdp", GetParam()), GetParam(), kMoveAllData));
+}
 
 TEST(WorkloadJobs, EveryGradientTypeIsExact) {
     for (const char* dtype : {"bf16", "fp16", "fp32"})
-        for (const char* kind : {"ddp", "fsdp"}) expectExact(runJob(dataParallel(kind, 3, std::string(R"(, "grad_dtype": ")") + dtype + "\""), 3, kMoveAllData));
+        for (const char* kind : {"ddp", "fsdp"})
+            expectExact(
+                runJob(dataParallel(kind, 3, std::string(R"(, "grad_dtype": ")") + dtype + "\""), 3, kMoveAllData));
 }
 
 TEST(WorkloadJobs, BucketsOfDifferentSizesAreExact) {
@@ -68,16 +84,22 @@ TEST(WorkloadJobs, BucketsOfDifferentSizesAreExact) {
 TEST(WorkloadJobs, AccumulatedGradientsAreExactWithAndWithoutNoSync) {
     for (const char* noSync : {"true", "false"})
         for (const char* kind : {"ddp", "fsdp"})
-            expectExact(runJob(dataParallel(kind, 3, std::string(R"(, "accumulate": 3, "no_sync": )") + noSync), 3, kMoveAllData));
+            expectExact(runJob(dataParallel(kind, 3, std::string(R"(, "accumulate": 3, "no_sync": )") + noSync), 3,
+                               kMoveAllData));
 }
 
 TEST(WorkloadJobs, PlantedFaultsDoNotChangeTheResult) {
     const auto withFault = [](const char* fault) { return std::string(R"(, "faults": [{"kind": ")") + fault + "\"}]"; };
-    for (const char* fault : {"straggler", "small_buckets", "single_bucket", "no_overlap"}) expectExact(runJob(dataParallel("ddp", 2, "", withFault(fault)), 2));
-    for (const char* fault : {"straggler", "no_overlap", "no_prefetch"}) expectExact(runJob(dataParallel("fsdp", 2, "", withFault(fault)), 2));
-    for (const char* fault : {"jitter", "late_launch", "launch_bound", "sync_every_step", "alloc_churn", "pageable_copies", "uneven_work", "fp32_grads"})
-        for (const char* kind : {"ddp", "fsdp"}) expectExact(runJob(dataParallel(kind, 2, "", withFault(fault)), 2, kMoveAllData));
-    for (const char* kind : {"zero1", "zero2"}) expectExact(runJob(dataParallel(kind, 2, "", withFault("late_launch")), 2, kMoveAllData));
+    for (const char* fault : {"straggler", "small_buckets", "single_bucket", "no_overlap"})
+        expectExact(runJob(dataParallel("ddp", 2, "", withFault(fault)), 2));
+    for (const char* fault : {"straggler", "no_overlap", "no_prefetch"})
+        expectExact(runJob(dataParallel("fsdp", 2, "", withFault(fault)), 2));
+    for (const char* fault : {"jitter", "late_launch", "launch_bound", "sync_every_step", "alloc_churn",
+                              "pageable_copies", "uneven_work", "fp32_grads"})
+        for (const char* kind : {"ddp", "fsdp"})
+            expectExact(runJob(dataParallel(kind, 2, "", withFault(fault)), 2, kMoveAllData));
+    for (const char* kind : {"zero1", "zero2"})
+        expectExact(runJob(dataParallel(kind, 2, "", withFault("late_launch")), 2, kMoveAllData));
 }
 
 TEST(WorkloadJobs, PipelineOutputEqualsThatOfOneRank) {
@@ -90,10 +112,12 @@ TEST(WorkloadJobs, PipelineOutputEqualsThatOfOneRank) {
 }
 
 TEST(WorkloadJobs, DdpReducesEveryGradientOncePerStep) {
-    // A ring moves 2 N (P-1)/P bytes per rank for an all-reduce of N bytes: the calls must add up to N = all gradients, once a step.
+    // A ring moves 2 N (P-1)/P bytes per rank for an all-reduce of N bytes: the calls must add up to N = all gradients,
+    // once a step.
     const JobResult result = runJob(dataParallel("ddp", 4), 4);
     expectExact(result);
-    for (size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(sentBytes(result, rank, "all_reduce"), 3 * 4 * kLayerParameters * 2) << "rank " << rank;
+    for (size_t rank = 0; rank < 4; ++rank)
+        EXPECT_EQ(sentBytes(result, rank, "all_reduce"), 3 * 4 * kLayerParameters * 2) << "rank " << rank;
 }
 
 TEST(WorkloadJobs, DdpReducesOncePerMicroStepWithoutNoSync) {
@@ -103,7 +127,8 @@ TEST(WorkloadJobs, DdpReducesOncePerMicroStepWithoutNoSync) {
 }
 
 TEST(WorkloadJobs, SmallBucketsLeaveInMessagesOfExactlyTheSizeAskedFor) {
-    const JobResult result = runJob(dataParallel("ddp", 2, "", R"(, "faults": [{"kind": "small_buckets", "kb": 16}])"), 2);
+    const JobResult result =
+        runJob(dataParallel("ddp", 2, "", R"(, "faults": [{"kind": "small_buckets", "kb": 16}])"), 2);
     expectExact(result);
     const size_t gradients = 4 * kLayerParameters * 2;
     const std::vector<size_t>& messages = result.calls[0].at("all_reduce");
@@ -113,7 +138,8 @@ TEST(WorkloadJobs, SmallBucketsLeaveInMessagesOfExactlyTheSizeAskedFor) {
 }
 
 TEST(WorkloadJobs, FsdpGathersTwiceAndScattersOncePerStep) {
-    // ZeRO-3 moves 3 N (P-1)/P bytes per rank and step: two all-gathers and one reduce-scatter of N bytes. Calls count one rank's part, N/P.
+    // ZeRO-3 moves 3 N (P-1)/P bytes per rank and step: two all-gathers and one reduce-scatter of N bytes. Calls count
+    // one rank's part, N/P.
     const JobResult result = runJob(dataParallel("fsdp", 4), 4);
     expectExact(result);
     const size_t part = 4 * kLayerParameters * 2 / 4;
@@ -132,8 +158,10 @@ TEST(WorkloadJobs, PipelineSendsOneActivationAndOneGradientPerMicroBatchAndBound
         expectExact(result);
         const size_t boundaries[] = {1, 2, 2, 1};
         for (size_t rank = 0; rank < 4; ++rank) {
-            EXPECT_EQ(sentBytes(result, rank, "send"), 3 * 5 * boundaries[rank] * activation) << schedule << " rank " << rank;
-            EXPECT_EQ(sentBytes(result, rank, "recv"), 3 * 5 * boundaries[rank] * activation) << schedule << " rank " << rank;
+            EXPECT_EQ(sentBytes(result, rank, "send"), 3 * 5 * boundaries[rank] * activation)
+                << schedule << " rank " << rank;
+            EXPECT_EQ(sentBytes(result, rank, "recv"), 3 * 5 * boundaries[rank] * activation)
+                << schedule << " rank " << rank;
         }
     }
 }
@@ -141,7 +169,8 @@ TEST(WorkloadJobs, PipelineSendsOneActivationAndOneGradientPerMicroBatchAndBound
 TEST(WorkloadJobs, ReplicatedPipelineSumsEachStagesGradientsOncePerStep) {
     const JobResult result = runJob(pipeline(2, 2, "1f1b", 4), 4);
     expectExact(result);
-    for (size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(sentBytes(result, rank, "all_reduce"), 3 * 2 * kLayerParameters * 2) << "rank " << rank;
+    for (size_t rank = 0; rank < 4; ++rank)
+        EXPECT_EQ(sentBytes(result, rank, "all_reduce"), 3 * 2 * kLayerParameters * 2) << "rank " << rank;
 }
 
 TEST(WorkloadJobs, WrongNumberOfRanksIsAUsageErrorToldOnce) {
@@ -152,7 +181,8 @@ TEST(WorkloadJobs, WrongNumberOfRanksIsAUsageErrorToldOnce) {
 }
 
 TEST(WorkloadJobs, APlannedDeathKillsThatRank) {
-    const JobResult result = runJob(dataParallel("ddp", 2, "", R"(, "faults": [{"kind": "kill", "rank": 1, "step": 1}])"), 2);
+    const JobResult result =
+        runJob(dataParallel("ddp", 2, "", R"(, "faults": [{"kind": "kill", "rank": 1, "step": 1}])"), 2);
     EXPECT_EQ(result.status[1], 128 + SIGKILL);
     EXPECT_NE(result.status[0], 0) << "rank 0 cannot finish without rank 1";
 }
@@ -162,15 +192,17 @@ std::string failing(const std::string& kind, const std::string& fault) {
 }
 
 bool watchdogSpoke(const JobResult& result) {
-    return std::any_of(result.output.begin(), result.output.end(),
-                       [](const std::string& text) { return text.find("Watchdog caught collective operation timeout: step 1") != std::string::npos; });
+    return std::any_of(result.output.begin(), result.output.end(), [](const std::string& text) {
+        return text.find("Watchdog caught collective operation timeout: step 1") != std::string::npos;
+    });
 }
 
 TEST(WorkloadJobs, OutOfMemoryEndsOneRankAndTheOthersTimeOut) {
     for (const char* kind : {"ddp", "fsdp"}) {
         const JobResult result = runJob(failing(kind, R"("kind": "oom")"), 3);
         EXPECT_EQ(result.status[1], 3) << result.output[1];
-        EXPECT_NE(result.output[1].find("rank 1: out of memory: tried to allocate"), std::string::npos) << result.output[1];
+        EXPECT_NE(result.output[1].find("rank 1: out of memory: tried to allocate"), std::string::npos)
+            << result.output[1];
         EXPECT_TRUE(watchdogSpoke(result));
         for (const size_t rank : {0, 2}) EXPECT_NE(result.status[rank], 0);
     }
@@ -189,15 +221,18 @@ TEST(WorkloadJobs, RanksThatDisagreeAboutACollectiveTimeOut) {
     for (const char* what : {"op", "size", "dtype", "order"})
         for (const char* kind : {"ddp", "fsdp"}) {
             SCOPED_TRACE(std::string(kind) + " " + what);
-            const JobResult result = runJob(failing(kind, std::string(R"("kind": "mismatch", "what": ")") + what + "\""), 3);
+            const JobResult result =
+                runJob(failing(kind, std::string(R"("kind": "mismatch", "what": ")") + what + "\""), 3);
             EXPECT_TRUE(watchdogSpoke(result)) << result.output[0] << result.output[1] << result.output[2];
             for (const int status : result.status) EXPECT_NE(status, 0);
         }
 }
 
 TEST(WorkloadJobs, AnOrderThatCannotChangeIsAnError) {
-    const JobResult result = runJob(dataParallel("ddp", 2, "", R"(, "faults": [{"rank": 1, "step": 1, "kind": "mismatch", "what": "order"}])"), 2);
-    EXPECT_NE(result.output[1].find("rank 1: 'mismatch' of 'order' changes nothing in step 1"), std::string::npos) << result.output[1];
+    const JobResult result = runJob(
+        dataParallel("ddp", 2, "", R"(, "faults": [{"rank": 1, "step": 1, "kind": "mismatch", "what": "order"}])"), 2);
+    EXPECT_NE(result.output[1].find("rank 1: 'mismatch' of 'order' changes nothing in step 1"), std::string::npos)
+        << result.output[1];
     EXPECT_EQ(result.status[1], 3);
 }
 
@@ -207,10 +242,16 @@ TEST(WorkloadJobs, RunsUnderMpirun) {
     const std::string scenario = scratchFolder() + "/mpirun.json";
     std::ofstream(scenario) << dataParallel("ddp", 3);
     output.clear();
-    const int status = runShell("env -u RANKSCOPE_VGPU_JOB OMPI_MCA_odls_base_num_threads=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                                "RANKSCOPE_SCENARIO=" + scenario + " LD_LIBRARY_PATH=" RANKSCOPE_VGPU_FOLDER ":$LD_LIBRARY_PATH "
-                                "timeout 60 mpirun --oversubscribe -n 3 " RANKSCOPE_WORKLOAD_PATH " " + scenario,
-                                output);
+    const int status = runShell(
+        "env -u RANKSCOPE_VGPU_JOB OMPI_MCA_odls_base_num_threads=0 OMPI_ALLOW_RUN_AS_ROOT=1 "
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+        "RANKSCOPE_SCENARIO=" +
+            scenario +
+            " LD_LIBRARY_PATH=" RANKSCOPE_VGPU_FOLDER
+            ":$LD_LIBRARY_PATH "
+            "timeout 60 mpirun --oversubscribe -n 3 " RANKSCOPE_WORKLOAD_PATH " " +
+            scenario,
+        output);
     EXPECT_EQ(status, 0) << output;
     EXPECT_NE(output.find("ddp: 3 ranks, 3 steps, checksum "), std::string::npos) << output;
 }

@@ -20,7 +20,7 @@ FILE* output() {
 }
 
 void requested(uint8_t** buffer, size_t* bytes, size_t* maxRecords) {
-    *bytes = 1 << 16;    // small, so that buffers change hands often
+    *bytes = 1 << 16;  // small, so that buffers change hands often
     *buffer = static_cast<uint8_t*>(std::aligned_alloc(8, *bytes));
     *maxRecords = 0;
 }
@@ -29,14 +29,16 @@ void print(const CUpti_Activity* record) {
     switch (record->kind) {
         case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
             auto* k = reinterpret_cast<const CUpti_ActivityKernel10*>(record);
-            std::fprintf(output(), "kernel %llu %llu %u %u %u %llu %s\n", static_cast<unsigned long long>(k->start) - kEpochNs,
+            std::fprintf(output(), "kernel %llu %llu %u %u %u %llu %s\n",
+                         static_cast<unsigned long long>(k->start) - kEpochNs,
                          static_cast<unsigned long long>(k->end - k->start), k->streamId, k->correlationId, k->graphId,
                          static_cast<unsigned long long>(k->graphNodeId), k->name);
             break;
         }
         case CUPTI_ACTIVITY_KIND_MEMCPY: {
             auto* m = reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
-            std::fprintf(output(), "memcpy %llu %llu %u %u %llu %d %d\n", static_cast<unsigned long long>(m->start) - kEpochNs,
+            std::fprintf(output(), "memcpy %llu %llu %u %u %llu %d %d\n",
+                         static_cast<unsigned long long>(m->start) - kEpochNs,
                          static_cast<unsigned long long>(m->end - m->start), m->streamId, m->correlationId,
                          static_cast<unsigned long long>(m->bytes), m->srcKind, m->dstKind);
             break;
@@ -45,16 +47,18 @@ void print(const CUpti_Activity* record) {
         case CUPTI_ACTIVITY_KIND_DRIVER: {
             auto* a = reinterpret_cast<const CUpti_ActivityAPI*>(record);
             std::fprintf(output(), "api %llu %llu %d %u %u\n", static_cast<unsigned long long>(a->start) - kEpochNs,
-                         static_cast<unsigned long long>(a->end - a->start), static_cast<int>(a->kind), a->cbid, a->correlationId);
+                         static_cast<unsigned long long>(a->end - a->start), static_cast<int>(a->kind), a->cbid,
+                         a->correlationId);
             break;
         }
         case CUPTI_ACTIVITY_KIND_MEMORY2: {
             auto* m = reinterpret_cast<const CUpti_ActivityMemory4*>(record);
-            std::fprintf(output(), "memory %d %d %llu %u\n", static_cast<int>(m->memoryOperationType), static_cast<int>(m->memoryKind),
-                         static_cast<unsigned long long>(m->bytes), m->correlationId);
+            std::fprintf(output(), "memory %d %d %llu %u\n", static_cast<int>(m->memoryOperationType),
+                         static_cast<int>(m->memoryKind), static_cast<unsigned long long>(m->bytes), m->correlationId);
             break;
         }
-        default: std::fprintf(output(), "kind %d\n", static_cast<int>(record->kind));
+        default:
+            std::fprintf(output(), "kind %d\n", static_cast<int>(record->kind));
     }
 }
 
@@ -69,8 +73,9 @@ void completed(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t validBytes) 
 
 extern "C" int InitializeInjection() {
     cuptiActivityRegisterCallbacks(requested, completed);
-    for (CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_RUNTIME,
-                                    CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_MEMORY2})
+    for (CUpti_ActivityKind kind :
+         {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_RUNTIME,
+          CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_MEMORY2})
         cuptiActivityEnable(kind);
     std::atexit([] { cuptiActivityFlushAll(1); });
     return 1;

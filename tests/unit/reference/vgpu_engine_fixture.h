@@ -20,7 +20,8 @@ inline constexpr int64_t kLaunchNs = 6000;
 class EngineTest : public testing::Test {
   protected:
     EngineTest()
-        : m_memory(mmap(nullptr, sizeof(Arena), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)),
+        : m_memory(
+              mmap(nullptr, sizeof(Arena), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)),
           arena(*static_cast<Arena*>(m_memory)),
           engine(arena) {
         initializeArena(arena, kLaunchNs);
@@ -94,7 +95,8 @@ class EngineTest : public testing::Test {
         return index;
     }
 
-    Op& submitTransfer(uint32_t stream, uint32_t comm, uint32_t member, int64_t hostNs, double busBytes, uint64_t key = 0) {
+    Op& submitTransfer(uint32_t stream, uint32_t comm, uint32_t member, int64_t hostNs, double busBytes,
+                       uint64_t key = 0) {
         Op& op = submit(stream, OpKind::transfer, hostNs, 0);
         Process& process = arena.processes[arena.streams[stream].process];
         auto index = static_cast<uint32_t>(&op - process.ops);

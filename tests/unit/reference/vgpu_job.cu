@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small multi-process CUDA and NCCL program, one process per rank, forked here. It is an ordinary program: nothing in it knows of
-// virtual GPUs. Usage: vgpu_job MODE RANKS [STEPS]. Exit code 0 if every rank saw the data it should.
+// A small multi-process CUDA and NCCL program, one process per rank, forked here. It is an ordinary program: nothing in
+// it knows of virtual GPUs. Usage: vgpu_job MODE RANKS [STEPS]. Exit code 0 if every rank saw the data it should.
 //   train    compute on one stream, all-reduce on another, joined by events; every rank checks the sums
 //   p2p      a ring of grouped send and receive, then an all-to-all
 //   jitter   train, with random pauses of the host in real time
@@ -25,27 +25,34 @@
 #include <thread>
 #include <vector>
 
-#define CHECK(call)                                                                    \
-    do {                                                                               \
-        int status = static_cast<int>(call);                                           \
-        if (status != 0) {                                                             \
-            std::fprintf(stderr, "line %d: %s = %d\n", __LINE__, #call, status);       \
-            std::exit(2);                                                              \
-        }                                                                              \
+#define CHECK(call)                                                              \
+    do {                                                                         \
+        int status = static_cast<int>(call);                                     \
+        if (status != 0) {                                                       \
+            std::fprintf(stderr, "line %d: %s = %d\n", __LINE__, #call, status); \
+            std::exit(2);                                                        \
+        }                                                                        \
     } while (0)
 
 struct Wide {
-    double head[40];    // 320 bytes, more than fits in a cache line
+    double head[40];  // 320 bytes, more than fits in a cache line
     int tail;
 };
-__global__ void take(Wide wide, int* out) { *out = wide.tail + static_cast<int>(wide.head[39]); }
-void takeOnHost(void** args) { **static_cast<int**>(args[1]) = static_cast<Wide*>(args[0])->tail + static_cast<int>(static_cast<Wide*>(args[0])->head[39]); }
+__global__ void take(Wide wide, int* out) {
+    *out = wide.tail + static_cast<int>(wide.head[39]);
+}
+void takeOnHost(void** args) {
+    **static_cast<int**>(args[1]) =
+        static_cast<Wide*>(args[0])->tail + static_cast<int>(static_cast<Wide*>(args[0])->head[39]);
+}
 
-__global__ void compute(float* data) { data[threadIdx.x] *= 1; }
+__global__ void compute(float* data) {
+    data[threadIdx.x] *= 1;
+}
 
 namespace {
 
-constexpr int kElements = 1 << 12;    // 16 KiB: larger than what moves by default is not needed here
+constexpr int kElements = 1 << 12;  // 16 KiB: larger than what moves by default is not needed here
 
 bool g_jitter = false;
 
@@ -76,7 +83,8 @@ struct Rank {
         CHECK(cudaMemcpyAsync(host.data(), device, kElements * sizeof(float), cudaMemcpyDeviceToHost, transfer));
         CHECK(cudaStreamSynchronize(transfer));
         int wrong = (host.front() != expected) + (host[500] != expected) + (host.back() != expected);
-        if (wrong) std::fprintf(stderr, "rank %d: got %g .. %g, expected %g\n", rank, host.front(), host.back(), expected);
+        if (wrong)
+            std::fprintf(stderr, "rank %d: got %g .. %g, expected %g\n", rank, host.front(), host.back(), expected);
         return wrong;
     }
 };
@@ -120,7 +128,8 @@ int messages(Rank& rank) {
     std::vector<float> out(kElements);
     CHECK(cudaMemcpyAsync(out.data(), received, kElements * sizeof(float), cudaMemcpyDeviceToHost, rank.transfer));
     CHECK(cudaStreamSynchronize(rank.transfer));
-    for (int peer = 0; peer < rank.size; peer++) wrong += out[chunk * static_cast<size_t>(peer)] != static_cast<float>(peer);
+    for (int peer = 0; peer < rank.size; peer++)
+        wrong += out[chunk * static_cast<size_t>(peer)] != static_cast<float>(peer);
     CHECK(cudaFree(received));
     return wrong;
 }
@@ -163,7 +172,7 @@ int graph(Rank& rank) {
     CHECK(cudaStreamWaitEvent(rank.transfer, ready, 0));
     CHECK(ncclAllReduce(rank.data, rank.data, kElements, ncclFloat, ncclSum, rank.comm, rank.transfer));
     CHECK(cudaEventRecord(reduced, rank.transfer));
-    compute<<<200, 256, 0, rank.work>>>(rank.data);    // beside the all-reduce
+    compute<<<200, 256, 0, rank.work>>>(rank.data);  // beside the all-reduce
     CHECK(cudaStreamWaitEvent(rank.work, reduced, 0));
     compute<<<300, 256, 0, rank.work>>>(rank.data);
     cudaStreamCaptureStatus capturing;
@@ -181,12 +190,14 @@ int graph(Rank& rank) {
     }
     CHECK(cudaGraphExecDestroy(exec));
 
-    CHECK(cudaStreamBeginCapture(rank.work, cudaStreamCaptureModeThreadLocal));    // a stream drawn in that does not lead back
+    CHECK(cudaStreamBeginCapture(rank.work,
+                                 cudaStreamCaptureModeThreadLocal));  // a stream drawn in that does not lead back
     CHECK(cudaEventRecord(ready, rank.work));
     CHECK(cudaStreamWaitEvent(rank.transfer, ready, 0));
     compute<<<1, 1, 0, rank.transfer>>>(rank.data);
     wrong += cudaStreamEndCapture(rank.work, &captured) != cudaErrorStreamCaptureUnjoined || captured != nullptr;
-    CHECK(cudaStreamBeginCapture(rank.work, cudaStreamCaptureModeThreadLocal));    // nobody can wait for what does not run
+    CHECK(
+        cudaStreamBeginCapture(rank.work, cudaStreamCaptureModeThreadLocal));  // nobody can wait for what does not run
     wrong += cudaStreamSynchronize(rank.work) != cudaErrorStreamCaptureUnsupported;
     wrong += cudaStreamEndCapture(rank.work, &captured) != cudaErrorStreamCaptureInvalidated;
     CHECK(cudaStreamSynchronize(rank.transfer));
@@ -197,7 +208,8 @@ int graph(Rank& rank) {
 /// Virtual GPUs run only kernels whose host twin they know.
 int structs(Rank& rank) {
     using Register = void (*)(const void*, void (*)(void**));
-    if (auto body = reinterpret_cast<Register>(dlsym(RTLD_DEFAULT, "rankscopeVgpuKernelBody"))) body(reinterpret_cast<const void*>(take), takeOnHost);
+    if (auto body = reinterpret_cast<Register>(dlsym(RTLD_DEFAULT, "rankscopeVgpuKernelBody")))
+        body(reinterpret_cast<const void*>(take), takeOnHost);
     Wide wide{};
     wide.head[39] = 7;
     wide.tail = 35;
@@ -223,21 +235,29 @@ int death(Rank& rank) {
 
 int runRank(const std::string& mode, int number, int size, int steps, const ncclUniqueId& id) {
     setenv("RANK", std::to_string(number).c_str(), 1);
-    std::srand(static_cast<unsigned>(getpid()));    // pauses differ from run to run, on purpose
+    std::srand(static_cast<unsigned>(getpid()));  // pauses differ from run to run, on purpose
     Rank rank{number, size};
     rank.open(id);
     int wrong = 0;
-    if (mode == "p2p") wrong = messages(rank);
-    else if (mode == "struct") wrong = structs(rank);
-    else if (mode == "graph") wrong = graph(rank);
-    else if (mode == "memory") wrong = memory(rank);
-    else if (mode == "queue") launchMany(rank);
-    else if (mode == "death") return death(rank);
-    else if (mode == "threads") std::thread([&] {
+    if (mode == "p2p")
+        wrong = messages(rank);
+    else if (mode == "struct")
+        wrong = structs(rank);
+    else if (mode == "graph")
+        wrong = graph(rank);
+    else if (mode == "memory")
+        wrong = memory(rank);
+    else if (mode == "queue")
+        launchMany(rank);
+    else if (mode == "death")
+        return death(rank);
+    else if (mode == "threads")
+        std::thread([&] {
             CHECK(cudaSetDevice(0));
             wrong = train(rank, steps);
         }).join();
-    else wrong = train(rank, steps);
+    else
+        wrong = train(rank, steps);
     rank.close();
     return wrong != 0;
 }
@@ -255,7 +275,8 @@ int allDevices(int count) {
         CHECK(cudaMemcpy(data[d], host.data(), kElements * sizeof(float), cudaMemcpyHostToDevice));
     }
     CHECK(ncclGroupStart());
-    for (int d = 0; d < count; d++) CHECK(ncclAllReduce(data[d], data[d], kElements, ncclFloat, ncclSum, comms[d], streams[d]));
+    for (int d = 0; d < count; d++)
+        CHECK(ncclAllReduce(data[d], data[d], kElements, ncclFloat, ncclSum, comms[d], streams[d]));
     CHECK(ncclGroupEnd());
     int wrong = 0;
     for (int d = 0; d < count; d++) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profiler plugin of version 5 that asks for everything and writes what it is told to $VGPU_DUMP.plugin.<rank>, one line an event:
-// "start ID TYPE PARENT TEXT", "stop ID" or "state ID STATE TIME". Handles are ids, from 1; 0 is no event.
+// A profiler plugin of version 5 that asks for everything and writes what it is told to $VGPU_DUMP.plugin.<rank>, one
+// line an event: "start ID TYPE PARENT TEXT", "stop ID" or "state ID STATE TIME". Handles are ids, from 1; 0 is no
+// event.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -16,7 +17,9 @@ FILE* g_file = nullptr;
 int g_rank = 0;
 unsigned long g_ids = 0;
 
-unsigned long idOf(void* handle) { return reinterpret_cast<unsigned long>(handle); }
+unsigned long idOf(void* handle) {
+    return reinterpret_cast<unsigned long>(handle);
+}
 
 ncclResult_t init(void** context, uint64_t, int* mask, const char*, int, int, int rank, Logger) {
     *context = &g_rank;
@@ -28,13 +31,18 @@ ncclResult_t init(void** context, uint64_t, int* mask, const char*, int, int, in
 
 ncclResult_t startEvent(void*, void** handle, DescriptorV5* event) {
     std::string text = "-";
-    if (event->type == kColl) text = std::string(event->coll.func) + "/" + event->coll.algorithm + "/" + event->coll.protocol + "/" + std::to_string(event->coll.channels);
+    if (event->type == kColl)
+        text = std::string(event->coll.func) + "/" + event->coll.algorithm + "/" + event->coll.protocol + "/" +
+               std::to_string(event->coll.channels);
     if (event->type == kCollApi) text = event->collApi.func;
     if (event->type == kGroupApi) text = std::to_string(event->groupApi.groupDepth);
     if (event->type == kKernelCh) text = std::to_string(event->kernelCh.pTimer - kEpochNs);
-    if (event->type == kProxyOp) text = std::to_string(event->proxyOp.peer) + (event->proxyOp.isSend ? "/send/" : "/receive/") + std::to_string(event->proxyOp.pid);
+    if (event->type == kProxyOp)
+        text = std::to_string(event->proxyOp.peer) + (event->proxyOp.isSend ? "/send/" : "/receive/") +
+               std::to_string(event->proxyOp.pid);
     *handle = reinterpret_cast<void*>(++g_ids);
-    std::fprintf(g_file, "start %lu %d %lu %s\n", g_ids, static_cast<int>(event->type), idOf(event->parent), text.c_str());
+    std::fprintf(g_file, "start %lu %d %lu %s\n", g_ids, static_cast<int>(event->type), idOf(event->parent),
+                 text.c_str());
     return ncclSuccess;
 }
 ncclResult_t stopEvent(void* handle) {
@@ -42,8 +50,9 @@ ncclResult_t stopEvent(void* handle) {
     return ncclSuccess;
 }
 ncclResult_t recordState(void* handle, int state, void* arguments) {
-    std::fprintf(g_file, "state %lu %d %llu\n", idOf(handle), state,
-                 arguments ? static_cast<unsigned long long>(static_cast<StateArguments*>(arguments)->pTimer) - kEpochNs : 0);
+    std::fprintf(
+        g_file, "state %lu %d %llu\n", idOf(handle), state,
+        arguments ? static_cast<unsigned long long>(static_cast<StateArguments*>(arguments)->pTimer) - kEpochNs : 0);
     return ncclSuccess;
 }
 ncclResult_t finalize(void*) {
@@ -53,4 +62,5 @@ ncclResult_t finalize(void*) {
 
 }  // namespace
 
-extern "C" [[gnu::visibility("default")]] const PluginV5 ncclProfiler_v5 = {"lines", init, startEvent, stopEvent, recordState, finalize};
+extern "C" [[gnu::visibility("default")]] const PluginV5 ncclProfiler_v5 = {"lines",   init,        startEvent,
+                                                                            stopEvent, recordState, finalize};

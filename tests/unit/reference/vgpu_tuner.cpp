@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tuner plugin that sends every all-reduce over a ring with the Simple protocol and one channel; other functions are left alone.
-// VGPU_TUNER_VERSION says which version of the interface it speaks: those that get a cost table, or the oldest, which names its choice.
+// A tuner plugin that sends every all-reduce over a ring with the Simple protocol and one channel; other functions are
+// left alone. VGPU_TUNER_VERSION says which version of the interface it speaks: those that get a cost table, or the
+// oldest, which names its choice.
 #include <nccl.h>
 
 #include <cstddef>
@@ -23,13 +24,15 @@ struct Tuner {
 
 ncclResult_t init(void** context, uint64_t, size_t ranks, size_t nodes, void*, void*, void* constants) {
     *context = constants;
-    // Latencies of 7 algorithms and 3 protocols, by themselves and on 3 links, then 5 tables for 4 compute capabilities, or 5 from version 7 on.
+    // Latencies of 7 algorithms and 3 protocols, by themselves and on 3 links, then 5 tables for 4 compute
+    // capabilities, or 5 from version 7 on.
     constexpr size_t kEntries = 7 * 3 * 4 + 5 * (VGPU_TUNER_VERSION >= 7 ? 5 : 4) * 3;
     const auto* numbers = static_cast<const double*>(constants);
     return ranks >= nodes && nodes >= 1 && constants && numbers[kEntries - 1] == 0 ? ncclSuccess : ncclInternalError;
 }
 
-ncclResult_t choose(void* context, int function, size_t bytes, int, float** table, int algorithms, int protocols, int, int* channels) {
+ncclResult_t choose(void* context, int function, size_t bytes, int, float** table, int algorithms, int protocols, int,
+                    int* channels) {
     if (!context || bytes == 0 || algorithms != 7 || protocols != 3) return ncclInternalError;
     auto* costs = reinterpret_cast<float*>(table);
     if (function != kAllReduce || costs[kRing * protocols + kSimple] < 0) return ncclSuccess;
@@ -38,7 +41,8 @@ ncclResult_t choose(void* context, int function, size_t bytes, int, float** tabl
     return ncclSuccess;
 }
 #if VGPU_TUNER_VERSION >= 6
-ncclResult_t changeChunk(void* context, int function, size_t bytes, int algorithm, int protocol, int channels, size_t* chunkBytes) {
+ncclResult_t changeChunk(void* context, int function, size_t bytes, int algorithm, int protocol, int channels,
+                         size_t* chunkBytes) {
     const bool chosen = function != kAllReduce || (algorithm == kRing && protocol == kSimple && channels == 1);
     return context && bytes > 0 && chosen && *chunkBytes > 0 ? ncclSuccess : ncclInternalError;
 }
@@ -65,7 +69,9 @@ ncclResult_t choose(void*, int function, size_t, int, int, int, int* algorithm, 
 }
 #endif
 
-ncclResult_t finish(void*) { return ncclSuccess; }
+ncclResult_t finish(void*) {
+    return ncclSuccess;
+}
 
 }  // namespace
 
@@ -73,6 +79,6 @@ ncclResult_t finish(void*) { return ncclSuccess; }
 #define VGPU_SYMBOL(version) VGPU_NAME(version)
 extern "C" [[gnu::visibility("default")]] const Tuner VGPU_SYMBOL(VGPU_TUNER_VERSION) = {"ring", init, choose, finish,
 #if VGPU_TUNER_VERSION >= 6
-                                                                                                changeChunk
+                                                                                         changeChunk
 #endif
 };

@@ -41,7 +41,8 @@ std::string readFile(const std::string& path) {
     return text.str();
 }
 
-[[noreturn]] void becomeRank(const std::string& scenario, const std::string& outputPath, const std::map<std::string, std::string>& environment) {
+[[noreturn]] void becomeRank(const std::string& scenario, const std::string& outputPath,
+                             const std::map<std::string, std::string>& environment) {
     const int output = open(outputPath.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(output, 1);
     dup2(output, 2);
@@ -50,8 +51,8 @@ std::string readFile(const std::string& path) {
     _exit(127);
 }
 
-/// As launchers do: some time after a rank died by a signal the others, which wait for it, are ended too. Those that are about to end by themselves
-/// do so meanwhile, with their own status.
+/// As launchers do: some time after a rank died by a signal the others, which wait for it, are ended too. Those that
+/// are about to end by themselves do so meanwhile, with their own status.
 std::vector<int> waitForAll(const std::vector<pid_t>& children) {
     constexpr std::chrono::milliseconds kLook{10};
     constexpr std::chrono::seconds kUntilLauncherActs{2};
@@ -69,7 +70,8 @@ std::vector<int> waitForAll(const std::vector<pid_t>& children) {
         const auto place = std::find(children.begin(), children.end(), child);
         if (place == children.end()) continue;
         ++ended;
-        statuses[static_cast<size_t>(place - children.begin())] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        statuses[static_cast<size_t>(place - children.begin())] =
+            WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         if (WIFSIGNALED(status) && !firstDeath) firstDeath = std::chrono::steady_clock::now();
     }
     return statuses;
@@ -89,10 +91,15 @@ JobResult runJob(const std::string& scenarioText, int ranks, const std::map<std:
     std::ofstream(scenario) << scenarioText;
     std::vector<pid_t> children;
     for (int rank = 0; rank < ranks; ++rank) {
-        std::map<std::string, std::string> variables = {
-            {"LD_LIBRARY_PATH", RANKSCOPE_VGPU_FOLDER}, {"LD_PRELOAD", RANKSCOPE_CALL_LIST_PATH}, {"NCCL_CALL_LIST", prefix + ".calls"},
-            {"RANKSCOPE_VGPU_JOB", prefix},             {"RANKSCOPE_SCENARIO", scenario},         {"RANK", std::to_string(rank)},
-            {"WORLD_SIZE", std::to_string(ranks)},      {"LOCAL_RANK", std::to_string(rank)},     {"TMPDIR", scratchFolder()}};
+        std::map<std::string, std::string> variables = {{"LD_LIBRARY_PATH", RANKSCOPE_VGPU_FOLDER},
+                                                        {"LD_PRELOAD", RANKSCOPE_CALL_LIST_PATH},
+                                                        {"NCCL_CALL_LIST", prefix + ".calls"},
+                                                        {"RANKSCOPE_VGPU_JOB", prefix},
+                                                        {"RANKSCOPE_SCENARIO", scenario},
+                                                        {"RANK", std::to_string(rank)},
+                                                        {"WORLD_SIZE", std::to_string(ranks)},
+                                                        {"LOCAL_RANK", std::to_string(rank)},
+                                                        {"TMPDIR", scratchFolder()}};
         for (const auto& [name, value] : environment) variables[name] = value;
         const pid_t child = fork();
         if (child == 0) becomeRank(scenario, prefix + ".out." + std::to_string(rank), variables);

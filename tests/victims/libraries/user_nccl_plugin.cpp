@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The user's own NCCL profiler plugin (interface v5 of NCCL 2.28, src/include/plugin/profiler/profiler_v5.h, or with USER_PLUGIN_VERSION=7
-// v7 of NCCL 2.32): counts collectives and tells the count when its communicator ends. It asks for collectives alone.
+// The user's own NCCL profiler plugin (interface v5 of NCCL 2.28, src/include/plugin/profiler/profiler_v5.h, or with
+// USER_PLUGIN_VERSION=7 v7 of NCCL 2.32): counts collectives and tells the count when its communicator ends. It asks
+// for collectives alone.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -65,12 +66,14 @@ int stopEvent(void* event) {
     return 0;
 }
 
-int recordEventState(void*, int, void*) { return 0; }
+int recordEventState(void*, int, void*) {
+    return 0;
+}
 
 int finalize(void* own) {
     const auto* mine = static_cast<Context*>(own);
-    std::printf("user's plugin, rank %d: %d started, %d stopped, %zu elements, tag %d\n", mine->rank, mine->started, mine->stopped, mine->elements,
-                static_cast<int>(mine->tag));
+    std::printf("user's plugin, rank %d: %d started, %d stopped, %zu elements, tag %d\n", mine->rank, mine->started,
+                mine->stopped, mine->elements, static_cast<int>(mine->tag));
     return 0;
 }
 

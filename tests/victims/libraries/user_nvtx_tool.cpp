@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The user's own NVTX tool: counts pushes and tells the count at the end.
-#include <cstdio>
-
 #include <nvtx3/nvToolsExt.h>
+
+#include <cstdio>
 
 namespace {
 
 int pushes = 0;
 
-int NVTX_API onPush(const char*) { return ++pushes; }
+int NVTX_API onPush(const char*) {
+    return ++pushes;
+}
 
 __attribute__((destructor)) void tell() {
     if (pushes == 0) return;
@@ -18,7 +20,8 @@ __attribute__((destructor)) void tell() {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t getExportTable) {
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
+    NvtxGetExportTableFunc_t getExportTable) {
     const auto* table = static_cast<const NvtxExportTableCallbacks*>(getExportTable(NVTX_ETID_CALLBACKS));
     NvtxFunctionTable functions = nullptr;
     unsigned int size = 0;

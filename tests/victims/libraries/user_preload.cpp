@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The user's own LD_PRELOAD library: counts a call, passes it on, and tells the count at the end.
-#include <cstdio>
 #include <dlfcn.h>
+
+#include <cstdio>
 
 namespace {
 
@@ -9,7 +10,8 @@ int calls = 0;
 
 __attribute__((destructor)) void tell() {
     if (calls == 0) return;
-    // By stdio, as the program's own output: libcupti flushes stdio at exit, and a raw write would show by its place that it did.
+    // By stdio, as the program's own output: libcupti flushes stdio at exit, and a raw write would show by its place
+    // that it did.
     std::printf("user's preload: %d calls\n", calls);
     std::fflush(stdout);
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// cupti_client first|second: a profiler of the user's that counts kernels by CUPTI, subscribed before or after the first GPU call.
+// cupti_client first|second: a profiler of the user's that counts kernels by CUPTI, subscribed before or after the
+// first GPU call.
+#include <cuda_runtime.h>
+#include <cupti.h>
+
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-
-#include <cuda_runtime.h>
-#include <cupti.h>
 
 namespace {
 
@@ -15,7 +16,9 @@ std::atomic<int> launches{0};
 
 void CUPTIAPI onApi(void*, CUpti_CallbackDomain domain, CUpti_CallbackId, const void* data) {
     const auto* call = static_cast<const CUpti_CallbackData*>(data);
-    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API && call->callbackSite == CUPTI_API_ENTER && std::strstr(call->functionName, "cudaMemset") != nullptr) ++launches;
+    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API && call->callbackSite == CUPTI_API_ENTER &&
+        std::strstr(call->functionName, "cudaMemset") != nullptr)
+        ++launches;
 }
 
 void CUPTIAPI onRequest(uint8_t** buffer, size_t* size, size_t* maxRecords) {

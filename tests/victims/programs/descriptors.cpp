@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// descriptors HOW FILE: the program thinks that all descriptors above 2 are its own. Its file must hold its bytes alone.
-#include <cstdio>
-#include <cstring>
+// descriptors HOW FILE: the program thinks that all descriptors above 2 are its own. Its file must hold its bytes
+// alone.
 #include <fcntl.h>
 #include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
 
 #include "gpu_calls.h"
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlopen LIBRARY MODE TIMES [close]: opens a library that calls the CUDA runtime, calls it, and closes it again when asked to.
+// dlopen LIBRARY MODE TIMES [close]: opens a library that calls the CUDA runtime, calls it, and closes it again when
+// asked to.
+#include <dlfcn.h>
+#include <sys/mman.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
-#include <sys/mman.h>
 
 int main(int argc, char** argv) {
     const int mode = std::strcmp(argv[2], "global") == 0     ? RTLD_NOW | RTLD_GLOBAL

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes functions out of library handles, as ctypes does; symbol interposition never sees these calls.
-#include <cstdio>
 #include <dlfcn.h>
+
+#include <cstdio>
 
 int main() {
     void* runtime = dlopen("libcudart.so.13", RTLD_NOW | RTLD_LOCAL);

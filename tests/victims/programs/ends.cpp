@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // ends HOW CALLS: makes CALLS GPU calls, then ends in the way named.
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <pthread.h>
 #include <stdexcept>
-#include <sys/resource.h>
 #include <thread>
-#include <unistd.h>
 
 #include "gpu_calls.h"
 
@@ -24,7 +25,9 @@ void crash() {
     *nowhere = 1;
 }
 
-void quickly() { [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, "at_quick_exit\n", 14); }
+void quickly() {
+    [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, "at_quick_exit\n", 14);
+}
 
 struct LateCaller {
     int calls = 0;
@@ -57,7 +60,9 @@ int main(int, char** argv) {
         std::thread([] { std::exit(8); }).join();
     }
     if (is("running-threads")) {
-        std::thread([] { for (;;) pause(); }).detach();
+        std::thread([] {
+            for (;;) pause();
+        }).detach();
         return 9;
     }
     if (is("late-calls")) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes its environment, uses the GPU in between, and shows what it and its children see.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
-#include <unistd.h>
 
 #include "gpu_calls.h"
 

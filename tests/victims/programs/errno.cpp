@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints what errno is after each of many calls: the same with and without a recording.
+#include <nvtx3/nvToolsExt.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <thread>
-
-#include <nvtx3/nvToolsExt.h>
 
 #include "gpu_calls.h"
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// exec HOW BEFORE AFTER: calls the GPU, fails to become another program, calls it once more, then becomes itself anew by the function HOW and calls it again
-// under the same process id.
+// exec HOW BEFORE AFTER: calls the GPU, fails to become another program, calls it once more, then becomes itself anew
+// by the function HOW and calls it again under the same process id.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fcntl.h>
 #include <string>
-#include <unistd.h>
 
 #include "gpu_calls.h"
 

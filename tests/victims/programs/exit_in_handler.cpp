@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A signal handler ends the process by _exit at an arbitrary point of a hook. Repeated in children with other moments each time.
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
+// A signal handler ends the process by _exit at an arbitrary point of a hook. Repeated in children with other moments
+// each time.
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
 #include "gpu_calls.h"
 
 namespace {
-void leave(int) { _exit(12); }
+void leave(int) {
+    _exit(12);
+}
 }  // namespace
 
 int main() {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // fork BEFORE CHILD AFTER: GPU calls of the parent before the fork, of the child, and of the parent after it.
-#include <cstdio>
-#include <cstdlib>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
 
 #include "gpu_calls.h"
 

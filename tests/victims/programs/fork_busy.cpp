@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forks again and again while other threads are inside hooks: whatever lock they hold, no child may wait for it.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 #include "gpu_calls.h"

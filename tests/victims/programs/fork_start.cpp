@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forks while another thread makes the first call of its process, at ever later moments of that call: the recording may be half begun,
-// and the child begins its own.
+// Forks while another thread makes the first call of its process, at ever later moments of that call: the recording may
+// be half begun, and the child begins its own.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 
 #include "gpu_calls.h"
 

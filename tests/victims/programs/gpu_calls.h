@@ -3,8 +3,8 @@
 
 #include <cuda_runtime_api.h>
 
-/// Calls a hooked function `times` times. What it returns depends on the machine (35 without a driver), but not on the recording.
-/// Returns the last result.
+/// Calls a hooked function `times` times. What it returns depends on the machine (35 without a driver), but not on the
+/// recording. Returns the last result.
 inline int callGpu(int times) {
     cudaError_t result = cudaSuccess;
     for (int i = 0; i < times; ++i) result = cudaStreamSynchronize(nullptr);

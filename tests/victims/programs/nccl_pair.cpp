@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ranks that reduce a few buffers and print what they got. With an argument they use the entry points of NCCL 2.31 with settings for each call.
+// Two ranks that reduce a few buffers and print what they got. With an argument they use the entry points of NCCL 2.31
+// with settings for each call.
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cuda_runtime_api.h>
-#include <nccl.h>
 
 /// An older nccl.h does not declare it, and an older NCCL does not have it.
-extern "C" [[gnu::weak]] ncclResult_t ncclAllReduceConfig(const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
-                                                          ncclComm_t comm, cudaStream_t stream, const void* config);
+extern "C" [[gnu::weak]] ncclResult_t ncclAllReduceConfig(const void* send, void* recv, size_t count,
+                                                          ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                                                          cudaStream_t stream, const void* config);
 
 namespace {
 
@@ -32,8 +34,10 @@ bool g_withSettings = false;
 
 void allReduce(void* memory, size_t count, ncclComm_t comm) {
     const Settings settings;
-    if (g_withSettings) ncclAllReduceConfig(memory, memory, count, ncclFloat, ncclSum, comm, nullptr, &settings);
-    else ncclAllReduce(memory, memory, count, ncclFloat, ncclSum, comm, nullptr);
+    if (g_withSettings)
+        ncclAllReduceConfig(memory, memory, count, ncclFloat, ncclSum, comm, nullptr, &settings);
+    else
+        ncclAllReduce(memory, memory, count, ncclFloat, ncclSum, comm, nullptr);
 }
 
 int work(int rank, const ncclUniqueId& id) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Emits NVTX of every shape and prints what the calls return.
-#include <cstdio>
-
 #include <nvtx3/nvToolsExt.h>
+
+#include <cstdio>
 
 int main() {
     for (int i = 0; i < 10; ++i) {

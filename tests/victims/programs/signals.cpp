@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows that the program's signals stay its own: handlers, mask, alternate stack, and that no other thread takes a blocked signal.
+// Shows that the program's signals stay its own: handlers, mask, alternate stack, and that no other thread takes a
+// blocked signal.
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
-#include <unistd.h>
 
 #include "gpu_calls.h"
 
@@ -14,7 +16,10 @@ void show(const char* when) {
     for (int number = 1; number < 32; ++number) {
         struct sigaction action {};
         if (sigaction(number, nullptr, &action) != 0) continue;
-        const char* handler = action.sa_handler == SIG_DFL ? "default" : action.sa_handler == SIG_IGN ? "ignored" : action.sa_handler == own ? "own" : "foreign";
+        const char* handler = action.sa_handler == SIG_DFL   ? "default"
+                              : action.sa_handler == SIG_IGN ? "ignored"
+                              : action.sa_handler == own     ? "own"
+                                                             : "foreign";
         std::printf("%s %d: %s flags %x\n", when, number, handler, static_cast<unsigned>(action.sa_flags));
     }
     sigset_t mask;

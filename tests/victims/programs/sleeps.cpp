@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// sleeps MS CHILDREN: uses the GPU, sleeps so long that the injector has looked around on the machine, forks children that use the GPU too, and goes on.
-#include <cstdio>
-#include <cstdlib>
+// sleeps MS CHILDREN: uses the GPU, sleeps so long that the injector has looked around on the machine, forks children
+// that use the GPU too, and goes on.
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
 
 #include "gpu_calls.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // threads SHAPE: many threads call hooked functions. Prints nothing that depends on timing.
+#include <pthread.h>
+
 #include <cstdio>
 #include <cstring>
-#include <pthread.h>
 #include <thread>
 #include <vector>
 

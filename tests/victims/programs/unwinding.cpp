@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// unwinding throw|cancel: an exception, or the cancellation of a thread, passes through a hook. The functions behind the hooks come from a
-// library of the user's that throws and waits.
+// unwinding throw|cancel: an exception, or the cancellation of a thread, passes through a hook. The functions behind
+// the hooks come from a library of the user's that throws and waits.
+#include <pthread.h>
+
 #include <cstdio>
 #include <cstring>
-#include <pthread.h>
 #include <stdexcept>
 
 #include "gpu_calls.h"

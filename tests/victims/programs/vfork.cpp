@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A vfork child shares the parent's memory until it leaves by _exit or exec.
-#include <cstdio>
-#include <cstdlib>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
 
 #include "gpu_calls.h"
 

@@ -47,7 +47,8 @@ TEST(CollectiveAlignment, TimesDecideWhereOperationsRepeat) {
 }
 
 TEST(CollectiveAlignment, OtherOperationsAreAnotherCommunicator) {
-    EXPECT_FALSE(alignSequences(sequence(kStep, 1, kMs), sequence({Op::allReduce, Op::broadcast, Op::allGather, Op::allReduce}, 1, kMs)));
+    EXPECT_FALSE(alignSequences(sequence(kStep, 1, kMs),
+                                sequence({Op::allReduce, Op::broadcast, Op::allGather, Op::allReduce}, 1, kMs)));
 }
 
 TEST(CollectiveAlignment, ClocksThatDifferAreToldWhenOperationsAgreeInFull) {
@@ -62,13 +63,15 @@ RankCalls rankCalls(int32_t rank, const CallSequence& calls, int32_t stream = 0)
     RankCalls result;
     result.rank = rank;
     result.streamCount = 1;
-    for (const SequencedCall& call : calls) result.calls.push_back({call.call, call.op, call.startNs, call.endNs, stream, 0, 0, std::nullopt});
+    for (const SequencedCall& call : calls)
+        result.calls.push_back({call.call, call.op, call.startNs, call.endNs, stream, 0, 0, std::nullopt});
     return result;
 }
 
 TEST(CommunicatorInference, RanksThatAgreeShareAWorld) {
     ImportLosses losses;
-    const auto plans = inferCommunicators({rankCalls(0, sequence(kStep, 1, kMs)), rankCalls(1, sequence(kStep, 1, 2 * kMs))}, losses);
+    const auto plans =
+        inferCommunicators({rankCalls(0, sequence(kStep, 1, kMs)), rankCalls(1, sequence(kStep, 1, 2 * kMs))}, losses);
     ASSERT_EQ(plans.size(), 2u);
     for (size_t rank = 0; rank < 2; ++rank) {
         ASSERT_EQ(plans[rank].communicators.size(), 1u);
@@ -91,7 +94,10 @@ TEST(CommunicatorInference, PairsThatRunApartInTimeAreTwoCommunicators) {
         call.endNs += 3 * kMs;
     }
     ImportLosses losses;
-    const auto plans = inferCommunicators({rankCalls(0, sequence(same, 1, kMs)), rankCalls(1, sequence(same, 1, 2 * kMs)), rankCalls(2, late), rankCalls(3, late)}, losses);
+    const auto plans =
+        inferCommunicators({rankCalls(0, sequence(same, 1, kMs)), rankCalls(1, sequence(same, 1, 2 * kMs)),
+                            rankCalls(2, late), rankCalls(3, late)},
+                           losses);
     EXPECT_EQ(plans[0].communicators[0].hash, plans[1].communicators[0].hash);
     EXPECT_EQ(plans[2].communicators[0].hash, plans[3].communicators[0].hash);
     EXPECT_NE(plans[0].communicators[0].hash, plans[2].communicators[0].hash);
@@ -100,7 +106,9 @@ TEST(CommunicatorInference, PairsThatRunApartInTimeAreTwoCommunicators) {
 
 TEST(CommunicatorInference, ARankThatAgreesWithNobodyStaysUnmatchedAndIsTold) {
     ImportLosses losses;
-    const auto plans = inferCommunicators({rankCalls(0, sequence(kStep, 1, kMs)), rankCalls(1, sequence({Op::broadcast, Op::broadcast}, 1, kMs))}, losses);
+    const auto plans = inferCommunicators(
+        {rankCalls(0, sequence(kStep, 1, kMs)), rankCalls(1, sequence({Op::broadcast, Op::broadcast}, 1, kMs))},
+        losses);
     EXPECT_TRUE(plans[0].communicators.empty());
     EXPECT_TRUE(plans[1].communicators.empty());
     ASSERT_EQ(losses.all().size(), 1u);

@@ -36,7 +36,8 @@ TEST(ExactNumber, ReadsExponents) {
 }
 
 TEST(ExactNumber, RefusesWhatIsNoNumberOrDoesNotFit) {
-    for (const char* text : {"", "-", ".", "abc", "1.2.3", "1e", "12x", "null", "9300000000000000", "1e30", "99999999999999999999999999999999999999999"}) {
+    for (const char* text : {"", "-", ".", "abc", "1.2.3", "1e", "12x", "null", "9300000000000000", "1e30",
+                             "99999999999999999999999999999999999999999"}) {
         EXPECT_EQ(nanosecondsFromMicroseconds(text), std::nullopt) << text;
     }
 }

@@ -20,11 +20,13 @@ using tests::launchEvent;
 
 KinetoFile readEvents(const std::string& events) {
     const tests::TraceFolder folder;
-    return readKinetoFile(folder.write("trace.json", R"({"distributedInfo": {"rank": 1, "world_size": 2}, "traceEvents": [)" + events + "]}"));
+    return readKinetoFile(folder.write(
+        "trace.json", R"({"distributedInfo": {"rank": 1, "world_size": 2}, "traceEvents": [)" + events + "]}"));
 }
 
 TEST(KinetoRank, KernelsKeepStreamDeviceCorrelationAndShape) {
-    const RankRecording recording = readEvents(kernelEvent("gemm", "10.5", "3", 42, R"(, "grid": [32, 2, 1], "block": [128, 1, 1])")).recording;
+    const RankRecording recording =
+        readEvents(kernelEvent("gemm", "10.5", "3", 42, R"(, "grid": [32, 2, 1], "block": [128, 1, 1])")).recording;
     ASSERT_EQ(recording.kernels.size(), 1u);
     const store::Kernel& kernel = recording.kernels[0];
     EXPECT_EQ(recording.strings[kernel.nameId], "gemm");
@@ -39,7 +41,8 @@ TEST(KinetoRank, KernelsKeepStreamDeviceCorrelationAndShape) {
 
 TEST(KinetoRank, CopiesAndSetsTellKindAndBytes) {
     const RankRecording recording =
-        readEvents(R"j({"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "pid": 0, "tid": 7, "ts": 1, "dur": 1,
+        readEvents(
+            R"j({"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "pid": 0, "tid": 7, "ts": 1, "dur": 1,
                        "args": {"device": 0, "context": 1, "stream": 7, "correlation": 1, "bytes": 832}},
                       {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "pid": 0, "tid": 7, "ts": 3, "dur": 1,
                        "args": {"device": 0, "context": 1, "stream": 7, "correlation": 2, "bytes": 16}})j")
@@ -55,7 +58,8 @@ TEST(KinetoRank, CopiesAndSetsTellKindAndBytes) {
 
 TEST(KinetoRank, RocmCopiesTakeTheirSizeFromTheCall) {
     const RankRecording recording =
-        readEvents(R"j({"ph": "X", "cat": "cuda_runtime", "name": "hipMemcpyWithStream", "pid": 1, "tid": 1, "ts": 1, "dur": 9,
+        readEvents(
+            R"j({"ph": "X", "cat": "cuda_runtime", "name": "hipMemcpyWithStream", "pid": 1, "tid": 1, "ts": 1, "dur": 9,
                        "args": {"correlation": 117, "size": "2560", "kind": "1"}},
                       {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Host -> Device)", "pid": 2, "tid": 0, "ts": 2, "dur": 1,
                        "args": {"device": 2, "stream": 0, "correlation": 117, "kind": "HtoD"}})j")
@@ -83,24 +87,29 @@ TEST(KinetoRank, SynchronizationsTellKindAndStream) {
 }
 
 std::string operationEvent(const char* category, const char* name, int startUs, int durUs, int tid = 100) {
-    return R"(,{"ph": "X", "cat": ")" + std::string(category) + R"(", "name": ")" + name + R"(", "pid": 100, "tid": )" + std::to_string(tid) + R"(, "ts": )" +
-           std::to_string(startUs) + R"(, "dur": )" + std::to_string(durUs) + R"(, "args": {"External id": 7, "Ev Idx": 3}})";
+    return R"(,{"ph": "X", "cat": ")" + std::string(category) + R"(", "name": ")" + name + R"(", "pid": 100, "tid": )" +
+           std::to_string(tid) + R"(, "ts": )" + std::to_string(startUs) + R"(, "dur": )" + std::to_string(durUs) +
+           R"(, "args": {"External id": 7, "Ev Idx": 3}})";
 }
 
 /// Names of the operations that were kept, with their depths.
 std::string keptIn(const RankRecording& recording) {
     std::string text;
     for (const store::NvtxRange& range : recording.nvtx)
-        if (range.domainId && recording.strings[*range.domainId] != "gpu_user_annotation") text += recording.strings[range.nameId] + ":" + std::to_string(range.depth) + " ";
+        if (range.domainId && recording.strings[*range.domainId] != "gpu_user_annotation")
+            text += recording.strings[range.nameId] + ":" + std::to_string(range.depth) + " ";
     return text;
 }
 
 TEST(KinetoRank, OperationsOfLongStandstillsAreKeptInnermostAndWhatIsAroundThem) {
     const std::string device = kernelEvent("k", "1000", "1000", 1) + "," + kernelEvent("k", "7000", "1000", 2);
-    const RankRecording recording = readEvents(device + operationEvent("cpu_op", "beside_the_kernel", 1100, 500) + operationEvent("python_function", "main", 0, 8000) +
-                                               operationEvent("cpu_op", "loader", 2000, 4000) + operationEvent("Operator", "aten::stack", 2500, 3000) +
-                                               operationEvent("cpu_op", "aten::tiny", 2600, 5) + operationEvent("cpu_op", "aten::other_thread", 3000, 900, 101))
-                                        .recording;
+    const RankRecording recording =
+        readEvents(device + operationEvent("cpu_op", "beside_the_kernel", 1100, 500) +
+                   operationEvent("python_function", "main", 0, 8000) + operationEvent("cpu_op", "loader", 2000, 4000) +
+                   operationEvent("Operator", "aten::stack", 2500, 3000) +
+                   operationEvent("cpu_op", "aten::tiny", 2600, 5) +
+                   operationEvent("cpu_op", "aten::other_thread", 3000, 900, 101))
+            .recording;
     EXPECT_EQ(keptIn(recording), "main:0 loader:1 aten::stack:2 aten::other_thread:0 ");
     EXPECT_EQ(recording.meta.at("host_operations"), "recorded");
 }
@@ -126,14 +135,17 @@ TEST(KinetoRank, ACallThatWaitsIsNoPauseOfTheOperationAroundIt) {
     std::string events = kernelEvent("k", "0", "100000", 1);
     for (int i = 0; i < 5; ++i) events += operationEvent("cpu_op", "aten::item", 1000 + 100 * i, 9);
     events += operationEvent("cpu_op", "aten::item", 50000, 29000);
-    events += R"(,{"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 100, "tid": 100, "ts": 50001, "dur": 28990, "args": {"correlation": 9}})";
+    events +=
+        R"(,{"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 100, "tid": 100, "ts": 50001, "dur": 28990, "args": {"correlation": 9}})";
     EXPECT_EQ(keptIn(readEvents(events).recording), "");
 }
 
 TEST(KinetoRank, AKernelThatTellsItsCollectiveIsACall) {
     const RankRecording recording =
-        readEvents(kernelEvent("ncclDevKernel_Generic(x)", "10", "5", 9,
-                               R"(, "Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": 2, "dtype": "BFloat16",
+        readEvents(
+            kernelEvent(
+                "ncclDevKernel_Generic(x)", "10", "5", 9,
+                R"(, "Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": 2, "dtype": "BFloat16",
                                    "Process Group Name": "0", "Process Group Description": "default_pg", "Process Group Ranks": "[0, 1]")"))
             .recording;
     ASSERT_EQ(recording.ncclCalls.size(), 1u);
@@ -156,10 +168,11 @@ TEST(KinetoRank, AKernelThatTellsItsCollectiveIsACall) {
 TEST(KinetoRank, ACollectiveIsFoundByTheOperatorAroundItsLaunch) {
     // RCCL: the kernel tells nothing, record_param_comms around the launch does.
     const RankRecording recording =
-        readEvents(R"({"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 100, "tid": 100, "ts": 10, "dur": 50, "args": {"External id": 47,
+        readEvents(
+            R"({"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 100, "tid": 100, "ts": 10, "dur": 50, "args": {"External id": 47,
                        "Collective name": "_allgather_base", "dtype": "Float", "In msg nelems": 100, "Out msg nelems": 200, "Group size": 2,
                        "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}},)" +
-                   launchEvent("20", 5) + "," + kernelEvent("ncclDevKernel_Generic(x)", "70", "5", 5))
+            launchEvent("20", 5) + "," + kernelEvent("ncclDevKernel_Generic(x)", "70", "5", 5))
             .recording;
     ASSERT_EQ(recording.ncclCalls.size(), 1u);
     EXPECT_EQ(recording.ncclCalls[0].op, Op::allGather);
@@ -171,8 +184,10 @@ TEST(KinetoRank, ACollectiveIsFoundByTheOperatorAroundItsLaunch) {
 
 TEST(KinetoRank, AnAnnotationTellsWhatASendRecvKernelCarried) {
     const RankRecording recording =
-        readEvents(annotationEvent("nccl:all_to_all", "10", "50", R"("Input Dims": [[8, 1024]], "Input type": ["float"])") + "," + launchEvent("20", 5) + "," +
-                   kernelEvent("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(x)", "70", "5", 5))
+        readEvents(
+            annotationEvent("nccl:all_to_all", "10", "50", R"("Input Dims": [[8, 1024]], "Input type": ["float"])") +
+            "," + launchEvent("20", 5) + "," +
+            kernelEvent("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(x)", "70", "5", 5))
             .recording;
     ASSERT_EQ(recording.ncclCalls.size(), 1u);
     EXPECT_EQ(recording.ncclCalls[0].op, Op::allToAll);
@@ -183,15 +198,17 @@ TEST(KinetoRank, AnAnnotationTellsWhatASendRecvKernelCarried) {
 
 TEST(KinetoRank, ALaunchOutsideTheAnnotationOrOnAnotherThreadIsNotItsOwn) {
     for (const std::string& launch : {launchEvent("61", 5), launchEvent("20", 5, 101)}) {
-        const RankRecording recording =
-            readEvents(annotationEvent("nccl:all_to_all", "10", "50") + "," + launch + "," + kernelEvent("ncclKernel_SendRecv_RING_SIMPLE(x)", "70", "5", 5)).recording;
+        const RankRecording recording = readEvents(annotationEvent("nccl:all_to_all", "10", "50") + "," + launch + "," +
+                                                   kernelEvent("ncclKernel_SendRecv_RING_SIMPLE(x)", "70", "5", 5))
+                                            .recording;
         ASSERT_EQ(recording.ncclCalls.size(), 1u);
         EXPECT_EQ(recording.ncclCalls[0].op, Op::unknown);
     }
 }
 
 TEST(KinetoRank, ANameAloneGivesTheOperationButNoAlgorithm) {
-    RankRecording recording = readEvents(kernelEvent("ncclKernel_AllReduce_RING_LL_Sum_float(x)", "1", "5", 5)).recording;
+    RankRecording recording =
+        readEvents(kernelEvent("ncclKernel_AllReduce_RING_LL_Sum_float(x)", "1", "5", 5)).recording;
     ASSERT_EQ(recording.ncclCalls.size(), 1u);
     const store::NcclCall& call = recording.ncclCalls[0];
     EXPECT_EQ(call.op, Op::allReduce);
@@ -205,9 +222,10 @@ TEST(KinetoRank, ANameAloneGivesTheOperationButNoAlgorithm) {
 }
 
 TEST(KinetoRank, CommunicationOfOtherLibrariesIsMarkedButNoNcclCall) {
-    const RankRecording recording = readEvents(kernelEvent("void dpsk::ep::internode::dispatch<true>(int)", "1", "5", 5) + "," +
-                                               kernelEvent("ampere_sgemm_128x64", "9", "5", 6))
-                                        .recording;
+    const RankRecording recording =
+        readEvents(kernelEvent("void dpsk::ep::internode::dispatch<true>(int)", "1", "5", 5) + "," +
+                   kernelEvent("ampere_sgemm_128x64", "9", "5", 6))
+            .recording;
     EXPECT_EQ(recording.kernels[0].nccl, NcclKernel::byName);
     EXPECT_EQ(recording.kernels[1].nccl, NcclKernel::no);
     EXPECT_TRUE(recording.ncclCalls.empty());
@@ -215,8 +233,10 @@ TEST(KinetoRank, CommunicationOfOtherLibrariesIsMarkedButNoNcclCall) {
 
 TEST(KinetoRank, SendsTellTheirPeerInTheGroup) {
     const RankRecording recording =
-        readEvents(kernelEvent("ncclDevKernel_SendRecv(x)", "10", "5", 9,
-                               R"(, "Collective name": "send", "In msg nelems": 10, "dtype": "Float", "Group size": 2, "Src Rank": 1, "Dst Rank": 5,
+        readEvents(
+            kernelEvent(
+                "ncclDevKernel_SendRecv(x)", "10", "5", 9,
+                R"(, "Collective name": "send", "In msg nelems": 10, "dtype": "Float", "Group size": 2, "Src Rank": 1, "Dst Rank": 5,
                                    "Process Group Name": "pp", "Process Group Ranks": "[1, 5]")"))
             .recording;
     ASSERT_EQ(recording.ncclCalls.size(), 1u);
@@ -226,10 +246,12 @@ TEST(KinetoRank, SendsTellTheirPeerInTheGroup) {
 }
 
 TEST(KinetoRank, AnnotationsNestAndThoseOnTheDeviceStandApart) {
-    const RankRecording recording = readEvents(annotationEvent("ProfilerStep#3", "1", "100") + "," + annotationEvent("forward", "2", "50") + "," +
-                                               annotationEvent("loss", "60", "5") + "," +
-                                               R"({"ph": "X", "cat": "gpu_user_annotation", "name": "ProfilerStep#3", "pid": 0, "tid": 7, "ts": 2, "dur": 9})")
-                                        .recording;
+    const RankRecording recording =
+        readEvents(
+            annotationEvent("ProfilerStep#3", "1", "100") + "," + annotationEvent("forward", "2", "50") + "," +
+            annotationEvent("loss", "60", "5") + "," +
+            R"({"ph": "X", "cat": "gpu_user_annotation", "name": "ProfilerStep#3", "pid": 0, "tid": 7, "ts": 2, "dur": 9})")
+            .recording;
     ASSERT_EQ(recording.nvtx.size(), 4u);
     EXPECT_EQ(recording.nvtx[0].depth, 0);
     EXPECT_EQ(recording.nvtx[1].depth, 1);
@@ -243,7 +265,9 @@ TEST(KinetoRank, ATraceWithoutKernelsSaysSoAndOneWithoutAnythingIsRefused) {
     const KinetoFile cpuOnly = readEvents(annotationEvent("gloo:all_reduce", "1", "9"));
     ASSERT_EQ(cpuOnly.losses.all().size(), 1u);
     EXPECT_EQ(cpuOnly.losses.all()[0].kind, "source_absent");
-    EXPECT_THROW(readEvents(R"({"ph": "X", "cat": "backward-compute", "name": "x", "pid": 0, "tid": 0, "ts": 1, "dur": 1})"), ImportError);
+    EXPECT_THROW(
+        readEvents(R"({"ph": "X", "cat": "backward-compute", "name": "x", "pid": 0, "tid": 0, "ts": 1, "dur": 1})"),
+        ImportError);
     EXPECT_THROW(readEvents("1, 2, 3"), ImportError);
 }
 

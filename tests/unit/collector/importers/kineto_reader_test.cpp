@@ -51,7 +51,9 @@ Read readText(const std::string& text) {
     return readFile(folder.write("trace.json", text));
 }
 
-std::string document(const std::string& events) { return R"({"schemaVersion": 1, "traceEvents": [)" + events + "]}"; }
+std::string document(const std::string& events) {
+    return R"({"schemaVersion": 1, "traceEvents": [)" + events + "]}";
+}
 
 using Names = std::vector<std::string>;
 
@@ -60,7 +62,8 @@ TEST(KinetoReader, ReadsADocumentWithItsHeaderInFrontAndBehind) {
       "schemaVersion": 1,
       "deviceProperties": [{"id": 0, "name": "GPU X", "totalGlobalMem": 1000, "computeMajor": 9, "computeMinor": 4, "numSms": 304}],
       "distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8, "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "pg_size": 2, "ranks": [0, 1]}]},
-      "traceEvents": [)" + kernelEvent("a", "10", "2.5", 1) + R"(],
+      "traceEvents": [)" + kernelEvent("a", "10", "2.5", 1) +
+                               R"(],
       "traceName": "x",
       "baseTimeNanoseconds": 1711964646000000000
     })");
@@ -88,13 +91,15 @@ TEST(KinetoReader, SkipsFlowsAndHandsOnOperatorsAndPythonFunctions) {
     const Read read = readText(document(
         R"({"ph": "s", "id": 1, "pid": 1, "tid": 1, "ts": 1, "cat": "ac2g", "name": "ac2g"},)"
         R"({"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": {"x": [[{"deep": [1]}]]}},)"
-        R"({"ph": "X", "cat": "python_function", "name": "f", "pid": 1, "tid": 1, "ts": 1, "dur": 1},)" + kernelEvent("k", "1", "1", 1)));
+        R"({"ph": "X", "cat": "python_function", "name": "f", "pid": 1, "tid": 1, "ts": 1, "dur": 1},)" +
+        kernelEvent("k", "1", "1", 1)));
     EXPECT_EQ(read.names, (Names{"aten::add", "f", "k"}));
     EXPECT_EQ(read.events, 4u);
 }
 
 TEST(KinetoReader, FieldsMayComeInAnyOrder) {
-    const Read read = readText(document(R"({"args": {"stream": 7, "device": 0}, "cat": "kernel", "dur": 1, "name": "k", "ph": "X", "pid": 0, "tid": 7, "ts": 5})"));
+    const Read read = readText(document(
+        R"({"args": {"stream": 7, "device": 0}, "cat": "kernel", "dur": 1, "name": "k", "ph": "X", "pid": 0, "tid": 7, "ts": 5})"));
     EXPECT_EQ(read.names, Names{"k"});
     EXPECT_EQ(read.starts, std::vector<int64_t>{5000});
 }
@@ -117,7 +122,8 @@ TEST(KinetoReader, InflatesGzipAndSeveralMembersBehindEachOther) {
 TEST(KinetoReader, ACutGzipStreamGivesItsReadablePart) {
     const TraceFolder folder;
     std::string events;
-    for (int i = 0; i < 2000; ++i) events += (i ? "," : "") + kernelEvent("k" + std::to_string(i * 7919 % 2000), std::to_string(i), "1", i);
+    for (int i = 0; i < 2000; ++i)
+        events += (i ? "," : "") + kernelEvent("k" + std::to_string(i * 7919 % 2000), std::to_string(i), "1", i);
     std::ifstream in(folder.writeGzip("whole.gz", document(events)), std::ios::binary);
     const std::string whole((std::istreambuf_iterator<char>(in)), {});
     const Read read = readFile(folder.write("cut.gz", std::string_view(whole).substr(0, whole.size() / 2)));
@@ -133,7 +139,8 @@ TEST(KinetoReader, ManySlicesGiveEveryEventOnceAndInOrder) {
     std::string events;
     const int count = 20000;
     for (int i = 0; i < count; ++i) {
-        events += (i ? ",\n  " : "") + kernelEvent("k" + std::to_string(i), std::to_string(i), "1", i, R"(, "list": [{"name": 1}, {"name": 2}, {"ph": "X"}])");
+        events += (i ? ",\n  " : "") + kernelEvent("k" + std::to_string(i), std::to_string(i), "1", i,
+                                                   R"(, "list": [{"name": 1}, {"name": 2}, {"ph": "X"}])");
     }
     ASSERT_GT(events.size(), 2 * KinetoReader::kSliceBytes);
     const Read read = readText(document(events));
@@ -144,7 +151,8 @@ TEST(KinetoReader, ManySlicesGiveEveryEventOnceAndInOrder) {
 
 TEST(KinetoReader, AnEventLargerThanASliceIsRead) {
     const std::string big(3 * KinetoReader::kSliceBytes, 'x');
-    const Read read = readText(document(kernelEvent("a", "1", "1", 1) + "," + kernelEvent("b", "2", "1", 2, R"(, "stack": ")" + big + "\"") + "," +
+    const Read read = readText(document(kernelEvent("a", "1", "1", 1) + "," +
+                                        kernelEvent("b", "2", "1", 2, R"(, "stack": ")" + big + "\"") + "," +
                                         kernelEvent("c", "3", "1", 3)));
     EXPECT_EQ(read.names, (Names{"a", "b", "c"}));
     EXPECT_TRUE(read.losses.all().empty());
@@ -157,7 +165,8 @@ TEST(KinetoReader, IntegersAboveInt64DoNoHarm) {
 }
 
 TEST(KinetoReader, InvalidUtf8IsReplacedAndTold) {
-    const std::string good = document(kernelEvent("a", "1", "1", 1) + "," + kernelEvent("b\xff\xfe", "2", "1", 2) + "," + kernelEvent("c", "3", "1", 3));
+    const std::string good = document(kernelEvent("a", "1", "1", 1) + "," + kernelEvent("b\xff\xfe", "2", "1", 2) +
+                                      "," + kernelEvent("c", "3", "1", 3));
     const Read read = readText(good);
     EXPECT_EQ(read.names, (Names{"a", "b\xef\xbf\xbd\xef\xbf\xbd", "c"}));
     ASSERT_NE(read.loss("bad_text"), nullptr);
@@ -167,8 +176,9 @@ TEST(KinetoReader, InvalidUtf8IsReplacedAndTold) {
 
 TEST(KinetoReader, AnUnescapedQuoteCostsItsEventOnly) {
     for (const std::string name : {"say \"hi\" twice", "one \" alone"}) {
-        const std::string text = document(kernelEvent("a", "1", "1", 1) + ",\n" + kernelEvent(name, "2", "1", 2) + ",\n" + kernelEvent("c", "3", "1", 3) + ",\n" +
-                                          kernelEvent("d", "4", "1", 4));
+        const std::string text =
+            document(kernelEvent("a", "1", "1", 1) + ",\n" + kernelEvent(name, "2", "1", 2) + ",\n" +
+                     kernelEvent("c", "3", "1", 3) + ",\n" + kernelEvent("d", "4", "1", 4));
         const Read read = readText(text);
         EXPECT_EQ(read.names, (Names{"a", "c", "d"})) << name;
         ASSERT_NE(read.loss("bad_block"), nullptr) << name;
@@ -190,7 +200,8 @@ TEST(KinetoReader, ATrailingCommaLosesNothing) {
 }
 
 TEST(KinetoReader, ACutOffFileGivesTheEventsInFrontOfTheCut) {
-    const std::string text = document(kernelEvent("a", "1", "1", 1) + "," + kernelEvent("b", "2", "1", 2) + "," + kernelEvent("c", "3", "1", 3));
+    const std::string text = document(kernelEvent("a", "1", "1", 1) + "," + kernelEvent("b", "2", "1", 2) + "," +
+                                      kernelEvent("c", "3", "1", 3));
     const Read read = readText(text.substr(0, text.size() - 40));
     EXPECT_EQ(read.names, (Names{"a", "b"}));
     ASSERT_NE(read.loss("torn_tail"), nullptr);
@@ -198,15 +209,17 @@ TEST(KinetoReader, ACutOffFileGivesTheEventsInFrontOfTheCut) {
 }
 
 TEST(KinetoReader, ADamagedLastEventLeavesTheMembersBehindIt) {
-    const Read read = readText(R"({"traceEvents": [)" + kernelEvent("a", "1", "1", 1) + "," + kernelEvent("b \" c", "2", "1", 2) +
-                               R"(], "displayTimeUnit": "ms", "baseTimeNanoseconds": 77})");
+    const Read read =
+        readText(R"({"traceEvents": [)" + kernelEvent("a", "1", "1", 1) + "," + kernelEvent("b \" c", "2", "1", 2) +
+                 R"(], "displayTimeUnit": "ms", "baseTimeNanoseconds": 77})");
     EXPECT_EQ(read.names, Names{"a"});
     EXPECT_EQ(read.header.baseTimeNs, 77);
     ASSERT_NE(read.loss("bad_block"), nullptr);
 }
 
 TEST(KinetoReader, DamageInTheHeaderDoesNotHideTheEvents) {
-    const Read read = readText(R"({"distributedInfo": {"rank": 1, "note": "a"b"}, "traceEvents": [)" + kernelEvent("a", "1", "1", 1) + "]}");
+    const Read read = readText(R"({"distributedInfo": {"rank": 1, "note": "a"b"}, "traceEvents": [)" +
+                               kernelEvent("a", "1", "1", 1) + "]}");
     EXPECT_EQ(read.names, Names{"a"});
     EXPECT_NE(read.loss("bad_block"), nullptr);
 }
@@ -220,7 +233,8 @@ TEST(KinetoReader, ATimeThatIsNoNumberLeavesTheEventOut) {
 TEST(KinetoReader, DamageEverywhereStaysLinear) {
     std::string events;
     const int count = 20000;
-    for (int i = 0; i < count; ++i) events += (i ? "," : "") + kernelEvent(i % 2 ? "odd \" quote" : "even", std::to_string(i), "1", i);
+    for (int i = 0; i < count; ++i)
+        events += (i ? "," : "") + kernelEvent(i % 2 ? "odd \" quote" : "even", std::to_string(i), "1", i);
     const Read read = readText(document(events));
     EXPECT_EQ(read.names.size(), static_cast<size_t>(count / 2));
     int64_t lost = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings of real jobs by other people, with what is known of them. They live beside the project; the tests skip where they are absent.
+// Recordings of real jobs by other people, with what is known of them. They live beside the project; the tests skip
+// where they are absent.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,17 +32,20 @@ class RecordedTraces : public testing::Test {
 
     /// Length of the union of the kernels that fulfil `condition`.
     static int64_t unionNs(Database& trace, const std::string& condition) {
-        return trace.integer(
-            "WITH spans AS (SELECT start_ns AS s, start_ns + dur_ns AS e FROM kernel WHERE " + condition +
-            "), reach AS (SELECT s, e, MAX(e) OVER (ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM spans) "
-            "SELECT SUM(MAX(0, e - MAX(s, COALESCE(before, s)))) FROM reach");
+        return trace.integer("WITH spans AS (SELECT start_ns AS s, start_ns + dur_ns AS e FROM kernel WHERE " +
+                             condition +
+                             "), reach AS (SELECT s, e, MAX(e) OVER (ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING "
+                             "AND 1 PRECEDING) AS before FROM spans) "
+                             "SELECT SUM(MAX(0, e - MAX(s, COALESCE(before, s)))) FROM reach");
     }
     static double overlap(Database& trace) {
         const int64_t communication = unionNs(trace, "nccl <> 0");
-        return static_cast<double>(communication + unionNs(trace, "nccl = 0") - unionNs(trace, "1")) / static_cast<double>(communication);
+        return static_cast<double>(communication + unionNs(trace, "nccl = 0") - unionNs(trace, "1")) /
+               static_cast<double>(communication);
     }
     static double busy(Database& trace) {
-        return static_cast<double>(unionNs(trace, "1")) / static_cast<double>(trace.integer("SELECT MAX(start_ns + dur_ns) - MIN(start_ns) FROM kernel"));
+        return static_cast<double>(unionNs(trace, "1")) /
+               static_cast<double>(trace.integer("SELECT MAX(start_ns + dur_ns) - MIN(start_ns) FROM kernel"));
     }
 
     const std::filesystem::path kKineto = std::filesystem::path(RANKSCOPE_SHARED_DATA) / "kineto";
@@ -61,8 +65,11 @@ TEST_F(RecordedTraces, EightRanksOfDlrmMatchIntoEightCollectives) {
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM collective WHERE members = 8"), 8);
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM communicator"), 1);
 
-    // Nobody leaves a collective before the others: a real host's clocks agree within 7 us. Arrivals are up to 7.6 ms apart.
-    EXPECT_LE(trace.integer("SELECT MAX(spread) FROM (SELECT MAX(end_ns) - MIN(end_ns) AS spread FROM collective_member GROUP BY collective_id)"), 7000);
+    // Nobody leaves a collective before the others: a real host's clocks agree within 7 us. Arrivals are up to 7.6 ms
+    // apart.
+    EXPECT_LE(trace.integer("SELECT MAX(spread) FROM (SELECT MAX(end_ns) - MIN(end_ns) AS spread FROM "
+                            "collective_member GROUP BY collective_id)"),
+              7000);
     EXPECT_EQ(trace.integer("SELECT MAX(last_arrival_ns - first_arrival_ns) FROM collective"), 7624000);
 
     std::vector<int64_t> late;
@@ -77,9 +84,11 @@ TEST_F(RecordedTraces, NcclParserConfigTellsSizesAndOverlap) {
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE op = 'all_reduce'"), 15);
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE op = 'broadcast'"), 6);
     EXPECT_EQ(trace.integer("SELECT MAX(bytes) FROM nccl_call"), 7875584 * 4);
-    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE algorithm IS NOT NULL OR protocol IS NOT NULL"), 0) << "the name says RING_LL at 26 MB";
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE algorithm IS NOT NULL OR protocol IS NOT NULL"), 0)
+        << "the name says RING_LL at 26 MB";
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE evidence & 16"), 21);
-    EXPECT_EQ(trace.integer("SELECT n_ranks FROM communicator WHERE identity = 'process_group' AND name = 'default_pg'"), 2);
+    EXPECT_EQ(
+        trace.integer("SELECT n_ranks FROM communicator WHERE identity = 'process_group' AND name = 'default_pg'"), 2);
     EXPECT_NEAR(overlap(trace), 0.156, 0.0005);
     EXPECT_NEAR(busy(trace), 0.235, 0.001);
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM step"), 3);
@@ -95,7 +104,9 @@ TEST_F(RecordedTraces, TraceDiffControlOverlapsAlmostHalf) {
 
 TEST_F(RecordedTraces, NegativeQueueLengthHardlyOverlaps) {
     Database trace = import("hta/negative_queue_length_values_check/rank0.json.gz");
-    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel k JOIN string s ON s.id = k.name_id WHERE k.nccl <> 0 AND s.text LIKE '%SendRecv%'"), 80);
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM kernel k JOIN string s ON s.id = k.name_id WHERE k.nccl <> 0 AND "
+                            "s.text LIKE '%SendRecv%'"),
+              80);
     EXPECT_NEAR(overlap(trace), 0.014, 0.0005);
 }
 
@@ -104,7 +115,8 @@ TEST_F(RecordedTraces, Mi300CommunicationIsSeenWithAndWithoutArgs) {
     EXPECT_NEAR(static_cast<double>(trace.integer("SELECT SUM(dur_ns) FROM kernel WHERE nccl <> 0")) / 1e6, 71.5, 0.05);
     EXPECT_NEAR(overlap(trace), 0.22, 0.005);
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE op = 'all_reduce' AND data_type = 'bf16'"), 6);
-    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE op = 'unknown'"), 5) << "launched before the recording began";
+    EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM nccl_call WHERE op = 'unknown'"), 5)
+        << "launched before the recording began";
     EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM device WHERE name = 'AMD Instinct MI300X'"), 1);
 }
 
@@ -137,7 +149,8 @@ TEST_F(RecordedTraces, EveryOtherFileIsImported) {
         if (!entry.is_regular_file()) continue;
         EXPECT_NO_THROW(importRun({entry.path()}, m_folder / "each")) << entry.path();
         Database trace((m_folder / "each/trace.db").string(), OpenMode::readOnly);
-        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE kind IN ('bad_block', 'torn_tail', 'bad_text')"), 0) << entry.path();
+        EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM loss WHERE kind IN ('bad_block', 'torn_tail', 'bad_text')"), 0)
+            << entry.path();
         EXPECT_EQ(trace.integer("SELECT COUNT(*) FROM rank"), 1) << entry.path();
     }
 }

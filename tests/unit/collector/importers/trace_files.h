@@ -43,19 +43,23 @@ class TraceFolder {
 };
 
 /// A kernel on stream 7; `extra` goes into its args.
-inline std::string kernelEvent(const std::string& name, const std::string& ts, const std::string& dur, int correlation, const std::string& extra = "") {
-    return R"({"ph": "X", "cat": "kernel", "name": ")" + name + R"(", "pid": 0, "tid": 7, "ts": )" + ts + R"(, "dur": )" + dur +
-           R"(, "args": {"device": 0, "context": 1, "stream": 7, "correlation": )" + std::to_string(correlation) + extra + "}}";
+inline std::string kernelEvent(const std::string& name, const std::string& ts, const std::string& dur, int correlation,
+                               const std::string& extra = "") {
+    return R"({"ph": "X", "cat": "kernel", "name": ")" + name + R"(", "pid": 0, "tid": 7, "ts": )" + ts +
+           R"(, "dur": )" + dur + R"(, "args": {"device": 0, "context": 1, "stream": 7, "correlation": )" +
+           std::to_string(correlation) + extra + "}}";
 }
 
 inline std::string launchEvent(const std::string& ts, int correlation, int tid = 100) {
-    return R"({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 100, "tid": )" + std::to_string(tid) + R"(, "ts": )" + ts +
-           R"(, "dur": 5, "args": {"cbid": 211, "correlation": )" + std::to_string(correlation) + "}}";
+    return R"({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 100, "tid": )" +
+           std::to_string(tid) + R"(, "ts": )" + ts + R"(, "dur": 5, "args": {"cbid": 211, "correlation": )" +
+           std::to_string(correlation) + "}}";
 }
 
-inline std::string annotationEvent(const std::string& name, const std::string& ts, const std::string& dur, const std::string& args = "") {
-    return R"({"ph": "X", "cat": "user_annotation", "name": ")" + name + R"(", "pid": 100, "tid": 100, "ts": )" + ts + R"(, "dur": )" + dur +
-           R"(, "args": {)" + args + "}}";
+inline std::string annotationEvent(const std::string& name, const std::string& ts, const std::string& dur,
+                                   const std::string& args = "") {
+    return R"({"ph": "X", "cat": "user_annotation", "name": ")" + name + R"(", "pid": 100, "tid": 100, "ts": )" + ts +
+           R"(, "dur": )" + dur + R"(, "args": {)" + args + "}}";
 }
 
 }  // namespace rankscope::tests

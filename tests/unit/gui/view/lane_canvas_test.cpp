@@ -12,14 +12,16 @@ constexpr int32_t kRanks = 6;
 
 // Ranks with two streams each, events of 10 to 40,000 ns, names of many lengths.
 class LaneCanvasTest : public testing::Test {
-protected:
+  protected:
     void SetUp() override {
         auto run = std::make_shared<RunInfo>();
-        for (int i = 0; i < 50; ++i) run->strings.push_back("kernel " + std::string(static_cast<size_t>(i), 'x') + std::to_string(i));
+        for (int i = 0; i < 50; ++i)
+            run->strings.push_back("kernel " + std::string(static_cast<size_t>(i), 'x') + std::to_string(i));
         run->strings[7] = "\u05e9\u05dc\u05d5\u05dd \u202e<b>bold</b>\n\t\u0001";
         run->strings[8] = std::string(100'000, 'y');
         run->outline.hosts = {{0, "host"}};
-        for (int32_t rank = 0; rank < kRanks; ++rank) run->outline.ranks.push_back({rank, 0, "rank " + std::to_string(rank)});
+        for (int32_t rank = 0; rank < kRanks; ++rank)
+            run->outline.ranks.push_back({rank, 0, "rank " + std::to_string(rank)});
         m_model.setRun(run);
         for (int32_t rank = 0; rank < kRanks; ++rank) m_model.addTracks(tracksOf(rank));
         m_model.changeLanes([](LaneTree& lanes) { lanes.setAllExpanded(true); });
@@ -35,7 +37,8 @@ protected:
             int64_t now = 0;
             for (uint32_t i = 0; i < 20'000; ++i) {
                 const int64_t duration = 10 + random() % (random() % 100 == 0 ? 40'000 : 400);
-                track.add({now, duration, static_cast<uint32_t>(random() % 50), i, lane == 0 ? EventKind::compute : EventKind::communication});
+                track.add({now, duration, static_cast<uint32_t>(random() % 50), i,
+                           lane == 0 ? EventKind::compute : EventKind::communication});
                 now += duration + random() % 300;
             }
             track.finish();
@@ -93,7 +96,8 @@ TEST_F(LaneCanvasTest, NamesAreThereWhereThereIsRoomAndNeverLeaveTheirBoxes) {
     // The box from pixel 300 to 600.
     m_model.show({begin - duration, begin + 2 * duration});
     const QImage picture = paintOn(canvas, 1);
-    const auto row = std::find_if(m_model.lanes().rows().begin(), m_model.lanes().rows().end(), [](const Row& r) { return r.kind == RowKind::lane && r.rank == 0 && r.lane == 0; });
+    const auto row = std::find_if(m_model.lanes().rows().begin(), m_model.lanes().rows().end(),
+                                  [](const Row& r) { return r.kind == RowKind::lane && r.rank == 0 && r.lane == 0; });
     const Rgb fill = Palette::light().event(track.kind(widest), track.name(widest));
     size_t ink = 0;
     for (int y = row->top + 2; y < row->top + row->height - 2; ++y)

@@ -41,7 +41,8 @@ TEST(NameStamps, InkGrowsWithTheRatio) {
 }
 
 TEST(NameStamps, NamesOfAnyKindAreStamped) {
-    for (const QString& name : {QString(), QString(" "), QString("\u05e9\u05dc\u05d5\u05dd mixed"), QString("a\u0301\u0302\u0303"), QString(20'000, 'w'), QString(QChar(0xd800))}) {
+    for (const QString& name : {QString(), QString(" "), QString("\u05e9\u05dc\u05d5\u05dd mixed"),
+                                QString("a\u0301\u0302\u0303"), QString(20'000, 'w'), QString(QChar(0xd800))}) {
         const NameStamp stamp(name, 1);
         EXPECT_LE(stamp.width(), 4'000);
         EXPECT_LE(stamp.fitting(200, NameStamp("\u2026", 1)), 200);
