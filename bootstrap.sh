@@ -62,7 +62,7 @@ offered_name() {
     return 1
 }
 
-is_optional() { [[ "$1" == jobs || "$1" == gui || "$1" == guitest || "$1" == reporttest ]]; }
+is_optional() { [[ "$1" == jobs || "$1" == format || "$1" == gui || "$1" == guitest || "$1" == reporttest ]]; }
 
 without_it() {
     case "$1" in
@@ -202,7 +202,7 @@ run_tests() {
 
 test_all() {
     local failed=0
-    install_packages build gui test jobs guitest reporttest
+    install_packages build gui test format jobs guitest reporttest
     find_cuda
     build_preset dev -DRANKSCOPE_TESTS=ON
     run_tests dev || failed=1
