@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "analyzer/detectors/analysis.h"
+#include "analyzer/detectors/load.h"
 #include "analyzer/report/report_model.h"
 
 namespace rankscope::analyzer {
@@ -16,11 +16,8 @@ struct AnalyzeOptions {
     LinkSources links;         // what is said of the links, beside what the trace holds
 };
 
-/// What detectors and edits read of a trace: both phases, no findings. `database` is a .db file, `workers` as in
-/// AnalyzeOptions. Throws store::Error. `overview`, where given, gets a picture of one step. `links` as in
-/// AnalyzeOptions.
-Analysis readAnalysis(const std::filesystem::path& database, unsigned workers = 0,
-                      std::optional<StepOverview>* overview = nullptr, const LinkSources& links = {});
+/// readAnalysis(), and a picture of one step. `options.observer` is not used.
+Analysis readWithOverview(const std::filesystem::path& database, LoadOptions options, StepOverview& overview);
 
 /// trace.db to report. `trace` is a run name, a run directory or a .db file. Throws store::Error.
 Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options = {});

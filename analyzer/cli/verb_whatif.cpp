@@ -31,7 +31,7 @@ analyzer::Analysis analysisOf(const WhatIfVerbOptions& options, const Console& c
     const RunInput input = findRun(options.run);
     const analyzer::LinkSources links = linkSources(options.links);
     collectOnDemand(input, console);
-    analyzer::Analysis analysis = analyzer::readAnalysis(input.database, 0, nullptr, links);
+    analyzer::Analysis analysis = analyzer::readAnalysis(input.database, {0, links, {}});
     if (!analysis.replay.available())
         throw VerbError(kExitInput, options.run + ": this run cannot be replayed: " + analysis.replay.unavailable,
                         "record CUDA calls, kernels and NCCL of all ranks, over some steps");

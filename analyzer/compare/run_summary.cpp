@@ -295,8 +295,8 @@ RunSummary summarizeRun(const Analysis& analysis, const Report& report) {
 }
 
 RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers) {
-    std::optional<StepOverview> overview;
-    const Analysis analysis = readAnalysis(database, workers, &overview);
+    StepOverview overview;
+    const Analysis analysis = readWithOverview(database, {workers, {}, {}}, overview);
     Claims claims;
     std::vector<Finding> findings = detect(analysis, claims);
     replaySavings(analysis, findings);

@@ -9,6 +9,7 @@
 
 #include "analyzer/detectors/collective_speed.h"
 #include "analyzer/detectors/reached_peaks.h"
+#include "analyzer/timeline/link_startup.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {

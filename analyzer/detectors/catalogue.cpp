@@ -105,6 +105,7 @@ CatalogueEntry overlap() {
         "Buckets of 25 MiB and the framework's hooks (DDP), forward and backward prefetch (FSDP), overlap_comm "
         "(DeepSpeed), an own stream for communication.";
     e.detected = true;
+    e.hasSettings = true;
     return e;
 }
 
@@ -133,6 +134,7 @@ CatalogueEntry smallMessages() {
         "out. Small messages that hide behind compute cost nothing.";
     e.fix = "The bucket size named in the finding; gradient accumulation; fusing parameters.";
     e.detected = true;
+    e.hasSettings = true;
     return e;
 }
 
@@ -245,6 +247,7 @@ CatalogueEntry algorithm() {
         "Unset the variable, or the per-collective syntax (NCCL_PROTO=\"allreduce:Simple\"); a tuner plugin's table "
         "where the setting would hurt other sizes.";
     e.detected = true;
+    e.hasSettings = true;
     return e;
 }
 
@@ -269,6 +272,7 @@ CatalogueEntry redundant() {
         "memory is short they are the price. What hides behind compute costs nothing and is a note.";
     e.fix = "no_sync() around all micro-steps but the last, or the framework's own accumulation.";
     e.detected = true;
+    e.hasSettings = true;
     return e;
 }
 
@@ -374,6 +378,7 @@ CatalogueEntry contention() {
         "NCCL_MAX_CTAS / fewer channels, as long as communication stays hidden; NVLS or copy engines where the "
         "hardware has them.";
     e.detected = true;
+    e.hasSettings = true;
     return e;
 }
 
@@ -395,6 +400,7 @@ CatalogueEntry fullPrecision() {
         "wrong. TF32 models compute in fp32 and are not named.";
     e.fix = "bf16 compression hook (DDP), reduce_dtype (FSDP), communication_data_type (DeepSpeed).";
     e.detected = true;
+    e.hasSettings = true;
     return e;
 }
 

@@ -32,6 +32,7 @@ struct CatalogueEntry {
     std::string fix;
     bool detected = false;  // false: catalogued, not detected yet
     CureAt cureAt = CureAt::program;
+    bool hasSettings = false;    // a setting can cure it: there may be advice on it
     bool judgedByCost = true;    // what saves too little is a note; false: there is another measure for it
     bool noteByCostOnly = true;  // a note is one for its small cost, so that a replay that sees a larger one makes it a
                                  // finding; false: for other reasons, too

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/detectors/catalogue_entries.h"
 #include "analyzer/detectors/rs401_launch_bound.h"
-#include "analyzer/detectors/rs405_pageable.h"
 #include "analyzer/detectors/rs406_starved.h"
 #include "analyzer/timeline/host_pauses.h"
+#include "analyzer/timeline/pinned_copies.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -89,11 +89,11 @@ CatalogueEntry allocator() {
         "nothing is said.";
     e.fix = "expandable_segments, a larger or never released pool, a lower peak, buffers allocated once.";
     e.detected = true;
+    e.hasSettings = true;
     return e;
 }
 
 CatalogueEntry pageable() {
-    constexpr PageableThresholds t;
     CatalogueEntry e{"RS405", "pageable copies"};
     e.definition =
         "Copies of more than 64 KiB between device and pageable host memory. The driver stages them piece by piece "
@@ -102,7 +102,7 @@ CatalogueEntry pageable() {
         "stream of their own would hide under the step's compute, and the "
         "idleness behind the calls.";
     e.thresholds = {
-        {"pinned rate", t.pinnedGbps, "GB/s, when the run has no pinned copy to compare with",
+        {"pinned rate", kUnseenPinnedGbps, "GB/s, when the run has no pinned copy to compare with",
          "PCIe 4.0 x16, the slowest host link of devices that train today"},
         floorEntry(),
         fewestStepsEntry(),
@@ -112,6 +112,7 @@ CatalogueEntry pageable() {
         "memory show nothing.";
     e.fix = "pin_memory, non_blocking, a copy stream of its own.";
     e.detected = true;
+    e.hasSettings = true;
     return e;
 }
 

@@ -33,6 +33,7 @@ CatalogueEntry bubble() {
         "More micro-batches per step, or interleaved virtual stages. GPipe keeps the activations of all M "
         "micro-batches, 1F1B of at most P.";
     e.detected = true;
+    e.hasSettings = true;
     e.judgedByCost = false;    // but against what its schedule should leave
     e.noteByCostOnly = false;  // but for what the schedule explains
     return e;

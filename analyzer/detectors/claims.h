@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-namespace rankscope::analyzer {
+#include "analyzer/detectors/analysis.h"
 
-struct Analysis;
+namespace rankscope::analyzer {
 
 class Claims {
   public:

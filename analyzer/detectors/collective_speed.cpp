@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analyzer/timeline/link_bound.h"
+#include "analyzer/timeline/link_startup.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -29,16 +30,6 @@ std::set<int64_t> sharedCollectives(const Analysis& analysis) {
         }
     }
     return shared;
-}
-
-double unknownAlphaNs(bool betweenNodes) {
-    return betweenNodes ? CollectiveSpeedThresholds::kUnknownAlphaNs : CollectiveSpeedThresholds::kUnknownInsideAlphaNs;
-}
-
-std::optional<LinkModel> linkWithStartup(const LinkPeaks& peaks, const Communicator& communicator, store::Op op) {
-    std::optional<LinkModel> link = linkModel(peaks, communicator, op);
-    if (link && link->alphaNs <= 0) link->alphaNs = unknownAlphaNs(communicator.nodes > 1);
-    return link;
 }
 
 std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const Communicator& communicator,

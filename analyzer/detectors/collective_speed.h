@@ -28,23 +28,12 @@ struct LargeCollective {
 std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const Communicator& communicator,
                                               const std::set<int64_t>& shared);
 
-/// The start-up per hop of a link that tells none.
-double unknownAlphaNs(bool betweenNodes);
-
-/// linkModel() with a start-up in any case.
-std::optional<LinkModel> linkWithStartup(const LinkPeaks& peaks, const Communicator& communicator, store::Op op);
-
 /// Median slowness; nothing without enough of them.
 std::optional<double> slownessOf(const std::vector<LargeCollective>& collectives);
 
 struct CollectiveSpeedThresholds {
     static constexpr double kStartupShare =
         0.5;  // of the expected time: above it the message is under n* and says more about latency than about the link
-    // Start-up per hop where none is known. Between nodes NCCL's tables end near it (src/graph/tuning.cc of 2.28,
-    // network by Simple: 14 us, and the switches); inside one it is PCIe's 5.7 us there with its part of what a
-    // collective costs beside its hops.
-    static constexpr double kUnknownAlphaNs = 20'000;
-    static constexpr double kUnknownInsideAlphaNs = 8'000;
     static constexpr double kSharedShare =
         0.1;  // of a transfer beside another one: a tenth more time stays within what peaks are known to
     static constexpr size_t kFewest = 3;  // one slow message is an accident

@@ -5,12 +5,12 @@
 
 #include <vector>
 
+#include "analyzer/replay/replay.h"
 #include "analyzer/timeline/rank_summary.h"
 
 namespace rankscope::analyzer {
 
 struct RecordedJob;
-struct ReplayModel;
 
 /// What one rank's lateness costs the others.
 struct Delay {

@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "analyzer/detectors/link_suspects.h"
+#include "analyzer/timeline/trace_facts.h"
 
 namespace rankscope::analyzer {
-
-struct Communicator;
 
 struct LeavingThresholds {
     static constexpr double kVisibleNs =

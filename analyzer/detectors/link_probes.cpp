@@ -10,6 +10,7 @@
 #include "analyzer/detectors/exchange_probes.h"
 #include "analyzer/detectors/undisturbed_messages.h"
 #include "analyzer/report/units.h"
+#include "analyzer/timeline/link_startup.h"
 #include "analyzer/timeline/operation.h"
 #include "analyzer/timeline/statistics.h"
 

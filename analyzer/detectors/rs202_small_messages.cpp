@@ -15,6 +15,7 @@
 #include "analyzer/detectors/missing_input.h"
 #include "analyzer/detectors/replayed_cost.h"
 #include "analyzer/report/units.h"
+#include "analyzer/timeline/link_startup.h"
 #include "analyzer/timeline/nccl_formulas.h"
 #include "analyzer/timeline/operation.h"
 #include "analyzer/timeline/statistics.h"

@@ -11,6 +11,7 @@
 #include "analyzer/detectors/faster_network.h"
 #include "analyzer/report/units.h"
 #include "analyzer/timeline/link_bound.h"
+#include "analyzer/timeline/link_startup.h"
 #include "analyzer/timeline/operation.h"
 #include "analyzer/timeline/statistics.h"
 

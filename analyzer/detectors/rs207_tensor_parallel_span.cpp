@@ -9,6 +9,7 @@
 #include "analyzer/detectors/faster_network.h"
 #include "analyzer/detectors/missing_input.h"
 #include "analyzer/report/units.h"
+#include "analyzer/timeline/link_startup.h"
 #include "analyzer/timeline/nccl_formulas.h"
 #include "analyzer/timeline/statistics.h"
 

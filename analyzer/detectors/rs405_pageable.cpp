@@ -7,12 +7,11 @@
 
 #include "analyzer/detectors/host_cost.h"
 #include "analyzer/detectors/missing_input.h"
+#include "analyzer/timeline/pinned_copies.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
 namespace {
-
-constexpr PageableThresholds kThresholds;
 
 bool isPageable(const HostStall& stall) {
     return stall.pageableCopy;
@@ -52,7 +51,7 @@ Stalled excessOf(const Analysis& analysis, const RankSummary& rank, int step, do
 
 void detectPageableCopies(const Analysis& analysis, Claims& claims, std::vector<Finding>& findings) {
     const double seen = pinnedRate(analysis);
-    const double rate = seen > 0 ? seen : kThresholds.pinnedGbps;
+    const double rate = seen > 0 ? seen : kUnseenPinnedGbps;
     HostCost cost =
         hostCost(analysis, [&](const RankSummary& rank, int step) { return excessOf(analysis, rank, step, rate); });
     Finding finding;

@@ -162,12 +162,6 @@ constexpr Translation kTranslations[] = {{"RS101", microBatches}, {"RS201", over
 
 }  // namespace
 
-bool hasSettings(std::string_view finding) {
-    // RS205's are those of the algorithms, which are judged by themselves.
-    return finding == "RS205" || std::any_of(std::begin(kTranslations), std::end(kTranslations),
-                                             [&](const Translation& one) { return finding == one.id; });
-}
-
 void adviseFromFindings(const AdviceContext& context, Advice& advice) {
     std::vector<Recommendation> more;
     for (const Finding& finding : context.findings) {

@@ -10,11 +10,11 @@
 #include <tuple>
 #include <vector>
 
-#include "analyzer/detectors/analysis.h"
 #include "analyzer/recommend/algorithm_support.h"
 #include "analyzer/recommend/nccl_tests_table.h"
 #include "analyzer/timeline/cost_fit.h"
 #include "analyzer/timeline/piecewise_fit.h"
+#include "analyzer/timeline/trace_facts.h"
 
 namespace rankscope::analyzer {
 

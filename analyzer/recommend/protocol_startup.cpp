@@ -29,11 +29,11 @@ Communicator groupOf(const TraceFacts& facts, GroupShape shape) {
 
 }  // namespace
 
-ProtocolStartup::ProtocolStartup(const Analysis& analysis, const CostEvidence& evidence) {
+ProtocolStartup::ProtocolStartup(const LinkPeaks& peaks, const TraceFacts& facts, const CostEvidence& evidence) {
     for (const auto& [key, curve] : evidence.curves()) {
         const bool flags = key.choice.protocol == Protocol::ll || key.choice.protocol == Protocol::ll128;
         if (key.from != EvidenceFrom::trace || !flags || !isModelled(key.op, key.choice)) continue;
-        const auto link = linkModel(analysis.peaks, groupOf(analysis.facts, key.shape), key.op);
+        const auto link = linkModel(peaks, groupOf(facts, key.shape), key.op);
         if (!link || link->alphaNs <= 0) continue;
         const Range startup = startupShare(key.choice.protocol), bandwidth = bandwidthShare(key.choice);
         const double hopsNs = hopsOf(key.op, key.shape.ranks, key.choice.algorithm).high * link->alphaNs;

@@ -20,7 +20,7 @@ struct RangePlace {
 class ProtocolStartup {
   public:
     /// Reads the places of choices that ran where the configured links tell the start-up of Simple.
-    ProtocolStartup(const Analysis& analysis, const CostEvidence& evidence);
+    ProtocolStartup(const LinkPeaks& peaks, const TraceFacts& facts, const CostEvidence& evidence);
 
     /// Of a protocol on groups of a shape: known within half of the range from the same protocol with another
     /// algorithm; within what NCCL's own table has of LL against LL128 from the other one; else anywhere.

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "analyzer/analyze.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/load.h"
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/replay/savings.h"
-#include "analyzer/report/job_death.h"
 #include "analyzer/timeline/communicator_name.h"
+#include "analyzer/timeline/job_death.h"
 #include "analyzer/timeline/statistics.h"
 #include "collector/store/reader.h"
 
@@ -96,10 +96,7 @@ void addLines(const Analysis& analysis, std::vector<CostCurve>& curves) {
 Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor) {
     Advice advice;
     advice.run = analysis.facts.text("run_name");
-    std::vector<LossRow> losses;
-    for (const store::Loss& loss : analysis.facts.losses)
-        losses.push_back({loss.kind, std::string(store::toText(loss.severity)), loss.count, loss.message, loss.rank});
-    advice.death = jobDeath(losses);
+    advice.death = jobDeath(analysis.facts.losses);
     advice.shownName = !options.shownName.empty() ? options.shownName : analysis.facts.text("run_name", "NAME");
     advice.stepNs = analysis.stepNs;
     advice.steps = static_cast<int>(analysis.steps.size());
@@ -117,7 +114,7 @@ Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const
     }
     std::vector<Finding> findings = detect(analysis);
     replaySavings(analysis, findings);
-    const TransferCost cost(analysis, evidence);
+    const TransferCost cost(analysis.peaks, analysis.facts, evidence);
     composeAdvice({analysis, findings, evidence, cost, predictor, advice.nccl, advice.noiseNs, advice.shownName},
                   advice);
     if (!predictor.replayed)
@@ -128,7 +125,7 @@ Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const
 
 Advice recommend(const std::filesystem::path& trace, const RecommendOptions& options) {
     const Analysis analysis =
-        readAnalysis(store::TraceReader::databasePath(trace), options.workers, nullptr, options.links);
+        readAnalysis(store::TraceReader::databasePath(trace), {options.workers, options.links, {}});
     const std::optional<StepPredictor> replayed = replayPredictor(analysis);
     Advice advice = adviseOn(analysis, options, replayed ? *replayed : busyPeriodPredictor(analysis));
     if (!replayed)

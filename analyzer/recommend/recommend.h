@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string_view>
 #include <vector>
 
 #include "analyzer/recommend/nccl_tests_table.h"
@@ -18,9 +17,6 @@ struct RecommendOptions {
     LinkSources links;                   // as in AnalyzeOptions
     std::string shownName;               // of the run, in the commands that the advice names; empty: the run's own
 };
-
-/// Whether what cures a finding can be written as a setting, so that there may be advice on it.
-bool hasSettings(std::string_view finding);
 
 /// Advice with the judge given. Without one that replays everything is only worth a trial.
 Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor);

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/detectors/collective_speed.h"
 #include "analyzer/timeline/link_bound.h"
+#include "analyzer/timeline/link_startup.h"
 #include "analyzer/timeline/operation.h"
 
 namespace rankscope::analyzer {
@@ -54,10 +54,10 @@ std::optional<LinkModel> TransferCost::linkOf(const Message& message) const {
     group.size = message.shape.ranks;
     group.nodes = message.shape.nodes;
     group.smallestNode = message.smallestNode;
-    const std::optional<LinkModel> link = linkModel(m_analysis.peaks, group, message.op);
+    const std::optional<LinkModel> link = linkModel(m_peaks, group, message.op);
     if (link && link->alphaNs > 0) return link;
     const std::optional<LinkModel> reached =
-        m_analysis.peaks.atLeast(group) ? linkWithStartup(m_analysis.peaks, group, message.op) : std::nullopt;
+        m_peaks.atLeast(group) ? linkWithStartup(m_peaks, group, message.op) : std::nullopt;
     const CostCurve* curve = m_evidence.find({EvidenceFrom::trace, message.shape, message.op, message.present});
     if (curve == nullptr || !curve->fit.holds() || !isModelled(message.op, message.present)) return reached;
     const FitPiece& small = curve->fit.pieces.front();

@@ -40,8 +40,8 @@ struct Message {
 
 class TransferCost {
   public:
-    TransferCost(const Analysis& analysis, const CostEvidence& evidence)
-        : m_analysis(analysis), m_evidence(evidence), m_startup(analysis, evidence) {}
+    TransferCost(const LinkPeaks& peaks, const TraceFacts& facts, const CostEvidence& evidence)
+        : m_peaks(peaks), m_evidence(evidence), m_startup(peaks, facts, evidence) {}
 
     /// Nothing where neither measurements nor the model speak.
     std::optional<CostEstimate> of(const Message& message, AlgorithmChoice choice) const;
@@ -72,7 +72,7 @@ class TransferCost {
                               AlgorithmChoice choice) const;
     std::optional<CostEstimate> modelled(const Message& message, AlgorithmChoice choice) const;
 
-    const Analysis& m_analysis;
+    const LinkPeaks& m_peaks;
     const CostEvidence& m_evidence;
     ProtocolStartup m_startup;
 };

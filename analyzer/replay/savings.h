@@ -14,8 +14,6 @@ namespace rankscope::analyzer {
 struct SavingThresholds {
     static constexpr double kLargestError =
         0.03;  // of the unchanged replay: where it is further off, savings stay estimates
-    static constexpr double kRecurring =
-        0.5;  // of the mean step's gain: where the middle one of all steps gains less, the gain is that of rare steps
     static constexpr double kHostPace = 0.5;   // of the step: the critical path of the replay is the host's
     static constexpr double kSameCost = 0.05;  // of a cost: a detector's estimate and the replay that differ by less
                                                // mean the same, and the replay's is told

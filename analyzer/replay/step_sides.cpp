@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/replay/savings.h"
 #include "analyzer/timeline/statistics.h"
 
 namespace rankscope::analyzer {
@@ -78,7 +77,7 @@ SideGain gainOf(const StepSides& before, const StepSides& after) {
 bool gainedByRareSteps(const std::vector<double>& before, const std::vector<double>& after) {
     std::vector<double> differences;
     for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
-    return median(std::move(differences)) < SavingThresholds::kRecurring * saving(before, after).ns;
+    return median(std::move(differences)) < kRecurringGain * saving(before, after).ns;
 }
 
 ReplayedSaving typicalSaving(const std::vector<double>& before, const std::vector<double>& after) {

@@ -42,6 +42,9 @@ struct SideGain {
 /// run) pulls away from the typical one.
 SideGain gainOf(const StepSides& before, const StepSides& after);
 
+/// Of the mean step's gain: where the middle one of all steps gains less, the gain is that of rare steps.
+inline constexpr double kRecurringGain = 0.5;
+
 /// Most steps gain nothing like the mean: the gain is that of rare steps.
 bool gainedByRareSteps(const std::vector<double>& before, const std::vector<double>& after);
 

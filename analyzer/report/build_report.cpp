@@ -11,6 +11,7 @@
 #include "analyzer/report/efficiency.h"
 #include "analyzer/report/loss_text.h"
 #include "analyzer/timeline/communicator_name.h"
+#include "analyzer/timeline/job_death.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -119,6 +120,7 @@ Report buildReport(const Analysis& analysis, const Claims& claims, std::vector<F
     report.delays = analysis.delays;
     for (Finding& finding : findings)
         (finding.verdict == Verdict::note ? report.notes : report.findings).push_back(std::move(finding));
+    report.death = jobDeath(analysis.facts.losses);
     for (const store::Loss& loss : analysis.facts.losses) {
         std::optional<int> rank;
         if (loss.rank) rank = *loss.rank;

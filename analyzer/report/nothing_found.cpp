@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "analyzer/report/job_death.h"
 #include "analyzer/report/unexplained_text.h"
 
 namespace rankscope::analyzer {
@@ -24,8 +23,9 @@ bool isClean(const Report& report) {
 }
 
 std::string nothingFoundText(const Report& report) {
-    if (const std::string death = jobDeath(report.losses); !death.empty())
-        return death + (report.findings.empty() ? "" : " What follows is of the steps before, and inconclusive.");
+    if (!report.death.empty())
+        return report.death +
+               (report.findings.empty() ? "" : " What follows is of the steps before, and inconclusive.");
     if (report.run.stepNs <= 0) return "No finding: no device activity was recorded, there is nothing to analyse.";
     std::string text;
     for (const std::string& sentence : unexplainedSentences(report.accounting))

@@ -129,6 +129,7 @@ struct LossRow {
 
 struct Report {
     RunSection run;
+    std::string death;  // of the job, in a sentence; empty: none is known
     LayoutSection layout;
     ClockSection clock;
     LinkPeaks linkPeaks;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analyzer/recommend/recommend.h"
+#include "analyzer/detectors/catalogue.h"
 #include "analyzer/report/collective_table.h"
 #include "analyzer/report/layout_text.h"
 #include "analyzer/report/loss_text.h"
@@ -241,8 +241,10 @@ std::string renderText(const Report& r, const TextStyle& style) {
     addCollectives(r, paint, out);
     if (!r.findings.empty()) {
         out += fmt::format("\nNext: rankscope explain {}\n", r.findings.front().id);
-        const bool settings = std::any_of(r.findings.begin(), r.findings.end(),
-                                          [](const Finding& finding) { return hasSettings(finding.id); });
+        const bool settings = std::any_of(r.findings.begin(), r.findings.end(), [](const Finding& finding) {
+            const CatalogueEntry* entry = findCatalogueEntry(finding.id);
+            return entry != nullptr && entry->hasSettings;
+        });
         if (settings) out += fmt::format("      rankscope recommend {}\n", name);
     } else {
         out += fmt::format("\nNext: rankscope view {}\n      rankscope analyze {} --format html -o {}.html\n", name,

@@ -50,7 +50,7 @@ const Exchange* recordedBefore(const Analysis& analysis, const TaskGraph& graph,
 void Algorithm::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
     if (m_to.communicator) checkCommunicator(analysis, *m_to.communicator);
     const CostEvidence evidence(analysis.facts, {});
-    const TransferCost cost(analysis, evidence);
+    const TransferCost cost(analysis.peaks, analysis.facts, evidence);
     const std::optional<NcclVersion> version = ncclVersionOf(analysis.facts);
     const NcclSetting forced =
         NcclSetting::parse(analysis.facts.text("env.NCCL_ALGO"), analysis.facts.text("env.NCCL_PROTO"));

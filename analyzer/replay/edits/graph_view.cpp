@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analyzer/detectors/collective_speed.h"
+#include "analyzer/timeline/link_startup.h"
 #include "analyzer/timeline/nccl_formulas.h"
 #include "analyzer/timeline/statistics.h"
 

@@ -5,11 +5,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "analyzer/detectors/rs405_pageable.h"
 #include "analyzer/replay/edits/copies_aside.h"
 #include "analyzer/replay/edits/edit_arguments.h"
 #include "analyzer/replay/edits/graph_view.h"
 #include "analyzer/replay/edits/host.h"
+#include "analyzer/timeline/pinned_copies.h"
 
 namespace rankscope::analyzer {
 namespace {
@@ -134,7 +134,7 @@ double pinnedBytesPerNs(const Analysis& analysis) {
             ns += static_cast<double>(use.pinned.deviceNs);
         }
     }
-    return ns > 0 ? bytes / ns : PageableThresholds().pinnedGbps;
+    return ns > 0 ? bytes / ns : kUnseenPinnedGbps;
 }
 
 IdleCause causeOf(Stall stall) {

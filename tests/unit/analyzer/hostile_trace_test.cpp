@@ -82,7 +82,7 @@ void useAll(const fs::path& file) {
     RecommendOptions advice;
     advice.workers = 1;
     renderAdviceText(recommend(file, advice), false);
-    const Analysis analysis = readAnalysis(file, 1);
+    const Analysis analysis = readAnalysis(file, {1, {}, {}});
     if (analysis.replay.available())
         for (const char* change : {"balance", "algorithm:algo=tree", "buckets:mb=4", "place", "dp-ranks:count=8"}) {
             try {

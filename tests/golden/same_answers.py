@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the answers of two builds, byte by byte, for changes that must not change any: moves, renames, layout.
+
+    tests/golden/same_answers.py OLD/bin/rankscope NEW/bin/rankscope [--runs DIR] [--recommend all|few|none] [--only WORD]
+
+Both read the same traces: those of traces/, and every built-in scenario with its repaired twin, which OLD records into DIR once.
+What differs is named, with the first line of each; the exit status is 1 then.
+"""
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RECOMMENDED = 20  # scenarios with advice under `--recommend few`: it takes seconds for each
+
+
+def answer(program, words, folder):
+    result = subprocess.run([program, *words], cwd=folder, capture_output=True)
+    return result.returncode, result.stdout, result.stderr
+
+
+def questions(name, folder, recommend):
+    yield ["analyze", name, "--format", "json"]
+    yield ["analyze", name]
+    yield ["whatif", name, "--list"]
+    yield ["whatif", name, "--change", "transfers:x0.5", "--format", "json"]
+    if recommend:
+        yield ["recommend", name, "--format", "json"]
+    if (folder / "fixed").exists() and name == "faulty":
+        yield ["compare", "faulty", "fixed", "--format", "json"]
+
+
+def differences(program, other, run, recommend):
+    """What the two programs say differently of a run, from a copy of it each, since analyze keeps its results in the trace."""
+    told = []
+    with tempfile.TemporaryDirectory() as scratch:
+        answers = []
+        for side in (program, other):
+            folder = pathlib.Path(scratch) / "side"
+            shutil.copytree(run, folder, ignore=shutil.ignore_patterns("capture"))
+            names = [name for name in ("faulty", "fixed") if (folder / name).exists()]
+            answers.append([(words, answer(side, words, folder)) for name in names for words in questions(name, folder, recommend)])
+            shutil.rmtree(folder)
+        for (words, one), (_, two) in zip(*answers):
+            if one != two:
+                lines = [(a, b) for x, y in zip(one[1:], two[1:]) for a, b in zip(x.splitlines(), y.splitlines()) if a != b]
+                told.append(f"{run.name}: {' '.join(words)}: exit {one[0]} and {two[0]}, first difference {lines[:1]}")
+        asked = len(answers[0])
+    return asked, told
+
+
+def unpacked(program, archive, runs):
+    """The run of an archive in traces/, collected."""
+    folder = runs / f"trace-{archive.parent.name}"
+    if not folder.exists():
+        shutil.unpack_archive(archive, folder / "unpacking")
+        (run,) = (path.parent for path in (folder / "unpacking").rglob("run.json"))
+        run.rename(folder / "faulty")
+        shutil.rmtree(folder / "unpacking")
+        subprocess.run([program, "-q", "collect", "faulty"], cwd=folder, check=True)
+    return folder
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old", type=pathlib.Path)
+    parser.add_argument("new", type=pathlib.Path)
+    parser.add_argument("--runs", type=pathlib.Path, default=pathlib.Path("same-answers-runs"), help="where the scenarios' runs are, or will be kept")
+    parser.add_argument("--recommend", choices=("all", "few", "none"), default="few")
+    parser.add_argument("--only", default="", help="runs whose name contains this")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    old, new = options.old.resolve(), options.new.resolve()
+    if not options.runs.exists():
+        subprocess.run([old, "reference", "score", "--keep", options.runs], check=True, stdout=subprocess.DEVNULL)
+    traces = [unpacked(old, archive, options.runs) for archive in sorted((ROOT / "traces").glob("*/run.tar.xz"))]
+    scenarios = [path for path in sorted(options.runs.iterdir()) if (path / "fixed").exists() or path not in traces]
+    stride = {"all": 1, "few": max(1, len(scenarios) // RECOMMENDED), "none": len(scenarios) + 1}[options.recommend]
+    advised = set(traces) | {path for i, path in enumerate(scenarios) if i % stride == 0 and options.recommend != "none"}
+    chosen = [path for path in traces + scenarios if options.only in path.name]
+    asked, told = 0, []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for count, found in pool.map(lambda run: differences(old, new, run, run in advised), chosen):
+            asked += count
+            told += found
+    print("\n".join(told + [f"{asked} answers about {len(chosen)} runs: {len(told)} differ"]))
+    return 1 if told or not asked else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
