@@ -60,10 +60,7 @@ def unpacked(program, archive, runs):
     """The run of an archive in traces/, collected."""
     folder = runs / f"trace-{archive.parent.name}"
     if not folder.exists():
-        shutil.unpack_archive(archive, folder / "unpacking")
-        (run,) = (path.parent for path in (folder / "unpacking").rglob("run.json"))
-        run.rename(folder / "faulty")
-        shutil.rmtree(folder / "unpacking")
+        shutil.unpack_archive(archive, folder / "faulty")
         subprocess.run([program, "-q", "collect", "faulty"], cwd=folder, check=True)
     return folder
 
