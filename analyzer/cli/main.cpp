@@ -8,9 +8,9 @@
 #include <iterator>
 #include <sstream>
 
-#include "analyzer/cli/errors.h"
-#include "analyzer/cli/near_words.h"
-#include "analyzer/cli/verb.h"
+#include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/near_words.h"
+#include "analyzer/cli/verbs/verb.h"
 #include "collector/store/error.h"
 
 namespace {

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "analyzer/compare/compute_growth.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 constexpr double kStandsOut =
@@ -56,8 +56,9 @@ std::vector<std::string> kernelDetails(const SideMeans& base, const SideMeans& n
     for (const std::string& name : keysOf(before, after)) {
         const double from = at(before, name), to = at(after, name);
         if ((to - from) * direction > 0)
-            changes.emplace_back(std::abs(to - from), fmt::format("{}: {} -> {} a step{}", name, durationText(from),
-                                                                  durationText(to), mean));
+            changes.emplace_back(
+                std::abs(to - from),
+                fmt::format("{}: {} -> {} a step{}", name, text::durationText(from), text::durationText(to), mean));
     }
     std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::string> details;
@@ -85,10 +86,10 @@ void addTransfers(const SideMeans& base, const SideMeans& now, std::vector<Attri
                            {}};
         const auto a = before.find(name), b = after.find(name);
         if (a != before.end() && b != after.end())
-            row.details.push_back(
-                fmt::format("{:.0f} -> {:.0f} messages, {} -> {}, {} -> {} of transfer a step and rank",
-                            a->second.count, b->second.count, bytesText(a->second.bytes), bytesText(b->second.bytes),
-                            durationText(a->second.transferNs), durationText(b->second.transferNs)));
+            row.details.push_back(fmt::format(
+                "{:.0f} -> {:.0f} messages, {} -> {}, {} -> {} of transfer a step and rank", a->second.count,
+                b->second.count, text::bytesText(a->second.bytes), text::bytesText(b->second.bytes),
+                text::durationText(a->second.transferNs), text::durationText(b->second.transferNs)));
         rows.push_back(std::move(row));
     }
 }
@@ -104,9 +105,9 @@ std::vector<std::string> stallDetails(const SideMeans& base, const SideMeans& no
     for (const std::string& cause : keysOf(before, after)) {
         const double change = at(after, cause) - at(before, cause);
         if (change * direction > 0)
-            changes.emplace_back(std::abs(change),
-                                 fmt::format("device idle for the host, {}: {} -> {} a step", cause,
-                                             durationText(at(before, cause)), durationText(at(after, cause))));
+            changes.emplace_back(std::abs(change), fmt::format("device idle for the host, {}: {} -> {} a step", cause,
+                                                               text::durationText(at(before, cause)),
+                                                               text::durationText(at(after, cause))));
     }
     std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::string> details;
@@ -211,7 +212,7 @@ std::string placeText(const SideMeans& side, const std::vector<std::string>& rol
     }
     std::sort(ranks.begin(), ranks.end());
     if (ranks.empty()) return std::string(kAllRanks);
-    std::string text = ranksText(ranks);
+    std::string text = text::ranksText(ranks);
     if (ranks.size() == 1 && roles.front() != text) return fmt::format("{} ({})", text, roles.front());
     const auto inStage = std::count_if(side.roles.begin(), side.roles.end(),
                                        [&](const auto& role) { return role.second.stage == *stages.begin(); });
@@ -249,4 +250,4 @@ std::vector<AttributionRow> attributeChange(const SideMeans& base, const SideMea
     return kept;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

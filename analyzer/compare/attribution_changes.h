@@ -8,7 +8,7 @@
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/side_means.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// How AttributionRow::what of the transfers of one kind on the critical paths begins; trafficName() follows.
 inline constexpr std::string_view kTransferRow = "transfer: ";
@@ -32,4 +32,4 @@ std::vector<std::string> rolesThatGrew(const SideMeans& base, const SideMeans& n
 /// "rank 3 (dp 3)", "ranks 4-7 (stage 1)"; empty roles: "all ranks". Fills `ranks` with their numbers on that side.
 std::string placeText(const SideMeans& side, const std::vector<std::string>& roles, std::vector<int>& ranks);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -8,9 +8,9 @@
 
 #include "analyzer/compare/content_hash.h"
 #include "analyzer/compare/summary_file.h"
-#include "analyzer/report/output_file.h"
+#include "analyzer/text/output_file.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 namespace fs = std::filesystem;
 
@@ -80,7 +80,7 @@ fs::path saveToBaseline(const RunSummary& summary, const fs::path& folder) {
     RunSummary labelled = summary;
     if (labelled.label.empty())
         if (const std::optional<RunSummary> saved = savedAs(file)) labelled.label = saved->label;
-    writeOutputFile(renderSummary(labelled), file);
+    text::writeOutputFile(renderSummary(labelled), file);
     return file;
 }
 
@@ -94,4 +94,4 @@ std::vector<fs::path> pruneBaseline(const fs::path& folder, size_t keep) {
     return removed;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

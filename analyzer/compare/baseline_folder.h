@@ -9,7 +9,7 @@
 
 #include "analyzer/compare/run_summary.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// The files of a baseline, in the order of their names; none when there is no such folder. Hidden files and others
 /// than *.json are not looked at. Throws std::filesystem::filesystem_error where the folder cannot be read.
@@ -30,4 +30,4 @@ std::filesystem::path saveToBaseline(const RunSummary& summary, const std::files
 /// Removes all but the `keep` youngest runs, and says which files. Throws like readBaseline().
 std::vector<std::filesystem::path> pruneBaseline(const std::filesystem::path& folder, size_t keep);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 BreakdownSide sideOf(const RoleSummary& role) {
@@ -32,4 +32,4 @@ std::vector<BreakdownChange> compareBreakdowns(const SideMeans& base, const Side
     return rows;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

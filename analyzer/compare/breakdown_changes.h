@@ -6,10 +6,10 @@
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/side_means.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// Where a step of each rank goes on both sides, matched by role; by rank of the new side. A role that one side lacks
 /// has that side empty.
 std::vector<BreakdownChange> compareBreakdowns(const SideMeans& base, const SideMeans& now);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

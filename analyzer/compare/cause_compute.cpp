@@ -8,9 +8,9 @@
 #include "analyzer/compare/attribution_changes.h"
 #include "analyzer/compare/cause_text.h"
 #include "analyzer/compare/compute_growth.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 constexpr double kIsWhy =
@@ -48,8 +48,9 @@ bool explainedByOtherKernels(const ComputeGrowth& growth, bool reversed, ChangeC
     cause.text = fmt::format("other kernels run on {}, {} in place of {}: {}", cause.where, growth.added, growth.gone,
                              timeGrowthText(growth.time()));
     cause.evidence.push_back(fmt::format("kernels of the {} side only take {}, of the {} side only {}",
-                                         reversed ? "new" : "base", durationText(growth.goneNs / growth.members),
-                                         reversed ? "base" : "new", durationText(growth.addedNs / growth.members)));
+                                         reversed ? "new" : "base", text::durationText(growth.goneNs / growth.members),
+                                         reversed ? "base" : "new",
+                                         text::durationText(growth.addedNs / growth.members)));
     return true;
 }
 
@@ -79,10 +80,10 @@ bool explainedByContention(const ComputeGrowth& growth, ChangeCause& cause) {
 /// Of ranks that grew by this much; all of them when `roles` is empty.
 ChangeCause causeOfGrowth(const ComputeGrowth& growth, const SideMeans& now, const std::vector<std::string>& roles,
                           ChangeCause cause, bool reversed) {
-    cause.evidence.push_back(fmt::format(
-        "compute of {}: {} a step ({})", cause.where,
-        fromTo(durationText(growth.baseNs / growth.members), durationText(growth.newNs / growth.members), reversed),
-        timeGrowthText(fromBase(growth.time(), reversed))));
+    cause.evidence.push_back(fmt::format("compute of {}: {} a step ({})", cause.where,
+                                         fromTo(text::durationText(growth.baseNs / growth.members),
+                                                text::durationText(growth.newNs / growth.members), reversed),
+                                         timeGrowthText(fromBase(growth.time(), reversed))));
     if (explainedByOtherKernels(growth, reversed, cause) || explainedByWork(growth, now, roles, reversed, cause) ||
         explainedByContention(growth, cause))
         return cause;
@@ -140,4 +141,4 @@ std::vector<ChangeCause> computeCauses(const SideMeans& base, const SideMeans& n
             causeOfRoles(rest, now, {}, common * ns, reversed)};
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "analyzer/compare/attribution_changes.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 constexpr double kIsWhy = 0.4;  // of the time lost to the host that stalls must explain
@@ -69,14 +69,14 @@ Meaning meaningOf(const std::string& cause) {
 ChangeCause causeOfStall(const StallGrowth& growth, double ns, bool reversed) {
     const Meaning meaning = meaningOf(growth.cause);
     ChangeCause cause{meaning.kind,
-                      fmt::format("{}: {} more a step", meaning.text, durationText(growth.ns)),
+                      fmt::format("{}: {} more a step", meaning.text, text::durationText(growth.ns)),
                       meaning.diagnosis,
                       "all ranks",
                       {},
                       ns,
                       {}};
     cause.evidence.push_back(fmt::format("device idle for the host ({}): {} {} a step, most on {}", growth.cause,
-                                         durationText(growth.ns), reversed ? "less" : "more", growth.role));
+                                         text::durationText(growth.ns), reversed ? "less" : "more", growth.role));
     return cause;
 }
 
@@ -86,7 +86,7 @@ ChangeCause causeOfAllStalls(const SideMeans& base, const SideMeans& now, double
     if (wandering < kWanders * ns) return {"unknown", "", "", "all ranks", {}, ns, {}};
     return {"stalls",
             fmt::format("hosts stand still now and then, one or another: {} more a step, all ranks together",
-                        durationText(wandering)),
+                        text::durationText(wandering)),
             "RS303",
             "all ranks",
             {},
@@ -109,4 +109,4 @@ std::vector<ChangeCause> hostCauses(const SideMeans& base, const SideMeans& now,
     return causes;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "analyzer/compare/cause_text.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 constexpr double kBubbleIsWhy = 0.3;  // of the change: how much longer a rank must wait in sends and receives, in the
@@ -43,8 +43,8 @@ std::optional<ChangeCause> pipelineCause(const SideMeans& base, const SideMeans&
                       ns,
                       {}};
     cause.evidence.push_back(fmt::format("waiting for messages of other stages: {} a step, mean over ranks",
-                                         fromTo(durationText(before), durationText(after), reversed)));
+                                         fromTo(text::durationText(before), text::durationText(after), reversed)));
     return cause;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -6,7 +6,7 @@
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/side_means.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// Why `ns` more of the critical path lead through a pipeline whose ranks work no longer: another schedule, or fewer
 /// micro-batches, whose ends leave stages idle
@@ -14,4 +14,4 @@ namespace rankscope::analyzer {
 /// for each other's messages.
 std::optional<ChangeCause> pipelineCause(const SideMeans& base, const SideMeans& now, double ns, bool reversed);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

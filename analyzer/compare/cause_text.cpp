@@ -5,7 +5,7 @@
 
 #include "analyzer/compare/format_parts.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 constexpr double kTimes = 1;  // growth from which on a factor reads better than percent
@@ -33,4 +33,4 @@ double fromBase(double growth, bool reversed) {
     return reversed ? 1 / (1 + growth) - 1 : growth;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

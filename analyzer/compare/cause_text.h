@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// "+12.0 %"; from twice as much on "6.5 times as long". `growth` is a share.
 std::string timeGrowthText(double growth);
@@ -22,4 +22,4 @@ std::string fromTo(const std::string& fast, const std::string& slow, bool revers
 /// A share that grows by `growth` from the fast side to the slow one, seen from the base.
 double fromBase(double growth, bool reversed);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -9,9 +9,9 @@
 #include "analyzer/compare/cause_pipeline.h"
 #include "analyzer/compare/cause_text.h"
 #include "analyzer/compare/message_speed.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 constexpr double kOtherBytes = 0.05;  // share: more bytes than that are other tensors, not padding
@@ -37,8 +37,8 @@ void sayMessages(const Counterparts& both, ChangeCause& cause) {
         return fromTo(text(before), text(after), both.reversed);
     };
     const auto count = [](double value) { return fmt::format("{:.0f}", value); };
-    const auto time = [](double ns) { return durationText(ns); };
-    const auto size = [](double bytes) { return bytesText(bytes); };
+    const auto time = [](double ns) { return text::durationText(ns); };
+    const auto size = [](double bytes) { return text::bytesText(bytes); };
     cause.evidence.push_back(fmt::format("{} messages, {} a step and rank",
                                          change(both.before.count, both.after.count, count),
                                          change(both.before.bytes, both.after.bytes, size)));
@@ -109,7 +109,7 @@ bool explainedByLink(const Counterparts& both, const MessageSpeed& speed, const 
     if (!speed.after.algorithm.empty())
         cause.evidence.push_back(fmt::format("{}, which explains {} of {}",
                                              fromTo(wayText(speed.before), wayText(speed.after), both.reversed),
-                                             durationText(speed.otherWayNs), durationText(speed.addedNs)));
+                                             text::durationText(speed.otherWayNs), text::durationText(speed.addedNs)));
     const bool pipeline = both.after.use == "pipeline";
     cause.kind = pipeline ? "slower_p2p" : "slower_link";
     cause.diagnosis = pipeline ? "RS103" : "RS208";
@@ -148,7 +148,7 @@ ChangeCause transferCause(const SideMeans& base, const SideMeans& now, const std
     if (a == before.end() || a->second.count <= 0) {
         cause.kind = "more_bytes";
         cause.diagnosis = "RS203";
-        cause.text = fmt::format("additional {}: {} a step and rank", traffic, bytesText(b->second.bytes));
+        cause.text = fmt::format("additional {}: {} a step and rank", traffic, text::bytesText(b->second.bytes));
         return cause;
     }
     const Counterparts both{a->second, b->second, reversed};
@@ -171,8 +171,9 @@ ChangeCause transferCause(const SideMeans& base, const SideMeans& now, const std
     cause.kind = "lost_overlap";
     cause.diagnosis = "RS201";
     cause.text = fmt::format("{} hides less behind compute: {} of it exposed instead of {} a step", traffic,
-                             durationText(both.after.exposedTransferNs), durationText(both.before.exposedTransferNs));
+                             text::durationText(both.after.exposedTransferNs),
+                             text::durationText(both.before.exposedTransferNs));
     return cause;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -15,7 +15,7 @@
 #include "analyzer/compare/cause_transfer.h"
 #include "analyzer/compare/compute_growth.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 constexpr double kWorthACause = 0.2;   // of the change
@@ -317,4 +317,4 @@ std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now,
     return causes;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -7,7 +7,7 @@
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/side_means.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// Kinds (ChangeCause::kind), each with the diagnosis that tells more about it:
 ///   compute     straggler RS301, slow_node RS302, uneven_work RS304, stage_imbalance RS102, contention RS209,
@@ -28,4 +28,4 @@ namespace rankscope::analyzer {
 std::vector<ChangeCause> causesOf(const SideMeans& base, const SideMeans& now,
                                   const std::vector<FindingChange>& findings, double changeNs);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

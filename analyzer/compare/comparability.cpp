@@ -7,7 +7,7 @@
 
 #include "analyzer/compare/unfinished.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 enum class Consequence { refuse, refuseCategories, note };
@@ -138,4 +138,4 @@ Comparability checkComparability(const std::vector<RunSummary>& base, const std:
     return result;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -10,7 +10,7 @@
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/run_summary.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// Runs that cannot be compared at all: what is wrong, and what to do.
 class CompareError : public std::runtime_error {
@@ -36,4 +36,4 @@ const std::vector<std::string>& acrossNames();
 Comparability checkComparability(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
                                  const std::set<std::string>& across);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -18,7 +18,7 @@
 #include "analyzer/compare/table_changes.h"
 #include "analyzer/compare/unfinished.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 /// The same for copies of a run, whatever they are called. Runs of a virtual job may repeat each other to the
@@ -108,7 +108,7 @@ void setOverview(std::vector<RunSummary>& runs, ComparedSide& side) {
 
 void addLosses(const std::vector<RunSummary>& runs, const char* side, Comparison& comparison) {
     for (const RunSummary& run : runs)
-        for (const LossRow& loss : run.losses)
+        for (const report::LossRow& loss : run.losses)
             comparison.losses.push_back({side, run.name, loss.kind, loss.severity, loss.count, loss.meaning});
 }
 
@@ -210,4 +210,4 @@ Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now
     return result;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -11,7 +11,7 @@
 #include "analyzer/compare/run_summary.h"
 #include "analyzer/compare/step_time.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 struct CompareOptions {
     StepTimeOptions step;
@@ -25,4 +25,4 @@ struct CompareOptions {
 /// different kinds.
 Comparison compareRuns(std::vector<RunSummary> base, std::vector<RunSummary> now, const CompareOptions& options);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

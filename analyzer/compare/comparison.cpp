@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/compare/comparison.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 std::string_view toText(StepVerdict verdict) {
     switch (verdict) {
@@ -37,4 +37,4 @@ std::string_view toText(FindingStatus status) {
     return "same";
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

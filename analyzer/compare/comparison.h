@@ -13,7 +13,7 @@
 
 #include "analyzer/report/step_overview.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 inline constexpr double kConfidence = 0.95;   // of every interval and every claim
 inline constexpr double kFindingPower = 0.9;  // share of comparisons in which the smallest visible change is found
@@ -43,9 +43,9 @@ struct ComparedSide {
         environment;     // world_size, gpu, nccl, sources, ...: what comparability is judged by
     std::string layout;  // "dp 4, tp 2"; empty: unknown
     std::vector<std::string> hosts;
-    std::optional<StepOverview> overview;  // of the run in `overviewRun`; a picture, not part of the JSON; empty: no
-                                           // run of the side has its trace
-    std::string overviewRun;               // the one whose step is nearest to the side's
+    std::optional<report::StepOverview> overview;  // of the run in `overviewRun`; a picture, not part of the JSON;
+                                                   // empty: no run of the side has its trace
+    std::string overviewRun;                       // the one whose step is nearest to the side's
 };
 
 enum class StepVerdict : uint8_t {
@@ -231,4 +231,4 @@ struct Comparison {
     std::vector<std::string> notes;  // what a reader should know: a run given twice, rows left out
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

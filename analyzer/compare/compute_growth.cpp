@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 constexpr double kReplaced = 0.3;  // of the time of kernels that are new: when as much is gone, they took its place
@@ -190,4 +190,4 @@ bool explainsPath(const ComputeGrowth& growth, const SideMeans& base, const Side
            (pathNs > 0 && direction * growth.time() >= kExplainsRate * std::abs(ns) / pathNs);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -8,7 +8,7 @@
 
 #include "analyzer/compare/side_means.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// Sums over ranks that have their like on the other side; ns per step.
 struct ComputeGrowth {
@@ -47,4 +47,4 @@ ComputeGrowth growthOfHeaviest(const SideMeans& base, const SideMeans& now);
 /// shorter. True without critical paths.
 bool explainsPath(const ComputeGrowth& growth, const SideMeans& base, const SideMeans& now, double ns);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// The same for the same bytes on every machine and in every version (FNV-1a of 64 bits,
 /// http://www.isthe.com/chongo/tech/comp/fnv/).
@@ -14,4 +14,4 @@ constexpr uint64_t contentHash(std::string_view bytes) noexcept {
     return hash;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

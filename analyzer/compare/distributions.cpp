@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "analyzer/recommend/student_t.h"
+#include "analyzer/facts/student_t.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 template <typename Function>
@@ -42,7 +42,8 @@ double chiSquaredQuantile(double p, double degrees) {
 }
 
 double varianceRatioOutside(double ratio, double degreesAbove, double degreesBelow) {
-    return regularizedBeta(degreesBelow / 2, degreesAbove / 2, degreesBelow / (degreesBelow + degreesAbove * ratio));
+    return facts::regularizedBeta(degreesBelow / 2, degreesAbove / 2,
+                                  degreesBelow / (degreesBelow + degreesAbove * ratio));
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantiles that intervals and smallest visible changes are made of. Student's t is in analyzer/recommend/student_t.h.
+// Quantiles that intervals and smallest visible changes are made of. Student's t is in analyzer/facts/student_t.h.
 #pragma once
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// The value that a standard normal variable stays below with probability `p` (0 < p < 1). By bisection of erfc.
 double normalQuantile(double p);
@@ -15,4 +15,4 @@ double chiSquaredQuantile(double p, double degrees);
 /// `ratio` (>= 0): the upper tail of the F distribution (Abramowitz and Stegun 26.6.2).
 double varianceRatioOutside(double ratio, double degreesAbove, double degreesBelow);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

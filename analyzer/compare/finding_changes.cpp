@@ -7,7 +7,7 @@
 
 #include "analyzer/compare/attribution_changes.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 using Key = std::pair<std::string, std::vector<std::string>>;  // diagnosis, roles
@@ -110,4 +110,4 @@ std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, 
     return rows;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

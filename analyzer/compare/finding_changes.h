@@ -6,7 +6,7 @@
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/side_means.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// Findings of both sides, matched by diagnosis and the roles of their ranks. A finding is on a side when at least half
 /// of its runs have it. One that is on one side only, but costs about the same on the other as a note under the floor,
@@ -18,4 +18,4 @@ std::vector<FindingChange> compareFindings(const std::vector<RunSummary>& base, 
 inline constexpr double kOtherCost = 0.25;       // share of the larger cost: by less than that a finding is the same
 inline constexpr double kOtherStepShare = 0.01;  // of the step: the same
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

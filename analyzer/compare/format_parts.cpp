@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 std::string signedDurationText(double ns) {
-    return (ns < 0 ? "-" : "+") + durationText(std::abs(ns));
+    return (ns < 0 ? "-" : "+") + text::durationText(std::abs(ns));
 }
 
 std::string signedPercentText(double share) {
@@ -26,12 +26,12 @@ std::string findingName(const FindingChange& finding) {
 std::string findingBody(const FindingChange& finding) {
     std::string text = finding.cause + ".";
     if (finding.baseCostNs && finding.newCostNs)
-        text += fmt::format("\nIt costs {} of each step; it was {}.", durationText(*finding.newCostNs),
-                            durationText(*finding.baseCostNs));
+        text += fmt::format("\nIt costs {} of each step; it was {}.", text::durationText(*finding.newCostNs),
+                            text::durationText(*finding.baseCostNs));
     else if (finding.newCostNs)
-        text += fmt::format("\nIt costs {} of each step.", durationText(*finding.newCostNs));
+        text += fmt::format("\nIt costs {} of each step.", text::durationText(*finding.newCostNs));
     else if (finding.baseCostNs)
-        text += fmt::format("\nIt cost {} of each step.", durationText(*finding.baseCostNs));
+        text += fmt::format("\nIt cost {} of each step.", text::durationText(*finding.baseCostNs));
     if (const std::string runs = inRunsText(finding); !runs.empty()) text += fmt::format("\nIt is {}.", runs.substr(2));
     for (const std::string& fix : finding.fix) text += "\nFix: " + fix;
     return text;
@@ -45,9 +45,10 @@ std::string inRunsText(const FindingChange& finding) {
 
 std::string costText(const FindingChange& finding) {
     if (finding.baseCostNs && finding.newCostNs)
-        return fmt::format("{} -> {} a step", durationText(*finding.baseCostNs), durationText(*finding.newCostNs));
-    if (finding.newCostNs) return durationText(*finding.newCostNs) + " a step";
-    return finding.baseCostNs ? durationText(*finding.baseCostNs) + " a step before" : std::string();
+        return fmt::format("{} -> {} a step", text::durationText(*finding.baseCostNs),
+                           text::durationText(*finding.newCostNs));
+    if (finding.newCostNs) return text::durationText(*finding.newCostNs) + " a step";
+    return finding.baseCostNs ? text::durationText(*finding.baseCostNs) + " a step before" : std::string();
 }
 
 std::string jobText(const Comparison& comparison) {
@@ -122,4 +123,4 @@ std::string leftOutText(const Comparison& comparison, size_t most) {
                       : std::string();
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

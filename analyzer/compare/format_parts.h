@@ -10,7 +10,7 @@
 
 #include "analyzer/compare/comparison.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// More findings than this are left out of a format, which says so; rankscope.compare/1 has all.
 inline constexpr size_t kMostPrintedFindings = 1000;
@@ -60,4 +60,4 @@ std::vector<const FindingChange*> firstFindings(const Comparison& comparison, si
 /// "and 9000 of 10000 findings are left out": empty when all are shown.
 std::string leftOutText(const Comparison& comparison, size_t most);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

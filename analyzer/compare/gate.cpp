@@ -8,9 +8,9 @@
 #include <algorithm>
 
 #include "analyzer/compare/format_parts.h"
-#include "analyzer/detectors/catalogue.h"
+#include "analyzer/diagnose/catalogue.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 bool matches(const std::string& pattern, const std::string& id) {
@@ -47,7 +47,7 @@ void judgeFinding(FindingChange& finding, const GateOptions& options, GateResult
 }  // namespace
 
 std::string checkAllow(const std::string& word) {
-    for (const CatalogueEntry& entry : catalogue())
+    for (const diagnose::CatalogueEntry& entry : diagnose::catalogue())
         if (matches(word, std::string(entry.id))) return {};
     return fmt::format("no diagnosis is called \"{}\"; `rankscope explain` lists them", word);
 }
@@ -86,4 +86,4 @@ GateResult judgeGate(Comparison& comparison, const GateOptions& options) {
     return gate;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

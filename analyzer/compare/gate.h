@@ -7,7 +7,7 @@
 
 #include "analyzer/compare/comparison.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 struct GateOptions {
     std::vector<std::string> failOn = {
@@ -24,4 +24,4 @@ std::string checkAllow(const std::string& word);
 /// allowed findings in `comparison`.
 GateResult judgeGate(Comparison& comparison, const GateOptions& options);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -3,7 +3,7 @@
 
 #include "analyzer/compare/renderers.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -185,4 +185,4 @@ std::string renderComparisonJson(const Comparison& c) {
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

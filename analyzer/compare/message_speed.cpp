@@ -5,13 +5,13 @@
 #include <cmath>
 #include <limits>
 
-#include "analyzer/timeline/nccl_formulas.h"
+#include "analyzer/costs/nccl_formulas.h"
 #include "collector/store/vocabulary.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
-AlgorithmChoice choiceOf(const TrafficSummary& traffic) {
+costs::AlgorithmChoice choiceOf(const TrafficSummary& traffic) {
     return {store::fromText<store::Algorithm>(traffic.algorithm), store::fromText<store::Protocol>(traffic.protocol)};
 }
 
@@ -21,11 +21,11 @@ bool otherWay(const TrafficSummary& before, const TrafficSummary& after) {
 }
 
 /// How many times as long a message's start-up may be by `to` as by `from`. Infinite where no formula knows.
-double startupRatio(const std::string& opName, int ranks, AlgorithmChoice from, AlgorithmChoice to) {
+double startupRatio(const std::string& opName, int ranks, costs::AlgorithmChoice from, costs::AlgorithmChoice to) {
     const auto op = store::fromText<store::Op>(opName);
-    if (!isModelled(op, from) || !isModelled(op, to)) return std::numeric_limits<double>::infinity();
-    return hopsOf(op, ranks, to.algorithm).high * startupShare(to.protocol).high /
-           (hopsOf(op, ranks, from.algorithm).low * startupShare(from.protocol).low);
+    if (!costs::isModelled(op, from) || !costs::isModelled(op, to)) return std::numeric_limits<double>::infinity();
+    return costs::hopsOf(op, ranks, to.algorithm).high * costs::startupShare(to.protocol).high /
+           (costs::hopsOf(op, ranks, from.algorithm).low * costs::startupShare(from.protocol).low);
 }
 
 double nsEach(const TrafficSummary& traffic) {
@@ -46,10 +46,10 @@ double longestStartupNs(const SideMeans& side, const TrafficSummary& like) {
 /// its time was start-up: that part by the start-ups of both ways, the bytes by what share of the link both reach.
 /// Infinite where no formula knows.
 double mostByWay(const TrafficSummary& before, const TrafficSummary& after, double startup) {
-    const AlgorithmChoice from = choiceOf(before), to = choiceOf(after);
+    const costs::AlgorithmChoice from = choiceOf(before), to = choiceOf(after);
     const double startups = startupRatio(after.op, after.ranks, from, to);
     if (std::isinf(startups)) return startups;
-    const double bytes = bandwidthShare(from).high / bandwidthShare(to).low;
+    const double bytes = costs::bandwidthShare(from).high / costs::bandwidthShare(to).low;
     return startups > bytes ? startup * startups + (1 - startup) * bytes : bytes;
 }
 
@@ -94,4 +94,4 @@ MessageSpeed compareSpeed(const TrafficSummary& before, const TrafficSummary& af
     return speed;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

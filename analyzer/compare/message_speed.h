@@ -7,7 +7,7 @@
 
 #include "analyzer/compare/side_means.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// Messages of size classes that both sides send; ns per step of the slow side.
 struct MessageSpeed {
@@ -28,4 +28,4 @@ MessageSpeed compareSpeed(const SideMeans& base, const SideMeans& now, const std
 /// The same of two sums of traffic.
 MessageSpeed compareSpeed(const TrafficSummary& before, const TrafficSummary& after);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

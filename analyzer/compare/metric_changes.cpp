@@ -10,9 +10,9 @@
 #include "analyzer/compare/rank_test.h"
 #include "analyzer/compare/side_noise.h"
 #include "analyzer/compare/step_time.h"
-#include "analyzer/recommend/student_t.h"
+#include "analyzer/facts/student_t.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 /// A metric's values over the runs that have it.
@@ -58,10 +58,10 @@ void compare(const Samples& samples, double scale, MetricChange& change, double&
     change.delta = *change.now - *change.base;
     const DifferenceNoise noise = noiseOf(sideOf(samples.base), sideOf(samples.now), kNoiseFloor * scale);
     if (noise.degrees < 1 || noise.error <= 0) return;
-    const double half = studentTwoSided(kConfidence, noise.degrees) * noise.error;
+    const double half = facts::studentTwoSided(kConfidence, noise.degrees) * noise.error;
     change.interval = ConfidenceInterval{*change.delta - half, *change.delta + half};
     change.test = "t";
-    p = studentOutside(std::abs(*change.delta) / noise.error, noise.degrees);
+    p = facts::studentOutside(std::abs(*change.delta) / noise.error, noise.degrees);
 }
 
 }  // namespace
@@ -125,4 +125,4 @@ std::vector<MetricChange> compareMetrics(const std::vector<RunSummary>& base, co
     return changes;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

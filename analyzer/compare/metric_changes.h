@@ -8,7 +8,7 @@
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/run_summary.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// Each metric that some run has. A change is significant when its p value, corrected by Holm for the number of metrics
 /// tested, is under 5 % and it is at least kWorthSaying of the step (times), of the whole (shares) or of itself
@@ -24,4 +24,4 @@ inline constexpr double kWorthSaying = 0.01;
 /// count.
 std::vector<double> holm(std::vector<double> pValues);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

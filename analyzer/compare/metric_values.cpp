@@ -8,9 +8,9 @@
 #include <set>
 
 #include "analyzer/compare/run_statistics.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 double roleMean(const RunSummary& run, double RoleSummary::*part) {
@@ -80,7 +80,7 @@ void addEfficiency(const RunSummary& run, std::vector<MetricValue>& values) {
 
 std::string sizeClassText(int sizeClass) {
     if (sizeClass < 0) return "unknown size";
-    return bytesText(std::pow(4.0, sizeClass)) + " to " + bytesText(std::pow(4.0, sizeClass + 1));
+    return text::bytesText(std::pow(4.0, sizeClass)) + " to " + text::bytesText(std::pow(4.0, sizeClass + 1));
 }
 
 std::vector<MetricValue> metricsOf(const RunSummary& run) {
@@ -99,4 +99,4 @@ std::vector<MetricValue> metricsOf(const RunSummary& run) {
     return values;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

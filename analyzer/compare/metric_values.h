@@ -6,7 +6,7 @@
 
 #include "analyzer/compare/run_summary.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// One number of one run.
 struct MetricValue {
@@ -23,4 +23,4 @@ std::vector<MetricValue> metricsOf(const RunSummary& run);
 /// "16 MiB to 64 MiB" of a size class.
 std::string sizeClassText(int sizeClass);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -12,12 +12,13 @@
 #include "analyzer/report/html/lanes.h"
 #include "analyzer/report/html/page.h"
 #include "analyzer/report/html/table.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
+
+namespace html = report::html;
+
 namespace {
-
-using namespace html;
 
 constexpr size_t kMostRanks = 128;  // of the breakdown: a page is for reading
 constexpr size_t kLongPlace = 20;   // longer ones are broken where they must be
@@ -36,14 +37,14 @@ std::vector<int> namedRanks(const Comparison& c) {
 
 std::string bar(const BreakdownSide& side, double wholeNs) {
     const auto part = [](const char* colour, const char* name, double ns) {
-        return Part{colour, fmt::format("{} {}", name, durationText(ns)), ns};
+        return html::Part{colour, fmt::format("{} {}", name, text::durationText(ns)), ns};
     };
-    return stackedBar({part("compute", "compute", side.computeNs - side.overlappedCommNs),
-                       part("overlapped", "compute with hidden communication", side.overlappedCommNs),
-                       part("transfer", "exposed transfer", side.exposedTransferNs),
-                       part("wait", "exposed waiting", side.exposedWaitNs), part("memory", "copies", side.memoryNs),
-                       part("idle", "idle", side.idleNs)},
-                      wholeNs);
+    return html::stackedBar({part("compute", "compute", side.computeNs - side.overlappedCommNs),
+                             part("overlapped", "compute with hidden communication", side.overlappedCommNs),
+                             part("transfer", "exposed transfer", side.exposedTransferNs),
+                             part("wait", "exposed waiting", side.exposedWaitNs),
+                             part("memory", "copies", side.memoryNs), part("idle", "idle", side.idleNs)},
+                            wholeNs);
 }
 
 /// All ranks where they are few; else those that the change is laid to, and the first of the others.
@@ -97,8 +98,9 @@ std::string stepsChart(const Comparison& c) {
     for (size_t i = 0; i < std::min(kMostBaseRuns, c.now.runs.size()); ++i) runs.push_back(&c.now.runs[i]);
     if (runs.empty()) return {};
 
-    Chart chart{"Steps of each run",        {"run", false, nullptr}, {"step", false, milliseconds}, {}, {}, {}, false,
-                columnNames(runs, baseRuns)};
+    html::Chart chart{
+        "Steps of each run",        {"run", false, nullptr}, {"step", false, milliseconds}, {}, {}, {}, false,
+        columnNames(runs, baseRuns)};
     const size_t mostOfARun = std::max<size_t>(1, kMostSteps / runs.size());
     for (size_t column = 0; column < runs.size(); ++column) {
         const ComparedRun& run = *runs[column];
@@ -109,24 +111,26 @@ std::string stepsChart(const Comparison& c) {
                 0.5 * (static_cast<double>(i / stride % 7) / 7 - 0.43);  // so that equal ones do not hide each other
             const std::string which = run.stepsPerSample > 1 ? fmt::format("mean of {} steps", run.stepsPerSample)
                                                              : fmt::format("step {}", i + 1);
-            chart.dots.push_back({static_cast<double>(column) + spread, run.stepsNs[i],
-                                  fmt::format("{} run {}, {}: {}", side, run.name, which, durationText(run.stepsNs[i])),
-                                  "warm", runs.size() > kRunsOfWideColumns ? 1.5 : 3});
+            chart.dots.push_back(
+                {static_cast<double>(column) + spread, run.stepsNs[i],
+                 fmt::format("{} run {}, {}: {}", side, run.name, which, text::durationText(run.stepsNs[i])), "warm",
+                 runs.size() > kRunsOfWideColumns ? 1.5 : 3});
         }
     }
     for (size_t column = 0; column < runs.size(); ++column)
         chart.dots.push_back({static_cast<double>(column), runs[column]->stepNs,
                               fmt::format("{} run {}: {}", column < baseRuns ? "base" : "new", runs[column]->name,
-                                          durationText(runs[column]->stepNs)),
+                                          text::durationText(runs[column]->stepNs)),
                               column < baseRuns ? "compute" : "transfer",
                               runs.size() > kRunsOfWideColumns ? 4.0 : 5.0});
-    if (c.step.baseNs) chart.levels.emplace_back(*c.step.baseNs, "base " + durationText(*c.step.baseNs));
+    if (c.step.baseNs) chart.levels.emplace_back(*c.step.baseNs, "base " + text::durationText(*c.step.baseNs));
     if (c.step.newNs && c.step.ratio && std::abs(*c.step.ratio - 1) > 0.002)
-        chart.levels.emplace_back(*c.step.newNs, "new " + durationText(*c.step.newNs));
+        chart.levels.emplace_back(*c.step.newNs, "new " + text::durationText(*c.step.newNs));
     std::string hint = "A grey point is a step, a coloured one a run's typical step. The axis does not begin at zero.";
     if (firstBase > 0) hint += fmt::format(" The last {} of {} base runs are drawn.", baseRuns, c.base.runs.size());
-    return section("steps", "Steps of each run", hint,
-                   legend({{"compute", "base"}, {"transfer", "new"}, {"warm", "single steps"}}) + drawChart(chart));
+    return html::section(
+        "steps", "Steps of each run", hint,
+        html::legend({{"compute", "base"}, {"transfer", "new"}, {"warm", "single steps"}}) + html::drawChart(chart));
 }
 
 std::string overviewPictures(const Comparison& c) {
@@ -136,7 +140,7 @@ std::string overviewPictures(const Comparison& c) {
     const int64_t spanNs = std::max(lengthNs(c.base), lengthNs(c.now));
     if (spanNs <= 0) return {};
     const std::vector<int> named = namedRanks(c);
-    std::string out = lanesLegend();
+    std::string out = html::lanesLegend();
     const auto add = [&](const char* name, const ComparedSide& side) {
         if (side.runs.empty()) return;
         if (lengthNs(side) <= 0) {
@@ -145,15 +149,15 @@ std::string overviewPictures(const Comparison& c) {
                 name);
             return;
         }
-        out += "<h3>" + markupText(fmt::format("{}: {}, step {}", name, side.overviewRun, side.overview->step)) +
-               "</h3>\n" + drawLanes(*side.overview, named, spanNs);
+        out += "<h3>" + text::markupText(fmt::format("{}: {}, step {}", name, side.overviewRun, side.overview->step)) +
+               "</h3>\n" + html::drawLanes(*side.overview, named, spanNs);
     };
     add("base", c.base);
     add("new", c.now);
-    return section("overview", "One step of every rank",
-                   "The step of median length of a typical run; one scale. Upper band: the device; lower band: "
-                   "communication. Ranks that the change is laid to are marked.",
-                   out);
+    return html::section("overview", "One step of every rank",
+                         "The step of median length of a typical run; one scale. Upper band: the device; lower band: "
+                         "communication. Ranks that the change is laid to are marked.",
+                         out);
 }
 
 std::string breakdownBars(const Comparison& c) {
@@ -163,42 +167,43 @@ std::string breakdownBars(const Comparison& c) {
         longest = std::max({longest, row.base ? row.base->stepNs : 0, row.now ? row.now->stepNs : 0});
     if (longest <= 0) return {};
     const bool hasBase = !c.base.runs.empty();
-    std::vector<Column> columns{{"rank", true}, {"place"}, {hasBase ? "step: base above new" : "step", false, true}};
+    std::vector<html::Column> columns{
+        {"rank", true}, {"place"}, {hasBase ? "step: base above new" : "step", false, true}};
     for (const char* part : {"compute", "waiting", "transfer", "idle"}) {
         if (hasBase) columns.push_back({fmt::format("{}, base", part), true});
         columns.push_back({hasBase ? fmt::format("{}, new", part) : part, true});
     }
-    Table table("breakdown-table", "", columns);
+    html::Table table("breakdown-table", "", columns);
     const std::vector<const BreakdownChange*> shown = shownRanks(c);
     for (const BreakdownChange* row : shown) {
-        std::vector<Cell> cells{
-            numberCell(std::to_string(row->rank), row->rank),
-            row->role.size() <= kLongPlace ? unbrokenCell(row->role) : textCell(row->role),
-            markupCell((row->base ? bar(*row->base, longest) : "") + (row->now ? bar(*row->now, longest) : ""))};
+        std::vector<html::Cell> cells{
+            html::numberCell(std::to_string(row->rank), row->rank),
+            row->role.size() <= kLongPlace ? html::unbrokenCell(row->role) : html::textCell(row->role),
+            html::markupCell((row->base ? bar(*row->base, longest) : "") + (row->now ? bar(*row->now, longest) : ""))};
         for (double BreakdownSide::*part : {&BreakdownSide::computeNs, &BreakdownSide::exposedWaitNs,
                                             &BreakdownSide::exposedTransferNs, &BreakdownSide::idleNs}) {
             const auto cell = [&](const std::optional<BreakdownSide>& side) {
-                return side ? numberCell(durationText((*side).*part), (*side).*part) : unknownCell();
+                return side ? html::numberCell(text::durationText((*side).*part), (*side).*part) : html::unknownCell();
             };
             if (hasBase) cells.push_back(cell(row->base));
             cells.push_back(cell(row->now));
         }
         table.add(cells);
     }
-    std::string out = legend({{"compute", "compute"},
-                              {"overlapped", "compute with communication hidden under it"},
-                              {"transfer", "exposed transfer"},
-                              {"wait", "exposed waiting"},
-                              {"memory", "copies"},
-                              {"idle", "idle"}}) +
+    std::string out = html::legend({{"compute", "compute"},
+                                    {"overlapped", "compute with communication hidden under it"},
+                                    {"transfer", "exposed transfer"},
+                                    {"wait", "exposed waiting"},
+                                    {"memory", "copies"},
+                                    {"idle", "idle"}}) +
                       table.markup();
     if (shown.size() < c.breakdown.size())
         out += fmt::format(
             "<p class=\"hint\">{} of {} ranks are shown, with those that the change is laid to; the JSON below has "
             "all.</p>\n",
             shown.size(), c.breakdown.size());
-    return section("breakdown", "Where the time goes",
-                   "Per step, means over the runs of a side; ranks matched by their place in the layout.", out);
+    return html::section("breakdown", "Where the time goes",
+                         "Per step, means over the runs of a side; ranks matched by their place in the layout.", out);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -6,7 +6,7 @@
 
 #include "analyzer/compare/comparison.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// Steps of every run beside each other, base first; the typical step of each run on top.
 std::string stepsChart(const Comparison& comparison);
@@ -17,4 +17,4 @@ std::string overviewPictures(const Comparison& comparison);
 /// Where the step of each rank goes, base above new.
 std::string breakdownBars(const Comparison& comparison);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -7,20 +7,20 @@
 #include <set>
 #include <vector>
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
-const char* placeName(CommRole role) {
+const char* placeName(facts::CommRole role) {
     switch (role) {
-        case CommRole::gradients:
+        case facts::CommRole::gradients:
             return "dp";
-        case CommRole::shardedParameters:
+        case facts::CommRole::shardedParameters:
             return "shard";
-        case CommRole::replicas:
+        case facts::CommRole::replicas:
             return "replica";
-        case CommRole::experts:
+        case facts::CommRole::experts:
             return "ep";
-        case CommRole::activations:
+        case facts::CommRole::activations:
             return "tp";
         default:
             return nullptr;
@@ -28,9 +28,9 @@ const char* placeName(CommRole role) {
 }
 
 /// Place and size of a rank's largest group, by use.
-using Places = std::map<CommRole, std::pair<int, size_t>>;
+using Places = std::map<facts::CommRole, std::pair<int, size_t>>;
 
-std::map<int, Places> placesOf(const Analysis& analysis) {
+std::map<int, Places> placesOf(const job::Analysis& analysis) {
     std::map<int, Places> places;
     for (const auto& [id, role] : analysis.layout.roles) {
         const auto communicator = analysis.facts.communicators.find(id);
@@ -54,12 +54,12 @@ std::string roleText(int stage, const Places& places) {
 
 }  // namespace
 
-std::map<int, std::string> rankRoles(const Analysis& analysis) {
+std::map<int, std::string> rankRoles(const job::Analysis& analysis) {
     const std::map<int, Places> places = placesOf(analysis);
     std::map<int, std::string> roles;
     std::set<std::string> seen;
     bool unique = true;
-    for (const RankSummary& rank : analysis.ranks) {
+    for (const facts::RankSummary& rank : analysis.ranks) {
         const auto place = places.find(rank.rank);
         const std::string text =
             roleText(analysis.layout.stageOf(rank.rank), place == places.end() ? Places{} : place->second);
@@ -71,4 +71,4 @@ std::map<int, std::string> rankRoles(const Analysis& analysis) {
     return roles;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

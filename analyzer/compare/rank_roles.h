@@ -6,12 +6,12 @@
 #include <map>
 #include <string>
 
-#include "analyzer/detectors/analysis.h"
+#include "analyzer/job/analysis.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// By rank: "pp 1, dp 0, tp 3", the places in its pipeline and in its largest group of each use, as far as those have
 /// more than one member. "rank 3" for all ranks when that does not tell them apart.
-std::map<int, std::string> rankRoles(const Analysis& analysis);
+std::map<int, std::string> rankRoles(const job::Analysis& analysis);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 /// Twice the rank of every value, `a` first: whole numbers, ties too.
@@ -73,4 +73,4 @@ double smallestRankTestP(size_t a, size_t b) {
     return std::min(1.0, 2 / ways);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -8,9 +8,9 @@
 #include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
-#include "analyzer/report/plain_text.h"
+#include "analyzer/text/plain_text.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 constexpr size_t kMostOfAKind = 10;  // a step's further ones are not shown
@@ -19,7 +19,7 @@ constexpr size_t kLongest = 4000;  // bytes of a message; GitHub cuts longer one
 
 std::string escaped(std::string_view bytes, std::string_view special) {
     std::string out;
-    for (const char c : shortened(plainText(bytes), kLongest)) {
+    for (const char c : text::shortened(text::plainText(bytes), kLongest)) {
         if (c == '%' || c == '\n' || special.find(c) != std::string_view::npos)
             out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
         else
@@ -50,8 +50,9 @@ class Annotations {
 
   private:
     void write(const std::string& kind, const std::string& title, const std::string& message) {
-        m_text += fmt::format("::{} title={}::{}\n", kind, escaped(shortened(oneLine(title), kLongestTitle), ":,"),
-                              escaped(message, ""));
+        m_text +=
+            fmt::format("::{} title={}::{}\n", kind,
+                        escaped(text::shortened(text::oneLine(title), kLongestTitle), ":,"), escaped(message, ""));
     }
 
     std::string m_text;
@@ -82,4 +83,4 @@ std::string renderComparisonAnnotations(const Comparison& c) {
     return std::move(annotations).take();
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

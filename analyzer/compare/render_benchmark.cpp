@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/compare/renderers.h"
-#include "analyzer/report/plain_text.h"
+#include "analyzer/text/plain_text.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -27,7 +27,7 @@ void addSide(const char* side, const ComparedSide& runs, Json& benchmarks) {
         Json one = entry(family, family, "iteration", runs.runs.size(), run.stepNs);
         one["repetition_index"] = i;
         one["iterations"] = std::max(1, run.steps);
-        one["label"] = plainText(run.label.empty() ? run.name : run.label);
+        one["label"] = text::plainText(run.label.empty() ? run.name : run.label);
         benchmarks.push_back(one);
         sum += run.stepNs;
     }
@@ -51,7 +51,8 @@ std::string renderComparisonBenchmark(const Comparison& c) {
                     {"library_build_type", "release"},
                     {"num_cpus", 1},
                     {"caches", Json::array()}};
-    for (const auto& [name, value] : c.now.environment) context["rankscope_" + plainText(name)] = plainText(value);
+    for (const auto& [name, value] : c.now.environment)
+        context["rankscope_" + text::plainText(name)] = text::plainText(value);
     Json benchmarks = Json::array();
     addSide("base", c.base, benchmarks);
     addSide("new", c.now, benchmarks);
@@ -60,7 +61,7 @@ std::string renderComparisonBenchmark(const Comparison& c) {
         if (metric.unit != "ns" || metric.name.ends_with("step"))
             continue;  // "mean step/new" would be found by whoever asks for step/new, which tells it already
         const auto add = [&](const char* side, const std::optional<double>& ns, size_t runs) {
-            const std::string name = fmt::format("{}/{}", plainText(metric.name), side);
+            const std::string name = fmt::format("{}/{}", text::plainText(metric.name), side);
             if (ns) benchmarks.push_back(entry(name, name, "iteration", runs, *ns));
         };
         add("base", metric.base, 1);
@@ -69,4 +70,4 @@ std::string renderComparisonBenchmark(const Comparison& c) {
     return Json{{"context", context}, {"benchmarks", benchmarks}}.dump(2) + "\n";
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

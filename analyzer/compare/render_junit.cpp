@@ -5,9 +5,9 @@
 
 #include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
-#include "analyzer/report/plain_text.h"
+#include "analyzer/text/plain_text.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 class Suite {
@@ -19,13 +19,15 @@ class Suite {
               const std::string& text, double seconds = 0) {
         ++m_failures;
         open(group, name, seconds, ">\n");
-        m_cases += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n",
-                               markupText(type), markupText(oneLine(message)), markupText(text));
+        m_cases +=
+            fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n",
+                        text::markupText(type), text::markupText(text::oneLine(message)), text::markupText(text));
     }
     void skip(const std::string& group, const std::string& name, const std::string& message) {
         ++m_skipped;
         open(group, name, 0, ">\n");
-        m_cases += fmt::format("      <skipped message=\"{}\"/>\n    </testcase>\n", markupText(oneLine(message)));
+        m_cases +=
+            fmt::format("      <skipped message=\"{}\"/>\n    </testcase>\n", text::markupText(text::oneLine(message)));
     }
     std::string xml(const std::string& output) const {
         const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\"", m_tests, m_failures);
@@ -33,14 +35,14 @@ class Suite {
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"rankscope compare\" {}>\n  <testsuite "
             "name=\"rankscope compare\" {} skipped=\"{}\">\n{}"
             "    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n",
-            counts, counts, m_skipped, m_cases, markupText(output));
+            counts, counts, m_skipped, m_cases, text::markupText(output));
     }
 
   private:
     void open(const std::string& group, const std::string& name, double seconds, const char* end) {
         ++m_tests;
         m_cases += fmt::format("    <testcase classname=\"rankscope.{}\" name=\"{}\" time=\"{:.9f}\"{}", group,
-                               markupText(oneLine(name)), seconds, end);
+                               text::markupText(text::oneLine(name)), seconds, end);
     }
 
     std::string m_cases;
@@ -76,9 +78,9 @@ std::string renderComparisonJunit(const Comparison& c) {
     addStepTime(c, suite);
     addFindings(c, suite);
     constexpr size_t kLongestOutput = 100'000;
-    std::string output = shortened(plainText(renderComparisonText(c)), kLongestOutput) + "\n";
+    std::string output = text::shortened(text::plainText(renderComparisonText(c)), kLongestOutput) + "\n";
     if (const std::string rest = leftOutText(c, kMostPrintedFindings); !rest.empty()) output += rest + "\n";
     return suite.xml(output);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -7,10 +7,10 @@
 #include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
-#include "analyzer/report/markdown_text.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/markdown_text.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 constexpr size_t kMostBytes = 1'000'000;  // GitHub takes 1 MiB a step
@@ -18,7 +18,7 @@ constexpr size_t kMostRows = 40;
 constexpr size_t kLongestCell = 300;
 
 std::string cell(const std::string& text) {
-    return markdownText(text, kLongestCell);
+    return text::markdownText(text, kLongestCell);
 }
 
 const char* sign(StepVerdict verdict) {
@@ -36,8 +36,8 @@ const char* sign(StepVerdict verdict) {
 
 void addStepTime(const Comparison& c, std::string& out) {
     out += "\n| | base | new | change |\n| --- | ---: | ---: | ---: |\n| step | ";
-    out += (c.step.baseNs ? durationText(*c.step.baseNs) : "unknown") + " | " +
-           (c.step.newNs ? durationText(*c.step.newNs) : "unknown") + " | ";
+    out += (c.step.baseNs ? text::durationText(*c.step.baseNs) : "unknown") + " | " +
+           (c.step.newNs ? text::durationText(*c.step.newNs) : "unknown") + " | ";
     out += c.step.ratio ? signedPercentText(*c.step.ratio - 1) : "unknown";
     if (c.step.interval)
         out += fmt::format(" ({} to {})", signedPercentText(c.step.interval->low - 1),
@@ -80,7 +80,9 @@ void addFindings(const Comparison& c, std::string& out) {
     if (c.findings.empty()) return;
     out += "\n### Findings\n\n| | finding | cause | base | new |\n| --- | --- | --- | ---: | ---: |\n";
     for (const FindingChange* finding : firstFindings(c, kMostRows)) {
-        const auto cost = [](const std::optional<double>& ns) { return ns ? durationText(*ns) : std::string("none"); };
+        const auto cost = [](const std::optional<double>& ns) {
+            return ns ? text::durationText(*ns) : std::string("none");
+        };
         out += fmt::format("| {}{} | {} | {} | {} | {} |\n", failsGate(c, *finding) ? "**fails** " : "",
                            toText(finding->status),
                            cell(findingName(*finding)) + inRunsText(*finding) + (finding->allowed ? " (allowed)" : ""),
@@ -120,7 +122,7 @@ void addKernels(const Comparison& c, std::string& out) {
         "kernel | base | new | change |\n| --- | ---: | ---: | ---: |\n",
         c.kernels.size());
     const auto time = [](const std::optional<KernelSide>& side) {
-        return side ? durationText(side->ns) : std::string("none");
+        return side ? text::durationText(side->ns) : std::string("none");
     };
     for (size_t i = 0; i < shown; ++i) {
         const KernelChange& kernel = c.kernels[i];
@@ -179,4 +181,4 @@ std::string renderComparisonMarkdown(const Comparison& c) {
     return out + "\n\nThe rest is left out: --format json has all.\n";
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -11,9 +11,9 @@
 #include "analyzer/compare/content_hash.h"
 #include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
-#include "analyzer/report/plain_text.h"
+#include "analyzer/text/plain_text.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 // Each set of labels is a time series: parts of the change beyond these become one.
@@ -24,10 +24,10 @@ using Labels = std::vector<std::pair<const char*, std::string>>;
 /// Names stay different from each other: what is cut off, or is no text, is told by its hash.
 std::string shortLabel(const std::string& bytes) {
     constexpr size_t kLongest = 200, kHash = 17;
-    const std::string text = plainText(bytes);
+    const std::string text = text::plainText(bytes);
     return text.size() <= kLongest && text == bytes
                ? text
-               : fmt::format("{} {:016x}", shortened(text, kLongest - kHash), contentHash(bytes));
+               : fmt::format("{} {:016x}", text::shortened(text, kLongest - kHash), contentHash(bytes));
 }
 
 std::string labelText(const std::string& bytes) {
@@ -155,4 +155,4 @@ std::string renderComparisonOpenMetrics(const Comparison& c) {
     return std::move(out).end();
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -9,10 +9,10 @@
 #include "analyzer/compare/content_hash.h"
 #include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
-#include "analyzer/detectors/catalogue.h"
-#include "analyzer/report/plain_text.h"
+#include "analyzer/diagnose/catalogue.h"
+#include "analyzer/text/plain_text.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -23,7 +23,7 @@ constexpr const char* kStepRule = "step-time";
 constexpr const char* kPlace = "rankscope.toml";
 
 Json text(const std::string& words) {
-    return {{"text", plainText(words)}};
+    return {{"text", text::plainText(words)}};
 }
 
 /// The same for the same finding from run to run: numbers in its cause do not matter.
@@ -43,8 +43,8 @@ class Rules {
 
   private:
     static Json rule(const std::string& id, const std::string& title) {
-        Json rule = {{"id", plainText(id)}, {"name", plainText(title)}, {"shortDescription", text(title)}};
-        const CatalogueEntry* entry = findCatalogueEntry(id);
+        Json rule = {{"id", text::plainText(id)}, {"name", text::plainText(title)}, {"shortDescription", text(title)}};
+        const diagnose::CatalogueEntry* entry = diagnose::findCatalogueEntry(id);
         const bool isStep = id == kStepRule;
         rule["fullDescription"] = text(entry != nullptr ? entry->definition
                                        : isStep         ? "The step of the job takes longer than in the base."
@@ -64,7 +64,8 @@ Json location(const std::string& where) {
         {"physicalLocation",
          {{"artifactLocation", {{"uri", kPlace}, {"uriBaseId", "%SRCROOT%"}}}, {"region", {{"startLine", 1}}}}}};
     if (!where.empty())
-        place["logicalLocations"] = Json::array({{{"fullyQualifiedName", plainText(where)}, {"kind", "resource"}}});
+        place["logicalLocations"] =
+            Json::array({{{"fullyQualifiedName", text::plainText(where)}, {"kind", "resource"}}});
     return Json::array({place});
 }
 
@@ -98,7 +99,7 @@ Json stepResult(const Comparison& c, Rules& rules) {
 
 Json findingResult(const Comparison& c, const FindingChange& finding, Rules& rules) {
     const bool isGone = finding.status == FindingStatus::gone;
-    Json result = {{"ruleId", plainText(finding.id)},
+    Json result = {{"ruleId", text::plainText(finding.id)},
                    {"ruleIndex", rules.index(finding.id, finding.title)},
                    {"level", failsGate(c, finding)                    ? "error"
                              : isGone                                 ? "none"
@@ -144,4 +145,4 @@ std::string renderComparisonSarif(const Comparison& c) {
     return log.dump(2) + "\n";
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -5,7 +5,7 @@
 
 #include "analyzer/compare/comparison.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 std::string renderComparisonJson(const Comparison& comparison);  // rankscope.compare/1
 std::string renderComparisonText(const Comparison& comparison, bool colour = false);
@@ -34,4 +34,4 @@ std::string renderComparisonOpenMetrics(const Comparison& comparison);
 /// A page of its own that needs nothing beside it, as renderHtml() makes them.
 std::string renderComparisonHtml(const Comparison& comparison);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

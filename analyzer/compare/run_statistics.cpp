@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 constexpr size_t kFewestToSplit = 8;  // fewer fall apart by chance
@@ -95,4 +95,4 @@ RunLocation locate(const std::vector<double>& steps, StepEstimator estimator) {
     return location;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// Steps of two kinds.
 struct StepModes {
@@ -44,4 +44,4 @@ inline constexpr double kApart =
         // costs no more than the mean in place of the trimmed mean
 inline constexpr double kWorthIt = 0.02;  // kinds closer than that do not move a median by what matters
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

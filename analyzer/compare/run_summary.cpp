@@ -7,18 +7,18 @@
 #include <cmath>
 #include <set>
 
-#include "analyzer/analyze.h"
 #include "analyzer/compare/rank_roles.h"
 #include "analyzer/compare/traffic_summary.h"
-#include "analyzer/detectors/detector.h"
-#include "analyzer/recommend/nccl_version.h"
+#include "analyzer/costs/nccl_version.h"
+#include "analyzer/diagnose/detector.h"
+#include "analyzer/diagnose/savings.h"
 #include "analyzer/replay/critical_transfers.h"
-#include "analyzer/replay/savings.h"
+#include "analyzer/report/analyze.h"
 #include "analyzer/report/build_report.h"
-#include "analyzer/report/kernel_name.h"
+#include "analyzer/text/kernel_name.h"
 #include "collector/store/vocabulary.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 std::string joined(const std::set<std::string>& texts) {
@@ -28,7 +28,7 @@ std::string joined(const std::set<std::string>& texts) {
 }
 
 /// Degrees that are told with some certainty: another guess is no other layout.
-std::string layoutText(const Layout& layout) {
+std::string layoutText(const facts::Layout& layout) {
     constexpr double kCertain = 0.7;
     std::string text;
     const auto say = [&](const char* name, const std::optional<int>& degree) {
@@ -44,26 +44,26 @@ std::string layoutText(const Layout& layout) {
 }
 
 /// Kinds of loss after which times are not what they were; what is merely said (severity info) compares well.
-std::string lossKinds(const Report& report) {
+std::string lossKinds(const report::Report& report) {
     std::set<std::string> kinds;
-    for (const LossRow& loss : report.losses)
+    for (const report::LossRow& loss : report.losses)
         if (loss.severity != "info" && loss.kind != "link_peaks") kinds.insert(loss.kind);
     return joined(kinds);
 }
 
-std::string scheduleText(const Layout& layout) {
+std::string scheduleText(const facts::Layout& layout) {
     if (layout.pipelines.empty()) return {};
-    const Pipeline& first = layout.pipelines.front();
+    const facts::Pipeline& first = layout.pipelines.front();
     std::string text = fmt::format("{}, {} micro-batches", layout.schedule, first.microBatches);
     if (first.virtualStages > 1) text += fmt::format(", {} virtual stages", first.virtualStages);
     return text;
 }
 
-std::map<std::string, std::string> environmentOf(const Analysis& analysis, const Report& report) {
-    const TraceFacts& facts = analysis.facts;
+std::map<std::string, std::string> environmentOf(const job::Analysis& analysis, const report::Report& report) {
+    const facts::TraceFacts& facts = analysis.facts;
     std::map<std::string, int> devices, hosts;
     std::set<std::string> missing, perHost;
-    for (const RankFacts& rank : facts.ranks) {
+    for (const facts::RankFacts& rank : facts.ranks) {
         if (!rank.device.empty()) ++devices[rank.device];
         ++hosts[rank.host];
     }
@@ -76,7 +76,7 @@ std::map<std::string, std::string> environmentOf(const Analysis& analysis, const
     environment["world_size"] = std::to_string(report.run.worldSize.value_or(
         static_cast<int>(facts.ranks.size())));  // of the job, however few of its ranks were imported
     environment["gpu"] = joined(gpus);
-    if (const auto nccl = ncclVersionOf(facts)) environment["nccl"] = nccl->text();
+    if (const auto nccl = costs::ncclVersionOf(facts)) environment["nccl"] = nccl->text();
     environment["cuda"] = facts.text("cuda_version");
     environment["source"] = report.run.source;
     environment["virtual"] = report.run.isVirtual ? "yes" : "no";
@@ -91,14 +91,14 @@ std::map<std::string, std::string> environmentOf(const Analysis& analysis, const
 }
 
 /// The analysed steps in order: means over ranks, so that they add up to the run's time.
-std::vector<double> stepTimesOf(const Analysis& analysis) {
+std::vector<double> stepTimesOf(const job::Analysis& analysis) {
     std::vector<double> times;
     if (analysis.facts.wholeRunIsOneStep) return times;
     for (const int step : analysis.steps) {
         double sum = 0;
         int ranks = 0;
-        for (const RankSummary& rank : analysis.ranks) {
-            const StepWindow* window = analysis.window(rank.rank, step);
+        for (const facts::RankSummary& rank : analysis.ranks) {
+            const facts::StepWindow* window = analysis.window(rank.rank, step);
             if (!window) continue;
             sum += static_cast<double>(window->durNs);
             ++ranks;
@@ -108,12 +108,13 @@ std::vector<double> stepTimesOf(const Analysis& analysis) {
     return times;
 }
 
-RoleSummary roleOf(const Analysis& analysis, const RankSummary& rank, const BreakdownRow& row, double steps) {
+RoleSummary roleOf(const job::Analysis& analysis, const facts::RankSummary& rank, const report::BreakdownRow& row,
+                   double steps) {
     RoleSummary role;
     role.rank = rank.rank;
     role.stage = analysis.layout.stageOf(rank.rank);
     role.host = row.host;
-    const Attribution& total = row.total;
+    const facts::Attribution& total = row.total;
     const auto perStep = [&](int64_t ns) { return static_cast<double>(ns) / steps; };
     role.stepNs = perStep(total.stepNs);
     role.computeNs = perStep(total.computeNs);
@@ -124,26 +125,26 @@ RoleSummary roleOf(const Analysis& analysis, const RankSummary& rank, const Brea
     role.idleNs = perStep(total.idleNs);
     for (const auto& [cause, ns] : row.idleByCauseNs)
         if (ns > 0) role.idleByCauseNs[cause] = perStep(ns);
-    for (const HostStall& stall : rank.hostStalls)
+    for (const facts::HostStall& stall : rank.hostStalls)
         if (stall.step >= 0)
             role.stallByCauseNs[std::string(toText(stall.cause))] += static_cast<double>(stall.stallNs) / steps;
     for (const auto& [step, ns] : rank.contention.lostNs) role.slowedNs += ns / steps;
-    for (const KernelStatistics& kernel : rank.kernels) role.kernels += kernel.count / steps;
-    for (const CommTask& task : rank.communication)
+    for (const facts::KernelStatistics& kernel : rank.kernels) role.kernels += kernel.count / steps;
+    for (const facts::CommTask& task : rank.communication)
         if (task.step >= 0 && task.pointToPoint())
             role.receiveWaitNs += static_cast<double>(task.exposedWaitNs) / steps;
     return role;
 }
 
-void setRoles(const Analysis& analysis, const Report& report, RunSummary& summary) {
+void setRoles(const job::Analysis& analysis, const report::Report& report, RunSummary& summary) {
     const std::map<int, std::string> names = rankRoles(analysis);
-    std::map<int, const BreakdownRow*> rows;
-    for (const BreakdownRow& row : report.breakdown) rows[row.rank] = &row;
-    for (const RankSummary& rank : analysis.ranks) {
+    std::map<int, const report::BreakdownRow*> rows;
+    for (const report::BreakdownRow& row : report.breakdown) rows[row.rank] = &row;
+    for (const facts::RankSummary& rank : analysis.ranks) {
         const auto row = rows.find(rank.rank);
-        const RankFacts* facts = analysis.facts.findRank(rank.rank);
+        const facts::RankFacts* facts = analysis.facts.findRank(rank.rank);
         const auto steps = std::count_if(facts->steps.begin(), facts->steps.end(),
-                                         [](const StepWindow& step) { return !step.warmUp; });
+                                         [](const facts::StepWindow& step) { return !step.warmUp; });
         if (row == rows.end() || steps == 0) continue;
         RoleSummary role = roleOf(analysis, rank, *row->second, static_cast<double>(steps));
         role.role = names.at(rank.rank);
@@ -151,28 +152,28 @@ void setRoles(const Analysis& analysis, const Report& report, RunSummary& summar
     }
 }
 
-void setPath(const Analysis& analysis, RunSummary& summary) {
+void setPath(const job::Analysis& analysis, RunSummary& summary) {
     summary.hasPath = analysis.replay.available() && !analysis.replay.path.empty();
     if (!summary.hasPath) return;
-    for (const PathShare& share : analysis.replay.path)
+    for (const replay::PathShare& share : analysis.replay.path)
         for (RoleSummary& role : summary.roles)
             if (role.rank == share.rank) role.pathNs[std::string(toText(share.category))] += share.nsPerStep;
-    for (const PathTransfer& transfer :
-         criticalTransfers(analysis.replay.graph, analysis.replay.unchanged, analysis.replay.steps))
+    for (const replay::PathTransfer& transfer :
+         replay::criticalTransfers(analysis.replay.graph, analysis.replay.unchanged, analysis.replay.steps))
         summary
             .pathTransferNs[trafficName(std::string(toText(analysis.layout.role(transfer.communicatorId, transfer.op))),
                                         std::string(store::toText(transfer.op)))] += transfer.nsPerStep;
 }
 
-void setKernels(const Analysis& analysis, RunSummary& summary) {
+void setKernels(const job::Analysis& analysis, RunSummary& summary) {
     std::map<std::string, KernelSummary> byName;
     std::map<int32_t, std::string> names;
     const double share = static_cast<double>(analysis.ranks.size()) * std::max(1, summary.steps);
-    for (const RankSummary& rank : analysis.ranks) {
-        for (const KernelStatistics& kernel : rank.kernels) {
+    for (const facts::RankSummary& rank : analysis.ranks) {
+        for (const facts::KernelStatistics& kernel : rank.kernels) {
             auto [name, isNew] = names.try_emplace(kernel.key.nameId);
             if (isNew)
-                name->second = readableKernelName(analysis.facts.strings[static_cast<size_t>(kernel.key.nameId)]);
+                name->second = text::readableKernelName(analysis.facts.strings[static_cast<size_t>(kernel.key.nameId)]);
             KernelSummary& sum = byName[name->second];
             sum.count += kernel.count / share;
             sum.ns += static_cast<double>(kernel.totalNs) / share;
@@ -195,19 +196,19 @@ void setKernels(const Analysis& analysis, RunSummary& summary) {
 }
 
 /// What each rank does of the kernels that the job spends most time in.
-void setWork(const Analysis& analysis, RunSummary& summary) {
+void setWork(const job::Analysis& analysis, RunSummary& summary) {
     std::map<int32_t, std::string> names;  // of those kernels
-    for (const RankSummary& rank : analysis.ranks)
-        for (const KernelStatistics& kernel : rank.kernels) names.try_emplace(kernel.key.nameId);
+    for (const facts::RankSummary& rank : analysis.ranks)
+        for (const facts::KernelStatistics& kernel : rank.kernels) names.try_emplace(kernel.key.nameId);
     for (auto& [id, name] : names) {
-        const std::string readable = readableKernelName(analysis.facts.strings[static_cast<size_t>(id)]);
+        const std::string readable = text::readableKernelName(analysis.facts.strings[static_cast<size_t>(id)]);
         for (size_t i = 0; i < std::min(RunSummary::kMostKernelsOfARank, summary.kernels.size()); ++i)
             if (summary.kernels[i].name == readable) name = readable;
     }
     for (RoleSummary& role : summary.roles) {
-        const RankSummary* rank = analysis.findRank(role.rank);
+        const facts::RankSummary* rank = analysis.findRank(role.rank);
         const double steps = std::max(1, summary.steps);
-        for (const KernelStatistics& kernel : rank->kernels) {
+        for (const facts::KernelStatistics& kernel : rank->kernels) {
             const std::string& name = names.at(kernel.key.nameId);
             if (name.empty()) continue;
             KernelWork& work = role.work[name];
@@ -218,17 +219,17 @@ void setWork(const Analysis& analysis, RunSummary& summary) {
     }
 }
 
-void addFindings(const std::vector<Finding>& findings, RunSummary& summary) {
+void addFindings(const std::vector<job::Finding>& findings, RunSummary& summary) {
     std::map<int, std::string> roleOfRank;
     for (const RoleSummary& role : summary.roles) roleOfRank[role.rank] = role.role;
-    for (const Finding& finding : findings) {
+    for (const job::Finding& finding : findings) {
         if (summary.findings.size() >= RunSummary::kMostFindings) break;
         FindingSummary row;
         row.id = finding.id;
         row.title = finding.title;
-        row.verdict = finding.verdict == Verdict::found          ? "found"
-                      : finding.verdict == Verdict::inconclusive ? "inconclusive"
-                                                                 : "note";
+        row.verdict = finding.verdict == job::Verdict::found          ? "found"
+                      : finding.verdict == job::Verdict::inconclusive ? "inconclusive"
+                                                                      : "note";
         row.ranks = finding.ranks;
         for (const int rank : finding.ranks)
             row.roles.push_back(roleOfRank.count(rank) ? roleOfRank[rank] : fmt::format("rank {}", rank));
@@ -267,7 +268,7 @@ std::string trafficName(const std::string& use, const std::string& op) {
     return op + " of " + use;
 }
 
-RunSummary summarizeRun(const Analysis& analysis, const Report& report) {
+RunSummary summarizeRun(const job::Analysis& analysis, const report::Report& report) {
     RunSummary summary;
     summary.name = report.run.name;
     summary.startUnixNs = std::atoll(analysis.facts.text("start_unix_ns", "0").c_str());
@@ -278,7 +279,7 @@ RunSummary summarizeRun(const Analysis& analysis, const Report& report) {
     summary.traffic = summarizeTraffic(analysis);
     setPath(analysis, summary);
     summary.deviceLoss = std::any_of(analysis.ranks.begin(), analysis.ranks.end(),
-                                     [](const RankSummary& rank) { return !rank.lostSteps.empty(); });
+                                     [](const facts::RankSummary& rank) { return !rank.lostSteps.empty(); });
     setKernels(analysis, summary);
     setWork(analysis, summary);
     const auto efficiency = [&](const char* name, const std::optional<double>& value) {
@@ -295,15 +296,15 @@ RunSummary summarizeRun(const Analysis& analysis, const Report& report) {
 }
 
 RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers) {
-    StepOverview overview;
-    const Analysis analysis = readWithOverview(database, {workers, {}, {}}, overview);
-    Claims claims;
-    std::vector<Finding> findings = detect(analysis, claims);
-    replaySavings(analysis, findings);
-    RunSummary summary = summarizeRun(analysis, buildReport(analysis, claims, std::move(findings)));
+    report::StepOverview overview;
+    const job::Analysis analysis = report::readWithOverview(database, {workers, {}, {}}, overview);
+    diagnose::Claims claims;
+    std::vector<job::Finding> findings = diagnose::detect(analysis, claims);
+    diagnose::replaySavings(analysis, findings);
+    RunSummary summary = summarizeRun(analysis, report::buildReport(analysis, claims, std::move(findings)));
     summary.overview = std::move(overview);
     summary.file = database.string();
     return summary;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/detectors/analysis.h"
+#include "analyzer/job/analysis.h"
 #include "analyzer/report/report_model.h"
 #include "analyzer/report/step_overview.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// The kernels of one name on one rank.
 struct KernelWork {
@@ -77,7 +77,7 @@ struct RunSummary {
     std::string label;          // given when it was saved; a commit, say
     std::string file;           // where it was read from; not part of the summary
     bool fromBaseline = false;  // not part of the summary
-    std::optional<StepOverview>
+    std::optional<report::StepOverview>
         overview;  // a picture of one step, of runs read from their trace; not part of the summary
     std::string toolVersion;
     int64_t startUnixNs = 0;                         // when the run began; 0 unknown
@@ -98,7 +98,7 @@ struct RunSummary {
     std::vector<KernelSummary> kernels;        // longest first; the last may stand for all others
     std::map<std::string, double> efficiency;  // parallel, load_balance, serialisation, transfer
     std::vector<FindingSummary> findings;
-    std::vector<LossRow> losses;
+    std::vector<report::LossRow> losses;
 
     static constexpr size_t kMostSamples = 512;
     static constexpr size_t kMostKernels = 40;
@@ -108,7 +108,7 @@ struct RunSummary {
 };
 
 /// The summary of an analysed run. O(events of the summaries of its ranks).
-RunSummary summarizeRun(const Analysis& analysis, const Report& report);
+RunSummary summarizeRun(const job::Analysis& analysis, const report::Report& report);
 
 /// The same of a trace, from its database. Nothing is written into it. Throws store::Error.
 RunSummary summarizeTrace(const std::filesystem::path& database, unsigned workers = 0);
@@ -122,4 +122,4 @@ std::optional<double> slowStepOf(std::vector<double> stepsNs);
 /// "op of use": the key of RunSummary::pathTransferNs.
 std::string trafficName(const std::string& use, const std::string& op);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 /// Two significant digits at least: 0.53 %, 3.2 %, 12 %.
@@ -92,8 +92,8 @@ std::string noiseSentence(const StepTimeChange& step) {
 
 std::string verdictSentence(const StepTimeChange& step) {
     if (!step.baseNs || !step.newNs) return step.reason;
-    const std::string times =
-        fmt::format("{} -> {} a step, {}", durationText(*step.baseNs), durationText(*step.newNs), changeText(step));
+    const std::string times = fmt::format("{} -> {} a step, {}", text::durationText(*step.baseNs),
+                                          text::durationText(*step.newNs), changeText(step));
     switch (step.verdict) {
         case StepVerdict::regression:
         case StepVerdict::improvement:
@@ -123,10 +123,10 @@ std::string causesHeading(const Comparison& comparison) {
 }
 
 std::string metricText(double value, const std::string& unit) {
-    if (unit == "ns") return durationText(value);
-    if (unit == "share") return percentText(value);
-    if (unit == "bytes") return bytesText(value);
-    if (unit == "bytes/s") return bandwidthText(value);
+    if (unit == "ns") return text::durationText(value);
+    if (unit == "share") return text::percentText(value);
+    if (unit == "bytes") return text::bytesText(value);
+    if (unit == "bytes/s") return text::bandwidthText(value);
     return std::abs(value) >= 100 ? fmt::format("{:.0f} {}", value, unit) : fmt::format("{:.3g} {}", value, unit);
 }
 
@@ -137,4 +137,4 @@ std::string metricChangeText(double base, double now, const std::string& unit) {
     return (number == "+0.0" || number == "-0.0" ? "0.0" : number) + (unit == "share" ? " points" : " %");
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

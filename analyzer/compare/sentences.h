@@ -7,7 +7,7 @@
 
 #include "analyzer/compare/comparison.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// "3.2 % slower (2.8 % to 3.6 %)".
 std::string changeText(const StepTimeChange& step);
@@ -34,4 +34,4 @@ std::string metricText(double value, const std::string& unit);
 /// How much it changed: "-12.6 points" of a share, "+5.2 %" of other numbers.
 std::string metricChangeText(double base, double now, const std::string& unit);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

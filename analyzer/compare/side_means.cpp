@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 void addShare(const std::map<std::string, double>& from, double share, std::map<std::string, double>& to) {
@@ -154,4 +154,4 @@ std::map<std::string, TrafficSummary> byUse(const SideMeans& side) {
     return uses;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

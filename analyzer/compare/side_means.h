@@ -9,7 +9,7 @@
 
 #include "analyzer/compare/run_summary.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 using TrafficKey = std::tuple<std::string, std::string, int, int>;  // use, op, ranks, size class
 
@@ -38,4 +38,4 @@ SideMeans meansOf(const std::vector<RunSummary>& runs);
 /// All size classes of one use and operation together.
 std::map<std::string, TrafficSummary> byUse(const SideMeans& side);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -7,7 +7,7 @@
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/distributions.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 /// Of one step, as a share of the run's typical one, over runs that have more than one.
@@ -116,4 +116,4 @@ TwoSides withMoreRuns(const TwoSides& sides, int more, double scale) {
     return planned;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -8,7 +8,7 @@
 
 #include "analyzer/compare/run_statistics.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 inline constexpr double kNoiseFloor = 0.001;  // of the step: no machine repeats a run better than that
 inline constexpr size_t kFewestForWelch = 5;  // runs on each side
@@ -57,4 +57,4 @@ DifferenceNoise noiseOf(const Side& base, const Side& now, double floor = kNoise
 /// The same sides with `more` runs on each, and noise between runs that is `scale` times the variance estimated.
 TwoSides withMoreRuns(const TwoSides& sides, int more, double scale);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

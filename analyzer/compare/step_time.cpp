@@ -9,9 +9,9 @@
 #include "analyzer/compare/rank_test.h"
 #include "analyzer/compare/run_statistics.h"
 #include "analyzer/compare/side_noise.h"
-#include "analyzer/recommend/student_t.h"
+#include "analyzer/facts/student_t.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 constexpr const char* kMean = "mean";
@@ -25,7 +25,7 @@ StepEstimator estimatorOf(const std::string& name) {
 double smallestVisible(double error, double scale, double degrees, double threshold) {
     const double bound = std::max(error * std::sqrt(degrees / chiSquaredQuantile(1 - kNoiseBound, degrees)),
                                   kUsualNoise * std::sqrt(4 / degrees) * scale);
-    const double claimed = std::max(studentTwoSided(kConfidence, degrees) * error, std::log1p(threshold));
+    const double claimed = std::max(facts::studentTwoSided(kConfidence, degrees) * error, std::log1p(threshold));
     return std::expm1(claimed + normalQuantile(kFindingPower) * bound);
 }
 
@@ -95,9 +95,9 @@ void judge(const TwoSides& sides, const StepTimeOptions& options, StepTimeChange
         change.moreRuns = kFewestMoreRuns;
         return;
     }
-    const double half = studentTwoSided(kConfidence, noise.degrees) * noise.error;
+    const double half = facts::studentTwoSided(kConfidence, noise.degrees) * noise.error;
     change.interval = ConfidenceInterval{std::exp(difference - half), std::exp(difference + half)};
-    change.pValue = studentOutside(std::abs(difference) / noise.error, noise.degrees);
+    change.pValue = facts::studentOutside(std::abs(difference) / noise.error, noise.degrees);
     change.betweenRuns = noise.betweenRuns;
     change.smallestVisible = smallestVisible(sides, noise, options.threshold);
     change.fewForExceptions = smallestRankTestP(base.logs.size(), now.logs.size()) / 2 > 1 - kConfidence;
@@ -179,4 +179,4 @@ StepTimeChange compareStepTimes(const std::vector<StepSample>& base, const std::
     return change;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -27,7 +27,7 @@
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/side_noise.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 struct StepTimeOptions {
     double threshold = 0.01;   // share: a smaller change is none. Below, builds of the same source differ
@@ -52,4 +52,4 @@ StepTimeChange compareStepTimes(const std::vector<StepSample>& base, const std::
 /// The typical step of each run, by the estimator that fits all of them.
 std::vector<double> typicalSteps(const std::vector<StepSample>& runs, const std::string& estimator);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

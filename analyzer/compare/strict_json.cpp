@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "analyzer/compare/summary_file.h"
-#include "analyzer/report/plain_text.h"
+#include "analyzer/text/plain_text.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 using Json = nlohmann::json;
@@ -32,7 +32,7 @@ std::string reasonOf(const std::string& what) {
     drop("syntax error while parsing", " - ");
     if (const size_t last = text.find("; last read:"); last != std::string::npos && text.size() - last > kLongestLast)
         text.resize(last);
-    return shortened(oneLine(text), kLongestReason);
+    return text::shortened(text::oneLine(text), kLongestReason);
 }
 
 bool hasConflictMarker(std::string_view text) {
@@ -48,7 +48,7 @@ class KeysOnce {
         if (event == Json::parse_event_t::object_end) m_open.pop_back();
         if (event == Json::parse_event_t::key && !m_open.back().insert(parsed.get<std::string>()).second)
             throw SummaryError(fmt::format("{}: the key {} is there twice in one object", m_origin,
-                                           shortened(oneLine(parsed.get<std::string>()), kLongestReason)),
+                                           text::shortened(text::oneLine(parsed.get<std::string>()), kLongestReason)),
                                "take one of them, or save the run again");
         return true;
     }
@@ -75,4 +75,4 @@ Json parseStrictJson(const std::string& text, const std::string& origin) {
     }
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// JSON in which no object has a key twice: of two values, which a merge can leave behind, neither is taken. Throws
 /// SummaryError with `origin`, the place in it and what to do.
 nlohmann::json parseStrictJson(const std::string& text, const std::string& origin);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

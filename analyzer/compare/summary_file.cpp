@@ -15,10 +15,10 @@
 #include "analyzer/compare/content_hash.h"
 #include "analyzer/compare/strict_json.h"
 #include "analyzer/compare/summary_object.h"
-#include "analyzer/report/plain_text.h"
-#include "analyzer/report/shell_word.h"
+#include "analyzer/text/plain_text.h"
+#include "analyzer/text/shell_word.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 using Json = nlohmann::ordered_json;  // written: the same order every time
@@ -128,7 +128,7 @@ Json contentsJson(const RunSummary& summary) {
     });
     json["efficiency"] = numbersJson(summary.efficiency);
     json["findings"] = arrayOf(summary.findings, findingJson);
-    json["loss"] = arrayOf(summary.losses, [](const LossRow& l) {
+    json["loss"] = arrayOf(summary.losses, [](const report::LossRow& l) {
         return Json{{"kind", l.kind}, {"severity", l.severity}, {"count", l.count}, {"what_it_means", l.meaning}};
     });
     return json;
@@ -202,7 +202,7 @@ void checkSchema(const Parsed& json, const std::string& origin) {
     if (schema == json.end() || !schema->is_string())
         throw SummaryError(fmt::format("{}: no summary of a run: it has no schema", origin),
                            "a baseline file is made by: rankscope baseline save NAME --dir DIR");
-    const std::string name = shortened(schema->get_ref<const std::string&>(), 100);
+    const std::string name = text::shortened(schema->get_ref<const std::string&>(), 100);
     if (name == kSummarySchema) return;
     if (name.rfind("rankscope.run-summary/", 0) == 0)
         throw SummaryError(
@@ -286,7 +286,7 @@ RunSummary readSummary(const std::filesystem::path& file) {
     if (!isRead)
         throw SummaryError(
             fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno != 0 ? errno : EIO)),
-            "see who may read it: ls -l " + shellWord(file.string()));
+            "see who may read it: ls -l " + text::shellWord(file.string()));
     return parseSummary(text.str(), file.string());
 }
 
@@ -294,4 +294,4 @@ std::string summaryId(const RunSummary& summary) {
     return fmt::format("{:016x}", contentHash(dumped(contentsJson(summary))));
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

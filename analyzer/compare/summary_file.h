@@ -8,7 +8,7 @@
 
 #include "analyzer/compare/run_summary.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// A summary that cannot be read: which file, where in it, what to do.
 class SummaryError : public std::runtime_error {
@@ -33,4 +33,4 @@ RunSummary readSummary(const std::filesystem::path& file);
 /// version): two saved summaries of one run are one file.
 std::string summaryId(const RunSummary& summary);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

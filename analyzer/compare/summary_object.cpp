@@ -5,7 +5,7 @@
 
 #include "analyzer/compare/summary_file.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 using Parsed = nlohmann::json;
@@ -133,4 +133,4 @@ void SummaryObject::fail(const std::string& what, const std::string& hint) const
     throw SummaryError(fmt::format("{}: {}{}", m_origin, m_place, what), hint);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 inline constexpr const char* kSaveAnew = "save it again: rankscope baseline save RUN --dir DIR";
 
@@ -61,4 +61,4 @@ class SummaryObject {
     const std::string& m_origin;
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

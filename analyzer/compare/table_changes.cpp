@@ -7,7 +7,7 @@
 
 #include "analyzer/compare/metric_values.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 CollectiveSide sideOf(const TrafficSummary& row) {
@@ -66,4 +66,4 @@ std::vector<KernelChange> compareKernels(const SideMeans& base, const SideMeans&
     return sorted;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -6,7 +6,7 @@
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/side_means.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// Means over the ranks that take part, per step; most time first.
 std::vector<CollectiveChange> compareCollectives(const SideMeans& base, const SideMeans& now);
@@ -14,4 +14,4 @@ std::vector<CollectiveChange> compareCollectives(const SideMeans& base, const Si
 /// Means over ranks, per step; largest change first.
 std::vector<KernelChange> compareKernels(const SideMeans& base, const SideMeans& now);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -8,10 +8,10 @@
 #include "analyzer/compare/format_parts.h"
 #include "analyzer/compare/renderers.h"
 #include "analyzer/compare/sentences.h"
-#include "analyzer/report/plain_text.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/plain_text.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 constexpr size_t kLongestLine = 4000;  // bytes: a name may be anything
@@ -25,7 +25,7 @@ class Text {
     void line(const std::string& text = {}) {
         for (size_t at = 0; at < text.size();) {
             const size_t escape = m_colour ? std::min(text.find("\033[", at), text.size()) : text.size();
-            m_text += shortened(oneLine(std::string_view(text).substr(at, escape - at)), kLongestLine);
+            m_text += text::shortened(text::oneLine(std::string_view(text).substr(at, escape - at)), kLongestLine);
             if (escape == text.size()) break;
             const size_t end = text.find_first_not_of("0123456789;", escape + 2);
             const bool isColour = end != std::string::npos && text[end] == 'm';
@@ -74,8 +74,8 @@ void writeVerdict(const Comparison& c, Text& text) {
     const StepTimeChange::Modes& first = step.modes.front();
     text.line(fmt::format(
         "  modes steps are of two kinds in {} run{} (in {}: {} and {}, {:.0f} % of the second): {} are compared",
-        step.modes.size(), step.modes.size() == 1 ? "" : "s", first.run, durationText(first.lowNs),
-        durationText(first.highNs), 100 * first.highShare,
+        step.modes.size(), step.modes.size() == 1 ? "" : "s", first.run, text::durationText(first.lowNs),
+        text::durationText(first.highNs), 100 * first.highShare,
         step.estimator == "mean" ? "means" : "typical steps, as most runs have one kind,"));
 }
 
@@ -179,8 +179,8 @@ void writeKernels(const Comparison& c, Text& text) {
     for (size_t i = 0; i < std::min(kMostRows, rows.size()); ++i) {
         const KernelChange& kernel = *rows[i];
         text.line(fmt::format("  {:>10}  {} ({} -> {})", signedDurationText(kernel.deltaNs), kernel.name,
-                              kernel.base ? durationText(kernel.base->ns) : "none",
-                              kernel.now ? durationText(kernel.now->ns) : "none"));
+                              kernel.base ? text::durationText(kernel.base->ns) : "none",
+                              kernel.now ? text::durationText(kernel.now->ns) : "none"));
     }
 }
 
@@ -215,4 +215,4 @@ std::string renderComparisonText(const Comparison& comparison, bool colour) {
     return std::move(text).take();
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

@@ -6,11 +6,11 @@
 #include <set>
 #include <tuple>
 
-#include "analyzer/timeline/operation.h"
-#include "analyzer/timeline/statistics.h"
+#include "analyzer/facts/operation.h"
+#include "analyzer/facts/statistics.h"
 #include "collector/store/vocabulary.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 struct Sums {
@@ -33,12 +33,12 @@ int sizeClassOf(int64_t bytes) {
 
 /// Bytes that a port carries in one direction. Messages to several neighbours leave by the same port; of a group of
 /// sends and receives half leave and half arrive.
-double portBytes(const CommTask& task) {
+double portBytes(const facts::CommTask& task) {
     const auto bytes = static_cast<double>(task.bytes);
     return task.pointToPoint() && task.calls > 1 ? bytes / 2 : bytes;
 }
 
-void add(const CommTask& task, int rank, int members, Sums& sums) {
+void add(const facts::CommTask& task, int rank, int members, Sums& sums) {
     ++sums.count;
     sums.ranks.insert(rank);
     if (task.bytes > 0) sums.bytes += static_cast<double>(task.bytes);
@@ -48,7 +48,7 @@ void add(const CommTask& task, int rank, int members, Sums& sums) {
     sums.exposedTransferNs += static_cast<double>(task.exposedTransferNs);
     sums.exposedWaitNs += static_cast<double>(task.exposedWaitNs);
     if (transferNs > 0 && task.bytes > 0)
-        sums.busbws.push_back(portBytes(task) / transferNs * 1e9 * busFactor(task.op, members));
+        sums.busbws.push_back(portBytes(task) / transferNs * 1e9 * facts::busFactor(task.op, members));
     if (task.algorithm != store::Algorithm::unknown) ++sums.algorithms[std::string(store::toText(task.algorithm))];
     if (task.protocol != store::Protocol::unknown) ++sums.protocols[std::string(store::toText(task.protocol))];
     if (task.dataType != store::DataType::unknown) ++sums.dataTypes[std::string(store::toText(task.dataType))];
@@ -56,10 +56,10 @@ void add(const CommTask& task, int rank, int members, Sums& sums) {
 
 }  // namespace
 
-std::vector<TrafficSummary> summarizeTraffic(const Analysis& analysis) {
-    std::map<std::tuple<CommRole, store::Op, int, int>, Sums> groups;
-    for (const RankSummary& rank : analysis.ranks) {
-        for (const CommTask& task : rank.communication) {
+std::vector<TrafficSummary> summarizeTraffic(const job::Analysis& analysis) {
+    std::map<std::tuple<facts::CommRole, store::Op, int, int>, Sums> groups;
+    for (const facts::RankSummary& rank : analysis.ranks) {
+        for (const facts::CommTask& task : rank.communication) {
             if (task.step < 0) continue;
             const auto communicator = analysis.facts.communicators.find(task.communicatorId);
             const int members = communicator == analysis.facts.communicators.end() ? 0 : communicator->second.size;
@@ -87,7 +87,7 @@ std::vector<TrafficSummary> summarizeTraffic(const Analysis& analysis) {
         row.waitNs = sums.waitNs / share;
         row.exposedTransferNs = sums.exposedTransferNs / share;
         row.exposedWaitNs = sums.exposedWaitNs / share;
-        row.busbw = median(std::move(sums.busbws));
+        row.busbw = facts::median(std::move(sums.busbws));
         row.algorithm = mostCommon(sums.algorithms);
         row.protocol = mostCommon(sums.protocols);
         traffic.push_back(std::move(row));
@@ -98,4 +98,4 @@ std::vector<TrafficSummary> summarizeTraffic(const Analysis& analysis) {
     return traffic;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

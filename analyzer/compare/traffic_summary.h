@@ -5,9 +5,9 @@
 
 #include "analyzer/compare/run_summary.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// Communication of the analysed steps by use, operation and size class; most time first.
-std::vector<TrafficSummary> summarizeTraffic(const Analysis& analysis);
+std::vector<TrafficSummary> summarizeTraffic(const job::Analysis& analysis);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

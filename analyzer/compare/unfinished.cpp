@@ -8,14 +8,14 @@
 #include <optional>
 #include <string_view>
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 namespace {
 
 /// Kinds of loss that capture_decoder.cpp and trace_builder.cpp give to a recording without its end.
 constexpr std::array<std::string_view, 5> kUnfinished = {"died", "missing_rank", "running", "unknown_end",
                                                          "unreadable_file"};
 
-bool isUnfinished(const LossRow& loss) {
+bool isUnfinished(const report::LossRow& loss) {
     return std::ranges::count(kUnfinished, loss.kind) != 0;
 }
 
@@ -45,10 +45,10 @@ std::string shortRuns(const std::vector<RunSummary>& runs, int whole) {
 std::string unfinishedText(const RunSummary& run) {
     std::string text;
     size_t count = 0;
-    for (const LossRow& loss : run.losses)
+    for (const report::LossRow& loss : run.losses)
         if (isUnfinished(loss) && count++ == 0) text = loss.meaning;
     const auto first =
-        std::ranges::find(run.losses, "first_death", &LossRow::kind);  // of several deaths the one to look at
+        std::ranges::find(run.losses, "first_death", &report::LossRow::kind);  // of several deaths the one to look at
     if (count > 1 && first != run.losses.end()) return first->meaning;
     return count > 1 ? fmt::format("{}; and {} more like it", text, count - 1) : text;
 }
@@ -72,4 +72,4 @@ std::vector<Incomparable> lostSteps(const std::vector<RunSummary>& base, const s
                     : "the step time is not compared (--across unfinished compares it all the same)"}};
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

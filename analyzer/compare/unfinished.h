@@ -9,7 +9,7 @@
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/run_summary.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::compare {
 
 /// What did not finish, with its rank: "rank 2 (pid 7 on a) died of signal 9: its recording ends there"; of several the
 /// one that stopped first, or their number. Empty: the run is whole.
@@ -23,4 +23,4 @@ std::vector<std::string> unfinishedNotices(const std::vector<RunSummary>& runs, 
 std::vector<Incomparable> lostSteps(const std::vector<RunSummary>& base, const std::vector<RunSummary>& now,
                                     bool across);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::compare

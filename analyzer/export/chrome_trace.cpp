@@ -7,7 +7,7 @@
 #include "analyzer/export/export_formats.h"
 #include "analyzer/export/json_string.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::exports {
 namespace {
 
 /// Microseconds with the nanoseconds behind the point.
@@ -149,4 +149,4 @@ std::unique_ptr<ExportSink> chromeTrace(std::ostream& out, const std::string& ru
     return std::make_unique<ChromeTrace>(out, runName);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::exports

@@ -6,7 +6,7 @@
 
 #include "collector/store/reader.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::exports {
 namespace {
 
 /// Members of one collective, in a row; the order of their arrival becomes the way of the arrow.
@@ -90,4 +90,4 @@ const store::P2p* CollectiveMembers::message(int64_t id) const {
     return findById(m_messages, id);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::exports

@@ -13,7 +13,7 @@ namespace rankscope::store {
 class TraceReader;
 }
 
-namespace rankscope::analyzer {
+namespace rankscope::exports {
 
 /// A rank's kernel in a collective instance or a message.
 struct MemberKernel {
@@ -48,4 +48,4 @@ class CollectiveMembers {
     std::vector<MemberKernel> m_members;           // by (rank, kernel)
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::exports

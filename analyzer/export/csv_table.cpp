@@ -5,9 +5,9 @@
 #include <ostream>
 
 #include "analyzer/export/export_formats.h"
-#include "analyzer/report/plain_text.h"
+#include "analyzer/text/plain_text.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::exports {
 namespace {
 
 class CsvTable : public ExportSink {
@@ -63,7 +63,7 @@ class CsvTable : public ExportSink {
 
     void word(std::string_view bytes) {
         m_line += ',';
-        std::string text = plainText(bytes);
+        std::string text = text::plainText(bytes);
         // A spreadsheet would take it for a formula and run it; the quote makes it text there.
         if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos)
             text.insert(0, 1, '\'');
@@ -87,4 +87,4 @@ std::unique_ptr<ExportSink> csvTable(std::ostream& out) {
     return std::make_unique<CsvTable>(out);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::exports

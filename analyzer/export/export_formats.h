@@ -7,7 +7,7 @@
 
 #include "analyzer/export/exported_event.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::exports {
 
 /// Chrome's trace event format (JSON object with traceEvents), which Perfetto and chrome://tracing open: a process per
 /// rank, a thread per track, X events in microseconds with three decimals (whole nanoseconds), flow events from
@@ -18,4 +18,4 @@ std::unique_ptr<ExportSink> chromeTrace(std::ostream& out, const std::string& ru
 /// nanoseconds on the job clock.
 std::unique_ptr<ExportSink> csvTable(std::ostream& out);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::exports

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/export/exported_event.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::exports {
 
 std::string_view toText(EventKind kind) {
     switch (kind) {
@@ -27,4 +27,4 @@ std::string_view toText(EventKind kind) {
     return "unknown";
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::exports

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace rankscope::analyzer {
+namespace rankscope::exports {
 
 enum class EventKind : uint8_t { step, nvtx, ncclCall, apiCall, kernel, ncclKernel, copy, set, finding };
 std::string_view toText(
@@ -60,4 +60,4 @@ class ExportSink {
     virtual void finish() = 0;
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::exports

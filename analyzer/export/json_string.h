@@ -7,13 +7,13 @@
 #include <string>
 #include <string_view>
 
-#include "analyzer/report/plain_text.h"
+#include "analyzer/text/plain_text.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::exports {
 
 /// Appends a text as a JSON string; bytes that are no text become U+FFFD.
 inline void appendJsonString(fmt::memory_buffer& out, std::string_view bytes) {
-    const std::string text = plainText(bytes);
+    const std::string text = text::plainText(bytes);
     out.push_back('"');
     for (const char c : text) {
         if (c == '"' || c == '\\') out.push_back('\\');
@@ -27,4 +27,4 @@ inline void appendJsonString(fmt::memory_buffer& out, std::string_view bytes) {
     out.push_back('"');
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::exports

@@ -12,7 +12,7 @@
 #include "analyzer/export/exported_event.h"
 #include "analyzer/export/track_lanes.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::exports {
 
 enum class TrackKind : int64_t { steps = 0, nvtx = 1, nccl = 2, api = 3, stream = 4 };
 
@@ -44,4 +44,4 @@ class RankTracks {
     std::map<int64_t, ExportedTrack> m_tracks;
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::exports

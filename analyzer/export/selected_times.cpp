@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace rankscope::analyzer {
+namespace rankscope::exports {
 
 SelectedTimes::SelectedTimes(store::TraceReader& trace, const ExportSelection& selection)
     : m_ranks(selection.ranks), m_allTimes(!selection.steps) {
@@ -31,4 +31,4 @@ bool SelectedTimes::touches(int64_t fromNs, int64_t toNs) const {
            });
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::exports

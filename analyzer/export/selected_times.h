@@ -8,7 +8,7 @@
 #include "analyzer/export/walk_trace.h"
 #include "collector/store/reader.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::exports {
 
 struct TimeRange {
     int64_t fromNs = INT64_MIN;
@@ -33,4 +33,4 @@ class SelectedTimes {
     std::map<int, TimeRange> m_times;
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::exports

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace rankscope::analyzer {
+namespace rankscope::exports {
 
 /// Puts events that come by start on as few lanes as they need: on a lane events follow or enclose each other, as
 /// viewers expect of a thread.
@@ -27,4 +27,4 @@ class TrackLanes {
     std::vector<std::vector<int64_t>> m_open;  // ends of the events that enclose the present time, outermost first
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::exports

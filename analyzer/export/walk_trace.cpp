@@ -12,10 +12,10 @@
 #include "analyzer/export/rank_tracks.h"
 #include "analyzer/export/selected_times.h"
 #include "analyzer/export/track_lanes.h"
-#include "analyzer/report/kernel_name.h"
+#include "analyzer/text/kernel_name.h"
 #include "collector/store/reader.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::exports {
 namespace {
 
 std::string_view copyKindText(int32_t kind) {
@@ -122,7 +122,7 @@ class Walk {
     std::string_view kernelName(int64_t nameId) {
         constexpr size_t kLongest = 200;
         const auto [at, isNew] = m_kernelNames.try_emplace(nameId);
-        if (isNew) at->second = readableKernelName(m_trace.string(nameId), kLongest);
+        if (isNew) at->second = text::readableKernelName(m_trace.string(nameId), kLongest);
         return at->second;
     }
 
@@ -330,4 +330,4 @@ void walkTrace(store::TraceReader& trace, ExportSink& sink, const ExportSelectio
     sink.finish();
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::exports

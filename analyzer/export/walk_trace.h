@@ -11,7 +11,7 @@ namespace rankscope::store {
 class TraceReader;
 }
 
-namespace rankscope::analyzer {
+namespace rankscope::exports {
 
 /// What of a run is told.
 struct ExportSelection {
@@ -23,4 +23,4 @@ struct ExportSelection {
 /// bytes per member of a collective, and 8 bytes per launch of one rank. Throws store::Error.
 void walkTrace(store::TraceReader& trace, ExportSink& sink, const ExportSelection& selection = {});
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::exports

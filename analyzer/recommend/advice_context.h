@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/detectors/finding.h"
+#include "analyzer/costs/transfer_cost.h"
+#include "analyzer/job/finding.h"
 #include "analyzer/recommend/recommendation.h"
 #include "analyzer/recommend/step_predictor.h"
-#include "analyzer/recommend/transfer_cost.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
 struct RecommendThresholds {
     static constexpr double kFloorShare =
@@ -22,12 +22,12 @@ struct RecommendThresholds {
 
 /// What every adviser reads.
 struct AdviceContext {
-    const Analysis& analysis;
-    const std::vector<Finding>& findings;
-    const CostEvidence& evidence;
-    const TransferCost& cost;
+    const job::Analysis& analysis;
+    const std::vector<job::Finding>& findings;
+    const costs::CostEvidence& evidence;
+    const costs::TransferCost& cost;
     const StepPredictor& predictor;
-    std::optional<NcclVersion> nccl;
+    std::optional<costs::NcclVersion> nccl;
     double noiseNs = 0;   // a gain must exceed it
     std::string runName;  // as commands take it
     std::set<std::string> settled =
@@ -45,7 +45,7 @@ void setSaving(const std::vector<double>& expected, const std::vector<double>& p
 void adviseAlgorithms(const AdviceContext& context, Advice& advice);
 
 /// Bytes of a gradient's element as it travels; 2 when nothing tells. DeepSpeed counts buckets in elements.
-int gradientElementBytes(const Analysis& analysis);
+int gradientElementBytes(const job::Analysis& analysis);
 
 /// Bucket sizes of gradients, by replaying the step with each of them.
 void adviseBuckets(const AdviceContext& context, Advice& advice);
@@ -67,4 +67,4 @@ std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice&
 /// alternatives, what is kept and what all gain together.
 void composeAdvice(const AdviceContext& context, Advice& advice);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

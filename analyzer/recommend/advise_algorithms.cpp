@@ -4,33 +4,33 @@
 
 #include <algorithm>
 
-#include "analyzer/detectors/detector.h"
+#include "analyzer/costs/nccl_names.h"
+#include "analyzer/diagnose/detector.h"
+#include "analyzer/facts/statistics.h"
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/algorithm_candidates.h"
-#include "analyzer/recommend/nccl_names.h"
 #include "analyzer/recommend/setting_origin.h"
-#include "analyzer/report/shell_word.h"
-#include "analyzer/report/units.h"
-#include "analyzer/timeline/statistics.h"
+#include "analyzer/text/shell_word.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
 using Side = Outcome::Side;
 
 struct Proposal {
-    NcclSetting setting;
+    costs::NcclSetting setting;
     Outcome outcome;
     double expectedNs = 0;  // medians of the saving per step
     double pessimisticNs = 0;
 };
 
 double savedNs(const AdviceContext& context, const Outcome& outcome, Side side) {
-    return outcome.changed.empty() ? 0 : median(context.predictor.scaledTransfers(outcome.scale(side)));
+    return outcome.changed.empty() ? 0 : facts::median(context.predictor.scaledTransfers(outcome.scale(side)));
 }
 
 std::optional<Proposal> judge(const AdviceContext& context, const AlgorithmCandidates& candidates,
-                              const NcclSetting& setting) {
+                              const costs::NcclSetting& setting) {
     auto outcome = candidates.with(setting);
     if (!outcome) return std::nullopt;
     Proposal proposal{setting, std::move(*outcome)};
@@ -55,8 +55,8 @@ Proposal bestPerFunction(const AdviceContext& context, const AlgorithmCandidates
     Proposal best = start;
     for (store::Op op : candidates.ops()) {
         const Proposal before = best;
-        for (const FunctionRule& rule : candidates.rulesFor(op)) {
-            NcclSetting setting = before.setting;
+        for (const costs::FunctionRule& rule : candidates.rulesFor(op)) {
+            costs::NcclSetting setting = before.setting;
             setting.rules[op] = rule;
             const auto proposal = judge(context, candidates, setting);
             // The shorter of two rules that do the same comes first.
@@ -67,17 +67,17 @@ Proposal bestPerFunction(const AdviceContext& context, const AlgorithmCandidates
     return best;
 }
 
-std::string choiceText(AlgorithmChoice choice) {
-    return ncclName(choice.algorithm) + "/" + ncclName(choice.protocol);
+std::string choiceText(costs::AlgorithmChoice choice) {
+    return costs::ncclName(choice.algorithm) + "/" + costs::ncclName(choice.protocol);
 }
 
-const char* basisText(Basis basis) {
+const char* basisText(costs::Basis basis) {
     switch (basis) {
-        case Basis::measuredHere:
+        case costs::Basis::measuredHere:
             return "both measured in this run";
-        case Basis::sweep:
+        case costs::Basis::sweep:
             return "both measured by nccl-tests";
-        case Basis::model:
+        case costs::Basis::model:
             break;
     }
     return "by NCCL's cost model on this job's links";
@@ -87,7 +87,7 @@ struct Line {
     double count = 0;
     double gainNs = 0;
     double nowNs = 0;
-    CostEstimate cost;
+    costs::CostEstimate cost;
 };
 
 /// The collectives that gain or lose most.
@@ -97,11 +97,11 @@ std::vector<std::string> evidenceOf(const AlgorithmCandidates& candidates, const
     for (const MessageGroup& group : candidates.groups()) {
         const auto at = outcome.changed.find(group.key);
         if (at == outcome.changed.end()) continue;
-        const GroupShape shape = group.message.shape;
-        Line& line =
-            byWhat[fmt::format("{} of {} over {} ranks on {} node{} a step: {} to {}", ncclName(group.key.op),
-                               bytesText(group.message.bytes), shape.ranks, shape.nodes, shape.nodes == 1 ? "" : "s",
-                               choiceText(group.message.present), choiceText(at->second.choice))];
+        const costs::GroupShape shape = group.message.shape;
+        Line& line = byWhat[fmt::format("{} of {} over {} ranks on {} node{} a step: {} to {}",
+                                        costs::ncclName(group.key.op), text::bytesText(group.message.bytes),
+                                        shape.ranks, shape.nodes, shape.nodes == 1 ? "" : "s",
+                                        choiceText(group.message.present), choiceText(at->second.choice))];
         line.count += group.count;
         line.gainNs += std::abs(1 - at->second.cost.scale) * group.totalNs;
         if (line.count == group.count) line.nowNs = group.message.presentNs, line.cost = at->second.cost;
@@ -109,10 +109,10 @@ std::vector<std::string> evidenceOf(const AlgorithmCandidates& candidates, const
     std::vector<std::pair<double, std::string>> lines;
     for (const auto& [what, line] : byWhat)
         lines.emplace_back(
-            line.gainNs,
-            fmt::format("{:.4g}x {}, {} to {} each ({} to {}; {})", line.count, what, durationText(line.nowNs),
-                        durationText(line.nowNs * line.cost.scale), durationText(line.nowNs * line.cost.scaleLow),
-                        durationText(line.nowNs * line.cost.scaleHigh), basisText(line.cost.basis)));
+            line.gainNs, fmt::format("{:.4g}x {}, {} to {} each ({} to {}; {})", line.count, what,
+                                     text::durationText(line.nowNs), text::durationText(line.nowNs * line.cost.scale),
+                                     text::durationText(line.nowNs * line.cost.scaleLow),
+                                     text::durationText(line.nowNs * line.cost.scaleHigh), basisText(line.cost.basis)));
     std::sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::string> texts;
     for (const auto& [gain, text] : lines)
@@ -135,7 +135,7 @@ std::string riskOf(const AlgorithmCandidates& candidates, const Outcome& outcome
     return fmt::format(
         "others of its collectives take {} a step longer, which the predicted gain already counts; sizes and groups it "
         "does not use were not judged",
-        durationText(slower));
+        text::durationText(slower));
 }
 
 Recommendation recommendationFrom(const AdviceContext& context, const AlgorithmCandidates& candidates,
@@ -148,12 +148,12 @@ Recommendation recommendationFrom(const AdviceContext& context, const AlgorithmC
     setSaving(context.predictor.scaledTransfers(outcome.scale(Side::expected)),
               context.predictor.scaledTransfers(outcome.scale(Side::pessimistic)),
               context.predictor.scaledTransfers(outcome.scale(Side::optimistic)), recommendation);
-    for (const Finding& finding : context.findings)
-        if (finding.id == "RS205" && finding.verdict == Verdict::found) recommendation.findings = {"RS205"};
+    for (const job::Finding& finding : context.findings)
+        if (finding.id == "RS205" && finding.verdict == job::Verdict::found) recommendation.findings = {"RS205"};
     return recommendation;
 }
 
-std::vector<std::string> forcedVariables(const Analysis& analysis) {
+std::vector<std::string> forcedVariables(const job::Analysis& analysis) {
     std::vector<std::string> names;
     const PresentSetting present = presentSetting(analysis);
     if (present.algoForced) names.push_back("NCCL_ALGO");
@@ -163,7 +163,7 @@ std::vector<std::string> forcedVariables(const Analysis& analysis) {
 
 /// Takes away what the environment forces now and the recommendation does not set anew, and says who did.
 void giveBack(const AdviceContext& context, Recommendation& recommendation) {
-    const TraceFacts& facts = context.analysis.facts;
+    const facts::TraceFacts& facts = context.analysis.facts;
     for (const std::string& name : forcedVariables(context.analysis)) {
         const auto& then =
             recommendation.settings.environment.try_emplace(name, givenBack(facts, name, context.nccl)).first->second;
@@ -172,7 +172,7 @@ void giveBack(const AdviceContext& context, Recommendation& recommendation) {
 }
 
 std::string tuneCommand(const AdviceContext& context) {
-    return fmt::format("rankscope tune --from-recommend {} -- COMMAND", shellWord(context.runName));
+    return fmt::format("rankscope tune --from-recommend {} -- COMMAND", text::shellWord(context.runName));
 }
 
 Recommendation unsetting(const AdviceContext& context, const AlgorithmCandidates& candidates, const Proposal& free) {
@@ -200,7 +200,7 @@ Recommendation perFunction(const AdviceContext& context, const AlgorithmCandidat
         fmt::format("{}{}{}", algo.empty() ? "" : "NCCL_ALGO=" + algo, algo.empty() || proto.empty() ? "" : " ",
                     proto.empty() ? "" : "NCCL_PROTO=" + proto);
     recommendation.certainty =
-        proposal.outcome.weakest == Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
+        proposal.outcome.weakest == costs::Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
     recommendation.verify = tuneCommand(context);
     return recommendation;
 }
@@ -212,10 +212,11 @@ Recommendation tunerTable(const AdviceContext& context, const AlgorithmCandidate
     recommendation.title =
         fmt::format("a tuner table of {} row{}: each collective with the choice that is best for its size and group",
                     recommendation.settings.tuner.size(), recommendation.settings.tuner.size() == 1 ? "" : "s");
-    recommendation.certainty = outcome.weakest == Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
+    recommendation.certainty =
+        outcome.weakest == costs::Basis::model ? Certainty::tryAndMeasure : Certainty::recommended;
     recommendation.verify = fmt::format(
         "rankscope recommend {} --format tuner-csv -o tuner.csv && rankscope run --tuner tuner.csv -- COMMAND",
-        shellWord(context.runName));
+        text::shellWord(context.runName));
     return recommendation;
 }
 
@@ -223,13 +224,13 @@ Recommendation tunerTable(const AdviceContext& context, const AlgorithmCandidate
 /// trial), and in expectation, too.
 bool clearlyBeats(const AdviceContext& context, const Proposal& better, const Proposal& than) {
     const double model =
-        better.outcome.weakest == Basis::model ? RecommendThresholds::kTryShare * context.analysis.stepNs : 0;
+        better.outcome.weakest == costs::Basis::model ? RecommendThresholds::kTryShare * context.analysis.stepNs : 0;
     return better.pessimisticNs > std::max(0.0, than.pessimisticNs) + std::max(context.noiseNs, model) &&
            better.expectedNs > than.expectedNs + context.noiseNs;
 }
 
 /// "NCCL_ALGO=allreduce:ring NCCL_PROTO=allreduce:simple"; what is not set is left out.
-std::string settingText(const NcclSetting& setting) {
+std::string settingText(const costs::NcclSetting& setting) {
     std::string text;
     if (const std::string algo = setting.algoValue(); !algo.empty()) text += "NCCL_ALGO=" + algo;
     if (const std::string proto = setting.protoValue(); !proto.empty())
@@ -242,11 +243,11 @@ std::string nothingBetter(const AdviceContext& context, const PresentSetting& pr
     const std::string who = present.any() ? "what the environment sets now" : "NCCL's own choice";
     if (nearest.setting.algoValue().empty() && nearest.setting.protoValue().empty())
         return fmt::format("keep {}: of {} other settings none shortens the step by more than its noise ({})", who,
-                           looked, durationText(context.noiseNs));
+                           looked, text::durationText(context.noiseNs));
     return fmt::format(
         "keep {}: of {} other settings {} comes nearest, {} a step at best, which is no more than chance or the "
         "model's error",
-        who, looked, settingText(nearest.setting), durationText(std::max(0.0, nearest.expectedNs)));
+        who, looked, settingText(nearest.setting), text::durationText(std::max(0.0, nearest.expectedNs)));
 }
 
 }  // namespace
@@ -307,4 +308,4 @@ void adviseAlgorithms(const AdviceContext& context, Advice& advice) {
     if (!advised) advice.kept.push_back({"algorithm", nothingBetter(context, present, best, looked)});
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

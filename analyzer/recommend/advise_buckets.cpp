@@ -11,9 +11,9 @@
 
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/bucket_settings.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
 /// MiB. From where start-up dominates to where nothing overlaps; about 1.5 times apart, since the step changes slowly
@@ -34,8 +34,8 @@ std::string changeTo(int mebibytes, bool overlap) {
 /// What the finding of this fault proposes; 0: none does. It stands among the sizes that are tried, and is the one
 /// advised where chance cannot tell it from the best: one fault has one fix.
 int proposedMebibytes(const AdviceContext& context, bool overlap) {
-    for (const Finding& finding : context.findings) {
-        if (finding.verdict != Verdict::found || finding.id != (overlap ? "RS201" : "RS202")) continue;
+    for (const job::Finding& finding : context.findings) {
+        if (finding.verdict != job::Verdict::found || finding.id != (overlap ? "RS201" : "RS202")) continue;
         for (const auto& [name, value] : finding.evidence.numbers)
             if (name == "proposed_bucket_bytes") return static_cast<int>(std::llround(value / (1 << 20)));
     }
@@ -124,8 +124,8 @@ Recommendation adviceOf(const AdviceContext& context, const std::vector<Tried>& 
         recommendation.risk +=
             "; static_graph=True needs the same parameters to be used in every step: leave it out where they vary";
     }
-    for (const Finding& finding : context.findings)
-        if (finding.verdict == Verdict::found && (finding.id == "RS202" || finding.id == "RS201"))
+    for (const job::Finding& finding : context.findings)
+        if (finding.verdict == job::Verdict::found && (finding.id == "RS202" || finding.id == "RS201"))
             recommendation.findings.push_back(finding.id);
     return recommendation;
 }
@@ -137,8 +137,8 @@ bool worthIt(const AdviceContext& context, const Tried& one) {
 /// Gradients that all leave when backward is over: the sizes are judged with overlap on. Nothing where what the finding
 /// proposes, its sizes included, is better by more than chance.
 std::optional<Recommendation> overlapped(const AdviceContext& context) {
-    const auto finding = std::find_if(context.findings.begin(), context.findings.end(), [](const Finding& one) {
-        return one.id == "RS201" && one.verdict == Verdict::found && one.changes.size() == 1 &&
+    const auto finding = std::find_if(context.findings.begin(), context.findings.end(), [](const job::Finding& one) {
+        return one.id == "RS201" && one.verdict == job::Verdict::found && one.changes.size() == 1 &&
                (one.changes[0] == "overlap" || one.changes[0].find("overlap=yes") != std::string::npos);
     });
     if (finding == context.findings.end() || !context.open("overlap")) return std::nullopt;
@@ -153,10 +153,10 @@ std::optional<Recommendation> overlapped(const AdviceContext& context) {
 
 }  // namespace
 
-int gradientElementBytes(const Analysis& analysis) {
-    for (const RankSummary& rank : analysis.ranks)
-        for (const CommTask& task : rank.communication)
-            if (analysis.layout.role(task) == CommRole::gradients && store::elementBytes(task.dataType) > 0)
+int gradientElementBytes(const job::Analysis& analysis) {
+    for (const facts::RankSummary& rank : analysis.ranks)
+        for (const facts::CommTask& task : rank.communication)
+            if (analysis.layout.role(task) == facts::CommRole::gradients && store::elementBytes(task.dataType) > 0)
                 return store::elementBytes(task.dataType);
     return 2;
 }
@@ -176,7 +176,7 @@ void adviseBuckets(const AdviceContext& context, Advice& advice) {
              fmt::format(
                  "keep the present ones: the best of {} size{}, {} MiB, gains {} a step, which is no more than chance",
                  tried.size(), tried.size() == 1 ? "" : "s", best.mebibytes,
-                 durationText(std::max(0.0, best.step.savingNs)))});
+                 text::durationText(std::max(0.0, best.step.savingNs)))});
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -9,34 +9,34 @@
 #include <iterator>
 #include <string>
 
-#include "analyzer/detectors/catalogue.h"
+#include "analyzer/diagnose/catalogue.h"
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/bucket_settings.h"
 #include "analyzer/recommend/recommend.h"
-#include "analyzer/report/shell_word.h"
+#include "analyzer/text/shell_word.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
-double numberOf(const Finding& finding, const char* name, double fallback = 0) {
+double numberOf(const job::Finding& finding, const char* name, double fallback = 0) {
     for (const auto& [key, value] : finding.evidence.numbers)
         if (key == name) return value;
     return fallback;
 }
 
 /// ZeRO-3 and FSDP shard parameters; the others reduce gradients in buckets.
-bool sharded(const Analysis& analysis) {
+bool sharded(const job::Analysis& analysis) {
     return analysis.layout.zero.value_or(0) >= 3;
 }
 
 /// Bucket that the replay of the finding's fix has, MiB; 0: the present ones.
-double bucketOf(const Finding& finding) {
+double bucketOf(const job::Finding& finding) {
     double mebibytes = 0;
     for (const std::string& change : finding.changes) std::sscanf(change.c_str(), "buckets:mb=%lf", &mebibytes);
     return mebibytes;
 }
 
-void overlap(const AdviceContext& context, const Finding& finding, Recommendation& r) {
+void overlap(const AdviceContext& context, const job::Finding& finding, Recommendation& r) {
     r.area = "overlap";
     if (numberOf(finding, "lateness_ns") > 0) return;  // the program calls too late: no setting makes it call earlier
     if (sharded(context.analysis)) {
@@ -64,7 +64,7 @@ void overlap(const AdviceContext& context, const Finding& finding, Recommendatio
     }
 }
 
-void redundant(const AdviceContext& context, const Finding&, Recommendation& r) {
+void redundant(const AdviceContext& context, const job::Finding&, Recommendation& r) {
     r.area = "redundancy";
     r.title = "reduce gradients once per optimizer step, not once per micro-step";
     if (sharded(context.analysis))
@@ -75,7 +75,7 @@ void redundant(const AdviceContext& context, const Finding&, Recommendation& r) 
                                        : "none for DDP: gradients accumulate where they are";
 }
 
-void precision(const AdviceContext& context, const Finding&, Recommendation& r) {
+void precision(const AdviceContext& context, const job::Finding&, Recommendation& r) {
     r.area = "precision";
     r.title = "reduce gradients in bf16: half the bytes";
     if (sharded(context.analysis))
@@ -89,7 +89,7 @@ void precision(const AdviceContext& context, const Finding&, Recommendation& r) 
 
 /// Half of what the environment allows. Without a limit there the trace does not tell how many channels NCCL takes, and
 /// no number is known to be fewer.
-void channels(const AdviceContext& context, const Finding&, Recommendation& r) {
+void channels(const AdviceContext& context, const job::Finding&, Recommendation& r) {
     r.area = "channels";
     const int now = std::atoi(context.analysis.facts.text("env.NCCL_MAX_CTAS").c_str());
     if (now < 4) return;
@@ -103,7 +103,7 @@ void channels(const AdviceContext& context, const Finding&, Recommendation& r) {
         "count";
 }
 
-void allocator(const AdviceContext&, const Finding&, Recommendation& r) {
+void allocator(const AdviceContext&, const job::Finding&, Recommendation& r) {
     r.area = "allocator";
     r.title = "keep memory instead of freeing and allocating it in every step";
     r.settings.environment["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True";
@@ -111,7 +111,7 @@ void allocator(const AdviceContext&, const Finding&, Recommendation& r) {
     r.risk = "none known; the pool keeps what it has";
 }
 
-void pinned(const AdviceContext&, const Finding&, Recommendation& r) {
+void pinned(const AdviceContext&, const job::Finding&, Recommendation& r) {
     r.area = "copies";
     r.title = "copy from pinned memory, without blocking";
     r.settings.launcher = {{"DataLoader(pin_memory)", "True"}, {"tensor.to(non_blocking)", "True"}};
@@ -119,7 +119,7 @@ void pinned(const AdviceContext&, const Finding&, Recommendation& r) {
     r.risk = "pinned memory cannot be swapped out: mind the host's memory";
 }
 
-void microBatches(const AdviceContext& context, const Finding& finding, Recommendation& r) {
+void microBatches(const AdviceContext& context, const job::Finding& finding, Recommendation& r) {
     r.area = "micro_batches";
     const auto now = static_cast<int>(numberOf(finding, "micro_batches"));
     const auto then = static_cast<int>(numberOf(finding, "proposed_micro_batches"));
@@ -135,7 +135,7 @@ void microBatches(const AdviceContext& context, const Finding& finding, Recommen
               : "1F1B keeps those of at most as many micro-batches as there are stages");
 }
 
-void buckets(const AdviceContext& context, const Finding& finding, Recommendation& r) {
+void buckets(const AdviceContext& context, const job::Finding& finding, Recommendation& r) {
     r.area = "buckets";
     const double bytes = numberOf(finding, "proposed_bucket_bytes");
     if (bytes <= 0) return;
@@ -154,7 +154,7 @@ bool judged(const Advice& advice, const std::string& area) {
 
 struct Translation {
     const char* id;
-    void (*write)(const AdviceContext&, const Finding&, Recommendation&);
+    void (*write)(const AdviceContext&, const job::Finding&, Recommendation&);
 };
 constexpr Translation kTranslations[] = {{"RS101", microBatches}, {"RS201", overlap},  {"RS202", buckets},
                                          {"RS206", redundant},    {"RS209", channels}, {"RS210", precision},
@@ -164,8 +164,8 @@ constexpr Translation kTranslations[] = {{"RS101", microBatches}, {"RS201", over
 
 void adviseFromFindings(const AdviceContext& context, Advice& advice) {
     std::vector<Recommendation> more;
-    for (const Finding& finding : context.findings) {
-        if (finding.verdict != Verdict::found || !finding.savingNsPerStep ||
+    for (const job::Finding& finding : context.findings) {
+        if (finding.verdict != job::Verdict::found || !finding.savingNsPerStep ||
             *finding.savingNsPerStep <= context.noiseNs)
             continue;
         for (const Translation& translation : kTranslations) {
@@ -197,8 +197,8 @@ void adviseFromFindings(const AdviceContext& context, Advice& advice) {
 
 std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice& advice) {
     std::vector<Recommendation> cures;
-    for (const Finding& finding : context.findings) {
-        if (finding.verdict != Verdict::found ||
+    for (const job::Finding& finding : context.findings) {
+        if (finding.verdict != job::Verdict::found ||
             (finding.savingNsPerStep && *finding.savingNsPerStep <= context.noiseNs))
             continue;
         Recommendation setting;
@@ -206,9 +206,10 @@ std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice&
         for (const Translation& translation : kTranslations)
             if (finding.id == translation.id) translation.write(context, finding, setting);
         if (finding.savingNsPerStep && (!setting.settings.empty() || judged(advice, setting.area))) continue;
-        const CatalogueEntry* entry = findCatalogueEntry(finding.id);
+        const diagnose::CatalogueEntry* entry = diagnose::findCatalogueEntry(finding.id);
         Recommendation cure;
-        cure.kind = entry != nullptr && entry->cureAt == CureAt::machine ? AdviceKind::repair : AdviceKind::program;
+        cure.kind =
+            entry != nullptr && entry->cureAt == diagnose::CureAt::machine ? AdviceKind::repair : AdviceKind::program;
         cure.area = "finding";
         cure.title = fmt::format("{}: {}", finding.title, finding.cause);
         cure.findings = {finding.id};
@@ -220,11 +221,11 @@ std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice&
         cure.savingNs = finding.savingNsPerStep.value_or(0);
         cure.savingLowNs = finding.savingLowNs;
         cure.savingHighNs = finding.savingHighNs;
-        const std::string run = shellWord(context.runName);
+        const std::string run = text::shellWord(context.runName);
         if (finding.savingReplayed) {
             cure.change.edits = finding.changes;
             std::string command = "rankscope whatif " + run;
-            for (const std::string& change : finding.changes) command += " --change " + shellWord(change);
+            for (const std::string& change : finding.changes) command += " --change " + text::shellWord(change);
             cure.basis = fmt::format("the step played without it ({}); {}", command, context.predictor.name);
         } else {
             cure.basis = cure.savingKnown ? "the finding's own estimate: it cannot be played"
@@ -238,4 +239,4 @@ std::vector<Recommendation> curesFor(const AdviceContext& context, const Advice&
     return cures;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "analyzer/recommend/advice_context.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
 /// More micro-batches always shrink the bubble: the fewest are proposed whose step is this close to that of the most
@@ -49,15 +49,15 @@ bool worthIt(const AdviceContext& context, const EditedStep& step) {
 /// What the finding proposes, the fewest that bring the bubble under its threshold: it is taken where nothing is much
 /// better, and named beside what is. 0: none does.
 int proposedMicroBatches(const AdviceContext& context) {
-    for (const Finding& finding : context.findings) {
-        if (finding.verdict != Verdict::found || finding.id != "RS101") continue;
+    for (const job::Finding& finding : context.findings) {
+        if (finding.verdict != job::Verdict::found || finding.id != "RS101") continue;
         for (const auto& [name, value] : finding.evidence.numbers)
             if (name == "proposed_micro_batches") return static_cast<int>(std::llround(value));
     }
     return 0;
 }
 
-void adviseMicroBatches(const AdviceContext& context, const Pipeline& pipeline, Advice& advice) {
+void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pipeline, Advice& advice) {
     const int proposed = proposedMicroBatches(context);
     std::set<int> counts;
     for (int factor : {2, 3, 4, 6, 8}) counts.insert(factor * pipeline.microBatches);
@@ -85,7 +85,7 @@ void adviseMicroBatches(const AdviceContext& context, const Pipeline& pipeline, 
     if (!worthIt(context, best.step) || most <= kCloseEnough * context.analysis.stepNs) {
         advice.kept.push_back(
             {"micro_batches", fmt::format("keep {}: more of them gain {} a step at equal tokens at most",
-                                          pipeline.microBatches, durationText(std::max(0.0, most)))});
+                                          pipeline.microBatches, text::durationText(std::max(0.0, most)))});
         return;
     }
     Recommendation recommendation;
@@ -99,8 +99,8 @@ void adviseMicroBatches(const AdviceContext& context, const Pipeline& pipeline, 
         recommendation.evidence.push_back(
             fmt::format("RS101 names {}, the fewest that bring the bubble under its threshold; they gain {}, and {} "
                         "are the fewest within {} of the best",
-                        proposed, durationText(std::max(0.0, isProposed->step.savingNs)), best.microBatches,
-                        percentText(kCloseEnough)));
+                        proposed, text::durationText(std::max(0.0, isProposed->step.savingNs)), best.microBatches,
+                        text::percentText(kCloseEnough)));
     take(recommendation, best.change, best.step);
     recommendation.basis = "the schedule played with so many micro-batches; " + context.predictor.name;
     recommendation.risk = pipeline.schedule == "gpipe"
@@ -113,7 +113,7 @@ void adviseMicroBatches(const AdviceContext& context, const Pipeline& pipeline, 
     advice.recommendations.push_back(std::move(recommendation));
 }
 
-void adviseVirtualStages(const AdviceContext& context, const Pipeline& pipeline, Advice& advice) {
+void adviseVirtualStages(const AdviceContext& context, const facts::Pipeline& pipeline, Advice& advice) {
     std::vector<Plan> plans;
     for (int factor : {2, 4})
         if (auto plan =
@@ -130,7 +130,7 @@ void adviseVirtualStages(const AdviceContext& context, const Pipeline& pipeline,
     if (!worthIt(context, best->step) || best->step.savingNs <= kCloseEnough * context.analysis.stepNs) {
         advice.kept.push_back(
             {"virtual_stages", fmt::format("keep {}: more of them gain {} a step at most", pipeline.virtualStages,
-                                           durationText(std::max(0.0, best->step.savingNs)))});
+                                           text::durationText(std::max(0.0, best->step.savingNs)))});
         return;
     }
     Recommendation recommendation;
@@ -151,7 +151,7 @@ void adviseVirtualStages(const AdviceContext& context, const Pipeline& pipeline,
 
 void adviseSchedule(const AdviceContext& context, Advice& advice) {
     if (!context.predictor.edited || context.analysis.layout.pipelines.empty()) return;
-    Pipeline pipeline = context.analysis.layout.pipelines.front();
+    facts::Pipeline pipeline = context.analysis.layout.pipelines.front();
     if (const auto& now = context.predictor.pipeline) {
         pipeline.schedule = now->schedule;
         pipeline.microBatches = now->microBatches;
@@ -165,8 +165,8 @@ void adviseSchedule(const AdviceContext& context, Advice& advice) {
 void advisePrefetch(const AdviceContext& context, Advice& advice) {
     if (!context.predictor.edited || !context.open("overlap") || context.analysis.layout.zero.value_or(0) < 3) return;
     // A finding whose fix is more than that is answered by all of it.
-    for (const Finding& finding : context.findings)
-        if (finding.verdict == Verdict::found && finding.id == "RS201" && finding.savingReplayed &&
+    for (const job::Finding& finding : context.findings)
+        if (finding.verdict == job::Verdict::found && finding.id == "RS201" && finding.savingReplayed &&
             !finding.changes.empty() && !finding.changes.front().starts_with("prefetch"))
             return;
     const auto step = context.predictor.edited(kAhead);
@@ -174,7 +174,7 @@ void advisePrefetch(const AdviceContext& context, Advice& advice) {
     if (!worthIt(context, *step)) {
         advice.kept.push_back(
             {"prefetch", fmt::format("keep it: gathering one layer ahead gains {} a step, which is no more than chance",
-                                     durationText(std::max(0.0, step->savingNs)))});
+                                     text::durationText(std::max(0.0, step->savingNs)))});
         return;
     }
     Recommendation recommendation;
@@ -189,9 +189,9 @@ void advisePrefetch(const AdviceContext& context, Advice& advice) {
     recommendation.basis = "each layer's all-gather issued one layer earlier; " + context.predictor.name;
     recommendation.risk = "memory: the parameters of one more layer are held at a time";
     recommendation.verify = "run again with it and compare the steps (rankscope analyze)";
-    for (const Finding& finding : context.findings)
-        if (finding.verdict == Verdict::found && finding.id == "RS201") recommendation.findings = {"RS201"};
+    for (const job::Finding& finding : context.findings)
+        if (finding.verdict == job::Verdict::found && finding.id == "RS201") recommendation.findings = {"RS201"};
     advice.recommendations.push_back(std::move(recommendation));
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -5,16 +5,16 @@
 #include <memory>
 #include <set>
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
-void put(Outcome& outcome, const MessageGroup& group, const TransferCost::Chosen& chosen) {
+void put(Outcome& outcome, const MessageGroup& group, const costs::TransferCost::Chosen& chosen) {
     if (chosen.choice == group.message.present) return;
     outcome.changed.emplace(group.key, chosen);
     outcome.weakest = std::max(outcome.weakest, chosen.cost.basis);
 }
 
-void add(TunerAdvice& row, const MessageGroup& group, const CostEstimate& cost) {
+void add(TunerAdvice& row, const MessageGroup& group, const costs::CostEstimate& cost) {
     const double now = group.count * group.message.presentNs;
     row.perStep += group.count;
     row.nowNs += now;
@@ -39,14 +39,14 @@ TransferScale Outcome::scale(Side side) const {
     return [this, side](const MessageKey& key) {
         const auto at = changed.find(key);
         if (at == changed.end()) return 1.0;
-        const CostEstimate& cost = at->second.cost;
+        const costs::CostEstimate& cost = at->second.cost;
         return side == Side::expected ? cost.scale : side == Side::pessimistic ? cost.scaleHigh : cost.scaleLow;
     };
 }
 
-PresentSetting presentSetting(const Analysis& analysis) {
+PresentSetting presentSetting(const job::Analysis& analysis) {
     const std::string algo = analysis.facts.text("env.NCCL_ALGO"), proto = analysis.facts.text("env.NCCL_PROTO");
-    return {!algo.empty(), !proto.empty(), NcclSetting::parse(algo, proto)};
+    return {!algo.empty(), !proto.empty(), costs::NcclSetting::parse(algo, proto)};
 }
 
 AlgorithmCandidates::AlgorithmCandidates(const AdviceContext& context, MessageList messages)
@@ -60,7 +60,7 @@ void AlgorithmCandidates::addSupported() {
     for (const MessageGroup& group : m_messages.groups)
         m_supported.try_emplace(
             {group.key.op, group.message.shape},
-            supportedChoices(group.key.op, group.message.shape, m_context.nccl, m_context.evidence.seen()));
+            costs::supportedChoices(group.key.op, group.message.shape, m_context.nccl, m_context.evidence.seen()));
 }
 
 AlgorithmCandidates AlgorithmCandidates::of(MessageList messages) const {
@@ -70,23 +70,25 @@ AlgorithmCandidates AlgorithmCandidates::of(MessageList messages) const {
     return changed;
 }
 
-const std::vector<AlgorithmChoice>& AlgorithmCandidates::supported(const MessageGroup& group) const {
+const std::vector<costs::AlgorithmChoice>& AlgorithmCandidates::supported(const MessageGroup& group) const {
     return m_supported.at({group.key.op, group.message.shape});
 }
 
 bool AlgorithmCandidates::passedOver(store::Protocol protocol) const {
     return std::any_of(m_messages.groups.begin(), m_messages.groups.end(), [&](const MessageGroup& group) {
-        const AlgorithmChoice instead{group.message.present.algorithm, protocol};
+        const costs::AlgorithmChoice instead{group.message.present.algorithm, protocol};
         if (!m_present.rules.ruleOf(group.key.op).allows(instead)) return false;
         const auto cost = m_context.cost.of(group.message, instead);
         return cost && cost->scaleHigh < 1;
     });
 }
 
-std::vector<AlgorithmChoice> AlgorithmCandidates::mayTake(const MessageGroup& group, const FunctionRule& rule) const {
-    std::vector<AlgorithmChoice> choices;
+std::vector<costs::AlgorithmChoice> AlgorithmCandidates::mayTake(const MessageGroup& group,
+                                                                 const costs::FunctionRule& rule) const {
+    std::vector<costs::AlgorithmChoice> choices;
     if (rule.protocols.size() == 1) return choices;  // not of its own accord
-    for (AlgorithmChoice choice : unseenChoices(group.key.op, group.message.shape, m_context.evidence.seen()))
+    for (costs::AlgorithmChoice choice :
+         costs::unseenChoices(group.key.op, group.message.shape, m_context.evidence.seen()))
         if (rule.allows(choice) && !m_present.rules.ruleOf(group.key.op).allows(choice) &&
             m_passedOver.count(choice.protocol) == 0)
             choices.push_back(choice);
@@ -99,20 +101,20 @@ std::vector<store::Op> AlgorithmCandidates::ops() const {
     return {all.begin(), all.end()};
 }
 
-std::optional<Outcome> AlgorithmCandidates::with(const NcclSetting& setting, Unseen unseen) const {
+std::optional<Outcome> AlgorithmCandidates::with(const costs::NcclSetting& setting, Unseen unseen) const {
     Outcome outcome;
     for (const MessageGroup& group : m_messages.groups) {
-        const FunctionRule& rule = setting.ruleOf(group.key.op);
+        const costs::FunctionRule& rule = setting.ruleOf(group.key.op);
         // NCCL preferred its present choice to all that was allowed: it changes only to what was not, or where it must.
         const bool stays = rule.allows(group.message.present);
-        std::vector<AlgorithmChoice> allowed;
-        for (AlgorithmChoice choice : supported(group))
+        std::vector<costs::AlgorithmChoice> allowed;
+        for (costs::AlgorithmChoice choice : supported(group))
             if (rule.allows(choice) && !(stays && m_present.rules.ruleOf(group.key.op).allows(choice)))
                 allowed.push_back(choice);
         if (stays) allowed.push_back(group.message.present);
         if (allowed.empty() && !rule.allows(group.message.present)) return std::nullopt;
-        const std::vector<AlgorithmChoice> mayHave =
-            unseen == Unseen::absent ? std::vector<AlgorithmChoice>{} : mayTake(group, rule);
+        const std::vector<costs::AlgorithmChoice> mayHave =
+            unseen == Unseen::absent ? std::vector<costs::AlgorithmChoice>{} : mayTake(group, rule);
         if (unseen == Unseen::unfavourable) allowed.insert(allowed.end(), mayHave.begin(), mayHave.end());
         const auto chosen = m_context.cost.cheapest(group.message, allowed, mayHave);
         if (chosen)
@@ -123,14 +125,14 @@ std::optional<Outcome> AlgorithmCandidates::with(const NcclSetting& setting, Uns
     return outcome;
 }
 
-std::vector<FunctionRule> AlgorithmCandidates::rulesFor(store::Op op) const {
+std::vector<costs::FunctionRule> AlgorithmCandidates::rulesFor(store::Op op) const {
     std::set<store::Algorithm> algorithms;
     std::set<store::Protocol> protocols;
-    std::vector<FunctionRule> rules;
+    std::vector<costs::FunctionRule> rules;
     std::set<std::pair<store::Algorithm, store::Protocol>> pairs;
     for (const auto& [where, choices] : m_supported) {
         if (where.first != op) continue;
-        for (AlgorithmChoice choice : choices) {
+        for (costs::AlgorithmChoice choice : choices) {
             algorithms.insert(choice.algorithm);
             protocols.insert(choice.protocol);
             pairs.insert({choice.algorithm, choice.protocol});
@@ -148,10 +150,11 @@ std::vector<FunctionRule> AlgorithmCandidates::rulesFor(store::Op op) const {
 Outcome AlgorithmCandidates::eachAtItsBest() const {
     Outcome outcome;
     for (const MessageGroup& group : m_messages.groups) {
-        std::optional<TransferCost::Chosen> best;
-        for (AlgorithmChoice choice : supported(group)) {
+        std::optional<costs::TransferCost::Chosen> best;
+        for (costs::AlgorithmChoice choice : supported(group)) {
             const auto cost = m_context.cost.of(group.message, choice);
-            if (cost && cost->scaleHigh < (best ? best->cost.scaleHigh : 1)) best = TransferCost::Chosen{choice, *cost};
+            if (cost && cost->scaleHigh < (best ? best->cost.scaleHigh : 1))
+                best = costs::TransferCost::Chosen{choice, *cost};
         }
         if (best) put(outcome, group, *best);
     }
@@ -159,7 +162,7 @@ Outcome AlgorithmCandidates::eachAtItsBest() const {
 }
 
 std::vector<TunerAdvice> AlgorithmCandidates::tableOf(const Outcome& outcome) const {
-    std::map<std::pair<store::Op, GroupShape>, std::map<int64_t, std::optional<TunerAdvice>>> bySize;
+    std::map<std::pair<store::Op, costs::GroupShape>, std::map<int64_t, std::optional<TunerAdvice>>> bySize;
     for (const MessageGroup& group : m_messages.groups) {
         auto& row = bySize[{group.key.op, group.message.shape}][group.key.bytes];
         const auto at = outcome.changed.find(group.key);
@@ -188,7 +191,7 @@ TransferChange transferChangeOf(const AdviceContext& context, const Settings& se
     if (algo == end && proto == end && settings.tuner.empty()) return {};
     const auto valueOf = [&](auto at) { return at == end ? std::string() : at->second.value_or(""); };
     const bool tabled = !settings.tuner.empty();
-    const NcclSetting setting = NcclSetting::parse(valueOf(algo), valueOf(proto));
+    const costs::NcclSetting setting = costs::NcclSetting::parse(valueOf(algo), valueOf(proto));
     const auto recorded = std::make_shared<const AlgorithmCandidates>(context, messagesOf(context.analysis));
     return [recorded, setting, tabled](const MessageList& messages) -> std::optional<TransferScales> {
         const AlgorithmCandidates candidates = recorded->of(messages);
@@ -203,4 +206,4 @@ TransferChange transferChangeOf(const AdviceContext& context, const Settings& se
     };
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

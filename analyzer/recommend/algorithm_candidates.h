@@ -6,16 +6,16 @@
 #include <set>
 #include <vector>
 
+#include "analyzer/costs/nccl_setting.h"
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/message_list.h"
-#include "analyzer/recommend/nccl_setting.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
 /// How the collectives of each key would run, for those that change.
 struct Outcome {
-    std::map<MessageKey, TransferCost::Chosen> changed;
-    Basis weakest = Basis::measuredHere;  // of the estimates in it
+    std::map<MessageKey, costs::TransferCost::Chosen> changed;
+    costs::Basis weakest = costs::Basis::measuredHere;  // of the estimates in it
 
     /// Factors on the recorded transfers.
     enum class Side { expected, pessimistic, optimistic };
@@ -25,10 +25,10 @@ struct Outcome {
 struct PresentSetting {
     bool algoForced = false;  // NCCL_ALGO is set in the job's environment
     bool protoForced = false;
-    NcclSetting rules;  // what they say
+    costs::NcclSetting rules;  // what they say
     bool any() const { return algoForced || protoForced; }
 };
-PresentSetting presentSetting(const Analysis& analysis);
+PresentSetting presentSetting(const job::Analysis& analysis);
 
 class AlgorithmCandidates {
   public:
@@ -44,10 +44,10 @@ class AlgorithmCandidates {
     enum class Unseen { absent, expected, unfavourable };
     /// With both variables as `setting` says instead of as they are. Nothing where NCCL would be left without a choice
     /// for a collective of the job.
-    std::optional<Outcome> with(const NcclSetting& setting, Unseen unseen = Unseen::expected) const;
+    std::optional<Outcome> with(const costs::NcclSetting& setting, Unseen unseen = Unseen::expected) const;
     /// Rules worth a look for one function: each algorithm, each protocol, each pair that some group of the job
     /// supports.
-    std::vector<FunctionRule> rulesFor(store::Op op) const;
+    std::vector<costs::FunctionRule> rulesFor(store::Op op) const;
     /// Every collective with the choice that is cheapest at the unfavourable end of its estimate: what a tuner table
     /// can do.
     Outcome eachAtItsBest() const;
@@ -56,16 +56,16 @@ class AlgorithmCandidates {
 
   private:
     void addSupported();
-    const std::vector<AlgorithmChoice>& supported(const MessageGroup& group) const;
+    const std::vector<costs::AlgorithmChoice>& supported(const MessageGroup& group) const;
     /// What NCCL may take of its own accord under `rule`, although it never ran here: nothing where it was free to and
     /// passed over a clear gain.
-    std::vector<AlgorithmChoice> mayTake(const MessageGroup& group, const FunctionRule& rule) const;
+    std::vector<costs::AlgorithmChoice> mayTake(const MessageGroup& group, const costs::FunctionRule& rule) const;
     bool passedOver(store::Protocol protocol) const;
 
     const AdviceContext& m_context;
     MessageList m_messages;
     PresentSetting m_present;
-    std::map<std::pair<store::Op, GroupShape>, std::vector<AlgorithmChoice>> m_supported;
+    std::map<std::pair<store::Op, costs::GroupShape>, std::vector<costs::AlgorithmChoice>> m_supported;
     std::set<store::Protocol> m_passedOver;  // NCCL was free to take them and left a clear gain lie
 };
 
@@ -73,4 +73,4 @@ class AlgorithmCandidates {
 /// outlive it.
 TransferChange transferChangeOf(const AdviceContext& context, const Settings& settings);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
 void setBuckets(int64_t mebibytes, int heldBytes, int sentBytes, Recommendation& recommendation) {
     recommendation.settings.ddp["bucket_cap_mb"] = std::to_string(mebibytes * heldBytes / sentBytes);
@@ -11,4 +11,4 @@ void setBuckets(int64_t mebibytes, int heldBytes, int sentBytes, Recommendation&
         std::to_string((mebibytes << 20) / sentBytes);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -5,11 +5,11 @@
 
 #include "analyzer/recommend/recommendation.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
 /// Sets the buckets of gradients to messages of `mebibytes` MiB. DDP counts gradients as they are held, `heldBytes` an
 /// element; DeepSpeed counts elements, which are `sentBytes` each on their way (DistributedDataParallel's
 /// bucket_cap_mb, DeepSpeed's zero_optimization.reduce_bucket_size).
 void setBuckets(int64_t mebibytes, int heldBytes, int sentBytes, Recommendation& recommendation);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

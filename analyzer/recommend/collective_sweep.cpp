@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analyzer/recommend/nccl_names.h"
-#include "analyzer/report/units.h"
+#include "analyzer/costs/nccl_names.h"
+#include "analyzer/text/units.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
 bool isSwept(store::Op op) {
@@ -73,7 +73,7 @@ AlgorithmUsed usedBy(const store::Collective& collective) {
 }
 
 std::string usedText(const AlgorithmUsed& used) {
-    return tunerName(used.algorithm) + " " + ncclName(used.protocol);
+    return costs::tunerName(used.algorithm) + " " + costs::ncclName(used.protocol);
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ SweepPlan planSweep(const std::filesystem::path& trace, int times, size_t maxSiz
         for (const int group : layers.front().groupOfRank) plan.text += fmt::format(" {}", group);
         plan.text += '\n';
         for (const auto& [ns, kind] : byTime)
-            plan.text += fmt::format("{} {} {}\n", ncclName(kind.first), kind.second, times);
+            plan.text += fmt::format("{} {} {}\n", costs::ncclName(kind.first), kind.second, times);
         plan.collectives += byTime.size();
     }
     if (plan.collectives == 0)
@@ -197,11 +197,11 @@ std::vector<TunerRow> rowsFromSweep(const std::vector<SweepChoice>& choices) {
             rows.back().maxBytes = last;
         } else {
             TunerRow row;
-            row.collective = ncclName(choice.what.op);
+            row.collective = costs::ncclName(choice.what.op);
             row.minBytes = std::min(first, choice.what.bytes);
             row.maxBytes = last;
-            row.algorithm = tunerName(choice.best.algorithm);
-            row.protocol = ncclName(choice.best.protocol);
+            row.algorithm = costs::tunerName(choice.best.algorithm);
+            row.protocol = costs::ncclName(choice.best.protocol);
             row.nodes = choice.what.nodes;
             row.ranks = choice.what.ranks;
             rows.push_back(row);
@@ -216,12 +216,13 @@ std::string renderSweepText(const std::vector<SweepChoice>& choices) {
                                    "size", "by default", "fastest");
     for (const SweepChoice& choice : choices) {
         const std::string standard =
-            fmt::format("{:<14} {}", usedText(choice.standard), durationText(choice.standardNs));
-        const std::string best = choice.better
-                                     ? fmt::format("{:<14} {}", usedText(choice.best), durationText(choice.bestNs))
-                                     : "the default";
-        text += fmt::format("{:<14} {:>5} x {:<5} {:>10}  {:<24} {}\n", ncclName(choice.what.op), choice.what.nodes,
-                            choice.what.ranks, bytesText(static_cast<double>(choice.what.bytes)), standard, best);
+            fmt::format("{:<14} {}", usedText(choice.standard), text::durationText(choice.standardNs));
+        const std::string best =
+            choice.better ? fmt::format("{:<14} {}", usedText(choice.best), text::durationText(choice.bestNs))
+                          : "the default";
+        text +=
+            fmt::format("{:<14} {:>5} x {:<5} {:>10}  {:<24} {}\n", costs::ncclName(choice.what.op), choice.what.nodes,
+                        choice.what.ranks, text::bytesText(static_cast<double>(choice.what.bytes)), standard, best);
     }
     return text;
 }
@@ -231,12 +232,12 @@ std::string renderSweepJson(const std::vector<SweepChoice>& choices, const std::
     json["schema"] = "rankscope.sweep/1";
     json["collectives"] = nlohmann::ordered_json::array();
     const auto used = [](const AlgorithmUsed& what, double ns) {
-        return nlohmann::ordered_json{{"algorithm", tunerName(what.algorithm)},
-                                      {"protocol", ncclName(what.protocol)},
+        return nlohmann::ordered_json{{"algorithm", costs::tunerName(what.algorithm)},
+                                      {"protocol", costs::ncclName(what.protocol)},
                                       {"transfer_ns", std::llround(ns)}};
     };
     for (const SweepChoice& choice : choices)
-        json["collectives"].push_back({{"op", ncclName(choice.what.op)},
+        json["collectives"].push_back({{"op", costs::ncclName(choice.what.op)},
                                        {"nodes", choice.what.nodes},
                                        {"ranks", choice.what.ranks},
                                        {"bytes", choice.what.bytes},
@@ -248,4 +249,4 @@ std::string renderSweepJson(const std::vector<SweepChoice>& choices, const std::
     return json.dump(2) + "\n";
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -11,7 +11,7 @@
 #include "analyzer/recommend/tuner_csv.h"
 #include "collector/store/vocabulary.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
 /// A kind of collective: one row of a tuner file could tell it from others.
 struct SweptCollective {
@@ -72,4 +72,4 @@ std::string renderSweepText(const std::vector<SweepChoice>& choices);
 /// Schema rankscope.sweep/1.
 std::string renderSweepJson(const std::vector<SweepChoice>& choices, const std::vector<TunerRow>& rows);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

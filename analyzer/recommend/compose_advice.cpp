@@ -10,9 +10,9 @@
 
 #include "analyzer/recommend/advice_context.h"
 #include "analyzer/recommend/algorithm_candidates.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
 Gain gainOf(const EditedStep& step) {
@@ -322,4 +322,4 @@ void composeAdvice(const AdviceContext& recorded, Advice& advice) {
     finish(recorded.predictor.errorNs, advice);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -9,16 +9,16 @@
 #include <tuple>
 #include <vector>
 
-#include "analyzer/timeline/nccl_formulas.h"
+#include "analyzer/costs/nccl_formulas.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
 /// Collectives that are one and the same to NCCL's choice.
 struct MessageKey {
     int64_t communicatorId = 0;
     store::Op op = store::Op::unknown;
     int64_t bytes = 0;
-    AlgorithmChoice choice;
+    costs::AlgorithmChoice choice;
 
     auto tie() const { return std::tuple(communicatorId, op, bytes, choice.algorithm, choice.protocol); }
     bool operator<(const MessageKey& other) const { return tie() < other.tie(); }
@@ -45,4 +45,4 @@ struct JobChange {
     bool empty() const { return edits.empty() && !transfers; }
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "analyzer/recommend/nccl_names.h"
-#include "analyzer/recommend/shared_transfers.h"
-#include "analyzer/timeline/statistics.h"
+#include "analyzer/costs/nccl_names.h"
+#include "analyzer/costs/shared_transfers.h"
+#include "analyzer/facts/statistics.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
 /// Transfers by what is one to NCCL's choice.
@@ -17,21 +17,21 @@ struct Samples {
     int64_t unknown = 0;
 };
 
-MessageList listOf(const Analysis& analysis, const Samples& all) {
+MessageList listOf(const job::Analysis& analysis, const Samples& all) {
     MessageList list;
     list.unknown = all.unknown;
     for (const auto& [key, samples] : all.times) {
-        const Communicator& communicator = analysis.facts.communicators.at(key.communicatorId);
+        const facts::Communicator& communicator = analysis.facts.communicators.at(key.communicatorId);
         const auto shared = all.sharedSums.find(key);
         MessageGroup group;
         group.key = key;
-        group.message = {shapeOf(communicator),
+        group.message = {costs::shapeOf(communicator),
                          communicator.smallestNode,
                          key.communicatorId,
                          key.op,
                          static_cast<double>(key.bytes),
                          key.choice,
-                         median(samples),
+                         facts::median(samples),
                          shared == all.sharedSums.end() ? 0 : shared->second / static_cast<double>(samples.size())};
         group.count =
             static_cast<double>(samples.size()) / static_cast<double>(std::max<size_t>(1, analysis.steps.size()));
@@ -43,13 +43,13 @@ MessageList listOf(const Analysis& analysis, const Samples& all) {
 
 }  // namespace
 
-MessageList messagesOf(const Analysis& analysis) {
+MessageList messagesOf(const job::Analysis& analysis) {
     Samples all;
-    const std::map<int64_t, double> shared = sharedTransfers(analysis.facts);
+    const std::map<int64_t, double> shared = costs::sharedTransfers(analysis.facts);
     for (const store::Collective& collective : analysis.facts.collectives) {
         const auto communicator = analysis.facts.communicators.find(collective.communicatorId);
         if (communicator == analysis.facts.communicators.end() || communicator->second.size < 2 ||
-            ncclName(collective.op).empty())
+            costs::ncclName(collective.op).empty())
             continue;
         if (!collective.step || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), *collective.step))
             continue;
@@ -66,7 +66,7 @@ MessageList messagesOf(const Analysis& analysis) {
     return listOf(analysis, all);
 }
 
-MessageList messagesOf(const Analysis& analysis, const TaskGraph& graph) {
+MessageList messagesOf(const job::Analysis& analysis, const replay::TaskGraph& graph) {
     // New messages lie beside others as much as those that they are made of do, taken by communicator and operation.
     std::map<std::pair<int64_t, store::Op>, std::pair<double, double>> shared;  // sum of parts, number
     for (const MessageGroup& group : messagesOf(analysis).groups) {
@@ -75,16 +75,16 @@ MessageList messagesOf(const Analysis& analysis, const TaskGraph& graph) {
         sums.second += group.count;
     }
     Samples all;
-    for (const Exchange& exchange : graph.exchanges) {
+    for (const replay::Exchange& exchange : graph.exchanges) {
         const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
         if (exchange.message() || communicator == analysis.facts.communicators.end() || communicator->second.size < 2 ||
-            ncclName(exchange.op).empty())
+            costs::ncclName(exchange.op).empty())
             continue;
         if (exchange.bytes <= 0 || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), exchange.step))
             continue;
         int64_t ns = 0;
-        for (const ExchangeMember& member : graph.membersOf(exchange))
-            if (member.transfer != kNoTask) ns = std::max(ns, graph.durationNs[member.transfer]);
+        for (const replay::ExchangeMember& member : graph.membersOf(exchange))
+            if (member.transfer != replay::kNoTask) ns = std::max(ns, graph.durationNs[member.transfer]);
         if (ns <= 0) continue;
         if (exchange.algorithm == store::Algorithm::unknown || exchange.protocol == store::Protocol::unknown) {
             ++all.unknown;
@@ -99,4 +99,4 @@ MessageList messagesOf(const Analysis& analysis, const TaskGraph& graph) {
     return listOf(analysis, all);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

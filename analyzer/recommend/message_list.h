@@ -5,18 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/detectors/analysis.h"
+#include "analyzer/costs/transfer_cost.h"
+#include "analyzer/job/analysis.h"
 #include "analyzer/recommend/job_change.h"
-#include "analyzer/recommend/transfer_cost.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
 /// All collectives of the analysed steps that are one to NCCL's choice.
 struct MessageGroup {
     MessageKey key;
-    Message message;     // presentNs: the median
-    double count = 0;    // per step, mean
-    double totalNs = 0;  // of all
+    costs::Message message;  // presentNs: the median
+    double count = 0;        // per step, mean
+    double totalNs = 0;      // of all
 };
 
 /// By key. `unknown` counts collectives whose algorithm or protocol nothing tells.
@@ -26,9 +26,9 @@ struct MessageList {
 };
 
 /// Collectives NCCL chooses an algorithm for, whose transfer is known.
-MessageList messagesOf(const Analysis& analysis);
+MessageList messagesOf(const job::Analysis& analysis);
 
 /// The same of a job that has changed: `graph` with all its messages, an analysis as it was recorded.
-MessageList messagesOf(const Analysis& analysis, const TaskGraph& graph);
+MessageList messagesOf(const job::Analysis& analysis, const replay::TaskGraph& graph);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -8,20 +8,20 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/edits/step_sides.h"
 #include "analyzer/recommend/message_list.h"
 #include "analyzer/recommend/step_predictor.h"
-#include "analyzer/replay/step_sides.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
-/// As a predictor tells it (gainOf of replay/step_sides.h).
-EditedStep editedStep(const StepSides& before, const StepSides& after);
+/// As a predictor tells it (gainOf of edits/step_sides.h).
+EditedStep editedStep(const edits::StepSides& before, const edits::StepSides& after);
 
 /// Copies are cheap: they share the graph.
 class PlayedJob {
   public:
     /// As recorded. `analysis` must outlive it and all that are made of it.
-    explicit PlayedJob(const Analysis& analysis);
+    explicit PlayedJob(const job::Analysis& analysis);
 
     /// With one more change. Nothing where it cannot be made, or a second one is to NCCL's choices.
     std::optional<PlayedJob> with(const JobChange& change) const;
@@ -30,30 +30,31 @@ class PlayedJob {
     /// Saved by step, ns, with every transfer scaled.
     std::vector<double> savedBy(const TransferScale& scale) const;
 
-    const StepSides& steps() const { return m_steps; }
+    const edits::StepSides& steps() const { return m_steps; }
     MessageList messages() const;
-    std::optional<Pipeline> pipeline() const { return m_job ? m_job->effect.pipeline : std::nullopt; }
+    std::optional<facts::Pipeline> pipeline() const { return m_job ? m_job->effect.pipeline : std::nullopt; }
 
   private:
-    const TaskGraph& graph() const { return m_job ? m_job->graph : m_analysis->replay.graph; }
+    const replay::TaskGraph& graph() const { return m_job ? m_job->graph : m_analysis->replay.graph; }
     /// All changes so far and one more. Nothing where it cannot be made.
-    std::optional<ChangedJob> changed(const JobChange& change, Outlook outlook) const;
+    std::optional<edits::ChangedJob> changed(const JobChange& change, edits::Outlook outlook) const;
     /// Nothing where NCCL would be left without a choice.
-    std::optional<StepSides> play(const ChangedJob& job, const TransferChange& transfers) const;
+    std::optional<edits::StepSides> play(const edits::ChangedJob& job, const TransferChange& transfers) const;
     /// The same as expected only.
-    std::optional<std::vector<double>> playExpected(const ChangedJob& job, const TransferChange& transfers) const;
-    std::vector<double> stepsWith(const ChangedJob& job, const TransferScale& scale) const;
+    std::optional<std::vector<double>> playExpected(const edits::ChangedJob& job,
+                                                    const TransferChange& transfers) const;
+    std::vector<double> stepsWith(const edits::ChangedJob& job, const TransferScale& scale) const;
     /// The outlooks of a change that loses need not be known.
     std::optional<PlayedJob> with(const JobChange& change, bool onlyIfItGains) const;
     /// Plays `change` on top of all so far with every outlook.
-    void addOutlooks(const JobChange& change, const ChangedJob& job, const TransferChange& transfers,
-                     StepSides& steps) const;
+    void addOutlooks(const JobChange& change, const edits::ChangedJob& job, const TransferChange& transfers,
+                     edits::StepSides& steps) const;
 
-    const Analysis* m_analysis;
-    std::shared_ptr<const ChangedJob> m_job;  // none: as recorded
-    std::vector<std::string> m_edits;         // that made it
+    const job::Analysis* m_analysis;
+    std::shared_ptr<const edits::ChangedJob> m_job;  // none: as recorded
+    std::vector<std::string> m_edits;                // that made it
     TransferChange m_transfers;
-    StepSides m_steps;
+    edits::StepSides m_steps;
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

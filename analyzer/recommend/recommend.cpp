@@ -7,29 +7,30 @@
 #include <algorithm>
 #include <numeric>
 
-#include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/load.h"
+#include "analyzer/diagnose/detector.h"
+#include "analyzer/diagnose/savings.h"
+#include "analyzer/facts/communicator_name.h"
+#include "analyzer/facts/job_death.h"
+#include "analyzer/facts/statistics.h"
+#include "analyzer/job/load.h"
 #include "analyzer/recommend/advice_context.h"
-#include "analyzer/replay/savings.h"
-#include "analyzer/timeline/communicator_name.h"
-#include "analyzer/timeline/job_death.h"
-#include "analyzer/timeline/statistics.h"
 #include "collector/store/reader.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
 /// What two runs of the same job may differ by: the standard error of their median steps, and a share that a handful of
 /// runs cannot resolve.
-double noiseOf(const Analysis& analysis) {
+double noiseOf(const job::Analysis& analysis) {
     std::vector<double> lengths;
     for (int step : analysis.steps) {
         int64_t longest = 0;
-        for (const RankSummary& rank : analysis.ranks)
-            if (const StepWindow* window = analysis.window(rank.rank, step)) longest = std::max(longest, window->durNs);
+        for (const facts::RankSummary& rank : analysis.ranks)
+            if (const facts::StepWindow* window = analysis.window(rank.rank, step))
+                longest = std::max(longest, window->durNs);
         lengths.push_back(static_cast<double>(longest));
     }
-    return std::max(RecommendThresholds::kNoiseFactor * medianError(lengths),
+    return std::max(RecommendThresholds::kNoiseFactor * facts::medianError(lengths),
                     RecommendThresholds::kFloorShare * analysis.stepNs);
 }
 
@@ -41,11 +42,11 @@ double mean(const std::vector<double>& values) {
 
 void setSaving(const std::vector<double>& expected, const std::vector<double>& pessimistic,
                const std::vector<double>& optimistic, Recommendation& recommendation) {
-    recommendation.savingNs = median(expected);
-    recommendation.savingLowNs =
-        std::min({recommendation.savingNs, median(pessimistic), mean(pessimistic)}) - quartileHalfWidth(pessimistic);
-    recommendation.savingHighNs =
-        std::max({recommendation.savingNs, median(optimistic), mean(optimistic)}) + quartileHalfWidth(optimistic);
+    recommendation.savingNs = facts::median(expected);
+    recommendation.savingLowNs = std::min({recommendation.savingNs, facts::median(pessimistic), mean(pessimistic)}) -
+                                 facts::quartileHalfWidth(pessimistic);
+    recommendation.savingHighNs = std::max({recommendation.savingNs, facts::median(optimistic), mean(optimistic)}) +
+                                  facts::quartileHalfWidth(optimistic);
 }
 
 std::vector<std::string> Advice::whyNothingJudged() const {
@@ -66,55 +67,55 @@ std::string Advice::nothingJudged() const {
 
 namespace {
 
-double totalNs(const CostCurve& curve) {
+double totalNs(const costs::CostCurve& curve) {
     double sum = 0;
-    for (const SizedTime& sample : curve.samples) sum += sample.timeNs;
+    for (const costs::SizedTime& sample : curve.samples) sum += sample.timeNs;
     return sum;
 }
 
 /// Start-up has one number, the one that findings tell: it stands with the choice that takes most of a group's time,
 /// whose times its line goes through.
-void addLines(const Analysis& analysis, std::vector<CostCurve>& curves) {
-    for (const CostFit& fit : analysis.fits) {
+void addLines(const job::Analysis& analysis, std::vector<costs::CostCurve>& curves) {
+    for (const costs::CostFit& fit : analysis.fits) {
         const auto communicator = analysis.facts.communicators.find(fit.communicatorId);
         if (communicator == analysis.facts.communicators.end()) continue;
-        const GroupShape shape = shapeOf(communicator->second);
-        CostCurve* most = nullptr;
-        for (CostCurve& curve : curves) {
+        const costs::GroupShape shape = costs::shapeOf(communicator->second);
+        costs::CostCurve* most = nullptr;
+        for (costs::CostCurve& curve : curves) {
             const bool same =
-                curve.key.from == EvidenceFrom::trace && curve.key.op == fit.op && curve.key.shape == shape;
+                curve.key.from == costs::EvidenceFrom::trace && curve.key.op == fit.op && curve.key.shape == shape;
             if (same && (most == nullptr || totalNs(curve) > totalNs(*most))) most = &curve;
         }
         if (most == nullptr || !most->group.empty()) continue;
-        most->group = communicatorName(analysis.facts, analysis.layout, fit.communicatorId);
+        most->group = facts::communicatorName(analysis.facts, analysis.layout, fit.communicatorId);
         most->line = fit;
     }
 }
 
 }  // namespace
 
-Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor) {
+Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor) {
     Advice advice;
     advice.run = analysis.facts.text("run_name");
-    advice.death = jobDeath(analysis.facts.losses);
+    advice.death = facts::jobDeath(analysis.facts.losses);
     advice.shownName = !options.shownName.empty() ? options.shownName : analysis.facts.text("run_name", "NAME");
     advice.stepNs = analysis.stepNs;
     advice.steps = static_cast<int>(analysis.steps.size());
-    advice.nccl = ncclVersionOf(analysis.facts);
+    advice.nccl = costs::ncclVersionOf(analysis.facts);
     advice.noiseNs = noiseOf(analysis);
     advice.judge = predictor.name;
-    const CostEvidence evidence(analysis.facts, options.tables);
+    const costs::CostEvidence evidence(analysis.facts, options.tables);
     for (const auto& [key, curve] : evidence.curves()) advice.curves.push_back(curve);
     addLines(analysis, advice.curves);
-    if (advice.steps < CommonThresholds::kFewestSteps) {
+    if (advice.steps < diagnose::CommonThresholds::kFewestSteps) {
         advice.limits.push_back(fmt::format("{} analysed step{} cannot tell a gain from chance: at least {} are needed",
                                             advice.steps, advice.steps == 1 ? "" : "s",
-                                            CommonThresholds::kFewestSteps));
+                                            diagnose::CommonThresholds::kFewestSteps));
         return advice;
     }
-    std::vector<Finding> findings = detect(analysis);
-    replaySavings(analysis, findings);
-    const TransferCost cost(analysis.peaks, analysis.facts, evidence);
+    std::vector<job::Finding> findings = diagnose::detect(analysis);
+    diagnose::replaySavings(analysis, findings);
+    const costs::TransferCost cost(analysis.peaks, analysis.facts, evidence);
     composeAdvice({analysis, findings, evidence, cost, predictor, advice.nccl, advice.noiseNs, advice.shownName},
                   advice);
     if (!predictor.replayed)
@@ -124,8 +125,8 @@ Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const
 }
 
 Advice recommend(const std::filesystem::path& trace, const RecommendOptions& options) {
-    const Analysis analysis =
-        readAnalysis(store::TraceReader::databasePath(trace), {options.workers, options.links, {}});
+    const job::Analysis analysis =
+        job::readAnalysis(store::TraceReader::databasePath(trace), {options.workers, options.links, {}});
     const std::optional<StepPredictor> replayed = replayPredictor(analysis);
     Advice advice = adviseOn(analysis, options, replayed ? *replayed : busyPeriodPredictor(analysis));
     if (!replayed)
@@ -137,4 +138,4 @@ Advice recommend(const std::filesystem::path& trace, const RecommendOptions& opt
     return advice;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

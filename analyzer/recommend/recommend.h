@@ -4,24 +4,24 @@
 #include <filesystem>
 #include <vector>
 
-#include "analyzer/recommend/nccl_tests_table.h"
+#include "analyzer/costs/link_peaks.h"
+#include "analyzer/costs/nccl_tests_table.h"
 #include "analyzer/recommend/recommendation.h"
 #include "analyzer/recommend/step_predictor.h"
-#include "analyzer/timeline/link_peaks.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
 struct RecommendOptions {
-    unsigned workers = 0;                // threads of phase 1; 0: one per core
-    std::vector<NcclTestsTable> tables;  // evidence from outside
-    LinkSources links;                   // as in AnalyzeOptions
-    std::string shownName;               // of the run, in the commands that the advice names; empty: the run's own
+    unsigned workers = 0;                       // threads of phase 1; 0: one per core
+    std::vector<costs::NcclTestsTable> tables;  // evidence from outside
+    costs::LinkSources links;                   // as in AnalyzeOptions
+    std::string shownName;  // of the run, in the commands that the advice names; empty: the run's own
 };
 
 /// Advice with the judge given. Without one that replays everything is only worth a trial.
-Advice adviseOn(const Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor);
+Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor);
 
 /// trace.db to advice. `trace` is a run name, a run directory or a .db file. Throws store::Error.
 Advice recommend(const std::filesystem::path& trace, const RecommendOptions& options = {});
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

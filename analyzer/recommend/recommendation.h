@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/recommend/cost_evidence.h"
+#include "analyzer/costs/cost_evidence.h"
+#include "analyzer/costs/nccl_version.h"
 #include "analyzer/recommend/job_change.h"
-#include "analyzer/recommend/nccl_version.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
 enum class Certainty : uint8_t {
     recommended,    // measured here, or by a replay of what was measured: apply it
@@ -36,12 +36,12 @@ struct TunerAdvice {
     store::Op op = store::Op::unknown;
     int64_t minBytes = 0;
     int64_t maxBytes = 0;
-    AlgorithmChoice choice;
-    GroupShape shape;
+    costs::AlgorithmChoice choice;
+    costs::GroupShape shape;
     // What the row changes, of all communicators together.
     double perStep = 0;  // collectives, mean
     double nowNs = 0;    // their transfers in a step
-    Range thenNs;
+    costs::Range thenNs;
     double expectedNs = 0;
 };
 
@@ -113,14 +113,14 @@ struct Advice {
     int steps = 0;
     double noiseNs = 0;  // a gain must exceed it
     std::string judge;   // what predicts the step: a replay, or a first estimate
-    std::optional<NcclVersion> nccl;
+    std::optional<costs::NcclVersion> nccl;
     std::vector<std::string> limits;  // what could not be judged, and why
     std::vector<Recommendation>
         recommendations;                       // by certainty, then as accepted: each setting on top of those before it
     std::vector<Recommendation> alternatives;  // to these, each by itself
     std::optional<Together> together;          // none: nothing was played
     std::vector<KeptDefault> kept;
-    std::vector<CostCurve> curves;  // the evidence on collectives
+    std::vector<costs::CostCurve> curves;  // the evidence on collectives
 
     /// Why no setting at all could be judged; empty: some was.
     std::vector<std::string> whyNothingJudged() const;
@@ -128,4 +128,4 @@ struct Advice {
     std::string nothingJudged() const;
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/recommend/nccl_names.h"
+#include "analyzer/costs/nccl_names.h"
 #include "analyzer/recommend/renderers.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -23,11 +23,11 @@ Json settingsJson(const Settings& settings) {
     for (const auto& [name, value] : settings.environment) environment[name] = value ? Json(*value) : Json(nullptr);
     Json rows = Json::array();
     for (const TunerAdvice& row : settings.tuner)
-        rows.push_back({{"collective", ncclName(row.op)},
+        rows.push_back({{"collective", costs::ncclName(row.op)},
                         {"min_bytes", row.minBytes},
                         {"max_bytes", row.maxBytes},
-                        {"algorithm", tunerName(row.choice.algorithm)},
-                        {"protocol", ncclName(row.choice.protocol)},
+                        {"algorithm", costs::tunerName(row.choice.algorithm)},
+                        {"protocol", costs::ncclName(row.choice.protocol)},
                         {"nodes", row.shape.nodes},
                         {"ranks", row.shape.ranks}});
     return {{"env", environment},
@@ -86,19 +86,19 @@ Json recommendationJson(const Recommendation& r) {
     return json;
 }
 
-Json curveJson(const CostCurve& curve) {
+Json curveJson(const costs::CostCurve& curve) {
     Json pieces = Json::array();
-    for (const FitPiece& piece : curve.fit.pieces)
+    for (const costs::FitPiece& piece : curve.fit.pieces)
         pieces.push_back({{"from_bytes", whole(piece.fromBytes)},
                           {"alpha_ns", piece.alphaNs},
                           {"beta_ns_per_byte", piece.betaNsPerByte}});
-    return {{"source", curve.key.from == EvidenceFrom::trace ? "trace" : "nccl-tests"},
+    return {{"source", curve.key.from == costs::EvidenceFrom::trace ? "trace" : "nccl-tests"},
             {"files", curve.files},
             {"op", store::toText(curve.key.op)},
             {"nodes", curve.key.shape.nodes},
             {"ranks", curve.key.shape.ranks},
-            {"algorithm", orNull(ncclName(curve.key.choice.algorithm))},
-            {"protocol", orNull(ncclName(curve.key.choice.protocol))},
+            {"algorithm", orNull(costs::ncclName(curve.key.choice.algorithm))},
+            {"protocol", orNull(costs::ncclName(curve.key.choice.protocol))},
             {"samples", curve.fit.samples},
             {"sizes", curve.fit.sizes},
             {"smallest_bytes", whole(curve.fit.smallestBytes)},
@@ -134,8 +134,8 @@ std::string renderAdviceJson(const Advice& advice) {
     json["kept"] = Json::array();
     for (const KeptDefault& kept : advice.kept) json["kept"].push_back({{"area", kept.area}, {"why", kept.why}});
     json["fits"] = Json::array();
-    for (const CostCurve& curve : advice.curves) json["fits"].push_back(curveJson(curve));
+    for (const costs::CostCurve& curve : advice.curves) json["fits"].push_back(curveJson(curve));
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

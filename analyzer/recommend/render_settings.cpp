@@ -5,12 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/recommend/nccl_names.h"
+#include "analyzer/costs/nccl_names.h"
 #include "analyzer/recommend/renderers.h"
-#include "analyzer/report/shell_word.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/shell_word.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
 /// Comments are one line each, whatever a run is called.
@@ -27,8 +27,8 @@ std::string head(const Advice& advice, const char* what) {
 }
 
 std::string gainText(const Gain& gain) {
-    return fmt::format("{} a step shorter ({} to {})", durationText(gain.ns), durationText(std::max(0.0, gain.lowNs)),
-                       durationText(gain.highNs));
+    return fmt::format("{} a step shorter ({} to {})", text::durationText(gain.ns),
+                       text::durationText(std::max(0.0, gain.lowNs)), text::durationText(gain.highNs));
 }
 
 /// A file is taken by itself: so what it gains without the others is told first.
@@ -52,7 +52,7 @@ bool holds(const Recommendation& r) {
 
 /// A line for a shell, with or without a mark in front that makes it a comment.
 std::string settingLine(const std::string& name, const std::optional<std::string>& value, const char* mark = "") {
-    return fmt::format("{}{}\n", mark, value ? "export " + name + "=" + shellQuoted(*value) : "unset " + name);
+    return fmt::format("{}{}\n", mark, value ? "export " + name + "=" + text::shellQuoted(*value) : "unset " + name);
 }
 
 std::string noteLines(const Recommendation& r) {
@@ -125,13 +125,14 @@ std::string renderAdviceTunerCsv(const Advice& advice) {
     for (const auto& [name, value] : r.settings.environment) out += settingLine(name, value, "#   ");
     out += noteLines(r);
     for (const TunerAdvice& row : r.settings.tuner) {
-        out += fmt::format(
-            "# {:.4g} a step over {} ranks on {} node{}, all communicators: {} now, {} then ({} to {})\n", row.perStep,
-            row.shape.ranks, row.shape.nodes, row.shape.nodes == 1 ? "" : "s", durationText(row.nowNs),
-            durationText(row.expectedNs), durationText(row.thenNs.low), durationText(row.thenNs.high));
-        out += fmt::format("{},{},{},{},{},-1,{},{}\n", ncclName(row.op), row.minBytes, row.maxBytes,
-                           tunerName(row.choice.algorithm), ncclName(row.choice.protocol), row.shape.nodes,
-                           row.shape.ranks);
+        out +=
+            fmt::format("# {:.4g} a step over {} ranks on {} node{}, all communicators: {} now, {} then ({} to {})\n",
+                        row.perStep, row.shape.ranks, row.shape.nodes, row.shape.nodes == 1 ? "" : "s",
+                        text::durationText(row.nowNs), text::durationText(row.expectedNs),
+                        text::durationText(row.thenNs.low), text::durationText(row.thenNs.high));
+        out += fmt::format("{},{},{},{},{},-1,{},{}\n", costs::ncclName(row.op), row.minBytes, row.maxBytes,
+                           costs::tunerName(row.choice.algorithm), costs::ncclName(row.choice.protocol),
+                           row.shape.nodes, row.shape.ranks);
     }
     return out;
 }
@@ -159,4 +160,4 @@ std::string renderAdviceAccelerate(const Advice& advice) {
     return out;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "analyzer/recommend/nccl_names.h"
+#include "analyzer/costs/nccl_names.h"
 #include "analyzer/recommend/renderers.h"
-#include "analyzer/report/shell_word.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/shell_word.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
 void addLines(std::string& out, const char* label, const std::vector<std::string>& lines) {
@@ -25,13 +25,14 @@ std::vector<std::string> settingLines(const Settings& settings) {
         else if (value->empty())
             lines.push_back(fmt::format("unset {}  # where the job's own script sets it: export {}=", name, name));
         else
-            lines.push_back(fmt::format("export {}={}", name, shellQuoted(*value)));
+            lines.push_back(fmt::format("export {}={}", name, text::shellQuoted(*value)));
     }
     for (const TunerAdvice& row : settings.tuner)
-        lines.push_back(fmt::format("tuner table: {} of {} to {} on {} nodes, {} ranks: {}/{}", ncclName(row.op),
-                                    bytesText(static_cast<double>(row.minBytes)),
-                                    bytesText(static_cast<double>(row.maxBytes)), row.shape.nodes, row.shape.ranks,
-                                    ncclName(row.choice.algorithm), ncclName(row.choice.protocol)));
+        lines.push_back(fmt::format("tuner table: {} of {} to {} on {} nodes, {} ranks: {}/{}", costs::ncclName(row.op),
+                                    text::bytesText(static_cast<double>(row.minBytes)),
+                                    text::bytesText(static_cast<double>(row.maxBytes)), row.shape.nodes,
+                                    row.shape.ranks, costs::ncclName(row.choice.algorithm),
+                                    costs::ncclName(row.choice.protocol)));
     const auto add = [&](const char* where, const std::map<std::string, std::string>& values) {
         std::vector<std::string> parts;
         for (const auto& [name, value] : values) parts.push_back(name + "=" + value);
@@ -47,10 +48,10 @@ std::vector<std::string> settingLines(const Settings& settings) {
 
 std::string intervalText(const Gain& gain, double stepNs) {
     const auto end = [](double ns) {
-        return ns > 0 ? durationText(ns) : ns < -1'000 ? "-" + durationText(-ns) : std::string("nothing");
+        return ns > 0 ? text::durationText(ns) : ns < -1'000 ? "-" + text::durationText(-ns) : std::string("nothing");
     };
-    return fmt::format("{} per step ({}; {} to {})", end(gain.ns), stepNs > 0 ? percentText(gain.ns / stepNs) : "?",
-                       end(gain.lowNs), end(gain.highNs));
+    return fmt::format("{} per step ({}; {} to {})", end(gain.ns),
+                       stepNs > 0 ? text::percentText(gain.ns / stepNs) : "?", end(gain.lowNs), end(gain.highNs));
 }
 
 std::string numbersText(const std::vector<int>& numbers) {
@@ -103,33 +104,34 @@ std::string orAny(const std::string& name) {
     return name.empty() ? "*" : name;
 }
 
-std::string curveText(const CostCurve& curve) {
-    const CurveKey& key = curve.key;
+std::string curveText(const costs::CostCurve& curve) {
+    const costs::CurveKey& key = curve.key;
     const bool named =
         key.choice.algorithm != store::Algorithm::unknown || key.choice.protocol != store::Protocol::unknown;
-    std::string text = fmt::format(
-        "  {:<14} {:>2} x {:<4} {:<22}", store::toText(key.op), key.shape.nodes, key.shape.ranks,
-        named ? fmt::format("{}/{}", orAny(ncclName(key.choice.algorithm)), orAny(ncclName(key.choice.protocol)))
-              : "NCCL's choice");
+    std::string text =
+        fmt::format("  {:<14} {:>2} x {:<4} {:<22}", store::toText(key.op), key.shape.nodes, key.shape.ranks,
+                    named ? fmt::format("{}/{}", orAny(costs::ncclName(key.choice.algorithm)),
+                                        orAny(costs::ncclName(key.choice.protocol)))
+                          : "NCCL's choice");
     text += fmt::format(" {:>6} samples, {:>3} size{}", curve.fit.samples, curve.fit.sizes,
                         curve.fit.sizes == 1 ? " " : "s");
     const std::string line =
         curve.group.empty()
             ? std::string()
             : fmt::format("      {}: start-up {} + {:.3g} ns/KiB, the line of the findings ({})\n", curve.group,
-                          durationText(curve.line.alphaNs), curve.line.betaNsPerByte * 1024, curve.line.source);
+                          text::durationText(curve.line.alphaNs), curve.line.betaNsPerByte * 1024, curve.line.source);
     if (!curve.fit.holds())
         return text + ": no pieces, " + curve.fit.refused +
-               (key.from == EvidenceFrom::ncclTests ? " [nccl-tests]\n" : "\n") + line;
+               (key.from == costs::EvidenceFrom::ncclTests ? " [nccl-tests]\n" : "\n") + line;
     std::vector<std::string> pieces;
-    for (const FitPiece& piece : curve.fit.pieces)
-        pieces.push_back(fmt::format("{}{} + {:.4g} ns/KiB",
-                                     curve.fit.pieces.size() > 1 ? "from " + bytesText(piece.fromBytes) + " " : "",
-                                     durationText(piece.alphaNs), piece.betaNsPerByte * 1024));
+    for (const costs::FitPiece& piece : curve.fit.pieces)
+        pieces.push_back(fmt::format(
+            "{}{} + {:.4g} ns/KiB", curve.fit.pieces.size() > 1 ? "from " + text::bytesText(piece.fromBytes) + " " : "",
+            text::durationText(piece.alphaNs), piece.betaNsPerByte * 1024));
     return text +
-           fmt::format(", {} to {}: {}; deviates {:.1f} %{}\n", bytesText(curve.fit.smallestBytes),
-                       bytesText(curve.fit.largestBytes), fmt::join(pieces, "; "), 100 * curve.fit.residual,
-                       key.from == EvidenceFrom::ncclTests ? " [nccl-tests]" : "") +
+           fmt::format(", {} to {}: {}; deviates {:.1f} %{}\n", text::bytesText(curve.fit.smallestBytes),
+                       text::bytesText(curve.fit.largestBytes), fmt::join(pieces, "; "), 100 * curve.fit.residual,
+                       key.from == costs::EvidenceFrom::ncclTests ? " [nccl-tests]" : "") +
            line;
 }
 
@@ -171,14 +173,14 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
     const auto bold = [&](const std::string& text) { return colour ? "\x1b[1m" + text + "\x1b[0m" : text; };
     std::string out = bold((advice.run.empty() ? "this run" : advice.run) +
                            (advice.steps > 0 ? fmt::format(": advice for a step of {} (median of {})",
-                                                           durationText(advice.stepNs), advice.steps)
+                                                           text::durationText(advice.stepNs), advice.steps)
                                              : std::string(": no step was recorded that advice could be for"))) +
                       "\n";
     if (!advice.death.empty())
         out += bold(advice.death) + "\nNo setting here answers that; what follows is of the steps before it.\n";
     if (!advice.judge.empty()) out += fmt::format("judged by {}\n", advice.judge);
     out += fmt::format("NCCL {}; a gain counts from {} a step\n", advice.nccl ? advice.nccl->text() : "version unknown",
-                       durationText(advice.noiseNs));
+                       text::durationText(advice.noiseNs));
     const std::vector<std::string> nothing = advice.whyNothingJudged();
     if (!nothing.empty()) {
         out += "\n" +
@@ -222,8 +224,8 @@ std::string renderAdviceText(const Advice& advice, bool colour) {
                    "Measured times of collectives (nodes x ranks; pieces of start-up + rate x bytes for each algorithm "
                    "and protocol)") +
                "\n";
-    for (const CostCurve& curve : advice.curves) out += curveText(curve);
+    for (const costs::CostCurve& curve : advice.curves) out += curveText(curve);
     return out;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

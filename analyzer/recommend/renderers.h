@@ -7,7 +7,7 @@
 
 #include "analyzer/recommend/recommendation.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
 std::string renderAdviceText(const Advice& advice, bool colour);
 /// Schema rankscope.recommend/1.
@@ -21,4 +21,4 @@ std::string renderAdviceDeepSpeed(const Advice& advice);
 /// Fragment of an Accelerate configuration, YAML.
 std::string renderAdviceAccelerate(const Advice& advice);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
-SettingOrigin originOf(const TraceFacts& facts, const std::string& variable) {
+SettingOrigin originOf(const facts::TraceFacts& facts, const std::string& variable) {
     const std::string value = facts.text("env." + variable);
     if (const auto given = facts.meta.find("run_env." + variable); given != facts.meta.end() && given->second == value)
         return SettingOrigin::option;
@@ -14,15 +14,16 @@ SettingOrigin originOf(const TraceFacts& facts, const std::string& variable) {
     return there != facts.meta.end() && there->second == value ? SettingOrigin::shell : SettingOrigin::job;
 }
 
-std::optional<std::string> givenBack(const TraceFacts& facts, const std::string& variable,
-                                     const std::optional<NcclVersion>& nccl) {
+std::optional<std::string> givenBack(const facts::TraceFacts& facts, const std::string& variable,
+                                     const std::optional<costs::NcclVersion>& nccl) {
     const SettingOrigin origin = originOf(facts, variable);
     if (origin == SettingOrigin::shell || origin == SettingOrigin::option || !nccl || !nccl->perFunctionSyntax())
         return std::nullopt;
     return "";
 }
 
-std::string originText(const TraceFacts& facts, const std::string& variable, const std::optional<std::string>& then) {
+std::string originText(const facts::TraceFacts& facts, const std::string& variable,
+                       const std::optional<std::string>& then) {
     const std::string setting = variable + "=" + facts.text("env." + variable);
     std::string reach = "take it out there, where a shell's unset does not reach";
     if (then) reach = "what the shell exports holds if that sets only what is not set yet; else change it there";
@@ -44,4 +45,4 @@ std::string originText(const TraceFacts& facts, const std::string& variable, con
                        reach);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

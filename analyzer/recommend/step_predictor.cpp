@@ -6,24 +6,24 @@
 #include <algorithm>
 #include <memory>
 
-#include "analyzer/detectors/critical_step.h"
-#include "analyzer/detectors/faster_network.h"
+#include "analyzer/diagnose/critical_step.h"
+#include "analyzer/diagnose/faster_network.h"
 #include "analyzer/recommend/played_job.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
-double savedBy(const CriticalStep& step, const TransferScale& scale) {
-    std::vector<double> faster = transfersOf(step);
+double savedBy(const diagnose::CriticalStep& step, const TransferScale& scale) {
+    std::vector<double> faster = diagnose::transfersOf(step);
     double lost = 0;
     for (size_t i = 0; i < step.tasks.size(); ++i) {
-        const CommTask& task = step.tasks[i];
+        const facts::CommTask& task = step.tasks[i];
         const double now = faster[i];
         const double then = now * scale({task.communicatorId, task.op, task.bytes, {task.algorithm, task.protocol}});
         faster[i] = std::min(now, then);
         lost += std::max(0.0, then - now - static_cast<double>(task.idleNetworkAfterNs));
     }
-    return savingOf(step, faster) - lost;
+    return diagnose::savingOf(step, faster) - lost;
 }
 
 /// A replay further off misses something that matters: the unchanged one is within 3 % on every job of the reference
@@ -50,8 +50,8 @@ StepPredictor judgeOf(const StepPredictor& like, const PlayedJob& unchanged, con
 
 }  // namespace
 
-std::optional<StepPredictor> replayPredictor(const Analysis& analysis) {
-    const ReplayModel& model = analysis.replay;
+std::optional<StepPredictor> replayPredictor(const job::Analysis& analysis) {
+    const replay::ReplayModel& model = analysis.replay;
     if (!model.available() || model.error() > kLargestReplayError) return std::nullopt;
     StepPredictor predictor;
     predictor.name = fmt::format("replay of the whole step ({:.2f} % off unchanged)", 100 * model.error());
@@ -61,20 +61,20 @@ std::optional<StepPredictor> replayPredictor(const Analysis& analysis) {
     return judgeOf(predictor, unchanged, unchanged, unchanged);
 }
 
-StepPredictor busyPeriodPredictor(const Analysis& analysis) {
+StepPredictor busyPeriodPredictor(const job::Analysis& analysis) {
     std::set<int64_t> all;
     for (const auto& [id, communicator] : analysis.facts.communicators)
         if (communicator.size > 1) all.insert(id);
-    const auto steps = std::make_shared<const std::vector<CriticalStep>>(
-        criticalSteps(analysis, all));  // outlives this call in the function returned
+    const auto steps = std::make_shared<const std::vector<diagnose::CriticalStep>>(
+        diagnose::criticalSteps(analysis, all));  // outlives this call in the function returned
     StepPredictor predictor;
     predictor.name = "exposed communication of the rank that waits least";
     predictor.scaledTransfers = [steps](const TransferScale& scale) {
         std::vector<double> savings;
-        for (const CriticalStep& step : *steps) savings.push_back(savedBy(step, scale));
+        for (const diagnose::CriticalStep& step : *steps) savings.push_back(savedBy(step, scale));
         return savings;
     };
     return predictor;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

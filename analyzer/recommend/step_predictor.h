@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/detectors/analysis.h"
+#include "analyzer/job/analysis.h"
 #include "analyzer/recommend/job_change.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
 /// What a change saves, ns per step at equal tokens: the typical step, and an interval from the steps' variation and
 /// what the estimates of transfers leave open.
@@ -39,18 +39,18 @@ struct StepPredictor {
     /// The judge of the job as it is after a change: all it says comes on top of that. Nothing where the change cannot
     /// be made. Empty without a replay.
     std::function<std::optional<StepPredictor>(const JobChange& change)> after;
-    EditedStep gained;                      // by that change, on top of those before it
-    EditedStep total;                       // by all changes so far, played together
-    std::function<MessageList()> messages;  // collectives of the job so far; empty: as recorded
-    std::optional<Pipeline> pipeline;       // of the job so far, where a change was to it
+    EditedStep gained;                        // by that change, on top of those before it
+    EditedStep total;                         // by all changes so far, played together
+    std::function<MessageList()> messages;    // collectives of the job so far; empty: as recorded
+    std::optional<facts::Pipeline> pipeline;  // of the job so far, where a change was to it
 };
 
 /// By the task graph of all ranks, changed and played again. `analysis` must outlive it. Nothing without a replay, or
 /// with one that is too far off.
-std::optional<StepPredictor> replayPredictor(const Analysis& analysis);
+std::optional<StepPredictor> replayPredictor(const job::Analysis& analysis);
 
 /// Without a task graph: the exposed part of each busy period of the network on the rank that waits least
-/// (detectors/faster_network.h). What gets slower counts in full beyond the pause behind it.
-StepPredictor busyPeriodPredictor(const Analysis& analysis);
+/// (diagnose/faster_network.h). What gets slower counts in full beyond the pause behind it.
+StepPredictor busyPeriodPredictor(const job::Analysis& analysis);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analyzer/report/shell_word.h"
+#include "analyzer/text/shell_word.h"
 #include "collector/store/error.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
 using nlohmann::json;
@@ -187,9 +187,10 @@ std::vector<TuneCandidate> parseCandidates(const std::string& file, const std::s
 std::string shellLines(const TuneCandidate& candidate) {
     std::string lines;
     for (const auto& [name, value] : candidate.environment) {
-        lines += value ? fmt::format("export {}={}\n", name, shellQuoted(*value)) : fmt::format("unset {}\n", name);
+        lines +=
+            value ? fmt::format("export {}={}\n", name, text::shellQuoted(*value)) : fmt::format("unset {}\n", name);
     }
     return lines;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -9,7 +9,7 @@
 
 #include "analyzer/recommend/tuner_csv.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
 /// Settings to measure a job with.
 struct TuneCandidate {
@@ -33,4 +33,4 @@ std::vector<TuneCandidate> parseCandidates(const std::string& file, const std::s
 /// For `.` in a shell: export and unset lines.
 std::string shellLines(const TuneCandidate& candidate);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -7,21 +7,21 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 std::string signedDuration(double ns) {
-    return (ns < 0 ? "-" : "") + durationText(std::abs(ns));
+    return (ns < 0 ? "-" : "") + text::durationText(std::abs(ns));
 }
 
 /// "3.1 ms (1.2 %), 2.9 ms to 3.3 ms"
 std::string gainText(const TuneGain& gain, double stepNs) {
     return fmt::format("{} ({}{}), {} to {}", signedDuration(gain.gainNs), gain.gainNs < 0 ? "-" : "",
-                       percentText(std::abs(gain.gainNs) / stepNs), signedDuration(gain.lowNs),
+                       text::percentText(std::abs(gain.gainNs) / stepNs), signedDuration(gain.lowNs),
                        signedDuration(gain.highNs));
 }
 
@@ -51,7 +51,7 @@ std::string predictionText(const MeasuredCandidate& measured) {
         text += fmt::format(" ({} to {})", signedDuration(interval->first), signedDuration(interval->second));
     if (!measured.gain) return text;
     const double error = measured.gain->gainNs - *predicted;
-    return text + fmt::format(", measured {} {}", durationText(std::abs(error)), error < 0 ? "less" : "more");
+    return text + fmt::format(", measured {} {}", text::durationText(std::abs(error)), error < 0 ? "less" : "more");
 }
 
 std::string joined(const std::vector<std::string>& notes) {
@@ -65,7 +65,7 @@ std::string keepText(const TuneReport& report) {
     if (result.winner) return fmt::format("Keep: {}\n", result.candidates[*result.winner].candidate.name);
     if (result.candidates.empty()) return "Keep the default.\n";
     return fmt::format("Keep the default: nothing beats it by more than its noise and {} of the step.\n",
-                       percentText(result.rules.minGainShare));
+                       text::percentText(result.rules.minGainShare));
 }
 
 Json runsJson(const std::vector<TuneRun>& runs) {
@@ -111,10 +111,11 @@ std::string renderTuneText(const TuneReport& report) {
     if (result.candidates.empty()) return joined(report.notes) + keepText(report);
     if (result.standard.empty())
         return fmt::format("{}: no round was run.\n", report.name) + joined(report.notes) + keepText(report);
-    std::string text = fmt::format("{}: step of {} by default, {} run{}", report.name, durationText(result.stepNs),
-                                   result.standard.size(), result.standard.size() == 1 ? "" : "s");
+    std::string text =
+        fmt::format("{}: step of {} by default, {} run{}", report.name, text::durationText(result.stepNs),
+                    result.standard.size(), result.standard.size() == 1 ? "" : "s");
     if (result.standard.size() > 1)
-        text += fmt::format(" that differ by {} (standard deviation)", durationText(result.noiseNs));
+        text += fmt::format(" that differ by {} (standard deviation)", text::durationText(result.noiseNs));
     text += "\n\n";
     for (size_t i = 0; i < result.candidates.size(); ++i) {
         const MeasuredCandidate& measured = result.candidates[i];
@@ -129,7 +130,7 @@ std::string renderTuneText(const TuneReport& report) {
     text += fmt::format(
         "\nGains are means of run against run in the same round, with {} intervals for all of them together; a run "
         "counts as the median of its steps.\n",
-        percentText(result.rules.confidence));
+        text::percentText(result.rules.confidence));
     return text + joined(report.notes) + keepText(report);
 }
 
@@ -160,4 +161,4 @@ std::string renderTuneJson(const TuneReport& report) {
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -6,7 +6,7 @@
 
 #include "analyzer/recommend/tune_verdict.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
 /// What a report says of a tuning besides its numbers.
 struct TuneReport {
@@ -23,4 +23,4 @@ std::string renderTuneText(const TuneReport& report);
 /// Schema rankscope.tune/1.
 std::string renderTuneJson(const TuneReport& report);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/recommend/student_t.h"
+#include "analyzer/facts/student_t.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
 double meanOf(const std::vector<double>& values) {
@@ -68,7 +68,8 @@ std::optional<TuneGain> pairedGain(const std::vector<TuneRun>& standard, const s
     TuneGain gain;
     gain.rounds = static_cast<int>(gains.size());
     gain.gainNs = meanOf(gains);
-    const double half = studentTwoSided(confidence, gain.rounds - 1) * deviationOf(gains) / std::sqrt(gain.rounds);
+    const double half =
+        facts::studentTwoSided(confidence, gain.rounds - 1) * deviationOf(gains) / std::sqrt(gain.rounds);
     gain.lowNs = gain.gainNs - half;
     gain.highNs = gain.gainNs + half;
     return gain;
@@ -94,4 +95,4 @@ void judge(TuneResult& result) {
     }
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

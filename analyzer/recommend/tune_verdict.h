@@ -10,7 +10,7 @@
 
 #include "analyzer/recommend/tune_candidate.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
 /// One run of the job: the unit of the comparison. Steps inside a run share whatever made it fast or slow, and are no
 /// repetitions (Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013).
@@ -68,4 +68,4 @@ double intervalConfidence(const TuneRules& rules, size_t candidates);
 /// gain is at least `minGainShare` of the step.
 void judge(TuneResult& result);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

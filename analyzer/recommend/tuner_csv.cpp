@@ -9,7 +9,7 @@
 #include <charconv>
 #include <optional>
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 namespace {
 
 constexpr const char* kHeading =
@@ -189,4 +189,4 @@ std::string formatTunerCsv(const std::vector<TunerRow>& rows) {
     return text;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

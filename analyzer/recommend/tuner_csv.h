@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace rankscope::analyzer {
+namespace rankscope::recommend {
 
 /// One row of a tuner file (docs/tuner-csv.md): what NCCL is to use for a collective, a size and a kind of
 /// communicator. -1 stands for 'any', in `channels` for 'as many as NCCL thinks right', in `maxBytes` for 'without
@@ -50,4 +50,4 @@ std::string formatTunerRow(const TunerRow& row);
 /// A file with a heading.
 std::string formatTunerCsv(const std::vector<TunerRow>& rows);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::recommend

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 /// From CUPTI's correlation ids, which grow with the calls, to rows of a table. Several rows may share one (the nodes
 /// of a CUDA graph): they are found in the order in which they were added.
@@ -39,4 +39,4 @@ class CorrelationIndex {
     size_t m_near = 0;
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

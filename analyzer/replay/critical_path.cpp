@@ -6,7 +6,7 @@
 
 #include "analyzer/replay/critical_transfers.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 namespace {
 
 PathCategory categoryOf(TaskKind kind) {
@@ -157,4 +157,4 @@ std::vector<PathTransfer> criticalTransfers(const TaskGraph& graph, const Schedu
     return transfers;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

@@ -7,7 +7,7 @@
 
 #include "analyzer/replay/simulate.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 enum class PathCategory : uint8_t { compute, transfer, memory, host, launch, gap };
 std::string_view toText(PathCategory category);
@@ -37,4 +37,4 @@ std::vector<PathPiece> pathBefore(const TaskGraph& graph, const Schedule& schedu
 /// is no category: the path is where the one is that is waited for.
 std::vector<PathShare> criticalPath(const TaskGraph& graph, const Schedule& schedule, const std::vector<int>& steps);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

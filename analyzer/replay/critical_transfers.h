@@ -5,7 +5,7 @@
 
 #include "analyzer/replay/simulate.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 /// A part of the critical path (critical_path.h) that is in transfers, by what is transferred.
 struct PathTransfer {
@@ -18,4 +18,4 @@ struct PathTransfer {
 std::vector<PathTransfer> criticalTransfers(const TaskGraph& graph, const Schedule& schedule,
                                             const std::vector<int>& steps);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 namespace {
 
 constexpr int64_t kClockNs =
@@ -34,23 +34,23 @@ int64_t typicalNs(std::vector<int64_t>& samples) {
 
 }  // namespace
 
-DeviceLanes::DeviceLanes(const RankEvents& events, RankTasks& result) : m_events(events), m_result(result) {
+DeviceLanes::DeviceLanes(const facts::RankEvents& events, RankTasks& result) : m_events(events), m_result(result) {
     m_pieces.reserve(events.compute.size() + events.communication.size() + events.memory.size());
     const auto add = [&](const auto& rows, auto&& workOf) {
         for (size_t i = 0; i < rows.size(); ++i)
             m_pieces.push_back(
                 {rows[i].startNs, rows[i].endNs, rows[i].streamId, workOf(rows[i]), static_cast<uint32_t>(i)});
     };
-    add(events.compute, [](const ComputeTask&) { return Work::kernel; });
-    add(events.communication, [](const CommTask&) { return Work::communication; });
-    add(events.memory, [](const MemoryTask& task) { return task.copyId != 0 ? Work::copy : Work::set; });
+    add(events.compute, [](const facts::ComputeTask&) { return Work::kernel; });
+    add(events.communication, [](const facts::CommTask&) { return Work::communication; });
+    add(events.memory, [](const facts::MemoryTask& task) { return task.copyId != 0 ? Work::copy : Work::set; });
     const auto correlationOf = [&](const Piece& piece) {
         return piece.work == Work::kernel          ? events.compute[piece.row].correlation
                : piece.work == Work::communication ? events.communication[piece.row].correlation
                                                    : events.memory[piece.row].correlation;
     };
     CorrelationIndex calls;
-    for (const HostCall& call : events.hostCalls)
+    for (const facts::HostCall& call : events.hostCalls)
         if (call.submits()) calls.add(call.correlation, 0);
     calls.finish();
     for (uint32_t i = 0; i < m_pieces.size(); ++i) {
@@ -78,7 +78,7 @@ DeviceLanes::Stream& DeviceLanes::streamOf(int32_t id) {
     return stream->second;
 }
 
-uint32_t DeviceLanes::kernelKey(const KernelKey& key) {
+uint32_t DeviceLanes::kernelKey(const facts::KernelKey& key) {
     const auto [known, isNew] = m_keys.try_emplace(key, static_cast<uint32_t>(m_result.kernelKeys.size()));
     if (isNew) m_result.kernelKeys.push_back(key);
     return known->second;
@@ -150,7 +150,7 @@ void DeviceLanes::place(uint32_t index, TaskId launch, int64_t launchNs, int ste
     info.lane = stream.lane & kNoLane;
     info.step = step;
     if (piece.work == Work::communication) {
-        const CommTask& task = m_events.communication[piece.row];
+        const facts::CommTask& task = m_events.communication[piece.row];
         info.row = static_cast<uint32_t>(task.kernelId);
         info.kind = TaskKind::arrival;
         placed.task = draft.addTask(info, 0);
@@ -379,4 +379,4 @@ void DeviceLanes::finish(bool eventsKnown) {
               [](const CommKernel& a, const CommKernel& b) { return a.kernelId < b.kernelId; });
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

@@ -9,11 +9,11 @@
 #include "analyzer/replay/correlation_index.h"
 #include "analyzer/replay/rank_tasks.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 class DeviceLanes {
   public:
-    DeviceLanes(const RankEvents& events, RankTasks& result);
+    DeviceLanes(const facts::RankEvents& events, RankTasks& result);
 
     /// Adds the work that the call with this correlation id has put on the device, behind what its stream has. `launch`
     /// is the call's task, which began at `launchNs`. It waits for `awaited`, too, where that is on other streams.
@@ -98,7 +98,7 @@ class DeviceLanes {
     void placeUnlaunched(Stream& stream, int64_t beforeNs, int step);
     void orderGraph(size_t firstPlaced);
     void addPending(Stream& stream, TaskId task);
-    uint32_t kernelKey(const KernelKey& key);
+    uint32_t kernelKey(const facts::KernelKey& key);
     const Placed& placedOf(TaskId task) const { return m_placed[m_placedOf[task]]; }
     /// Last of these that ends up to `ns` by the recording; null: none.
     const Placed* lastEndedBy(const std::vector<uint32_t>& placed, int64_t ns) const;
@@ -110,7 +110,7 @@ class DeviceLanes {
     void inferWaits();
     void setLatencies();
 
-    const RankEvents& m_events;
+    const facts::RankEvents& m_events;
     RankTasks& m_result;
     std::vector<Piece> m_pieces;
     CorrelationIndex m_index;
@@ -120,11 +120,11 @@ class DeviceLanes {
     std::vector<uint32_t> m_placedOf;  // by task
     std::vector<TaskId> m_waits;
     std::vector<std::pair<uint32_t, TaskId>> m_inferred;  // piece of work in m_placed: waits for
-    std::map<KernelKey, uint32_t> m_keys;
+    std::map<facts::KernelKey, uint32_t> m_keys;
     int64_t m_busyUntilNs = INT64_MIN;
     bool m_windowed = false;
     int64_t m_unlaunchedNs = 0;
     int64_t m_totalNs = 0;
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

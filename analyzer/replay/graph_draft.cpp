@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 namespace {
 
 /// Who waits for whom, the other way round: targets of each task's edges and the next task of its lane.
@@ -147,7 +147,7 @@ void GraphDraft::addEdge(TaskId to, TaskId from, WaitKind kind, int64_t delayNs,
     m_edges.push_back({to, edge});
 }
 
-uint32_t GraphDraft::addKernelKey(const KernelKey& key) {
+uint32_t GraphDraft::addKernelKey(const facts::KernelKey& key) {
     m_kernelKeys.push_back(key);
     return static_cast<uint32_t>(m_kernelKeys.size() - 1);
 }
@@ -244,4 +244,4 @@ std::optional<TaskGraph> GraphDraft::seal(std::vector<TaskId>* numbers) && {
     return graph;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

@@ -6,7 +6,7 @@
 
 #include "analyzer/replay/task_graph.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 /// A graph being made or changed: tasks and edges in any order. Draft ids are given in order of addition and never
 /// change; seal() turns them into the numbers of a TaskGraph. A structural edit starts from a graph (the ids are then
@@ -45,7 +45,7 @@ class GraphDraft {
     TaskInfo& info(TaskId task) { return m_info[task]; }
     TaskId before(TaskId task) const { return m_before[task]; }
     TaskId last(uint32_t lane) const { return m_last[lane]; }  // kNoTask: empty
-    uint32_t addKernelKey(const KernelKey& key);
+    uint32_t addKernelKey(const facts::KernelKey& key);
     uint32_t addExchange(const Exchange& exchange, std::span<const ExchangeMember> members);
     void addMark(const StepMark& mark) { m_marks.push_back(mark); }
     void setOrigin(int64_t originNs) { m_originNs = originNs; }
@@ -73,11 +73,11 @@ class GraphDraft {
     std::vector<TaskId> m_first;  // by lane
     std::vector<TaskId> m_last;   // by lane
     std::vector<Lane> m_lanes;
-    std::vector<KernelKey> m_kernelKeys;
+    std::vector<facts::KernelKey> m_kernelKeys;
     std::vector<Exchange> m_exchanges;
     std::vector<ExchangeMember> m_members;
     std::vector<StepMark> m_marks;
     int64_t m_originNs = 0;
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 namespace {
 
 // Threads whose calls overlap for more than this share of their time work side by side; under it a call merely ends a
@@ -12,7 +12,7 @@ constexpr double kSideBySide = 0.02;
 
 }  // namespace
 
-void HostLanes::assign(const std::vector<HostCall>& calls, const std::vector<bool>& active, int rank,
+void HostLanes::assign(const std::vector<facts::HostCall>& calls, const std::vector<bool>& active, int rank,
                        GraphDraft& draft) {
     std::map<int32_t, bool> threads;
     for (size_t i = 0; i < calls.size(); ++i)
@@ -21,7 +21,7 @@ void HostLanes::assign(const std::vector<HostCall>& calls, const std::vector<boo
     int64_t overlapNs = 0;
     int64_t untilNs = INT64_MIN;
     int32_t last = -1;
-    for (const HostCall& call : calls) {
+    for (const facts::HostCall& call : calls) {
         if (threads.count(call.threadId) == 0) continue;
         busyNs += call.endNs - call.startNs;
         if (call.threadId != last && untilNs > call.startNs) overlapNs += std::min(untilNs, call.endNs) - call.startNs;
@@ -54,4 +54,4 @@ TaskId HostLanes::add(GraphDraft& draft, TaskInfo info, uint32_t lane, int64_t s
     return draft.addTask(info, durationNs, startNs - freeNs);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

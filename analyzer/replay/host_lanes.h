@@ -6,14 +6,15 @@
 
 #include "analyzer/replay/graph_draft.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 /// Threads that take turns (a program's own and autograd's) are one lane: while one works the other waits for it.
 /// Threads that work at the same time are a lane each.
 class HostLanes {
   public:
     /// `active`: by call, whether its thread shall be kept for it.
-    void assign(const std::vector<HostCall>& calls, const std::vector<bool>& active, int rank, GraphDraft& draft);
+    void assign(const std::vector<facts::HostCall>& calls, const std::vector<bool>& active, int rank,
+                GraphDraft& draft);
 
     /// kNoLane: the thread has nothing to do with the device.
     uint32_t laneOf(int32_t thread) const;
@@ -27,4 +28,4 @@ class HostLanes {
     std::map<uint32_t, int64_t> m_busyUntil;  // by lane: recorded end of its last task
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

@@ -11,7 +11,7 @@
 
 #include "analyzer/replay/message_times.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 namespace {
 
 constexpr double kMostUnmatched =
@@ -19,7 +19,7 @@ constexpr double kMostUnmatched =
 
 class Joiner {
   public:
-    Joiner(std::vector<RankTasks> ranks, const TraceFacts& facts) : m_facts(facts) {
+    Joiner(std::vector<RankTasks> ranks, const facts::TraceFacts& facts) : m_facts(facts) {
         size_t tasks = 0;
         for (const RankTasks& rank : ranks) tasks += rank.draft.size();
         m_draft.reserve(tasks + facts.collectives.size(), 2 * tasks);
@@ -61,7 +61,7 @@ class Joiner {
 
     void take(RankTasks& rank) {
         std::vector<uint32_t> keys;
-        for (const KernelKey& key : rank.kernelKeys) {
+        for (const facts::KernelKey& key : rank.kernelKeys) {
             const auto [known, isNew] = m_keys.try_emplace(key, 0);
             if (isNew) known->second = m_draft.addKernelKey(key);
             keys.push_back(known->second);
@@ -301,9 +301,9 @@ class Joiner {
         kernel.waitsUntilNs = std::max(kernel.waitsUntilNs, joinedNs + longerNs);
     }
 
-    const TraceFacts& m_facts;
+    const facts::TraceFacts& m_facts;
     GraphDraft m_draft;
-    std::map<KernelKey, uint32_t> m_keys;
+    std::map<facts::KernelKey, uint32_t> m_keys;
     std::map<int, std::vector<Kernel>> m_comms;  // by rank
     double m_unmatchedNs = 0;
     double m_allNs = 0;
@@ -311,8 +311,8 @@ class Joiner {
 
 }  // namespace
 
-JoinedRanks joinRanks(std::vector<RankTasks> ranks, const TraceFacts& facts) {
+JoinedRanks joinRanks(std::vector<RankTasks> ranks, const facts::TraceFacts& facts) {
     return Joiner(std::move(ranks), facts).run();
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

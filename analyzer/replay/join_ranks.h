@@ -7,7 +7,7 @@
 
 #include "analyzer/replay/rank_tasks.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 struct JoinedRanks {
     std::string problem;  // why there is no graph; empty: there is
@@ -15,6 +15,6 @@ struct JoinedRanks {
 };
 
 /// Takes the ranks' tasks apart.
-JoinedRanks joinRanks(std::vector<RankTasks> ranks, const TraceFacts& facts);
+JoinedRanks joinRanks(std::vector<RankTasks> ranks, const facts::TraceFacts& facts);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

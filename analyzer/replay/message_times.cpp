@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 namespace {
 
 /// The two sides of a message leave within a few microseconds: a peer that ended less than this before may have ended
@@ -75,4 +75,4 @@ std::vector<int64_t> messageTimes(std::span<const MessageEnds> messages) {
     return times;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

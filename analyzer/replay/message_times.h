@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 /// A message and the kernels at its ends. Times by the recording, ns.
 struct MessageEnds {
@@ -32,4 +32,4 @@ std::vector<int64_t> shownTimes(std::span<const MessageEnds> messages);
 /// kUnknownMessageNs where none is.
 std::vector<int64_t> messageTimes(std::span<const MessageEnds> messages);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

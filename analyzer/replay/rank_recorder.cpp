@@ -7,9 +7,9 @@
 #include <cctype>
 #include <string_view>
 
-#include "analyzer/timeline/statistics.h"
+#include "analyzer/facts/statistics.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 namespace {
 
 constexpr int64_t kClockNs = 2'000;  // two stamps of one machine that far apart may be of one moment
@@ -27,13 +27,13 @@ std::string_view patternOf(std::string_view name) {
 }
 
 /// Host times at which the steps of a rank begin, and the last one ends; empty when steps are no ranges.
-std::vector<int64_t> stepBounds(const RankEvents& events, const TraceFacts& facts, size_t steps) {
+std::vector<int64_t> stepBounds(const facts::RankEvents& events, const facts::TraceFacts& facts, size_t steps) {
     if (!facts.stepSource.starts_with("nvtx:")) return {};
     const std::string_view pattern = std::string_view(facts.stepSource).substr(5);
     std::unordered_map<int32_t, bool> named;
     std::vector<int64_t> bounds;
     int64_t endNs = INT64_MIN;
-    for (const HostRange& range : events.ranges) {
+    for (const facts::HostRange& range : events.ranges) {
         const auto [known, isNew] = named.try_emplace(range.nameId, false);
         const auto name = static_cast<size_t>(range.nameId);
         if (isNew && name < facts.strings.size()) known->second = patternOf(facts.strings[name]) == pattern;
@@ -48,7 +48,7 @@ std::vector<int64_t> stepBounds(const RankEvents& events, const TraceFacts& fact
 
 }  // namespace
 
-RankRecorder::RankRecorder(const RankEvents& events, const TraceFacts& facts, const ReplayWindow& window)
+RankRecorder::RankRecorder(const facts::RankEvents& events, const facts::TraceFacts& facts, const ReplayWindow& window)
     : m_events(events),
       m_facts(facts),
       m_rank(facts.findRank(events.rank)),
@@ -88,11 +88,11 @@ RankTasks RankRecorder::run() {
     std::vector<bool> active(m_events.hostCalls.size());
     std::unordered_map<int32_t, std::vector<double>> durations;
     for (size_t i = 0; i < active.size(); ++i) {
-        const HostCall& call = m_events.hostCalls[i];
+        const facts::HostCall& call = m_events.hostCalls[i];
         active[i] = call.waits || call.submits() || call.allocates() || call.kind == store::ApiKind::event;
         durations[call.nameId].push_back(static_cast<double>(call.endNs - call.startNs));
     }
-    for (auto& [name, samples] : durations) m_usualNs[name] = static_cast<int64_t>(median(std::move(samples)));
+    for (auto& [name, samples] : durations) m_usualNs[name] = static_cast<int64_t>(facts::median(std::move(samples)));
     m_host.assign(m_events.hostCalls, active, m_events.rank, m_result.draft);
     playCalls();
     m_device.finish(!m_events.eventRecords.empty() && !m_events.synchronizations.empty());
@@ -102,7 +102,7 @@ RankTasks RankRecorder::run() {
 
 void RankRecorder::playCalls() {
     bool begun = !m_windowed;
-    for (const HostCall& call : m_events.hostCalls) {
+    for (const facts::HostCall& call : m_events.hostCalls) {
         if (m_host.laneOf(call.threadId) == kNoLane) continue;
         if (!begun && call.startNs < m_bounds[m_nextBound]) {
             m_device.pass(call.correlation);
@@ -117,12 +117,12 @@ void RankRecorder::playCalls() {
     markStepsUntil(INT64_MAX);
 }
 
-void RankRecorder::takeCall(const HostCall& call) {
+void RankRecorder::takeCall(const facts::HostCall& call) {
     const auto [firstRecord, lastRecord] = m_records.find(call.correlation);
     if (firstRecord != lastRecord) return recordEvent(m_events.eventRecords[firstRecord->second], call);
     const auto [firstWait, lastWait] = m_waits.find(call.correlation);
     if (firstWait != lastWait &&
-        m_events.synchronizations[firstWait->second].kind == SynchronizationRecord::Kind::streamWaitEvent)
+        m_events.synchronizations[firstWait->second].kind == facts::SynchronizationRecord::Kind::streamWaitEvent)
         return streamWaits(m_events.synchronizations[firstWait->second], call);
     const uint32_t lane = m_host.laneOf(call.threadId);
     if (call.submits() && m_device.has(call.correlation)) return submit(call, lane);
@@ -130,7 +130,7 @@ void RankRecorder::takeCall(const HostCall& call) {
     if (seemsToWait(call)) waitForDevice(call, lane, m_device.givenToAll(), true);
 }
 
-bool RankRecorder::seemsToWait(const HostCall& call) const {
+bool RankRecorder::seemsToWait(const facts::HostCall& call) const {
     const int64_t busyUntilNs = m_device.busyUntilNs();
     if (busyUntilNs <= call.startNs || busyUntilNs > call.endNs + kClockNs) return false;
     if (call.allocates()) return true;
@@ -141,7 +141,7 @@ bool RankRecorder::seemsToWait(const HostCall& call) const {
 }
 
 // The launch queue was full: the call returned when work that had been put on it long before was done.
-TaskId RankRecorder::roomMaker(const HostCall& call, int32_t stream) {
+TaskId RankRecorder::roomMaker(const facts::HostCall& call, int32_t stream) {
     const auto usual = m_usualNs.find(call.nameId);
     if (usual == m_usualNs.end() || call.endNs - call.startNs <= usual->second + kClockNs) return kNoTask;
     const TaskId done = m_device.roomMaker(stream, call.startNs, call.endNs);
@@ -149,12 +149,12 @@ TaskId RankRecorder::roomMaker(const HostCall& call, int32_t stream) {
 }
 
 // Records of events, and streams' waits for them, take places in the queue as kernels do.
-void RankRecorder::waitForRoom(const HostCall& call, int32_t stream) {
+void RankRecorder::waitForRoom(const facts::HostCall& call, int32_t stream) {
     if (const TaskId room = roomMaker(call, stream); room != kNoTask)
         waitForDevice(call, m_host.laneOf(call.threadId), {room}, true);
 }
 
-void RankRecorder::submit(const HostCall& call, uint32_t lane) {
+void RankRecorder::submit(const facts::HostCall& call, uint32_t lane) {
     TaskInfo info;
     info.kind = TaskKind::host;
     info.row = static_cast<uint32_t>(call.id);
@@ -181,7 +181,7 @@ void RankRecorder::submit(const HostCall& call, uint32_t lane) {
     waitForDevice(call, lane, copy == kNoTask ? std::vector<TaskId>{} : std::vector<TaskId>{copy}, false);
 }
 
-void RankRecorder::waitForDevice(const HostCall& call, uint32_t lane, std::vector<TaskId> tasks, bool inferred) {
+void RankRecorder::waitForDevice(const facts::HostCall& call, uint32_t lane, std::vector<TaskId> tasks, bool inferred) {
     int64_t doneNs = call.startNs;
     std::erase_if(tasks, [&](TaskId task) {
         const int64_t endNs = m_device.endNs(task);
@@ -203,11 +203,11 @@ void RankRecorder::waitForDevice(const HostCall& call, uint32_t lane, std::vecto
     ++(inferred ? m_result.counts.inferredBlocking : m_result.counts.blockingCalls);
 }
 
-std::vector<TaskId> RankRecorder::awaitedBy(const HostCall& call) {
-    using Kind = SynchronizationRecord::Kind;
+std::vector<TaskId> RankRecorder::awaitedBy(const facts::HostCall& call) {
+    using Kind = facts::SynchronizationRecord::Kind;
     const auto [first, last] = m_waits.find(call.correlation);
     if (first != last) {
-        const SynchronizationRecord& wait = m_events.synchronizations[first->second];
+        const facts::SynchronizationRecord& wait = m_events.synchronizations[first->second];
         if (wait.kind == Kind::context) return m_device.givenToAll();
         if (wait.kind == Kind::stream && wait.streamId != 0) return m_device.given(wait.streamId);
         const auto event = m_eventTasks.find(wait.eventId);
@@ -225,7 +225,7 @@ std::vector<TaskId> RankRecorder::awaitedBy(const HostCall& call) {
     return {done};
 }
 
-void RankRecorder::recordEvent(const EventRecord& record, const HostCall& call) {
+void RankRecorder::recordEvent(const facts::EventRecord& record, const facts::HostCall& call) {
     int32_t stream = record.streamId;
     if (!m_device.runs(stream)) {
         // A stream that nothing had run on was not known to older recorders. Programs record an event right behind the
@@ -239,7 +239,7 @@ void RankRecorder::recordEvent(const EventRecord& record, const HostCall& call) 
     waitForRoom(call, stream);
 }
 
-void RankRecorder::streamWaits(const SynchronizationRecord& wait, const HostCall& call) {
+void RankRecorder::streamWaits(const facts::SynchronizationRecord& wait, const facts::HostCall& call) {
     const auto event = m_eventTasks.find(wait.eventId);
     if (event == m_eventTasks.end()) return;
     if (wait.streamId != 0) {
@@ -279,10 +279,11 @@ void RankRecorder::markStep(int64_t ns, size_t index) {
 }
 
 void RankRecorder::markStepsByDevice() {
-    const std::vector<StepWindow>& steps = m_rank->steps;
+    const std::vector<facts::StepWindow>& steps = m_rank->steps;
     const auto stepAt = [&](int64_t ns) {
-        const auto after = std::upper_bound(steps.begin(), steps.end(), ns,
-                                            [](int64_t wanted, const StepWindow& s) { return wanted < s.startNs; });
+        const auto after =
+            std::upper_bound(steps.begin(), steps.end(), ns,
+                             [](int64_t wanted, const facts::StepWindow& s) { return wanted < s.startNs; });
         return after == steps.begin() || ns >= (after - 1)->startNs + (after - 1)->durNs ? -1 : (after - 1)->step;
     };
     m_device.setSteps(stepAt);
@@ -300,4 +301,4 @@ void RankRecorder::markStepsByDevice() {
     }
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

@@ -9,36 +9,36 @@
 #include "analyzer/replay/host_lanes.h"
 #include "analyzer/replay/rank_tasks.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 /// Walks through a rank's host calls in order of time and plays what they do: put work on streams, record events, wait
 /// for them.
 class RankRecorder {
   public:
-    RankRecorder(const RankEvents& events, const TraceFacts& facts, const ReplayWindow& window);
+    RankRecorder(const facts::RankEvents& events, const facts::TraceFacts& facts, const ReplayWindow& window);
     RankTasks run();
 
   private:
     void findProblem();
     void playCalls();
-    void takeCall(const HostCall& call);
-    TaskId roomMaker(const HostCall& call, int32_t stream);
-    void waitForRoom(const HostCall& call, int32_t stream);
-    void submit(const HostCall& call, uint32_t hostLane);
-    void waitForDevice(const HostCall& call, uint32_t hostLane, std::vector<TaskId> tasks, bool inferred);
+    void takeCall(const facts::HostCall& call);
+    TaskId roomMaker(const facts::HostCall& call, int32_t stream);
+    void waitForRoom(const facts::HostCall& call, int32_t stream);
+    void submit(const facts::HostCall& call, uint32_t hostLane);
+    void waitForDevice(const facts::HostCall& call, uint32_t hostLane, std::vector<TaskId> tasks, bool inferred);
     /// What a synchronisation waits for.
-    std::vector<TaskId> awaitedBy(const HostCall& call);
+    std::vector<TaskId> awaitedBy(const facts::HostCall& call);
     /// Does a call that is not known to wait seem to have waited for the device?
-    bool seemsToWait(const HostCall& call) const;
-    void recordEvent(const EventRecord& record, const HostCall& call);
-    void streamWaits(const SynchronizationRecord& wait, const HostCall& call);
+    bool seemsToWait(const facts::HostCall& call) const;
+    void recordEvent(const facts::EventRecord& record, const facts::HostCall& call);
+    void streamWaits(const facts::SynchronizationRecord& wait, const facts::HostCall& call);
     void markStepsUntil(int64_t ns);
     void markStep(int64_t ns, size_t index);
     void markStepsByDevice();
 
-    const RankEvents& m_events;
-    const TraceFacts& m_facts;
-    const RankFacts* m_rank = nullptr;
+    const facts::RankEvents& m_events;
+    const facts::TraceFacts& m_facts;
+    const facts::RankFacts* m_rank = nullptr;
     RankTasks m_result;
     HostLanes m_host;
     DeviceLanes m_device;
@@ -55,4 +55,4 @@ class RankRecorder {
     int m_step = -1;
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

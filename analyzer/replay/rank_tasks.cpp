@@ -3,7 +3,7 @@
 
 #include "analyzer/replay/rank_recorder.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 EdgeCounts& EdgeCounts::operator+=(const EdgeCounts& other) {
     launches += other.launches;
@@ -15,8 +15,8 @@ EdgeCounts& EdgeCounts::operator+=(const EdgeCounts& other) {
     return *this;
 }
 
-RankTasks rankTasks(const RankEvents& events, const TraceFacts& facts, const ReplayWindow& window) {
+RankTasks rankTasks(const facts::RankEvents& events, const facts::TraceFacts& facts, const ReplayWindow& window) {
     return RankRecorder(events, facts, window).run();
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

@@ -8,7 +8,7 @@
 #include "analyzer/replay/graph_draft.h"
 #include "analyzer/replay/window.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 /// An NCCL kernel: phase 2 ties it to the other members.
 struct CommKernel {
@@ -36,12 +36,13 @@ struct RankTasks {
     int rank = 0;
     std::string problem;  // why there is no replay of this rank; empty: there is
     GraphDraft draft;
-    std::vector<KernelKey> kernelKeys;  // TaskInfo::detail of its kernels; numbered anew over all ranks in phase 2
-    std::vector<CommKernel> comms;      // by kernelId
+    std::vector<facts::KernelKey>
+        kernelKeys;                 // TaskInfo::detail of its kernels; numbered anew over all ranks in phase 2
+    std::vector<CommKernel> comms;  // by kernelId
     EdgeCounts counts;
 };
 
 /// Of the steps in `window`.
-RankTasks rankTasks(const RankEvents& events, const TraceFacts& facts, const ReplayWindow& window = {});
+RankTasks rankTasks(const facts::RankEvents& events, const facts::TraceFacts& facts, const ReplayWindow& window = {});
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

@@ -8,20 +8,20 @@
 #include <map>
 
 #include "analyzer/replay/join_ranks.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 namespace {
 
 constexpr double kMostError = 0.1;  // of the measured step: three times what is asked of a replay; beyond, the job
                                     // waited for something that the trace does not show
 
 /// The job's steps as recorded: by number, first start over ranks, then the last end.
-std::vector<StepTime> recordedSteps(const TraceFacts& facts) {
+std::vector<StepTime> recordedSteps(const facts::TraceFacts& facts) {
     std::map<int, int64_t> starts;
     int64_t endNs = INT64_MIN;
-    for (const RankFacts& rank : facts.ranks) {
-        for (const StepWindow& step : rank.steps) {
+    for (const facts::RankFacts& rank : facts.ranks) {
+        for (const facts::StepWindow& step : rank.steps) {
             const auto [at, isNew] = starts.try_emplace(step.step, step.startNs);
             at->second = std::min(at->second, step.startNs);
             endNs = std::max(endNs, step.startNs + step.durNs);
@@ -48,11 +48,11 @@ double mean(const std::vector<double>& values) {
     return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-std::string whyNot(const TraceFacts& facts, const std::vector<RankTasks>& ranks, const std::vector<int>& steps) {
+std::string whyNot(const facts::TraceFacts& facts, const std::vector<RankTasks>& ranks, const std::vector<int>& steps) {
     if (ranks.empty()) return "no device activity was recorded";
     if (facts.wholeRunIsOneStep) return "no steps were found";
     if (steps.size() < 2) return "one step alone: what belongs to it cannot be told from what it had been given before";
-    for (const RankFacts& rank : facts.ranks)
+    for (const facts::RankFacts& rank : facts.ranks)
         if (!rank.recorded)
             return fmt::format("rank {} is not recorded: when the others waited for it is unknown", rank.rank);
     for (const auto& [id, communicator] : facts.communicators)
@@ -61,7 +61,7 @@ std::string whyNot(const TraceFacts& facts, const std::vector<RankTasks>& ranks,
                 "{} of the {} ranks that communicate with {} are not recorded: when the others waited for them is "
                 "unknown",
                 communicator.size - static_cast<int>(communicator.ranks.size()), communicator.size,
-                communicator.ranks.empty() ? "those recorded" : ranksText(communicator.ranks));
+                communicator.ranks.empty() ? "those recorded" : text::ranksText(communicator.ranks));
     for (const RankTasks& rank : ranks)
         if (!rank.problem.empty()) return fmt::format("rank {}: {}", rank.rank, rank.problem);
     return {};
@@ -96,7 +96,7 @@ double ReplayModel::stepNs(const TaskGraph& of, const Schedule& schedule) const 
     return mean(stepsNs(of, schedule));
 }
 
-ReplayModel replay(const TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps,
+ReplayModel replay(const facts::TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps,
                    const ReplayWindow& window) {
     ReplayModel model;
     // The last step of a part is cut off where its range ends on the host: how long it is until the next one is not
@@ -127,4 +127,4 @@ ReplayModel replay(const TraceFacts& facts, std::vector<RankTasks> ranks, const 
     return model;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

@@ -10,7 +10,7 @@
 #include "analyzer/replay/rank_tasks.h"
 #include "analyzer/replay/simulate.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 struct ReplayModel {
     std::string unavailable =
@@ -37,7 +37,7 @@ struct ReplayModel {
 
 /// `ranks`: of every recorded rank. `steps`: the analysed ones. Says in `unavailable` what a trace lacks rather than to
 /// predict from it.
-ReplayModel replay(const TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps,
+ReplayModel replay(const facts::TraceFacts& facts, std::vector<RankTasks> ranks, const std::vector<int>& steps,
                    const ReplayWindow& window = {});
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

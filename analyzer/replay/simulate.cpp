@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 Schedule simulate(const TaskGraph& graph) {
     return simulate(graph, graph.durationNs, graph.leadNs);
@@ -80,4 +80,4 @@ std::vector<int64_t> slackNs(const TaskGraph& graph, std::span<const int64_t> du
     return latest;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

@@ -4,7 +4,7 @@
 
 #include "analyzer/replay/task_graph.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 /// When each task starts and ends, ns from the graph's origin.
 struct Schedule {
@@ -32,4 +32,4 @@ std::vector<StepTime> stepTimes(const TaskGraph& graph, const Schedule& schedule
 std::vector<int64_t> slackNs(const TaskGraph& graph, std::span<const int64_t> durationNs, const Schedule& schedule);
 inline constexpr int64_t kUnlimitedSlackNs = INT64_MAX;
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

@@ -26,9 +26,9 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/timeline/rank_events.h"
+#include "analyzer/facts/rank_events.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 using TaskId = uint32_t;
 inline constexpr TaskId kNoTask = UINT32_MAX;
@@ -131,7 +131,7 @@ struct TaskGraph {
     std::vector<TaskInfo> info;  // by task
 
     std::vector<Lane> lanes;
-    std::vector<KernelKey> kernelKeys;
+    std::vector<facts::KernelKey> kernelKeys;
     std::vector<Exchange> exchanges;
     std::vector<ExchangeMember> members;
     std::vector<StepMark> marks;  // by (rank, step, closes)
@@ -148,4 +148,4 @@ struct TaskGraph {
     double bytesPerTask() const;
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

@@ -5,7 +5,7 @@
 
 #include "collector/store/reader.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 namespace {
 
 constexpr double kTasksPerPiece =
@@ -13,10 +13,10 @@ constexpr double kTasksPerPiece =
 
 }  // namespace
 
-ReplayWindow replayWindow(store::TraceReader& trace, const TraceFacts& facts, size_t mostTasks) {
+ReplayWindow replayWindow(store::TraceReader& trace, const facts::TraceFacts& facts, size_t mostTasks) {
     int64_t pieces = 0;
-    const RankFacts* most = nullptr;
-    for (const RankFacts& rank : facts.ranks) {
+    const facts::RankFacts* most = nullptr;
+    for (const facts::RankFacts& rank : facts.ranks) {
         pieces += trace.extent<store::Kernel>(rank.rank).count() + trace.extent<store::Memcpy>(rank.rank).count() +
                   trace.extent<store::Memset>(rank.rank).count();
         if (most == nullptr || rank.steps.size() > most->steps.size()) most = &rank;
@@ -29,4 +29,4 @@ ReplayWindow replayWindow(store::TraceReader& trace, const TraceFacts& facts, si
     return {most->steps[most->steps.size() - fit].step, most->steps.back().step};
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

@@ -4,9 +4,9 @@
 #include <climits>
 #include <cstddef>
 
-#include "analyzer/timeline/trace_facts.h"
+#include "analyzer/facts/trace_facts.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::replay {
 
 /// The steps that are replayed, by number.
 struct ReplayWindow {
@@ -20,7 +20,7 @@ struct ReplayWindow {
 };
 
 /// Everything, or as many of the last steps as fit into `mostTasks`, two at least.
-ReplayWindow replayWindow(store::TraceReader& trace, const TraceFacts& facts,
+ReplayWindow replayWindow(store::TraceReader& trace, const facts::TraceFacts& facts,
                           size_t mostTasks = ReplayWindow::kMostTasks);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::replay

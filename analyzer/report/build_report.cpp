@@ -5,23 +5,23 @@
 #include <cstdlib>
 #include <set>
 
-#include "analyzer/detectors/accounting.h"
-#include "analyzer/detectors/detector.h"
+#include "analyzer/diagnose/accounting.h"
+#include "analyzer/diagnose/detector.h"
+#include "analyzer/facts/communicator_name.h"
+#include "analyzer/facts/job_death.h"
 #include "analyzer/report/collective_table.h"
 #include "analyzer/report/efficiency.h"
 #include "analyzer/report/loss_text.h"
-#include "analyzer/timeline/communicator_name.h"
-#include "analyzer/timeline/job_death.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 namespace {
 
-RunSection runSection(const Analysis& analysis) {
-    const TraceFacts& facts = analysis.facts;
+RunSection runSection(const job::Analysis& analysis) {
+    const facts::TraceFacts& facts = analysis.facts;
     RunSection run;
     run.name = facts.text("run_name");
     run.worldSize = facts.worldSize();
-    for (const RankSummary& rank : analysis.ranks) run.ranks.push_back(rank.rank);
+    for (const facts::RankSummary& rank : analysis.ranks) run.ranks.push_back(rank.rank);
     for (const auto& [id, name] : facts.hosts)
         if (!name.empty()) run.hosts.push_back(name);
     run.source = facts.text("source", "unknown");
@@ -35,11 +35,11 @@ RunSection runSection(const Analysis& analysis) {
     return run;
 }
 
-std::vector<StepRow> stepRows(const Analysis& analysis) {
+std::vector<StepRow> stepRows(const job::Analysis& analysis) {
     std::map<int, std::pair<int64_t, int64_t>> extents;  // over ranks: first start, last end
     std::set<int> warmUp;
-    for (const RankFacts& rank : analysis.facts.ranks) {
-        for (const StepWindow& step : rank.steps) {
+    for (const facts::RankFacts& rank : analysis.facts.ranks) {
+        for (const facts::StepWindow& step : rank.steps) {
             const auto [at, isNew] = extents.try_emplace(step.step, step.startNs, step.startNs + step.durNs);
             at->second.first = std::min(at->second.first, step.startNs);
             at->second.second = std::max(at->second.second, step.startNs + step.durNs);
@@ -53,21 +53,21 @@ std::vector<StepRow> stepRows(const Analysis& analysis) {
     return rows;
 }
 
-BreakdownRow breakdownRow(const Analysis& analysis, const RankSummary& rank) {
+BreakdownRow breakdownRow(const job::Analysis& analysis, const facts::RankSummary& rank) {
     BreakdownRow row;
     row.rank = rank.rank;
-    const RankFacts* facts = analysis.facts.findRank(rank.rank);
+    const facts::RankFacts* facts = analysis.facts.findRank(rank.rank);
     row.host = facts->host;
     for (size_t i = 0; i < rank.steps.size(); ++i)
         if (!facts->steps[i].warmUp) row.total += rank.steps[i];
-    row.splitKnown =
-        static_cast<double>(row.total.unsplitNs) < CommonThresholds::kNoteShare * static_cast<double>(row.total.stepNs);
+    row.splitKnown = static_cast<double>(row.total.unsplitNs) <
+                     diagnose::CommonThresholds::kNoteShare * static_cast<double>(row.total.stepNs);
     for (size_t cause = 0; cause < rank.idleByCauseNs.size(); ++cause)
-        row.idleByCauseNs[std::string(toText(static_cast<IdleCause>(cause)))] = rank.idleByCauseNs[cause];
+        row.idleByCauseNs[std::string(toText(static_cast<facts::IdleCause>(cause)))] = rank.idleByCauseNs[cause];
     return row;
 }
 
-LayoutSection layoutSection(const Layout& layout) {
+LayoutSection layoutSection(const facts::Layout& layout) {
     LayoutSection section{layout.dp,       layout.tp,         layout.pp,         layout.ep, layout.sp,
                           layout.zero,     layout.shard,      layout.replicate,  {},        {},
                           layout.schedule, layout.confidence, layout.confidences};
@@ -78,7 +78,7 @@ LayoutSection layoutSection(const Layout& layout) {
     return section;
 }
 
-ReplaySection replaySection(const ReplayModel& replay) {
+ReplaySection replaySection(const replay::ReplayModel& replay) {
     ReplaySection section;
     section.unavailable = replay.unavailable;
     if (replay.graph.size() == 0) return section;
@@ -86,7 +86,7 @@ ReplaySection replaySection(const ReplayModel& replay) {
     section.measuredStepNs = replay.measuredStepNs;
     section.error = replay.error();
     section.notes = replay.notes;
-    for (const PathShare& share : replay.path) {
+    for (const replay::PathShare& share : replay.path) {
         section.criticalPathNs[std::string(toText(share.category))] += share.nsPerStep;
         section.criticalRanksNs[share.rank] += share.nsPerStep;
     }
@@ -95,32 +95,33 @@ ReplaySection replaySection(const ReplayModel& replay) {
 
 }  // namespace
 
-Report buildReport(const Analysis& analysis, const Claims& claims, std::vector<Finding> findings) {
+Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims, std::vector<job::Finding> findings) {
     Report report;
     report.run = runSection(analysis);
-    const Layout& layout = analysis.layout;
+    const facts::Layout& layout = analysis.layout;
     report.layout = layoutSection(layout);
     report.clock = {analysis.facts.clock.method, analysis.facts.clock.maxOffsetNs, analysis.facts.clock.boundNs};
     report.linkPeaks = analysis.peaks;
     report.steps = stepRows(analysis);
     report.run.warmUpSteps = static_cast<int>(
         std::count_if(report.steps.begin(), report.steps.end(), [](const StepRow& s) { return s.warmUp; }));
-    for (const RankSummary& rank : analysis.ranks) report.breakdown.push_back(breakdownRow(analysis, rank));
+    for (const facts::RankSummary& rank : analysis.ranks) report.breakdown.push_back(breakdownRow(analysis, rank));
     report.efficiency = efficiencySection(analysis, report.breakdown);
     report.collectives = collectiveTable(analysis);
     report.replay = replaySection(analysis.replay);
-    report.accounting = accountFor(analysis, claims, findings);
-    report.notJudged = notJudged(analysis);
-    std::erase_if(report.notJudged,
-                  [&](const NotJudged& entry) {  // found all the same: by what needs no more than was recorded
-                      return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) {
-                          return finding.id == entry.id && finding.verdict == Verdict::found;
-                      });
-                  });
+    report.accounting = diagnose::accountFor(analysis, claims, findings);
+    report.notJudged = diagnose::notJudged(analysis);
+    std::erase_if(
+        report.notJudged,
+        [&](const diagnose::NotJudged& entry) {  // found all the same: by what needs no more than was recorded
+            return std::any_of(findings.begin(), findings.end(), [&](const job::Finding& finding) {
+                return finding.id == entry.id && finding.verdict == job::Verdict::found;
+            });
+        });
     report.delays = analysis.delays;
-    for (Finding& finding : findings)
-        (finding.verdict == Verdict::note ? report.notes : report.findings).push_back(std::move(finding));
-    report.death = jobDeath(analysis.facts.losses);
+    for (job::Finding& finding : findings)
+        (finding.verdict == job::Verdict::note ? report.notes : report.findings).push_back(std::move(finding));
+    report.death = facts::jobDeath(analysis.facts.losses);
     for (const store::Loss& loss : analysis.facts.losses) {
         std::optional<int> rank;
         if (loss.rank) rank = *loss.rank;
@@ -130,9 +131,9 @@ Report buildReport(const Analysis& analysis, const Claims& claims, std::vector<F
         for (const std::string& source : sources)
             report.losses.push_back({"source_not_live", "warning", 1, source, rank});
     orderLosses(report.losses);
-    for (const RankFacts& rank : analysis.facts.ranks) report.hostOfRank[rank.rank] = rank.host;
-    report.groups = communicatorNames(analysis.facts, analysis.layout);
+    for (const facts::RankFacts& rank : analysis.facts.ranks) report.hostOfRank[rank.rank] = rank.host;
+    report.groups = facts::communicatorNames(analysis.facts, analysis.layout);
     return report;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "analyzer/detectors/analysis.h"
-#include "analyzer/detectors/claims.h"
+#include "analyzer/diagnose/claims.h"
+#include "analyzer/job/analysis.h"
 #include "analyzer/report/report_model.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 
 /// `findings` with their savings replayed, `claims` of their detectors.
-Report buildReport(const Analysis& analysis, const Claims& claims, std::vector<Finding> findings);
+Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims, std::vector<job::Finding> findings);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -8,11 +8,11 @@
 #include <map>
 #include <tuple>
 
-#include "analyzer/report/units.h"
-#include "analyzer/timeline/communicator_name.h"
-#include "analyzer/timeline/operation.h"
+#include "analyzer/facts/communicator_name.h"
+#include "analyzer/facts/operation.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 namespace {
 
 int sizeClassOf(const store::Collective& c) {
@@ -21,7 +21,7 @@ int sizeClassOf(const store::Collective& c) {
 
 std::string sizeClassText(int sizeClass) {
     if (sizeClass < 0) return "unknown size";
-    return bytesText(std::pow(4.0, sizeClass)) + " to " + bytesText(std::pow(4.0, sizeClass + 1));
+    return text::bytesText(std::pow(4.0, sizeClass)) + " to " + text::bytesText(std::pow(4.0, sizeClass + 1));
 }
 
 struct Sums {
@@ -40,8 +40,8 @@ std::string mostCommon(const std::map<std::string, int64_t>& counts) {
 
 }  // namespace
 
-std::vector<CollectiveRow> collectiveTable(const Analysis& analysis) {
-    const TraceFacts& facts = analysis.facts;
+std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis) {
+    const facts::TraceFacts& facts = analysis.facts;
     struct Waits {
         int64_t ns = 0, members = 0;
     };
@@ -51,7 +51,7 @@ std::vector<CollectiveRow> collectiveTable(const Analysis& analysis) {
         waits[member.collectiveId].ns += *member.waitNs;
         ++waits[member.collectiveId].members;
     }
-    const std::map<int64_t, std::string> names = communicatorNames(facts, analysis.layout);
+    const std::map<int64_t, std::string> names = facts::communicatorNames(facts, analysis.layout);
     const double steps = facts.wholeRunIsOneStep ? 1 : static_cast<double>(std::max<size_t>(1, analysis.steps.size()));
     std::map<std::tuple<int64_t, store::Op, int>, Sums> sums;
     for (const store::Collective& c : facts.collectives) {
@@ -99,11 +99,11 @@ std::vector<CollectiveRow> collectiveTable(const Analysis& analysis) {
                 static_cast<double>(sum.transferNs) / static_cast<double>(sum.timed) * row.countPerStep;
         if (sum.transferNs > 0 && sum.timedBytes > 0) {
             row.algbw = static_cast<double>(sum.timedBytes) / static_cast<double>(sum.transferNs) * 1e9;
-            row.busbw = *row.algbw * busFactor(op, row.ranks);
+            row.busbw = *row.algbw * facts::busFactor(op, row.ranks);
         }
         row.algorithm = mostCommon(sum.algorithms);
         row.protocol = mostCommon(sum.protocols);
-        if (const CostFit* fit = analysis.findFit(communicatorId, op)) {
+        if (const costs::CostFit* fit = analysis.findFit(communicatorId, op)) {
             row.alphaNs = fit->alphaNs;
             row.crossoverBytes = fit->crossoverBytes();
             row.fitSource = fit->source;
@@ -138,4 +138,4 @@ std::string countText(double perStep) {
                                                              : fmt::format("{:.1f}", perStep);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "analyzer/replay/savings.h"
+#include "analyzer/diagnose/savings.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 namespace {
 
 Efficiency efficiencyOf(const std::vector<const BreakdownRow*>& rows) {
@@ -27,7 +27,7 @@ Efficiency efficiencyOf(const std::vector<const BreakdownRow*>& rows) {
 
 }  // namespace
 
-EfficiencySection efficiencySection(const Analysis& analysis, const std::vector<BreakdownRow>& rows) {
+EfficiencySection efficiencySection(const job::Analysis& analysis, const std::vector<BreakdownRow>& rows) {
     EfficiencySection section;
     std::vector<const BreakdownRow*> all;
     std::map<int, const BreakdownRow*> byRank;
@@ -36,10 +36,10 @@ EfficiencySection efficiencySection(const Analysis& analysis, const std::vector<
         byRank[row.rank] = &row;
     }
     static_cast<Efficiency&>(section) = efficiencyOf(all);
-    section.transfer = transferEfficiency(analysis);
+    section.transfer = diagnose::transferEfficiency(analysis);
     if (section.serialisation && section.transfer && *section.transfer > 0) *section.serialisation /= *section.transfer;
     for (const auto& [id, role] : analysis.layout.roles) {
-        if (role == CommRole::unknown || role == CommRole::control) continue;
+        if (role == facts::CommRole::unknown || role == facts::CommRole::control) continue;
         GroupEfficiency group;
         group.communicator = id;
         group.role = std::string(toText(role));
@@ -57,4 +57,4 @@ EfficiencySection efficiencySection(const Analysis& analysis, const std::vector<
     return section;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -4,7 +4,7 @@
 
 #include "analyzer/report/renderers.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -22,11 +22,11 @@ int64_t whole(double value) {
     return static_cast<int64_t>(value < 0 ? value - 0.5 : value + 0.5);
 }
 
-Json evidenceJson(const Evidence& evidence) {
+Json evidenceJson(const job::Evidence& evidence) {
     Json numbers = Json::object();
     for (const auto& [name, value] : evidence.numbers) numbers[name] = value;
     Json rows = Json::array();
-    for (const EvidenceRow& row : evidence.rows) {
+    for (const job::EvidenceRow& row : evidence.rows) {
         rows.push_back({{"table", row.table},
                         {"id", row.id},
                         {"rank", row.rank < 0 ? Json(nullptr) : Json(row.rank)},
@@ -35,7 +35,7 @@ Json evidenceJson(const Evidence& evidence) {
     return {{"facts", evidence.facts}, {"numbers", numbers}, {"rows", rows}};
 }
 
-Json findingJson(const Report& report, const Finding& f) {
+Json findingJson(const Report& report, const job::Finding& f) {
     std::set<std::string> hosts;
     for (int rank : f.ranks) {
         const auto host = report.hostOfRank.find(rank);
@@ -61,7 +61,7 @@ Json findingJson(const Report& report, const Finding& f) {
     json["saving_source"] = !f.savingNsPerStep ? Json(nullptr) : Json(f.savingReplayed ? "replay" : "estimate");
     json["changes"] = f.changes;
     json["confidence"] = f.confidence;
-    json["verdict"] = f.verdict == Verdict::inconclusive ? "inconclusive" : "found";
+    json["verdict"] = f.verdict == job::Verdict::inconclusive ? "inconclusive" : "found";
     json["why_inconclusive"] = orNull(f.whyInconclusive);
     return json;
 }
@@ -142,7 +142,7 @@ Json arrayOf(const Rows& rows, Function&& function) {
     return array;
 }
 
-Json linkClassJson(const std::optional<LinkClass>& link) {
+Json linkClassJson(const std::optional<costs::LinkClass>& link) {
     if (!link) return nullptr;
     return {{"gbps", link->bytesPerNs},
             {"alpha_us", link->alphaNs > 0 ? Json(link->alphaNs / 1000) : Json(nullptr)},
@@ -150,13 +150,13 @@ Json linkClassJson(const std::optional<LinkClass>& link) {
             {"source", link->source}};
 }
 
-Json linkPeaksJson(const LinkPeaks& peaks) {
+Json linkPeaksJson(const costs::LinkPeaks& peaks) {
     return {{"intra", linkClassJson(peaks.intra)}, {"inter", linkClassJson(peaks.inter)}};
 }
 
-Json unexplainedJson(const Unexplained& open) {
+Json unexplainedJson(const diagnose::Unexplained& open) {
     Json waitedFor = Json::array(), shares = Json::array();
-    for (const WaitedFor& waited : open.waitedFor) {
+    for (const diagnose::WaitedFor& waited : open.waitedFor) {
         waitedFor.push_back(waited.rank);
         shares.push_back(waited.share);
     }
@@ -170,8 +170,8 @@ Json unexplainedJson(const Unexplained& open) {
             {"settle", open.settle}};
 }
 
-Json accountJson(const Account& account) {
-    const auto part = [](const AccountPart& p) {
+Json accountJson(const diagnose::Account& account) {
+    const auto part = [](const diagnose::AccountPart& p) {
         return Json{{"by", p.by}, {"finding", p.finding}, {"share", p.share}};
     };
     return {{"category", toText(account.category)},
@@ -182,12 +182,12 @@ Json accountJson(const Account& account) {
 
 }  // namespace
 
-std::string renderFindingJson(const Report& report, const Finding& finding) {
+std::string renderFindingJson(const Report& report, const job::Finding& finding) {
     return findingJson(report, finding).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string renderJson(const Report& r) {
-    const auto finding = [&](const Finding& f) { return findingJson(r, f); };
+    const auto finding = [&](const job::Finding& f) { return findingJson(r, f); };
     Json json;
     json["schema"] = "rankscope.report/1";
     json["run"] = {{"name", orNull(r.run.name)},
@@ -232,7 +232,7 @@ std::string renderJson(const Report& r) {
     json["notes"] = arrayOf(r.notes, finding);
     json["unexplained"] = arrayOf(r.accounting.unexplained, unexplainedJson);
     json["accounts"] = arrayOf(r.accounting.accounts, accountJson);
-    json["delays"] = arrayOf(r.delays.byRank, [](const Delay& delay) {
+    json["delays"] = arrayOf(r.delays.byRank, [](const job::Delay& delay) {
         return Json{{"rank", delay.rank},
                     {"ns_per_step", whole(delay.nsPerStep())},
                     {"waiting_ns", whole(delay.waitingNs)},
@@ -240,7 +240,7 @@ std::string renderJson(const Report& r) {
                     {"ranks", delay.victims},
                     {"share", delay.share}};
     });
-    json["not_judged"] = arrayOf(r.notJudged, [](const NotJudged& open) {
+    json["not_judged"] = arrayOf(r.notJudged, [](const diagnose::NotJudged& open) {
         return Json{{"id", open.id}, {"needs", open.needs}};
     });
     json["loss"] = arrayOf(r.losses, [](const LossRow& l) {
@@ -255,9 +255,9 @@ std::string renderJson(const Report& r) {
 
 std::string renderLinkPeaksJson(const Report& report) {
     Json json = linkPeaksJson(report.linkPeaks);
-    json["text"] = linkPeaksText(report.linkPeaks, report.run.hosts.size());
+    json["text"] = costs::linkPeaksText(report.linkPeaks, report.run.hosts.size());
     json["warnings"] = report.linkPeaks.warnings;
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -5,7 +5,7 @@
 
 #include "analyzer/report/run_text.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 namespace {
 
 /// "data parallel, 8 ranks (dp8)"; "data parallel 2 x tensor parallel 4 (dp2 tp4)"; empty: no degree is known.
@@ -46,4 +46,4 @@ std::string layoutText(const LayoutSection& layout) {
     return text;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -8,9 +8,9 @@
 #include <set>
 #include <tuple>
 
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 
 namespace {
 
@@ -85,11 +85,11 @@ std::vector<LossLine> lossLines(const std::vector<LossRow>& losses) {
         const bool counts = group.sum.count > static_cast<int64_t>(group.ranks.size());
         lines.push_back(
             {group.sum.severity,
-             fmt::format("{}: {}{}{}", ranksText({ranks.begin(), ranks.end()}), group.text,
+             fmt::format("{}: {}{}{}", text::ranksText({ranks.begin(), ranks.end()}), group.text,
                          group.alike ? "" : fmt::format(" (so on rank {}, the others alike)", group.ranks.front()),
                          counts ? fmt::format(" ({} x in all)", group.sum.count) : "")});
     }
     return lines;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

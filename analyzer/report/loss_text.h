@@ -6,7 +6,7 @@
 
 #include "analyzer/report/report_model.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 
 /// Puts first what the reader should see first: the rank a death began with, then errors, warnings and the rest, each
 /// in its order.
@@ -25,4 +25,4 @@ struct LossLine {
 /// alone, the first rank's stands for all and is said to.
 std::vector<LossLine> lossLines(const std::vector<LossRow>& losses);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

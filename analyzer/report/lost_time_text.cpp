@@ -6,18 +6,19 @@
 #include <algorithm>
 #include <map>
 
-#include "analyzer/detectors/detector.h"
-#include "analyzer/report/units.h"
-#include "analyzer/timeline/idle_words.h"
+#include "analyzer/diagnose/detector.h"
+#include "analyzer/facts/idle_words.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 
 std::string ranksOnHostsText(const RunSection& run) {
     const size_t recorded = run.ranks.size();
     const bool some = run.worldSize && recorded > 0 && static_cast<size_t>(*run.worldSize) > recorded;
     const size_t all = run.worldSize ? static_cast<size_t>(*run.worldSize) : recorded;
     std::string text =
-        some ? fmt::format("{} of {}", recorded <= 8 ? ranksText(run.ranks) : fmt::format("{} ranks", recorded), all)
+        some ? fmt::format("{} of {}", recorded <= 8 ? text::ranksText(run.ranks) : fmt::format("{} ranks", recorded),
+                           all)
              : fmt::format("{} rank{}", all, all == 1 ? "" : "s");
     if (recorded == 0)
         text = all > 0 ? fmt::format("{} rank{}, none with device activity", all, all == 1 ? "" : "s")
@@ -35,8 +36,8 @@ std::vector<std::pair<std::string, double>> idleShares(const Report& report) {
     }
     std::vector<std::pair<std::string, double>> shares;
     for (const auto& [cause, ns] : causes)
-        if (stepsNs > 0 && ns / stepsNs >= CommonThresholds::kNoteShare)
-            shares.emplace_back(inWords(cause), ns / stepsNs);
+        if (stepsNs > 0 && ns / stepsNs >= diagnose::CommonThresholds::kNoteShare)
+            shares.emplace_back(facts::inWords(cause), ns / stepsNs);
     std::stable_sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     return shares;
 }
@@ -44,26 +45,27 @@ std::vector<std::pair<std::string, double>> idleShares(const Report& report) {
 std::string idleText(const Report& report) {
     std::string text;
     for (const auto& [words, share] : idleShares(report))
-        text += fmt::format("{} {} {}", text.empty() ? "" : ",", words, percentText(share));
+        text += fmt::format("{} {} {}", text.empty() ? "" : ",", words, text::percentText(share));
     return text.empty() ? text : "idle, in % of the step over all ranks:" + text;
 }
 
 std::vector<std::string> delayLines(const Report& report) {
     constexpr size_t kMost = 4;
     std::vector<std::string> lines;
-    for (const Delay& delay : report.delays.byRank) {
+    for (const job::Delay& delay : report.delays.byRank) {
         if (lines.size() == kMost || report.run.stepNs <= 0 ||
-            delay.nsPerStep() < CommonThresholds::kFloorShare * report.run.stepNs)
+            delay.nsPerStep() < diagnose::CommonThresholds::kFloorShare * report.run.stepNs)
             break;
         // What is lost to transfers is worth a word from a tenth on.
         const bool both = delay.transferNs >= 0.1 * delay.nsPerStep();
-        lines.push_back(fmt::format("rank {} costs {} {} of each step ({}): {}", delay.rank, ranksText(delay.victims),
-                                    durationText(delay.nsPerStep()), percentText(delay.nsPerStep() / report.run.stepNs),
-                                    both ? fmt::format("{} waiting, {} transfer that would have been hidden",
-                                                       durationText(delay.waitingNs), durationText(delay.transferNs))
-                                         : "waiting for it"));
+        lines.push_back(
+            fmt::format("rank {} costs {} {} of each step ({}): {}", delay.rank, text::ranksText(delay.victims),
+                        text::durationText(delay.nsPerStep()), text::percentText(delay.nsPerStep() / report.run.stepNs),
+                        both ? fmt::format("{} waiting, {} transfer that would have been hidden",
+                                           text::durationText(delay.waitingNs), text::durationText(delay.transferNs))
+                             : "waiting for it"));
     }
     return lines;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -8,7 +8,7 @@
 
 #include "analyzer/report/report_model.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 
 /// "8 ranks on 2 hosts, virtual GPUs", "rank 3 of 8", "1 rank": what nobody told is not said.
 std::string ranksOnHostsText(const RunSection& run);
@@ -25,4 +25,4 @@ std::string idleText(const Report& report);
 /// the step.
 std::vector<std::string> delayLines(const Report& report);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

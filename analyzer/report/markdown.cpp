@@ -7,15 +7,15 @@
 #include "analyzer/report/collective_table.h"
 #include "analyzer/report/loss_text.h"
 #include "analyzer/report/lost_time_text.h"
-#include "analyzer/report/markdown_text.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/replay_text.h"
 #include "analyzer/report/run_text.h"
 #include "analyzer/report/unexplained_text.h"
-#include "analyzer/report/units.h"
 #include "analyzer/report/verdict_text.h"
+#include "analyzer/text/markdown_text.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 namespace {
 
 // A step summary takes 1 MiB: what is beyond these is said to be in the JSON.
@@ -34,14 +34,14 @@ std::span<const Row> first(const std::vector<Row>& rows, size_t most) {
 
 /// Text of the job's: names may hold markup.
 std::string words(const std::string& text) {
-    return markdownText(text);
+    return text::markdownText(text);
 }
 
-std::string findingBlock(const Report& r, const Finding& f) {
+std::string findingBlock(const Report& r, const job::Finding& f) {
     std::string out = fmt::format("\n### {} {}{}\n\n", f.id, words(f.title),
-                                  f.verdict == Verdict::inconclusive ? " (inconclusive)" : "");
-    out += fmt::format("**{} of the step**, {}", percentText(f.severity), ranksText(f.ranks));
-    if (!f.affectedRanks.empty() && f.affectedRanks != f.ranks) out += "; waiting: " + ranksText(f.affectedRanks);
+                                  f.verdict == job::Verdict::inconclusive ? " (inconclusive)" : "");
+    out += fmt::format("**{} of the step**, {}", text::percentText(f.severity), text::ranksText(f.ranks));
+    if (!f.affectedRanks.empty() && f.affectedRanks != f.ranks) out += "; waiting: " + text::ranksText(f.affectedRanks);
     out += ".\n\n" + words(f.cause) + ".\n";
     if (!f.whyInconclusive.empty()) out += "\nInconclusive: " + words(f.whyInconclusive) + ".\n";
     out += "\n";
@@ -50,7 +50,7 @@ std::string findingBlock(const Report& r, const Finding& f) {
     for (const std::string& fix : f.fix) out += "- " + words(fix) + "\n";
     if (f.savingNsPerStep) {
         out += fmt::format("\nPredicted saving: {} per step ({}), {}, confidence {:.0f} %.\n",
-                           durationText(*f.savingNsPerStep), percentText(savingShare(f, r.run.stepNs)),
+                           text::durationText(*f.savingNsPerStep), text::percentText(job::savingShare(f, r.run.stepNs)),
                            f.savingReplayed ? "replayed" : "estimated", 100 * f.confidence);
     }
     return out;
@@ -60,11 +60,11 @@ std::string findingBlock(const Report& r, const Finding& f) {
 
 std::string renderMarkdown(const Report& r) {
     std::string out = fmt::format("# Rankscope: {}\n\n", r.run.name.empty() ? "run" : words(r.run.name));
-    out +=
-        fmt::format("{}, step {} (median of {}).\n", ranksOnHostsText(r.run), durationText(r.run.stepNs), r.run.steps);
+    out += fmt::format("{}, step {} (median of {}).\n", ranksOnHostsText(r.run), text::durationText(r.run.stepNs),
+                       r.run.steps);
     if (r.run.hosts.size() > 1) out += fmt::format("Arrival times are good to {}.\n", boundText(r.clock.boundNs));
     if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1)
-        out += "\nLink peaks: " + words(linkPeaksText(r.linkPeaks, r.run.hosts.size())) + ".\n";
+        out += "\nLink peaks: " + words(costs::linkPeaksText(r.linkPeaks, r.run.hosts.size())) + ".\n";
     if (r.run.stepNs > 0) out += "\n" + words(replayText(r.replay)) + ".\n";
     if (const std::string path = criticalPathText(r.replay); !path.empty()) out += "\n" + path + ".\n";
     const std::vector<LossLine> losses = lossLines(r.losses);
@@ -77,13 +77,13 @@ std::string renderMarkdown(const Report& r) {
     if (!r.accounting.unexplained.empty()) out += "\n";
     if (r.replay.ceiling && r.replay.ceiling->findings > 1)
         out += "\n" + ceilingText(*r.replay.ceiling, r.replay.ceiling->findings) + "\n";
-    for (const Finding& finding : first(r.findings, kMostFindings)) out += findingBlock(r, finding);
+    for (const job::Finding& finding : first(r.findings, kMostFindings)) out += findingBlock(r, finding);
     out += restText(r.findings.size(), kMostFindings, "findings");
     if (!r.notes.empty()) {
         out += "\n## Notes\n\n";
-        for (const Finding& note : first(r.notes, kMostFindings))
+        for (const job::Finding& note : first(r.notes, kMostFindings))
             out += fmt::format("- {} {}: {} ({})\n", note.id, words(note.title), words(note.cause),
-                               percentText(note.severity));
+                               text::percentText(note.severity));
         out += restText(r.notes.size(), kMostFindings, "notes");
     }
     if (!r.notJudged.empty()) {
@@ -110,13 +110,13 @@ std::string renderMarkdown(const Report& r) {
     out +=
         "| op | size | group | calls | waiting | transfer | busbw |\n| --- | --- | --- | ---: | ---: | ---: | ---: |\n";
     const auto duration = [](const std::optional<double>& ns) {
-        return ns ? durationText(*ns) : std::string("unknown");
+        return ns ? text::durationText(*ns) : std::string("unknown");
     };
     for (const CollectiveRow& row : first(r.collectives, kMostCollectives)) {
         out += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", words(row.op), row.sizeClass,
                            row.group.empty() ? "unknown" : words(row.group), countText(row.countPerStep),
                            duration(row.waitNsPerRankStep), duration(row.transferNsPerRankStep),
-                           row.busbw ? bandwidthText(*row.busbw) : "unknown");
+                           row.busbw ? text::bandwidthText(*row.busbw) : "unknown");
     }
     out += restText(r.collectives.size(), kMostCollectives, "kinds of collectives");
     if (out.size() <= kMostBytes) return out;
@@ -124,4 +124,4 @@ std::string renderMarkdown(const Report& r) {
     return out + "\n\nThe rest is left out: --format json has all.\n";
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -7,7 +7,7 @@
 
 #include "analyzer/report/unexplained_text.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 namespace {
 
 bool recordsAreMissing(const Report& report) {
@@ -44,4 +44,4 @@ std::string nothingFoundText(const Report& report) {
         report.notJudged.size(), report.notJudged.size() == 1 ? "is" : "es");
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -6,7 +6,7 @@
 
 #include "analyzer/report/report_model.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 
 /// Nothing found, nothing left open and nothing missing from the recording.
 bool isClean(const Report& report);
@@ -14,4 +14,4 @@ bool isClean(const Report& report);
 /// The sentence in place of the findings; for reports without a certain one.
 std::string nothingFoundText(const Report& report);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

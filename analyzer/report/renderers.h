@@ -5,7 +5,7 @@
 
 #include "analyzer/report/report_model.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 
 struct TextStyle {
     bool colour = false;
@@ -22,10 +22,10 @@ std::string renderMarkdown(const Report& report);
 std::string renderHtml(const Report& report);
 
 /// One finding as an object of rankscope.report/1.
-std::string renderFindingJson(const Report& report, const Finding& finding);
+std::string renderFindingJson(const Report& report, const job::Finding& finding);
 
 /// What the analysis took for the links' peaks: link_peaks of rankscope.report/1, and `text` and `warnings` for people.
 /// Kept in meta `link_peaks`, for the window.
 std::string renderLinkPeaksJson(const Report& report);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

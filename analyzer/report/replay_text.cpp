@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 namespace {
 
 constexpr double kWorthSaying = 0.005;  // of the path: less rounds to nothing
@@ -19,7 +19,7 @@ constexpr double kWorthSaying = 0.005;  // of the path: less rounds to nothing
 std::string replayText(const ReplaySection& replay) {
     if (!replay.unavailable.empty()) return "no replay: " + replay.unavailable;
     return fmt::format("replay of the unchanged step: {} against {} measured (start to start), {:.2f} % off",
-                       durationText(*replay.predictedStepNs), durationText(*replay.measuredStepNs),
+                       text::durationText(*replay.predictedStepNs), text::durationText(*replay.measuredStepNs),
                        100 * *replay.error);
 }
 
@@ -36,14 +36,14 @@ std::string criticalPathText(const ReplaySection& replay) {
     std::string text = "critical path:";
     for (const auto& [ns, category] : parts)
         if (ns >= kWorthSaying * lengthNs)
-            text += fmt::format("{} {} {}", text.back() == ':' ? "" : ",", percentText(ns / lengthNs), category);
+            text += fmt::format("{} {} {}", text.back() == ':' ? "" : ",", text::percentText(ns / lengthNs), category);
     std::pair<int, double> most{-1, 0};
     for (const auto& [rank, ns] : replay.criticalRanksNs)
         if (ns > most.second) most = {rank, ns};
     if (most.second >= lengthNs)
         text += fmt::format("; all of it on rank {}", most.first);
     else if (most.first >= 0)
-        text += fmt::format("; {} of it on rank {}", percentText(most.second / lengthNs), most.first);
+        text += fmt::format("; {} of it on rank {}", text::percentText(most.second / lengthNs), most.first);
     return text;
 }
 
@@ -52,8 +52,9 @@ std::string ceilingText(const CeilingSection& ceiling, size_t found) {
         ceiling.findings >= found
             ? "All of these together save"
             : fmt::format("{} of them, those that can be replayed, together save", ceiling.findings);
-    return fmt::format("{} {} of each step ({}; {} to {}), replayed at once.", which, durationText(ceiling.savingNs),
-                       percentText(ceiling.share), durationText(ceiling.lowNs), durationText(ceiling.highNs));
+    return fmt::format("{} {} of each step ({}; {} to {}), replayed at once.", which,
+                       text::durationText(ceiling.savingNs), text::percentText(ceiling.share),
+                       text::durationText(ceiling.lowNs), text::durationText(ceiling.highNs));
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -5,7 +5,7 @@
 
 #include "analyzer/report/report_model.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 
 /// How well the replay, from which savings are told, reproduces the measured step; or why there is none. One line
 /// without a full stop.
@@ -18,4 +18,4 @@ std::string criticalPathText(const ReplaySection& replay);
 /// What repairing everything found gains, of `found` certain findings. One sentence.
 std::string ceilingText(const CeilingSection& ceiling, size_t found);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/detectors/account.h"
-#include "analyzer/detectors/delays.h"
-#include "analyzer/detectors/finding.h"
-#include "analyzer/detectors/not_judged.h"
+#include "analyzer/costs/link_peaks.h"
+#include "analyzer/diagnose/account.h"
+#include "analyzer/diagnose/not_judged.h"
+#include "analyzer/facts/attribution.h"
+#include "analyzer/job/delays.h"
+#include "analyzer/job/finding.h"
 #include "analyzer/report/step_overview.h"
-#include "analyzer/timeline/attribution.h"
-#include "analyzer/timeline/link_peaks.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 
 struct RunSection {
     std::string name;
@@ -57,7 +57,7 @@ struct StepRow {
 struct BreakdownRow {
     int rank = 0;
     std::string host;
-    Attribution total;  // sum over the analysed steps
+    facts::Attribution total;  // sum over the analysed steps
     bool splitKnown =
         true;  // false: how much of its exposed communication is waiting is unknown; exposedCommNs() holds
     std::map<std::string, int64_t> idleByCauseNs;
@@ -81,7 +81,7 @@ struct EfficiencySection : Efficiency {
 struct CollectiveRow {
     std::optional<int64_t> communicator;
     std::string communicatorName;  // NCCL's own; empty: none
-    std::string group;             // what it is and whose: "tensor parallel 0-3" (timeline/communicator_name.h)
+    std::string group;             // what it is and whose: "tensor parallel 0-3" (facts/communicator_name.h)
     int ranks = 0;
     std::string op;
     std::string sizeClass;              // "16 MiB to 64 MiB" | "unknown size"
@@ -132,17 +132,17 @@ struct Report {
     std::string death;  // of the job, in a sentence; empty: none is known
     LayoutSection layout;
     ClockSection clock;
-    LinkPeaks linkPeaks;
+    costs::LinkPeaks linkPeaks;
     std::vector<StepRow> steps;
     std::vector<BreakdownRow> breakdown;
     EfficiencySection efficiency;
     std::vector<CollectiveRow> collectives;
     ReplaySection replay;
-    std::vector<Finding> findings;  // found and inconclusive, by saving
-    std::vector<Finding> notes;
-    Accounting accounting;             // of the time that is not compute
-    std::vector<NotJudged> notJudged;  // by id
-    Delays delays;                     // what ranks lose to each other
+    std::vector<job::Finding> findings;  // found and inconclusive, by saving
+    std::vector<job::Finding> notes;
+    diagnose::Accounting accounting;             // of the time that is not compute
+    std::vector<diagnose::NotJudged> notJudged;  // by id
+    job::Delays delays;                          // what ranks lose to each other
     std::vector<LossRow> losses;
     std::map<int, std::string> hostOfRank;
     std::map<int64_t, std::string> groups;  // what each communicator is and whose, by id
@@ -155,4 +155,4 @@ inline std::string groupText(const Report& report, int64_t communicator) {
     return known == report.groups.end() ? "communicator " + std::to_string(communicator) : known->second;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -6,17 +6,17 @@
 #include "analyzer/report/verdict_text.h"
 #include "collector/store/sqlite.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 namespace {
 
 using store::Statement;
 
-void storeAttribution(store::Database& db, const Analysis& analysis) {
+void storeAttribution(store::Database& db, const job::Analysis& analysis) {
     Statement insert(db, "INSERT INTO attribution VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
-    for (const RankSummary& rank : analysis.ranks) {
-        const RankFacts* facts = analysis.facts.findRank(rank.rank);
+    for (const facts::RankSummary& rank : analysis.ranks) {
+        const facts::RankFacts* facts = analysis.facts.findRank(rank.rank);
         for (size_t i = 0; i < rank.steps.size(); ++i) {
-            const Attribution& a = rank.steps[i];
+            const facts::Attribution& a = rank.steps[i];
             insert.bind(1, int64_t{rank.rank})
                 .bind(2, int64_t{facts->steps[i].step})
                 .bind(3, a.stepNs)
@@ -32,10 +32,10 @@ void storeAttribution(store::Database& db, const Analysis& analysis) {
     }
 }
 
-void storeGaps(store::Database& db, const Analysis& analysis) {
+void storeGaps(store::Database& db, const job::Analysis& analysis) {
     Statement insert(db, "INSERT INTO idle_gap VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
-    for (const RankSummary& rank : analysis.ranks)
-        for (const IdleGap& gap : rank.idleGaps)
+    for (const facts::RankSummary& rank : analysis.ranks)
+        for (const facts::IdleGap& gap : rank.idleGaps)
             insert.bind(1, gap.id)
                 .bind(2, int64_t{rank.rank})
                 .bind(3, int64_t{gap.step})
@@ -46,11 +46,11 @@ void storeGaps(store::Database& db, const Analysis& analysis) {
 }
 
 /// A trace that is older than the table goes without.
-void storeFits(store::Database& db, const Analysis& analysis, const Report& report) {
+void storeFits(store::Database& db, const job::Analysis& analysis, const Report& report) {
     if (db.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'cost_fit'") == 0) return;
     db.execute("DELETE FROM cost_fit");
     Statement insert(db, "INSERT INTO cost_fit VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
-    for (const CostFit& fit : analysis.fits) {
+    for (const costs::CostFit& fit : analysis.fits) {
         const std::string group = groupText(report, fit.communicatorId);
         insert.bind(1, fit.communicatorId)
             .bind(2, store::toText(fit.op))
@@ -65,7 +65,7 @@ void storeFits(store::Database& db, const Analysis& analysis, const Report& repo
     }
 }
 
-void storeFinding(store::Database& db, const Report& report, const Finding& f, int64_t id) {
+void storeFinding(store::Database& db, const Report& report, const job::Finding& f, int64_t id) {
     Statement insert(db, "INSERT INTO finding VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
     const char* verdicts[] = {"found", "inconclusive", "note"};
     const std::string json = renderFindingJson(report, f);
@@ -83,7 +83,7 @@ void storeFinding(store::Database& db, const Report& report, const Finding& f, i
     }
     insert.bind(9, std::string_view(json)).run();
     Statement evidence(db, "INSERT OR IGNORE INTO finding_evidence VALUES (?1, ?2, ?3, ?4, ?5)");
-    for (const EvidenceRow& row : f.evidence.rows) {
+    for (const job::EvidenceRow& row : f.evidence.rows) {
         evidence.bind(1, id).bind(2, std::string_view(row.table)).bind(3, row.id);
         if (row.rank >= 0) {
             evidence.bind(4, int64_t{row.rank});
@@ -105,7 +105,7 @@ void storeVerdict(store::Database& db, const Report& report) {
 
 }  // namespace
 
-void storeResults(const std::filesystem::path& database, const Analysis& analysis, const Report& report) {
+void storeResults(const std::filesystem::path& database, const job::Analysis& analysis, const Report& report) {
     store::Database db(database.string(), store::OpenMode::readWrite);
     store::Transaction transaction(db);
     for (const char* table : {"finding_evidence", "finding", "idle_gap", "attribution"})
@@ -116,10 +116,10 @@ void storeResults(const std::filesystem::path& database, const Analysis& analysi
     storeGaps(db, analysis);
     storeFits(db, analysis, report);
     int64_t id = 0;
-    for (const Finding& finding : report.findings) storeFinding(db, report, finding, ++id);
-    for (const Finding& note : report.notes) storeFinding(db, report, note, ++id);
+    for (const job::Finding& finding : report.findings) storeFinding(db, report, finding, ++id);
+    for (const job::Finding& note : report.notes) storeFinding(db, report, note, ++id);
     storeVerdict(db, report);
     transaction.commit();
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -3,12 +3,12 @@
 
 #include <filesystem>
 
-#include "analyzer/detectors/analysis.h"
+#include "analyzer/job/analysis.h"
 #include "analyzer/report/report_model.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 
 /// Replaces attribution, idle_gap, finding and finding_evidence of trace.db, all in one transaction.
-void storeResults(const std::filesystem::path& database, const Analysis& analysis, const Report& report);
+void storeResults(const std::filesystem::path& database, const job::Analysis& analysis, const Report& report);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

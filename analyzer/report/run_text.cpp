@@ -5,16 +5,16 @@
 
 #include <algorithm>
 
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 
 std::string countedText(int64_t number, std::string_view noun) {
     return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
 std::string boundText(int64_t ns) {
-    return ns < 1'000 ? "under 1 us" : durationText(static_cast<double>(ns));
+    return ns < 1'000 ? "under 1 us" : text::durationText(static_cast<double>(ns));
 }
 
 std::string stepSourceText(const std::string& source) {
@@ -24,7 +24,7 @@ std::string stepSourceText(const std::string& source) {
     return source == "period" ? "steps by the period of the collectives" : "steps by " + source;
 }
 
-std::string bestSeenText(const Report& report, const Finding& finding) {
+std::string bestSeenText(const Report& report, const job::Finding& finding) {
     // Ranks begin a step at different times: the step that most of the window lies in.
     const StepRow* shown = nullptr;
     int64_t longest = 0;
@@ -40,9 +40,9 @@ std::string bestSeenText(const Report& report, const Finding& finding) {
     return fmt::format(
         "best seen {}{} to {} into the recording{}",
         shown != nullptr ? fmt::format("in step {}, ", shown->index) : "at ",
-        durationText(static_cast<double>(finding.windowStartNs)),
-        durationText(static_cast<double>(finding.windowEndNs)),
+        text::durationText(static_cast<double>(finding.windowStartNs)),
+        text::durationText(static_cast<double>(finding.windowEndNs)),
         count > 0 ? fmt::format("; {} show{} it", countedText(count, "analysed step"), count == 1 ? "s" : "") : "");
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -8,7 +8,7 @@
 
 #include "analyzer/report/report_model.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 
 std::string countedText(int64_t number, std::string_view noun);  // "1 step", "3 steps"
 
@@ -21,6 +21,6 @@ std::string stepSourceText(const std::string& source);
 
 /// The window that a finding names: "best seen in step 2, 62.2 ms to 90.4 ms into the recording; 12 analysed steps show
 /// it".
-std::string bestSeenText(const Report& report, const Finding& finding);
+std::string bestSeenText(const Report& report, const job::Finding& finding);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

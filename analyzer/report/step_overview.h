@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 
 /// Letters of OverviewLane. Each column is one of them.
 namespace overview {
@@ -36,4 +36,4 @@ struct StepOverview {
     static constexpr size_t kColumns = 800;
 };
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -6,9 +6,9 @@
 #include <map>
 #include <span>
 
-#include "analyzer/timeline/intervals.h"
+#include "analyzer/facts/intervals.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 namespace {
 
 struct Extent {
@@ -18,10 +18,10 @@ struct Extent {
 };
 
 /// Of analysed steps, by number. Times of all ranks' steps of that number.
-std::map<int, Extent> extents(const TraceFacts& facts) {
+std::map<int, Extent> extents(const facts::TraceFacts& facts) {
     std::map<int, Extent> steps;
-    for (const RankFacts& rank : facts.ranks) {
-        for (const StepWindow& window : rank.steps) {
+    for (const facts::RankFacts& rank : facts.ranks) {
+        for (const facts::StepWindow& window : rank.steps) {
             if (window.warmUp) continue;
             const int64_t endNs = window.startNs + window.durNs;
             Extent& step = steps.try_emplace(window.step, Extent{window.startNs, endNs, 0}).first->second;
@@ -32,23 +32,23 @@ std::map<int, Extent> extents(const TraceFacts& facts) {
     return steps;
 }
 
-const StepWindow* windowOf(const TraceFacts& facts, int rank, int step) {
-    const RankFacts* found = facts.findRank(rank);
+const facts::StepWindow* windowOf(const facts::TraceFacts& facts, int rank, int step) {
+    const facts::RankFacts* found = facts.findRank(rank);
     if (found == nullptr) return nullptr;
-    const auto window = std::ranges::find(found->steps, step, &StepWindow::step);
+    const auto window = std::ranges::find(found->steps, step, &facts::StepWindow::step);
     return window == found->steps.end() ? nullptr : &*window;
 }
 
 /// What a lane can show, with the times it shows it at.
 struct Layer {
     char letter;
-    IntervalSet times;
+    facts::IntervalSet times;
 };
 
 /// The part of each column that a set covers, 0..1.
-std::vector<float> coverage(const IntervalSet& set, int64_t startNs, double columnNs) {
+std::vector<float> coverage(const facts::IntervalSet& set, int64_t startNs, double columnNs) {
     std::vector<float> share(StepOverview::kColumns, 0);
-    for (const Interval& interval : set) {
+    for (const facts::Interval& interval : set) {
         const double from = static_cast<double>(interval.startNs - startNs) / columnNs,
                      to = static_cast<double>(interval.endNs - startNs) / columnNs;
         const auto last = std::min(StepOverview::kColumns - 1, static_cast<size_t>(std::max(0.0, to)));
@@ -80,26 +80,26 @@ std::string paint(std::span<const Layer> layers, int64_t startNs, double columnN
 }
 
 template <typename Task, typename Part>
-IntervalSet partsIn(const std::vector<Task>& tasks, const StepWindow& window, Part&& part) {
+facts::IntervalSet partsIn(const std::vector<Task>& tasks, const facts::StepWindow& window, Part&& part) {
     const int64_t endNs = window.startNs + window.durNs;
-    std::vector<Interval> inside;
+    std::vector<facts::Interval> inside;
     for (const Task& task : tasks) {
-        const Interval interval = part(task);
+        const facts::Interval interval = part(task);
         if (interval.endNs > window.startNs && interval.startNs < endNs)
             inside.push_back({std::max(interval.startNs, window.startNs), std::min(interval.endNs, endNs)});
     }
-    return unite(std::move(inside));
+    return facts::unite(std::move(inside));
 }
 
-IntervalSet join(const IntervalSet& a, const IntervalSet& b) {
-    std::vector<Interval> all = a;
+facts::IntervalSet join(const facts::IntervalSet& a, const facts::IntervalSet& b) {
+    std::vector<facts::Interval> all = a;
     all.insert(all.end(), b.begin(), b.end());
-    return unite(std::move(all));
+    return facts::unite(std::move(all));
 }
 
 }  // namespace
 
-StepOverviewPainter::StepOverviewPainter(const TraceFacts& facts) : m_facts(facts) {
+StepOverviewPainter::StepOverviewPainter(const facts::TraceFacts& facts) : m_facts(facts) {
     std::map<int, Extent> steps = extents(facts);
     if (steps.empty()) return;
     std::vector<std::pair<int64_t, int>> byLength;
@@ -110,35 +110,35 @@ StepOverviewPainter::StepOverviewPainter(const TraceFacts& facts) : m_facts(fact
     m_overview.endNs = steps[m_overview.step].endNs;
 }
 
-void StepOverviewPainter::take(const RankEvents& events) {
-    const StepWindow* window =
+void StepOverviewPainter::take(const facts::RankEvents& events) {
+    const facts::StepWindow* window =
         m_overview.endNs > m_overview.startNs ? windowOf(m_facts, events.rank, m_overview.step) : nullptr;
     if (window == nullptr) return;
-    const IntervalSet compute = partsIn(events.compute, *window, [](const ComputeTask& task) {
-        return Interval{task.startNs, task.endNs};
+    const facts::IntervalSet compute = partsIn(events.compute, *window, [](const facts::ComputeTask& task) {
+        return facts::Interval{task.startNs, task.endNs};
     });
-    const IntervalSet transfer = partsIn(events.communication, *window, [](const CommTask& task) {
-        return Interval{task.startNs + task.waitNs, task.endNs};
+    const facts::IntervalSet transfer = partsIn(events.communication, *window, [](const facts::CommTask& task) {
+        return facts::Interval{task.startNs + task.waitNs, task.endNs};
     });
-    const IntervalSet all = partsIn(events.communication, *window, [](const CommTask& task) {
-        return Interval{task.startNs, task.endNs};
+    const facts::IntervalSet all = partsIn(events.communication, *window, [](const facts::CommTask& task) {
+        return facts::Interval{task.startNs, task.endNs};
     });
-    const IntervalSet copies = partsIn(events.memory, *window, [](const MemoryTask& task) {
-        return Interval{task.startNs, task.endNs};
+    const facts::IntervalSet copies = partsIn(events.memory, *window, [](const facts::MemoryTask& task) {
+        return facts::Interval{task.startNs, task.endNs};
     });
-    const IntervalSet step{{window->startNs, window->startNs + window->durNs}};
-    const IntervalSet memory = subtract(subtract(copies, compute), all);
-    const IntervalSet exposed = subtract(all, compute);
+    const facts::IntervalSet step{{window->startNs, window->startNs + window->durNs}};
+    const facts::IntervalSet memory = facts::subtract(facts::subtract(copies, compute), all);
+    const facts::IntervalSet exposed = facts::subtract(all, compute);
 
     const double columnNs =
         static_cast<double>(m_overview.endNs - m_overview.startNs) / static_cast<double>(StepOverview::kColumns);
     const std::array<Layer, 3> device{{{overview::kCompute, compute},
                                        {overview::kMemory, memory},
-                                       {overview::kNothing, subtract(step, join(compute, memory))}}};
-    const std::array<Layer, 4> communication{{{overview::kTransfer, subtract(transfer, compute)},
-                                              {overview::kWait, subtract(exposed, transfer)},
-                                              {overview::kOverlapped, intersect(all, compute)},
-                                              {overview::kNothing, subtract(step, all)}}};
+                                       {overview::kNothing, facts::subtract(step, join(compute, memory))}}};
+    const std::array<Layer, 4> communication{{{overview::kTransfer, facts::subtract(transfer, compute)},
+                                              {overview::kWait, facts::subtract(exposed, transfer)},
+                                              {overview::kOverlapped, facts::intersect(all, compute)},
+                                              {overview::kNothing, facts::subtract(step, all)}}};
     OverviewLane lane{events.rank, paint(device, m_overview.startNs, columnNs),
                       paint(communication, m_overview.startNs, columnNs)};
     const std::lock_guard lock(m_mutex);
@@ -150,4 +150,4 @@ StepOverview StepOverviewPainter::finish() && {
     return std::move(m_overview);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -3,23 +3,23 @@
 
 #include <algorithm>
 
-#include "analyzer/detectors/catalogue.h"
+#include "analyzer/diagnose/catalogue.h"
 #include "analyzer/report/collective_table.h"
 #include "analyzer/report/layout_text.h"
 #include "analyzer/report/loss_text.h"
 #include "analyzer/report/lost_time_text.h"
 #include "analyzer/report/nothing_found.h"
-#include "analyzer/report/plain_text.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/report/replay_text.h"
 #include "analyzer/report/run_text.h"
-#include "analyzer/report/shell_word.h"
 #include "analyzer/report/unexplained_text.h"
-#include "analyzer/report/units.h"
 #include "analyzer/report/verdict_text.h"
 #include "analyzer/report/wrapped_text.h"
+#include "analyzer/text/plain_text.h"
+#include "analyzer/text/shell_word.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 namespace {
 
 enum class Shade { plain, bold, dim, red, yellow, green };
@@ -38,15 +38,15 @@ class Painter {
 };
 
 void addHead(const Report& r, const Painter& paint, std::string& out) {
-    const std::string name = r.run.name.empty() ? "this run" : oneLine(r.run.name);
+    const std::string name = r.run.name.empty() ? "this run" : text::oneLine(r.run.name);
     out += paint(Shade::bold, fmt::format("{}: {}", name, ranksOnHostsText(r.run))) + "\n";
     if (r.run.steps > 0) {
-        out += fmt::format("step {} (median of {}{}; {})\n", durationText(r.run.stepNs), r.run.steps,
+        out += fmt::format("step {} (median of {}{}; {})\n", text::durationText(r.run.stepNs), r.run.steps,
                            r.run.warmUpSteps > 0 ? fmt::format(", {} of warm-up left out", r.run.warmUpSteps) : "",
                            stepSourceText(r.run.stepSource));
     } else if (r.run.stepNs > 0) {
-        out +=
-            fmt::format("no steps found: the {} of device activity are analysed as one\n", durationText(r.run.stepNs));
+        out += fmt::format("no steps found: the {} of device activity are analysed as one\n",
+                           text::durationText(r.run.stepNs));
     } else {
         out += "no device activity was recorded: there is nothing to analyse\n";
     }
@@ -58,7 +58,7 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
             fmt::format("clocks aligned by {}, arrival times good to {}\n", r.clock.method, boundText(r.clock.boundNs));
     }
     if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1)
-        out += wrapped("link peaks: " + plainText(linkPeaksText(r.linkPeaks, r.run.hosts.size())));
+        out += wrapped("link peaks: " + text::plainText(costs::linkPeaksText(r.linkPeaks, r.run.hosts.size())));
     constexpr size_t kMost = 50;
     const std::vector<LossLine> lines = lossLines(r.losses);
     for (size_t i = 0; i < std::min(kMost, lines.size()); ++i) {
@@ -66,7 +66,7 @@ void addHead(const Report& r, const Painter& paint, std::string& out) {
         const Shade shade = loss.severity == "error"     ? Shade::red
                             : loss.severity == "warning" ? Shade::yellow
                                                          : Shade::dim;
-        out += paint(shade, fmt::format("{}: {}", loss.severity, plainText(loss.text))) + "\n";
+        out += paint(shade, fmt::format("{}: {}", loss.severity, text::plainText(loss.text))) + "\n";
     }
     if (lines.size() > kMost)
         out += fmt::format("and {} more losses: --format json lists them\n", lines.size() - kMost);
@@ -77,42 +77,43 @@ void addHeadline(const Report& r, const Painter& paint, std::string& out) {
     if (r.run.stepNs <= 0) return;
     const size_t found = certainFindings(r);
     const Shade shade = found > 0 ? Shade::bold : isClean(r) ? Shade::green : Shade::yellow;
-    std::string verdict = wrapped(plainText(verdictText(r)));
+    std::string verdict = wrapped(text::plainText(verdictText(r)));
     verdict.pop_back();
     out += paint(shade, verdict) + "\n";
-    for (const std::string& fact : unexplainedFacts(r.accounting)) out += wrapped(plainText(fact), "  ");
+    for (const std::string& fact : unexplainedFacts(r.accounting)) out += wrapped(text::plainText(fact), "  ");
     if (found > 1 && r.replay.ceiling) out += ceilingText(*r.replay.ceiling, found) + "\n";
 }
 
-void addFinding(const Report& r, const std::string& name, const Finding& f, const Painter& paint, std::string& out) {
-    const bool open = f.verdict == Verdict::inconclusive;
-    out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint(Shade::bold, plainText(f.title)) +
+void addFinding(const Report& r, const std::string& name, const job::Finding& f, const Painter& paint,
+                std::string& out) {
+    const bool open = f.verdict == job::Verdict::inconclusive;
+    out += "\n" + paint(open ? Shade::yellow : Shade::red, f.id) + " " + paint(Shade::bold, text::plainText(f.title)) +
            (open ? " (inconclusive)" : "") +
-           fmt::format(", {} of the {}step\n", percentText(f.severity), f.meanStepNs > 0 ? "mean " : "");
-    out += "  where   " + ranksText(f.ranks);
+           fmt::format(", {} of the {}step\n", text::percentText(f.severity), f.meanStepNs > 0 ? "mean " : "");
+    out += "  where   " + text::ranksText(f.ranks);
     for (const auto& [rank, host] : r.hostOfRank)
-        if (f.ranks.size() == 1 && f.ranks.front() == rank && !host.empty()) out += " on " + oneLine(host);
-    if (f.communicator) out += ", " + oneLine(groupText(r, *f.communicator));
+        if (f.ranks.size() == 1 && f.ranks.front() == rank && !host.empty()) out += " on " + text::oneLine(host);
+    if (f.communicator) out += ", " + text::oneLine(groupText(r, *f.communicator));
     if (!f.affectedRanks.empty() && f.affectedRanks != f.ranks)
-        out += "; " + ranksText(f.affectedRanks) + (f.affectedRanks.size() == 1 ? " waits" : " wait");
-    out += "\n  why     " + plainText(f.cause) + "\n";
-    if (open) out += "  but     " + plainText(f.whyInconclusive) + "\n";
+        out += "; " + text::ranksText(f.affectedRanks) + (f.affectedRanks.size() == 1 ? " waits" : " wait");
+    out += "\n  why     " + text::plainText(f.cause) + "\n";
+    if (open) out += "  but     " + text::plainText(f.whyInconclusive) + "\n";
     for (size_t i = 0; i < f.evidence.facts.size(); ++i)
-        out += (i == 0 ? "  shown   " : "          ") + plainText(f.evidence.facts[i]) + "\n";
+        out += (i == 0 ? "  shown   " : "          ") + text::plainText(f.evidence.facts[i]) + "\n";
     if (f.windowEndNs > f.windowStartNs) {
         out += "          " + bestSeenText(r, f) + "\n";
     }
     for (size_t i = 0; i < f.fix.size(); ++i)
-        out += paint(Shade::green, i == 0 ? "  fix     " : "          ") + plainText(f.fix[i]) + "\n";
+        out += paint(Shade::green, i == 0 ? "  fix     " : "          ") + text::plainText(f.fix[i]) + "\n";
     if (f.savingNsPerStep) {
         out += fmt::format("  saves   {} per step ({}; {} to {}), {}, confidence {:.0f} %\n",
-                           durationText(*f.savingNsPerStep), percentText(savingShare(f, r.run.stepNs)),
-                           durationText(f.savingLowNs), durationText(f.savingHighNs),
+                           text::durationText(*f.savingNsPerStep), text::percentText(job::savingShare(f, r.run.stepNs)),
+                           text::durationText(f.savingLowNs), text::durationText(f.savingHighNs),
                            f.savingReplayed ? "replayed" : "estimated", 100 * f.confidence);
     }
     if (f.savingReplayed) {
         std::string changes;
-        for (const std::string& change : f.changes) changes += " --change " + shellQuoted(change);
+        for (const std::string& change : f.changes) changes += " --change " + text::shellQuoted(change);
         out += fmt::format("  what if rankscope whatif {}{}\n", name, changes);
     }
 }
@@ -123,7 +124,7 @@ void addNotJudged(const Report& r, const Painter& paint, std::string& out) {
     for (const std::string& line : notJudgedLines(r.notJudged)) out += wrapped(line, "  ");
 }
 
-std::string shareRow(const std::string& who, const Attribution& a, bool splitKnown) {
+std::string shareRow(const std::string& who, const facts::Attribution& a, bool splitKnown) {
     const double step = std::max<double>(1, static_cast<double>(a.stepNs));
     const auto share = [&](int64_t ns) { return 100 * static_cast<double>(ns) / step; };
     const std::string waiting = splitKnown ? fmt::format("{:.1f}", share(a.exposedWaitNs)) : "?";
@@ -145,7 +146,7 @@ void addBreakdown(const Report& r, const TextStyle& style, const Painter& paint,
             out += shareRow(std::to_string(row.rank), row.total, row.splitKnown);
     } else {
         // Too many to read: the whole, and the ranks at both ends of the one column that tells them apart.
-        Attribution all;
+        facts::Attribution all;
         for (const BreakdownRow& row : r.breakdown) all += row.total;
         std::vector<BreakdownRow> rows = r.breakdown;
         std::stable_sort(rows.begin(), rows.end(), [](const BreakdownRow& a, const BreakdownRow& b) {
@@ -168,15 +169,15 @@ void addBreakdown(const Report& r, const TextStyle& style, const Painter& paint,
     for (const std::string& line : delayLines(r)) out += wrapped(line, "  ");
     if (r.efficiency.parallel && !r.efficiency.loadBalance) {
         out += fmt::format("  parallel efficiency {}; load balance unknown: one rank is recorded\n",
-                           percentText(*r.efficiency.parallel));
+                           text::percentText(*r.efficiency.parallel));
     } else if (r.efficiency.parallel && r.efficiency.transfer) {
         out += fmt::format("  parallel efficiency {} = load balance {} x serialisation {} x transfer {}\n",
-                           percentText(*r.efficiency.parallel), percentText(*r.efficiency.loadBalance),
-                           percentText(*r.efficiency.serialisation), percentText(*r.efficiency.transfer));
+                           text::percentText(*r.efficiency.parallel), text::percentText(*r.efficiency.loadBalance),
+                           text::percentText(*r.efficiency.serialisation), text::percentText(*r.efficiency.transfer));
     } else if (r.efficiency.parallel) {
         out += fmt::format("  parallel efficiency {} = load balance {} x serialisation and transfer {}\n",
-                           percentText(*r.efficiency.parallel), percentText(*r.efficiency.loadBalance),
-                           percentText(*r.efficiency.serialisation));
+                           text::percentText(*r.efficiency.parallel), text::percentText(*r.efficiency.loadBalance),
+                           text::percentText(*r.efficiency.serialisation));
     }
 }
 
@@ -187,7 +188,7 @@ void addCollectives(const Report& r, const Painter& paint, std::string& out) {
            ", per rank and step; waiting and transfer hold what is hidden behind compute, too\n";
     size_t width = 5;
     for (size_t i = 0; i < std::min(kMost, r.collectives.size()); ++i)
-        width = std::max(width, oneLine(r.collectives[i].group).size());
+        width = std::max(width, text::oneLine(r.collectives[i].group).size());
     const auto line = [&](const auto& op, const auto& size, const auto& group, const auto& calls, const auto& waiting,
                           const auto& transfer, const auto& busbw, const auto& last) {
         return fmt::format("  {:<15}{:<20}{:<{}}{:>7}{:>10}{:>10}{:>12}  {}", op, size, group, width, calls, waiting,
@@ -196,13 +197,13 @@ void addCollectives(const Report& r, const Painter& paint, std::string& out) {
     out +=
         paint(Shade::dim, line("op", "size", "group", "calls", "waiting", "transfer", "busbw", "last of all")) + "\n";
     const auto duration = [](const std::optional<double>& ns) {
-        return ns ? durationText(*ns) : std::string("unknown");
+        return ns ? text::durationText(*ns) : std::string("unknown");
     };
     for (size_t i = 0; i < std::min(kMost, r.collectives.size()); ++i) {
         const CollectiveRow& row = r.collectives[i];
-        out += line(row.op, row.sizeClass, row.group.empty() ? "unknown" : oneLine(row.group),
+        out += line(row.op, row.sizeClass, row.group.empty() ? "unknown" : text::oneLine(row.group),
                     countText(row.countPerStep), duration(row.waitNsPerRankStep), duration(row.transferNsPerRankStep),
-                    row.busbw ? bandwidthText(*row.busbw) : "unknown", lastText(row, 3)) +
+                    row.busbw ? text::bandwidthText(*row.busbw) : "unknown", lastText(row, 3)) +
                "\n";
     }
     if (r.collectives.size() > kMost)
@@ -219,9 +220,9 @@ std::string renderText(const Report& r, const TextStyle& style) {
     std::string out;
     addHead(r, paint, out);
     addHeadline(r, paint, out);
-    const std::string name = shellWord(!style.runName.empty() ? style.runName
-                                       : !r.run.name.empty()  ? r.run.name
-                                                              : "NAME");
+    const std::string name = text::shellWord(!style.runName.empty() ? style.runName
+                                             : !r.run.name.empty()  ? r.run.name
+                                                                    : "NAME");
     constexpr size_t kMost = 200;
     for (size_t i = 0; i < std::min(kMost, r.findings.size()); ++i) addFinding(r, name, r.findings[i], paint, out);
     if (r.findings.size() > kMost)
@@ -229,9 +230,9 @@ std::string renderText(const Report& r, const TextStyle& style) {
     if (!r.notes.empty()) {
         out += "\n" + paint(Shade::bold, "Notes") + " (under 3 % of the step, or less than their diagnosis asks for)\n";
         for (size_t i = 0; i < std::min(kMost, r.notes.size()); ++i) {
-            const Finding& note = r.notes[i];
-            out += fmt::format("  {} {}: {} ({})\n", note.id, plainText(note.title), plainText(note.cause),
-                               percentText(note.severity));
+            const job::Finding& note = r.notes[i];
+            out += fmt::format("  {} {}: {} ({})\n", note.id, text::plainText(note.title), text::plainText(note.cause),
+                               text::percentText(note.severity));
         }
         if (r.notes.size() > kMost)
             out += fmt::format("  and {} more: --format json lists them\n", r.notes.size() - kMost);
@@ -241,8 +242,8 @@ std::string renderText(const Report& r, const TextStyle& style) {
     addCollectives(r, paint, out);
     if (!r.findings.empty()) {
         out += fmt::format("\nNext: rankscope explain {}\n", r.findings.front().id);
-        const bool settings = std::any_of(r.findings.begin(), r.findings.end(), [](const Finding& finding) {
-            const CatalogueEntry* entry = findCatalogueEntry(finding.id);
+        const bool settings = std::any_of(r.findings.begin(), r.findings.end(), [](const job::Finding& finding) {
+            const diagnose::CatalogueEntry* entry = diagnose::findCatalogueEntry(finding.id);
             return entry != nullptr && entry->hasSettings;
         });
         if (settings) out += fmt::format("      rankscope recommend {}\n", name);
@@ -253,4 +254,4 @@ std::string renderText(const Report& r, const TextStyle& style) {
     return out;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

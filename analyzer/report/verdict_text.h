@@ -7,7 +7,7 @@
 
 #include "analyzer/report/report_model.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 
 /// Findings that are certain.
 size_t certainFindings(const Report& report);
@@ -15,4 +15,4 @@ size_t certainFindings(const Report& report);
 /// "2 findings. The first costs 32.6 % of every step: …", or that nothing was found, and of what that can be said.
 std::string verdictText(const Report& report);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

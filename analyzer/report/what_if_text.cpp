@@ -8,9 +8,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -22,32 +22,32 @@ int64_t whole(double ns) {
     return std::llround(ns);
 }
 
-std::string pathText(const std::vector<PathShare>& shares) {
+std::string pathText(const std::vector<replay::PathShare>& shares) {
     double total = 0;
-    for (const PathShare& share : shares) total += share.nsPerStep;
+    for (const replay::PathShare& share : shares) total += share.nsPerStep;
     std::string text;
     for (size_t i = 0; i < std::min(kMostShares, shares.size()); ++i) {
-        const PathShare& share = shares[i];
+        const replay::PathShare& share = shares[i];
         if (share.nsPerStep < 0.01 * total) break;
         text += fmt::format("{}{} of rank {} {}", text.empty() ? "" : ", ", toText(share.category), share.rank,
-                            percentText(share.nsPerStep / total));
+                            text::percentText(share.nsPerStep / total));
     }
     return text.empty() ? "unknown" : text;
 }
 
 std::string signedDuration(double ns) {
-    return (ns < 0 ? "-" : "") + durationText(std::abs(ns));
+    return (ns < 0 ? "-" : "") + text::durationText(std::abs(ns));
 }
 
-Json timesJson(const RankTimes& times) {
+Json timesJson(const edits::RankTimes& times) {
     return {{"compute_ns", whole(times.computeNs)},
             {"waiting_ns", whole(times.waitingNs)},
             {"transfer_ns", whole(times.transferNs)}};
 }
 
-Json pathJson(const std::vector<PathShare>& shares) {
+Json pathJson(const std::vector<replay::PathShare>& shares) {
     Json array = Json::array();
-    for (const PathShare& share : shares)
+    for (const replay::PathShare& share : shares)
         array.push_back(
             {{"category", toText(share.category)}, {"rank", share.rank}, {"ns_per_step", whole(share.nsPerStep)}});
     return array;
@@ -55,21 +55,22 @@ Json pathJson(const std::vector<PathShare>& shares) {
 
 }  // namespace
 
-std::string renderWhatIfText(const WhatIf& r, const std::vector<std::string>& changes) {
+std::string renderWhatIfText(const edits::WhatIf& r, const std::vector<std::string>& changes) {
     std::string out = fmt::format("what if {}\n\n", fmt::join(changes, ", then "));
-    out += fmt::format("step measured    {} (the replay is {:.2f} % off)\n", durationText(r.typicalStepNs),
+    out += fmt::format("step measured    {} (the replay is {:.2f} % off)\n", text::durationText(r.typicalStepNs),
                        100 * r.replayError);
     out += fmt::format(
-        "step changed     {}{}\n", durationText(r.typicalStepNs - r.saving.ns),
+        "step changed     {}{}\n", text::durationText(r.typicalStepNs - r.saving.ns),
         r.tokens == 1 ? ""
                       : fmt::format(" for the tokens of a step as recorded ({:.3g} times as many in one)", r.tokens));
     const double share = r.typicalStepNs > 0 ? r.saving.ns / r.typicalStepNs : 0;
     if (r.saving.ns >= 0)
-        out += fmt::format("saves            {} per step ({}; {} to {})\n", durationText(r.saving.ns),
-                           percentText(share), signedDuration(r.saving.lowNs), signedDuration(r.saving.highNs));
+        out += fmt::format("saves            {} per step ({}; {} to {})\n", text::durationText(r.saving.ns),
+                           text::percentText(share), signedDuration(r.saving.lowNs), signedDuration(r.saving.highNs));
     else
-        out += fmt::format("costs            {} more per step ({}; {} to {})\n", durationText(-r.saving.ns),
-                           percentText(-share), signedDuration(-r.saving.highNs), signedDuration(-r.saving.lowNs));
+        out +=
+            fmt::format("costs            {} more per step ({}; {} to {})\n", text::durationText(-r.saving.ns),
+                        text::percentText(-share), signedDuration(-r.saving.highNs), signedDuration(-r.saving.lowNs));
     if (r.replicas != 1)
         out += fmt::format(
             "throughput       {:.3g} times the tokens per second: {:.3g} times the ranks, and as many times the tokens "
@@ -84,10 +85,10 @@ std::string renderWhatIfText(const WhatIf& r, const std::vector<std::string>& ch
             break;
         }
         const auto pair = [](double before, double after) {
-            return fmt::format("{} -> {}", durationText(before), durationText(after));
+            return fmt::format("{} -> {}", text::durationText(before), text::durationText(after));
         };
-        const RankTimes& before = r.before[i];
-        const RankTimes& after = r.after[i];
+        const edits::RankTimes& before = r.before[i];
+        const edits::RankTimes& after = r.after[i];
         out += fmt::format("  rank {:<14}{:<20}{:<20}{}\n", before.rank, pair(before.computeNs, after.computeNs),
                            pair(before.waitingNs, after.waitingNs), pair(before.transferNs, after.transferNs));
     }
@@ -99,11 +100,11 @@ std::string renderWhatIfText(const WhatIf& r, const std::vector<std::string>& ch
     return out;
 }
 
-std::string renderWhatIfJson(const WhatIf& r, const std::vector<std::string>& changes) {
+std::string renderWhatIfJson(const edits::WhatIf& r, const std::vector<std::string>& changes) {
     Json ranks = Json::array();
-    std::map<int, const RankTimes*> after;
-    for (const RankTimes& times : r.after) after[times.rank] = &times;
-    for (const RankTimes& times : r.before)
+    std::map<int, const edits::RankTimes*> after;
+    for (const edits::RankTimes& times : r.after) after[times.rank] = &times;
+    for (const edits::RankTimes& times : r.before)
         ranks.push_back({{"rank", times.rank},
                          {"before", timesJson(times)},
                          {"after", after.count(times.rank) != 0 ? timesJson(*after[times.rank]) : Json(nullptr)}});
@@ -124,4 +125,4 @@ std::string renderWhatIfJson(const WhatIf& r, const std::vector<std::string>& ch
     return json.dump(2) + "\n";
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 namespace {
 
 /// Characters of UTF-8: continuation bytes do not count.
@@ -36,4 +36,4 @@ std::string wrapped(std::string_view text, std::string_view first, size_t column
     return out + "\n";
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

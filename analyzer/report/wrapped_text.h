@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 
 /// Columns of a report on a terminal.
 inline constexpr size_t kTextColumns = 120;
@@ -14,4 +14,4 @@ inline constexpr size_t kTextColumns = 120;
 /// spaces. A word that is longer stays whole. Ends with a newline.
 std::string wrapped(std::string_view text, std::string_view first = {}, size_t columns = kTextColumns);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

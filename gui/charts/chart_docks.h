@@ -10,7 +10,7 @@
 
 #include "gui/charts/chart_view.h"
 #include "gui/charts/series/step_charts.h"
-#include "gui/shell/run_session.h"
+#include "gui/run/run_session.h"
 
 namespace rankscope::gui {
 

@@ -6,8 +6,8 @@
 #include <QTreeWidget>
 #include <QWidget>
 
+#include "gui/pane/run_pane.h"
 #include "gui/session/run_difference.h"
-#include "gui/shell/run_pane.h"
 
 namespace rankscope::gui {
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "analyzer/report/kernel_name.h"
+#include "analyzer/text/kernel_name.h"
 #include "gui/session/run_damage.h"
 #include "gui/session/short_name.h"
 #include "gui/timeline/sound_time.h"
@@ -173,7 +173,7 @@ void readStrings(store::TraceReader& reader, RunInfo& info) {
     info.strings.resize(static_cast<size_t>(count) + 1);
     while (query.step())
         if (const int64_t id = query.integer(0); id > 0 && id <= count)
-            info.strings[static_cast<size_t>(id)] = analyzer::readableKernelName(query.text(1), std::string::npos);
+            info.strings[static_cast<size_t>(id)] = text::readableKernelName(query.text(1), std::string::npos);
     info.shortNames = shortNames(info.strings);
 }
 

@@ -7,7 +7,7 @@
 #include <QTimer>
 #include <functional>
 
-#include "gui/shell/run_pane.h"
+#include "gui/pane/run_pane.h"
 
 namespace rankscope::gui {
 

@@ -9,9 +9,9 @@
 #include <map>
 
 #include "gui/compare/differences_panel.h"
+#include "gui/pane/run_pane.h"
 #include "gui/shell/command_line.h"
 #include "gui/shell/kept_choices.h"
-#include "gui/shell/run_pane.h"
 #include "gui/table/latest_task.h"
 
 namespace rankscope::gui {

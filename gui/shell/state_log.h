@@ -6,7 +6,7 @@
 #include <QTimer>
 #include <QWidget>
 
-#include "gui/shell/run_pane.h"
+#include "gui/pane/run_pane.h"
 
 namespace rankscope::gui {
 

@@ -7,7 +7,7 @@
 #include <QSvgGenerator>
 #include <functional>
 
-#include "analyzer/report/output_file.h"
+#include "analyzer/text/output_file.h"
 
 namespace rankscope::gui {
 namespace {
@@ -19,7 +19,7 @@ QString cannotWrite(const QString& file, const QString& why) {
 // In one piece or not at all.
 QString saveFile(const QString& file, const std::function<void(std::ostream&)>& write) {
     try {
-        analyzer::OutputFile out(file.toStdString());
+        text::OutputFile out(file.toStdString());
         write(out.stream());
         out.commit();
         return {};

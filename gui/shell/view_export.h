@@ -4,8 +4,8 @@
 #include <QMainWindow>
 #include <vector>
 
+#include "gui/pane/run_pane.h"
 #include "gui/session/event_csv.h"
-#include "gui/shell/run_pane.h"
 
 namespace rankscope::gui {
 

@@ -8,8 +8,8 @@
 #include <atomic>
 #include <memory>
 
+#include "gui/run/run_session.h"
 #include "gui/session/event_details.h"
-#include "gui/shell/run_session.h"
 #include "gui/view/timeline_model.h"
 
 namespace rankscope::gui {

@@ -10,8 +10,8 @@
 #include <atomic>
 #include <memory>
 
+#include "gui/run/run_session.h"
 #include "gui/session/range_statistics.h"
-#include "gui/shell/run_session.h"
 #include "gui/table/latest_task.h"
 #include "gui/view/timeline_model.h"
 

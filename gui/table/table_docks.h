@@ -6,7 +6,7 @@
 #include <QMenu>
 #include <functional>
 
-#include "gui/shell/run_session.h"
+#include "gui/run/run_session.h"
 #include "gui/view/timeline_view.h"
 
 namespace rankscope::gui {

@@ -69,7 +69,7 @@ void HeadBar::makeFilter() {
 void HeadBar::fill() {
     const RunInfo& run = *m_model.run();
     QString text = run.clockBoundNs > 0 ? QString("times of different hosts are good to %1")
-                                              .arg(QString::fromStdString(analyzer::boundText(run.clockBoundNs)))
+                                              .arg(QString::fromStdString(report::boundText(run.clockBoundNs)))
                                         : QString("one clock for all ranks");
     size_t bad = 0;
     QString details;

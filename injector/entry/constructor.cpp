@@ -10,7 +10,6 @@
 
 #include "injector/entry/environment.h"
 #include "injector/entry/exec_hooks.h"
-#include "injector/entry/session.h"
 #include "injector/export.h"
 #include "injector/hooks/communicator_recorder.h"
 #include "injector/loaded_libraries.h"
@@ -19,6 +18,7 @@
 #include "injector/nvtx/domains.h"
 #include "injector/nvtx/payload_schemas.h"
 #include "injector/record/permanent_memory.h"
+#include "injector/session/session.h"
 #include "injector/text.h"
 
 /// Marks the one copy that works when the library was preloaded twice under different paths.

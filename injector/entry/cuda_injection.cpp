@@ -4,8 +4,8 @@
 #include <dlfcn.h>
 
 #include "injector/entry/environment.h"
-#include "injector/entry/session.h"
 #include "injector/export.h"
+#include "injector/session/session.h"
 
 using namespace rankscope::injector;
 

@@ -13,8 +13,8 @@
 #include <cstdarg>
 #include <cstddef>
 
-#include "injector/entry/session.h"
 #include "injector/export.h"
+#include "injector/session/session.h"
 
 namespace rankscope::injector {
 namespace {

@@ -4,8 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "injector/entry/session.h"
 #include "injector/export.h"
+#include "injector/session/session.h"
 
 namespace {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injector/hooks/communicator_recorder.h"
 
-#include "injector/entry/session.h"
 #include "injector/real_symbol.h"
+#include "injector/session/session.h"
 #include "injector/text.h"
 
 namespace rankscope::injector {

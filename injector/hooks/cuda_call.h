@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "injector/entry/session.h"
 #include "injector/hooks/hook.h"
+#include "injector/session/session.h"
 
 namespace rankscope::injector {
 

@@ -2,9 +2,9 @@
 // The shape of a hook that records calls.
 #pragma once
 
-#include "injector/entry/session.h"
 #include "injector/export.h"
 #include "injector/real_symbol.h"
+#include "injector/session/session.h"
 
 /// Defines the exported `function parameters`, which returns int. While nothing is recorded it is two loads and a jump
 /// to the real function, without a stack frame; everything else is a function of its own behind it, whose body (the

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "injector/cupti/cupti_session.h"
-#include "injector/entry/session.h"
 #include "injector/hooks/communicator_recorder.h"
+#include "injector/session/cupti_session.h"
+#include "injector/session/session.h"
 
 namespace rankscope::injector {
 

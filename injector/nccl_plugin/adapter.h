@@ -7,11 +7,11 @@
 #include <atomic>
 #include <cstring>
 
-#include "injector/entry/session.h"
 #include "injector/nccl_plugin/chained_plugin.h"
 #include "injector/nccl_plugin/plugin_events.h"
 #include "injector/nccl_plugin/profiler_abi.h"
 #include "injector/nccl_plugin/proxy_events.h"
+#include "injector/session/session.h"
 
 namespace rankscope::injector {
 

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "injector/entry/session.h"
+#include "injector/session/session.h"
 #include "injector/text.h"
 
 namespace rankscope::injector {

@@ -3,10 +3,10 @@
 
 #include <atomic>
 
-#include "injector/entry/session.h"
 #include "injector/nccl_plugin/profiler_abi.h"
 #include "injector/nccl_plugin/proxy_events.h"
 #include "injector/nccl_plugin/vocabulary.h"
+#include "injector/session/session.h"
 #include "injector/text.h"
 
 namespace rankscope::injector {

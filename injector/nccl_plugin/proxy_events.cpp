@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "injector/entry/session.h"
 #include "injector/nccl_plugin/profiler_abi.h"
+#include "injector/session/session.h"
 
 namespace rankscope::injector {
 

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "injector/entry/session.h"
+#include "injector/session/session.h"
 
 namespace rankscope::injector::nvtx {
 

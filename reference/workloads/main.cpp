@@ -97,7 +97,7 @@ void describeVirtualCluster(const Scenario& scenario, const std::string& path, i
 /// tried.
 void setNcclVariables(const Faults& faults, bool overNodes) {
     // How a job comes to use sockets beside InfiniBand, or the host's memory beside NVLink: the virtual GPUs ask the
-    // same variables (reference/vgpu/cluster.cpp).
+    // same variables (reference/vgpu/engine/cluster.cpp).
     const bool slowWay =
         std::find(faults.virtualOnly.begin(), faults.virtualOnly.end(), "under_used_link") != faults.virtualOnly.end();
     if (slowWay) setenv(overNodes ? "NCCL_NET" : "NCCL_P2P_DISABLE", overNodes ? "Socket" : "1", 0);

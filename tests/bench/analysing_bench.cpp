@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "analyzer/analyze.h"
 #include "analyzer/recommend/recommend.h"
+#include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
 #include "collector/store/reader.h"
 #include "tests/bench/median_reporter.h"
@@ -62,15 +62,15 @@ void yardstick(benchmark::State& state) {
 }
 
 void analysing(benchmark::State& state) {
-    analyzer::AnalyzeOptions options;
+    report::AnalyzeOptions options;
     options.workers = static_cast<unsigned>(state.range(0));
     options.storeResults = false;
-    for (auto _ : state) benchmark::DoNotOptimize(analyzer::renderJson(analyzer::analyze(g_run, options)));
+    for (auto _ : state) benchmark::DoNotOptimize(report::renderJson(report::analyze(g_run, options)));
     count(state);
 }
 
 void recommending(benchmark::State& state) {
-    for (auto _ : state) benchmark::DoNotOptimize(analyzer::recommend(g_run));
+    for (auto _ : state) benchmark::DoNotOptimize(recommend::recommend(g_run));
     count(state);
 }
 

@@ -12,32 +12,32 @@
 #include "analyzer/replay/replay.h"
 #include "collector/store/reader.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::bench {
 namespace {
 
 std::filesystem::path g_run;
 
 struct Recorded {
-    TraceFacts facts;
-    std::vector<RankEvents> ranks;
+    facts::TraceFacts facts;
+    std::vector<facts::RankEvents> ranks;
 };
 
 const Recorded& recorded() {
     static const Recorded instance = [] {
         Recorded read;
         store::TraceReader trace(g_run);
-        read.facts = readTraceFacts(trace);
-        for (const RankFacts& rank : read.facts.ranks)
-            read.ranks.push_back(readRankEvents(trace, read.facts, rank.rank));
+        read.facts = facts::readTraceFacts(trace);
+        for (const facts::RankFacts& rank : read.facts.ranks)
+            read.ranks.push_back(facts::readRankEvents(trace, read.facts, rank.rank));
         return read;
     }();
     return instance;
 }
 
-JoinedRanks build(const Recorded& from) {
-    std::vector<RankTasks> ranks;
-    for (const RankEvents& events : from.ranks) ranks.push_back(rankTasks(events, from.facts));
-    return joinRanks(std::move(ranks), from.facts);
+replay::JoinedRanks build(const Recorded& from) {
+    std::vector<replay::RankTasks> ranks;
+    for (const facts::RankEvents& events : from.ranks) ranks.push_back(replay::rankTasks(events, from.facts));
+    return replay::joinRanks(std::move(ranks), from.facts);
 }
 
 void setRates(benchmark::State& state, size_t tasks) {
@@ -50,8 +50,8 @@ void readEvents(benchmark::State& state) {
     const Recorded& from = recorded();
     for (auto _ : state) {
         store::TraceReader trace(g_run);
-        for (const RankFacts& rank : from.facts.ranks)
-            benchmark::DoNotOptimize(readRankEvents(trace, from.facts, rank.rank));
+        for (const facts::RankFacts& rank : from.facts.ranks)
+            benchmark::DoNotOptimize(facts::readRankEvents(trace, from.facts, rank.rank));
     }
 }
 
@@ -60,7 +60,7 @@ void makeGraph(benchmark::State& state) {
     size_t tasks = 0;
     double bytes = 0;
     for (auto _ : state) {
-        const JoinedRanks joined = build(from);
+        const replay::JoinedRanks joined = build(from);
         if (!joined.problem.empty()) return state.SkipWithError(joined.problem.c_str());
         tasks = joined.graph.size();
         bytes = joined.graph.bytesPerTask();
@@ -70,15 +70,15 @@ void makeGraph(benchmark::State& state) {
 }
 
 void play(benchmark::State& state) {
-    const TaskGraph graph = build(recorded()).graph;
-    for (auto _ : state) benchmark::DoNotOptimize(simulate(graph));
+    const replay::TaskGraph graph = build(recorded()).graph;
+    for (auto _ : state) benchmark::DoNotOptimize(replay::simulate(graph));
     setRates(state, graph.size());
 }
 
 void slack(benchmark::State& state) {
-    const TaskGraph graph = build(recorded()).graph;
-    const Schedule schedule = simulate(graph);
-    for (auto _ : state) benchmark::DoNotOptimize(slackNs(graph, graph.durationNs, schedule));
+    const replay::TaskGraph graph = build(recorded()).graph;
+    const replay::Schedule schedule = replay::simulate(graph);
+    for (auto _ : state) benchmark::DoNotOptimize(replay::slackNs(graph, graph.durationNs, schedule));
     setRates(state, graph.size());
 }
 
@@ -88,7 +88,7 @@ BENCHMARK(play)->Unit(benchmark::kMillisecond);
 BENCHMARK(slack)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::bench
 
 int main(int argc, char** argv) {
     benchmark::Initialize(&argc, argv);
@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "usage: {} RUN (a run directory or its trace.db)\n", argv[0]);
         return 2;
     }
-    rankscope::analyzer::g_run = argv[1];
+    rankscope::bench::g_run = argv[1];
     benchmark::RunSpecifiedBenchmarks();
     return 0;
 }

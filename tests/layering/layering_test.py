@@ -13,19 +13,77 @@ SCRIPTS = {".py", ".sh", ".cmake", ".sql"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 LIBRARY = re.compile(r'^\s*#\s*include\s*<((?!cuda|sys/)[^>]*[/.][^>]*)>', re.MULTILINE)  # neither the language's (no dot), nor CUDA's, nor the system's
 
-# For each folder the folders or files of other rooms that its sources may include. The longest matching folder decides; its own files are always allowed.
+def analyzer(*names):
+    return [f"analyzer/{name}" for name in names]
+
+
+def gui(*names):
+    return [f"gui/{name}" for name in names]
+
+
+STORE = "collector/store"
+BELOW_DIAGNOSE = [STORE, *analyzer("text", "facts", "costs", "replay", "job", "edits")]
+# What the program asks of the rooms.
+QUESTIONS = [STORE, *analyzer("text", "facts", "costs", "edits", "diagnose", "report", "recommend", "compare", "export")]
+IMPORT = ["collector/importers/import.h", "collector/importers/import_error.h"]
+CAPTURE, RECORD, SESSION = "injector/capture_format", "injector/record", "injector/session"
+# What every source of the injector may know, wherever it stands.
+INJECTOR = [f"injector/{name}.h" for name in ("config", "export", "glibc_compat", "loaded_libraries", "process_identity", "real_symbol", "text")]
+
+# For each folder with sources the folders and files that these may include, beside its own. From the ground up: what is allowed stands further up.
 ALLOWED = {
-    "injector": ["injector"],
     "injector/capture_format": [],
-    "injector/machine": ["injector/capture_format/records.h", "injector/text.h"],
-    "collector": ["collector", "injector/capture_format"],
+    "injector/record": [CAPTURE],
+    "injector": [RECORD],
+    "injector/machine": ["injector/capture_format/records.h", "injector/text.h"],  # doctor reads the machine, too
+    "injector/cupti": [RECORD, *INJECTOR],
+    "injector/session": [CAPTURE, RECORD, "injector/machine", "injector/cupti", *INJECTOR],
+    "injector/hooks": [CAPTURE, RECORD, SESSION, *INJECTOR],
+    "injector/nvtx": [RECORD, SESSION, *INJECTOR],
+    "injector/nccl_plugin": [CAPTURE, SESSION, *INJECTOR],
+    "injector/nccl_tuner": [RECORD, *INJECTOR],
+    "injector/entry": [RECORD, SESSION, "injector/hooks", "injector/nvtx", "injector/nccl_plugin", *INJECTOR],
     "collector/store": [],
-    "analyzer": ["analyzer", "collector/store"],
-    "analyzer/cli": ["analyzer", "collector/store", "collector/collect.h", "collector/importers/import.h", "collector/importers/import_error.h",
-                     "injector/machine", "reference/score/score.h", "reference/score/compare_score.h"],
-    "gui": ["gui", "collector/store", "analyzer/detectors", "analyzer/report", "analyzer/timeline/operation.h"],
-    "reference": ["reference"],
-    "reference/vgpu": [],  # the virtual GPUs know neither the workloads nor the profiler
+    "collector/ingest": [STORE, CAPTURE],
+    "collector/importers": [STORE, "collector/ingest"],
+    "collector": [STORE, "collector/ingest"],
+    "analyzer/text": [STORE],
+    "analyzer/facts": [STORE, *analyzer("text")],
+    "analyzer/costs": [STORE, *analyzer("text", "facts")],
+    "analyzer/replay": [STORE, *analyzer("text", "facts")],
+    "analyzer/job": [STORE, *analyzer("text", "facts", "costs", "replay")],
+    "analyzer/edits": [STORE, *analyzer("text", "facts", "costs", "replay", "job")],
+    "analyzer/diagnose": BELOW_DIAGNOSE,
+    "analyzer/report": [*BELOW_DIAGNOSE, *analyzer("diagnose")],
+    "analyzer/report/html": [*BELOW_DIAGNOSE, *analyzer("diagnose", "report")],
+    "analyzer/recommend": [*BELOW_DIAGNOSE, *analyzer("diagnose")],
+    "analyzer/compare": [*BELOW_DIAGNOSE, *analyzer("diagnose", "report", "report/html")],  # its pages are made of the report's parts
+    "analyzer/export": [STORE, *analyzer("text", "facts")],
+    "analyzer/cli/console": QUESTIONS,
+    "analyzer/cli/job": [*analyzer("cli/console"), *QUESTIONS, "collector/collect.h"],
+    "analyzer/cli/tune": [*analyzer("cli/console", "cli/job"), *QUESTIONS],
+    "analyzer/cli/doctor": [*analyzer("cli/console", "cli/job"), *QUESTIONS, "injector/machine"],
+    "analyzer/cli/verbs": [*analyzer("cli/console", "cli/job", "cli/tune", "cli/doctor"), *QUESTIONS, *IMPORT, "reference/score/score.h",
+                           "reference/score/compare_score.h"],
+    "analyzer/cli": [*analyzer("cli/console", "cli/verbs"), "collector/store/error.h"],
+    "gui/timeline": [],
+    "gui/charts/series": [STORE, *gui("timeline"), *analyzer("facts")],
+    "gui/session": [STORE, *gui("timeline", "charts/series"), *analyzer("text", "report", "diagnose")],
+    "gui/view": [*gui("timeline", "session"), *analyzer("report")],
+    "gui/findings": gui("timeline", "session", "view"),
+    "gui/run": [STORE, *gui("timeline", "session", "view")],
+    "gui/charts": gui("timeline", "view", "run", "charts/series"),
+    "gui/table": gui("timeline", "session", "view", "run"),
+    "gui/pane": gui("session", "view", "findings", "run", "charts", "table"),
+    "gui/compare": gui("timeline", "session", "view", "pane"),
+    "gui/shell": [*gui("timeline", "session", "view", "table", "pane", "compare"), *analyzer("text")],
+    "reference/vgpu/engine": [],  # the virtual GPUs know neither the workloads nor the profiler
+    "reference/vgpu/device": ["reference/vgpu/engine"],
+    "reference/vgpu/plugins": ["reference/vgpu/engine"],
+    "reference/vgpu/cudart": ["reference/vgpu/device"],
+    "reference/vgpu/cupti": ["reference/vgpu/device"],
+    "reference/vgpu/nvml": ["reference/vgpu/device"],
+    "reference/vgpu/nccl": ["reference/vgpu/engine", "reference/vgpu/device", "reference/vgpu/plugins"],
     "reference/workloads": [],
     "reference/score": [],
 }
@@ -42,32 +100,59 @@ def text_of(path):
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-def below(path, folder):
-    return path == folder or path.startswith(folder + "/")
-
-
-def rule_for(path):
-    folders = [folder for folder in ALLOWED if below(path, folder)]
-    return max(folders, key=len) if folders else None
-
-
 def forbidden_include(path, included):
     """True when the file `path` may not include `included`; both relative to the root."""
-    folder = rule_for(path)
-    if folder is None:
+    folder = str(pathlib.PurePath(path).parent)
+    if folder.split("/")[0] == "tests":
         return False
-    return not any(below(included, allowed) for allowed in [folder, *ALLOWED[folder]])
+    if str(pathlib.PurePath(included).parent) == folder:
+        return False
+    return not any(included == allowed or str(pathlib.PurePath(included).parent) == allowed for allowed in ALLOWED.get(folder, []))
+
+
+def circles(edges):
+    """The sets of folders that reach one another; `edges`: folder to folders it includes (Tarjan's algorithm)."""
+    number, low, stack, found = {}, {}, [], []
+
+    def visit(folder):
+        number[folder] = low[folder] = len(number)
+        stack.append(folder)
+        for other in edges.get(folder, {}):
+            if other not in number:
+                visit(other)
+                low[folder] = min(low[folder], low[other])
+            elif other in stack:
+                low[folder] = min(low[folder], number[other])
+        if low[folder] == number[folder]:
+            members = stack[stack.index(folder):]
+            del stack[stack.index(folder):]
+            if len(members) > 1:
+                found.append(sorted(members))
+
+    for folder in sorted(edges):
+        if folder not in number:
+            visit(folder)
+    return found
 
 
 class Layering(unittest.TestCase):
+    maxDiff = None
+
     def test_the_rules_tell_a_wrong_edge_from_a_right_one(self):
         self.assertTrue(forbidden_include("injector/hooks/nccl.cpp", "collector/store/writer.h"))
-        self.assertTrue(forbidden_include("reference/vgpu/engine.cpp", "injector/capture_format/records.h"))
-        self.assertTrue(forbidden_include("analyzer/timeline/x.cpp", "collector/ingest/y.h"))
         self.assertTrue(forbidden_include("injector/capture_format/reader.cpp", "injector/record/ring.h"))
+        self.assertTrue(forbidden_include("injector/machine/nvml.cpp", "injector/session/session.h"))
+        self.assertTrue(forbidden_include("reference/vgpu/engine/engine.cpp", "injector/capture_format/records.h"))
+        self.assertTrue(forbidden_include("analyzer/facts/x.cpp", "collector/ingest/y.h"))
+        self.assertTrue(forbidden_include("analyzer/costs/x.cpp", "analyzer/job/y.h"))
+        self.assertTrue(forbidden_include("analyzer/report/html/x.cpp", "analyzer/compare/y.h"))
         self.assertFalse(forbidden_include("injector/record/ring.cpp", "injector/capture_format/records.h"))
-        self.assertTrue(forbidden_include("injector/machine/nvml.cpp", "injector/entry/session.h"))
-        self.assertFalse(forbidden_include("analyzer/cli/collect_step.cpp", "collector/collect.h"))
+        self.assertFalse(forbidden_include("analyzer/job/x.cpp", "analyzer/costs/y.h"))
+        self.assertFalse(forbidden_include("analyzer/cli/job/collect_step.cpp", "collector/collect.h"))
+
+    def test_every_folder_has_a_rule(self):
+        folders = {str(path.parent) for path in sources(CODE) if path.parts[0] != "tests"}
+        self.assertEqual(folders, set(ALLOWED))
 
     def test_includes_stay_inside_the_allowed_edges(self):
         wrong = []
@@ -76,6 +161,18 @@ class Layering(unittest.TestCase):
                 if included.split("/")[0] in ROOMS and forbidden_include(str(path), included):
                     wrong.append(f"{path} includes {included}")
         self.assertEqual(wrong, [])
+
+    def test_folders_include_one_another_in_no_circle(self):
+        edges = {}
+        for path in sources(CODE):
+            if path.parts[0] == "tests":
+                continue
+            folder = str(path.parent)
+            for included in INCLUDE.findall(text_of(path)):
+                other = str(pathlib.PurePath(included).parent)
+                if included.split("/")[0] in ROOMS and other != folder:
+                    edges.setdefault(folder, {}).setdefault(other, f"{path} includes {included}")
+        self.assertEqual(circles(edges), [])
 
     def test_included_project_headers_exist(self):
         missing = []

@@ -11,7 +11,7 @@
 
 namespace {
 
-using namespace rankscope::analyzer;
+using namespace rankscope;
 
 // Everything that is markup, an end of something, or no text at all in some format.
 constexpr const char* kHostile =
@@ -19,8 +19,8 @@ constexpr const char* kHostile =
     "%0A::error::x ${{x}} $(x) \n# EOF\n::error::y\r\n\t\x01\x1b[31m\x7f \xff\xc0\xaf \xed\xa0\x80"
     "\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xae\xef\xbf\xbf end";
 
-ComparedRun run(const std::string& name, double stepNs) {
-    ComparedRun run;
+compare::ComparedRun run(const std::string& name, double stepNs) {
+    compare::ComparedRun run;
     run.name = name;
     run.label = "label of " + name;
     run.file = name + "/trace.db";
@@ -30,8 +30,8 @@ ComparedRun run(const std::string& name, double stepNs) {
     return run;
 }
 
-FindingChange finding(FindingStatus status, const std::string& id, const std::string& words) {
-    FindingChange change;
+compare::FindingChange finding(compare::FindingStatus status, const std::string& id, const std::string& words) {
+    compare::FindingChange change;
     change.status = status;
     change.id = id;
     change.title = "straggler rank" + words;
@@ -39,30 +39,31 @@ FindingChange finding(FindingStatus status, const std::string& id, const std::st
     change.ranks = {3};
     change.cause = "rank 3 computes 1.50x as long as its peers" + words;
     change.fix = {"check the device of rank 3" + words, "move the rank"};
-    if (status != FindingStatus::isNew) change.baseCostNs = 10e6;
-    if (status != FindingStatus::gone) change.newCostNs = 147e6;
+    if (status != compare::FindingStatus::isNew) change.baseCostNs = 10e6;
+    if (status != compare::FindingStatus::gone) change.newCostNs = 147e6;
     change.baseRuns = change.newRuns = 3;
     return change;
 }
 
 /// Compute, then communication, on two ranks.
-StepOverview picture(int64_t lengthNs) {
-    const std::string half(StepOverview::kColumns / 2, overview::kCompute),
-        nothing(StepOverview::kColumns / 2, overview::kNothing),
-        transfer(StepOverview::kColumns / 2, overview::kTransfer);
+report::StepOverview picture(int64_t lengthNs) {
+    const std::string half(report::StepOverview::kColumns / 2, report::overview::kCompute),
+        nothing(report::StepOverview::kColumns / 2, report::overview::kNothing),
+        transfer(report::StepOverview::kColumns / 2, report::overview::kTransfer);
     return {4, 0, lengthNs, {{0, half + nothing, nothing + transfer}, {3, half + nothing, nothing + transfer}}};
 }
 
-Comparison sample(const std::string& words) {
-    Comparison c;
+compare::Comparison sample(const std::string& words) {
+    compare::Comparison c;
     c.base.runs = {run("base-1" + words, 300.5e6), run("base-2" + words, 301e6), run("base-3" + words, 299e6)};
     c.now.runs = {run("new-1" + words, 451e6), run("new-2" + words, 449e6),
                   run("new-2" + words, 450e6)};  // a name given twice
     c.base.environment = c.now.environment = {{"world_size", "8"}, {"gpu", "H200" + words}, {"nccl", "2.28.9"}};
     c.base.layout = c.now.layout = "dp 8" + words;
     c.base.hosts = c.now.hosts = {"node0" + words};
-    StepTimeChange& step = c.step;
-    step = {StepVerdict::regression, "the step is 50.0 % slower (49.1 % to 50.9 %)" + words, 300e6, 450e6, 1.5};
+    compare::StepTimeChange& step = c.step;
+    step = {compare::StepVerdict::regression, "the step is 50.0 % slower (49.1 % to 50.9 %)" + words, 300e6, 450e6,
+            1.5};
     step.interval = {1.491, 1.509};
     step.smallestVisible = 0.012;
     step.pValue = 1e-6;
@@ -82,8 +83,8 @@ Comparison sample(const std::string& words) {
     for (int rank = 0; rank < 8; ++rank) {
         const double slowNs = rank == 3 ? 147e6 : 0;
         c.breakdown.push_back({fmt::format("dp {}{}", rank, words), rank,
-                               BreakdownSide{300e6, 250e6, 20e6, 20e6, 10e6, 5e6, 15e6},
-                               BreakdownSide{450e6, 250e6 + slowNs, 20e6, 20e6, 160e6 - slowNs, 5e6, 15e6}});
+                               compare::BreakdownSide{300e6, 250e6, 20e6, 20e6, 10e6, 5e6, 15e6},
+                               compare::BreakdownSide{450e6, 250e6 + slowNs, 20e6, 20e6, 160e6 - slowNs, 5e6, 15e6}});
     }
     c.base.overview = picture(300'000'000);
     c.now.overview = picture(450'000'000);
@@ -97,15 +98,17 @@ Comparison sample(const std::string& words) {
         {"messages", "count", false, 40, 40, 0, {}, {}, "", false, ""},
         {"throughput", "steps/s", true, 3.3, 2.2, -1.1, {}, 0.001, "t", true, ""},
         {"unknown", "ns", false, {}, {}, {}, {}, {}, "", false, ""}};
-    c.collectives = {{"gradients" + words, "all_reduce", 8, "16 MiB to 64 MiB",
-                      CollectiveSide{12, 3e8, 9e6, 1e6, 1e11, "ring", "simple"},
-                      CollectiveSide{12, 3e8, 9e6, 9e7, 1e11, "tree", "ll128"}},
-                     {"control", "broadcast", 8, "unknown size", {}, CollectiveSide{1, {}, {}, 0, {}, "", ""}}};
-    c.kernels = {{"gemm" + words, KernelSide{100, 2e8}, KernelSide{100, 3e8}, 1e8},
-                 {"new kernel", {}, KernelSide{1, 1e6}, 1e6}};
-    c.findings = {finding(FindingStatus::isNew, "RS301", words), finding(FindingStatus::worse, "RS203", words),
-                  finding(FindingStatus::better, "RS202", words), finding(FindingStatus::gone, "RS401", words),
-                  finding(FindingStatus::same, "RS101", words)};
+    c.collectives = {
+        {"gradients" + words, "all_reduce", 8, "16 MiB to 64 MiB",
+         compare::CollectiveSide{12, 3e8, 9e6, 1e6, 1e11, "ring", "simple"},
+         compare::CollectiveSide{12, 3e8, 9e6, 9e7, 1e11, "tree", "ll128"}},
+        {"control", "broadcast", 8, "unknown size", {}, compare::CollectiveSide{1, {}, {}, 0, {}, "", ""}}};
+    c.kernels = {{"gemm" + words, compare::KernelSide{100, 2e8}, compare::KernelSide{100, 3e8}, 1e8},
+                 {"new kernel", {}, compare::KernelSide{1, 1e6}, 1e6}};
+    c.findings = {
+        finding(compare::FindingStatus::isNew, "RS301", words), finding(compare::FindingStatus::worse, "RS203", words),
+        finding(compare::FindingStatus::better, "RS202", words), finding(compare::FindingStatus::gone, "RS401", words),
+        finding(compare::FindingStatus::same, "RS101", words)};
     c.findings[0].failed = true;
     c.findings[1].allowed = true;
     c.incomparable = {{"driver" + words, "550.1", "", false, "noted only"}};
@@ -120,17 +123,19 @@ Comparison sample(const std::string& words) {
     return c;
 }
 
-Comparison many() {
-    Comparison c = sample("");
+compare::Comparison many() {
+    compare::Comparison c = sample("");
     const std::string longName(2000, 'x');
     c.base.environment["gpu"] = c.now.environment["gpu"] = longName;
     while (c.findings.size() < 10'000) {
-        c.findings.push_back(finding(c.findings.size() % 2 == 0 ? FindingStatus::isNew : FindingStatus::same, "RS301",
-                                     fmt::format(" {}", c.findings.size())));
-        c.findings.back().failed = c.findings.back().status == FindingStatus::isNew;
+        c.findings.push_back(
+            finding(c.findings.size() % 2 == 0 ? compare::FindingStatus::isNew : compare::FindingStatus::same, "RS301",
+                    fmt::format(" {}", c.findings.size())));
+        c.findings.back().failed = c.findings.back().status == compare::FindingStatus::isNew;
     }
     for (int i = 0; i < 3000; ++i) {
-        c.kernels.push_back({fmt::format("kernel {} {}", i, longName), KernelSide{1, 1e6}, KernelSide{1, 2e6}, 1e6});
+        c.kernels.push_back(
+            {fmt::format("kernel {} {}", i, longName), compare::KernelSide{1, 1e6}, compare::KernelSide{1, 2e6}, 1e6});
         c.gate.reasons.push_back(fmt::format("reason {} {}", i, longName));
         c.attribution.push_back({"compute", fmt::format("part {} {}", i, longName), "", {}, 1.0, {}});
         c.attribution.front().ns -= 1.0;  // they still add up
@@ -138,8 +143,8 @@ Comparison many() {
     return c;
 }
 
-Comparison empty() {
-    Comparison c;
+compare::Comparison empty() {
+    compare::Comparison c;
     c.step.reason = "there is no base to compare with";
     return c;
 }
@@ -147,21 +152,22 @@ Comparison empty() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    using Render = std::function<std::string(const Comparison&)>;
+    using Render = std::function<std::string(const compare::Comparison&)>;
     const std::map<std::string, Render> formats = {
-        {"text", [](const Comparison& c) { return renderComparisonText(c); }},
-        {"json", renderComparisonJson},
-        {"md", renderComparisonMarkdown},
-        {"junit", renderComparisonJunit},
-        {"sarif", renderComparisonSarif},
-        {"github", renderComparisonAnnotations},
-        {"benchmark", renderComparisonBenchmark},
-        {"openmetrics", renderComparisonOpenMetrics},
-        {"html", renderComparisonHtml}};
-    const std::map<std::string, std::function<Comparison()>> samples = {{"plain", [] { return sample(""); }},
-                                                                        {"hostile", [] { return sample(kHostile); }},
-                                                                        {"many", many},
-                                                                        {"empty", empty}};
+        {"text", [](const compare::Comparison& c) { return compare::renderComparisonText(c); }},
+        {"json", compare::renderComparisonJson},
+        {"md", compare::renderComparisonMarkdown},
+        {"junit", compare::renderComparisonJunit},
+        {"sarif", compare::renderComparisonSarif},
+        {"github", compare::renderComparisonAnnotations},
+        {"benchmark", compare::renderComparisonBenchmark},
+        {"openmetrics", compare::renderComparisonOpenMetrics},
+        {"html", compare::renderComparisonHtml}};
+    const std::map<std::string, std::function<compare::Comparison()>> samples = {
+        {"plain", [] { return sample(""); }},
+        {"hostile", [] { return sample(kHostile); }},
+        {"many", many},
+        {"empty", empty}};
     if (argc != 3 || formats.count(argv[2]) == 0 || samples.count(argv[1]) == 0) return 2;
     const std::string text = formats.at(argv[2])(samples.at(argv[1])());
     return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? 0 : 1;

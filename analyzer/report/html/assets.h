@@ -4,9 +4,9 @@
 
 #include <string_view>
 
-namespace rankscope::analyzer::html {
+namespace rankscope::report::html {
 
 std::string_view reportStyle() noexcept;
 std::string_view reportScript() noexcept;
 
-}  // namespace rankscope::analyzer::html
+}  // namespace rankscope::report::html

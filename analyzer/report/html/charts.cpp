@@ -7,9 +7,9 @@
 #include <cmath>
 #include <limits>
 
-#include "analyzer/report/plain_text.h"
+#include "analyzer/text/plain_text.h"
 
-namespace rankscope::analyzer::html {
+namespace rankscope::report::html {
 namespace {
 
 constexpr double kLeastSpan =
@@ -72,23 +72,23 @@ void drawAxes(const Chart& chart, const Scale& x, const Scale& y, std::string& o
         out += fmt::format("<line class=\"gridline\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft,
                            kWidth - kRight, y.at(tick), y.at(tick));
         out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 6, y.at(tick) + 4,
-                           markupText(chart.y.text(tick)));
+                           text::markupText(chart.y.text(tick)));
     }
     for (const auto& [place, name] : chart.xNames)
         out += x.at(place) + kHalfLetter * static_cast<double>(name.size()) > kWidth
                    ? fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", kWidth,
-                                 kHeight - kBottom + 16, markupText(name))
+                                 kHeight - kBottom + 16, text::markupText(name))
                    : fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x.at(place),
-                                 kHeight - kBottom + 16, markupText(name));
+                                 kHeight - kBottom + 16, text::markupText(name));
     for (const double tick : chart.xNames.empty() ? ticksOf(x) : std::vector<double>{})
         out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x.at(tick),
-                           kHeight - kBottom + 16, markupText(chart.x.text(tick)));
+                           kHeight - kBottom + 16, text::markupText(chart.x.text(tick)));
     out += fmt::format("<path class=\"frame\" d=\"M{} {}V{}H{}\"/>", kLeft, kTop, kHeight - kBottom, kWidth - kRight);
     out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>", (kLeft + kWidth - kRight) / 2,
-                       kHeight - 8, markupText(chart.x.title));
+                       kHeight - 8, text::markupText(chart.x.title));
     out += fmt::format(
         "<text class=\"beside\" transform=\"translate(14 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-        (kTop + kHeight - kBottom) / 2, markupText(chart.y.title));
+        (kTop + kHeight - kBottom) / 2, text::markupText(chart.y.title));
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ std::string stackedBar(const std::vector<Part>& parts, double whole) {
         if (width >= 0.05)
             out +=
                 fmt::format("<rect class=\"{}\" x=\"{:.1f}\" width=\"{:.1f}\" height=\"10\"><title>{}</title></rect>",
-                            part.colour, at, width, markupText(part.label));
+                            part.colour, at, width, text::markupText(part.label));
         at += width;
     }
     return out + "</svg>";
@@ -110,7 +110,7 @@ std::string stackedBar(const std::vector<Part>& parts, double whole) {
 std::string legend(const std::vector<Part>& parts) {
     std::string out = "<ul class=\"legend\">";
     for (const Part& part : parts)
-        out += fmt::format("<li><i class=\"{}\"></i>{}</li>", part.colour, markupText(part.label));
+        out += fmt::format("<li><i class=\"{}\"></i>{}</li>", part.colour, text::markupText(part.label));
     return out + "</ul>\n";
 }
 
@@ -119,20 +119,20 @@ std::string barChart(std::string_view title, const std::vector<Bar>& bars, doubl
                      kValueWidth = 110;  // narrow: its words are read on a telephone, too
     if (whole <= 0)
         for (const Bar& bar : bars) whole = std::max(whole, bar.value);
-    std::string out =
-        fmt::format("<svg class=\"chart bars\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">",
-                    kBarLeft + kBarWidth + kValueWidth, kRow * static_cast<double>(bars.size()) + 4, markupText(title));
+    std::string out = fmt::format("<svg class=\"chart bars\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">",
+                                  kBarLeft + kBarWidth + kValueWidth, kRow * static_cast<double>(bars.size()) + 4,
+                                  text::markupText(title));
     for (size_t i = 0; i < bars.size(); ++i) {
         const double top = kRow * static_cast<double>(i);
         const double width = whole > 0 ? kBarWidth * std::clamp(bars[i].value / whole, 0.0, 1.0) : 0;
         out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", kBarLeft - 10, top + 19,
-                           markupText(bars[i].label));
+                           text::markupText(bars[i].label));
         out += fmt::format("<rect class=\"back\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"18\" rx=\"2\"/>", kBarLeft,
                            top + 6, kBarWidth);
         out += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"18\" rx=\"2\"/>",
                            bars[i].colour, kBarLeft, top + 6, width);
         out += fmt::format("<text class=\"value\" x=\"{}\" y=\"{}\">{}</text>", kBarLeft + kBarWidth + 10, top + 19,
-                           markupText(bars[i].text));
+                           text::markupText(bars[i].text));
     }
     return out + "</svg>\n";
 }
@@ -156,7 +156,7 @@ std::string drawChart(const Chart& chart) {
     const Scale y{chart.fromZero ? 0 : ys.low - room, ys.high + room, false, kHeight - kBottom, kTop};
 
     std::string out = fmt::format("<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kWidth,
-                                  kHeight, markupText(chart.title));
+                                  kHeight, text::markupText(chart.title));
     drawAxes(chart, x, y, out);
     for (const auto& [level, name] : chart.levels) {
         out += fmt::format("<line class=\"trend\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft,
@@ -170,13 +170,13 @@ std::string drawChart(const Chart& chart) {
     }
     for (const Point& dot : chart.dots)
         out += fmt::format("<circle class=\"dot {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:g}\"><title>{}</title></circle>",
-                           dot.colour, x.at(dot.x), y.at(dot.y), dot.radius, markupText(dot.label));
+                           dot.colour, x.at(dot.x), y.at(dot.y), dot.radius, text::markupText(dot.label));
     for (const auto& [level, name] : chart.levels) {  // on top of the points
         const bool isLow = y.at(level) > (kTop + kHeight - kBottom) / 2;
         out += fmt::format("<text class=\"value level\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
-                           kWidth - kRight - 4, y.at(level) + (isLow ? -8 : 16), markupText(name));
+                           kWidth - kRight - 4, y.at(level) + (isLow ? -8 : 16), text::markupText(name));
     }
     return out + "</svg>\n";
 }
 
-}  // namespace rankscope::analyzer::html
+}  // namespace rankscope::report::html

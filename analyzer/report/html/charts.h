@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace rankscope::analyzer::html {
+namespace rankscope::report::html {
 
 struct Part {
     std::string colour;  // class
@@ -56,4 +56,4 @@ struct Chart {
 
 std::string drawChart(const Chart& chart);
 
-}  // namespace rankscope::analyzer::html
+}  // namespace rankscope::report::html

@@ -3,32 +3,34 @@
 
 #include <fmt/format.h>
 
-#include "analyzer/detectors/catalogue.h"
-#include "analyzer/report/plain_text.h"
+#include "analyzer/diagnose/catalogue.h"
 #include "analyzer/report/run_text.h"
-#include "analyzer/report/shell_word.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/plain_text.h"
+#include "analyzer/text/shell_word.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer::html {
+namespace rankscope::report::html {
 namespace {
 
 /// The host too, where all of them are on one.
-std::string whereText(const Report& report, const Finding& finding) {
+std::string whereText(const Report& report, const job::Finding& finding) {
     std::string host;
     for (const int rank : finding.ranks) {
         const auto at = report.hostOfRank.find(rank);
-        if (at == report.hostOfRank.end() || (!host.empty() && at->second != host)) return ranksText(finding.ranks);
+        if (at == report.hostOfRank.end() || (!host.empty() && at->second != host))
+            return text::ranksText(finding.ranks);
         host = at->second;
     }
-    return ranksText(finding.ranks) + (host.empty() ? "" : " on " + host);
+    return text::ranksText(finding.ranks) + (host.empty() ? "" : " on " + host);
 }
 
-std::string costLine(const Report& report, const Finding& finding) {
-    std::string out = fmt::format("<p class=\"cost\"><b>{}</b> of the step", percentText(finding.severity));
+std::string costLine(const Report& report, const job::Finding& finding) {
+    std::string out = fmt::format("<p class=\"cost\"><b>{}</b> of the step", text::percentText(finding.severity));
     if (finding.savingNsPerStep) {
         out += fmt::format("; the repair saves <b>{}</b> per step ({}; {} to {}), {}, confidence {:.0f} %",
-                           durationText(*finding.savingNsPerStep), percentText(savingShare(finding, report.run.stepNs)),
-                           durationText(finding.savingLowNs), durationText(finding.savingHighNs),
+                           text::durationText(*finding.savingNsPerStep),
+                           text::percentText(job::savingShare(finding, report.run.stepNs)),
+                           text::durationText(finding.savingLowNs), text::durationText(finding.savingHighNs),
                            finding.savingReplayed ? "replayed" : "estimated", 100 * finding.confidence);
     }
     return out + "</p>\n";
@@ -37,56 +39,57 @@ std::string costLine(const Report& report, const Finding& finding) {
 std::string copyable(const std::string& text) {
     return fmt::format(
         "<div class=\"fix\"><code>{}</code><button type=\"button\" class=\"copy\" hidden>Copy</button></div>\n",
-        markupText(text));
+        text::markupText(text));
 }
 
 std::string explanation(const std::string& id) {
-    const CatalogueEntry* entry = findCatalogueEntry(id);
+    const diagnose::CatalogueEntry* entry = diagnose::findCatalogueEntry(id);
     if (entry == nullptr) return {};
     std::string out = fmt::format("<details><summary>What is {}?</summary><div class=\"inside\"><p>{}</p>\n",
-                                  markupText(entry->id), markupText(entry->definition));
+                                  text::markupText(entry->id), text::markupText(entry->definition));
     if (!entry->thresholds.empty()) {
         out += "<h4>Thresholds</h4><ul>";
-        for (const ThresholdEntry& threshold : entry->thresholds)
-            out += fmt::format("<li>{}: {} {} ({})</li>", markupText(threshold.name), threshold.value,
-                               markupText(threshold.unit), markupText(threshold.reason));
+        for (const diagnose::ThresholdEntry& threshold : entry->thresholds)
+            out += fmt::format("<li>{}: {} {} ({})</li>", text::markupText(threshold.name), threshold.value,
+                               text::markupText(threshold.unit), text::markupText(threshold.reason));
         out += "</ul>\n";
     }
     if (!entry->falsePositives.empty())
-        out += "<h4>What looks like it</h4><p>" + markupText(entry->falsePositives) + "</p>\n";
+        out += "<h4>What looks like it</h4><p>" + text::markupText(entry->falsePositives) + "</p>\n";
     return out + "</div></details>\n";
 }
 
 }  // namespace
 
-std::string findingCard(const Report& report, const Finding& finding) {
-    const bool isOpen = finding.verdict == Verdict::inconclusive;
-    std::string out = fmt::format("<article class=\"finding{}\"><h3><span class=\"id\">{}</span>{}{}</h3>\n",
-                                  isOpen ? " inconclusive" : "", markupText(finding.id), markupText(finding.title),
-                                  isOpen ? " <span class=\"badge warn\">inconclusive</span>" : "");
+std::string findingCard(const Report& report, const job::Finding& finding) {
+    const bool isOpen = finding.verdict == job::Verdict::inconclusive;
+    std::string out =
+        fmt::format("<article class=\"finding{}\"><h3><span class=\"id\">{}</span>{}{}</h3>\n",
+                    isOpen ? " inconclusive" : "", text::markupText(finding.id), text::markupText(finding.title),
+                    isOpen ? " <span class=\"badge warn\">inconclusive</span>" : "");
     out += costLine(report, finding);
-    out += fmt::format("<p>{}.</p>\n", markupText(finding.cause));
+    out += fmt::format("<p>{}.</p>\n", text::markupText(finding.cause));
     if (!finding.whyInconclusive.empty())
-        out += fmt::format("<p><b>Inconclusive:</b> {}.</p>\n", markupText(finding.whyInconclusive));
-    out += "<h4>Where</h4><p>" + markupText(whereText(report, finding));
-    if (finding.communicator) out += ", " + markupText(groupText(report, *finding.communicator));
+        out += fmt::format("<p><b>Inconclusive:</b> {}.</p>\n", text::markupText(finding.whyInconclusive));
+    out += "<h4>Where</h4><p>" + text::markupText(whereText(report, finding));
+    if (finding.communicator) out += ", " + text::markupText(groupText(report, *finding.communicator));
     if (!finding.affectedRanks.empty() && finding.affectedRanks != finding.ranks)
-        out += "; waiting: " + markupText(ranksText(finding.affectedRanks));
+        out += "; waiting: " + text::markupText(text::ranksText(finding.affectedRanks));
     out += "</p>\n";
     if (!finding.evidence.facts.empty() || finding.windowEndNs > finding.windowStartNs) {
         out += "<h4>Evidence</h4><ul>";
-        for (const std::string& fact : finding.evidence.facts) out += "<li>" + markupText(fact) + "</li>";
+        for (const std::string& fact : finding.evidence.facts) out += "<li>" + text::markupText(fact) + "</li>";
         if (finding.windowEndNs > finding.windowStartNs) out += "<li>" + bestSeenText(report, finding) + "</li>";
         out += "</ul>\n";
     }
     if (!finding.fix.empty()) out += "<h4>Fix</h4>\n";
     for (const std::string& fix : finding.fix) out += copyable(fix);
     if (finding.savingReplayed && !finding.changes.empty()) {
-        std::string command = "rankscope whatif " + shellWord(report.run.name.empty() ? "NAME" : report.run.name);
-        for (const std::string& change : finding.changes) command += " --change " + shellQuoted(change);
+        std::string command = "rankscope whatif " + text::shellWord(report.run.name.empty() ? "NAME" : report.run.name);
+        for (const std::string& change : finding.changes) command += " --change " + text::shellQuoted(change);
         out += "<h4>What if</h4>\n" + copyable(command);
     }
     return out + explanation(finding.id) + "</article>\n";
 }
 
-}  // namespace rankscope::analyzer::html
+}  // namespace rankscope::report::html

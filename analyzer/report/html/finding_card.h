@@ -5,9 +5,9 @@
 
 #include "analyzer/report/report_model.h"
 
-namespace rankscope::analyzer::html {
+namespace rankscope::report::html {
 
 /// One finding with its evidence, its fix to copy, and what the catalogue says of its kind.
-std::string findingCard(const Report& report, const Finding& finding);
+std::string findingCard(const Report& report, const job::Finding& finding);
 
-}  // namespace rankscope::analyzer::html
+}  // namespace rankscope::report::html

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "analyzer/report/html/charts.h"
-#include "analyzer/report/units.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer::html {
+namespace rankscope::report::html {
 namespace {
 
 constexpr std::array<std::pair<char, const char*>, 5> kColours{{{overview::kCompute, "compute"},
@@ -79,7 +79,8 @@ std::string drawLanes(const StepOverview& overview, const std::vector<int>& name
         out += "</svg>\n";
     }
     out += "<div class=\"axis\">";
-    for (int tick = 0; tick <= 5; ++tick) out += fmt::format("<span>{}</span>", durationText(lengthNs * tick / 5));
+    for (int tick = 0; tick <= 5; ++tick)
+        out += fmt::format("<span>{}</span>", text::durationText(lengthNs * tick / 5));
     out += "</div><div class=\"ruler\"></div></div>\n<p class=\"readout\"></p></div>\n";
     if (chosen.size() < overview.lanes.size())
         out += fmt::format(
@@ -88,4 +89,4 @@ std::string drawLanes(const StepOverview& overview, const std::vector<int>& name
     return out;
 }
 
-}  // namespace rankscope::analyzer::html
+}  // namespace rankscope::report::html

@@ -7,7 +7,7 @@
 
 #include "analyzer/report/step_overview.h"
 
-namespace rankscope::analyzer::html {
+namespace rankscope::report::html {
 
 /// More ranks are not drawn: those that findings name, and others spread evenly.
 inline constexpr size_t kMostLanes = 64;
@@ -23,4 +23,4 @@ std::string drawLanes(const StepOverview& overview, const std::vector<int>& name
 /// Which lanes are drawn, by index.
 std::vector<size_t> chosenLanes(const StepOverview& overview, const std::vector<int>& named);
 
-}  // namespace rankscope::analyzer::html
+}  // namespace rankscope::report::html

@@ -5,7 +5,7 @@
 
 #include "analyzer/report/html/assets.h"
 
-namespace rankscope::analyzer::html {
+namespace rankscope::report::html {
 
 const char* moodClass(Mood mood) {
     return mood == Mood::good ? "good" : mood == Mood::warn ? "warn" : "bad";
@@ -35,14 +35,14 @@ std::string scriptData(std::string_view json) {
 
 std::string section(std::string_view id, std::string_view heading, std::string_view hint, std::string_view markup) {
     std::string out = fmt::format("<section id=\"{}\" aria-labelledby=\"{}-title\">\n<h2 id=\"{}-title\">{}</h2>\n", id,
-                                  id, id, markupText(heading));
-    if (!hint.empty()) out += fmt::format("<p class=\"hint\">{}</p>\n", markupText(hint));
+                                  id, id, text::markupText(heading));
+    if (!hint.empty()) out += fmt::format("<p class=\"hint\">{}</p>\n", text::markupText(hint));
     return out.append(markup).append("</section>\n");
 }
 
 std::string tile(std::string_view name, std::string_view value, std::string_view more) {
-    return fmt::format("<div><dt>{}</dt><dd>{}<span class=\"small\">{}</span></dd></div>\n", markupText(name),
-                       markupText(value), markupText(more));
+    return fmt::format("<div><dt>{}</dt><dd>{}<span class=\"small\">{}</span></dd></div>\n", text::markupText(name),
+                       text::markupText(value), text::markupText(more));
 }
 
 std::string renderPage(const Page& page) {
@@ -54,16 +54,16 @@ std::string renderPage(const Page& page) {
     out +=
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" "
         "content=\"Rankscope\">\n<link rel=\"icon\" href=\"data:,\">\n";
-    out += fmt::format("<title>{} - Rankscope</title>\n<style>\n", markupText(oneLine(page.title)));
+    out += fmt::format("<title>{} - Rankscope</title>\n<style>\n", text::markupText(text::oneLine(page.title)));
     out.append(reportStyle())
         .append("</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#content\">To the content</a>\n");
     out += fmt::format(
         "<header class=\"top\"><h1>{}</h1><span class=\"about\">{}</span><button id=\"theme\" type=\"button\" "
         "hidden>Dark</button></header>\n",
-        markupText(oneLine(page.title)), markupText(page.about));
+        text::markupText(text::oneLine(page.title)), text::markupText(page.about));
     out += fmt::format("<main id=\"content\">\n<div class=\"verdict {}\" role=\"status\">{}", moodClass(page.mood),
-                       markupText(page.verdict));
-    if (!page.verdictMore.empty()) out += fmt::format("<p>{}</p>", markupText(page.verdictMore));
+                       text::markupText(page.verdict));
+    if (!page.verdictMore.empty()) out += fmt::format("<p>{}</p>", text::markupText(page.verdictMore));
     out += "</div>\n" + page.body;
     out +=
         "<footer>Made by Rankscope; this file needs nothing beside it. All values are in it as JSON too: the element "
@@ -72,4 +72,4 @@ std::string renderPage(const Page& page) {
     return out.append(reportScript()).append("</script>\n</body>\n</html>\n");
 }
 
-}  // namespace rankscope::analyzer::html
+}  // namespace rankscope::report::html

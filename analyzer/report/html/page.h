@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "analyzer/report/plain_text.h"
+#include "analyzer/text/plain_text.h"
 
-namespace rankscope::analyzer::html {
+namespace rankscope::report::html {
 
 enum class Mood { good, warn, bad };
 
@@ -35,4 +35,4 @@ std::string tile(std::string_view name, std::string_view value, std::string_view
 
 const char* moodClass(Mood mood);
 
-}  // namespace rankscope::analyzer::html
+}  // namespace rankscope::report::html

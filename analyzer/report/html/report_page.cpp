@@ -21,10 +21,10 @@
 #include "analyzer/report/replay_text.h"
 #include "analyzer/report/run_text.h"
 #include "analyzer/report/unexplained_text.h"
-#include "analyzer/report/units.h"
 #include "analyzer/report/verdict_text.h"
+#include "analyzer/text/units.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::report {
 namespace {
 
 using namespace html;
@@ -41,7 +41,7 @@ std::string gigabytes(double bytesPerSecond) {
 
 std::vector<int> namedRanks(const Report& report) {
     std::set<int> ranks;
-    for (const Finding& finding : report.findings)
+    for (const job::Finding& finding : report.findings)
         if (finding.ranks.size() < report.breakdown.size()) ranks.insert(finding.ranks.begin(), finding.ranks.end());
     return {ranks.begin(), ranks.end()};
 }
@@ -49,14 +49,15 @@ std::vector<int> namedRanks(const Report& report) {
 std::string tiles(const Report& r) {
     std::string out = "<dl class=\"tiles\">\n";
     if (r.run.stepNs > 0)
-        out += tile("Step", durationText(r.run.stepNs),
+        out += tile("Step", text::durationText(r.run.stepNs),
                     r.run.steps > 0 ? fmt::format("median of {}, {} warm-up left out", r.run.steps, r.run.warmUpSteps)
                                     : "the whole recording as one");
     if (r.replay.ceiling)
-        out += tile("Repairs save", percentText(r.replay.ceiling->share),
-                    fmt::format("{} of each step, replayed at once", durationText(r.replay.ceiling->savingNs)));
+        out += tile("Repairs save", text::percentText(r.replay.ceiling->share),
+                    fmt::format("{} of each step, replayed at once", text::durationText(r.replay.ceiling->savingNs)));
     if (r.efficiency.parallel)
-        out += tile("Parallel efficiency", percentText(*r.efficiency.parallel), "compute of the mean rank in the step");
+        out += tile("Parallel efficiency", text::percentText(*r.efficiency.parallel),
+                    "compute of the mean rank in the step");
     const size_t all = static_cast<size_t>(r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())));
     out +=
         tile("Ranks", r.run.ranks.size() < all ? fmt::format("{} of {}", r.run.ranks.size(), all) : std::to_string(all),
@@ -78,8 +79,8 @@ std::string losses(const Report& r) {
     std::string out = "<ul class=\"losses\" aria-label=\"What is missing from the recording\">\n";
     const std::vector<LossLine> lines = lossLines(r.losses);
     for (size_t i = 0; i < std::min(kMost, lines.size()); ++i)
-        out += fmt::format("<li class=\"{}\"><b>{}</b>: {}</li>\n", markupText(lines[i].severity),
-                           markupText(lines[i].severity), markupText(lines[i].text));
+        out += fmt::format("<li class=\"{}\"><b>{}</b>: {}</li>\n", text::markupText(lines[i].severity),
+                           text::markupText(lines[i].severity), text::markupText(lines[i].text));
     if (lines.size() > kMost)
         out += fmt::format("<li>and {} more: <code>--format json</code> lists them</li>\n", lines.size() - kMost);
     return out + "</ul>\n";
@@ -87,10 +88,10 @@ std::string losses(const Report& r) {
 
 std::string findings(const Report& r, size_t all) {
     std::string out;
-    if (r.findings.empty()) out = "<p>" + markupText(nothingFoundText(r)) + "</p>\n";
+    if (r.findings.empty()) out = "<p>" + text::markupText(nothingFoundText(r)) + "</p>\n";
     for (const std::string& fact : unexplainedFacts(r.accounting))
-        out += "<p>" + markupText("Known of what is not explained: " + fact) + ".</p>\n";
-    for (const Finding& finding : r.findings) out += findingCard(r, finding);
+        out += "<p>" + text::markupText("Known of what is not explained: " + fact) + ".</p>\n";
+    for (const job::Finding& finding : r.findings) out += findingCard(r, finding);
     if (all > r.findings.size())
         out += fmt::format(
             "<p id=\"findings-left-out\"><b>{} of {} findings are shown</b>, those that cost most; <code>rankscope "
@@ -127,14 +128,14 @@ std::string breakdown(const Report& r) {
     constexpr size_t kMost = 512;
     for (size_t i = 0; i < std::min(kMost, r.breakdown.size()); ++i) {
         const BreakdownRow& row = r.breakdown[i];
-        const Attribution& a = row.total;
+        const facts::Attribution& a = row.total;
         const auto step = static_cast<double>(std::max<int64_t>(1, a.stepNs));
         const auto share = [&](int64_t ns) {
             return numberCell(fmt::format("{:.1f}", 100 * static_cast<double>(ns) / step),
                               100 * static_cast<double>(ns) / step);
         };
         const auto part = [&](const char* colour, const char* name, int64_t ns) {
-            return Part{colour, fmt::format("{} {}", name, percentText(static_cast<double>(ns) / step)),
+            return Part{colour, fmt::format("{} {}", name, text::percentText(static_cast<double>(ns) / step)),
                         static_cast<double>(ns)};
         };
         table.add(
@@ -163,7 +164,7 @@ std::string breakdown(const Report& r) {
     if (r.breakdown.size() > kMost)
         out += fmt::format("<p class=\"hint\">The first {} of {} ranks; the JSON below has all.</p>\n", kMost,
                            r.breakdown.size());
-    for (const std::string& line : delayLines(r)) out += "<p>" + markupText("Late ranks: " + line) + ".</p>\n";
+    for (const std::string& line : delayLines(r)) out += "<p>" + text::markupText("Late ranks: " + line) + ".</p>\n";
     return section("breakdown", "Where the time goes",
                    "Of the analysed steps. Compute, waiting, transfer, copies and idle add up to the step.", out);
 }
@@ -179,11 +180,11 @@ std::string stepChart(const Report& r) {
         if (r.steps.size() <= 400)
             chart.dots.push_back(
                 {static_cast<double>(step.index), ns,
-                 fmt::format("step {}: {}{}", step.index, durationText(ns), step.warmUp ? ", warm-up" : ""),
+                 fmt::format("step {}: {}{}", step.index, text::durationText(ns), step.warmUp ? ", warm-up" : ""),
                  step.warmUp ? "warm" : "compute"});
     }
     chart.curves = {curve};
-    if (r.run.stepNs > 0) chart.levels = {{r.run.stepNs, "step " + durationText(r.run.stepNs)}};
+    if (r.run.stepNs > 0) chart.levels = {{r.run.stepNs, "step " + text::durationText(r.run.stepNs)}};
     return section("steps", "Step times",
                    "Points: from the first rank's start to the last rank's end; warm-up is grey. Line: what a step "
                    "costs, the median from one start to the next.",
@@ -192,7 +193,7 @@ std::string stepChart(const Report& r) {
 
 std::string bandwidthChart(const Report& r) {
     Chart chart{"Bus bandwidth by message size",
-                {"message", true, bytesText},
+                {"message", true, text::bytesText},
                 {"bus bandwidth", false, gigabytes},
                 {},
                 {},
@@ -202,8 +203,8 @@ std::string bandwidthChart(const Report& r) {
         if (!row.busbw || !row.bytes || row.count <= 0 || *row.bytes <= 0) continue;
         const double bytes = static_cast<double>(*row.bytes) / static_cast<double>(row.count);
         chart.dots.push_back({bytes, *row.busbw,
-                              fmt::format("{} of {}, {}, {} a step: {}", row.op, bytesText(bytes), row.group,
-                                          countText(row.countPerStep), bandwidthText(*row.busbw)),
+                              fmt::format("{} of {}, {}, {} a step: {}", row.op, text::bytesText(bytes), row.group,
+                                          countText(row.countPerStep), text::bandwidthText(*row.busbw)),
                               row.op == "all_reduce"       ? "compute"
                               : row.op == "all_gather"     ? "overlapped"
                               : row.op == "reduce_scatter" ? "transfer"
@@ -224,7 +225,7 @@ std::string efficiencyChart(const Report& r) {
     if (!r.efficiency.parallel) return {};
     std::vector<Bar> bars;
     const auto add = [&](const char* label, const std::optional<double>& share, const char* colour) {
-        if (share) bars.push_back({label, percentText(*share), *share, colour});
+        if (share) bars.push_back({label, text::percentText(*share), *share, colour});
     };
     add("parallel efficiency", r.efficiency.parallel, "compute");
     add("load balance", r.efficiency.loadBalance, "overlapped");
@@ -242,7 +243,7 @@ std::string criticalPath(const Report& r) {
     for (const auto& [category, ns] : r.replay.criticalPathNs) whole += ns;
     for (const auto& [category, ns] : r.replay.criticalPathNs)
         if (whole > 0 && ns > 0)
-            bars.push_back({category, fmt::format("{} ({})", percentText(ns / whole), durationText(ns)), ns,
+            bars.push_back({category, fmt::format("{} ({})", text::percentText(ns / whole), text::durationText(ns)), ns,
                             category == "compute"    ? "compute"
                             : category == "transfer" ? "transfer"
                             : category == "memory"   ? "memory"
@@ -256,7 +257,7 @@ std::string criticalPath(const Report& r) {
 
 std::string idleCauses(const Report& r) {
     std::vector<Bar> bars;
-    for (const auto& [words, share] : idleShares(r)) bars.push_back({words, percentText(share), share, "wait"});
+    for (const auto& [words, share] : idleShares(r)) bars.push_back({words, text::percentText(share), share, "wait"});
     if (bars.empty()) return {};
     return section("idle", "Why devices idle", "Of the step, all ranks together.",
                    barChart("Idle time by cause", bars));
@@ -285,9 +286,9 @@ std::string collectives(const Report& r) {
         size.value = row.bytes && row.count > 0 ? std::optional(std::to_string(*row.bytes / row.count)) : std::nullopt;
         table.add(
             {textCell(row.op), size, row.group.empty() ? unknownCell() : textCell(row.group),
-             numberCell(countText(row.countPerStep), row.countPerStep), known(row.bytesPerStep, bytesText),
-             known(row.waitNsPerRankStep, durationText), known(row.transferNsPerRankStep, durationText),
-             known(row.busbw, bandwidthText),
+             numberCell(countText(row.countPerStep), row.countPerStep), known(row.bytesPerStep, text::bytesText),
+             known(row.waitNsPerRankStep, text::durationText), known(row.transferNsPerRankStep, text::durationText),
+             known(row.busbw, text::bandwidthText),
              row.algorithm.empty() && row.protocol.empty()
                  ? unknownCell()
                  : textCell(fmt::format("{} {}", row.algorithm.empty() ? "unknown" : row.algorithm, row.protocol)),
@@ -304,9 +305,9 @@ std::string collectives(const Report& r) {
 std::string notes(const Report& r, size_t all) {
     if (r.notes.empty()) return {};
     std::string out = "<ul>\n";
-    for (const Finding& note : r.notes)
-        out += fmt::format("<li><b>{} {}</b>: {} ({})</li>\n", markupText(note.id), markupText(note.title),
-                           markupText(note.cause), percentText(note.severity));
+    for (const job::Finding& note : r.notes)
+        out += fmt::format("<li><b>{} {}</b>: {} ({})</li>\n", text::markupText(note.id), text::markupText(note.title),
+                           text::markupText(note.cause), text::percentText(note.severity));
     if (all > r.notes.size()) out += fmt::format("<li>{} of {} notes are shown</li>\n", r.notes.size(), all);
     return section("notes", "Notes", "Under 3 % of the step: listed, but not worth a repair by themselves.",
                    out + "</ul>\n");
@@ -315,21 +316,21 @@ std::string notes(const Report& r, size_t all) {
 std::string notJudged(const Report& r) {
     if (r.notJudged.empty()) return {};
     std::string out = "<ul>\n";
-    for (const std::string& line : notJudgedLines(r.notJudged)) out += "<li>" + markupText(line) + "</li>\n";
+    for (const std::string& line : notJudgedLines(r.notJudged)) out += "<li>" + text::markupText(line) + "</li>\n";
     return section("not-judged", "Not judged", "Diagnoses whose input the recording lacks, and what they need.",
                    out + "</ul>\n");
 }
 
 std::string background(const Report& r) {
-    std::string out = "<p>" + markupText("Layout: " + layoutText(r.layout) + ".") + "</p>\n";
+    std::string out = "<p>" + text::markupText("Layout: " + layoutText(r.layout) + ".") + "</p>\n";
     if (std::string replay = replayText(r.replay); r.run.stepNs > 0 && !replay.empty()) {
         replay.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(replay.front())));
-        out += "<p>" + markupText(replay) + ".</p>\n";
+        out += "<p>" + text::markupText(replay) + ".</p>\n";
     }
-    for (const std::string& note : r.replay.notes) out += "<p>Replay: " + markupText(note) + ".</p>\n";
+    for (const std::string& note : r.replay.notes) out += "<p>Replay: " + text::markupText(note) + ".</p>\n";
     if (r.run.worldSize.value_or(static_cast<int>(r.run.ranks.size())) > 1)
-        out += "<p>Link peaks: " + markupText(linkPeaksText(r.linkPeaks, r.run.hosts.size())) + ".</p>\n";
-    if (r.run.steps > 0) out += "<p>Step boundaries: " + markupText(r.run.stepSource) + ".</p>\n";
+        out += "<p>Link peaks: " + text::markupText(costs::linkPeaksText(r.linkPeaks, r.run.hosts.size())) + ".</p>\n";
+    if (r.run.steps > 0) out += "<p>Step boundaries: " + text::markupText(r.run.stepSource) + ".</p>\n";
     return section("background", "What this rests on", "", out);
 }
 
@@ -357,4 +358,4 @@ std::string renderHtml(const Report& whole) {
     return renderPage(page);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::report

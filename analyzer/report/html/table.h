@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace rankscope::analyzer::html {
+namespace rankscope::report::html {
 
 struct Column {
     std::string title;
@@ -42,4 +42,4 @@ class Table {
     size_t m_rows = 0;
 };
 
-}  // namespace rankscope::analyzer::html
+}  // namespace rankscope::report::html

@@ -9,7 +9,7 @@
 #include <memory>
 #include <set>
 
-#include "analyzer/timeline/operation.h"
+#include "analyzer/facts/operation.h"
 #include "gui/charts/series/chart_job.h"
 #include "gui/charts/series/cost_line.h"
 #include "gui/timeline/display_text.h"
@@ -149,7 +149,7 @@ class BandwidthBuilder {
         series.smallest = std::min(series.smallest, bytes);
         series.largest = std::max(series.largest, bytes);
         if (series.samples.size() < kFitSamples) series.samples.push_back({bytes, timeNs});
-        series.points.add(0, bytes, bytes / timeNs * analyzer::busFactor(series.op, series.size), target);
+        series.points.add(0, bytes, bytes / timeNs * facts::busFactor(series.op, series.size), target);
     }
 
     int32_t firstMember(const ChartCommunicator& communicator, int64_t wanted) const {
@@ -177,7 +177,7 @@ class BandwidthBuilder {
 
     void addSeries(ScatterChart& chart, const Series& series) {
         const int number = static_cast<int>(chart.series.size());
-        const double factor = analyzer::busFactor(series.op, series.size);
+        const double factor = facts::busFactor(series.op, series.size);
         chart.series.push_back(nameOf(series));
         for (ScatterPoint point : series.points.points()) {
             point.series = number;

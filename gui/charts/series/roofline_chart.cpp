@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "analyzer/timeline/operation.h"
+#include "analyzer/facts/operation.h"
 #include "gui/charts/series/chart_job.h"
 #include "gui/charts/series/step_table.h"
 
@@ -76,7 +76,7 @@ class RooflineBuilder {
             const Op op = store::fromText<Op>(rows.text(2));
             if (found == m_job.communicators.end() || found->second.size < 2 || op == Op::unknown) continue;
             const ChartCommunicator& c = found->second;
-            const double factor = analyzer::busFactor(op, c.size);
+            const double factor = facts::busFactor(op, c.size);
             const double bytes = rows.real(3) * factor;
             size_t members = 0;
             for (const int32_t rank : c.members) {

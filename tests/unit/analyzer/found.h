@@ -9,23 +9,24 @@
 
 #include "analyzer/report/report_model.h"
 
-namespace rankscope::analyzer::test {
+namespace rankscope::test {
 
 /// "RS301[5] RS203[0 1]": what was found, with ranks; inconclusive ones carry a question mark.
-inline std::string foundIn(const Report& report) {
+inline std::string foundIn(const report::Report& report) {
     std::string text;
-    for (const Finding& f : report.findings) {
+    for (const job::Finding& f : report.findings) {
         if (!text.empty()) text += " ";
-        text += f.id + (f.verdict == Verdict::inconclusive ? "?" : "") + fmt::format("[{}]", fmt::join(f.ranks, " "));
+        text +=
+            f.id + (f.verdict == job::Verdict::inconclusive ? "?" : "") + fmt::format("[{}]", fmt::join(f.ranks, " "));
     }
     return text;
 }
 
-inline std::string idsIn(const Report& report) {
+inline std::string idsIn(const report::Report& report) {
     std::string text;
-    for (const Finding& f : report.findings)
-        text += (text.empty() ? "" : " ") + f.id + (f.verdict == Verdict::inconclusive ? "?" : "");
+    for (const job::Finding& f : report.findings)
+        text += (text.empty() ? "" : " ") + f.id + (f.verdict == job::Verdict::inconclusive ? "?" : "");
     return text;
 }
 
-}  // namespace rankscope::analyzer::test
+}  // namespace rankscope::test

@@ -5,15 +5,15 @@
 #include <array>
 #include <vector>
 
+#include "analyzer/edits/what_if.h"
 #include "analyzer/replay/simulate.h"
-#include "analyzer/replay/what_if.h"
 #include "tests/unit/analyzer/hand_made_graph.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::test {
 
 /// A rank with a host thread, a compute stream and a communication stream.
 struct Rank {
-    Rank(GraphDraft& of, int number)
+    Rank(replay::GraphDraft& of, int number)
         : draft(of),
           rank(number),
           host(of.addLane({number, true, 3 * number + 1})),
@@ -22,50 +22,52 @@ struct Rank {
         mark(false);
     }
 
-    TaskId call() { return draft.addTask(on(host, TaskKind::host), 0); }
-    TaskId kernel(uint32_t key, double ms, TaskId after = kNoTask) {
-        const TaskId launch = call();
-        const TaskId task = draft.addTask(on(compute, TaskKind::kernel, key), static_cast<int64_t>(ms * kMs));
-        draft.addEdge(task, launch, WaitKind::launch, 0, true);
-        if (after != kNoTask) draft.addEdge(task, after, WaitKind::event);
+    replay::TaskId call() { return draft.addTask(on(host, replay::TaskKind::host), 0); }
+    replay::TaskId kernel(uint32_t key, double ms, replay::TaskId after = replay::kNoTask) {
+        const replay::TaskId launch = call();
+        const replay::TaskId task =
+            draft.addTask(on(compute, replay::TaskKind::kernel, key), static_cast<int64_t>(ms * kMs));
+        draft.addEdge(task, launch, replay::WaitKind::launch, 0, true);
+        if (after != replay::kNoTask) draft.addEdge(task, after, replay::WaitKind::event);
         return task;
     }
     /// An NCCL kernel that waits for `after`.
-    ExchangeMember communicate(double ms, TaskId after) {
-        const TaskId launch = call();
-        const TaskId arrival = draft.addTask(on(network, TaskKind::arrival), 0);
-        draft.addEdge(arrival, launch, WaitKind::launch, 0, true);
-        if (after != kNoTask) draft.addEdge(arrival, after, WaitKind::event);
-        return {rank, arrival, draft.addTask(on(network, TaskKind::transfer), static_cast<int64_t>(ms * kMs))};
+    replay::ExchangeMember communicate(double ms, replay::TaskId after) {
+        const replay::TaskId launch = call();
+        const replay::TaskId arrival = draft.addTask(on(network, replay::TaskKind::arrival), 0);
+        draft.addEdge(arrival, launch, replay::WaitKind::launch, 0, true);
+        if (after != replay::kNoTask) draft.addEdge(arrival, after, replay::WaitKind::event);
+        return {rank, arrival, draft.addTask(on(network, replay::TaskKind::transfer), static_cast<int64_t>(ms * kMs))};
     }
     void mark(bool closes) {
-        const TaskId at = call();
-        const TaskId task = draft.addTask(on(kNoLane, TaskKind::stepMark), 0);
-        draft.addEdge(task, at, WaitKind::mark);
+        const replay::TaskId at = call();
+        const replay::TaskId task = draft.addTask(on(replay::kNoLane, replay::TaskKind::stepMark), 0);
+        draft.addEdge(task, at, replay::WaitKind::mark);
         for (uint32_t lane : {compute, network})
-            if (draft.last(lane) != kNoTask) draft.addEdge(task, draft.last(lane), WaitKind::mark);
+            if (draft.last(lane) != replay::kNoTask) draft.addEdge(task, draft.last(lane), replay::WaitKind::mark);
         draft.addMark({rank, 0, closes, task});
     }
 
-    GraphDraft& draft;
+    replay::GraphDraft& draft;
     int rank;
     uint32_t host, compute, network;
 };
 
-inline double stepMs(const TaskGraph& graph) {
-    return static_cast<double>(stepTimes(graph, simulate(graph)).front().durNs) / kMs;
+inline double stepMs(const replay::TaskGraph& graph) {
+    return static_cast<double>(replay::stepTimes(graph, replay::simulate(graph)).front().durNs) / kMs;
 }
 
-inline double stepMsWith(const Edit& edit, TaskGraph graph, const Analysis& analysis, double* tokens = nullptr) {
-    EditEffect effect;
+inline double stepMsWith(const edits::Edit& edit, replay::TaskGraph graph, const job::Analysis& analysis,
+                         double* tokens = nullptr) {
+    edits::EditEffect effect;
     edit.apply(graph, analysis, effect);
     if (tokens != nullptr) *tokens = effect.tokens;
     return stepMs(graph);
 }
 
-inline Analysis analysisOf(store::Op op, CommRole role) {
-    Analysis analysis;
-    Communicator communicator;
+inline job::Analysis analysisOf(store::Op op, facts::CommRole role) {
+    job::Analysis analysis;
+    facts::Communicator communicator;
     communicator.id = kGroup;
     communicator.size = 2;
     communicator.ranks = {0, 1};
@@ -77,13 +79,13 @@ inline Analysis analysisOf(store::Op op, CommRole role) {
 
 /// An embedding of 0.5 ms, forward 1.5 ms, four kernels of backward 1 ms each with 8, 8, 8 and 32 MiB of gradients,
 /// optimizer 1 ms. A transfer takes 1 ms and 0.05 ms per MiB.
-inline TaskGraph ddpStep(bool late, std::vector<int64_t> bucketMebi = {8, 8, 8, 32}) {
-    GraphDraft draft;
+inline replay::TaskGraph ddpStep(bool late, std::vector<int64_t> bucketMebi = {8, 8, 8, 32}) {
+    replay::GraphDraft draft;
     std::vector<Rank> ranks;
     for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
-    std::vector<std::array<TaskId, 4>> backward(2);
-    std::vector<std::vector<ExchangeMember>> buckets(bucketMebi.size());
-    const auto send = [&](size_t bucket, size_t rank, TaskId after) {
+    std::vector<std::array<replay::TaskId, 4>> backward(2);
+    std::vector<std::vector<replay::ExchangeMember>> buckets(bucketMebi.size());
+    const auto send = [&](size_t bucket, size_t rank, replay::TaskId after) {
         buckets[bucket].push_back(ranks[rank].communicate(1 + 0.05 * static_cast<double>(bucketMebi[bucket]), after));
     };
     for (size_t r = 0; r < 2; ++r) {
@@ -102,12 +104,13 @@ inline TaskGraph ddpStep(bool late, std::vector<int64_t> bucketMebi = {8, 8, 8, 
 }
 
 /// Changes one after the other, as `rankscope whatif` makes them.
-inline double stepMsAfter(const std::vector<const char*>& changes, const TaskGraph& graph, const Analysis& recorded) {
-    Analysis analysis = recorded;
+inline double stepMsAfter(const std::vector<const char*>& changes, const replay::TaskGraph& graph,
+                          const job::Analysis& recorded) {
+    job::Analysis analysis = recorded;
     analysis.replay.steps = {0};
-    ChangedJob job{graph, {}, {}};
-    for (const char* text : changes) change(job, *parseEdit(text), analysis);
+    edits::ChangedJob job{graph, {}, {}};
+    for (const char* text : changes) edits::change(job, *edits::parseEdit(text), analysis);
     return stepMs(job.graph);
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::test

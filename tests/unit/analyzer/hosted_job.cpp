@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <random>
 
-namespace rankscope::analyzer::test {
+namespace rankscope::test {
 namespace {
 
 constexpr int64_t kLatency = 6 * kUs;  // from a launch to the kernel's start on an idle device
@@ -158,16 +158,16 @@ TraceFixture playHosted(const HostedJob& job) {
     return trace;
 }
 
-std::string notedIn(const Report& report) {
+std::string notedIn(const report::Report& report) {
     std::string text;
-    for (const Finding& f : report.notes) text += (text.empty() ? "" : " ") + f.id;
+    for (const job::Finding& f : report.notes) text += (text.empty() ? "" : " ") + f.id;
     return text;
 }
 
-const Finding* findingOf(const Report& report, const std::string& id) {
-    for (const Finding& f : report.findings)
+const job::Finding* findingOf(const report::Report& report, const std::string& id) {
+    for (const job::Finding& f : report.findings)
         if (f.id == id) return &f;
     return nullptr;
 }
 
-}  // namespace rankscope::analyzer::test
+}  // namespace rankscope::test

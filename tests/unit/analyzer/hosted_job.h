@@ -10,7 +10,7 @@
 #include "tests/unit/analyzer/found.h"
 #include "tests/unit/analyzer/jobs.h"
 
-namespace rankscope::analyzer::test {
+namespace rankscope::test {
 
 struct HostedJob : JobShape {
     HostedJob() {
@@ -41,7 +41,7 @@ struct HostedJob : JobShape {
 };
 TraceFixture playHosted(const HostedJob& job);
 
-std::string notedIn(const Report& report);
-const Finding* findingOf(const Report& report, const std::string& id);
+std::string notedIn(const report::Report& report);
+const job::Finding* findingOf(const report::Report& report, const std::string& id);
 
-}  // namespace rankscope::analyzer::test
+}  // namespace rankscope::test

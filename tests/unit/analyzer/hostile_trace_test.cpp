@@ -14,15 +14,15 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "analyzer/analyze.h"
 #include "analyzer/compare/run_summary.h"
 #include "analyzer/compare/summary_file.h"
+#include "analyzer/edits/edit.h"
+#include "analyzer/edits/what_if.h"
 #include "analyzer/export/export_formats.h"
 #include "analyzer/export/walk_trace.h"
 #include "analyzer/recommend/recommend.h"
 #include "analyzer/recommend/renderers.h"
-#include "analyzer/replay/edits/edit.h"
-#include "analyzer/replay/what_if.h"
+#include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
@@ -33,7 +33,7 @@
 #define RANKSCOPE_ADDRESS_SANITIZER 1
 #endif
 
-namespace rankscope::analyzer::test {
+namespace rankscope::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -71,32 +71,32 @@ void writeJob(const fs::path& file) {
 
 // What the verbs analyze, recommend, whatif, compare and export do with the file.
 void useAll(const fs::path& file) {
-    AnalyzeOptions options;
+    report::AnalyzeOptions options;
     options.workers = 1;
     options.overview = true;
-    const Report report = analyze(file, options);
-    renderText(report, {});
-    renderJson(report);
-    renderMarkdown(report);
-    renderHtml(report);
-    RecommendOptions advice;
+    const report::Report report = analyze(file, options);
+    report::renderText(report, {});
+    report::renderJson(report);
+    report::renderMarkdown(report);
+    report::renderHtml(report);
+    recommend::RecommendOptions advice;
     advice.workers = 1;
-    renderAdviceText(recommend(file, advice), false);
-    const Analysis analysis = readAnalysis(file, {1, {}, {}});
+    recommend::renderAdviceText(recommend::recommend(file, advice), false);
+    const job::Analysis analysis = job::readAnalysis(file, {1, {}, {}});
     if (analysis.replay.available())
         for (const char* change : {"balance", "algorithm:algo=tree", "buckets:mb=4", "place", "dp-ranks:count=8"}) {
             try {
-                std::vector<std::unique_ptr<Edit>> edits;
-                edits.push_back(parseEdit(change));
-                whatIf(analysis, edits);
-            } catch (const EditError&) {  // a change that this job cannot be asked for
+                std::vector<std::unique_ptr<edits::Edit>> edits;
+                edits.push_back(edits::parseEdit(change));
+                edits::whatIf(analysis, edits);
+            } catch (const edits::EditError&) {  // a change that this job cannot be asked for
             }
         }
-    renderSummary(summarizeTrace(file, 1));
+    compare::renderSummary(compare::summarizeTrace(file, 1));
     store::TraceReader trace(file);
     std::ostringstream chrome, csv;
-    walkTrace(trace, *chromeTrace(chrome, "job"));
-    walkTrace(trace, *csvTable(csv));
+    exports::walkTrace(trace, *exports::chromeTrace(chrome, "job"));
+    exports::walkTrace(trace, *exports::csvTable(csv));
 }
 
 // What a sanitizer can find lies at the ends of the range; it is five times as slow.
@@ -248,4 +248,4 @@ TEST_F(HostileTrace, NothingInTheFileIsExecuted) {
 }
 
 }  // namespace
-}  // namespace rankscope::analyzer::test
+}  // namespace rankscope::test

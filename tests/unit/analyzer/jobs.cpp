@@ -5,9 +5,9 @@
 #include <cmath>
 #include <random>
 
-#include "analyzer/timeline/operation.h"
+#include "analyzer/facts/operation.h"
 
-namespace rankscope::analyzer::test {
+namespace rankscope::test {
 namespace {
 
 constexpr int64_t kGap = 4 * kUs;  // launch gap
@@ -57,7 +57,7 @@ struct Streams {
 }  // namespace
 
 double Wire::timeNs(store::Op op, double bytes, int ranks) const {
-    return alphaNs + bytes * busFactor(op, ranks) / busBytesPerNs;
+    return alphaNs + bytes * facts::busFactor(op, ranks) / busBytesPerNs;
 }
 
 TraceFixture playDdp(const DdpJob& job) {
@@ -298,4 +298,4 @@ TraceFixture playPipeline(const PipelineJob& job) {
     return trace;
 }
 
-}  // namespace rankscope::analyzer::test
+}  // namespace rankscope::test

@@ -7,7 +7,7 @@
 
 #include "tests/unit/analyzer/trace_fixture.h"
 
-namespace rankscope::analyzer::test {
+namespace rankscope::test {
 
 struct Wire {
     double alphaNs = 60'000;
@@ -53,4 +53,4 @@ struct PipelineJob : JobShape {
 };
 TraceFixture playPipeline(const PipelineJob& job);
 
-}  // namespace rankscope::analyzer::test
+}  // namespace rankscope::test

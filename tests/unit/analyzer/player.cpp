@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace rankscope::analyzer::test {
+namespace rankscope::test {
 namespace {
 constexpr int64_t kGap = 2 * kUs;  // launch gap
 }
@@ -75,12 +75,12 @@ void Player::endStep() {
     ++m_step;
 }
 
-std::string Player::found(const Report& report) {
+std::string Player::found(const report::Report& report) {
     std::string text;
-    for (const Finding& f : report.findings)
-        text += (text.empty() ? "" : " ") + f.id + (f.verdict == Verdict::inconclusive ? "?" : "") +
+    for (const job::Finding& f : report.findings)
+        text += (text.empty() ? "" : " ") + f.id + (f.verdict == job::Verdict::inconclusive ? "?" : "") +
                 fmt::format("[{}]", fmt::join(f.ranks, " "));
     return text;
 }
 
-}  // namespace rankscope::analyzer::test
+}  // namespace rankscope::test

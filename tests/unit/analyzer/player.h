@@ -7,7 +7,7 @@
 
 #include "tests/unit/analyzer/trace_fixture.h"
 
-namespace rankscope::analyzer::test {
+namespace rankscope::test {
 
 class Player {
   public:
@@ -33,7 +33,7 @@ class Player {
     int communicator(std::vector<int> ranks);
 
     /// "RS301[5] RS203?[0 1]": findings with ranks; inconclusive ones carry a question mark.
-    static std::string found(const Report& report);
+    static std::string found(const report::Report& report);
 
   private:
     int64_t arrivalsEnd(int communicator, store::Op op, double bytes, double transferNs);
@@ -43,4 +43,4 @@ class Player {
     std::vector<std::vector<int>> m_members;
 };
 
-}  // namespace rankscope::analyzer::test
+}  // namespace rankscope::test

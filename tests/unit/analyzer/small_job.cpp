@@ -5,7 +5,7 @@
 
 #include "analyzer/replay/graph_draft.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::test {
 namespace {
 
 constexpr int kRanks = 2, kSteps = 3;
@@ -22,7 +22,7 @@ class Builder {
         }
     }
 
-    TaskGraph build() {
+    replay::TaskGraph build() {
         for (int step = 0; step < kSteps; ++step) {
             for (int rank = 0; rank < kRanks; ++rank) mark(rank, step, false);
             for (int i = 0; i < m_job.reductions; ++i) work(step);
@@ -33,43 +33,43 @@ class Builder {
     }
 
   private:
-    TaskId add(uint32_t lane, TaskKind kind, int step, int64_t durationNs, int64_t leadNs, uint32_t detail = 0,
-               uint32_t row = 0) {
-        return m_draft.addTask({lane & kNoLane, kind, row, detail, step}, durationNs, leadNs);
+    replay::TaskId add(uint32_t lane, replay::TaskKind kind, int step, int64_t durationNs, int64_t leadNs,
+                       uint32_t detail = 0, uint32_t row = 0) {
+        return m_draft.addTask({lane & replay::kNoLane, kind, row, detail, step}, durationNs, leadNs);
     }
     void mark(int rank, int step, bool closes) {
-        const TaskId host = add(m_host[rank], TaskKind::host, step, 0, 10);
-        const TaskId task = add(kNoLane, TaskKind::stepMark, step, 0, 0);
-        m_draft.addEdge(task, host, WaitKind::mark);
+        const replay::TaskId host = add(m_host[rank], replay::TaskKind::host, step, 0, 10);
+        const replay::TaskId task = add(replay::kNoLane, replay::TaskKind::stepMark, step, 0, 0);
+        m_draft.addEdge(task, host, replay::WaitKind::mark);
         m_draft.addMark({rank, step, closes, task});
     }
-    TaskId call(int rank, int step, int64_t leadNs) {
-        return add(m_host[rank], TaskKind::host, step, 2, leadNs, SmallJob::kLaunchName, ++m_row);
+    replay::TaskId call(int rank, int step, int64_t leadNs) {
+        return add(m_host[rank], replay::TaskKind::host, step, 2, leadNs, SmallJob::kLaunchName, ++m_row);
     }
-    void waitFor(int rank, int step, TaskId task) {
-        m_draft.addEdge(add(m_host[rank], TaskKind::blockingCall, step, 0, 1, SmallJob::kWaitName, ++m_row), task,
-                        WaitKind::blocking);
+    void waitFor(int rank, int step, replay::TaskId task) {
+        m_draft.addEdge(add(m_host[rank], replay::TaskKind::blockingCall, step, 0, 1, SmallJob::kWaitName, ++m_row),
+                        task, replay::WaitKind::blocking);
     }
     void work(int step) {
-        std::array<ExchangeMember, kRanks> members;
+        std::array<replay::ExchangeMember, kRanks> members;
         for (int rank = 0; rank < kRanks; ++rank) {
             const int64_t ns = (rank == 0 ? 100 : 150) + (rank == 1 && step == 1 ? m_job.extraNs : 0);
-            const TaskId launch = call(rank, step, 5);
-            const TaskId kernel = add(m_stream[rank], TaskKind::kernel, step, ns, 0, m_key[rank]);
-            m_draft.addEdge(kernel, launch, WaitKind::launch, 6, true);
+            const replay::TaskId launch = call(rank, step, 5);
+            const replay::TaskId kernel = add(m_stream[rank], replay::TaskKind::kernel, step, ns, 0, m_key[rank]);
+            m_draft.addEdge(kernel, launch, replay::WaitKind::launch, 6, true);
             if (m_job.readBackNs >= 0) waitFor(rank, step, kernel);
-            const TaskId reduce = call(rank, step, m_job.readBackNs >= 0 ? m_job.readBackNs : 5);
-            const TaskId arrival = add(m_stream[rank], TaskKind::arrival, step, 0, 0);
-            m_draft.addEdge(arrival, reduce, WaitKind::launch, 6, true);
-            m_last[rank] = add(m_stream[rank], TaskKind::transfer, step, 30, 0);
+            const replay::TaskId reduce = call(rank, step, m_job.readBackNs >= 0 ? m_job.readBackNs : 5);
+            const replay::TaskId arrival = add(m_stream[rank], replay::TaskKind::arrival, step, 0, 0);
+            m_draft.addEdge(arrival, reduce, replay::WaitKind::launch, 6, true);
+            m_last[rank] = add(m_stream[rank], replay::TaskKind::transfer, step, 30, 0);
             members[static_cast<size_t>(rank)] = {rank, arrival, m_last[rank]};
         }
-        const TaskId join = add(kNoLane, TaskKind::join, step, 0, 0);
-        for (const ExchangeMember& member : members) {
-            m_draft.addEdge(join, member.arrival, WaitKind::peer);
-            m_draft.addEdge(member.transfer, join, WaitKind::peer);
+        const replay::TaskId join = add(replay::kNoLane, replay::TaskKind::join, step, 0, 0);
+        for (const replay::ExchangeMember& member : members) {
+            m_draft.addEdge(join, member.arrival, replay::WaitKind::peer);
+            m_draft.addEdge(member.transfer, join, replay::WaitKind::peer);
         }
-        Exchange exchange;
+        replay::Exchange exchange;
         exchange.communicatorId = SmallJob::kCommunicator;
         exchange.op = store::Op::allReduce;
         exchange.dataType = store::DataType::f32;
@@ -80,49 +80,49 @@ class Builder {
     }
 
     const SmallJob& m_job;
-    GraphDraft m_draft;
+    replay::GraphDraft m_draft;
     uint32_t m_host[kRanks], m_stream[kRanks], m_key[kRanks];
-    TaskId m_last[kRanks];
+    replay::TaskId m_last[kRanks];
     uint32_t m_row = 0;
 };
 
 }  // namespace
 
-Analysis SmallJob::analysis() const {
-    Analysis analysis;
+job::Analysis SmallJob::analysis() const {
+    job::Analysis analysis;
     analysis.facts.strings = {"", "gemm_kernel", "cudaStreamSynchronize", "cudaLaunchKernel"};
-    Communicator communicator;
+    facts::Communicator communicator;
     communicator.id = kCommunicator;
     communicator.size = kRanks;
     for (int rank = 0; rank < kRanks; ++rank) {
-        RankFacts facts;
+        facts::RankFacts facts;
         facts.rank = rank;
         facts.recorded = true;
         facts.hostId = 1;
         analysis.facts.ranks.push_back(facts);
-        RankSummary summary;
+        facts::RankSummary summary;
         summary.rank = rank;
         analysis.ranks.push_back(summary);
         communicator.ranks.push_back(rank);
     }
     analysis.facts.communicators[kCommunicator] = communicator;
-    analysis.layout.roles[kCommunicator] = CommRole::gradients;
-    analysis.layout.uses[kCommunicator][store::Op::allReduce] = {CommRole::gradients, 1};
+    analysis.layout.roles[kCommunicator] = facts::CommRole::gradients;
+    analysis.layout.uses[kCommunicator][store::Op::allReduce] = {facts::CommRole::gradients, 1};
     analysis.steps = {0, 1, 2};
-    ReplayModel& replay = analysis.replay;
+    replay::ReplayModel& replay = analysis.replay;
     replay.unavailable.clear();
     replay.steps = analysis.steps;
     replay.graph = Builder(*this).build();
-    replay.unchanged = simulate(replay.graph);
+    replay.unchanged = replay::simulate(replay.graph);
     replay.predictedStepNs = replay.measuredStepNs = replay.stepNs(replay.unchanged);
     analysis.stepNs = replay.predictedStepNs;
     return analysis;
 }
 
-double stepAfter(const Analysis& analysis, const std::vector<std::string>& changes) {
-    std::vector<std::unique_ptr<Edit>> edits;
-    for (const std::string& change : changes) edits.push_back(parseEdit(change));
-    return whatIf(analysis, edits).changedStepNs;
+double stepAfter(const job::Analysis& analysis, const std::vector<std::string>& changes) {
+    std::vector<std::unique_ptr<edits::Edit>> edits;
+    for (const std::string& change : changes) edits.push_back(edits::parseEdit(change));
+    return edits::whatIf(analysis, edits).changedStepNs;
 }
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::test

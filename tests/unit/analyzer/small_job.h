@@ -2,10 +2,10 @@
 // A job of two ranks whose steps can be played by hand.
 #pragma once
 
-#include "analyzer/detectors/analysis.h"
-#include "analyzer/replay/what_if.h"
+#include "analyzer/edits/what_if.h"
+#include "analyzer/job/analysis.h"
 
-namespace rankscope::analyzer {
+namespace rankscope::test {
 
 /// Two ranks on one node, three steps, all analysed. In each step the host of a rank, 10 ns after it has begun,
 ///   - for each of `reductions`: launches a kernel (5 ns of own work, 2 ns in the call), calls a collective on the same
@@ -24,10 +24,10 @@ struct SmallJob {
 
     /// With an undisturbed step of 10 + 1 + 150 + 30 + 10 = 201 ns: rank 1's kernel begins 11 ns after the step, and
     /// the next one 10 ns after the collective.
-    Analysis analysis() const;
+    job::Analysis analysis() const;
 };
 
 /// Mean step after these changes.
-double stepAfter(const Analysis& analysis, const std::vector<std::string>& changes);
+double stepAfter(const job::Analysis& analysis, const std::vector<std::string>& changes);
 
-}  // namespace rankscope::analyzer
+}  // namespace rankscope::test

@@ -7,10 +7,10 @@
 #include <set>
 #include <stdexcept>
 
-#include "analyzer/analyze.h"
+#include "analyzer/report/analyze.h"
 #include "collector/store/writer.h"
 
-namespace rankscope::analyzer::test {
+namespace rankscope::test {
 
 TemporaryFolder::TemporaryFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "rankscope-test-XXXXXX").string();
@@ -383,11 +383,11 @@ void TraceFixture::write(const std::filesystem::path& file) const {
     out.finish();
 }
 
-Report TraceFixture::analyze() const {
+report::Report TraceFixture::analyze() const {
     const TemporaryFolder folder;
     const std::filesystem::path file = folder.path() / "trace.db";
     write(file);
-    return analyzer::analyze(file);
+    return report::analyze(file);
 }
 
-}  // namespace rankscope::analyzer::test
+}  // namespace rankscope::test

@@ -16,7 +16,7 @@ namespace rankscope::store {
 class TraceWriter;
 }
 
-namespace rankscope::analyzer::test {
+namespace rankscope::test {
 
 constexpr int64_t kUs = 1'000;
 constexpr int64_t kMs = 1'000'000;
@@ -82,7 +82,7 @@ class TraceFixture {
     int ranks() const { return m_ranks; }
     void write(const std::filesystem::path& file) const;
     /// Writes and analyses.
-    Report analyze() const;
+    report::Report analyze() const;
 
   private:
     struct KernelRow {
@@ -166,4 +166,4 @@ class TraceFixture {
     std::vector<store::Loss> m_losses;
 };
 
-}  // namespace rankscope::analyzer::test
+}  // namespace rankscope::test

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "injector/capture_format/reader.h"
-#include "injector/entry/session.h"
+#include "injector/session/session.h"
 #include "tests/unit/injector/own_process.h"
 #include "tests/unit/injector/temporary_folder.h"
 

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/console/console.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "analyzer/cli/console/errors.h"
+#include "analyzer/text/plain_text.h"
+
+namespace rankscope::cli {
+namespace {
+
+constexpr std::string_view kReset = "\033[0m";
+constexpr std::string_view kBoldRed = "\033[1;31m";
+constexpr std::string_view kYellow = "\033[33m";
+constexpr std::string_view kCyan = "\033[36m";
+
+constexpr std::string_view kNextLine = "  | ";
+constexpr size_t kLongestMessage = 8000;  // bytes: a name may be anything
+
+// Names in it may hold escape sequences, or line ends behind which a service reads commands (::error::), blanks before
+// them or not. A next line of our own begins with a bar, which no command does: what a name puts behind one is not read
+// either.
+std::string messageText(std::string_view line) {
+    std::string text = text::shortened(text::plainText(line), kLongestMessage);
+    for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1))
+        if (text.compare(at + 1, kNextLine.size(), kNextLine) != 0) text[at] = ' ';
+    return text;
+}
+
+}  // namespace
+
+bool Console::useColor(int descriptor) const {
+    if (m_color != ColorMode::automatic) return m_color == ColorMode::always;
+    const char* noColor = std::getenv("NO_COLOR");
+    if (noColor && *noColor) return false;
+    const char* term = std::getenv("TERM");
+    return isatty(descriptor) && term && std::string_view(term) != "dumb";
+}
+
+void Console::message(std::string_view color, std::string_view label, std::string_view line) const {
+    std::string text = "rankscope: ";
+    if (!label.empty()) {
+        const bool colored = colorOnStderr();
+        if (colored) text += color;
+        text += label;
+        if (colored) text += kReset;
+    }
+    text += messageText(line);
+    text += '\n';
+    // One write, so that the lines of several ranks' wrappers do not mix.
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
+}
+
+void Console::result(std::string_view text) const {
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    if (written && std::fflush(stdout) == 0) return;
+    throw VerbError(kExitInput, fmt::format("cannot write to stdout: {}", std::strerror(errno)));
+}
+
+void Console::note(std::string_view line) const {
+    if (m_verbosity >= 0) message({}, {}, line);
+}
+
+void Console::detail(std::string_view line) const {
+    if (m_verbosity > 0) message({}, {}, line);
+}
+
+void Console::warning(std::string_view line) const {
+    message(kYellow, "warning: ", line);
+}
+
+void Console::error(std::string_view line, std::string_view hint) const {
+    message(kBoldRed, "error: ", line);
+    if (!hint.empty()) message(kCyan, "hint: ", hint);
+}
+
+void Console::next(std::string_view command) const {
+    if (m_verbosity >= 0) message(kCyan, "next: ", command);
+}
+
+}  // namespace rankscope::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/console/install_layout.h"
+
+namespace rankscope::cli {
+
+InstallLayout findInstallLayout() {
+    InstallLayout layout;
+    layout.prefix = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
+    layout.injector = layout.prefix / "lib/rankscope/librankscope_injector.so";
+    layout.tuner = layout.prefix / "lib/rankscope/librankscope_tuner.so";
+    layout.vgpu = layout.prefix / "lib/rankscope/vgpu";
+    layout.workload = layout.prefix / "libexec/rankscope/rankscope-workload";
+    layout.view = layout.prefix / "libexec/rankscope/rankscope-view";
+    layout.scenarios = layout.prefix / "share/rankscope/scenarios";
+    return layout;
+}
+
+}  // namespace rankscope::cli

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/console/console.h"
+#include "analyzer/costs/link_peaks.h"
+
+namespace rankscope::cli {
+
+// What a verb is told of the links.
+struct LinkOptions {
+    std::string links;                // --links
+    std::vector<std::string> tables;  // --links-table, as parseEvidenceSource takes it
+};
+
+// What is wrong with link peaks such as "intra:gbps=200,alpha_us=6;inter:gbps=40"; empty when they can be used.
+std::string checkLinks(const std::string& text);
+
+// --links alone, for verbs that store it.
+CLI::Option* addLinksOption(CLI::App& verb, std::string& links);
+
+// --links and --links-table, for verbs that analyse.
+void addLinkOptions(CLI::App& verb, LinkOptions& options);
+
+// RANKSCOPE_LINKS; empty when it is not set. Throws VerbError (exit code 2) for one that cannot be used.
+std::string linksOfEnvironment();
+
+// --links, then RANKSCOPE_LINKS, and the tables. Throws VerbError and store::Error.
+costs::LinkSources linkSources(const LinkOptions& options);
+
+}  // namespace rankscope::cli

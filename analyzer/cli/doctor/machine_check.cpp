@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/doctor/machine_check.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "analyzer/cli/console/shared_library.h"
+#include "analyzer/cli/doctor/link_checks.h"
+#include "analyzer/cli/job/job_process.h"
+
+// `doctor` must run on machines without CUDA, so it declares the few functions it asks by hand: all take and return
+// plain C types.
+namespace rankscope::cli {
+namespace {
+
+std::vector<std::string> cudaFolders() {
+    std::vector<std::string> folders;
+    for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
+        if (const char* root = std::getenv(variable); root && *root)
+            for (const char* below : {"/lib64", "/lib", "/extras/CUPTI/lib64"})
+                folders.push_back(std::string(root) + below);
+    for (const char* folder : {"/usr/local/cuda/lib64", "/usr/local/cuda/extras/CUPTI/lib64"})
+        folders.push_back(folder);
+    return folders;
+}
+
+MachineCheck checkInjector(const InstallLayout& layout) {
+    MachineCheck check{"injector", access(layout.injector.c_str(), R_OK) == 0, layout.injector.string(), {}};
+    if (!check.ok) {
+        check.found += " is missing: Rankscope was built without the CUDA headers";
+        check.cost = "nothing can be recorded; import and analyze work";
+    } else if (check.found.find_first_of(": ") != std::string::npos) {
+        check.ok = false;
+        check.found += " has a space or a colon in its path, which LD_PRELOAD cannot hold";
+        check.cost = "nothing can be recorded from this place";
+    }
+    return check;
+}
+
+MachineCheck checkVirtualGpus(const InstallLayout& layout) {
+    MachineCheck check{
+        "virtual GPUs", access((layout.vgpu / "libcudart.so.13").c_str(), R_OK) == 0, layout.vgpu.string(), {}};
+    if (!check.ok) {
+        check.found += " is missing: Rankscope was built without the CUDA headers";
+        check.cost = "`run --virtual` and the reference jobs do not work";
+    }
+    return check;
+}
+
+MachineCheck checkDriver() {
+    MachineCheck check{"driver", false, {}, "jobs on this machine cannot use a GPU; virtual GPUs and analysis work"};
+    const auto library = SharedLibrary::openFirst({"libcuda.so.1"}, {});
+    if (!library.isOpen()) {
+        check.found = "libcuda.so.1 cannot be loaded: no NVIDIA driver on this machine";
+        return check;
+    }
+    auto* init = library.find<int(unsigned)>("cuInit");
+    auto* version = library.find<int(int*)>("cuDriverGetVersion");
+    const int status = init ? init(0) : -1;
+    if (status != 0) {
+        check.found = fmt::format("{} is there, but cuInit returned {}", library.path(), status);
+        return check;
+    }
+    int number = 0;
+    if (version) version(&number);
+    check.ok = true;
+    check.cost.clear();
+    check.found = fmt::format("supports CUDA {}.{}", number / 1000, number % 1000 / 10);
+    return check;
+}
+
+MachineCheck checkDevices() {
+    MachineCheck check{"devices", false, "none", "no kernels or copies to record here"};
+    const auto library = SharedLibrary::openFirst({"libcuda.so.1"}, {});
+    auto* init = library.find<int(unsigned)>("cuInit");
+    auto* count = library.find<int(int*)>("cuDeviceGetCount");
+    auto* name = library.find<int(char*, int, int)>("cuDeviceGetName");
+    int devices = 0;
+    if (!init || !count || !name || init(0) != 0 || count(&devices) != 0 || devices == 0) return check;
+    check.ok = true;
+    check.cost.clear();
+    check.found.clear();
+    for (int i = 0; i < devices; ++i) {
+        char text[128] = {};
+        name(text, sizeof text - 1, i);
+        check.found += fmt::format("{}{}: {}", i ? ", " : "", i, text);
+    }
+    return check;
+}
+
+MachineCheck checkCupti() {
+    MachineCheck check{"CUPTI", false, {}, "no kernel and copy times; NCCL calls and NVTX ranges are still recorded"};
+    const auto library = SharedLibrary::openFirst(
+        {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so"}, cudaFolders());
+    auto* version = library.find<int(uint32_t*)>("cuptiGetVersion");
+    if (!version) {
+        check.found =
+            "libcupti.so is not found on the loader's path or below the CUDA folder (a job that brings its own, as "
+            "PyTorch does, has it)";
+        return check;
+    }
+    uint32_t number = 0;
+    const int status = version(&number);
+    check.ok = status == 0;
+    check.found = check.ok ? fmt::format("version {} ({})", number, library.path())
+                           : fmt::format("{}: cuptiGetVersion returned {}", library.path(), status);
+    if (check.ok) check.cost.clear();
+    return check;
+}
+
+MachineCheck checkNccl() {
+    MachineCheck check{
+        "NCCL",
+        false,
+        {},
+        "nothing if the job brings its own NCCL, as PyTorch does; without any there are no collectives to record"};
+    const auto library = SharedLibrary::openFirst({"libnccl.so.2"}, cudaFolders());
+    auto* version = library.find<int(int*)>("ncclGetVersion");
+    int number = 0;
+    if (!version || version(&number) != 0) {
+        check.found = "libnccl.so.2 is not found on the loader's path";
+        return check;
+    }
+    check.ok = true;
+    check.cost.clear();
+    check.found =
+        fmt::format("version {}.{}.{} ({})", number / 10000, number % 10000 / 100, number % 100, library.path());
+    return check;
+}
+
+MachineCheck checkPermission() {
+    MachineCheck check{"permission", true, "activity records need none", {}};
+    std::ifstream parameters("/proc/driver/nvidia/params");
+    std::string line;
+    while (std::getline(parameters, line))
+        if (line == "RmProfilingAdminOnly: 1" && geteuid() != 0)
+            check.found =
+                "activity records need none; hardware counters are for root only here (RmProfilingAdminOnly), which "
+                "Rankscope does not read";
+    return check;
+}
+
+// Variables by which another profiler takes the place that ours would have in the job.
+MachineCheck checkOtherProfilers() {
+    MachineCheck check{"other profilers", true, "none in the environment", {}};
+    std::string found;
+    for (char** entry = environ; *entry; ++entry) {
+        const std::string_view text = *entry;
+        const std::string_view name = text.substr(0, text.find('='));
+        const bool known = name.rfind("NSYS_", 0) == 0 || name == "CUDA_INJECTION64_PATH" ||
+                           name == "NVTX_INJECTION64_PATH" || name == "NCCL_PROFILER_PLUGIN";
+        if (known) found += fmt::format("{}{}", found.empty() ? "" : ", ", name);
+    }
+    if (found.empty()) return check;
+    check.ok = false;
+    check.found = found + " set";
+    check.cost =
+        "what the other tool holds is left to it: CUPTI and NVTX serve one tool at a time; an NCCL plugin is chained";
+    return check;
+}
+
+MachineCheck checkLaunchers() {
+    MachineCheck check{"launchers", false, {}, "any other way to start the ranks can be wrapped as well"};
+    const Environment environment = currentEnvironment();
+    for (const char* launcher : {"torchrun", "mpirun", "srun"})
+        if (const auto path = findCommand(launcher, environment); !path.empty())
+            check.found += (check.found.empty() ? "" : ", ") + path;
+    check.ok = !check.found.empty();
+    if (check.ok)
+        check.cost.clear();
+    else
+        check.found = "neither torchrun nor mpirun nor srun is in PATH";
+    return check;
+}
+
+}  // namespace
+
+std::vector<MachineCheck> checkMachine(const InstallLayout& layout) {
+    return {checkInjector(layout), checkVirtualGpus(layout), checkDriver(),   checkDevices(),
+            checkGpuLinks(),       checkNetworkLinks(),      checkCupti(),    checkNccl(),
+            checkPermission(),     checkOtherProfilers(),    checkLaunchers()};
+}
+
+}  // namespace rankscope::cli

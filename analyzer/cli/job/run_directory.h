@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/job/job_process.h"
+
+namespace rankscope::cli {
+
+// What run.json says about a run besides how it ended.
+struct RunDescription {
+    std::vector<std::string> command;
+    std::string jobKey;       // tells the wrappers of one job from those of another
+    bool onePerNode = false;  // each node of the job has a wrapper and a launcher inside it: they meet in the directory
+                              // while one of them lives
+    std::string launcher;     // inside | openmpi | slurm | torchrun …
+    int worldSize = 0;        // 0: not known yet
+    bool virtualGpus = false;
+    std::string links;     // RANKSCOPE_LINKS as given
+    std::string scenario;  // name of the reference scenario, or empty
+    // Options of `run` as given; empty or 0 where left out.
+    std::string trace;
+    std::string captureRange;
+    std::string tunerRows;  // rows apart by ';'
+    int64_t maxBytes = 0;
+    double delayS = 0;
+    double durationS = 0;
+    // NCCL_ALGO and NCCL_PROTO: of --env, and as the environment has them that the job is started from. Nothing with
+    // the launcher outside, which may have set them.
+    std::map<std::string, std::string> optionVariables;
+    std::optional<std::map<std::string, std::string>> startVariables;
+};
+
+// Those of the variables NCCL_ALGO and NCCL_PROTO that are set.
+std::map<std::string, std::string> forcingVariables(const Environment& environment);
+
+// The place of one wrapper in the run directory. With the launcher outside, the wrappers of all ranks share the
+// directory.
+struct Membership {
+    std::string slot;   // rank and attempt; "job" with the launcher inside
+    int localSize = 0;  // wrappers expected on this host; 0: unknown
+};
+
+// NAME/, with run.json and capture/ in it.
+class RunDirectory {
+  public:
+    // Creates the directory, or joins the one that a sibling of the same job has created. Another run's directory is
+    // refused unless `force`, which empties it, but not while its job lives; a folder that is no run is refused always.
+    // Throws VerbError.
+    RunDirectory(const std::filesystem::path& path, const RunDescription& description, const Membership& membership,
+                 bool force);
+
+    const std::filesystem::path& path() const { return m_path; }
+    std::filesystem::path captureFolder() const { return m_path / "capture"; }
+
+    // Tells how this wrapper's process ended. True when it was the last one of this host, which is the one that
+    // collects.
+    bool leave(const ProcessEnd& end);
+
+    // For a job that could not be started: takes everything away again if this wrapper is the only one.
+    void abandon() noexcept;
+
+  private:
+    std::filesystem::path m_path;
+    Membership m_membership;
+};
+
+// True when the folder was made by `rankscope run`.
+// Writes peaks of the links into the run's description, so that it is collected with them from now on. Does nothing
+// where there is none.
+void tellLinks(const std::filesystem::path& path, const std::string& links);
+
+bool isRunDirectory(const std::filesystem::path& path);
+
+}  // namespace rankscope::cli

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/tune/candidate_sources.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/job/program_output.h"
+#include "analyzer/cli/tune/tuner_file.h"
+#include "collector/store/error.h"
+
+namespace rankscope::cli {
+namespace {
+
+using recommend::TuneCandidate;
+
+std::string readText(const std::string& file) {
+    std::ifstream stream(file, std::ios::binary);
+    std::ostringstream text;
+    text << stream.rdbuf();
+    if (!stream) throw VerbError(kExitInput, fmt::format("cannot read {}", file));
+    return text.str();
+}
+
+void append(std::vector<TuneCandidate>& all, std::vector<TuneCandidate> more) {
+    all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+// As JSON of `rankscope recommend`: another process, so that its memory is gone before the job starts.
+std::string adviceOn(const std::string& run) {
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+    const auto output = readProgramOutput({{self, "-q", "recommend", run, "--format", "json"}, currentEnvironment()});
+    if (output.end.failed()) {
+        std::string said = output.standardError.substr(0, 500);
+        while (!said.empty() && said.back() == '\n') said.pop_back();
+        for (size_t at = said.find('\n'); at != std::string::npos; at = said.find('\n', at + 1))
+            said.insert(at + 1, "  | ");
+        throw VerbError(kExitInput, fmt::format("`rankscope recommend {}` failed:\n  | {}", run, said));
+    }
+    return output.standardOutput;
+}
+
+// What the advice says where it recommends nothing: each reason to keep what is there, or why nothing could be judged.
+std::vector<std::string> reasonsToKeep(const std::string& run, const std::string& advice) {
+    const nlohmann::json json = nlohmann::json::parse(advice, nullptr, false);
+    std::vector<std::string> reasons = {
+        fmt::format("`rankscope recommend {}` recommends no change: there is nothing to try.", run)};
+    if (!json.is_object()) return reasons;
+    for (const auto& limit : json.value("limits", nlohmann::json::array()))
+        if (limit.is_string()) reasons.push_back("not judged: " + limit.get<std::string>());
+    for (const auto& kept : json.value("kept", nlohmann::json::array()))
+        if (kept.is_object()) reasons.push_back(fmt::format("{}: {}", kept.value("area", ""), kept.value("why", "")));
+    return reasons;
+}
+
+// What stands on the command line is the user's to write otherwise; files are input.
+TuneCandidate fromCommandLine(const std::string& text) {
+    try {
+        return recommend::parseCandidate(text);
+    } catch (const store::Error& error) {
+        throw VerbError(kExitUsage, fmt::format("--candidate {}: {}", text, error.cause()), error.hint());
+    }
+}
+
+TuneCandidate fromTunerFile(const std::string& file) {
+    TuneCandidate candidate;
+    candidate.name = "tuner file " + file;
+    candidate.tunerRows = readTunerFile(file);
+    if (candidate.tunerRows.empty())
+        throw VerbError(kExitInput,
+                        fmt::format("{} holds no rows: NCCL's own choice stays, and there is nothing to try", file));
+    return candidate;
+}
+
+}  // namespace
+
+std::vector<TuneCandidate> candidatesOf(const CandidateSources& sources, std::vector<std::string>& notes) {
+    std::vector<TuneCandidate> all;
+    std::vector<std::string> leftOut, keep;
+    for (const std::string& text : sources.candidates) all.push_back(fromCommandLine(text));
+    for (const std::string& file : sources.candidateFiles)
+        append(all, recommend::parseCandidates(file, readText(file), leftOut));
+    for (const std::string& file : sources.tunerFiles) all.push_back(fromTunerFile(file));
+    if (!sources.fromRecommend.empty()) {
+        const std::string advice = adviceOn(sources.fromRecommend);
+        const size_t before = all.size() + leftOut.size();
+        append(all, recommend::parseCandidates(fmt::format("recommend {}", sources.fromRecommend), advice, leftOut));
+        if (all.size() + leftOut.size() == before) keep = reasonsToKeep(sources.fromRecommend, advice);
+    }
+    for (const std::string& name : leftOut)
+        notes.push_back(fmt::format("Not tried, for it is no environment variable and no tuner row: {}.", name));
+    notes.insert(notes.end(), keep.begin(), keep.end());
+    if (!all.empty() || (!keep.empty() && leftOut.empty())) return all;
+    if (leftOut.empty())
+        throw VerbError(
+            sources.candidateFiles.empty() ? kExitUsage : kExitInput, "there is no candidate to try",
+            "--candidate 'NCCL_ALGO=ring,NCCL_PROTO=simple', --candidates FILE, --tuner FILE or --from-recommend NAME");
+    throw VerbError(kExitInput, fmt::format("no candidate can be tried from here: {}", notes.front()),
+                    "change the job itself, and compare two runs of it");
+}
+
+}  // namespace rankscope::cli

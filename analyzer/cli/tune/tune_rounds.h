@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/console/console.h"
+#include "analyzer/cli/job/job_process.h"
+#include "analyzer/recommend/tune_verdict.h"
+
+namespace rankscope::cli {
+
+struct TunePlan {
+    std::filesystem::path folder;  // of the tuning; its runs are folders in it
+    Environment environment;       // of every run
+    int rounds = 5;
+    double budgetS = 0;  // 0: none
+    double limitS = 0;   // of one run; 0: derived from the default's
+    // The command of one run into a folder (relative to `folder`), with a candidate's settings or, null, without.
+    // `tunerFile` is empty without rows.
+    std::function<std::vector<std::string>(const std::string& run, const recommend::TuneCandidate* candidate,
+                                           const std::string& tunerFile)>
+        command;
+};
+
+// A run as measured.
+struct TunedRun {
+    recommend::TuneRun run;
+    std::set<std::string> chosen;  // NCCL's algorithm and protocol of each kind of collective
+    std::string failure;           // empty: it was measured
+    int interruptedBy = 0;
+};
+
+// Runs the job without and with each candidate, round after round, every second round in reverse order, so that what
+// drifts hits all alike. A first run of the default is not counted: it warms up and gives the time limit. A candidate
+// that fails is not run again, one that is slower for certain neither. Throws VerbError (exit code 3) when the default
+// itself cannot be measured.
+void measureRounds(const TunePlan& plan, recommend::TuneResult& result, std::vector<std::string>& notes,
+                   const Console& console);
+
+}  // namespace rankscope::cli

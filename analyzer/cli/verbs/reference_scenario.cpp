@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/verbs/reference_scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/job/program_output.h"
+#include "analyzer/diagnose/catalogue.h"
+
+namespace rankscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string askWorkload(const InstallLayout& layout, const char* question, const fs::path& file) {
+    if (!fs::exists(layout.workload))
+        throw VerbError(kExitInput,
+                        fmt::format("the reference workloads are missing: {} does not exist", layout.workload.string()),
+                        "build with the CUDA compiler present (./bootstrap.sh build)");
+    Environment environment = currentEnvironment();
+    // The program is linked to the CUDA runtime and NCCL: on a machine without them it finds the virtual ones.
+    setVariable(environment, "LD_LIBRARY_PATH", layout.vgpu.string());
+    const auto output = readProgramOutput({{layout.workload.string(), question, file.string()}, environment});
+    if (output.end.failed()) {
+        std::string said = output.standardError;
+        while (!said.empty() && said.back() == '\n') said.pop_back();
+        throw VerbError(kExitInput,
+                        said.empty() ? fmt::format("{} failed on {}", layout.workload.string(), file.string()) : said);
+    }
+    return output.standardOutput;
+}
+
+}  // namespace
+
+fs::path findScenario(const InstallLayout& layout, const std::string& nameOrFile) {
+    std::error_code ignored;
+    if (fs::is_regular_file(nameOrFile, ignored)) return nameOrFile;
+    const fs::path builtIn = layout.scenarios / (nameOrFile + ".json");
+    if (nameOrFile.find('/') == std::string::npos && fs::is_regular_file(builtIn, ignored)) return builtIn;
+    throw VerbError(kExitInput, fmt::format("there is no scenario {}", nameOrFile),
+                    "`rankscope reference list` names the built-in ones; a scenario file works too");
+}
+
+std::vector<fs::path> builtInScenarios(const InstallLayout& layout) {
+    std::vector<fs::path> files;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(layout.scenarios, ignored))
+        if (entry.path().extension() == ".json") files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+ReferenceScenario checkScenario(const InstallLayout& layout, const fs::path& file) {
+    const auto summary = nlohmann::json::parse(askWorkload(layout, "--check", file));
+    ReferenceScenario scenario;
+    scenario.name = summary.at("name");
+    scenario.description = summary.value("description", "");
+    scenario.kind = summary.at("kind");
+    scenario.worldSize = summary.at("world_size");
+    scenario.nodes = summary.at("nodes");
+    scenario.ranksPerNode = summary.at("ranks_per_node");
+    scenario.links = summary.at("links");
+    for (const auto& fault : summary.at("faults")) scenario.faults.push_back(fault);
+    for (const auto& claim : summary.value("claims", nlohmann::json::array()))
+        if (const auto id = claim.at("id").get<std::string>(); diagnose::findCatalogueEntry(id) == nullptr)
+            throw VerbError(kExitInput,
+                            fmt::format("{}: '{}' is {}, which is no diagnosis", file.string(),
+                                        claim.at("key").get<std::string>(), id),
+                            "`rankscope explain` lists them");
+    return scenario;
+}
+
+std::string fixedScenario(const InstallLayout& layout, const fs::path& file) {
+    return askWorkload(layout, "--fixed", file);
+}
+
+}  // namespace rankscope::cli

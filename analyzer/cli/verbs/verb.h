@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/console/console.h"
+
+namespace CLI {
+class App;
+}
+
+namespace rankscope::cli {
+
+// What a verb needs from the command line besides its own options. A verb declares its options on the CLI::App and
+// leaves in `action` what is to be done once the whole command line is known to be right.
+struct Invocation {
+    Console console;
+    std::vector<std::string> job;  // the words behind `--`
+    bool hasJobMark = false;       // a `--` was given
+    std::function<int()> action;   // returns the exit code
+};
+
+void addRunVerb(CLI::App& app, Invocation& invocation);
+void addCollectVerb(CLI::App& app, Invocation& invocation);
+void addImportVerb(CLI::App& app, Invocation& invocation);
+void addAnalyzeVerb(CLI::App& app, Invocation& invocation);
+void addRecommendVerb(CLI::App& app, Invocation& invocation);
+void addExplainVerb(CLI::App& app, Invocation& invocation);
+void addExportVerb(CLI::App& app, Invocation& invocation);
+void addWhatIfVerb(CLI::App& app, Invocation& invocation);
+void addDoctorVerb(CLI::App& app, Invocation& invocation);
+void addCompareVerb(CLI::App& app, Invocation& invocation);
+void addBaselineVerb(CLI::App& app, Invocation& invocation);
+void addReferenceVerb(CLI::App& app, Invocation& invocation);
+void addViewVerb(CLI::App& app, Invocation& invocation);
+void addTuneVerb(CLI::App& app, Invocation& invocation);
+void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation);  // in builds that have the reference room
+
+}  // namespace rankscope::cli

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/link_options.h"
+#include "analyzer/cli/job/collect_step.h"
+#include "analyzer/cli/job/run_input.h"
+#include "analyzer/cli/verbs/verb.h"
+#include "analyzer/text/shell_word.h"
+
+namespace rankscope::cli {
+namespace {
+
+RunInput findRecordedRun(const std::string& run) {
+    RunInput input = findRun(run);
+    if (input.captures.empty())
+        throw VerbError(kExitInput, fmt::format("{} has no capture folder", run),
+                        "an imported run is made by `rankscope import`");
+    return input;
+}
+
+int collect(const std::vector<std::string>& runs, const std::string& links, const Console& console) {
+    const std::string& run = runs.front();
+    const RunInput input = findRecordedRun(run);
+    std::vector<std::filesystem::path> otherHosts;
+    for (size_t i = 1; i < runs.size(); ++i) otherHosts.push_back(findRecordedRun(runs[i]).directory);
+    const Collected collected = collectRun(input, otherHosts, links);
+    if (collected.recordedNothing)
+        throw VerbError(kExitInput, fmt::format("{} holds no capture files: the job recorded nothing", run),
+                        "`rankscope doctor` tells what this machine can record");
+    console.note(fmt::format("{}: {}", run, collected.summary));
+    if (!collected.warning.empty()) console.warning(collected.warning);
+    console.next(fmt::format("rankscope analyze {}", text::shellWord(run)));
+    return kExitOk;
+}
+
+}  // namespace
+
+void addCollectVerb(CLI::App& app, Invocation& invocation) {
+    auto runs = std::make_shared<std::vector<std::string>>();
+    auto links = std::make_shared<std::string>();
+    auto* verb = app.add_subcommand(
+        "collect", "Build NAME/trace.db from the capture files; ranks that are missing or died are tolerated");
+    verb->add_option("NAME", *runs,
+                     "Run name or run directory; further ones are the same job's on hosts without a shared file system")
+        ->required();
+    addLinksOption(*verb, *links);
+    verb->callback([runs, links, &invocation] {
+        invocation.action = [runs, links, &invocation] { return collect(*runs, *links, invocation.console); };
+    });
+}
+
+}  // namespace rankscope::cli

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <memory>
+
+#include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/output_place.h"
+#include "analyzer/cli/job/collect_step.h"
+#include "analyzer/cli/job/run_input.h"
+#include "analyzer/cli/verbs/verb.h"
+#include "analyzer/export/export_formats.h"
+#include "analyzer/export/walk_trace.h"
+#include "analyzer/text/output_file.h"
+#include "analyzer/text/shell_word.h"
+#include "collector/store/reader.h"
+
+namespace rankscope::cli {
+namespace {
+
+struct ExportVerbOptions {
+    std::string run;
+    std::string format;
+    std::string output;
+    std::string ranks, steps;
+};
+
+/// "3", "0-7", "0-3,8": whole numbers in any order. Throws VerbError (exit code 2).
+std::vector<std::pair<int, int>> numberRanges(const std::string& text, const char* option) {
+    std::vector<std::pair<int, int>> ranges;
+    for (size_t at = 0; at <= text.size();) {
+        const size_t end = std::min(text.find(',', at), text.size());
+        int first = 0, last = 0;
+        const char *const from = text.data() + at, *const to = text.data() + end;
+        auto parsed = std::from_chars(from, to, first);
+        last = first;
+        if (parsed.ec == std::errc() && parsed.ptr != to && *parsed.ptr == '-')
+            parsed = std::from_chars(parsed.ptr + 1, to, last);
+        if (parsed.ec != std::errc() || parsed.ptr != to || first < 0 || last < first)
+            throw VerbError(kExitUsage, fmt::format("{} {}: no numbers", option, text),
+                            fmt::format("{0} 3, {0} 0-7 or {0} 0-3,8", option));
+        ranges.emplace_back(first, last);
+        at = end + 1;
+    }
+    return ranges;
+}
+
+/// What is asked for and is in the run. Throws VerbError (exit code 2 or 3).
+exports::ExportSelection selectionOf(const ExportVerbOptions& options, store::TraceReader& trace) {
+    exports::ExportSelection selection;
+    if (!options.ranks.empty()) {
+        const auto ranges = numberRanges(options.ranks, "--ranks");
+        for (const store::Rank& row : trace.all<store::Rank>())
+            if (std::ranges::any_of(
+                    ranges, [&](const auto& range) { return row.rank >= range.first && row.rank <= range.second; }))
+                selection.ranks.push_back(row.rank);
+        if (selection.ranks.empty())
+            throw VerbError(kExitInput, fmt::format("--ranks {}: the run has none of them", options.ranks));
+    }
+    if (!options.steps.empty()) {
+        const auto ranges = numberRanges(options.steps, "--steps");
+        if (ranges.size() != 1)
+            throw VerbError(kExitUsage, fmt::format("--steps {}: one range is taken", options.steps), "--steps 10-12");
+        selection.steps = ranges.front();
+        const int64_t first = trace.database().integer("SELECT min(step) FROM step", -1),
+                      last = trace.database().integer("SELECT max(step) FROM step", -1);
+        if (last < 0 || selection.steps->first > last || selection.steps->second < first)
+            throw VerbError(kExitInput, last < 0 ? "the run has no steps"
+                                                 : fmt::format("--steps {}: the run has steps {} to {}", options.steps,
+                                                               first, last));
+    }
+    return selection;
+}
+
+int exportRun(const ExportVerbOptions& options, const Console& console) {
+    const RunInput input = findRun(options.run);
+    checkOutput(options.output, {options.run});
+    collectOnDemand(input, console);
+    store::TraceReader trace(input.database);
+    const exports::ExportSelection selection = selectionOf(options, trace);
+    text::OutputFile file(options.output);
+    const auto sink = options.format == "csv"
+                          ? exports::csvTable(file.stream())
+                          : exports::chromeTrace(file.stream(), trace.meta("run_name", options.run));
+    exports::walkTrace(trace, *sink, selection);
+    file.commit();
+    if (options.format != "csv" && options.output != "-")
+        console.next(fmt::format("open {} in https://ui.perfetto.dev (it stays on this machine)",
+                                 text::shellWord(options.output)));
+    return kExitOk;
+}
+
+}  // namespace
+
+void addExportVerb(CLI::App& app, Invocation& invocation) {
+    auto options = std::make_shared<ExportVerbOptions>();
+    auto* verb =
+        app.add_subcommand("export", "Write a run for other viewers: Perfetto, chrome://tracing, spreadsheets");
+    verb->add_option("NAME", options->run, "Run name, run directory or .db file")->required();
+    verb->add_option("--to", options->format,
+                     "perfetto or chrome (trace event JSON, which both open), or csv (one line per event)")
+        ->check(CLI::IsMember({"perfetto", "chrome", "csv"}))
+        ->required();
+    verb->add_option("-o,--output", options->output, "File to write; - is stdout")->type_name("FILE")->required();
+    verb->add_option("--ranks", options->ranks, "These ranks only, as 0-3,8")->type_name("LIST");
+    verb->add_option("--steps", options->steps, "What begins in these steps only, as 10-12")->type_name("A-B");
+    verb->callback([options, &invocation] {
+        invocation.action = [options, &invocation] { return exportRun(*options, invocation.console); };
+    });
+}
+
+}  // namespace rankscope::cli

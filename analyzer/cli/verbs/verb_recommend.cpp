@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/link_options.h"
+#include "analyzer/cli/console/output_place.h"
+#include "analyzer/cli/job/collect_step.h"
+#include "analyzer/cli/job/run_input.h"
+#include "analyzer/cli/verbs/verb.h"
+#include "analyzer/recommend/recommend.h"
+#include "analyzer/recommend/renderers.h"
+#include "analyzer/text/output_file.h"
+#include "analyzer/text/shell_word.h"
+
+namespace rankscope::cli {
+namespace {
+
+struct RecommendVerbOptions {
+    std::string run;
+    std::string format = "text";
+    std::string output;
+    std::vector<std::string> evidence;
+    unsigned workers = 0;
+    LinkOptions links;
+};
+
+std::string render(const recommend::Advice& advice, const std::string& format, bool color) {
+    if (format == "json") return recommend::renderAdviceJson(advice);
+    if (format == "env") return recommend::renderAdviceEnvironment(advice);
+    if (format == "tuner-csv") return recommend::renderAdviceTunerCsv(advice);
+    if (format == "deepspeed") return recommend::renderAdviceDeepSpeed(advice);
+    if (format == "accelerate") return recommend::renderAdviceAccelerate(advice);
+    return recommend::renderAdviceText(advice, color);
+}
+
+// What a file without a setting means to whoever uses it; empty where there are some.
+std::string nothingIn(const recommend::Advice& advice, const std::string& format) {
+    using Settings = recommend::Settings;
+    const auto any = [&](auto part) {
+        const auto has = [&](const recommend::Recommendation& r) { return !(r.settings.*part).empty(); };
+        const bool instead =
+            format == "tuner-csv" && std::any_of(advice.alternatives.begin(), advice.alternatives.end(), has);
+        return instead || std::any_of(advice.recommendations.begin(), advice.recommendations.end(), has);
+    };
+    std::string keep;
+    if (format == "tuner-csv" && !any(&Settings::tuner)) keep = "no row is advised: NCCL's own choice stays";
+    if (format == "env" && !any(&Settings::environment)) keep = "no variable is advised: keep the environment as it is";
+    if (format == "deepspeed" && !any(&Settings::deepspeed))
+        keep = "nothing of DeepSpeed's is advised: keep its configuration as it is";
+    if (format == "accelerate" && !any(&Settings::accelerate))
+        keep = "nothing of Accelerate's is advised: keep its configuration as it is";
+    const std::string nothing = advice.nothingJudged();
+    return keep.empty() || nothing.empty() ? keep : nothing;
+}
+
+int recommend(const RecommendVerbOptions& options, const Console& console) {
+    const RunInput input = findRun(options.run);
+    if (!options.output.empty()) checkOutput(options.output, {options.run});
+    recommend::RecommendOptions settings;
+    settings.workers = options.workers;
+    settings.shownName = options.run;
+    settings.links = linkSources(options.links);
+    for (const std::string& text : options.evidence) {
+        const costs::EvidenceSource source = costs::parseEvidenceSource(text);
+        for (costs::NcclTestsTable& table : costs::readNcclTestsTables(source.path, source.hints))
+            settings.tables.push_back(std::move(table));
+    }
+    collectOnDemand(input, console);
+    const recommend::Advice advice = recommend::recommend(input.database, settings);
+    const bool toFile = !options.output.empty();
+    const std::string text = render(advice, options.format, !toFile && console.colorOnStdout());
+    if (toFile)
+        text::writeOutputFile(text, options.output);
+    else
+        console.result(text);
+    if (const std::string kept = nothingIn(advice, options.format); !kept.empty()) console.note(kept);
+    if (options.format != "text") return kExitOk;
+    for (const char* format : {"env", "tuner-csv", "deepspeed"})
+        if (nothingIn(advice, format).empty()) {
+            console.next(fmt::format("rankscope recommend {} --format {}", text::shellWord(options.run), format));
+            break;
+        }
+    return kExitOk;
+}
+
+}  // namespace
+
+void addRecommendVerb(CLI::App& app, Invocation& invocation) {
+    auto options = std::make_shared<RecommendVerbOptions>();
+    auto* verb = app.add_subcommand("recommend",
+                                    "Settings that make the job faster: NCCL variables, tuner tables, buckets, "
+                                    "prefetch; what each gains, how sure that is");
+    verb->add_option("NAME", options->run, "Run name, run directory or .db file")->required();
+    verb->add_option(
+            "--evidence", options->evidence,
+            "Output of nccl-tests on the same machines, FILE[:operation][:algorithm/protocol]; may be repeated")
+        ->type_name("FILE")
+        ->expected(1)
+        ->take_all();
+    verb->add_option("--format", options->format, "text, json, env, tuner-csv, deepspeed or accelerate")
+        ->check(CLI::IsMember({"text", "json", "env", "tuner-csv", "deepspeed", "accelerate"}))
+        ->capture_default_str();
+    verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
+    addLinkOptions(*verb, options->links);
+    verb->add_option("--workers", options->workers, "Threads; 0: one per core")->capture_default_str();
+    verb->callback([options, &invocation] {
+        invocation.action = [options, &invocation] { return recommend(*options, invocation.console); };
+    });
+}
+
+}  // namespace rankscope::cli

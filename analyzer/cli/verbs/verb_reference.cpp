@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/job/job_environment.h"
+#include "analyzer/cli/job/recording.h"
+#include "analyzer/cli/job/run_directory.h"
+#include "analyzer/cli/job/run_name.h"
+#include "analyzer/cli/tune/tuner_file.h"
+#include "analyzer/cli/verbs/reference_scenario.h"
+#include "analyzer/cli/verbs/verb.h"
+
+namespace rankscope::cli {
+namespace {
+
+// How long the peers of a dead rank may go on before they are ended: virtual GPUs need a moment to bring what was
+// issued to its end.
+constexpr int kGracePeriodMs = 3000;
+
+struct ReferenceRunOptions {
+    std::string scenario;
+    std::string name;
+    std::string tuner;
+    std::string links = "machine";
+    bool fixed = false;
+    bool force = false;
+    bool noCollect = false;
+};
+
+std::string readText(const std::filesystem::path& file) {
+    std::ifstream stream(file);
+    std::ostringstream text;
+    text << stream.rdbuf();
+    if (!stream) throw VerbError(kExitInput, fmt::format("cannot read {}", file.string()));
+    return text.str();
+}
+
+void writeText(const std::filesystem::path& file, const std::string& text) {
+    std::ofstream stream(file);
+    stream << text;
+    stream.close();
+    if (!stream) throw VerbError(kExitInput, fmt::format("cannot write {}", file.string()));
+}
+
+// The ranks as torchrun would start them, one process each, so that no launcher needs to be installed.
+std::vector<ProcessToStart> ranksOf(const InstallLayout& layout, const ReferenceScenario& scenario,
+                                    const JobSettings& settings) {
+    const Environment common = prepareEnvironment(layout, settings);
+    std::vector<ProcessToStart> ranks;
+    for (int rank = 0; rank < scenario.worldSize; ++rank) {
+        Environment environment = common;
+        setVariable(environment, "RANK", std::to_string(rank));
+        setVariable(environment, "WORLD_SIZE", std::to_string(scenario.worldSize));
+        setVariable(environment, "LOCAL_RANK", std::to_string(rank % scenario.ranksPerNode));
+        setVariable(environment, "LOCAL_WORLD_SIZE", std::to_string(scenario.ranksPerNode));
+        setVariable(environment, "MASTER_ADDR", "localhost");
+        setVariable(environment, "MASTER_PORT",
+                    "29500");  // nobody listens: the workloads meet by a file that the job's key names
+        if (scenario.nodes > 1)
+            setVariable(environment, "RANKSCOPE_HOST", fmt::format("node{}", rank / scenario.ranksPerNode));
+        ranks.push_back({{layout.workload.string(), settings.scenario}, environment});
+    }
+    return ranks;
+}
+
+int runScenario(const ReferenceRunOptions& options, const Console& console) {
+    ::unsetenv("RANKSCOPE_LINKS");  // the user's links are not those of the scenario
+    const InstallLayout layout = findInstallLayout();
+    const auto file = findScenario(layout, options.scenario);
+    const std::string text = options.fixed ? fixedScenario(layout, file) : readText(file);
+    const ReferenceScenario scenario = checkScenario(layout, file);
+
+    const auto rows = options.tuner.empty() ? std::vector<recommend::TunerRow>{} : readTunerFile(options.tuner);
+    const std::string tunerRows = tunerRowsForJob(rows);
+    if (!options.tuner.empty())
+        if (const std::string note = tunerNote(options.tuner, rows, currentEnvironment()); !note.empty())
+            console.note(note);
+
+    const std::string name = options.name.empty() ? scenario.name + (options.fixed ? "-fixed" : "") : options.name;
+    const auto path = expandRunName(name, nullptr);
+    RunDescription description;
+    description.command = {layout.workload.string(), "scenario.json"};
+    description.jobKey = fmt::format("inside:{}:{}", getpid(), std::time(nullptr));
+    description.launcher = "inside";
+    description.worldSize = scenario.worldSize;
+    description.virtualGpus = true;
+    const bool told = options.links == "told";
+    description.links = told ? scenario.links : std::string();
+    description.scenario = scenario.name;
+    description.tunerRows = tunerRows;
+    description.startVariables = forcingVariables(currentEnvironment());
+    RunDirectory directory(path, description, {"job", 1}, options.force);
+
+    JobSettings settings;
+    settings.captureFolder = directory.captureFolder();
+    settings.virtualGpus = true;
+    settings.virtualJob = fmt::format("reference-{}-{}", getpid(), std::time(nullptr));
+    settings.scenario = (directory.path() / "scenario.json").string();
+    settings.links = description.links;
+    settings.hideMachineLinks = options.links == "unknown";
+    settings.tunerRows = tunerRows;
+    writeText(settings.scenario, text);
+    // The overrides may change the size of the job.
+    const ReferenceScenario started = options.fixed ? checkScenario(layout, settings.scenario) : scenario;
+
+    console.note(fmt::format("{}: {} ranks on {} virtual node{}", scenario.name, started.worldSize, started.nodes,
+                             started.nodes == 1 ? "" : "s"));
+    endLike(
+        record({directory, ranksOf(layout, started, settings), path.string(), !options.noCollect, kGracePeriodMs, true},
+               console));
+}
+
+int list(const std::string& format, const Console& console) {
+    const InstallLayout layout = findInstallLayout();
+    nlohmann::json entries = nlohmann::json::array();
+    std::string text;
+    for (const auto& file : builtInScenarios(layout)) {
+        const ReferenceScenario scenario = checkScenario(layout, file);
+        const nlohmann::json source = nlohmann::json::parse(readText(file), nullptr, false);
+        const nlohmann::json expected =
+            source.is_object() ? source.value("expect", nlohmann::json::array()) : nlohmann::json::array();
+        entries.push_back({{"name", file.stem().string()},
+                           {"description", scenario.description},
+                           {"kind", scenario.kind},
+                           {"world_size", scenario.worldSize},
+                           {"nodes", scenario.nodes},
+                           {"faults", scenario.faults},
+                           {"expect", expected}});
+        text += fmt::format("{:<24} {:<5} {:>3} ranks  {}\n", file.stem().string(), scenario.kind, scenario.worldSize,
+                            scenario.description);
+    }
+    console.result(format == "json" ? entries.dump(2) + "\n" : text);
+    console.next("rankscope reference run NAME -o RUN");
+    return kExitOk;
+}
+
+}  // namespace
+
+void addReferenceVerb(CLI::App& app, Invocation& invocation) {
+    auto* verb = app.add_subcommand("reference", "The reference harness: jobs with known faults on virtual GPUs");
+    verb->require_subcommand(1);
+
+    auto options = std::make_shared<ReferenceRunOptions>();
+    auto* run = verb->add_subcommand("run", "Run and record a scenario: a built-in one's name, or a scenario file");
+    run->add_option("SCENARIO", options->scenario, "Name or file")->required();
+    run->add_option("-o,--output", options->name, "Run directory; the scenario's name when left out")
+        ->type_name("NAME");
+    run->add_flag("--fixed", options->fixed, "With the scenario's own repair applied");
+    run->add_option("--tuner", options->tuner,
+                    "NCCL algorithm and protocol by collective, size and communicator (docs/tuner-csv.md)")
+        ->type_name("FILE");
+    run->add_option("--links", options->links,
+                    "What is known of the scenario's links: told (handed over as by `rankscope run --links`), machine "
+                    "(what the virtual machine says of itself), unknown (neither)")
+        ->check(CLI::IsMember({"told", "machine", "unknown"}))
+        ->capture_default_str();
+    run->add_flag("--force", options->force, "Replace an earlier run of that name");
+    run->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");
+    run->callback([options, &invocation] {
+        invocation.action = [options, &invocation] { return runScenario(*options, invocation.console); };
+    });
+
+#ifdef RANKSCOPE_HAVE_SCORE
+    addReferenceScoreVerb(*verb, invocation);
+#endif
+
+    auto format = std::make_shared<std::string>("text");
+    auto* names = verb->add_subcommand("list", "Name the built-in scenarios");
+    names->add_option("--format", *format, "text or json")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->capture_default_str();
+    names->callback([format, &invocation] {
+        invocation.action = [format, &invocation] { return list(*format, invocation.console); };
+    });
+}
+
+}  // namespace rankscope::cli

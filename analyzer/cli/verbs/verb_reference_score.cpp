@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/install_layout.h"
+#include "analyzer/cli/verbs/verb.h"
+#include "analyzer/text/output_file.h"
+#include "reference/score/compare_score.h"
+#include "reference/score/score.h"
+
+namespace rankscope::cli {
+namespace {
+
+constexpr const char* kAllLinks = "all";
+
+struct ScoreVerbOptions {
+    score::ScoreOptions score;
+    std::string scenarios;
+    std::string keep;
+    std::string format = "text";
+    std::string output;
+    std::string require;
+    bool noFixed = false;
+    bool list = false;
+    score::CompareScoreOptions compare;
+};
+
+std::string render(const score::Scoreboard& board, const std::string& format) {
+    if (format == "json") return score::renderJson(board);
+    return format == "md" ? score::renderMarkdown(board) : score::renderText(board);
+}
+
+std::string progressLine(const score::ScenarioScore& scenario, size_t done, size_t all) {
+    const char* verdict = !scenario.error.empty()                                   ? "failed"
+                          : scenario.missed.empty() && scenario.falseAlarms.empty() ? "ok"
+                                                                                    : "not as expected";
+    return fmt::format("[{}/{}] {}: {} ({:.1f} s)", done, all, scenario.name, verdict, scenario.wallS);
+}
+
+std::string checkRequirement(const std::string& text) {
+    try {
+        score::parseRequirement(text);
+    } catch (const score::ScoreError& error) {
+        return error.what();
+    }
+    return {};
+}
+
+void giveResult(const std::string& text, const std::string& file, const Console& console) {
+    if (file.empty())
+        console.result(text);
+    else
+        text::writeOutputFile(text, file);
+}
+
+/// An option that the suite does not know would be ignored: whoever gives it believes otherwise.
+void refuseForeignOptions(const CLI::App& verb, const ScoreVerbOptions& options) {
+    const bool isCompare = options.score.suite == "compare";
+    const std::vector<const char*> foreign =
+        isCompare ? std::vector<const char*>{"--require", "--no-fixed", "--list", "--links"}
+                  : std::vector<const char*>{"--pool", "--pairs", "--cause-runs", "--cause-pairs", "--seed"};
+    for (const char* name : foreign)
+        if (verb.count(name) > 0)
+            throw VerbError(kExitUsage, fmt::format("{} is {} suite compare", name, isCompare ? "not for" : "only for"),
+                            isCompare ? "what it requires is fixed, and exit status 1 tells; --only names its parts: "
+                                        "same, slower-5, bimodal or a planted cause"
+                                      : "rankscope reference score --suite compare");
+    if (isCompare && options.format == "md")
+        throw VerbError(kExitUsage, "the suite compare is printed as text or json", "--format text");
+}
+
+int runCompare(ScoreVerbOptions options, const InstallLayout& layout, const Console& console) {
+    options.compare.tool = layout.prefix / "bin/rankscope";
+    options.compare.builtIns = layout.scenarios;
+    options.compare.plan = layout.prefix / "share/rankscope/score/compare_suite.json";
+    options.compare.keep = options.keep;
+    options.compare.only = options.score.only;
+    options.compare.jobs = options.score.jobs;
+    options.compare.timeoutS = options.score.timeoutS;
+    const score::CompareScoreboard board =
+        score::runCompareScore(options.compare, [&](const std::string& line) { console.note(line); });
+    giveResult(options.format == "json" ? score::renderJson(board) : score::renderText(board), options.output, console);
+    const std::vector<std::string> unmet = score::unmet(board, {});
+    for (const std::string& reason : unmet) console.error(reason);
+    return unmet.empty() ? kExitOk : kExitGateFailed;
+}
+
+/// The worst exit status of all.
+int verdictOf(const std::vector<score::Scoreboard>& boards, const std::string& require, const Console& console) {
+    int status = kExitOk;
+    for (const score::Scoreboard& board : boards) {
+        for (const score::ScenarioScore& scenario : board.scenarios)
+            if (!scenario.error.empty()) console.error(fmt::format("{}: {}", scenario.name, scenario.error));
+        if (board.tally.errors > 0) {
+            status = kExitInput;
+        } else if (!score::meets(board, score::parseRequirement(require))) {
+            console.error(fmt::format("links {}: precision {:.3f} and recall {:.3f} do not meet {}", board.links,
+                                      board.tally.total.precision(), board.tally.total.recall(), require));
+            status = std::max<int>(status, kExitGateFailed);
+        }
+    }
+    return status;
+}
+
+int run(ScoreVerbOptions options, const Console& console) {
+    ::unsetenv("RANKSCOPE_LINKS");  // the user's links are not those of the scenarios
+    const InstallLayout layout = findInstallLayout();
+    if (options.score.suite == "compare") return runCompare(std::move(options), layout, console);
+    options.score.tool = layout.prefix / "bin/rankscope";
+    options.score.builtIns = layout.scenarios;
+    options.score.fullSuite = layout.prefix / "share/rankscope/score/full_suite.json";
+    options.score.scenarios = options.scenarios;
+    options.score.keep = options.keep;
+    options.score.runFixed = !options.noFixed;
+    if (options.list) {
+        std::string names;
+        for (const score::Scenario& scenario : score::scenariosOf(options.score)) names += scenario.name + "\n";
+        console.result(names);
+        return kExitOk;
+    }
+    const bool all = options.score.links == kAllLinks;
+    std::vector<score::Scoreboard> boards;
+    for (const std::string& links :
+         all ? std::vector<std::string>{"told", "machine", "unknown"} : std::vector<std::string>{options.score.links}) {
+        score::ScoreOptions settings = options.score;
+        settings.links = links;
+        if (all && !settings.keep.empty()) settings.keep /= links;
+        boards.push_back(score::runScore(settings, [&](const score::ScenarioScore& scenario, size_t done, size_t of) {
+            console.note(progressLine(scenario, done, of));
+        }));
+    }
+    giveResult(all ? score::renderModes(boards, options.format) : render(boards.front(), options.format),
+               options.output, console);
+    return verdictOf(boards, options.require, console);
+}
+
+}  // namespace
+
+void addReferenceScoreVerb(CLI::App& reference, Invocation& invocation) {
+    auto options = std::make_shared<ScoreVerbOptions>();
+    auto* verb = reference.add_subcommand("score", "Run scenarios and compare the findings with what was planted");
+    auto* suite = verb->add_option("--suite", options->score.suite,
+                                   "core: every diagnosis and kind; full: core and generated scenarios; compare: "
+                                   "`rankscope compare` on pairs of noisy runs")
+                      ->check(CLI::IsMember({"core", "full", "compare"}))
+                      ->capture_default_str();
+    verb->add_option("--scenarios", options->scenarios, "Every *.json of this folder instead of a suite")
+        ->type_name("DIR")
+        ->excludes(suite);
+    verb->add_option("--only", options->score.only,
+                     "Scenarios whose name contains this or matches it as a shell pattern; may be repeated")
+        ->type_name("PATTERN")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    verb->add_option("--format", options->format, "text, json or md")
+        ->check(CLI::IsMember({"text", "json", "md"}))
+        ->capture_default_str();
+    verb->add_option("-o,--output", options->output, "File for the result; stdout when left out")->type_name("FILE");
+    verb->add_option("--require", options->require, "Exit with 1 below this, e.g. precision=0.98,recall=0.95")
+        ->type_name("SHARES")
+        ->check(checkRequirement);
+    verb->add_option("--jobs", options->score.jobs, "Scenarios at a time; 0: one per core")->capture_default_str();
+    verb->add_option("--timeout", options->score.timeoutS, "Seconds after which a run is ended and counts as failed")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    verb->add_option("--keep", options->keep, "Keep scenarios, runs and reports in this folder")->type_name("DIR");
+    verb->add_option("--pool", options->compare.pool, "Suite compare: runs of a pool")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    verb->add_option("--pairs", options->compare.pairs, "Suite compare: comparisons drawn from a pool")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    verb->add_option("--cause-runs", options->compare.causeRuns,
+                     "Suite compare: runs with, and without, each planted cause")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    verb->add_option("--cause-pairs", options->compare.causePairs, "Suite compare: comparisons of each planted cause")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    verb->add_option("--seed", options->compare.seed, "Suite compare: other runs and other draws")
+        ->check(CLI::Range(0, score::CompareScoreOptions::kLargestSeed))
+        ->capture_default_str();
+    verb->add_option("--links", options->score.links,
+                     "What is known of the links: told, machine or unknown, as for `rankscope reference run`; all: "
+                     "each in turn, side by side")
+        ->check(CLI::IsMember({"told", "machine", "unknown", kAllLinks}))
+        ->capture_default_str();
+    verb->add_flag("--no-fixed", options->noFixed, "Leave out the repaired twins, and with them the measured savings");
+    verb->add_flag("--list", options->list, "Name the scenarios that would run");
+    verb->callback([options, verb, &invocation] {
+        invocation.action = [options, verb, &invocation] {
+            refuseForeignOptions(*verb, *options);
+            try {
+                return run(*options, invocation.console);
+            } catch (const score::ScoreError& error) {
+                throw VerbError(kExitInput, error.what());
+            }
+        };
+    });
+}
+
+}  // namespace rankscope::cli

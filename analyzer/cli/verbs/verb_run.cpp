@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <regex>
+
+#include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/link_options.h"
+#include "analyzer/cli/console/units.h"
+#include "analyzer/cli/job/job_environment.h"
+#include "analyzer/cli/job/launcher_hints.h"
+#include "analyzer/cli/job/node_job.h"
+#include "analyzer/cli/job/rank_variables.h"
+#include "analyzer/cli/job/recording.h"
+#include "analyzer/cli/job/run_directory.h"
+#include "analyzer/cli/job/run_name.h"
+#include "analyzer/cli/tune/tuner_file.h"
+#include "analyzer/cli/verbs/verb.h"
+
+namespace rankscope::cli {
+namespace {
+
+struct RunOptions {
+    std::string name = kDefaultRunName;
+    std::string trace = "cuda,nccl,nvtx,api";
+    std::string captureRange = "none";
+    std::string maxSize = "2GiB";
+    std::string links;
+    std::string tuner;
+    double delayS = 0;
+    double durationS = 0;
+    std::vector<std::string> environment;
+    bool force = false;
+    bool noCollect = false;
+    bool virtualGpus = false;
+};
+
+std::string checkTrace(const std::string& text) {
+    size_t begin = 0;
+    while (begin <= text.size()) {
+        const size_t end = std::min(text.find(',', begin), text.size());
+        const std::string source = text.substr(begin, end - begin);
+        if (source != "cuda" && source != "nccl" && source != "nvtx" && source != "api")
+            return fmt::format("'{}' is no source: choose from cuda, nccl, nvtx and api", source);
+        begin = end + 1;
+    }
+    return {};
+}
+
+std::string checkCaptureRange(const std::string& text) {
+    static const std::regex kForms("none|cudaProfilerApi|nvtx:.+|steps:([0-9]{1,18})-([0-9]{1,18})");
+    std::smatch parts;
+    if (!std::regex_match(text, parts, kForms)) return "write none, cudaProfilerApi, nvtx:NAME or steps:A-B";
+    if (parts[1].matched && std::stoll(parts[1]) > std::stoll(parts[2]))
+        return fmt::format("'{}' ends before it begins: write steps:A-B with A not above B", text);
+    return {};
+}
+
+// CLI11's own check tells the allowed range as a number of 309 digits.
+std::string checkSeconds(const std::string& text, bool mayBeZero) {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (!text.empty() && *end == '\0' && std::isfinite(value) && (value > 0 || (mayBeZero && value == 0))) return {};
+    return fmt::format("'{}' is no time: write seconds, {}", text, mayBeZero ? "0 or more" : "more than 0");
+}
+
+std::string checkSize(const std::string& text) {
+    try {
+        parseBytes(text);
+    } catch (const std::invalid_argument& error) {
+        return error.what();
+    }
+    return {};
+}
+
+JobSettings settingsOf(const RunOptions& options, const std::vector<recommend::TunerRow>& tunerRows) {
+    JobSettings settings;
+    settings.trace = options.trace;
+    settings.captureRange = options.captureRange;
+    settings.maxBytes = parseBytes(options.maxSize);
+    settings.delayS = options.delayS;
+    settings.durationS = options.durationS;
+    settings.virtualGpus = options.virtualGpus;
+    settings.links = options.links;
+    settings.extra = options.environment;
+    settings.tunerRows = tunerRowsForJob(tunerRows);
+    return settings;
+}
+
+RunDescription describe(const RunOptions& options, const JobSettings& settings, const std::vector<std::string>& command,
+                        const LaunchedRank* launched) {
+    RunDescription description;
+    description.command = command;
+    // One wrapper with the launcher inside is a job of its own, whatever ran before it, unless it starts one node of
+    // several.
+    const auto ofNodes = launched ? std::nullopt : nodeJobKey(command, currentEnvironment());
+    description.jobKey = launched  ? launched->jobKey
+                         : ofNodes ? *ofNodes
+                                   : fmt::format("inside:{}:{}", getpid(), std::time(nullptr));
+    description.onePerNode = ofNodes.has_value();
+    description.launcher = launched ? launched->launcher : "inside";
+    description.worldSize = launched ? launched->worldSize : 0;
+    description.virtualGpus = options.virtualGpus;
+    description.links = options.links;
+    description.trace = options.trace;
+    description.captureRange = options.captureRange;
+    description.maxBytes = parseBytes(options.maxSize);
+    description.delayS = options.delayS;
+    description.durationS = options.durationS;
+    description.tunerRows = settings.tunerRows;
+    description.optionVariables = forcingVariables(options.environment);
+    if (!launched) description.startVariables = forcingVariables(currentEnvironment());
+    return description;
+}
+
+std::filesystem::path placeOf(const RunOptions& options, const LaunchedRank* outside) {
+    const auto path = expandRunName(options.name, outside);
+    if (outside || options.name != kDefaultRunName) return path;
+    // Nobody chose this name, so the second job of one second is no reason to refuse.
+    auto free = path;
+    for (int number = 2; std::filesystem::exists(free); ++number) free = fmt::format("{}-{}", path.string(), number);
+    return free;
+}
+
+int run(const RunOptions& options, const std::vector<std::string>& command, const Console& console) {
+    if (command.empty())
+        throw VerbError(kExitUsage, "no command to run", "write it behind `--`: rankscope run -o NAME -- torchrun …");
+    const InstallLayout layout = findInstallLayout();
+    const auto launched = launchedRankFromEnvironment();
+    const LaunchedRank* outside = launched ? &*launched : nullptr;
+
+    const auto tunerRows = options.tuner.empty() ? std::vector<recommend::TunerRow>{} : readTunerFile(options.tuner);
+    JobSettings settings = settingsOf(options, tunerRows);
+    // What can be known to fail is said before anything is created.
+    const Environment looked = prepareEnvironment(layout, settings);
+    if (findCommand(command.front(), looked).empty())
+        throw VerbError(static_cast<ExitCode>(kExitCommandNotFound),
+                        fmt::format("{}: command not found", command.front()));
+
+    const bool devices = ("," + options.trace + ",").find(",cuda,") != std::string::npos;
+    if (!devices && !console.isQuiet() && (!outside || outside->rank == 0))
+        console.warning(
+            fmt::format("--trace {} leaves the devices out: `rankscope analyze` will have no kernels to judge; view "
+                        "and export show what is recorded",
+                        options.trace));
+
+    const std::string missing = missingForwardOptions(command, preparedVariables(settings));
+    // Ranks that choose other algorithms than their peers hang the job.
+    if (!missing.empty() && !settings.tunerRows.empty())
+        throw VerbError(kExitUsage,
+                        "--tuner: ranks that Open MPI starts on other hosts would not get the rows, and hang the job",
+                        fmt::format("add to its command: {}", missing));
+
+    if (!options.tuner.empty() && (!outside || outside->rank == 0))
+        if (const std::string note = tunerNote(options.tuner, tunerRows, looked); !note.empty()) console.note(note);
+
+    const auto path = placeOf(options, outside);
+    const RunDescription description = describe(options, settings, command, outside);
+    const std::string slot = outside                  ? outside->slot()
+                             : description.onePerNode ? fmt::format("node.{}", getpid())
+                                                      : "job";
+    RunDirectory directory(path, description, {slot, outside ? outside->localSize : 1}, options.force);
+
+    settings.captureFolder = directory.captureFolder();
+    if (settings.virtualGpus && !outside) settings.virtualJob = fmt::format("run-{}-{}", getpid(), std::time(nullptr));
+    if (!missing.empty())
+        console.note(fmt::format(
+            "ranks that Open MPI starts on other hosts are recorded only if you add to its command: {}", missing));
+
+    const ProcessToStart job{command, prepareEnvironment(layout, settings)};
+    const ProcessEnd end = record({directory, {job}, path.string(), !options.noCollect, 0}, console);
+    if (outside) forgetRunName(options.name, *outside);
+    endLike(end);
+}
+
+}  // namespace
+
+void addRunVerb(CLI::App& app, Invocation& invocation) {
+    auto options = std::make_shared<RunOptions>();
+    auto* verb =
+        app.add_subcommand("run", "Run a job under the injector and record it; the exit status is the job's own");
+    verb->footer(
+        "The command follows behind `--`:\n"
+        "  rankscope run -o NAME -- torchrun --nproc-per-node 8 train.py     launcher inside\n"
+        "  mpirun -n 8 rankscope run -o NAME -- ./train                      launcher outside, one wrapper a rank");
+    verb->add_option("-o,--output", options->name, "Run directory; may hold %h (host), %t (start time), %q{VAR}")
+        ->type_name("NAME")
+        ->capture_default_str();
+    verb->add_option("--trace", options->trace, "Sources to record")
+        ->type_name("LIST")
+        ->capture_default_str()
+        ->check(checkTrace);
+    verb->add_option("--capture-range", options->captureRange,
+                     "Part to record: none (all), cudaProfilerApi, nvtx:NAME, steps:A-B")
+        ->type_name("RANGE")
+        ->capture_default_str()
+        ->check(checkCaptureRange);
+    verb->add_option("--delay", options->delayS, "Start recording after so many seconds")
+        ->type_name("S")
+        ->check([](const std::string& text) { return checkSeconds(text, true); });
+    verb->add_option("--duration", options->durationS, "Record for so many seconds")
+        ->type_name("S")
+        ->check([](const std::string& text) { return checkSeconds(text, false); });
+    verb->add_option("--max-size", options->maxSize, "Most to record per rank; the first part is kept")
+        ->type_name("BYTES")
+        ->capture_default_str()
+        ->check(checkSize);
+    verb->add_option("--env", options->environment, "Set a variable for the job; may be repeated")
+        ->type_name("NAME=VALUE")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    addLinksOption(*verb, options->links);
+    verb->add_option("--tuner", options->tuner,
+                     "NCCL algorithm and protocol by collective, size and communicator (docs/tuner-csv.md)")
+        ->type_name("FILE");
+    verb->add_flag("--no-collect", options->noCollect, "Leave the capture files as they are");
+    verb->add_flag("--virtual", options->virtualGpus, "Use the built-in virtual GPUs");
+    verb->add_flag("--force", options->force, "Replace an earlier run of that name");
+    verb->callback([options, &invocation] {
+        invocation.action = [options, &invocation] { return run(*options, invocation.job, invocation.console); };
+    });
+}
+
+}  // namespace rankscope::cli

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <set>
+
+#include "analyzer/cli/console/errors.h"
+#include "analyzer/cli/console/link_options.h"
+#include "analyzer/cli/job/job_environment.h"
+#include "analyzer/cli/job/launcher_hints.h"
+#include "analyzer/cli/job/rank_variables.h"
+#include "analyzer/cli/job/run_name.h"
+#include "analyzer/cli/tune/candidate_sources.h"
+#include "analyzer/cli/tune/tune_rounds.h"
+#include "analyzer/cli/tune/tune_sweep.h"
+#include "analyzer/cli/verbs/verb.h"
+#include "analyzer/recommend/tune_report.h"
+#include "analyzer/text/output_file.h"
+#include "analyzer/text/shell_word.h"
+
+namespace rankscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using recommend::TuneCandidate;
+
+struct TuneOptions {
+    std::string name = "tune-%t";
+    CandidateSources sources;
+    std::string reference;
+    std::string sweep;
+    std::string links;
+    std::string format = "text";
+    std::vector<std::string> environment;
+    int rounds = 5;
+    double budgetS = 0, limitS = 0, minGainPercent = 0.5;
+    bool virtualGpus = false, force = false;
+};
+
+std::string ownBinary() {
+    return fs::read_symlink("/proc/self/exe").string();
+}
+
+// Ranks on other hosts would not get what the candidates set.
+void refuseUnforwarded(const std::vector<std::string>& job, const std::vector<TuneCandidate>& candidates) {
+    JobSettings settings;
+    std::vector<std::string> names = preparedVariables(settings);
+    std::set<std::string> ofCandidates;
+    for (const TuneCandidate& candidate : candidates) {
+        for (const auto& [name, value] : candidate.environment) ofCandidates.insert(name);
+        if (!candidate.tunerRows.empty()) ofCandidates.insert("RANKSCOPE_TUNER_ROWS");
+    }
+    names.insert(names.end(), ofCandidates.begin(), ofCandidates.end());
+    if (const std::string missing = missingForwardOptions(job, names); !missing.empty())
+        throw VerbError(kExitUsage, "ranks that Open MPI starts on other hosts would not get the candidates' settings",
+                        fmt::format("add to its command: {}", missing));
+}
+
+bool isTuning(const fs::path& folder) {
+    return fs::exists(folder / "tune.json") || fs::exists(folder / "probe.log") || fs::exists(folder / "plan.txt");
+}
+
+// Takes away what a tuning leaves in its folder, and nothing else.
+void emptyTuning(const fs::path& folder) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+        const std::string name = entry.path().filename().string();
+        for (const char* ours : {"probe", "round", "candidate", "winner.", "tune.json", "plan.txt", "sweep"})
+            if (name.rfind(ours, 0) == 0) fs::remove_all(entry.path());
+    }
+}
+
+fs::path makeFolder(const TuneOptions& options) {
+    const fs::path folder = expandRunName(options.name, nullptr);
+    std::error_code error;
+    if (fs::exists(folder) && (!fs::is_directory(folder) || !fs::is_empty(folder))) {
+        if (!fs::is_directory(folder) || !isTuning(folder))
+            throw VerbError(kExitInput, fmt::format("{} exists and is not a tuning", folder.string()),
+                            "choose another name with -o");
+        if (!options.force)
+            throw VerbError(kExitInput, fmt::format("{} holds an earlier tuning", folder.string()),
+                            "add --force to replace it, or choose another name with -o");
+        emptyTuning(folder);
+    }
+    fs::create_directories(folder, error);
+    if (error)
+        throw VerbError(kExitInput, fmt::format("cannot create {}: {}", folder.string(), error.message()),
+                        "choose a place that can be written with -o");
+    return folder;
+}
+
+// What all runs have; the candidates' settings go over it.
+Environment environmentOf(const TuneOptions& options) {
+    Environment environment = currentEnvironment();
+    for (const std::string& variable : options.environment) {
+        const size_t equals = variable.find('=');
+        if (equals == std::string::npos || equals == 0)
+            throw VerbError(kExitUsage, fmt::format("--env {}: write NAME=VALUE", variable));
+        setVariable(environment, variable.substr(0, equals), variable.substr(equals + 1));
+    }
+    return environment;
+}
+
+std::string escapedName(const fs::path& path) {
+    std::string name;
+    for (char c : path.string()) name += c == '%' ? std::string("%%") : std::string(1, c);
+    return name;
+}
+
+std::vector<std::string> commandOf(const TuneOptions& options, const std::vector<std::string>& job, const fs::path& run,
+                                   const std::string& tunerFile) {
+    std::vector<std::string> command = {ownBinary(), "-q"};
+    if (!options.reference.empty()) {
+        command.insert(command.end(), {"reference", "run", options.reference, "-o", escapedName(run)});
+    } else {
+        command.insert(command.end(), {"run", "-o", escapedName(run)});
+        if (options.virtualGpus) command.push_back("--virtual");
+        if (!options.links.empty()) command.insert(command.end(), {"--links", options.links});
+    }
+    if (!tunerFile.empty()) command.insert(command.end(), {"--tuner", tunerFile});
+    if (options.reference.empty()) {
+        command.push_back("--");
+        command.insert(command.end(), job.begin(), job.end());
+    }
+    return command;
+}
+
+// The settings that won, for a shell, and their tuner rows for `run --tuner` or NCCL itself.
+void keepWinner(const fs::path& folder, recommend::TuneReport& report) {
+    if (!report.result.winner) return;
+    const TuneCandidate& candidate = report.result.candidates[*report.result.winner].candidate;
+    std::string lines =
+        fmt::format("# {}: what `rankscope tune` found to help\n{}",
+                    candidate.name.substr(0, candidate.name.find('\n')), recommend::shellLines(candidate));
+    if (!candidate.tunerRows.empty()) {
+        report.tunerFile = (folder / "winner.csv").string();
+        text::writeOutputFile(recommend::formatTunerCsv(candidate.tunerRows), report.tunerFile);
+        TuneCandidate plugin;
+        plugin.environment = {{"NCCL_TUNER_PLUGIN", findInstallLayout().tuner.string()},
+                              {"NCCL_TUNER_CONFIG_FILE", fs::absolute(report.tunerFile).string()}};
+        lines += recommend::shellLines(plugin);
+    }
+    report.environmentFile = (folder / "winner.env").string();
+    text::writeOutputFile(lines, report.environmentFile);
+}
+
+void sayNext(const recommend::TuneReport& report, const Console& console) {
+    if (!report.result.winner)
+        console.next(fmt::format("rankscope analyze {}", text::shellWord(report.name + "/probe")));
+    else if (!report.tunerFile.empty() && report.result.candidates[*report.result.winner].candidate.environment.empty())
+        console.next(fmt::format("rankscope run --tuner {} -- …", text::shellWord(report.tunerFile)));
+    else
+        console.next(fmt::format(". {}", text::shellWord(report.environmentFile)));
+}
+
+int sweep(const TuneOptions& options, const std::vector<std::string>& launcher, const Console& console) {
+    if (!options.sources.empty() || !options.reference.empty())
+        throw VerbError(kExitUsage,
+                        "--sweep tries every algorithm and protocol: it takes no candidates and no --reference",
+                        "measure its result in the job afterwards: rankscope tune --tuner FILE -- JOB");
+    if (launcher.empty())
+        throw VerbError(kExitUsage, "--sweep needs the job's launcher behind `--`",
+                        "rankscope tune --sweep NAME -- mpirun -n 8");
+    TuneCandidate anyRows;
+    anyRows.tunerRows.emplace_back();
+    refuseUnforwarded(launcher, {anyRows});
+    SweepRequest request;
+    request.environment = environmentOf(options);
+    if (findCommand(launcher.front(), request.environment).empty())
+        throw VerbError(static_cast<ExitCode>(kExitCommandNotFound),
+                        fmt::format("{}: command not found", launcher.front()));
+    request.trace = options.sweep;
+    request.folder = makeFolder(options);
+    request.limitS = options.limitS;
+    request.json = options.format == "json";
+    request.command = [&](const fs::path& run, const std::string& tunerFile, const std::vector<std::string>& program) {
+        std::vector<std::string> words = launcher;
+        words.insert(words.end(), program.begin(), program.end());
+        return commandOf(options, words, run, tunerFile);
+    };
+    sweepCollectives(request, console);
+    return kExitOk;
+}
+
+std::vector<std::string> commandShown(const TuneOptions& options, const std::vector<std::string>& job) {
+    return options.reference.empty() ? job
+                                     : std::vector<std::string>{"rankscope", "reference", "run", options.reference};
+}
+
+int tune(const TuneOptions& options, const std::vector<std::string>& job, const Console& console) {
+    if (!options.sweep.empty()) return sweep(options, job, console);
+    if (job.empty() == options.reference.empty())
+        throw VerbError(kExitUsage,
+                        job.empty() ? "no command to run" : "--reference runs a job of its own: no command behind `--`",
+                        "rankscope tune --candidate NCCL_ALGO=ring -- torchrun …");
+    if (launchedRankFromEnvironment())
+        throw VerbError(kExitUsage, "a launcher starts this process: tune starts the whole job itself, again and again",
+                        "write it in front of the launcher: rankscope tune … -- mpirun …");
+    recommend::TuneReport report;
+    const auto candidates = candidatesOf(options.sources, report.notes);
+    if (candidates.empty()) {
+        report.name = "nothing to try";
+        report.command = commandShown(options, job);
+        console.result(options.format == "json" ? recommend::renderTuneJson(report)
+                                                : recommend::renderTuneText(report));
+        return kExitOk;
+    }
+    refuseUnforwarded(job, candidates);
+    if (!job.empty() && findCommand(job.front(), currentEnvironment()).empty())
+        throw VerbError(static_cast<ExitCode>(kExitCommandNotFound), fmt::format("{}: command not found", job.front()));
+    const Environment environment = environmentOf(options);
+    const fs::path folder = makeFolder(options);
+
+    report.name = folder.string();
+    report.command = commandShown(options, job);
+    report.virtualGpus = options.virtualGpus || !options.reference.empty();
+    report.rounds = options.rounds;
+    report.result.rules.minGainShare = options.minGainPercent / 100;
+    for (const TuneCandidate& candidate : candidates)
+        report.result.candidates.push_back({candidate, {}, {}, false, {}, {}});
+
+    TunePlan plan;
+    plan.folder = folder;
+    plan.rounds = options.rounds;
+    plan.environment = environment;
+    plan.budgetS = options.budgetS;
+    plan.limitS = options.limitS;
+    plan.command = [&](const std::string& run, const TuneCandidate*, const std::string& tunerFile) {
+        return commandOf(options, job, folder / run, tunerFile);
+    };
+    measureRounds(plan, report.result, report.notes, console);
+    keepWinner(folder, report);
+    const std::string json = recommend::renderTuneJson(report);
+    text::writeOutputFile(json, (folder / "tune.json").string());
+    console.result(options.format == "json" ? json : recommend::renderTuneText(report));
+    sayNext(report, console);
+    return kExitOk;
+}
+
+std::string checkPositive(const std::string& text) {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    return !text.empty() && *end == '\0' && std::isfinite(value) && value > 0
+               ? std::string()
+               : fmt::format("'{}' is no number above 0", text);
+}
+
+}  // namespace
+
+void addTuneVerb(CLI::App& app, Invocation& invocation) {
+    auto options = std::make_shared<TuneOptions>();
+    auto* verb = app.add_subcommand("tune", "Run a job with and without each candidate setting, and keep what helps");
+    verb->footer(
+        "The command, with its launcher, follows behind `--`:\n"
+        "  rankscope tune --candidate NCCL_PROTO=simple --tuner rows.csv -- torchrun --nproc-per-node 8 train.py\n"
+        "Give the job few steps: it runs rounds x (candidates + 1) + 1 times.");
+    verb->add_option("-o,--output", options->name, "Folder for the runs and the result; may hold %h, %t, %q{VAR}")
+        ->type_name("NAME")
+        ->capture_default_str();
+    const auto all = CLI::MultiOptionPolicy::TakeAll;
+    verb->add_option("--candidate", options->sources.candidates,
+                     "Settings to try, NAME=VALUE[,NAME=VALUE]; may be repeated")
+        ->type_name("SETTINGS")
+        ->expected(1)
+        ->multi_option_policy(all);
+    verb->add_option("--candidates", options->sources.candidateFiles,
+                     "File with a candidate per line, or JSON as of `recommend --format json`")
+        ->type_name("FILE")
+        ->expected(1)
+        ->multi_option_policy(all);
+    verb->add_option("--tuner", options->sources.tunerFiles, "Tuner file to try (docs/tuner-csv.md); may be repeated")
+        ->type_name("FILE")
+        ->expected(1)
+        ->multi_option_policy(all);
+    verb->add_option("--from-recommend", options->sources.fromRecommend, "Try what `rankscope recommend` says of a run")
+        ->type_name("RUN");
+    verb->add_option("--rounds", options->rounds, "Runs of each setting")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(2, 1000));
+    verb->add_option("--budget", options->budgetS, "Start no round that would end after so many seconds")
+        ->type_name("S")
+        ->check(checkPositive);
+    verb->add_option("--limit", options->limitS,
+                     "End a run after so many seconds; 3 times the default's and 30 s when left out")
+        ->type_name("S")
+        ->check(checkPositive);
+    verb->add_option("--min-gain", options->minGainPercent, "Gain worth a setting, in % of the step")
+        ->type_name("PERCENT")
+        ->capture_default_str()
+        ->check(checkPositive);
+    verb->add_option("--format", options->format, "text or json")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->capture_default_str();
+    verb->add_option("--env", options->environment, "Set a variable for every run; may be repeated")
+        ->type_name("NAME=VALUE")
+        ->expected(1)
+        ->multi_option_policy(all);
+    addLinksOption(*verb, options->links);
+    verb->add_flag("--virtual", options->virtualGpus, "Use the built-in virtual GPUs");
+    verb->add_option("--reference", options->reference, "Tune a job of the reference harness instead of a command")
+        ->type_name("SCENARIO");
+    verb->add_option("--sweep", options->sweep,
+                     "Instead of a job, repeat the collectives of a run under every algorithm and protocol; the "
+                     "launcher follows behind --")
+        ->type_name("RUN");
+    verb->add_flag("--force", options->force, "Replace an earlier tuning of that name");
+    verb->callback([options, &invocation] {
+        invocation.action = [options, &invocation] { return tune(*options, invocation.job, invocation.console); };
+    });
+}
+
+}  // namespace rankscope::cli

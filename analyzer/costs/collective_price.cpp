@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/costs/collective_price.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/costs/cost_fit.h"
+#include "analyzer/facts/operation.h"
+
+namespace rankscope::costs {
+namespace {
+
+/// A line alpha + beta x bytes is off by this share of a time a range of sizes away from where it was measured: of the
+/// 154 sizes of five operations that SuperBench's nccl-tests tables of eight A100 hold, 95 % lie within 5.7 % of such
+/// lines.
+constexpr double kLineError = 0.05;
+
+Estimate hull(const Estimate& a, const Estimate& b) {
+    return {std::min(a.low, b.low), a.expected, std::max(a.high, b.high)};
+}
+
+/// Further from what was measured a line is known less well.
+Estimate widened(Estimate estimate, double bytes, double measuredBytes) {
+    const double away = std::min(1.0, std::abs(std::log(bytes / measuredBytes)) / std::log(CostFit::kSmallestRange));
+    estimate.low /= 1 + kLineError * away;
+    estimate.high *= 1 + kLineError * away;
+    return estimate;
+}
+
+const std::pair<const double, SizedPrice>& nearestOf(const CollectivePrice::Sizes& sizes, double bytes) {
+    const auto above = sizes.lower_bound(bytes);
+    if (above == sizes.end()) return *std::prev(above);
+    if (above == sizes.begin()) return *above;
+    return bytes / std::prev(above)->first < above->first / bytes ? *std::prev(above) : *above;
+}
+
+}  // namespace
+
+CollectivePrice::CollectivePrice(store::Op op, int ranks, Sizes sizes, const std::optional<LinkModel>& link,
+                                 ChoiceRules rules)
+    : m_op(op), m_ranks(ranks), m_sizes(std::move(sizes)), m_rules(std::move(rules)) {
+    if (!link || link->alphaNs <= 0 || link->bytesPerNs <= 0) return;
+    m_state = LinkState{
+        *link, {link->alphaNs, link->alphaNs, link->alphaNs}, {link->bytesPerNs, link->bytesPerNs, link->bytesPerNs}};
+    readChoices();
+    readState();
+    readShares();
+}
+
+/// Puts sizes by what was seen to run them, and finds out whether NCCL was free to choose.
+void CollectivePrice::readChoices() {
+    bool forced = false;
+    for (auto& [bytes, sample] : m_sizes) {
+        const auto timeNs = [&, size = bytes](AlgorithmChoice choice) {
+            return collectiveNs(m_state->link, m_op, m_ranks, size, choice);
+        };
+        if (sample.choice.algorithm == store::Algorithm::unknown ||
+            sample.choice.protocol == store::Protocol::unknown) {
+            const auto cheapest = std::min_element(
+                m_rules.allowed.begin(), m_rules.allowed.end(),
+                [&](AlgorithmChoice a, AlgorithmChoice b) { return middleOf(timeNs(a)) < middleOf(timeNs(b)); });
+            if (cheapest != m_rules.allowed.end()) sample.choice = *cheapest;
+        } else if (isModelled(m_op, sample.choice)) {
+            const double low = timeNs(sample.choice).low;
+            forced = forced || std::any_of(m_rules.allowed.begin(), m_rules.allowed.end(),
+                                           [&](AlgorithmChoice choice) { return timeNs(choice).high < low; });
+        }
+        const auto line = std::find_if(m_lines.begin(), m_lines.end(),
+                                       [choice = sample.choice](const auto& one) { return one.first == choice; });
+        if (line != m_lines.end())
+            line->second[bytes] = sample;
+        else
+            m_lines.push_back({sample.choice, {{bytes, sample}}});
+    }
+    m_free = !forced && !m_rules.allowed.empty();
+    if (m_free) return;
+    m_rules = {};
+    for (const auto& [choice, sizes] : m_lines) m_rules.allowed.push_back(choice);
+}
+
+const CollectivePrice::Sizes* CollectivePrice::sizesOf(AlgorithmChoice choice) const {
+    const auto line =
+        std::find_if(m_lines.begin(), m_lines.end(), [&](const auto& one) { return one.first == choice; });
+    return line == m_lines.end() ? nullptr : &line->second;
+}
+
+/// By the formulas, and by the intercept of the line through the ends of what was seen: the value where the sizes
+/// differ enough, and no more than it where they do not.
+Estimate CollectivePrice::startup(AlgorithmChoice choice, bool any) const {
+    const Range hops = hopsOfStartup(choice);
+    const Estimate& alpha = m_state->alphaNs;
+    Estimate start{hops.low * (any ? alpha.low : alpha.expected), middleOf(hops) * alpha.expected,
+                   hops.high * (any ? alpha.high : alpha.expected)};
+    const Sizes* sizes = sizesOf(choice);
+    if (sizes == nullptr || sizes->size() < 2) return start;
+    const auto& [smallBytes, small] = *sizes->begin();
+    const auto& [largeBytes, large] = *sizes->rbegin();
+    const double away = std::log(largeBytes / smallBytes) / std::log(CostFit::kSmallestRange);
+    const double lineError = kLineError * std::min(1.0, away);
+    const double intercept =
+        std::clamp((small.ns * largeBytes - large.ns * smallBytes) / (largeBytes - smallBytes), 0.0, small.ns);
+    const double error = std::hypot(std::hypot(kErrors * small.errorNs, lineError * small.ns) * largeBytes,
+                                    std::hypot(kErrors * large.errorNs, lineError * large.ns) * smallBytes) /
+                         (largeBytes - smallBytes);
+    const double most = std::min(small.ns, intercept + error);
+    if (away < 1) return {std::min(start.low, most), std::min(start.expected, most), std::min(start.high, most)};
+    return {std::max(0.0, intercept - error), intercept, most};
+}
+
+/// Per byte a choice does not get slower with larger messages, and a larger message takes no less than a smaller one.
+Estimate CollectivePrice::concave(Estimate price, const Sizes& sizes, double bytes) const {
+    for (const auto& [size, sample] : sizes) {
+        const double least = sample.ns - kErrors * sample.errorNs, most = sample.ns + kErrors * sample.errorNs;
+        price.low = std::max(price.low, std::min(price.expected, least * std::min(1.0, bytes / size)));
+        price.high = std::min(price.high, std::max(price.expected, most * std::max(1.0, bytes / size)));
+    }
+    return price;
+}
+
+Estimate CollectivePrice::seen(AlgorithmChoice choice, const Sizes& sizes, double bytes) const {
+    const auto above = sizes.lower_bound(bytes);
+    const auto& [measuredBytes, sample] = nearestOf(sizes, bytes);
+    if (above != sizes.end() && above != sizes.begin()) {
+        const auto below = std::prev(above);
+        const double part = (bytes - below->first) / (above->first - below->first);
+        const auto between = [&](double errors) {
+            return (below->second.ns + errors * below->second.errorNs) * (1 - part) +
+                   (above->second.ns + errors * above->second.errorNs) * part;
+        };
+        return concave(widened({between(-kErrors), between(0), between(kErrors)}, bytes, measuredBytes), sizes, bytes);
+    }
+    // In proportion to the nearest size beyond its start-up, which leaves the stated link the time for its bytes.
+    const double busNs =
+        measuredBytes * facts::busFactor(m_op, m_ranks) / (bandwidthShare(choice).high * m_state->link.bytesPerNs);
+    const auto timeNs = [&, size = measuredBytes, &price = sample](double startNs, double errors) {
+        const double ns = price.ns + errors * price.errorNs;
+        const double start = std::clamp(startNs, 0.0, std::max(0.0, isModelled(m_op, choice) ? ns - busNs : ns));
+        return start + (ns - start) * bytes / size;
+    };
+    const Estimate start = startup(choice, true);
+    const double ends[] = {timeNs(start.low, -kErrors), timeNs(start.high, -kErrors), timeNs(start.low, kErrors),
+                           timeNs(start.high, kErrors)};
+    const Estimate price{*std::min_element(std::begin(ends), std::end(ends)), timeNs(start.expected, 0),
+                         *std::max_element(std::begin(ends), std::end(ends))};
+    return concave(widened(price, bytes, measuredBytes), sizes, bytes);
+}
+
+Estimate CollectivePrice::unseen(AlgorithmChoice choice, double bytes) const {
+    const Range hops = hopsOfStartup(choice), share = bandwidthOf(choice);
+    const double busBytes = bytes * facts::busFactor(m_op, m_ranks);
+    const Estimate &alpha = m_state->alphaNs, &rate = m_state->bytesPerNs;
+    const auto time = [&](double alphaNs, double bytesPerNs) {
+        return Range{hops.low * alphaNs + busBytes / (share.high * bytesPerNs),
+                     hops.high * alphaNs + busBytes / (share.low * bytesPerNs)};
+    };
+    // What is unexplained slows the one or the other, not both.
+    const Range slowLink = time(alpha.low, rate.low), slowStart = time(alpha.high, m_state->link.bytesPerNs);
+    return {std::min(slowLink.low, slowStart.low) / (1 + kLineError), middleOf(time(alpha.expected, rate.expected)),
+            std::max(slowLink.high, slowStart.high) * (1 + kLineError)};
+}
+
+Estimate CollectivePrice::with(AlgorithmChoice choice, double bytes) const {
+    const Sizes* sizes = sizesOf(choice);
+    return sizes != nullptr ? seen(choice, *sizes, bytes) : unseen(choice, bytes);
+}
+
+/// NCCL's choices go from short start-up to high bandwidth as messages grow: larger messages than a seen one get no
+/// choice of less bandwidth than its.
+bool CollectivePrice::fits(AlgorithmChoice choice, double bytes) const {
+    const double share = middleOf(bandwidthShare(choice));
+    const auto above = m_sizes.lower_bound(bytes);
+    if (above != m_sizes.end() && share > middleOf(bandwidthShare(above->second.choice))) return false;
+    return above == m_sizes.begin() || share >= middleOf(bandwidthShare(std::prev(above)->second.choice));
+}
+
+std::vector<AlgorithmChoice> CollectivePrice::fitting(const std::vector<AlgorithmChoice>& choices, double bytes) const {
+    std::vector<AlgorithmChoice> result;
+    for (AlgorithmChoice choice : choices)
+        if (fits(choice, bytes)) result.push_back(choice);
+    return result;
+}
+
+/// Without a stated link: the line through the sizes around. NCCL takes the cheapest of several lines, which is
+/// concave: between proportional to bytes and constant.
+std::optional<Estimate> CollectivePrice::betweenSizes(double bytes) const {
+    const auto& [smallest, small] = *m_sizes.begin();
+    const auto& [largest, large] = *m_sizes.rbegin();
+    const auto above = m_sizes.lower_bound(bytes);
+    if (above != m_sizes.end() && above != m_sizes.begin()) {
+        const auto& [lowBytes, low] = *std::prev(above);
+        const auto& [highBytes, high] = *above;
+        const double line = low.ns + (high.ns - low.ns) * (bytes - lowBytes) / (highBytes - lowBytes);
+        return Estimate{std::min(line, std::max(low.ns, high.ns * bytes / highBytes)), line,
+                        std::max(line, std::min(high.ns, low.ns * bytes / lowBytes))};
+    }
+    if (largest < CostFit::kSmallestRange * smallest) return std::nullopt;
+    const double slope = std::max(0.0, (large.ns - small.ns) / (largest - smallest));
+    const double startNs = std::clamp(small.ns - slope * smallest, 0.0, small.ns);
+    const double line = startNs + slope * bytes;
+    if (bytes < smallest) return Estimate{std::min(line, small.ns * bytes / smallest), line, std::max(line, small.ns)};
+    return concave(
+        widened({std::min(line, large.ns), std::max(line, large.ns), std::max(line, large.ns * bytes / largest)}, bytes,
+                largest),
+        m_sizes, bytes);
+}
+
+/// The link does as it was stated to, as nearly as lines tell.
+bool CollectivePrice::explained() const {
+    const bool rate = m_state->bytesPerNs.high * (1 + kLineError) >= m_state->link.bytesPerNs;
+    return m_free && rate && m_state->alphaNs.expected <= m_state->link.alphaNs * (1 + kLineError);
+}
+
+std::optional<Estimate> CollectivePrice::ns(double bytes) const {
+    if (m_sizes.empty() || bytes <= 0) return std::nullopt;
+    if (const auto same = m_sizes.find(bytes); same != m_sizes.end()) {
+        const SizedPrice& price = same->second;
+        return Estimate{std::max(0.0, price.ns - kErrors * price.errorNs), price.ns,
+                        price.ns + kErrors * price.errorNs};
+    }
+    if (!m_state) return betweenSizes(bytes);
+    std::vector<AlgorithmChoice> choices = fitting(m_rules.allowed, bytes);
+    if (choices.empty()) choices = {nearestOf(m_sizes, bytes).second.choice};
+    const auto chosenBy = [&](AlgorithmChoice choice) { return healthyNs(choice, bytes); };
+    const auto first = std::min_element(choices.begin(), choices.end(), [&](AlgorithmChoice a, AlgorithmChoice b) {
+        return middleOf(chosenBy(a)) < middleOf(chosenBy(b));
+    });
+    double atMost = chosenBy(*first).high;
+    for (AlgorithmChoice choice : choices) atMost = std::min(atMost, chosenBy(choice).high);
+    Estimate price = with(*first, bytes);
+    double cheapestHigh = price.high;
+    for (AlgorithmChoice choice : choices) {
+        if (chosenBy(choice).low > atMost) continue;
+        const Estimate other = with(choice, bytes);
+        price = hull(price, other);
+        cheapestHigh = std::min(cheapestHigh, other.high);
+    }
+    // On links that do as they were stated to the cheapest is what NCCL takes.
+    if (explained()) price.high = std::max(price.expected, cheapestHigh);
+    for (AlgorithmChoice choice : fitting(m_rules.mayHave, bytes))
+        if (chosenBy(choice).low <= atMost) price.low = std::min(price.low, with(choice, bytes).low);
+    // For larger messages NCCL takes another choice only where that gains, and more so where links are slow.
+    return m_free ? concave(price, m_sizes, bytes) : price;
+}
+
+}  // namespace rankscope::costs

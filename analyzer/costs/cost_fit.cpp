@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/costs/cost_fit.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analyzer/facts/operation.h"
+#include "analyzer/facts/statistics.h"
+
+namespace rankscope::costs {
+namespace {
+
+struct Point {
+    double bytes = 0;
+    double timeNs = 0;
+};
+
+constexpr double kAlike = 1.1;  // sizes closer than this count as one: a slope between them is their noise
+
+/// Median time per size: transfers are disturbed upwards only (shared links), and a size seen often must not outweigh
+/// the others.
+std::vector<Point> medianPerSize(const std::map<int64_t, std::vector<double>>& timesBySize) {
+    std::vector<Point> points;
+    for (auto first = timesBySize.begin(); first != timesBySize.end();) {
+        std::vector<double> sizes, times;
+        auto at = first;
+        for (; at != timesBySize.end() && static_cast<double>(at->first) <= kAlike * static_cast<double>(first->first);
+             ++at) {
+            sizes.insert(sizes.end(), at->second.size(), static_cast<double>(at->first));
+            times.insert(times.end(), at->second.begin(), at->second.end());
+        }
+        points.push_back({facts::median(std::move(sizes)), facts::median(std::move(times))});
+        first = at;
+    }
+    return points;
+}
+
+double totalNs(const std::map<int64_t, std::vector<double>>& timesBySize) {
+    double total = 0;
+    for (const auto& [bytes, times] : timesBySize)
+        for (double time : times) total += time;
+    return total;
+}
+
+/// Theil-Sen: the median of the slopes between all pairs of sizes, of at most kMost sizes spread over the range.
+void fitLine(std::vector<Point> points, CostFit& fit) {
+    constexpr size_t kMost = 64;
+    if (points.size() > kMost) {
+        std::vector<Point> thinned;
+        for (size_t i = 0; i < kMost; ++i) thinned.push_back(points[i * (points.size() - 1) / (kMost - 1)]);
+        points = thinned;
+    }
+    std::vector<double> slopes;
+    for (size_t i = 0; i < points.size(); ++i)
+        for (size_t j = i + 1; j < points.size(); ++j)
+            slopes.push_back((points[j].timeNs - points[i].timeNs) / (points[j].bytes - points[i].bytes));
+    fit.betaNsPerByte = std::max(0.0, facts::median(slopes));
+    std::vector<double> intercepts;
+    for (const Point& point : points) intercepts.push_back(point.timeNs - fit.betaNsPerByte * point.bytes);
+    fit.alphaNs = std::max(0.0, facts::median(intercepts));
+    fit.source = "fit";
+}
+
+void usePeakAsPrior(const std::vector<Point>& points, double ceiling, bool atLeast, int ranks, CostFit& fit) {
+    fit.betaNsPerByte = facts::busFactor(fit.op, ranks) / ceiling;
+    std::vector<double> rest;
+    for (const Point& point : points) rest.push_back(point.timeNs - fit.betaNsPerByte * point.bytes);
+    fit.alphaNs = std::max(0.0, facts::median(rest));
+    fit.source = atLeast ? "best bandwidth reached as prior (sizes differ by less than 4x)"
+                         : "link peak as prior (sizes differ by less than 4x)";
+}
+
+}  // namespace
+
+std::vector<CostFit> fitCosts(const facts::TraceFacts& facts, const LinkPeaks& peaks) {
+    // Each algorithm and protocol has its own line; one through points of two is neither's.
+    using Choice = std::pair<store::Algorithm, store::Protocol>;
+    std::map<std::pair<int64_t, store::Op>, std::map<Choice, std::map<int64_t, std::vector<double>>>> samples;
+    for (const store::Collective& collective : facts.collectives) {
+        if (!collective.transferNs || !collective.bytes || *collective.bytes <= 0 || *collective.transferNs <= 0)
+            continue;
+        samples[{collective.communicatorId, collective.op}][{collective.algorithm, collective.protocol}]
+               [*collective.bytes]
+                   .push_back(static_cast<double>(*collective.transferNs));
+    }
+    std::vector<CostFit> fits;
+    for (const auto& [who, byChoice] : samples) {
+        const auto& timesBySize = std::max_element(byChoice.begin(), byChoice.end(), [](const auto& a, const auto& b) {
+                                      return totalNs(a.second) < totalNs(b.second);
+                                  })->second;
+        const auto communicator = facts.communicators.find(who.first);
+        if (communicator == facts.communicators.end()) continue;
+        CostFit fit;
+        fit.communicatorId = who.first;
+        fit.op = who.second;
+        fit.ceiling = peaks.busCeiling(communicator->second);
+        fit.smallestBytes = timesBySize.begin()->first;
+        fit.largestBytes = timesBySize.rbegin()->first;
+        for (const auto& [bytes, times] : timesBySize) fit.samples += static_cast<int>(times.size());
+        const std::vector<Point> points = medianPerSize(timesBySize);
+        if (static_cast<double>(fit.largestBytes) >= CostFit::kSmallestRange * static_cast<double>(fit.smallestBytes)) {
+            fitLine(points, fit);
+        } else if (fit.ceiling) {
+            usePeakAsPrior(points, *fit.ceiling, peaks.atLeast(communicator->second), communicator->second.size, fit);
+        } else {
+            continue;
+        }
+        fits.push_back(fit);
+    }
+    return fits;
+}
+
+}  // namespace rankscope::costs

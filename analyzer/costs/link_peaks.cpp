@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/costs/link_peaks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "analyzer/costs/device_links.h"
+#include "analyzer/costs/machine_links.h"
+#include "collector/store/link_spec.h"
+
+namespace rankscope::costs {
+namespace {
+
+/// What the sources say of one class, the best first.
+using Candidates = std::vector<LinkClass>;
+
+std::optional<LinkClass> classOf(const std::optional<store::LinkSpecClass>& told, const std::string& source) {
+    if (!told) return std::nullopt;
+    return LinkClass{told->gbps, told->alphaUs.value_or(0) * 1000, PeakKind::told, source};
+}
+
+void add(const std::optional<LinkClass>& link, Candidates& candidates) {
+    if (link) candidates.push_back(*link);
+}
+
+std::string rateText(const LinkClass& link) {
+    return fmt::format("{:.4g} GB/s", link.bytesPerNs);
+}
+
+std::string saidBy(const LinkClass& link) {
+    if (link.kind == PeakKind::atLeast) return link.source;  // "at least" stands before the rate
+    const char* how[] = {"told", "measured", "machine", "device table", "at least"};
+    return fmt::format("{}: {}", how[static_cast<size_t>(link.kind)], link.source);
+}
+
+/// What else says otherwise, as the subject of a sentence.
+std::string otherSource(PeakKind kind) {
+    switch (kind) {
+        case PeakKind::machine:
+            return "the machine";
+        case PeakKind::deviceTable:
+            return "the device table";
+        case PeakKind::measured:
+            return "a measurement";
+        default:
+            return "another source";
+    }
+}
+
+std::optional<LinkClass> best(const Candidates& candidates, const char* place, std::vector<std::string>& warnings) {
+    if (candidates.empty()) return std::nullopt;
+    const LinkClass& chosen = candidates.front();
+    for (const LinkClass& other : candidates) {
+        const double ratio =
+            std::max(chosen.bytesPerNs, other.bytesPerNs) / std::min(chosen.bytesPerNs, other.bytesPerNs);
+        if (ratio <= LinkPeakThresholds::kContradiction) continue;
+        warnings.push_back(fmt::format("links {}: {} ({}) is used, but {} says {} ({})", place, rateText(chosen),
+                                       saidBy(chosen), otherSource(other.kind), rateText(other), saidBy(other)));
+        break;  // one is enough to look into it
+    }
+    return chosen;
+}
+
+std::string joinSources(const LinkPeaks& peaks) {
+    if (peaks.intra && peaks.inter && saidBy(*peaks.intra) == saidBy(*peaks.inter)) return saidBy(*peaks.intra);
+    std::vector<std::string> parts;
+    if (peaks.intra) parts.push_back("inside a node " + saidBy(*peaks.intra));
+    if (peaks.inter) parts.push_back("between nodes " + saidBy(*peaks.inter));
+    return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+/// "inside a node 200 GB/s, start-up 6 us".
+std::string classText(const char* place, const std::optional<LinkClass>& link) {
+    if (!link) return fmt::format("{} unknown", place);
+    const std::string startup =
+        link->alphaNs > 0 ? fmt::format(", start-up {:.4g} us", link->alphaNs / 1000) : std::string();
+    return fmt::format("{} {}{}{}", place, link->kind == PeakKind::atLeast ? "at least " : "", rateText(*link),
+                       startup);
+}
+
+struct Ceiling {
+    double bytesPerNs = 0;
+    PeakKind kind = PeakKind::told;
+};
+
+/// What limits a communicator's bus bandwidth: between nodes the cards of its smallest node, or the port that feeds
+/// them.
+std::optional<Ceiling> ceilingOf(const LinkPeaks& peaks, const facts::Communicator& communicator) {
+    const auto &intra = peaks.intra, &inter = peaks.inter;
+    if (communicator.nodes <= 1) return intra ? std::optional(Ceiling{intra->bytesPerNs, intra->kind}) : std::nullopt;
+    if (!inter) return std::nullopt;
+    const double cards = communicator.smallestNode * inter->bytesPerNs;
+    // What a port is known to carry at least is no limit to a card whose rate is known.
+    const bool limitsToo = intra && (intra->kind != PeakKind::atLeast || inter->kind == PeakKind::atLeast);
+    return limitsToo && intra->bytesPerNs < cards ? Ceiling{intra->bytesPerNs, intra->kind}
+                                                  : Ceiling{cards, inter->kind};
+}
+
+}  // namespace
+
+bool isNominal(PeakKind kind) {
+    return kind == PeakKind::machine || kind == PeakKind::deviceTable;
+}
+
+const char* toText(PeakKind kind) {
+    switch (kind) {
+        case PeakKind::told:
+            return "told";
+        case PeakKind::measured:
+            return "measured";
+        case PeakKind::machine:
+            return "machine";
+        case PeakKind::deviceTable:
+            return "device_table";
+        case PeakKind::atLeast:
+            return "at_least";
+    }
+    return "unknown";
+}
+
+std::optional<double> LinkPeaks::busCeiling(const facts::Communicator& communicator) const {
+    const std::optional<Ceiling> ceiling = ceilingOf(*this, communicator);
+    return ceiling ? std::optional(ceiling->bytesPerNs) : std::nullopt;
+}
+
+bool LinkPeaks::atLeast(const facts::Communicator& communicator) const {
+    const std::optional<Ceiling> ceiling = ceilingOf(*this, communicator);
+    return ceiling && ceiling->kind == PeakKind::atLeast;
+}
+
+PeakKind LinkPeaks::ceilingKind(const facts::Communicator& communicator) const {
+    const std::optional<Ceiling> ceiling = ceilingOf(*this, communicator);
+    return ceiling ? ceiling->kind : PeakKind::told;
+}
+
+double LinkPeaks::alphaPerHop(const facts::Communicator& communicator) const {
+    double alpha = intra ? intra->alphaNs : 0;
+    if (communicator.nodes > 1 && inter) alpha = std::max(alpha, inter->alphaNs);
+    return alpha;
+}
+
+LinkPeaks parseLinkPeaks(const std::string& text) {
+    const store::LinkSpec spec = store::parseLinkSpec(text);
+    LinkPeaks peaks;
+    peaks.intra = classOf(spec.intra, "--links");
+    peaks.inter = classOf(spec.inter, "--links");
+    nameSources(peaks);
+    return peaks;
+}
+
+LinkPeaks resolveLinkPeaks(const facts::TraceFacts& facts, const LinkSources& given) {
+    LinkPeaks peaks;
+    Candidates intra, inter;
+    std::vector<LinkSources::Told> told = given.told;
+    const std::string stored = facts.text("links"), ofJob = facts.text("env.RANKSCOPE_LINKS");
+    if (!stored.empty()) told.push_back({stored, "--links of the run"});
+    if (!ofJob.empty() && ofJob != stored) told.push_back({ofJob, "RANKSCOPE_LINKS of the job"});
+    for (const auto& [text, source] : told) {
+        const store::LinkSpec spec = store::parseLinkSpec(text);
+        if (!spec.complaint.empty())
+            peaks.warnings.push_back(fmt::format("link peaks of {} are not used: {}", source, spec.complaint));
+        add(classOf(spec.intra, source), intra);
+        add(classOf(spec.inter, source), inter);
+    }
+    add(given.measuredIntra, intra);
+    add(given.measuredInter, inter);
+    add(machineIntra(facts), intra);
+    add(machineInter(facts), inter);
+    const DeviceLinks devices = deviceLinks(facts);
+    add(devices.intra, intra);
+    if (intra.empty()) peaks.unknownDevices = devices.unknown;
+    peaks.intra = best(intra, "inside a node", peaks.warnings);
+    peaks.inter = best(inter, "between nodes", peaks.warnings);
+    nameSources(peaks);
+    return peaks;
+}
+
+void nameSources(LinkPeaks& peaks) {
+    peaks.source = joinSources(peaks);
+}
+
+std::string linkPeaksText(const LinkPeaks& peaks, size_t nodes) {
+    const auto& [intra, inter] = std::tie(peaks.intra, peaks.inter);
+    const bool alike = intra && inter && saidBy(*intra) == saidBy(*inter);
+    const auto said = [](const std::optional<LinkClass>& link) {
+        return link ? fmt::format(" ({})", saidBy(*link)) : std::string();
+    };
+    std::string text = intra || inter ? classText("inside a node", intra) + (alike ? "" : said(intra)) : "unknown";
+    if (inter || (intra && nodes > 1)) text += "; " + classText("between nodes", inter) + said(inter);
+    if (!peaks.unknownDevices.empty())
+        text += fmt::format("; no data sheet is known for {}", fmt::join(peaks.unknownDevices, ", "));
+    if (!intra || (nodes > 1 && !inter)) text += fmt::format("; to tell them: {}", kTellLinks);
+    return text;
+}
+
+}  // namespace rankscope::costs

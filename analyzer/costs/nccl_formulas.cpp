@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/costs/nccl_formulas.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/facts/operation.h"
+
+namespace rankscope::costs {
+
+using store::Algorithm;
+using store::Op;
+using store::Protocol;
+
+/// Share of the link's bandwidth. LL: at best half; NCCL's table goes down to a quarter where the SMs cannot poll the
+/// flags fast enough.
+Range bandwidthShare(AlgorithmChoice choice) {
+    if (choice.algorithm == Algorithm::pat) return {0.7, 0.8};  // tuning.cc: 0.75
+    Range share{1, 1};
+    if (choice.protocol == Protocol::ll) share = {0.25, 0.5};
+    if (choice.protocol == Protocol::ll128) share = {0.85, 120.0 / 128};
+    if (choice.algorithm == Algorithm::tree) {
+        share.low *= 0.8;
+        share.high *= 0.92;
+    }
+    return share;
+}
+
+/// Start-up per hop against that of Simple (baseLat and hwLat of tuning.cc: LL 0.18 to 0.36, LL128 0.29 to 0.6 of it).
+Range startupShare(Protocol protocol) {
+    if (protocol == Protocol::ll) return {0.2, 0.4};
+    if (protocol == Protocol::ll128) return {0.3, 0.6};
+    return {1, 1};
+}
+
+Range hopsOf(Op op, int ranks, Algorithm algorithm) {
+    const double levels = std::ceil(std::log2(std::max(ranks, 2)));
+    if (algorithm == Algorithm::tree) return {2 * levels, 2 * levels};
+    if (algorithm == Algorithm::pat) {
+        // By its steps, and as tuning.cc has it: shorter ones, and a part that grows with the ranks (2.8 us against 14
+        // us a hop of Simple over the network).
+        const double tuned = levels / 3.5 + 0.2 * ranks;
+        return {std::min(levels, tuned), std::max(levels, tuned)};
+    }
+    const double hops = facts::startupHops(op, ranks);
+    return {hops, hops};
+}
+
+std::optional<LinkModel> linkModel(const LinkPeaks& peaks, const facts::Communicator& communicator, Op op) {
+    std::optional<double> ceiling = peaks.busCeiling(communicator);
+    if (!ceiling) return std::nullopt;
+    if (op == Op::allToAll && communicator.nodes > 1 && peaks.inter) {
+        const double leaving = std::max(1, communicator.size - communicator.smallestNode);
+        ceiling = peaks.inter->bytesPerNs * (communicator.size - 1) / leaving;
+        // What a port is known to carry at least is no limit to a card whose rate is known.
+        if (peaks.intra && (peaks.intra->kind != PeakKind::atLeast || peaks.inter->kind == PeakKind::atLeast))
+            ceiling = std::min(*ceiling, peaks.intra->bytesPerNs);
+    }
+    return LinkModel{peaks.alphaPerHop(communicator), *ceiling};
+}
+
+bool isModelled(Op op, AlgorithmChoice choice) {
+    if (choice.protocol == Protocol::unknown) return false;
+    if (choice.algorithm == Algorithm::ring)
+        return op == Op::allReduce || op == Op::allGather || op == Op::reduceScatter;
+    if (choice.algorithm == Algorithm::pat)
+        return choice.protocol == Protocol::simple && (op == Op::allGather || op == Op::reduceScatter);
+    return choice.algorithm == Algorithm::tree && op == Op::allReduce;
+}
+
+Range collectiveNs(const LinkModel& link, Op op, int ranks, double bytes, AlgorithmChoice choice) {
+    const Range bandwidth = bandwidthShare(choice);
+    const Range startup = startupShare(choice.protocol);
+    const Range hops = hopsOf(op, ranks, choice.algorithm);
+    const double busNs = bytes * facts::busFactor(op, ranks) / link.bytesPerNs;
+    return {hops.low * link.alphaNs * startup.low + busNs / bandwidth.high,
+            hops.high * link.alphaNs * startup.high + busNs / bandwidth.low};
+}
+
+std::vector<AlgorithmChoice> algorithmChoices(Op op) {
+    std::vector<AlgorithmChoice> choices;
+    for (Algorithm algorithm : {Algorithm::ring, Algorithm::tree})
+        for (Protocol protocol : {Protocol::simple, Protocol::ll128, Protocol::ll})
+            if (isModelled(op, {algorithm, protocol})) choices.push_back({algorithm, protocol});
+    return choices;
+}
+
+std::string toSetting(Algorithm algorithm) {
+    return algorithm == Algorithm::tree ? "tree" : "ring";
+}
+
+std::string toSetting(Protocol protocol) {
+    return protocol == Protocol::ll ? "LL" : protocol == Protocol::ll128 ? "LL128" : "Simple";
+}
+
+std::string toSetting(Op op) {
+    switch (op) {
+        case Op::allReduce:
+            return "allreduce";
+        case Op::allGather:
+            return "allgather";
+        case Op::reduceScatter:
+            return "reducescatter";
+        case Op::broadcast:
+            return "broadcast";
+        case Op::reduce:
+            return "reduce";
+        default:
+            return "";
+    }
+}
+
+}  // namespace rankscope::costs

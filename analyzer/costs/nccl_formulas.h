@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time of a collective by algorithm and protocol: hops x alpha + bus bytes over the share of the link that the protocol
+// reaches. Hops: ring all-reduce 2(P-1), ring all-gather and reduce-scatter P-1, tree 2 ceil(log2 P), PAT ceil(log2 P)
+// (NCCL src/graph/tuning.cc; Hockney's alpha-beta model). Shares: an LL line is half flags, an LL128 line 8 of 128
+// bytes; a tree's inner ranks send twice. NCCL's own table (tuning.cc, 2.28) varies with the hardware around these, so
+// that each value is a range: what is claimed must hold at its unfavourable end.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "analyzer/costs/link_peaks.h"
+
+namespace rankscope::costs {
+
+struct AlgorithmChoice {
+    store::Algorithm algorithm = store::Algorithm::ring;
+    store::Protocol protocol = store::Protocol::simple;
+    bool operator==(const AlgorithmChoice&) const = default;
+};
+
+struct Range {
+    double low = 0;
+    double high = 0;
+};
+
+/// A communicator's link as the formulas need it.
+struct LinkModel {
+    double alphaNs = 0;     // per hop, of Simple
+    double bytesPerNs = 0;  // highest bus bandwidth
+};
+
+/// From configured peaks; nothing without a bandwidth. Rings use every NIC of a node for each member's bytes, an
+/// all-to-all sends each member's through its own: P - k of P parts leave a node with k members.
+std::optional<LinkModel> linkModel(const LinkPeaks& peaks, const facts::Communicator& communicator, store::Op op);
+
+/// True for the combinations these formulas know: ring and tree (all-reduce only) with LL, LL128 and Simple, PAT
+/// (all-gather and reduce-scatter only).
+bool isModelled(store::Op op, AlgorithmChoice choice);
+
+/// Share of the link's bandwidth that a choice reaches, start-up per hop against that of Simple, hops of the start-up:
+/// what the formulas are made of.
+Range bandwidthShare(AlgorithmChoice choice);
+Range startupShare(store::Protocol protocol);
+Range hopsOf(store::Op op, int ranks, store::Algorithm algorithm);
+
+/// Shortest and longest time the formulas allow. An unknown algorithm or protocol counts as ring or Simple.
+Range collectiveNs(const LinkModel& link, store::Op op, int ranks, double bytes, AlgorithmChoice choice);
+
+/// All modelled choices for an operation on whatever group: PAT needs one GPU per node.
+std::vector<AlgorithmChoice> algorithmChoices(store::Op op);
+
+/// As NCCL_ALGO and NCCL_PROTO spell them.
+std::string toSetting(store::Algorithm algorithm);
+std::string toSetting(store::Protocol protocol);
+/// Function name of NCCL's per-collective syntax (2.24 and later): "allreduce"; empty for operations it does not cover.
+std::string toSetting(store::Op op);
+
+}  // namespace rankscope::costs

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/costs/nccl_names.h"
+
+#include <array>
+#include <cctype>
+#include <utility>
+
+namespace rankscope::costs {
+namespace {
+
+using store::Algorithm;
+using store::Op;
+using store::Protocol;
+
+constexpr std::array<std::pair<const char*, Op>, 8> kOps{{{"allreduce", Op::allReduce},
+                                                          {"allgather", Op::allGather},
+                                                          {"reducescatter", Op::reduceScatter},
+                                                          {"broadcast", Op::broadcast},
+                                                          {"reduce", Op::reduce},
+                                                          {"alltoall", Op::allToAll},
+                                                          {"gather", Op::gather},
+                                                          {"scatter", Op::scatter}}};
+constexpr std::array<std::pair<const char*, Algorithm>, 7> kAlgorithms{{{"tree", Algorithm::tree},
+                                                                        {"ring", Algorithm::ring},
+                                                                        {"collnetdirect", Algorithm::collnetDirect},
+                                                                        {"collnetchain", Algorithm::collnetChain},
+                                                                        {"nvls", Algorithm::nvls},
+                                                                        {"nvlstree", Algorithm::nvlsTree},
+                                                                        {"pat", Algorithm::pat}}};
+constexpr std::array<std::pair<const char*, Protocol>, 3> kProtocols{
+    {{"ll", Protocol::ll}, {"ll128", Protocol::ll128}, {"simple", Protocol::simple}}};
+
+std::string folded(std::string_view name) {
+    std::string text;
+    for (char c : name)
+        if (c != '_' && c != '-') text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (text.ends_with("perf")) text.resize(text.size() - 4);
+    return text;
+}
+
+template <typename Table>
+auto valueOf(const Table& table, std::string_view name) {
+    const std::string wanted = folded(name);
+    for (const auto& [text, value] : table)
+        if (wanted == text) return value;
+    return decltype(table[0].second){};
+}
+
+template <typename Table, typename Value>
+std::string nameOf(const Table& table, Value wanted) {
+    for (const auto& [text, value] : table)
+        if (wanted == value) return text;
+    return {};
+}
+
+}  // namespace
+
+Op opOfName(std::string_view name) {
+    return valueOf(kOps, name);
+}
+Algorithm algorithmOfName(std::string_view name) {
+    return valueOf(kAlgorithms, name);
+}
+Protocol protocolOfName(std::string_view name) {
+    return valueOf(kProtocols, name);
+}
+std::string ncclName(Algorithm algorithm) {
+    return nameOf(kAlgorithms, algorithm);
+}
+
+std::string tunerName(Algorithm algorithm) {
+    switch (algorithm) {
+        case Algorithm::collnetDirect:
+            return "collnet_direct";
+        case Algorithm::collnetChain:
+            return "collnet_chain";
+        case Algorithm::nvlsTree:
+            return "nvls_tree";
+        default:
+            return ncclName(algorithm);
+    }
+}
+
+std::string ncclName(Protocol protocol) {
+    return nameOf(kProtocols, protocol);
+}
+
+std::string ncclName(Op op) {
+    switch (op) {
+        case Op::allReduce:
+        case Op::allGather:
+        case Op::reduceScatter:
+        case Op::broadcast:
+        case Op::reduce:
+            return nameOf(kOps, op);
+        default:
+            return {};
+    }
+}
+
+}  // namespace rankscope::costs

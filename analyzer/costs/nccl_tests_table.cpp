@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/costs/nccl_tests_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "analyzer/costs/nccl_names.h"
+#include "analyzer/facts/operation.h"
+#include "collector/store/error.h"
+
+namespace rankscope::costs {
+namespace {
+
+using store::Op;
+
+constexpr const char* kRunAgain = "run the test again and give its whole output";
+constexpr const char* kFindTheCause =
+    "a cluster that computes wrongly has no times worth keeping: find the cause first";
+
+std::vector<std::string> wordsOf(const std::string& line) {
+    std::istringstream in(line);
+    std::vector<std::string> words;
+    for (std::string word; in >> word;) words.push_back(word);
+    return words;
+}
+
+std::optional<double> numberOf(const std::string& word) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value)) return std::nullopt;
+    return value;
+}
+
+/// srun --label puts "12: " in front of every line.
+std::string withoutLabel(const std::string& line) {
+    size_t at = line.find_first_not_of(' ');
+    const size_t digits = at;
+    while (at != std::string::npos && at < line.size() && std::isdigit(static_cast<unsigned char>(line[at]))) ++at;
+    if (at == std::string::npos || at == digits || at >= line.size() || line[at] != ':') return line;
+    return line.substr(at + 1);
+}
+
+/// One measured row: its columns from the left are size and count, from the right two blocks of time, algbw, busbw and
+/// errors.
+struct Columns {
+    double bytes = 0;
+    double time[2] = {0, 0}, algbw[2] = {0, 0}, busbw[2] = {0, 0};
+    bool inPlace = true;
+    double wrong = 0;  // elements; NaN and N/A count as none: not checked
+};
+
+class TableReader {
+  public:
+    TableReader(const std::filesystem::path& path, const NcclTestsHints& hints)
+        : m_path(path.string()), m_hints(hints) {}
+
+    std::vector<NcclTestsTable> read() {
+        std::ifstream in(m_path);
+        if (!in) throw store::Error(m_path, "cannot be opened", "give a file with the output of an nccl-tests program");
+        for (std::string line; std::getline(in, line);) {
+            ++m_line;
+            if (line.size() > kLongestLine)
+                fail("a line of " + std::to_string(line.size()) + " characters", "this is no output of nccl-tests");
+            if (!line.empty() && line.back() == '\r') line.pop_back();
+            take(withoutLabel(line));
+        }
+        if (m_open) fail("the file ends inside a table: the line '# Avg bus bandwidth' is missing", kRunAgain);
+        if (m_tables.empty())
+            throw store::Error(
+                m_path, "holds no table of nccl-tests",
+                "give the output of all_reduce_perf or one of its siblings, with its lines that begin with #");
+        return std::move(m_tables);
+    }
+
+  private:
+    static constexpr size_t kLongestLine = 1 << 16;
+
+    [[noreturn]] void fail(const std::string& cause, const std::string& hint) const {
+        throw store::Error(m_path, fmt::format("line {}: {}", m_line, cause), hint);
+    }
+
+    void take(const std::string& line) {
+        noteSettings(line);
+        const std::vector<std::string> words = wordsOf(line);
+        if (words.empty()) return;
+        if (words[0].starts_with("#"))
+            comment(line, words);
+        else if (m_open)
+            row(words);
+    }
+
+    /// Names of programs and variables, in commands that the log shows and in what NCCL and nccl-tests say.
+    void noteSettings(const std::string& line) {
+        for (const char* program : {"all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "broadcast_perf",
+                                    "reduce_perf", "alltoall_perf", "gather_perf", "scatter_perf"}) {
+            const size_t at = line.find(program);
+            if (at != std::string::npos && (at == 0 || line[at - 1] == '/' || line[at - 1] == ' '))
+                m_program = opOfName(program);
+        }
+        if (const std::string value = valueOf(line, "NCCL_ALGO"); !value.empty()) m_algorithm = algorithmOfName(value);
+        if (const std::string value = valueOf(line, "NCCL_PROTO"); !value.empty()) m_protocol = protocolOfName(value);
+        if (const size_t at = line.find("NCCL version "); at != std::string::npos)
+            m_version = line.substr(at + 13, line.find_first_of("+ \t", at + 13) - at - 13);
+    }
+
+    /// "NAME=value" or NCCL's "NAME set by environment to value".
+    static std::string valueOf(const std::string& line, const std::string& name) {
+        for (const std::string& form : {name + "=", name + " set by environment to "}) {
+            const size_t at = line.find(form);
+            if (at == std::string::npos) continue;
+            const size_t from = at + form.size();
+            std::string value = line.substr(from, line.find_first_of(" \t;", from) - from);
+            std::erase_if(value, [](char c) { return c == '"' || c == '\'' || c == '.'; });
+            return value;
+        }
+        return {};
+    }
+
+    void comment(const std::string& line, const std::vector<std::string>& words) {
+        if (line.find("nThread") != std::string::npos && line.find("minBytes") != std::string::npos) {
+            if (m_open) fail("a new test begins inside a table: the one before was cut off", kRunAgain);
+            m_hosts.clear();
+            m_ranks = 0;
+        }
+        if (words.size() > 3 && words[1] == "Rank" && line.find(" on ") != std::string::npos) device(line);
+        if (line.find("size") != std::string::npos && line.find("busbw") != std::string::npos) heads(words);
+        if (!m_open) return;
+        if (line.find("Out of bounds values") != std::string::npos && line.find("FAILED") != std::string::npos)
+            fail("the test reports wrong results", kFindTheCause);
+        if (line.find("Avg bus bandwidth") != std::string::npos) close();
+    }
+
+    void device(const std::string& line) {
+        ++m_ranks;
+        const size_t at = line.find(" on ") + 4;
+        m_hosts.insert(line.substr(at, line.find(' ', line.find_first_not_of(' ', at)) - at));
+    }
+
+    void heads(const std::vector<std::string>& words) {
+        if (m_open) fail("a second row of column heads inside a table: the one before was cut off", kRunAgain);
+        m_open = true;
+        m_table = NcclTestsTable{};
+        m_table.file = m_path;
+        m_table.line = m_line;
+        m_table.ranks = m_ranks;
+        m_table.nodes = static_cast<int>(m_hosts.size());
+        m_table.ncclVersion = m_version;
+        m_table.algorithm = m_hints.algorithm != store::Algorithm::unknown ? m_hints.algorithm : m_algorithm;
+        m_table.protocol = m_hints.protocol != store::Protocol::unknown ? m_hints.protocol : m_protocol;
+        m_errorColumn =
+            std::count(words.begin(), words.end(), "error") + std::count(words.begin(), words.end(), "#wrong") > 0;
+        m_reduces = false;
+        m_rooted = std::count(words.begin(), words.end(), "root") > 0;
+        m_largestBusbw = 0;
+        m_factors.clear();
+        if (m_ranks == 0)
+            fail("no device list ('# Rank 0 … on HOST device …') above the table: the number of ranks is not told",
+                 "give the whole output, from its first line");
+        if (m_ranks == 1)
+            fail("a test of one rank: its time is that of a copy, not of communication",
+                 "start one process per device under one launcher (mpirun -n 8 ./all_reduce_perf -g 1) and build "
+                 "nccl-tests with MPI=1, else each is a job of its own");
+    }
+
+    void row(const std::vector<std::string>& words) {
+        if (!std::isdigit(static_cast<unsigned char>(words[0][0])) || words.size() < 2 || !numberOf(words[0]))
+            return;  // a message of NCCL or of the launcher
+        const Columns columns = columnsOf(words);
+        if (columns.wrong > 0) fail(fmt::format("{:.0f} wrong elements", columns.wrong), kFindTheCause);
+        if (columns.bytes <= 0) return;  // nccl-tests rounds sizes below one element per rank to nothing
+        if (!m_table.rows.empty() && columns.bytes < static_cast<double>(m_table.rows.back().bytes))
+            fail("sizes go backwards: two outputs are mixed", "keep the output of each test in a file of its own");
+        check(columns, 0);
+        if (columns.inPlace) check(columns, 1);
+        m_table.rows.push_back(
+            {m_line, static_cast<int64_t>(columns.bytes), columns.time[0], columns.inPlace ? columns.time[1] : 0});
+    }
+
+    Columns columnsOf(const std::vector<std::string>& words) {
+        const size_t block = m_errorColumn ? 4 : 3;
+        if (words.size() < 3 + 2 * block)
+            fail(fmt::format("a row of {} columns where the heads name {} or more: it is cut off", words.size(),
+                             3 + 2 * block),
+                 kRunAgain);
+        Columns columns;
+        columns.bytes = numberOf(words[0]).value_or(-1);
+        if (columns.bytes < 0) fail("the first column is no size in bytes", kRunAgain);
+        // size count type [redop] [root]: a word behind the type that is none of the digits is the reduction.
+        m_reduces = m_reduces || (words.size() > 3 + 2 * block && words[3] != "none" && !numberOf(words[3]));
+        for (size_t place = 0; place < 2; ++place) {
+            const size_t at = words.size() - (2 - place) * block;
+            const auto time = numberOf(words[at]), algbw = numberOf(words[at + 1]), busbw = numberOf(words[at + 2]);
+            if (!time && place == 1 && words[at] == "N/A") {
+                columns.inPlace = false;
+                continue;
+            }
+            if (!time || !algbw || !busbw)
+                fail(fmt::format("'{} {} {}' where time, algbw and busbw should be", words[at], words[at + 1],
+                                 words[at + 2]),
+                     "columns are missing or in another order; give the output unchanged");
+            columns.time[place] = *time;
+            columns.algbw[place] = *algbw;
+            columns.busbw[place] = *busbw;
+            if (!m_errorColumn) continue;
+            const auto errors = numberOf(
+                words[at + 3]);  // old layouts: the largest difference, a rounding error; new ones: a count of elements
+            if (errors && *errors >= 1) columns.wrong += *errors;
+        }
+        return columns;
+    }
+
+    /// algbw = bytes / time and busbw = algbw x factor, as far as the printed digits go.
+    void check(const Columns& columns, int place) {
+        if (columns.time[place] <= 0) fail("a time of 0", kRunAgain);
+        const double algbw = columns.bytes / columns.time[place] / 1e3;
+        if (std::abs(algbw - columns.algbw[place]) > 0.006 + 0.01 * algbw)
+            fail(fmt::format("algbw {} where size / time is {:.2f}: the columns do not belong together",
+                             columns.algbw[place], algbw),
+                 "give the output unchanged");
+        m_largestBusbw = std::max(m_largestBusbw, columns.busbw[place]);
+        if (columns.algbw[place] >= 1) m_factors.push_back(columns.busbw[place] / columns.algbw[place]);
+    }
+
+    void close() {
+        m_open = false;
+        if (m_table.rows.empty()) fail("a table without rows of more than 0 bytes", kRunAgain);
+        if (m_largestBusbw <= 0)
+            fail("the bus bandwidth is 0 in every row: the ranks did not communicate",
+                 "each process ran alone; start them under one launcher and build nccl-tests with MPI=1");
+        m_table.op = operation();
+        checkFactor();
+        m_tables.push_back(std::move(m_table));
+    }
+
+    Op operation() const {
+        if (m_hints.op != Op::unknown) return m_hints.op;
+        if (m_program != Op::unknown) return m_program;
+        if (const Op named = ofFileName(); named != Op::unknown) return named;
+        if (m_factors.empty()) fail("the operation is not told", "name it behind the file: FILE:allreduce");
+        const double factor = m_factors.back();
+        const auto is = [&](Op op) { return std::abs(factor - facts::busFactor(op, m_table.ranks)) < 0.02; };
+        if (m_table.ranks > 2 && is(Op::allReduce)) return Op::allReduce;
+        if (m_table.ranks > 2 && is(Op::reduceScatter) && m_reduces) return Op::reduceScatter;
+        if (m_table.ranks > 2 && is(Op::broadcast) && m_rooted) return m_reduces ? Op::reduce : Op::broadcast;
+        fail("the operation is not told, and several have these columns",
+             "name it behind the file: FILE:allgather, FILE:reducescatter, FILE:alltoall …");
+    }
+
+    Op ofFileName() const {
+        std::string name;
+        for (char c : std::filesystem::path(m_path).filename().string())
+            if (c != '_' && c != '-') name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        for (const char* candidate : {"allreduce", "reducescatter", "allgather", "alltoall", "broadcast", "reduce"})
+            if (name.find(candidate) != std::string::npos) return opOfName(candidate);
+        return Op::unknown;
+    }
+
+    void checkFactor() const {
+        if (m_factors.empty()) return;
+        const double expected = facts::busFactor(m_table.op, m_table.ranks);
+        if (std::abs(m_factors.back() / expected - 1) < 0.03) return;
+        fail(fmt::format("busbw / algbw is {:.3f}, for {} over {} ranks it is {:.3f}", m_factors.back(),
+                         store::toText(m_table.op), m_table.ranks, expected),
+             m_factors.back() < 0.01 ? "a job of one rank posing as more"
+                                     : "the operation or the number of ranks is another: name the operation behind the "
+                                       "file, FILE:allgather");
+    }
+
+    std::string m_path;
+    NcclTestsHints m_hints;
+    int m_line = 0;
+    bool m_open = false;  // between column heads and the closing line
+    NcclTestsTable m_table;
+    std::vector<NcclTestsTable> m_tables;
+    std::set<std::string> m_hosts;
+    int m_ranks = 0;
+    std::string m_version;
+    Op m_program = Op::unknown;
+    store::Algorithm m_algorithm = store::Algorithm::unknown;
+    store::Protocol m_protocol = store::Protocol::unknown;
+    bool m_errorColumn = false, m_reduces = false, m_rooted = false;
+    double m_largestBusbw = 0;
+    std::vector<double> m_factors;  // busbw / algbw where both have digits enough
+};
+
+}  // namespace
+
+double NcclTestsTable::timeUs(const NcclTestsRow& row) const {
+    const bool inPlace = op == Op::allReduce || op == Op::broadcast || op == Op::reduce;
+    return inPlace && row.inPlaceUs > 0 ? row.inPlaceUs : row.outOfPlaceUs;
+}
+
+std::vector<NcclTestsTable> readNcclTestsTables(const std::filesystem::path& path, const NcclTestsHints& hints) {
+    return TableReader(path, hints).read();
+}
+
+EvidenceSource parseEvidenceSource(const std::string& text) {
+    EvidenceSource source{text, {}};
+    std::error_code ignored;
+    if (std::filesystem::exists(text, ignored)) return source;  // a name with a colon in it
+    const size_t colon = text.find(':');
+    if (colon == std::string::npos) return source;
+    source.path = text.substr(0, colon);
+    std::string word;
+    for (const char c : text.substr(colon + 1) + ":") {
+        if (c != ':' && c != '/') {
+            word += c;
+            continue;
+        }
+        if (const Op op = opOfName(word); op != Op::unknown)
+            source.hints.op = op;
+        else if (const auto algorithm = algorithmOfName(word); algorithm != store::Algorithm::unknown)
+            source.hints.algorithm = algorithm;
+        else if (const auto protocol = protocolOfName(word); protocol != store::Protocol::unknown)
+            source.hints.protocol = protocol;
+        else
+            throw store::Error(text, fmt::format("'{}' is no operation, algorithm or protocol", word),
+                               "write FILE:allreduce:ring/ll, any part left out");
+        word.clear();
+    }
+    return source;
+}
+
+}  // namespace rankscope::costs

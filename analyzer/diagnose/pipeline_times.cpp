@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/pipeline_times.h"
+
+#include <algorithm>
+
+#include "analyzer/facts/statistics.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+/// Idle for which the host is no reason.
+double bareIdleNs(const facts::RankSummary& rank, int step) {
+    double sum = 0;
+    for (const facts::IdleGap& gap : rank.idleGaps) {
+        if (gap.step != step) continue;
+        if (gap.cause == facts::IdleCause::other || gap.cause == facts::IdleCause::dependency ||
+            gap.cause == facts::IdleCause::blockingCall)
+            sum += static_cast<double>(gap.durNs);
+    }
+    return sum;
+}
+
+/// Communication inside the stage that its micro-batches wait for.
+bool insideStage(facts::CommRole role) {
+    return role == facts::CommRole::activations || role == facts::CommRole::experts ||
+           role == facts::CommRole::shardedParameters;
+}
+
+StageTimes timesOf(const job::Analysis& analysis, const facts::RankSummary& rank, int step, bool firstStage,
+                   std::vector<double>& transfers) {
+    StageTimes times;
+    const facts::Attribution* attribution = analysis.attribution(rank, step);
+    if (attribution == nullptr) return times;
+    times.stepNs = static_cast<double>(attribution->stepNs);
+    times.workNs = static_cast<double>(attribution->computeNs + attribution->memoryNs);
+    times.bubbleNs = bareIdleNs(rank, step);
+    double beforeLastSend = -1;
+    for (const facts::CommTask& task : analysis.tasks(rank, step)) {
+        const facts::CommRole role = analysis.layout.role(task);
+        if (insideStage(role)) {
+            times.workNs += static_cast<double>(task.exposedWaitNs + task.exposedTransferNs);
+            times.insideWaitNs += static_cast<double>(task.exposedWaitNs);
+        }
+        if (role != facts::CommRole::pipeline) continue;
+        times.bubbleNs += static_cast<double>(task.exposedWaitNs);
+        times.exposedTransferNs += static_cast<double>(task.exposedTransferNs);
+        // The receive of the next step may start in this one already.
+        if (task.op == store::Op::send) beforeLastSend = static_cast<double>(task.computeBeforeNs);
+        transfers.push_back(static_cast<double>(task.transferNs()));
+    }
+    times.largestExposedTransferNs = times.exposedTransferNs;
+    // The last message of every stage but the first is the gradient it sends behind its last backward.
+    if (!firstStage && beforeLastSend >= 0) times.tailNs = static_cast<double>(attribution->computeNs) - beforeLastSend;
+    return times;
+}
+
+void add(const StageTimes& part, double weight, StageTimes& sum) {
+    sum.stepNs += weight * part.stepNs;
+    sum.workNs += weight * part.workNs;
+    sum.insideWaitNs += weight * part.insideWaitNs;
+    sum.tailNs += weight * part.tailNs;
+    sum.bubbleNs += weight * part.bubbleNs;
+    sum.exposedTransferNs += weight * part.exposedTransferNs;
+    sum.largestExposedTransferNs = std::max(sum.largestExposedTransferNs, part.largestExposedTransferNs);
+}
+
+/// The first stage's optimizer takes as long as the others', for its share of the layers.
+void splitTails(PipelineStep& step) {
+    double tails = 0, works = 0;
+    for (size_t s = 1; s < step.stages.size(); ++s) {
+        tails += step.stages[s].tailNs;
+        works += step.stages[s].workNs;
+    }
+    StageTimes& first = step.stages.front();
+    first.tailNs = works > 0 ? tails / works * first.workNs : 0;
+    for (StageTimes& stage : step.stages) stage.workNs = std::max(0.0, stage.workNs - stage.tailNs);
+}
+
+}  // namespace
+
+double PipelineStep::stepNs() const {
+    double longest = 0;
+    for (const StageTimes& stage : stages) longest = std::max(longest, stage.stepNs);
+    return longest;
+}
+
+double PipelineStep::bubbleShare() const {
+    double share = 0;
+    for (const StageTimes& stage : stages) share += stage.stepNs > 0 ? stage.bubbleNs / stage.stepNs : 0;
+    return stages.empty() ? 0 : share / static_cast<double>(stages.size());
+}
+
+facts::PipelineModel PipelineTimes::model(const PipelineStep& step) const {
+    facts::PipelineModel model;
+    model.schedule = shape->schedule;
+    model.microBatches = std::max(1, shape->microBatches);
+    model.virtualStages = shape->virtualStages;
+    model.transferNs = transferNs;
+    for (const StageTimes& stage : step.stages) model.stageNs.push_back(stage.workNs / model.microBatches);
+    return model;
+}
+
+std::vector<int> PipelineTimes::allRanks() const {
+    std::vector<int> all;
+    for (const std::vector<int>& stage : ranks) all.insert(all.end(), stage.begin(), stage.end());
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+PipelineTimes pipelineTimes(const job::Analysis& analysis) {
+    PipelineTimes times;
+    for (const facts::Pipeline& pipeline : analysis.layout.pipelines) {
+        if (times.shape == nullptr) {
+            times.shape = &pipeline;
+            times.ranks.resize(pipeline.stages.size());
+        }
+        const facts::Pipeline& first = *times.shape;
+        if (pipeline.stages.size() != first.stages.size() || pipeline.microBatches != first.microBatches ||
+            pipeline.virtualStages != first.virtualStages)
+            continue;
+        for (size_t s = 0; s < pipeline.stages.size(); ++s) times.ranks[s].push_back(pipeline.stages[s]);
+    }
+    if (times.shape == nullptr) return times;
+    std::vector<double> transfers;
+    for (int step : analysis.steps) {
+        PipelineStep seen{step, std::vector<StageTimes>(times.ranks.size())};
+        bool whole = true;
+        for (size_t s = 0; s < times.ranks.size(); ++s) {
+            std::vector<const facts::RankSummary*> recorded;
+            for (int rank : times.ranks[s])
+                if (const facts::RankSummary* summary = analysis.findRank(rank)) recorded.push_back(summary);
+            for (const facts::RankSummary* rank : recorded)
+                add(timesOf(analysis, *rank, step, s == 0, transfers), 1.0 / static_cast<double>(recorded.size()),
+                    seen.stages[s]);
+            whole = whole && seen.stages[s].stepNs > 0 && seen.stages[s].workNs > 0;
+        }
+        if (!whole) continue;
+        splitTails(seen);
+        times.steps.push_back(std::move(seen));
+    }
+    times.transferNs = facts::median(std::move(transfers));
+    return times;
+}
+
+}  // namespace rankscope::diagnose

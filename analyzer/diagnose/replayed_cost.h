@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step is shorter without a cause, from a replay of the task graph instead of a detector's own model.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "analyzer/job/analysis.h"
+#include "analyzer/job/finding.h"
+
+namespace rankscope::diagnose {
+
+/// By analysed step, ns, 0 and more: what the finding's changes save alone (changesFor() reads its id and ranks).
+/// Nothing where the trace cannot be replayed well enough, or the finding has no change that the graph holds. Steps
+/// that were not replayed (window.h) cost what the middle one does.
+std::optional<std::vector<double>> replayedCosts(const job::Analysis& analysis, const job::Finding& finding);
+
+/// A stage of a pipeline that stalls holds up the stages behind it, which then stall at the same place of their own
+/// work: there costs of single ranks add up, and only a replay tells by how much. True: what costs one rank this share
+/// of the step could be worth a finding, were each stage's to come one after the other.
+bool mayAddUp(const job::Analysis& analysis, double share);
+
+}  // namespace rankscope::diagnose

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/rs102_stage_imbalance.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/pipeline_times.h"
+#include "analyzer/facts/statistics.h"
+#include "analyzer/job/kernel_ratios.h"
+#include "analyzer/text/units.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+constexpr StageImbalanceThresholds kThresholds;
+
+/// By how much each stage's devices are slower than their peers at the same kernels.
+std::vector<double> slownessOf(const job::Analysis& analysis, const PipelineTimes& times) {
+    const std::vector<job::KernelRatio>& ratios = analysis.kernelRatios;
+    std::vector<double> slowness;
+    for (const std::vector<int>& ranks : times.ranks) {
+        double sum = 0, count = 0;
+        for (size_t r = 0; r < analysis.ranks.size(); ++r) {
+            if (std::find(ranks.begin(), ranks.end(), analysis.ranks[r].rank) == ranks.end()) continue;
+            const job::KernelRatio& ratio = ratios[r];
+            sum += ratio.ratio > kThresholds.slower ? 1 + (ratio.ratio - 1) * ratio.comparedShare : 1;
+            ++count;
+        }
+        slowness.push_back(count > 0 ? sum / count : 1);
+    }
+    return slowness;
+}
+
+/// Kernels and blocks of one stage in a step, per rank.
+struct Launches {
+    double kernels = 0;
+    double blocks = 0;
+};
+
+Launches launchesOf(const job::Analysis& analysis, const std::vector<int>& ranks, int step) {
+    Launches sum;
+    double count = 0;
+    for (int rank : ranks) {
+        const facts::RankSummary* summary = analysis.findRank(rank);
+        if (summary == nullptr) continue;
+        ++count;
+        for (const facts::KernelStatistics& kernel : summary->kernels) {
+            if (kernel.step != step) continue;
+            sum.kernels += kernel.count;
+            sum.blocks +=
+                static_cast<double>(kernel.count) * static_cast<double>(std::max<int64_t>(0, kernel.key.gridBlocks));
+        }
+    }
+    if (count > 0) sum = {sum.kernels / count, sum.blocks / count};
+    return sum;
+}
+
+std::string stageList(const std::vector<size_t>& stages) {
+    return fmt::format("stage{} {}", stages.size() == 1 ? "" : "s", fmt::join(stages, ", "));
+}
+
+}  // namespace
+
+void detectStageImbalance(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
+    const PipelineTimes times = pipelineTimes(analysis);
+    if (times.empty() || times.ranks.size() < 2) return;
+    const std::vector<double> slowness = slownessOf(analysis, times);
+    const size_t stages = times.ranks.size();
+    // Where devices differ, the ranks of a stage wait for its slow one: that is no work of the stage. Elsewhere they
+    // wait for uneven work (experts), and it is.
+    const bool someSlow = std::any_of(slowness.begin(), slowness.end(), [](double s) { return s > 1; });
+    std::vector<std::vector<double>> works(stages);
+    std::vector<double> costs, measured;
+    for (const PipelineStep& step : times.steps) {
+        facts::PipelineModel model = times.model(step);
+        for (size_t s = 0; s < stages; ++s) {
+            if (someSlow) model.stageNs[s] -= step.stages[s].insideWaitNs / model.microBatches;
+            model.stageNs[s] = std::max(0.0, model.stageNs[s]) / slowness[s];
+            works[s].push_back(model.stageNs[s]);
+        }
+        costs.push_back(std::max(0.0, model.makespanNs() - model.balanced().makespanNs()));
+    }
+    std::vector<double> work;
+    for (std::vector<double>& perStep : works) work.push_back(facts::median(perStep));
+    const double mean = std::accumulate(work.begin(), work.end(), 0.0) / static_cast<double>(stages);
+    const auto slowest = static_cast<size_t>(std::max_element(work.begin(), work.end()) - work.begin());
+    const auto lightest = static_cast<size_t>(std::min_element(work.begin(), work.end()) - work.begin());
+    const double excess = mean > 0 ? work[slowest] / mean - 1 : 0;
+    if (excess < kThresholds.excess) return;
+
+    std::vector<size_t> heavy;
+    job::Finding finding;
+    finding.id = "RS102";
+    for (size_t s = 0; s < stages; ++s) {
+        const bool isHeavy = work[s] / mean - 1 > excess / 2;
+        if (isHeavy) heavy.push_back(s);
+        std::vector<int>& into = isHeavy ? finding.ranks : finding.affectedRanks;
+        into.insert(into.end(), times.ranks[s].begin(), times.ranks[s].end());
+    }
+    std::sort(finding.ranks.begin(), finding.ranks.end());
+    std::sort(finding.affectedRanks.begin(), finding.affectedRanks.end());
+    setCost(analysis, costs, finding);
+    setTypicalStep(analysis, costs, times.ranks[slowest].front(), finding);
+    const double batches = std::max(1, times.shape->microBatches);
+    finding.cause = fmt::format("{} of {} computes {:.2f}x the mean stage and sets the beat: the others wait for it",
+                                stageList(heavy), stages, work[slowest] / mean);
+    const double move = (work[slowest] - mean) * batches;
+    finding.fix = {
+        fmt::format("move about {} of work per step ({} per micro-batch, {} of the stage) from stage {} to stage {}",
+                    text::durationText(move), text::durationText(work[slowest] - mean),
+                    text::percentText(1 - mean / work[slowest]), slowest, lightest),
+        "give that stage fewer layers: Megatron --num-layers-in-first-pipeline-stage / "
+        "--num-layers-in-last-pipeline-stage, DeepSpeed partition_method, "
+        "torch.distributed.pipelining split points; count embedding and output head as layers; where whole layers are "
+        "too coarse for it, "
+        "rankscope whatif NAME --change layers tells what they gain",
+    };
+    std::string perStage;
+    for (size_t s = 0; s < stages; ++s)
+        perStage += fmt::format("{}{}", s == 0 ? "" : ", ", text::durationText(work[s] * batches));
+    const int step = times.steps.front().step;
+    const Launches most = launchesOf(analysis, times.ranks[slowest], step),
+                   least = launchesOf(analysis, times.ranks[lightest], step);
+    finding.evidence.facts = {
+        fmt::format("work per stage and step: {} (mean {})", perStage, text::durationText(mean * batches)),
+        fmt::format("stage {} launches {:.0f} kernels with {:.0f} blocks a step, stage {} {:.0f} with {:.0f}", slowest,
+                    most.kernels, most.blocks, lightest, least.kernels, least.blocks),
+    };
+    finding.evidence.numbers = {{"stage", static_cast<double>(slowest)},
+                                {"stages", static_cast<double>(stages)},
+                                {"excess_over_mean", excess},
+                                {"move_ns_per_step", move},
+                                {"to_stage", static_cast<double>(lightest)}};
+    finding.confidence = 0.9;
+    if (finding.verdict == job::Verdict::found)
+        claims.takeWaiting(analysis, "RS102", finding.ranks, costs, finding.affectedRanks);
+    findings.push_back(std::move(finding));
+}
+
+std::string missingForStageImbalance(const job::Analysis& analysis) {
+    const bool pipelined = std::any_of(analysis.layout.roles.begin(), analysis.layout.roles.end(),
+                                       [](const auto& entry) { return entry.second == facts::CommRole::pipeline; });
+    return pipelined ? withoutPeerRanks(analysis) : std::string();
+}
+
+}  // namespace rankscope::diagnose

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/rs103_p2p_exposed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analyzer/diagnose/pipeline_times.h"
+#include "analyzer/diagnose/replayed_cost.h"
+#include "analyzer/facts/statistics.h"
+#include "analyzer/text/units.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+constexpr P2pThresholds kThresholds;
+
+struct Messages {
+    std::set<int64_t> communicators;
+    double bytes = 0;                                      // largest
+    std::vector<std::pair<facts::CommTask, int>> longest;  // exposed, with rank
+};
+
+Messages messagesOf(const job::Analysis& analysis, const PipelineTimes& times, int step) {
+    Messages messages;
+    for (int rank : times.allRanks()) {
+        const facts::RankSummary* summary = analysis.findRank(rank);
+        if (summary == nullptr) continue;
+        for (const facts::CommTask& task : analysis.tasks(*summary, step)) {
+            if (analysis.layout.role(task) != facts::CommRole::pipeline) continue;
+            messages.communicators.insert(task.communicatorId);
+            messages.bytes = std::max(messages.bytes, static_cast<double>(task.bytes) / std::max(1, task.calls));
+            messages.longest.emplace_back(task, rank);
+        }
+    }
+    const size_t keep = std::min<size_t>(3, messages.longest.size());
+    std::partial_sort(
+        messages.longest.begin(), messages.longest.begin() + static_cast<std::ptrdiff_t>(keep), messages.longest.end(),
+        [](const auto& a, const auto& b) { return a.first.exposedTransferNs > b.first.exposedTransferNs; });
+    messages.longest.resize(keep);
+    return messages;
+}
+
+bool crossesNodes(const job::Analysis& analysis, const PipelineTimes& times) {
+    return std::any_of(
+        analysis.layout.pipelines.begin(), analysis.layout.pipelines.end(), [&](const facts::Pipeline& pipeline) {
+            return pipeline.stages.size() == times.ranks.size() && !analysis.facts.sameHost(pipeline.stages);
+        });
+}
+
+}  // namespace
+
+void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
+    const PipelineTimes times = pipelineTimes(analysis);
+    if (times.empty() || times.shape->microBatches < 1) return;
+    const Messages messages = messagesOf(analysis, times, times.steps.front().step);
+    double explained = 0;
+    for (int64_t communicator : messages.communicators)
+        explained = std::max(explained, claims.explainedTransferNs(communicator, "RS103"));
+    std::vector<double> costs, exposed, most;
+    for (const PipelineStep& step : times.steps) {
+        const facts::PipelineModel model = times.model(step);
+        facts::PipelineModel instant = model;
+        instant.transferNs = 0;
+        double sum = 0, largest = 0;
+        for (const StageTimes& stage : step.stages) {
+            sum += stage.exposedTransferNs;
+            largest = std::max(largest, stage.largestExposedTransferNs);
+        }
+        exposed.push_back(sum / static_cast<double>(step.stages.size()));
+        // The model says what reaches the critical path; what no rank has exposed cannot.
+        costs.push_back(std::min(model.makespanNs() - instant.makespanNs(), largest));
+        most.push_back(largest);
+    }
+    job::Finding finding;
+    finding.id = "RS103";
+    // In the model all boundaries are alike and no message keeps a stage from computing. Where some stage has much of
+    // it exposed, a replay tells.
+    const double modelled = facts::median(costs) / analysis.stepNs;
+    if (facts::median(most) >= CommonThresholds::kFloorShare * analysis.stepNs)
+        if (std::optional<std::vector<double>> replayed = replayedCosts(analysis, finding))
+            costs = std::move(*replayed);
+    for (double& cost : costs) cost = std::max(0.0, cost - explained);
+    const double share = facts::median(costs) / analysis.stepNs;
+    if (share < CommonThresholds::kFloorShare || facts::median(exposed) <= 0) return;
+    finding.ranks = times.allRanks();
+    finding.affectedRanks = finding.ranks;
+    if (messages.communicators.size() == 1) finding.communicator = *messages.communicators.begin();
+    setCost(analysis, costs, finding);
+    const bool nodes = crossesNodes(analysis, times);
+    const bool oneBoundary = modelled < kThresholds.share || (nodes && times.ranks.size() == 2);
+    if (share < (oneBoundary ? kThresholds.boundaryShare : kThresholds.share)) finding.verdict = job::Verdict::note;
+    setTypicalStep(analysis, costs, times.ranks.front().front(), finding);
+    finding.cause = fmt::format(
+        "messages of {} between stages take {} each (median), and keep a stage from computing for up to {} a step",
+        messages.bytes > 0 ? text::bytesText(messages.bytes) : "unknown size", text::durationText(times.transferNs),
+        text::durationText(facts::median(most)));
+    finding.fix = {
+        "overlap sends and receives with compute: Megatron --overlap-p2p-communication with interleaved stages "
+        "(asynchronous p2p), DeepSpeed pipeline p2p on its own stream",
+        "a larger micro-batch moves the same bytes in fewer messages; sequence parallelism or scatter-gather of "
+        "activations over tensor-parallel ranks sends 1/T of them"};
+    if (nodes)
+        finding.fix.push_back(
+            "keep neighbouring stages on one node, or cut the pipeline so that only one boundary crosses nodes");
+    finding.evidence.facts = {fmt::format(
+        "exposed p2p transfer: {} of the step on the mean stage; without it the pipeline would be {} shorter",
+        text::percentText(facts::median(exposed) / analysis.stepNs), text::durationText(facts::median(costs)))};
+    finding.evidence.numbers = {{"message_transfer_ns", times.transferNs},
+                                {"message_bytes", messages.bytes},
+                                {"exposed_transfer_ns_per_step", facts::median(exposed)}};
+    for (const auto& [task, rank] : messages.longest)
+        finding.evidence.rows.push_back({"kernel", task.kernelId, rank,
+                                         fmt::format("{} exposed for {}", store::toText(task.op),
+                                                     text::durationText(static_cast<double>(task.exposedTransferNs)))});
+    finding.confidence = 0.85 * times.shape->confidence / 0.9;
+    // Also what is no finding of its own is no bubble of the schedule.
+    if (finding.verdict != job::Verdict::inconclusive)
+        for (int64_t communicator : messages.communicators)
+            claims.takeTransfer("RS103", communicator, *finding.savingNsPerStep);
+    findings.push_back(std::move(finding));
+}
+
+}  // namespace rankscope::diagnose

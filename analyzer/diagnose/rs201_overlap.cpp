@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/rs201_overlap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "analyzer/diagnose/gradient_plan.h"
+#include "analyzer/diagnose/host_cost.h"
+#include "analyzer/diagnose/late_launch.h"
+#include "analyzer/diagnose/missing_input.h"
+#include "analyzer/facts/operation.h"
+#include "analyzer/facts/statistics.h"
+#include "analyzer/facts/step_model.h"
+#include "analyzer/text/units.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+constexpr OverlapThresholds kThresholds;
+
+/// What could have been hidden in one step, and by which of the mistakes.
+struct Hideable {
+    double ns = 0;
+    double gatherNs = 0;   // all-gathers that could start during the compute before them
+    double scatterNs = 0;  // reduce-scatters that the compute behind them did not have to wait for
+    double returnNs = 0;   // all-gathers of updated parameters that the next forward pass could hide
+    bool sameStream = false;
+    bool oneMessage = false;
+    bool late = false;
+};
+
+/// Gradients leave during backward as they appear. Nothing is claimed when they do: what is exposed then is the tail or
+/// the volume.
+Hideable hideableGradients(const CriticalStep& step, const costs::CostFit* fit) {
+    Hideable result;
+    const GradientPlan plan = planOf(step);
+    result.oneMessage = plan.messages == 1;
+    result.late = plan.lateness() > kThresholds.lateStart;
+    if (!result.late) return result;
+    const double before = facts::modelStepNs(facts::modelTasks(step.tasks), plan.computeNs);
+    double alpha = 0;
+    double beta = plan.bytes > 0 ? plan.transferNs / plan.bytes : 0;
+    if (fit != nullptr && fit->betaNsPerByte > 0) {
+        alpha = fit->alphaNs;
+        beta = fit->betaNsPerByte;
+    }
+    // Without sizes eight buckets stand for any sensible number: an eighth stays exposed.
+    const double bucket = plan.bytes > 0 ? kThresholds.bucketMebi * 1024 * 1024 : 1;
+    double after = 0;
+    if (plan.bytes > 0) {
+        after = stepWithBuckets(step, plan, step.own, bucket, alpha, beta);
+    } else {
+        after = before - std::min(plan.transferNs, plan.backwardNs()) * 7 / 8;
+    }
+    result.ns = std::clamp(before - after, 0.0, step.exposedTransferNs());
+    return result;
+}
+
+/// ZeRO-1 and 2: updated parameters may return under the next forward pass, all but the bucket that its first layer
+/// waits for. `claimedNs` of what is exposed the host was charged with.
+double hideableReturn(const CriticalStep& step, const std::set<int64_t>& communicators, double claimedNs) {
+    double exposed = 0, transfer = 0, bytes = 0, besideStalls = 0;
+    double among = 0;  // compute from one all-gather to the next
+    const facts::CommTask* previous = nullptr;
+    for (const facts::CommTask& task : step.tasks) {
+        if (communicators.count(task.communicatorId) == 0) continue;
+        const facts::CommTask* before = std::exchange(previous, &task);
+        if (task.op != store::Op::allGather) continue;
+        if (before != nullptr && before->op == task.op)
+            among += static_cast<double>(task.computeBeforeNs - before->computeBeforeNs);
+        exposed += static_cast<double>(task.exposedTransferNs);
+        transfer += static_cast<double>(task.transferNs());
+        bytes += static_cast<double>(std::max<int64_t>(task.bytes, 0));
+        besideStalls += step.besideHostStallsNs(task);
+    }
+    exposed -= std::min(besideStalls, claimedNs);
+    if (exposed <= (1 - kThresholds.overlapTarget) * transfer) return 0;
+    const double first =
+        bytes > 0 ? transfer * std::min(1.0, kThresholds.bucketMebi * 1024 * 1024 / bytes) : transfer / 8;
+    // Forward that has begun among them hides what it can: only what runs between them is left. Else the whole of it is
+    // to come.
+    const bool begun = among > (1 - kThresholds.overlapTarget) * transfer;
+    const double room = (begun ? among : planOf(step).backwardStart) - (transfer - exposed);
+    return std::max(0.0, std::min(exposed - first, room));
+}
+
+/// Sharded parameters: an all-gather may run under the compute before it, a reduce-scatter under the compute behind it.
+/// Each stretch of compute without communication hides only as much as it is long. The last reduction is followed by
+/// the optimizer, which needs it. Of a hybrid sharding the reductions are the reduce-scatter of a shard and the
+/// all-reduce of it between the replicas.
+Hideable hideableShards(const CriticalStep& step) {
+    Hideable result;
+    // Sums of gradients: scattered, or added up between replicas. An all-reduce among those that scatter is another
+    // thing, a norm that waits for all of them.
+    std::set<int64_t> scatters;
+    for (size_t i : step.own)
+        if (step.tasks[i].op == store::Op::reduceScatter) scatters.insert(step.tasks[i].communicatorId);
+    const auto sums = [&](const facts::CommTask& task) {
+        return task.op == store::Op::reduceScatter ||
+               (task.op != store::Op::allGather && scatters.count(task.communicatorId) == 0);
+    };
+    size_t lastScatter = step.tasks.size();
+    for (size_t i : step.own)
+        if (sums(step.tasks[i])) lastScatter = i;
+    std::vector<double> gap(step.tasks.size() + 1, 0);  // gap[i]: compute without communication in front of task i
+    for (size_t i = 0; i < step.tasks.size(); ++i) gap[i] = static_cast<double>(step.tasks[i].idleNetworkBeforeNs);
+    const auto take = [&](size_t at, double wanted) {
+        const double taken = std::min(gap[at], wanted);
+        gap[at] -= taken;
+        return taken;
+    };
+    for (size_t i : step.own) {
+        const facts::CommTask& task = step.tasks[i];
+        const auto exposed = static_cast<double>(task.exposedTransferNs);
+        if (exposed <= 0) continue;
+        if (task.op == store::Op::allGather) {
+            for (size_t at = i + 1; at-- > 0;) {
+                if (step.tasks[at].idleNetworkBeforeNs == 0) continue;  // follows another communication at once
+                result.gatherNs += take(at, exposed);
+                break;
+            }
+        } else if (i != lastScatter && sums(task)) {
+            for (size_t at = i + 1; at <= lastScatter && at < step.tasks.size(); ++at) {
+                if (step.tasks[at].idleNetworkBeforeNs == 0) continue;
+                result.scatterNs += take(at, exposed);
+                break;
+            }
+        }
+    }
+    result.ns = result.gatherNs + result.scatterNs;
+    return result;
+}
+
+/// Adds what replicas of the shards reduce among themselves to the steps' own collectives: it follows the
+/// reduce-scatters and hides, or not, as they do.
+void addReplicas(const job::Analysis& analysis, std::vector<CriticalStep>& steps) {
+    for (CriticalStep& step : steps) {
+        for (size_t i = 0; i < step.tasks.size(); ++i)
+            if (roleOf(analysis, step.tasks[i]) == facts::CommRole::replicas) step.own.push_back(i);
+        std::sort(step.own.begin(), step.own.end());
+    }
+}
+
+void explain(const std::vector<Hideable>& steps, facts::CommRole role, job::Finding& finding) {
+    std::vector<double> gathers, scatters, returns;
+    for (const Hideable& step : steps) {
+        returns.push_back(step.returnNs);
+        gathers.push_back(step.gatherNs);
+        scatters.push_back(step.scatterNs);
+    }
+    const bool sameStream = std::all_of(steps.begin(), steps.end(), [](const Hideable& h) { return h.sameStream; });
+    if (role == facts::CommRole::gradients) {
+        const bool one = std::all_of(steps.begin(), steps.end(), [](const Hideable& h) { return h.oneMessage; });
+        finding.cause = one ? "one bucket: all gradients leave in a single message after backward"
+                            : "all gradient communication starts only after backward: overlap is off";
+        if (one) finding.evidence.numbers.emplace_back("proposed_bucket_bytes", kThresholds.bucketMebi * 1024 * 1024);
+        if (facts::median(returns) > 0)
+            finding.cause += one ? ", and return as parameters in one more that forward waits for"
+                                 : "; updated parameters return before forward begins, not under it";
+        if (sameStream)
+            finding.cause =
+                "gradients are communicated on the compute stream: compute and communication exclude each other";
+        finding.fix = {
+            fmt::format("DDP: bucket_cap_mb={:.0f} and the default hooks (do not reduce by hand after backward())",
+                        kThresholds.bucketMebi),
+            "DeepSpeed: \"overlap_comm\": true, \"reduce_bucket_size\": 25e6; Megatron: --overlap-grad-reduce"};
+    } else {
+        const bool scattersToo = facts::median(scatters) > facts::median(gathers) / 4;
+        finding.cause = scattersToo ? "prefetch is off: each all-gather starts only when its layer is due, and compute "
+                                      "waits for the reduce-scatters in front of it too"
+                                    : "prefetch is off: each all-gather starts only when its layer is due";
+        if (sameStream)
+            finding.cause =
+                "parameters and gradients are communicated on the compute stream: compute and communication exclude "
+                "each other";
+        finding.fix = {
+            "FSDP: forward_prefetch=True, backward_prefetch=BackwardPrefetch.BACKWARD_PRE, limit_all_gathers as "
+            "default",
+            "FSDP2: set_modules_to_forward_prefetch / set_modules_to_backward_prefetch; DeepSpeed: \"overlap_comm\": "
+            "true, stage3_prefetch_bucket_size"};
+    }
+    finding.evidence.numbers.emplace_back("all_gather_hideable_ns", facts::median(gathers));
+    finding.evidence.numbers.emplace_back("reduce_scatter_hideable_ns", facts::median(scatters));
+}
+
+void explainLate(const std::vector<LateLaunch>& steps, job::Finding& finding) {
+    std::vector<double> calls, late, lateness;
+    for (const LateLaunch& step : steps) {
+        calls.push_back(static_cast<double>(step.calls));
+        late.push_back(static_cast<double>(step.late));
+        lateness.push_back(step.latenessNs);
+    }
+    finding.cause = fmt::format(
+        "launched too late: the host calls {:.0f} of {:.0f} collectives of a step only {} after their data are there "
+        "(median), and they start at once",
+        facts::median(late), facts::median(calls), text::durationText(facts::median(lateness)));
+    finding.fix = {
+        "call communication where its data are made (DDP's hooks, FSDP's pre- and post-hooks), not from a thread or a "
+        "callback that runs later",
+        "look at what the host does meanwhile on the launching thread (garbage collection, logging, other processes on "
+        "its core): pin it, or move that work away"};
+    finding.evidence.numbers.emplace_back("late_calls_per_step", facts::median(late));
+    finding.evidence.numbers.emplace_back("lateness_ns", facts::median(lateness));
+}
+
+/// What calls in time would save per step, beyond what a host that stalls as a whole has been charged with (RS4xx,
+/// RS303).
+std::vector<double> lateCosts(const job::Analysis& analysis, const Claims& claims,
+                              const std::vector<CriticalStep>& steps, const std::vector<LateLaunch>& late) {
+    std::vector<double> costs;
+    for (size_t s = 0; s < steps.size(); ++s)
+        costs.push_back(std::max(0.0, late[s].savedNs - claims.explainedNs(analysis, steps[s].rank->rank)));
+    return costs;
+}
+
+}  // namespace
+
+void detectPoorOverlap(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
+    std::set<int64_t> repaired;
+    for (const CommunicatorClass& where : communicatorClasses(analysis)) {
+        const facts::CommRole role = where.role;
+        if (role != facts::CommRole::gradients && role != facts::CommRole::shardedParameters &&
+            role != facts::CommRole::replicas)
+            continue;
+        const int64_t id = where.first->id;
+        std::vector<CriticalStep> steps = criticalSteps(analysis, where.ids);
+        std::vector<LateLaunch> late;
+        for (const CriticalStep& step : steps) late.push_back(lateLaunch(step, repaired));
+        const std::vector<double> whenInTime = lateCosts(analysis, claims, steps, late);
+        const std::vector<CriticalStep> all = steps;
+        if (role == facts::CommRole::gradients) keepReductions(steps);
+        if (role == facts::CommRole::shardedParameters) addReplicas(analysis, steps);
+        if (all.empty()) continue;
+        std::vector<Hideable> hideable;
+        std::vector<double> costs, exposed, overlap;
+        for (const CriticalStep& step : steps) {
+            if (role == facts::CommRole::replicas)
+                break;  // they follow the reduce-scatters of their shards: what overlaps is told there
+            Hideable h = role == facts::CommRole::gradients
+                             ? hideableGradients(step, analysis.findFit(id, step.tasks[step.own.front()].op))
+                             : hideableShards(step);
+            h.sameStream = std::all_of(step.own.begin(), step.own.end(),
+                                       [&](size_t i) { return step.tasks[i].streamId == step.rank->computeStreamId; });
+            if (role == facts::CommRole::gradients)
+                h.returnNs = hideableReturn(
+                    step, where.ids, claimedByHostNs(claims, step.rank->rank, step.tasks[step.own.front()].step));
+            hideable.push_back(h);
+            costs.push_back(h.ns);
+            overlap.push_back(step.transferNs() > 0 ? 1 - step.exposedTransferNs() / step.transferNs() : 1);
+        }
+        const bool overlapIsGood = facts::median(overlap) > kThresholds.overlapTarget;
+        for (size_t s = 0; s < costs.size(); ++s) costs[s] = (overlapIsGood ? 0 : costs[s]) + hideable[s].returnNs;
+        overlap.clear();
+        // A storm explains its own part.
+        for (double& cost : costs) cost = std::max(0.0, cost - claims.explainedTransferNs(id, "RS201"));
+        // Calls in time mend what else looks like missing overlap; what they would mend only a part of has another
+        // cause.
+        const bool isLate = facts::median(whenInTime) > 0 &&
+                            facts::median(whenInTime) >= kThresholds.lateCallShare * facts::median(costs);
+        if (isLate) steps = all;
+        for (const CriticalStep& step : steps) {
+            exposed.push_back(step.exposedTransferNs());
+            overlap.push_back(step.transferNs() > 0 ? 1 - step.exposedTransferNs() / step.transferNs() : 1);
+        }
+        if (!isLate && facts::median(costs) <= 0) continue;
+        if (isLate) costs = whenInTime;
+
+        job::Finding finding;
+        finding.id = "RS201";
+        finding.ranks = where.ranks;
+        finding.affectedRanks = finding.ranks;
+        finding.communicator = id;
+        setCost(analysis, costs, finding);
+        setTypicalStep(analysis, costs, steps.front().rank->rank, finding);
+        isLate ? explainLate(late, finding) : explain(hideable, role, finding);
+        finding.evidence.facts = {
+            fmt::format("{} of communication a step is exposed, {} is hidden behind compute (target: over {})",
+                        text::durationText(facts::median(exposed)), text::percentText(facts::median(overlap)),
+                        text::percentText(kThresholds.overlapTarget)),
+            isLate ? fmt::format("with calls in time the step would be {} shorter",
+                                 text::durationText(facts::median(costs)))
+                   : fmt::format("{} of it would fit under compute it may overlap",
+                                 text::durationText(facts::median(costs))),
+        };
+        finding.evidence.numbers.insert(
+            finding.evidence.numbers.begin(),
+            {{"exposed_transfer_ns_per_step", facts::median(exposed)}, {"overlap_ratio", facts::median(overlap)}});
+        if (!isLate) finding.evidence.numbers.emplace_back("hideable_ns_per_step", facts::median(costs));
+        std::vector<facts::CommTask> longest;
+        for (size_t i : steps.front().own) longest.push_back(steps.front().tasks[i]);
+        std::stable_sort(longest.begin(), longest.end(), [](const facts::CommTask& a, const facts::CommTask& b) {
+            return a.exposedTransferNs > b.exposedTransferNs;
+        });
+        for (size_t k = 0; k < std::min<size_t>(3, longest.size()); ++k)
+            finding.evidence.rows.push_back(
+                {"kernel", longest[k].kernelId, steps.front().rank->rank,
+                 fmt::format("{} exposed for {}", store::toText(longest[k].op),
+                             text::durationText(static_cast<double>(longest[k].exposedTransferNs)))});
+        finding.confidence = 0.85;
+        // A pipeline accumulates gradients over its micro-batches and sends them once, in the cool-down: only the last
+        // backward could hide them.
+        if (analysis.layout.pipelineOf(steps.front().rank->rank) != nullptr) finding.verdict = job::Verdict::note;
+        if (finding.verdict == job::Verdict::found)
+            for (int64_t each : where.ids) claims.takeTransfer("RS201", each, *finding.savingNsPerStep);
+        if (isLate) repaired.insert(where.ids.begin(), where.ids.end());
+        findings.push_back(std::move(finding));
+    }
+}
+
+std::string missingForPoorOverlap(const job::Analysis& analysis) {
+    return withoutCommunicators(analysis);
+}
+
+}  // namespace rankscope::diagnose

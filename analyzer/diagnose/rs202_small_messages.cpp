@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/rs202_small_messages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "analyzer/costs/link_startup.h"
+#include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/diagnose/exposed_rows.h"
+#include "analyzer/diagnose/gradient_plan.h"
+#include "analyzer/diagnose/host_cost.h"
+#include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/replayed_cost.h"
+#include "analyzer/facts/operation.h"
+#include "analyzer/facts/statistics.h"
+#include "analyzer/facts/step_model.h"
+#include "analyzer/job/collective_speed.h"
+#include "analyzer/text/units.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+constexpr SmallMessageThresholds kThresholds;
+constexpr double kMebi = 1024.0 * 1024.0;
+
+/// Small messages of one op and type that follow each other closely enough to be one: indices into step.tasks.
+std::vector<size_t> mergeable(const job::Analysis& analysis, const CriticalStep& step, const costs::CostFit& fit,
+                              double byteNs) {
+    // Sums of other gradients, on a stream of their own, may run among them: they do not need each other's results.
+    const auto adjacent = [&](size_t before, size_t i) {
+        return std::all_of(step.tasks.begin() + static_cast<std::ptrdiff_t>(before) + 1,
+                           step.tasks.begin() + static_cast<std::ptrdiff_t>(i), [&](const facts::CommTask& between) {
+                               return between.streamId != step.tasks[i].streamId &&
+                                      roleOf(analysis, between) == facts::CommRole::gradients;
+                           });
+    };
+    std::vector<size_t> result;
+    std::vector<size_t> run;
+    const auto flush = [&] {
+        if (static_cast<int>(run.size()) >= 2) result.insert(result.end(), run.begin(), run.end());
+        run.clear();
+    };
+    for (size_t i : step.own) {
+        const facts::CommTask& task = step.tasks[i];
+        const bool small = task.op == fit.op && task.bytes > 0 &&
+                           byteNs * static_cast<double>(task.bytes) <
+                               (1 - kThresholds.alphaShare) * fit.timeNs(static_cast<double>(task.bytes));
+        if (!small) {
+            flush();
+            continue;
+        }
+        if (!run.empty()) {
+            const facts::CommTask& previous = step.tasks[run.back()];
+            const double gap = static_cast<double>(task.startNs - previous.endNs);
+            // One that starts when it is called was kept from following at once by the host alone, busy with calling
+            // the one before it.
+            const bool asCalled = task.launchNs >= 0 && task.startNs - task.launchNs <= kThresholds.hostCallNs;
+            const double allowed = std::max(kThresholds.gapShare * static_cast<double>(task.transferNs()),
+                                            asCalled ? kThresholds.hostCallNs : 0);
+            const bool follows = adjacent(run.back(), i) && task.dataType == previous.dataType && gap <= allowed;
+            if (!follows) flush();
+        }
+        run.push_back(i);
+    }
+    flush();
+    return result;
+}
+
+/// Time of one bucket: NCCL chooses anew for its size, at the slow end of what the formulas allow; without a configured
+/// start-up the fit's line goes on.
+double bucketNs(const job::Analysis& analysis, const facts::Communicator& communicator, const costs::CostFit& fit,
+                double bytes) {
+    const std::optional<costs::LinkModel> link = costs::linkModel(analysis.peaks, communicator, fit.op);
+    if (!link || link->alphaNs <= 0) return fit.timeNs(bytes);
+    double best = 0;
+    for (costs::AlgorithmChoice choice : costs::algorithmChoices(fit.op)) {
+        if (choice.protocol == store::Protocol::ll128) continue;  // not on every machine
+        const double time = costs::collectiveNs(*link, fit.op, communicator.size, bytes, choice).high;
+        if (best == 0 || time < best) best = time;
+    }
+    return best;
+}
+
+/// Start-up that configured links explain at most (half as much again for what is unknown about them); more is a slow
+/// link. Of a link that tells no start-up the usual one counts; unlimited without a link.
+double longestStartupNs(const job::Analysis& analysis, const facts::Communicator& communicator, store::Op op) {
+    constexpr double kSpread = 1.5;
+    double hop = analysis.peaks.alphaPerHop(communicator);
+    if (hop <= 0 && analysis.peaks.busCeiling(communicator)) hop = costs::unknownAlphaNs(communicator.nodes > 1);
+    return hop > 0 ? kSpread * hop * facts::startupHops(op, communicator.size)
+                   : std::numeric_limits<double>::infinity();
+}
+
+struct Proposal {
+    double bucketBytes = 0;
+    std::vector<double> savings;  // per step
+    bool replayed = false;
+};
+
+/// The power of two that saves most, over all steps.
+Proposal bestBucket(const job::Analysis& analysis, const std::vector<CriticalStep>& steps,
+                    const std::vector<std::vector<size_t>>& runs, const facts::Communicator& communicator,
+                    const costs::CostFit& fit) {
+    Proposal best;
+    for (double bucket = 1; bucket <= 512; bucket *= 2) {
+        if (fit.betaNsPerByte * bucket * kMebi < fit.alphaNs) continue;  // still small
+        Proposal proposal{bucket * kMebi, {}, false};
+        for (size_t s = 0; s < steps.size(); ++s) {
+            const GradientPlan plan = planOf(steps[s]);
+            const double before = facts::modelStepNs(facts::modelTasks(steps[s].tasks), plan.computeNs);
+            const double perByte = bucketNs(analysis, communicator, fit, proposal.bucketBytes) / proposal.bucketBytes;
+            const double after = stepWithBuckets(steps[s], plan, runs[s], proposal.bucketBytes, 0, perByte);
+            proposal.savings.push_back(std::max(0.0, before - after));
+        }
+        if (facts::median(proposal.savings) > facts::median(best.savings)) best = proposal;
+    }
+    return best;
+}
+
+std::optional<Proposal> replayed(const job::Analysis& analysis, double bucketBytes) {
+    job::Finding candidate;
+    candidate.id = "RS202";
+    candidate.evidence.numbers = {{"proposed_bucket_bytes", bucketBytes}};
+    std::optional<std::vector<double>> costs = replayedCosts(analysis, candidate);
+    return costs ? std::optional(Proposal{bucketBytes, std::move(*costs), true}) : std::nullopt;
+}
+
+/// A larger size that the replay says is better, with what it saves there; of sizes alike the smaller one. Where
+/// `given` cannot be replayed, the best smaller one that can, but none under `leastBytes`; `given` where there is none.
+Proposal bestByReplay(const job::Analysis& analysis, Proposal given, double leastBytes) {
+    double smallest = given.bucketBytes;
+    std::optional<Proposal> first = replayed(analysis, smallest);
+    for (double bucket = smallest / 2;
+         bucket >= std::max(kMebi, leastBytes) && (!first || first->bucketBytes < given.bucketBytes); bucket /= 2) {
+        std::optional<Proposal> smaller = replayed(analysis, bucket);
+        if (smaller && (!first || facts::median(smaller->savings) >=
+                                      facts::median(first->savings) + CommonThresholds::kNoteShare * analysis.stepNs))
+            first = std::move(smaller);
+    }
+    if (!first) return given;
+    smallest = first->bucketBytes;
+    if (smallest < given.bucketBytes) given = *first;
+    given.replayed = true;
+    double gainNs = facts::median(first->savings);
+    for (double bucket = 4 * smallest; bucket <= std::min(16 * smallest, 512 * kMebi); bucket *= 4) {
+        std::optional<Proposal> larger = replayed(analysis, bucket);
+        if (!larger) break;
+        if (facts::median(larger->savings) < gainNs + CommonThresholds::kNoteShare * analysis.stepNs) continue;
+        gainNs = facts::median(larger->savings);
+        given = std::move(*larger);
+    }
+    return given;
+}
+
+/// The step model knows the network alone. Thousands of calls also keep the host from launching compute, which only a
+/// replay of the task graph shows. False: it shows no more.
+bool priceByReplay(const job::Analysis& analysis, const costs::CostFit& fit, double byteNs, Proposal& proposal) {
+    double bucket = kMebi;
+    while (byteNs > 0 && byteNs * bucket < kThresholds.startupsPerBucket * fit.alphaNs && bucket < 512 * kMebi)
+        bucket *= 2;
+    std::optional<Proposal> better = replayed(analysis, bucket);
+    if (!better || facts::median(better->savings) <= facts::median(proposal.savings)) return false;
+    proposal = std::move(*better);
+    return facts::median(proposal.savings) >= CommonThresholds::kFloorShare * analysis.stepNs;
+}
+
+}  // namespace
+
+void detectSmallMessages(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
+    const std::vector<CommunicatorClass> classes = communicatorClasses(analysis);
+    bool found = false, pricedByReplay = false;
+    std::set<int64_t>
+        merged;  // communicators whose buckets a replay has merged: their other operations are in the same buckets
+    for (const costs::CostFit& fit : analysis.fits) {
+        if (pricedByReplay) break;  // it merged the messages of all groups: that finding has it all
+        if (merged.count(fit.communicatorId) != 0) continue;
+        const facts::CommRole role = analysis.layout.role(fit.communicatorId);
+        if (role != facts::CommRole::gradients && role != facts::CommRole::shardedParameters)
+            continue;  // the others' calls need each other's results
+        const facts::Communicator& communicator = analysis.facts.communicators.at(fit.communicatorId);
+        // Sibling groups run in parallel: one finding, from the first.
+        const auto where = std::find_if(classes.begin(), classes.end(),
+                                        [&](const CommunicatorClass& c) { return c.first->id == communicator.id; });
+        if (where == classes.end()) continue;
+        // Where the peak is the prior, all that a slow link or protocol adds looks like start-up.
+        if (fit.source != "fit" && (claims.explainedTransferNs(communicator.id, "RS202") > 0 ||
+                                    fit.alphaNs > longestStartupNs(analysis, communicator, fit.op)))
+            continue;
+        const std::vector<CriticalStep> steps = criticalSteps(analysis, where->ids);
+        // Large messages get a faster protocol, too: what a byte costs in them is the link's rate, unless that is known
+        // to be out of reach.
+        double byteNs = fit.betaNsPerByte;
+        if (fit.ceiling && claims.explainedTransferNs(communicator.id, "RS202") <= 0)
+            byteNs = std::min(byteNs, facts::busFactor(fit.op, communicator.size) / *fit.ceiling);
+        std::vector<std::vector<size_t>> runs;
+        std::vector<double> counts, exposed, bytes, uncovered;
+        for (const CriticalStep& step : steps) {
+            runs.push_back(mergeable(analysis, step, fit, byteNs));
+            double exposedNs = 0, total = 0, besideStalls = 0;
+            for (size_t i : runs.back()) {
+                exposedNs += static_cast<double>(step.tasks[i].exposedTransferNs);
+                besideStalls += step.besideHostStallsNs(step.tasks[i]);
+                total += static_cast<double>(step.tasks[i].bytes);
+            }
+            exposedNs -=
+                std::min(besideStalls, claimedByHostNs(claims, step.rank->rank, step.tasks[step.own.front()].step));
+            counts.push_back(static_cast<double>(runs.back().size()));
+            exposed.push_back(exposedNs);
+            uncovered.push_back(exposedNs + static_cast<double>(step.attribution->idleNs));
+            bytes.push_back(total);
+        }
+        if (facts::median(counts) < kThresholds.fewestMessages || facts::median(exposed) <= 0) continue;
+        Proposal proposal = bestBucket(analysis, steps, runs, communicator, fit);
+        // What is not exposed cannot be saved.
+        for (size_t s = 0; s < proposal.savings.size(); ++s)
+            proposal.savings[s] = std::min(proposal.savings[s], exposed[s]);
+        const double floor = CommonThresholds::kFloorShare * analysis.stepNs;
+        if (!found && facts::median(proposal.savings) < floor && facts::median(uncovered) >= floor)
+            pricedByReplay = priceByReplay(analysis, fit, byteNs, proposal);
+        if (facts::median(proposal.savings) <= 0) continue;
+        if (facts::median(proposal.savings) >= floor)
+            proposal = bestByReplay(analysis, std::move(proposal), fit.crossoverBytes());
+
+        job::Finding finding;
+        finding.id = "RS202";
+        finding.ranks = where->ranks;
+        finding.affectedRanks = finding.ranks;
+        finding.communicator = communicator.id;
+        setCost(analysis, proposal.savings, finding);
+        setTypicalStep(analysis, proposal.savings, steps.front().rank->rank, finding);
+        const double size = facts::median(bytes) / facts::median(counts);
+        const bool reached = fit.source != "fit" && analysis.peaks.atLeast(communicator);
+        finding.cause = fmt::format("{:.0f} {} calls of about {} per step pay {}{} of start-up each",
+                                    facts::median(counts), store::toText(fit.op), text::bytesText(size),
+                                    reached ? "at least " : "", text::durationText(fit.alphaNs));
+        finding.evidence.facts = {
+            fmt::format("alpha {}, beta {:.3g} ns/KiB ({}): n* = {}, the messages are {:.1f} times smaller",
+                        text::durationText(fit.alphaNs), fit.betaNsPerByte * 1024, fit.source,
+                        text::bytesText(fit.crossoverBytes()), fit.crossoverBytes() / std::max(1.0, size)),
+            fmt::format("start-up takes {} of every step, {} of the messages' transfer is exposed",
+                        text::durationText(facts::median(counts) * fit.alphaNs),
+                        text::durationText(facts::median(exposed))),
+        };
+        finding.evidence.numbers = {{"messages_per_step", facts::median(counts)},
+                                    {"message_bytes", size},
+                                    {"alpha_ns", fit.alphaNs},
+                                    {"crossover_bytes", fit.crossoverBytes()},
+                                    {"exposed_transfer_ns_per_step", facts::median(exposed)},
+                                    {"proposed_bucket_bytes", proposal.bucketBytes}};
+        const CriticalStep& shown = shownStep(analysis, steps, finding);
+        addExposedRows(shown, runs[static_cast<size_t>(&shown - steps.data())], 3, "one of the small messages",
+                       finding);
+        const double megabytes = proposal.bucketBytes / kMebi;
+        const int elementBytes = std::max(
+            1, store::elementBytes(steps.front().tasks[runs.front().front()].dataType));  // DeepSpeed counts elements
+        finding.fix = {fmt::format("merge them into buckets of {:.0f} MiB: DDP bucket_cap_mb={:.0f}; DeepSpeed "
+                                   "reduce_bucket_size={:.0f}; FSDP: wrap larger units",
+                                   megabytes, megabytes, proposal.bucketBytes / elementBytes),
+                       "or communicate less often: gradient accumulation with no_sync()"};
+        finding.confidence = fit.source == "fit" ? 0.85 : 0.75;
+        if (finding.verdict == job::Verdict::found)
+            for (int64_t id : where->ids) claims.takeTransfer("RS202", id, *finding.savingNsPerStep);
+        found = found || finding.verdict == job::Verdict::found;
+        if (proposal.replayed && finding.verdict == job::Verdict::found)
+            merged.insert(where->ids.begin(), where->ids.end());
+        findings.push_back(std::move(finding));
+    }
+}
+
+std::string missingForSmallMessages(const job::Analysis& analysis) {
+    const std::string communicators = withoutCommunicators(analysis);
+    if (!communicators.empty()) return communicators;
+    const std::string sizes = withoutSizes(analysis, {facts::CommRole::gradients, facts::CommRole::shardedParameters});
+    if (!sizes.empty()) return sizes;
+    if (!analysis.fits.empty()) return {};
+    const std::string peak =
+        withoutLinkPeak(analysis, {facts::CommRole::gradients, facts::CommRole::shardedParameters});
+    return peak.empty() ? peak : "messages of several sizes, or a link peak";
+}
+
+}  // namespace rankscope::diagnose

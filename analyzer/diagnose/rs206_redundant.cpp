@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/rs206_redundant.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/diagnose/faster_network.h"
+#include "analyzer/diagnose/micro_steps.h"
+#include "analyzer/diagnose/missing_input.h"
+#include "analyzer/facts/statistics.h"
+#include "analyzer/text/units.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+/// Gradients are worth one reduction per optimizer step: what the step gains without those of all micro-steps but the
+/// last.
+double savingWithoutRepeats(const CriticalStep& step, const GradientRepeats& repeats) {
+    std::vector<double> times = transfersOf(step);
+    const size_t kept = repeats.reductions.size() / repeats.microSteps;
+    for (size_t i = 0; i + kept < repeats.reductions.size(); ++i) times[repeats.reductions[i]] = 0;
+    return savingOf(step, times);
+}
+
+void describe(const CommunicatorClass& where, const CriticalStep& step, const GradientRepeats& repeats, bool sharded,
+              job::Finding& finding) {
+    double bytes = 0, exposed = 0;
+    for (size_t i : repeats.reductions) {
+        bytes += static_cast<double>(step.tasks[i].bytes);
+        exposed += static_cast<double>(step.tasks[i].exposedTransferNs);
+    }
+    const auto k = static_cast<double>(repeats.microSteps);
+    finding.cause =
+        fmt::format("the same gradients are reduced in each of {} micro-steps of an optimizer step; once is enough",
+                    repeats.microSteps);
+    finding.evidence.facts = {
+        fmt::format(
+            "{} reductions a step are {} times the same sequence of {} messages, one per forward and backward pass",
+            repeats.reductions.size(), repeats.microSteps, repeats.reductions.size() / repeats.microSteps),
+        fmt::format("{} a step over {} ranks, {} of it for nothing; {} exposed", text::bytesText(bytes),
+                    where.first->size, text::bytesText(bytes * (k - 1) / k), text::durationText(exposed))};
+    finding.evidence.numbers = {{"micro_steps", k},
+                                {"bytes_per_step", bytes},
+                                {"redundant_bytes_per_step", bytes * (k - 1) / k},
+                                {"exposed_ns_per_step", exposed}};
+    const size_t period = repeats.reductions.size() / repeats.microSteps;
+    for (size_t i = 0; i < repeats.reductions.size() && finding.evidence.rows.size() < 4; i += period) {
+        const facts::CommTask& task = step.tasks[repeats.reductions[i]];
+        if (task.collectiveId != 0)
+            finding.evidence.rows.push_back({"collective", task.collectiveId, step.rank->rank,
+                                             fmt::format("first reduction of micro-step {}", i / period)});
+    }
+    if (sharded)
+        finding.fix = {
+            "FSDP: no_sync() around all micro-steps but the last (FSDP2: set_requires_gradient_sync(False)); gradients "
+            "then stay unsharded: one more copy of them in memory",
+            "or fewer, larger micro-steps"};
+    else
+        finding.fix = {
+            "DDP: `with model.no_sync():` around forward and backward of all micro-steps but the last; Lightning and "
+            "Accelerate do so by accumulate_grad_batches / accumulate()",
+            "DeepSpeed: gradient_accumulation_steps instead of a loop of your own; Megatron: no_sync_func"};
+}
+
+}  // namespace
+
+void detectRedundant(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
+    for (const CommunicatorClass& where : communicatorClasses(analysis)) {
+        if (where.role != facts::CommRole::gradients && where.role != facts::CommRole::shardedParameters &&
+            where.role != facts::CommRole::replicas)
+            continue;
+        const std::vector<CriticalStep> steps = criticalSteps(analysis, where.ids);
+        std::vector<double> costs;
+        std::vector<GradientRepeats> found;
+        for (const CriticalStep& step : steps) {
+            found.push_back(findRepeats(step));
+            costs.push_back(found.back().microSteps > 1 ? savingWithoutRepeats(step, found.back()) : 0);
+        }
+        const size_t repeated = static_cast<size_t>(
+            std::count_if(found.begin(), found.end(), [](const GradientRepeats& r) { return r.microSteps > 1; }));
+        if (steps.empty() || repeated * 2 <= found.size() || facts::median(costs) <= 0) continue;
+        const size_t typical = static_cast<size_t>(
+            std::find_if(found.begin(), found.end(), [](const GradientRepeats& r) { return r.microSteps > 1; }) -
+            found.begin());
+        job::Finding finding;
+        finding.id = "RS206";
+        finding.ranks = finding.affectedRanks = where.ranks;
+        finding.communicator = where.first->id;
+        setCost(analysis, costs, finding);
+        setTypicalStep(analysis, costs, steps[typical].rank->rank, finding);
+        describe(where, steps[typical], found[typical], where.role == facts::CommRole::shardedParameters, finding);
+        finding.confidence = 0.85;
+        if (finding.verdict == job::Verdict::found)
+            for (int64_t id : where.ids) claims.takeTransfer("RS206", id, *finding.savingNsPerStep);
+        findings.push_back(std::move(finding));
+    }
+}
+
+std::string missingForRedundant(const job::Analysis& analysis) {
+    return withoutCommunicators(analysis);
+}
+
+}  // namespace rankscope::diagnose

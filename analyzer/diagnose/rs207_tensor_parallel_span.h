@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analyzer/diagnose/detector.h"
+
+namespace rankscope::diagnose {
+
+void detectTensorParallelSpan(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings);
+std::string missingForTensorParallelSpan(const job::Analysis& analysis);
+
+}  // namespace rankscope::diagnose

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/rs208_slow_link.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/diagnose/link_saving.h"
+#include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/replayed_cost.h"
+#include "analyzer/facts/statistics.h"
+#include "analyzer/job/link_leaving.h"
+#include "analyzer/job/network_edges.h"
+#include "analyzer/text/units.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+std::string hostOf(const job::Analysis& analysis, int rank) {
+    const facts::RankFacts* known = analysis.facts.findRank(rank);
+    return known == nullptr || known->host.empty() ? "its host" : known->host;
+}
+
+double slownessOf(const job::LinkSuspect& suspect) {
+    std::vector<double> values;
+    for (const job::LinkProbe* probe : suspect.explains) values.push_back(probe->slowness);
+    return facts::median(std::move(values));
+}
+
+std::string causeOf(const job::Analysis& analysis, const job::LinkSuspect& suspect) {
+    if (!suspect.network.empty()) return suspect.network;
+    const bool atLeast = suspect.explains.front()->atLeast;
+    const std::string ratio = fmt::format("{}{:.1f}", atLeast ? "at least " : "", slownessOf(suspect));
+    const char* than = atLeast ? "than others of this job" : "than it should be";
+    const char* way = suspect.betweenNodes ? "way to other nodes" : "link";
+    if (suspect.node)
+        return fmt::format("{} ({}): its way to other nodes is {} times slower {}",
+                           hostOf(analysis, suspect.ranks.front()), text::ranksText(suspect.ranks), ratio, than);
+    if (suspect.pair && !suspect.leaving.empty())
+        return fmt::format("the link between rank {} ({}) and rank {} ({}) is {} times slower {}", suspect.ranks[0],
+                           hostOf(analysis, suspect.ranks[0]), suspect.ranks[1], hostOf(analysis, suspect.ranks[1]),
+                           ratio, than);
+    if (suspect.pair)
+        return fmt::format("messages {} rank {} and rank {} ({}, {}) take {} times what {} gives; other pairs do not",
+                           suspect.bothWays ? "between" : "from the first to the second of", suspect.ranks[0],
+                           suspect.ranks[1], hostOf(analysis, suspect.ranks[0]), hostOf(analysis, suspect.ranks[1]),
+                           ratio, atLeast ? "the best that this job reached" : "the link's peak");
+    return fmt::format("rank {} on {}: its {} is {} times slower {}", suspect.ranks[0],
+                       hostOf(analysis, suspect.ranks[0]), way, ratio, than);
+}
+
+/// "messages from rank 2 to rank 3", "collectives of ranks 0-3".
+std::string trafficText(const job::LinkProbe& probe) {
+    return probe.pair ? fmt::format("messages from rank {} to rank {}", probe.ranks[0], probe.ranks[1])
+                      : "collectives of " + text::ranksText(probe.ranks);
+}
+
+void addEvidence(const job::LinkSuspect& suspect, job::Finding& finding) {
+    if (!suspect.leaving.empty()) finding.evidence.facts.push_back(suspect.leaving);
+    finding.evidence.facts.insert(finding.evidence.facts.end(), suspect.facts.begin(), suspect.facts.end());
+    finding.evidence.rows = suspect.rows;
+    for (const job::LinkProbe* probe : suspect.explains) {
+        finding.evidence.facts.push_back(fmt::format(
+            "slow: {}: {:.1f} of {}{:.1f} GB/s in {} large transfers", trafficText(*probe), probe->busBytesPerNs,
+            probe->atLeast ? "at least " : "", probe->peakBytesPerNs, probe->samples));
+        finding.evidence.rows.insert(finding.evidence.rows.end(), probe->rows.begin(), probe->rows.end());
+        if (finding.evidence.facts.size() >= 3) break;
+    }
+    size_t listed = 0;
+    for (const job::LinkProbe* probe : suspect.exonerates) {
+        // What another class of links reached is no measure of this one, least of all of itself.
+        if (probe->slow() || (probe->atLeast && probe->betweenNodes != suspect.explains.front()->betweenNodes) ||
+            listed++ >= 3)
+            continue;
+        finding.evidence.facts.push_back(fmt::format(
+            "{}: {}: {:.1f} of {}{:.1f} GB/s", probe->atLeast ? "faster" : "as fast as it should be",
+            trafficText(*probe), probe->busBytesPerNs, probe->atLeast ? "at least " : "", probe->peakBytesPerNs));
+    }
+    finding.evidence.numbers.emplace_back("slowness", slownessOf(suspect));
+}
+
+void claim(const job::Analysis& analysis, const job::LinkSuspect& suspect, double confidence, Claims& claims,
+           std::vector<job::Finding>& findings) {
+    std::vector<double> costs = savingAtPeak(analysis, suspect.explains);
+    if (facts::median(costs) <= 0) return;
+    job::Finding finding;
+    finding.id = "RS208";
+    finding.ranks = suspect.ranks;
+    std::set<int> affected;
+    for (const job::LinkProbe* probe : suspect.explains) affected.insert(probe->ranks.begin(), probe->ranks.end());
+    finding.affectedRanks.assign(affected.begin(), affected.end());
+    finding.communicator = suspect.explains.front()->communicatorId;
+    setCost(analysis, costs, finding);
+    setTypicalStep(analysis, costs, suspect.ranks.front(), finding);
+    finding.cause = causeOf(analysis, suspect);
+    addEvidence(suspect, finding);
+    if (finding.verdict == job::Verdict::note && mayAddUp(analysis, finding.severity)) {
+        std::optional<std::vector<double>> replayed = replayedCosts(analysis, finding);
+        if (replayed && facts::median(*replayed) > facts::median(costs)) {
+            costs = std::move(*replayed);
+            finding.verdict = job::Verdict::found;
+            setCost(analysis, costs, finding);
+        }
+    }
+    const std::string second = hostOf(analysis, suspect.ranks.back());
+    const std::string hosts =
+        hostOf(analysis, suspect.ranks.front()) +
+        (suspect.pair && second != hostOf(analysis, suspect.ranks.front()) ? " and of " + second : "");
+    finding.fix = {
+        suspect.node || suspect.betweenNodes
+            ? fmt::format("check the NIC of {}: negotiated rate, cable, switch port, PCIe width (ibstat, ethtool, "
+                          "lspci -vv), congestion and retransmits",
+                          hosts)
+            : fmt::format("check the device's links on {}: nvidia-smi nvlink -s, nvidia-smi topo -m, PCIe width (lspci "
+                          "-vv), dmesg for Xid and AER errors",
+                          hostOf(analysis, suspect.ranks.front())),
+        "leave that node or device out of the job until it is repaired, and run again: the cost should go with it"};
+    finding.confidence = confidence;
+    if (finding.verdict == job::Verdict::found)
+        for (const job::LinkProbe* probe : suspect.explains)
+            claims.takeTransfer("RS208", probe->communicatorId, *finding.savingNsPerStep);
+    findings.push_back(std::move(finding));
+}
+
+bool needsAll(const job::LinkProbe& probe, const std::vector<int>& ranks) {
+    return std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return probe.touches(rank); });
+}
+
+/// Suspects named by who leaves last, where no other traffic tells. Each explains all slow groups of its class of links
+/// that it is in.
+std::vector<job::LinkSuspect> fromLeaving(const job::Analysis& analysis, const std::vector<job::LinkProbe>& probes,
+                                          std::vector<const job::LinkProbe*> open) {
+    std::vector<job::LinkSuspect> result;
+    for (const job::LinkProbe* probe : std::vector<const job::LinkProbe*>(open)) {
+        std::optional<job::LinkSuspect> suspect = std::find(open.begin(), open.end(), probe) == open.end()
+                                                      ? std::nullopt
+                                                      : job::lastToLeave(analysis, *probe);
+        if (!suspect) continue;
+        for (const job::LinkProbe* other : open)
+            if (other == probe || (other->betweenNodes == probe->betweenNodes && needsAll(*other, suspect->ranks)))
+                suspect->explains.push_back(other);
+        for (const job::LinkProbe* explained : suspect->explains) std::erase(open, explained);
+        for (const job::LinkProbe& other : probes)
+            if (!other.slow()) suspect->exonerates.push_back(&other);
+        result.push_back(std::move(*suspect));
+    }
+    return result;
+}
+
+}  // namespace
+
+void detectSlowLink(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
+    const std::vector<job::LinkProbe>& probes = analysis.linkProbes;
+    const job::LinkSuspects suspects = job::findSuspects(analysis, probes);
+    for (const job::LinkSuspect& suspect : suspects.found) claim(analysis, suspect, 0.85, claims, findings);
+    std::vector<const job::LinkProbe*> open = suspects.unexplained;
+    for (const job::LinkSuspect& suspect : job::slowNetworkEdges(analysis, job::networkEdges(analysis), open)) {
+        claim(analysis, suspect, 0.85, claims, findings);
+        for (const job::LinkProbe* probe : suspect.explains) std::erase(open, probe);
+    }
+    for (const job::LinkSuspect& suspect : fromLeaving(analysis, probes, open))
+        claim(analysis, suspect, 0.6, claims, findings);
+}
+
+std::string missingForSlowLink(const job::Analysis& analysis) {
+    const std::string times = withoutTransferTimes(analysis);
+    if (!times.empty()) return times;
+    return analysis.linkProbes.empty() ? withoutLinkPeak(analysis, {}) : std::string();
+}
+
+}  // namespace rankscope::diagnose

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/rs209_contention.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/diagnose/critical_step.h"
+#include "analyzer/facts/statistics.h"
+#include "analyzer/facts/step_model.h"
+#include "analyzer/text/kernel_name.h"
+#include "analyzer/text/units.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+constexpr ContentionThresholds kThresholds;
+
+/// The step with compute that loses nothing: where communication is what compute waits for anyway, faster compute gains
+/// less.
+double savingWithout(const CriticalStep& step, double lostNs) {
+    const auto compute = static_cast<double>(step.attribution->computeNs);
+    if (compute <= 0 || lostNs <= 0 || lostNs >= compute) return 0;
+    std::vector<facts::ModelTask> tasks = facts::modelTasks(step.tasks);
+    const double before = facts::modelStepNs(tasks, compute);
+    const double scale = (compute - lostNs) / compute;
+    for (facts::ModelTask& task : tasks) {
+        task.readyAt *= scale;
+        task.neededAt *= scale;
+    }
+    return std::clamp(before - facts::modelStepNs(tasks, compute - lostNs), 0.0, lostNs);
+}
+
+double lostIn(const facts::Contention& contention, int step) {
+    for (const auto& [number, ns] : contention.lostNs)
+        if (number == step) return ns;
+    return 0;
+}
+
+}  // namespace
+
+void detectContention(const job::Analysis& analysis, Claims&, std::vector<job::Finding>& findings) {
+    std::vector<double> shares, reached, slowdowns;
+    double sum = 0, error = 0;
+    std::vector<int> ranks;
+    const facts::RankSummary* worst = nullptr;
+    for (const facts::RankSummary& rank : analysis.ranks) {
+        const facts::Contention& c = rank.contention;
+        if (c.samples < facts::Contention::kFewest) continue;
+        sum += c.lostShare;
+        error = std::hypot(error, c.lostShareError);
+        shares.push_back(c.lostShare);
+        reached.push_back(c.lostShare + c.lostShareError);
+        slowdowns.push_back(c.slowdown());
+        ranks.push_back(rank.rank);
+        if (worst == nullptr || c.lostShare > worst->contention.lostShare) worst = &rank;
+    }
+    if (worst == nullptr || facts::median(slowdowns) < kThresholds.slowdown) return;
+    // Each rank measures the same effect: together they are surer than each alone, and none may contradict the others.
+    if (sum <= kThresholds.errors * error) return;
+    if (*std::min_element(reached.begin(), reached.end()) < kThresholds.everyRank * facts::median(shares)) return;
+
+    std::vector<double> costs;
+    for (int step : analysis.steps) {
+        // The rank that waits least sets the beat.
+        const facts::RankSummary* critical = nullptr;
+        int64_t least = INT64_MAX;
+        for (const facts::RankSummary& rank : analysis.ranks) {
+            const facts::Attribution* attribution = analysis.attribution(rank, step);
+            if (attribution == nullptr || attribution->exposedWaitNs >= least) continue;
+            least = attribution->exposedWaitNs;
+            critical = &rank;
+        }
+        if (critical == nullptr) continue;
+        CriticalStep where{critical, analysis.attribution(*critical, step), {}, {}};
+        for (const facts::CommTask& task : analysis.tasks(*critical, step))
+            if (!task.pointToPoint()) where.tasks.push_back(task);
+        costs.push_back(savingWithout(where, lostIn(critical->contention, step)));
+    }
+    if (facts::median(costs) <= 0) return;
+    job::Finding finding;
+    finding.id = "RS209";
+    finding.ranks = finding.affectedRanks = ranks;
+    setCost(analysis, costs, finding);
+    setTypicalStep(analysis, costs, worst->rank, finding);
+    const facts::Contention& c = worst->contention;
+    const auto name = static_cast<size_t>(c.key.nameId);
+    finding.cause = fmt::format(
+        "compute kernels run {:.2f} times slower while NCCL kernels run beside them, on {}", facts::median(slowdowns),
+        ranks.size() > 1 ? fmt::format("all {} ranks that tell", ranks.size()) : fmt::format("rank {}", ranks.front()));
+    finding.evidence.facts = {
+        fmt::format(
+            "{} ({} blocks): {} alone, {} beside communication on rank {}",
+            name < analysis.facts.strings.size() ? text::readableKernelName(analysis.facts.strings[name]) : "a kernel",
+            c.key.gridBlocks, text::durationText(c.keyAloneNs), text::durationText(c.keyBesideNs), worst->rank),
+        fmt::format("{} kernels of that rank compared with others of the same name, grid and block", c.samples),
+        fmt::format("{} of compute a step is lost so", text::durationText(facts::median(costs)))};
+    finding.evidence.numbers = {
+        {"slowdown", facts::median(slowdowns)}, {"alone_ns", c.keyAloneNs}, {"beside_ns", c.keyBesideNs}};
+    for (const facts::CommTask& task : worst->communication) {
+        if (task.step < 0 || task.computeAtEndNs - task.computeBeforeNs <= 0) continue;
+        finding.evidence.rows.push_back({"kernel", task.kernelId, worst->rank, "compute runs beside it"});
+        if (finding.evidence.rows.size() == 3) break;
+    }
+    std::string channels = analysis.facts.text("env.NCCL_MAX_CTAS");
+    if (channels.empty()) channels = analysis.facts.text("env.NCCL_MAX_NCHANNELS");
+    finding.fix = {
+        fmt::format("NCCL_MAX_CTAS=8 (NCCL_MAX_NCHANNELS before 2.17{}): fewer multiprocessors for communication",
+                    channels.empty() ? "" : "; now " + channels),
+        "the trade-off: fewer channels also slow communication; halve them as long as it stays hidden behind compute, "
+        "and measure with rankscope compare",
+        "on H100 and later: NVLink SHARP (NCCL_NVLS_ENABLE=1) or copy-engine collectives need fewer multiprocessors"};
+    finding.confidence = 0.75;
+    findings.push_back(std::move(finding));
+}
+
+}  // namespace rankscope::diagnose

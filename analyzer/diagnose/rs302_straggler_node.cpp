@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/rs302_straggler_node.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analyzer/diagnose/missing_input.h"
+#include "analyzer/diagnose/slow_ranks.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+constexpr StragglerNodeThresholds kThresholds;
+
+std::map<int64_t, std::vector<size_t>> ranksByHost(const job::Analysis& analysis) {
+    std::map<int64_t, std::vector<size_t>> hosts;
+    for (size_t r = 0; r < analysis.ranks.size(); ++r)
+        hosts[analysis.facts.findRank(analysis.ranks[r].rank)->hostId].push_back(r);
+    return hosts;
+}
+
+/// Every rank of the host is slow, and about as slow as the others.
+bool isSlowHost(const std::vector<job::KernelRatio>& ratios, const SlowGroup& group) {
+    if (group.members.size() < 2 || group.ratio <= 1) return false;
+    const auto slow =
+        std::count_if(group.members.begin(), group.members.end(), [&](size_t r) { return isSlow(ratios[r]); });
+    return slow * 2 > static_cast<std::ptrdiff_t>(group.members.size()) &&
+           std::all_of(group.members.begin(), group.members.end(),
+                       [&](size_t r) { return ratios[r].ratio - 1 >= kThresholds.alike * (group.ratio - 1); });
+}
+
+}  // namespace
+
+void detectStragglerNode(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
+    const auto hosts = ranksByHost(analysis);
+    if (hosts.size() < 2) return;
+    // Ranks of one host are no peers of each other here: on a slow host they are all slow.
+    const std::vector<job::KernelRatio> ratios = job::compareKernelsBetweenHosts(analysis);
+    std::vector<SlowGroup> slow;
+    for (const auto& [host, members] : hosts) {
+        SlowGroup group = makeSlowGroup(analysis, ratios, members);
+        if (isSlowHost(ratios, group)) slow.push_back(std::move(group));
+    }
+    std::vector<SlowCost> costs;
+    for (const SlowGroup& group : slow) costs.push_back(costOfSlowness(analysis, ratios, group));
+    shareSavings(costs);
+    for (size_t g = 0; g < slow.size(); ++g) {
+        const SlowGroup& group = slow[g];
+        const SlowCost& cost = costs[g];
+        job::Finding finding;
+        finding.id = "RS302";
+        if (!describeSlowness(analysis, ratios, group, cost, finding)) continue;
+        const std::string host = analysis.facts.findRank(group.ranks.front())->host;
+        finding.cause = fmt::format(
+            "all {} ranks of host {} compute {:.2f}x as long as their peers on other hosts for the same work, and "
+            "those wait for them",
+            group.ranks.size(), host.empty() ? "unknown" : host, group.ratio);
+        finding.fix = {
+            fmt::format("check host {}: power cap and cooling (nvidia-smi -q -d POWER,TEMPERATURE,PERFORMANCE on all "
+                        "its devices), driver and firmware versions, other jobs on it",
+                        host),
+            "leave the host out (drain it in the scheduler) and run again; when the slowness stays with the host, have "
+            "it repaired",
+        };
+        // Named as a whole, whatever the verdict: its ranks are no stragglers of their own.
+        claims.takeWaiting(analysis, "RS302", group.ranks,
+                           finding.verdict == job::Verdict::found ? cost.shares : std::vector<double>());
+        findings.push_back(std::move(finding));
+    }
+}
+
+std::string missingForStragglerNode(const job::Analysis& analysis) {
+    // Of a job on one host there is no other.
+    const std::string alone = withoutPeerRanks(analysis);
+    return alone.empty() ? withoutHosts(analysis) : alone;
+}
+
+}  // namespace rankscope::diagnose

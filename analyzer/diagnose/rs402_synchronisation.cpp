@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/rs402_synchronisation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analyzer/diagnose/host_cost.h"
+#include "analyzer/diagnose/missing_input.h"
+#include "analyzer/facts/statistics.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+bool isBlocking(const facts::HostStall& stall) {
+    return stall.cause == facts::IdleCause::blockingCall && !stall.pageableCopy;
+}
+
+/// Calls of one name in host ranges of one name, numbers apart (layer 3, ProfilerStep#7).
+struct Place {
+    std::string call, range;
+    double stallNs = 0;
+    int stalls = 0;
+};
+
+/// Where the worst rank stalls, most costly place first.
+std::vector<Place> placesOf(const job::Analysis& analysis, const facts::RankSummary& rank) {
+    std::map<std::pair<std::string, std::string>, Place> places;
+    for (const facts::HostStall& stall : rank.hostStalls) {
+        if (!isBlocking(stall) || !std::binary_search(analysis.steps.begin(), analysis.steps.end(), stall.step))
+            continue;
+        const std::string call = nameOr(analysis, stall.callNameId, "a blocking call");
+        const std::string range = withoutNumber(nameOr(analysis, stall.rangeNameId, ""));
+        Place& place = places[{call, range}];
+        place.call = call;
+        place.range = range;
+        place.stallNs += static_cast<double>(stall.stallNs);
+        ++place.stalls;
+    }
+    std::vector<Place> sorted;
+    for (const auto& [key, place] : places) sorted.push_back(place);
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const Place& a, const Place& b) { return a.stallNs > b.stallNs; });
+    return sorted;
+}
+
+std::string placeText(const Place& place) {
+    return place.range.empty() ? place.call : fmt::format("{} in range '{}'", place.call, place.range);
+}
+
+}  // namespace
+
+void detectSynchronisationStall(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
+    HostCost cost =
+        hostCost(analysis, [](const facts::RankSummary& rank, int step) { return stallSum(rank, step, isBlocking); });
+    job::Finding finding;
+    finding.id = "RS402";
+    if (!describeHostCost(analysis, cost, finding)) return;
+    const facts::RankSummary& worst = analysis.ranks[cost.worst()];
+    const std::vector<Place> places = placesOf(analysis, worst);
+    if (places.empty()) return;
+    const double steps = static_cast<double>(analysis.steps.size());
+    finding.cause = fmt::format(
+        "the device of {} idles behind {}: the host waits for the device to finish, then works before it launches "
+        "anything",
+        ranksText(analysis, finding.ranks), placeText(places[0]));
+    for (size_t i = 0; i < places.size() && i < 3; ++i) {
+        const Place& place = places[i];
+        finding.evidence.facts.push_back(
+            fmt::format("{}: {:.1f} times per step, the device idles {:.3f} ms behind each (rank {})", placeText(place),
+                        place.stalls / steps, place.stallNs / place.stalls / 1e6, worst.rank));
+    }
+    finding.evidence.numbers.emplace_back("stalls_per_step", places[0].stalls / steps);
+    finding.evidence.numbers.emplace_back("stall_ns_per_step", facts::median(cost.stallNs[cost.worst()]));
+    for (const facts::HostStall& stall : longestStalls(analysis, cost, finding, isBlocking))
+        if (finding.evidence.rows.size() < 5 && stall.callId != 0)
+            finding.evidence.rows.push_back(
+                {"api_call", stall.callId, worst.rank,
+                 fmt::format("the device idles {:.3f} ms behind it", static_cast<double>(stall.stallNs) / 1e6)});
+    finding.fix = {
+        fmt::format("take {} out of the step: read values (loss, metrics, .item(), .cpu(), print of a tensor) every so "
+                    "many steps, or copy them with non_blocking=True "
+                    "into pinned memory and look at them a step later",
+                    placeText(places[0])),
+        "where the program must wait, do the host work in front of the call: the device still has work then",
+    };
+    finding.confidence = 0.9;
+    claimHostCost(analysis, cost, finding, claims);
+    findings.push_back(std::move(finding));
+}
+
+std::string missingForSynchronisationStall(const job::Analysis& analysis) {
+    return withoutHostCalls(analysis);
+}
+
+}  // namespace rankscope::diagnose

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/rs404_allocator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/diagnose/host_cost.h"
+#include "analyzer/diagnose/missing_input.h"
+#include "analyzer/facts/statistics.h"
+
+namespace rankscope::diagnose {
+namespace {
+
+/// First uses allocate: whether they go on needs steps to tell, and whole steps.
+bool tooFewSteps(const job::Analysis& analysis) {
+    return static_cast<int>(analysis.steps.size()) < CommonThresholds::kFewestSteps || analysis.facts.wholeRunIsOneStep;
+}
+
+bool isAllocator(const facts::HostStall& stall) {
+    return stall.cause == facts::IdleCause::allocator;
+}
+
+}  // namespace
+
+void detectAllocatorChurn(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
+    if (tooFewSteps(analysis)) return;
+    HostCost cost =
+        hostCost(analysis, [](const facts::RankSummary& rank, int step) { return stallSum(rank, step, isAllocator); });
+    job::Finding finding;
+    finding.id = "RS404";
+    if (!describeHostCost(analysis, cost, finding)) return;
+    const facts::RankSummary& worst = analysis.ranks[cost.worst()];
+    std::vector<double> calls, spent;
+    for (const facts::HostUse& use : worst.hostUse) {
+        calls.push_back(use.allocatorCalls);
+        spent.push_back(static_cast<double>(use.allocatorNs));
+    }
+    const std::vector<facts::HostStall> stalls = longestStalls(analysis, cost, finding, isAllocator);
+    const std::string call = stalls.empty() ? "cudaFree" : nameOr(analysis, stalls[0].callNameId, "cudaFree");
+    finding.cause = fmt::format(
+        "{} call the device allocator {:.0f} times in every step, warm-up long over; {} waits for the device to drain, "
+        "and it idles until the host "
+        "has caught up",
+        ranksText(analysis, finding.ranks), facts::median(calls), call);
+    finding.evidence.facts.push_back(
+        fmt::format("the device idles {:.2f} ms of a step behind allocator calls, which take {:.2f} ms of the host's "
+                    "time (rank {})",
+                    facts::median(cost.stallNs[cost.worst()]) / 1e6, facts::median(spent) / 1e6, worst.rank));
+    finding.evidence.numbers.emplace_back("allocator_calls_per_step", facts::median(calls));
+    finding.evidence.numbers.emplace_back("allocator_ns_per_step", facts::median(spent));
+    for (const facts::HostStall& stall : stalls)
+        if (finding.evidence.rows.size() < 5 && stall.callId != 0)
+            finding.evidence.rows.push_back(
+                {"api_call", stall.callId, worst.rank,
+                 fmt::format("the device idles {:.3f} ms around it", static_cast<double>(stall.stallNs) / 1e6)});
+    finding.fix = {
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; and lower the peak (smaller micro-batch, activation "
+        "checkpointing), so that the pool is never given back",
+        "own code: allocate once and reuse, or cudaMallocAsync with cudaMemPoolAttrReleaseThreshold raised; no "
+        "torch.cuda.empty_cache() in the loop",
+    };
+    finding.confidence = 0.9;
+    claimHostCost(analysis, cost, finding, claims);
+    findings.push_back(std::move(finding));
+}
+
+std::string missingForAllocatorChurn(const job::Analysis& analysis) {
+    const bool allocates =
+        std::any_of(analysis.ranks.begin(), analysis.ranks.end(), [](const facts::RankSummary& rank) {
+            return std::any_of(rank.hostStalls.begin(), rank.hostStalls.end(), isAllocator);
+        });
+    if (allocates && tooFewSteps(analysis)) return "too few whole steps: first uses allocate, too";
+    return withoutHostCalls(analysis);
+}
+
+}  // namespace rankscope::diagnose

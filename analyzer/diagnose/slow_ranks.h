@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks whose devices run the same kernels more slowly: what RS301 (one rank) and RS302 (all ranks of a host) share.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "analyzer/diagnose/claims.h"
+#include "analyzer/job/finding.h"
+#include "analyzer/job/kernel_ratios.h"
+
+namespace rankscope::diagnose {
+
+struct StragglerThresholds {
+    double ratio = 1.03;  // same kernels, same launch shape: clocks of healthy devices of one model differ by 1 to 2 %
+    double errors = 3;    // standard errors the ratio must stand above 1: noise is no straggler
+    double stepsShare = 2.0 / 3;  // share of steps in which it must be slower: rare slow steps are RS303
+    double comparedShare =
+        0.5;  // share of its compute time that peers run as well, else there is nothing to compare with
+    double slowKernels = 0.5;  // of its kernels, by number and by time: a slow device slows most of them, more work
+                               // only those that do it (RS304)
+};
+
+/// The rank takes longer for kernels of the same name and launch shape, step after step: its device is slow, or some of
+/// them do more work on it.
+bool takesLonger(const job::KernelRatio& ratio);
+
+/// takesLonger(), in most of its kernels: the device is slow.
+bool isSlow(const job::KernelRatio& ratio);
+
+/// Slow ranks that share a cause, as indices into analysis.ranks.
+struct SlowGroup {
+    std::vector<size_t> members;
+    double ratio = 0;  // median over the members
+    std::vector<int> ranks;
+};
+SlowGroup makeSlowGroup(const job::Analysis& analysis, const std::vector<job::KernelRatio>& ratios,
+                        std::vector<size_t> members);
+
+/// What a group costs the job.
+struct SlowCost {
+    std::vector<double> savings;  // by analysed step: when the group is repaired and no other rank is slow
+    std::vector<double> shares;   // its part of what repairing all slow groups saves: the same where it is the only one
+    std::map<int, double> waitByPeer;  // sums over the analysed steps, ns
+    double waitedNs = 0, waitedForGroupNs = 0,
+           undecidedNs = 0;  // of the peers' exposed waiting: all, behind a member, behind nobody the clocks can name
+};
+SlowCost costOfSlowness(const job::Analysis& analysis, const std::vector<job::KernelRatio>& ratios,
+                        const SlowGroup& group);
+
+/// Repairing the slowest brings the step down to the next slow one only: each level between two of them is shared by
+/// those that are slower.
+void shareSavings(std::vector<SlowCost>& costs);
+
+/// Fills everything of a finding but id, cause and fix. False: not worth a word.
+bool describeSlowness(const job::Analysis& analysis, const std::vector<job::KernelRatio>& ratios,
+                      const SlowGroup& group, const SlowCost& cost, job::Finding& finding);
+
+}  // namespace rankscope::diagnose

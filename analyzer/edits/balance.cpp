@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/edits/balance.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "analyzer/edits/change_transfers.h"
+#include "analyzer/edits/edit_arguments.h"
+#include "analyzer/edits/graph_view.h"
+#include "analyzer/facts/statistics.h"
+
+namespace rankscope::edits {
+namespace {
+
+struct Pace {
+    double medianNs = 0;
+    double totalNs = 0;
+};
+
+/// By kernel key: each rank's usual duration and total.
+std::vector<std::map<int, Pace>> paces(const replay::TaskGraph& graph) {
+    std::vector<std::map<int, std::vector<double>>> samples(graph.kernelKeys.size());
+    for (replay::TaskId task = 0; task < graph.size(); ++task) {
+        const replay::TaskInfo& info = graph.info[task];
+        if (info.kind != replay::TaskKind::kernel || info.detail >= samples.size()) continue;
+        samples[info.detail][graph.rankOf(task)].push_back(static_cast<double>(graph.durationNs[task]));
+    }
+    std::vector<std::map<int, Pace>> result(samples.size());
+    for (size_t key = 0; key < samples.size(); ++key) {
+        for (auto& [rank, durations] : samples[key]) {
+            Pace& pace = result[key][rank];
+            for (double ns : durations) pace.totalNs += ns;
+            pace.medianNs = facts::median(std::move(durations));
+        }
+    }
+    return result;
+}
+
+/// By kernel key: what a rank's kernels are to be multiplied by. Kernels that no peer runs follow the others of their
+/// rank.
+std::vector<double> factorsOf(int rank, const std::vector<int>& changed,
+                              const std::vector<std::map<int, Pace>>& paces) {
+    std::vector<double> factors(paces.size(), 0);
+    double before = 0, after = 0;
+    for (size_t key = 0; key < paces.size(); ++key) {
+        const auto own = paces[key].find(rank);
+        if (own == paces[key].end() || own->second.medianNs <= 0) continue;
+        std::vector<double> peers;
+        for (const auto& [peer, pace] : paces[key])
+            if (peer != rank && !std::binary_search(changed.begin(), changed.end(), peer))
+                peers.push_back(pace.medianNs);
+        if (peers.empty()) continue;
+        factors[key] = facts::median(std::move(peers)) / own->second.medianNs;
+        before += own->second.totalNs;
+        after += own->second.totalNs * factors[key];
+    }
+    const double usual = before > 0 ? after / before : 1;
+    for (double& factor : factors)
+        if (factor == 0) factor = usual;
+    return factors;
+}
+
+/// Pipeline stage by rank; -1 without one.
+std::unordered_map<int, int> stages(const job::Analysis& analysis) {
+    std::unordered_map<int, int> stageOf;
+    for (const facts::RankSummary& rank : analysis.ranks) stageOf[rank.rank] = analysis.layout.stageOf(rank.rank);
+    return stageOf;
+}
+
+void shareKernels(replay::TaskGraph& graph, const job::Analysis& analysis) {
+    std::unordered_map<int, int> stageOf = stages(analysis);
+    std::map<int, int> ranksOfStage;
+    for (const auto& [rank, stage] : stageOf) ++ranksOfStage[stage];
+    struct Share {
+        std::map<int, double> byRank;
+    };
+    std::map<std::tuple<int, int, int32_t>, Share> shares;  // by stage, step and kernel name
+    const auto shareOf = [&](replay::TaskId task) -> Share& {
+        return shares[{stageOf[graph.rankOf(task)], graph.info[task].step,
+                       graph.kernelKeys[graph.info[task].detail].nameId}];
+    };
+    const auto isKernel = [&](replay::TaskId task) {
+        return graph.info[task].kind == replay::TaskKind::kernel && graph.info[task].detail < graph.kernelKeys.size();
+    };
+    for (replay::TaskId task = 0; task < graph.size(); ++task)
+        if (isKernel(task)) shareOf(task).byRank[graph.rankOf(task)] += static_cast<double>(graph.durationNs[task]);
+    for (replay::TaskId task = 0; task < graph.size(); ++task) {
+        if (!isKernel(task)) continue;
+        const Share& share = shareOf(task);
+        const int ranks = ranksOfStage[stageOf[graph.rankOf(task)]];
+        // What not every rank runs at all cannot be shared by sizes.
+        if (static_cast<int>(share.byRank.size()) < ranks) continue;
+        double total = 0;
+        for (const auto& [rank, ns] : share.byRank) total += ns;
+        const double own = share.byRank.at(graph.rankOf(task));
+        if (own > 0) graph.durationNs[task] = scaledNs(graph.durationNs[task], total / ranks / own);
+    }
+}
+
+/// Grouped messages, the k-th kernel of each member of a communicator: all ranks leave when the busiest port is done,
+/// which carries the mean of the bytes then.
+void shareMessages(replay::TaskGraph& graph, const job::Analysis& analysis) {
+    struct Group {
+        std::vector<replay::TaskId> tasks;
+        int64_t busiest = 0;
+        int64_t total = 0;
+    };
+    std::map<std::pair<int64_t, int>, Group> groups;  // by communicator and ordinal
+    std::map<std::pair<int64_t, int>, int> ordinals;  // by communicator and rank
+    for (const TransferTask& transfer : transferTasks(graph)) {
+        const replay::Exchange& exchange = graph.exchanges[transfer.exchange];
+        if (!exchange.message() ||
+            analysis.layout.role(exchange.communicatorId, store::Op::send) != facts::CommRole::experts)
+            continue;
+        Group& group = groups[{exchange.communicatorId, ordinals[{exchange.communicatorId, transfer.rank}]++}];
+        group.tasks.push_back(transfer.task);
+        group.busiest = std::max({group.busiest, transfer.bytesIn, transfer.bytesOut});
+        group.total += transfer.bytesIn;
+    }
+    for (const auto& [key, group] : groups) {
+        if (group.busiest <= 0 || group.tasks.size() < 2) continue;
+        const double factor = static_cast<double>(group.total) / static_cast<double>(group.tasks.size()) /
+                              static_cast<double>(group.busiest);
+        for (replay::TaskId task : group.tasks) scaleTransfer(graph, task, std::min(1.0, factor));
+    }
+}
+
+}  // namespace
+
+void BalanceSpeed::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
+    const std::vector<int> ranks = recordedRanks(analysis, m_ranks);
+    if (ranks.size() == analysis.ranks.size() && !m_ranks.empty())
+        throw EditError("all ranks are to be balanced, and none is left to compare with", "name the slow ones only");
+    if (analysis.ranks.size() < 2) throw EditError("the run has one rank: there is none to compare with");
+    const std::vector<std::map<int, Pace>> all = paces(graph);
+    std::map<int, std::vector<double>> factors;
+    for (int rank : ranks) factors[rank] = factorsOf(rank, m_ranks, all);
+    for (replay::TaskId task = 0; task < graph.size(); ++task) {
+        const replay::TaskInfo& info = graph.info[task];
+        if (info.kind != replay::TaskKind::kernel || info.detail >= all.size()) continue;
+        const auto rank = factors.find(graph.rankOf(task));
+        if (rank == factors.end()) continue;
+        const double factor = m_ranks.empty() ? std::min(1.0, rank->second[info.detail]) : rank->second[info.detail];
+        graph.durationNs[task] = scaledNs(graph.durationNs[task], factor);
+    }
+    effect.assume("kernels take the median of the same kernels on the other ranks");
+}
+
+void BalanceWork::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
+    if (analysis.ranks.size() < 2) throw EditError("the run has one rank: work has nobody to be shared with");
+    shareKernels(graph, analysis);
+    shareMessages(graph, analysis);
+    effect.assume("the sum of the work stays, each rank of a role gets the mean of it");
+}
+
+std::unique_ptr<Edit> parseBalance(EditArguments& arguments) {
+    const std::string what = arguments.word("what", {"speed", "work"}, "speed");
+    std::vector<int> ranks = arguments.ranks();
+    if (what == "speed") return std::make_unique<BalanceSpeed>(std::move(ranks));
+    if (!ranks.empty()) arguments.refuse("work is shared by all ranks");
+    return std::make_unique<BalanceWork>();
+}
+
+}  // namespace rankscope::edits

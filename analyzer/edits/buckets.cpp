@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/edits/buckets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "analyzer/edits/edit_arguments.h"
+#include "analyzer/edits/gradient_curve.h"
+#include "analyzer/edits/parameter_uses.h"
+#include "analyzer/edits/resend.h"
+#include "analyzer/edits/transfer_prices.h"
+#include "analyzer/facts/communicator_name.h"
+
+namespace rankscope::edits {
+namespace {
+
+/// Measured over priced transfer times of a round: its noise, and what else was on the network; by the member that
+/// takes longest, and each member's share of that: with a slow edge the others may leave a ring earlier.
+struct Strain {
+    double factor = 1;
+    std::vector<double> shares;  // by member
+};
+
+Strain strainOf(const GradientRound& round, const replay::TaskGraph& graph, const TransferPrices& prices) {
+    double longest = 0, priced = 0;
+    std::vector<double> sums(round.members.size(), 0);
+    for (size_t b = 0; b < round.bytes.size(); ++b) {
+        longest += TransferPrices::longestNs(graph, graph.exchanges[round.exchanges[b]]);
+        if (const auto price = prices.ns(round.communicator, round.op, round.bytes[b])) priced += price->expected;
+        for (size_t m = 0; m < sums.size(); ++m)
+            sums[m] += static_cast<double>(graph.durationNs[round.members[m].transfers[b]]);
+    }
+    Strain strain;
+    if (priced > 0 && longest > 0) strain.factor = longest / priced;
+    for (double sum : sums) strain.shares.push_back(longest > 0 ? sum / longest : 1);
+    return strain;
+}
+
+constexpr double kMostBuckets =
+    1e4;  // of a round: smaller ones than any framework makes, and a graph that no memory holds
+
+/// Cumulative sizes of a round's present buckets.
+std::vector<double> presentEnds(const GradientRound& round) {
+    std::vector<double> ends;
+    for (double bytes : round.bytes) ends.push_back((ends.empty() ? 0 : ends.back()) + bytes);
+    return ends;
+}
+
+bool sameEnds(const std::vector<double>& a, const std::vector<double>& b) {
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](double one, double other) {
+               return std::abs(one - other) <= 1e-6 * other;
+           });
+}
+
+/// A bucket is full with the first tensor that reaches the cap. So the cap lies below the smallest of the full ones by
+/// less than a tensor, and a tensor is at least as large as what they differ by. The first bucket has a cap of its own,
+/// the last one is what was left.
+bool isPresentCap(const GradientRound& round, double cap) {
+    if (round.bytes.size() < 4) return false;
+    const auto [smallest, largest] = std::minmax_element(round.bytes.begin() + 1, round.bytes.end() - 1);
+    return cap <= *smallest && cap > *smallest - (*largest - *smallest);
+}
+
+class Rebucket {
+  public:
+    Rebucket(const replay::TaskGraph& graph, const job::Analysis& analysis, std::optional<double> mebibytes,
+             bool overlap, Outlook outlook)
+        : m_graph(graph),
+          m_analysis(analysis),
+          m_index(graph),
+          m_prices(graph, analysis),
+          m_mebibytes(mebibytes),
+          m_overlap(overlap),
+          m_outlook(outlook),
+          m_resend(graph, analysis, m_index),
+          m_rounds(gradientRounds(graph, analysis, m_index)) {}
+
+    replay::TaskGraph run() {
+        // Parameters of ZeRO are gathered bucket by bucket in the order in which they are updated: the plan of the
+        // gradients comes first.
+        std::stable_partition(m_rounds.begin(), m_rounds.end(),
+                              [](const GradientRound& round) { return round.op != store::Op::allGather; });
+        for (const GradientRound& round : m_rounds) resend(round);
+        if (m_sent + m_kept == 0)
+            throw EditError(
+                m_mebibytes ? "no gradients are sent in buckets" : "no buckets wait for the end of the backward pass",
+                "ddp, ZeRO-1 and ZeRO-2 have buckets");
+        return m_sent > 0 ? std::move(m_resend).finish() : m_graph;
+    }
+
+    /// Buckets of other sizes are sent: what they take and where tensors end inside the present ones is an estimate.
+    bool open() const { return m_open; }
+
+    /// Standard deviation of a step by the chances of its transfers, where they have any: fewer and larger ones even
+    /// out less. ns.
+    double chanceNs() const {
+        std::map<int64_t, std::pair<double, std::set<int>>> byCommunicator;
+        for (const auto& [who, variance] : m_variance) {
+            byCommunicator[who.first].first += variance;
+            byCommunicator[who.first].second.insert(who.second);
+        }
+        double largest = 0;
+        for (const auto& [communicator, sum] : byCommunicator)
+            largest = std::max(largest, sum.first / static_cast<double>(sum.second.size()));
+        return std::sqrt(largest);
+    }
+
+  private:
+    void resend(const GradientRound& round) {
+        const bool gathers = round.op == store::Op::allGather;
+        if (!m_mebibytes && gathers) return awaitWhereUsed(round);
+        const bool moves = m_mebibytes || round.late();
+        std::vector<std::optional<GradientCurve>> curves;
+        for (const RoundMember& member : round.members) {
+            curves.push_back(GradientCurve::of(m_graph, m_index.compute(member.rank), round, member));
+            if (moves && !curves.back() && (!gathers || member.ready.back() < 0))
+                throw EditError(
+                    fmt::format("rank {}: where the backward pass begins cannot be told from its kernels", member.rank),
+                    "when gradients are ready is unknown");
+            if (!gathers && curves.back())
+                m_curves[{round.communicator, member.rank}].emplace(round.step, *curves.back());
+        }
+        if (!moves) return;
+        const double sentBytes = std::accumulate(round.bytes.begin(), round.bytes.end(), 0.0);
+        if (m_mebibytes && sentBytes > kMostBuckets * *m_mebibytes * BucketCaps::kMebi)
+            throw EditError(
+                fmt::format("buckets of {:g} MiB would be more than {:g} a step", *m_mebibytes, kMostBuckets),
+                "larger buckets can be judged");
+        NewBuckets buckets;
+        buckets.ends = !m_mebibytes ? presentEnds(round)
+                       : gathers    ? mirrored(round)
+                                    : curves.front()->plan({*m_mebibytes * BucketCaps::kMebi}, tensorEnds());
+        if (buckets.ends.empty()) {
+            if (m_overlap) awaitWhereUsed(round);
+            return;
+        }
+        bool kept = sameEnds(buckets.ends, presentEnds(round));
+        if (m_mebibytes && !gathers) {
+            const bool present = isPresentCap(round, *m_mebibytes * BucketCaps::kMebi);
+            m_open = m_open || !kept || !present;
+            if (present && m_outlook == Outlook::expected) kept = true;
+            if (kept) buckets.ends = presentEnds(round);
+        }
+        if (kept && !(round.late() && m_overlap) && !(gathers && m_overlap)) {
+            ++m_kept;
+            return;
+        }
+        if (!gathers && !kept) m_plans[{round.communicator, round.step}] = buckets.ends;
+        // A single gather leaves behind the whole update, of which no part is to be seen.
+        const bool together = gathers && round.exchanges.size() == 1;
+        for (size_t m = 0; m < round.members.size(); ++m) {
+            std::vector<int64_t> ready;
+            const std::vector<int64_t>& present = round.members[m].ready;
+            for (double end : buckets.ends)
+                ready.push_back(!curves[m] || together || (round.late() && !m_overlap) ? present.back()
+                                                                                       : curves[m]->readyAt(end));
+            buckets.ready.push_back(std::move(ready));
+        }
+        for (const RoundMember& member : round.members)
+            if (gathers) buckets.uses.push_back(usesOf(round, member, buckets.ends));
+        priceBuckets(round, buckets);
+        m_resend.add(round, buckets);
+        for (size_t m = 0; gathers && m < round.members.size(); ++m)
+            m_resend.mergeUpdates(round.members[m], buckets.ready[m]);
+        ++m_sent;
+    }
+
+    void priceBuckets(const GradientRound& round, NewBuckets& buckets) {
+        const Strain strain = strainOf(round, m_graph, m_prices);
+        buckets.transferNs.assign(round.members.size(), {});
+        for (size_t b = 0; b < buckets.ends.size(); ++b) {
+            const double bytes = std::round(buckets.ends[b] - (b == 0 ? 0 : buckets.ends[b - 1]));
+            const std::optional<costs::Estimate> price = m_prices.ns(round.communicator, round.op, bytes);
+            if (!price)
+                throw EditError(
+                    fmt::format("what {:.1f} MiB take on {} is unknown: its messages differ too little in size",
+                                bytes / BucketCaps::kMebi,
+                                facts::communicatorName(m_analysis.facts, m_analysis.layout, round.communicator)),
+                    "tell them: --links \"intra:gbps=…,alpha_us=…;inter:gbps=…,alpha_us=…\"");
+            const double ns = m_outlook == Outlook::dear    ? price->high
+                              : m_outlook == Outlook::cheap ? price->low
+                                                            : price->expected;
+            for (size_t m = 0; m < round.members.size(); ++m)
+                buckets.transferNs[m].push_back(ns * strain.factor * strain.shares[m]);
+            const double deviation = ns * m_prices.scatter(round.communicator, round.op);
+            m_variance[{round.communicator, round.step}] += deviation * deviation;
+        }
+    }
+
+    /// Forward waits for each gather of parameters where it needs them, instead of for all of them where it begins.
+    void awaitWhereUsed(const GradientRound& round) {
+        for (const RoundMember& member : round.members) {
+            const std::vector<int64_t> uses = usesOf(round, member, presentEnds(round));
+            if (uses.empty()) return;
+            m_resend.awaitAt(member, uses);
+        }
+        ++m_sent;
+    }
+
+    TensorEnds tensorEnds() const {
+        return m_outlook == Outlook::coarse ? TensorEnds::known
+               : m_outlook == Outlook::fine ? TensorEnds::anywhere
+                                            : TensorEnds::behindKernels;
+    }
+
+    /// The gradients' plan from its end, for as many bytes as the round has.
+    std::vector<double> mirrored(const GradientRound& round) const {
+        const auto plan = m_plans.find({round.communicator, round.step});
+        if (plan == m_plans.end()) return {};
+        const double total = plan->second.back();
+        std::vector<double> ends;
+        for (size_t b = plan->second.size(); b-- > 0;)
+            ends.push_back((total - (b == 0 ? 0 : plan->second[b - 1])) * round.totalBytes() / total);
+        return ends;
+    }
+
+    /// Empty: nothing shows which kernels need the gathered parameters; or what waits for them now goes on: all of
+    /// forward where no overlap is asked for, and where each of them is awaited where it is used, the same kernels,
+    /// unless smaller pieces can be awaited later.
+    std::vector<int64_t> usesOf(const GradientRound& round, const RoundMember& member,
+                                const std::vector<double>& ends) const {
+        const ComputeLane& compute = m_index.compute(member.rank);
+        const FirstUse use = firstUse(m_graph, compute, member.transfers);
+        if (use.ofAll ? !m_overlap : ends.size() <= member.transfers.size()) return {};
+        const int64_t first = use.kernel;
+        const auto curves = m_curves.find({round.communicator, member.rank});
+        if (first < 0 || curves == m_curves.end()) return {};
+        const auto curve = curves->second.find(m_graph.info[compute.kernels[static_cast<size_t>(first)]].step);
+        if (curve == curves->second.end() || curve->second.first() <= first) return {};
+        return parameterUses(compute, first, ends, curve->second);
+    }
+
+    const replay::TaskGraph& m_graph;
+    const job::Analysis& m_analysis;
+    LaunchIndex m_index;
+    TransferPrices m_prices;
+    std::optional<double> m_mebibytes;
+    bool m_overlap;
+    Outlook m_outlook;
+    Resend m_resend;
+    std::vector<GradientRound> m_rounds;
+    std::map<std::pair<int64_t, int>, std::vector<double>> m_plans;  // by communicator and step
+    std::map<std::pair<int64_t, int>, std::map<int, GradientCurve>>
+        m_curves;  // by communicator and rank, by step: of the first backward pass
+    std::map<std::pair<int64_t, int>, double> m_variance;  // of the new transfers, by communicator and step, ns^2
+    int m_sent = 0, m_kept = 0;                            // rounds
+    bool m_open = false;
+};
+
+}  // namespace
+
+void Buckets::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
+    Rebucket rebucket(graph, analysis, m_mebibytes, m_overlap, effect.outlook);
+    graph = rebucket.run();
+    effect.open = effect.open || rebucket.open();
+    effect.chanceNs = std::hypot(effect.chanceNs, rebucket.chanceNs());
+    effect.assume("gradients are ready as the kernels between two present buckets make them");
+}
+
+std::unique_ptr<Edit> parseBuckets(EditArguments& arguments) {
+    const double mebibytes = arguments.requiredPositive("mb");
+    const bool overlap = arguments.word("overlap", {"yes", "no"}, "no") == "yes";
+    return std::make_unique<Buckets>(mebibytes, overlap);
+}
+
+}  // namespace rankscope::edits

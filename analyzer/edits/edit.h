@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A change of a job, made to its task graph: what `rankscope whatif --change` and the savings of findings are made of.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/job/analysis.h"
+#include "analyzer/replay/task_graph.h"
+
+namespace rankscope::edits {
+
+/// A change that is not understood or cannot be made to this job: what is wrong, and in hint() what is possible.
+class EditError : public std::runtime_error {
+  public:
+    explicit EditError(const std::string& what, std::string hint = {})
+        : std::runtime_error(what), m_hint(std::move(hint)) {}
+    const std::string& hint() const { return m_hint; }
+
+  private:
+    std::string m_hint;
+};
+
+/// How changes take what the trace leaves open.
+enum class Outlook : uint8_t {
+    expected,
+    dear,    // prices of transfers, or what the host does otherwise, at the upper end of what the evidence allows
+    cheap,   // at the lower end
+    coarse,  // tensors end only where they are known to
+    fine,    // tensors are small
+};
+
+/// What changes besides the graph.
+struct EditEffect {
+    Outlook outlook = Outlook::expected;
+    bool open = false;         // another outlook may give another step
+    bool hostMaySlow = false;  // the dear outlook is one of the host's work
+    double chanceNs = 0;       // standard deviation of a changed step by the chances of what is new in it
+
+    std::vector<std::string> assumed;  // sentences: what was taken for granted
+    double tokens = 1;  // tokens of a changed step / tokens of a step as recorded: savings are compared at equal tokens
+    double replicas =
+        1;  // ranks, and with them tokens of a step, as a multiple of those recorded: steps are compared as they are
+
+    // What the edits after this one take the job for; empty: as recorded.
+    std::map<int64_t, facts::Communicator> communicators;  // by id: those that grew, shrank or moved
+    std::map<int, int64_t> hosts;                          // by rank: all, where ranks were placed anew
+    std::optional<facts::Pipeline> pipeline;       // schedule, micro-batches and virtual stages of all pipelines
+    std::optional<int> dataParallel;               // ranks that share the batch
+    std::vector<std::vector<double>> stageLayers;  // where layers have moved: by stage, each layer's share of its work;
+                                                   // no shares: parts of layers have moved
+
+    bool changesLayout() const { return !communicators.empty() || !hosts.empty() || pipeline || dataParallel; }
+
+    /// Once, however many tasks it was assumed for.
+    void assume(std::string sentence);
+};
+
+/// Edits follow each other: each gets the graph as the one before left it, and an analysis whose layout is that of the
+/// job as it then is (present()). Edits know the trace only by `analysis`; the graph has no recorded times.
+class Edit {
+  public:
+    virtual ~Edit() = default;
+    /// Changes `graph`: durations and leads in place, structure by GraphDraft(graph) and seal(). Throws EditError and
+    /// leaves the graph in any state.
+    virtual void apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const = 0;
+};
+
+/// The analysis of a job whose layout edits have changed. It has no replay.
+job::Analysis present(const job::Analysis& analysis, const EditEffect& effect);
+
+class EditArguments;
+
+struct EditFamily {
+    const char* name;
+    const char* syntax;  // "speed:rank=R,factor=F"
+    const char* help;    // one sentence
+    const char* trials;  // "speed:factor=2": a run that takes none of them cannot be asked for this change; {step} is
+                         // one of its steps
+    std::unique_ptr<Edit> (*parse)(EditArguments& arguments);  // throws EditError
+};
+
+/// All kinds of changes, in the order in which they are listed.
+std::span<const EditFamily> editFamilies();
+
+/// "NAME" or "NAME:key=value,key=value". Throws EditError for what no family knows.
+std::unique_ptr<Edit> parseEdit(std::string_view change);
+
+/// All changes with their syntax and help, a line each.
+std::string listEdits();
+
+}  // namespace rankscope::edits

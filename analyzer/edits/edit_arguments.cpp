@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/edits/edit_arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "analyzer/facts/communicator_name.h"
+
+namespace rankscope::edits {
+namespace {
+
+// Beyond these no change of a job is meant, and times of a trace would leave 64 bits.
+constexpr double kLeastNumber = 1e-6, kMostNumber = 1e6;
+
+constexpr int kMostRanks = 1 << 20;  // a range of ranks beyond this is a typing error
+
+template <typename Number>
+bool parseNumber(std::string_view text, Number& number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size();
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+    std::vector<std::string_view> parts;
+    while (true) {
+        const size_t at = text.find(separator);
+        parts.push_back(text.substr(0, at));
+        if (at == std::string_view::npos) return parts;
+        text.remove_prefix(at + 1);
+    }
+}
+
+}  // namespace
+
+EditArguments::EditArguments(std::string_view change, const EditFamily& family, std::string_view arguments)
+    : m_change(change), m_family(family) {
+    if (arguments.empty()) return;
+    for (std::string_view part : split(arguments, ',')) {
+        const size_t equals = part.find('=');
+        if (equals == 0 || equals == std::string_view::npos || equals + 1 == part.size())
+            refuse(fmt::format("'{}' is not key=value", part));
+        const std::string key(part.substr(0, equals));
+        for (const Argument& known : m_arguments)
+            if (known.key == key) refuse(fmt::format("{} is given twice", key));
+        m_arguments.push_back({key, std::string(part.substr(equals + 1)), false});
+    }
+}
+
+void EditArguments::refuse(const std::string& why) const {
+    throw EditError(fmt::format("change '{}': {}", m_change, why), fmt::format("syntax: {}", m_family.syntax));
+}
+
+std::optional<std::string> EditArguments::text(std::string_view key) {
+    for (Argument& argument : m_arguments) {
+        if (argument.key != key) continue;
+        argument.used = true;
+        return argument.value;
+    }
+    return std::nullopt;
+}
+
+std::string EditArguments::word(std::string_view key, std::initializer_list<std::string_view> words,
+                                std::string_view fallback) {
+    const std::optional<std::string> value = text(key);
+    if (!value) return std::string(fallback);
+    if (std::find(words.begin(), words.end(), *value) == words.end())
+        refuse(fmt::format("{} is '{}', but may be {}", key, *value, fmt::join(words.begin(), words.end(), ", ")));
+    return *value;
+}
+
+std::optional<double> EditArguments::positive(std::string_view key) {
+    const std::optional<std::string> value = text(key);
+    if (!value) return std::nullopt;
+    if (*value == "inf") return std::numeric_limits<double>::infinity();
+    double number = 0;
+    if (!parseNumber(*value, number) || !(number >= kLeastNumber && number <= kMostNumber))
+        refuse(fmt::format("{} is '{}', but must be a number from {:g} to {:g}, or inf", key, *value, kLeastNumber,
+                           kMostNumber));
+    return number;
+}
+
+double EditArguments::requiredPositive(std::string_view key) {
+    const std::optional<double> number = positive(key);
+    if (!number) refuse(fmt::format("{} is missing", key));
+    return *number;
+}
+
+std::optional<int> EditArguments::whole(std::string_view key, int least) {
+    const std::optional<std::string> value = text(key);
+    if (!value) return std::nullopt;
+    int number = 0;
+    if (!parseNumber(*value, number) || number < least)
+        refuse(fmt::format("{} is '{}', but must be a whole number from {} on", key, *value, least));
+    return number;
+}
+
+int EditArguments::requiredWhole(std::string_view key, int least) {
+    const std::optional<int> number = whole(key, least);
+    if (!number) refuse(fmt::format("{} is missing", key));
+    return *number;
+}
+
+std::vector<int> EditArguments::ranks(std::string_view key) {
+    std::vector<int> ranks;
+    const std::optional<std::string> value = text(key);
+    if (!value) return ranks;
+    for (std::string_view part : split(*value, '+')) {
+        const size_t dash = part.find('-');
+        int first = 0, last = 0;
+        const bool isNumber = parseNumber(part.substr(0, dash), first);
+        if (!isNumber || first < 0) refuse(fmt::format("{} is '{}', but must be like 3, 0+4 or 0-3", key, *value));
+        last = first;
+        if (dash != std::string_view::npos &&
+            (!parseNumber(part.substr(dash + 1), last) || last < first || last - first > kMostRanks))
+            refuse(fmt::format("{} is '{}', but must be like 3, 0+4 or 0-3", key, *value));
+        for (int rank = first; rank <= last; ++rank) ranks.push_back(rank);
+    }
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    return ranks;
+}
+
+void EditArguments::finish() const {
+    for (const Argument& argument : m_arguments)
+        if (!argument.used) refuse(fmt::format("there is no {} here", argument.key));
+}
+
+std::vector<int> recordedRanks(const job::Analysis& analysis, const std::vector<int>& ranks) {
+    std::vector<int> recorded;
+    for (const facts::RankSummary& rank : analysis.ranks) recorded.push_back(rank.rank);
+    if (ranks.empty()) return recorded;
+    for (int rank : ranks)
+        if (analysis.findRank(rank) == nullptr)
+            throw EditError(fmt::format("rank {} is not in this run", rank),
+                            recorded.empty() ? "no rank was recorded"
+                                             : fmt::format("recorded ranks: {} to {}, {} in all", recorded.front(),
+                                                           recorded.back(), recorded.size()));
+    return ranks;
+}
+
+void checkCommunicator(const job::Analysis& analysis, int64_t wanted) {
+    if (analysis.facts.communicators.count(wanted) != 0) return;
+    std::string known;
+    int listed = 0;
+    for (const auto& [id, name] : facts::communicatorNames(analysis.facts, analysis.layout)) {
+        if (++listed > 12) {
+            known += " …";
+            break;
+        }
+        known += fmt::format("{}{} ({})", known.empty() ? "" : "; ", id, name);
+    }
+    throw EditError(fmt::format("there is no communicator {} in this run", wanted),
+                    known.empty() ? "the run has none" : "communicators: " + known);
+}
+
+}  // namespace rankscope::edits

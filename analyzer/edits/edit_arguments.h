@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analyzer/edits/edit.h"
+
+namespace rankscope::edits {
+
+/// The "key=value,key=value" of a change. Every getter throws EditError with the family's syntax when the value is no
+/// such thing; finish() when a key was given that nobody asked for.
+class EditArguments {
+  public:
+    EditArguments(std::string_view change, const EditFamily& family, std::string_view arguments);
+
+    std::optional<std::string> text(std::string_view key);
+    /// One of `words`; `fallback` when the key is not given.
+    std::string word(std::string_view key, std::initializer_list<std::string_view> words, std::string_view fallback);
+    /// A number over 0, or "inf".
+    std::optional<double> positive(std::string_view key);
+    double requiredPositive(std::string_view key);
+    /// At least `least`.
+    std::optional<int> whole(std::string_view key, int least = 0);
+    int requiredWhole(std::string_view key, int least = 0);
+    /// "3", "0+4", "0-3+7"; empty when the key is not given.
+    std::vector<int> ranks(std::string_view key = "ranks");
+    void finish() const;
+
+    /// Ends with an EditError that shows the syntax.
+    [[noreturn]] void refuse(const std::string& why) const;
+
+  private:
+    struct Argument {
+        std::string key, value;
+        bool used = false;
+    };
+    std::string m_change;
+    const EditFamily& m_family;
+    std::vector<Argument> m_arguments;
+};
+
+/// Those of `ranks` that the run has no recording of end the edit; empty: all recorded ranks.
+std::vector<int> recordedRanks(const job::Analysis& analysis, const std::vector<int>& ranks);
+
+/// Throws EditError with the communicators of the run unless `id` is one of them.
+void checkCommunicator(const job::Analysis& analysis, int64_t id);
+
+}  // namespace rankscope::edits

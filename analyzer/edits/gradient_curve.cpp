@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/edits/gradient_curve.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+
+namespace rankscope::edits {
+namespace {
+
+constexpr double kMixed = 0.25;  // forward and backward differ in their kernels by all but this share of the shorter
+                                 // one's time, or cannot be told apart
+constexpr double kOpenKernel = 0.3;  // a kernel that never ends a bucket makes less than its share by time: some make
+                                     // no gradients of weights at all
+constexpr int kRounds = 60;          // of fitting bytes per kernel: the error halves in each, as a rule
+constexpr double kClose = 1e-6;      // of a cap: rounding of sums
+
+uint32_t keyOf(const replay::TaskGraph& graph, const ComputeLane& compute, int64_t i) {
+    return graph.info[compute.kernels[static_cast<size_t>(i)]].detail;
+}
+double timeOf(const replay::TaskGraph& graph, const ComputeLane& compute, int64_t i) {
+    return static_cast<double>(graph.durationNs[compute.kernels[static_cast<size_t>(i)]]);
+}
+
+/// First kernel of the step that `last` belongs to.
+int64_t stepBegin(const replay::TaskGraph& graph, const ComputeLane& compute, int64_t last) {
+    const int step = graph.info[compute.kernels[static_cast<size_t>(last)]].step;
+    int64_t first = last;
+    while (first > 0 && graph.info[compute.kernels[static_cast<size_t>(first - 1)]].step == step) --first;
+    return first;
+}
+
+/// Where the kernels of [from, last] change most: forward before, backward behind. -1: they do not.
+int64_t turningPoint(const replay::TaskGraph& graph, const ComputeLane& compute, int64_t from, int64_t last) {
+    std::map<uint32_t, double> before, behind;
+    double beforeNs = 0, behindNs = 0, sharedNs = 0, best = 0;
+    for (int64_t i = from; i <= last; ++i) {
+        behind[keyOf(graph, compute, i)] += timeOf(graph, compute, i);
+        behindNs += timeOf(graph, compute, i);
+    }
+    int64_t found = -1;
+    for (int64_t i = from; i < last; ++i) {
+        const uint32_t key = keyOf(graph, compute, i);
+        const double time = timeOf(graph, compute, i);
+        sharedNs -= std::min(before[key], behind[key]);
+        before[key] += time;
+        behind[key] -= time;
+        sharedNs += std::min(before[key], behind[key]);
+        beforeNs += time;
+        behindNs -= time;
+        const double shorter = std::min(beforeNs, behindNs);
+        if (shorter - sharedNs <= best) continue;
+        best = shorter - sharedNs;
+        found = sharedNs <= kMixed * shorter ? i + 1 : -1;
+    }
+    return found;
+}
+
+/// First kernel that makes gradients of this round.
+int64_t backwardBegin(const replay::TaskGraph& graph, const ComputeLane& compute, const std::vector<int64_t>& ready) {
+    const int64_t from = stepBegin(graph, compute, ready.back());
+    if (ready.front() == ready.back()) return turningPoint(graph, compute, from, ready.back());
+    // Layers are alike: what made the later buckets makes the first one, too.
+    std::set<uint32_t> keys;
+    for (int64_t i = ready.front(); i <= ready.back(); ++i) keys.insert(keyOf(graph, compute, i));
+    int64_t first = ready.front();
+    while (first > from && keys.count(keyOf(graph, compute, first - 1)) != 0) --first;
+    return first;
+}
+
+struct Stretch {
+    int64_t first = 0;  // kernels [first, last]
+    int64_t last = 0;
+    double bytes = 0;
+    std::map<uint32_t, int> kernels;  // by key
+};
+
+}  // namespace
+
+std::optional<GradientCurve> GradientCurve::of(const replay::TaskGraph& graph, const ComputeLane& compute,
+                                               const GradientRound& round, const RoundMember& member) {
+    const std::vector<int64_t>& ready = member.ready;
+    if (ready.empty() || ready.front() < 0) return std::nullopt;
+    GradientCurve curve;
+    curve.m_first = backwardBegin(graph, compute, ready);
+    if (curve.m_first < 0) return std::nullopt;
+    std::vector<Stretch> stretches;
+    for (size_t i = 0; i < ready.size(); ++i) {
+        if (stretches.empty() || ready[i] > stretches.back().last)
+            stretches.push_back({stretches.empty() ? curve.m_first : stretches.back().last + 1, ready[i], 0, {}});
+        stretches.back().bytes += round.bytes[i];
+    }
+    std::map<uint32_t, double> ofKey;
+    std::map<uint32_t, int> counts;
+    for (Stretch& stretch : stretches)
+        for (int64_t i = stretch.first; i <= stretch.last; ++i) {
+            const uint32_t key = keyOf(graph, compute, i);
+            ++stretch.kernels[key];
+            ofKey[key] += kOpenKernel * timeOf(graph, compute, i);
+            ++counts[key];
+        }
+    for (auto& [key, value] : ofKey) value /= counts[key];
+    if (stretches.size() > 1)
+        for (const Stretch& stretch : stretches)
+            if (double& value = ofKey[keyOf(graph, compute, stretch.last)];
+                counts[keyOf(graph, compute, stretch.last)] > 0) {
+                value /= kOpenKernel;
+                counts[keyOf(graph, compute, stretch.last)] = 0;  // once
+            }
+    const auto sumOf = [&](const Stretch& stretch) {
+        double sum = 0;
+        for (const auto& [key, count] : stretch.kernels) sum += count * ofKey[key];
+        return sum;
+    };
+    // Iterative proportional fitting (Deming and Stephan 1940), damped: keys are shared by stretches.
+    for (int turn = 0; turn < kRounds; ++turn)
+        for (const Stretch& stretch : stretches) {
+            const double sum = sumOf(stretch);
+            if (sum <= 0) continue;
+            for (const auto& [key, count] : stretch.kernels) ofKey[key] *= stretch.bytes / sum;
+        }
+    double done = 0;
+    for (const double bytes : round.bytes)
+        curve.m_sent.push_back((curve.m_sent.empty() ? 0 : curve.m_sent.back()) + bytes);
+    for (const Stretch& stretch : stretches) {
+        const double sum = sumOf(stretch);
+        for (int64_t i = stretch.first; i <= stretch.last; ++i) {
+            const double share = sum > 0 ? ofKey[keyOf(graph, compute, i)] / sum : (i == stretch.last ? 1 : 0);
+            curve.m_bytes.push_back((curve.m_bytes.empty() ? 0 : curve.m_bytes.back()) + stretch.bytes * share);
+        }
+        done += stretch.bytes;
+        curve.m_bytes.back() = done;
+    }
+    return curve;
+}
+
+std::vector<double> GradientCurve::plan(const BucketCaps& caps, TensorEnds tensors) const {
+    // Where a present bucket ends a tensor ends, even if several leave behind one kernel.
+    std::vector<double> tensorEnds;
+    if (tensors == TensorEnds::known)
+        tensorEnds = m_sent;
+    else
+        std::merge(m_bytes.begin(), m_bytes.end(), m_sent.begin(), m_sent.end(), std::back_inserter(tensorEnds));
+    std::vector<double> ends;
+    double begin = 0;
+    for (double bytes : tensorEnds) {
+        const auto capOf = [&] { return ends.empty() ? std::min(BucketCaps::kFirstBytes, caps.bytes) : caps.bytes; };
+        while (tensors == TensorEnds::anywhere && bytes - begin >= capOf()) ends.push_back(begin += capOf());
+        const double cap = capOf();
+        if (bytes - begin < cap * (1 - kClose)) continue;
+        ends.push_back(begin = bytes);
+    }
+    if (ends.empty() || m_bytes.back() - begin > kClose * m_bytes.back())
+        ends.push_back(m_bytes.back());
+    else
+        ends.back() = m_bytes.back();
+    return ends;
+}
+
+int64_t GradientCurve::readyAt(double bytes) const {
+    // The same tensors end at the same bytes on every rank, up to how their kernels' times differ: the nearest one.
+    const auto above = std::lower_bound(m_bytes.begin(), m_bytes.end(), bytes);
+    if (above == m_bytes.end()) return m_first + static_cast<int64_t>(m_bytes.size()) - 1;
+    if (above == m_bytes.begin() || *above - bytes <= bytes - *(above - 1)) return m_first + (above - m_bytes.begin());
+    return m_first + (above - m_bytes.begin()) - 1;
+}
+
+}  // namespace rankscope::edits

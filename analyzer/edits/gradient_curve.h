@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many bytes of gradients are there behind which kernel of the backward pass.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analyzer/edits/gradient_rounds.h"
+
+namespace rankscope::edits {
+
+/// Buckets in DDP's manner (torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size): tensors in
+/// order of their gradients until the cap is reached; the first bucket's cap is 1 MiB.
+struct BucketCaps {
+    double bytes = 25 * kMebi;
+    static constexpr double kMebi = 1024.0 * 1024.0;
+    static constexpr double kFirstBytes = kMebi;
+};
+
+/// Where tensors end inside the present buckets.
+enum class TensorEnds : uint8_t {
+    behindKernels,  // with each kernel's part of the gradients
+    known,          // nowhere
+    anywhere,
+};
+
+class GradientCurve {
+  public:
+    /// From where the present buckets wait: a bucket's last gradient comes from the kernel it waits for. Between two
+    /// buckets bytes are shared out among the kernels: kernels of one name and shape make the same number of bytes, and
+    /// otherwise in proportion to their time. nullopt: nothing shows where the pass begins.
+    static std::optional<GradientCurve> of(const replay::TaskGraph& graph, const ComputeLane& compute,
+                                           const GradientRound& round, const RoundMember& member);
+
+    /// Cumulative sizes at which the buckets end.
+    std::vector<double> plan(const BucketCaps& caps, TensorEnds tensors = TensorEnds::behindKernels) const;
+    /// Index into ComputeLane::kernels of the kernel behind which that many bytes are there.
+    int64_t readyAt(double bytes) const;
+    /// First and last kernel that make gradients.
+    int64_t first() const { return m_first; }
+    int64_t last() const { return m_first + static_cast<int64_t>(m_bytes.size()) - 1; }
+    double totalBytes() const { return m_bytes.empty() ? 0 : m_bytes.back(); }
+
+  private:
+    int64_t m_first = 0;          // kernel that m_bytes begins with
+    std::vector<double> m_bytes;  // by kernel: cumulative
+    std::vector<double> m_sent;   // by present bucket: cumulative
+};
+
+}  // namespace rankscope::edits

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/edits/gradient_rounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+
+#include "analyzer/edits/edit.h"
+#include "analyzer/facts/comm_usage.h"
+#include "analyzer/facts/communicator_name.h"
+
+namespace rankscope::edits {
+namespace {
+
+constexpr double kSpacing =
+    0.1;  // rounds of one step begin this evenly in its compute: they are micro-steps of the same work
+constexpr size_t kMostRounds = 128;  // per step tried
+
+/// By arrival: the last compute kernel of its rank that its stream was told to wait for, as index into
+/// ComputeLane::kernels; -1: none.
+std::vector<int64_t> readyKernels(const replay::TaskGraph& graph, const LaunchIndex& index) {
+    std::vector<int64_t> ready(graph.size(), -1);
+    std::vector<int64_t> ofLane(graph.lanes.size(), -1);
+    for (replay::TaskId task = 0; task < graph.size(); ++task) {
+        if (graph.info[task].kind != replay::TaskKind::arrival) continue;
+        const uint32_t lane = graph.info[task].lane;
+        const ComputeLane& compute = index.compute(graph.lanes[lane].rank);
+        bool told = false;
+        for (const replay::Edge& edge : graph.edgesOf(task)) {
+            if (static_cast<replay::WaitKind>(edge.kind) != replay::WaitKind::event) continue;
+            const int64_t at = compute.find(edge.from);
+            told = told || at >= 0;
+            ofLane[lane] = std::max(ofLane[lane], at);
+        }
+        const replay::TaskId launch = index.launchOf(task);
+        if (!told && ofLane[lane] < 0 && launch != replay::kNoTask) {
+            // Nothing is said about waits on this stream: what had been launched before.
+            const auto after =
+                std::partition_point(compute.kernels.begin(), compute.kernels.end(), [&](replay::TaskId kernel) {
+                    return index.launchOf(kernel) == replay::kNoTask || index.launchOf(kernel) < launch;
+                });
+            ready[task] = after - compute.kernels.begin() - 1;
+            continue;
+        }
+        ready[task] = ofLane[lane];
+    }
+    return ready;
+}
+
+bool sameSizes(const std::vector<double>& bytes, size_t period) {
+    for (size_t i = period; i < bytes.size(); ++i)
+        if (bytes[i] != bytes[i - period]) return false;
+    return true;
+}
+
+/// The k repeats are ready one k-th of the step's compute apart: micro-steps.
+bool evenlySpaced(const GradientRound& round, const ComputeLane& compute, int64_t beginNs, size_t period) {
+    const std::vector<int64_t>& ready = round.members.front().ready;
+    if (ready.front() < 0) return false;
+    const auto progress = [&](size_t i) {
+        return static_cast<double>(compute.doneNs[static_cast<size_t>(ready[i])] - beginNs);
+    };
+    const double micro = progress(ready.size() - 1) / static_cast<double>(ready.size() / period);
+    if (micro <= 0 || progress(0) > micro * (1 + kSpacing)) return false;
+    for (size_t i = period; i < ready.size(); i += period)
+        if (std::abs(progress(i) - progress(i - period) - micro) > kSpacing * micro) return false;
+    return true;
+}
+
+GradientRound part(const GradientRound& whole, size_t first, size_t count) {
+    const auto cut = [&](auto& values) {
+        values.assign(values.begin() + static_cast<std::ptrdiff_t>(first),
+                      values.begin() + static_cast<std::ptrdiff_t>(first + count));
+    };
+    GradientRound round = whole;
+    cut(round.exchanges);
+    cut(round.bytes);
+    for (RoundMember& member : round.members) {
+        cut(member.arrivals);
+        cut(member.transfers);
+        cut(member.launches);
+        cut(member.ready);
+    }
+    return round;
+}
+
+class Reader {
+  public:
+    Reader(const replay::TaskGraph& graph, const job::Analysis& analysis, const LaunchIndex& index)
+        : m_graph(graph), m_analysis(analysis), m_index(index), m_ready(readyKernels(graph, index)) {}
+
+    std::vector<GradientRound> read() {
+        std::map<std::tuple<int64_t, store::Op, int>, std::vector<uint32_t>> found;
+        for (uint32_t i = 0; i < m_graph.exchanges.size(); ++i) {
+            const replay::Exchange& exchange = m_graph.exchanges[i];
+            if (exchange.join == replay::kNoTask || exchange.members == 0 ||
+                exchange.bytes < facts::CommUsage::kTinyBytes)
+                continue;
+            if (exchange.op != store::Op::allReduce && exchange.op != store::Op::reduceScatter &&
+                exchange.op != store::Op::allGather)
+                continue;
+            if (m_analysis.layout.role(exchange.communicatorId, exchange.op) != facts::CommRole::gradients) continue;
+            found[{exchange.communicatorId, exchange.op, exchange.step}].push_back(i);
+        }
+        for (auto& [who, exchanges] : found) add(std::move(exchanges));
+        return std::move(m_rounds);
+    }
+
+  private:
+    void add(std::vector<uint32_t> exchanges) {
+        int64_t largest = 0;
+        for (uint32_t i : exchanges) largest = std::max(largest, m_graph.exchanges[i].bytes);
+        std::erase_if(exchanges,
+                      [&](uint32_t i) { return m_graph.exchanges[i].bytes * facts::CommUsage::kTinyShare < largest; });
+        const auto arrivalOf = [&](uint32_t i) { return m_graph.membersOf(m_graph.exchanges[i]).front().arrival; };
+        std::sort(exchanges.begin(), exchanges.end(),
+                  [&](uint32_t a, uint32_t b) { return arrivalOf(a) < arrivalOf(b); });
+        GradientRound round;
+        const replay::Exchange& first = m_graph.exchanges[exchanges.front()];
+        round.communicator = first.communicatorId;
+        round.op = first.op;
+        round.step = first.step;
+        round.exchanges = exchanges;
+        for (const replay::ExchangeMember& member : m_graph.membersOf(first))
+            round.members.push_back({member.rank, {}, {}, {}, {}});
+        for (uint32_t i : exchanges) {
+            const auto members = m_graph.membersOf(m_graph.exchanges[i]);
+            if (members.size() != round.members.size())
+                throw EditError(
+                    fmt::format("a reduction of {} lacks members",
+                                facts::communicatorName(m_analysis.facts, m_analysis.layout, round.communicator)));
+            round.bytes.push_back(static_cast<double>(m_graph.exchanges[i].bytes));
+            for (size_t m = 0; m < members.size(); ++m) {
+                RoundMember& member = round.members[m];
+                member.arrivals.push_back(members[m].arrival);
+                member.transfers.push_back(members[m].transfer);
+                member.launches.push_back(m_index.launchOf(members[m].arrival));
+                member.ready.push_back(m_ready[members[m].arrival]);
+            }
+        }
+        const size_t rounds = roundsOf(round);
+        for (size_t r = 0; r < rounds; ++r)
+            m_rounds.push_back(part(round, r * exchanges.size() / rounds, exchanges.size() / rounds));
+    }
+
+    /// A pipeline rank has as many sets of buckets as virtual stages, and every micro-step without no_sync sends them
+    /// again.
+    size_t roundsOf(const GradientRound& round) const {
+        const size_t count = round.bytes.size();
+        const int rank = round.members.front().rank;
+        const facts::Pipeline* pipeline = m_analysis.layout.pipelineOf(rank);
+        const size_t chunks = pipeline != nullptr ? static_cast<size_t>(std::max(1, pipeline->virtualStages)) : 1;
+        const ComputeLane& compute = m_index.compute(rank);
+        int64_t beginNs = 0;
+        for (size_t i = 0; i < compute.kernels.size() && m_graph.info[compute.kernels[i]].step < round.step; ++i)
+            beginNs = compute.doneNs[i];
+        for (size_t k = std::min(count, kMostRounds); k >= 2; --k)
+            if (count % k == 0 && sameSizes(round.bytes, count / k) && evenlySpaced(round, compute, beginNs, count / k))
+                return k;
+        return chunks > 1 && count % chunks == 0 && sameSizes(round.bytes, count / chunks) ? chunks : 1;
+    }
+
+    const replay::TaskGraph& m_graph;
+    const job::Analysis& m_analysis;
+    const LaunchIndex& m_index;
+    std::vector<int64_t> m_ready;
+    std::vector<GradientRound> m_rounds;
+};
+
+}  // namespace
+
+double GradientRound::totalBytes() const {
+    return std::accumulate(bytes.begin(), bytes.end(), 0.0);
+}
+
+bool GradientRound::late() const {
+    const std::vector<int64_t>& ready = members.front().ready;
+    return ready.size() > 1 && ready.front() == ready.back();
+}
+
+std::vector<GradientRound> gradientRounds(const replay::TaskGraph& graph, const job::Analysis& analysis,
+                                          const LaunchIndex& index) {
+    return Reader(graph, analysis, index).read();
+}
+
+}  // namespace rankscope::edits

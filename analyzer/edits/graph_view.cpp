@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/edits/graph_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/costs/link_startup.h"
+#include "analyzer/costs/nccl_formulas.h"
+#include "analyzer/facts/statistics.h"
+#include "analyzer/job/collective_speed.h"
+
+namespace rankscope::edits {
+
+std::vector<TransferTask> transferTasks(const replay::TaskGraph& graph) {
+    constexpr uint32_t kNone = UINT32_MAX;
+    std::vector<uint32_t> indexOf(graph.size(), kNone);
+    std::vector<TransferTask> transfers;
+    for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
+        const replay::Exchange& exchange = graph.exchanges[i];
+        const auto members = graph.membersOf(exchange);
+        for (size_t m = 0; m < members.size(); ++m) {
+            const replay::TaskId task = members[m].transfer;
+            if (task == replay::kNoTask) continue;
+            if (indexOf[task] == kNone) {
+                indexOf[task] = static_cast<uint32_t>(transfers.size());
+                transfers.push_back({task, i, 0, 0, members[m].rank});
+            }
+            TransferTask& transfer = transfers[indexOf[task]];
+            if (!exchange.message()) continue;
+            (m == 0 ? transfer.bytesOut : transfer.bytesIn) += std::max<int64_t>(0, exchange.bytes);
+            if (exchange.bytes > graph.exchanges[transfer.exchange].bytes) transfer.exchange = i;
+        }
+    }
+    std::sort(transfers.begin(), transfers.end(),
+              [](const TransferTask& a, const TransferTask& b) { return a.task < b.task; });
+    return transfers;
+}
+
+std::vector<int> ranksOf(const replay::TaskGraph& graph, const replay::Exchange& exchange) {
+    std::vector<int> ranks;
+    for (const replay::ExchangeMember& member : graph.membersOf(exchange)) ranks.push_back(member.rank);
+    return ranks;
+}
+
+bool spansNodes(const replay::TaskGraph& graph, const job::Analysis& analysis, const replay::Exchange& exchange) {
+    if (exchange.message()) return !analysis.facts.sameHost(ranksOf(graph, exchange));
+    const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
+    return communicator != analysis.facts.communicators.end() && communicator->second.nodes > 1;
+}
+
+namespace {
+
+/// Start-up of an exchange by the links, the usual one where they tell none; negative: no link is known. Left open it
+/// would be all that the peak does not explain, also of a slow link.
+double configuredStartUpNs(const replay::TaskGraph& graph, const job::Analysis& analysis,
+                           const replay::Exchange& exchange) {
+    const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
+    if (communicator == analysis.facts.communicators.end()) return -1;
+    if (exchange.message()) {
+        const std::optional<costs::LinkClass>& link =
+            spansNodes(graph, analysis, exchange) ? analysis.peaks.inter : analysis.peaks.intra;
+        return !link               ? -1
+               : link->alphaNs > 0 ? link->alphaNs
+                                   : costs::unknownAlphaNs(spansNodes(graph, analysis, exchange));
+    }
+    const std::optional<costs::LinkModel> link =
+        costs::linkWithStartup(analysis.peaks, communicator->second, exchange.op);
+    if (!link) return -1;
+    return costs::collectiveNs(*link, exchange.op, communicator->second.size, 0,
+                               {exchange.algorithm, exchange.protocol})
+        .high;
+}
+
+}  // namespace
+
+double startUpNs(const replay::TaskGraph& graph, const job::Analysis& analysis, const replay::Exchange& exchange) {
+    const costs::CostFit* fit = analysis.findFit(exchange.communicatorId, exchange.op);
+    if (fit != nullptr && fit->source == "fit") return fit->alphaNs;
+    const double configured = configuredStartUpNs(graph, analysis, exchange);
+    if (fit == nullptr) return configured;
+    // With the peak as prior alpha is all that the peak does not explain: no less than the start-up time.
+    return configured < 0 ? fit->alphaNs : std::min(configured, fit->alphaNs);
+}
+
+double peakNs(const replay::TaskGraph& graph, const job::Analysis& analysis, const replay::Exchange& exchange) {
+    const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
+    if (communicator == analysis.facts.communicators.end() || exchange.bytes <= 0) return -1;
+    const auto bytes = static_cast<double>(exchange.bytes);
+    if (exchange.message()) {
+        const std::optional<costs::LinkClass>& link =
+            spansNodes(graph, analysis, exchange) ? analysis.peaks.inter : analysis.peaks.intra;
+        return link && link->bytesPerNs > 0 ? link->alphaNs + bytes / link->bytesPerNs : -1;
+    }
+    const std::optional<costs::LinkModel> link = costs::linkModel(analysis.peaks, communicator->second, exchange.op);
+    return link ? costs::collectiveNs(*link, exchange.op, communicator->second.size, bytes,
+                                      {exchange.algorithm, exchange.protocol})
+                      .low
+                : -1;
+}
+
+std::string taskName(const replay::TaskGraph& graph, const job::Analysis& analysis, replay::TaskId task) {
+    const replay::TaskInfo& info = graph.info[task];
+    size_t name = 0;
+    if (info.kind == replay::TaskKind::kernel && info.detail < graph.kernelKeys.size())
+        name = static_cast<size_t>(graph.kernelKeys[info.detail].nameId);
+    if (info.kind == replay::TaskKind::host || info.kind == replay::TaskKind::blockingCall) name = info.detail;
+    return name < analysis.facts.strings.size() ? analysis.facts.strings[name] : std::string();
+}
+
+std::vector<uint32_t> usualLeads(const replay::TaskGraph& graph) {
+    std::vector<std::vector<double>> leads(graph.lanes.size());
+    for (replay::TaskId task = 0; task < graph.size(); ++task) {
+        const replay::TaskInfo& info = graph.info[task];
+        if (info.kind == replay::TaskKind::host && info.lane != replay::kNoLane &&
+            graph.before[task] != replay::kNoTask)
+            leads[info.lane].push_back(graph.leadNs[task]);
+    }
+    std::vector<uint32_t> usual;
+    for (std::vector<double>& lane : leads) usual.push_back(static_cast<uint32_t>(facts::median(std::move(lane))));
+    return usual;
+}
+
+std::vector<bool> afterLastSubmission(const replay::TaskGraph& graph) {
+    std::vector<bool> launches(graph.size());
+    for (replay::TaskId task = 0; task < graph.size(); ++task)
+        for (const replay::Edge& edge : graph.edgesOf(task))
+            if (edge.kind == static_cast<uint32_t>(replay::WaitKind::launch)) launches[edge.from] = true;
+    std::vector<bool> result(graph.size());
+    std::vector<int> submitsIn(graph.lanes.size(),
+                               INT32_MIN);  // by lane, going backwards: the step of the next submission
+    for (replay::TaskId task = static_cast<replay::TaskId>(graph.size()); task-- > 0;) {
+        const replay::TaskInfo& info = graph.info[task];
+        if (info.lane == replay::kNoLane || !graph.lanes[info.lane].host) continue;
+        result[task] = submitsIn[info.lane] != info.step;
+        if (launches[task]) submitsIn[info.lane] = info.step;
+    }
+    return result;
+}
+
+int64_t scaledNs(int64_t ns, double factor) {
+    return std::llround(static_cast<double>(ns) * factor);
+}
+
+bool isLongLead(const replay::TaskGraph& graph, replay::TaskId task) {
+    const replay::TaskInfo& info = graph.info[task];
+    return info.kind == replay::TaskKind::host && info.row == 0 && info.detail == 0 &&
+           graph.durationNs[task] > UINT32_MAX;
+}
+
+void shortenLead(replay::TaskGraph& graph, replay::TaskId task, uint32_t usualNs) {
+    graph.leadNs[task] = std::min(graph.leadNs[task], usualNs);
+    const replay::TaskId before = graph.before[task];
+    if (before != replay::kNoTask && isLongLead(graph, before)) graph.durationNs[before] = usualNs;
+}
+
+}  // namespace rankscope::edits

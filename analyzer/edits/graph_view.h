@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What edits ask of a graph again and again.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analyzer/job/analysis.h"
+#include "analyzer/replay/task_graph.h"
+
+namespace rankscope::edits {
+
+/// The part of an NCCL kernel that is no waiting, with the exchange it carries.
+struct TransferTask {
+    replay::TaskId task = replay::kNoTask;
+    uint32_t exchange = 0;  // index into exchanges; of grouped messages the largest
+    int64_t bytesOut = 0;   // of grouped messages, sums over them
+    int64_t bytesIn = 0;
+    int rank = 0;
+};
+
+/// Each transfer once, by task. Kernels that no exchange is known of are left out.
+std::vector<TransferTask> transferTasks(const replay::TaskGraph& graph);
+
+/// Ranks of an exchange that are in the graph.
+std::vector<int> ranksOf(const replay::TaskGraph& graph, const replay::Exchange& exchange);
+
+/// Its ranks are on more than one node. Unknown hosts count as one.
+bool spansNodes(const replay::TaskGraph& graph, const job::Analysis& analysis, const replay::Exchange& exchange);
+
+/// Start-up time of an exchange: alpha of the fit of its communicator and operation, or of the configured peak;
+/// negative: unknown.
+double startUpNs(const replay::TaskGraph& graph, const job::Analysis& analysis, const replay::Exchange& exchange);
+
+/// What the configured links give an exchange at best, ns; negative: unknown.
+double peakNs(const replay::TaskGraph& graph, const job::Analysis& analysis, const replay::Exchange& exchange);
+
+/// The name a kernel, or the call of a host task, goes by; empty: unknown.
+std::string taskName(const replay::TaskGraph& graph, const job::Analysis& analysis, replay::TaskId task);
+
+/// Scales a duration, to the nearest ns.
+int64_t scaledNs(int64_t ns, double factor);
+
+/// By lane: the usual lead of a host's calls, ns, which is the host's own work between two of them. 0 for lanes of the
+/// device.
+std::vector<uint32_t> usualLeads(const replay::TaskGraph& graph);
+
+/// By task of a host lane: nothing is put on the device behind it in its step, by its own lane. What waits for the
+/// device there reads the step's results.
+std::vector<bool> afterLastSubmission(const replay::TaskGraph& graph);
+
+/// Takes away the edges for which `unwanted(to, edge)` is true; tasks keep their numbers. Linear.
+template <typename Function>
+void removeEdges(replay::TaskGraph& graph, Function&& unwanted) {
+    size_t kept = 0;
+    for (size_t task = 0; task < graph.size(); ++task) {
+        const size_t first = graph.firstEdge[task];
+        const size_t last = graph.firstEdge[task + 1];
+        graph.firstEdge[task] = static_cast<uint32_t>(kept);
+        for (size_t e = first; e < last; ++e)
+            if (!unwanted(static_cast<replay::TaskId>(task), graph.edges[e])) graph.edges[kept++] = graph.edges[e];
+    }
+    if (!graph.firstEdge.empty()) graph.firstEdge[graph.size()] = static_cast<uint32_t>(kept);
+    graph.edges.resize(kept);
+}
+
+/// Work of the host too long for a lead: a task of its own (GraphDraft::insertTask).
+bool isLongLead(const replay::TaskGraph& graph, replay::TaskId task);
+/// The host comes to `task` after no more than `usualNs` of work of its own.
+void shortenLead(replay::TaskGraph& graph, replay::TaskId task, uint32_t usualNs);
+
+}  // namespace rankscope::edits

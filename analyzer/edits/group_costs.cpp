@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/edits/group_costs.h"
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <cstdlib>
+
+#include "analyzer/facts/statistics.h"
+
+namespace rankscope::edits {
+namespace {
+
+int depthOf(const GroupMessages& messages) {
+    const auto sends =
+        std::count_if(messages.begin(), messages.end(), [](const auto& message) { return message.first; });
+    return static_cast<int>(
+        std::max<std::ptrdiff_t>(1, std::max(sends, static_cast<std::ptrdiff_t>(messages.size()) - sends)));
+}
+
+}  // namespace
+
+int64_t GroupTimes::aloneNs(const GroupMessages& messages) const {
+    if (const auto same = m_alone.find(messages); same != m_alone.end())
+        return std::llround(facts::median(same->second));
+    const int depth = depthOf(messages);
+    double longest = 0;
+    for (const auto& message : messages) {
+        const double alone = fromAlike(m_alone, message, depth);
+        longest = std::max(longest, alone > 0 ? alone : fromAlike(m_shared, message, depth));
+    }
+    if (longest > 0) return std::llround(longest);
+    std::vector<double> all;
+    for (const auto& [group, times] : m_alone.empty() ? m_shared : m_alone)
+        all.insert(all.end(), times.begin(), times.end());
+    return std::llround(facts::median(all));
+}
+
+double GroupTimes::fromAlike(const Times& times, const std::pair<bool, int>& message, int depth) const {
+    double best = 0;
+    int nearest = INT_MAX;
+    for (const auto& [group, seen] : times) {
+        const int away = std::abs(depthOf(group) - depth);
+        if (group.count(message) == 0 || away >= nearest) continue;
+        const double middle = facts::median(seen);
+        const double startup = std::min(m_alphaNs, middle);
+        best = startup + (middle - startup) * depth / depthOf(group);
+        nearest = away;
+    }
+    return best;
+}
+
+int64_t GroupTimes::besideSumsNs(const GroupMessages& messages) const {
+    double longer = 0;
+    for (const auto& [group, seen] : m_shared) {
+        const bool alike = std::any_of(messages.begin(), messages.end(),
+                                       [&group](const auto& message) { return group.count(message) != 0; });
+        if (alike) longer = std::max(longer, facts::median(seen) - static_cast<double>(aloneNs(group)));
+    }
+    return aloneNs(messages) + std::llround(longer);
+}
+
+CollectiveTimes::CollectiveTimes(const replay::TaskGraph& graph, const replay::Schedule& schedule) {
+    std::map<int, std::vector<std::pair<int64_t, int64_t>>> all;
+    for (const replay::Exchange& exchange : graph.exchanges) {
+        if (exchange.message()) continue;
+        for (const replay::ExchangeMember& member : graph.membersOf(exchange))
+            if (member.transfer != replay::kNoTask)
+                all[member.rank].emplace_back(schedule.startNs[member.transfer], schedule.endNs[member.transfer]);
+    }
+    for (auto& [rank, times] : all) {
+        std::sort(times.begin(), times.end());
+        auto& merged = m_times[rank];
+        for (const auto& time : times) {
+            if (merged.empty() || time.first > merged.back().second)
+                merged.push_back(time);
+            else
+                merged.back().second = std::max(merged.back().second, time.second);
+        }
+    }
+}
+
+bool CollectiveTimes::any(int rank, int64_t fromNs, int64_t toNs) const {
+    const auto times = m_times.find(rank);
+    if (times == m_times.end()) return false;
+    const auto behind =
+        std::lower_bound(times->second.begin(), times->second.end(), std::pair<int64_t, int64_t>{toNs, 0});
+    return behind != times->second.begin() && (behind - 1)->second > fromNs;
+}
+
+bool besideSums(const CollectiveTimes& collectives, const replay::Schedule& schedule, const PipelineParts& parts,
+                int rank, replay::TaskId transfer, const GroupMessages& messages) {
+    const int64_t fromNs = schedule.startNs[transfer], toNs = schedule.endNs[transfer];
+    if (collectives.any(rank, fromNs, toNs)) return true;
+    return std::any_of(messages.begin(), messages.end(), [&](const auto& message) {
+        return collectives.any(parts.rankOf(parts.pipelineOf(rank), message.second), fromNs, toNs);
+    });
+}
+
+GroupCosts groupCosts(const replay::TaskGraph& graph, const replay::Schedule& schedule,
+                      const CollectiveTimes& collectives, const PipelineParts& parts, int rank, double alphaNs) {
+    GroupCosts costs;
+    costs.times = GroupTimes(alphaNs);
+    std::vector<double> leads, calls, gaps, delays, events;
+    for (int step : parts.steps())
+        for (const GroupCall& group : parts.step(rank, step).groups) {
+            costs.call = graph.info[group.call];
+            costs.arrival = graph.info[group.arrival];
+            costs.transfer = graph.info[group.transfer];
+            leads.push_back(static_cast<double>(graph.leadNs[group.call]));
+            calls.push_back(static_cast<double>(graph.durationNs[group.call]));
+            gaps.push_back(static_cast<double>(graph.leadNs[group.arrival]));
+            costs.times.add(group.messages,
+                            static_cast<double>(graph.durationNs[group.transfer] + graph.leadNs[group.transfer]),
+                            besideSums(collectives, schedule, parts, rank, group.transfer, group.messages));
+            for (const replay::Edge& edge : graph.edgesOf(group.arrival)) {
+                if (static_cast<replay::WaitKind>(edge.kind) == replay::WaitKind::event) {
+                    events.push_back(static_cast<double>(edge.delayNs));
+                    costs.awaited.insert(graph.info[edge.from].lane);
+                }
+                if (static_cast<replay::WaitKind>(edge.kind) != replay::WaitKind::launch) continue;
+                delays.push_back(static_cast<double>(edge.delayNs));
+                costs.afterStart = edge.afterStart;
+            }
+        }
+    costs.leadNs = std::llround(facts::median(std::move(leads)));
+    costs.callNs = std::llround(facts::median(std::move(calls)));
+    costs.gapNs = std::llround(facts::median(std::move(gaps)));
+    costs.launchDelayNs = std::llround(facts::median(std::move(delays)));
+    costs.eventDelayNs = std::llround(facts::median(std::move(events)));
+    return costs;
+}
+
+}  // namespace rankscope::edits

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/edits/host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analyzer/edits/edit_arguments.h"
+#include "analyzer/edits/graph_view.h"
+
+namespace rankscope::edits {
+namespace {
+
+bool contains(const std::vector<int>& values, int value) {
+    return std::binary_search(values.begin(), values.end(), value);
+}
+
+bool isHost(const replay::TaskGraph& graph, replay::TaskId task) {
+    return graph.info[task].lane != replay::kNoLane && graph.lanes[graph.info[task].lane].host;
+}
+
+bool isStepBegin(const replay::TaskGraph& graph, replay::TaskId task) {
+    return graph.info[task].row == 0 && graph.durationNs[task] == 0;
+}
+
+}  // namespace
+
+void CudaGraphs::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
+    const std::vector<int> ranks = recordedRanks(analysis, m_ranks);
+    for (replay::TaskId task = 0; task < graph.size(); ++task) {
+        if (graph.info[task].kind != replay::TaskKind::host || !isHost(graph, task) ||
+            !contains(ranks, graph.rankOf(task)))
+            continue;
+        const replay::TaskId before = graph.before[task];
+        if (before == replay::kNoTask || graph.info[before].kind != replay::TaskKind::host ||
+            isStepBegin(graph, before) || isStepBegin(graph, task))
+            continue;
+        graph.leadNs[task] = 0;
+        graph.durationNs[task] = 0;
+    }
+    effect.assume("what a step launches between two waits of the host becomes one graph; kernels stay as they are");
+}
+
+void LaunchEarly::apply(replay::TaskGraph& graph, const job::Analysis&, EditEffect& effect) const {
+    const std::vector<uint32_t> usual = usualLeads(graph);
+    bool found = false;
+    for (replay::TaskId task = 0; task < graph.size(); ++task) {
+        if (graph.info[task].kind != replay::TaskKind::arrival) continue;
+        for (const replay::Edge& edge : graph.edgesOf(task)) {
+            if (edge.kind != static_cast<uint32_t>(replay::WaitKind::launch)) continue;
+            shortenLead(graph, edge.from, usual[graph.info[edge.from].lane]);
+            found = true;
+        }
+    }
+    if (!found) throw EditError("no call of communication is recorded in this run");
+    effect.assume(
+        "collectives are called after the host's usual work between two calls; what their streams wait for stays");
+}
+
+void Steady::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
+    const std::vector<int> ranks = recordedRanks(analysis, m_ranks);
+    for (int step : m_steps)
+        if (std::find(analysis.steps.begin(), analysis.steps.end(), step) == analysis.steps.end())
+            throw EditError(fmt::format("step {} is not among the analysed ones", step),
+                            analysis.steps.empty() ? "there is none"
+                                                   : fmt::format("analysed steps: {} to {}", analysis.steps.front(),
+                                                                 analysis.steps.back()));
+    struct Longest {
+        int64_t durationNs = -1;
+        uint32_t leadNs = 0;
+    };
+    std::map<std::tuple<int, replay::TaskKind, uint32_t>, Longest> usual;  // by rank, kind and kernel or call
+    const auto keyOf = [&](replay::TaskId task) {
+        const replay::TaskInfo& info = graph.info[task];
+        return std::tuple(graph.rankOf(task), info.kind,
+                          info.kind == replay::TaskKind::copy || info.kind == replay::TaskKind::set ? 0 : info.detail);
+    };
+    const auto concerns = [&](replay::TaskId task) {
+        const replay::TaskKind kind = graph.info[task].kind;
+        return (kind == replay::TaskKind::host || kind == replay::TaskKind::blockingCall ||
+                kind == replay::TaskKind::kernel || kind == replay::TaskKind::copy || kind == replay::TaskKind::set) &&
+               contains(ranks, graph.rankOf(task));
+    };
+    for (replay::TaskId task = 0; task < graph.size(); ++task) {
+        if (!concerns(task) || graph.info[task].step < 0 || contains(m_steps, graph.info[task].step)) continue;
+        if (std::find(analysis.steps.begin(), analysis.steps.end(), graph.info[task].step) == analysis.steps.end())
+            continue;
+        Longest& longest = usual[keyOf(task)];
+        longest.durationNs = std::max(longest.durationNs, graph.durationNs[task]);
+        longest.leadNs = std::max(longest.leadNs, graph.leadNs[task]);
+    }
+    for (replay::TaskId task = 0; task < graph.size(); ++task) {
+        if (!concerns(task) || !contains(m_steps, graph.info[task].step)) continue;
+        const auto longest = usual.find(keyOf(task));
+        if (longest == usual.end()) continue;
+        graph.durationNs[task] = std::min(graph.durationNs[task], longest->second.durationNs);
+        graph.leadNs[task] = std::min(graph.leadNs[task], longest->second.leadNs);
+    }
+    effect.assume("in the named steps nothing takes longer than the longest of its kind in the others");
+}
+
+std::unique_ptr<Edit> parseCudaGraphs(EditArguments& arguments) {
+    return std::make_unique<CudaGraphs>(arguments.ranks());
+}
+
+std::unique_ptr<Edit> parseLaunchEarly(EditArguments&) {
+    return std::make_unique<LaunchEarly>();
+}
+
+std::unique_ptr<Edit> parseSteady(EditArguments& arguments) {
+    std::vector<int> steps = arguments.ranks("steps");
+    if (steps.empty()) arguments.refuse("steps is missing");
+    return std::make_unique<Steady>(std::move(steps), arguments.ranks());
+}
+
+}  // namespace rankscope::edits

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/edits/layers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+
+#include "analyzer/edits/edit_arguments.h"
+#include "analyzer/edits/pipeline_parts.h"
+
+namespace rankscope::edits {
+namespace {
+
+/// What a stage holds: means over its ranks, ns per step.
+struct Stage {
+    double workNs = 0;
+    std::deque<double> layers;  // the work of each, in the order of the model; empty: not to be seen
+};
+
+std::vector<Stage> stagesOf(const replay::TaskGraph& graph, const PipelineParts& parts, const EditEffect& effect) {
+    std::vector<Stage> stages(static_cast<size_t>(parts.shape().stages));
+    std::vector<double> ranks(stages.size(), 0);
+    std::vector<int> counts(stages.size(), 0);
+    for (const auto& [rank, number] : parts.stages()) {
+        const auto s = static_cast<size_t>(number);
+        Stage& stage = stages[s];
+        const int layers = parts.layersPerStage(rank);
+        counts[s] = ranks[s] == 0 || counts[s] == layers ? layers : 0;
+        ranks[s] += 1;
+        for (int step : parts.steps())
+            for (const auto* passes : {&parts.step(rank, step).forward, &parts.step(rank, step).backward})
+                for (const auto& [which, calls] : *passes)
+                    for (replay::TaskId call : calls)
+                        for (replay::TaskId task : parts.launchedBy(call))
+                            if (graph.info[task].kind == replay::TaskKind::kernel)
+                                stage.workNs += static_cast<double>(graph.durationNs[task]);
+    }
+    const bool moved = effect.stageLayers.size() == stages.size();  // the kernels still repeat as often as before
+    for (size_t s = 0; s < stages.size(); ++s) {
+        Stage& stage = stages[s];
+        stage.workNs /= std::max(1.0, ranks[s] * static_cast<double>(parts.steps().size()));
+        if (moved) {
+            const std::vector<double>& shares = effect.stageLayers[s];
+            for (double share : shares) stage.layers.push_back(share * stage.workNs);
+        } else if (counts[s] > 0) {
+            stage.layers.assign(static_cast<size_t>(counts[s]), stage.workNs / counts[s]);
+        }
+    }
+    return stages;
+}
+
+/// The layer of `from` that is nearest to `to` in the model goes to the near end of it, so that a move and the one back
+/// are none.
+void moveOne(std::vector<Stage>& stages, size_t from, size_t to) {
+    std::deque<double>& source = stages[from].layers;
+    const bool onwards = from < to;
+    const double layerNs = onwards ? source.back() : source.front();
+    if (onwards) {
+        source.pop_back();
+        stages[to].layers.push_front(layerNs);
+    } else {
+        source.pop_front();
+        stages[to].layers.push_back(layerNs);
+    }
+    stages[from].workNs -= layerNs;
+    stages[to].workNs += layerNs;
+}
+
+/// Moves one layer at a time from the heaviest stage to the lightest while the longest work falls.
+std::vector<Stage> balanced(std::vector<Stage> stages) {
+    const auto lighter = [](const Stage& a, const Stage& b) { return a.workNs < b.workNs; };
+    while (true) {
+        const auto heaviest =
+            static_cast<size_t>(std::max_element(stages.begin(), stages.end(), lighter) - stages.begin());
+        const auto lightest =
+            static_cast<size_t>(std::min_element(stages.begin(), stages.end(), lighter) - stages.begin());
+        if (heaviest == lightest || stages[heaviest].layers.size() < 2) return stages;
+        const double layerNs = heaviest < lightest ? stages[heaviest].layers.back() : stages[heaviest].layers.front();
+        if (stages[lightest].workNs + layerNs >= stages[heaviest].workNs) return stages;
+        moveOne(stages, heaviest, lightest);
+    }
+}
+
+/// For the edits that follow. Shares of the stage's work: what changes that changes all of its layers.
+void remember(const std::vector<Stage>& stages, EditEffect& effect) {
+    effect.stageLayers.clear();
+    for (const Stage& stage : stages) {
+        std::vector<double>& shares = effect.stageLayers.emplace_back();
+        for (double layerNs : stage.layers) shares.push_back(layerNs / stage.workNs);
+    }
+}
+
+/// Scales what a stage's ranks do for their layers, host and device.
+void scale(replay::TaskGraph& graph, const PipelineParts& parts, int stage, double factor) {
+    const auto scaled = [factor](auto ns) {
+        return static_cast<decltype(ns)>(std::llround(static_cast<double>(ns) * factor));
+    };
+    for (const auto& [rank, number] : parts.stages()) {
+        if (number != stage) continue;
+        for (int step : parts.steps()) {
+            const StageStep& part = parts.step(rank, step);
+            const auto scaleCalls = [&](const Calls& calls) {
+                for (replay::TaskId call : calls) {
+                    if (parts.launchedBy(call).empty()) continue;  // waits and marks stay
+                    graph.durationNs[call] = scaled(graph.durationNs[call]);
+                    graph.leadNs[call] = scaled(graph.leadNs[call]);
+                    for (replay::TaskId task : parts.launchedBy(call)) {
+                        if (graph.info[task].kind != replay::TaskKind::arrival) {
+                            graph.durationNs[task] = scaled(graph.durationNs[task]);
+                            continue;
+                        }
+                        for (const replay::ExchangeMember& member :
+                             graph.membersOf(graph.exchanges[graph.info[task].detail]))
+                            if (member.arrival == task)
+                                graph.durationNs[member.transfer] = scaled(graph.durationNs[member.transfer]);
+                    }
+                }
+            };
+            for (const auto& [which, calls] : part.forward) scaleCalls(calls);
+            for (const auto& [which, calls] : part.backward) scaleCalls(calls);
+            scaleCalls(part.tail);
+        }
+    }
+}
+
+}  // namespace
+
+void MoveLayers::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
+    const PipelineParts parts(graph, analysis);
+    const std::vector<Stage> stages = stagesOf(graph, parts, effect);
+    const bool whole = std::all_of(stages.begin(), stages.end(),
+                                   [](const Stage& stage) { return !stage.layers.empty() && stage.workNs > 0; });
+    if (std::any_of(stages.begin(), stages.end(), [](const Stage& stage) { return stage.workNs <= 0; }))
+        throw EditError("a stage computes nothing");
+    std::vector<Stage> wanted = stages;
+    if (m_move) {
+        const auto count = static_cast<int>(stages.size());
+        if (m_move->from >= count || m_move->to >= count || m_move->from == m_move->to)
+            throw EditError(fmt::format("stages are 0 to {}, and two different ones", count - 1));
+        if (!whole)
+            throw EditError("the kernels of a stage do not repeat: its layers are not to be seen",
+                            "balance them: layers without arguments");
+        const auto from = static_cast<size_t>(m_move->from), to = static_cast<size_t>(m_move->to);
+        if (m_move->count >= static_cast<int>(stages[from].layers.size()))
+            throw EditError(
+                fmt::format("stage {} has {} layers and must keep one", m_move->from, stages[from].layers.size()));
+        for (int i = 0; i < m_move->count; ++i) moveOne(wanted, from, to);
+    } else if (whole && !m_parts) {
+        wanted = balanced(stages);
+        std::string layers;
+        bool moved = false;
+        for (size_t s = 0; s < stages.size(); ++s) {
+            moved = moved || wanted[s].layers.size() != stages[s].layers.size();
+            layers += fmt::format("{}{}", layers.empty() ? "" : ", ", wanted[s].layers.size());
+        }
+        if (!moved)
+            throw EditError("moving a whole layer makes no stage lighter than the heaviest one is now",
+                            "layers:parts=yes moves parts of layers");
+        effect.assume(fmt::format("layers per stage: {}", layers));
+    } else {
+        double all = 0;
+        for (const Stage& stage : stages) all += stage.workNs;
+        for (Stage& stage : wanted) stage = {all / static_cast<double>(stages.size()), {}};  // no whole layers any more
+        effect.assume(m_parts ? "work moves in parts of layers: the stages are taken to be even"
+                              : "no whole layers are to be seen: the stages are taken to be even");
+    }
+    for (size_t s = 0; s < stages.size(); ++s)
+        if (wanted[s].workNs != stages[s].workNs)
+            scale(graph, parts, static_cast<int>(s), wanted[s].workNs / stages[s].workNs);
+    remember(wanted, effect);
+}
+
+std::unique_ptr<Edit> parseLayers(EditArguments& arguments) {
+    const std::optional<int> from = arguments.whole("from"), to = arguments.whole("to"),
+                             count = arguments.whole("count", 1);
+    const bool parts = arguments.word("parts", {"yes", "no"}, "no") == "yes";
+    if (parts && (from || to || count)) arguments.refuse("parts balances all stages");
+    if (!from && !to && (parts || !count)) return std::make_unique<MoveLayers>(std::nullopt, parts);
+    if (!from || !to) arguments.refuse("both from and to are needed");
+    return std::make_unique<MoveLayers>(MoveLayers::Move{*from, *to, count.value_or(1)});
+}
+
+}  // namespace rankscope::edits

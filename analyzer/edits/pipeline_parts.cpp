@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/edits/pipeline_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/edits/edit.h"
+
+namespace rankscope::edits {
+namespace {
+
+const char* const kOrder = "the order of sends and receives must be that of gpipe, 1f1b or interleaved 1f1b";
+
+/// A stage's actions as work between groups of messages. Groups in a row stay apart.
+struct PlannedRun {
+    std::vector<PipelineAction> work;
+    const PipelineAction* group = nullptr;
+};
+
+std::vector<PlannedRun> plannedRuns(const std::vector<PipelineAction>& actions) {
+    std::vector<PlannedRun> runs(1);
+    for (const PipelineAction& action : actions) {
+        if (action.kind == PipelineAction::Kind::transfer) {
+            runs.back().group = &action;
+            runs.emplace_back();
+        } else {
+            runs.back().work.push_back(action);
+        }
+    }
+    return runs;
+}
+
+}  // namespace
+
+PipelineParts::PipelineParts(const replay::TaskGraph& graph, const job::Analysis& analysis)
+    : m_graph(graph), m_index(graph) {
+    const std::vector<facts::Pipeline>& pipelines = analysis.layout.pipelines;
+    if (pipelines.empty())
+        throw EditError("this job is no pipeline",
+                        "micro-batches and schedules are for pipelines of at least two stages");
+    const facts::Pipeline& first = pipelines.front();
+    m_shape = {first.schedule, static_cast<int>(first.stages.size()), first.microBatches, first.virtualStages};
+    if (const std::string why = impossible(m_shape); !why.empty())
+        throw EditError("the schedule of the pipeline is not known: " + why, kOrder);
+    for (size_t p = 0; p < pipelines.size(); ++p) {
+        if (pipelines[p].stages.size() != first.stages.size() || pipelines[p].microBatches != first.microBatches ||
+            pipelines[p].virtualStages != first.virtualStages)
+            throw EditError("the pipelines of this job differ in stages or micro-batches");
+        for (size_t s = 0; s < pipelines[p].stages.size(); ++s) {
+            m_stages[pipelines[p].stages[s]] = static_cast<int>(s);
+            m_pipelines[pipelines[p].stages[s]] = static_cast<int>(p);
+            m_ranks[{static_cast<int>(p), static_cast<int>(s)}] = pipelines[p].stages[s];
+        }
+    }
+    m_messagesOf.resize(graph.size());
+    for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
+        const replay::Exchange& exchange = graph.exchanges[i];
+        if (!exchange.message() || exchange.members != 2 ||
+            analysis.layout.role(exchange.communicatorId, store::Op::send) != facts::CommRole::pipeline)
+            continue;
+        for (const replay::ExchangeMember& member : graph.membersOf(exchange))
+            m_messagesOf[member.arrival].push_back(i);
+    }
+    findCalls();
+    learnKeys();
+    for (const auto& [who, calls] : m_calls) take(who.first, who.second);
+}
+
+void PipelineParts::findCalls() {
+    m_launched.resize(m_graph.size());
+    for (replay::TaskId task = 0; task < m_graph.size(); ++task)
+        if (m_graph.info[task].kind != replay::TaskKind::transfer && m_index.launchOf(task) != replay::kNoTask)
+            m_launched[m_index.launchOf(task)].push_back(task);
+    std::map<int, int> marks;  // ranks by step
+    for (const replay::StepMark& mark : m_graph.marks)
+        if (!mark.closes) ++marks[mark.step];
+    for (const auto& [step, ranks] : marks)
+        if (ranks == static_cast<int>(m_stages.size())) m_steps.push_back(step);
+    if (m_steps.empty()) throw EditError("the pipelines do not hold all ranks of the job");
+    std::map<int, uint32_t> hostLane;
+    for (replay::TaskId task = 0; task < m_graph.size(); ++task) {
+        const replay::TaskInfo& info = m_graph.info[task];
+        if (info.lane == replay::kNoLane || !m_graph.lanes[info.lane].host) continue;
+        const int rank = m_graph.lanes[info.lane].rank;
+        if (m_stages.count(rank) == 0) throw EditError(fmt::format("rank {} is in none of the pipelines", rank));
+        if (info.step < m_steps.front()) continue;
+        const auto [lane, isNew] = hostLane.try_emplace(rank, info.lane);
+        if (!isNew && lane->second != info.lane)
+            throw EditError(fmt::format("rank {} launches from threads that work side by side", rank));
+        m_calls[{rank, info.step}].push_back(task);
+    }
+}
+
+std::vector<PipelineParts::Run> PipelineParts::runsOf(int rank, const Calls& calls) const {
+    std::vector<Run> runs(1);
+    for (replay::TaskId call : calls) {
+        replay::TaskId message = replay::kNoTask;
+        for (replay::TaskId task : launchedBy(call))
+            if (!m_messagesOf[task].empty()) message = task;
+        if (message == replay::kNoTask) {
+            runs.back().calls.push_back(call);
+            continue;
+        }
+        Run group;
+        group.group = true;
+        group.call.call = call;
+        group.call.arrival = message;
+        for (uint32_t exchange : m_messagesOf[message]) {
+            const auto members = m_graph.membersOf(m_graph.exchanges[exchange]);
+            const bool send = members[0].rank == rank;
+            group.call.transfer = (send ? members[0] : members[1]).transfer;
+            group.call.messages.insert({send, m_stages.at((send ? members[1] : members[0]).rank)});
+        }
+        runs.push_back(std::move(group));
+        runs.emplace_back();
+    }
+    return runs;
+}
+
+void PipelineParts::learnKeys() {
+    for (const auto& [who, calls] : m_calls) {
+        const std::vector<PipelineAction> actions = planStage(m_shape, m_stages.at(who.first));
+        const std::vector<PlannedRun> planned = plannedRuns(actions);
+        const std::vector<Run> runs = runsOf(who.first, calls);
+        if (runs.size() != 2 * planned.size() - 1)
+            throw EditError(
+                fmt::format("rank {} sends and receives {} times in step {}, {} with {} micro-batches does {} times",
+                            who.first, runs.size() / 2, who.second, m_shape.schedule, m_shape.microBatches,
+                            planned.size() - 1),
+                kOrder);
+        for (size_t i = 0; i < planned.size(); ++i) {
+            if (planned[i].group != nullptr) {
+                GroupMessages messages;
+                for (const PipelineMessage& message : planned[i].group->messages)
+                    messages.insert({message.send, message.peerStage});
+                if (messages != runs[2 * i + 1].call.messages)
+                    throw EditError(fmt::format("rank {}: group {} of sends and receives is not that of {}", who.first,
+                                                i + 1, m_shape.schedule),
+                                    kOrder);
+            }
+            // The last one holds the optimizer, too.
+            if (planned[i].work.size() != 1 || i + 1 == planned.size()) continue;
+            const bool forward = planned[i].work.front().kind == PipelineAction::Kind::forward;
+            for (replay::TaskId call : runs[2 * i].calls)
+                for (replay::TaskId task : launchedBy(call))
+                    if (m_graph.info[task].kind == replay::TaskKind::kernel)
+                        (forward ? m_forwardNs : m_backwardNs)[keyOf(task)] +=
+                            static_cast<double>(m_graph.durationNs[task]);
+        }
+    }
+}
+
+double PipelineParts::direction(replay::TaskId call) const {
+    double sum = 0;
+    for (replay::TaskId task : launchedBy(call)) {
+        if (m_graph.info[task].kind != replay::TaskKind::kernel) continue;
+        const auto forward = m_forwardNs.find(keyOf(task));
+        const auto backward = m_backwardNs.find(keyOf(task));
+        const double ahead = forward == m_forwardNs.end() ? 0 : forward->second;
+        const double back = backward == m_backwardNs.end() ? 0 : backward->second;
+        if (ahead + back > 0) sum += static_cast<double>(m_graph.durationNs[task]) * (ahead - back) / (ahead + back);
+    }
+    return sum;
+}
+
+size_t PipelineParts::splitPoint(const Calls& calls, bool forwardFirst) const {
+    double sum = 0, best = 0;
+    size_t point = 0;
+    for (size_t i = 0; i < calls.size(); ++i) {
+        sum += forwardFirst ? direction(calls[i]) : -direction(calls[i]);
+        if (sum <= best) continue;
+        best = sum;
+        point = i + 1;
+    }
+    return point;
+}
+
+void PipelineParts::take(int rank, int step) {
+    const std::vector<PipelineAction> actions = planStage(m_shape, m_stages.at(rank));
+    const std::vector<PlannedRun> planned = plannedRuns(actions);
+    std::vector<Run> runs = runsOf(rank, m_calls.at({rank, step}));
+    StageStep parts;
+    const auto put = [&](const PipelineAction& action, Calls calls) {
+        (action.kind == PipelineAction::Kind::forward ? parts.forward : parts.backward)[{action.chunk, action.micro}] =
+            std::move(calls);
+    };
+    for (size_t i = 0; i < planned.size(); ++i) {
+        Calls calls = std::move(runs[2 * i].calls);
+        if (i == 0) {
+            // Up to the first kernel of a forward pass.
+            const auto work = planned[0].work.empty()
+                                  ? calls.end()
+                                  : std::find_if(calls.begin(), calls.end(), [&](replay::TaskId call) {
+                                        return std::any_of(
+                                            launchedBy(call).begin(), launchedBy(call).end(), [&](replay::TaskId task) {
+                                                return m_graph.info[task].kind == replay::TaskKind::kernel &&
+                                                       m_forwardNs.count(keyOf(task)) != 0;
+                                            });
+                                    });
+            parts.head.assign(calls.begin(), work);
+            calls.erase(calls.begin(), work);
+        }
+        if (i + 1 == planned.size()) {
+            // Behind the last kernel of a backward pass.
+            auto end = calls.end();
+            if (planned[i].work.empty()) end = calls.begin();
+            while (end != calls.begin() &&
+                   std::none_of(launchedBy(*(end - 1)).begin(), launchedBy(*(end - 1)).end(), [&](replay::TaskId task) {
+                       return m_graph.info[task].kind == replay::TaskKind::kernel &&
+                              m_backwardNs.count(keyOf(task)) != 0;
+                   }))
+                --end;
+            parts.tail.assign(end, calls.end());
+            calls.erase(end, calls.end());
+        }
+        if (planned[i].work.size() == 2) {
+            const auto point = calls.begin() + static_cast<std::ptrdiff_t>(splitPoint(
+                                                   calls, planned[i].work[0].kind == PipelineAction::Kind::forward));
+            put(planned[i].work[0], Calls(calls.begin(), point));
+            put(planned[i].work[1], Calls(point, calls.end()));
+        } else if (planned[i].work.size() == 1) {
+            put(planned[i].work[0], std::move(calls));
+        } else if (planned[i].work.size() > 2) {
+            throw EditError(fmt::format("rank {}: {} passes in a row without a message", rank, planned[i].work.size()),
+                            kOrder);
+        } else if (!calls.empty()) {
+            parts.tail.insert(parts.tail.begin(), calls.begin(),
+                              calls.end());  // what is between two messages and belongs to no pass
+        }
+        if (planned[i].group != nullptr) parts.groups.push_back(runs[2 * i + 1].call);
+    }
+    m_parts[{rank, step}] = std::move(parts);
+}
+
+const std::vector<replay::TaskId>& PipelineParts::launchedBy(replay::TaskId call) const {
+    return m_launched[call];
+}
+
+namespace {
+
+/// Repeats of a sequence: `length` kernels each, from `first`.
+struct Repeats {
+    size_t first = 0;
+    size_t length = 0;
+    int count = 0;
+};
+
+Repeats repeatsOf(const std::vector<uint32_t>& keys, const std::vector<double>& times) {
+    // The heaviest kernel runs once or a few times a layer; the distance between two layers is the shortest at which
+    // all repeats.
+    std::map<uint32_t, double> timeOf;
+    for (size_t i = 0; i < keys.size(); ++i) timeOf[keys[i]] += times[i];
+    Repeats best;
+    for (size_t length = 1; length <= keys.size() / 2; ++length) {
+        // Longest stretch in which every kernel is that of `length` before.
+        size_t begin = 0;
+        for (size_t i = length; i <= keys.size(); ++i) {
+            if (i < keys.size() && keys[i] == keys[i - length]) continue;
+            const size_t stretch = i - begin;
+            const int count = static_cast<int>(stretch / length);
+            if (count >= 2 && stretch > static_cast<size_t>(best.count) * best.length) best = {begin, length, count};
+            begin = i - length + 1;
+        }
+        if (best.count > 0 && static_cast<size_t>(best.count) * best.length * 10 >= keys.size() * 9) break;
+    }
+    return best;
+}
+
+}  // namespace
+
+int PipelineParts::layersPerStage(int rank) const {
+    std::vector<uint32_t> keys;
+    std::vector<double> times;
+    for (int chunk = 0; chunk < m_shape.virtualStages; ++chunk)
+        for (replay::TaskId call : step(rank, m_steps.front()).forward.at({chunk, 0}))
+            for (replay::TaskId task : launchedBy(call))
+                if (m_graph.info[task].kind == replay::TaskKind::kernel) {
+                    keys.push_back(keyOf(task));
+                    times.push_back(static_cast<double>(m_graph.durationNs[task]));
+                }
+    return repeatsOf(keys, times).count;
+}
+
+std::vector<Calls> PipelineParts::cut(const Calls& calls, int parts) const {
+    if (parts == 1) return {calls};
+    std::vector<uint32_t> keys;
+    std::vector<double> times;
+    std::vector<size_t> at;  // by kernel: its call
+    for (size_t i = 0; i < calls.size(); ++i)
+        for (replay::TaskId task : launchedBy(calls[i]))
+            if (m_graph.info[task].kind == replay::TaskKind::kernel) {
+                keys.push_back(keyOf(task));
+                times.push_back(static_cast<double>(m_graph.durationNs[task]));
+                at.push_back(i);
+            }
+    const Repeats layers = repeatsOf(keys, times);
+    if (layers.count == 0 || layers.count % parts != 0)
+        throw EditError(layers.count == 0 ? "the kernels of a stage do not repeat: its layers are not to be seen"
+                                          : fmt::format("{} layers per stage cannot be shared among {} virtual stages",
+                                                        layers.count, parts));
+    std::vector<Calls> result;
+    size_t begin = 0;
+    for (int part = 1; part <= parts; ++part) {
+        const size_t end = part == parts
+                               ? calls.size()
+                               : at[layers.first + static_cast<size_t>(part * (layers.count / parts)) * layers.length];
+        result.emplace_back(calls.begin() + static_cast<std::ptrdiff_t>(begin),
+                            calls.begin() + static_cast<std::ptrdiff_t>(end));
+        begin = end;
+    }
+    return result;
+}
+
+}  // namespace rankscope::edits

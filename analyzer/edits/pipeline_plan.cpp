@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/edits/pipeline_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rankscope::edits {
+namespace {
+
+struct Unit {
+    int chunk = 0;
+    int micro = 0;
+};
+
+class Planner {
+  public:
+    Planner(const PipelineShape& shape, int stage)
+        : m_shape(shape),
+          m_stage(stage),
+          m_chunks(shape.schedule == "interleaved" ? shape.virtualStages : 1),
+          m_units(shape.microBatches * m_chunks) {}
+
+    std::vector<PipelineAction> make() {
+        if (m_shape.schedule == "interleaved")
+            interleaved();
+        else if (m_shape.schedule == "gpipe")
+            gpipe();
+        else
+            oneForwardOneBackward();
+        return std::move(m_actions);
+    }
+
+  private:
+    int place(Unit unit) const { return unit.chunk * m_shape.stages + m_stage; }
+    bool first(Unit unit) const { return place(unit) == 0; }
+    bool last(Unit unit) const { return place(unit) + 1 == m_shape.stages * m_chunks; }
+    int next() const { return (m_stage + 1) % m_shape.stages; }
+    int previous() const { return (m_stage + m_shape.stages - 1) % m_shape.stages; }
+
+    void forward(Unit unit) { m_actions.push_back({PipelineAction::Kind::forward, unit.chunk, unit.micro, {}}); }
+    void backward(Unit unit) { m_actions.push_back({PipelineAction::Kind::backward, unit.chunk, unit.micro, {}}); }
+    void receiveActivation(Unit unit) {
+        if (!first(unit)) m_group.push_back({true, false, unit.micro, place(unit) - 1, previous()});
+    }
+    void sendActivation(Unit unit) {
+        if (!last(unit)) m_group.push_back({true, true, unit.micro, place(unit), next()});
+    }
+    void receiveGradient(Unit unit) {
+        if (!last(unit)) m_group.push_back({false, false, unit.micro, place(unit) + 1, next()});
+    }
+    void sendGradient(Unit unit) {
+        if (!first(unit)) m_group.push_back({false, true, unit.micro, place(unit), previous()});
+    }
+    void transfer() {
+        if (!m_group.empty()) m_actions.push_back({PipelineAction::Kind::transfer, 0, 0, std::move(m_group)});
+        m_group.clear();
+    }
+
+    void forwardAlone(int micro) {
+        receiveActivation({0, micro});
+        transfer();
+        forward({0, micro});
+        sendActivation({0, micro});
+        transfer();
+    }
+    void backwardAlone(int micro) {
+        receiveGradient({0, micro});
+        transfer();
+        backward({0, micro});
+        sendGradient({0, micro});
+        transfer();
+    }
+
+    void gpipe() {
+        for (int micro = 0; micro < m_shape.microBatches; ++micro) forwardAlone(micro);
+        for (int micro = 0; micro < m_shape.microBatches; ++micro) backwardAlone(micro);
+    }
+
+    void oneForwardOneBackward() {
+        const int ahead = std::min(m_shape.stages - m_stage - 1, m_shape.microBatches);
+        const int steady = m_shape.microBatches - ahead;
+        for (int micro = 0; micro < ahead; ++micro) forwardAlone(micro);
+        if (steady > 0) receiveActivation({0, ahead});
+        transfer();
+        for (int i = 0; i < steady; ++i) {
+            forward({0, ahead + i});
+            sendActivation({0, ahead + i});
+            receiveGradient({0, i});
+            transfer();
+            backward({0, i});
+            if (i + 1 < steady) receiveActivation({0, ahead + i + 1});
+            sendGradient({0, i});
+            transfer();
+        }
+        for (int micro = steady; micro < m_shape.microBatches; ++micro) backwardAlone(micro);
+    }
+
+    /// Groups of as many micro-batches as stages go through one chunk after the other; every stage walks the same list
+    /// of units.
+    Unit forwardUnit(int index) const {
+        const int round = m_shape.stages * m_chunks;
+        return {index % round / m_shape.stages, index / round * m_shape.stages + index % m_shape.stages};
+    }
+    Unit backwardUnit(int index) const {
+        const Unit unit = forwardUnit(index);
+        return {m_chunks - 1 - unit.chunk, unit.micro};
+    }
+
+    void interleaved() {
+        const int inFlight = (m_shape.stages - m_stage - 1) * 2 + (m_chunks - 1) * m_shape.stages;
+        const int ahead = m_shape.microBatches == m_shape.stages ? m_units : std::min(inFlight, m_units);
+        receiveActivation(forwardUnit(0));
+        transfer();
+        for (int i = 0; i < ahead; ++i) {
+            forward(forwardUnit(i));
+            if (i + 1 < m_units) receiveActivation(forwardUnit(i + 1));
+            sendActivation(forwardUnit(i));
+            if (i + 1 == ahead && ahead < m_units) receiveGradient(backwardUnit(0));
+            transfer();
+        }
+        if (ahead == m_units) receiveGradient(backwardUnit(0));
+        transfer();
+        for (int i = 0; i + ahead < m_units; ++i) {
+            forward(forwardUnit(i + ahead));
+            backward(backwardUnit(i));
+            if (i + ahead + 1 < m_units) receiveActivation(forwardUnit(i + ahead + 1));
+            sendActivation(forwardUnit(i + ahead));
+            sendGradient(backwardUnit(i));
+            receiveGradient(backwardUnit(i + 1));
+            transfer();
+        }
+        for (int i = m_units - ahead; i < m_units; ++i) {
+            backward(backwardUnit(i));
+            sendGradient(backwardUnit(i));
+            if (i + 1 < m_units) receiveGradient(backwardUnit(i + 1));
+            transfer();
+        }
+    }
+
+    PipelineShape m_shape;
+    int m_stage;
+    int m_chunks;
+    int m_units;
+    std::vector<PipelineMessage> m_group;
+    std::vector<PipelineAction> m_actions;
+};
+
+}  // namespace
+
+bool PipelineAction::receives() const {
+    return std::any_of(messages.begin(), messages.end(), [](const PipelineMessage& message) { return !message.send; });
+}
+
+std::string impossible(const PipelineShape& shape) {
+    if (shape.microBatches < 1 || shape.virtualStages < 1)
+        return "a pipeline needs at least one micro-batch and one virtual stage";
+    if (shape.schedule != "gpipe" && shape.schedule != "1f1b" && shape.schedule != "interleaved")
+        return fmt::format("'{}' is no schedule: gpipe, 1f1b or interleaved", shape.schedule);
+    if (shape.schedule == "interleaved" && shape.microBatches % shape.stages != 0)
+        return fmt::format("interleaving takes micro-batches in multiples of the {} stages, not {}", shape.stages,
+                           shape.microBatches);
+    if (shape.schedule != "interleaved" && shape.virtualStages > 1)
+        return fmt::format("{} has one chunk per stage: virtual stages need schedule=interleaved", shape.schedule);
+    if (shape.schedule == "interleaved" && shape.virtualStages < 2)
+        return "interleaving needs at least 2 virtual stages";
+    return {};
+}
+
+std::vector<PipelineAction> planStage(const PipelineShape& shape, int stage) {
+    return Planner(shape, stage).make();
+}
+
+}  // namespace rankscope::edits

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/edits/place.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "analyzer/edits/change_transfers.h"
+#include "analyzer/edits/edit_arguments.h"
+#include "analyzer/edits/graph_view.h"
+#include "analyzer/edits/transfer_prices.h"
+
+namespace rankscope::edits {
+namespace {
+
+constexpr double kLarge =
+    0.1;  // of the largest message on a class of links: of smaller ones start-up may be most of the time
+constexpr size_t kUndisturbedShare =
+    4;  // others beside them only slow transfers: the quickest quarter shows what a class of links does
+
+using Hosts = std::map<int, int64_t>;  // by rank
+
+Hosts presentHosts(const job::Analysis& analysis) {
+    Hosts hosts;
+    for (const facts::RankFacts& rank : analysis.facts.ranks) hosts[rank.rank] = rank.hostId;
+    return hosts;
+}
+
+/// Groups that belong together: of the same role, size and operation.
+std::vector<const facts::Communicator*> groupsLike(const job::Analysis& analysis, std::optional<int64_t> wanted) {
+    std::vector<const facts::Communicator*> groups;
+    const facts::Communicator* like = nullptr;
+    for (const auto& [id, communicator] : analysis.facts.communicators)
+        if (wanted ? id == *wanted : like == nullptr && analysis.layout.role(id) == facts::CommRole::activations)
+            like = &communicator;
+    if (like == nullptr)
+        throw EditError("no tensor-parallel groups were seen",
+                        "place:communicator=ID names one of the groups that are to be inside nodes");
+    for (const auto& [id, communicator] : analysis.facts.communicators)
+        if (communicator.size == like->size && analysis.layout.role(id) == analysis.layout.role(like->id))
+            groups.push_back(&communicator);
+    std::sort(groups.begin(), groups.end(),
+              [](const facts::Communicator* a, const facts::Communicator* b) { return a->ranks < b->ranks; });
+    return groups;
+}
+
+/// Fills the present nodes, group after group; ranks outside of all groups take what is left.
+Hosts placed(const Hosts& before, const std::vector<const facts::Communicator*>& groups) {
+    std::vector<std::pair<int64_t, size_t>> room;  // by node, in the order of its ranks
+    for (const auto& [rank, host] : before) {
+        const auto at =
+            std::find_if(room.begin(), room.end(), [host = host](const auto& node) { return node.first == host; });
+        if (at == room.end())
+            room.emplace_back(host, 1);
+        else
+            ++at->second;
+    }
+    Hosts after;
+    const auto put = [&](const std::vector<int>& ranks) {
+        const auto at =
+            std::find_if(room.begin(), room.end(), [&](const auto& node) { return node.second >= ranks.size(); });
+        if (at == room.end()) return false;
+        at->second -= ranks.size();
+        for (int rank : ranks) after[rank] = at->first;
+        return true;
+    };
+    for (const facts::Communicator* group : groups) {
+        std::vector<int> ranks;
+        for (int rank : group->ranks)
+            if (after.count(rank) == 0) ranks.push_back(rank);
+        if (ranks.empty()) continue;
+        if (ranks.size() != group->ranks.size())
+            throw EditError("these groups share ranks", "name groups of which each rank is in one");
+        if (!put(ranks))
+            throw EditError(fmt::format("a group of {} ranks does not fit on a node", ranks.size()),
+                            "fewer ranks in a group");
+    }
+    for (const auto& [rank, host] : before)
+        if (after.count(rank) == 0) put({rank});
+    return after;
+}
+
+facts::Communicator movedTo(const Hosts& hosts, facts::Communicator communicator) {
+    std::map<int64_t, int> perHost;
+    for (int rank : communicator.ranks) ++perHost[hosts.at(rank)];
+    communicator.nodes = static_cast<int>(perHost.size());
+    communicator.smallestNode = communicator.size;
+    for (const auto& [host, count] : perHost) communicator.smallestNode = std::min(communicator.smallestNode, count);
+    return communicator;
+}
+
+/// Prices of transfers on other links.
+class Links {
+  public:
+    Links(const replay::TaskGraph& graph, const job::Analysis& analysis) : m_peaks(analysis.peaks) {
+        std::map<bool, int64_t> largest;
+        for (const replay::Exchange& exchange : graph.exchanges)
+            if (exchange.join != replay::kNoTask)
+                largest[spansNodes(graph, analysis, exchange)] =
+                    std::max(largest[spansNodes(graph, analysis, exchange)], exchange.bytes);
+        std::map<bool, std::vector<double>> ratios;
+        for (const replay::Exchange& exchange : graph.exchanges) {
+            const auto communicator = analysis.facts.communicators.find(exchange.communicatorId);
+            if (exchange.join == replay::kNoTask || communicator == analysis.facts.communicators.end()) continue;
+            if (exchange.bytes <= 0 || static_cast<double>(exchange.bytes) <
+                                           kLarge * static_cast<double>(largest[communicator->second.nodes > 1]))
+                continue;
+            const double expected = expectedNs(communicator->second, exchange.op, static_cast<double>(exchange.bytes));
+            double longest = 0;
+            for (const replay::ExchangeMember& member : graph.membersOf(exchange))
+                longest = std::max(longest, static_cast<double>(graph.durationNs[member.transfer]));
+            if (expected > 0 && longest > 0) ratios[communicator->second.nodes > 1].push_back(longest / expected);
+        }
+        for (auto& [across, values] : ratios) {
+            std::sort(values.begin(), values.end());
+            m_ratio[across] = values[values.size() / kUndisturbedShare];
+        }
+    }
+
+    /// Time of a collective on `communicator`, ns.
+    double expectedNs(const facts::Communicator& communicator, store::Op op, double bytes) const {
+        const std::optional<costs::LinkModel> link = costs::linkModel(m_peaks, communicator, op);
+        if (!link || link->alphaNs <= 0)
+            throw EditError("what other links give is unknown",
+                            "tell them: --links \"intra:gbps=…,alpha_us=…;inter:gbps=…,alpha_us=…\"");
+        return cheapestNs(*link, op, communicator.size, bytes);
+    }
+
+    /// Measured over expected time on links of a class; of the other one where nothing runs there.
+    double ratio(bool across) const {
+        const auto own = m_ratio.find(across);
+        return own != m_ratio.end() ? own->second : m_ratio.empty() ? 1 : m_ratio.begin()->second;
+    }
+
+  private:
+    const costs::LinkPeaks& m_peaks;
+    std::map<bool, double> m_ratio;
+};
+
+double messageNs(const costs::LinkPeaks& peaks, bool across, double bytes) {
+    const std::optional<costs::LinkClass>& link = across ? peaks.inter : peaks.intra;
+    if (!link || link->bytesPerNs <= 0)
+        throw EditError("what other links give a message is unknown",
+                        "tell them: --links \"intra:gbps=…;inter:gbps=…\"");
+    return link->alphaNs + bytes / link->bytesPerNs;
+}
+
+}  // namespace
+
+void PlaceGroups::apply(replay::TaskGraph& graph, const job::Analysis& analysis, EditEffect& effect) const {
+    if (m_communicator) checkCommunicator(analysis, *m_communicator);
+    const std::vector<const facts::Communicator*> groups = groupsLike(analysis, m_communicator);
+    if (std::none_of(groups.begin(), groups.end(), [](const facts::Communicator* group) { return group->nodes > 1; }))
+        throw EditError("these groups are inside nodes already");
+    for (const auto& [id, communicator] : analysis.facts.communicators)
+        if (effect.dataParallel && static_cast<int>(communicator.ranks.size()) != communicator.size)
+            throw EditError(fmt::format("communicator {} has {} ranks now, and only the {} recorded ones have a place",
+                                        id, communicator.size, communicator.ranks.size()),
+                            "place goes in front of dp-ranks");
+    const Hosts before = presentHosts(analysis), after = placed(before, groups);
+    const Links links(graph, analysis);
+    changeTransfers(graph, [&](const TransferTask& transfer, const replay::Exchange& exchange, int64_t ns) -> int64_t {
+        const auto at = analysis.facts.communicators.find(exchange.communicatorId);
+        if (at == analysis.facts.communicators.end() || exchange.bytes <= 0) return ns;
+        if (exchange.message() && !exchange.grouped) {
+            const std::vector<int> ends = ranksOf(graph, exchange);
+            const bool wasAcross = before.at(ends.front()) != before.at(ends.back()),
+                       isAcross = after.at(ends.front()) != after.at(ends.back());
+            const auto bytes = static_cast<double>(std::max({transfer.bytesIn, transfer.bytesOut, exchange.bytes}));
+            return wasAcross == isAcross ? ns
+                                         : scaledNs(ns, messageNs(analysis.peaks, isAcross, bytes) /
+                                                            messageNs(analysis.peaks, wasAcross, bytes));
+        }
+        const facts::Communicator& now = at->second;
+        const facts::Communicator then = movedTo(after, now);
+        if (then.nodes == now.nodes && then.smallestNode == now.smallestNode) return ns;
+        const store::Op op = exchange.message() ? store::Op::allToAll : exchange.op;
+        const auto bytes = static_cast<double>(exchange.message() ? std::max(transfer.bytesIn, transfer.bytesOut) *
+                                                                        now.size / std::max(1, now.size - 1)
+                                                                  : exchange.bytes);
+        const double expected = links.expectedNs(then, op, bytes);
+        return exchange.message() ? scaledNs(ns, expected / links.expectedNs(now, op, bytes))
+                                  : std::llround(expected * links.ratio(then.nodes > 1));
+    });
+    for (const auto& [id, communicator] : analysis.facts.communicators)
+        effect.communicators[id] = movedTo(after, communicator);
+    effect.hosts = after;
+    effect.assume(
+        "ranks are placed anew on the present nodes, and NCCL chooses its algorithms for the links that they use "
+        "there");
+}
+
+std::unique_ptr<Edit> parsePlace(EditArguments& arguments) {
+    std::optional<int64_t> communicator;
+    if (const std::optional<int> id = arguments.whole("communicator")) communicator = *id;
+    return std::make_unique<PlaceGroups>(communicator);
+}
+
+}  // namespace rankscope::edits

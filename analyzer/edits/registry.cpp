@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "analyzer/edits/algorithm.h"
+#include "analyzer/edits/balance.h"
+#include "analyzer/edits/buckets.h"
+#include "analyzer/edits/communication.h"
+#include "analyzer/edits/edit_arguments.h"
+#include "analyzer/edits/host.h"
+#include "analyzer/edits/layers.h"
+#include "analyzer/edits/micro_batches.h"
+#include "analyzer/edits/place.h"
+#include "analyzer/edits/replicas.h"
+#include "analyzer/edits/sharded.h"
+#include "analyzer/edits/speed.h"
+
+namespace rankscope::edits {
+namespace {
+
+constexpr std::array kFamilies{
+    EditFamily{"balance", "balance[:ranks=R+R | :what=work]",
+               "the same kernels take as long on these ranks (all slow ones) as on their peers; what=work: work is "
+               "shared evenly",
+               "balance", parseBalance},
+    EditFamily{"speed",
+               "speed:factor=F[,ranks=R+R][,kernel=NAME*] | speed:factor=F,communicator=ID | "
+               "speed:factor=F,links=intra|inter|rank[,ranks=R+R][,limit=peak]",
+               "kernels of ranks or of a name, or transfers of a communicator or a class of links, F times as fast",
+               "speed:factor=2", parseSpeed},
+    EditFamily{"network", "network[:ideal=latency|bandwidth|both]",
+               "transfers without start-up time, without time for their bytes, or without any", "network",
+               parseNetwork},
+    EditFamily{
+        "algorithm", "algorithm:algo=auto|ring|tree|...[,proto=ll|ll128|simple][,op=allreduce][,communicator=ID]",
+        "collectives with another algorithm or protocol of NCCL, or with what it takes where no variable tells it",
+        "algorithm:algo=auto algorithm:algo=ring algorithm:algo=tree", parseAlgorithm},
+    EditFamily{"bytes", "bytes:factor=F[,communicator=ID]",
+               "gradients, or all of a communicator, with F times the bytes", "bytes:factor=0.5", parseBytes},
+    EditFamily{"gradients", "gradients[:dtype=bf16|fp16]", "gradients that travel as fp32 travel in 16 bit",
+               "gradients", parseGradients},
+    EditFamily{"reduce-once", "reduce-once:micro-steps=K", "gradients are reduced in the last of K micro-steps only",
+               "reduce-once:micro-steps=2 reduce-once:micro-steps=3 reduce-once:micro-steps=4 "
+               "reduce-once:micro-steps=5 reduce-once:micro-steps=6 reduce-once:micro-steps=8",
+               parseReduceOnce},
+    EditFamily{"launch-early", "launch-early", "the host does not hold back its calls of communication", "launch-early",
+               parseLaunchEarly},
+    EditFamily{"no-contention", "no-contention", "kernels beside communication are as fast as alone", "no-contention",
+               parseNoContention},
+    EditFamily{"no-stalls", "no-stalls[:cause=sync|input|allocator|pageable|launch|pauses|all][,ranks=R+R]",
+               "the host no longer keeps the device waiting by that cause", "no-stalls", parseNoStalls},
+    EditFamily{"graphs", "graphs[:ranks=R+R]", "CUDA graphs: launches inside a step cost the host nothing", "graphs",
+               parseCudaGraphs},
+    EditFamily{"steady", "steady:steps=S+S[,ranks=R+R]",
+               "nothing in these steps takes longer than it does in the others", "steady:steps={step}", parseSteady},
+    EditFamily{"buckets", "buckets:mb=M[,overlap=yes]",
+               "gradients travel in buckets of M MiB (DDP's bucket_cap_mb), each when its last gradient is ready",
+               "buckets:mb=25", parseBuckets},
+    EditFamily{"overlap", "overlap",
+               "communication leaves when its data are there, and compute waits for it only where it needs the result",
+               "overlap", parseOverlap},
+    EditFamily{"prefetch", "prefetch[:depth=D]", "sharded layers are gathered D layers ahead",
+               "prefetch prefetch:depth=2 prefetch:depth=4", parsePrefetch},
+    EditFamily{"micro-batches", "micro-batches:count=M[,virtual=V]",
+               "a pipeline runs M micro-batches of the present size in a step",
+               "micro-batches:count=8 micro-batches:count=16", parseMicroBatches},
+    EditFamily{"schedule", "schedule:name=gpipe|1f1b|interleaved[,virtual=V]",
+               "a pipeline runs in another order, or with V virtual stages", "schedule:name=1f1b schedule:name=gpipe",
+               parseSchedule},
+    EditFamily{"layers", "layers[:from=S,to=S,count=N | :parts=yes]",
+               "N layers move from one pipeline stage to another; without arguments as the stages balance best, with "
+               "parts evenly",
+               "layers", parseLayers},
+    EditFamily{"place", "place[:communicator=ID]",
+               "the tensor-parallel groups, or those like the named one, are put inside nodes: ranks in another order",
+               "place", parsePlace},
+    EditFamily{"dp-ranks", "dp-ranks:count=P", "P data-parallel ranks, each with the present work",
+               "dp-ranks:count=8 dp-ranks:count=16", parseReplicas},
+};
+
+const EditFamily* familyOf(std::string_view name) {
+    const auto at = std::find_if(kFamilies.begin(), kFamilies.end(),
+                                 [name](const EditFamily& family) { return name == family.name; });
+    return at == kFamilies.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+void EditEffect::assume(std::string sentence) {
+    if (std::find(assumed.begin(), assumed.end(), sentence) == assumed.end()) assumed.push_back(std::move(sentence));
+}
+
+std::span<const EditFamily> editFamilies() {
+    return kFamilies;
+}
+
+std::unique_ptr<Edit> parseEdit(std::string_view change) {
+    const size_t colon = change.find(':');
+    const std::string_view name = change.substr(0, colon);
+    const EditFamily* family = familyOf(name);
+    if (family == nullptr) {
+        std::string names;
+        for (const EditFamily& known : kFamilies) names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+        throw EditError(fmt::format("'{}' is no change", name),
+                        "changes: " + names + "; `rankscope whatif --list` shows their syntax");
+    }
+    EditArguments arguments(change, *family,
+                            colon == std::string_view::npos ? std::string_view() : change.substr(colon + 1));
+    std::unique_ptr<Edit> edit = family->parse(arguments);
+    arguments.finish();
+    return edit;
+}
+
+std::string listEdits() {
+    std::string text;
+    for (const EditFamily& family : kFamilies) text += fmt::format("{}\n    {}\n", family.syntax, family.help);
+    return text;
+}
+
+}  // namespace rankscope::edits

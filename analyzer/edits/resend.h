@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes a round of collectives out of a task graph and sends its bytes in other buckets.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "analyzer/edits/gradient_rounds.h"
+#include "analyzer/replay/graph_draft.h"
+
+namespace rankscope::edits {
+
+/// What a round becomes.
+struct NewBuckets {
+    std::vector<double> ends;                     // cumulative sizes, rising; the last one is the round's size
+    std::vector<std::vector<double>> transferNs;  // by member, by bucket
+    std::vector<std::vector<int64_t>>
+        ready;  // by member, by bucket: index into ComputeLane::kernels of the kernel that it waits for
+    std::vector<std::vector<int64_t>> uses;  // by member, by bucket: the kernel that waits for it; empty: what waited
+                                             // for the present buckets goes on doing so
+};
+
+/// Sends rounds anew, all in one draft: add() each of them, then finish().
+class Resend {
+  public:
+    Resend(const replay::TaskGraph& graph, const job::Analysis& analysis, const LaunchIndex& index)
+        : m_graph(graph), m_analysis(analysis), m_index(index), m_draft(graph) {}
+
+    /// Calls of the host move with their buckets, each at the median cost of the round's present calls. What waited for
+    /// an old bucket waits for the new one that has its last byte; but calls held up by a full launch queue, which
+    /// fewer buckets do not fill, go on. Throws EditError when the calls are not known one by one (CUDA graphs).
+    void add(const GradientRound& round, const NewBuckets& buckets);
+    /// ZeRO updates the parameters of a bucket in front of its gather, by the same kernels for each: buckets that
+    /// travel together are updated together, by one launch of each of these kernels. `ready`: by new bucket, as in
+    /// NewBuckets. Kernels that differ from bucket to bucket stay.
+    void mergeUpdates(const RoundMember& member, const std::vector<int64_t>& ready);
+    /// Kernels wait for a round that stays as it is one by one: its transfers[i] is awaited by the kernel uses[i]
+    /// (index into ComputeLane::kernels) and by no other.
+    void awaitAt(const RoundMember& member, const std::vector<int64_t>& uses);
+    replay::TaskGraph finish() &&;
+
+  private:
+    struct Typical {
+        int64_t callLeadNs = 0, callNs = 0, launchDelayNs = 0, eventDelayNs = 0, gapNs = 0;
+        bool afterStart = true;
+    };
+    struct Wait {
+        replay::TaskId to, from;
+        int64_t delayNs;
+    };
+    Typical typicalOf(const RoundMember& member) const;
+    void mergeKernels(const std::vector<replay::TaskId>& kernels, size_t first, size_t last, int64_t emptyNs);
+    bool waitsForRoom(replay::TaskId to, const replay::Edge& edge) const;
+    void takeOut(const GradientRound& round, const std::vector<Typical>& typical);
+
+    const replay::TaskGraph& m_graph;
+    const job::Analysis& m_analysis;
+    const LaunchIndex& m_index;
+    replay::GraphDraft m_draft;
+    std::vector<bool> m_gone;                  // by task of the graph
+    std::vector<replay::TaskId> m_replacedBy;  // by task: an old transfer's new one
+    std::vector<bool> m_fewer;                 // by task: of an old transfer whose round travels in fewer buckets now
+    std::vector<bool> m_usesKnown;             // by task: of an old transfer whose new ones have uses
+    std::set<replay::TaskId> m_awaitedElsewhere;  // transfers that stay, and which other kernels wait for now
+    std::vector<Wait> m_added;
+    std::vector<uint32_t> m_goneExchanges;
+    std::map<replay::TaskId, replay::TaskId> m_lastBehind;  // by kernel's call: the last call put in behind it
+};
+
+}  // namespace rankscope::edits

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/edits/step_sides.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/facts/statistics.h"
+
+namespace rankscope::edits {
+namespace {
+
+void widen(ReplayedSaving& gain, const std::vector<double>& before, const std::vector<double>& after) {
+    const ReplayedSaving typical = typicalSaving(before, after);
+    double mean = 0;
+    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) mean += before[i] - after[i];
+    mean /= static_cast<double>(std::max<size_t>(1, std::min(before.size(), after.size())));
+    gain.lowNs = std::min({gain.lowNs, typical.lowNs, mean});
+    gain.highNs = std::max({gain.highNs, typical.highNs, mean});
+}
+
+}  // namespace
+
+StepSides sidesOf(std::vector<double> stepsNs) {
+    StepSides sides;
+    sides.pessimistic = sides.optimistic = stepsNs;
+    sides.expected = std::move(stepsNs);
+    return sides;
+}
+
+void addOutlooks(const std::vector<double>& unchanged, const EditEffect& effect,
+                 const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides) {
+    for (Outlook outlook : {Outlook::dear, Outlook::cheap, Outlook::coarse, Outlook::fine}) {
+        try {
+            sides.outlooks[outlook] = stepsWith(outlook);
+        } catch (const EditError&) {
+            sides.outlooks.erase(outlook);
+            sides.unplayable = true;
+        }
+    }
+    sides.chanceNs = chanceNs(unchanged, effect);
+}
+
+void addSlowHost(const std::function<std::vector<double>(Outlook)>& stepsWith, StepSides& sides) {
+    try {
+        sides.pessimistic = stepsWith(Outlook::dear);
+    } catch (const EditError&) {
+        sides.unplayable = true;
+    }
+}
+
+SideGain gainOf(const StepSides& before, const StepSides& after) {
+    SideGain gain{typicalSaving(before.expected, after.expected), false};
+    ReplayedSaving& saving = gain.saving;
+    widen(saving, before.expected, after.expected);
+    widen(saving, before.pessimistic, after.pessimistic);
+    widen(saving, before.optimistic, after.optimistic);
+    for (const auto& [outlook, steps] : after.outlooks) {
+        const auto same = before.outlooks.find(outlook);
+        const std::vector<double>& from = same == before.outlooks.end() ? before.expected : same->second;
+        if (steps == from)
+            gain.mayDoNothing = true;
+        else
+            widen(saving, from, steps);
+    }
+    const double chance = std::sqrt(
+        std::max(0.0, after.chanceNs * after.chanceNs - before.chanceNs * before.chanceNs));  // of what is new
+    saving.lowNs -= chance;
+    saving.highNs += chance;
+    if (gain.mayDoNothing || after.unplayable) {
+        saving.lowNs = std::min(saving.lowNs, 0.0);
+        saving.highNs = std::max(saving.highNs, 0.0);
+    }
+    gain.mayDoNothing = gain.mayDoNothing && !after.unplayable;
+    return gain;
+}
+
+bool gainedByRareSteps(const std::vector<double>& before, const std::vector<double>& after) {
+    std::vector<double> differences;
+    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
+    return facts::median(std::move(differences)) < kRecurringGain * saving(before, after).ns;
+}
+
+ReplayedSaving typicalSaving(const std::vector<double>& before, const std::vector<double>& after) {
+    if (gainedByRareSteps(before, after)) return meanSaving(before, after);
+    ReplayedSaving result = saving(before, after);
+    const double shift = facts::median(before) - facts::median(after) - result.ns;
+    result.ns += shift;
+    result.lowNs += shift;
+    result.highNs += shift;
+    return result;
+}
+
+}  // namespace rankscope::edits

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a transfer of another size would take, by the times of the communicator's own collectives.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "analyzer/costs/collective_price.h"
+#include "analyzer/job/analysis.h"
+#include "analyzer/replay/task_graph.h"
+
+namespace rankscope::edits {
+
+class TransferPrices {
+  public:
+    /// Times are those of `graph` as it stands, so that earlier edits count. NCCL chooses as the job's variables let
+    /// it.
+    TransferPrices(const replay::TaskGraph& graph, const job::Analysis& analysis);
+
+    /// Of a collective of `bytes` (as Exchange::bytes), of the member that takes longest. See CollectivePrice::ns.
+    std::optional<costs::Estimate> ns(int64_t communicator, store::Op op, double bytes) const;
+
+    /// Standard deviation of a transfer from what such a one takes, as a share of it.
+    double scatter(int64_t communicator, store::Op op) const;
+
+    /// The transfer of the member that takes longest: with a slow edge the others may leave a ring earlier.
+    static double longestNs(const replay::TaskGraph& graph, const replay::Exchange& exchange);
+
+  private:
+    std::map<std::pair<int64_t, store::Op>, costs::CollectivePrice> m_prices;
+    std::map<std::pair<int64_t, store::Op>, double> m_scatter;
+};
+
+/// Cheapest of NCCL's rings and trees, the middle of what the formulas of nccl_formulas.h allow, ns.
+double cheapestNs(const costs::LinkModel& link, store::Op op, int ranks, double bytes);
+
+}  // namespace rankscope::edits

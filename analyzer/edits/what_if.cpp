@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/edits/what_if.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <sstream>
+
+#include "analyzer/edits/step_sides.h"
+#include "analyzer/facts/statistics.h"
+
+namespace rankscope::edits {
+namespace {
+
+constexpr double kRunErrors =
+    2;  // standard errors of the mean step by which a run may differ from what is expected of it
+
+std::vector<double> stepsNs(const job::Analysis& analysis, const replay::TaskGraph& graph, const EditEffect& effect) {
+    std::vector<double> steps = analysis.replay.stepsNs(graph, replay::simulate(graph));
+    for (double& ns : steps) ns /= effect.tokens;
+    return steps;
+}
+
+double mean(const std::vector<double>& values) {
+    double sum = 0;
+    for (double value : values) sum += value;
+    return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+double meanError(const std::vector<double>& values) {
+    if (values.size() < 2) return 0;
+    const double middle = mean(values);
+    double squares = 0;
+    for (double value : values) squares += (value - middle) * (value - middle);
+    const auto count = static_cast<double>(values.size());
+    return std::sqrt(squares / (count - 1) / count);
+}
+
+std::vector<RankTimes> rankTimes(const replay::TaskGraph& graph, const replay::Schedule& schedule,
+                                 const std::vector<int>& steps, double tokens) {
+    std::map<int, RankTimes> byRank;
+    for (replay::TaskId task = 0; task < graph.size(); ++task) {
+        const replay::TaskInfo& info = graph.info[task];
+        const bool counts = info.kind == replay::TaskKind::kernel || info.kind == replay::TaskKind::transfer;
+        if (!counts || std::find(steps.begin(), steps.end(), info.step) == steps.end()) continue;
+        RankTimes& times = byRank[graph.rankOf(task)];
+        (info.kind == replay::TaskKind::kernel ? times.computeNs : times.transferNs) +=
+            static_cast<double>(graph.durationNs[task]);
+        const replay::TaskId arrival = graph.before[task];
+        if (info.kind == replay::TaskKind::transfer && arrival != replay::kNoTask)
+            times.waitingNs += static_cast<double>(schedule.startNs[task] - schedule.endNs[arrival]);
+    }
+    std::vector<RankTimes> result;
+    const double count = static_cast<double>(std::max<size_t>(1, steps.size())) * tokens;
+    for (auto& [rank, times] : byRank)
+        result.push_back({rank, times.computeNs / count, times.waitingNs / count, times.transferNs / count});
+    return result;
+}
+
+}  // namespace
+
+job::Analysis present(const job::Analysis& analysis, const EditEffect& effect) {
+    job::Analysis now;
+    static_cast<job::RecordedJob&>(now) = analysis;
+    for (const auto& [id, communicator] : effect.communicators) now.facts.communicators[id] = communicator;
+    for (facts::RankFacts& rank : now.facts.ranks)
+        if (const auto host = effect.hosts.find(rank.rank); host != effect.hosts.end()) rank.hostId = host->second;
+    for (facts::Pipeline& pipeline : now.layout.pipelines) {
+        if (!effect.pipeline) break;
+        pipeline.schedule = effect.pipeline->schedule;
+        pipeline.microBatches = effect.pipeline->microBatches;
+        pipeline.virtualStages = effect.pipeline->virtualStages;
+    }
+    if (effect.dataParallel) now.layout.dp = *effect.dataParallel;
+    return now;
+}
+
+namespace {
+
+/// The family's first trial and why the run does not take it; empty when it takes one of them.
+std::string refusal(const job::Analysis& analysis, const EditFamily& family) {
+    std::istringstream trials(family.trials);
+    std::string why;
+    for (std::string trial; trials >> trial;) {
+        constexpr std::string_view kStep = "{step}";
+        if (const size_t at = trial.find(kStep); at != std::string::npos)
+            trial.replace(at, kStep.size(), std::to_string(analysis.steps.front()));
+        try {
+            ChangedJob job = unchangedJob(analysis);
+            change(job, *parseEdit(trial), analysis);
+            return {};
+        } catch (const EditError& error) {
+            if (why.empty()) why = fmt::format("{}: {}", trial, error.what());
+        }
+    }
+    return why;
+}
+
+}  // namespace
+
+ChangedJob unchangedJob(const job::Analysis& analysis) {
+    return {analysis.replay.graph, {}, analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged)};
+}
+
+void change(ChangedJob& job, const Edit& edit, const job::Analysis& analysis) {
+    if (job.effect.changesLayout())
+        edit.apply(job.graph, present(analysis, job.effect), job.effect);
+    else
+        edit.apply(job.graph, analysis, job.effect);
+    job.stepsNs = stepsNs(analysis, job.graph, job.effect);
+    if (job.stepsNs.empty()) throw EditError("no whole step is left after this change", "record more steps");
+}
+
+std::string listEdits(const job::Analysis& analysis) {
+    std::string possible, others;
+    for (const EditFamily& family : editFamilies()) {
+        const std::string why = refusal(analysis, family);
+        if (why.empty())
+            possible += fmt::format("{}\n    {}\n", family.syntax, family.help);
+        else
+            others += why + "\n";
+    }
+    return possible + (others.empty() ? "" : "\nNot for this run\n" + others);
+}
+
+ReplayedSaving saving(const std::vector<double>& before, const std::vector<double>& after) {
+    ReplayedSaving result;
+    result.ns = mean(before) - mean(after);
+    std::vector<double> differences;
+    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
+    // What a typical step gains varies by the quartiles, the mean over rare events by its standard error.
+    const double spread = std::max(facts::quartileHalfWidth(differences), meanError(differences));
+    result.lowNs = result.ns - spread;
+    result.highNs = result.ns + spread;
+    return result;
+}
+
+ReplayedSaving meanSaving(const std::vector<double>& before, const std::vector<double>& after) {
+    std::vector<double> differences;
+    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) differences.push_back(before[i] - after[i]);
+    const double ns = mean(before) - mean(after), error = meanError(differences);
+    return {ns, ns - error, ns + error};
+}
+
+double chanceNs(const std::vector<double>& unchanged, const EditEffect& effect) {
+    // Those of the recorded run, and those of what is new.
+    const double own = effect.chanceNs / std::sqrt(static_cast<double>(std::max<size_t>(1, unchanged.size())));
+    return kRunErrors * std::hypot(facts::medianError(unchanged), own);
+}
+
+Predicted predict(const job::Analysis& analysis, const ChangedJob& unchanged,
+                  const std::vector<std::unique_ptr<Edit>>& edits) {
+    const auto changed = [&](Outlook outlook) {
+        ChangedJob job = unchanged;
+        job.effect.outlook = outlook;
+        for (const std::unique_ptr<Edit>& edit : edits) change(job, *edit, analysis);
+        return job;
+    };
+    Predicted predicted{changed(Outlook::expected), {}, false};
+    StepSides after = sidesOf(predicted.job.stepsNs);
+    const auto stepsWith = [&](Outlook outlook) { return changed(outlook).stepsNs; };
+    if (predicted.job.effect.hostMaySlow) addSlowHost(stepsWith, after);
+    if (predicted.job.effect.open) addOutlooks(unchanged.stepsNs, predicted.job.effect, stepsWith, after);
+    const SideGain gain = gainOf(sidesOf(unchanged.stepsNs), after);
+    predicted.saving = gain.saving;
+    predicted.mayDoNothing = gain.mayDoNothing;
+    return predicted;
+}
+
+WhatIf whatIf(const job::Analysis& analysis, const std::vector<std::unique_ptr<Edit>>& edits) {
+    const replay::ReplayModel& replay = analysis.replay;
+    const ChangedJob unchanged = unchangedJob(analysis);
+    const Predicted predicted = predict(analysis, unchanged, edits);
+    const ChangedJob& after = predicted.job;
+    WhatIf result;
+    result.measuredStepNs = replay.measuredStepNs;
+    result.replayedStepNs = replay.predictedStepNs;
+    result.replayError = replay.error();
+    result.changedStepNs = mean(after.stepsNs);
+    const bool rare = gainedByRareSteps(unchanged.stepsNs, after.stepsNs);
+    result.typicalStepNs = rare || analysis.stepNs <= 0 ? replay.measuredStepNs : analysis.stepNs;
+    result.tokens = after.effect.tokens;
+    result.replicas = after.effect.replicas;
+    result.saving = predicted.saving;
+    const replay::Schedule schedule = replay::simulate(after.graph);
+    result.before = rankTimes(replay.graph, replay.unchanged, replay.steps, 1);
+    result.after = rankTimes(after.graph, schedule, replay.steps, result.tokens);
+    result.pathBefore = replay::criticalPath(replay.graph, replay.unchanged, replay.steps);
+    result.pathAfter = replay::criticalPath(after.graph, schedule, replay.steps);
+    result.assumed = after.effect.assumed;
+    return result;
+}
+
+}  // namespace rankscope::edits

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job as it would run after some changes.
+#pragma once
+
+#include "analyzer/edits/edit.h"
+#include "analyzer/replay/critical_path.h"
+
+namespace rankscope::edits {
+
+/// A difference of two replays, ns per step at equal tokens, and an interval by the steps' variation and by what the
+/// trace leaves open of the change.
+struct ReplayedSaving {
+    double ns = 0;
+    double lowNs = 0;
+    double highNs = 0;
+};
+
+/// The graph of a job after changes.
+struct ChangedJob {
+    replay::TaskGraph graph;
+    EditEffect effect;
+    std::vector<double> stepsNs;  // of the analysed steps, at equal tokens
+};
+
+/// Means over the analysed steps, ns per step: how long a rank's kernels run, and how long its NCCL kernels wait for
+/// others.
+struct RankTimes {
+    int rank = 0;
+    double computeNs = 0;
+    double waitingNs = 0;
+    double transferNs = 0;
+};
+
+struct WhatIf {
+    double measuredStepNs = 0;
+    double replayedStepNs = 0;  // unchanged
+    double replayError = 0;     // share of the measured step
+    double changedStepNs = 0;   // at equal tokens
+    double typicalStepNs =
+        0;  // the step that a report gives and shares are of: the median one; where rare steps alone gain, the mean one
+    double tokens = 1;  // tokens of a changed step / tokens of a step as recorded, on as many ranks
+    double replicas =
+        1;  // ranks, and with them tokens of a step, as a multiple of those recorded: not counted in `saving`
+    ReplayedSaving saving;
+    std::vector<RankTimes> before, after;  // by rank
+    std::vector<replay::PathShare> pathBefore, pathAfter;
+    std::vector<std::string> assumed;
+};
+
+/// Unchanged.
+ChangedJob unchangedJob(const job::Analysis& analysis);
+
+/// Adds a change to those made so far. Throws EditError and leaves `job` in any state.
+void change(ChangedJob& job, const Edit& edit, const job::Analysis& analysis);
+
+/// By how much the mean step of `after` is faster than that of `before`, ChangedJob::stepsNs.
+ReplayedSaving saving(const std::vector<double>& before, const std::vector<double>& after);
+
+/// The same of what hits some steps only: steps differ widely in what they gain, their mean is known to its standard
+/// error.
+ReplayedSaving meanSaving(const std::vector<double>& before, const std::vector<double>& after);
+
+/// The changes that this run can be asked for, with their syntax and help, and why it cannot be asked for the others.
+std::string listEdits(const job::Analysis& analysis);
+
+/// The unchanged job's steps, and all changes to it one after the other. Throws EditError.
+struct Predicted {
+    ChangedJob job;
+    ReplayedSaving saving;
+    bool mayDoNothing = false;  // for all that is known the job stays as it is
+};
+Predicted predict(const job::Analysis& analysis, const ChangedJob& unchanged,
+                  const std::vector<std::unique_ptr<Edit>>& edits);
+
+/// By how much the mean step of a changed run may differ by chance from what is expected of it. `unchanged`: steps as
+/// recorded.
+double chanceNs(const std::vector<double>& unchanged, const EditEffect& effect);
+
+/// All changes, one after the other. The run must have a replay. Throws EditError.
+WhatIf whatIf(const job::Analysis& analysis, const std::vector<std::unique_ptr<Edit>>& edits);
+
+}  // namespace rankscope::edits

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// How one rank uses one operation of one communicator in a typical step: the evidence that roles are told from.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "analyzer/facts/rank_summary.h"
+#include "analyzer/facts/trace_facts.h"
+
+namespace rankscope::facts {
+
+/// One communication kernel, reduced to what a role shows by.
+struct CommUseEvent {
+    store::Op op = store::Op::unknown;
+    int64_t bytes = -1;   // -1 unknown
+    double position = 0;  // share of the step's compute that is done when it starts
+    int64_t durationNs = 0;
+    int64_t computeMeanwhileNs = 0;  // compute that went on beside it
+};
+
+/// The events of a communicator in one step of one member, by start. Those too small to carry parameters, gradients or
+/// activations are only counted.
+struct CommUsage {
+    int rank = -1;  // whose view it is
+    std::vector<CommUseEvent> events;
+    int tiny = 0;
+
+    int count(store::Op op) const;
+    int64_t bytes(store::Op op) const;  // sum; -1 when a size is unknown
+    /// Share of these operations beside which compute stands still.
+    double blocking(store::Op op) const;
+    /// Positions of these operations, by start.
+    std::vector<double> positions(store::Op op) const;
+
+    static constexpr int64_t kTinyBytes =
+        1024;  // loss values, flags, norms, token counts; a gradient of one bias vector is larger
+    static constexpr double kStill =
+        0.3;  // of the operation's time: less compute than that beside it is the end of what ran before
+    static constexpr int64_t kTinyShare = 1000;  // of the communicator's largest message: a metric beside tensors
+};
+
+/// The rank's middle analysed step that has compute; -1 when there is none.
+int typicalStep(const RankSummary& rank, const RankFacts& facts);
+
+/// By communicator, seen from the first recorded member that uses it in its typical step. Linear in the communication
+/// kernels of that step.
+std::map<int64_t, CommUsage> commUsages(const TraceFacts& facts, const std::vector<RankSummary>& ranks);
+
+}  // namespace rankscope::facts

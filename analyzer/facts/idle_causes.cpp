@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/idle_causes.h"
+
+#include <algorithm>
+
+namespace rankscope::facts {
+namespace {
+
+constexpr int64_t kShortestWaitNs =
+    20'000;                        // a call that returned sooner found its work done: the time of the call itself
+constexpr int kMostRanges = 4096;  // looked back over: far back only long ranges are still open
+constexpr int64_t kShortestDoingNs =
+    1'000'000;  // an import keeps what the host did in longer standstills only; shorter ones are a launch's
+constexpr int64_t kLaunchSlackNs = 10'000;  // launches are no better timed than this on real machines
+
+template <typename Wanted>
+CoveredLength covered(const std::vector<HostCall>& calls, Wanted&& wanted) {
+    std::vector<Interval> intervals;
+    for (const HostCall& call : calls)
+        if (wanted(call)) intervals.push_back({call.startNs, call.endNs});
+    return CoveredLength(unite(std::move(intervals)));
+}
+
+CoveredLength coveredByLoading(const RankEvents& events) {
+    std::vector<Interval> intervals;
+    for (const HostRange& range : events.ranges)
+        if (range.loadsData) intervals.push_back({range.startNs, range.endNs});
+    for (const HostOperation& operation : events.operations)
+        if (operation.loadsData) intervals.push_back({operation.startNs, operation.endNs});
+    return CoveredLength(unite(std::move(intervals)));
+}
+
+}  // namespace
+
+IdleCauses::IdleCauses(const RankEvents& events)
+    : m_events(events),
+      m_activity(events),
+      m_allocating(covered(events.hostCalls, [](const HostCall& call) { return call.allocates(); })),
+      m_loading(coveredByLoading(events)),
+      m_inCuda(covered(events.hostCalls, [](const HostCall&) { return true; })) {
+    std::unordered_map<int64_t, const HostCall*> submissions;
+    for (const HostCall& call : events.hostCalls) {
+        if (call.waits || call.allocates()) m_waiting.push_back(&call);
+        if (!call.submits()) continue;
+        m_submissions.push_back(&call);
+        if (call.correlation >= 0) submissions.emplace(call.correlation, &call);
+    }
+    std::stable_sort(m_waiting.begin(), m_waiting.end(),
+                     [](const HostCall* a, const HostCall* b) { return a->endNs < b->endNs; });
+    std::vector<int64_t> latencies;
+    const auto add = [&](int64_t startNs, int64_t endNs, int64_t correlation) {
+        const auto found = correlation >= 0 ? submissions.find(correlation) : submissions.end();
+        m_starts.push_back({startNs, endNs, found == submissions.end() ? nullptr : found->second});
+        if (found != submissions.end()) latencies.push_back(std::max<int64_t>(0, startNs - found->second->endNs));
+    };
+    for (const ComputeTask& task : events.compute) add(task.startNs, task.endNs, task.correlation);
+    for (const CommTask& task : events.communication) add(task.startNs, task.endNs, task.correlation);
+    for (const MemoryTask& task : events.memory) add(task.startNs, task.endNs, task.correlation);
+    std::stable_sort(m_starts.begin(), m_starts.end(),
+                     [](const Start& a, const Start& b) { return a.deviceStartNs < b.deviceStartNs; });
+    for (const Start& start : m_starts)
+        m_busyUntilNs.push_back(std::max(m_busyUntilNs.empty() ? INT64_MIN : m_busyUntilNs.back(), start.deviceEndNs));
+    if (latencies.empty()) return;
+    // Most operations queue behind others; those that do not are the fast ones.
+    const auto low = latencies.begin() + static_cast<std::ptrdiff_t>(latencies.size() / 20);
+    std::nth_element(latencies.begin(), low, latencies.end());
+    m_latencyNs = *low;
+}
+
+const IdleCauses::Start* IdleCauses::endOf(const Interval& gap) const {
+    const auto next = std::lower_bound(m_starts.begin(), m_starts.end(), gap.endNs,
+                                       [](const Start& s, int64_t t) { return s.deviceStartNs < t; });
+    if (next == m_starts.end()) return nullptr;
+    // Of operations that begin together the last one submitted is the one that was waited for.
+    const Start* last = &*next;
+    for (auto at = next; at != m_starts.end() && at->deviceStartNs == next->deviceStartNs; ++at)
+        if (at->submission != nullptr &&
+            (last->submission == nullptr || at->submission->endNs > last->submission->endNs))
+            last = &*at;
+    return last;
+}
+
+bool IdleCauses::foundIdle(const HostCall& call) const {
+    const auto after = std::lower_bound(m_starts.begin(), m_starts.end(), call.startNs,
+                                        [](const Start& s, int64_t t) { return s.deviceStartNs < t; });
+    return after == m_starts.begin() || m_busyUntilNs[static_cast<size_t>(after - m_starts.begin()) - 1] < call.startNs;
+}
+
+const HostCall* IdleCauses::drain(const HostCall& submission, int64_t idleFromNs) const {
+    auto call = std::upper_bound(m_waiting.begin(), m_waiting.end(), submission.startNs,
+                                 [](int64_t t, const HostCall* c) { return t < c->endNs; });
+    // The latest that waited for work still running: calls behind it found an idle device and cost nothing but
+    // themselves.
+    for (int looked = 0; call != m_waiting.begin() && looked < 64; ++looked) {
+        const HostCall* candidate = *--call;
+        if (candidate->startNs >= idleFromNs) continue;
+        if (candidate->endNs < idleFromNs && candidate->endNs - candidate->startNs < kShortestWaitNs) return nullptr;
+        // What was submitted since then kept the device busy: the wait is over and done with.
+        const auto after = std::lower_bound(m_submissions.begin(), m_submissions.end(), candidate->endNs,
+                                            [](const HostCall* c, int64_t t) { return c->startNs < t; });
+        const bool first = after == m_submissions.end() || (*after)->startNs >= submission.startNs;
+        // A copy in front of which the device was idle waited for itself: the host was late before it came there.
+        const bool ownOnly = candidate->kind == store::ApiKind::copy && foundIdle(*candidate);
+        return first && !ownOnly ? candidate : nullptr;
+    }
+    return nullptr;
+}
+
+int32_t IdleCauses::rangeAt(int32_t thread, int64_t timeNs) const {
+    auto range = std::upper_bound(m_events.ranges.begin(), m_events.ranges.end(), timeNs,
+                                  [](int64_t t, const HostRange& r) { return t < r.startNs; });
+    // Ranges nest: the last one to begin that still runs is the innermost.
+    for (int looked = 0; range != m_events.ranges.begin() && looked < kMostRanges; ++looked) {
+        --range;
+        if (range->threadId == thread && range->endNs > timeNs) return range->nameId;
+    }
+    return 0;
+}
+
+int32_t IdleCauses::loadingBefore(int64_t timeNs) const {
+    auto range = std::upper_bound(m_events.ranges.begin(), m_events.ranges.end(), timeNs,
+                                  [](int64_t t, const HostRange& r) { return t < r.startNs; });
+    const HostRange* marked = nullptr;
+    for (int looked = 0; range != m_events.ranges.begin() && looked < kMostRanges && marked == nullptr; ++looked)
+        if ((--range)->loadsData) marked = &*range;
+    const auto& operations = m_events.operations;
+    auto operation = std::upper_bound(operations.begin(), operations.end(), timeNs,
+                                      [](int64_t t, const HostOperation& o) { return t < o.startNs; });
+    for (int looked = 0; operation != operations.begin() && looked < kMostRanges; ++looked)
+        if ((--operation)->loadsData)
+            return marked != nullptr && marked->endNs >= operation->endNs ? marked->nameId : operation->nameId;
+    return marked != nullptr ? marked->nameId : 0;
+}
+
+bool IdleCauses::silentForInput(int64_t fromNs, const HostCall& submission) const {
+    // A trace that tells what its hosts did, tells of loaders, too. A mark of the program that begins in the silence
+    // names what it is.
+    if (m_events.operationsRecorded || m_inCuda.within(fromNs, submission.startNs) * 10 >= submission.startNs - fromNs)
+        return false;
+    for (const HostRange& range : m_events.ranges) {
+        if (range.startNs >= submission.startNs) break;
+        const int64_t inside = std::min(range.endNs, submission.startNs) - range.startNs;
+        if (range.startNs >= fromNs && inside * 2 > submission.startNs - fromNs &&
+            m_loading.within(range.startNs, range.startNs + inside) == 0 && range.endNs <= submission.startNs)
+            return false;
+    }
+    return true;
+}
+
+IdleVerdict IdleCauses::lateHost(const Interval& gap, const HostCall& submission, int64_t stepStartNs) const {
+    IdleVerdict verdict;
+    verdict.launchKnown = true;
+    verdict.submissionId = submission.id;
+    verdict.cause = IdleCause::lateLaunch;
+    verdict.rangeNameId = rangeAt(submission.threadId, submission.startNs);
+    const int64_t lateNs = submission.startNs - gap.startNs;
+    const HostCall* drained = drain(submission, gap.startNs);
+    if (drained != nullptr) verdict.blockedUntilNs = drained->endNs;
+    if (lateNs <= 0) return verdict;  // submitted just before: the launch took its time
+    if (lateNs >= kShortestDoingNs)
+        verdict.doing = m_activity.mostly(submission.threadId, gap.startNs, submission.startNs);
+    const auto mostOf = [&](const CoveredLength& covered) {
+        return covered.within(gap.startNs, submission.startNs) * 2 > lateNs;
+    };
+    if (mostOf(m_loading)) {
+        verdict.cause = IdleCause::input;
+        verdict.rangeNameId = loadingBefore(submission.startNs);
+        return verdict;
+    }
+    const bool allocates = mostOf(m_allocating) || (drained != nullptr && drained->allocates());
+    // Silence at the start of a step is taken for the wait for its batch, whatever ended the step before.
+    const int64_t fromNs = std::max(gap.startNs, stepStartNs);
+    const bool atStart = m_events.rangedSteps && gap.startNs <= stepStartNs;
+    if (!allocates && atStart && silentForInput(fromNs, submission)) {
+        verdict.cause = IdleCause::input;
+        return verdict;
+    }
+    if (drained == nullptr && !allocates) return verdict;
+    verdict.cause = allocates ? IdleCause::allocator : IdleCause::blockingCall;
+    const HostCall* blamed = drained;
+    if (allocates && (drained == nullptr || !drained->allocates())) {
+        const auto inside = std::upper_bound(m_waiting.begin(), m_waiting.end(), gap.startNs,
+                                             [](int64_t t, const HostCall* c) { return t < c->endNs; });
+        for (auto call = inside; call != m_waiting.end() && (*call)->startNs < submission.startNs; ++call)
+            if ((*call)->allocates()) blamed = *call;
+    }
+    if (blamed == nullptr) return verdict;
+    verdict.callId = blamed->id;
+    verdict.pageableCopy = blamed->pageableCopy;
+    verdict.callNameId = blamed->nameId;
+    verdict.rangeNameId = rangeAt(blamed->threadId, blamed->endNs - 1);
+    return verdict;
+}
+
+IdleVerdict IdleCauses::of(const Interval& gap, int64_t stepStartNs) const {
+    if (!hostIsKnown()) return {};  // no host rows: nothing to tell it from
+    const Start* end = endOf(gap);
+    if (end == nullptr || end->submission == nullptr) return {};
+    const HostCall& submission = *end->submission;
+    // It could have begun here: from then on the device held it up, before that the host did.
+    const int64_t readyNs = submission.endNs + m_latencyNs;
+    const int64_t hostNs = std::min(readyNs, gap.endNs) - gap.startNs;
+    if (hostNs > 0 && (hostNs * 2 >= gap.endNs - gap.startNs || gap.endNs <= readyNs + kLaunchSlackNs))
+        return lateHost(gap, submission, stepStartNs);
+    IdleVerdict verdict;
+    verdict.launchKnown = true;
+    verdict.cause = gap.endNs - gap.startNs < RankSummary::kShortestGapNs ? IdleCause::other : IdleCause::dependency;
+    return verdict;
+}
+
+}  // namespace rankscope::facts

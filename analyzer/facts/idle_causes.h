@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a device stood still, from what its host did meanwhile. A standstill ends when an operation begins. When that
+// operation had been submitted long before, something on the device held it up; when it was only just submitted, the
+// host was late, and the question is what the host did instead.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/facts/host_activity.h"
+#include "analyzer/facts/rank_summary.h"
+
+namespace rankscope::facts {
+
+struct IdleVerdict {
+    IdleCause cause = IdleCause::other;
+    int64_t blockedUntilNs =
+        INT64_MIN;       // end of the call that had to wait for the device first; INT64_MIN when none did
+    int64_t callId = 0;  // row of api_call that is to blame; 0: none
+    int32_t callNameId = 0;
+    int32_t rangeNameId = 0;    // innermost host range in which the blame lies; 0: none
+    bool pageableCopy = false;  // the call to blame copied from or to pageable memory
+    int64_t submissionId = 0;   // row of api_call of the operation behind the standstill; 0: unknown
+    HostDoing doing;            // what the host did instead, where it was late for long
+    bool launchKnown = false;   // the submission of the operation behind the standstill is recorded
+};
+
+/// Built once per rank; the events must outlive it.
+class IdleCauses {
+  public:
+    explicit IdleCauses(const RankEvents& events);
+    bool hostIsKnown() const { return !m_events.hostCalls.empty(); }
+    /// `gap` lies between two device operations or at a step's edges. `stepStartNs`: of the step it lies in.
+    IdleVerdict of(const Interval& gap, int64_t stepStartNs) const;
+
+    /// From the end of a submission to the operation's start on an idle device, ns: the device's own share of a launch.
+    int64_t launchLatencyNs() const { return m_latencyNs; }
+
+  private:
+    struct Start {
+        int64_t deviceStartNs = 0;
+        int64_t deviceEndNs = 0;
+        const HostCall* submission = nullptr;
+    };
+    /// Nothing ran on the device when the call began: it had nothing to wait for but work of its own.
+    bool foundIdle(const HostCall& call) const;
+    const Start* endOf(const Interval& gap) const;
+    /// The last call in front of a submission that waited for the device, if nothing else was submitted in between.
+    const HostCall* drain(const HostCall& submission, int64_t idleFromNs) const;
+    int32_t rangeAt(int32_t thread, int64_t timeNs) const;
+    /// The last range or operation in front of that time that loads data.
+    int32_t loadingBefore(int64_t timeNs) const;
+    IdleVerdict lateHost(const Interval& gap, const HostCall& submission, int64_t stepStartNs) const;
+
+    /// Nothing but the wait for a batch explains that the host does nothing at the start of a step.
+    bool silentForInput(int64_t fromNs, const HostCall& submission) const;
+
+    const RankEvents& m_events;
+    HostActivity m_activity;
+    std::vector<Start> m_starts;                 // of device operations, by device time
+    std::vector<int64_t> m_busyUntilNs;          // up to each of them, that one included
+    std::vector<const HostCall*> m_waiting;      // calls that wait for the device, by end
+    std::vector<const HostCall*> m_submissions;  // by start
+    CoveredLength m_allocating, m_loading,
+        m_inCuda;  // host time in allocator calls, in data-loading ranges, in any call
+    int64_t m_latencyNs = 0;
+};
+
+}  // namespace rankscope::facts

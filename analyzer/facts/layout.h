@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the job was split over its ranks, told from communicators, operations and who sends to whom. What the evidence
+// does not show stays empty.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/facts/rank_summary.h"
+#include "analyzer/facts/trace_facts.h"
+
+namespace rankscope::facts {
+
+/// What a communicator, or one operation on it, is used for.
+enum class CommRole : uint8_t {
+    unknown,
+    gradients,          // all-reduce or reduce-scatter in or behind the backward pass, with the all-gather of updated
+                        // parameters behind it: data parallel, ZeRO 0 to 2
+    shardedParameters,  // all-gathers before compute and reduce-scatters behind it: FSDP, ZeRO-3, the inner group of
+                        // HSDP
+    activations,  // all-reduces, or all-gather and reduce-scatter pairs, that compute waits for, all through the step:
+                  // tensor and sequence parallel
+    experts,      // all-to-all of tokens, forward and backward
+    pipeline,     // activations and their gradients between neighbouring stages
+    replicas,     // all-reduce of already sharded gradients: the outer group of HSDP
+    control,      // tiny or outside of the steps: loss values, flags, barriers, initial broadcasts
+};
+std::string_view toText(CommRole role);
+
+/// What one operation of a communicator is used for. All-to-alls made of grouped sends appear as Op::allToAll and as
+/// Op::send.
+struct CommUse {
+    CommRole role = CommRole::unknown;
+    double confidence = 0;  // 0..1
+};
+
+struct Pipeline {
+    std::vector<int> stages;  // rank of each stage, first stage first
+    int microBatches = 0;     // per step; 0 unknown
+    int virtualStages = 1;
+    std::string schedule = "unknown";  // gpipe | 1f1b | interleaved | unknown
+    double confidence = 0;
+
+    /// Idle share of the schedule itself: (P-1) / (M V + P-1) (GPipe, arXiv:1811.06965; interleaving,
+    /// arXiv:2104.04473). 0 when M is unknown.
+    double theoreticalBubble() const;
+    /// Index of the stage a rank holds (with interleaving: its first one), -1 when it is not part of this pipeline.
+    int stageOf(int rank) const;
+};
+
+struct Layout {
+    std::optional<int> dp, tp, pp, ep;  // degrees
+    std::optional<int> sp;  // sequence-parallel ranks: the tensor-parallel group when activations travel as all-gather
+                            // and reduce-scatter
+    std::optional<int> zero;              // stage 0..3; HSDP is 3 with replicas
+    std::optional<int> shard, replicate;  // ranks that share one copy of the state, and copies; HSDP has both above 1
+    std::string schedule = "unknown";
+    double confidence = 0;                                 // of the whole
+    std::map<std::string, double> confidences;             // of dp, tp, pp, ep, sp, zero, schedule where said
+    std::map<int64_t, CommRole> roles;                     // by communicator: the role of the operation that moves most
+    std::map<int64_t, std::map<store::Op, CommUse>> uses;  // by communicator and operation
+    std::vector<Pipeline> pipelines;
+
+    CommRole role(int64_t communicator) const;
+    CommRole role(int64_t communicator, store::Op op) const;
+    CommRole role(const CommTask& task) const { return role(task.communicatorId, task.op); }
+    const Pipeline* pipelineOf(int rank) const;
+    /// Stage of the rank, -1 outside of all pipelines.
+    int stageOf(int rank) const;
+    /// All ranks that hold a stage, over all pipelines (tensor- and data-parallel peers), by rank.
+    std::vector<int> ranksOfStage(int stage) const;
+};
+
+Layout inferLayout(const TraceFacts& facts, const std::vector<RankSummary>& ranks);
+
+}  // namespace rankscope::facts

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/rank_events.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "analyzer/facts/range_names.h"
+#include "analyzer/facts/ready_times.h"
+#include "collector/store/reader.h"
+
+namespace rankscope::facts {
+namespace {
+
+int64_t correlationOf(const store::Maybe<uint32_t>& id) {
+    return id ? int64_t{*id} : -1;
+}
+
+void readKernels(store::TraceReader& trace, int rank, RankEvents& events) {
+    events.firstKernelId = trace.extent<store::Kernel>(rank).first;
+    trace.forEach<store::Kernel>(rank, [&](const store::Kernel& row) {
+        const int64_t end = row.startNs + row.durNs;
+        if (row.nccl == store::NcclKernel::no) {
+            const KernelKey key{row.nameId, row.gridBlocks ? int64_t{*row.gridBlocks} : -1,
+                                row.blockThreads ? int64_t{*row.blockThreads} : -1};
+            events.compute.push_back({row.startNs, end, key, row.streamId,
+                                      static_cast<int32_t>(row.id - events.firstKernelId),
+                                      correlationOf(row.correlationId)});
+        } else {
+            CommTask task;
+            task.kernelId = row.id;
+            task.streamId = row.streamId;
+            task.startNs = row.startNs;
+            task.endNs = end;
+            task.correlation = correlationOf(row.correlationId);
+            task.channels = static_cast<int32_t>(std::min<uint32_t>(row.gridBlocks.value_or(0), INT32_MAX));
+            events.communication.push_back(task);
+        }
+    });
+}
+
+MemoryTask memoryTask(const store::Memcpy& row) {
+    constexpr int32_t kHostToDevice = 1, kDeviceToHost = 2;  // CUpti_ActivityMemcpyKind
+    constexpr int32_t kPageable = 1, kPinned = 2;            // CUpti_ActivityMemoryKind
+    MemoryTask task;
+    task.startNs = row.startNs;
+    task.endNs = row.startNs + row.durNs;
+    task.correlation = correlationOf(row.correlationId);
+    task.copyId = row.id;
+    task.streamId = row.streamId;
+    task.bytes = row.bytes;
+    task.toDevice = row.kind == kHostToDevice;
+    task.toHost = row.kind == kDeviceToHost;
+    const int32_t hostSide = task.toDevice ? row.srcMemory.value_or(0) : task.toHost ? row.dstMemory.value_or(0) : 0;
+    task.pageable = hostSide == kPageable;
+    task.pinned = hostSide == kPinned;
+    return task;
+}
+
+void readMemoryTasks(store::TraceReader& trace, int rank, RankEvents& events) {
+    trace.forEach<store::Memcpy>(rank, [&](const store::Memcpy& row) { events.memory.push_back(memoryTask(row)); });
+    trace.forEach<store::Memset>(rank, [&](const store::Memset& row) {
+        MemoryTask task;
+        task.startNs = row.startNs;
+        task.endNs = row.startNs + row.durNs;
+        task.streamId = row.streamId;
+        task.correlation = correlationOf(row.correlationId);
+        events.memory.push_back(task);
+    });
+    std::sort(events.memory.begin(), events.memory.end(),
+              [](const MemoryTask& a, const MemoryTask& b) { return a.startNs < b.startNs; });
+}
+
+void addCall(CommTask& task, store::Op op, store::DataType type, int64_t communicator, int64_t bytes) {
+    if (task.calls == 0) {
+        task.op = op;
+        task.dataType = type;
+        task.communicatorId = communicator;
+        task.bytes = bytes;
+    } else if (bytes >= 0) {
+        task.bytes = std::max<int64_t>(task.bytes, 0) + bytes;
+    }
+    ++task.calls;
+}
+
+/// Joins the NCCL kernels with their calls, collective instances and p2p instances.
+void joinCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, RankEvents& events) {
+    std::unordered_map<int64_t, CommTask*> byKernel;
+    for (CommTask& task : events.communication) byKernel[task.kernelId] = &task;
+    std::unordered_map<int64_t, CommTask*> byCall;
+    trace.forEach<store::NcclCall>(rank, [&](const store::NcclCall& row) {
+        const auto kernel = row.kernelId ? byKernel.find(*row.kernelId) : byKernel.end();
+        if (kernel == byKernel.end()) return;
+        const bool known = row.communicatorId && facts.communicators.contains(*row.communicatorId);
+        addCall(*kernel->second, row.op, row.dataType, known ? *row.communicatorId : 0, row.bytes.value_or(-1));
+        if (row.channels) kernel->second->channels = *row.channels;
+        kernel->second->launchNs = std::max(kernel->second->launchNs, row.startNs + row.durNs);
+        byCall[row.id] = kernel->second;
+    });
+    const auto byRank = [](const store::CollectiveMember& m, int wanted) { return m.rank < wanted; };
+    auto member = std::lower_bound(facts.members.begin(), facts.members.end(), rank, byRank);
+    for (; member != facts.members.end() && member->rank == rank; ++member) {
+        if (!member->kernelId) continue;
+        const auto kernel = byKernel.find(*member->kernelId);
+        const store::Collective* collective = facts.findCollective(member->collectiveId);
+        if (kernel == byKernel.end() || collective == nullptr) continue;
+        CommTask& task = *kernel->second;
+        // An imported trace may have instances without calls.
+        if (task.calls == 0)
+            addCall(task, collective->op, collective->dataType, collective->communicatorId,
+                    collective->bytes.value_or(-1));
+        task.collectiveId = collective->id;
+        if (!member->waitNs) task.waitKnown = false;
+        task.waitNs =
+            std::max(task.waitNs, member->waitNs ? *member->waitNs : facts.likelyWaitNs(*collective, *member));
+        task.lastRank = collective->lastRank.value_or(-1);
+        task.algorithm = collective->algorithm;
+        task.protocol = collective->protocol;
+    }
+    const auto joinSide = [&](store::Maybe<int64_t> call, store::Maybe<int64_t> waitNs, int peer) {
+        const auto at = call ? byCall.find(*call) : byCall.end();
+        if (at == byCall.end()) return;
+        if (waitNs.value_or(0) >= at->second->waitNs) at->second->lastRank = waitNs.value_or(0) > 0 ? peer : rank;
+        at->second->waitNs = std::max(at->second->waitNs, waitNs.value_or(0));
+    };
+    for (const store::P2p& p2p : facts.pointToPoint) {
+        if (p2p.srcRank == rank) joinSide(p2p.sendCallId, p2p.sendWaitNs, p2p.dstRank);
+        if (p2p.dstRank == rank) joinSide(p2p.recvCallId, p2p.recvWaitNs, p2p.srcRank);
+    }
+    for (CommTask& task : events.communication)
+        task.waitNs = std::clamp<int64_t>(task.waitNs, 0, task.endNs - task.startNs);
+}
+
+void readHostCalls(store::TraceReader& trace, const TraceFacts& facts, int rank, RankEvents& events) {
+    std::unordered_map<int64_t, const MemoryTask*> copies;
+    for (const MemoryTask& task : events.memory)
+        if (task.copyId != 0 && task.correlation >= 0) copies.emplace(task.correlation, &task);
+    trace.forEach<store::ApiCall>(rank, [&](const store::ApiCall& row) {
+        HostCall call;
+        call.startNs = row.startNs;
+        call.endNs = row.startNs + row.durNs;
+        call.correlation = correlationOf(row.correlationId);
+        call.kind = row.kind;
+        call.id = row.id;
+        call.nameId = row.nameId;
+        call.threadId = row.threadId;
+        call.waits = row.kind == store::ApiKind::synchronize;
+        if (row.kind == store::ApiKind::copy) {
+            // A copy blocks when it is seen to: cudaMemcpyAsync does so too with pageable memory. Without its record
+            // the name has to do.
+            const auto copy = copies.find(call.correlation);
+            const auto name = static_cast<size_t>(row.nameId);
+            const bool asynchronous =
+                name < facts.strings.size() && facts.strings[name].find("Async") != std::string::npos;
+            call.waits = copy != copies.end() ? call.endNs >= copy->second->endNs : !asynchronous;
+            call.pageableCopy =
+                copy != copies.end() && copy->second->pageable && copy->second->bytes > MemoryTask::kStagedBytes;
+        }
+        events.hostCalls.push_back(call);
+    });
+}
+
+void readWaits(store::TraceReader& trace, int rank, RankEvents& events) {
+    trace.forEach<store::CudaEvent>(rank, [&](const store::CudaEvent& row) {
+        events.eventRecords.push_back({correlationOf(row.correlationId), row.eventId, row.streamId});
+    });
+    trace.forEach<store::Synchronization>(rank, [&](const store::Synchronization& row) {
+        using Kind = SynchronizationRecord::Kind;
+        const Kind kind = row.kind >= 1 && row.kind <= 4 ? static_cast<Kind>(row.kind) : Kind::unknown;
+        events.synchronizations.push_back(
+            {correlationOf(row.correlationId), row.eventId.value_or(-1), row.streamId.value_or(0), kind});
+    });
+}
+
+void readRanges(store::TraceReader& trace, const TraceFacts& facts, int rank, RankEvents& events) {
+    std::unordered_map<int32_t, bool> loadsData;
+    trace.forEach<store::NvtxRange>(rank, [&](const store::NvtxRange& row) {
+        if (!row.threadId || row.durNs.value_or(0) <= 0)
+            return;  // marks, and what a profiler shows on the device's side
+        const auto [known, isNew] = loadsData.try_emplace(row.nameId, false);
+        const auto name = static_cast<size_t>(row.nameId);
+        if (isNew && name < facts.strings.size()) known->second = namesDataLoading(facts.strings[name]);
+        const auto domain = static_cast<size_t>(row.domainId.value_or(0));
+        const std::string_view domainName =
+            domain < facts.strings.size() ? std::string_view(facts.strings[domain]) : std::string_view();
+        if (domainName == store::kOperatorDomain || domainName == store::kPythonDomain) {
+            events.operations.push_back({row.id, row.startNs, row.startNs + *row.durNs, row.payload.value_or(-1),
+                                         row.nameId, *row.threadId, known->second});
+            return;
+        }
+        events.ranges.push_back({row.startNs, row.startNs + *row.durNs, row.nameId, *row.threadId, known->second});
+    });
+    events.operationsRecorded = facts.meta.count("host_operations") != 0;
+    events.rangedSteps = facts.stepSource.starts_with("nvtx");
+}
+
+}  // namespace
+
+RankEvents readRankEvents(store::TraceReader& trace, const TraceFacts& facts, int rank) {
+    RankEvents events;
+    events.rank = rank;
+    readKernels(trace, rank, events);
+    readMemoryTasks(trace, rank, events);
+    joinCalls(trace, facts, rank, events);
+    events.networkSends = readNetworkSends(trace, rank);
+    readHostCalls(trace, facts, rank, events);
+    readRanges(trace, facts, rank, events);
+    readWaits(trace, rank, events);
+    findReadyTimes(streamWaits(events), events);
+    return events;
+}
+
+}  // namespace rankscope::facts

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What phase 1 keeps of a rank: small enough for all ranks to be in memory at once.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "analyzer/facts/attribution.h"
+#include "analyzer/facts/contention.h"
+#include "analyzer/facts/rank_events.h"
+
+namespace rankscope::facts {
+
+/// Kernels of one key in one analysed step of one rank.
+struct KernelStatistics {
+    KernelKey key;
+    int step = 0;  // its number
+    int32_t count = 0;
+    int64_t totalNs = 0;
+    double medianNs = 0;
+};
+
+enum class IdleCause : uint8_t { other, blockingCall, lateLaunch, allocator, input, dependency };
+std::string_view toText(IdleCause cause);
+
+struct IdleGap {
+    int64_t id = 0;  // row of idle_gap: numbered over all ranks by makeAnalysis()
+    int step = 0;    // its number
+    int64_t startNs = 0;
+    int64_t durNs = 0;
+    IdleCause cause = IdleCause::other;
+};
+
+/// Time in which the host kept the device from computing: host_stalls.h.
+struct HostStall {
+    int step = -1;  // its number; -1 in warm-up
+    int64_t startNs = 0;
+    int64_t endNs = 0;
+    int64_t stallNs = 0;  // end - start without waiting for other ranks
+    IdleCause cause = IdleCause::other;
+    int64_t callId = 0;  // row of api_call that is to blame; 0: none
+    int32_t callNameId = 0;
+    int32_t rangeNameId = 0;    // host range around it; 0: none
+    bool pageableCopy = false;  // that call copied from or to pageable memory
+    int64_t submissionId = 0;   // row of api_call that put the work on the device which ended the stall; 0: unknown
+    int32_t doingNameId = 0;  // what the host was in longest meanwhile, innermost: an operation, a range or a call; 0:
+                              // nothing that is recorded
+    int64_t doingNs = 0;      // how long
+    int64_t pausedNs = 0;     // of stallNs, in which the host stood still (HostPause)
+};
+
+/// A copy over 64 KiB from or to pageable memory.
+struct PageableCopy {
+    int64_t id = 0;  // row of memcpy
+    int64_t bytes = 0;
+};
+
+/// Copies over 64 KiB between host and device in one step; smaller ones are staged at once, from whatever memory.
+struct CopyUse {
+    int32_t count = 0;
+    int32_t blocking = 0;  // of them: the call returned only when the copy was done
+    int64_t bytes = 0;
+    int64_t deviceNs = 0;
+    int64_t exposedNs = 0;    // no kernel ran meanwhile
+    int64_t uncoveredNs = 0;  // nothing was computed meanwhile: exposed, or beside communication
+    int64_t longestNs = 0;
+    int64_t longestId = 0;  // row of memcpy
+};
+
+/// What the host asked of the allocator and the copy engine in one analysed step.
+struct HostUse {
+    int step = 0;
+    int32_t allocatorCalls = 0;
+    int64_t allocatorNs = 0;
+    int64_t allocatorCallId = 0;  // row of api_call: the first
+    CopyUse pageable, pinned;
+    std::vector<PageableCopy> pageableCopies;  // by start
+};
+
+/// The host stood still inside an operation or a call that usually takes microseconds: host_pauses.h.
+struct HostPause {
+    int step = -1;  // its number; -1 in warm-up and outside
+    int64_t startNs = 0;
+    int64_t endNs = 0;
+    int64_t ownNs = 0;    // of it, in nothing else that is recorded
+    int64_t usualNs = 0;  // median duration of the operations or calls of that name
+    int32_t nameId = 0;
+    bool call = false;  // id is a row of api_call; else of nvtx
+    int64_t id = 0;
+};
+
+struct RankSummary {
+    int rank = 0;
+    std::vector<Attribution> steps;         // one per RankFacts::steps
+    std::vector<KernelStatistics> kernels;  // by (key, step)
+    std::vector<CommTask> communication;    // by start
+    std::vector<NetworkSend> networkSends;  // by time
+    std::vector<IdleGap> idleGaps;          // those worth a row: kShortestGapNs and longer
+    std::vector<int64_t> idleByCauseNs;     // of analysed steps, by IdleCause
+    std::vector<HostStall> hostStalls;      // by start
+    std::vector<HostPause> hostPauses;      // by start
+    std::vector<HostUse> hostUse;           // by step
+    std::vector<int> lostSteps;             // numbers of steps in which device records are missing: device_loss.h
+    bool hostIsKnown = false;               // calls of the host are recorded: without them its causes are 'other'
+    Contention contention;                  // of compute with communication
+    int32_t computeStreamId = 0;            // the stream with most compute time
+
+    static constexpr int64_t kShortestGapNs =
+        10'000;  // shorter gaps are launch gaps between dependent kernels; summed up, not stored
+};
+
+/// Phase 1 for one rank. `events` is taken apart.
+RankSummary summarize(RankEvents events, const RankFacts& facts);
+
+}  // namespace rankscope::facts

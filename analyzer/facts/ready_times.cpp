@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/ready_times.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+namespace rankscope::facts {
+namespace {
+
+/// Kernels of one stream by the time of their launch: streams run them in that order.
+using Launched = std::vector<std::pair<int64_t, int64_t>>;  // launch, latest end so far
+
+std::map<int32_t, Launched> launchedByStream(const RankEvents& events) {
+    std::unordered_map<int64_t, int64_t> launches;
+    for (const HostCall& call : events.hostCalls)
+        if (call.submits() && call.correlation >= 0) launches.emplace(call.correlation, call.startNs);
+    std::map<int32_t, Launched> streams;
+    for (const ComputeTask& task : events.compute) {
+        const auto launch = launches.find(task.correlation);
+        if (launch != launches.end()) streams[task.streamId].emplace_back(launch->second, task.endNs);
+    }
+    for (auto& [stream, kernels] : streams) {
+        std::sort(kernels.begin(), kernels.end());
+        for (size_t i = 1; i < kernels.size(); ++i)
+            kernels[i].second = std::max(kernels[i].second, kernels[i - 1].second);
+    }
+    return streams;
+}
+
+/// End of what a stream had been given at that time; the time itself when that is done or unknown.
+int64_t doneNs(const std::map<int32_t, Launched>& streams, int32_t stream, int64_t recordedNs) {
+    const auto found = streams.find(stream);
+    if (found == streams.end()) return recordedNs;
+    const auto after = std::lower_bound(found->second.begin(), found->second.end(), std::pair(recordedNs, INT64_MIN));
+    return after == found->second.begin() ? recordedNs : std::max(recordedNs, (after - 1)->second);
+}
+
+}  // namespace
+
+std::vector<StreamWait> streamWaits(const RankEvents& events) {
+    std::unordered_map<int64_t, int64_t> calls;
+    for (const HostCall& call : events.hostCalls)
+        if (call.correlation >= 0) calls.emplace(call.correlation, call.startNs);
+    const auto callNs = [&](int64_t correlation) -> int64_t {
+        const auto call = calls.find(correlation);
+        return call == calls.end() ? -1 : call->second;
+    };
+    std::unordered_map<int64_t, std::vector<std::pair<int64_t, int32_t>>> records;  // event: (call, stream)
+    for (const EventRecord& row : events.eventRecords)
+        if (const int64_t ns = callNs(row.correlation); ns >= 0) records[row.eventId].emplace_back(ns, row.streamId);
+    for (auto& [event, times] : records) std::sort(times.begin(), times.end());
+    std::vector<StreamWait> waits;
+    for (const SynchronizationRecord& row : events.synchronizations) {
+        const int64_t ns = callNs(row.correlation);
+        if (row.kind != SynchronizationRecord::Kind::streamWaitEvent || row.streamId == 0 || row.eventId < 0 || ns < 0)
+            continue;
+        const auto event = records.find(row.eventId);
+        if (event == records.end()) continue;
+        // It waits for the event's last record before this call.
+        const auto after = std::upper_bound(event->second.begin(), event->second.end(), std::pair(ns, INT32_MAX));
+        if (after != event->second.begin())
+            waits.push_back({row.streamId, ns, (after - 1)->second, (after - 1)->first});
+    }
+    std::stable_sort(waits.begin(), waits.end(),
+                     [](const StreamWait& a, const StreamWait& b) { return a.waitedNs < b.waitedNs; });
+    return waits;
+}
+
+void findReadyTimes(const std::vector<StreamWait>& waits, RankEvents& events) {
+    if (waits.empty()) return;
+    const std::map<int32_t, Launched> streams = launchedByStream(events);
+    std::map<int32_t, std::vector<const StreamWait*>> waitsOf;
+    for (const StreamWait& wait : waits) waitsOf[wait.streamId].push_back(&wait);
+    struct Before {
+        size_t nextWait = 0;
+        int64_t readyNs = -1;
+        int64_t endNs = -1;
+    };
+    std::map<int32_t, Before> before;
+    for (CommTask& task : events.communication) {
+        const auto found = waitsOf.find(task.streamId);
+        if (found == waitsOf.end() || task.launchNs < 0) continue;
+        Before& last = before[task.streamId];
+        const std::vector<const StreamWait*>& mine = found->second;
+        int64_t readyNs = -1;
+        for (; last.nextWait < mine.size() && mine[last.nextWait]->waitedNs <= task.launchNs; ++last.nextWait)
+            readyNs = std::max(readyNs,
+                               doneNs(streams, mine[last.nextWait]->recordedStreamId, mine[last.nextWait]->recordedNs));
+        if (readyNs < 0 && last.readyNs >= 0) readyNs = task.launchNs <= last.endNs ? last.readyNs : last.endNs;
+        if (readyNs >= 0) task.readyNs = std::min(std::max(readyNs, last.readyNs), task.startNs);
+        last.readyNs = task.readyNs;
+        last.endNs = task.endNs;
+    }
+}
+
+}  // namespace rankscope::facts

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/facts/trace_facts.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "analyzer/facts/broken_references.h"
+#include "analyzer/facts/statistics.h"
+#include "analyzer/text/plain_text.h"
+#include "collector/store/reader.h"
+
+namespace rankscope::facts {
+namespace {
+
+constexpr const char* kUnnamedHost = "unknown";  // importers call a host so that the trace does not name
+
+// Names come from jobs and are printed by every verb: no control character gets further than this.
+std::string shown(const std::string& name) {
+    const bool plain = std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~'; });
+    return plain ? name : text::oneLine(name);
+}
+
+void readRanks(store::TraceReader& trace, TraceFacts& facts) {
+    for (const store::Host& host : trace.all<store::Host>())
+        facts.hosts[host.id] = host.name == kUnnamedHost ? std::string() : shown(host.name);
+    std::map<int64_t, std::string> devices;
+    for (const store::Device& device : trace.all<store::Device>()) devices[device.id] = shown(device.name.value_or(""));
+    for (const store::Rank& row : trace.all<store::Rank>()) {
+        RankFacts rank;
+        rank.rank = row.rank;
+        rank.hostId = row.hostId.value_or(-1);
+        if (row.hostId) rank.host = facts.hosts[*row.hostId];
+        if (row.deviceId) rank.device = devices[*row.deviceId];
+        rank.state = row.state;
+        rank.recorded =
+            !trace.extent<store::Kernel>(row.rank).empty() || !trace.extent<store::Memcpy>(row.rank).empty();
+        facts.ranks.push_back(rank);
+    }
+    std::sort(facts.ranks.begin(), facts.ranks.end(),
+              [](const RankFacts& a, const RankFacts& b) { return a.rank < b.rank; });
+}
+
+void readClock(store::TraceReader& trace, TraceFacts& facts) {
+    const std::vector<store::ClockModel> models = trace.all<store::ClockModel>();
+    const auto reference = std::find_if(models.begin(), models.end(),
+                                        [](const store::ClockModel& model) { return model.method == "reference"; });
+    // Every model also moves the origin of its clock to the job's; hosts differ by what is left when that is taken
+    // away.
+    const int64_t originNs = reference != models.end() ? reference->offsetNs : 0;
+    for (const store::ClockModel& model : models) {
+        // The reference host tells nothing about the method; with one host it is all there is.
+        if (facts.clock.method == "none" || model.method != "reference") facts.clock.method = model.method;
+        facts.clock.maxOffsetNs = std::max(facts.clock.maxOffsetNs, std::abs(model.offsetNs - originNs));
+        facts.clock.boundNs = std::max(facts.clock.boundNs, model.boundNs);
+    }
+}
+
+void readCommunicators(store::TraceReader& trace, TraceFacts& facts) {
+    for (const store::Communicator& row : trace.all<store::Communicator>()) {
+        Communicator& communicator = facts.communicators[row.id];
+        communicator.id = row.id;
+        communicator.size = row.nRanks;
+        communicator.name = shown(row.name.value_or(""));
+        communicator.nodes = row.nodeCount;
+        communicator.identity = row.identity;
+    }
+    std::vector<store::CommunicatorMember> members = trace.all<store::CommunicatorMember>();
+    std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.commRank < b.commRank; });
+    for (const store::CommunicatorMember& member : members)
+        facts.communicators[member.communicatorId].ranks.push_back(member.rank);
+    for (auto& [id, communicator] : facts.communicators) {
+        std::map<int64_t, int> perHost;
+        for (int rank : communicator.ranks)
+            if (const RankFacts* known = facts.findRank(rank)) ++perHost[known->hostId];
+        communicator.smallestNode = std::max<int>(1, static_cast<int>(communicator.ranks.size()));
+        for (const auto& [host, count] : perHost)
+            communicator.smallestNode = std::min(communicator.smallestNode, count);
+        communicator.nodes = std::max<int>(communicator.nodes, static_cast<int>(perHost.size()));
+    }
+}
+
+void readInstances(store::TraceReader& trace, TraceFacts& facts) {
+    facts.collectives = trace.all<store::Collective>();
+    std::sort(facts.collectives.begin(), facts.collectives.end(),
+              [](const auto& a, const auto& b) { return a.id < b.id; });
+    facts.members = trace.all<store::CollectiveMember>();
+    std::sort(facts.members.begin(), facts.members.end(), [](const auto& a, const auto& b) {
+        return std::pair(a.rank, a.collectiveId) < std::pair(b.rank, b.collectiveId);
+    });
+    facts.pointToPoint = trace.all<store::P2p>();
+    std::map<std::tuple<int64_t, store::Op, int64_t>, std::vector<double>> transfers;
+    for (const store::Collective& row : facts.collectives)
+        if (row.transferNs)
+            transfers[{row.communicatorId, row.op, row.bytes.value_or(-1)}].push_back(
+                static_cast<double>(*row.transferNs));
+    for (auto& [kind, times] : transfers)
+        facts.typicalTransferNs[kind] = static_cast<int64_t>(median(std::move(times)));
+}
+
+void readSteps(store::TraceReader& trace, TraceFacts& facts) {
+    facts.stepSource = shown(trace.meta("step_source", "none"));
+    std::vector<store::Step> steps = trace.all<store::Step>();
+    std::sort(steps.begin(), steps.end(),
+              [](const auto& a, const auto& b) { return std::pair(a.rank, a.startNs) < std::pair(b.rank, b.startNs); });
+    for (RankFacts& rank : facts.ranks) {
+        const auto byRank = [](const store::Step& s, int wanted) { return s.rank < wanted; };
+        auto row = std::lower_bound(steps.begin(), steps.end(), rank.rank, byRank);
+        for (; row != steps.end() && row->rank == rank.rank; ++row)
+            rank.steps.push_back({row->step, row->startNs, row->durNs, row->warmUp});
+    }
+    if (!steps.empty()) return;
+    // Without steps the device activity of the whole run is one window, the same on every rank.
+    facts.wholeRunIsOneStep = true;
+    int64_t start = INT64_MAX;
+    int64_t end = INT64_MIN;
+    for (const char* table : {"kernel", "memcpy", "memset"}) {
+        store::Statement row(trace.database(),
+                             std::string("SELECT min(start_ns), max(start_ns + dur_ns) FROM ") + table);
+        if (!row.step() || row.isNull(0)) continue;
+        start = std::min(start, row.integer(0));
+        end = std::max(end, row.integer(1));
+    }
+    if (start >= end) return;
+    for (RankFacts& rank : facts.ranks)
+        if (rank.recorded) rank.steps.push_back({0, start, end - start, false});
+}
+
+void readSources(store::TraceReader& trace, TraceFacts& facts) {
+    facts.losses = trace.all<store::Loss>();
+    facts.machineLinks = trace.all<store::MachineLink>();
+    for (store::Loss& loss : facts.losses) loss.message = shown(loss.message);
+    for (const store::SourceStatus& row : trace.all<store::SourceStatus>()) {
+        if (row.state == "live" || row.state == "not_asked") continue;
+        facts.sourcesNotLive[row.rank].push_back(
+            shown(row.source + " " + row.state + (row.message ? ": " + *row.message : "")));
+    }
+}
+
+}  // namespace
+
+int64_t TraceFacts::likelyWaitNs(const store::Collective& collective, const store::CollectiveMember& member) const {
+    if (!member.arrivalNs || !member.endNs) return 0;
+    const int64_t atLeastNs =
+        std::max<int64_t>(0, collective.lastArrivalNs.value_or(*member.arrivalNs) - *member.arrivalNs);
+    const int64_t durationNs = std::max<int64_t>(0, *member.endNs - *member.arrivalNs);
+    const auto typical =
+        typicalTransferNs.find({collective.communicatorId, collective.op, collective.bytes.value_or(-1)});
+    const int64_t likelyNs = typical == typicalTransferNs.end() ? 0 : durationNs - typical->second;
+    return std::min(std::max(atLeastNs, likelyNs), durationNs);
+}
+
+const RankFacts* TraceFacts::findRank(int rank) const {
+    const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank,
+                                     [](const RankFacts& r, int wanted) { return r.rank < wanted; });
+    return at != ranks.end() && at->rank == rank ? &*at : nullptr;
+}
+
+const store::Collective* TraceFacts::findCollective(int64_t id) const {
+    const auto at = std::lower_bound(collectives.begin(), collectives.end(), id,
+                                     [](const store::Collective& c, int64_t wanted) { return c.id < wanted; });
+    return at != collectives.end() && at->id == id ? &*at : nullptr;
+}
+
+std::string TraceFacts::text(const std::string& key, const std::string& fallback) const {
+    const auto at = meta.find(key);
+    return at == meta.end() ? fallback : at->second;
+}
+
+bool TraceFacts::sameHost(const std::vector<int>& wanted) const {
+    for (int rank : wanted) {
+        const RankFacts* first = findRank(wanted.front());
+        const RankFacts* other = findRank(rank);
+        if (first == nullptr || other == nullptr || first->hostId != other->hostId) return false;
+    }
+    return true;
+}
+
+std::optional<int> TraceFacts::worldSize() const {
+    const auto told = [this](const char* key) { return std::atoi(text(key, "0").c_str()); };
+    if (const int job = told("job_world_size"); job > 0) return std::max(job, static_cast<int>(ranks.size()));
+    // Importers before this key wrote the largest rank + 1.
+    const int world = text("source") == "capture" || text("source").empty() ? told("world_size") : 0;
+    return world > 0 ? std::optional(std::max(world, static_cast<int>(ranks.size()))) : std::nullopt;
+}
+
+int TraceFacts::analysedSteps() const {
+    int most = 0;
+    for (const RankFacts& rank : ranks) {
+        most = std::max(most, static_cast<int>(std::count_if(rank.steps.begin(), rank.steps.end(),
+                                                             [](const StepWindow& s) { return !s.warmUp; })));
+    }
+    return most;
+}
+
+TraceFacts readTraceFacts(store::TraceReader& trace) {
+    TraceFacts facts;
+    for (const auto& [key, value] : trace.meta()) facts.meta[key] = shown(value);
+    for (const std::string& text : trace.strings()) facts.strings.push_back(shown(text));
+    readRanks(trace, facts);
+    readClock(trace, facts);
+    readCommunicators(trace, facts);
+    readInstances(trace, facts);
+    refuseBrokenReferences(trace.file(), facts);
+    readSteps(trace, facts);
+    readSources(trace, facts);
+    return facts;
+}
+
+}  // namespace rankscope::facts

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The small tables of trace.db, read whole: who took part, which collectives ran, where the steps are. Events of a rank
+// are in RankEvents.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "collector/store/event_model.h"
+
+namespace rankscope::store {
+class TraceReader;
+}
+
+namespace rankscope::facts {
+
+struct Communicator {
+    int64_t id = 0;
+    std::string name;
+    std::string identity;
+    int size = 0;
+    int nodes = 1;
+    int smallestNode = 1;    // fewest members on one of its nodes
+    std::vector<int> ranks;  // recorded members, by rank in the communicator
+};
+
+struct StepWindow {
+    int step = 0;
+    int64_t startNs = 0;
+    int64_t durNs = 0;
+    bool warmUp = false;
+};
+
+struct RankFacts {
+    int rank = 0;
+    int64_t hostId = -1;
+    std::string host;
+    std::string device;
+    bool recorded = false;  // left events
+    store::RankState state = store::RankState::complete;
+    std::vector<StepWindow> steps;
+};
+
+struct ClockFacts {
+    std::string method = "none";
+    int64_t maxOffsetNs = 0;
+    int64_t boundNs = 0;
+};
+
+struct TraceFacts {
+    std::map<std::string, std::string> meta;
+    std::vector<RankFacts> ranks;  // by rank
+    std::map<int64_t, Communicator> communicators;
+    std::vector<store::Collective> collectives;    // by id
+    std::vector<store::CollectiveMember> members;  // by (rank, collective)
+    std::vector<store::P2p> pointToPoint;
+    std::vector<store::Loss> losses;
+    std::vector<store::MachineLink>
+        machineLinks;                      // what the hosts said of their links; none in older traces and imported ones
+    std::map<int64_t, std::string> hosts;  // empty where nobody named it
+    std::map<int, std::vector<std::string>> sourcesNotLive;  // rank: "cupti taken: …"
+    std::vector<std::string> strings;                        // interned texts by id; [0] is empty
+    ClockFacts clock;
+    std::string stepSource;          // nvtx:NAME | period | none
+    bool wholeRunIsOneStep = false;  // no steps found: everything is analysed as one
+
+    std::map<std::tuple<int64_t, store::Op, int64_t>, int64_t>
+        typicalTransferNs;  // by (communicator, op, bytes): median over the instances whose members are all recorded
+
+    /// Wait of a member whose peers' arrivals are not all recorded: at least until the last recorded one, at most what
+    /// a transfer of this size leaves of its kernel.
+    int64_t likelyWaitNs(const store::Collective& collective, const store::CollectiveMember& member) const;
+    const RankFacts* findRank(int rank) const;
+    const store::Collective* findCollective(int64_t id) const;
+    std::string text(const std::string& key, const std::string& fallback = {}) const;
+    /// Ranks of the job, recorded or not; nothing where no file tells.
+    std::optional<int> worldSize() const;
+    bool sameHost(const std::vector<int>& ranks) const;
+    /// Steps after warm-up, counted on the rank that has most.
+    int analysedSteps() const;
+};
+
+TraceFacts readTraceFacts(store::TraceReader& trace);
+
+}  // namespace rankscope::facts

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/job/delays.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "analyzer/job/analysis.h"
+
+namespace rankscope::job {
+namespace {
+
+constexpr int64_t kNoWaitNs = 10'000;  // up to a launch gap two ranks arrive together
+constexpr double kVictimShare = 0.25;  // of the mean victim's loss: whoever loses less by a rank is not named with it
+
+/// Ranks whose work was waited for, with their shares; less than 1 in all where the network was.
+using Roots = std::vector<std::pair<int, double>>;
+
+/// By row of kernel: who is to blame for the waiting of that NCCL kernel.
+class RootFinder {
+  public:
+    explicit RootFinder(const replay::ReplayModel& replay) : m_graph(replay.graph), m_schedule(replay.unchanged) {
+        std::unordered_map<replay::TaskId, int64_t> firstArrivals;  // by last arrival: since when somebody waits for it
+        for (replay::TaskId task = 0; task < m_graph.size(); ++task) {
+            if (m_graph.info[task].kind != replay::TaskKind::transfer) continue;
+            const replay::TaskId last = lastArrival(task);
+            const replay::TaskId own = m_graph.before[task];
+            if (last == replay::kNoTask || own == replay::kNoTask || m_graph.rankOf(last) == m_graph.rankOf(task))
+                continue;
+            m_lastOfKernel[m_graph.info[task].row] = last;
+            const auto [known, isNew] = firstArrivals.try_emplace(last, m_schedule.startNs[own]);
+            if (!isNew) known->second = std::min(known->second, m_schedule.startNs[own]);
+        }
+        for (const auto& [arrival, sinceNs] : firstArrivals) m_roots[arrival] = rootsOf(arrival, sinceNs);
+    }
+
+    /// nullptr: not in the replay.
+    const Roots* of(int64_t kernelId) const {
+        const auto last = m_lastOfKernel.find(static_cast<uint32_t>(kernelId));
+        return last == m_lastOfKernel.end() ? nullptr : &m_roots.at(last->second);
+    }
+
+  private:
+    replay::TaskId later(replay::TaskId a, replay::TaskId b) const {
+        return a == replay::kNoTask || (b != replay::kNoTask && m_schedule.endNs[b] > m_schedule.endNs[a]) ? b : a;
+    }
+
+    /// The arrival that a transfer waited for last.
+    replay::TaskId lastArrival(replay::TaskId transfer) const {
+        replay::TaskId last = replay::kNoTask;
+        for (const replay::Edge& edge : m_graph.edgesOf(transfer)) {
+            if (static_cast<replay::WaitKind>(edge.kind) != replay::WaitKind::peer) continue;
+            if (m_graph.info[edge.from].kind == replay::TaskKind::arrival) last = later(last, edge.from);
+            if (m_graph.info[edge.from].kind != replay::TaskKind::join) continue;
+            for (const replay::Edge& member : m_graph.edgesOf(edge.from)) last = later(last, member.from);
+        }
+        return last;
+    }
+
+    Roots rootsOf(replay::TaskId arrival, int64_t sinceNs) const {
+        std::map<int, double> work;
+        double all = 0, inTransfer = 0;
+        for (const replay::PathPiece& piece : replay::pathBefore(m_graph, m_schedule, arrival, sinceNs)) {
+            all += static_cast<double>(piece.ns);
+            if (piece.category == replay::PathCategory::transfer)
+                inTransfer += static_cast<double>(piece.ns);
+            else
+                work[piece.rank] += static_cast<double>(piece.ns);
+        }
+        // A wait of no length is for whoever came last.
+        if (all <= 0) return {{m_graph.rankOf(arrival), 1.0}};
+        // Collectives that a late rank takes part in are on its path too, and take as long on the path of one in time:
+        // they are nobody's lateness, unless there is nothing else.
+        Roots roots;
+        if (all - inTransfer <= 0) return roots;
+        for (const auto& [rank, ns] : work) roots.emplace_back(rank, ns / (all - inTransfer));
+        return roots;
+    }
+
+    const replay::TaskGraph& m_graph;
+    const replay::Schedule& m_schedule;
+    std::unordered_map<uint32_t, replay::TaskId> m_lastOfKernel;
+    std::unordered_map<replay::TaskId, Roots> m_roots;
+};
+
+struct Loss {
+    double waitingNs = 0;
+    double transferNs = 0;
+};
+
+}  // namespace
+
+double Delays::between(int root, int victim) const {
+    const std::pair<int, int> key{root, victim};
+    const auto at = std::lower_bound(pairs.begin(), pairs.end(), key,
+                                     [](const auto& entry, const auto& wanted) { return entry.first < wanted; });
+    return at != pairs.end() && at->first == key ? at->second : 0;
+}
+
+double Delays::shareFor(const std::vector<int>& ranks) const {
+    double all = 0, forThese = 0;
+    for (const auto& [victim, ns] : lostBy) {
+        if (std::find(ranks.begin(), ranks.end(), victim) != ranks.end()) continue;
+        all += ns;
+        for (int root : ranks) forThese += between(root, victim);
+    }
+    return all > 0 ? forThese / all : 0;
+}
+
+Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
+    Delays delays;
+    if (job.ranks.size() < 2 || job.steps.empty()) return delays;
+    std::optional<RootFinder> finder;
+    if (replay.available()) finder.emplace(replay);
+    std::map<std::pair<int, int>, Loss> losses;  // (root, victim)
+    std::map<int, double> lostBy;
+    for (const facts::RankSummary& rank : job.ranks) {
+        std::map<int32_t, const facts::CommTask*>
+            waited;  // by stream: the last that waited, for which the transfers behind it are late
+        for (const facts::CommTask& task : rank.communication) {
+            const facts::CommTask*& cause = waited[task.streamId];
+            if (cause == nullptr || task.waitNs > kNoWaitNs) cause = &task;
+            const auto waiting = static_cast<double>(task.exposedWaitNs),
+                       transfer = static_cast<double>(task.lateTransferNs);
+            if (task.step < 0 || waiting + transfer <= 0 ||
+                !std::binary_search(job.steps.begin(), job.steps.end(), task.step))
+                continue;
+            lostBy[rank.rank] += waiting + transfer;
+            const auto charge = [&](const facts::CommTask& of, double Loss::*part, double ns) {
+                const Roots* roots = finder ? finder->of(of.kernelId) : nullptr;
+                const Roots direct{{of.lastRank, 1.0}};
+                for (const auto& [root, share] : roots != nullptr ? *roots : direct)
+                    if (root >= 0 && root != rank.rank) losses[{root, rank.rank}].*part += share * ns;
+            };
+            charge(task, &Loss::waitingNs, waiting);
+            charge(*cause, &Loss::transferNs, transfer);
+        }
+    }
+    double all = 0;
+    for (const auto& [victim, ns] : lostBy) {
+        delays.lostBy.emplace_back(victim, ns);
+        all += ns;
+    }
+    const auto steps = static_cast<double>(job.steps.size());
+    const auto others = static_cast<double>(job.ranks.size() - 1);
+    delays.lostNs = all / steps / static_cast<double>(job.ranks.size());
+    std::map<int, Delay> byRank;
+    for (const auto& [key, loss] : losses) {
+        delays.pairs.emplace_back(key, loss.waitingNs + loss.transferNs);
+        Delay& delay = byRank[key.first];
+        delay.rank = key.first;
+        delay.waitingNs += loss.waitingNs / steps / others;
+        delay.transferNs += loss.transferNs / steps / others;
+    }
+    for (auto& [root, delay] : byRank) {
+        delay.share = delays.shareFor({root});
+        for (const facts::RankSummary& rank : job.ranks)
+            if (delays.between(root, rank.rank) >= kVictimShare * delay.nsPerStep() * steps &&
+                delays.between(root, rank.rank) > 0)
+                delay.victims.push_back(rank.rank);
+        delays.byRank.push_back(std::move(delay));
+    }
+    std::stable_sort(delays.byRank.begin(), delays.byRank.end(),
+                     [](const Delay& a, const Delay& b) { return a.nsPerStep() > b.nsPerStep(); });
+    return delays;
+}
+
+}  // namespace rankscope::job

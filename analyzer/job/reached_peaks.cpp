@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/job/reached_peaks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "analyzer/facts/operation.h"
+#include "analyzer/facts/statistics.h"
+#include "analyzer/job/collective_speed.h"
+#include "analyzer/job/link_leaving.h"
+#include "analyzer/job/network_edges.h"
+#include "analyzer/job/undisturbed_messages.h"
+
+namespace rankscope::job {
+namespace {
+
+using Thresholds = ReachedPeakThresholds;
+using store::Algorithm;
+
+/// Bytes per ns that a port and a network card carried at least; 0: nothing was seen there.
+struct Reached {
+    double port = 0;  // of traffic inside a node, also of rings over nodes with two members or more on each: between
+                      // those they run at the same rate
+    double card = 0;
+    std::map<int64_t, double> cardOf;  // by communicator
+};
+
+/// Bytes on a rank's port. Where the switch reduces each byte goes there once.
+double portBytes(store::Op op, Algorithm algorithm, int ranks, double bytes) {
+    const bool inSwitch = algorithm != Algorithm::ring && algorithm != Algorithm::tree && algorithm != Algorithm::pat &&
+                          algorithm != Algorithm::unknown;
+    return bytes * (inSwitch ? std::min(1.0, facts::busFactor(op, ranks)) : facts::busFactor(op, ranks));
+}
+
+/// Part of a rank's port bytes that one network card carries: linkModel() the other way round.
+double cardShare(const facts::Communicator& communicator, store::Op op) {
+    if (op != store::Op::allToAll) return 1.0 / std::max(1, communicator.smallestNode);
+    return std::max(1.0, static_cast<double>(communicator.size - communicator.smallestNode)) /
+           std::max(1, communicator.size - 1);
+}
+
+void addCollectives(const Analysis& analysis, Reached& reached) {
+    using Kind = std::tuple<int64_t, store::Op, Algorithm, store::Protocol, int64_t>;
+    std::map<Kind, std::vector<double>> times;
+    const std::set<int64_t> shared = sharedCollectives(analysis);
+    for (const store::Collective& c : analysis.facts.collectives) {
+        if (!c.step || !c.transferNs || !c.bytes || *c.bytes <= 0 || !store::isSynchronizing(c.op) ||
+            shared.count(c.id) != 0)
+            continue;
+        if (!std::binary_search(analysis.steps.begin(), analysis.steps.end(), *c.step)) continue;
+        times[{c.communicatorId, c.op, c.algorithm, c.protocol, *c.bytes}].push_back(
+            static_cast<double>(*c.transferNs));
+    }
+    for (const auto& [kind, samples] : times) {
+        const auto& [id, op, algorithm, protocol, size] = kind;
+        const auto at = analysis.facts.communicators.find(id);
+        if (at == analysis.facts.communicators.end() || at->second.size < 2 ||
+            samples.size() < CollectiveSpeedThresholds::kFewest)
+            continue;
+        const facts::Communicator& communicator = at->second;
+        const double timeNs = facts::median(samples);
+        if (static_cast<double>(analysis.clockBoundNs(communicator.ranks)) > Thresholds::kClockShare * timeNs) continue;
+        const costs::AlgorithmChoice choice{algorithm, protocol};
+        const double startNs = costs::hopsOf(op, communicator.size, algorithm).low * costs::startupShare(protocol).low *
+                               Thresholds::kLeastAlphaNs;
+        if (timeNs < 2 * startNs) continue;  // of such a time the start-up may be all
+        const double rate = portBytes(op, algorithm, communicator.size, static_cast<double>(size)) /
+                            (timeNs - startNs) / costs::bandwidthShare(choice).high;
+        if (communicator.nodes <= 1 || communicator.smallestNode > 1) reached.port = std::max(reached.port, rate);
+        if (communicator.nodes <= 1) continue;
+        double& card = reached.cardOf[id];
+        card = std::max(card, rate * cardShare(communicator, op));
+        reached.card = std::max(reached.card, card);
+    }
+}
+
+void addMessages(const Analysis& analysis, Reached& reached) {
+    std::map<std::tuple<int, int, int64_t>, std::vector<double>> times;  // by sender, receiver, size
+    for (const auto& [row, ns] : undisturbedMessages(analysis))
+        times[{row->srcRank, row->dstRank, *row->bytes}].push_back(ns);
+    for (const auto& [who, samples] : times) {
+        const auto& [from, to, size] = who;
+        const double timeNs = facts::median(samples);
+        if (samples.size() < CollectiveSpeedThresholds::kFewest || timeNs < 2 * Thresholds::kLeastAlphaNs) continue;
+        if (static_cast<double>(analysis.clockBoundNs({from, to})) > Thresholds::kClockShare * timeNs) continue;
+        const double rate = static_cast<double>(size) / (timeNs - Thresholds::kLeastAlphaNs);
+        double& there = analysis.facts.sameHost({from, to}) ? reached.port : reached.card;
+        there = std::max(there, rate);
+    }
+}
+
+void set(const Reached& reached, costs::LinkPeaks& peaks, bool intraTold, bool interTold) {
+    const auto atLeast = [](double rate) {
+        return costs::LinkClass{rate, 0, costs::PeakKind::atLeast, "the best that this job reached"};
+    };
+    if (!intraTold && reached.port > 0) peaks.intra = atLeast(reached.port);
+    if (!interTold && reached.card > 0) peaks.inter = atLeast(reached.card);
+}
+
+/// What the job exceeds itself cannot be a peak, whoever says so.
+void refuseExceeded(std::optional<costs::LinkClass>& peak, double reached, const char* place,
+                    std::vector<std::string>& warnings) {
+    if (!peak || reached <= costs::LinkPeakThresholds::kContradiction * peak->bytesPerNs) return;
+    warnings.push_back(fmt::format("links {}: {:.4g} GB/s ({}) is not used, for this job reached {:.4g} GB/s there",
+                                   place, peak->bytesPerNs, peak->source, reached));
+    peak.reset();
+}
+
+/// Of the communicators that a slow network edge holds up: what they would reach if it were like its siblings.
+void addSiblingsOfSlowEdges(const Analysis& analysis, Reached& reached) {
+    for (const LinkProbe& edge : networkEdges(analysis)) {
+        if (!edge.slow()) continue;
+        for (const auto& [id, card] : std::map<int64_t, double>(reached.cardOf)) {
+            const facts::Communicator& communicator = analysis.facts.communicators.at(id);
+            const bool uses = std::all_of(edge.ranks.begin(), edge.ranks.end(), [&](int rank) {
+                return std::find(communicator.ranks.begin(), communicator.ranks.end(), rank) !=
+                       communicator.ranks.end();
+            });
+            if (!uses || card < Thresholds::kBusyShare * edge.busBytesPerNs) continue;
+            reached.card = std::max(reached.card, card * edge.slowness);
+            if (communicator.smallestNode > 1)
+                reached.port = std::max(reached.port, card * edge.slowness * communicator.smallestNode);
+        }
+    }
+}
+
+/// The same inside nodes, by who leaves last.
+void addSiblingsOfLastToLeave(const Analysis& analysis, Reached& reached) {
+    for (const auto& [id, communicator] : analysis.facts.communicators) {
+        if (communicator.nodes > 1) continue;
+        const std::optional<double> slowness = slowestEdge(analysis, communicator, Thresholds::kMostLead);
+        if (!slowness || *slowness < LinkProbeThresholds::kSlow) continue;
+        std::vector<double> rates;
+        for (const LargeCollective& c : largeCollectives(analysis, communicator, sharedCollectives(analysis)))
+            rates.push_back(static_cast<double>(*c.collective->bytes) *
+                            facts::busFactor(c.collective->op, communicator.size) / c.transferNs);
+        reached.port = std::max(reached.port, facts::median(rates) * *slowness);
+    }
+}
+
+}  // namespace
+
+void addReachedPeaks(Analysis& analysis) {
+    costs::LinkPeaks& peaks = analysis.peaks;
+    Reached reached;
+    addCollectives(analysis, reached);
+    addMessages(analysis, reached);
+    refuseExceeded(peaks.intra, reached.port, "inside a node", peaks.warnings);
+    refuseExceeded(peaks.inter, reached.card, "between nodes", peaks.warnings);
+    const bool intraTold = peaks.intra.has_value(), interTold = peaks.inter.has_value();
+    if (intraTold && interTold) return costs::nameSources(peaks);
+    addSiblingsOfSlowEdges(analysis, reached);
+    set(reached, peaks, intraTold, interTold);
+    addSiblingsOfLastToLeave(analysis, reached);
+    set(reached, peaks, intraTold, interTold);
+    costs::nameSources(peaks);
+}
+
+}  // namespace rankscope::job

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/text/plain_text.h"
+
+#include <cstdint>
+
+namespace rankscope::text {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+struct Character {
+    uint32_t code = 0;
+    size_t bytes = 0;  // 0: not valid here
+};
+
+/// Well-formed byte sequences only (The Unicode Standard, table 3-7).
+Character decode(std::string_view text) {
+    const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+    const unsigned char lead = byte(0);
+    if (lead < 0x80) return {lead, 1};
+    const size_t bytes = lead >= 0xC2 && lead <= 0xDF   ? 2
+                         : (lead & 0xF0) == 0xE0        ? 3
+                         : lead >= 0xF0 && lead <= 0xF4 ? 4
+                                                        : 0;
+    if (bytes == 0 || text.size() < bytes) return {};
+    uint32_t code = lead & (0xFFu >> (bytes + 1));
+    for (size_t i = 1; i < bytes; ++i) {
+        if ((byte(i) & 0xC0) != 0x80) return {};
+        code = code << 6 | (byte(i) & 0x3Fu);
+    }
+    constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (code < kSmallest[bytes] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return {};
+    return {code, bytes};
+}
+
+bool isUnprintable(uint32_t code) {
+    const bool control = (code < 0x20 && code != '\t' && code != '\n') || (code >= 0x7F && code <= 0x9F);
+    // Embeddings, overrides and isolates would turn the order of what follows them.
+    const bool turnsOrder = (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+    return control || turnsOrder || (code & 0xFFFE) == 0xFFFE || (code >= 0xFDD0 && code <= 0xFDEF);
+}
+
+template <typename Take>
+void forEachCharacter(std::string_view text, Take&& take) {
+    while (!text.empty()) {
+        const Character character = decode(text);
+        if (character.bytes == 0 || isUnprintable(character.code))
+            take(kReplacement);
+        else
+            take(text.substr(0, character.bytes));
+        text.remove_prefix(character.bytes == 0 ? 1 : character.bytes);
+    }
+}
+
+}  // namespace
+
+std::string plainText(std::string_view bytes) {
+    std::string text;
+    text.reserve(bytes.size());
+    forEachCharacter(bytes, [&](std::string_view character) { text += character; });
+    return text;
+}
+
+std::string oneLine(std::string_view bytes) {
+    std::string text;
+    constexpr std::string_view kLineSeparator = "\xE2\x80\xA8", kParagraphSeparator = "\xE2\x80\xA9";
+    forEachCharacter(bytes, [&](std::string_view character) {
+        const bool breaks =
+            character == "\n" || character == "\t" || character == kLineSeparator || character == kParagraphSeparator;
+        text += breaks ? " " : character;
+    });
+    return text;
+}
+
+std::string shortened(std::string text, size_t most) {
+    constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
+    if (text.size() <= most) return text;
+    size_t end = most > kEllipsis.size() ? most - kEllipsis.size() : 0;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+    text.resize(end);
+    return text.append(kEllipsis);
+}
+
+std::string markupText(std::string_view bytes) {
+    std::string text;
+    text.reserve(bytes.size());
+    forEachCharacter(bytes, [&](std::string_view character) {
+        switch (character.front()) {
+            case '&':
+                text += "&amp;";
+                break;
+            case '<':
+                text += "&lt;";
+                break;
+            case '>':
+                text += "&gt;";
+                break;
+            case '"':
+                text += "&quot;";
+                break;
+            case '\'':
+                text += "&#39;";
+                break;
+            default:
+                text += character;
+        }
+    });
+    return text;
+}
+
+}  // namespace rankscope::text

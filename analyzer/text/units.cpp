@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/text/units.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace rankscope::text {
+namespace {
+
+/// Three significant digits without an exponent: 1.23, 12.3, 123.
+std::string shortNumber(double value) {
+    const double size = std::abs(value);
+    if (size >= 99.95 || value == std::floor(value)) return fmt::format("{:.0f}", value);
+    return size >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
+}
+
+}  // namespace
+
+std::string bytesText(double bytes) {
+    const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    while (std::abs(bytes) >= 1024 && unit < 4) {
+        bytes /= 1024;
+        ++unit;
+    }
+    return shortNumber(bytes) + " " + units[unit];
+}
+
+std::string durationText(double ns) {
+    const double size = std::abs(ns);
+    if (size >= 1e9) return shortNumber(ns / 1e9) + " s";
+    if (size >= 1e6) return shortNumber(ns / 1e6) + " ms";
+    if (size >= 1e3) return shortNumber(ns / 1e3) + " us";
+    return shortNumber(ns) + " ns";
+}
+
+std::string bandwidthText(double bytesPerSecond) {
+    const double size = std::abs(bytesPerSecond);
+    if (size >= 0.9995e9) return fmt::format("{:.1f} GB/s", bytesPerSecond / 1e9);
+    return size >= 0.9995e6 ? shortNumber(bytesPerSecond / 1e6) + " MB/s" : shortNumber(bytesPerSecond / 1e3) + " kB/s";
+}
+
+std::string percentText(double share) {
+    return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string ranksText(const std::vector<int>& ranks) {
+    std::vector<int> sorted = ranks;
+    std::sort(sorted.begin(), sorted.end());
+    std::string text;
+    for (size_t i = 0; i < sorted.size();) {
+        size_t last = i;
+        while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1) ++last;
+        if (!text.empty()) text += ", ";
+        text += last == i ? std::to_string(sorted[i]) : fmt::format("{}-{}", sorted[i], sorted[last]);
+        i = last + 1;
+    }
+    return (sorted.size() == 1 ? "rank " : "ranks ") + (text.empty() ? "none" : text);
+}
+
+}  // namespace rankscope::text

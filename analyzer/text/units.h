@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as people read them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rankscope::text {
+
+std::string bytesText(double bytes);                   // 25 MiB
+std::string durationText(double ns);                   // 12.3 ms
+std::string bandwidthText(double bytesPerSecond);      // 38.4 GB/s, 312 MB/s
+std::string percentText(double share);                 // 12.3 %
+std::string ranksText(const std::vector<int>& ranks);  // "rank 3", "ranks 0-2, 4-7"
+
+}  // namespace rankscope::text

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stream capture: what streams are given to do becomes the nodes of a graph instead of running.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "reference/vgpu/device/device_ops.h"
+
+namespace rankscope::vgpu {
+
+/// One captured operation. Nodes of a lane run in order; `waitsFor` are nodes of other lanes.
+struct GraphNode {
+    uint32_t lane;
+    std::vector<uint32_t> waitsFor;
+    DeviceWork work;
+};
+
+/// A lane is what one stream was given; lane 0 belongs to the stream whose capture was begun, and to the one the graph
+/// is launched into.
+struct Graph {
+    uint32_t id = 0;
+    std::vector<int> laneDevices;
+    std::vector<GraphNode> nodes;
+};
+
+/// Lives while its streams capture. All of it under LocalProcess::mutex().
+class Capture : public std::enable_shared_from_this<Capture> {
+  public:
+    explicit Capture(uint32_t id) : m_id(id), m_graph(std::make_shared<Graph>()) { m_graph->id = id; }
+
+    void join(LocalStream& stream);
+    void add(const LocalStream& stream, DeviceWork work);
+    /// The nodes whatever comes next on the stream depends on: what an event recorded there stands for.
+    std::vector<uint32_t> frontier(const LocalStream& stream) const;
+    void wait(const LocalStream& stream, const std::vector<uint32_t>& nodes);
+    bool beganOn(const LocalStream& stream) const { return m_lanes.front().stream == &stream; }
+    /// True if every stream that took part leads back into the first.
+    bool allJoined() const;
+    /// Lets go of the streams.
+    std::shared_ptr<Graph> end();
+    void invalidate() { m_valid = false; }
+    bool valid() const { return m_valid; }
+    uint32_t id() const { return m_id; }
+
+  private:
+    struct Lane {
+        LocalStream* stream;
+        int64_t last = -1;               ///< its newest node, -1: none yet
+        std::vector<uint32_t> waitsFor;  ///< of the node that comes next
+    };
+
+    uint32_t m_id;
+    std::shared_ptr<Graph> m_graph;
+    std::vector<Lane> m_lanes;
+    bool m_valid = true;
+};
+
+}  // namespace rankscope::vgpu

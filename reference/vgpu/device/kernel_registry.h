@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the program: names as nvcc registered them, what they cost, and the host twins of those whose data
+// matters.
+#pragma once
+
+#include <functional>
+
+#include "reference/vgpu/device/device_ops.h"
+
+namespace rankscope::vgpu {
+
+struct Kernel {
+    const void* hostFunction;
+    std::string name;                    ///< mangled
+    bool declaresCost;                   ///< its first parameter is a KernelCost
+    std::vector<size_t> parameterBytes;  ///< as far as the mangled name tells; 0: a struct
+    size_t largestStruct =
+        4096;  ///< no struct parameter takes more bytes; by default what all parameters of a kernel may take together
+    void (*body)(void** args) = nullptr;
+};
+
+void registerKernel(const void* hostFunction, const char* mangledName);
+/// By host stub or by the handle of __cudaGetKernel; null if unknown.
+Kernel* findKernel(const void* function);
+
+/// Duration on a healthy device without noise.
+double kernelWorkNs(const Cluster& cluster, const KernelLaunch& launch);
+
+/// The twin with its arguments copied, ready to run later; empty if the kernel has none.
+std::function<void()> kernelBody(const KernelLaunch& launch);
+
+}  // namespace rankscope::vgpu

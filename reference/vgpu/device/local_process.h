@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// This process as a member of the virtual job: its identity, host clocks, streams, and the hand-over of operations to
+// the engine.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reference/vgpu/engine/arena.h"
+#include "reference/vgpu/engine/cluster.h"
+#include "reference/vgpu/engine/engine.h"
+
+namespace rankscope::vgpu {
+
+/// A launched graph that is reported as a whole.
+struct GraphSpan {
+    size_t nodesLeft = 0;
+    int64_t startNs = kForever, endNs = 0;
+};
+
+/// Wants to know when an operation has ended: what a profiler plugin is told lies above this folder.
+class OperationObserver : public std::enable_shared_from_this<OperationObserver> {
+  public:
+    virtual ~OperationObserver() = default;
+    /// Keeps what is to be told. `startNs` and `endNs` are the operation's times as the device's clock shows them.
+    /// LocalProcess::mutex() is held.
+    virtual void keep(const Op& op, const Part* parts, int64_t startNs, int64_t endNs) = 0;
+};
+
+/// What a finished operation is reported as; kept beside the shared Op because nobody else needs it.
+struct OpReport {
+    enum class Kind : uint8_t { none, kernel, copy, memset } kind = Kind::none;
+    bool wanted = false;  ///< its activity kind was enabled when it was issued
+    uint32_t correlation = 0, streamId = 0, deviceId = 0, contextId = 0;
+    const char* name = nullptr;
+    int grid[3]{}, block[3]{};
+    uint32_t staticShared = 0, dynamicShared = 0;
+    uint16_t registers = 0;
+    uint64_t bytes = 0;
+    uint8_t copyKind = 0, srcKind = 0, dstKind = 0, isAsync = 0;
+    uint32_t value = 0;
+    uint32_t graphId = 0;
+    uint64_t graphNode = 0;
+    std::shared_ptr<OperationObserver> channels;   ///< a profiler plugin wants to know when this kernel ran
+    std::shared_ptr<OperationObserver> transfers;  ///< and what its proxy did on the network
+    std::shared_ptr<GraphSpan> span;               ///< set: this operation has no record of its own
+};
+
+struct StreamPoint {
+    uint32_t stream;  ///< index in the arena
+    uint64_t seq;
+};
+
+struct LocalStream {
+    uint32_t shared = kNone;
+    uint32_t id = 0;       ///< as CUPTI shows it
+    uint32_t ordinal = 0;  ///< in order of creation, within the process
+    int device = 0;
+    unsigned flags = 0;
+    int priority = 0;
+    uint64_t submitted = 0;                  ///< number of the newest operation
+    uint64_t roomUntil = kStreamDepth;       ///< the queue is not full before that many
+    uint64_t legacySeen = 0;                 ///< newest operation of the legacy stream this stream already waits for
+    uint64_t kernels = 0;                    ///< counts for the noise
+    std::map<uint32_t, uint64_t> waitedFor;  ///< newest operation of other streams this one already waits for
+    bool perThread = false;
+    std::shared_ptr<class Capture> capture;  ///< set: operations become nodes of its graph
+    uint32_t captureLane = 0;
+};
+
+struct LocalDevice {
+    uint32_t shared = kNone;
+    int rank = -1;
+    double computeFactor = 1;
+    LocalStream* legacy = nullptr;
+    std::vector<LocalStream*> streams;  ///< in order of creation
+    uint64_t memoryUsed = 0;
+    uint32_t nextStreamId = 13;  // what a fresh context of the real library counts from
+};
+
+/// The virtual clock of one application thread.
+struct ThreadClock {
+    HostThread* shared = nullptr;
+    int64_t ns = 0;
+    int device = 0;
+    int32_t tid = 0;
+    uint64_t generation = 0;
+};
+
+/// One part of an operation that moves data between ranks, before it has a place in the arena.
+using PartSpec = Part;
+
+struct OpSpec {
+    OpKind kind = OpKind::kernel;
+    int64_t workNs = 0;
+    bool contended = false;
+    StreamPoint dependency{kNone, 0};
+    std::vector<PartSpec> parts;
+};
+
+/// While it lives, the calling thread stands for another one of the process: cuptiGetTimestamp shows that one's time.
+class BorrowedClock {
+  public:
+    explicit BorrowedClock(int64_t ns);
+    ~BorrowedClock();
+    BorrowedClock(const BorrowedClock&) = delete;
+    BorrowedClock& operator=(const BorrowedClock&) = delete;
+    void set(int64_t ns);
+};
+
+class LocalProcess {
+  public:
+    static LocalProcess& instance();
+
+    /// The calling thread's clock; joins the job and registers the thread on the first call.
+    ThreadClock& clock();
+    /// The calling thread's clock if it has one, else null. Never registers.
+    static ThreadClock* clockIfAny();
+
+    const Cluster& cluster() const { return m_cluster; }
+    Arena& arena() { return *m_arena; }
+    uint32_t index() const { return m_index; }
+    int rank() const { return m_rank; }
+    int32_t pid() const { return m_pid; }
+    uint64_t hostKey() const { return m_hostKey; }
+    int deviceCount() const { return m_cluster.ranksPerNode; }
+
+    /// Serialises what touches this process's streams, devices and operations.
+    std::mutex& mutex() { return m_mutex; }
+
+    // The following need mutex() held.
+    LocalDevice& device(int ordinal);
+    LocalStream* createStream(int device, unsigned flags, int priority, bool isLegacy = false);
+    StreamPoint submit(LocalStream& stream, OpSpec spec, const OpReport& report);
+    void waitEventOrder(LocalStream& stream, StreamPoint point);
+    void harvest(int64_t upToNs = kForever);
+    void adoptRank(int rank);
+    double noiseFactor(LocalStream& stream);
+
+    // The following must be called without it.
+    /// Makes `tell` send what observers have kept, whenever a thread has waited for operations.
+    void sendObservationsBy(void (*tell)(LocalProcess&)) { m_sendObservations.store(tell, std::memory_order_release); }
+    void sendObservations() {
+        if (const auto send = m_sendObservations.load(std::memory_order_acquire)) send(*this);
+    }
+    /// Lets the thread's clock reach the end of all given operations.
+    void waitFor(std::span<const StreamPoint> points);
+    /// True if the operation is done at the thread's present time.
+    bool doneNow(StreamPoint point);
+    /// Returns once everything that ends up to the thread's present time has been simulated.
+    void settle();
+    /// Waits until the communicator is complete; false if it was aborted.
+    bool waitForComm(uint32_t comm);
+    /// Publishes the clock: from now on this thread issues nothing earlier.
+    void publish(ThreadClock& thread);
+    int64_t endOf(StreamPoint point) const;
+
+    /// Virtual time as this process's host shows it.
+    int64_t stamp(int64_t ns) const {
+        return m_cluster.clockOffsets.empty() ? ns : m_cluster.stamp(m_node, ns, kEpochNs);
+    }
+    int64_t nowStamp();
+
+    Engine engine() { return Engine(*m_arena); }
+    bool attached() const { return m_arena != nullptr; }
+    /// As a full launch queue does: the host does not run further ahead of the device than the queues are deep.
+    void throttle(LocalStream& stream);
+    void releaseThread(ThreadClock& thread);
+    void leave();
+    void forgetAfterFork();
+
+  private:
+    LocalProcess();
+    void attach();
+    void placeOnNode();
+    void plantPairLinks();
+    void describeDevice(LocalDevice& device);
+    void registerThread(ThreadClock& thread);
+    void reportSpan(OpReport& report, int64_t startNs, int64_t endNs);
+    uint32_t takeOp();
+    uint32_t takePart();
+    void sleepUntilResumed(ThreadClock& thread, SharedLock& lock);
+
+    std::atomic<void (*)(LocalProcess&)> m_sendObservations = nullptr;
+    std::mutex m_mutex;
+    Cluster m_cluster;
+    Arena* m_arena = nullptr;
+    uint32_t m_index = kNone;
+    const int32_t m_pid;
+    int m_rank = -1, m_node = 0;
+    uint64_t m_hostKey = 0;
+    std::map<int, LocalDevice> m_devices;
+    std::vector<std::unique_ptr<LocalStream>> m_streams;
+    std::vector<uint32_t> m_freeOps, m_freeParts;
+    uint32_t m_nextOp = 0, m_nextPart = 0;
+    std::deque<OpReport> m_reports;    ///< by op; grows with the ops that were ever in use
+    std::vector<StreamPoint> m_order;  ///< the newest submissions, a ring
+    uint64_t m_submitted = 0, m_roomUntil = kProcessDepth;
+};
+
+}  // namespace rankscope::vgpu

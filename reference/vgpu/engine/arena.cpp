@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/vgpu/engine/arena.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+
+namespace rankscope::vgpu {
+namespace {
+
+constexpr uint64_t kMagic = 0x56475055'00000001;
+constexpr const char* kFolder = "/dev/shm";
+
+// Two builds whose arenas look different never share one, nor judge each other's: the name of the file tells them
+// apart.
+constexpr uint64_t layoutTag() {
+    uint64_t tag = kMagic;
+    for (uint64_t size : {sizeof(Arena), sizeof(Process), sizeof(Comm), sizeof(Transfer), sizeof(Part), sizeof(Op),
+                          sizeof(Device), sizeof(HostThread), sizeof(Stream), offsetof(Arena, progress),
+                          offsetof(Arena, pairLinks), offsetof(Process, submitted)})
+        tag = (tag ^ size) * 1099511628211ull;
+    return tag >> 32;
+}
+
+std::string filePrefix() {
+    char text[48];
+    std::snprintf(text, sizeof text, "rankscope-vgpu-%08llx.", static_cast<unsigned long long>(layoutTag()));
+    return text;
+}
+
+int g_arenaFd = -1;
+std::string g_arenaPath;
+
+[[noreturn]] void fail(const char* what) {
+    std::fprintf(stderr, "rankscope virtual GPUs: %s: %s (is /dev/shm writable?)\n", what, std::strerror(errno));
+    std::abort();
+}
+
+void initializeMutex(pthread_mutex_t& mutex) {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
+bool hasLiveProcess(const Arena& arena) {
+    for (uint32_t i = 0; i < arena.processCount && i < kMaxProcesses; i++) {
+        const Process& process = arena.processes[i];
+        if (process.alive && processLives(process.pid, process.startTime)) return true;
+    }
+    return false;
+}
+
+// A job that was killed as a whole leaves its file behind; whoever starts the next job removes it.
+void removeStaleArenas() {
+    DIR* folder = opendir(kFolder);
+    if (!folder) return;
+    const std::string prefix = filePrefix();
+    while (const dirent* entry = readdir(folder)) {
+        if (std::strncmp(entry->d_name, prefix.c_str(), prefix.size()) != 0) continue;
+        std::string path = std::string(kFolder) + "/" + entry->d_name;
+        int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+        if (fd < 0) continue;
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            struct stat status;
+            if (fstat(fd, &status) == 0 && static_cast<uint64_t>(status.st_size) >= sizeof(Arena)) {
+                void* memory = mmap(nullptr, sizeof(Arena), PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
+                if (memory != MAP_FAILED) {
+                    if (!hasLiveProcess(*static_cast<Arena*>(memory))) unlink(path.c_str());
+                    munmap(memory, sizeof(Arena));
+                }
+            } else {
+                unlink(path.c_str());
+            }
+        }
+        close(fd);
+    }
+    closedir(folder);
+}
+
+uint64_t hashText(const char* text) {
+    uint64_t hash = 1469598103934665603ull;
+    for (; *text; text++) hash = (hash ^ static_cast<unsigned char>(*text)) * 1099511628211ull;
+    return hash;
+}
+
+// Plain data: a thread's last lock may be let go by the destructors of its other thread-local objects.
+constexpr uint32_t kMaxWakes = 64;
+thread_local std::atomic<uint32_t>* t_wakes[kMaxWakes];
+thread_local uint32_t t_wakeCount = 0;
+
+void wakeNow() {
+    while (t_wakeCount) futexWake(*t_wakes[--t_wakeCount]);
+}
+
+}  // namespace
+
+void wakeBehindLock(std::atomic<uint32_t>& word) {
+    if (t_wakeCount == kMaxWakes) wakeNow();
+    t_wakes[t_wakeCount++] = &word;
+}
+
+void initializeArena(Arena& arena, int64_t launchNs) {
+    initializeMutex(arena.lock);
+    initializeMutex(arena.dataLock);
+    arena.launchNs = launchNs;
+    arena.freeTransfer = arena.freeExchange = arena.freeThread = arena.freeStream = kNone;
+    arena.dataUsed = 4096;
+    arena.magic = kMagic;
+}
+
+SharedLock::SharedLock(pthread_mutex_t& mutex) : m_mutex(mutex) {
+    lock();
+}
+
+void SharedLock::lock() {
+    if (pthread_mutex_lock(&m_mutex) == EOWNERDEAD) {
+        pthread_mutex_consistent(&m_mutex);
+        m_ownerDied = true;
+    }
+    m_held = true;
+}
+
+void SharedLock::unlock() {
+    if (!m_held) return;
+    m_held = false;
+    pthread_mutex_unlock(&m_mutex);
+    wakeNow();
+}
+
+bool SharedLock::takeOwnerDied() {
+    bool died = m_ownerDied;
+    m_ownerDied = false;
+    return died;
+}
+
+Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex) {
+    char name[48];
+    std::snprintf(name, sizeof name, "%u.%016llx", static_cast<unsigned>(getuid()),
+                  static_cast<unsigned long long>(hashText(key)));
+    g_arenaPath = std::string(kFolder) + "/" + filePrefix() + name;
+    for (;;) {
+        int fd = open(g_arenaPath.c_str(), O_RDWR | O_CLOEXEC);
+        if (fd < 0) {
+            removeStaleArenas();
+            fd = open(g_arenaPath.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        }
+        if (fd < 0) fail("cannot open shared memory");
+        while (flock(fd, LOCK_EX) != 0 && errno == EINTR) {
+        }
+        struct stat status;
+        if (fstat(fd, &status) != 0) fail("cannot stat shared memory");
+        if (status.st_nlink == 0) {  // the last process of an earlier job was just removing it
+            close(fd);
+            continue;
+        }
+        bool fresh = status.st_size == 0;
+        if (fresh && ftruncate(fd, static_cast<off_t>(kArenaBytes)) != 0) fail("cannot size shared memory");
+        void* memory = mmap(nullptr, kArenaBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+        if (memory == MAP_FAILED) fail("cannot map shared memory");
+        auto* arena = static_cast<Arena*>(memory);
+        if (fresh || arena->magic != kMagic) {
+            initializeArena(*arena, launchNs);
+        } else if (!hasLiveProcess(*arena)) {
+            munmap(memory, kArenaBytes);
+            unlink(g_arenaPath.c_str());
+            close(fd);
+            continue;
+        }
+        if (arena->processCount >= kMaxProcesses) {
+            std::fprintf(stderr,
+                         "rankscope virtual GPUs: a virtual job holds at most %u processes, and this is one more\n",
+                         kMaxProcesses);
+            std::abort();
+        }
+        SharedLock lock(arena->lock);
+        processIndex = arena->processCount;
+        Process& process = arena->processes[processIndex];
+        process.pid = getpid();
+        process.startTime = processStartTime(process.pid);
+        process.rank = -1;
+        process.island = processIndex;
+        process.nextOfIsland = kNone;
+        process.firstThread = process.firstStream = process.firstFlow = process.blocker = kNone;
+        process.nowNs = kEpochNs;
+        process.alive = 1;
+        arena->processCount = processIndex + 1;
+        lock.unlock();
+        flock(fd, LOCK_UN);
+        g_arenaFd = fd;
+        return arena;
+    }
+}
+
+void detachArena(Arena* arena, uint32_t processIndex) {
+    flock(g_arenaFd, LOCK_EX);
+    arena->processes[processIndex].alive = 0;
+    if (!hasLiveProcess(*arena)) unlink(g_arenaPath.c_str());
+    flock(g_arenaFd, LOCK_UN);
+    // The mapping stays: threads of a process that is ending may still be inside a call.
+}
+
+uint64_t processStartTime(int32_t pid) {
+    char path[64], text[1024];
+    std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t length = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (length <= 0) return 0;
+    text[length] = 0;
+    const char* field = std::strrchr(text, ')');  // the command may contain blanks and brackets
+    if (!field) return 0;
+    if (field[1] == ' ' && (field[2] == 'Z' || field[2] == 'X')) return 0;
+    field++;
+    for (int i = 0; i < 19 && field; i++) field = std::strchr(field + 1, ' ');
+    return field ? std::strtoull(field + 1, nullptr, 10) : 0;
+}
+
+bool processLives(int32_t pid, uint64_t startTime) {
+    uint64_t now = processStartTime(pid);
+    return now != 0 && now == startTime;
+}
+
+void futexWait(std::atomic<uint32_t>& word, uint32_t expected, int timeoutMs) {
+    timespec timeout{timeoutMs / 1000, (timeoutMs % 1000) * 1000000L};
+    const int before = errno;  // whether a thread had to sleep is no business of the program's
+    syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT, expected, &timeout, nullptr, 0);
+    errno = before;
+}
+
+void futexWake(std::atomic<uint32_t>& word, int count) {
+    syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE, count, nullptr, nullptr, 0);
+}
+
+}  // namespace rankscope::vgpu

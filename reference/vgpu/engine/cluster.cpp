@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/vgpu/engine/cluster.h"
+
+#include <strings.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+
+namespace rankscope::vgpu {
+namespace {
+
+using Json = nlohmann::json;
+
+double number(const Json& object, const char* key, double fallback) {
+    auto it = object.find(key);
+    return it != object.end() && it->is_number() ? it->get<double>() : fallback;
+}
+
+int integer(const Json& object, const char* key, int fallback) {
+    return static_cast<int>(number(object, key, fallback));
+}
+
+Json child(const Json& object, const char* key) {
+    auto it = object.find(key);
+    return it != object.end() && it->is_object() ? *it : Json::object();
+}
+
+LinkClass linkClass(const Json& cluster, const char* key, LinkClass fallback) {
+    Json link = child(cluster, key);
+    return {number(link, "alpha_us", fallback.alphaUs), number(link, "gbps", fallback.gbps)};
+}
+
+/// The job's environment keeps NCCL on the fast way: what the fault's own variable (see rankscope-workload) does is
+/// undone.
+bool usesFastWay(bool overNodes) {
+    const char* value = std::getenv(overNodes ? "NCCL_NET" : "NCCL_P2P_DISABLE");
+    return value != nullptr && strcasecmp(value, overNodes ? "Socket" : "1") != 0;
+}
+
+void readFault(Cluster& cluster, const Json& fault) {
+    std::string kind = fault.value("kind", "");
+    if (kind == "straggler") {
+        cluster.slowCompute.push_back({integer(fault, "rank", 0), -1, number(fault, "factor", 1.5)});
+    } else if (kind == "slow_node") {
+        cluster.slowCompute.push_back({-1, integer(fault, "node", 0), number(fault, "factor", 1.5)});
+    } else if (kind == "slow_link") {
+        PlantedRate link{integer(fault, "rank", -1), integer(fault, "peer", -1), -1, number(fault, "gbps", 0),
+                         number(fault, "factor", 0.25)};
+        for (const char* key : {"pair", "ranks"}) {
+            auto pair = fault.find(key);
+            if (pair == fault.end() || !pair->is_array() || pair->size() != 2) continue;
+            link.rank = (*pair)[0].get<int>();
+            link.peer = (*pair)[1].get<int>();
+        }
+        cluster.slowLinks.push_back(link);
+    } else if (kind == "slow_nic") {
+        cluster.slowNics.push_back(
+            {-1, -1, integer(fault, "node", 0), number(fault, "gbps", 0), number(fault, "factor", 0.25)});
+    } else if (kind == "under_used_link") {
+        if (usesFastWay(cluster.nodes > 1)) return;
+        PlantedRate link{-1, -1, -1, number(fault, "gbps", 0), number(fault, "factor", 0.25)};
+        (cluster.nodes > 1 ? cluster.slowNics : cluster.slowLinks).push_back(link);
+    } else if (kind == "alloc_churn") {
+        cluster.mallocUs = cluster.freeUs = number(fault, "us", 500);
+    } else if (kind == "sm_contention") {
+        cluster.smContention = number(fault, "factor", 1.3);
+    } else if (kind == "clock_offset") {
+        cluster.clockOffsets.push_back({integer(fault, "host", 1), number(fault, "us", 500), number(fault, "ppm", 0)});
+    }
+}
+
+double slowed(double healthy, const PlantedRate& planted) {
+    return std::min(healthy, planted.gbps > 0 ? planted.gbps : healthy * planted.factor);
+}
+
+}  // namespace
+
+Cluster parseCluster(const std::string& text) {
+    Json root = Json::parse(text);
+    if (!root.is_object()) throw std::runtime_error("a scenario is a JSON object");
+    Cluster cluster;
+    cluster.fromScenario = true;
+    Json description = child(root, "cluster");
+    cluster.nodes = integer(description, "nodes", 2);
+    cluster.ranksPerNode = integer(description, "ranks_per_node", 4);
+    cluster.tflops = number(description, "tflops", cluster.tflops);
+    cluster.hbmGbps = number(description, "hbm_gbps", cluster.hbmGbps);
+    cluster.launchUs = std::max(0.001, number(description, "launch_us", cluster.launchUs));
+    cluster.memoryGb = number(description, "memory_gb", cluster.memoryGb);
+    cluster.pcieGbps = number(description, "pcie_gbps", cluster.pcieGbps);
+    cluster.pageableGbps = number(description, "pageable_gbps", cluster.pageableGbps);
+    cluster.mallocUs = number(description, "malloc_us", cluster.mallocUs);
+    cluster.freeUs = number(description, "free_us", cluster.freeUs);
+    cluster.intra = linkClass(description, "intra", cluster.intra);
+    cluster.inter = linkClass(description, "inter", cluster.inter);
+    cluster.nvls = description.value("nvls", false);
+    cluster.seed = static_cast<uint64_t>(number(root, "seed", 7));
+    cluster.noise = number(root, "noise", 0.02);
+    cluster.noiseRun = number(root, "noise_run", 0);
+    auto faults = root.find("faults");
+    if (faults != root.end() && faults->is_array())
+        for (const Json& fault : *faults) readFault(cluster, fault);
+    return cluster;
+}
+
+Cluster readCluster(const std::string& path) {
+    std::ifstream file(path);
+    if (!file) throw std::runtime_error(path + ": cannot be read");
+    std::stringstream text;
+    text << file.rdbuf();
+    try {
+        return parseCluster(text.str());
+    } catch (const std::exception& error) {
+        throw std::runtime_error(path + ": " + error.what());
+    }
+}
+
+double Cluster::channelBandwidthShare() const {
+    return std::min(1.0, static_cast<double>(maxChannels) / kChannelsToFillALink);
+}
+
+double Cluster::rateBesideTransfers() const {
+    return 1 / (1 + (smContention - 1) * std::min(1.0, static_cast<double>(maxChannels) / kMaxChannels));
+}
+
+double Cluster::computeFactor(int rank, int node) const {
+    double factor = 1;
+    for (const PlantedFactor& slow : slowCompute) {
+        if (slow.rank >= 0 && slow.rank == rank) factor *= slow.factor;
+        if (slow.node >= 0 && slow.node == node) factor *= slow.factor;
+    }
+    return factor;
+}
+
+double Cluster::portGbps(int rank) const {
+    double gbps = intra.gbps;
+    for (const PlantedRate& slow : slowLinks)
+        if (slow.peer < 0 && (slow.rank < 0 || slow.rank == rank)) gbps = std::min(gbps, slowed(intra.gbps, slow));
+    return gbps;
+}
+
+double Cluster::nicGbps(int rank, int node) const {
+    double gbps = inter.gbps;
+    for (const PlantedRate& slow : slowLinks)
+        if (slow.peer < 0 && slow.rank == rank) gbps = std::min(gbps, slowed(inter.gbps, slow));
+    for (const PlantedRate& slow : slowNics)
+        if (slow.node < 0 || slow.node == node) gbps = std::min(gbps, slowed(inter.gbps, slow));
+    return gbps;
+}
+
+int Cluster::placement(int rank, const char* hostName, int launcherNode) const {
+    if (hostName && *hostName) {
+        const char* digits = hostName + std::strlen(hostName);
+        while (digits > hostName && digits[-1] >= '0' && digits[-1] <= '9') digits--;
+        const long number = *digits ? std::strtol(digits, nullptr, 10) : -1;
+        if (number >= 0 && number < nodes) return static_cast<int>(number);
+    }
+    if (launcherNode >= 0 && launcherNode < nodes) return launcherNode;
+    return fromScenario && ranksPerNode > 0 && rank >= 0 ? rank / ranksPerNode : 0;
+}
+
+int64_t Cluster::stamp(int node, int64_t ns, int64_t epochNs) const {
+    int64_t result = ns;
+    for (const ClockOffset& offset : clockOffsets)
+        if (offset.host == node)
+            result += static_cast<int64_t>(offset.us * 1000) +
+                      static_cast<int64_t>(static_cast<double>(ns - epochNs) * offset.ppm / 1e6);
+    return result;
+}
+
+uint64_t mixHash(uint64_t value) {  // splitmix64
+    value += 0x9e3779b97f4a7c15ull;
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
+    return value ^ (value >> 31);
+}
+
+double normalNoise(uint64_t seed, uint64_t a, uint64_t b, uint64_t c) {
+    uint64_t state = mixHash(mixHash(mixHash(mixHash(seed) ^ a) ^ b) ^ c);
+    double sum = 0;  // Irwin-Hall: twelve uniforms have variance 1
+    for (int i = 0; i < 12; i++) {
+        state = mixHash(state);
+        sum += static_cast<double>(state >> 11) * (1.0 / 9007199254740992.0);
+    }
+    return std::clamp(sum - 6.0, -3.0, 3.0);
+}
+
+}  // namespace rankscope::vgpu

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounds, the event loop, and the host threads that wait for it.
+#include "reference/vgpu/engine/engine.h"
+
+#include <algorithm>
+
+#include "reference/vgpu/engine/engine_events.h"
+
+namespace rankscope::vgpu {
+namespace {
+
+/// What a host thread spends between the end of what it waited for and its next instruction.
+constexpr int64_t kWakeNs = 1500;
+
+bool later(const HeapEntry& a, const HeapEntry& b) {
+    if (a.timeNs != b.timeNs) return a.timeNs > b.timeNs;
+    if (a.order != b.order) return a.order > b.order;
+    return a.kind > b.kind;
+}
+
+}  // namespace
+
+int64_t Engine::boundOf(uint32_t root) {
+    int64_t bound = kForever;
+    uint32_t blocker = kNone;
+    for (uint32_t p = root; p != kNone; p = m_arena.processes[p].nextOfIsland) {
+        for (uint32_t t = m_arena.processes[p].firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
+            const HostThread& thread = m_arena.threads[t];
+            switch (thread.state.load(std::memory_order_acquire)) {
+                case ThreadState::running: {
+                    const int64_t ns = thread.boundNs.load(std::memory_order_acquire);
+                    if (ns < bound) {
+                        bound = ns;
+                        blocker = t;
+                    }
+                    break;
+                }
+                case ThreadState::waiting:
+                    // A thread in a rendezvous goes on when members come whose clocks this island does not know.
+                    if (thread.waitKind == WaitKind::comm)
+                        bound = std::min(bound, thread.boundNs.load(std::memory_order_acquire));
+                    if (thread.waitKind == WaitKind::until) bound = std::min(bound, thread.waitUntilNs);
+                    break;
+                case ThreadState::free:
+                case ThreadState::excluded:
+                    break;
+            }
+        }
+    }
+    Process& island = m_arena.processes[root];
+    const bool isBlocker =
+        blocker != kNone && m_arena.threads[blocker].boundNs.load(std::memory_order_relaxed) == bound;
+    island.blocker = isBlocker ? blocker : kNone;
+    island.blockerNs = bound;
+    return bound;
+}
+
+/// True while the thread that ended the last advance has not moved: whatever was submitted since then is later than
+/// what it allows, and all else has been processed.
+bool Engine::blockedAsBefore(uint32_t root) const {
+    const Process& island = m_arena.processes[root];
+    if (island.blocker == kNone) return false;
+    const HostThread& thread = m_arena.threads[island.blocker];
+    return thread.state.load(std::memory_order_acquire) == ThreadState::running && rootOf(thread.process) == root &&
+           thread.boundNs.load(std::memory_order_acquire) == island.blockerNs;
+}
+
+bool Engine::advance(uint32_t process) {
+    bool progressed = false;
+    uint32_t root = rootOf(process);
+    if (blockedAsBefore(root)) return false;
+    for (;;) {
+        // Bounds first, submissions second: what is submitted after the look at a bound carries a later host time.
+        int64_t bound = boundOf(root);
+        m_limitNs = bound == kForever ? kForever : bound + m_arena.launchNs;
+        bool moved = drain(root);
+        Process& island = m_arena.processes[root];
+        for (;;) {
+            if (island.flowsDirty && (island.heapSize == 0 || island.heap[0].timeNs > island.nowNs)) {
+                updateFlows(root, island.nowNs);
+                continue;
+            }
+            if (island.heapSize == 0 || island.heap[0].timeNs >= m_limitNs) break;
+            HeapEntry entry = pop(island);
+            island.nowNs = entry.timeNs;
+            handle(entry);
+            moved = true;
+        }
+        if (settleQueries(root)) moved = true;
+        if (!moved) break;
+        progressed = true;
+    }
+    if (progressed) m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+    return progressed;
+}
+
+bool Engine::advanceQuiescent(uint32_t process) {
+    if (blockedAsBefore(rootOf(process))) return false;  // one thread that runs is enough
+    uint32_t live = 0;
+    for (uint32_t p = 0; p < m_arena.processCount; p++) {
+        const Process& member = m_arena.processes[p];
+        if (!member.alive) continue;
+        live++;
+        for (uint32_t t = member.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess)
+            if (m_arena.threads[t].state == ThreadState::running) return false;
+    }
+    // A member that has not come to life yet is a thread that still runs.
+    for (uint32_t c = 0; c < m_arena.commCount; c++) {
+        const Comm& comm = m_arena.comms[c];
+        if (comm.inUse && !comm.complete && comm.size > live) return false;
+    }
+    uint32_t root = kNone;
+    for (uint32_t p = 0; p < m_arena.processCount; p++) {
+        Process& island = m_arena.processes[p];
+        if (island.island != p) continue;
+        if (drain(p)) return true;
+        if (island.flowsDirty) updateFlows(p, island.nowNs);
+        if (island.heapSize && (root == kNone || later(m_arena.processes[root].heap[0], island.heap[0]))) root = p;
+    }
+    if (root == kNone) return false;
+    HeapEntry entry = pop(m_arena.processes[root]);
+    m_arena.processes[root].nowNs = entry.timeNs;
+    handle(entry);
+    m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+    return true;
+}
+
+void Engine::mergeIslands(uint32_t processA, uint32_t processB) {
+    uint32_t a = rootOf(processA), b = rootOf(processB);
+    if (a == b) return;
+    if (a > b) std::swap(a, b);
+    Process& kept = m_arena.processes[a];
+    Process& gone = m_arena.processes[b];
+    uint32_t last = a;
+    while (m_arena.processes[last].nextOfIsland != kNone) last = m_arena.processes[last].nextOfIsland;
+    m_arena.processes[last].nextOfIsland = b;
+    for (uint32_t p = b; p != kNone; p = m_arena.processes[p].nextOfIsland) m_arena.processes[p].island = a;
+    for (uint32_t i = 0; i < gone.heapSize; i++) push(a, gone.heap[i]);
+    gone.heapSize = 0;
+    while (gone.firstFlow != kNone) {
+        uint32_t index = gone.firstFlow;
+        Transfer& transfer = m_arena.transfers[index];
+        gone.firstFlow = transfer.nextActive;
+        transfer.nextActive = kept.firstFlow;
+        transfer.prevActive = kNone;
+        if (kept.firstFlow != kNone) m_arena.transfers[kept.firstFlow].prevActive = index;
+        kept.firstFlow = index;
+    }
+    kept.blocker = gone.blocker = kNone;
+    kept.flowsDirty |= gone.flowsDirty;
+    kept.nowNs = std::max(kept.nowNs, gone.nowNs);
+}
+
+void Engine::removeProcess(uint32_t index) {
+    Process& process = m_arena.processes[index];
+    process.alive = 0;
+    for (uint32_t t = process.firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
+        HostThread& thread = m_arena.threads[t];
+        process.lastClockNs = std::max(process.lastClockNs, thread.boundNs.load());
+        thread.state = ThreadState::free;
+    }
+    for (uint32_t s = process.firstStream; s != kNone; s = m_arena.streams[s].nextOfProcess) {
+        Stream& stream = m_arena.streams[s];
+        stream.head = stream.tail = kNone;
+        stream.state = StreamState::idle;
+        stream.version++;
+    }
+    m_arena.progress.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Engine::resume(HostThread& thread, int64_t ns) {
+    thread.resumeNs = ns;
+    thread.boundNs.store(ns, std::memory_order_release);
+    thread.state.store(ThreadState::running, std::memory_order_release);
+    if (m_limitNs != kForever || ns < kForever - m_arena.launchNs)
+        m_limitNs = std::min(m_limitNs, ns + m_arena.launchNs);
+    thread.futex.fetch_add(1, std::memory_order_release);
+    wakeBehindLock(thread.futex);
+}
+
+bool Engine::waitSatisfied(const HostThread& thread, int64_t& resumeNs) const {
+    resumeNs = thread.boundNs.load(std::memory_order_relaxed);
+    for (uint32_t i = 0; i < thread.waitCount; i++) {
+        const Stream& stream = m_arena.streams[thread.waitStream[i]];
+        if (!finished(m_arena, thread.waitStream[i], thread.waitSeq[i])) return false;
+        resumeNs = std::max(resumeNs, stream.endNs[thread.waitSeq[i] % kStreamHistory].load(std::memory_order_relaxed));
+    }
+    if (resumeNs > thread.boundNs.load(std::memory_order_relaxed)) resumeNs += kWakeNs;
+    return true;
+}
+
+void Engine::wakeThreads(uint32_t process) {
+    for (uint32_t t = m_arena.processes[process].firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
+        HostThread& thread = m_arena.threads[t];
+        int64_t resumeNs = 0;
+        if (thread.state == ThreadState::waiting && thread.waitKind == WaitKind::ops && waitSatisfied(thread, resumeNs))
+            resume(thread, resumeNs);
+    }
+}
+
+bool Engine::settleQueries(uint32_t root) {
+    bool settled = false;
+    for (uint32_t p = root; p != kNone; p = m_arena.processes[p].nextOfIsland) {
+        for (uint32_t t = m_arena.processes[p].firstThread; t != kNone; t = m_arena.threads[t].nextOfProcess) {
+            HostThread& thread = m_arena.threads[t];
+            if (thread.state == ThreadState::waiting && thread.waitKind == WaitKind::until &&
+                thread.waitUntilNs < m_limitNs) {
+                resume(thread, thread.waitUntilNs);
+                settled = true;
+            }
+        }
+    }
+    return settled;
+}
+
+void Engine::push(uint32_t root, HeapEntry entry) {
+    Process& island = m_arena.processes[root];
+    if (island.heapSize == kHeapEntries) return;  // 16 pending events per stream of a full arena: cannot happen
+    uint32_t at = island.heapSize++;
+    island.heap[at] = entry;
+    std::push_heap(island.heap, island.heap + island.heapSize, later);
+}
+
+HeapEntry Engine::pop(Process& root) {
+    std::pop_heap(root.heap, root.heap + root.heapSize, later);
+    return root.heap[--root.heapSize];
+}
+
+void Engine::handle(const HeapEntry& entry) {
+    switch (entry.kind) {
+        case kStreamReady:
+            if (m_arena.streams[entry.index].version == entry.version) continueStream(entry.index, entry.timeNs);
+            break;
+        case kWorkEnds:
+            if (m_arena.streams[entry.index].version != entry.version) break;
+            finish(entry.index, entry.timeNs);
+            continueStream(entry.index, entry.timeNs);
+            break;
+        case kFlowBegins:
+            beginFlow(m_arena.transfers[entry.index], entry.timeNs);
+            break;
+        case kFlowEnds:
+            if (m_arena.transfers[entry.index].inUse && m_arena.transfers[entry.index].version == entry.version)
+                endFlow(m_arena.transfers[entry.index], entry.timeNs);
+            break;
+        default:
+            break;
+    }
+}
+
+}  // namespace rankscope::vgpu

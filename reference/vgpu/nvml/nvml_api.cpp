@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of NVML that tells of links, for the devices of a virtual node. It asks the scenario alone and joins no job.
+// Declared here by NVIDIA's NVML API Reference Guide (R470 to R580); its header is not needed to build.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+
+#include "reference/vgpu/device/machine.h"
+
+using namespace rankscope::vgpu;
+
+namespace {
+
+enum Result : int {
+    kSuccess = 0,
+    kUninitialized = 1,
+    kInvalidArgument = 2,
+    kNotSupported = 3,
+    kNotFound = 6,
+    kDriverNotLoaded = 9
+};
+
+constexpr uint32_t kFieldCommonSpeed = 90,
+                   kFieldLinkCount = 91;  // NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, NVML_FI_DEV_NVLINK_LINK_COUNT
+constexpr uint32_t kUnsignedInt = 1;      // NVML_VALUE_TYPE_UNSIGNED_INT
+constexpr uint32_t kVersion4 = 6;         // NVML_NVLINK_VERSION_4_0
+
+struct FieldValue {
+    uint32_t fieldId, scopeId;
+    int64_t timestampUs, latencyUs;
+    uint32_t valueType;
+    int32_t status;
+    union {
+        uint32_t unsignedInt;
+        uint64_t whole;
+    } value;
+};
+
+int g_begun = 0;
+
+/// Handles are numbers from 1.
+void* handleOf(uint32_t index) {
+    return reinterpret_cast<void*>(static_cast<uintptr_t>(index) + 1);
+}
+
+uint32_t deviceCount() {
+    return static_cast<uint32_t>(std::max(0, describedCluster().ranksPerNode));
+}
+
+int check(void* device) {
+    if (g_begun == 0) return kUninitialized;
+    const auto number = reinterpret_cast<uintptr_t>(device);
+    return number >= 1 && number <= deviceCount() ? kSuccess : kInvalidArgument;
+}
+
+int answer(void* device, uint32_t* into, uint32_t value) {
+    if (const int result = check(device); result != kSuccess) return result;
+    if (!into) return kInvalidArgument;
+    *into = value;
+    return kSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+int nvmlInit_v2(void) {
+    return linksAreHidden() ? int{kDriverNotLoaded} : (g_begun++, int{kSuccess});
+}
+int nvmlShutdown(void) {
+    return g_begun == 0 ? kUninitialized : (g_begun--, kSuccess);
+}
+
+int nvmlDeviceGetCount_v2(uint32_t* count) {
+    if (g_begun == 0) return kUninitialized;
+    return count ? (*count = deviceCount(), kSuccess) : kInvalidArgument;
+}
+int nvmlDeviceGetHandleByIndex_v2(uint32_t index, void** device) {
+    if (g_begun == 0) return kUninitialized;
+    return device && index < deviceCount() ? (*device = handleOf(index), kSuccess) : kInvalidArgument;
+}
+/// As cudaDeviceGetPCIBusId tells it: device n is on bus n + 1.
+int nvmlDeviceGetHandleByPciBusId_v2(const char* busId, void** device) {
+    unsigned domain = 0, bus = 0;
+    if (g_begun == 0) return kUninitialized;
+    if (!busId || !device || std::sscanf(busId, "%x:%x:", &domain, &bus) != 2) return kInvalidArgument;
+    return domain == 0 && bus >= 1 && bus <= deviceCount() ? (*device = handleOf(bus - 1), kSuccess) : kNotFound;
+}
+
+int nvmlDeviceGetNvLinkState(void* device, uint32_t link, uint32_t* isActive) {
+    const Nvlinks links = nvlinksOf(describedCluster());
+    if (check(device) == kSuccess && links.count == 0) return kNotSupported;
+    return link < links.count ? answer(device, isActive, 1) : kInvalidArgument;
+}
+int nvmlDeviceGetNvLinkVersion(void* device, uint32_t link, uint32_t* version) {
+    const Nvlinks links = nvlinksOf(describedCluster());
+    if (check(device) == kSuccess && links.count == 0) return kNotSupported;
+    return link < links.count ? answer(device, version, kVersion4) : kInvalidArgument;
+}
+int nvmlDeviceGetFieldValues(void* device, int count, FieldValue* values) {
+    if (const int result = check(device); result != kSuccess) return result;
+    if (count < 1 || !values) return kInvalidArgument;
+    const Nvlinks links = nvlinksOf(describedCluster());
+    for (int i = 0; i < count; i++) {
+        FieldValue& field = values[i];
+        field.timestampUs = field.latencyUs = 0;
+        field.valueType = kUnsignedInt;
+        field.value.whole = 0;
+        field.status = kNotSupported;
+        if (links.count == 0 || (field.fieldId != kFieldCommonSpeed && field.fieldId != kFieldLinkCount)) continue;
+        field.value.unsignedInt = field.fieldId == kFieldLinkCount ? links.count : links.megabytesPerS;
+        field.status = kSuccess;
+    }
+    return kSuccess;
+}
+
+int nvmlDeviceGetCurrPcieLinkGeneration(void* device, uint32_t* generation) {
+    return answer(device, generation, pcieLinkOf(describedCluster()).generation);
+}
+int nvmlDeviceGetMaxPcieLinkGeneration(void* device, uint32_t* generation) {
+    return answer(device, generation, pcieLinkOf(describedCluster()).generation);
+}
+int nvmlDeviceGetCurrPcieLinkWidth(void* device, uint32_t* lanes) {
+    return answer(device, lanes, pcieLinkOf(describedCluster()).lanes);
+}
+
+}  // extern "C"

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of nccl-tests: real ones where the recorded data are at hand, and what is wrong with others.
+#include "analyzer/costs/nccl_tests_table.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "analyzer/costs/nccl_names.h"
+#include "analyzer/facts/operation.h"
+#include "collector/store/error.h"
+#include "tests/unit/analyzer/trace_fixture.h"
+
+namespace rankscope::costs {
+namespace {
+
+using store::Op;
+
+struct Sheet {
+    int ranks = 4;
+    int hosts = 1;
+    double busbwScale = 1;
+    std::string before, wrong = "0", end = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 58.2\n#\n";
+
+    std::string text() const {
+        std::string out = before +
+                          "# nThread 1 nGpus 4 minBytes 1024 maxBytes 67108864 step: 4(factor) warmup iters: 5 iters: "
+                          "20 agg iters: 1 validation: 1 graph: 0\n#\n# Using devices\n";
+        for (int rank = 0; rank < ranks; ++rank)
+            out += fmt::format("#  Rank {:2} Group  0 Pid {:6} on host-{} device  {} [0x10] NVIDIA H100\n", rank,
+                               100 + rank, rank * hosts / ranks, rank);
+        out +=
+            "#\n#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw  "
+            " busbw #wrong\n";
+        for (double bytes = 1024; bytes <= 1 << 26; bytes *= 4) {
+            const double us = 30 + bytes / 100e3, algbw = bytes / us / 1e3,
+                         busbw = busbwScale * algbw * facts::busFactor(Op::allReduce, ranks);
+            out += fmt::format(
+                "{:12.0f} {:12.0f}     float     sum      -1 {:8.2f} {:7.2f} {:7.2f} {:>6} {:8.2f} {:7.2f} {:7.2f} "
+                "{:>6}\n",
+                bytes, bytes / 4, us, algbw, busbw, wrong, us, algbw, busbw, wrong);
+        }
+        return out + end;
+    }
+};
+
+class NcclTests : public testing::Test {
+  protected:
+    std::filesystem::path file(const std::string& text, const std::string& name = "sweep.txt") const {
+        std::ofstream(m_folder.path() / name) << text;
+        return m_folder.path() / name;
+    }
+    std::string refusal(const std::string& text, const NcclTestsHints& hints = {}) const {
+        try {
+            readNcclTestsTables(file(text), hints);
+        } catch (const store::Error& error) {
+            EXPECT_FALSE(error.hint().empty()) << error.cause();
+            return error.cause();
+        }
+        return "accepted";
+    }
+    test::TemporaryFolder m_folder;
+};
+
+TEST_F(NcclTests, ATableTellsOperationRanksNodesAndTimes) {
+    Sheet sheet;
+    sheet.hosts = 2;
+    const auto tables = readNcclTestsTables(file(sheet.text()));
+    ASSERT_EQ(tables.size(), 1u);
+    EXPECT_EQ(tables[0].op, Op::allReduce);
+    EXPECT_EQ(tables[0].ranks, 4);
+    EXPECT_EQ(tables[0].nodes, 2);
+    ASSERT_EQ(tables[0].rows.size(), 9u);
+    EXPECT_EQ(tables[0].rows.back().bytes, 1 << 26);
+    EXPECT_NEAR(tables[0].timeUs(tables[0].rows.back()), 30 + 671.09, 0.01);
+    EXPECT_EQ(tables[0].algorithm, store::Algorithm::unknown);
+}
+
+TEST_F(NcclTests, ASweepIsSeveralTablesWithTheVariablesOfEach) {
+    Sheet ring, tree;
+    ring.before = "+ NCCL_ALGO=Ring NCCL_PROTO=LL mpirun -n 4 ./build/all_reduce_perf -b 1K -e 64M -f 4\n";
+    tree.before =
+        "host:1:1 [0] NCCL INFO NCCL_ALGO set by environment to Tree.\nhost:1:1 [0] NCCL INFO NCCL_PROTO set by "
+        "environment to Simple.\nNCCL version 2.28.9+cuda13.0\n";
+    const auto tables = readNcclTestsTables(file(ring.text() + tree.text()));
+    ASSERT_EQ(tables.size(), 2u);
+    EXPECT_EQ(tables[0].algorithm, store::Algorithm::ring);
+    EXPECT_EQ(tables[0].protocol, store::Protocol::ll);
+    EXPECT_EQ(tables[1].algorithm, store::Algorithm::tree);
+    EXPECT_EQ(tables[1].protocol, store::Protocol::simple);
+    EXPECT_EQ(tables[1].ncclVersion, "2.28.9");
+}
+
+TEST_F(NcclTests, WhatCannotBeEvidenceIsRefusedWithLineAndReason) {
+    Sheet sheet;
+    sheet.ranks = 1;
+    EXPECT_NE(refusal(sheet.text()).find("one rank"), std::string::npos);
+    sheet = {};
+    sheet.busbwScale = 0;
+    EXPECT_NE(refusal(sheet.text()).find("bus bandwidth is 0"), std::string::npos);
+    sheet = {};
+    sheet.busbwScale = 0.5;
+    EXPECT_NE(refusal(sheet.text(), {Op::allReduce, {}, {}})
+                  .find("busbw / algbw is 0.750, for all_reduce over 4 ranks it is 1.500"),
+              std::string::npos);
+    sheet = {};
+    sheet.wrong = "7";
+    EXPECT_EQ(refusal(sheet.text()), "line 10: 14 wrong elements");
+    sheet = {};
+    sheet.end.clear();
+    EXPECT_NE(refusal(sheet.text()).find("ends inside a table"), std::string::npos);
+    const std::string whole = Sheet{}.text();
+    const size_t row = whole.find("     1048576");
+    const size_t end = whole.find('\n', row);
+    EXPECT_NE(refusal(whole.substr(0, end - 30) + whole.substr(end)).find("line 15: a row of 9 columns"),
+              std::string::npos)
+        << refusal(whole.substr(0, end - 30) + whole.substr(end));
+    std::string swapped = whole;
+    swapped.replace(swapped.find("701.09"), 6, "101.09");
+    EXPECT_NE(refusal(swapped).find("columns do not belong together"), std::string::npos);
+    EXPECT_NE(refusal("hello\n").find("no table"), std::string::npos);
+    EXPECT_NE(refusal(whole.substr(whole.find("#\n#       size"))).find("no device list"), std::string::npos);
+    EXPECT_THROW(readNcclTestsTables(m_folder.path() / "absent"), store::Error);
+}
+
+TEST_F(NcclTests, TheCommandLineNamesWhatAFileDoesNotTell) {
+    const EvidenceSource source = parseEvidenceSource("a/b.txt:allgather:ring/ll128");
+    EXPECT_EQ(source.path, "a/b.txt");
+    EXPECT_EQ(source.hints.op, Op::allGather);
+    EXPECT_EQ(source.hints.algorithm, store::Algorithm::ring);
+    EXPECT_EQ(source.hints.protocol, store::Protocol::ll128);
+    EXPECT_EQ(parseEvidenceSource("plain.txt").hints.op, Op::unknown);
+    EXPECT_THROW(parseEvidenceSource("a.txt:alreduce"), store::Error);
+}
+
+TEST_F(NcclTests, RealOutputsAreRead) {
+    std::filesystem::path data = "../shared/data/nccl_tests";
+    for (std::filesystem::path up = std::filesystem::current_path(); up.has_relative_path(); up = up.parent_path())
+        if (std::filesystem::exists(up.parent_path() / "shared/data/nccl_tests"))
+            data = up.parent_path() / "shared/data/nccl_tests";
+    if (!std::filesystem::exists(data)) GTEST_SKIP() << "no recorded outputs beside this source tree";
+    const auto a100 = readNcclTestsTables(data / "superbench_a100x8/nccl_allreduce.log");
+    ASSERT_EQ(a100.size(), 1u);
+    EXPECT_EQ(a100[0].op, Op::allReduce);
+    EXPECT_EQ(a100[0].ranks, 8);
+    EXPECT_EQ(a100[0].nodes, 1);
+    EXPECT_EQ(a100[0].rows.back().bytes, 8589934592);
+    EXPECT_EQ(readNcclTestsTables(data / "superbench_a100x8/nccl_alltoall.log")[0].op, Op::allToAll);
+    EXPECT_EQ(readNcclTestsTables(data / "superbench_a100x8/nccl_reducescatter.log")[0].op, Op::reduceScatter);
+    const auto efa = readNcclTestsTables(data / "p4d_a100x16_efa/nccl-tests_slurm-104.out", {Op::allGather, {}, {}});
+    ASSERT_EQ(efa.size(), 1u);
+    EXPECT_EQ(efa[0].ranks, 16);
+    EXPECT_EQ(efa[0].nodes, 2);
+    EXPECT_EQ(efa[0].ncclVersion, "2.18.3");
+    EXPECT_NEAR(efa[0].timeUs(efa[0].rows.front()), 89.27, 0.01);
+}
+
+}  // namespace
+}  // namespace rankscope::costs

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Edits of pipelines: micro-batches, schedules, stages of other layers, on graphs small enough to be played by hand.
+#include <gtest/gtest.h>
+
+#include "analyzer/edits/layers.h"
+#include "analyzer/edits/micro_batches.h"
+#include "analyzer/edits/pipeline_plan.h"
+#include "tests/unit/analyzer/hand_made_step.h"
+
+namespace rankscope::edits {
+namespace {
+
+/// A pipeline as its plan says: a forward pass is `layers` kernels of 1 / layers ms in all, a backward pass takes twice
+/// that, messages take no time. Optimizer 1 ms. `slower`: by stage, how many times as long its passes take; empty:
+/// once.
+replay::TaskGraph pipelineStep(const PipelineShape& shape, int layers, const std::vector<double>& slower = {}) {
+    replay::GraphDraft draft;
+    std::map<std::tuple<bool, int, int>, std::array<replay::ExchangeMember, 2>> messages;
+    const int perChunk = layers / shape.virtualStages;
+    for (int stage = 0; stage < shape.stages; ++stage) {
+        const double factor = slower.empty() ? 1 : slower[static_cast<size_t>(stage)];
+        test::Rank rank(draft, stage);
+        replay::TaskId received = replay::kNoTask;
+        for (const PipelineAction& action : planStage(shape, stage)) {
+            if (action.kind == PipelineAction::Kind::transfer) {
+                const replay::ExchangeMember member = rank.communicate(0, draft.last(rank.compute));
+                for (const PipelineMessage& message : action.messages)
+                    messages[{message.activation, message.micro, message.place}][message.send ? 0 : 1] = member;
+                if (action.receives()) received = member.transfer;
+                continue;
+            }
+            const bool forward = action.kind == PipelineAction::Kind::forward;
+            for (int layer = 0; layer < perChunk; ++layer) {
+                for (uint32_t key : {0u, 1u}) {
+                    rank.kernel(forward ? key : 2 + key, factor * (forward ? 0.5 : 1.0) / layers, received);
+                    received = replay::kNoTask;
+                }
+            }
+        }
+        rank.kernel(9, 1, received);
+        rank.mark(true);
+    }
+    for (const auto& [key, members] : messages) {
+        replay::Exchange exchange;
+        exchange.communicatorId = test::kGroup;
+        exchange.op = store::Op::send;
+        exchange.bytes = test::kMebi;
+        exchange.step = 0;
+        const uint32_t number = draft.addExchange(exchange, members);
+        for (const replay::ExchangeMember& member : members)
+            draft.info(member.arrival).detail = draft.info(member.transfer).detail = number;
+        draft.addEdge(members[0].transfer, members[1].arrival, replay::WaitKind::peer);
+        draft.addEdge(members[1].transfer, members[0].arrival, replay::WaitKind::peer);
+    }
+    return *std::move(draft).seal();
+}
+
+job::Analysis pipelineAnalysis(const PipelineShape& shape) {
+    job::Analysis analysis = test::analysisOf(store::Op::send, facts::CommRole::pipeline);
+    facts::Pipeline pipeline;
+    for (int stage = 0; stage < shape.stages; ++stage) pipeline.stages.push_back(stage);
+    pipeline.microBatches = shape.microBatches;
+    pipeline.virtualStages = shape.virtualStages;
+    pipeline.schedule = shape.schedule;
+    analysis.layout.pipelines = {pipeline};
+    return analysis;
+}
+
+TEST(StructuralEdits, MoreMicroBatchesShareOneBubble) {
+    const PipelineShape two{"1f1b", 2, 2, 1};
+    const replay::TaskGraph graph = pipelineStep(two, 2);
+    // (M + P - 1) x 3 ms, and the optimizer.
+    EXPECT_NEAR(test::stepMs(graph), 10, 1e-3);
+    double tokens = 0;
+    PipelineOrder::To to;
+    to.microBatches = 4;
+    EXPECT_NEAR(test::stepMsWith(PipelineOrder(to), graph, pipelineAnalysis(two), &tokens), 16, 1e-3);
+    EXPECT_DOUBLE_EQ(tokens, 2);
+    to.microBatches = 1;
+    EXPECT_NEAR(test::stepMsWith(PipelineOrder(to), graph, pipelineAnalysis(two), &tokens), 7, 1e-3);
+    EXPECT_DOUBLE_EQ(tokens, 0.5);
+}
+
+TEST(StructuralEdits, AScheduleIsPlayedAsIfItHadBeenRecorded) {
+    for (const PipelineShape& from :
+         {PipelineShape{"1f1b", 4, 8, 1}, PipelineShape{"gpipe", 4, 8, 1}, PipelineShape{"interleaved", 4, 8, 2}})
+        for (const PipelineShape& wanted :
+             {PipelineShape{"1f1b", 4, 4, 1}, PipelineShape{"gpipe", 4, 12, 1}, PipelineShape{"interleaved", 4, 8, 2},
+              PipelineShape{"interleaved", 4, 16, 4}}) {
+            PipelineOrder::To to{wanted.microBatches, wanted.virtualStages, wanted.schedule};
+            EXPECT_NEAR(test::stepMsWith(PipelineOrder(to), pipelineStep(from, 8), pipelineAnalysis(from)),
+                        test::stepMs(pipelineStep(wanted, 8)), 1e-3)
+                << from.schedule << " to " << wanted.schedule << " with " << wanted.microBatches;
+        }
+}
+
+TEST(StructuralEdits, PipelinesAreChangedAgain) {
+    const PipelineShape from{"gpipe", 4, 8, 1};
+    const job::Analysis analysis = pipelineAnalysis(from);
+    const replay::TaskGraph graph = pipelineStep(from, 8);
+    EXPECT_NEAR(test::stepMsAfter({"micro-batches:count=16", "schedule:name=1f1b"}, graph, analysis),
+                test::stepMs(pipelineStep({"1f1b", 4, 16, 1}, 8)), 1e-3);
+    EXPECT_NEAR(test::stepMsAfter({"schedule:name=interleaved,virtual=2", "micro-batches:count=16"}, graph, analysis),
+                test::stepMs(pipelineStep({"interleaved", 4, 16, 2}, 8)), 1e-3);
+    EXPECT_NEAR(test::stepMsAfter({"micro-batches:count=16", "micro-batches:count=4"}, graph, analysis),
+                test::stepMs(pipelineStep({"gpipe", 4, 4, 1}, 8)), 1e-3);
+    const std::vector<double> slower{1, 1, 1, 1.5};
+    EXPECT_NEAR(
+        test::stepMsAfter({"micro-batches:count=16", "layers:parts=yes"}, pipelineStep(from, 8, slower), analysis),
+        test::stepMsAfter({"layers:parts=yes", "micro-batches:count=16"}, pipelineStep(from, 8, slower), analysis),
+        1e-2);
+    EXPECT_THROW(test::stepMsAfter({"micro-batches:count=6", "schedule:name=interleaved,virtual=2"}, graph, analysis),
+                 EditError);  // no multiple of the stages any more
+}
+
+TEST(StructuralEdits, ImpossiblePipelinesAreRefused) {
+    const PipelineShape shape{"1f1b", 4, 8, 1};
+    const replay::TaskGraph graph = pipelineStep(shape, 2);
+    const job::Analysis analysis = pipelineAnalysis(shape);
+    EXPECT_THROW(test::stepMsWith(PipelineOrder({6, 2, "interleaved"}), graph, analysis),
+                 EditError);  // not a multiple of the stages
+    EXPECT_THROW(test::stepMsWith(PipelineOrder({8, 4, "interleaved"}), graph, analysis),
+                 EditError);  // two layers for four chunks
+    EXPECT_THROW(test::stepMsWith(PipelineOrder({8, 2, "1f1b"}), graph, analysis), EditError);
+    job::Analysis other = analysis;
+    other.layout.pipelines.front().microBatches = 4;
+    EXPECT_THROW(test::stepMsWith(PipelineOrder({16, 1, "1f1b"}), graph, other),
+                 EditError);  // the messages say otherwise
+    EXPECT_THROW(test::stepMsWith(PipelineOrder({16, 1, "1f1b"}), test::ddpStep(false),
+                                  test::analysisOf(store::Op::allReduce, facts::CommRole::gradients)),
+                 EditError);
+}
+
+TEST(StructuralEdits, LayersMoveToTheLighterStage) {
+    const PipelineShape shape{"1f1b", 2, 2, 1};
+    const replay::TaskGraph graph = pipelineStep(shape, 4, {1, 2});
+    const job::Analysis analysis = pipelineAnalysis(shape);
+    // The second stage ends its backward passes at 7 and 13, the first at 15.
+    EXPECT_NEAR(test::stepMs(graph), 16, 1e-3);
+    // One of its four layers moves: 4.5 ms a micro-batch on both, 3 x 4.5, and an optimizer of 1.5 ms.
+    EXPECT_NEAR(test::stepMsWith(MoveLayers(std::nullopt), graph, analysis), 15, 1e-3);
+    EXPECT_NEAR(test::stepMsWith(MoveLayers(MoveLayers::Move{1, 0, 1}), graph, analysis), 15, 1e-3);
+    EXPECT_THROW(test::stepMsWith(MoveLayers(MoveLayers::Move{1, 0, 4}), graph, analysis), EditError);
+    EXPECT_THROW(test::stepMsWith(MoveLayers(MoveLayers::Move{1, 2, 1}), graph, analysis), EditError);
+    EXPECT_THROW(test::stepMsWith(MoveLayers(std::nullopt), pipelineStep(shape, 4), analysis),
+                 EditError);  // even already
+    // One of two layers is too much to move; a part of one makes 3.45 ms a micro-batch on both, and an optimizer
+    // of 1.15 ms.
+    EXPECT_THROW(test::stepMsWith(MoveLayers(std::nullopt), pipelineStep(shape, 2, {1, 1.3}), analysis), EditError);
+    EXPECT_NEAR(test::stepMsWith(MoveLayers(std::nullopt, true), pipelineStep(shape, 2, {1, 1.3}), analysis), 11.5,
+                1e-3);
+}
+
+TEST(StructuralEdits, LayersMoveAgainFromWhereTheyAre) {
+    const PipelineShape shape{"1f1b", 2, 2, 1};
+    const replay::TaskGraph graph = pipelineStep(shape, 4, {1, 2});
+    const job::Analysis analysis = pipelineAnalysis(shape);
+    const double recorded = test::stepMs(graph);
+    // There and back.
+    EXPECT_NEAR(test::stepMsAfter({"layers:from=0,to=1", "layers:from=1,to=0"}, graph, analysis), recorded, 1e-4);
+    EXPECT_NEAR(test::stepMsAfter({"layers:from=1,to=0,count=3", "layers:from=0,to=1,count=2", "layers:from=0,to=1"},
+                                  graph, analysis),
+                recorded, 1e-4);
+    // Two at once, or one after the other; and the balance counts from there.
+    EXPECT_NEAR(test::stepMsAfter({"layers:from=1,to=0", "layers:from=1,to=0"}, graph, analysis),
+                test::stepMsAfter({"layers:from=1,to=0,count=2"}, graph, analysis), 1e-4);
+    EXPECT_NEAR(test::stepMsAfter({"layers:from=0,to=1", "layers"}, graph, analysis), 15, 1e-3);
+    // Four and one make five: stage 1 can give four.
+    EXPECT_NO_THROW(test::stepMsAfter({"layers:from=0,to=1", "layers:from=1,to=0,count=4"}, graph, analysis));
+    EXPECT_THROW(test::stepMsAfter({"layers:from=1,to=0", "layers:from=1,to=0,count=3"}, graph, analysis), EditError);
+    EXPECT_THROW(test::stepMsAfter({"layers:parts=yes", "layers:from=1,to=0"}, graph, analysis),
+                 EditError);  // no whole ones any more
+}
+
+}  // namespace
+}  // namespace rankscope::edits

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Edits of how many ranks sum their gradients, and how often, on graphs small enough to be played by hand.
+#include <gtest/gtest.h>
+
+#include "analyzer/edits/place.h"
+#include "analyzer/edits/replicas.h"
+#include "tests/unit/analyzer/hand_made_step.h"
+
+namespace rankscope::edits {
+namespace {
+
+TEST(StructuralEdits, MoreRanksAreMoreTokens) {
+    job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    analysis.peaks = costs::parseLinkPeaks("intra:gbps=100,alpha_us=1;inter:gbps=100,alpha_us=1");
+    replay::TaskGraph graph = test::ddpStep(false);
+    EditEffect effect;
+    Replicas(8).apply(graph, analysis, effect);  // of two
+    EXPECT_DOUBLE_EQ(effect.replicas, 4);
+    Replicas(2).apply(graph, present(analysis, effect), effect);
+    EXPECT_DOUBLE_EQ(effect.replicas, 1);
+}
+
+TEST(StructuralEdits, ReplicasCostWhatTheLinksSay) {
+    job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    const replay::TaskGraph graph = test::ddpStep(false);
+    EXPECT_THROW(test::stepMsWith(Replicas(4), graph, analysis), EditError);  // no links known
+    analysis.peaks = costs::parseLinkPeaks("intra:gbps=100,alpha_us=1;inter:gbps=100,alpha_us=1");
+    EXPECT_NEAR(test::stepMsWith(Replicas(2), graph, analysis), 10.8, 1e-6);
+    EXPECT_NEAR(test::stepMsWith(Replicas(1), graph, analysis), 7, 1e-6);
+    EXPECT_GT(test::stepMsWith(Replicas(8), graph, analysis), 10.8);
+    // Each change counts from the one before.
+    EXPECT_NEAR(test::stepMsAfter({"dp-ranks:count=8", "dp-ranks:count=4"}, graph, analysis),
+                test::stepMsAfter({"dp-ranks:count=4"}, graph, analysis), 1e-4);
+    EXPECT_NEAR(test::stepMsAfter({"dp-ranks:count=8", "dp-ranks:count=2"}, graph, analysis), 10.8, 1e-4);
+    EXPECT_THROW(test::stepMsAfter({"dp-ranks:count=1", "dp-ranks:count=4"}, graph, analysis), EditError);
+}
+
+TEST(StructuralEdits, LayersReducedOneByOneAreNoMicroSteps) {
+    // Four equal buckets of one backward pass.
+    job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    const replay::TaskGraph graph = test::ddpStep(false, {8, 8, 8, 8});
+    EXPECT_THROW(test::stepMsAfter({"reduce-once:micro-steps=4"}, graph, analysis), EditError);
+    EXPECT_THROW(test::stepMsAfter({"reduce-once:micro-steps=2"}, graph, analysis), EditError);
+}
+
+/// Two nodes of two ranks, ten times as slow between as inside. Tensor-parallel groups {0, 2} and {1, 3} lie across,
+/// gradients are summed inside.
+job::Analysis acrossNodes() {
+    job::Analysis analysis;
+    const auto group = [&analysis](int64_t id, std::vector<int> ranks, int nodes, facts::CommRole role) {
+        facts::Communicator& communicator = analysis.facts.communicators[id];
+        communicator.id = id;
+        communicator.size = communicator.smallestNode = 2;
+        communicator.nodes = nodes;
+        if (nodes > 1) communicator.smallestNode = 1;
+        communicator.ranks = std::move(ranks);
+        analysis.layout.roles[id] = role;
+        analysis.layout.uses[id][store::Op::allReduce] = {role, 1};
+    };
+    group(1, {0, 2}, 2, facts::CommRole::activations);
+    group(2, {1, 3}, 2, facts::CommRole::activations);
+    group(3, {0, 1}, 1, facts::CommRole::gradients);
+    group(4, {2, 3}, 1, facts::CommRole::gradients);
+    for (int rank = 0; rank < 4; ++rank) {
+        facts::RankFacts facts;
+        facts.rank = rank;
+        facts.hostId = rank / 2;
+        analysis.facts.ranks.push_back(facts);
+    }
+    analysis.peaks = costs::parseLinkPeaks("intra:gbps=100,alpha_us=0.000001;inter:gbps=10,alpha_us=0.000001");
+    return analysis;
+}
+
+TEST(StructuralEdits, GroupsInsideNodesUseTheFastLinksAndTheOthersTheSlowOnes) {
+    const job::Analysis analysis = acrossNodes();
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    std::vector<std::vector<replay::ExchangeMember>> first(2), second(2), sums(2);
+    for (int rank = 0; rank < 4; ++rank) {
+        test::Rank& of = ranks.emplace_back(draft, rank);
+        const auto tensor = static_cast<size_t>(rank % 2), data = static_cast<size_t>(rank / 2);
+        first[tensor].push_back(of.communicate(20, of.kernel(1, 1)));
+        second[tensor].push_back(of.communicate(20, of.kernel(1, 1, first[tensor].back().transfer)));
+        sums[data].push_back(of.communicate(2, replay::kNoTask));
+        of.mark(true);
+    }
+    for (size_t g = 0; g < 2; ++g) {
+        test::joinAll(draft, store::Op::allReduce, 100'000'000, first[g], 1 + static_cast<int64_t>(g));
+        test::joinAll(draft, store::Op::allReduce, 100'000'000, second[g], 1 + static_cast<int64_t>(g));
+        test::joinAll(draft, store::Op::allReduce, 100'000'000, sums[g], 3 + static_cast<int64_t>(g));
+    }
+    const replay::TaskGraph graph = *std::move(draft).seal();
+    EXPECT_NEAR(test::stepMs(graph), 44, 1e-6);
+    // 100 MB take 1 ms inside a node and 10 ms between nodes at best, twice that as measured on both.
+    EXPECT_NEAR(test::stepMsWith(PlaceGroups(std::nullopt), graph, analysis), 1 + 2 + 1 + 2 + 20, 1e-6);
+    EXPECT_THROW(test::stepMsWith(PlaceGroups(3), graph, analysis), EditError);  // inside already
+    job::Analysis unknown = analysis;
+    unknown.peaks = {};
+    EXPECT_THROW(test::stepMsWith(PlaceGroups(std::nullopt), graph, unknown), EditError);
+    job::Analysis small = analysis;
+    for (facts::RankFacts& rank : small.facts.ranks) rank.hostId = rank.rank;
+    EXPECT_THROW(test::stepMsWith(PlaceGroups(std::nullopt), graph, small), EditError);  // does not fit
+}
+
+}  // namespace
+}  // namespace rankscope::edits

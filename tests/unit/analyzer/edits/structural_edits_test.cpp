@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Edits that move the work of buckets, gathers and updates, on graphs small enough to be played by hand.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "analyzer/edits/buckets.h"
+#include "analyzer/edits/place.h"
+#include "analyzer/edits/sharded.h"
+#include "tests/unit/analyzer/hand_made_step.h"
+
+namespace rankscope::edits {
+namespace {
+
+TEST(StructuralEdits, LargerBucketsPayLessStartUpAndLeaveWithTheirLastGradient) {
+    const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    const replay::TaskGraph graph = test::ddpStep(false);
+    // Ready at 3, 4, 5, 6: transfers end at 4.4, 5.8, 7.2, 9.8.
+    EXPECT_DOUBLE_EQ(test::stepMs(graph), 10.8);
+    EXPECT_NEAR(test::stepMsWith(Buckets(8, false), graph, analysis), 10.8, 1e-6);
+    // 8 | 8 + 8 | 32, ready at 3, 5, 6: ends at 4.4, 6.8, 9.4. The first bucket keeps to 1 MiB.
+    EXPECT_NEAR(test::stepMsWith(Buckets(16, false), graph, analysis), 10.4, 1e-6);
+    // 8 | 48: beyond the sizes seen the line goes on, 3.4 ms.
+    EXPECT_NEAR(test::stepMsWith(Buckets(400, false), graph, analysis), 10.4, 1e-6);
+}
+
+TEST(StructuralEdits, SplitBucketsLeaveEarlier) {
+    const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<std::vector<replay::ExchangeMember>> buckets(2);
+    for (test::Rank& rank : ranks) {
+        rank.kernel(0, 2);
+        const replay::TaskId first = rank.kernel(1, 1);
+        buckets[0].push_back(rank.communicate(1.4, first));
+        rank.kernel(1, 1);
+        rank.kernel(1, 1);
+        const replay::TaskId last = rank.kernel(1, 1);
+        buckets[1].push_back(rank.communicate(2.2, last));
+        rank.kernel(3, 1, buckets[1].back().transfer);
+        rank.mark(true);
+    }
+    test::joinAll(draft, store::Op::allReduce, 8 * test::kMebi, buckets[0]);
+    test::joinAll(draft, store::Op::allReduce, 24 * test::kMebi, buckets[1]);
+    const replay::TaskGraph graph = *std::move(draft).seal();
+    EXPECT_DOUBLE_EQ(test::stepMs(graph), 9.2);
+    EditEffect effect;
+    replay::TaskGraph changed = graph;
+    // The range of sizes is under 4, but the cost of 8 MiB itself is known: four buckets, ready at 3, 4, 5, 6, end
+    // at 4.4, 5.8, 7.2, 8.6.
+    Buckets(8, false).apply(changed, analysis, effect);
+    EXPECT_NEAR(test::stepMs(changed), 9.6, 1e-6);
+    int sent = 0;
+    for (const replay::Exchange& exchange : changed.exchanges) sent += exchange.members > 0 ? 1 : 0;
+    EXPECT_EQ(sent, 4);
+}
+
+TEST(StructuralEdits, ThePresentSizeChangesNothing) {
+    const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    replay::TaskGraph graph = test::ddpStep(false);
+    // One rank leaves each transfer earlier, as members of a ring with a slow edge do.
+    for (const replay::Exchange& exchange : graph.exchanges)
+        graph.durationNs[graph.membersOf(exchange)[1].transfer] -= 200'000;
+    for (Outlook outlook : {Outlook::expected, Outlook::dear, Outlook::cheap, Outlook::coarse}) {
+        EditEffect effect;
+        effect.outlook = outlook;
+        replay::TaskGraph changed = graph;
+        Buckets(8, false).apply(changed, analysis, effect);
+        EXPECT_EQ(changed.durationNs, graph.durationNs);
+        EXPECT_EQ(changed.leadNs, graph.leadNs);
+        EXPECT_EQ(changed.edges.size(), graph.edges.size());
+    }
+}
+
+TEST(StructuralEdits, WhatIsNotKnownOfNewBucketsIsOpen) {
+    const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    const auto stepMsBy = [&](Outlook outlook) {
+        replay::TaskGraph changed = test::ddpStep(false);
+        EditEffect effect;
+        effect.outlook = outlook;
+        Buckets(400, false).apply(changed, analysis, effect);
+        EXPECT_TRUE(effect.open);
+        return test::stepMs(changed);
+    };
+    // 8 | 48: 3.4 ms by the line, between as long as 32 MiB takes and 48 / 32 of it.
+    EXPECT_NEAR(stepMsBy(Outlook::expected), 10.4, 1e-6);
+    EXPECT_LT(stepMsBy(Outlook::cheap), 10.4);
+    EXPECT_GE(stepMsBy(Outlook::cheap), 9.6);
+    EXPECT_GT(stepMsBy(Outlook::dear), 10.4);
+    EXPECT_LE(stepMsBy(Outlook::dear), 10.9 + 1e-6);
+}
+
+TEST(StructuralEdits, BucketsOfUnknownCostAreRefused) {
+    const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    EXPECT_THROW(test::stepMsWith(Buckets(400, false), test::ddpStep(true, {14, 14, 14, 14}), analysis), EditError);
+    EXPECT_THROW(test::stepMsWith(Buckets(16, false), test::ddpStep(false),
+                                  test::analysisOf(store::Op::allReduce, facts::CommRole::activations)),
+                 EditError);
+}
+
+/// Forward 2 ms and a kernel of backward of 1 ms for each bucket, as in ddpStep. The host waits for the second bucket's
+/// transfer in a call named by the string `name`, in front of the call of the last kernel of backward (`early`) or
+/// behind it.
+replay::TaskGraph stepWithWait(replay::TaskKind kind, uint32_t name, bool early,
+                               std::vector<int64_t> bucketMebi = {8, 8, 8, 32}) {
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<std::vector<replay::ExchangeMember>> buckets(bucketMebi.size());
+    for (size_t r = 0; r < 2; ++r) {
+        const auto wait = [&] {
+            draft.addEdge(draft.addTask(test::on(ranks[r].host, kind, name), 0), buckets[1][r].transfer,
+                          replay::WaitKind::blocking);
+        };
+        ranks[r].kernel(0, 2);
+        for (size_t k = 0; k < bucketMebi.size(); ++k) {
+            if (early && k + 1 == bucketMebi.size()) wait();
+            const replay::TaskId after = ranks[r].kernel(k + 1 < bucketMebi.size() ? 1 : 2, 1);
+            buckets[k].push_back(ranks[r].communicate(1 + 0.05 * static_cast<double>(bucketMebi[k]), after));
+        }
+        if (!early) wait();
+        ranks[r].kernel(3, 1, buckets.back()[r].transfer);
+        ranks[r].mark(true);
+    }
+    for (size_t b = 0; b < buckets.size(); ++b)
+        test::joinAll(draft, store::Op::allReduce, bucketMebi[b] * test::kMebi, buckets[b]);
+    return *std::move(draft).seal();
+}
+
+int waitsOfTheHost(const replay::TaskGraph& graph) {
+    int count = 0;
+    for (replay::TaskId task = 0; task < graph.size(); ++task)
+        for (const replay::Edge& edge : graph.edgesOf(task))
+            count += static_cast<replay::WaitKind>(edge.kind) == replay::WaitKind::blocking ? 1 : 0;
+    return count;
+}
+
+TEST(StructuralEdits, FewerBucketsDoNotFillTheLaunchQueue) {
+    job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    analysis.facts.strings = {"", "cudaLaunchKernelExC", "cudaStreamWaitEvent", "cudaEventRecord",
+                              "cudaStreamSynchronize"};
+    // The host comes to the last kernel when a transfer made room in the queue: at 5.8, so that it ends at 6.8. That
+    // holds up nobody: the network is busy until 7.2.
+    for (const auto& [kind, name] : {std::pair{replay::TaskKind::host, 1U},
+                                     {replay::TaskKind::blockingCall, 2U},
+                                     {replay::TaskKind::blockingCall, 3U}}) {
+        replay::TaskGraph graph = stepWithWait(kind, name, true);
+        EXPECT_NEAR(test::stepMs(graph), 10.8, 1e-6);
+        EditEffect effect;
+        // 8 | 48: the second one leaves behind the last kernel, whose call would wait for it.
+        Buckets(400, false).apply(graph, analysis, effect);
+        EXPECT_NEAR(test::stepMs(graph), 10.4, 1e-6);
+        EXPECT_EQ(waitsOfTheHost(graph), 0);
+    }
+}
+
+TEST(StructuralEdits, WhatElseTheHostWaitsForStays) {
+    job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    analysis.facts.strings = {"", "cudaLaunchKernelExC", "cudaStreamWaitEvent", "cudaEventRecord",
+                              "cudaStreamSynchronize"};
+    EditEffect effect;
+    replay::TaskGraph synchronised = stepWithWait(replay::TaskKind::blockingCall, 4, false);
+    Buckets(400, false).apply(synchronised, analysis, effect);
+    EXPECT_EQ(waitsOfTheHost(synchronised), 2);
+    // More buckets than before fill a queue no less.
+    replay::TaskGraph split = stepWithWait(replay::TaskKind::host, 1, false, {8, 24, 24, 32});
+    Buckets(8, false).apply(split, analysis, effect);
+    EXPECT_EQ(waitsOfTheHost(split), 2);
+}
+
+TEST(StructuralEdits, OverlapSendsBucketsDuringTheBackwardPass) {
+    const job::Analysis analysis = test::analysisOf(store::Op::allReduce, facts::CommRole::gradients);
+    const replay::TaskGraph graph = test::ddpStep(true, {14, 14, 14, 14});
+    // All at 6: four times 1.7, then the optimizer.
+    EXPECT_NEAR(test::stepMs(graph), 13.8, 1e-6);
+    // Gradients by time, 14 MiB per kernel: ready at 3, 4, 5, 6: the network is busy from 3 on.
+    EXPECT_NEAR(test::stepMsWith(Overlap(), graph, analysis), 10.8, 1e-6);
+    EXPECT_THROW(test::stepMsWith(Overlap(), test::ddpStep(false), analysis), EditError);
+}
+
+/// ZeRO-2 with one bucket: an update of 1 ms, the parameters gathered (24 MiB, 2.4 ms), four kernels forward and four
+/// backward of 1 ms, 24 MiB of gradients reduced, 1 ms more.
+replay::TaskGraph oneBucketStep() {
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<replay::ExchangeMember> gather, reduce;
+    for (test::Rank& rank : ranks) {
+        const replay::TaskId update = rank.kernel(3, 1);
+        gather.push_back(rank.communicate(2.4, update));
+        for (int layer = 0; layer < 4; ++layer)
+            rank.kernel(0, 1, layer == 0 ? gather.back().transfer : replay::kNoTask);
+        replay::TaskId last = replay::kNoTask;
+        for (int layer = 0; layer < 4; ++layer) last = rank.kernel(1, 1);
+        reduce.push_back(rank.communicate(2.4, last));
+        rank.kernel(5, 1, reduce.back().transfer);
+        rank.mark(true);
+    }
+    test::joinAll(draft, store::Op::allGather, 24 * test::kMebi, gather);
+    test::joinAll(draft, store::Op::reduceScatter, 24 * test::kMebi, reduce);
+    return *std::move(draft).seal();
+}
+
+/// The same with a gather and a reduction for each of the four layers, all waited for together: by a copy (the loss
+/// read back, say) in front of forward, and by the optimizer.
+replay::TaskGraph fourBucketStep() {
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<std::vector<replay::ExchangeMember>> gathers(4), reductions(4);
+    for (test::Rank& rank : ranks) {
+        const replay::TaskId update = rank.kernel(3, 1);
+        for (auto& gather : gathers) gather.push_back(rank.communicate(0.6, update));
+        draft.addEdge(draft.addTask(test::on(rank.compute, replay::TaskKind::copy), 0), gathers.back().back().transfer,
+                      replay::WaitKind::event);
+        for (int layer = 0; layer < 4; ++layer) rank.kernel(0, 1);
+        replay::TaskId last = replay::kNoTask;
+        for (int layer = 0; layer < 4; ++layer) last = rank.kernel(1, 1);
+        for (auto& reduce : reductions) reduce.push_back(rank.communicate(0.6, last));
+        rank.kernel(5, 1, reductions.back().back().transfer);
+        rank.mark(true);
+    }
+    for (const auto& members : gathers) test::joinAll(draft, store::Op::allGather, 6 * test::kMebi, members);
+    for (const auto& members : reductions) test::joinAll(draft, store::Op::reduceScatter, 6 * test::kMebi, members);
+    return *std::move(draft).seal();
+}
+
+TEST(StructuralEdits, OverlapLetsForwardWaitForEachGatherWhereItIsUsed) {
+    job::Analysis analysis = test::analysisOf(store::Op::allGather, facts::CommRole::gradients);
+    analysis.layout.uses[test::kGroup][store::Op::reduceScatter] = {facts::CommRole::gradients, 1};
+    analysis.peaks = costs::parseLinkPeaks("intra:gbps=100,alpha_us=0.000001");
+    const replay::TaskGraph graph = fourBucketStep();
+    EXPECT_NEAR(test::stepMs(graph), 14.8, 1e-6);
+    // Gathers end at 1.6, 2.2, 2.8 and 3.4, in time for the layers at 1.6, 2.6, 3.6 and 4.6. Backward ends at 9.6, the
+    // last reduction 0.6 later.
+    EXPECT_NEAR(test::stepMsWith(Overlap(), graph, analysis), 11.2, 1e-4);
+}
+
+TEST(StructuralEdits, ParametersGatheredInPiecesAreWaitedForWhereTheyAreUsed) {
+    job::Analysis analysis = test::analysisOf(store::Op::allGather, facts::CommRole::gradients);
+    analysis.layout.uses[test::kGroup][store::Op::reduceScatter] = {facts::CommRole::gradients, 1};
+    analysis.peaks = costs::parseLinkPeaks("intra:gbps=100,alpha_us=0.000001");  // time goes with the bytes
+    const replay::TaskGraph graph = oneBucketStep();
+    EXPECT_NEAR(test::stepMs(graph), 14.8, 1e-6);
+    // Gradients of 6 MiB per kernel: buckets of 6, 12 and 6, and parameters the other way round. Gathers end
+    // at 1.6, 2.8 and 3.4; forward begins at 1.6 and waits for the second piece, which its second kernel needs,
+    // until 2.8. Backward ends at 9.8: reductions at 6.8 + 0.6, 8.8 + 1.2, 10 + 0.6.
+    EXPECT_NEAR(test::stepMsWith(Buckets(8, true), graph, analysis), 11.6, 1e-4);
+    // Without overlap nobody waits for a piece alone: forward begins at 3.4, the last reduction ends at 11.4 + 0.2 +
+    // 0.6.
+    EXPECT_NEAR(test::stepMsWith(Buckets(8, false), graph, analysis), 13.2, 1e-4);
+}
+
+TEST(StructuralEdits, BucketsThatAreGatheredTogetherAreUpdatedByOneKernel) {
+    job::Analysis analysis = test::analysisOf(store::Op::allGather, facts::CommRole::gradients);
+    analysis.layout.uses[test::kGroup][store::Op::reduceScatter] = {facts::CommRole::gradients, 1};
+    analysis.peaks = costs::parseLinkPeaks("intra:gbps=100,alpha_us=0.000001");  // time goes with the bytes
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<std::vector<replay::ExchangeMember>> gathers(4);
+    std::vector<replay::ExchangeMember> reduce;
+    for (test::Rank& rank : ranks) {
+        rank.kernel(7, 1);
+        for (auto& gather : gathers) gather.push_back(rank.communicate(0.0006, rank.kernel(3, 0.005)));
+        for (int layer = 0; layer < 4; ++layer)
+            rank.kernel(0, 1, layer == 0 ? gathers.back().back().transfer : replay::kNoTask);
+        replay::TaskId last = replay::kNoTask;
+        for (int layer = 0; layer < 4; ++layer) last = rank.kernel(1, 1);
+        reduce.push_back(rank.communicate(0.0024, last));
+        rank.kernel(5, 1, reduce.back().transfer);
+        rank.mark(true);
+    }
+    for (const auto& members : gathers) test::joinAll(draft, store::Op::allGather, 6 * test::kMebi, members);
+    test::joinAll(draft, store::Op::reduceScatter, 24 * test::kMebi, reduce);
+    const replay::TaskGraph graph = *std::move(draft).seal();
+    EXPECT_NEAR(test::stepMs(graph), 1 + 4 * 0.005 + 0.0006 + 8 + 0.0024 + 1, 1e-6);
+    // Gathers of 6, 12 and 6 MiB: three updates, each no longer than an empty kernel.
+    EXPECT_NEAR(test::stepMsWith(Buckets(8, false), graph, analysis), 1 + 3 * 0.005 + 0.0006 + 8 + 0.0006 + 1, 1e-6);
+}
+
+/// Layers of 2 ms, each gathered in 1 ms when it is due.
+replay::TaskGraph shardedStep(int layers) {
+    replay::GraphDraft draft;
+    std::vector<test::Rank> ranks;
+    for (int rank : {0, 1}) ranks.emplace_back(draft, rank);
+    std::vector<std::vector<replay::ExchangeMember>> gathers(static_cast<size_t>(layers));
+    for (test::Rank& rank : ranks) {
+        replay::TaskId last = replay::kNoTask;
+        for (int layer = 0; layer < layers; ++layer) {
+            const replay::ExchangeMember gather = rank.communicate(1, last);
+            gathers[static_cast<size_t>(layer)].push_back(gather);
+            last = rank.kernel(1, 2, gather.transfer);
+        }
+        rank.mark(true);
+    }
+    for (const auto& members : gathers) test::joinAll(draft, store::Op::allGather, 64 * test::kMebi, members);
+    return *std::move(draft).seal();
+}
+
+TEST(StructuralEdits, PrefetchGathersTheNextLayerWhileThePresentOneComputes) {
+    const job::Analysis analysis = test::analysisOf(store::Op::allGather, facts::CommRole::shardedParameters);
+    const replay::TaskGraph graph = shardedStep(6);
+    EXPECT_DOUBLE_EQ(test::stepMs(graph), 18);
+    EXPECT_DOUBLE_EQ(test::stepMsWith(Prefetch(1), graph, analysis), 13);
+    replay::TaskGraph prefetched = graph;
+    EditEffect effect;
+    Prefetch(1).apply(prefetched, analysis, effect);
+    EXPECT_THROW(Prefetch(1).apply(prefetched, analysis, effect), EditError);
+    EXPECT_THROW(test::stepMsWith(Prefetch(1), test::ddpStep(false),
+                                  test::analysisOf(store::Op::allReduce, facts::CommRole::gradients)),
+                 EditError);
+}
+
+}  // namespace
+}  // namespace rankscope::edits

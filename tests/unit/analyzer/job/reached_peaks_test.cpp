@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Links that nobody told the peak of: what the job's own traffic says about them.
+#include "analyzer/job/reached_peaks.h"
+
+#include <gtest/gtest.h>
+
+#include "analyzer/report/analyze.h"
+#include "tests/unit/analyzer/player.h"
+
+namespace rankscope::job {
+namespace {
+
+using store::Algorithm;
+using store::Op;
+using store::Protocol;
+
+struct Storm {
+    Protocol protocol = Protocol::ll;
+    double bytes = 1e6;
+    double startupNs = 100e3;
+    std::string links;
+};
+
+/// Eight ranks of one node, 64 messages a step behind a short backward pass, at 100 GB/s beyond their start-up.
+report::Report play(const Storm& job) {
+    test::Player player(8, 8, job.links);
+    player.trace.choice(Algorithm::ring, job.protocol);
+    const int world = player.communicator({0, 1, 2, 3, 4, 5, 6, 7});
+    const double share = job.protocol == Protocol::ll ? 0.5 : 1;
+    for (int step = 0; step < 6; ++step) {
+        for (int layer = 0; layer < 64; ++layer) player.compute(25e3, "forward");
+        for (int layer = 0; layer < 64; ++layer) {
+            player.compute(50e3, "backward");
+            player.beside(world, Op::allReduce, job.bytes, job.startupNs + job.bytes * 1.75 / (100 * share));
+        }
+        player.endStep();
+    }
+    return player.trace.analyze();
+}
+
+Analysis analysisOf(const test::Player& player) {
+    const test::TemporaryFolder folder;
+    player.trace.write(folder.path() / "trace.db");
+    return readAnalysis(folder.path() / "trace.db");
+}
+
+TEST(ReachedPeaks, AStormOfMessagesThatNcclSendsByLLIsFoundWithoutPeaks) {
+    const report::Report report = play({});
+    EXPECT_EQ(test::Player::found(report), "RS202[0 1 2 3 4 5 6 7]");
+    ASSERT_FALSE(report.findings.empty());
+    const report::Report told = play({Protocol::ll, 1e6, 100e3, "intra:gbps=100,alpha_us=18"});
+    ASSERT_EQ(test::Player::found(told), "RS202[0 1 2 3 4 5 6 7]");
+    EXPECT_LE(*report.findings[0].savingNsPerStep, *told.findings[0].savingNsPerStep);
+}
+
+/// One size by Simple: a slow link and a long start-up look alike.
+TEST(ReachedPeaks, OneSizeOfSimpleTellsNoStartUp) {
+    EXPECT_EQ(test::Player::found(play({Protocol::simple, 1e6, 100e3, ""})).find("RS202"), std::string::npos);
+}
+
+/// What is left of a time after the least start-up there is, with the protocol's share taken out; never more than the
+/// link carries.
+TEST(ReachedPeaks, AreLowerBounds) {
+    for (const Protocol protocol : {Protocol::ll, Protocol::simple}) {
+        for (const double bytes : {1e6, 30e6, 300e6}) {
+            test::Player player(8, 8, "");
+            player.trace.choice(Algorithm::ring, protocol);
+            const int world = player.communicator({0, 1, 2, 3, 4, 5, 6, 7});
+            for (int step = 0; step < 6; ++step) {
+                player.compute(1e6);
+                player.blocking(world, Op::allReduce, bytes,
+                                100e3 + bytes * 1.75 / (100 * (protocol == Protocol::ll ? 0.5 : 1)));
+                player.endStep();
+            }
+            const costs::LinkPeaks peaks = analysisOf(player).peaks;
+            ASSERT_TRUE(peaks.intra.has_value());
+            EXPECT_FALSE(peaks.inter.has_value());
+            EXPECT_EQ(peaks.intra->kind, costs::PeakKind::atLeast);
+            EXPECT_EQ(peaks.intra->alphaNs, 0);
+            EXPECT_LE(peaks.intra->bytesPerNs, 100);
+            if (bytes > 200e6) {
+                EXPECT_GE(peaks.intra->bytesPerNs, 95);
+            }
+        }
+    }
+}
+
+TEST(ReachedPeaks, LeaveWhatWasToldAlone) {
+    test::Player player(8, 4, "inter:gbps=25,alpha_us=10");
+    const int world = player.communicator({0, 1, 2, 3, 4, 5, 6, 7});
+    for (int step = 0; step < 6; ++step) {
+        player.compute(1e6);
+        player.blocking(world, Op::allReduce, 100e6, 100e3 + 100e6 * 1.75 / 60);
+        player.endStep();
+    }
+    const Analysis analysis = analysisOf(player);
+    EXPECT_EQ(analysis.peaks.inter->kind, costs::PeakKind::told);
+    EXPECT_EQ(analysis.peaks.inter->bytesPerNs, 25);
+    EXPECT_EQ(analysis.peaks.intra->kind, costs::PeakKind::atLeast);
+    const facts::Communicator& group = analysis.facts.communicators.begin()->second;
+    EXPECT_FALSE(analysis.peaks.atLeast(group));
+    EXPECT_EQ(*analysis.peaks.busCeiling(group), 100);  // four cards; what the ports carried is no limit
+}
+
+TEST(ReachedPeaks, APeakThatTheJobExceedsIsNotUsedAndSaid) {
+    for (const double told : {1.0, 40.0}) {
+        test::Player player(8, 8, "intra:gbps=" + std::to_string(told));
+        const int world = player.communicator({0, 1, 2, 3, 4, 5, 6, 7});
+        for (int step = 0; step < 6; ++step) {
+            player.compute(1e6);
+            player.blocking(world, Op::allReduce, 100e6, 100e3 + 100e6 * 1.75 / 60);
+            player.endStep();
+        }
+        const costs::LinkPeaks peaks = analysisOf(player).peaks;
+        if (told > 30) {  // 1.5 times is within what rates and their units differ by
+            EXPECT_EQ(peaks.intra->kind, costs::PeakKind::told);
+            EXPECT_TRUE(peaks.warnings.empty());
+            continue;
+        }
+        EXPECT_EQ(peaks.intra->kind, costs::PeakKind::atLeast);
+        EXPECT_NEAR(peaks.intra->bytesPerNs, 59, 2);
+        ASSERT_EQ(peaks.warnings.size(), 1u);
+        for (const char* part : {"inside a node", "1 GB/s", "--links", "is not used", "this job reached"})
+            EXPECT_NE(peaks.warnings[0].find(part), std::string::npos) << peaks.warnings[0];
+    }
+}
+
+}  // namespace
+}  // namespace rankscope::job

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: Apache-2.0
+// Advice on jobs played on paper: what is said, what is kept, and how it is written.
+#include "analyzer/recommend/recommend.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "analyzer/costs/algorithm_support.h"
+#include "analyzer/costs/nccl_setting.h"
+#include "analyzer/recommend/renderers.h"
+#include "analyzer/report/analyze.h"
+#include "tests/unit/analyzer/player.h"
+
+namespace rankscope::recommend {
+namespace {
+
+using store::Algorithm;
+using store::Op;
+using store::Protocol;
+
+constexpr const char* kLinks = "intra:gbps=100,alpha_us=5;inter:gbps=100,alpha_us=5";
+
+/// Data parallelism over 8 ranks of one node: 8 layers, a reduction behind each, all of it exposed at the end of the
+/// step.
+struct Reductions {
+    Algorithm algorithm = Algorithm::ring;
+    Protocol protocol = Protocol::simple;
+    double share = 1;  // of the link that the choice reaches
+    double bytes = 200e6;
+    std::string environment, value;
+    bool fromShell = true;
+    int steps = 6;
+    bool replayed = true;
+    std::function<std::optional<EditedStep>(const std::string&)> edited;
+    std::function<StepPredictor(const StepPredictor&)> judge;  // made of the one of busy periods
+
+    double transferNs() const { return 70e3 + bytes * 1.75 / (100 * share); }
+};
+
+Advice adviceOn(const Reductions& job, const RecommendOptions& options = {}) {
+    test::Player player(8, 8, kLinks);
+    player.trace.choice(job.algorithm, job.protocol);
+    if (!job.environment.empty()) player.trace.environment(job.environment, job.value, job.fromShell);
+    const int world = player.communicator({0, 1, 2, 3, 4, 5, 6, 7});
+    for (int step = 0; step < job.steps; ++step) {
+        for (int layer = 0; layer < 8; ++layer) {
+            player.compute(3e6, "backward");
+            player.beside(world, Op::allReduce, job.bytes, job.transferNs());
+        }
+        player.endStep();
+    }
+    test::TemporaryFolder folder;
+    player.trace.write(folder.path() / "trace.db");
+    const job::Analysis analysis = job::readAnalysis(folder.path() / "trace.db");
+    // A step on paper has no host calls to replay; one rank's busy periods tell the same of it.
+    StepPredictor judge = busyPeriodPredictor(analysis);
+    judge.replayed = job.replayed;
+    judge.edited = job.edited;
+    return adviseOn(analysis, options, job.judge ? job.judge(judge) : judge);
+}
+
+Reductions forcedLl() {
+    Reductions job;
+    job.protocol = Protocol::ll;
+    job.share = 0.4;
+    job.environment = "NCCL_PROTO";
+    job.value = "LL";
+    return job;
+}
+
+/// What can be set; a job that is all exposed reductions has findings, too, that no setting cures.
+std::vector<Recommendation> settingsOf(const Advice& advice) {
+    std::vector<Recommendation> settings;
+    for (const Recommendation& r : advice.recommendations)
+        if (r.kind == AdviceKind::setting) settings.push_back(r);
+    return settings;
+}
+
+costs::NcclTestsTable sweep(costs::AlgorithmChoice choice, double nsPerByte) {
+    costs::NcclTestsTable table;
+    table.op = Op::allReduce;
+    table.ranks = 8;
+    table.nodes = 1;
+    table.algorithm = choice.algorithm;
+    table.protocol = choice.protocol;
+    for (int64_t bytes = 1 << 20; bytes <= 1 << 28; bytes *= 2)
+        table.rows.push_back({1, bytes, 30 + nsPerByte * static_cast<double>(bytes) / 1000,
+                              30 + nsPerByte * static_cast<double>(bytes) / 1000});
+    return table;
+}
+
+TEST(Recommend, AForcedSlowProtocolIsToBeUnset) {
+    const Advice advice = adviceOn(forcedLl());
+    ASSERT_EQ(advice.recommendations.size(), 1u);
+    const Recommendation& first = advice.recommendations[0];
+    EXPECT_EQ(first.certainty, Certainty::recommended);
+    EXPECT_EQ(first.settings.environment,
+              (std::map<std::string, std::optional<std::string>>{{"NCCL_PROTO", std::nullopt}}));
+    const double truth = adviceOn(forcedLl()).stepNs - adviceOn({}).stepNs;
+    EXPECT_NEAR(first.savingNs, truth, 0.03 * advice.stepNs);
+    EXPECT_LE(first.savingLowNs, first.savingNs);
+    EXPECT_GE(first.savingHighNs, first.savingNs);
+}
+
+TEST(Recommend, WhatTheJobSetsItselfIsEmptiedForIt) {
+    Reductions job = forcedLl();
+    job.fromShell = false;
+    const Advice advice = adviceOn(job);
+    ASSERT_EQ(advice.recommendations.size(), 1u);
+    EXPECT_EQ(advice.recommendations[0].settings.environment,
+              (std::map<std::string, std::optional<std::string>>{{"NCCL_PROTO", ""}}));
+    ASSERT_EQ(advice.recommendations[0].notes.size(), 1u);
+    const std::string lines = renderAdviceEnvironment(advice);
+    EXPECT_NE(lines.find("\n# " + advice.recommendations[0].notes[0] + "\nexport NCCL_PROTO=''\n"), std::string::npos)
+        << lines;
+}
+
+TEST(Recommend, WhatNeverRanIsKnownByAnIntervalThatHoldsIt) {
+    // LL at the slow end of its range; Simple never ran.
+    Reductions job = forcedLl();
+    job.share = 0.25;
+    const Advice advice = adviceOn(job);
+    ASSERT_FALSE(advice.recommendations.empty());
+    const Recommendation& first = advice.recommendations[0];
+    const double simple = advice.stepNs - adviceOn({}).stepNs;
+    EXPECT_LE(first.savingLowNs, simple);
+    EXPECT_GE(first.savingHighNs, simple);
+    EXPECT_GT(first.savingHighNs, first.savingLowNs + 0.02 * first.savingNs);
+}
+
+TEST(Recommend, ALinkThatMayBeSlowerThanStatedIsInTheInterval) {
+    // LL's format leaves half of the link: 0.3 of what was stated is the device, or a link at 0.6, where Simple is no
+    // faster either.
+    Reductions job = forcedLl(), slowLink;
+    job.share = 0.3;
+    slowLink.share = 0.6;
+    const Advice advice = adviceOn(job);
+    ASSERT_FALSE(advice.recommendations.empty());
+    EXPECT_LE(advice.recommendations[0].savingLowNs, advice.stepNs - adviceOn(slowLink).stepNs);
+}
+
+TEST(Recommend, NothingBetterMeansKeepTheDefault) {
+    const Advice advice = adviceOn({});
+    EXPECT_TRUE(settingsOf(advice).empty());
+    ASSERT_EQ(advice.kept.size(), 1u);
+    EXPECT_NE(advice.kept[0].why.find("keep NCCL's own choice"), std::string::npos) << advice.kept[0].why;
+    EXPECT_NE(renderAdviceText(advice, false).find("Keep the settings as they are"), std::string::npos);
+    EXPECT_NE(renderAdviceEnvironment(advice).find("# nothing to set"), std::string::npos);
+    EXPECT_EQ(renderAdviceEnvironment(advice).find("\nexport"), std::string::npos);
+}
+
+TEST(Recommend, ASweepThatHasBothChoicesMakesAClaimOfIt) {
+    RecommendOptions options;
+    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.0175),
+                      sweep({Algorithm::tree, Protocol::simple}, 0.009)};
+    const Advice advice = adviceOn({}, options);
+    ASSERT_FALSE(settingsOf(advice).empty());
+    const Recommendation first = settingsOf(advice)[0];
+    EXPECT_EQ(first.certainty, Certainty::recommended);
+    EXPECT_NE(renderAdviceEnvironment(advice).find("export NCCL_ALGO='allreduce:tree'"), std::string::npos)
+        << renderAdviceEnvironment(advice);
+    EXPECT_NE(first.basis.find("nccl-tests"), std::string::npos) << first.basis;
+    // A table of the other choice alone says nothing about this one.
+    options.tables = {sweep({Algorithm::tree, Protocol::simple}, 0.009)};
+    EXPECT_TRUE(settingsOf(adviceOn({}, options)).empty());
+    // Nor one of another shape of group.
+    options.tables = {sweep({Algorithm::ring, Protocol::simple}, 0.0175),
+                      sweep({Algorithm::tree, Protocol::simple}, 0.009)};
+    for (costs::NcclTestsTable& table : options.tables) table.ranks = 16;
+    EXPECT_TRUE(settingsOf(adviceOn({}, options)).empty());
+}
+
+TEST(Recommend, WithoutAReplayEverythingIsOnlyATrial) {
+    Reductions job = forcedLl();
+    job.replayed = false;
+    const Advice advice = adviceOn(job);
+    ASSERT_EQ(advice.recommendations.size(), 1u);
+    EXPECT_EQ(advice.recommendations[0].certainty, Certainty::tryAndMeasure);
+    EXPECT_EQ(renderAdviceEnvironment(advice).find("\nunset"), std::string::npos);
+}
+
+/// Saves 20 ms at 50 MiB and less the further away the size is, by doublings.
+std::optional<EditedStep> bestAtFifty(const std::string& change) {
+    double mebibytes = 0;
+    if (std::sscanf(change.c_str(), "buckets:mb=%lf", &mebibytes) != 1) return std::nullopt;
+    const double saving = 2e7 - 4e6 * std::abs(std::log2(mebibytes / 50));
+    return EditedStep{saving, saving - 1e5, saving + 1e5, {}};
+}
+
+TEST(Recommend, BucketsAreThoseThatTheSweepOfReplaysFindsBest) {
+    Reductions job;
+    job.edited = bestAtFifty;
+    const Advice advice = adviceOn(job);
+    const std::vector<Recommendation> settings = settingsOf(advice);
+    ASSERT_EQ(settings.size(), 1u);
+    EXPECT_EQ(settings[0].settings.ddp, (std::map<std::string, std::string>{{"bucket_cap_mb", "50"}}));
+    // bf16 gradients: DeepSpeed counts elements.
+    EXPECT_EQ(settings[0].settings.deepspeed.at("zero_optimization.reduce_bucket_size"), std::to_string(25 << 20));
+}
+
+TEST(Recommend, APeakThatItsNeighboursDoNotShareIsNoAdvice) {
+    Reductions job;
+    job.edited = [](const std::string& change) {
+        const double saving = change == "buckets:mb=8" ? 6e6
+                              : change == "buckets:mb=100" || change == "buckets:mb=150" || change == "buckets:mb=200"
+                                  ? 5e6
+                                  : -2e6;
+        return std::optional(EditedStep{saving, saving, saving, {}});
+    };
+    const Advice advice = adviceOn(job);
+    const std::vector<Recommendation> settings = settingsOf(advice);
+    ASSERT_EQ(settings.size(), 1u);
+    EXPECT_EQ(settings[0].settings.ddp.at("bucket_cap_mb"), "150");
+}
+
+TEST(Recommend, BucketsStayWhereNoSizeGainsMoreThanChance) {
+    Reductions job;
+    job.edited = [](const std::string& change) {
+        return change.starts_with("buckets") ? std::optional(EditedStep{1e4, -1e4, 2e4, {}}) : std::nullopt;
+    };
+    const Advice advice = adviceOn(job);
+    EXPECT_TRUE(settingsOf(advice).empty());
+    EXPECT_TRUE(std::any_of(advice.kept.begin(), advice.kept.end(),
+                            [](const KeptDefault& kept) { return kept.area == "buckets"; }));
+    job.edited = [](const std::string&) { return std::nullopt; };
+    const Advice none = adviceOn(job);
+    EXPECT_FALSE(std::any_of(none.kept.begin(), none.kept.end(), [](const KeptDefault& kept) {
+        return kept.area == "buckets";
+    })) << "a job without buckets";
+}
+
+/// A judge of changes that are made one after the other: what the job saves with a set of them, by the first word of
+/// each.
+StepPredictor composed(const StepPredictor& like, const std::map<std::set<std::string>, double>& savings,
+                       const std::set<std::string>& made = {}) {
+    const auto savedNs = [savings](const std::set<std::string>& which) {
+        const auto at = savings.find(which);
+        return at == savings.end() ? 0.0 : at->second;
+    };
+    StepPredictor judge = like;
+    judge.replayed = true;
+    judge.total = {savedNs(made), savedNs(made) - 1e5, savedNs(made) + 1e5, {}};
+    judge.edited = [=](const std::string& change) -> std::optional<EditedStep> {
+        if (!change.starts_with("buckets")) return std::nullopt;
+        std::set<std::string> then = made;
+        then.insert("buckets");
+        const double gain = savedNs(then) - savedNs(made);
+        return EditedStep{gain, gain - 1e5, gain + 1e5, {}};
+    };
+    judge.after = [=](const JobChange& change) -> std::optional<StepPredictor> {
+        std::set<std::string> then = made;
+        if (change.transfers) then.insert("algorithm");
+        for (const std::string& edit : change.edits) then.insert(edit.substr(0, edit.find(':')));
+        StepPredictor next = composed(like, savings, then);
+        const double gain = savedNs(then) - savedNs(made);
+        next.gained = {gain, gain - 1e5, gain + 1e5, {}};
+        return next;
+    };
+    return judge;
+}
+
+/// A forced slow protocol and buckets of another size, alone and together.
+Advice adviceOnBoth(double algorithmNs, double bucketsNs, double bothNs) {
+    Reductions job = forcedLl();
+    job.judge = [=](const StepPredictor& like) {
+        return composed(like,
+                        {{{"algorithm"}, algorithmNs}, {{"buckets"}, bucketsNs}, {{"algorithm", "buckets"}, bothNs}});
+    };
+    return adviceOn(job);
+}
+
+TEST(Recommend, ASettingCountsOnTopOfThoseBeforeIt) {
+    const Advice advice = adviceOnBoth(3e7, 1.5e7, 3.5e7);
+    const std::vector<Recommendation> settings = settingsOf(advice);
+    ASSERT_EQ(settings.size(), 2u);
+    EXPECT_EQ(settings[0].area, "algorithm");
+    EXPECT_TRUE(settings[0].onTopOf.empty());
+    EXPECT_DOUBLE_EQ(settings[0].savingNs, 3e7);
+    EXPECT_EQ(settings[1].area, "buckets");
+    EXPECT_EQ(settings[1].onTopOf, std::vector<int>{settings[0].number});
+    EXPECT_DOUBLE_EQ(settings[1].savingNs, 5e6);
+    ASSERT_TRUE(settings[1].alone);
+    EXPECT_DOUBLE_EQ(settings[1].alone->ns, 1.5e7);
+    ASSERT_TRUE(advice.together);
+    EXPECT_EQ(advice.together->settings, 2);
+    EXPECT_DOUBLE_EQ(advice.together->gain.ns, 3.5e7);
+    EXPECT_TRUE(advice.alternatives.empty());
+    const auto json = nlohmann::json::parse(renderAdviceJson(advice));
+    EXPECT_EQ(json["together"]["predicted_saving_ns"], 35'000'000);
+    EXPECT_NE(renderAdviceText(advice, false).find("All 2 recommended settings together gain about 35 ms"),
+              std::string::npos)
+        << renderAdviceText(advice, false);
+}
+
+TEST(Recommend, WhatGainsNothingBesideAnotherIsAnAlternativeToIt) {
+    const Advice advice = adviceOnBoth(1.5e7, 3e7, 3e7);
+    const std::vector<Recommendation> settings = settingsOf(advice);
+    ASSERT_EQ(settings.size(), 1u);
+    EXPECT_EQ(settings[0].area, "buckets");
+    ASSERT_EQ(advice.alternatives.size(), 1u);
+    EXPECT_EQ(advice.alternatives[0].area, "algorithm");
+    EXPECT_EQ(advice.alternatives[0].alternativeTo, settings[0].number);
+    EXPECT_DOUBLE_EQ(advice.alternatives[0].savingNs, 1.5e7);
+    // The files hold what is accepted.
+    const std::string environment = renderAdviceEnvironment(advice);
+    EXPECT_EQ(environment.find("\nunset"), std::string::npos) << environment;
+    EXPECT_EQ(environment.find("\nexport"), std::string::npos) << environment;
+    EXPECT_NE(
+        environment.find(fmt::format("# instead of number {} of the advice, not beside it, ", settings[0].number)),
+        std::string::npos)
+        << environment;
+    EXPECT_NE(renderAdviceDeepSpeed(advice).find("reduce_bucket_size"), std::string::npos);
+}
+
+TEST(Recommend, FindingsThatNoSettingCuresAreNamed) {
+    // Rank 2 computes half as long again as the others.
+    test::Player player(4, 4, kLinks);
+    const int world = player.communicator({0, 1, 2, 3});
+    for (int step = 0; step < 6; ++step) {
+        player.compute({1e6, 1e6, 1.5e6, 1e6}, "forward");
+        player.compute({2e7, 2e7, 3e7, 2e7}, "backward");
+        player.beside(world, Op::allReduce, 1e6, 1e5);
+        player.endStep();
+    }
+    test::TemporaryFolder folder;
+    player.trace.write(folder.path() / "trace.db");
+    const job::Analysis analysis = job::readAnalysis(folder.path() / "trace.db");
+    const Advice advice = adviseOn(analysis, {}, busyPeriodPredictor(analysis));
+    const auto cure = std::find_if(advice.recommendations.begin(), advice.recommendations.end(),
+                                   [](const Recommendation& r) { return r.kind == AdviceKind::repair; });
+    ASSERT_NE(cure, advice.recommendations.end());
+    EXPECT_EQ(cure->findings, std::vector<std::string>{"RS301"});
+    EXPECT_EQ(cure->ranks, std::vector<int>{2});
+    EXPECT_NEAR(cure->savingNs, 1e7, 1e6);
+    EXPECT_FALSE(cure->steps.empty());
+    EXPECT_TRUE(cure->settings.empty());
+    const std::string text = renderAdviceText(advice, false);
+    EXPECT_NE(text.find("Repair: straggler rank: rank 2"), std::string::npos) << text;
+    EXPECT_EQ(text.find("Keep everything as it is"), std::string::npos) << text;
+    EXPECT_EQ(nlohmann::json::parse(renderAdviceJson(advice))["recommendations"][0]["kind"], "repair");
+}
+
+TEST(Recommend, TwoStepsAreTooFewToAdviseOn) {
+    Reductions job = forcedLl();
+    job.steps = 3;  // the first one is warm-up
+    const Advice advice = adviceOn(job);
+    EXPECT_TRUE(advice.recommendations.empty());
+    ASSERT_EQ(advice.limits.size(), 1u);
+    EXPECT_NE(advice.limits[0].find("2 analysed steps"), std::string::npos) << advice.limits[0];
+    // And it is said wherever somebody may look: nothing was judged is not nothing to gain.
+    const std::string text = renderAdviceText(advice, false);
+    EXPECT_NE(text.find("\nNothing could be judged, because:\n  2 analysed steps"), std::string::npos) << text;
+    EXPECT_EQ(text.find("Keep"), std::string::npos) << text;
+    const auto json = nlohmann::json::parse(renderAdviceJson(advice));
+    EXPECT_EQ(json["judged"], false);
+    EXPECT_EQ(json["nothing_judged_because"], json["limits"]);
+    for (const std::string& file :
+         {renderAdviceEnvironment(advice), renderAdviceTunerCsv(advice), renderAdviceAccelerate(advice)})
+        EXPECT_NE(file.find("\n# nothing could be judged, because: 2 analysed steps"), std::string::npos) << file;
+    EXPECT_TRUE(nlohmann::json::parse(renderAdviceDeepSpeed(advice))["_rankscope"].get<std::string>().starts_with(
+        "nothing could be judged, because: 2 analysed steps"));
+}
+
+TEST(Recommend, UnknownAlgorithmsGetNoAdvice) {
+    Reductions job = forcedLl();
+    job.algorithm = Algorithm::unknown;
+    job.protocol = Protocol::unknown;
+    const Advice advice = adviceOn(job);
+    for (const Recommendation& recommendation : advice.recommendations) EXPECT_NE(recommendation.area, "algorithm");
+    EXPECT_FALSE(advice.limits.empty());
+}
+
+TEST(Recommend, JsonHoldsWhatAProgramNeeds) {
+    const auto json = nlohmann::json::parse(renderAdviceJson(adviceOn(forcedLl())));
+    EXPECT_EQ(json["schema"], "rankscope.recommend/1");
+    const auto& first = json["recommendations"][0];
+    EXPECT_TRUE(first["env"]["NCCL_PROTO"].is_null());
+    EXPECT_EQ(first["certainty"], "recommended");
+    EXPECT_LE(first["interval_ns"][0], first["predicted_saving_ns"]);
+    EXPECT_TRUE(first["tuner_csv"].empty());
+    EXPECT_FALSE(json["fits"].empty());
+    EXPECT_EQ(json["judged"], true);
+    EXPECT_TRUE(json["nothing_judged_because"].empty());
+}
+
+TEST(RenderAdvice, FragmentsAreNestedAndQuoted) {
+    Advice advice;
+    advice.run = "a\nb";
+    Recommendation sure;
+    sure.settings.environment = {{"NCCL_ALGO", "allreduce:ring"}, {"X", "it's"}, {"NCCL_PROTO", std::nullopt}};
+    sure.settings.deepspeed = {{"zero_optimization.overlap_comm", "true"},
+                               {"zero_optimization.reduce_bucket_size", "26214400"},
+                               {"communication_data_type", "\"bf16\""}};
+    sure.settings.accelerate = {{"fsdp_config.fsdp_forward_prefetch", "true"}, {"gradient_accumulation_steps", "8"}};
+    Recommendation trial;
+    trial.certainty = Certainty::tryAndMeasure;
+    trial.settings.environment = {{"NCCL_MAX_CTAS", "8"}};
+    trial.settings.deepspeed = {{"zero_optimization.stage", "3"}};
+    advice.recommendations = {sure, trial};
+    const std::string environment = renderAdviceEnvironment(advice);
+    EXPECT_NE(environment.find("\nexport NCCL_ALGO='allreduce:ring'\n"), std::string::npos) << environment;
+    EXPECT_NE(environment.find("\nunset NCCL_PROTO\n"), std::string::npos);
+    EXPECT_NE(environment.find("\nexport X='it'\\''s'\n"), std::string::npos) << environment;
+    EXPECT_NE(environment.find("\n# export NCCL_MAX_CTAS='8'\n"), std::string::npos) << environment;
+    EXPECT_NE(environment.find("# environment for a b by"), std::string::npos);
+    const auto deepspeed = nlohmann::json::parse(renderAdviceDeepSpeed(advice));
+    EXPECT_EQ(deepspeed,
+              (nlohmann::json{{"zero_optimization", {{"overlap_comm", true}, {"reduce_bucket_size", 26214400}}},
+                              {"communication_data_type", "bf16"}}));
+    EXPECT_NE(renderAdviceAccelerate(advice).find(
+                  "fsdp_config:\n  fsdp_forward_prefetch: true\ngradient_accumulation_steps: 8\n"),
+              std::string::npos)
+        << renderAdviceAccelerate(advice);
+}
+
+TEST(NcclSetting, ReadsTheSyntaxPerFunctionAndWritesIt) {
+    const costs::NcclSetting setting =
+        costs::NcclSetting::parse("^NVLS,PAT;allreduce:Tree", "LL128,Simple;AllGather:^LL");
+    EXPECT_EQ(setting.ruleOf(Op::allReduce).algorithms, (std::set<Algorithm>{Algorithm::tree}));
+    EXPECT_TRUE(setting.ruleOf(Op::allGather).allows({Algorithm::ring, Protocol::simple}));
+    EXPECT_FALSE(setting.ruleOf(Op::allGather).allows({Algorithm::pat, Protocol::simple}));
+    EXPECT_FALSE(setting.ruleOf(Op::allGather).allows({Algorithm::ring, Protocol::ll}));
+    EXPECT_FALSE(setting.ruleOf(Op::allReduce).allows({Algorithm::tree, Protocol::ll}));
+    EXPECT_TRUE(costs::NcclSetting::parse("", "").ruleOf(Op::allReduce).empty());
+    costs::NcclSetting two;
+    two.rules[Op::allReduce] = {{Algorithm::tree}, {Protocol::simple}};
+    two.rules[Op::allGather] = {{Algorithm::ring}, {}};
+    EXPECT_EQ(two.protoValue(), "allreduce:simple");
+    const costs::NcclSetting again = costs::NcclSetting::parse(two.algoValue(), two.protoValue());
+    EXPECT_EQ(again.ruleOf(Op::allReduce).algorithms, two.rules[Op::allReduce].algorithms);
+    EXPECT_EQ(again.ruleOf(Op::allGather).algorithms, two.rules[Op::allGather].algorithms);
+}
+
+TEST(AlgorithmSupport, OnlyWhatTheVersionTheGroupAndTheHardwareHave) {
+    const costs::NcclVersion recent{2, 28, 9}, old{2, 21, 5};
+    const auto has = [&](Op op, costs::GroupShape shape, costs::AlgorithmChoice choice,
+                         const costs::SeenChoices& seen = {},
+                         const costs::NcclVersion& version = costs::NcclVersion{2, 28, 9}) {
+        return costs::isSupported(op, shape, choice, version, seen);
+    };
+    EXPECT_TRUE(has(Op::allReduce, {2, 8}, {Algorithm::tree, Protocol::ll}));
+    EXPECT_FALSE(has(Op::allGather, {2, 8}, {Algorithm::tree, Protocol::simple}))
+        << "trees reduce to all, nothing else";
+    EXPECT_FALSE(has(Op::allGather, {2, 8}, {Algorithm::pat, Protocol::simple})) << "PAT has one GPU per node";
+    EXPECT_TRUE(has(Op::allGather, {8, 8}, {Algorithm::pat, Protocol::simple}));
+    EXPECT_FALSE(has(Op::allGather, {8, 8}, {Algorithm::pat, Protocol::simple}, {}, old));
+    EXPECT_FALSE(has(Op::allReduce, {2, 8}, {Algorithm::ring, Protocol::ll128})) << "not without having seen it there";
+    EXPECT_TRUE(has(Op::allReduce, {2, 8}, {Algorithm::ring, Protocol::ll128}, {{}, {Protocol::ll128}}));
+    const costs::SeenChoices nvls{{Algorithm::nvls, Algorithm::nvlsTree}, {}};
+    EXPECT_TRUE(has(Op::allReduce, {1, 8}, {Algorithm::nvls, Protocol::simple}, nvls));
+    EXPECT_FALSE(has(Op::allReduce, {1, 8}, {Algorithm::nvls, Protocol::ll}, nvls));
+    EXPECT_FALSE(has(Op::allReduce, {1, 8}, {Algorithm::nvlsTree, Protocol::simple}, nvls)) << "a tree between nodes";
+    EXPECT_FALSE(has(Op::allReduce, {1, 1}, {Algorithm::ring, Protocol::simple}));
+    EXPECT_TRUE(recent.perFunctionSyntax());
+    EXPECT_FALSE(old.perFunctionSyntax());
+}
+
+}  // namespace
+}  // namespace rankscope::recommend
