@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace rankscope::edits {
 namespace {
@@ -73,8 +74,38 @@ struct Stretch {
     int64_t first = 0;  // kernels [first, last]
     int64_t last = 0;
     double bytes = 0;
-    std::map<uint32_t, int> kernels;  // by key
+    std::vector<std::pair<size_t, int>> kernels;  // of a kind: how many
 };
+
+/// The kinds of kernels of a backward pass, by number: names and shapes in the order of their keys.
+struct KernelKinds {
+    std::vector<size_t> of;  // by kernel, from the first one of the pass
+    size_t count = 0;
+
+    KernelKinds(const replay::TaskGraph& graph, const ComputeLane& compute, int64_t first, int64_t last) {
+        std::vector<uint32_t> keys;
+        for (int64_t i = first; i <= last; ++i) keys.push_back(keyOf(graph, compute, i));
+        std::vector<uint32_t> kinds = keys;
+        std::sort(kinds.begin(), kinds.end());
+        kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
+        count = kinds.size();
+        for (const uint32_t key : keys)
+            of.push_back(static_cast<size_t>(std::lower_bound(kinds.begin(), kinds.end(), key) - kinds.begin()));
+    }
+};
+
+/// How many kernels of each kind that has any, by kind.
+std::vector<std::pair<size_t, int>> kernelsOf(const KernelKinds& kinds, size_t first, size_t last) {
+    std::vector<size_t> present(kinds.of.begin() + static_cast<ptrdiff_t>(first),
+                                kinds.of.begin() + static_cast<ptrdiff_t>(last) + 1);
+    std::sort(present.begin(), present.end());
+    std::vector<std::pair<size_t, int>> counts;
+    for (const size_t kind : present) {
+        if (counts.empty() || counts.back().first != kind) counts.emplace_back(kind, 0);
+        ++counts.back().second;
+    }
+    return counts;
+}
 
 }  // namespace
 
@@ -91,42 +122,49 @@ std::optional<GradientCurve> GradientCurve::of(const replay::TaskGraph& graph, c
             stretches.push_back({stretches.empty() ? curve.m_first : stretches.back().last + 1, ready[i], 0, {}});
         stretches.back().bytes += round.bytes[i];
     }
-    std::map<uint32_t, double> ofKey;
-    std::map<uint32_t, int> counts;
-    for (Stretch& stretch : stretches)
+    const KernelKinds kinds(graph, compute, curve.m_first, stretches.back().last);
+    const auto kindOf = [&](int64_t kernel) { return kinds.of[static_cast<size_t>(kernel - curve.m_first)]; };
+    std::vector<double> ofKind(kinds.count, 0);  // bytes that a kernel of it makes
+    std::vector<int> counts(kinds.count, 0);
+    for (Stretch& stretch : stretches) {
+        stretch.kernels = kernelsOf(kinds, static_cast<size_t>(stretch.first - curve.m_first),
+                                    static_cast<size_t>(stretch.last - curve.m_first));
         for (int64_t i = stretch.first; i <= stretch.last; ++i) {
-            const uint32_t key = keyOf(graph, compute, i);
-            ++stretch.kernels[key];
-            ofKey[key] += kOpenKernel * timeOf(graph, compute, i);
-            ++counts[key];
+            ofKind[kindOf(i)] += kOpenKernel * timeOf(graph, compute, i);
+            ++counts[kindOf(i)];
         }
-    for (auto& [key, value] : ofKey) value /= counts[key];
+    }
+    for (size_t kind = 0; kind < kinds.count; ++kind) ofKind[kind] /= counts[kind];
     if (stretches.size() > 1)
         for (const Stretch& stretch : stretches)
-            if (double& value = ofKey[keyOf(graph, compute, stretch.last)];
-                counts[keyOf(graph, compute, stretch.last)] > 0) {
-                value /= kOpenKernel;
-                counts[keyOf(graph, compute, stretch.last)] = 0;  // once
+            if (int& count = counts[kindOf(stretch.last)]; count > 0) {
+                ofKind[kindOf(stretch.last)] /= kOpenKernel;
+                count = 0;  // once
             }
     const auto sumOf = [&](const Stretch& stretch) {
         double sum = 0;
-        for (const auto& [key, count] : stretch.kernels) sum += count * ofKey[key];
+        for (const auto& [kind, count] : stretch.kernels) sum += count * ofKind[kind];
         return sum;
     };
-    // Iterative proportional fitting (Deming and Stephan 1940), damped: keys are shared by stretches.
-    for (int turn = 0; turn < kRounds; ++turn)
+    // Iterative proportional fitting (Deming and Stephan 1940), damped: kinds are shared by stretches.
+    bool moved = true;
+    for (int turn = 0; turn < kRounds && moved; ++turn) {
+        moved = false;
         for (const Stretch& stretch : stretches) {
             const double sum = sumOf(stretch);
             if (sum <= 0) continue;
-            for (const auto& [key, count] : stretch.kernels) ofKey[key] *= stretch.bytes / sum;
+            const double factor = stretch.bytes / sum;
+            moved = moved || factor != 1;
+            for (const auto& [kind, count] : stretch.kernels) ofKind[kind] *= factor;
         }
+    }
     double done = 0;
     for (const double bytes : round.bytes)
         curve.m_sent.push_back((curve.m_sent.empty() ? 0 : curve.m_sent.back()) + bytes);
     for (const Stretch& stretch : stretches) {
         const double sum = sumOf(stretch);
         for (int64_t i = stretch.first; i <= stretch.last; ++i) {
-            const double share = sum > 0 ? ofKey[keyOf(graph, compute, i)] / sum : (i == stretch.last ? 1 : 0);
+            const double share = sum > 0 ? ofKind[kindOf(i)] / sum : (i == stretch.last ? 1 : 0);
             curve.m_bytes.push_back((curve.m_bytes.empty() ? 0 : curve.m_bytes.back()) + stretch.bytes * share);
         }
         done += stretch.bytes;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -39,7 +40,7 @@ EditedStep editedStep(const edits::StepSides& before, const edits::StepSides& af
     return {gain.saving.ns, gain.saving.lowNs, gain.saving.highNs, {}, gain.mayDoNothing};
 }
 
-PlayedJob::PlayedJob(const job::Analysis& analysis) : m_analysis(&analysis) {
+PlayedJob::PlayedJob(const job::Analysis& analysis, double noiseNs) : m_analysis(&analysis), m_noiseNs(noiseNs) {
     m_steps = edits::sidesOf(analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged));
 }
 
@@ -97,18 +98,18 @@ void PlayedJob::addOutlooks(const JobChange& change, const edits::ChangedJob& jo
 }
 
 std::optional<PlayedJob> PlayedJob::with(const JobChange& change) const {
-    return with(change, false);
+    return with(change, -std::numeric_limits<double>::infinity());
 }
 
-std::optional<PlayedJob> PlayedJob::with(const JobChange& change, bool onlyIfItGains) const {
+std::optional<PlayedJob> PlayedJob::with(const JobChange& change, double leastNs) const {
     auto job = changed(change, edits::Outlook::expected);
     if (!job) return std::nullopt;
     PlayedJob next = *this;
     if (change.transfers) next.m_transfers = change.transfers;
     auto steps = play(*job, next.m_transfers);
     if (!steps) return std::nullopt;
-    const bool matters = !onlyIfItGains || edits::typicalSaving(m_steps.expected, steps->expected).ns > 0;
-    if (job->effect.open && matters) addOutlooks(change, *job, next.m_transfers, *steps);
+    if (job->effect.open && edits::typicalSaving(m_steps.expected, steps->expected).ns > leastNs)
+        addOutlooks(change, *job, next.m_transfers, *steps);
     next.m_steps = std::move(*steps);
     next.m_edits.insert(next.m_edits.end(), change.edits.begin(), change.edits.end());
     next.m_job = std::make_shared<const edits::ChangedJob>(std::move(*job));
@@ -116,7 +117,7 @@ std::optional<PlayedJob> PlayedJob::with(const JobChange& change, bool onlyIfItG
 }
 
 std::optional<EditedStep> PlayedJob::gainBy(const std::string& edit) const {
-    const auto after = with({{edit}, {}}, true);
+    const auto after = with({{edit}, {}}, m_noiseNs);
     if (!after) return std::nullopt;
     EditedStep gain = editedStep(m_steps, after->m_steps);
     const std::vector<std::string> known = m_job ? m_job->effect.assumed : std::vector<std::string>();

@@ -20,12 +20,12 @@ EditedStep editedStep(const edits::StepSides& before, const edits::StepSides& af
 /// Copies are cheap: they share the graph.
 class PlayedJob {
   public:
-    /// As recorded. `analysis` must outlive it and all that are made of it.
-    explicit PlayedJob(const job::Analysis& analysis);
+    /// As recorded. `analysis` must outlive it and all that are made of it. Gains up to `noiseNs` a step are chance.
+    PlayedJob(const job::Analysis& analysis, double noiseNs);
 
     /// With one more change. Nothing where it cannot be made, or a second one is to NCCL's choices.
     std::optional<PlayedJob> with(const JobChange& change) const;
-    /// What a change gains, the job itself staying as it is.
+    /// What a change gains, the job itself staying as it is. A gain that is no more than chance has no interval.
     std::optional<EditedStep> gainBy(const std::string& edit) const;
     /// Saved by step, ns, with every transfer scaled.
     std::vector<double> savedBy(const TransferScale& scale) const;
@@ -44,13 +44,14 @@ class PlayedJob {
     std::optional<std::vector<double>> playExpected(const edits::ChangedJob& job,
                                                     const TransferChange& transfers) const;
     std::vector<double> stepsWith(const edits::ChangedJob& job, const TransferScale& scale) const;
-    /// The outlooks of a change that loses need not be known.
-    std::optional<PlayedJob> with(const JobChange& change, bool onlyIfItGains) const;
+    /// Its outlooks are played only where it gains more than `leastNs`.
+    std::optional<PlayedJob> with(const JobChange& change, double leastNs) const;
     /// Plays `change` on top of all so far with every outlook.
     void addOutlooks(const JobChange& change, const edits::ChangedJob& job, const TransferChange& transfers,
                      edits::StepSides& steps) const;
 
     const job::Analysis* m_analysis;
+    double m_noiseNs = 0;
     std::shared_ptr<const edits::ChangedJob> m_job;  // none: as recorded
     std::vector<std::string> m_edits;                // that made it
     TransferChange m_transfers;

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "analyzer/diagnose/detector.h"
+#include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/savings.h"
 #include "analyzer/facts/communicator_name.h"
 #include "analyzer/facts/job_death.h"
@@ -127,7 +127,7 @@ Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, 
 Advice recommend(const std::filesystem::path& trace, const RecommendOptions& options) {
     const job::Analysis analysis =
         job::readAnalysis(store::TraceReader::databasePath(trace), {options.workers, options.links, {}});
-    const std::optional<StepPredictor> replayed = replayPredictor(analysis);
+    const std::optional<StepPredictor> replayed = replayPredictor(analysis, noiseOf(analysis));
     Advice advice = adviseOn(analysis, options, replayed ? *replayed : busyPeriodPredictor(analysis));
     if (!replayed)
         advice.limits.push_back(fmt::format(

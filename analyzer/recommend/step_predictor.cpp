@@ -50,14 +50,14 @@ StepPredictor judgeOf(const StepPredictor& like, const PlayedJob& unchanged, con
 
 }  // namespace
 
-std::optional<StepPredictor> replayPredictor(const job::Analysis& analysis) {
+std::optional<StepPredictor> replayPredictor(const job::Analysis& analysis, double noiseNs) {
     const replay::ReplayModel& model = analysis.replay;
     if (!model.available() || model.error() > kLargestReplayError) return std::nullopt;
     StepPredictor predictor;
     predictor.name = fmt::format("replay of the whole step ({:.2f} % off unchanged)", 100 * model.error());
     predictor.replayed = true;
     predictor.errorNs = model.error() * model.measuredStepNs;
-    const PlayedJob unchanged(analysis);
+    const PlayedJob unchanged(analysis, noiseNs);
     return judgeOf(predictor, unchanged, unchanged, unchanged);
 }
 

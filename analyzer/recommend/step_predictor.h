@@ -46,8 +46,8 @@ struct StepPredictor {
 };
 
 /// By the task graph of all ranks, changed and played again. `analysis` must outlive it. Nothing without a replay, or
-/// with one that is too far off.
-std::optional<StepPredictor> replayPredictor(const job::Analysis& analysis);
+/// with one that is too far off. What a change gains up to `noiseNs` a step is chance, and told without an interval.
+std::optional<StepPredictor> replayPredictor(const job::Analysis& analysis, double noiseNs);
 
 /// Without a task graph: the exposed part of each busy period of the network on the rank that waits least
 /// (diagnose/faster_network.h). What gets slower counts in full beyond the pause behind it.
